@@ -1,0 +1,10 @@
+import type { Instant, Millis } from "../core/time.ts";
+
+/** Wall time for deadlines that clouds name, monotonic time for measuring. */
+export interface Clock {
+  now(): Instant;
+  /** Milliseconds since an arbitrary start; never goes back. */
+  monotonic(): number;
+  /** Resolves after `span`, or rejects with the signal's reason as soon as it aborts. */
+  sleep(span: Millis, signal?: AbortSignal): Promise<void>;
+}

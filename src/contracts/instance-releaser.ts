@@ -1,0 +1,47 @@
+import type { ReleaseMode } from "../core/policy.ts";
+import type { Instant } from "../core/time.ts";
+
+/**
+ * The cloud's side of a planned departure. One implementation a cloud and the model cloud of
+ * `src/sim`; contract suite: `test/contract/instance-releaser.contract.ts`.
+ */
+export interface InstanceReleaser {
+  /**
+   * Looks the machine of `providerID` up. `Absent` means the cloud answered that there is none;
+   * a cloud that does not answer throws `LastcallError` with `retryable: true`.
+   */
+  describe(providerID: string, signal: AbortSignal): Promise<MachineState>;
+
+  /**
+   * Lets the machine go and waits until it is gone, in any of the modes but None. Idempotent: the
+   * same `requestId` asks for the same thing once, a machine that is already gone is success, and
+   * a machine whose id differs from `machineId` is not touched (`Replaced`).
+   * Throws `LastcallError`; `retryable` says whether asking again can help.
+   */
+  release(request: ReleaseRequest, signal: AbortSignal): Promise<ReleaseResult>;
+}
+
+export type MachineState =
+  | { readonly kind: "Absent" }
+  | {
+      readonly kind: "Present";
+      /** The cloud's own id of this machine; a machine made anew under the same name has another. */
+      readonly id: string;
+      readonly bornAt: Instant | undefined;
+      readonly running: boolean;
+    };
+
+export interface ReleaseRequest {
+  readonly providerID: string;
+  /** The id that `describe` gave before the release began. */
+  readonly machineId: string;
+  readonly mode: Exclude<ReleaseMode, "None">;
+  /** A UUID; the Departure's uid, so that a restarted controller asks the same question. */
+  readonly requestId: string;
+}
+
+export type ReleaseResult =
+  | { readonly kind: "Released" }
+  | { readonly kind: "AlreadyGone" }
+  /** Another machine has taken the name: the one meant is gone, and the new one was left alone. */
+  | { readonly kind: "Replaced" };

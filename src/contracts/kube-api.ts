@@ -1,0 +1,80 @@
+/**
+ * The Kubernetes API as bytes on a wire would give it: one request, or one watch. Everything in
+ * `src/kube` is written against these two methods, so that the model cluster (in this process)
+ * and a real API server (over HTTPS) are the same thing to it. Contract suite:
+ * `test/contract/kube-api.contract.ts`.
+ */
+export interface KubeApi {
+  /**
+   * Sends one request and gives back whatever the server answered, errors included: a status of
+   * 404 or 429 is an answer. Throws `LastcallError` only when there was no answer
+   * (`API_UNREACHABLE`, also when the connection was lost after sending) or the signal aborted.
+   */
+  send(request: KubeRequest): Promise<KubeAnswer>;
+
+  /**
+   * Opens a watch and yields its events until the server ends it, the connection drops (the
+   * iteration then just ends) or the signal aborts. An answer other than 200 is yielded as one
+   * `ERROR` event that carries the Status object; the caller decides what to do about it.
+   */
+  watch(request: KubeWatchRequest): AsyncIterable<KubeWatchEvent>;
+}
+
+export type KubeMethod = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+export type PatchType =
+  | "application/json-patch+json"
+  | "application/merge-patch+json"
+  | "application/strategic-merge-patch+json"
+  | "application/apply-patch+yaml";
+
+export interface KubeRequest {
+  readonly method: KubeMethod;
+  /** The path below the server's address, such as `/api/v1/nodes/n1`; without a query. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>> | undefined;
+  readonly body?: unknown;
+  /** For PATCH only. */
+  readonly patchType?: PatchType | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface KubeAnswer {
+  readonly status: number;
+  /** The parsed JSON body; the text itself where the server sent text/plain. */
+  readonly body: unknown;
+  /** `Retry-After` in seconds, where the server sent one. */
+  readonly retryAfterSeconds?: number | undefined;
+}
+
+export interface KubeWatchRequest {
+  readonly path: string;
+  /** `watch=1` is added; `resourceVersion`, `fieldSelector`, `timeoutSeconds` … are the caller's. */
+  readonly query?: Readonly<Record<string, string>> | undefined;
+  readonly signal: AbortSignal;
+}
+
+export interface KubeWatchEvent {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
+  readonly object: KubeObject;
+}
+
+/** Any Kubernetes object, as JSON. */
+export interface KubeObject {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata?: KubeMeta;
+  readonly [field: string]: unknown;
+}
+
+export interface KubeMeta {
+  readonly name?: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly creationTimestamp?: string;
+  readonly deletionTimestamp?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly [field: string]: unknown;
+}

@@ -1,0 +1,98 @@
+import type { NodeIdentity } from "./identity.ts";
+import type { Reason } from "./reason.ts";
+import type { Instant } from "./time.ts";
+
+export type Cause =
+  | "Planned"
+  | "Manual"
+  | "SpotInterruption"
+  | "RebalanceRecommendation"
+  | "ScheduledMaintenance"
+  | "LifecycleHook"
+  | "Preempted"
+  | "NodeShutdown";
+
+export type Phase =
+  | "Scheduled"
+  | "Held"
+  | "Preparing"
+  | "Draining"
+  | "Releasing"
+  | "RollingBack"
+  | "Ended";
+
+export type Outcome =
+  | "Planned"
+  | "Preempted"
+  | "Forced"
+  | "Expired"
+  | "RolledBack"
+  | "Cancelled"
+  | "Failed";
+
+/** How far a drain has come; the sum of a Departure's status. */
+export interface DrainCounts {
+  readonly total: number;
+  readonly left: number;
+  readonly evicted: number;
+  readonly forced: number;
+  readonly waiting: number;
+  readonly blocked: number;
+  readonly cut: number;
+}
+
+export interface TimelineEntry {
+  readonly at: Instant;
+  readonly step: string;
+  readonly result: string;
+}
+
+/** One node's leaving: the unit of everything, and its status the ledger. */
+export interface Departure {
+  readonly name: string;
+  readonly uid: string;
+  /** Every write names it, so that a replica which lost the lead cannot act on what it last saw. */
+  readonly resourceVersion: string;
+  readonly deletionAt?: Instant | undefined;
+  readonly createdAt?: Instant | undefined;
+  readonly node: NodeIdentity;
+  readonly cause: Cause;
+  readonly departAt?: Instant | undefined;
+  readonly deadlineAt?: Instant | undefined;
+  readonly noticedAt?: Instant | undefined;
+  readonly source?: string | undefined;
+  readonly policy?: string | undefined;
+  /** A person's word: the departure waits while it is set. */
+  readonly hold: boolean;
+  readonly status: DepartureStatus;
+}
+
+export interface DepartureStatus {
+  readonly phase: Phase;
+  readonly outcome?: Outcome | undefined;
+  readonly reason?: Reason | undefined;
+  readonly message?: string | undefined;
+  /** When the node was marked and the drain clock began. */
+  readonly startedAt?: Instant | undefined;
+  readonly endedAt?: Instant | undefined;
+  /** The machine as the cloud named it just before its release, so that a new one is told apart. */
+  readonly machine?: { readonly id: string } | undefined;
+  /** Whether the node was cordoned by somebody else before we marked it. */
+  readonly cordonedBefore?: boolean | undefined;
+  readonly drain?: DrainCounts | undefined;
+  readonly timeline: readonly TimelineEntry[];
+}
+
+/** Contract: `<node>-<first 8 of the node uid>`. */
+export function departureName(node: NodeIdentity): string {
+  return `${node.name}-${node.uid.slice(0, 8)}`;
+}
+
+export function isLive(departure: Departure): boolean {
+  return departure.status.phase !== "Ended";
+}
+
+/** Causes that somebody chose; all others are the cloud's word and have a deadline of its own. */
+export function isVoluntary(cause: Cause): boolean {
+  return cause === "Planned" || cause === "Manual";
+}

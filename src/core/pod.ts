@@ -1,0 +1,77 @@
+import type { Taint } from "./node.ts";
+import type { Instant } from "./time.ts";
+
+export interface PodIdentity {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+export interface OwnerFacts {
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+export interface Toleration {
+  readonly key?: string | undefined;
+  readonly operator?: "Exists" | "Equal" | undefined;
+  readonly value?: string | undefined;
+  readonly effect?: Taint["effect"] | undefined;
+}
+
+export type PodPhase = "Pending" | "Running" | "Succeeded" | "Failed" | "Unknown";
+
+/** What core knows of a pod: only the fields that a drain reads. */
+export interface PodFacts extends PodIdentity {
+  readonly nodeName?: string | undefined;
+  readonly phase: PodPhase;
+  readonly ready: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly priority: number;
+  readonly priorityClassName?: string | undefined;
+  /** `spec.terminationGracePeriodSeconds`; the API server defaults it to 30. */
+  readonly graceSeconds: number;
+  readonly graceSource: "Set" | "Default";
+  /** The owner with `controller: true`. */
+  readonly controller?: OwnerFacts | undefined;
+  /** The annotation `kubernetes.io/config.mirror` is there: a static pod's shadow. */
+  readonly mirror: boolean;
+  readonly emptyDir: boolean;
+  readonly hostPath: boolean;
+  readonly volumeClaims: readonly string[];
+  readonly tolerations: readonly Toleration[];
+  readonly startedAt?: Instant | undefined;
+  /** `metadata.deletionTimestamp`: the deadline of a termination under way, not its beginning. */
+  readonly deletionAt?: Instant | undefined;
+}
+
+/** A PodDisruptionBudget as a drain reads it. */
+export interface BudgetFacts {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly selector: LabelSelector;
+  readonly minAvailable?: number | string | undefined;
+  readonly maxUnavailable?: number | string | undefined;
+  readonly unhealthyPodEvictionPolicy: "IfHealthyBudget" | "AlwaysAllow";
+  readonly disruptionsAllowed: number;
+  readonly currentHealthy: number;
+  readonly desiredHealthy: number;
+  readonly expectedPods: number;
+  /** False while the disruption controller has not yet seen the newest spec. */
+  readonly observed: boolean;
+}
+
+export interface LabelRequirement {
+  readonly key: string;
+  readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt";
+  readonly values: readonly string[];
+}
+
+/** `{}` selects everything; as in Kubernetes. */
+export interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>> | undefined;
+  readonly matchExpressions?: readonly LabelRequirement[] | undefined;
+}

@@ -1,0 +1,118 @@
+import type { LabelRequirement, LabelSelector } from "./pod.ts";
+import type { Instant, Millis } from "./time.ts";
+
+/** A DeparturePolicy with its defaults filled in: what the planner and the drain read. */
+export interface Policy {
+  readonly name: string;
+  readonly weight: number;
+  /** Absent: the known Spot and preemptible labels (`defaultNodeSelector` in selector.ts). */
+  readonly nodeSelector?: NodeSelector | undefined;
+  readonly lifetime: Lifetime;
+  readonly spacing: { readonly mode: "Late" | "Even"; readonly minMs: Millis };
+  readonly windows: readonly Window[];
+  readonly budgets: readonly Budget[];
+  readonly gates: Gates;
+  readonly replacement: ReplacementRule;
+  readonly drain: DrainRule;
+  readonly onNotice: NoticeRule;
+  readonly instance: { readonly release: ReleaseMode };
+  readonly paused: boolean;
+  readonly dryRun: boolean;
+  /** `metadata.generation`, for `status.observedGeneration`; absent for a policy from a file. */
+  readonly generation?: number | undefined;
+  readonly uid?: string | undefined;
+}
+
+export interface Lifetime {
+  readonly minMs: Millis;
+  /** Absent: no planned departures, notices only. */
+  readonly maxMs?: Millis | undefined;
+  readonly reserveMs: Millis;
+}
+
+/** Terms are OR-ed, the requirements inside one are AND-ed: as in node affinity. */
+export interface NodeSelector {
+  readonly nodeSelectorTerms: readonly NodeSelectorTerm[];
+}
+
+export interface NodeSelectorTerm {
+  readonly matchExpressions: readonly LabelRequirement[];
+  readonly matchFields: readonly LabelRequirement[];
+}
+
+export type Weekday = "Mon" | "Tue" | "Wed" | "Thu" | "Fri" | "Sat" | "Sun";
+
+interface WindowBase {
+  readonly name: string;
+  readonly type: "Allow" | "Deny";
+  /** An IANA name such as `Asia/Tokyo`. */
+  readonly timeZone: string;
+}
+
+/** Every week on `days` from `start` to `end` (exclusive); over midnight it belongs to its start day. */
+export interface WeeklyWindow extends WindowBase {
+  readonly kind: "Weekly";
+  readonly days: readonly Weekday[];
+  /** Minutes after local midnight, 0 to 1439. */
+  readonly startMinute: number;
+  /** Minutes after local midnight, 1 to 1440; at or under `startMinute` means the next day. */
+  readonly endMinute: number;
+}
+
+/** From each instant of a five-field cron expression for `durationMs`. */
+export interface CronWindow extends WindowBase {
+  readonly kind: "Cron";
+  readonly cron: string;
+  readonly durationMs: Millis;
+}
+
+export type Window = WeeklyWindow | CronWindow;
+
+export type BudgetScope = "Policy" | "Zone" | "Cluster";
+
+export type Budget =
+  | { readonly kind: "Nodes"; readonly scope: BudgetScope; readonly nodes: Amount }
+  | { readonly kind: "PerHour"; readonly perHour: number };
+
+/** A count, or a share of the matched nodes: rounded down, at least 1. */
+export type Amount = { readonly count: number } | { readonly percent: number };
+
+export interface Gates {
+  readonly freezeUntil?: Instant | undefined;
+  readonly alerts?: { readonly url: string; readonly matchers: readonly string[] } | undefined;
+  readonly blockingPods: readonly LabelSelector[];
+}
+
+export interface ReplacementRule {
+  readonly when: "BeforeDrain" | "None";
+  readonly timeoutMs: Millis;
+  readonly onTimeout: "Proceed" | "RollBack";
+}
+
+export interface DrainRule {
+  readonly timeoutMs: Millis;
+  readonly onTimeout: "RollBack" | "Proceed" | "Wait";
+  readonly onSingleReplica: "Wait" | "RestartOwner";
+  /** The first rule that selects a pod decides; pods that no rule selects take the default. */
+  readonly podRules: readonly PodRule[];
+}
+
+export interface PodRule {
+  readonly selector: LabelSelector;
+  /** Namespaces that the rule covers; absent: all. */
+  readonly namespaces?: readonly string[] | undefined;
+  readonly action: "Evict" | "Skip" | "Block" | "WaitCompleted" | "Delete";
+  /** For WaitCompleted: how long at most. */
+  readonly timeoutMs?: Millis | undefined;
+}
+
+export type NoticeReaction = "Drain" | "Cordon" | "Notify" | "Ignore";
+
+export interface NoticeRule {
+  readonly spotInterruption: NoticeReaction;
+  readonly rebalance: NoticeReaction;
+  readonly maintenance: NoticeReaction;
+}
+
+/** Recreate: the group makes a new machine; Delete: the group shrinks; None: the machine stays. */
+export type ReleaseMode = "Recreate" | "Delete" | "DeleteInstance" | "None";

@@ -1,0 +1,21 @@
+import type { Departure } from "./departure.ts";
+import type { NodeFacts } from "./node.ts";
+import type { Policy } from "./policy.ts";
+
+/** The world as one decision sees it. */
+export interface Snapshot {
+  readonly nodes: readonly NodeFacts[];
+  readonly policies: readonly Policy[];
+  readonly departures: readonly Departure[];
+  /** Policies that could not be read: nodes that they might own are left alone. */
+  readonly badPolicies: readonly { readonly name: string; readonly problem: string }[];
+  /** Gates whose answer comes from outside, per policy; absent: not asked, which counts as closed. */
+  readonly gateAnswers: Readonly<Record<string, GateAnswer>>;
+}
+
+export interface GateAnswer {
+  /** Firing alerts that the policy's matchers select; `Unknown` when Alertmanager did not answer. */
+  readonly alerts: readonly string[] | "Unknown";
+  /** Names of nodes on which a blocking pod runs; `Unknown` when the pods could not be listed. */
+  readonly blockedNodes: readonly string[] | "Unknown";
+}

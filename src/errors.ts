@@ -1,0 +1,71 @@
+/**
+ * The catalogue of faults. A code is never reused; `docs/errors.md` lists each (a test holds the
+ * two in step). Expected outcomes are values, not errors; broken invariants call `assert`.
+ */
+const catalogue = {
+  // Exit 2: the command line, a configuration or an input file is wrong, and nothing was done.
+  USAGE: { retryable: false, exitCode: 2 },
+  CONFIG_INVALID: { retryable: false, exitCode: 2 },
+  POLICY_INVALID: { retryable: false, exitCode: 2 },
+  INPUT_UNREADABLE: { retryable: false, exitCode: 2 },
+  INPUT_INVALID: { retryable: false, exitCode: 2 },
+  KUBECONFIG_INVALID: { retryable: false, exitCode: 2 },
+  // Exit 1: it failed at run time.
+  API_UNREACHABLE: { retryable: true, exitCode: 1 },
+  API_REFUSED: { retryable: false, exitCode: 1 },
+  API_UNAUTHORIZED: { retryable: false, exitCode: 1 },
+  API_OVERLOADED: { retryable: true, exitCode: 1 },
+  API_ANSWER_INVALID: { retryable: true, exitCode: 1 },
+  CRD_MISSING: { retryable: false, exitCode: 1 },
+  RIGHT_MISSING: { retryable: false, exitCode: 1 },
+  NOT_FOUND: { retryable: false, exitCode: 1 },
+  CONFLICT: { retryable: true, exitCode: 1 },
+  LEASE_LOST: { retryable: false, exitCode: 1 },
+  CLOUD_UNREACHABLE: { retryable: true, exitCode: 1 },
+  CLOUD_RATE_LIMITED: { retryable: true, exitCode: 1 },
+  CLOUD_RIGHT_MISSING: { retryable: false, exitCode: 1 },
+  CLOUD_REFUSED: { retryable: false, exitCode: 1 },
+  CLOUD_CREDENTIALS: { retryable: false, exitCode: 1 },
+  PORT_TAKEN: { retryable: false, exitCode: 1 },
+  // Exit 130: interrupted.
+  INTERRUPTED: { retryable: false, exitCode: 130 },
+  // A defect of ours.
+  BROKEN_INVARIANT: { retryable: false, exitCode: 1 },
+} as const satisfies Record<string, { retryable: boolean; exitCode: number }>;
+
+export type ErrorCode = keyof typeof catalogue;
+
+export const errorCodes = Object.keys(catalogue) as readonly ErrorCode[];
+
+/** A fault with a code; the message is one sentence: "Cannot <action>: <found>, <wanted>". */
+export class LastcallError extends Error {
+  readonly code: ErrorCode;
+  readonly retryable: boolean;
+  readonly exitCode: number;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options?: { cause?: unknown; retryable?: boolean },
+  ) {
+    super(message, options?.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "LastcallError";
+    this.code = code;
+    this.retryable = options?.retryable ?? catalogue[code].retryable;
+    this.exitCode = catalogue[code].exitCode;
+  }
+}
+
+export function isLastcallError(error: unknown): error is LastcallError {
+  return error instanceof LastcallError;
+}
+
+/** One sentence of whatever was thrown; never a stack. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Ends the process's work when something that must always be true is not. */
+export function assert(condition: boolean, invariant: string): asserts condition {
+  if (!condition) throw new LastcallError("BROKEN_INVARIANT", `Broken invariant: ${invariant}`);
+}
