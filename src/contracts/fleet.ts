@@ -1,0 +1,28 @@
+import type { Departure } from "../core/departure.ts";
+import type { NodeFacts } from "../core/node.ts";
+import type { Policy } from "../core/policy.ts";
+
+/** The watched part of the world: what the controller decides upon. */
+export interface FleetView {
+  readonly nodes: readonly NodeFacts[];
+  readonly policies: readonly Policy[];
+  readonly badPolicies: readonly { readonly name: string; readonly problem: string }[];
+  readonly departures: readonly Departure[];
+}
+
+/** Watches nodes, policies and departures. Made by `src/kube/fleet.ts`. */
+export interface Fleet {
+  /**
+   * Watches until the signal aborts. Rejects with `LastcallError` where going on is pointless:
+   * `CRD_MISSING`, `RIGHT_MISSING`.
+   */
+  run(signal: AbortSignal): Promise<void>;
+  /** Resolves when every watch has had its first complete list. */
+  synced(signal: AbortSignal): Promise<void>;
+  /** The newest picture; cheap, no copies. */
+  view(): FleetView;
+  /** Calls back after every change, many changes in one turn as one; gives the way to stop it. */
+  onChange(listener: () => void): () => void;
+  /** The longest silence of any of the watches, for the health check. */
+  silentMs(): number;
+}

@@ -1,0 +1,43 @@
+import type { Cause } from "../core/departure.ts";
+import type { IdentityMatch, NodeIdentity } from "../core/identity.ts";
+import type { NodeFacts } from "../core/node.ts";
+
+/**
+ * Writes on Node objects. Each write tests who the node is in the same request (uid, providerID,
+ * bootID), so that between the look and the act no other machine can take the name.
+ */
+export interface NodeMarks {
+  /** Reads one node afresh; undefined where there is none of that name. */
+  read(name: string): Promise<NodeFacts | undefined>;
+  /** Cordon, taint, annotation and load-balancer label in one write; then the condition. */
+  mark(node: NodeIdentity, mark: DepartingMark): Promise<MarkResult>;
+  /** Takes back what `mark` wrote, where the annotation names `departure`; uncordons only then. */
+  unmark(node: UnmarkTarget): Promise<MarkResult>;
+  /** Deletes the Node object, with its uid as precondition. */
+  remove(node: NodeIdentity): Promise<MarkResult>;
+}
+
+export interface DepartingMark {
+  /** The name of the Departure. */
+  readonly departure: string;
+  readonly cause: Cause;
+  /** For the node condition `Departing`: one sentence with the deadline. */
+  readonly message: string;
+}
+
+export interface UnmarkTarget {
+  readonly name: string;
+  readonly uid: string;
+  readonly departure: string;
+  /** The node was cordoned before we came: it stays cordoned. */
+  readonly staysCordoned: boolean;
+}
+
+export type MarkResult =
+  | { readonly kind: "Done"; readonly cordonedBefore: boolean }
+  /** No node of that name, or its uid is another: for us it is gone. */
+  | { readonly kind: "Gone" }
+  /** The node is there with another machine or boot behind it; nothing was written. */
+  | { readonly kind: "Mismatch"; readonly found: Exclude<IdentityMatch, "Same"> }
+  /** Somebody else's departure or cordon is on it; nothing was written. */
+  | { readonly kind: "NotOurs" };

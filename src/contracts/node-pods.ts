@@ -1,0 +1,27 @@
+import type { EvictionAnswer } from "../core/eviction-answer.ts";
+import type { BudgetFacts, PodFacts, PodIdentity } from "../core/pod.ts";
+
+/** The pods of one node at a time, and how they are asked to leave. */
+export interface NodePods {
+  /** The pods of the node now, by one list with a field selector. */
+  list(nodeName: string): Promise<readonly PodFacts[]>;
+  /** Lists and then watches the pods of one node until the signal aborts. */
+  follow(nodeName: string, signal: AbortSignal): FollowedPods;
+  /** Every PodDisruptionBudget of the cluster, by one list. */
+  budgets(): Promise<readonly BudgetFacts[]>;
+  /** The eviction API with the pod's uid as precondition; never throws for an answer. */
+  evict(pod: PodIdentity, options: LeaveOptions): Promise<EvictionAnswer>;
+  /** A plain delete with the uid as precondition: past every budget. */
+  remove(pod: PodIdentity, options: LeaveOptions): Promise<EvictionAnswer>;
+}
+
+export interface LeaveOptions {
+  /** Absent: the pod's own grace. */
+  readonly graceSeconds?: number | undefined;
+}
+
+export interface FollowedPods {
+  synced(): Promise<void>;
+  pods(): readonly PodFacts[];
+  onChange(listener: () => void): () => void;
+}
