@@ -1,0 +1,91 @@
+import type {
+  DepartureOrder,
+  DepartureStore,
+  MoveOrder,
+  StoreResult,
+} from "../contracts/departure-store.ts";
+import type { KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
+import type { Departure, DepartureStatus } from "../core/departure.ts";
+import { formatInstant } from "../core/time.ts";
+import { faultOf } from "./fault.ts";
+import { departurePath, departuresPath } from "./paths.ts";
+import { departureObject, statusObject, translateDeparture } from "./translate-departure.ts";
+
+/** Departures in the cluster; the resourceVersion in each write is the fence. */
+export class KubeDepartureStore implements DepartureStore {
+  readonly #api: KubeApi;
+
+  constructor(api: KubeApi) {
+    this.#api = api;
+  }
+
+  async create(order: DepartureOrder): Promise<StoreResult> {
+    return this.#send({ method: "POST", path: departuresPath, body: departureObject(order) });
+  }
+
+  async read(name: string): Promise<StoreResult> {
+    return this.#send({ method: "GET", path: departurePath(name) });
+  }
+
+  async move(departure: Departure, to: MoveOrder): Promise<StoreResult> {
+    const spec = {
+      departAt: formatInstant(to.departAt),
+      ...(to.deadlineAt === undefined ? {} : { deadlineAt: formatInstant(to.deadlineAt) }),
+    };
+    return this.#send({
+      method: "PATCH",
+      path: departurePath(departure.name),
+      patchType: "application/merge-patch+json",
+      body: { metadata: fence(departure), spec },
+    });
+  }
+
+  /**
+   * A merge patch with the resourceVersion: the API server refuses it with 409 when anybody has
+   * written since. Fields that are gone from the new status are set to null, which removes them.
+   */
+  async record(departure: Departure, status: DepartureStatus): Promise<StoreResult> {
+    const before = statusObject(departure.status);
+    const removed = Object.keys(before).map((field) => [field, null] as const);
+    return this.#send({
+      method: "PATCH",
+      path: `${departurePath(departure.name)}/status`,
+      patchType: "application/merge-patch+json",
+      body: {
+        metadata: fence(departure),
+        status: { ...Object.fromEntries(removed), ...statusObject(status) },
+      },
+    });
+  }
+
+  async remove(departure: Departure): Promise<StoreResult> {
+    const request: KubeRequest = {
+      method: "DELETE",
+      path: departurePath(departure.name),
+      body: {
+        apiVersion: "v1",
+        kind: "DeleteOptions",
+        preconditions: { uid: departure.uid, resourceVersion: departure.resourceVersion },
+      },
+    };
+    const answer = await this.#api.send(request);
+    if (answer.status === 409) return { kind: "Conflict" };
+    if (answer.status >= 300 && answer.status !== 404) throw faultOf(request, answer);
+    return { kind: "Gone" };
+  }
+
+  async #send(request: KubeRequest): Promise<StoreResult> {
+    const answer = await this.#api.send(request);
+    if (answer.status === 404) return { kind: "Gone" };
+    if (answer.status === 409) return { kind: "Conflict" };
+    const departure =
+      answer.status < 300 ? translateDeparture(answer.body as KubeObject) : undefined;
+    if (departure === undefined) throw faultOf(request, answer);
+    return { kind: "Done", departure };
+  }
+}
+
+/** The uid as well: a Departure that was deleted and made again under its name is another one. */
+function fence(departure: Departure): { resourceVersion: string; uid: string } {
+  return { resourceVersion: departure.resourceVersion, uid: departure.uid };
+}

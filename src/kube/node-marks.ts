@@ -1,0 +1,158 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { KubeAnswer, KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
+import type {
+  DepartingMark,
+  MarkResult,
+  NodeMarks,
+  UnmarkTarget,
+} from "../contracts/node-marks.ts";
+import { compareIdentity, type NodeIdentity } from "../core/identity.ts";
+import type { NodeFacts } from "../core/node.ts";
+import { formatInstant } from "../core/time.ts";
+import { LastcallError } from "../errors.ts";
+import { faultOf } from "./fault.ts";
+import {
+  departureAnnotation,
+  markPatch,
+  type PatchOperation,
+  unmarkPatch,
+} from "./node-mark-patch.ts";
+import { nodePath } from "./paths.ts";
+import { translateNode } from "./translate-node.ts";
+
+/** How often a write that somebody else overtook is tried anew before it is a fault. */
+const conflictTries = 8;
+
+/** What to write on a node as it is now, or why not to. */
+type Verdict =
+  | { readonly patch: readonly PatchOperation[]; readonly cordonedBefore: boolean }
+  | { readonly result: MarkResult };
+
+/** Reads a node and patches it in one breath; the patch tests that nobody wrote in between. */
+export class KubeNodeMarks implements NodeMarks {
+  readonly #api: KubeApi;
+  readonly #clock: Clock;
+
+  constructor(api: KubeApi, clock: Clock) {
+    this.#api = api;
+    this.#clock = clock;
+  }
+
+  async read(name: string): Promise<NodeFacts | undefined> {
+    const object = await this.#get(name);
+    return object === undefined ? undefined : translateNode(object);
+  }
+
+  async mark(node: NodeIdentity, mark: DepartingMark): Promise<MarkResult> {
+    const result = await this.#readAndPatch(node.name, (object, facts) => {
+      const mismatch = mismatchOf(node, facts);
+      if (mismatch !== undefined) return { result: mismatch };
+      const owner = facts.annotations[departureAnnotation];
+      if (owner !== undefined && owner !== mark.departure) return { result: { kind: "NotOurs" } };
+      // After a restart our own mark is there already: then the ledger knows who cordoned first.
+      const cordonedBefore = facts.unschedulable && owner === undefined;
+      return { patch: markPatch(object, mark), cordonedBefore };
+    });
+    if (result.kind === "Done") await this.#writeCondition(node.name, "True", mark);
+    return result;
+  }
+
+  async unmark(target: UnmarkTarget): Promise<MarkResult> {
+    const result = await this.#readAndPatch(target.name, (object, facts) => {
+      if (facts.uid !== target.uid) return { result: { kind: "Gone" } };
+      const owner = facts.annotations[departureAnnotation];
+      if (owner === undefined) return { result: { kind: "Done", cordonedBefore: false } };
+      if (owner !== target.departure) return { result: { kind: "NotOurs" } };
+      return { patch: unmarkPatch(object, target), cordonedBefore: target.staysCordoned };
+    });
+    if (result.kind === "Done") {
+      await this.#writeCondition(target.name, "False", {
+        cause: "Planned",
+        departure: target.departure,
+        message: "The node stays.",
+      });
+    }
+    return result;
+  }
+
+  async remove(node: NodeIdentity): Promise<MarkResult> {
+    const request: KubeRequest = {
+      method: "DELETE",
+      path: nodePath(node.name),
+      body: { apiVersion: "v1", kind: "DeleteOptions", preconditions: { uid: node.uid } },
+    };
+    const answer = await this.#api.send(request);
+    if (answer.status === 404 || answer.status === 409) return { kind: "Gone" };
+    if (answer.status >= 300) throw faultOf(request, answer);
+    return { kind: "Done", cordonedBefore: false };
+  }
+
+  async #readAndPatch(
+    name: string,
+    decide: (object: KubeObject, facts: NodeFacts) => Verdict,
+  ): Promise<MarkResult> {
+    for (let tries = 0; tries < conflictTries; tries += 1) {
+      const object = await this.#get(name);
+      if (object === undefined) return { kind: "Gone" };
+      const verdict = decide(object, translateNode(object));
+      if ("result" in verdict) return verdict.result;
+      const request: KubeRequest = {
+        method: "PATCH",
+        path: nodePath(name),
+        patchType: "application/json-patch+json",
+        body: verdict.patch,
+      };
+      const answer = await this.#api.send(request);
+      if (answer.status < 300) return { kind: "Done", cordonedBefore: verdict.cordonedBefore };
+      if (!wasOvertaken(answer)) throw faultOf(request, answer);
+    }
+    throw new LastcallError(
+      "CONFLICT",
+      `Cannot patch node ${name}: others wrote it in each of ${conflictTries} tries, one write in peace is needed`,
+    );
+  }
+
+  /** The condition is for people's eyes: a fault in writing it stops nothing. */
+  async #writeCondition(
+    name: string,
+    status: "True" | "False",
+    mark: DepartingMark,
+  ): Promise<void> {
+    const at = formatInstant(this.#clock.now());
+    const condition = {
+      type: "Departing",
+      status,
+      reason: status === "True" ? mark.cause : "Stays",
+      message: mark.message,
+      lastHeartbeatTime: at,
+      lastTransitionTime: at,
+    };
+    await this.#api
+      .send({
+        method: "PATCH",
+        path: `${nodePath(name)}/status`,
+        patchType: "application/strategic-merge-patch+json",
+        body: { status: { conditions: [condition] } },
+      })
+      .catch(() => undefined);
+  }
+
+  async #get(name: string): Promise<KubeObject | undefined> {
+    const request: KubeRequest = { method: "GET", path: nodePath(name) };
+    const answer = await this.#api.send(request);
+    if (answer.status === 404) return undefined;
+    if (answer.status >= 300) throw faultOf(request, answer);
+    return answer.body as KubeObject;
+  }
+}
+
+function mismatchOf(then: NodeIdentity, now: NodeIdentity): MarkResult | undefined {
+  const found = compareIdentity(then, now);
+  if (found === "Same") return undefined;
+  return found === "OtherNode" ? { kind: "Gone" } : { kind: "Mismatch", found };
+}
+
+/** A failed `test` answers 422 and a racing write 409: either way the read was stale. */
+function wasOvertaken(answer: KubeAnswer): boolean {
+  return answer.status === 409 || answer.status === 422;
+}

@@ -1,0 +1,21 @@
+/** Paths and names of the resources that Lastcall reads and writes. */
+export const group = "lastcall.dev";
+export const apiVersion = "lastcall.dev/v1alpha1";
+
+export const policiesPath = "/apis/lastcall.dev/v1alpha1/departurepolicies";
+export const departuresPath = "/apis/lastcall.dev/v1alpha1/departures";
+export const nodesPath = "/api/v1/nodes";
+export const budgetsPath = "/apis/policy/v1/poddisruptionbudgets";
+export const podsPath = "/api/v1/pods";
+
+export function nodePath(name: string): string {
+  return `${nodesPath}/${encodeURIComponent(name)}`;
+}
+
+export function departurePath(name: string): string {
+  return `${departuresPath}/${encodeURIComponent(name)}`;
+}
+
+export function policyPath(name: string): string {
+  return `${policiesPath}/${encodeURIComponent(name)}`;
+}

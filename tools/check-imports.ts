@@ -1,0 +1,101 @@
+/**
+ * Who may import whom, and which file alone may import a package. The same table stands in
+ * ARCHITECTURE.md; anything that is not listed fails.
+ */
+import { dirname, join } from "node:path/posix";
+import { report, type SourceFile, sourceFiles } from "./source-tree.ts";
+
+const everywhere = ["core", "errors"];
+
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  errors: [],
+  core: everywhere,
+  contracts: everywhere,
+  config: everywhere,
+  kube: [...everywhere, "contracts"],
+  "cloud/gcp": [...everywhere, "contracts"],
+  "cloud/aws": [...everywhere, "contracts"],
+  "cloud/azure": [...everywhere, "contracts"],
+  actions: [...everywhere, "contracts"],
+  audit: everywhere,
+  controller: [...everywhere, "contracts"],
+  agent: [...everywhere, "contracts"],
+  sim: [...everywhere, "contracts", "controller", "agent"],
+  server: [...everywhere, "contracts"],
+  runtime: [...everywhere, "contracts"],
+  cli: [
+    ...everywhere,
+    "contracts",
+    "config",
+    "kube",
+    "cloud/gcp",
+    "cloud/aws",
+    "cloud/azure",
+    "actions",
+    "audit",
+    "controller",
+    "agent",
+    "sim",
+    "server",
+    "runtime",
+  ],
+};
+
+/** A dependency has one import site, so that it can be replaced there. */
+const packageSites: Readonly<Record<string, readonly string[]>> = {
+  "@kubernetes/client-node": ["src/kube/kubeconfig.ts"],
+  "google-auth-library": ["src/cloud/gcp/google-auth.ts"],
+  croner: ["src/core/cron-window.ts"],
+  commander: ["src/cli/command-line.ts"],
+  ajv: ["src/config/schema-check.ts"],
+  yaml: ["src/config/yaml.ts"],
+  "prom-client": ["src/server/metrics.ts"],
+};
+
+/** Folders that run without Node's own modules, because they must run anywhere or nowhere near I/O. */
+const withoutBuiltins = ["core", "contracts", "controller", "agent", "audit", "errors"];
+
+const importPattern = /(?:^|\n)\s*(?:import|export)\s[^;]*?from\s*"([^"]+)"|import\("([^"]+)"\)/g;
+
+export function folderOf(path: string): string {
+  const parts = path.replace(/^src\//, "").split("/");
+  if (parts.length === 1) return (parts[0] as string).replace(/\.ts$/, "");
+  return parts[0] === "cloud" ? `cloud/${parts[1]}` : (parts[0] as string);
+}
+
+export function importFindings(file: SourceFile): string[] {
+  const from = folderOf(file.path);
+  return [...file.text.matchAll(importPattern)].flatMap((match) => {
+    const target = (match[1] ?? match[2]) as string;
+    const problem = target.startsWith(".")
+      ? ofFolder(from, folderOf(join(dirname(file.path), target)))
+      : ofPackage(file.path, from, target);
+    return problem === undefined ? [] : [`${file.path}: ${problem}`];
+  });
+}
+
+function ofFolder(from: string, to: string): string | undefined {
+  const allowed = mayImport[from];
+  if (allowed === undefined)
+    return `the folder ${from} is not in the table of tools/check-imports.ts`;
+  if (from === to || allowed.includes(to)) return undefined;
+  return `${from} may not import ${to}`;
+}
+
+function ofPackage(path: string, from: string, target: string): string | undefined {
+  if (target.startsWith("node:")) {
+    return withoutBuiltins.includes(from) ? `${from} may not import ${target}` : undefined;
+  }
+  const name = target
+    .split("/")
+    .slice(0, target.startsWith("@") ? 2 : 1)
+    .join("/");
+  const sites = packageSites[name];
+  if (sites === undefined)
+    return `the package ${name} has no import site in tools/check-imports.ts`;
+  return sites.includes(path) ? undefined : `${name} is imported by ${sites.join(", ")} alone`;
+}
+
+if (import.meta.main) {
+  process.exitCode = report("check-imports", sourceFiles(["src"]).flatMap(importFindings));
+}

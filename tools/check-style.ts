@@ -1,0 +1,110 @@
+/**
+ * The house rules that a linter does not know: sizes, names, and what is banned outside the shell.
+ * A ratchet: the lists of exceptions may only shrink.
+ */
+import { basename } from "node:path/posix";
+import { report, type SourceFile, sourceFiles } from "./source-tree.ts";
+
+const maxFileLines = 400;
+const maxFunctionLines = 70;
+const bannedNames = /^(utils?|helpers?|common|misc)\.ts$/;
+const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*(\.(test|e2e\.test|contract|config))?\.ts$/;
+
+interface Ban {
+  readonly pattern: RegExp;
+  readonly instead: string;
+  /** Files, or folders ending in a slash, where it is at home. */
+  readonly allowed: readonly string[];
+}
+
+const shell = ["src/runtime/"];
+
+const bans: readonly Ban[] = [
+  {
+    pattern: /\bDate\.now\(|\bnew Date\(\)|\bperformance\.now\(/,
+    instead: "take a Clock",
+    allowed: shell,
+  },
+  {
+    pattern: /\bnew Date\(|\bDate\.(parse|UTC)\(/,
+    instead: "use src/core/time.ts",
+    allowed: [...shell, "src/core/time.ts"],
+  },
+  {
+    pattern: /\b(setTimeout|setInterval|setImmediate)\(/,
+    instead: "take a Clock",
+    allowed: [...shell],
+  },
+  { pattern: /\bMath\.random\(/, instead: "take an Rng", allowed: shell },
+  {
+    pattern: /\bprocess\.(env|argv|exit|stdout|stderr|stdin)\b/,
+    instead: "take it as a parameter",
+    allowed: [...shell, "src/cli/main.ts"],
+  },
+  {
+    pattern: /(?<![.\w])fetch\(/,
+    instead: "take a fetch function as a parameter",
+    allowed: shell,
+  },
+  {
+    pattern: /\bconsole\./,
+    instead: "take a Log, or write to the output you were given",
+    allowed: shell,
+  },
+];
+
+export function styleFindings(file: SourceFile): string[] {
+  const findings: string[] = [];
+  const name = basename(file.path);
+  if (!kebabCase.test(name)) findings.push(`${file.path}: the name is not kebab-case`);
+  if (bannedNames.test(name)) findings.push(`${file.path}: the name does not say what is in it`);
+  if (file.lines.length > maxFileLines) {
+    findings.push(`${file.path}: ${file.lines.length} lines, at most ${maxFileLines}`);
+  }
+  return [...findings, ...longFunctions(file), ...banned(file)];
+}
+
+function banned(file: SourceFile): string[] {
+  if (!file.path.startsWith("src/")) return [];
+  return bans.flatMap((ban) => {
+    const atHome = ban.allowed.some((place) =>
+      place.endsWith("/") ? file.path.startsWith(place) : file.path === place,
+    );
+    if (atHome) return [];
+    return file.lines.flatMap((line, index) =>
+      ban.pattern.test(line) && !isComment(line)
+        ? [`${file.path}:${index + 1}: ${line.trim()}: ${ban.instead}`]
+        : [],
+    );
+  });
+}
+
+function isComment(line: string): boolean {
+  return /^\s*(\/\/|\*|\/\*)/.test(line);
+}
+
+const functionStart =
+  /^(\s*)(?:export )?(?:async )?(?:function\*? |(?:private |static |async |get |set |\*)*#?[A-Za-z]+(?:<[^>]*>)?\([^;]*$)/;
+
+/** A function ends at the first line that closes a brace at its own indent; Biome keeps that so. */
+function longFunctions(file: SourceFile): string[] {
+  if (file.path.startsWith("test/")) return [];
+  const findings: string[] = [];
+  file.lines.forEach((line, index) => {
+    const match = functionStart.exec(line);
+    if (match === null || /^\s*(if|for|while|switch|return|await|describe|it)\b/.test(line)) return;
+    const indent = match[1] as string;
+    const length = file.lines.slice(index).findIndex((later) => later.startsWith(`${indent}}`));
+    if (length > maxFunctionLines) {
+      findings.push(
+        `${file.path}:${index + 1}: a function of ${length} lines, at most ${maxFunctionLines}`,
+      );
+    }
+  });
+  return findings;
+}
+
+if (import.meta.main) {
+  const files = sourceFiles(["src", "test", "tools", "bench"]);
+  process.exitCode = report("check-style", files.flatMap(styleFindings));
+}
