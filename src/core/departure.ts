@@ -77,8 +77,6 @@ export interface DepartureStatus {
   readonly endedAt?: Instant | undefined;
   /** The machine as the cloud named it just before its release, so that a new one is told apart. */
   readonly machine?: { readonly id: string } | undefined;
-  /** Whether the node was cordoned by somebody else before we marked it. */
-  readonly cordonedBefore?: boolean | undefined;
   readonly drain?: DrainCounts | undefined;
   readonly timeline: readonly TimelineEntry[];
 }

@@ -1,12 +1,16 @@
-import { type Cause, isVoluntary, type Outcome } from "./departure.ts";
+import { type Cause, isVoluntary, type Outcome, type Phase } from "./departure.ts";
 import type { PhaseEvent } from "./phase.ts";
+
+/** Why a departure is rolled back; `Fault`: its machine could not be released. */
+export type Undoing = "GaveUp" | "Fault" | "Cancelled" | "MachineReplaced";
 
 export interface OutcomeFacts {
   readonly cause: Cause;
-  /** The event that ended the departure. */
+  /** The phase in which it ended, and the event that ended it. */
+  readonly phase: Phase;
   readonly event: PhaseEvent;
   /** The event that began the roll-back, where there was one. */
-  readonly undoneBy?: "GaveUp" | "Cancelled" | "MachineReplaced" | undefined;
+  readonly undoneBy?: Undoing | undefined;
   /** Whether a notice turned a planned departure into a forced one. */
   readonly noticed: boolean;
   readonly podsForced: number;
@@ -20,11 +24,16 @@ export interface OutcomeFacts {
  */
 export function outcomeOf(facts: OutcomeFacts): Outcome {
   if (facts.event === "Cancelled" || facts.undoneBy === "Cancelled") return "Cancelled";
-  if (facts.undoneBy === "GaveUp" && facts.event === "RolledBack") return "RolledBack";
-  const taken = facts.event === "NodeGone" || facts.event === "MachineReplaced";
+  if (facts.event === "RolledBack" && facts.undoneBy === "GaveUp") return "RolledBack";
+  if (facts.event === "RolledBack" && facts.undoneBy === "Fault") return "Failed";
   const byCloud = facts.noticed || !isVoluntary(facts.cause);
-  if (taken || facts.undoneBy === "MachineReplaced" || byCloud) {
-    return facts.podsLeft > 0 ? "Expired" : "Preempted";
-  }
+  if (byCloud || takenByCloud(facts)) return facts.podsLeft > 0 ? "Expired" : "Preempted";
   return facts.podsForced > 0 || facts.podsLeft > 0 ? "Forced" : "Planned";
+}
+
+/** While we release a machine its node is meant to disappear; at any other time the cloud took it. */
+function takenByCloud(facts: OutcomeFacts): boolean {
+  if (facts.undoneBy === "MachineReplaced") return true;
+  const vanished = facts.event === "NodeGone" || facts.event === "MachineReplaced";
+  return vanished && facts.phase !== "Releasing";
 }

@@ -1,0 +1,223 @@
+import type { Decision, DepartureOrder, Verdict } from "./decision.ts";
+import { type Departure, departureName, isLive, isVoluntary } from "./departure.ts";
+import { explain, type ReasonFacts } from "./explain.ts";
+import { departureAnnotation, interruptionOf } from "./interruption.ts";
+import type { NodeFacts } from "./node.ts";
+import { type FleetPlan, planFleet } from "./plan.ts";
+import type { Policy } from "./policy.ts";
+import type { Reason } from "./reason.ts";
+import { retryAt } from "./retry.ts";
+import type { Snapshot } from "./snapshot.ts";
+import { startVerdict } from "./start.ts";
+import { earlier, hours, type Instant, later, minutes, plus } from "./time.ts";
+
+/** How long the record of an ended departure is kept. */
+const keepEndedMs = hours(72);
+/** A held departure is looked at anew at least this often. */
+const heldAgainMs = minutes(1);
+
+/** What one pass knows: the snapshot, indexed, and the plan made from it. */
+interface Pass {
+  readonly snapshot: Snapshot;
+  readonly now: Instant;
+  readonly plan: FleetPlan;
+  readonly nodes: ReadonlyMap<string, NodeFacts>;
+  readonly live: ReadonlyMap<string, Departure>;
+  /** Policies of which a departure begins in this pass: the next one waits for it to be seen. */
+  readonly begun: Set<string>;
+}
+
+/**
+ * What to do now, for every node and every departure, each with its reason; and when to ask again.
+ * Pure: the same snapshot at the same instant gives the same decisions. At most one planned
+ * departure of a policy begins in a pass, so that the next is decided on what that one changed.
+ */
+export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly plan: FleetPlan } {
+  const plan = planFleet({ ...snapshot, at: now });
+  const pass: Pass = {
+    snapshot,
+    now,
+    plan,
+    nodes: new Map(snapshot.nodes.map((node) => [node.name, node])),
+    live: new Map(snapshot.departures.filter(isLive).map((one) => [one.node.uid, one])),
+    begun: new Set(),
+  };
+  const dueFirst = snapshot.departures.toSorted(
+    (a, b) => (a.departAt ?? 0) - (b.departAt ?? 0) || (a.name < b.name ? -1 : 1),
+  );
+  const decisions = [
+    ...dueFirst.flatMap((departure) => aboutDeparture(departure, pass)),
+    ...snapshot.nodes.flatMap((node) => aboutNode(node, pass)),
+  ];
+  return { decisions, plan, askAgainAt: nextLook(decisions, pass) };
+}
+
+function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
+  const { phase, endedAt } = departure.status;
+  if (phase === "Ended") {
+    const old = endedAt !== undefined && plus(endedAt, keepEndedMs) <= pass.now;
+    return old ? [{ kind: "Forget", departure, ...because("Released", departure) }] : [];
+  }
+  if (phase !== "Scheduled" && phase !== "Held") {
+    const reason = departure.status.reason ?? "Started";
+    return [{ kind: "Continue", departure, ...because(reason, departure) }];
+  }
+  const found = interruptionOf(departure, pass.nodes.get(departure.node.name));
+  if (found?.event === "Noticed") return [begin(departure, "Noticed", "Noticed")];
+  if (found !== undefined) return [note(departure, found.event, found)];
+  if (!isVoluntary(departure.cause)) return [begin(departure, "Noticed", "Noticed")];
+  return departure.cause === "Manual" ? manual(departure, pass) : planned(departure, pass);
+}
+
+/** What a person asked for waits for its own instant and for the budgets, for no window or gate. */
+function manual(departure: Departure, pass: Pass): Decision[] {
+  if (departure.hold) return hold(departure, { reason: "HeldByPerson" });
+  if (departure.departAt !== undefined && departure.departAt > pass.now) return [];
+  return [begin(departure, "Due", "Requested")];
+}
+
+function planned(departure: Departure, pass: Pass): Decision[] {
+  const entry = pass.plan.byUid.get(departure.node.uid);
+  if (entry === undefined) return unplanned(departure, pass);
+  const moves = moved(departure, entry);
+  if (entry.departAt > pass.now) {
+    const free: Decision[] =
+      departure.status.phase === "Held" ? [note(departure, "Unblocked", { reason: "NotYet" })] : [];
+    return [...moves, ...free];
+  }
+  return [...moves, ...due(departure, entry.policy, pass)];
+}
+
+function due(departure: Departure, policy: Policy, pass: Pass): Decision[] {
+  if (departure.hold) return hold(departure, { reason: "HeldByPerson" });
+  const node = pass.nodes.get(departure.node.name);
+  if (node === undefined || pass.begun.has(policy.name)) return [];
+  const verdict = startVerdict({ departure, node, policy, snapshot: pass.snapshot, now: pass.now });
+  if (verdict.kind === "Held") return hold(departure, verdict);
+  if (policy.dryRun) return [{ kind: "Leave", node, ...because("DryRun", departure) }];
+  pass.begun.add(policy.name);
+  return [begin(departure, "Due", verdict.reason)];
+}
+
+/** A node that the plan has dropped: what may change back holds, what will not ends. */
+function unplanned(departure: Departure, pass: Pass): Decision[] {
+  const dropped = pass.plan.notPlanned.find((one) => one.node.uid === departure.node.uid);
+  const reason = dropped?.reason ?? "PlanChanged";
+  const detail = dropped?.detail;
+  const forGood = reason === "NoPolicy" || reason === "NoLifetimeLimit" || reason === "PlanChanged";
+  if (!forGood) return hold(departure, { reason, detail });
+  return [note(departure, "Cancelled", { reason: "PlanChanged", detail: dropped?.explain })];
+}
+
+function moved(
+  departure: Departure,
+  entry: { readonly departAt: Instant; readonly deadlineAt: Instant; readonly reason: Reason },
+): Decision[] {
+  const same = departure.departAt === entry.departAt && departure.deadlineAt === entry.deadlineAt;
+  if (same) return [];
+  const { departAt, deadlineAt, reason } = entry;
+  const words = because(reason, departure, { at: departAt, deadlineAt });
+  return [{ kind: "Move", departure, departAt, deadlineAt, ...words }];
+}
+
+function hold(
+  departure: Departure,
+  why: { readonly reason: Reason; readonly detail?: string | undefined },
+): Decision[] {
+  const { phase, reason } = departure.status;
+  if (phase === "Held" && reason === why.reason) return [];
+  // Held for another reason now: free it first, so that each hold is in the ledger.
+  return [note(departure, phase === "Held" ? "Unblocked" : "Blocked", why)];
+}
+
+function aboutNode(node: NodeFacts, pass: Pass): Decision[] {
+  if (pass.live.has(node.uid)) return [];
+  const stray = node.annotations[departureAnnotation];
+  if (stray !== undefined) {
+    const words = { reason: "StrayCordon", explain: explain("StrayCordon", { node: node.name }) };
+    return [{ kind: "ClearStray", node, departure: stray, ...words } as const];
+  }
+  const entry = pass.plan.byUid.get(node.uid);
+  if (entry !== undefined) return schedule(node, entry, pass);
+  const left = pass.plan.notPlanned.find((one) => one.node.uid === node.uid);
+  const reason = left?.reason ?? "NoPolicy";
+  return [{ kind: "Leave", node, reason, explain: left?.explain ?? explain(reason) }];
+}
+
+function schedule(
+  node: NodeFacts,
+  entry: NonNullable<ReturnType<FleetPlan["byUid"]["get"]>>,
+  pass: Pass,
+): Decision[] {
+  const words = { reason: entry.reason, explain: entry.explain };
+  if (entry.policy.dryRun) return [{ kind: "Leave", node, ...words }];
+  const former = pass.snapshot.departures.filter((one) => one.node.uid === node.uid);
+  const order: DepartureOrder = {
+    name: nextName(node, former),
+    node: { name: node.name, uid: node.uid, providerID: node.providerID, bootID: node.bootID },
+    cause: "Planned",
+    departAt: later(entry.departAt, retryAt(former) ?? entry.departAt),
+    deadlineAt: entry.deadlineAt,
+    source: "planner",
+    policy: entry.policy.name,
+    reason: entry.reason,
+    message: entry.explain,
+  };
+  return [{ kind: "Schedule", order, ...words }];
+}
+
+/** The pinned name; a node that stayed after a departure ended gets `-2`, `-3` … for the next. */
+function nextName(node: NodeFacts, former: readonly Departure[]): string {
+  const name = departureName(node);
+  return former.length === 0 ? name : `${name}-${former.length + 1}`;
+}
+
+function begin(departure: Departure, event: "Due" | "Noticed", reason: Reason): Decision {
+  return { kind: "Begin", departure, event, ...because(reason, departure) };
+}
+
+function note(
+  departure: Departure,
+  event: Extract<Decision, { kind: "Note" }>["event"] | string,
+  why: { readonly reason: Reason; readonly detail?: string | undefined },
+): Decision {
+  return {
+    kind: "Note",
+    departure,
+    event: event as Extract<Decision, { kind: "Note" }>["event"],
+    detail: why.detail,
+    ...because(why.reason, departure, { detail: why.detail }),
+  };
+}
+
+function because(
+  reason: Reason,
+  departure: Departure,
+  more: ReasonFacts = {},
+): { readonly reason: Reason; readonly explain: string } {
+  const facts: ReasonFacts = {
+    node: departure.node.name,
+    policy: departure.policy,
+    at: departure.departAt,
+    deadlineAt: departure.deadlineAt,
+    ...more,
+  };
+  return { reason, explain: explain(reason, facts) };
+}
+
+/** The earliest of: the next departure's instant, and another look at what is held. */
+function nextLook(decisions: readonly Decision[], pass: Pass): Instant | undefined {
+  let at: Instant | undefined;
+  for (const entry of pass.plan.byUid.values()) {
+    const next = entry.departAt > pass.now ? entry.departAt : plus(pass.now, heldAgainMs);
+    at = at === undefined ? next : earlier(at, next);
+  }
+  const manualAhead = pass.snapshot.departures.flatMap((one) =>
+    one.status.phase === "Scheduled" && one.departAt !== undefined && one.departAt > pass.now
+      ? [one.departAt]
+      : [],
+  );
+  for (const next of manualAhead) at = at === undefined ? next : earlier(at, next);
+  const waits = decisions.some((one) => one.kind === "Note" && one.event === "Blocked");
+  return waits ? earlier(at ?? plus(pass.now, heldAgainMs), plus(pass.now, heldAgainMs)) : at;
+}

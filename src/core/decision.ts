@@ -1,0 +1,68 @@
+import type { Cause, Departure } from "./departure.ts";
+import type { NodeIdentity } from "./identity.ts";
+import type { NodeFacts } from "./node.ts";
+import type { PhaseEvent } from "./phase.ts";
+import type { Reason } from "./reason.ts";
+import type { Instant } from "./time.ts";
+
+/** A Departure that is to be made. */
+export interface DepartureOrder {
+  readonly name: string;
+  readonly node: NodeIdentity;
+  readonly cause: Cause;
+  readonly departAt?: Instant | undefined;
+  readonly deadlineAt?: Instant | undefined;
+  readonly noticedAt?: Instant | undefined;
+  readonly source: string;
+  readonly policy?: string | undefined;
+  readonly reason: Reason;
+  /** The reason's sentence. */
+  readonly message: string;
+}
+
+interface Reasoned {
+  readonly reason: Reason;
+  /** The one sentence of the reason: log, Event, CLI and board show the same. */
+  readonly explain: string;
+}
+
+/** What is to be done next about one node or departure; "nothing" is a decision too. */
+export type Decision = Reasoned &
+  (
+    | { readonly kind: "Schedule"; readonly order: DepartureOrder }
+    | {
+        readonly kind: "Move";
+        readonly departure: Departure;
+        readonly departAt: Instant;
+        readonly deadlineAt?: Instant | undefined;
+      }
+    /** Its time has come: the case begins with this event. */
+    | {
+        readonly kind: "Begin";
+        readonly departure: Departure;
+        readonly event: "Due" | "Noticed";
+        readonly detail?: string | undefined;
+      }
+    /** Something changes a departure that has not begun: held, free again, or over. */
+    | {
+        readonly kind: "Note";
+        readonly departure: Departure;
+        readonly event: Extract<
+          PhaseEvent,
+          "Blocked" | "Unblocked" | "Cancelled" | "NodeGone" | "MachineReplaced"
+        >;
+        readonly detail?: string | undefined;
+      }
+    /** Under way: whoever leads carries it on. */
+    | { readonly kind: "Continue"; readonly departure: Departure }
+    /** A node bears our mark, but no live departure says why. */
+    | { readonly kind: "ClearStray"; readonly node: NodeFacts; readonly departure: string }
+    | { readonly kind: "Forget"; readonly departure: Departure }
+    | { readonly kind: "Leave"; readonly node: NodeFacts }
+  );
+
+export interface Verdict {
+  readonly decisions: readonly Decision[];
+  /** When to ask again although nothing has changed. */
+  readonly askAgainAt?: Instant | undefined;
+}

@@ -1,0 +1,61 @@
+import { type Departure, isLive, isVoluntary } from "./departure.ts";
+import { compareIdentity } from "./identity.ts";
+import type { NodeFacts } from "./node.ts";
+import { type PhaseEvent, transition } from "./phase.ts";
+import type { Reason } from "./reason.ts";
+
+export interface Interruption {
+  readonly event: PhaseEvent;
+  readonly reason: Reason;
+  readonly detail?: string | undefined;
+}
+
+/** The annotation that names the Departure which marked a node. */
+export const departureAnnotation = "lastcall.dev/departure";
+export const holdAnnotation = "lastcall.dev/hold";
+
+/**
+ * What the world has done to a departure that is live, whatever it was doing: its node went, got
+ * another machine, or a person took the departure back. Undefined where nothing of it concerns
+ * the departure's phase. `node` is the Node of that name as last seen.
+ */
+export function interruptionOf(
+  departure: Departure,
+  node: NodeFacts | undefined,
+): Interruption | undefined {
+  if (!isLive(departure)) return undefined;
+  const found = lookAt(departure, node);
+  if (found === undefined) return undefined;
+  return transition(departure.status.phase, found.event) === undefined ? undefined : found;
+}
+
+function lookAt(departure: Departure, node: NodeFacts | undefined): Interruption | undefined {
+  if (node === undefined) return { event: "NodeGone", reason: "NodeGone" };
+  const identity = compareIdentity(departure.node, node);
+  if (identity === "OtherNode") return { event: "NodeGone", reason: "NodeGone" };
+  if (identity !== "Same") return { event: "MachineReplaced", reason: "MachineReplaced" };
+  if (departure.deletionAt !== undefined) return cancelled("the Departure was deleted");
+  if (departure.noticedAt !== undefined && isVoluntary(departure.cause)) {
+    return { event: "Noticed", reason: "Noticed" };
+  }
+  if (departure.status.startedAt === undefined || !isVoluntary(departure.cause)) return undefined;
+  return takenBack(departure, node);
+}
+
+/**
+ * A person speaks by `kubectl uncordon`, which leaves our annotation in place, or by a hold. A node
+ * without our annotation proves nothing: the picture may be older than our mark.
+ */
+function takenBack(departure: Departure, node: NodeFacts): Interruption | undefined {
+  const ours = node.annotations[departureAnnotation] === departure.name;
+  if (ours && !node.unschedulable) return cancelled("the node was uncordoned");
+  if (departure.hold) return cancelled("the Departure has hold set");
+  if (departure.cause === "Planned" && node.annotations[holdAnnotation] !== undefined) {
+    return cancelled(`the node has the annotation ${holdAnnotation}`);
+  }
+  return undefined;
+}
+
+function cancelled(detail: string): Interruption {
+  return { event: "Cancelled", reason: "CancelledByPerson", detail };
+}

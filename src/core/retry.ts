@@ -1,0 +1,20 @@
+import type { Departure } from "./departure.ts";
+import { hours, type Instant, minutes, plus } from "./time.ts";
+
+const firstMs = minutes(30);
+const longestMs = hours(6);
+
+/**
+ * When a node whose departures failed or were rolled back may be tried again: half an hour after
+ * the last of them ended, twice as long after each further one, six hours at most. Undefined where
+ * nothing failed. The deadline still forces: this moves the planned instant only.
+ */
+export function retryAt(former: readonly Departure[]): Instant | undefined {
+  const failed = former.filter(
+    ({ status }) => status.outcome === "RolledBack" || status.outcome === "Failed",
+  );
+  const ends = failed.flatMap(({ status }) => status.endedAt ?? []);
+  if (ends.length === 0) return undefined;
+  const waitMs = Math.min(longestMs, firstMs * 2 ** (ends.length - 1)) as typeof firstMs;
+  return plus(Math.max(...ends) as Instant, waitMs);
+}
