@@ -1,6 +1,5 @@
-import type { Cause, Departure, DepartureStatus } from "../core/departure.ts";
-import type { NodeIdentity } from "../core/identity.ts";
-import type { Reason } from "../core/reason.ts";
+import type { DepartureOrder } from "../core/decision.ts";
+import type { Departure, DepartureStatus } from "../core/departure.ts";
 import type { Instant } from "../core/time.ts";
 
 /**
@@ -16,19 +15,6 @@ export interface DepartureStore {
   /** Reads one afresh. */
   read(name: string): Promise<StoreResult>;
   remove(departure: Departure): Promise<StoreResult>;
-}
-
-export interface DepartureOrder {
-  readonly name: string;
-  readonly node: NodeIdentity;
-  readonly cause: Cause;
-  readonly departAt?: Instant | undefined;
-  readonly deadlineAt?: Instant | undefined;
-  readonly noticedAt?: Instant | undefined;
-  readonly source: string;
-  readonly policy?: string | undefined;
-  readonly reason: Reason;
-  readonly message: string;
 }
 
 export interface MoveOrder {

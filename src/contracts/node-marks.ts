@@ -11,7 +11,10 @@ export interface NodeMarks {
   read(name: string): Promise<NodeFacts | undefined>;
   /** Cordon, taint, annotation and load-balancer label in one write; then the condition. */
   mark(node: NodeIdentity, mark: DepartingMark): Promise<MarkResult>;
-  /** Takes back what `mark` wrote, where the annotation names `departure`; uncordons only then. */
+  /**
+   * Takes back what `mark` wrote, where the annotation names `departure`. A node that was cordoned
+   * before we came stays cordoned: `mark` keeps that in the same write.
+   */
   unmark(node: UnmarkTarget): Promise<MarkResult>;
   /** Deletes the Node object, with its uid as precondition. */
   remove(node: NodeIdentity): Promise<MarkResult>;
@@ -29,12 +32,10 @@ export interface UnmarkTarget {
   readonly name: string;
   readonly uid: string;
   readonly departure: string;
-  /** The node was cordoned before we came: it stays cordoned. */
-  readonly staysCordoned: boolean;
 }
 
 export type MarkResult =
-  | { readonly kind: "Done"; readonly cordonedBefore: boolean }
+  | { readonly kind: "Done" }
   /** No node of that name, or its uid is another: for us it is gone. */
   | { readonly kind: "Gone" }
   /** The node is there with another machine or boot behind it; nothing was written. */

@@ -1,10 +1,6 @@
-import type {
-  DepartureOrder,
-  DepartureStore,
-  MoveOrder,
-  StoreResult,
-} from "../contracts/departure-store.ts";
+import type { DepartureStore, MoveOrder, StoreResult } from "../contracts/departure-store.ts";
 import type { KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
+import type { DepartureOrder } from "../core/decision.ts";
 import type { Departure, DepartureStatus } from "../core/departure.ts";
 import { formatInstant } from "../core/time.ts";
 import { faultOf } from "./fault.ts";

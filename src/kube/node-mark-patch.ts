@@ -1,9 +1,11 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
-import type { DepartingMark, UnmarkTarget } from "../contracts/node-marks.ts";
+import type { DepartingMark } from "../contracts/node-marks.ts";
 
 /** The marks of contract.md section 3. */
 export const departingTaint = "lastcall.dev/departing";
 export const departureAnnotation = "lastcall.dev/departure";
+/** Ours, beside the pinned marks: the node was cordoned by others before we came. */
+export const cordonedBeforeAnnotation = "lastcall.dev/cordoned-before";
 export const excludeLabel = "node.kubernetes.io/exclude-from-external-load-balancers";
 export const excludeValue = "lastcall";
 
@@ -28,34 +30,50 @@ export function markPatch(
 ): PatchOperation[] {
   const taint = { key: departingTaint, value: mark.cause, effect: "NoSchedule" };
   const others = taintsOf(node).filter((other) => other.key !== departingTaint);
+  const ours = node.metadata?.annotations?.[departureAnnotation] === mark.departure;
+  const marks = {
+    ...node.metadata?.annotations,
+    [departureAnnotation]: mark.departure,
+    ...(isCordoned(node) && !ours ? { [cordonedBeforeAnnotation]: "true" } : {}),
+  };
   return [
     testVersion(node),
     { op: "add", path: "/spec/unschedulable", value: true },
     { op: "add", path: "/spec/taints", value: [...others, taint] },
-    addEntry(node, "annotations", { key: departureAnnotation, value: mark.departure }),
-    ...(entriesOf(node, "labels")?.[excludeLabel] === undefined
-      ? [addEntry(node, "labels", { key: excludeLabel, value: excludeValue })]
-      : []),
+    { op: "add", path: "/metadata/annotations", value: marks },
+    {
+      op: "add",
+      path: "/metadata/labels",
+      value: { [excludeLabel]: excludeValue, ...node.metadata?.labels },
+    },
   ];
 }
 
 /** The one patch that takes back what `markPatch` wrote, and nothing else. */
-export function unmarkPatch(node: KubeObject, target: UnmarkTarget): PatchOperation[] {
-  const operations: PatchOperation[] = [testVersion(node)];
-  const spec = node.spec as { unschedulable?: boolean } | undefined;
-  if (spec?.unschedulable === true && !target.staysCordoned) {
+export function unmarkPatch(node: KubeObject): PatchOperation[] {
+  const {
+    [departureAnnotation]: _departure,
+    [cordonedBeforeAnnotation]: cordonedBefore,
+    ...annotations
+  } = node.metadata?.annotations ?? {};
+  const { [excludeLabel]: excluded, ...labels } = node.metadata?.labels ?? {};
+  const others = taintsOf(node).filter((taint) => taint.key !== departingTaint);
+  const operations: PatchOperation[] = [
+    testVersion(node),
+    { op: "add", path: "/spec/taints", value: others },
+    { op: "add", path: "/metadata/annotations", value: annotations },
+  ];
+  if (excluded === excludeValue) {
+    operations.push({ op: "add", path: "/metadata/labels", value: labels });
+  }
+  if (isCordoned(node) && cordonedBefore === undefined) {
     operations.push({ op: "remove", path: "/spec/unschedulable" });
   }
-  const taints = taintsOf(node);
-  const others = taints.filter((taint) => taint.key !== departingTaint);
-  if (others.length < taints.length) {
-    operations.push({ op: "replace", path: "/spec/taints", value: others });
-  }
-  operations.push({ op: "remove", path: entryPath("annotations", departureAnnotation) });
-  if (entriesOf(node, "labels")?.[excludeLabel] === excludeValue) {
-    operations.push({ op: "remove", path: entryPath("labels", excludeLabel) });
-  }
   return operations;
+}
+
+function isCordoned(node: KubeObject): boolean {
+  return (node.spec as { unschedulable?: boolean } | undefined)?.unschedulable === true;
 }
 
 function testVersion(node: KubeObject): PatchOperation {
@@ -68,29 +86,4 @@ function testVersion(node: KubeObject): PatchOperation {
 
 function taintsOf(node: KubeObject): readonly RawTaint[] {
   return (node.spec as { taints?: readonly RawTaint[] } | undefined)?.taints ?? [];
-}
-
-type EntryField = "annotations" | "labels";
-
-function entriesOf(
-  node: KubeObject,
-  field: EntryField,
-): Readonly<Record<string, string>> | undefined {
-  return node.metadata?.[field];
-}
-
-function addEntry(
-  node: KubeObject,
-  field: EntryField,
-  entry: { readonly key: string; readonly value: string },
-): PatchOperation {
-  if (entriesOf(node, field) === undefined) {
-    return { op: "add", path: `/metadata/${field}`, value: { [entry.key]: entry.value } };
-  }
-  return { op: "add", path: entryPath(field, entry.key), value: entry.value };
-}
-
-/** RFC 6901: `~` and `/` are escaped. */
-function entryPath(field: EntryField, key: string): string {
-  return `/metadata/${field}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }

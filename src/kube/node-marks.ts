@@ -24,11 +24,9 @@ import { translateNode } from "./translate-node.ts";
 const conflictTries = 8;
 
 /** What to write on a node as it is now, or why not to. */
-type Verdict =
-  | { readonly patch: readonly PatchOperation[]; readonly cordonedBefore: boolean }
-  | { readonly result: MarkResult };
+type Verdict = { readonly request: KubeRequest } | { readonly result: MarkResult };
 
-/** Reads a node and patches it in one breath; the patch tests that nobody wrote in between. */
+/** Reads a node and writes it in one breath; each write tests that nobody wrote in between. */
 export class KubeNodeMarks implements NodeMarks {
   readonly #api: KubeApi;
   readonly #clock: Clock;
@@ -44,26 +42,24 @@ export class KubeNodeMarks implements NodeMarks {
   }
 
   async mark(node: NodeIdentity, mark: DepartingMark): Promise<MarkResult> {
-    const result = await this.#readAndPatch(node.name, (object, facts) => {
+    const result = await this.#readAndSend(node.name, (object, facts) => {
       const mismatch = mismatchOf(node, facts);
       if (mismatch !== undefined) return { result: mismatch };
       const owner = facts.annotations[departureAnnotation];
       if (owner !== undefined && owner !== mark.departure) return { result: { kind: "NotOurs" } };
-      // After a restart our own mark is there already: then the ledger knows who cordoned first.
-      const cordonedBefore = facts.unschedulable && owner === undefined;
-      return { patch: markPatch(object, mark), cordonedBefore };
+      return { request: patchRequest(node.name, markPatch(object, mark)) };
     });
     if (result.kind === "Done") await this.#writeCondition(node.name, "True", mark);
     return result;
   }
 
   async unmark(target: UnmarkTarget): Promise<MarkResult> {
-    const result = await this.#readAndPatch(target.name, (object, facts) => {
+    const result = await this.#readAndSend(target.name, (object, facts) => {
       if (facts.uid !== target.uid) return { result: { kind: "Gone" } };
       const owner = facts.annotations[departureAnnotation];
-      if (owner === undefined) return { result: { kind: "Done", cordonedBefore: false } };
+      if (owner === undefined) return { result: { kind: "Done" } };
       if (owner !== target.departure) return { result: { kind: "NotOurs" } };
-      return { patch: unmarkPatch(object, target), cordonedBefore: target.staysCordoned };
+      return { request: patchRequest(target.name, unmarkPatch(object)) };
     });
     if (result.kind === "Done") {
       await this.#writeCondition(target.name, "False", {
@@ -76,18 +72,21 @@ export class KubeNodeMarks implements NodeMarks {
   }
 
   async remove(node: NodeIdentity): Promise<MarkResult> {
-    const request: KubeRequest = {
-      method: "DELETE",
-      path: nodePath(node.name),
-      body: { apiVersion: "v1", kind: "DeleteOptions", preconditions: { uid: node.uid } },
-    };
-    const answer = await this.#api.send(request);
-    if (answer.status === 404 || answer.status === 409) return { kind: "Gone" };
-    if (answer.status >= 300) throw faultOf(request, answer);
-    return { kind: "Done", cordonedBefore: false };
+    return this.#readAndSend(node.name, (object, facts) => {
+      const mismatch = mismatchOf(node, facts);
+      if (mismatch !== undefined) return { result: mismatch };
+      const { uid, resourceVersion } = object.metadata ?? {};
+      const body = {
+        apiVersion: "v1",
+        kind: "DeleteOptions",
+        preconditions: { uid, resourceVersion },
+      };
+      const request: KubeRequest = { method: "DELETE", path: nodePath(node.name), body };
+      return { request };
+    });
   }
 
-  async #readAndPatch(
+  async #readAndSend(
     name: string,
     decide: (object: KubeObject, facts: NodeFacts) => Verdict,
   ): Promise<MarkResult> {
@@ -96,19 +95,14 @@ export class KubeNodeMarks implements NodeMarks {
       if (object === undefined) return { kind: "Gone" };
       const verdict = decide(object, translateNode(object));
       if ("result" in verdict) return verdict.result;
-      const request: KubeRequest = {
-        method: "PATCH",
-        path: nodePath(name),
-        patchType: "application/json-patch+json",
-        body: verdict.patch,
-      };
-      const answer = await this.#api.send(request);
-      if (answer.status < 300) return { kind: "Done", cordonedBefore: verdict.cordonedBefore };
-      if (!wasOvertaken(answer)) throw faultOf(request, answer);
+      const answer = await this.#api.send(verdict.request);
+      if (answer.status < 300) return { kind: "Done" };
+      if (answer.status === 404) return { kind: "Gone" };
+      if (!wasOvertaken(answer)) throw faultOf(verdict.request, answer);
     }
     throw new LastcallError(
       "CONFLICT",
-      `Cannot patch node ${name}: others wrote it in each of ${conflictTries} tries, one write in peace is needed`,
+      `Cannot write node ${name}: others wrote it in each of ${conflictTries} tries, one write in peace is needed`,
     );
   }
 
@@ -144,6 +138,10 @@ export class KubeNodeMarks implements NodeMarks {
     if (answer.status >= 300) throw faultOf(request, answer);
     return answer.body as KubeObject;
   }
+}
+
+function patchRequest(name: string, body: readonly PatchOperation[]): KubeRequest {
+  return { method: "PATCH", path: nodePath(name), patchType: "application/json-patch+json", body };
 }
 
 function mismatchOf(then: NodeIdentity, now: NodeIdentity): MarkResult | undefined {

@@ -1,5 +1,5 @@
-import type { DepartureOrder } from "../contracts/departure-store.ts";
 import type { KubeObject } from "../contracts/kube-api.ts";
+import type { DepartureOrder } from "../core/decision.ts";
 import type { Cause, Departure, DepartureStatus, DrainCounts, Phase } from "../core/departure.ts";
 import type { NodeIdentity } from "../core/identity.ts";
 import type { Reason } from "../core/reason.ts";
@@ -25,7 +25,6 @@ interface RawStatus {
   readonly startedAt?: string;
   readonly endedAt?: string;
   readonly machine?: { readonly id: string };
-  readonly cordonedBefore?: boolean;
   readonly drain?: DrainCounts;
   readonly timeline?: readonly { at: string; step: string; result: string }[];
 }
@@ -90,7 +89,6 @@ function statusOf(raw: RawStatus): DepartureStatus {
     startedAt: instantOf(raw.startedAt),
     endedAt: instantOf(raw.endedAt),
     machine: raw.machine,
-    cordonedBefore: raw.cordonedBefore,
     drain: raw.drain,
     timeline: (raw.timeline ?? []).flatMap((entry) => {
       const at = parseInstant(entry.at);

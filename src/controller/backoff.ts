@@ -1,0 +1,35 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { Rng } from "../core/rng.ts";
+import { type Millis, millis } from "../core/time.ts";
+import { isLastcallError } from "../errors.ts";
+
+const firstMs = 100;
+const longestMs = 10_000;
+
+/** Exponential from 0.1 s to 10 s, with half of it by chance so that many do not return at once. */
+export function backoffMs(attempt: number, rng: Rng): Millis {
+  const whole = Math.min(longestMs, firstMs * 2 ** Math.min(attempt, 20));
+  return millis(Math.round(whole / 2 + (whole / 2) * rng()));
+}
+
+export interface RetryTools {
+  readonly clock: Clock;
+  readonly rng: Rng;
+  readonly signal: AbortSignal;
+  /** Told of each fault that is tried again. */
+  readonly onRetry: (error: unknown) => void;
+}
+
+/** Tries until it works, the signal aborts, or a fault comes that trying again cannot mend. */
+export async function retrying<T>(work: () => Promise<T>, tools: RetryTools): Promise<T> {
+  for (let attempt = 0; ; attempt += 1) {
+    tools.signal.throwIfAborted();
+    try {
+      return await work();
+    } catch (error) {
+      if (!isLastcallError(error) || !error.retryable) throw error;
+      tools.onRetry(error);
+      await tools.clock.sleep(backoffMs(attempt, tools.rng), tools.signal);
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import type { Departure } from "../core/departure.ts";
+import type { NodeFacts } from "../core/node.ts";
+import type { Policy } from "../core/policy.ts";
+import { type Millis, minutes } from "../core/time.ts";
+import { isLastcallError, messageOf } from "../errors.ts";
+import { type CaseTools, DepartureCase } from "./departure-case.ts";
+
+type First = Parameters<DepartureCase["run"]>[1];
+
+/** A case that failed is not taken up again before this has passed. */
+const restMs: Millis = minutes(1);
+
+/** The departures under way, each in a case of its own; none waits for another. */
+export class CaseBook {
+  readonly #tools: CaseTools;
+  readonly #cases = new Map<string, DepartureCase>();
+  readonly #restUntil = new Map<string, number>();
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(tools: CaseTools) {
+    this.#tools = tools;
+  }
+
+  /** Begins a departure, or takes one up again; one that is running already is left to itself. */
+  open(departure: Departure, how: { policy: Policy; signal: AbortSignal; first?: First }): void {
+    if (this.#cases.has(departure.uid) || this.#rests(departure)) return;
+    const newCase = new DepartureCase(departure, how.policy, this.#tools);
+    this.#cases.set(departure.uid, newCase);
+    const run = newCase
+      .run(how.signal, how.first)
+      .catch((error: unknown) => this.#failed(newCase.departure, error, how.signal))
+      .finally(() => {
+        this.#cases.delete(departure.uid);
+        this.#running.delete(run);
+      });
+    this.#running.add(run);
+  }
+
+  /** Hands each case what the watch has seen of it last. */
+  observe(departures: readonly Departure[], nodes: ReadonlyMap<string, NodeFacts>): void {
+    const seen = new Map(departures.map((one) => [one.uid, one]));
+    for (const [uid, open] of this.#cases) {
+      const departure = seen.get(uid);
+      if (departure !== undefined) open.observe(departure, nodes.get(departure.node.name));
+    }
+  }
+
+  /**
+   * The departures with what the cases know beyond the watch, so that nothing is decided on a
+   * picture that is older than our own last write.
+   */
+  overlay(departures: readonly Departure[]): readonly Departure[] {
+    if (this.#cases.size === 0) return departures;
+    return departures.map((one) => {
+      const open = this.#cases.get(one.uid);
+      return open === undefined ? one : { ...one, status: open.departure.status };
+    });
+  }
+
+  /** Resolves when every case has come to rest; for a clean stop. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+
+  #rests(departure: Departure): boolean {
+    const until = this.#restUntil.get(departure.uid);
+    return until !== undefined && this.#tools.clock.monotonic() < until;
+  }
+
+  #failed(departure: Departure, error: unknown, signal: AbortSignal): void {
+    if (signal.aborted) return;
+    const { log, metrics } = this.#tools.executor.voice;
+    const code = isLastcallError(error) ? error.code : "UNEXPECTED";
+    metrics.count("lastcall_errors_total", { code });
+    log.error("case-failed", { departure: departure.name, code, error: messageOf(error) });
+    this.#restUntil.set(departure.uid, this.#tools.clock.monotonic() + restMs);
+  }
+}

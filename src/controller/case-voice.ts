@@ -1,0 +1,109 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { EventTarget } from "../contracts/telemetry.ts";
+import type { Departure } from "../core/departure.ts";
+import type { DrainPlan } from "../core/drain-plan.ts";
+import type { DrainStep } from "../core/drain-step.ts";
+import { isLastcallError, messageOf } from "../errors.ts";
+import type { DrainEnd } from "./drain-run.ts";
+import type { Voice } from "./executor.ts";
+
+/** What a departure says while it goes on: log lines, Events and metrics, in one place. */
+export class CaseVoice {
+  readonly #voice: Voice;
+  readonly #clock: Clock;
+  readonly #said = new Set<string>();
+
+  constructor(voice: Voice, clock: Clock) {
+    this.#voice = voice;
+    this.#clock = clock;
+  }
+
+  phaseChanged(before: Departure, after: Departure): void {
+    const { status } = after;
+    this.#voice.log.info("departure", {
+      node: after.node.name,
+      departure: after.name,
+      from: before.status.phase,
+      to: status.phase,
+      reason: status.reason,
+      message: status.message,
+      outcome: status.outcome,
+    });
+    if (status.phase === "Preparing") this.#say(after, "DepartureStarted", "Normal");
+    if (status.phase !== "Ended") return;
+    const clean = status.outcome === "Planned" || status.outcome === "Cancelled";
+    this.#say(after, "DepartureEnded", clean ? "Normal" : "Warning");
+    this.#voice.metrics.count("lastcall_departures_total", {
+      policy: after.policy ?? "",
+      cause: after.cause,
+      outcome: status.outcome ?? "",
+    });
+  }
+
+  cordoned(departure: Departure): void {
+    if (departure.noticedAt === undefined || this.#said.has("cordoned")) return;
+    this.#said.add("cordoned");
+    const seconds = (this.#clock.now() - departure.noticedAt) / 1000;
+    this.#voice.metrics.observe("lastcall_notice_to_cordon_seconds", Math.max(0, seconds));
+  }
+
+  /** Says each pod that is held up, and each that will be cut short, once. */
+  drainStepped(departure: Departure, step: DrainStep, plan: DrainPlan): void {
+    for (const held of step.blocked) {
+      this.#sayOnce(`blocked ${held.namespace}/${held.name}`, departure, {
+        reason: "DrainBlocked",
+        message: held.explain,
+        about: held.pod === undefined ? [] : [{ kind: "Pod", ...held.pod }],
+      });
+    }
+    for (const pod of plan.pods) {
+      if (!pod.cut) continue;
+      this.#sayOnce(`cut ${pod.namespace}/${pod.name}`, departure, {
+        reason: "PodCut",
+        message: pod.explain,
+        about: [{ kind: "Pod", namespace: pod.namespace, name: pod.name, uid: pod.uid }],
+      });
+    }
+  }
+
+  drainEnded(departure: Departure, end: DrainEnd): void {
+    const { noticedAt, deadlineAt } = departure;
+    if (noticedAt === undefined || end.verdict !== "Done") return;
+    const now = this.#clock.now();
+    this.#voice.metrics.observe("lastcall_notice_to_last_pod_seconds", (now - noticedAt) / 1000);
+    if (deadlineAt === undefined) return;
+    this.#voice.metrics.observe("lastcall_deadline_left_seconds", (deadlineAt - now) / 1000);
+  }
+
+  faulted(event: string, departure: Departure, error: unknown): void {
+    const code = isLastcallError(error) ? error.code : "UNEXPECTED";
+    this.#voice.metrics.count("lastcall_errors_total", { code });
+    this.#voice.log.warn(event, { node: departure.node.name, code, error: messageOf(error) });
+  }
+
+  #say(departure: Departure, reason: string, type: "Normal" | "Warning"): void {
+    const message = departure.status.message ?? "";
+    this.#voice.events.emit({ type, reason, message, about: nodeOf(departure) });
+  }
+
+  #sayOnce(
+    key: string,
+    departure: Departure,
+    what: { readonly reason: string; readonly message: string; readonly about: EventTarget[] },
+  ): void {
+    if (this.#said.has(key)) return;
+    this.#said.add(key);
+    for (const about of [nodeOf(departure), ...what.about]) {
+      this.#voice.events.emit({
+        type: "Warning",
+        reason: what.reason,
+        message: what.message,
+        about,
+      });
+    }
+  }
+}
+
+function nodeOf(departure: Departure): EventTarget {
+  return { kind: "Node", name: departure.node.name, uid: departure.node.uid };
+}

@@ -1,0 +1,82 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { Fleet } from "../contracts/fleet.ts";
+import type { GateSource } from "../contracts/gate-source.ts";
+import type { Leadership } from "../contracts/leadership.ts";
+import type { Rng } from "../core/rng.ts";
+import { CaseBook } from "./case-book.ts";
+import { Executor, type Hands, type Voice } from "./executor.ts";
+import { Health } from "./health.ts";
+import { followInterruptions } from "./interruption.ts";
+import { Rotation } from "./rotation.ts";
+
+export interface ControllerOptions {
+  readonly fleet: Fleet;
+  readonly gates: GateSource;
+  readonly hands: Hands;
+  readonly voice: Voice;
+  readonly leadership: Leadership;
+  readonly clock: Clock;
+  readonly rng: Rng;
+  /** Says every decision, writes nothing. */
+  readonly dryRun: boolean;
+}
+
+/**
+ * The controller: watches all the time, acts only while it leads. All state is in the cluster, so
+ * that taking the lead is nothing but beginning to act on what is there.
+ */
+export class Controller {
+  readonly #options: ControllerOptions;
+  readonly health: Health;
+
+  constructor(options: ControllerOptions) {
+    this.#options = options;
+    this.health = new Health(options.clock);
+  }
+
+  /** Runs until the signal aborts; rejects when watching has become pointless (Fleet.run). */
+  async run(signal: AbortSignal): Promise<void> {
+    const { fleet, leadership } = this.#options;
+    const own = new AbortController();
+    const stop = AbortSignal.any([signal, own.signal]);
+    const watching = fleet.run(stop);
+    try {
+      await Promise.race([fleet.synced(stop), watching]);
+      this.health.watchesSynced();
+      const leading = leadership.run({ onLeading: (lead) => this.#lead(lead) }, stop);
+      await Promise.race([watching, leading]);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      own.abort(signal.reason);
+      await Promise.allSettled([watching]);
+    }
+  }
+
+  /** One time of leading: ends when its signal aborts, after the cases have let go. */
+  async #lead(signal: AbortSignal): Promise<void> {
+    const { fleet, gates, hands, voice, clock, rng, dryRun } = this.#options;
+    const executor = new Executor({ hands, voice, mayAct: () => !signal.aborted && !dryRun });
+    const readNode = (name: string) => hands.marks.read(name);
+    const cases = new CaseBook({ executor, pods: hands.pods, clock, rng, readNode });
+    const stopFollowing = dryRun ? () => {} : followInterruptions({ fleet, cases }, signal);
+    const rotation = new Rotation({
+      fleet,
+      gates,
+      cases,
+      executor,
+      clock,
+      dryRun,
+      health: this.health,
+    });
+    try {
+      await rotation.run(signal);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      stopFollowing();
+      await cases.settled();
+      this.health.stoodDown();
+    }
+  }
+}

@@ -1,0 +1,227 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { NodePods } from "../contracts/node-pods.ts";
+import { type Departure, isLive, isVoluntary } from "../core/departure.ts";
+import { type Interruption, interruptionOf } from "../core/interruption.ts";
+import { type Happening, statusAfter } from "../core/ledger.ts";
+import type { NodeFacts } from "../core/node.ts";
+import type { Policy } from "../core/policy.ts";
+import type { Rng } from "../core/rng.ts";
+import { isLastcallError, messageOf } from "../errors.ts";
+import { retrying } from "./backoff.ts";
+import { CaseVoice } from "./case-voice.ts";
+import { type DrainEnd, DrainRun } from "./drain-run.ts";
+import type { Executor } from "./executor.ts";
+import { ProgressLedger } from "./progress-ledger.ts";
+import { releaseMachine } from "./release-work.ts";
+
+export interface CaseTools {
+  readonly executor: Executor;
+  readonly pods: NodePods;
+  readonly clock: Clock;
+  readonly rng: Rng;
+  /** A fresh look at one node, past the watch. */
+  readonly readNode: (name: string) => Promise<NodeFacts | undefined>;
+}
+
+type Work = Omit<Happening, "at">;
+
+/**
+ * One departure under way, from its beginning to its outcome. It keeps nothing that the Departure
+ * does not say: a new leader makes a new case from the resource and goes on in the same phase.
+ */
+export class DepartureCase {
+  readonly #tools: CaseTools;
+  readonly #policy: Policy;
+  readonly #voice: CaseVoice;
+  readonly #ledger: ProgressLedger;
+  #departure: Departure;
+  #node: NodeFacts | undefined;
+  #phaseWork = new AbortController();
+  #pending: Interruption | undefined;
+  #drain: DrainRun | undefined;
+
+  constructor(departure: Departure, policy: Policy, tools: CaseTools) {
+    this.#departure = departure;
+    this.#policy = policy;
+    this.#tools = tools;
+    this.#voice = new CaseVoice(tools.executor.voice, tools.clock);
+    this.#ledger = new ProgressLedger(tools);
+  }
+
+  get departure(): Departure {
+    return this.#departure;
+  }
+
+  /** Tells the case what the watch has seen last. */
+  observe(departure: Departure, node: NodeFacts | undefined): void {
+    this.#node = node;
+    const { status } = this.#departure;
+    this.#departure = { ...departure, resourceVersion: this.#departure.resourceVersion, status };
+    this.#drain?.update(this.#departure);
+    const found = interruptionOf(this.#departure, node);
+    if (found === undefined || !this.#heeds(found)) return;
+    this.#pending = found;
+    this.#phaseWork.abort();
+  }
+
+  /** Runs to the end; `first` is what set it going, absent when a case is taken up again. */
+  async run(signal: AbortSignal, first?: Work): Promise<void> {
+    let happening: Work | undefined = first;
+    if (first !== undefined && !isVoluntary(this.#departure.cause)) this.#markAhead();
+    while (isLive(this.#departure)) {
+      happening ??= await this.#workOnPhase(signal);
+      if (happening !== undefined && !(await this.#advance(happening))) return;
+      happening = undefined;
+    }
+  }
+
+  /** While a machine is being released by us, its node is meant to go: the release sees to it. */
+  #heeds(found: Interruption): boolean {
+    if (this.#departure.status.phase !== "Releasing") return true;
+    return this.#waitsForCloud() && found.event === "NodeGone";
+  }
+
+  #waitsForCloud(): boolean {
+    const forced = !isVoluntary(this.#departure.cause) || this.#departure.noticedAt !== undefined;
+    return forced || this.#policy.instance.release === "None";
+  }
+
+  async #advance(work: Work): Promise<boolean> {
+    const happening: Happening = { ...work, at: this.#tools.clock.now() };
+    const before = this.#departure;
+    const after = await this.#ledger.write(before, (fresh) => statusAfter(fresh, happening));
+    if (after === undefined) return false;
+    this.#departure = after;
+    if (after.status.phase !== before.status.phase) this.#voice.phaseChanged(before, after);
+    return true;
+  }
+
+  /** The next thing that happens to the departure in its phase; undefined: look again. */
+  async #workOnPhase(signal: AbortSignal): Promise<Work | undefined> {
+    this.#phaseWork = new AbortController();
+    this.#pending = undefined;
+    const stop = AbortSignal.any([signal, this.#phaseWork.signal]);
+    try {
+      return await this.#workOf(stop);
+    } catch (error) {
+      if (signal.aborted || this.#pending === undefined) throw error;
+      return this.#confirmed(this.#pending);
+    }
+  }
+
+  /** A watch may lag behind: that a node is gone or replaced is believed only after a fresh look. */
+  async #confirmed(found: Interruption): Promise<Work | undefined> {
+    if (found.event !== "NodeGone" && found.event !== "MachineReplaced") return found;
+    const fresh = await this.#tools.readNode(this.#departure.node.name);
+    const again = interruptionOf(this.#departure, fresh);
+    return again?.event === found.event ? found : undefined;
+  }
+
+  #workOf(signal: AbortSignal): Promise<Work | undefined> {
+    switch (this.#departure.status.phase) {
+      case "Preparing":
+        return this.#prepare(signal);
+      case "Draining":
+        return this.#drainNode(signal);
+      case "Releasing":
+        return this.#release(signal);
+      case "RollingBack":
+        return this.#rollBack(signal);
+      default:
+        // Scheduled and Held are the rotation's; a case begins with the event that ends them.
+        return Promise.resolve(undefined);
+    }
+  }
+
+  /** Under a notice the cordon does not wait for the ledger: both are written side by side. */
+  #markAhead(): void {
+    this.#tools.executor.mark(this.#departure).catch((error: unknown) => {
+      this.#voice.faulted("mark-ahead-failed", this.#departure, error);
+    });
+  }
+
+  async #prepare(signal: AbortSignal): Promise<Work> {
+    const result = await this.#retry(() => this.#tools.executor.mark(this.#departure), signal);
+    switch (result.kind) {
+      case "Done":
+        this.#voice.cordoned(this.#departure);
+        return { event: "Prepared", reason: "DrainRunning" };
+      case "Gone":
+        return { event: "NodeGone", reason: "NodeGone" };
+      case "Mismatch":
+        return { event: "MachineReplaced", reason: "WrongMachine", detail: result.found };
+      case "NotOurs":
+        return { event: "Cancelled", reason: "LeftToOthers", detail: "another Departure has it" };
+    }
+  }
+
+  async #drainNode(signal: AbortSignal): Promise<Work> {
+    this.#drain = new DrainRun(this.#departure, {
+      ...this.#tools,
+      onStep: (step, plan) => {
+        this.#voice.drainStepped(this.#departure, step, plan);
+        this.#ledger.note(this.#departure, step);
+      },
+    });
+    try {
+      const end = await this.#drain.run(this.#policy, signal);
+      this.#voice.drainEnded(this.#departure, end);
+      return drainHappening(end, this.#policy);
+    } finally {
+      this.#drain = undefined;
+    }
+  }
+
+  async #release(signal: AbortSignal): Promise<Work> {
+    const mode = this.#policy.instance.release;
+    if (this.#waitsForCloud() || mode === "None") {
+      await this.#ledger.say(this.#departure, "AwaitingMachine");
+      // The node's going ends this by interruption.
+      return new Promise((_, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+      });
+    }
+    try {
+      await this.#retry(
+        () =>
+          releaseMachine(this.#departure, { ...this.#tools, mode, ledger: this.#ledger }, signal),
+        signal,
+      );
+    } catch (error) {
+      if (signal.aborted || !isLastcallError(error) || error.code === "LEASE_LOST") throw error;
+      this.#voice.faulted("release-failed", this.#departure, error);
+      return { event: "GaveUp", reason: "ReleaseFailed", detail: messageOf(error) };
+    }
+    return { event: "Released", reason: "Released" };
+  }
+
+  async #rollBack(signal: AbortSignal): Promise<Work> {
+    const { node, name, status } = this.#departure;
+    await this.#retry(() => this.#tools.executor.unmark({ node, departure: name }), signal);
+    return { event: "RolledBack", reason: status.reason ?? "RolledBackByRule" };
+  }
+
+  #retry<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    return retrying(work, {
+      clock: this.#tools.clock,
+      rng: this.#tools.rng,
+      signal,
+      onRetry: (error) => this.#voice.faulted("retrying", this.#departure, error),
+    });
+  }
+}
+
+function drainHappening(end: DrainEnd, policy: Policy): Work {
+  switch (end.verdict) {
+    case "Done":
+      return { event: "Drained", reason: "DrainDone" };
+    case "DeadlineReached":
+      return { event: "CutShort", reason: "DeadlineReached", detail: end.detail };
+    case "TimedOut":
+      return {
+        event: policy.drain.onTimeout === "Proceed" ? "CutShort" : "GaveUp",
+        reason: "DrainTimeout",
+        detail: end.detail,
+      };
+  }
+}

@@ -1,0 +1,208 @@
+import type { DepartureStore, MoveOrder } from "../contracts/departure-store.ts";
+import type { InstanceReleaser, ReleaseResult } from "../contracts/instance-releaser.ts";
+import type { MarkResult, NodeMarks } from "../contracts/node-marks.ts";
+import type { NodePods } from "../contracts/node-pods.ts";
+import type { ClusterEvent, EventSink, Log, Metrics } from "../contracts/telemetry.ts";
+import type { DepartureOrder } from "../core/decision.ts";
+import { type Departure, type DepartureStatus, isLive, isVoluntary } from "../core/departure.ts";
+import type { EvictionAnswer } from "../core/eviction-answer.ts";
+import { explain } from "../core/explain.ts";
+import type { NodeFacts } from "../core/node.ts";
+import type { PodIdentity } from "../core/pod.ts";
+import type { ReleaseMode } from "../core/policy.ts";
+import { assert, LastcallError } from "../errors.ts";
+
+/** What the executor acts with. Assembled by the command, or by a test with the model cluster. */
+export interface Hands {
+  readonly marks: NodeMarks;
+  readonly pods: NodePods;
+  readonly store: DepartureStore;
+  /** The cloud behind a providerID; undefined where there is none to ask. */
+  readonly releaserFor: (providerID: string) => InstanceReleaser | undefined;
+}
+
+export interface Voice {
+  readonly log: Log;
+  readonly events: EventSink;
+  readonly metrics: Metrics;
+}
+
+export interface ExecutorOptions {
+  readonly hands: Hands;
+  readonly voice: Voice;
+  /** False as soon as another replica may lead. */
+  readonly mayAct: () => boolean;
+}
+
+/**
+ * The only file that acts upon the cluster and the cloud. Each act looks first whether we still
+ * lead, and each names whom it means (uid, resourceVersion, machine id), so that the wrong node
+ * cannot be met. Every act is idempotent.
+ */
+export class Executor {
+  readonly #hands: Hands;
+  readonly #mayAct: () => boolean;
+  readonly voice: Voice;
+
+  constructor(options: ExecutorOptions) {
+    this.#hands = options.hands;
+    this.voice = options.voice;
+    this.#mayAct = options.mayAct;
+  }
+
+  /** Creates a Departure; one that is there already is left as it is. */
+  async schedule(order: DepartureOrder): Promise<void> {
+    this.#assertLeading();
+    const result = await this.#hands.store.create(order);
+    if (result.kind !== "Done") return;
+    this.voice.log.info("departure-scheduled", { node: order.node.name, message: order.message });
+    this.emit({
+      type: order.reason === "DeadlineBeatsWindow" ? "Warning" : "Normal",
+      reason: order.reason === "DeadlineBeatsWindow" ? order.reason : "DepartureScheduled",
+      message: order.message,
+      about: { kind: "Node", name: order.node.name, uid: order.node.uid },
+    });
+  }
+
+  async move(departure: Departure, to: MoveOrder): Promise<void> {
+    this.#assertLeading();
+    await this.#hands.store.move(departure, to);
+  }
+
+  /** Deletes the record of a departure that ended long ago. */
+  async forget(departure: Departure): Promise<void> {
+    this.#assertLeading();
+    assert(departure.status.phase === "Ended", "only an ended departure is forgotten");
+    await this.#hands.store.remove(departure);
+  }
+
+  /**
+   * Writes the status. On a conflict the departure is read anew and `change` is asked again;
+   * it answers undefined when the fresh state leaves nothing to write. Undefined comes back too
+   * when the Departure is gone.
+   */
+  async record(
+    departure: Departure,
+    change: (fresh: Departure) => DepartureStatus | undefined,
+  ): Promise<Departure | undefined> {
+    let current = departure;
+    for (;;) {
+      this.#assertLeading();
+      const status = change(current);
+      if (status === undefined) return current;
+      const result = await this.#hands.store.record(current, status);
+      if (result.kind === "Done") return result.departure;
+      if (result.kind === "Gone") return undefined;
+      const fresh = await this.#hands.store.read(current.name);
+      if (fresh.kind !== "Done" || fresh.departure.uid !== departure.uid) return undefined;
+      current = fresh.departure;
+    }
+  }
+
+  async mark(departure: Departure): Promise<MarkResult> {
+    this.#assertLeading();
+    const { node, name, cause, deadlineAt } = departure;
+    return this.#hands.marks.mark(node, {
+      departure: name,
+      cause,
+      message: explain(isVoluntary(cause) ? "Started" : "Noticed", { node: node.name, deadlineAt }),
+    });
+  }
+
+  async unmark(target: {
+    readonly node: { readonly name: string; readonly uid: string };
+    readonly departure: string;
+  }): Promise<MarkResult> {
+    this.#assertLeading();
+    return this.#hands.marks.unmark({
+      name: target.node.name,
+      uid: target.node.uid,
+      departure: target.departure,
+    });
+  }
+
+  async evict(pod: PodIdentity, graceSeconds: number | undefined): Promise<EvictionAnswer> {
+    this.#assertLeading();
+    const answer = await this.#hands.pods.evict(pod, { graceSeconds });
+    this.voice.metrics.count("lastcall_evictions_total", { result: answer.kind });
+    return answer;
+  }
+
+  /** Deletes a pod past its budget; counted and said, since it is never ordinary. */
+  async remove(
+    pod: PodIdentity,
+    how: { readonly graceSeconds: number; readonly reason: string },
+  ): Promise<EvictionAnswer> {
+    this.#assertLeading();
+    const answer = await this.#hands.pods.remove(pod, { graceSeconds: how.graceSeconds });
+    this.voice.metrics.count("lastcall_pods_forced_total", { reason: how.reason });
+    return answer;
+  }
+
+  /** The machine's id as the cloud knows it now; undefined where it has none left. */
+  async machineId(providerID: string, signal: AbortSignal): Promise<string | undefined> {
+    const state = await this.#releaser(providerID).describe(providerID, signal);
+    return state.kind === "Present" ? state.id : undefined;
+  }
+
+  async release(
+    departure: Departure,
+    how: { readonly mode: Exclude<ReleaseMode, "None">; readonly machineId: string },
+    signal: AbortSignal,
+  ): Promise<ReleaseResult> {
+    this.#assertLeading();
+    const providerID = departure.node.providerID;
+    assert(providerID !== undefined, "a machine is released only where its providerID is known");
+    return this.#releaser(providerID).release(
+      { providerID, machineId: how.machineId, mode: how.mode, requestId: departure.uid },
+      signal,
+    );
+  }
+
+  /**
+   * After its machine: takes the Node object away, unless a new machine has taken it over; that
+   * one is put to work.
+   */
+  async removeNode(departure: Departure): Promise<void> {
+    this.#assertLeading();
+    const result = await this.#hands.marks.remove(departure.node);
+    if (result.kind !== "Mismatch") return;
+    await this.unmark({ node: departure.node, departure: departure.name });
+  }
+
+  /**
+   * Puts a node back to work whose departure is no more. The watch may lag behind, so that a
+   * departure just made is not seen yet: it is looked for afresh first.
+   */
+  async clearStray(node: NodeFacts, departure: string): Promise<void> {
+    const found = await this.#hands.store.read(departure);
+    const live = found.kind === "Done" && isLive(found.departure);
+    if (live && found.departure.node.uid === node.uid) return;
+    await this.unmark({ node, departure });
+    this.voice.log.warn("stray-cordon-cleared", { node: node.name, departure });
+  }
+
+  emit(event: ClusterEvent): void {
+    this.voice.events.emit(event);
+  }
+
+  #releaser(providerID: string): InstanceReleaser {
+    const releaser = this.#hands.releaserFor(providerID);
+    if (releaser === undefined) {
+      throw new LastcallError(
+        "CLOUD_REFUSED",
+        `Cannot release ${providerID}: no cloud is set up for it, set instance.release to None or set the cloud up`,
+      );
+    }
+    return releaser;
+  }
+
+  #assertLeading(): void {
+    if (!this.#mayAct()) {
+      throw new LastcallError(
+        "LEASE_LOST",
+        "Cannot act: the leader lease may be another's by now, only the leader acts",
+      );
+    }
+  }
+}

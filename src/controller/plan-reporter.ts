@@ -1,0 +1,46 @@
+import type { MetricLabels } from "../contracts/telemetry.ts";
+import { type Departure, isLive } from "../core/departure.ts";
+import type { FleetPlan } from "../core/plan.ts";
+import type { Voice } from "./executor.ts";
+
+interface Sample {
+  readonly labels: MetricLabels;
+  readonly value: number;
+}
+
+/** Shows the plan as gauges: nodes managed, spacing, departures by phase. */
+export class PlanReporter {
+  readonly #voice: Voice;
+
+  constructor(voice: Voice) {
+    this.#voice = voice;
+  }
+
+  show(plan: FleetPlan, departures: readonly Departure[]): void {
+    const { metrics } = this.#voice;
+    metrics.set(
+      "lastcall_nodes_managed",
+      plan.policies.map((one) => ({ labels: { policy: one.name }, value: one.matched })),
+    );
+    metrics.set("lastcall_plan_spacing_seconds", plan.policies.flatMap(spacingSamples));
+    metrics.set("lastcall_departures", phaseSamples(departures));
+  }
+}
+
+function spacingSamples(policy: FleetPlan["policies"][number]): Sample[] {
+  const { wantedMs, reachedMs, bestMs } = policy.spacing;
+  const kinds = { wanted: wantedMs, reached: reachedMs, best: bestMs };
+  return Object.entries(kinds).flatMap(([kind, spanMs]) =>
+    spanMs === null ? [] : [{ labels: { policy: policy.name, kind }, value: spanMs / 1000 }],
+  );
+}
+
+function phaseSamples(departures: readonly Departure[]): Sample[] {
+  const counts = new Map<string, { labels: MetricLabels; value: number }>();
+  for (const departure of departures.filter(isLive)) {
+    const labels = { policy: departure.policy ?? "", phase: departure.status.phase };
+    const key = `${labels.policy}/${labels.phase}`;
+    counts.set(key, { labels, value: (counts.get(key)?.value ?? 0) + 1 });
+  }
+  return [...counts.values()];
+}

@@ -1,0 +1,82 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { Departure, DepartureStatus, DrainCounts } from "../core/departure.ts";
+import type { DrainStep } from "../core/drain-step.ts";
+import { explain } from "../core/explain.ts";
+import type { Reason } from "../core/reason.ts";
+import { messageOf } from "../errors.ts";
+import type { Executor } from "./executor.ts";
+
+/** Progress is written at most this often; what a phase ends with is always written. */
+const progressEveryMs = 1000;
+
+type Change = (fresh: Departure) => DepartureStatus | undefined;
+
+/**
+ * The writes of one departure's status, one after another. Progress of a drain is written at its
+ * own pace and beside the work; a phase change waits for its write and carries the newest counts.
+ */
+export class ProgressLedger {
+  readonly #executor: Executor;
+  readonly #clock: Clock;
+  #tail: Promise<unknown> = Promise.resolve();
+  #version: string | undefined;
+  #counts: DrainCounts | undefined;
+  #writtenAtMs = Number.NEGATIVE_INFINITY;
+  #writing = false;
+
+  constructor(tools: { readonly executor: Executor; readonly clock: Clock }) {
+    this.#executor = tools.executor;
+    this.#clock = tools.clock;
+  }
+
+  /** Undefined when the Departure is gone. */
+  write(departure: Departure, change: Change): Promise<Departure | undefined> {
+    const next = this.#tail.then(() => this.#record(departure, change));
+    this.#tail = next.catch(() => undefined);
+    return next;
+  }
+
+  /** Writes a reason and its sentence into the status, in the phase that it is in. */
+  say(departure: Departure, reason: Reason): Promise<Departure | undefined> {
+    const message = explain(reason, {
+      node: departure.node.name,
+      deadlineAt: departure.deadlineAt,
+    });
+    return this.write(departure, ({ status }) =>
+      status.reason === reason ? undefined : { ...status, reason, message },
+    );
+  }
+
+  /** Takes a step's counts; writes them unless that was done a moment ago or is under way. */
+  note(departure: Departure, step: DrainStep): void {
+    const changed = JSON.stringify(step.counts) !== JSON.stringify(this.#counts);
+    this.#counts = step.counts;
+    const nowMs = this.#clock.monotonic();
+    if (!changed || this.#writing || nowMs - this.#writtenAtMs < progressEveryMs) return;
+    this.#writtenAtMs = nowMs;
+    this.#writing = true;
+    const first = step.blocked[0];
+    const reason: Reason = first === undefined ? "DrainRunning" : "DrainBlocked";
+    const message = explain(reason, { node: departure.node.name, detail: first?.explain });
+    // Progress is for people's eyes: a fault in writing it does not stop the drain.
+    void this.write(departure, ({ status }) =>
+      status.phase === "Draining" ? { ...status, reason, message } : undefined,
+    )
+      .catch((error: unknown) =>
+        this.#executor.voice.log.warn("progress-not-written", { error: messageOf(error) }),
+      )
+      .finally(() => {
+        this.#writing = false;
+      });
+  }
+
+  async #record(departure: Departure, change: Change): Promise<Departure | undefined> {
+    const current = { ...departure, resourceVersion: this.#version ?? departure.resourceVersion };
+    const after = await this.#executor.record(current, (fresh) => {
+      const drain = this.#counts ?? fresh.status.drain;
+      return change({ ...fresh, status: { ...fresh.status, drain } });
+    });
+    this.#version = after?.resourceVersion;
+    return after;
+  }
+}

@@ -1,0 +1,35 @@
+import type { Departure } from "../core/departure.ts";
+import type { ReleaseMode } from "../core/policy.ts";
+import type { Executor } from "./executor.ts";
+import type { ProgressLedger } from "./progress-ledger.ts";
+
+export interface ReleaseTools {
+  readonly executor: Executor;
+  readonly ledger: ProgressLedger;
+  readonly mode: Exclude<ReleaseMode, "None">;
+}
+
+/**
+ * Lets the machine go, then takes its Node object away; in this order, never the other way round.
+ * The machine's id is written into the ledger before the release is asked for: whoever takes the
+ * case up after a crash tells by it the machine that was meant from one made anew under its name.
+ */
+export async function releaseMachine(
+  departure: Departure,
+  tools: ReleaseTools,
+  signal: AbortSignal,
+): Promise<void> {
+  const { executor, ledger, mode } = tools;
+  const providerID = departure.node.providerID;
+  if (providerID !== undefined) {
+    const id = departure.status.machine?.id ?? (await executor.machineId(providerID, signal));
+    if (id !== undefined) {
+      await ledger.write(departure, ({ status }) =>
+        status.machine?.id === id ? undefined : { ...status, machine: { id } },
+      );
+      signal.throwIfAborted();
+      await executor.release(departure, { mode, machineId: id }, signal);
+    }
+  }
+  await executor.removeNode(departure);
+}

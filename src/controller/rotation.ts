@@ -1,0 +1,169 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { Fleet } from "../contracts/fleet.ts";
+import type { GateSource } from "../contracts/gate-source.ts";
+import { decide } from "../core/decide.ts";
+import type { Decision } from "../core/decision.ts";
+import { statusAfter } from "../core/ledger.ts";
+import type { NodeFacts } from "../core/node.ts";
+import type { Policy } from "../core/policy.ts";
+import { defaultPolicy } from "../core/policy-default.ts";
+import type { Snapshot } from "../core/snapshot.ts";
+import { type Instant, type Millis, millis, plus } from "../core/time.ts";
+import { isLastcallError, messageOf } from "../errors.ts";
+import { Alarm } from "./alarm.ts";
+import type { CaseBook } from "./case-book.ts";
+import type { Executor } from "./executor.ts";
+import type { Health } from "./health.ts";
+import { PlanReporter } from "./plan-reporter.ts";
+
+export interface RotationOptions {
+  readonly fleet: Fleet;
+  readonly gates: GateSource;
+  readonly cases: CaseBook;
+  readonly executor: Executor;
+  readonly clock: Clock;
+  /** Says every decision and carries none out. */
+  readonly dryRun: boolean;
+  readonly health: Health;
+}
+
+/** Changes come in bursts; a pass after the first of them waits this long for the others. */
+const gatherMs: Millis = millis(200);
+/** Decisions of a pass are carried out so many at a time. */
+const actsAtOnce = 16;
+/** Even a quiet fleet is looked at this often. */
+const quietMs: Millis = millis(10 * 60_000);
+
+/**
+ * The planned side: observe, decide, act, again and again. It looks when something has changed or
+ * an instant of the plan is reached, and holds nothing in between. The re-check before each act is
+ * the executor's and the marks' own.
+ */
+export class Rotation {
+  readonly #options: RotationOptions;
+  readonly #alarm: Alarm;
+  readonly #reporter: PlanReporter;
+  readonly #said = new Map<string, string>();
+
+  constructor(options: RotationOptions) {
+    this.#options = options;
+    this.#alarm = new Alarm(options.clock);
+    this.#reporter = new PlanReporter(options.executor.voice);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { fleet, clock } = this.#options;
+    const stop = fleet.onChange(() => this.#alarm.ring());
+    try {
+      for (;;) {
+        signal.throwIfAborted();
+        const askAgainAt = await this.#pass(signal);
+        const quietUntil = plus(clock.now(), quietMs);
+        await this.#alarm.wait(earlierOf(askAgainAt, quietUntil), signal);
+        await clock.sleep(gatherMs, signal);
+      }
+    } finally {
+      stop();
+    }
+  }
+
+  async #pass(signal: AbortSignal): Promise<Instant | undefined> {
+    const { fleet, cases, clock, gates, health } = this.#options;
+    health.passBegan();
+    const view = fleet.view();
+    const nodes = new Map(view.nodes.map((node) => [node.name, node]));
+    cases.observe(view.departures, nodes);
+    const gateAnswers = await gates.ask(view.policies, signal);
+    const snapshot = { ...view, departures: cases.overlay(view.departures), gateAnswers };
+    const verdict = decide(snapshot, clock.now());
+    this.#reporter.show(verdict.plan, snapshot.departures);
+    await this.#carryOutAll(verdict.decisions, snapshot, signal);
+    health.passEnded();
+    return verdict.askAgainAt;
+  }
+
+  async #carryOutAll(
+    decisions: readonly Decision[],
+    snapshot: Snapshot,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const queue = decisions.filter((decision) => this.#isNew(decision));
+    const worker = async (): Promise<void> => {
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+        await this.#carryOut(next, snapshot, signal).catch((error: unknown) =>
+          this.#failed(error, signal),
+        );
+      }
+    };
+    await Promise.all(Array.from({ length: actsAtOnce }, worker));
+  }
+
+  /** A decision that does nothing, or is only said, is said once until it changes. */
+  #isNew(decision: Decision): boolean {
+    const silent = decision.kind === "Leave" || this.#options.dryRun;
+    if (!silent) return true;
+    const about = aboutWhom(decision);
+    if (this.#said.get(about) === decision.explain) return false;
+    this.#said.set(about, decision.explain);
+    this.#options.executor.voice.log.info(
+      decision.kind === "Leave" ? "left-alone" : `would-${decision.kind.toLowerCase()}`,
+      { about, reason: decision.reason, message: decision.explain },
+    );
+    return false;
+  }
+
+  async #carryOut(decision: Decision, snapshot: Snapshot, signal: AbortSignal): Promise<void> {
+    const { executor, cases, clock } = this.#options;
+    switch (decision.kind) {
+      case "Schedule":
+        return executor.schedule(decision.order);
+      case "Move":
+        return executor.move(decision.departure, decision);
+      case "Note":
+        await executor.record(decision.departure, (fresh) =>
+          statusAfter(fresh, { ...decision, at: clock.now() }),
+        );
+        return;
+      case "Begin":
+        return cases.open(decision.departure, {
+          policy: policyOf(decision.departure.policy, snapshot.policies),
+          signal,
+          first: decision,
+        });
+      case "Continue":
+        return cases.open(decision.departure, {
+          policy: policyOf(decision.departure.policy, snapshot.policies),
+          signal,
+        });
+      case "ClearStray":
+        return executor.clearStray(decision.node, decision.departure);
+      case "Forget":
+        return executor.forget(decision.departure);
+      case "Leave":
+        return;
+    }
+  }
+
+  #failed(error: unknown, signal: AbortSignal): void {
+    if (signal.aborted) return;
+    const { log, metrics } = this.#options.executor.voice;
+    const code = isLastcallError(error) ? error.code : "UNEXPECTED";
+    metrics.count("lastcall_errors_total", { code });
+    log.warn("act-failed", { code, error: messageOf(error) });
+    this.#alarm.ring();
+  }
+}
+
+/** A departure whose policy is gone, or that never had one, is carried out by the defaults. */
+function policyOf(name: string | undefined, policies: readonly Policy[]): Policy {
+  return policies.find((policy) => policy.name === name) ?? defaultPolicy;
+}
+
+function aboutWhom(decision: Decision): string {
+  if ("node" in decision) return (decision.node as NodeFacts).name;
+  return "order" in decision ? decision.order.node.name : decision.departure.node.name;
+}
+
+function earlierOf(a: Instant | undefined, b: Instant): Instant {
+  return a === undefined || b < a ? b : a;
+}

@@ -1,0 +1,116 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { KubeApi } from "../contracts/kube-api.ts";
+import type { ClusterEvent, EventSink, EventTarget } from "../contracts/telemetry.ts";
+import { formatInstant } from "../core/time.ts";
+import { messageOf } from "../errors.ts";
+
+/** How long the same Event about the same thing is counted up instead of written anew. */
+const seriesMs = 10 * 60_000;
+/** Past this many a new series pushes the oldest out; memory stays bounded in a storm. */
+const maxSeries = 2000;
+/** The API server refuses longer notes. */
+const maxMessage = 1000;
+/** Events are the least of our writes: past this many under way, more are dropped. */
+const maxUnderWay = 32;
+
+interface Series {
+  readonly name: string;
+  readonly namespace: string;
+  readonly firstAtMs: number;
+  count: number;
+}
+
+export interface EventSinkOptions {
+  readonly api: KubeApi;
+  readonly clock: Clock;
+  /** `reportingInstance`: which replica speaks. */
+  readonly instance: string;
+  readonly onLost: (why: string) => void;
+}
+
+/** Writes core/v1 Events, which `kubectl describe` and `kubectl get events` show. */
+export class KubeEventSink implements EventSink {
+  readonly #options: EventSinkOptions;
+  readonly #series = new Map<string, Series>();
+  #underWay = 0;
+  #serial = 0;
+
+  constructor(options: EventSinkOptions) {
+    this.#options = options;
+  }
+
+  emit(event: ClusterEvent): void {
+    if (this.#underWay >= maxUnderWay) {
+      this.#options.onLost("too many Events at once");
+      return;
+    }
+    this.#underWay += 1;
+    void this.#write(event)
+      .catch((error: unknown) => this.#options.onLost(messageOf(error)))
+      .finally(() => {
+        this.#underWay -= 1;
+      });
+  }
+
+  async #write(event: ClusterEvent): Promise<void> {
+    const nowMs = this.#options.clock.now();
+    const key = `${event.about.kind}/${event.about.uid}/${event.reason}/${event.message}`;
+    const series = this.#series.get(key);
+    if (series !== undefined && nowMs - series.firstAtMs < seriesMs) {
+      series.count += 1;
+      await this.#countUp(series);
+      return;
+    }
+    await this.#create(event, key);
+  }
+
+  async #countUp(series: Series): Promise<void> {
+    const lastTimestamp = formatInstant(this.#options.clock.now());
+    await this.#options.api.send({
+      method: "PATCH",
+      path: `/api/v1/namespaces/${series.namespace}/events/${series.name}`,
+      patchType: "application/merge-patch+json",
+      body: { count: series.count, lastTimestamp },
+    });
+  }
+
+  async #create(event: ClusterEvent, key: string): Promise<void> {
+    const now = this.#options.clock.now();
+    const namespace = event.about.kind === "Node" ? "default" : event.about.namespace;
+    this.#serial += 1;
+    const name = `${event.about.name}.${now.toString(16)}.${this.#serial.toString(16)}`;
+    this.#remember(key, { name, namespace, firstAtMs: now, count: 1 });
+    const answer = await this.#options.api.send({
+      method: "POST",
+      path: `/api/v1/namespaces/${namespace}/events`,
+      body: {
+        apiVersion: "v1",
+        kind: "Event",
+        metadata: { name, namespace },
+        type: event.type,
+        reason: event.reason,
+        message: event.message.slice(0, maxMessage),
+        involvedObject: referenceTo(event.about),
+        source: { component: "lastcall" },
+        reportingComponent: "lastcall",
+        reportingInstance: this.#options.instance,
+        firstTimestamp: formatInstant(now),
+        lastTimestamp: formatInstant(now),
+        count: 1,
+      },
+    });
+    if (answer.status >= 300) this.#options.onLost(`the API server answered ${answer.status}`);
+  }
+
+  #remember(key: string, series: Series): void {
+    this.#series.delete(key);
+    this.#series.set(key, series);
+    const oldest = this.#series.keys().next().value;
+    if (this.#series.size > maxSeries && oldest !== undefined) this.#series.delete(oldest);
+  }
+}
+
+function referenceTo(about: EventTarget): Readonly<Record<string, string>> {
+  const apiVersion = about.kind === "PodDisruptionBudget" ? "policy/v1" : "v1";
+  return { apiVersion, ...about };
+}
