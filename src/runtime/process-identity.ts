@@ -1,0 +1,60 @@
+import { readFileSync, readlinkSync } from "node:fs";
+import { hostname } from "node:os";
+
+/**
+ * Who this process is, as the holder of a lease: `pod name`, where there is one, so that a
+ * container restarted in its pod takes its own lease back at once; else host, pid namespace, pid
+ * and start of the process, so that a later process on the host can tell whether it still runs.
+ */
+export function processIdentity(podName: string | undefined): string {
+  if (podName !== undefined && podName !== "") return podName;
+  return [...place(), process.pid, startOf(process.pid) ?? "0"].join("_");
+}
+
+/**
+ * Whether the process behind a lease's identity has certainly ended: it ran on this host in this
+ * pid namespace, and no process of its pid and start is there. Anything in doubt is alive.
+ */
+export function holderIsDead(identity: string): boolean {
+  const parts = identity.split("_");
+  const [pid, start] = parts.slice(-2);
+  if (pid === undefined || start === undefined || !/^\d+$/.test(pid) || !/^[1-9]\d*$/.test(start)) {
+    return false;
+  }
+  if (parts.slice(0, -2).join("_") !== place().join("_")) return false;
+  return startOf(Number(pid)) !== start;
+}
+
+/** Linux: the boot and the pid namespace beside the host's name; elsewhere nothing is certain. */
+function place(): string[] {
+  return [
+    hostname().replaceAll("_", "-"),
+    readOr("/proc/sys/kernel/random/boot_id", "").trim().slice(0, 8),
+    linkOr("/proc/self/ns/pid", "").replaceAll(/\D/g, ""),
+  ];
+}
+
+/** Clock ticks from boot to the start of a process: field 22 of its stat, after the name. */
+function startOf(pid: number): string | undefined {
+  const stat = readOr(`/proc/${pid}/stat`, "");
+  return stat
+    .slice(stat.lastIndexOf(")") + 2)
+    .split(" ")
+    .at(19);
+}
+
+function readOr(path: string, otherwise: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return otherwise;
+  }
+}
+
+function linkOr(path: string, otherwise: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return otherwise;
+  }
+}

@@ -1,0 +1,100 @@
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import {
+  type CounterName,
+  type GaugeName,
+  type HistogramName,
+  type MetricLabels,
+  type Metrics,
+  metricNames,
+} from "../contracts/telemetry.ts";
+
+interface Described {
+  readonly help: string;
+  readonly labels: readonly string[];
+}
+
+const counters: Readonly<Record<CounterName, Described>> = {
+  lastcall_notices_total: {
+    help: "Notices received, by cloud, kind and where they came from.",
+    labels: ["cloud", "kind", "source"],
+  },
+  lastcall_departures_total: {
+    help: "Departures that ended, by outcome.",
+    labels: ["policy", "cause", "outcome"],
+  },
+  lastcall_evictions_total: {
+    help: "Requests to the eviction API, by what came of them.",
+    labels: ["result"],
+  },
+  lastcall_pods_forced_total: {
+    help: "Pods deleted past their budget, by reason.",
+    labels: ["reason"],
+  },
+  lastcall_actions_total: {
+    help: "Actions around a departure, by what came of them.",
+    labels: ["action", "result"],
+  },
+  lastcall_errors_total: { help: "Faults by their code (docs/errors.md).", labels: ["code"] },
+};
+
+const gauges: Readonly<Record<GaugeName, Described>> = {
+  lastcall_departures: { help: "Live departures, by phase.", labels: ["policy", "phase"] },
+  lastcall_plan_spacing_seconds: {
+    help: "The smallest gap between departures: wanted, reached, and the best that is possible.",
+    labels: ["policy", "kind"],
+  },
+  lastcall_nodes_managed: { help: "Nodes that a policy matches.", labels: ["policy"] },
+};
+
+const histograms: Readonly<Record<HistogramName, string>> = {
+  lastcall_notice_to_cordon_seconds: "From a notice to the node's cordon.",
+  lastcall_notice_to_detached_seconds: "From a notice to the node's being out of load balancers.",
+  lastcall_notice_to_last_pod_seconds: "From a notice to the exit of the node's last pod.",
+  lastcall_deadline_left_seconds: "What was left of the notice when the last pod had gone.",
+};
+
+const secondsBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 90, 120, 300];
+
+/** The metrics of contract.md section 4 as Prometheus reads them. */
+export class PrometheusMetrics implements Metrics {
+  readonly #registry = new Registry();
+  readonly #counters = new Map<CounterName, Counter>();
+  readonly #gauges = new Map<GaugeName, Gauge>();
+  readonly #histograms = new Map<HistogramName, Histogram>();
+
+  constructor() {
+    const registers = [this.#registry];
+    for (const name of metricNames.counters) {
+      const { help, labels } = counters[name];
+      this.#counters.set(name, new Counter({ name, help, labelNames: [...labels], registers }));
+    }
+    for (const name of metricNames.gauges) {
+      const { help, labels } = gauges[name];
+      this.#gauges.set(name, new Gauge({ name, help, labelNames: [...labels], registers }));
+    }
+    for (const name of metricNames.histograms) {
+      const help = histograms[name];
+      const histogram = new Histogram({ name, help, buckets: secondsBuckets, registers });
+      this.#histograms.set(name, histogram);
+    }
+  }
+
+  count(name: CounterName, labels: MetricLabels): void {
+    this.#counters.get(name)?.inc({ ...labels });
+  }
+
+  set(name: GaugeName, series: readonly { labels: MetricLabels; value: number }[]): void {
+    const gauge = this.#gauges.get(name);
+    gauge?.reset();
+    for (const { labels, value } of series) gauge?.set({ ...labels }, value);
+  }
+
+  observe(name: HistogramName, value: number): void {
+    this.#histograms.get(name)?.observe(value);
+  }
+
+  /** The text exposition format, and its content type. */
+  async exposition(): Promise<{ readonly type: string; readonly text: string }> {
+    return { type: this.#registry.contentType, text: await this.#registry.metrics() };
+  }
+}
