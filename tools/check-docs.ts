@@ -1,0 +1,51 @@
+/**
+ * Docs and code in step: each reason stands in the glossary, each error code in docs/errors.md,
+ * and no relative link of a page leads nowhere.
+ */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { reasons } from "../src/core/reason.ts";
+import { errorCodes } from "../src/errors.ts";
+import { report, root } from "./source-tree.ts";
+
+const link = /\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)/g;
+
+function pages(folder: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return pages(path);
+    return entry.name.endsWith(".md") ? [path] : [];
+  });
+}
+
+function brokenLinks(page: string): string[] {
+  const text = readFileSync(join(root, page), "utf8");
+  return [...text.matchAll(link)].flatMap(([, target]) => {
+    if (target === undefined || /^[a-z]+:/.test(target)) return [];
+    const path = join(root, dirname(page), target);
+    return existsSync(path) ? [] : [`${page}: the link ${target} leads nowhere`];
+  });
+}
+
+/** Both ways: what the code knows is listed, and what is listed the code knows. */
+function listed(page: string, words: readonly string[], pattern: RegExp): string[] {
+  const text = readFileSync(join(root, page), "utf8");
+  const found = new Set([...text.matchAll(pattern)].map((match) => match[1]));
+  return [
+    ...words.filter((word) => !found.has(word)).map((word) => `${page}: ${word} is not listed`),
+    ...[...found]
+      .filter((word) => word !== undefined && !words.includes(word))
+      .map((word) => `${page}: ${word} is listed, but the code does not know it`),
+  ];
+}
+
+const markdown = [
+  ...readdirSync(root).filter((name) => name.endsWith(".md")),
+  ...pages("docs"),
+].map((page) => relative(root, join(root, page)));
+
+process.exitCode = report("check-docs", [
+  ...markdown.flatMap(brokenLinks),
+  ...listed("docs/glossary.md", reasons, /^\| `([A-Za-z]+)` \|/gm),
+  ...listed("docs/errors.md", errorCodes, /^\| `([A-Z_]+)` \|/gm),
+]);
