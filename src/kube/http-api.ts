@@ -1,0 +1,239 @@
+import type { IncomingMessage } from "node:http";
+import type { Clock } from "../contracts/clock.ts";
+import type {
+  KubeAnswer,
+  KubeApi,
+  KubeObject,
+  KubeRequest,
+  KubeWatchEvent,
+  KubeWatchRequest,
+} from "../contracts/kube-api.ts";
+import { type Millis, millis, minutes, seconds } from "../core/time.ts";
+import { LastcallError, messageOf } from "../errors.ts";
+import { Deadline } from "./deadline.ts";
+import { HttpConnection, type WireRequest } from "./http-connection.ts";
+import type { KubeAccess } from "./kube-access.ts";
+import { readLines } from "./line-reader.ts";
+import { SilenceGuard } from "./silence-guard.ts";
+import { type Asked, interruptedError, timeoutError, transportError } from "./transport-error.ts";
+
+export interface HttpKubeApiOptions {
+  readonly access: KubeAccess;
+  readonly clock: Clock;
+  /** From asking to the last byte, waiting for a free socket included. Default 30 s. */
+  readonly requestTimeoutMs?: Millis | undefined;
+  /** Sockets of the pool for requests; watches have their own. Default 64. */
+  readonly maxSockets?: number | undefined;
+  /**
+   * A watch that asked for bookmarks (the server sends one about every minute) and hears nothing
+   * for this long is dead. Default 3 minutes.
+   */
+  readonly watchSilenceMs?: Millis | undefined;
+  readonly userAgent?: string | undefined;
+}
+
+/** How long past its own `timeoutSeconds` a server may keep a watch open before it counts as dead. */
+const watchGraceMs = seconds(30);
+
+/** The API server itself, over HTTP or HTTPS. */
+export class HttpKubeApi implements KubeApi {
+  readonly #server: string;
+  readonly #clock: Clock;
+  readonly #connection: HttpConnection;
+  readonly #requestTimeoutMs: Millis;
+  readonly #watchSilenceMs: Millis;
+
+  constructor(options: HttpKubeApiOptions) {
+    this.#server = options.access.server;
+    this.#clock = options.clock;
+    this.#requestTimeoutMs = options.requestTimeoutMs ?? seconds(30);
+    this.#watchSilenceMs = options.watchSilenceMs ?? minutes(3);
+    this.#connection = new HttpConnection({
+      access: options.access,
+      clock: options.clock,
+      maxSockets: options.maxSockets ?? 64,
+      userAgent: options.userAgent ?? "lastcall",
+    });
+  }
+
+  async send(request: KubeRequest): Promise<KubeAnswer> {
+    const asked = this.#asked(request.method, request.path);
+    const deadline = this.#deadline(asked, request.signal);
+    try {
+      const response = await this.#connection.open(toWire(request, deadline.signal));
+      return toAnswer(response, await readText(response), asked);
+    } catch (error) {
+      throw transportError(deadline.signal.aborted ? deadline.signal.reason : error, asked);
+    } finally {
+      deadline.end();
+    }
+  }
+
+  async *watch(request: KubeWatchRequest): AsyncGenerator<KubeWatchEvent, void, void> {
+    const ended = new AbortController();
+    const end = () => ended.abort();
+    if (request.signal.aborted) return;
+    request.signal.addEventListener("abort", end);
+    try {
+      const response = await this.#openWatch(request, ended.signal);
+      if (response !== undefined) yield* this.#events(request, response);
+    } finally {
+      request.signal.removeEventListener("abort", end);
+      ended.abort();
+    }
+  }
+
+  /** Closes every connection; what is under way ends as if the connection had dropped. */
+  close(): void {
+    this.#connection.close();
+  }
+
+  /** Undefined where the caller's signal aborted first. */
+  async #openWatch(
+    request: KubeWatchRequest,
+    ended: AbortSignal,
+  ): Promise<IncomingMessage | undefined> {
+    const asked = this.#asked("GET", request.path);
+    const deadline = this.#deadline(asked, ended);
+    const stop = new AbortController();
+    const abort = () => stop.abort(deadline.signal.reason);
+    deadline.signal.addEventListener("abort", abort);
+    try {
+      const query = { ...request.query, watch: "1" };
+      const wire = { method: "GET", path: request.path, query, use: "Watch" } as const;
+      const response = await this.#connection.open({ ...wire, signal: stop.signal });
+      // From here on time is no matter, the caller's signal is.
+      ended.addEventListener("abort", () => response.destroy(), { once: true });
+      if (ended.aborted) response.destroy();
+      return response;
+    } catch (error) {
+      if (request.signal.aborted) return undefined;
+      throw transportError(stop.signal.aborted ? stop.signal.reason : error, asked);
+    } finally {
+      deadline.signal.removeEventListener("abort", abort);
+      deadline.end();
+    }
+  }
+
+  async *#events(
+    request: KubeWatchRequest,
+    response: IncomingMessage,
+  ): AsyncGenerator<KubeWatchEvent, void, void> {
+    const guard = new SilenceGuard({
+      clock: this.#clock,
+      limitMs: this.#silenceLimit(request),
+      onSilent: () => response.destroy(),
+    });
+    try {
+      if (response.statusCode !== 200) {
+        yield refusal(response, await readText(guard.listen(response)));
+        return;
+      }
+      for await (const line of readLines(guard.listen(response))) yield toEvent(line);
+    } catch (error) {
+      // A dropped connection just ends the watch; a server that talks nonsense is told about.
+      if (error instanceof LastcallError) yield errorEvent(500, error.message);
+    } finally {
+      guard.end();
+      response.destroy();
+    }
+  }
+
+  #silenceLimit(request: KubeWatchRequest): Millis {
+    const timeoutSeconds = Number(request.query?.timeoutSeconds);
+    const wholeMs = timeoutSeconds > 0 ? seconds(timeoutSeconds) + watchGraceMs : Infinity;
+    const bookmarked = request.query?.allowWatchBookmarks === "true";
+    // Without either the server ends a watch after an hour at most (--min-request-timeout x 2).
+    const longestMs = Math.min(wholeMs, minutes(60) + watchGraceMs);
+    return millis(bookmarked ? Math.min(longestMs, this.#watchSilenceMs) : longestMs);
+  }
+
+  #asked(method: string, path: string): Asked {
+    return { method, path, server: this.#server };
+  }
+
+  #deadline(asked: Asked, signal: AbortSignal | undefined): Deadline {
+    return new Deadline({
+      clock: this.#clock,
+      limitMs: this.#requestTimeoutMs,
+      onTime: () => timeoutError(asked, this.#requestTimeoutMs),
+      signal,
+      onAbort: (reason) => interruptedError(asked, reason),
+    });
+  }
+}
+
+function toWire(request: KubeRequest, signal: AbortSignal): WireRequest {
+  return {
+    method: request.method,
+    path: request.path,
+    query: request.query,
+    body: request.body === undefined ? undefined : JSON.stringify(request.body),
+    contentType: request.patchType,
+    use: "Request",
+    signal,
+  };
+}
+
+async function readText(chunks: AsyncIterable<Buffer>): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const chunk of chunks) parts.push(chunk);
+  return Buffer.concat(parts).toString("utf8");
+}
+
+function toAnswer(response: IncomingMessage, text: string, asked: Asked): KubeAnswer {
+  const retryAfter = response.headers["retry-after"];
+  // The other form of Retry-After, a date, is never sent by an API server.
+  const isSeconds = retryAfter !== undefined && /^\d+$/.test(retryAfter);
+  return {
+    status: response.statusCode ?? 0,
+    body: toBody(response, text, asked),
+    ...(isSeconds ? { retryAfterSeconds: Number(retryAfter) } : {}),
+  };
+}
+
+function toBody(response: IncomingMessage, text: string, asked: Asked): unknown {
+  if (!(response.headers["content-type"] ?? "").includes("json")) return text;
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new LastcallError(
+      "API_ANSWER_INVALID",
+      `Cannot ${asked.method} ${asked.path}: the answer of ${asked.server} is not the JSON it says it is, JSON is wanted`,
+      { cause: error },
+    );
+  }
+}
+
+function toEvent(line: string): KubeWatchEvent {
+  try {
+    const event = JSON.parse(line) as KubeWatchEvent;
+    if (typeof event.object === "object" && event.object !== null) return event;
+  } catch (error) {
+    throw new LastcallError(
+      "API_ANSWER_INVALID",
+      `Cannot read a line of the watch: ${messageOf(error)}, a watch event in JSON is wanted`,
+    );
+  }
+  throw new LastcallError(
+    "API_ANSWER_INVALID",
+    "Cannot read a line of the watch: it has no object, a watch event in JSON is wanted",
+  );
+}
+
+function refusal(response: IncomingMessage, text: string): KubeWatchEvent {
+  const status = response.statusCode ?? 0;
+  try {
+    const body = JSON.parse(text) as KubeObject;
+    if (body?.kind === "Status") return { type: "ERROR", object: { code: status, ...body } };
+  } catch {
+    // Plain text, such as from priority and fairness: wrapped below.
+  }
+  return errorEvent(status, text.trim(), Number(response.headers["retry-after"]));
+}
+
+function errorEvent(code: number, message: string, retryAfterSeconds = Number.NaN): KubeWatchEvent {
+  const details = retryAfterSeconds > 0 ? { details: { retryAfterSeconds } } : {};
+  const object = { apiVersion: "v1", kind: "Status", status: "Failure", code, message, ...details };
+  return { type: "ERROR", object };
+}

@@ -1,0 +1,83 @@
+import type { Clock } from "../../src/contracts/clock.ts";
+import { type Instant, instant, type Millis } from "../../src/core/time.ts";
+
+interface Sleeper {
+  readonly wakeMs: number;
+  readonly wake: () => void;
+}
+
+/** A clock that stands still until it is told to move on. */
+export class ManualClock implements Clock {
+  readonly #startAt: Instant;
+  #elapsedMs = 0;
+  readonly #sleepers = new Set<Sleeper>();
+
+  constructor(startAt: number = Date.UTC(2026, 10, 20)) {
+    this.#startAt = instant(startAt);
+  }
+
+  now(): Instant {
+    return instant(this.#startAt + this.#elapsedMs);
+  }
+
+  monotonic(): number {
+    return this.#elapsedMs;
+  }
+
+  /** How many are asleep now. */
+  get sleeping(): number {
+    return this.#sleepers.size;
+  }
+
+  sleep(span: Millis, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const abort = () => {
+        this.#sleepers.delete(sleeper);
+        reject(signal?.reason);
+      };
+      const wake = () => {
+        signal?.removeEventListener("abort", abort);
+        resolve();
+      };
+      const sleeper: Sleeper = { wakeMs: this.#elapsedMs + Math.max(0, span), wake };
+      this.#sleepers.add(sleeper);
+      signal?.addEventListener("abort", abort, { once: true });
+    });
+  }
+
+  /** Lets `span` pass: wakes each sleeper at its own time and lets it act before the next one. */
+  async advance(span: number): Promise<void> {
+    const untilMs = this.#elapsedMs + span;
+    await settle();
+    for (let next = this.#next(untilMs); next !== undefined; next = this.#next(untilMs)) {
+      this.#elapsedMs = Math.max(this.#elapsedMs, next.wakeMs);
+      this.#sleepers.delete(next);
+      next.wake();
+      await settle();
+    }
+    this.#elapsedMs = untilMs;
+  }
+
+  /** Lets time pass without letting anybody act: a process that was stopped. */
+  freezeFor(span: number): void {
+    this.#elapsedMs += span;
+  }
+
+  #next(untilMs: number): Sleeper | undefined {
+    let first: Sleeper | undefined;
+    for (const sleeper of this.#sleepers) {
+      if (sleeper.wakeMs <= untilMs && (first === undefined || sleeper.wakeMs < first.wakeMs)) {
+        first = sleeper;
+      }
+    }
+    return first;
+  }
+}
+
+/** Lets everything that is ready to run do so, in memory: no timers, no sockets. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 5; turn += 1) {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+}
