@@ -1,0 +1,41 @@
+import type { KubeObject } from "../contracts/kube-api.ts";
+import type { NodeFacts, Taint } from "../core/node.ts";
+import { fieldsOf, instantOf, listOf, oneOf, textMapOf, textOf } from "./json-field.ts";
+import { keptAnnotations, nodeAnnotations } from "./kept-annotation.ts";
+
+const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"] as const;
+
+/** The facts of a Node object. Total: what is missing or odd is undefined, empty or false. */
+export function translateNode(node: KubeObject): NodeFacts {
+  const meta = fieldsOf(node.metadata);
+  const spec = fieldsOf(node.spec);
+  const status = fieldsOf(node.status);
+  const ready = conditionOf(status.conditions, "Ready");
+  return {
+    name: textOf(meta.name) ?? "",
+    uid: textOf(meta.uid) ?? "",
+    providerID: textOf(spec.providerID) || undefined,
+    bootID: textOf(fieldsOf(status.nodeInfo).bootID) || undefined,
+    labels: textMapOf(meta.labels),
+    annotations: keptAnnotations(textMapOf(meta.annotations), nodeAnnotations),
+    taints: listOf(spec.taints).flatMap(toTaint),
+    unschedulable: spec.unschedulable === true,
+    ready: ready.status === "True",
+    readyMessage: textOf(ready.message),
+    createdAt: instantOf(meta.creationTimestamp),
+    deletionAt: instantOf(meta.deletionTimestamp),
+  };
+}
+
+/** The condition of that type; no fields where there is none. */
+export function conditionOf(conditions: unknown, type: string): Readonly<Record<string, unknown>> {
+  return fieldsOf(listOf(conditions).find((condition) => fieldsOf(condition).type === type));
+}
+
+/** A taint without a key or with an effect that is none is no taint. */
+function toTaint(value: unknown): readonly Taint[] {
+  const taint = fieldsOf(value);
+  const key = textOf(taint.key);
+  const effect = oneOf(effects, taint.effect);
+  return key && effect ? [{ key, value: textOf(taint.value), effect }] : [];
+}

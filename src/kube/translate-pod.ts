@@ -1,0 +1,85 @@
+import type { KubeObject } from "../contracts/kube-api.ts";
+import type { OwnerFacts, PodFacts, Toleration } from "../core/pod.ts";
+import { fieldsOf, instantOf, listOf, numberOf, oneOf, textMapOf, textOf } from "./json-field.ts";
+import { keptAnnotations, podAnnotations } from "./kept-annotation.ts";
+import { conditionOf } from "./translate-node.ts";
+
+const phases = ["Pending", "Running", "Succeeded", "Failed", "Unknown"] as const;
+const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"] as const;
+const operators = ["Exists", "Equal"] as const;
+
+/** What the API server writes where a pod names no `terminationGracePeriodSeconds`. */
+export const defaultGraceSeconds = 30;
+
+/** The facts of a Pod object. Total: what is missing or odd is undefined, empty or the default. */
+export function translatePod(pod: KubeObject): PodFacts {
+  const meta = fieldsOf(pod.metadata);
+  const spec = fieldsOf(pod.spec);
+  const status = fieldsOf(pod.status);
+  const annotations = keptAnnotations(textMapOf(meta.annotations), podAnnotations);
+  return {
+    namespace: textOf(meta.namespace) ?? "default",
+    name: textOf(meta.name) ?? "",
+    uid: textOf(meta.uid) ?? "",
+    nodeName: textOf(spec.nodeName) || undefined,
+    phase: oneOf(phases, status.phase) ?? "Unknown",
+    ready: conditionOf(status.conditions, "Ready").status === "True",
+    labels: textMapOf(meta.labels),
+    annotations,
+    priority: numberOf(spec.priority) ?? 0,
+    priorityClassName: textOf(spec.priorityClassName) || undefined,
+    ...graceOf(spec.terminationGracePeriodSeconds),
+    controller: controllerOf(meta.ownerReferences),
+    mirror: "kubernetes.io/config.mirror" in annotations,
+    ...volumesOf(spec.volumes, textOf(meta.name) ?? ""),
+    tolerations: listOf(spec.tolerations).map(toToleration),
+    startedAt: instantOf(status.startTime),
+    deletionAt: instantOf(meta.deletionTimestamp),
+  };
+}
+
+/** A negative grace is taken for 1 by the API server, and no one can wait less than no time here. */
+function graceOf(value: unknown): Pick<PodFacts, "graceSeconds" | "graceSource"> {
+  const graceSeconds = numberOf(value);
+  if (graceSeconds === undefined) {
+    return { graceSeconds: defaultGraceSeconds, graceSource: "Default" };
+  }
+  return { graceSeconds: graceSeconds < 0 ? 1 : graceSeconds, graceSource: "Set" };
+}
+
+function controllerOf(owners: unknown): OwnerFacts | undefined {
+  const owner = fieldsOf(listOf(owners).find((entry) => fieldsOf(entry).controller === true));
+  const kind = textOf(owner.kind);
+  if (kind === undefined) return undefined;
+  return { kind, name: textOf(owner.name) ?? "", uid: textOf(owner.uid) ?? "" };
+}
+
+/** The claim of a generic ephemeral volume is named after the pod and the volume. */
+function volumesOf(
+  value: unknown,
+  podName: string,
+): Pick<PodFacts, "emptyDir" | "hostPath" | "volumeClaims"> {
+  const volumes = listOf(value).map(fieldsOf);
+  return {
+    emptyDir: volumes.some((volume) => isThere(volume.emptyDir)),
+    hostPath: volumes.some((volume) => isThere(volume.hostPath)),
+    volumeClaims: volumes.flatMap((volume) => {
+      if (isThere(volume.ephemeral)) return [`${podName}-${textOf(volume.name) ?? ""}`];
+      return textOf(fieldsOf(volume.persistentVolumeClaim).claimName) ?? [];
+    }),
+  };
+}
+
+function isThere(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function toToleration(value: unknown): Toleration {
+  const toleration = fieldsOf(value);
+  return {
+    key: textOf(toleration.key),
+    operator: oneOf(operators, toleration.operator),
+    value: textOf(toleration.value),
+    effect: oneOf(effects, toleration.effect),
+  };
+}
