@@ -1,0 +1,163 @@
+import type { KubeAnswer, KubeApi, KubeRequest } from "../contracts/kube-api.ts";
+import type { EvictionAnswer } from "../core/eviction-answer.ts";
+import type { PodIdentity } from "../core/pod.ts";
+import { type Millis, seconds } from "../core/time.ts";
+import { isLastcallError } from "../errors.ts";
+import { fieldsOf, listOf, numberOf, textOf } from "./json-field.ts";
+
+export interface EvictOptions {
+  /** Absent: the pod's own. A termination under way can only be shortened. */
+  readonly graceSeconds?: number | undefined;
+  /** Checks budgets and admission, and changes nothing. */
+  readonly dryRun?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Asks the API server to evict one pod, told by its uid: a pod that took its name is not touched.
+ * `Accepted` means that the termination has begun. Throws only when the signal aborts.
+ * Source of the answers: kubernetes pkg/registry/core/pod/storage/eviction.go.
+ */
+export async function evictPod(
+  api: KubeApi,
+  pod: PodIdentity,
+  options: EvictOptions = {},
+): Promise<EvictionAnswer> {
+  const { namespace, name } = pod;
+  return await ask(api, {
+    method: "POST",
+    path: `${pathOf(pod)}/eviction`,
+    body: {
+      apiVersion: "policy/v1",
+      kind: "Eviction",
+      metadata: { namespace, name },
+      deleteOptions: deleteOptions(pod, options),
+    },
+    signal: options.signal,
+  });
+}
+
+/** Deletes one pod, told by its uid, past every budget. Answers and errors as `evictPod`. */
+export async function deletePod(
+  api: KubeApi,
+  pod: PodIdentity,
+  options: EvictOptions = {},
+): Promise<EvictionAnswer> {
+  return await ask(api, {
+    method: "DELETE",
+    path: pathOf(pod),
+    body: { apiVersion: "v1", kind: "DeleteOptions", ...deleteOptions(pod, options) },
+    signal: options.signal,
+  });
+}
+
+function pathOf(pod: PodIdentity): string {
+  return `/api/v1/namespaces/${pod.namespace}/pods/${pod.name}`;
+}
+
+function deleteOptions(pod: PodIdentity, { graceSeconds, dryRun }: EvictOptions) {
+  return {
+    preconditions: { uid: pod.uid },
+    ...(graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds }),
+    ...(dryRun === true ? { dryRun: ["All"] } : {}),
+  };
+}
+
+async function ask(api: KubeApi, request: KubeRequest): Promise<EvictionAnswer> {
+  try {
+    return readAnswer(await api.send(request));
+  } catch (error) {
+    if (!isLastcallError(error) || error.code === "INTERRUPTED") throw error;
+    return { kind: "NoAnswer", message: error.message };
+  }
+}
+
+/** The Status object of an answer, or its bare text. */
+interface Status {
+  readonly message: string;
+  readonly causes: readonly Readonly<Record<string, unknown>>[];
+  readonly retryAfterMs: Millis | undefined;
+  /** The server wrote no Status: not the API but something before it has answered. */
+  readonly bare: boolean;
+}
+
+function readAnswer(answer: KubeAnswer): EvictionAnswer {
+  const body = fieldsOf(answer.body);
+  const code = answer.status < 300 ? codeInside(body) : answer.status;
+  const status = statusOf(answer, body);
+  if (code < 300) return { kind: "Accepted" };
+  if (isAboutTwoBudgets(status.message)) {
+    return { kind: "MultipleBudgets", message: status.message };
+  }
+  if (code === 429) return tooMany(status);
+  if (code === 404) return notFound(status);
+  if (code === 409) return conflict(status);
+  if (code >= 500 || code === 408)
+    return { kind: "Failed", retryable: true, message: status.message };
+  if (status.causes.some((cause) => cause.reason === "NamespaceTerminating")) {
+    return { kind: "NamespaceTerminating" };
+  }
+  if (code >= 400) return { kind: "Refused", status: code, message: status.message };
+  // A redirect or the like: nothing that an API server sends.
+  return { kind: "Failed", retryable: false, message: status.message };
+}
+
+/**
+ * The handler that creates evictions writes 201 whatever came of it: a failure may be inside.
+ * 200 stands for everything that is no failure.
+ */
+function codeInside(body: Readonly<Record<string, unknown>>): number {
+  return body.kind === "Status" && body.status === "Failure" ? (numberOf(body.code) ?? 500) : 200;
+}
+
+function statusOf(answer: KubeAnswer, body: Readonly<Record<string, unknown>>): Status {
+  const details = fieldsOf(body.details);
+  const retryAfter = answer.retryAfterSeconds ?? numberOf(details.retryAfterSeconds);
+  const text = textOf(answer.body)?.trim();
+  return {
+    message: textOf(body.message) ?? (text || `the API server answered ${answer.status}`),
+    causes: listOf(details.causes).map(fieldsOf),
+    retryAfterMs: retryAfter !== undefined && retryAfter > 0 ? seconds(retryAfter) : undefined,
+    bare: body.kind !== "Status",
+  };
+}
+
+function isAboutTwoBudgets(message: string): boolean {
+  return message.includes("more than one PodDisruptionBudget");
+}
+
+/**
+ * Three kinds of 429: a budget said no (a cause says so), the server is overloaded (plain text, or
+ * a Status without a cause), or a webhook holds the pod back as KubeVirt does while it migrates.
+ */
+function tooMany({ message, causes, retryAfterMs }: Status): EvictionAnswer {
+  const cause = causes.find(({ reason }) => reason === "DisruptionBudget");
+  if (cause === undefined) {
+    if (!message.includes("admission webhook")) return { kind: "Overloaded", retryAfterMs };
+    return { kind: "Blocked", message, retryAfterMs, stale: false };
+  }
+  const found = textOf(cause.message) ?? message;
+  return {
+    kind: "Blocked",
+    budget: /disruption budget (\S+) /.exec(found)?.[1],
+    message: found,
+    retryAfterMs,
+    stale: found.includes("still being processed"),
+  };
+}
+
+/** A path that the server does not know is a 404 too; it must not pass for a pod that has left. */
+function notFound({ message, bare }: Status): EvictionAnswer {
+  if (!bare && !message.includes("could not find the requested resource")) return { kind: "Gone" };
+  return { kind: "Refused", status: 404, message };
+}
+
+/**
+ * The uid differs, or the pod was changed while the server looked at it: a pending pod is deleted
+ * under a resourceVersion of the server's own. Sources: apiserver pkg/registry/rest/delete.go and
+ * pkg/storage/interfaces.go, which word the first one differently.
+ */
+function conflict({ message }: Status): EvictionAnswer {
+  if (/UID in (the )?precondition/i.test(message)) return { kind: "Replaced" };
+  return { kind: "Failed", retryable: true, message };
+}
