@@ -16,7 +16,8 @@ export interface InstanceReleaser {
    * Lets the machine go and waits until it is gone, in any of the modes but None. Idempotent: the
    * same `requestId` asks for the same thing once, a machine that is already gone is success, and
    * a machine whose id differs from `machineId` is not touched (`Replaced`).
-   * Throws `LastcallError`; `retryable` says whether asking again can help.
+   * Throws `LastcallError`; `retryable` says whether asking again can help. An abort rejects with the
+   * signal's reason and leaves the cloud to finish; the same request takes it up again.
    */
   release(request: ReleaseRequest, signal: AbortSignal): Promise<ReleaseResult>;
 }
