@@ -1,0 +1,17 @@
+import type { Rng } from "../../core/rng.ts";
+import { type Millis, millis } from "../../core/time.ts";
+
+export interface BackoffRule {
+  readonly firstMs: Millis;
+  readonly capMs: Millis;
+}
+
+/**
+ * The pause after the attempt number `attempt` (from 0): doubling up to the cap, and between half
+ * and all of that by chance, so that fifty departures refused together do not ask again together.
+ */
+export function backoff(attempt: number, options: { rule: BackoffRule; rng: Rng }): Millis {
+  const { rule, rng } = options;
+  const fullMs = Math.min(rule.capMs, rule.firstMs * 2 ** attempt);
+  return millis(Math.round(fullMs * (0.5 + 0.5 * rng())));
+}
