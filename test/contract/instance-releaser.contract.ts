@@ -1,0 +1,209 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { InstanceReleaser, ReleaseRequest } from "../../src/contracts/instance-releaser.ts";
+import { LastcallError } from "../../src/errors.ts";
+
+/** A cloud with the releaser under test in front of it; each test gets one of its own. */
+export interface ReleaserWorld {
+  readonly releaser: InstanceReleaser;
+  /** The modes that this cloud has. */
+  readonly modes: readonly ReleaseRequest["mode"][];
+  /** Makes a machine that runs and belongs to a group which replaces its losses. */
+  addMachine(name: string): { readonly providerID: string; readonly id: string };
+  /** The id of the machine that the cloud has under this name now. */
+  idOf(providerID: string): string | undefined;
+  /** Puts a new machine in the place of one, as a group does after a preemption; gives its id. */
+  replace(providerID: string): string;
+  /** Takes a machine away for good. */
+  remove(providerID: string): void;
+  /** The providerID of a machine that there never was. */
+  readonly unknownProviderID: string;
+  /** From now until `heal` the cloud answers nothing else. */
+  fail(fault: "Unreachable" | "RateLimited" | "RightMissing"): void;
+  heal(): void;
+  /** How often the cloud took a request to let a machine go. */
+  asked(): number;
+  /** How many machines there ever were under this name. */
+  births(providerID: string): number;
+  /** Lets time pass until the work settles. */
+  pass<T>(work: Promise<T>): Promise<T>;
+  /** Lets time pass until this is so. */
+  passUntil(condition: () => boolean): Promise<void>;
+  close(): Promise<void>;
+}
+
+const requestId = "6f9619ff-8b86-4d01-b42d-00cf4fc964ff";
+
+/** What every implementation of `InstanceReleaser` promises. */
+export function instanceReleaserContract(
+  name: string,
+  makeWorld: () => Promise<ReleaserWorld>,
+): void {
+  describe(`${name} as an InstanceReleaser`, () => {
+    let world: ReleaserWorld;
+    const never = new AbortController().signal;
+
+    beforeEach(async () => {
+      world = await makeWorld();
+    });
+    afterEach(() => world.close());
+
+    function requestFor(machine: { providerID: string; id: string }): ReleaseRequest {
+      const { providerID, id: machineId } = machine;
+      return { providerID, machineId, mode: world.modes[0] ?? "Recreate", requestId };
+    }
+
+    function release(request: ReleaseRequest, signal = never) {
+      return world.pass(world.releaser.release(request, signal));
+    }
+
+    describe("looking a machine up", () => {
+      it("calls a machine absent that the cloud does not have", async () => {
+        const state = world.releaser.describe(world.unknownProviderID, never);
+        expect(await world.pass(state)).toEqual({ kind: "Absent" });
+      });
+
+      it("tells the id, the birth and that it runs", async () => {
+        const { providerID, id } = world.addMachine("n1");
+        const state = await world.pass(world.releaser.describe(providerID, never));
+        expect(state).toMatchObject({ kind: "Present", id, running: true });
+        expect(state).toHaveProperty("bornAt", expect.any(Number));
+      });
+
+      it("tells another id once a new machine has the place", async () => {
+        const { providerID, id } = world.addMachine("n1");
+        const newId = world.replace(providerID);
+        expect(newId).not.toBe(id);
+        const state = await world.pass(world.releaser.describe(providerID, never));
+        expect(state).toMatchObject({ kind: "Present", id: newId });
+      });
+
+      it("throws a fault worth asking again when the cloud does not answer", async () => {
+        const { providerID } = world.addMachine("n1");
+        world.fail("Unreachable");
+        const fault = await faultOf(world.pass(world.releaser.describe(providerID, never)));
+        expect(fault).toMatchObject({ code: "CLOUD_UNREACHABLE", retryable: true });
+      });
+    });
+
+    describe("letting a machine go", () => {
+      it("ends with the machine gone, in every mode", async () => {
+        for (const mode of world.modes) {
+          const machine = world.addMachine(`n-${mode.toLowerCase()}`);
+          expect(
+            await release({ ...requestFor(machine), mode, requestId: crypto.randomUUID() }),
+          ).toEqual({
+            kind: "Released",
+          });
+          expect(world.idOf(machine.providerID), mode).not.toBe(machine.id);
+        }
+      });
+
+      it("leaves the place empty after Delete and gets a new machine after Recreate", async () => {
+        const shrunk = world.addMachine("n1");
+        const renewed = world.addMachine("n2");
+        if (world.modes.includes("Delete")) {
+          await release({ ...requestFor(shrunk), mode: "Delete" });
+        }
+        if (world.modes.includes("Recreate")) {
+          const other = { mode: "Recreate", requestId: crypto.randomUUID() } as const;
+          await release({ ...requestFor(renewed), ...other });
+          await world.passUntil(() => world.births(renewed.providerID) === 2);
+          expect(world.idOf(renewed.providerID)).toBeDefined();
+        }
+        expect(world.births(shrunk.providerID)).toBe(1);
+      });
+
+      it("counts a machine that is gone already as success, and asks for nothing", async () => {
+        const machine = world.addMachine("n1");
+        world.remove(machine.providerID);
+        expect(await release(requestFor(machine))).toEqual({ kind: "AlreadyGone" });
+        expect(world.asked()).toBe(0);
+      });
+
+      it("does not touch a machine with another id", async () => {
+        const machine = world.addMachine("n1");
+        const newId = world.replace(machine.providerID);
+        expect(await release(requestFor(machine))).toEqual({ kind: "Replaced" });
+        expect(world.asked()).toBe(0);
+        expect(world.idOf(machine.providerID)).toBe(newId);
+      });
+
+      it("does nothing more when the same request comes again afterwards", async () => {
+        const machine = world.addMachine("n1");
+        await release(requestFor(machine));
+        const again = await release(requestFor(machine));
+        expect(["AlreadyGone", "Replaced"]).toContain(again.kind);
+        expect(world.asked()).toBe(1);
+      });
+
+      it("lets one machine go when two replicas send the same request at once", async () => {
+        const machine = world.addMachine("n1");
+        const both = [requestFor(machine), requestFor(machine)];
+        const results = await world.pass(
+          Promise.all(both.map((one) => world.releaser.release(one, never))),
+        );
+        expect(results).toEqual([{ kind: "Released" }, { kind: "Released" }]);
+        expect(world.births(machine.providerID)).toBeLessThanOrEqual(2);
+      });
+    });
+
+    describe("when the cloud is not well", () => {
+      it.each(["Unreachable", "RateLimited"] as const)(
+        "%s: says that asking again can help, and then it does",
+        async (fault) => {
+          const machine = world.addMachine("n1");
+          world.fail(fault);
+          expect(await faultOf(release(requestFor(machine)))).toMatchObject({
+            code: fault === "Unreachable" ? "CLOUD_UNREACHABLE" : "CLOUD_RATE_LIMITED",
+            retryable: true,
+          });
+          expect(world.idOf(machine.providerID)).toBe(machine.id);
+          world.heal();
+          expect(await release(requestFor(machine))).toEqual({ kind: "Released" });
+        },
+      );
+
+      it("says that asking again cannot help when a right is missing", async () => {
+        const machine = world.addMachine("n1");
+        world.fail("RightMissing");
+        const fault = await faultOf(release(requestFor(machine)));
+        expect(fault).toMatchObject({ code: "CLOUD_RIGHT_MISSING", retryable: false });
+        expect(world.idOf(machine.providerID)).toBe(machine.id);
+      });
+    });
+
+    describe("when the caller has to stop", () => {
+      it("asks for nothing when the signal has aborted before", async () => {
+        const machine = world.addMachine("n1");
+        const reason = new Error("the lead was lost");
+        const work = release(requestFor(machine), AbortSignal.abort(reason));
+        await expect(work).rejects.toBe(reason);
+        expect(world.asked()).toBe(0);
+      });
+
+      it("rejects with the signal's reason half-way, and the same request takes it up again", async () => {
+        const machine = world.addMachine("n1");
+        const caller = new AbortController();
+        const reason = new Error("the lead was lost");
+        const work = world.releaser.release(requestFor(machine), caller.signal);
+        const outcome = work.catch((error: unknown) => error);
+        await world.passUntil(() => world.asked() === 1);
+        caller.abort(reason);
+        expect(await outcome).toBe(reason);
+        const taken = await release(requestFor(machine));
+        expect(["Released", "AlreadyGone", "Replaced"]).toContain(taken.kind);
+        expect(world.idOf(machine.providerID)).not.toBe(machine.id);
+        expect(world.births(machine.providerID)).toBeLessThanOrEqual(2);
+      });
+    });
+  });
+}
+
+async function faultOf(work: Promise<unknown>): Promise<LastcallError> {
+  const error = await work.then(
+    () => new Error("nothing was thrown"),
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof LastcallError) return error;
+  throw error;
+}
