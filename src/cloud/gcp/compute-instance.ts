@@ -1,0 +1,109 @@
+import { parseProviderId } from "../../core/identity.ts";
+import { type Instant, parseInstant } from "../../core/time.ts";
+import { LastcallError } from "../../errors.ts";
+
+/** Where an instance is found. */
+export interface InstanceRef {
+  readonly project: string;
+  readonly zone: string;
+  readonly name: string;
+}
+
+/** The managed group that made an instance. */
+export interface GroupRef {
+  readonly scope: "zones" | "regions";
+  readonly location: string;
+  readonly name: string;
+}
+
+/** What is read of an instance: the fields that a release needs. */
+export interface Instance {
+  /** Numeric, as text; a machine made anew under the same name has another. */
+  readonly id: string;
+  readonly stage: Stage;
+  /** The status in Compute Engine's word, for messages. */
+  readonly status: string;
+  readonly bornAt: Instant | undefined;
+  /** The last start; a machine that was stopped and started keeps its id, but not this. */
+  readonly startedAt: Instant | undefined;
+  readonly group: GroupRef | undefined;
+}
+
+/** Running: it stands. Leaving: a stop or a deletion is under way. Stopped: nothing runs there. */
+export type Stage = "Running" | "Leaving" | "Stopped";
+
+/** Resource names come from the cluster; a name that is none must not become part of a path. */
+const resourceName = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const projectName = /^([a-z0-9][-a-z0-9]*(\.[a-z0-9][-a-z0-9]*)*:)?[a-z0-9][-a-z0-9]*$/;
+
+/** Reads `gce://project/zone/name`. Throws CLOUD_REFUSED for anything else; nothing is sent then. */
+export function instanceRefOf(providerID: string): InstanceRef {
+  const machine = parseProviderId(providerID);
+  if (machine?.cloud === "gcp") {
+    const { project, zone, instance: name } = machine;
+    const named = resourceName.test(zone) && resourceName.test(name) && projectName.test(project);
+    if (named) return { project, zone, name };
+  }
+  throw new LastcallError(
+    "CLOUD_REFUSED",
+    `Cannot find the machine: found the providerID ${JSON.stringify(providerID)}, wanted gce://project/zone/instance`,
+  );
+}
+
+/** `/projects/P/zones/Z/instances/N`. */
+export function instancePath(ref: InstanceRef): string {
+  return `/projects/${ref.project}/zones/${ref.zone}/instances/${ref.name}`;
+}
+
+/** Takes what a release needs from an instance resource; undefined when it is not one. */
+export function readInstance(body: Readonly<Record<string, unknown>>): Instance | undefined {
+  const { id, status } = body;
+  if (typeof id !== "string" || id === "" || typeof status !== "string") return undefined;
+  const startedAt = instantOf(body.lastStartTimestamp);
+  // A stop and a start begin the 24 hours of a preemptible machine anew, so the last start counts.
+  const bornAt = startedAt ?? instantOf(body.creationTimestamp);
+  return { id, status, stage: stageOf(status), bornAt, startedAt, group: groupOf(body.metadata) };
+}
+
+/**
+ * Statuses of the discovery document, with those that only newer versions have. An unknown one
+ * counts as Running: a machine is not called gone without a word for it.
+ */
+function stageOf(status: string): Stage {
+  switch (status) {
+    case "STOPPING":
+    case "PENDING_STOP":
+    case "DEPROVISIONING":
+      return "Leaving";
+    case "TERMINATED":
+    case "STOPPED":
+      return "Stopped";
+    default:
+      return "Running";
+  }
+}
+
+/** Reads `2019-03-27T21:12:30.713-07:00`, the form in which Compute Engine writes instants. */
+function instantOf(value: unknown): Instant | undefined {
+  return typeof value === "string" ? parseInstant(value) : undefined;
+}
+
+const createdBy =
+  /(?:^|\/)projects\/[^/]+\/(zones|regions)\/([^/]+)\/instanceGroupManagers\/([^/]+)$/;
+
+/**
+ * The metadata item `created-by` holds
+ * `projects/<number>/zones/<zone>/instanceGroupManagers/<name>`, or `regions` for a regional group.
+ * Source: cluster-autoscaler, autoscaling_gce_client.go.
+ */
+function groupOf(metadata: unknown): GroupRef | undefined {
+  const items = (metadata as { readonly items?: unknown } | undefined)?.items;
+  if (!Array.isArray(items)) return undefined;
+  const item: unknown = items.find((candidate) => candidate?.key === "created-by");
+  const value = (item as { readonly value?: unknown } | undefined)?.value;
+  const match = typeof value === "string" ? createdBy.exec(value) : null;
+  if (match === null) return undefined;
+  const [, scope, location, name] = match as unknown as [string, GroupRef["scope"], string, string];
+  if (!resourceName.test(location) || !resourceName.test(name)) return undefined;
+  return { scope, location, name };
+}

@@ -1,0 +1,47 @@
+import type { ReleaseMode } from "../../core/policy.ts";
+
+export interface ComputePermission {
+  /** An IAM permission, as a custom role lists it. */
+  readonly permission: string;
+  /** What it is used for, as part of a sentence. */
+  readonly neededFor: string;
+  /** The release modes that need it; looking a machine up counts as needed by all. */
+  readonly modes: readonly ReleaseMode[];
+}
+
+const all = ["Recreate", "Delete", "DeleteInstance", "None"] as const;
+const byGroup = ["Recreate", "Delete"] as const;
+
+/**
+ * The least that a custom role must hold. The names of the calls are in the API's discovery
+ * document; that the group methods ask for `instanceGroupManagers.update` is documented, the
+ * others follow the rule of one permission a method. No project of Google's was asked.
+ */
+export const computePermissions: readonly ComputePermission[] = [
+  { permission: "compute.instances.get", neededFor: "looking a machine up", modes: all },
+  {
+    permission: "compute.instanceGroupManagers.update",
+    neededFor: "having the group recreate or delete a machine",
+    modes: byGroup,
+  },
+  {
+    permission: "compute.instanceGroupManagers.get",
+    neededFor: "the group methods, which read the group first",
+    modes: byGroup,
+  },
+  {
+    permission: "compute.instances.delete",
+    neededFor: "deleting a machine without its group",
+    modes: ["DeleteInstance"],
+  },
+  {
+    permission: "compute.zoneOperations.get",
+    neededFor: "waiting for an operation in a zone",
+    modes: ["Recreate", "Delete", "DeleteInstance"],
+  },
+  {
+    permission: "compute.regionOperations.get",
+    neededFor: "waiting for an operation of a regional group",
+    modes: byGroup,
+  },
+];

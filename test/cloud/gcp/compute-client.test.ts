@@ -1,0 +1,188 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { ComputeClient } from "../../../src/cloud/gcp/compute-client.ts";
+import { parseComputeEndpoint } from "../../../src/cloud/gcp/compute-endpoint.ts";
+import type { TokenSource } from "../../../src/cloud/gcp/token-source.ts";
+import { seededRng } from "../../../src/core/rng.ts";
+import { seconds } from "../../../src/core/time.ts";
+import type { ComputeFault } from "../../support/compute-server.ts";
+import {
+  type ComputeWorld,
+  type ComputeWorldOptions,
+  providerIdOf,
+  startComputeWorld,
+  zone,
+} from "../../support/compute-world.ts";
+
+const never = new AbortController().signal;
+
+let world: ComputeWorld;
+afterEach(() => world.close());
+
+async function start(options?: ComputeWorldOptions): Promise<void> {
+  world = await startComputeWorld(options);
+  world.addMachine("n1");
+}
+
+function look(providerID = providerIdOf("n1"), signal = never) {
+  return world.pass(world.releaser.describe(providerID, signal));
+}
+
+/** Gives the tokens one after the other, the next one each time the last is dropped. */
+function tokensInTurn(...tokens: string[]): TokenSource {
+  return {
+    token: () => Promise.resolve(tokens[0]),
+    forget: () => void tokens.shift(),
+  };
+}
+
+describe("a look at a machine", () => {
+  it.each([
+    { name: "a dropped connection", fault: { kind: "Drop" } },
+    { name: "an answer that is no JSON", fault: { kind: "Garbage" } },
+    { name: "a proxy's 502", fault: { kind: "Garbage", status: 502 } },
+    { name: "a rate limit", fault: { kind: "Refuse", status: 403, reason: "rateLimitExceeded" } },
+  ] as const)("survives $name three times in a row", async ({ fault }) => {
+    await start();
+    world.server.failNext(fault, { times: 3 });
+    expect(await look()).toMatchObject({ kind: "Present" });
+    expect(world.server.log).toHaveLength(4);
+    // The pauses double from half a second, and chance takes up to half of each away.
+    expect(world.clock.monotonic()).toBeGreaterThanOrEqual(1_750);
+    expect(world.clock.monotonic()).toBeLessThanOrEqual(3_500);
+  });
+
+  it("ends with a fault worth asking again when the fourth attempt fails too", async () => {
+    await start();
+    world.server.failNext({ kind: "Drop" }, { times: 4 });
+    const work = look();
+    await expect(work).rejects.toMatchObject({ code: "CLOUD_UNREACHABLE", retryable: true });
+    await expect(work).rejects.toThrow(/the connection failed \([A-Z_]+\)/);
+    expect(world.server.log).toHaveLength(4);
+  });
+
+  it("gives a server that never answers 30 seconds an attempt", async () => {
+    await start();
+    world.server.failNext({ kind: "Hang" }, { times: 4 });
+    await expect(look()).rejects.toThrow("found no answer within 30 s");
+    expect(world.clock.monotonic()).toBeGreaterThanOrEqual(4 * 30_000);
+    expect(world.clock.monotonic()).toBeLessThanOrEqual(4 * 30_000 + 3_500);
+  });
+
+  it("waits for an answer that takes 20 seconds", async () => {
+    await start();
+    world.server.failNext({ kind: "Slow", afterMs: seconds(20) });
+    expect(await look()).toMatchObject({ kind: "Present" });
+    expect(world.server.log).toHaveLength(1);
+  });
+
+  it("ends at once when the caller stops while the server hangs", async () => {
+    await start();
+    world.server.failNext({ kind: "Hang" });
+    const caller = new AbortController();
+    const outcome = look(undefined, caller.signal).catch((error: unknown) => error);
+    // The request hangs on the server, and no time passes on the clock.
+    while (world.server.parked === 0) await new Promise((resolve) => setImmediate(resolve));
+    const reason = new Error("stop");
+    caller.abort(reason);
+    expect(await outcome).toBe(reason);
+  });
+
+  it("uses the connections of earlier looks", async () => {
+    await start();
+    for (let count = 0; count < 20; count++) await look();
+    // The pool may open a second one while the first is being given back.
+    expect(world.server.connections).toBeLessThanOrEqual(2);
+  });
+});
+
+describe("a 404", () => {
+  it("of the machine means that there is none", async () => {
+    await start();
+    expect(await look(providerIdOf("n2"))).toEqual({ kind: "Absent" });
+  });
+
+  it.each([
+    { name: "a proxy's page", fault: { kind: "Garbage", status: 404 } },
+    {
+      name: "an unknown project",
+      fault: {
+        kind: "Refuse",
+        status: 404,
+        reason: "notFound",
+        message: "The resource 'projects/project1' was not found",
+      },
+    },
+    {
+      name: "an unknown zone",
+      fault: {
+        kind: "Refuse",
+        status: 404,
+        reason: "notFound",
+        message: `The resource 'projects/project1/zones/${zone}' was not found`,
+      },
+    },
+  ] satisfies { name: string; fault: ComputeFault }[])(
+    "of $name does not mean that the machine is gone",
+    async ({ fault }) => {
+      await start();
+      world.server.failNext(fault, { times: 99 });
+      await expect(look()).rejects.toMatchObject({ code: "CLOUD_REFUSED", retryable: true });
+    },
+  );
+});
+
+describe("tokens", () => {
+  it("go with each request", async () => {
+    await start({ tokens: tokensInTurn("good"), server: { tokens: ["good"] } });
+    await look();
+    expect(world.server.log[0]?.authorization).toBe("Bearer good");
+  });
+
+  it("are fetched anew once when the cloud refuses one", async () => {
+    await start({ tokens: tokensInTurn("stale", "fresh"), server: { tokens: ["fresh"] } });
+    expect(await look()).toMatchObject({ kind: "Present" });
+    expect(world.server.log.map(({ status }) => status)).toEqual([401, 200]);
+  });
+
+  it("that are refused twice end in a fault of the credentials", async () => {
+    await start({ tokens: tokensInTurn("bad", "worse", "worst"), server: { tokens: ["good"] } });
+    await expect(look()).rejects.toMatchObject({ code: "CLOUD_CREDENTIALS", retryable: false });
+    expect(world.server.log).toHaveLength(2);
+  });
+
+  it("that never come count against the time of the request", async () => {
+    const tokens: TokenSource = {
+      token: () => new Promise(() => undefined),
+      forget: () => undefined,
+    };
+    await start();
+    const { server, clock } = world;
+    const endpoint = parseComputeEndpoint(server.endpoint);
+    const client = new ComputeClient({ endpoint, tokens, fetch, clock, rng: seededRng(1) });
+    const call = { method: "GET", path: "/p", action: "look", permission: "none" } as const;
+    await expect(world.pass(client.send(call, never))).rejects.toThrow("no answer within 30 s");
+    expect(server.log).toEqual([]);
+  });
+
+  it("are in no error, whatever goes wrong", async () => {
+    const faults: ComputeFault[] = [
+      { kind: "Drop" },
+      { kind: "Hang" },
+      { kind: "Garbage" },
+      { kind: "Garbage", status: 500 },
+      { kind: "Refuse", status: 403, reason: "forbidden" },
+      { kind: "Refuse", status: 401, reason: "authError" },
+      { kind: "Refuse", status: 302, reason: "" },
+      { kind: "Refuse", status: 400, reason: "invalid" },
+    ];
+    for (const fault of faults) {
+      await start({ tokens: { token: async () => "ya29.secret", forget: () => undefined } });
+      world.server.failNext(fault, { times: 99 });
+      const error = await look().catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(Error);
+      const { message, stack, cause } = error as Error;
+      expect(`${message} ${stack} ${JSON.stringify(cause)}`).not.toContain("ya29.secret");
+      await world.close();
+    }
+  });
+});

@@ -1,0 +1,324 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { computePermissions } from "../../../src/cloud/gcp/compute-permission.ts";
+import { createComputeReleaser } from "../../../src/cloud/gcp/compute-releaser.ts";
+import type { ReleaseRequest, ReleaseResult } from "../../../src/contracts/instance-releaser.ts";
+import { seededRng } from "../../../src/core/rng.ts";
+import { minutes, seconds } from "../../../src/core/time.ts";
+import {
+  type ComputeWorld,
+  type ComputeWorldOptions,
+  providerIdOf,
+  startComputeWorld,
+  zone,
+} from "../../support/compute-world.ts";
+
+const requestId = "6f9619ff-8b86-4d01-b42d-00cf4fc964ff";
+const groupPath = `/zones/${zone}/instanceGroupManagers/gke-pool-grp`;
+const never = new AbortController().signal;
+
+let world: ComputeWorld;
+afterEach(() => world.close());
+
+async function start(options?: ComputeWorldOptions): Promise<ComputeWorld> {
+  world = await startComputeWorld(options);
+  return world;
+}
+
+function release(name: string, request: Partial<ReleaseRequest> = {}): Promise<ReleaseResult> {
+  const providerID = providerIdOf(name);
+  const machineId = world.idOf(providerID) ?? "1";
+  const whole = { providerID, machineId, mode: "Recreate", requestId, ...request } as const;
+  return world.pass(world.releaser.release(whole, never));
+}
+
+/** The requests that asked for something, with what they carried. */
+function asks() {
+  return world.server.log
+    .filter(({ method, path }) => method !== "GET" && !path.endsWith("/wait"))
+    .map(({ method, path, query, body }) => ({ method, path, query, body }));
+}
+
+it("createComputeReleaser puts the parts together for an endpoint on loopback", async () => {
+  await start();
+  const { id } = world.addMachine("n1");
+  const { endpoint } = world.server;
+  const settings = { endpoint, fetch, clock: world.clock, rng: seededRng(1) };
+  const state = await createComputeReleaser(settings).describe(providerIdOf("n1"), never);
+  expect(state).toMatchObject({ kind: "Present", id });
+  expect(world.server.log[0]?.authorization).toBeUndefined();
+});
+
+describe("which call lets a machine go", () => {
+  const instances = [`zones/${zone}/instances/n1`];
+
+  it.each([
+    {
+      mode: "Recreate",
+      ask: { method: "POST", path: `${groupPath}/recreateInstances`, body: { instances } },
+      sizeAfter: 1,
+    },
+    {
+      mode: "Delete",
+      ask: {
+        method: "POST",
+        path: `${groupPath}/deleteInstances`,
+        body: { instances, skipInstancesOnValidationError: true },
+      },
+      sizeAfter: 0,
+    },
+    {
+      mode: "DeleteInstance",
+      ask: { method: "DELETE", path: `/zones/${zone}/instances/n1`, body: undefined },
+      sizeAfter: 1,
+    },
+  ] as const)("$mode asks once and leaves the group's target at $sizeAfter", async (row) => {
+    await start();
+    world.addMachine("n1");
+    expect(await release("n1", { mode: row.mode })).toEqual({ kind: "Released" });
+    expect(asks()).toEqual([{ ...row.ask, query: { requestId } }]);
+    expect(world.group.targetSize).toBe(row.sizeAfter);
+  });
+
+  it("a machine of a regional group is asked for, and waited for, in the region", async () => {
+    await start();
+    const place = { scope: "regions", location: "us-central1" } as const;
+    const group = world.server.model.addGroup({ ...place, name: "regional-grp" });
+    world.server.model.addMachine({ name: "n1", zone, group });
+    await release("n1");
+    const acts = world.acts();
+    expect(acts[0]).toBe(
+      "POST /regions/us-central1/instanceGroupManagers/regional-grp/recreateInstances",
+    );
+    expect(acts[1]).toMatch(/^POST \/regions\/us-central1\/operations\/operation-[^/]+\/wait$/);
+  });
+
+  it.each(["Recreate", "Delete"] as const)(
+    "%s of a machine without a group is refused, naming the field and the fix",
+    async (mode) => {
+      await start();
+      world.server.model.addMachine({ name: "n1", zone });
+      const work = release("n1", { mode });
+      await expect(work).rejects.toMatchObject({ code: "CLOUD_REFUSED", retryable: false });
+      await expect(work).rejects.toThrow(
+        `found no managed group (metadata item created-by) with instance.release: ${mode}, wanted instance.release: DeleteInstance`,
+      );
+      expect(world.acts()).toEqual([]);
+    },
+  );
+
+  it("DeleteInstance needs no group", async () => {
+    await start();
+    world.server.model.addMachine({ name: "n1", zone });
+    expect(await release("n1", { mode: "DeleteInstance" })).toEqual({ kind: "Released" });
+    expect(world.idOf(providerIdOf("n1"))).toBeUndefined();
+  });
+});
+
+describe("waiting", () => {
+  it("goes on until the machine is gone, not only until the group's operation is done", async () => {
+    // Scheduled after 1 s, gone 30 s later; the pauses between looks are at most 15 s.
+    await start();
+    world.addMachine("n1");
+    await release("n1");
+    expect(world.clock.monotonic()).toBeGreaterThanOrEqual(31_000);
+    expect(world.clock.monotonic()).toBeLessThanOrEqual(46_000);
+  });
+
+  it("asks wait again every two minutes, as a request is held no longer", async () => {
+    await start({ server: { timings: { stopMs: minutes(5) } } });
+    world.addMachine("n1");
+    expect(await release("n1", { mode: "DeleteInstance" })).toEqual({ kind: "Released" });
+    // Held for 2, 2 and the last minute, apart by short pauses.
+    expect(world.acts().filter((act) => act.endsWith("/wait"))).toHaveLength(3);
+  });
+
+  it("does not hammer a wait that answers at once", async () => {
+    await start({ server: { waitHoldMs: seconds(0), timings: { stopMs: minutes(5) } } });
+    world.addMachine("n1");
+    expect(await release("n1", { mode: "DeleteInstance" })).toEqual({ kind: "Released" });
+    // Pauses of 4 to 8 s in the long run: at most 75 in five minutes, and some while they grow.
+    expect(world.acts().filter((act) => act.endsWith("/wait")).length).toBeLessThan(80);
+  });
+
+  it("trusts the machine when the cloud has forgotten the operation", async () => {
+    await start();
+    world.addMachine("n1");
+    const work = release("n1");
+    await world.passUntil(() => world.asked() === 1);
+    world.server.model.forgetOperations();
+    expect(await work).toEqual({ kind: "Released" });
+  });
+
+  it("gives up after the limit, and says that asking again can help", async () => {
+    await start({ goneWithinMs: minutes(3) });
+    world.addMachine("n1");
+    world.server.model.abandonMachine(zone, "n1");
+    const work = release("n1", { mode: "Delete" });
+    await expect(work).rejects.toMatchObject({ code: "CLOUD_REFUSED", retryable: true });
+    await expect(work).rejects.toThrow("found it RUNNING after the whole wait, wanted it gone");
+  });
+});
+
+describe("what stands there before the act", () => {
+  it("a machine that is stopping is waited for and not asked for", async () => {
+    await start();
+    world.addMachine("n1");
+    world.server.model.preempt(zone, "n1");
+    expect(await release("n1")).toEqual({ kind: "Released" });
+    expect(world.acts()).toEqual([]);
+  });
+
+  it("a machine that is stopped counts as gone", async () => {
+    await start();
+    world.server.model.addMachine({ name: "n1", zone }).status = "TERMINATED";
+    expect(await release("n1")).toEqual({ kind: "AlreadyGone" });
+    expect(world.acts()).toEqual([]);
+    const state = world.releaser.describe(providerIdOf("n1"), never);
+    expect(await world.pass(state)).toMatchObject({ kind: "Present", running: false });
+  });
+
+  it("a machine that its group starts again with the same id is a new boot and left alone", async () => {
+    await start();
+    const machine = world.server.model.addMachine({ name: "n1", zone, group: world.group });
+    machine.status = "STOPPING";
+    const work = release("n1");
+    await world.passUntil(() => world.clock.monotonic() > 10_000);
+    Object.assign(machine, { status: "RUNNING", startedAt: world.clock.now() });
+    expect(await work).toEqual({ kind: "Released" });
+    expect(world.acts()).toEqual([]);
+  });
+
+  it("a new machine that came while the act was being retried is left alone", async () => {
+    await start();
+    world.addMachine("n1");
+    const refusal = { kind: "Refuse", status: 403, reason: "rateLimitExceeded" } as const;
+    world.server.failNext(refusal, { match: /recreateInstances/ });
+    const work = release("n1");
+    await world.passUntil(() => world.acts().length === 1);
+    const newId = world.replace(providerIdOf("n1"));
+    await work;
+    expect(world.asked()).toBe(0);
+    expect(world.idOf(providerIdOf("n1"))).toBe(newId);
+  });
+});
+
+describe("faults that pass", () => {
+  it.each([
+    { name: "a rate limit as 403", status: 403, reason: "rateLimitExceeded" },
+    { name: "a rate limit as 429", status: 429, reason: "rateLimitExceeded" },
+    { name: "a disk in use", status: 400, reason: "resourceInUseByAnotherResource" },
+    { name: "a machine not ready", status: 400, reason: "resourceNotReady" },
+    { name: "a 404 while the machine runs", status: 404, reason: "notFound" },
+    { name: "an inner error", status: 503, reason: "backendError" },
+  ])("$name is tried again, after another look", async ({ status, reason }) => {
+    await start();
+    world.addMachine("n1");
+    world.server.failNext({ kind: "Refuse", status, reason }, { match: /^DELETE/ });
+    expect(await release("n1", { mode: "DeleteInstance" })).toEqual({ kind: "Released" });
+    const story = world.server.log.slice(0, 4).map(({ method }) => method);
+    expect(story).toEqual(["GET", "DELETE", "GET", "DELETE"]);
+  });
+
+  it("an answer that was lost does not make a second act", async () => {
+    await start();
+    world.addMachine("n1");
+    world.server.failNext({ kind: "DropAfter" }, { match: /^DELETE/ });
+    expect(await release("n1", { mode: "DeleteInstance" })).toEqual({ kind: "Released" });
+    expect(asks()).toHaveLength(1);
+  });
+
+  it("a 404 that stays while the machine runs is told, not believed", async () => {
+    await start();
+    const { providerID, id } = world.addMachine("n1");
+    const refusal = { kind: "Refuse", status: 404, reason: "notFound" } as const;
+    world.server.failNext(refusal, { times: 99, match: /^DELETE/ });
+    const work = release("n1", { mode: "DeleteInstance" });
+    await expect(work).rejects.toMatchObject({ code: "CLOUD_REFUSED", retryable: true });
+    expect(world.idOf(providerID)).toBe(id);
+  });
+
+  it("an operation that failed is asked for anew under another request id", async () => {
+    await start();
+    world.addMachine("n1");
+    const message = "The resource is not ready";
+    const http = { httpStatus: 400, httpMessage: "BAD REQUEST" };
+    world.server.model.failNextOperation({ code: "RESOURCE_NOT_READY", message, ...http });
+    expect(await release("n1")).toEqual({ kind: "Released" });
+    // The last digit of the id counts the failures.
+    expect(asks().map(({ query }) => query.requestId)).toEqual([
+      "6f9619ff-8b86-4d01-b42d-00cf4fc964ff",
+      "6f9619ff-8b86-4d01-b42d-00cf4fc96500",
+    ]);
+  });
+});
+
+describe("refusals that stay", () => {
+  it("a success of the request is not taken for one of the operation", async () => {
+    await start();
+    const { providerID, id } = world.addMachine("n1");
+    world.server.model.failNextOperation({
+      code: "CONDITION_NOT_MET",
+      message: "The group is busy updating.",
+      httpStatus: 412,
+      httpMessage: "PRECONDITION FAILED",
+    });
+    const work = release("n1");
+    await expect(work).rejects.toMatchObject({ code: "CLOUD_REFUSED", retryable: false });
+    await expect(work).rejects.toThrow(
+      "Cannot recreate n1 in the group gke-pool-grp: Compute Engine answered 412 CONDITION_NOT_MET (The group is busy updating)",
+    );
+    expect(world.idOf(providerID)).toBe(id);
+  });
+
+  it("deletion protection is named", async () => {
+    await start();
+    world.server.model.addMachine({ name: "n1", zone, deletionProtection: true });
+    const work = release("n1", { mode: "DeleteInstance" });
+    await expect(work).rejects.toMatchObject({ code: "CLOUD_REFUSED", retryable: false });
+    await expect(work).rejects.toThrow("wanted a machine without deletion protection");
+  });
+
+  it("a machine that its group does not know is refused", async () => {
+    await start();
+    world.addMachine("n1");
+    world.server.model.abandonMachine(zone, "n1");
+    await expect(release("n1")).rejects.toMatchObject({ code: "CLOUD_REFUSED", retryable: false });
+  });
+
+  it.each([
+    { mode: "Recreate", permission: "compute.instances.get" },
+    { mode: "Recreate", permission: "compute.instanceGroupManagers.update" },
+    { mode: "Delete", permission: "compute.zoneOperations.get" },
+    { mode: "DeleteInstance", permission: "compute.instances.delete" },
+  ] as const)("$mode without $permission names it", async ({ mode, permission }) => {
+    await start();
+    world.addMachine("n1");
+    world.server.deny(permission);
+    const work = release("n1", { mode });
+    await expect(work).rejects.toMatchObject({ code: "CLOUD_RIGHT_MISSING", retryable: false });
+    await expect(work).rejects.toThrow(`wanted the permission ${permission}`);
+  });
+
+  it.each(["00000000-0000-0000-0000-000000000000", "departure-1", ""])(
+    "the request id %j is refused before anything is sent",
+    async (bad) => {
+      await start();
+      world.addMachine("n1");
+      const work = release("n1", { requestId: bad });
+      await expect(work).rejects.toThrow("wanted a UUID other than zero");
+      expect(world.server.log).toEqual([]);
+    },
+  );
+});
+
+it("no mode needs a permission that the list does not give it", async () => {
+  for (const mode of ["Recreate", "Delete", "DeleteInstance"] as const) {
+    await start();
+    world.addMachine("n1");
+    await release("n1", { mode });
+    const listed = computePermissions.filter(({ modes }) => modes.includes(mode));
+    const names = listed.map(({ permission }) => permission);
+    expect(names).toEqual(expect.arrayContaining([...world.server.permissionsUsed]));
+    await world.close();
+  }
+});
