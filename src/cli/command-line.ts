@@ -1,0 +1,127 @@
+import { Command, CommanderError, Option as Flag } from "commander";
+import { type Option, variableOf } from "../config/option.ts";
+import { optionsFor } from "../config/options.ts";
+import { type FlagValue, resolveOptions } from "../config/resolve-options.ts";
+import { spellSwitches } from "../config/spell-switches.ts";
+import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
+import type { CommandIo } from "./command-io.ts";
+import { commandList } from "./command-list.ts";
+import type { CommandSpec } from "./command-spec.ts";
+import { completionScript } from "./completion.ts";
+import { version } from "./version.ts";
+
+/** Parses the command line, runs the command and gives the exit code; never throws. */
+export async function runCommandLine(args: readonly string[], io: CommandIo): Promise<number> {
+  const wantsStack = () =>
+    (args.includes("--log-level=debug") || args[args.indexOf("--log-level") + 1] === "debug") &&
+    args.some((arg) => arg.startsWith("--log-level"));
+  try {
+    return await parseAndRun(args, io);
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    io.err(`lastcall: ${messageOf(error)}\n`);
+    if (wantsStack() && error instanceof Error) io.err(`${error.stack}\n`);
+    if (io.signal.aborted) return 130;
+    return isLastcallError(error) ? error.exitCode : 1;
+  }
+}
+
+async function parseAndRun(args: readonly string[], io: CommandIo): Promise<number> {
+  let exitCode = 0;
+  const program = new Command("lastcall")
+    .description("Spot and preemptible Kubernetes nodes leave on a plan instead of by surprise.")
+    .version(version, "-V, --version", "Print the version")
+    .helpCommand("help [command]", "Show help for a command")
+    .exitOverride()
+    .configureOutput({
+      writeOut: io.out,
+      writeErr: io.err,
+      outputError: (text, write) => write(`lastcall: ${text.replace(/^error: /, "")}`),
+    })
+    .showSuggestionAfterError();
+  for (const spec of commandList) {
+    program.addCommand(
+      build(spec, async (flags, words) => {
+        const run = await spec.load();
+        const options = resolveOptions(spec.name, {
+          flags,
+          env: io.env,
+          file: await optionsFile(flags.config, io),
+        });
+        exitCode = await run({ options, words, io } as Parameters<typeof run>[0]);
+      }),
+    );
+  }
+  program.addCommand(completionCommand(io));
+  const named = commandList.find((spec) => args.includes(spec.name));
+  const spelled = named === undefined ? args : spellSwitches(named.name, args);
+  if (args.length === 0) program.help();
+  await program.parseAsync([...spelled], { from: "user" });
+  return exitCode;
+}
+
+function build(
+  spec: CommandSpec,
+  run: (flags: Readonly<Record<string, FlagValue>>, words: readonly string[]) => Promise<void>,
+): Command {
+  const built = new Command(spec.name)
+    .summary(spec.summary)
+    .description(`${spec.summary}.`)
+    .usage(`${spec.words === "" ? "" : `${spec.words} `}[options]`)
+    .argument("[words...]")
+    .exitOverride()
+    .configureHelp({ visibleArguments: () => [] })
+    .addHelpText("after", `\nExamples:\n${spec.examples.map((line) => `  ${line}\n`).join("")}`);
+  for (const option of optionsFor(spec.name)) for (const flag of flagsOf(option)) built.addOption(flag);
+  return built.action(async (words: string[]) => {
+    checkWords(spec, words);
+    await run(built.opts(), words);
+  });
+}
+
+function checkWords(spec: CommandSpec, words: readonly string[]): void {
+  if (words.length >= spec.minWords && words.length <= spec.maxWords) return;
+  const wanted = spec.words === "" ? "none is wanted" : `${spec.words} is wanted`;
+  const found = words.length === 0 ? "no argument was given" : `found ${words.join(" ")}`;
+  throw new LastcallError("USAGE", `Cannot run lastcall ${spec.name}: ${found}, ${wanted}`);
+}
+
+/** Values stay text here: `resolveOptions` reads them, whether typed, set or written. */
+function flagsOf(option: Option): Flag[] {
+  const short = option.short === undefined ? "" : `-${option.short}, `;
+  const value = option.type === "choice" ? option.choices.join("|") : "value" in option ? option.value : "";
+  const shown = option.type === "switch" ? "" : ` <${value}>`;
+  const notes = [
+    ...(option.default === undefined ? [] : [`default ${option.default}`]),
+    `env ${variableOf(option.name)}`,
+  ];
+  const flag = new Flag(`${short}--${option.name}${shown}`, `${option.help} (${notes.join(", ")})`);
+  if (option.list) flag.argParser((text: string, before: string[] | undefined) => [...(before ?? []), text]);
+  if (option.type !== "switch") return [flag];
+  return [flag, new Flag(`--no-${option.name}`).hideHelp()];
+}
+
+async function optionsFile(flag: FlagValue, io: CommandIo) {
+  const path = flag ?? io.env.LASTCALL_CONFIG;
+  if (typeof path !== "string" || path === "") return undefined;
+  const { readOptionsFile } = await import("../config/read-options-file.ts");
+  return readOptionsFile({ file: path, text: await io.files.readText(path) });
+}
+
+function completionCommand(io: CommandIo): Command {
+  return new Command("completion")
+    .summary("Prints the completion script of a shell")
+    .description("Prints the completion script of a shell: source it, or put it where yours looks.")
+    .addHelpText("after", "\nExamples:\n  source <(lastcall completion bash)\n")
+    .argument("<shell>", "bash, zsh or fish")
+    .exitOverride()
+    .action((shell: string) => {
+      const words = commandList.map((spec) => ({
+        name: spec.name,
+        summary: spec.summary,
+        flags: optionsFor(spec.name).map((option) => `--${option.name}`),
+      }));
+      io.out(completionScript(shell, words));
+    });
+}
+

@@ -1,0 +1,66 @@
+import { readdir, readFile, stat } from "node:fs/promises";
+import { text } from "node:stream/consumers";
+import { LastcallError, messageOf } from "../errors.ts";
+
+/** The process's own streams, environment and files, in the form that commands take. */
+export function processIo() {
+  const { stdout, stderr, env } = process;
+  const isTerminal = stdout.isTTY === true;
+  return {
+    out: (line: string) => void stdout.write(line),
+    err: (line: string) => void stderr.write(line),
+    isTerminal,
+    // https://no-color.org: any value that is not empty.
+    colour: isTerminal && (env.NO_COLOR ?? "") === "" && env.TERM !== "dumb",
+    columns: stdout.columns ?? 100,
+    env,
+    files: { readText, list, stdin: () => text(process.stdin) },
+  };
+}
+
+/** Aborts at the first SIGINT or SIGTERM; at the second the process ends at once with 130. */
+export function interruptSignal(): AbortSignal {
+  const controller = new AbortController();
+  const onSignal = (name: NodeJS.Signals): void => {
+    if (controller.signal.aborted) process.exit(130);
+    controller.abort(new LastcallError("INTERRUPTED", `Interrupted by ${name}`));
+  };
+  process.on("SIGINT", onSignal);
+  process.on("SIGTERM", onSignal);
+  return controller.signal;
+}
+
+/** A reader that went away (`lastcall plan | head`) is no fault of ours. */
+export function endQuietlyOnClosedPipe(): void {
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") process.exit(0);
+    throw error;
+  });
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+async function list(path: string): Promise<readonly string[] | undefined> {
+  try {
+    if (!(await stat(path)).isDirectory()) return undefined;
+    return (await readdir(path)).toSorted();
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+function unreadable(path: string, error: unknown): LastcallError {
+  const code = (error as NodeJS.ErrnoException).code;
+  const found = code === "ENOENT" ? "it does not exist" : messageOf(error);
+  return new LastcallError(
+    "INPUT_UNREADABLE",
+    `Cannot read ${path}: ${found}, a readable file is wanted`,
+    { cause: error },
+  );
+}
