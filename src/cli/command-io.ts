@@ -14,6 +14,7 @@ export interface CommandIo {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   readonly rng: Rng;
+  readonly fetch: typeof fetch;
   /** Aborts at SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
 }

@@ -72,7 +72,8 @@ function build(
     .exitOverride()
     .configureHelp({ visibleArguments: () => [] })
     .addHelpText("after", `\nExamples:\n${spec.examples.map((line) => `  ${line}\n`).join("")}`);
-  for (const option of optionsFor(spec.name)) for (const flag of flagsOf(option)) built.addOption(flag);
+  for (const option of optionsFor(spec.name))
+    for (const flag of flagsOf(option)) built.addOption(flag);
   return built.action(async (words: string[]) => {
     checkWords(spec, words);
     await run(built.opts(), words);
@@ -89,14 +90,16 @@ function checkWords(spec: CommandSpec, words: readonly string[]): void {
 /** Values stay text here: `resolveOptions` reads them, whether typed, set or written. */
 function flagsOf(option: Option): Flag[] {
   const short = option.short === undefined ? "" : `-${option.short}, `;
-  const value = option.type === "choice" ? option.choices.join("|") : "value" in option ? option.value : "";
+  const value =
+    option.type === "choice" ? option.choices.join("|") : "value" in option ? option.value : "";
   const shown = option.type === "switch" ? "" : ` <${value}>`;
   const notes = [
     ...(option.default === undefined ? [] : [`default ${option.default}`]),
     `env ${variableOf(option.name)}`,
   ];
   const flag = new Flag(`${short}--${option.name}${shown}`, `${option.help} (${notes.join(", ")})`);
-  if (option.list) flag.argParser((text: string, before: string[] | undefined) => [...(before ?? []), text]);
+  if (option.list)
+    flag.argParser((text: string, before: string[] | undefined) => [...(before ?? []), text]);
   if (option.type !== "switch") return [flag];
   return [flag, new Flag(`--no-${option.name}`).hideHelp()];
 }
@@ -124,4 +127,3 @@ function completionCommand(io: CommandIo): Command {
       io.out(completionScript(shell, words));
     });
 }
-

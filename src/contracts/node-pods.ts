@@ -1,5 +1,5 @@
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
-import type { BudgetFacts, PodFacts, PodIdentity } from "../core/pod.ts";
+import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../core/pod.ts";
 
 /** The pods of one node at a time, and how they are asked to leave. */
 export interface NodePods {
@@ -13,6 +13,8 @@ export interface NodePods {
   evict(pod: PodIdentity, options: LeaveOptions): Promise<EvictionAnswer>;
   /** A plain delete with the uid as precondition: past every budget. */
   remove(pod: PodIdentity, options: LeaveOptions): Promise<EvictionAnswer>;
+  /** A rollout restart of the workload behind the owner, once a pod: a second one changes nothing. */
+  restartOwner(pod: PodIdentity, owner: OwnerFacts): Promise<EvictionAnswer>;
 }
 
 export interface LeaveOptions {

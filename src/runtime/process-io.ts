@@ -14,6 +14,7 @@ export function processIo() {
     colour: isTerminal && (env.NO_COLOR ?? "") === "" && env.TERM !== "dumb",
     columns: stdout.columns ?? 100,
     env,
+    fetch: globalThis.fetch,
     files: { readText, list, stdin: () => text(process.stdin) },
   };
 }

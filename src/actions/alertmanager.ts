@@ -1,0 +1,74 @@
+import type { Clock } from "../contracts/clock.ts";
+import { seconds } from "../core/time.ts";
+import { LastcallError, messageOf } from "../errors.ts";
+
+export interface AlertQuestion {
+  /** The base address of Alertmanager, such as `http://alertmanager.monitoring:9093`. */
+  readonly url: string;
+  /** Alertmanager's own matchers, such as `severity="critical"`; all must hold. */
+  readonly matchers: readonly string[];
+}
+
+export interface AlertmanagerTools {
+  readonly fetch: typeof fetch;
+  readonly clock: Clock;
+}
+
+const timeoutMs = seconds(5);
+/** Past this an answer is not of Alertmanager; it is not read further. */
+const largestAnswer = 8 * 1024 * 1024;
+
+/**
+ * The names of the alerts that fire now, are neither silenced nor inhibited, and match. By the
+ * Alertmanager API v2 (`GET /api/v2/alerts?active=true&silenced=false&inhibited=false&filter=…`).
+ * Throws API_UNREACHABLE; whoever asks takes it for a closed gate.
+ */
+export async function firingAlerts(
+  question: AlertQuestion,
+  tools: AlertmanagerTools,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const late = new AbortController();
+  const done = new AbortController();
+  void tools.clock
+    .sleep(timeoutMs, done.signal)
+    .then(() => late.abort(new Error(`no answer within ${timeoutMs / 1000} s`)))
+    .catch(() => undefined);
+  try {
+    const answer = await tools.fetch(alertsAddress(question), {
+      signal: AbortSignal.any([signal, late.signal]),
+      headers: { accept: "application/json" },
+    });
+    if (!answer.ok) throw new Error(`it answered ${answer.status}`);
+    return alertNames(await answer.text());
+  } catch (error) {
+    signal.throwIfAborted();
+    const found = messageOf(late.signal.aborted ? late.signal.reason : error);
+    throw new LastcallError(
+      "API_UNREACHABLE",
+      `Cannot ask Alertmanager: ${found}, a list of alerts is wanted`,
+    );
+  } finally {
+    done.abort();
+  }
+}
+
+function alertsAddress({ url, matchers }: AlertQuestion): URL {
+  const address = new URL(`${url.replace(/\/+$/, "")}/api/v2/alerts`);
+  for (const state of ["silenced", "inhibited", "unprocessed"]) {
+    address.searchParams.set(state, "false");
+  }
+  address.searchParams.set("active", "true");
+  for (const matcher of matchers) address.searchParams.append("filter", matcher);
+  return address;
+}
+
+function alertNames(text: string): readonly string[] {
+  if (text.length > largestAnswer) throw new Error("its answer is over 8 MiB");
+  const alerts: unknown = JSON.parse(text);
+  if (!Array.isArray(alerts)) throw new Error("its answer is no list");
+  const names = alerts.map((alert: { labels?: { alertname?: unknown } } | null) =>
+    String(alert?.labels?.alertname ?? "unnamed"),
+  );
+  return [...new Set(names)].toSorted();
+}

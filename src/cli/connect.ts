@@ -1,0 +1,27 @@
+import type { KubeApi } from "../contracts/kube-api.ts";
+import type { CommandIo } from "./command-io.ts";
+import { version } from "./version.ts";
+
+export interface Connection {
+  readonly api: KubeApi;
+  /** The namespace of the context, or of this pod; `lastcall` where neither names one. */
+  readonly namespace: string;
+  close(): void;
+}
+
+/** Finds the cluster as kubectl does. Throws KUBECONFIG_INVALID. */
+export async function connect(
+  options: { readonly kubeconfig?: string | undefined; readonly context?: string | undefined },
+  io: CommandIo,
+): Promise<Connection> {
+  const { loadKubeAccess } = await import("../kube/kubeconfig.ts");
+  const { HttpKubeApi } = await import("../kube/http-api.ts");
+  const { kubeconfig, context } = options;
+  const access = await loadKubeAccess({ kubeconfig, context, env: io.env });
+  const api = new HttpKubeApi({ access, clock: io.clock, userAgent: `lastcall/${version}` });
+  return {
+    api,
+    namespace: io.env.POD_NAMESPACE ?? access.namespace ?? "lastcall",
+    close: () => api.close(),
+  };
+}

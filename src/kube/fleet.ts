@@ -1,0 +1,114 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { Fleet, FleetView } from "../contracts/fleet.ts";
+import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
+import type { Departure } from "../core/departure.ts";
+import type { NodeFacts } from "../core/node.ts";
+import type { Policy } from "../core/policy.ts";
+import type { Rng } from "../core/rng.ts";
+import type { LastcallError } from "../errors.ts";
+import { ChangeBell } from "./change-bell.ts";
+import { departuresPath, nodesPath, policiesPath } from "./paths.ts";
+import { Reflector } from "./reflector.ts";
+import { translateDeparture } from "./translate-departure.ts";
+import { translateNode } from "./translate-node.ts";
+
+/** A policy as it was read: a good one, or what is wrong with it. */
+export type PolicyReading =
+  | { readonly policy: Policy }
+  | { readonly name: string; readonly problem: string };
+
+export interface KubeFleetOptions {
+  readonly api: KubeApi;
+  readonly clock: Clock;
+  readonly rng: Rng;
+  /** Reads a DeparturePolicy object; made by the configuration, handed in by the command. */
+  readonly readPolicy: (object: KubeObject) => PolicyReading;
+  /** These policies instead of the cluster's. */
+  readonly fixedPolicies?: readonly Policy[] | undefined;
+  readonly onTrouble: (error: LastcallError) => void;
+}
+
+/** Watches nodes, policies and departures, and keeps of each only what core reads. */
+export class KubeFleet implements Fleet {
+  readonly #nodes: Reflector<NodeFacts>;
+  readonly #departures: Reflector<Departure | undefined>;
+  readonly #policies: Reflector<PolicyReading> | undefined;
+  readonly #fixedPolicies: readonly Policy[];
+  readonly #bell = new ChangeBell();
+  #view: FleetView | undefined;
+
+  constructor(options: KubeFleetOptions) {
+    const { api, clock, rng, onTrouble } = options;
+    const onChange = (): void => {
+      this.#view = undefined;
+      this.#bell.ring();
+    };
+    const common = { api, clock, rng, onChange, onTrouble };
+    this.#nodes = new Reflector({ ...common, path: nodesPath, translate: translateNode });
+    this.#departures = new Reflector({
+      ...common,
+      path: departuresPath,
+      translate: translateDeparture,
+    });
+    this.#fixedPolicies = options.fixedPolicies ?? [];
+    if (options.fixedPolicies !== undefined) return;
+    this.#policies = new Reflector({
+      ...common,
+      path: policiesPath,
+      translate: options.readPolicy,
+    });
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    // One that fails for good ends the others: a view with a part missing must not be acted on.
+    const own = new AbortController();
+    const stop = AbortSignal.any([signal, own.signal]);
+    const watches = this.#all().map((watch) => watch.run(stop));
+    try {
+      await Promise.all(watches);
+    } finally {
+      own.abort();
+      await Promise.allSettled(watches);
+    }
+  }
+
+  async synced(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    await Promise.all(this.#all().map((watch) => watch.synced));
+  }
+
+  view(): FleetView {
+    this.#view ??= this.#makeView();
+    return this.#view;
+  }
+
+  onChange(listener: () => void): () => void {
+    return this.#bell.listen(listener);
+  }
+
+  silentMs(): number {
+    return Math.max(...this.#all().map((watch) => watch.silentMs()));
+  }
+
+  #all(): readonly (
+    | Reflector<NodeFacts>
+    | Reflector<Departure | undefined>
+    | Reflector<PolicyReading>
+  )[] {
+    const always = [this.#nodes, this.#departures];
+    return this.#policies === undefined ? always : [...always, this.#policies];
+  }
+
+  #makeView(): FleetView {
+    const readings = [...(this.#policies?.items().values() ?? [])];
+    return {
+      nodes: [...this.#nodes.items().values()],
+      departures: [...this.#departures.items().values()].flatMap((one) => one ?? []),
+      policies: [
+        ...this.#fixedPolicies,
+        ...readings.flatMap((one) => ("policy" in one ? one.policy : [])),
+      ],
+      badPolicies: readings.flatMap((one) => ("problem" in one ? one : [])),
+    };
+  }
+}

@@ -1,0 +1,110 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
+import type { FollowedPods, LeaveOptions, NodePods } from "../contracts/node-pods.ts";
+import type { EvictionAnswer } from "../core/eviction-answer.ts";
+import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../core/pod.ts";
+import type { Rng } from "../core/rng.ts";
+import { ChangeBell } from "./change-bell.ts";
+import { deletePod, evictPod } from "./evict.ts";
+import { faultOf } from "./fault.ts";
+import { listAll } from "./list.ts";
+import { budgetsPath, podsPath } from "./paths.ts";
+import { Reflector } from "./reflector.ts";
+import { translateBudget } from "./translate-budget.ts";
+import { translatePod } from "./translate-pod.ts";
+
+/** A pod whose owner has been restarted for it once is not reason enough for a second time. */
+const restartedFor = "lastcall.dev/restarted-for";
+
+/** The pods of one node at a time: listed and watched by `spec.nodeName`, never cluster-wide. */
+export class KubeNodePods implements NodePods {
+  readonly #api: KubeApi;
+  readonly #clock: Clock;
+  readonly #rng: Rng;
+
+  constructor(tools: { readonly api: KubeApi; readonly clock: Clock; readonly rng: Rng }) {
+    this.#api = tools.api;
+    this.#clock = tools.clock;
+    this.#rng = tools.rng;
+  }
+
+  async list(nodeName: string): Promise<readonly PodFacts[]> {
+    const objects = await listAll(this.#api, podsPath, onNode(nodeName));
+    return objects.map(translatePod);
+  }
+
+  follow(nodeName: string, signal: AbortSignal): FollowedPods {
+    const bell = new ChangeBell();
+    const reflector = new Reflector<PodFacts>({
+      api: this.#api,
+      clock: this.#clock,
+      rng: this.#rng,
+      path: podsPath,
+      query: onNode(nodeName),
+      translate: translatePod,
+      onChange: () => bell.ring(),
+    });
+    const running = reflector.run(signal);
+    // Whoever follows hears of a failure through `synced`; after that the watch mends itself.
+    running.catch(() => undefined);
+    return {
+      synced: () => reflector.synced,
+      pods: () => [...reflector.items().values()],
+      onChange: (listener) => bell.listen(listener),
+    };
+  }
+
+  async budgets(): Promise<readonly BudgetFacts[]> {
+    const objects = await listAll(this.#api, budgetsPath);
+    return objects.map(translateBudget);
+  }
+
+  evict(pod: PodIdentity, options: LeaveOptions): Promise<EvictionAnswer> {
+    return evictPod(this.#api, pod, options);
+  }
+
+  remove(pod: PodIdentity, options: LeaveOptions): Promise<EvictionAnswer> {
+    return deletePod(this.#api, pod, options);
+  }
+
+  async restartOwner(pod: PodIdentity, owner: OwnerFacts): Promise<EvictionAnswer> {
+    const workload = await this.#workloadOf(pod.namespace, owner);
+    if (workload === undefined) {
+      const message = `${owner.kind} ${owner.name} cannot be restarted`;
+      return { kind: "Failed", retryable: false, message };
+    }
+    const annotations = { [restartedFor]: pod.uid };
+    const request: KubeRequest = {
+      method: "PATCH",
+      path: workload,
+      patchType: "application/merge-patch+json",
+      body: { spec: { template: { metadata: { annotations } } } },
+    };
+    const answer = await this.#api.send(request);
+    if (answer.status < 300) return { kind: "Accepted" };
+    if (answer.status === 404) return { kind: "Gone" };
+    const fault = faultOf(request, answer);
+    return { kind: "Failed", retryable: fault.retryable, message: fault.message };
+  }
+
+  /** The path of what a rollout restarts: a ReplicaSet's own owner, or a StatefulSet itself. */
+  async #workloadOf(namespace: string, owner: OwnerFacts): Promise<string | undefined> {
+    const apps = `/apis/apps/v1/namespaces/${namespace}`;
+    if (owner.kind === "StatefulSet") return `${apps}/statefulsets/${owner.name}`;
+    if (owner.kind !== "ReplicaSet") return undefined;
+    const request: KubeRequest = { method: "GET", path: `${apps}/replicasets/${owner.name}` };
+    const answer = await this.#api.send(request);
+    if (answer.status !== 200) return undefined;
+    const parent = ownersOf(answer.body as KubeObject).find((one) => one.kind === "Deployment");
+    return parent === undefined ? undefined : `${apps}/deployments/${parent.name}`;
+  }
+}
+
+function onNode(nodeName: string): Readonly<Record<string, string>> {
+  return { fieldSelector: `spec.nodeName=${nodeName}` };
+}
+
+function ownersOf(object: KubeObject): readonly { readonly kind: string; readonly name: string }[] {
+  const owners = object.metadata?.ownerReferences;
+  return Array.isArray(owners) ? owners : [];
+}
