@@ -1,0 +1,81 @@
+// Command controlplane is every binary of a Kubernetes control plane in one:
+// the first argument names the part, the rest are that part's own arguments.
+// One binary links the shared libraries once instead of five times, which is
+// what makes a cold build bearable on a small machine.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sort"
+	"strings"
+	_ "time/tzdata" // CronJobs name time zones, and a bare machine has none.
+
+	"go.etcd.io/etcd/server/v3/etcdmain"
+	"k8s.io/component-base/cli"
+	"k8s.io/component-base/logs"
+	kubectl "k8s.io/kubectl/pkg/cmd"
+	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
+
+	// The registrations below are side effects of import that the upstream
+	// main packages rely on; without them metrics about the client and the
+	// version are missing.
+	_ "k8s.io/component-base/metrics/prometheus/clientgo"
+	_ "k8s.io/component-base/metrics/prometheus/version"
+
+	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
+	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+)
+
+// parts maps a part's name to its entry point. Each one reads os.Args as if it
+// were the only program in the binary.
+var parts = map[string]func(){
+	"etcd":                    func() { etcdmain.Main(os.Args) },
+	"kube-apiserver":          func() { os.Exit(cli.Run(apiserver.NewAPIServerCommand())) },
+	"kube-controller-manager": func() { os.Exit(cli.Run(controllermanager.NewControllerManagerCommand())) },
+	"kube-scheduler":          func() { os.Exit(cli.Run(scheduler.NewSchedulerCommand())) },
+	"kubectl":                 runKubectl,
+}
+
+func main() {
+	if len(os.Args) < 2 {
+		exitWithUsage("no part was named")
+	}
+	run, ok := parts[os.Args[1]]
+	if !ok {
+		exitWithUsage(fmt.Sprintf("no part is called %q", os.Args[1]))
+	}
+	os.Args = os.Args[1:]
+	if os.Getenv("LASTCALL_E2E_EXIT_WITH_PARENT") != "" {
+		go exitWithParent()
+	}
+	run()
+}
+
+// exitWithParent ends the process when standard input closes, which the system
+// does however the parent ended: no server outlives a test run that was killed.
+func exitWithParent() {
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(3)
+}
+
+// runKubectl differs from the other parts because kubectl prints its own
+// errors, with the exit codes that scripts know it by.
+func runKubectl() {
+	logs.GlogSetter(kubectl.GetLogVerbosity(os.Args)) //nolint:errcheck // A bad level only costs log lines.
+	if err := cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()); err != nil {
+		kubectlutil.CheckErr(err)
+	}
+}
+
+func exitWithUsage(problem string) {
+	names := make([]string, 0, len(parts))
+	for name := range parts {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	fmt.Fprintf(os.Stderr, "Cannot start a control plane part: %s, wanted one of %s\n", problem, strings.Join(names, ", "))
+	os.Exit(2)
+}
