@@ -1,6 +1,6 @@
 import type { MetricLabels } from "../contracts/telemetry.ts";
 import { type Departure, isLive } from "../core/departure.ts";
-import type { FleetPlan } from "../core/plan.ts";
+import type { FleetPlan, PolicyPlan } from "../core/fleet-plan.ts";
 import type { Voice } from "./executor.ts";
 
 interface Sample {
@@ -20,15 +20,18 @@ export class PlanReporter {
     const { metrics } = this.#voice;
     metrics.set(
       "lastcall_nodes_managed",
-      plan.policies.map((one) => ({ labels: { policy: one.name }, value: one.matched })),
+      plan.policies.map(({ policy, matched }) => ({
+        labels: { policy: policy.name },
+        value: matched,
+      })),
     );
     metrics.set("lastcall_plan_spacing_seconds", plan.policies.flatMap(spacingSamples));
     metrics.set("lastcall_departures", phaseSamples(departures));
   }
 }
 
-function spacingSamples(policy: FleetPlan["policies"][number]): Sample[] {
-  const { wantedMs, reachedMs, bestMs } = policy.spacing;
+function spacingSamples({ policy, spacing }: PolicyPlan): Sample[] {
+  const { wantedMs, reachedMs, bestMs } = spacing;
   const kinds = { wanted: wantedMs, reached: reachedMs, best: bestMs };
   return Object.entries(kinds).flatMap(([kind, spanMs]) =>
     spanMs === null ? [] : [{ labels: { policy: policy.name, kind }, value: spanMs / 1000 }],

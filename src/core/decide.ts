@@ -3,7 +3,9 @@ import { type Departure, departureName, isLive, isVoluntary } from "./departure.
 import { explain, type ReasonFacts } from "./explain.ts";
 import { departureAnnotation, interruptionOf } from "./interruption.ts";
 import type { NodeFacts } from "./node.ts";
-import { type FleetPlan, planFleet } from "./plan.ts";
+import { explainNotPlanned, explainPlanned } from "./explain-plan.ts";
+import type { FleetPlan, NotPlanned, PlannedDeparture } from "./fleet-plan.ts";
+import { planFleet } from "./plan.ts";
 import type { Policy } from "./policy.ts";
 import type { Reason } from "./reason.ts";
 import { retryAt } from "./retry.ts";
@@ -16,11 +18,18 @@ const keepEndedMs = hours(72);
 /** A held departure is looked at anew at least this often. */
 const heldAgainMs = minutes(1);
 
+interface Planned {
+  readonly entry: PlannedDeparture;
+  readonly policy: Policy;
+}
+
 /** What one pass knows: the snapshot, indexed, and the plan made from it. */
 interface Pass {
   readonly snapshot: Snapshot;
   readonly now: Instant;
-  readonly plan: FleetPlan;
+  readonly planned: ReadonlyMap<string, Planned>;
+  readonly left: ReadonlyMap<string, NotPlanned>;
+  readonly former: ReadonlyMap<string, readonly Departure[]>;
   readonly nodes: ReadonlyMap<string, NodeFacts>;
   readonly live: ReadonlyMap<string, Departure>;
   /** Policies of which a departure begins in this pass: the next one waits for it to be seen. */
@@ -37,7 +46,8 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
   const pass: Pass = {
     snapshot,
     now,
-    plan,
+    ...indexOf(plan),
+    former: Map.groupBy(snapshot.departures, (one) => one.node.uid),
     nodes: new Map(snapshot.nodes.map((node) => [node.name, node])),
     live: new Map(snapshot.departures.filter(isLive).map((one) => [one.node.uid, one])),
     begun: new Set(),
@@ -52,6 +62,16 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
   return { decisions, plan, askAgainAt: nextLook(decisions, pass) };
 }
 
+function indexOf(plan: FleetPlan): Pick<Pass, "planned" | "left"> {
+  const planned = plan.policies.flatMap(({ policy, departures }) =>
+    departures.map((entry) => [entry.node.uid, { entry, policy }] as const),
+  );
+  return {
+    planned: new Map(planned),
+    left: new Map(plan.notPlanned.map((one) => [one.node.uid, one])),
+  };
+}
+
 function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
   const { phase, endedAt } = departure.status;
   if (phase === "Ended") {
@@ -64,7 +84,7 @@ function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
   }
   const found = interruptionOf(departure, pass.nodes.get(departure.node.name));
   if (found?.event === "Noticed") return [begin(departure, "Noticed", "Noticed")];
-  if (found !== undefined) return [note(departure, found.event, found)];
+  if (found !== undefined) return [note(departure, found.event as NoteEvent, found)];
   if (!isVoluntary(departure.cause)) return [begin(departure, "Noticed", "Noticed")];
   return departure.cause === "Manual" ? manual(departure, pass) : planned(departure, pass);
 }
@@ -77,15 +97,16 @@ function manual(departure: Departure, pass: Pass): Decision[] {
 }
 
 function planned(departure: Departure, pass: Pass): Decision[] {
-  const entry = pass.plan.byUid.get(departure.node.uid);
-  if (entry === undefined) return unplanned(departure, pass);
+  const found = pass.planned.get(departure.node.uid);
+  if (found === undefined) return unplanned(departure, pass);
+  const { entry, policy } = found;
   const moves = moved(departure, entry);
   if (entry.departAt > pass.now) {
     const free: Decision[] =
       departure.status.phase === "Held" ? [note(departure, "Unblocked", { reason: "NotYet" })] : [];
     return [...moves, ...free];
   }
-  return [...moves, ...due(departure, entry.policy, pass)];
+  return [...moves, ...due(departure, policy, pass)];
 }
 
 function due(departure: Departure, policy: Policy, pass: Pass): Decision[] {
@@ -101,22 +122,18 @@ function due(departure: Departure, policy: Policy, pass: Pass): Decision[] {
 
 /** A node that the plan has dropped: what may change back holds, what will not ends. */
 function unplanned(departure: Departure, pass: Pass): Decision[] {
-  const dropped = pass.plan.notPlanned.find((one) => one.node.uid === departure.node.uid);
+  const dropped = pass.left.get(departure.node.uid);
   const reason = dropped?.reason ?? "PlanChanged";
   const detail = dropped?.detail;
   const forGood = reason === "NoPolicy" || reason === "NoLifetimeLimit" || reason === "PlanChanged";
   if (!forGood) return hold(departure, { reason, detail });
-  return [note(departure, "Cancelled", { reason: "PlanChanged", detail: dropped?.explain })];
+  return [note(departure, "Cancelled", { reason: "PlanChanged", detail: reason })];
 }
 
-function moved(
-  departure: Departure,
-  entry: { readonly departAt: Instant; readonly deadlineAt: Instant; readonly reason: Reason },
-): Decision[] {
-  const same = departure.departAt === entry.departAt && departure.deadlineAt === entry.deadlineAt;
-  if (same) return [];
+function moved(departure: Departure, entry: PlannedDeparture): Decision[] {
   const { departAt, deadlineAt, reason } = entry;
-  const words = because(reason, departure, { at: departAt, deadlineAt });
+  if (departure.departAt === departAt && departure.deadlineAt === deadlineAt) return [];
+  const words = { reason, explain: explainPlanned(entry) };
   return [{ kind: "Move", departure, departAt, deadlineAt, ...words }];
 }
 
@@ -134,24 +151,22 @@ function aboutNode(node: NodeFacts, pass: Pass): Decision[] {
   if (pass.live.has(node.uid)) return [];
   const stray = node.annotations[departureAnnotation];
   if (stray !== undefined) {
-    const words = { reason: "StrayCordon", explain: explain("StrayCordon", { node: node.name }) };
-    return [{ kind: "ClearStray", node, departure: stray, ...words } as const];
+    const words = explain("StrayCordon", { node: node.name });
+    return [
+      { kind: "ClearStray", node, departure: stray, reason: "StrayCordon", explain: words },
+    ];
   }
-  const entry = pass.plan.byUid.get(node.uid);
-  if (entry !== undefined) return schedule(node, entry, pass);
-  const left = pass.plan.notPlanned.find((one) => one.node.uid === node.uid);
-  const reason = left?.reason ?? "NoPolicy";
-  return [{ kind: "Leave", node, reason, explain: left?.explain ?? explain(reason) }];
+  const found = pass.planned.get(node.uid);
+  if (found !== undefined) return schedule(node, found, pass);
+  const left = pass.left.get(node.uid);
+  if (left === undefined) return [];
+  return [{ kind: "Leave", node, reason: left.reason, explain: explainNotPlanned(left) }];
 }
 
-function schedule(
-  node: NodeFacts,
-  entry: NonNullable<ReturnType<FleetPlan["byUid"]["get"]>>,
-  pass: Pass,
-): Decision[] {
-  const words = { reason: entry.reason, explain: entry.explain };
-  if (entry.policy.dryRun) return [{ kind: "Leave", node, ...words }];
-  const former = pass.snapshot.departures.filter((one) => one.node.uid === node.uid);
+function schedule(node: NodeFacts, { entry, policy }: Planned, pass: Pass): Decision[] {
+  const words = { reason: entry.reason, explain: explainPlanned(entry) };
+  if (policy.dryRun) return [{ kind: "Leave", node, ...words }];
+  const former = pass.former.get(node.uid) ?? [];
   const order: DepartureOrder = {
     name: nextName(node, former),
     node: { name: node.name, uid: node.uid, providerID: node.providerID, bootID: node.bootID },
@@ -159,9 +174,9 @@ function schedule(
     departAt: later(entry.departAt, retryAt(former) ?? entry.departAt),
     deadlineAt: entry.deadlineAt,
     source: "planner",
-    policy: entry.policy.name,
-    reason: entry.reason,
-    message: entry.explain,
+    policy: policy.name,
+    reason: words.reason,
+    message: words.explain,
   };
   return [{ kind: "Schedule", order, ...words }];
 }
@@ -176,15 +191,17 @@ function begin(departure: Departure, event: "Due" | "Noticed", reason: Reason): 
   return { kind: "Begin", departure, event, ...because(reason, departure) };
 }
 
+type NoteEvent = Extract<Decision, { kind: "Note" }>["event"];
+
 function note(
   departure: Departure,
-  event: Extract<Decision, { kind: "Note" }>["event"] | string,
+  event: NoteEvent,
   why: { readonly reason: Reason; readonly detail?: string | undefined },
 ): Decision {
   return {
     kind: "Note",
     departure,
-    event: event as Extract<Decision, { kind: "Note" }>["event"],
+    event,
     detail: why.detail,
     ...because(why.reason, departure, { detail: why.detail }),
   };
@@ -208,7 +225,7 @@ function because(
 /** The earliest of: the next departure's instant, and another look at what is held. */
 function nextLook(decisions: readonly Decision[], pass: Pass): Instant | undefined {
   let at: Instant | undefined;
-  for (const entry of pass.plan.byUid.values()) {
+  for (const { entry } of pass.planned.values()) {
     const next = entry.departAt > pass.now ? entry.departAt : plus(pass.now, heldAgainMs);
     at = at === undefined ? next : earlier(at, next);
   }
