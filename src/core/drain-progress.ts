@@ -1,0 +1,197 @@
+import type { DrainCounts } from "./departure.ts";
+import type { DrainPlan } from "./drain-plan.ts";
+import type { DrainReason, ForceReason } from "./drain-reason.ts";
+import type { OwnerFacts, PodFacts, PodIdentity } from "./pod.ts";
+import { stuckAfterMs } from "./pod-action.ts";
+import { type Instant, plus } from "./time.ts";
+
+/** What the shell is to do now. Each act names the pod's uid, so that a namesake is not hit. */
+export type DrainAct =
+  | {
+      readonly kind: "Evict";
+      readonly pod: PodIdentity;
+      /** Absent: the pod's own grace. */
+      readonly graceSeconds?: number | undefined;
+    }
+  | {
+      readonly kind: "Delete";
+      readonly pod: PodIdentity;
+      readonly graceSeconds: number;
+      readonly reason: ForceReason;
+    }
+  /** A rollout restart of the owner, once; the mark it leaves makes a second one change nothing. */
+  | { readonly kind: "RestartOwner"; readonly pod: PodIdentity; readonly owner: OwnerFacts };
+
+/** What the API said last. */
+export interface Trouble {
+  readonly reason: DrainReason;
+  readonly message: string;
+  readonly budget?: string | undefined;
+}
+
+interface Tried {
+  readonly pod: PodIdentity;
+  readonly attempts: number;
+  readonly nextTryAt?: Instant | undefined;
+  /** The act that came to nothing last. */
+  readonly asked?: DrainAct | undefined;
+  readonly trouble?: Trouble | undefined;
+}
+
+export interface WaitingPod extends Tried {
+  readonly kind: "Waiting";
+}
+
+export interface BlockedPod extends Tried {
+  readonly kind: "Blocked";
+  readonly sinceAt: Instant;
+  readonly trouble: Trouble;
+}
+
+/** An act has gone out and its answer is awaited. */
+export interface InFlightPod extends Tried {
+  readonly kind: "InFlight";
+  readonly sinceAt: Instant;
+  readonly act: DrainAct;
+  readonly graceSeconds: number;
+  readonly cut: boolean;
+}
+
+/** Its owner makes a new one elsewhere and then takes this one away. */
+export interface RestartingPod extends Tried {
+  readonly kind: "Restarting";
+  readonly sinceAt: Instant;
+}
+
+/** Who set a pod's leaving off, and at what price. */
+interface Credit {
+  readonly by: "Eviction" | "Delete" | "Others";
+  readonly forced?: ForceReason | undefined;
+  readonly cut: boolean;
+}
+
+/** Terminating: the object is gone by `deadlineAt`, or its processes are killed then. */
+export interface LeavingPod extends Credit {
+  readonly kind: "Leaving";
+  readonly pod: PodIdentity;
+  readonly sinceAt: Instant;
+  readonly deadlineAt: Instant;
+}
+
+/**
+ * The one outcome of a pod. `CleanExit`: gone before its grace was over; `Killed`: with it;
+ * `LeftBehind`: not gone when the drain ended, or long after it should have been.
+ */
+export type PodOutcome = "CleanExit" | "Killed" | "LeftBehind";
+
+export interface GonePod extends Credit {
+  readonly kind: "Gone";
+  readonly pod: PodIdentity;
+  readonly at: Instant;
+  readonly how: PodOutcome;
+}
+
+export type PodProgress =
+  | WaitingPod
+  | BlockedPod
+  | InFlightPod
+  | RestartingPod
+  | LeavingPod
+  | GonePod;
+
+/** By pod uid. Empty at the start, and again in a controller that has just taken over. */
+export type DrainProgress = Readonly<Record<string, PodProgress>>;
+
+/**
+ * Progress with what the live pods show: who is terminating, who is gone. This is all that a new
+ * controller needs to go on with a drain: a terminating pod is `Leaving` until its own
+ * `metadata.deletionTimestamp`, all others are asked (again). A pod is known by its uid; another
+ * one of the same name is not this drain's affair. Outcomes are final.
+ */
+export function observeDrain(about: {
+  readonly plan: DrainPlan;
+  readonly progress: DrainProgress;
+  readonly livePods: readonly PodFacts[];
+  readonly now: Instant;
+}): DrainProgress {
+  const live = new Map(about.livePods.map((pod) => [pod.uid, pod]));
+  const next: Record<string, PodProgress> = {};
+  for (const { namespace, name, uid } of about.plan.pods) {
+    next[uid] = { kind: "Waiting", pod: { namespace, name, uid }, attempts: 0 };
+  }
+  for (const [uid, state] of Object.entries(about.progress)) {
+    // A pod that a newer plan leaves alone is not waited for either.
+    const dropped = !(uid in next) && live.has(uid) && !("by" in state);
+    if (!dropped) next[uid] = state;
+  }
+  for (const [uid, state] of Object.entries(next)) {
+    next[uid] = observed(state, { pod: live.get(uid), plan: about.plan, now: about.now });
+  }
+  return next;
+}
+
+function observed(
+  state: PodProgress,
+  about: {
+    readonly pod: PodFacts | undefined;
+    readonly plan: DrainPlan;
+    readonly now: Instant;
+  },
+): PodProgress {
+  const { pod, plan, now } = about;
+  if (state.kind === "Gone") return state;
+  if (pod === undefined || pod.phase === "Succeeded" || pod.phase === "Failed") {
+    return goneFrom(state, { at: now });
+  }
+  const leaving = pod.deletionAt === undefined ? state : leavingFrom(state, pod.deletionAt, now);
+  if (leaving.kind !== "Leaving") return leaving;
+  // Nobody confirms an exit on an unreachable node, and past its deadline nobody is likely to.
+  const hopeless = plan.unreachable || now > plus(leaving.deadlineAt, stuckAfterMs);
+  return hopeless ? goneFrom(leaving, { at: now, how: "LeftBehind" }) : leaving;
+}
+
+function leavingFrom(
+  state: Exclude<PodProgress, GonePod>,
+  deadlineAt: Instant,
+  now: Instant,
+): LeavingPod {
+  const { pod } = state;
+  const sinceAt = state.kind === "Leaving" ? state.sinceAt : now;
+  return { kind: "Leaving", pod, sinceAt, deadlineAt, ...creditOf(state) };
+}
+
+/** `state`, ended. Without `how` it is told from the time whether the pod used all its grace. */
+export function goneFrom(
+  state: Exclude<PodProgress, GonePod>,
+  about: { readonly at: Instant; readonly how?: PodOutcome | undefined },
+): GonePod {
+  const killed = state.kind === "Leaving" && about.at >= state.deadlineAt;
+  const how = about.how ?? (killed ? "Killed" : "CleanExit");
+  return { kind: "Gone", pod: state.pod, at: about.at, how, ...creditOf(state) };
+}
+
+/** An act counts where it is under way, or where its answer was lost: it may well have happened. */
+export function creditOf(state: Exclude<PodProgress, GonePod>): Credit {
+  if (state.kind === "Leaving") return { by: state.by, forced: state.forced, cut: state.cut };
+  const cut = state.kind === "InFlight" && state.cut;
+  const lost = state.trouble?.reason === "AnswerLost" ? state.asked : undefined;
+  const act = state.kind === "InFlight" ? state.act : lost;
+  if (act?.kind === "Evict") return { by: "Eviction", cut };
+  if (act?.kind === "Delete") return { by: "Delete", forced: act.reason, cut };
+  return { by: "Others", cut: false };
+}
+
+/** The sum for a Departure's status: `left` are the pods that are still there, or were at the end. */
+export function countDrain(progress: DrainProgress): DrainCounts {
+  const states = Object.values(progress);
+  const count = (holds: (state: PodProgress) => boolean): number => states.filter(holds).length;
+  return {
+    total: states.length,
+    left: count((state) => state.kind !== "Gone" || state.how === "LeftBehind"),
+    evicted: count((state) => "by" in state && state.by === "Eviction"),
+    forced: count((state) => "by" in state && state.by === "Delete"),
+    waiting: count((state) => state.kind !== "Gone" && state.kind !== "Blocked"),
+    blocked: count((state) => state.kind === "Blocked"),
+    cut: count((state) => "cut" in state && state.cut),
+  };
+}
