@@ -1,0 +1,110 @@
+import {
+  creditOf,
+  type DrainAct,
+  type DrainProgress,
+  goneFrom,
+  type InFlightPod,
+  type PodProgress,
+  type Trouble,
+} from "./drain-progress.ts";
+import type { EvictionAnswer } from "./eviction-answer.ts";
+import type { Rng } from "./rng.ts";
+import { type Instant, type Millis, millis, plus, seconds } from "./time.ts";
+
+const firstPauseMs: Millis = millis(200);
+const longestPauseMs: Millis = seconds(10);
+
+export interface RecordedAnswer {
+  readonly progress: DrainProgress;
+  /** The act that is answered. */
+  readonly act: DrainAct;
+  readonly answer: EvictionAnswer;
+  readonly now: Instant;
+  readonly rng: Rng;
+}
+
+/**
+ * Progress after the answer to an act. An answer that comes when the live pods have already shown
+ * the pod leaving or gone, or when another act has gone out since, changes nothing. Whatever is not final is asked again after a pause
+ * of its own, so that one blocked pod delays no other.
+ */
+export function recordAnswer(recorded: RecordedAnswer): DrainProgress {
+  const { progress, act } = recorded;
+  const state = progress[act.pod.uid];
+  if (state?.kind !== "InFlight" || state.act.kind !== act.kind) return progress;
+  return { ...progress, [act.pod.uid]: answered(state, recorded) };
+}
+
+function answered(state: InFlightPod, recorded: RecordedAnswer): PodProgress {
+  const { answer, now } = recorded;
+  switch (answer.kind) {
+    case "Accepted":
+      return accepted(state, now);
+    case "Gone":
+    case "Replaced":
+      // This act did not do it, but one whose answer was lost may have.
+      return goneFrom({ ...state, kind: "Waiting" }, { at: now });
+    default:
+      return refused(state, { answer, now, rng: recorded.rng });
+  }
+}
+
+function accepted(state: InFlightPod, now: Instant): PodProgress {
+  const { pod, act, graceSeconds } = state;
+  if (act.kind === "RestartOwner") return { ...state, kind: "Restarting", sinceAt: now };
+  const deadlineAt = plus(now, seconds(graceSeconds));
+  return { kind: "Leaving", pod, sinceAt: now, deadlineAt, ...creditOf(state) };
+}
+
+type Refusal = Exclude<EvictionAnswer, { kind: "Accepted" | "Gone" | "Replaced" }>;
+
+function refused(
+  state: InFlightPod,
+  about: { readonly answer: Refusal; readonly now: Instant; readonly rng: Rng },
+): PodProgress {
+  const { answer, now } = about;
+  const { pod, attempts, act } = state;
+  const retryAfterMs = "retryAfterMs" in answer ? (answer.retryAfterMs ?? 0) : 0;
+  const pauseMs = millis(Math.max(retryAfterMs, retryPause(attempts, about.rng)));
+  const tried = { pod, attempts, asked: act, nextTryAt: plus(now, pauseMs) };
+  const trouble = troubleOf(answer);
+  return isPassing(answer)
+    ? { kind: "Waiting", ...tried, trouble }
+    : { kind: "Blocked", ...tried, trouble, sinceAt: now };
+}
+
+/** The server's own trouble, as against a word on this pod. */
+function isPassing(answer: Refusal): boolean {
+  if (answer.kind === "Failed") return answer.retryable;
+  return answer.kind === "Overloaded" || answer.kind === "NoAnswer";
+}
+
+function troubleOf(answer: Refusal): Trouble {
+  switch (answer.kind) {
+    case "Blocked": {
+      const reason = answer.stale ? "BudgetStale" : "BudgetHolds";
+      return { reason, message: answer.message, budget: answer.budget };
+    }
+    case "Overloaded":
+      return { reason: "ApiOverloaded", message: "too many requests" };
+    case "NamespaceTerminating":
+      return { reason: "NamespaceTerminating", message: "the namespace is being deleted" };
+    case "MultipleBudgets":
+      return { reason: "MultipleBudgets", message: answer.message };
+    case "Refused":
+      return { reason: "EvictionRefused", message: `${answer.status}: ${answer.message}` };
+    case "Failed":
+      return { reason: "EvictionFailed", message: answer.message };
+    case "NoAnswer":
+      return { reason: "AnswerLost", message: answer.message };
+  }
+}
+
+/**
+ * The pause after the `attempts`-th refusal: 0.1 to 0.2 s at first, twice as long each time, 5 to
+ * 10 s in the end; drawn from the upper half, so that pods that were refused together part.
+ */
+export function retryPause(attempts: number, rng: Rng): Millis {
+  const longest = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(attempts - 1, 10));
+  return millis(Math.round(longest * (0.5 + 0.5 * rng())));
+}
