@@ -1,0 +1,211 @@
+import type { DrainCounts } from "./departure.ts";
+import type { DrainPlan, PlannedPod } from "./drain-plan.ts";
+import {
+  countDrain,
+  type DrainAct,
+  type DrainProgress,
+  goneFrom,
+  observeDrain,
+  type PodProgress,
+} from "./drain-progress.ts";
+import type { DrainReason } from "./drain-reason.ts";
+import { type DrainLimit, isUntouchable, type Turn, type TurnView, turnOf } from "./drain-turn.ts";
+import { explainDrain } from "./explain-drain.ts";
+import type { PodFacts, PodIdentity } from "./pod.ts";
+import type { DrainRule } from "./policy.ts";
+import { earlier, type Instant, type Millis, millis, plus } from "./time.ts";
+
+export interface DrainState {
+  readonly plan: DrainPlan;
+  /** When the drain's clock began: its timeout counts from here, over restarts of the controller. */
+  readonly startedAt: Instant;
+  /** The pods of the node as they are now. */
+  readonly livePods: readonly PodFacts[];
+  readonly progress: DrainProgress;
+  /** A notice's deadline where one has come since; the earlier of it and the plan's counts. */
+  readonly deadlineAt?: Instant | undefined;
+  readonly rule: DrainRule;
+  readonly now: Instant;
+}
+
+/**
+ * `TimedOut`: the policy's timeout passed with pods left, and it does not say Wait;
+ * `DeadlineReached`: the machine may be gone from now on.
+ */
+export type DrainVerdict = "Running" | "Done" | "TimedOut" | "DeadlineReached";
+
+export interface DrainStep {
+  readonly acts: readonly DrainAct[];
+  /** The progress to go on with: what was seen, and the acts as under way. */
+  readonly progress: DrainProgress;
+  /** When to step again if nothing changes before; absent where only a change can help. */
+  readonly askAgainAt?: Instant | undefined;
+  readonly verdict: DrainVerdict;
+  readonly counts: DrainCounts;
+  readonly blocked: readonly HeldPod[];
+  /** Pods on the node that the plan does not know: plan again, progress carries over. */
+  readonly unplanned: readonly PodIdentity[];
+}
+
+export interface HeldPod {
+  readonly pod: PodIdentity;
+  readonly reason: DrainReason;
+  readonly budget?: string | undefined;
+  /** The server's own words, or the sentence of the reason. */
+  readonly message: string;
+}
+
+/**
+ * The next step of a drain. Call it whenever a pod changes, an answer was recorded or `askAgainAt`
+ * has come; the same state gives the same step. Do every act, feed each answer to `recordAnswer`,
+ * and go on with `progress` (lost progress is built anew from the live pods).
+ *
+ * What holds at every step (test/core/drain-run.test.ts checks it on random drains):
+ * - without a deadline nothing is deleted past a budget, unless the rule says Delete or Proceed;
+ * - a tier starts when all lower ones have gone, or when the deadline presses;
+ * - grace is at least 1 s and at most what the pod wants; a deadline given later only tightens;
+ * - at most one act of a pod is under way, and no pod waits for another's pause;
+ * - when the verdict is not Running every pod has exactly one outcome, and no act follows.
+ */
+export function nextDrainActs(state: DrainState): DrainStep {
+  const { plan, now } = state;
+  const view: TurnView = { plan, limit: limitOf(state), now };
+  const progress = observeDrain(state);
+  const unplanned = unplannedPods(state, progress);
+  const verdict = verdictOf(state, { progress, unplanned });
+  if (verdict !== "Running") return ended(progress, { verdict, now });
+  const turns = turnsOf(state, { view, progress });
+  const acting = turns.flatMap(({ turn, uid }) => (turn.kind === "Act" ? [{ turn, uid }] : []));
+  const next: Record<string, PodProgress> = { ...progress };
+  for (const { turn, uid } of acting) next[uid] = inFlight(progress[uid], { turn, now });
+  return {
+    acts: acting.map(({ turn }) => turn.act),
+    progress: next,
+    askAgainAt: soonest([...turns.map(({ turn }) => lookAt(turn)), endOf(state)], now),
+    verdict,
+    counts: countDrain(next),
+    blocked: plan.pods.flatMap((planned) => held(planned, { state: next[planned.uid], view })),
+    unplanned,
+  };
+}
+
+/** The earlier of two deadlines: a deadline is only ever tightened. */
+export function tightened(a: Instant | undefined, b: Instant | undefined): Instant | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : earlier(a, b);
+}
+
+function limitOf(state: DrainState): DrainLimit {
+  const deadlineAt = tightened(state.plan.deadlineAt, state.deadlineAt);
+  if (deadlineAt !== undefined) return { kind: "Deadline", at: deadlineAt };
+  if (state.rule.onTimeout !== "Proceed") return { kind: "None" };
+  const spanMs = timeoutSpan(state);
+  return { kind: "Proceed", at: plus(state.startedAt, spanMs), spanMs };
+}
+
+/** A rule that waits an hour for a job means it: the timeout counts from the end of that wait. */
+function timeoutSpan(state: DrainState): Millis {
+  const longest = Math.max(0, ...state.plan.pods.map((pod) => pod.waitMs ?? 0));
+  return millis(state.rule.timeoutMs + longest);
+}
+
+function endOf(state: DrainState): Instant | undefined {
+  const deadlineAt = tightened(state.plan.deadlineAt, state.deadlineAt);
+  if (deadlineAt !== undefined || state.rule.onTimeout === "Wait") return deadlineAt;
+  return plus(state.startedAt, timeoutSpan(state));
+}
+
+function verdictOf(
+  state: DrainState,
+  about: { readonly progress: DrainProgress; readonly unplanned: readonly PodIdentity[] },
+): DrainVerdict {
+  const allGone = Object.values(about.progress).every((pod) => pod.kind === "Gone");
+  if (allGone && about.unplanned.length === 0) return "Done";
+  const endAt = endOf(state);
+  if (endAt === undefined || state.now < endAt) return "Running";
+  const hasDeadline = tightened(state.plan.deadlineAt, state.deadlineAt) !== undefined;
+  return hasDeadline ? "DeadlineReached" : "TimedOut";
+}
+
+function ended(
+  progress: DrainProgress,
+  about: { readonly verdict: DrainVerdict; readonly now: Instant },
+): DrainStep {
+  const final: Record<string, PodProgress> = {};
+  for (const [uid, pod] of Object.entries(progress)) {
+    final[uid] = pod.kind === "Gone" ? pod : goneFrom(pod, { at: about.now, how: "LeftBehind" });
+  }
+  const { verdict } = about;
+  const counts = countDrain(final);
+  return { acts: [], progress: final, verdict, counts, blocked: [], unplanned: [] };
+}
+
+function turnsOf(
+  state: DrainState,
+  about: { readonly view: TurnView; readonly progress: DrainProgress },
+): readonly { readonly uid: string; readonly turn: Turn }[] {
+  const { view, progress } = about;
+  const live = new Map(state.livePods.map((pod) => [pod.uid, pod]));
+  const firstTier = lowestTier(view, progress);
+  return state.plan.pods.flatMap((planned) => {
+    const pod = live.get(planned.uid);
+    const now = progress[planned.uid];
+    if (pod === undefined || now === undefined) return [];
+    const lowerGone = planned.tier <= firstTier;
+    const turner = { planned, state: now, live: pod, lowerGone };
+    return [{ uid: planned.uid, turn: turnOf(turner, view) }];
+  });
+}
+
+/** The lowest tier with a pod that is still there: the one whose turn it is. */
+function lowestTier(view: TurnView, progress: DrainProgress): number {
+  const there = view.plan.pods.filter((pod) => progress[pod.uid]?.kind !== "Gone");
+  return Math.min(Number.POSITIVE_INFINITY, ...there.map((pod) => pod.tier));
+}
+
+function inFlight(
+  state: PodProgress | undefined,
+  about: { readonly turn: Extract<Turn, { kind: "Act" }>; readonly now: Instant },
+): PodProgress {
+  const { act, graceSeconds, cut } = about.turn;
+  const tried = state !== undefined && "attempts" in state ? state : { attempts: 0 };
+  return {
+    ...("trouble" in tried ? { trouble: tried.trouble, asked: tried.asked } : {}),
+    kind: "InFlight",
+    pod: act.pod,
+    attempts: tried.attempts + 1,
+    sinceAt: about.now,
+    act,
+    graceSeconds,
+    cut,
+  };
+}
+
+function held(
+  planned: PlannedPod,
+  about: { readonly state: PodProgress | undefined; readonly view: TurnView },
+): HeldPod[] {
+  const { namespace, name, uid } = planned;
+  const pod = { namespace, name, uid };
+  if (about.state?.kind === "Blocked") return [{ pod, ...about.state.trouble }];
+  if (about.state?.kind !== "Waiting" || !isUntouchable(planned, about.view)) return [];
+  return [{ pod, reason: planned.reason, message: explainDrain(planned.reason, planned) }];
+}
+
+function unplannedPods(state: DrainState, progress: DrainProgress): readonly PodIdentity[] {
+  const { plan } = state;
+  const known = new Set([...plan.skipped.map((pod) => pod.uid), ...Object.keys(progress)]);
+  return state.livePods
+    .filter((pod) => pod.nodeName === plan.node && !known.has(pod.uid))
+    .map(({ namespace, name, uid }) => ({ namespace, name, uid }));
+}
+
+function lookAt(turn: Turn): Instant | undefined {
+  return turn.kind === "Look" ? turn.at : undefined;
+}
+
+function soonest(times: readonly (Instant | undefined)[], now: Instant): Instant | undefined {
+  return times.reduce(
+    (found, at) => (at === undefined || at <= now ? found : tightened(found, at)),
+    undefined,
+  );
+}

@@ -1,0 +1,205 @@
+import { fittedGrace, marginMs } from "./drain-order.ts";
+import type { DrainPlan, PlannedPod } from "./drain-plan.ts";
+import type {
+  BlockedPod,
+  DrainAct,
+  InFlightPod,
+  PodProgress,
+  RestartingPod,
+  WaitingPod,
+} from "./drain-progress.ts";
+import type { DrainReason, ForceReason } from "./drain-reason.ts";
+import type { PodFacts } from "./pod.ts";
+import { stuckAfterMs } from "./pod-action.ts";
+import { between, earlier, type Instant, later, millis, minus, plus, seconds } from "./time.ts";
+
+/** What ends a drain. */
+export type DrainLimit =
+  /** The machine goes then, whatever the pods want. */
+  | { readonly kind: "Deadline"; readonly at: Instant }
+  /** Time is up then and the policy goes on without the pods that are left. */
+  | { readonly kind: "Proceed"; readonly at: Instant; readonly spanMs: number }
+  /** The drain is undone at a timeout, or waits for ever: nobody is forced. */
+  | { readonly kind: "None" };
+
+export interface TurnView {
+  readonly plan: DrainPlan;
+  readonly limit: DrainLimit;
+  readonly now: Instant;
+}
+
+/** One pod's turn: an act now, or when to look again (absent: when something changes). */
+export type Turn =
+  | {
+      readonly kind: "Act";
+      readonly act: DrainAct;
+      readonly graceSeconds: number;
+      readonly cut: boolean;
+    }
+  | { readonly kind: "Look"; readonly at?: Instant | undefined };
+
+export interface Turner {
+  readonly planned: PlannedPod;
+  readonly state: PodProgress;
+  readonly live: PodFacts;
+  /** Whether every pod of the lower tiers has gone. */
+  readonly lowerGone: boolean;
+}
+
+type Open = WaitingPod | BlockedPod | RestartingPod;
+
+const never: Turn = { kind: "Look" };
+
+const untouchable: ReadonlySet<DrainReason> = new Set([
+  "DoNotDisturb",
+  "DoNotDisrupt",
+  "NotSafeToEvict",
+  "BlockRule",
+]);
+
+/** Whether a planned drain leaves the pod alone: by annotation or rule, until `freeAt` if that is. */
+export function isUntouchable(planned: PlannedPod, view: TurnView): boolean {
+  if (planned.action !== "Block" || view.limit.kind === "Deadline") return false;
+  if (!untouchable.has(planned.reason)) return false;
+  return planned.freeAt === undefined || planned.freeAt > view.now;
+}
+
+/** What is due for one pod now. */
+export function turnOf(turner: Turner, view: TurnView): Turn {
+  const { planned, state } = turner;
+  if (state.kind === "Gone") return never;
+  // A moment more: only past it is the pod taken for stuck.
+  if (state.kind === "Leaving") return look(plus(state.deadlineAt, millis(stuckAfterMs + 1)));
+  if (isUntouchable(planned, view)) return look(planned.freeAt);
+  const forceAt = forceTime(planned, view);
+  if (state.kind === "InFlight") return unanswered(state, { turner, view, forceAt });
+  const openAt = openTime(turner, view);
+  if (openAt === undefined || openAt > view.now) return look(openAt);
+  return opened(state, { turner, view, forceAt });
+}
+
+/** When the pod's time comes; undefined: not by the clock alone. */
+function openTime(turner: Turner, view: TurnView): Instant | undefined {
+  const { planned, state } = turner;
+  const { limit, plan, now } = view;
+  const latest = forceTime(planned, view);
+  const pressed = limit.kind === "Deadline";
+  if (state.kind === "Restarting") return latest;
+  if (planned.reason === "NamespaceTerminating" && !pressed) return latest;
+  const startAt = plus(plan.at, planned.startMs);
+  if (planned.reason === "WaitCompleted") {
+    const waitedAt = turner.lowerGone || pressed ? startAt : undefined;
+    return waitedAt === undefined || latest === undefined
+      ? (waitedAt ?? latest)
+      : earlier(waitedAt, latest);
+  }
+  if (turner.lowerGone) return now;
+  // The starts of a plan without a deadline are guesses: only what presses counts then.
+  const fitted = plan.deadlineAt !== undefined && latest !== undefined;
+  return fitted ? earlier(startAt, latest) : latest;
+}
+
+/**
+ * When a pod that is still held is deleted: so early that its grace and the margin fit before the
+ * end. Under a notice the pod may want more than there is; then at once, after one refusal. Where
+ * the policy goes on after a timeout, its budget has at least half of that to give way.
+ */
+function forceTime(planned: PlannedPod, view: TurnView): Instant | undefined {
+  const { limit } = view;
+  if (limit.kind === "None") return undefined;
+  const needMs = millis(planned.wantedGraceSeconds * 1000 + marginMs);
+  if (limit.kind === "Deadline") return minus(limit.at, needMs);
+  return minus(limit.at, millis(Math.min(needMs, limit.spanMs / 2)));
+}
+
+interface Due {
+  readonly turner: Turner;
+  readonly view: TurnView;
+  readonly forceAt: Instant | undefined;
+}
+
+/** An eviction may hang for 10 s in the server; a forced deletion does not wait for its answer. */
+function unanswered(state: InFlightPod, due: Due): Turn {
+  if (due.forceAt === undefined || state.act.kind === "Delete") return never;
+  const giveUpAt = later(due.forceAt, plus(state.sinceAt, marginMs));
+  return due.view.now >= giveUpAt ? deletion(forceReason(due.view), due) : look(giveUpAt);
+}
+
+function opened(state: Open, due: Due): Turn {
+  const { turner, view, forceAt } = due;
+  const { planned } = turner;
+  const paused = state.nextTryAt !== undefined && state.nextTryAt > view.now;
+  const refused = state.kind !== "Restarting" && state.attempts > 0;
+  if (refused && forceAt !== undefined && view.now >= forceAt) {
+    const again = state.asked?.kind === "Delete" && paused;
+    return again ? look(state.nextTryAt) : deletion(forceReason(view), due);
+  }
+  if (state.trouble?.reason === "NamespaceTerminating" && view.limit.kind === "Deadline") {
+    return deletion("NamespaceTerminating", due);
+  }
+  if (paused) return look(earliestOf(state.nextTryAt, forceAt));
+  if (planned.action === "Delete") {
+    const reason = planned.reason === "NamespaceTerminating" ? planned.reason : "DeleteRule";
+    return deletion(reason, due);
+  }
+  if (planned.reason === "RestartOwner" && state.kind !== "Restarting" && planned.owner) {
+    if (view.limit.kind !== "Deadline") return restart(planned, planned.owner);
+  }
+  return eviction(due);
+}
+
+function eviction(due: Due): Turn {
+  const { planned, live } = due.turner;
+  const graceSeconds =
+    due.view.limit.kind === "Deadline" ? graceNow(due) : planned.wantedGraceSeconds;
+  const own = graceSeconds === live.graceSeconds;
+  return {
+    kind: "Act",
+    act: { kind: "Evict", pod: identityOf(planned), graceSeconds: own ? undefined : graceSeconds },
+    graceSeconds,
+    cut: graceSeconds < planned.wantedGraceSeconds,
+  };
+}
+
+function deletion(reason: ForceReason, due: Due): Turn {
+  const { planned } = due.turner;
+  const graceSeconds = graceNow(due);
+  return {
+    kind: "Act",
+    act: { kind: "Delete", pod: identityOf(planned), graceSeconds, reason },
+    graceSeconds,
+    cut: graceSeconds < planned.wantedGraceSeconds,
+  };
+}
+
+function restart(planned: PlannedPod, owner: NonNullable<PlannedPod["owner"]>): Turn {
+  return {
+    kind: "Act",
+    act: { kind: "RestartOwner", pod: identityOf(planned), owner },
+    graceSeconds: planned.wantedGraceSeconds,
+    cut: false,
+  };
+}
+
+/** What is left until the end, at most what the pod wants, at least a second. */
+function graceNow(due: Due): number {
+  const { limit, now } = due.view;
+  const wanted = due.turner.planned.wantedGraceSeconds;
+  return fittedGrace(wanted, limit.kind === "None" ? seconds(wanted) : between(now, limit.at));
+}
+
+function forceReason(view: TurnView): ForceReason {
+  return view.limit.kind === "Deadline" ? "ForcedAtDeadline" : "ForcedAtTimeout";
+}
+
+function identityOf({ namespace, name, uid }: PlannedPod): DrainAct["pod"] {
+  return { namespace, name, uid };
+}
+
+function look(at: Instant | undefined): Turn {
+  return { kind: "Look", at };
+}
+
+function earliestOf(a: Instant | undefined, b: Instant | undefined): Instant | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : earlier(a, b);
+}

@@ -1,0 +1,173 @@
+import { expect, it } from "vitest";
+import { recordAnswer, retryPause } from "../../src/core/drain-answer.ts";
+import { planDrain } from "../../src/core/drain-plan.ts";
+import type { DrainAct, DrainProgress, PodProgress } from "../../src/core/drain-progress.ts";
+import { nextDrainActs } from "../../src/core/drain-step.ts";
+import type { EvictionAnswer } from "../../src/core/eviction-answer.ts";
+import type { PodFacts } from "../../src/core/pod.ts";
+import { seededRng } from "../../src/core/rng.ts";
+import { type Instant, type Millis, plus, seconds } from "../../src/core/time.ts";
+import { node, pod, rule, startAt } from "./drain-scene.ts";
+
+const rng = seededRng(7);
+
+function step(
+  pods: readonly PodFacts[],
+  about: { progress?: DrainProgress; now?: Instant; notice?: Millis } = {},
+) {
+  const notice = about.notice === undefined ? undefined : { leftMs: about.notice };
+  const plan = planDrain({ node: node(), pods, budgets: [], rule: rule(), now: startAt, notice });
+  const { progress = {}, now = startAt } = about;
+  return nextDrainActs({ plan, startedAt: startAt, livePods: pods, progress, rule: rule(), now });
+}
+
+function answered(answer: EvictionAnswer): PodProgress {
+  const first = step([pod("a")]);
+  const act = first.acts[0] as DrainAct;
+  const after = recordAnswer({ progress: first.progress, act, answer, now: startAt, rng });
+  return after["uid-a"] as PodProgress;
+}
+
+const budgetSays = { budget: "web", message: "needs 2 healthy pods and has 2 currently" };
+
+it.each<[string, EvictionAnswer, string, string | undefined]>([
+  ["201", { kind: "Accepted" }, "Leaving", undefined],
+  ["404", { kind: "Gone" }, "Gone", undefined],
+  ["409, another uid", { kind: "Replaced" }, "Gone", undefined],
+  ["429 of a budget", { kind: "Blocked", stale: false, ...budgetSays }, "Blocked", "BudgetHolds"],
+  [
+    "429 of a stale budget",
+    { kind: "Blocked", stale: true, retryAfterMs: seconds(10), ...budgetSays },
+    "Blocked",
+    "BudgetStale",
+  ],
+  [
+    "429 as plain text",
+    { kind: "Overloaded", retryAfterMs: seconds(1) },
+    "Waiting",
+    "ApiOverloaded",
+  ],
+  [
+    "201 with a Failure body",
+    { kind: "MultipleBudgets", message: "more than one" },
+    "Blocked",
+    "MultipleBudgets",
+  ],
+  [
+    "403 of a terminating namespace",
+    { kind: "NamespaceTerminating" },
+    "Blocked",
+    "NamespaceTerminating",
+  ],
+  [
+    "403 of a webhook",
+    { kind: "Refused", status: 403, message: "denied" },
+    "Blocked",
+    "EvictionRefused",
+  ],
+  [
+    "500 that may pass",
+    { kind: "Failed", retryable: true, message: "internal" },
+    "Waiting",
+    "EvictionFailed",
+  ],
+  [
+    "400 that will not",
+    { kind: "Failed", retryable: false, message: "bad" },
+    "Blocked",
+    "EvictionFailed",
+  ],
+  ["no answer", { kind: "NoAnswer", message: "reset" }, "Waiting", "AnswerLost"],
+])("the answer %s", (_, answer, kind, reason) => {
+  const state = answered(answer);
+  expect(state.kind).toBe(kind);
+  expect("trouble" in state ? state.trouble?.reason : undefined).toBe(reason);
+});
+
+it("the budget's name and message reach the list of blocked pods", () => {
+  const first = step([pod("a")]);
+  const answer: EvictionAnswer = { kind: "Blocked", stale: false, ...budgetSays };
+  const act = first.acts[0] as DrainAct;
+  const progress = recordAnswer({ progress: first.progress, act, answer, now: startAt, rng });
+  const second = step([pod("a")], { progress });
+  expect(second.acts).toEqual([]);
+  expect(second.blocked).toMatchObject([
+    { pod: { name: "a" }, reason: "BudgetHolds", ...budgetSays },
+  ]);
+  expect(second.counts.blocked).toBe(1);
+});
+
+it("an accepted pod leaves until its grace is over", () => {
+  expect(answered({ kind: "Accepted" })).toMatchObject({
+    kind: "Leaving",
+    deadlineAt: plus(startAt, seconds(30)),
+    by: "Eviction",
+  });
+});
+
+it("pauses double from 0.1-0.2 s to 5-10 s, with jitter", () => {
+  const low = () => 0;
+  const high = () => 0.999_999;
+  const pauses = (draw: () => number) => [1, 2, 3, 4, 5, 6, 7, 100].map((n) => retryPause(n, draw));
+  expect(pauses(low)).toEqual([100, 200, 400, 800, 1600, 3200, 5000, 5000]);
+  expect(pauses(high)).toEqual([200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
+});
+
+it("Retry-After is honoured where it is longer than the pause", () => {
+  const state = answered({
+    kind: "Blocked",
+    stale: true,
+    retryAfterMs: seconds(10),
+    ...budgetSays,
+  });
+  expect(state).toMatchObject({ nextTryAt: plus(startAt, seconds(10)) });
+});
+
+it("an eviction whose answer was lost counts as ours when the pod is seen terminating", () => {
+  const first = step([pod("a")]);
+  const act = first.acts[0] as DrainAct;
+  const answer: EvictionAnswer = { kind: "NoAnswer", message: "reset" };
+  const progress = recordAnswer({ progress: first.progress, act, answer, now: startAt, rng });
+  const seen = step([pod("a", { deletionAt: plus(startAt, seconds(30)) })], { progress });
+  expect(seen.counts).toMatchObject({ evicted: 1, waiting: 1 });
+});
+
+it("the watch may be quicker than the answer, which then changes nothing", () => {
+  const first = step([pod("a")]);
+  const act = first.acts[0] as DrainAct;
+  const seen = step([pod("a", { deletionAt: plus(startAt, seconds(30)) })], {
+    progress: first.progress,
+  });
+  expect(seen.progress["uid-a"]).toMatchObject({ kind: "Leaving", by: "Eviction" });
+  const answer: EvictionAnswer = { kind: "Accepted" };
+  expect(recordAnswer({ progress: seen.progress, act, answer, now: startAt, rng })).toBe(
+    seen.progress,
+  );
+});
+
+it("under a notice an eviction that hangs in the server is not waited for", () => {
+  const pods = [pod("a")];
+  const notice = seconds(40);
+  const first = step(pods, { notice });
+  // 40 s, less 30 s of grace, less the margin of 2 s.
+  expect(first.askAgainAt).toBe(plus(startAt, seconds(40)));
+  const waiting = step(pods, { notice, progress: first.progress });
+  expect([waiting.acts, waiting.askAgainAt]).toEqual([[], plus(startAt, seconds(8))]);
+  const now = plus(startAt, seconds(8));
+  const forced = step(pods, { notice, progress: first.progress, now });
+  expect(forced.acts).toMatchObject([{ kind: "Delete", graceSeconds: 30 }]);
+  // The eviction's own answer comes late and is not taken for that of the deletion.
+  const act = first.acts[0] as DrainAct;
+  const answer: EvictionAnswer = { kind: "Blocked", stale: false, ...budgetSays };
+  expect(recordAnswer({ progress: forced.progress, act, answer, now, rng })).toBe(forced.progress);
+});
+
+it("in a namespace that is being deleted a notice deletes at once", () => {
+  const notice = seconds(120);
+  const first = step([pod("a")], { notice });
+  const act = first.acts[0] as DrainAct;
+  const answer: EvictionAnswer = { kind: "NamespaceTerminating" };
+  const progress = recordAnswer({ progress: first.progress, act, answer, now: startAt, rng });
+  const second = step([pod("a")], { notice, progress });
+  expect(second.acts).toMatchObject([{ kind: "Delete", reason: "NamespaceTerminating" }]);
+});

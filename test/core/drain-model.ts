@@ -1,0 +1,228 @@
+import { recordAnswer } from "../../src/core/drain-answer.ts";
+import { type DrainPlan, planDrain } from "../../src/core/drain-plan.ts";
+import type { DrainAct, DrainProgress } from "../../src/core/drain-progress.ts";
+import { type DrainStep, nextDrainActs } from "../../src/core/drain-step.ts";
+import type { EvictionAnswer } from "../../src/core/eviction-answer.ts";
+import type { BudgetFacts, PodFacts } from "../../src/core/pod.ts";
+import type { DrainRule } from "../../src/core/policy.ts";
+import { seededRng } from "../../src/core/rng.ts";
+import { type Instant, instant, type Millis, millis, plus, seconds } from "../../src/core/time.ts";
+import { node, startAt } from "./drain-scene.ts";
+
+/**
+ * A node with pods and budgets in virtual time, driven by the stepping function alone. It keeps
+ * the API's rules on its own: what a budget allows, that a deletion may only be shortened.
+ */
+export interface DrainRun {
+  readonly pods: readonly ModelPod[];
+  readonly budgets?: readonly ModelBudget[] | undefined;
+  readonly rule: DrainRule;
+  readonly notice?: Millis | undefined;
+  /** A notice in the midst of a planned drain. */
+  readonly lateNotice?: { readonly afterMs: Millis; readonly leftMs: Millis } | undefined;
+  /** The controller dies then; a new one plans anew and knows nothing but the live pods. */
+  readonly restartAfterMs?: Millis | undefined;
+  readonly seed?: number | undefined;
+  /** What the API says to an act instead of what the model would; undefined: the model decides. */
+  readonly api?: ((act: DrainAct, afterMs: number) => EvictionAnswer | undefined) | undefined;
+}
+
+export interface ModelPod {
+  readonly facts: PodFacts;
+  /** How long its processes take after the signal; absent: they ignore it. */
+  readonly exitMs?: Millis | undefined;
+  /** When it completes by itself. */
+  readonly completesAfterMs?: Millis | undefined;
+}
+
+export interface ModelBudget {
+  readonly facts: BudgetFacts;
+  /** How long after an eviction a replacement is ready; absent: never. */
+  readonly recoversMs?: Millis | undefined;
+}
+
+export interface Sent {
+  readonly act: DrainAct;
+  readonly afterMs: number;
+  readonly answer: EvictionAnswer["kind"];
+  /** Names of the pods that were on the node. */
+  readonly there: readonly string[];
+}
+
+export interface DrainRecord {
+  readonly plan: DrainPlan;
+  readonly sent: readonly Sent[];
+  readonly end: DrainStep;
+  readonly endedMs: number;
+  /** `at name: what` for each thing that happened, in seconds. */
+  readonly timeline: readonly string[];
+}
+
+interface World {
+  nowMs: number;
+  readonly here: Map<
+    string,
+    { facts: PodFacts; model: ModelPod; goneAtMs: number; graceMs: number }
+  >;
+  readonly allowed: Map<string, number>;
+  readonly recoveries: { atMs: number; budget: string }[];
+  readonly timeline: string[];
+}
+
+const dayMs = 86_400_000;
+
+export function runDrain(run: DrainRun): DrainRecord {
+  const world = worldOf(run);
+  const rng = seededRng(run.seed ?? 1);
+  const sent: Sent[] = [];
+  const first = planNow(run, { world, leftMs: run.notice });
+  let plan = first;
+  let progress: DrainProgress = {};
+  let restarted = false;
+  while (true) {
+    if (!restarted && run.restartAfterMs !== undefined && world.nowMs >= run.restartAfterMs) {
+      restarted = true;
+      progress = {};
+      const leftMs = run.notice === undefined ? undefined : millis(run.notice - world.nowMs);
+      plan = planNow(run, { world, leftMs });
+    }
+    const step = nextDrainActs({
+      plan,
+      startedAt: startAt,
+      livePods: live(world),
+      progress,
+      deadlineAt: lateDeadline(run, world),
+      rule: run.rule,
+      now: nowOf(world),
+    });
+    progress = step.progress;
+    for (const act of step.acts) {
+      const answer = run.api?.(act, world.nowMs) ?? answerOf(act, { run, world });
+      const there = live(world).map((pod) => pod.name);
+      sent.push({ act, afterMs: world.nowMs, answer: answer.kind, there });
+      world.timeline.push(`${stamp(world)} ${act.pod.name}: ${act.kind} ${answer.kind}`);
+      progress = recordAnswer({ progress, act, answer, now: nowOf(world), rng });
+    }
+    if (step.verdict !== "Running" || world.nowMs > dayMs) {
+      world.timeline.push(`${stamp(world)} ${step.verdict}`);
+      return { plan: first, sent, end: step, endedMs: world.nowMs, timeline: world.timeline };
+    }
+    if (step.acts.length === 0) advance(world, nextMoment(run, { world, step }));
+  }
+}
+
+function worldOf(run: DrainRun): World {
+  const here = run.pods.map((model): [string, ReturnType<World["here"]["get"]> & object] => [
+    model.facts.uid,
+    {
+      facts: model.facts,
+      model,
+      goneAtMs: model.completesAfterMs ?? Number.POSITIVE_INFINITY,
+      graceMs: model.facts.graceSeconds * 1000,
+    },
+  ]);
+  return {
+    nowMs: 0,
+    here: new Map(here),
+    allowed: new Map((run.budgets ?? []).map((b) => [b.facts.name, b.facts.disruptionsAllowed])),
+    recoveries: [],
+    timeline: [],
+  };
+}
+
+function planNow(
+  run: DrainRun,
+  about: { readonly world: World; readonly leftMs: Millis | undefined },
+): DrainPlan {
+  return planDrain({
+    node: node(),
+    pods: live(about.world),
+    budgets: (run.budgets ?? []).map((one) => one.facts),
+    rule: run.rule,
+    notice: about.leftMs === undefined ? undefined : { leftMs: about.leftMs },
+    now: nowOf(about.world),
+  });
+}
+
+function answerOf(
+  act: DrainAct,
+  about: { readonly run: DrainRun; readonly world: World },
+): EvictionAnswer {
+  const { run, world } = about;
+  const pod = world.here.get(act.pod.uid);
+  if (pod === undefined) return { kind: "Gone" };
+  if (act.kind === "RestartOwner") {
+    pod.goneAtMs = world.nowMs + 20_000;
+    return { kind: "Accepted" };
+  }
+  if (act.kind === "Evict") {
+    const budgets = (run.budgets ?? []).filter((one) => covers(one.facts, pod.facts));
+    if (budgets.length > 1) return { kind: "MultipleBudgets", message: "more than one" };
+    const [budget] = budgets;
+    if (budget !== undefined) {
+      const { name } = budget.facts;
+      const allowed = world.allowed.get(name) ?? 0;
+      if (allowed <= 0) return { kind: "Blocked", budget: name, message: "spent", stale: false };
+      world.allowed.set(name, allowed - 1);
+      if (budget.recoversMs !== undefined) {
+        world.recoveries.push({ atMs: world.nowMs + budget.recoversMs, budget: name });
+      }
+    }
+  }
+  const graceMs = 1000 * (act.graceSeconds ?? pod.facts.graceSeconds);
+  const deletionAt = instant(startAt + world.nowMs + graceMs);
+  pod.facts = { ...pod.facts, deletionAt };
+  pod.goneAtMs = world.nowMs + Math.min(graceMs, pod.model.exitMs ?? graceMs);
+  return { kind: "Accepted" };
+}
+
+function covers(budget: BudgetFacts, pod: PodFacts): boolean {
+  const labels = Object.entries(budget.selector.matchLabels ?? {});
+  return labels.every(([key, value]) => pod.labels[key] === value);
+}
+
+function lateDeadline(run: DrainRun, world: World): Instant | undefined {
+  if (run.lateNotice === undefined || world.nowMs < run.lateNotice.afterMs) return undefined;
+  return plus(plus(startAt, run.lateNotice.afterMs), run.lateNotice.leftMs);
+}
+
+/** The next thing that happens: to a pod, a budget, by a notice, a restart, or by the clock. */
+function nextMoment(
+  run: DrainRun,
+  about: { readonly world: World; readonly step: DrainStep },
+): number {
+  const { world, step } = about;
+  const moments = [
+    step.askAgainAt === undefined ? Number.POSITIVE_INFINITY : step.askAgainAt - startAt,
+    ...[...world.here.values()].map((pod) => pod.goneAtMs),
+    ...world.recoveries.map((recovery) => recovery.atMs),
+    run.lateNotice?.afterMs ?? Number.POSITIVE_INFINITY,
+    run.restartAfterMs ?? Number.POSITIVE_INFINITY,
+  ].filter((atMs) => atMs > world.nowMs);
+  return Math.min(dayMs + 1, ...moments);
+}
+
+function advance(world: World, toMs: number): void {
+  world.nowMs = toMs;
+  for (const [uid, pod] of world.here) {
+    if (pod.goneAtMs > toMs) continue;
+    world.here.delete(uid);
+    world.timeline.push(`${stamp(world)} ${pod.facts.name}: gone`);
+  }
+  for (const recovery of world.recoveries.filter((one) => one.atMs <= toMs)) {
+    world.recoveries.splice(world.recoveries.indexOf(recovery), 1);
+    world.allowed.set(recovery.budget, (world.allowed.get(recovery.budget) ?? 0) + 1);
+  }
+}
+
+function live(world: World): readonly PodFacts[] {
+  return [...world.here.values()].map((pod) => pod.facts);
+}
+
+function nowOf(world: World): Instant {
+  return plus(startAt, millis(world.nowMs));
+}
+
+function stamp(world: World): string {
+  return (world.nowMs / millis(seconds(1))).toString();
+}

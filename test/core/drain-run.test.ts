@@ -1,0 +1,162 @@
+import { expect, it } from "vitest";
+import type { PodFacts } from "../../src/core/pod.ts";
+import type { DrainRule } from "../../src/core/policy.ts";
+import { type Rng, seededRng } from "../../src/core/rng.ts";
+import { type Millis, millis, seconds } from "../../src/core/time.ts";
+import { type DrainRecord, type DrainRun, type ModelPod, runDrain } from "./drain-model.ts";
+import { budget, pod, rule } from "./drain-scene.ts";
+
+/** Seeded random drains on the model, and checkers that know nothing of how a drain is run. */
+const apps = ["web", "shop", "mail"] as const;
+
+function pick<T>(rng: Rng, from: readonly T[]): T {
+  return from[Math.floor(rng() * from.length)] as T;
+}
+
+function randomPod(rng: Rng, i: number): ModelPod {
+  const critical = rng() < 0.2;
+  const graceSeconds = pick(rng, [1, 5, 10, 30, 30, 60, 300]);
+  const facts: Partial<PodFacts> = {
+    labels: { app: pick(rng, apps) },
+    priority: critical ? 2_000_000_000 : pick(rng, [0, 1000, -10]),
+    graceSeconds,
+    ready: rng() < 0.9,
+    annotations: rng() < 0.1 ? { "lastcall.dev/do-not-disturb": "true" } : {},
+  };
+  const exitMs = rng() < 0.2 ? undefined : millis(Math.floor(rng() * graceSeconds * 1000));
+  return { facts: pod(`p${i}`, facts), exitMs };
+}
+
+function randomRun(seed: number, about: { readonly notice: "No" | "Yes" | "Late" }): DrainRun {
+  const rng = seededRng(seed);
+  const leftMs: Millis = seconds(1 + Math.floor(rng() * 150));
+  const budgets = apps
+    .filter(() => rng() < 0.5)
+    .map((app) => ({
+      facts: budget(app, {
+        selector: { matchLabels: { app } },
+        disruptionsAllowed: Math.floor(rng() * 3),
+      }),
+      recoversMs: rng() < 0.5 ? seconds(1 + Math.floor(rng() * 60)) : undefined,
+    }));
+  const onTimeout = pick(rng, ["RollBack", "RollBack", "Proceed"] as const);
+  const trouble = rng() < 0.3 ? seededRng(seed + 1) : undefined;
+  return {
+    seed,
+    pods: Array.from({ length: 1 + Math.floor(rng() * 15) }, (_, i) => randomPod(rng, i)),
+    budgets,
+    rule: rule({ onTimeout } satisfies Partial<DrainRule>),
+    notice: about.notice === "Yes" ? leftMs : undefined,
+    lateNotice:
+      about.notice === "Late"
+        ? { afterMs: millis(Math.floor(rng() * 100_000)), leftMs }
+        : undefined,
+    restartAfterMs: rng() < 0.2 ? millis(Math.floor(rng() * 60_000)) : undefined,
+    api:
+      trouble &&
+      ((act) =>
+        act.kind === "Evict" && trouble() < 0.2
+          ? { kind: "NoAnswer", message: "reset" }
+          : undefined),
+  };
+}
+
+function endOfTime(run: DrainRun): number {
+  if (run.notice !== undefined) return run.notice;
+  if (run.lateNotice !== undefined) return run.lateNotice.afterMs + run.lateNotice.leftMs;
+  return run.rule.timeoutMs;
+}
+
+/** Holds in every drain, whatever the policy and the clock. */
+function faults(run: DrainRun, record: DrainRecord): string[] {
+  const found: string[] = [];
+  const endMs = endOfTime(run);
+  if (record.endedMs > endMs) found.push(`ended at ${record.endedMs}, after ${endMs}`);
+  for (const { act, afterMs } of record.sent) {
+    const facts = run.pods.find((one) => one.facts.uid === act.pod.uid)?.facts as PodFacts;
+    const grace = "graceSeconds" in act ? (act.graceSeconds ?? facts.graceSeconds) : 0;
+    if (afterMs >= endMs) found.push(`${act.pod.name}: asked after the end`);
+    if (grace < 1 || grace > facts.graceSeconds) found.push(`${act.pod.name}: grace ${grace}`);
+  }
+  const states = Object.values(record.end.progress);
+  if (states.some((state) => state.kind !== "Gone")) found.push("a pod without an outcome");
+  const behind = states.filter((state) => state.kind === "Gone" && state.how === "LeftBehind");
+  if (record.end.verdict === "Done" && behind.length > 0) found.push("done with pods left");
+  if (record.end.counts.left !== behind.length) found.push("left is not the pods left behind");
+  return found;
+}
+
+function asksAccepted(record: DrainRecord, name: string) {
+  return record.sent.filter((one) => one.act.pod.name === name && one.answer === "Accepted");
+}
+
+it("200 random planned drains: tiers in order, no budget passed over, the marked left alone", () => {
+  for (let seed = 1; seed <= 200; seed++) {
+    const run = randomRun(seed, { notice: "No" });
+    const record = runDrain(run);
+    const found = faults(run, record);
+    for (const { act, there, afterMs } of record.sent) {
+      const { facts } = run.pods.find((one) => one.facts.uid === act.pod.uid) as ModelPod;
+      if (act.kind === "Delete" && run.rule.onTimeout !== "Proceed") found.push("deleted");
+      if (facts.annotations["lastcall.dev/do-not-disturb"]) found.push("disturbed");
+      const lower = run.pods.filter(
+        (one) => one.facts.priority < 2e9 && there.includes(one.facts.name),
+      );
+      const early = facts.priority >= 2e9 && lower.length > 0;
+      const pressed = run.rule.onTimeout === "Proceed" && afterMs >= run.rule.timeoutMs / 2;
+      if (early && !pressed) found.push(`${act.pod.name}: asked before a lower tier had gone`);
+    }
+    expect(found, `seed ${seed}`).toEqual([]);
+  }
+});
+
+it("200 random notices: all are asked in time, and nobody is cut whose grace fits", () => {
+  for (let seed = 1; seed <= 200; seed++) {
+    const run = randomRun(seed, { notice: "Yes" });
+    const record = runDrain(run);
+    const found = faults(run, record);
+    for (const { facts } of run.pods) {
+      const [accepted] = asksAccepted(record, facts.name);
+      if (accepted === undefined) found.push(`${facts.name}: never asked to leave`);
+      if (accepted === undefined || !("graceSeconds" in accepted.act)) continue;
+      const granted = accepted.act.graceSeconds ?? facts.graceSeconds;
+      const fits = facts.graceSeconds * 1000 + 2000 <= (run.notice ?? 0);
+      if (fits && granted < facts.graceSeconds) found.push(`${facts.name}: cut to ${granted} s`);
+      const forcedAtMs = Math.max(0, (run.notice ?? 0) - facts.graceSeconds * 1000 - 2000);
+      if (accepted.act.kind === "Delete" && accepted.afterMs < forcedAtMs) {
+        found.push(`${facts.name}: deleted past its budget at ${accepted.afterMs}, too early`);
+      }
+    }
+    expect(found, `seed ${seed}`).toEqual([]);
+  }
+});
+
+it("200 random drains with a notice in their midst: whoever is still there is asked in time", () => {
+  for (let seed = 1; seed <= 200; seed++) {
+    const run = randomRun(seed, { notice: "Late" });
+    const record = runDrain(run);
+    const noticedMs = run.lateNotice?.afterMs ?? 0;
+    const timedOut = record.end.verdict === "TimedOut";
+    const found = faults(run, record);
+    for (const { facts } of run.pods) {
+      if (asksAccepted(record, facts.name).length === 0) found.push(`${facts.name}: never asked`);
+      const early = record.sent.some(
+        (one) =>
+          one.act.pod.name === facts.name &&
+          one.act.kind === "Delete" &&
+          one.afterMs < noticedMs &&
+          run.rule.onTimeout !== "Proceed",
+      );
+      if (early) found.push(`${facts.name}: deleted before the notice`);
+    }
+    if (timedOut) found.push("timed out although a deadline was known");
+    expect(found, `seed ${seed}`).toEqual([]);
+  }
+});
+
+it("a random drain is the same when it is run again", () => {
+  for (let seed = 1; seed <= 20; seed++) {
+    const run = () => runDrain(randomRun(seed, { notice: "Late" })).timeline;
+    expect(run(), `seed ${seed}`).toEqual(run());
+  }
+});
