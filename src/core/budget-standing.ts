@@ -46,8 +46,7 @@ export function budgetStanding(
   const [budget, ...others] = budgetsOf(pod, world.budgets);
   if (budget === undefined) return { kind: "Free" };
   const name = budgetName(budget);
-  if (pod.deletionAt !== undefined || pod.phase !== "Running")
-    return { kind: "Free", budget: name };
+  if (passesEveryBudget(pod)) return { kind: "Free", budget: name };
   const expected = expectedPods(budget, world.everyPod);
   const singleReplica = expected === 1;
   if (others.length > 0) {
@@ -62,6 +61,12 @@ export function budgetStanding(
   if (!budget.observed) return { kind: "Free", budget: name };
   const detail = `${name} needs ${budget.desiredHealthy} healthy and has ${budget.currentHealthy}`;
   return { kind: "Exhausted", budget: name, detail, singleReplica };
+}
+
+/** Of the phases Unknown is not among those that pass. */
+function passesEveryBudget(pod: PodFacts): boolean {
+  if (pod.deletionAt !== undefined) return true;
+  return pod.phase === "Pending" || pod.phase === "Succeeded" || pod.phase === "Failed";
 }
 
 export function budgetName(budget: BudgetFacts): string {

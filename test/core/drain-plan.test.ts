@@ -224,6 +224,12 @@ it.each<[string, Partial<BudgetFacts>, Partial<PodFacts>, string]>([
   ["keeps half of a single replica", { ...alone, minAvailable: "50%" }, {}, "Block SingleReplica"],
   ["is spent, for a pending pod", spent, { phase: "Pending", ready: false }, "Evict Evictable"],
   [
+    "is spent, for a pod in an unknown phase",
+    { ...spent, currentHealthy: 1 },
+    { phase: "Unknown", ready: false },
+    "Block BudgetExhausted",
+  ],
+  [
     "is spent, for an unready pod",
     { ...spent, currentHealthy: 1 },
     { ready: false },
