@@ -1,0 +1,91 @@
+import type { KubeObject } from "../contracts/kube-api.ts";
+import { LastcallError } from "../errors.ts";
+
+export type ObjectChange<T> =
+  | { readonly kind: "Set"; readonly key: string; readonly item: T; readonly before: T | undefined }
+  | { readonly kind: "Removed"; readonly key: string; readonly before: T };
+
+/** An object that could not be kept: which, and why. */
+export interface SkippedObject {
+  /** `namespace/name` or `name`. */
+  readonly name: string;
+  readonly error: unknown;
+}
+
+export interface ObjectStoreOptions<T> {
+  readonly keyBy: "uid" | "name";
+  /** What is kept of an object; the object itself is dropped. */
+  readonly translate: (object: KubeObject) => T;
+  readonly onChange: (change: ObjectChange<T>) => void;
+  readonly onSkip: (skipped: SkippedObject) => void;
+}
+
+/** The translated objects of one resource, and the version each was translated from. */
+export class ObjectStore<T> {
+  readonly items = new Map<string, T>();
+  readonly #versions = new Map<string, string>();
+  readonly #options: ObjectStoreOptions<T>;
+
+  constructor(options: ObjectStoreOptions<T>) {
+    this.#options = options;
+  }
+
+  /**
+   * Keeps the object and gives its key. One of a version that is known changes nothing. One that
+   * cannot be translated is reported and leaves what was known of it as it is: a stale fact can be
+   * found out when it is acted upon, a missing one looks like an object that is gone.
+   */
+  put(object: KubeObject): string | undefined {
+    const key = this.#keyOf(object);
+    if (key === undefined) return undefined;
+    const version = object.metadata?.resourceVersion;
+    if (version !== undefined && this.#versions.get(key) === version) return key;
+    let item: T;
+    try {
+      item = this.#options.translate(object);
+    } catch (error) {
+      this.#options.onSkip({ name: nameOf(object), error });
+      return key;
+    }
+    const before = this.items.get(key);
+    this.items.set(key, item);
+    if (version !== undefined) this.#versions.set(key, version);
+    this.#options.onChange({ kind: "Set", key, item, before });
+    return key;
+  }
+
+  remove(object: KubeObject): void {
+    const key = this.#keyOf(object);
+    if (key !== undefined) this.#removeKey(key);
+  }
+
+  /** Removes all but the named: what a complete list did not have is gone. */
+  keepOnly(keys: ReadonlySet<string>): void {
+    for (const key of [...this.items.keys()]) if (!keys.has(key)) this.#removeKey(key);
+  }
+
+  #removeKey(key: string): void {
+    if (!this.items.has(key)) return;
+    const before = this.items.get(key) as T;
+    this.items.delete(key);
+    this.#versions.delete(key);
+    this.#options.onChange({ kind: "Removed", key, before });
+  }
+
+  #keyOf(object: KubeObject): string | undefined {
+    const key = this.#options.keyBy === "uid" ? object.metadata?.uid : nameOf(object);
+    if (typeof key === "string" && key !== "") return key;
+    const found = `it has no ${this.#options.keyBy}`;
+    const error = new LastcallError(
+      "API_ANSWER_INVALID",
+      `Cannot keep an object: ${found}, one is wanted`,
+    );
+    this.#options.onSkip({ name: nameOf(object), error });
+    return undefined;
+  }
+}
+
+function nameOf(object: KubeObject): string {
+  const { namespace, name } = object.metadata ?? {};
+  return namespace ? `${namespace}/${name ?? ""}` : (name ?? "");
+}

@@ -1,0 +1,265 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
+import type { Rng } from "../core/rng.ts";
+import { type Instant, type Millis, millis, minutes } from "../core/time.ts";
+import { isLastcallError, LastcallError } from "../errors.ts";
+import { Backoff } from "./backoff.ts";
+import { fieldsOf, listOf, numberOf, textOf } from "./json-field.ts";
+import { type ObjectChange, ObjectStore, type SkippedObject } from "./object-store.ts";
+import { isExpired, type RefusedRequest, refusalError, waitAskedFor } from "./refusal.ts";
+
+export interface ReflectorOptions<T> {
+  readonly api: KubeApi;
+  readonly clock: Clock;
+  readonly rng: Rng;
+  /** The collection, such as `/api/v1/nodes`. */
+  readonly path: string;
+  /** `fieldSelector`, `labelSelector`. */
+  readonly query?: Readonly<Record<string, string>> | undefined;
+  /** What is kept of each object. */
+  readonly translate: (object: KubeObject) => T;
+  /** The keys of `items()`: the uid (default), or `namespace/name` or `name`. */
+  readonly keyBy?: "uid" | "name" | undefined;
+  /** Every true difference, once; it must not throw. The caller makes one of many. */
+  readonly onChange?: ((change: ObjectChange<T>) => void) | undefined;
+  /** An object that `translate` threw for; the stream goes on. */
+  readonly onSkip?: ((skipped: SkippedObject) => void) | undefined;
+  /** A fault that will be tried again. */
+  readonly onTrouble?: ((error: LastcallError) => void) | undefined;
+  /** Objects in one page of a list; less is less memory at its peak. Default 500. */
+  readonly pageLimit?: number | undefined;
+}
+
+type Verb = "list" | "watch";
+
+/** How one list or one watch ended. */
+type Ending =
+  | { readonly kind: "Listed" }
+  | { readonly kind: "WatchEnded"; readonly heard: boolean; readonly lastedMs: number }
+  | { readonly kind: "Expired" }
+  | {
+      readonly kind: "Failed";
+      readonly error: LastcallError;
+      readonly waitMs?: Millis | undefined;
+    };
+
+/** A watch that lasted this long was a good one, whatever it brought. */
+const goodWatchMs = 5_000;
+
+/** The same version may fail for ever on a server's fault: after so many failures it is given up. */
+const watchesPerVersion = 5;
+
+/**
+ * A live copy of one collection: a list in pages, then a watch that goes on from the last version
+ * seen, a list anew where that version has expired. It holds only what `translate` gives.
+ *
+ * A missing right or definition rejects `run` until the verb has worked once (`RIGHT_MISSING`,
+ * `CRD_MISSING`); after that it is taken for a server that is starting and is tried again.
+ */
+export class Reflector<T> {
+  /** Resolves with the first complete list; rejects when `run` ends before it. */
+  readonly synced: Promise<void>;
+  readonly #options: ReflectorOptions<T>;
+  readonly #store: ObjectStore<T>;
+  readonly #sync = Promise.withResolvers<void>();
+  readonly #failures: Backoff;
+  readonly #relists: Backoff;
+  readonly #granted = new Set<Verb>();
+  #version: string | undefined;
+  #failedWatches = 0;
+  #listWhole = false;
+  #heardAt: Instant | undefined;
+  #heardMs: number;
+
+  constructor(options: ReflectorOptions<T>) {
+    this.#options = options;
+    this.#store = new ObjectStore({
+      keyBy: options.keyBy ?? "uid",
+      translate: options.translate,
+      onChange: options.onChange ?? (() => {}),
+      onSkip: options.onSkip ?? (() => {}),
+    });
+    this.#failures = new Backoff({ rng: options.rng });
+    this.#relists = new Backoff({ rng: options.rng });
+    this.#heardMs = options.clock.monotonic();
+    this.synced = this.#sync.promise;
+    // Nobody need wait for it.
+    this.synced.catch(() => {});
+  }
+
+  /** The live map itself: cheap to ask for, and it changes under the reader from turn to turn. */
+  items(): ReadonlyMap<string, T> {
+    return this.#store.items;
+  }
+
+  /** When the server was last heard; undefined before the first time. */
+  get lastHeardAt(): Instant | undefined {
+    return this.#heardAt;
+  }
+
+  /** Since the server was last heard, or since the beginning. */
+  silentMs(): Millis {
+    return millis(this.#options.clock.monotonic() - this.#heardMs);
+  }
+
+  /**
+   * Whether the copy can be relied on. Where a server sends no bookmarks, a quiet watch is heard
+   * only as it ends, after three minutes with `HttpKubeApi`: hence the default of ten.
+   */
+  isFresh(limitMs: Millis = minutes(10)): boolean {
+    return this.#heardAt !== undefined && this.silentMs() <= limitMs;
+  }
+
+  /** Lists and watches until the signal aborts; then it resolves. To be called once. */
+  async run(signal: AbortSignal): Promise<void> {
+    try {
+      while (!signal.aborted) {
+        const ending = await this.#listOrWatch(signal);
+        if (signal.aborted) break;
+        const waitMs = this.#waitAfter(ending);
+        if (waitMs > 0) await this.#options.clock.sleep(waitMs, signal);
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#sync.reject(error);
+      throw error;
+    } finally {
+      this.#sync.reject(
+        new LastcallError("INTERRUPTED", `Cannot wait for ${this.#options.path}: interrupted`),
+      );
+    }
+  }
+
+  async #listOrWatch(signal: AbortSignal): Promise<Ending> {
+    try {
+      if (this.#version === undefined) return await this.#list(signal);
+      return await this.#watch(this.#version, signal);
+    } catch (error) {
+      if (!isLastcallError(error) || isFinal(error)) throw error;
+      return { kind: "Failed", error };
+    }
+  }
+
+  #waitAfter(ending: Ending): Millis {
+    switch (ending.kind) {
+      case "Listed":
+        this.#failures.reset();
+        return millis(0);
+      case "WatchEnded":
+        return this.#waitAfterWatch(ending);
+      case "Expired":
+        this.#version = undefined;
+        return this.#relists.next();
+      case "Failed":
+        return this.#waitAfterFailure(ending);
+    }
+  }
+
+  /** A server that ends every watch at once must not be asked in a hot loop. */
+  #waitAfterWatch({ heard, lastedMs }: Extract<Ending, { kind: "WatchEnded" }>): Millis {
+    const wasGood = lastedMs >= goodWatchMs;
+    if (wasGood) this.#relists.reset();
+    if (wasGood || heard) {
+      this.#failures.reset();
+      this.#failedWatches = 0;
+    }
+    return wasGood ? millis(0) : this.#failures.next();
+  }
+
+  #waitAfterFailure({ error, waitMs }: Extract<Ending, { kind: "Failed" }>): Millis {
+    this.#options.onTrouble?.(error);
+    if (error.code !== "API_UNREACHABLE") this.#failedWatches += 1;
+    if (this.#failedWatches >= watchesPerVersion) {
+      this.#version = undefined;
+      this.#failedWatches = 0;
+    }
+    return millis(Math.max(this.#failures.next(), waitMs ?? 0));
+  }
+
+  async #list(signal: AbortSignal): Promise<Ending> {
+    const { api, path, query, pageLimit } = this.#options;
+    const limit = this.#listWhole ? undefined : { limit: String(pageLimit ?? 500) };
+    const seen = new Set<string>();
+    for (let token: string | undefined; ; ) {
+      const next = token === undefined ? undefined : { continue: token };
+      const answer = await api.send({
+        method: "GET",
+        path,
+        query: { ...query, ...limit, ...next },
+        signal,
+      });
+      if (answer.status !== 200) return this.#refused({ verb: "list", path, ...answer });
+      this.#heard("list");
+      const meta = this.#takePage(answer.body, seen);
+      token = textOf(meta.continue) || undefined;
+      if (token !== undefined) continue;
+      this.#store.keepOnly(seen);
+      this.#version = textOf(meta.resourceVersion) ?? "0";
+      this.#listWhole = false;
+      this.#sync.resolve();
+      return { kind: "Listed" };
+    }
+  }
+
+  #takePage(body: unknown, seen: Set<string>): Readonly<Record<string, unknown>> {
+    const page = fieldsOf(body);
+    for (const item of listOf(page.items)) {
+      const key = this.#store.put(fieldsOf(item) as KubeObject);
+      if (key !== undefined) seen.add(key);
+    }
+    return fieldsOf(page.metadata);
+  }
+
+  async #watch(version: string, signal: AbortSignal): Promise<Ending> {
+    const { api, clock, path, query } = this.#options;
+    const startMs = clock.monotonic();
+    let heard = false;
+    const more = {
+      resourceVersion: version,
+      allowWatchBookmarks: "true",
+      timeoutSeconds: String(this.#watchSeconds()),
+    };
+    for await (const event of api.watch({ path, query: { ...query, ...more }, signal })) {
+      const { object } = event;
+      if (event.type === "ERROR") {
+        const status = numberOf(object.code) ?? 500;
+        return this.#refused({ verb: "watch", path, status, body: object });
+      }
+      heard = true;
+      this.#heard("watch");
+      if (event.type === "DELETED") this.#store.remove(object);
+      else if (event.type !== "BOOKMARK") this.#store.put(object);
+      this.#version = object.metadata?.resourceVersion ?? this.#version;
+    }
+    const lastedMs = clock.monotonic() - startMs;
+    if (lastedMs >= goodWatchMs) this.#heard("watch");
+    return { kind: "WatchEnded", heard, lastedMs };
+  }
+
+  /** 30 to 50 minutes: few requests an hour, and the watches of many clients do not end in step. */
+  #watchSeconds(): number {
+    return 1800 + Math.floor(this.#options.rng() * 1200);
+  }
+
+  /** Throws where going on is pointless. */
+  #refused(refused: RefusedRequest & { readonly verb: Verb }): Ending {
+    if (isExpired(refused)) {
+      // Pages that expire while they are read, on a slow or busy server: next time without pages.
+      this.#listWhole = refused.verb === "list";
+      return { kind: "Expired" };
+    }
+    const error = refusalError(refused);
+    if (isFinal(error) && !this.#granted.has(refused.verb)) throw error;
+    return { kind: "Failed", error, waitMs: waitAskedFor(refused) };
+  }
+
+  #heard(verb: Verb): void {
+    this.#granted.add(verb);
+    this.#heardAt = this.#options.clock.now();
+    this.#heardMs = this.#options.clock.monotonic();
+  }
+}
+
+function isFinal({ code }: LastcallError): boolean {
+  return code === "RIGHT_MISSING" || code === "CRD_MISSING" || code === "BROKEN_INVARIANT";
+}

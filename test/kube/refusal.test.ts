@@ -1,0 +1,91 @@
+import { describe, expect, it } from "vitest";
+import { isExpired, refusalError, waitAskedFor } from "../../src/kube/refusal.ts";
+
+const crd = "/apis/lastcall.dev/v1alpha1/departures";
+
+describe("a refusal", () => {
+  it.each([
+    [
+      401,
+      "/api/v1/nodes",
+      "API_UNAUTHORIZED",
+      "Cannot list nodes: the API server does not know us (said), valid credentials are wanted",
+    ],
+    [
+      403,
+      "/api/v1/nodes",
+      "RIGHT_MISSING",
+      "Cannot list nodes: it is forbidden (said), the right list on nodes is wanted",
+    ],
+    [
+      403,
+      "/apis/coordination.k8s.io/v1/namespaces/x/leases",
+      "RIGHT_MISSING",
+      "Cannot list leases.coordination.k8s.io in namespace x: it is forbidden (said), the right list on leases.coordination.k8s.io in namespace x is wanted",
+    ],
+    [
+      404,
+      crd,
+      "CRD_MISSING",
+      "Cannot list departures.lastcall.dev: the API server does not know them, the custom resource definition departures.lastcall.dev is wanted",
+    ],
+    [
+      404,
+      "/apis/policy/v1/poddisruptionbudgets",
+      "NOT_FOUND",
+      "Cannot list poddisruptionbudgets.policy: said, they are wanted",
+    ],
+    [
+      404,
+      "/apis/coordination.k8s.io/v1/namespaces/x/leases",
+      "NOT_FOUND",
+      "Cannot list leases.coordination.k8s.io in namespace x: said, they are wanted",
+    ],
+    [
+      429,
+      crd,
+      "API_OVERLOADED",
+      "Cannot list departures.lastcall.dev: said, a server with time is wanted",
+    ],
+    [503, "/api/v1/nodes", "API_REFUSED", "Cannot list nodes: 503 said, a success is wanted"],
+    [
+      422,
+      "/api/v1/namespaces/x/pods/p",
+      "API_REFUSED",
+      "Cannot list pods/p in namespace x: 422 said, a success is wanted",
+    ],
+  ])("with %i of %s is %s in one sentence", (status, path, code, message) => {
+    const body = { kind: "Status", message: "said" };
+    expect(refusalError({ verb: "list", path, status, body })).toMatchObject({ code, message });
+  });
+
+  it.each([
+    [503, true],
+    [500, true],
+    [429, true],
+    [422, false],
+    [403, false],
+  ])("with %i may help when asked again: %s", (status, retryable) => {
+    const error = refusalError({ verb: "list", path: "/api/v1/nodes", status, body: "" });
+    expect(error.retryable).toBe(retryable);
+  });
+
+  it.each([
+    ["the header", { retryAfterSeconds: 7, body: "" }, 7000],
+    ["the Status", { body: { details: { retryAfterSeconds: 2 } } }, 2000],
+    ["neither", { body: {} }, undefined],
+    ["a zero", { body: { details: { retryAfterSeconds: 0 } } }, undefined],
+    ["an hour, cut to a minute", { retryAfterSeconds: 3600, body: "" }, 60_000],
+  ])("asks for the wait of %s", (_, answer, waitMs) => {
+    expect(waitAskedFor({ verb: "list", path: crd, status: 429, ...answer })).toBe(waitMs);
+  });
+
+  it.each([
+    [410, {}, true],
+    [500, { reason: "Expired" }, true],
+    [400, { reason: "Gone" }, true],
+    [500, {}, false],
+  ])("with %i %o means an expired version: %s", (status, body, expired) => {
+    expect(isExpired({ verb: "watch", path: crd, status, body })).toBe(expired);
+  });
+});
