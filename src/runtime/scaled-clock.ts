@@ -1,0 +1,28 @@
+import type { Clock } from "../contracts/clock.ts";
+import { type Instant, instant, type Millis, millis, plus } from "../core/time.ts";
+import { realClock } from "./real-clock.ts";
+
+/** Real time at another speed: at 60 a minute passes every second, from `startAt` on. */
+export class ScaledClock implements Clock {
+  readonly #startAt: Instant;
+  readonly #speed: number;
+  readonly #realStartMs: number;
+
+  constructor(options: { readonly startAt: Instant; readonly speed: number }) {
+    this.#startAt = options.startAt;
+    this.#speed = options.speed;
+    this.#realStartMs = realClock.monotonic();
+  }
+
+  now(): Instant {
+    return instant(Math.floor(plus(this.#startAt, millis(this.monotonic()))));
+  }
+
+  monotonic(): number {
+    return (realClock.monotonic() - this.#realStartMs) * this.#speed;
+  }
+
+  sleep(span: Millis, signal?: AbortSignal): Promise<void> {
+    return realClock.sleep(millis(span / this.#speed), signal);
+  }
+}
