@@ -1,0 +1,39 @@
+import type { Clock } from "../../contracts/clock.ts";
+import type { Rng } from "../../core/rng.ts";
+import { formatInstant, type Instant, instant } from "../../core/time.ts";
+import type { ObjectStore } from "./object-store.ts";
+import type { ResourceRegistry } from "./resource-registry.ts";
+
+/** What every part of the model API works with. */
+export interface ApiContext {
+  readonly store: ObjectStore;
+  readonly registry: ResourceRegistry;
+  readonly clock: Clock;
+  readonly rng: Rng;
+}
+
+/** An instant as Kubernetes writes it: whole seconds, `2026-11-20T00:00:00Z`. */
+export function timestamp(at: Instant): string {
+  const wholeSecondAt = instant(Math.floor(at / 1000) * 1000);
+  return `${formatInstant(wholeSecondAt).slice(0, 19)}Z`;
+}
+
+/** A random UUID of version 4. */
+export function randomUid(context: Pick<ApiContext, "rng">): string {
+  const words = [0, 1, 2, 3].map(() => Math.floor(context.rng() * 4_294_967_296));
+  const hex = words.map((word) => word.toString(16).padStart(8, "0")).join("");
+  const variant = "89ab"[Number.parseInt(hex[16] ?? "0", 16) & 3];
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20)}`;
+}
+
+/** The letters of generated names: no vowels, so that no words come out, and no 0, 1 or 3. */
+const nameLetters = "bcdfghjklmnpqrstvwxz2456789";
+
+/** `web-` becomes `web-x7k2p`. Source: apiserver `pkg/storage/names/generate.go`. */
+export function generatedName(context: Pick<ApiContext, "rng">, base: string): string {
+  let name = base.slice(0, 58);
+  for (let letter = 0; letter < 5; letter += 1) {
+    name += nameLetters[Math.floor(context.rng() * nameLetters.length)];
+  }
+  return name;
+}

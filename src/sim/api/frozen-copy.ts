@@ -1,0 +1,50 @@
+/** A JSON object of which only the shape is known. */
+export type JsonRecord = Readonly<Record<string, unknown>>;
+
+/**
+ * Copies JSON deeply and freezes the copy, so that the store can share it with every reader.
+ * Properties that are undefined are left out, as a wire would. A part that is frozen already is
+ * taken as it is: all data of this code base are frozen to the bottom or not at all.
+ */
+export function frozenCopy<T>(value: T): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  if (Array.isArray(value)) return Object.freeze(value.map(frozenElement)) as T;
+  const copy: Record<string, unknown> = {};
+  for (const [key, member] of Object.entries(value)) {
+    if (member !== undefined) copy[key] = frozenCopy(member);
+  }
+  return Object.freeze(copy) as T;
+}
+
+/** Freezes a value of our own making in place; stops where it meets a frozen part. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  for (const member of Object.values(value)) deepFreeze(member);
+  return Object.freeze(value);
+}
+
+/** Like `frozenCopy`, and leaves members out that are null, as typed Kubernetes fields do. */
+export function frozenCopyWithoutNulls<T>(value: T): T {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return Object.freeze(value.map(frozenCopyWithoutNulls)) as T;
+  const copy: Record<string, unknown> = {};
+  for (const [key, member] of Object.entries(value)) {
+    if (member !== undefined && member !== null) copy[key] = frozenCopyWithoutNulls(member);
+  }
+  return Object.freeze(copy) as T;
+}
+
+export function isRecord(value: unknown): value is JsonRecord {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The value as an object to read from; an empty one where it is none. */
+export function recordOf(value: unknown): JsonRecord {
+  return isRecord(value) ? value : emptyRecord;
+}
+
+const emptyRecord: JsonRecord = Object.freeze({});
+
+function frozenElement(element: unknown): unknown {
+  return element === undefined ? null : frozenCopy(element);
+}

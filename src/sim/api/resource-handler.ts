@@ -1,0 +1,242 @@
+import type { KubeAnswer, KubeRequest, PatchType } from "../../contracts/kube-api.ts";
+import type { ApiContext } from "./api-context.ts";
+import {
+  badRequest,
+  invalid,
+  methodNotAllowed,
+  noSuchResource,
+  notFound,
+  unsupportedMediaType,
+} from "./api-refusal.ts";
+import { applyConfiguration } from "./apply-configuration.ts";
+import { createObject } from "./create-object.ts";
+import { deleteObject, deleteOptionsOf, isDryRun } from "./delete-object.ts";
+import { ingest, present } from "./event-view.ts";
+import { evictPod } from "./evict-pod.ts";
+import { frozenCopy, frozenCopyWithoutNulls, type JsonRecord, recordOf } from "./frozen-copy.ts";
+import { applyJsonPatch } from "./json-patch.ts";
+import { type ObjectLister, type Query, selectObjects } from "./list-objects.ts";
+import { applyMergePatch } from "./merge-patch.ts";
+import type { ModelObject } from "./model-object.ts";
+import type { ResourcePath } from "./request-path.ts";
+import type { ResourceType } from "./resource-type.ts";
+import { applyStrategicMergePatch } from "./strategic-merge-patch.ts";
+import { type Update, updateObject } from "./update-object.ts";
+
+/** A request to a known kind. */
+export interface ResourceRequest {
+  readonly context: ApiContext;
+  readonly lister: ObjectLister;
+  readonly request: KubeRequest;
+  readonly type: ResourceType;
+  readonly path: ResourcePath;
+}
+
+/** Answers a request; throws `ApiRefusal` for every answer that is a Status of failure. */
+export function handleResource(at: ResourceRequest): KubeAnswer {
+  checkScope(at);
+  if (at.path.name === undefined) return handleCollection(at);
+  if (at.path.subresource !== undefined) return handleSubresource(at);
+  switch (at.request.method) {
+    case "GET":
+      return answer(at, mustGet(at));
+    case "PUT":
+      return put(at, "Object");
+    case "PATCH":
+      return patch(at, "Object");
+    case "DELETE":
+      return remove(at);
+    case "POST":
+      throw methodNotAllowed();
+  }
+}
+
+function handleCollection(at: ResourceRequest): KubeAnswer {
+  switch (at.request.method) {
+    case "GET":
+      return { status: 200, body: at.lister.list(scopeOf(at)) };
+    case "POST":
+      return create(at);
+    case "DELETE":
+      return removeAll(at);
+    case "PUT":
+    case "PATCH":
+      throw methodNotAllowed();
+  }
+}
+
+function handleSubresource(at: ResourceRequest): KubeAnswer {
+  const { subresource } = at.path;
+  const { method } = at.request;
+  if (subresource === "eviction" && at.type.storage === "pods") {
+    if (method !== "POST") throw methodNotAllowed();
+    const asked = { ...placeOf(at), body: at.request.body, query: queryOf(at) };
+    return { status: 201, body: evictPod(at.context, asked) };
+  }
+  if (subresource !== "status" || !at.type.traits.statusSubresource) throw noSuchResource();
+  if (method === "GET") return answer(at, mustGet(at));
+  if (method === "PUT") return put(at, "Status");
+  if (method === "PATCH") return patch(at, "Status");
+  throw methodNotAllowed();
+}
+
+/** A namespaced kind is written and read by name inside a namespace only, a cluster-scoped one outside. */
+function checkScope({ type, path, request }: ResourceRequest): void {
+  if (!type.namespaced && path.namespace !== undefined) throw noSuchResource();
+  if (!type.namespaced || path.namespace !== undefined) return;
+  if (path.name !== undefined || request.method === "DELETE") throw noSuchResource();
+  if (request.method === "POST") throw methodNotAllowed();
+}
+
+function queryOf({ request }: ResourceRequest): Query {
+  return request.query ?? {};
+}
+
+function scopeOf(at: ResourceRequest): {
+  type: ResourceType;
+  namespace: string | undefined;
+  query: Query;
+} {
+  return { type: at.type, namespace: at.path.namespace, query: queryOf(at) };
+}
+
+function placeOf({ type, path }: ResourceRequest): {
+  type: ResourceType;
+  namespace: string;
+  name: string;
+} {
+  return { type, namespace: path.namespace ?? "", name: path.name ?? "" };
+}
+
+function mustGet(at: ResourceRequest): ModelObject {
+  const { type, namespace, name } = placeOf(at);
+  const object = at.context.store.collection(type.storage).get(namespace, name);
+  if (!object) throw notFound({ type, name });
+  return object;
+}
+
+function answer(at: ResourceRequest, object: ModelObject, status = 200): KubeAnswer {
+  return { status, body: present(object, at.type) };
+}
+
+function create(at: ResourceRequest): KubeAnswer {
+  const object = createObject(at.context, {
+    type: storedType(at),
+    namespace: at.path.namespace ?? "",
+    body: bodyOf(at),
+    ...writeOptions(at),
+  });
+  return answer(at, object, 201);
+}
+
+/** Events are stored as core v1, whichever of their two groups they are written by. */
+function storedType({ context, type }: ResourceRequest): ResourceType {
+  if (type.group !== "events.k8s.io") return type;
+  return context.registry.find("v1", "events") ?? type;
+}
+
+/** A Kubernetes body that is no JSON object is refused before anything looks at it. */
+function bodyOf({ request, type }: ResourceRequest): JsonRecord {
+  const { body } = request;
+  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+    throw badRequest("the object provided is unrecognized (must be of type object)");
+  }
+  return ingest(body as JsonRecord, type);
+}
+
+function writeOptions(at: ResourceRequest): { dryRun: boolean; strictFields: boolean } {
+  const query = queryOf(at);
+  return { dryRun: isDryRun({}, query), strictFields: query.fieldValidation === "Strict" };
+}
+
+function put(at: ResourceRequest, part: Update["part"]): KubeAnswer {
+  const body = frozenCopyWithoutNulls(bodyOf(at));
+  const place = placeOf(at);
+  const exists = at.context.store.collection(at.type.storage).get(place.namespace, place.name);
+  if (!exists && at.type.traits.createOnUpdate && part === "Object") {
+    return answer(
+      at,
+      createObject(at.context, { ...place, type: storedType(at), body, ...writeOptions(at) }),
+      201,
+    );
+  }
+  const change = (): unknown => body;
+  return answer(
+    at,
+    updateObject(at.context, { ...place, part, by: "Put", change, ...writeOptions(at) }),
+  );
+}
+
+function patch(at: ResourceRequest, part: Update["part"]): KubeAnswer {
+  const { request, context, type } = at;
+  const place = placeOf(at);
+  const patchType = request.patchType ?? "application/merge-patch+json";
+  checkPatch(at, patchType);
+  const body = frozenCopy(request.body);
+  const exists = context.store.collection(type.storage).get(place.namespace, place.name);
+  if (!exists && patchType === "application/apply-patch+yaml" && part === "Object") {
+    return answer(
+      at,
+      createObject(context, { ...place, type: storedType(at), body, ...writeOptions(at) }),
+      201,
+    );
+  }
+  const change = (current: ModelObject): unknown => ingest(patched(at, current, body), type);
+  return answer(
+    at,
+    updateObject(context, { ...place, part, by: "Patch", change, ...writeOptions(at) }),
+  );
+}
+
+function patched(at: ResourceRequest, current: ModelObject, body: unknown): JsonRecord {
+  const shown = present(current, at.type);
+  const patchType = at.request.patchType ?? "application/merge-patch+json";
+  const result = recordOf(applications[patchType](shown, body));
+  return Object.isFrozen(result) ? result : frozenCopy(result);
+}
+
+const applications: Readonly<Record<PatchType, (document: unknown, patch: unknown) => unknown>> = {
+  "application/json-patch+json": applyJsonPatch,
+  "application/merge-patch+json": applyMergePatch,
+  "application/strategic-merge-patch+json": applyStrategicMergePatch,
+  "application/apply-patch+yaml": applyConfiguration,
+};
+
+const customPatchTypes = [
+  "application/json-patch+json",
+  "application/merge-patch+json",
+  "application/apply-patch+yaml",
+  "application/apply-patch+cbor",
+];
+
+function checkPatch(at: ResourceRequest, patchType: PatchType): void {
+  if (at.type.custom && patchType === "application/strategic-merge-patch+json") {
+    throw unsupportedMediaType(customPatchTypes);
+  }
+  if (patchType !== "application/apply-patch+yaml") return;
+  if (queryOf(at).fieldManager) return;
+  const target = { type: { group: "meta.k8s.io", plural: "", kind: "PatchOptions" }, name: "" };
+  const message = "Required value: is required for apply patch";
+  throw invalid(target, [{ reason: "FieldValueRequired", message, field: "fieldManager" }]);
+}
+
+function remove(at: ResourceRequest): KubeAnswer {
+  const options = deleteOptionsOf(at.request.body, queryOf(at));
+  const { object, gone } = deleteObject(at.context, { ...placeOf(at), options });
+  if (!gone || at.type.traits.returnsDeleted) return answer(at, object);
+  const { group, plural } = at.type;
+  const { name, uid } = object.metadata;
+  const details = { name, ...(group === "" ? {} : { group }), kind: plural, uid };
+  const body = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details };
+  return { status: 200, body };
+}
+
+function removeAll(at: ResourceRequest): KubeAnswer {
+  const options = deleteOptionsOf(at.request.body, queryOf(at));
+  const list = at.lister.list({ ...scopeOf(at), query: { ...queryOf(at), limit: "0" } });
+  for (const object of selectObjects(at.context, scopeOf(at))) {
+    const { name, namespace = "" } = object.metadata;
+    deleteObject(at.context, { type: at.type, namespace, name, options });
+  }
+  return { status: 200, body: list };
+}
