@@ -3,6 +3,7 @@ import type { EventTarget } from "../contracts/telemetry.ts";
 import type { Departure } from "../core/departure.ts";
 import type { DrainPlan } from "../core/drain-plan.ts";
 import type { DrainStep } from "../core/drain-step.ts";
+import { explainDrain } from "../core/explain-drain.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import type { DrainEnd } from "./drain-run.ts";
 import type { Voice } from "./executor.ts";
@@ -50,18 +51,20 @@ export class CaseVoice {
   /** Says each pod that is held up, and each that will be cut short, once. */
   drainStepped(departure: Departure, step: DrainStep, plan: DrainPlan): void {
     for (const held of step.blocked) {
-      this.#sayOnce(`blocked ${held.namespace}/${held.name}`, departure, {
+      const { namespace, name } = held.pod;
+      this.#sayOnce(`blocked ${namespace}/${name}`, departure, {
         reason: "DrainBlocked",
-        message: held.explain,
-        about: held.pod === undefined ? [] : [{ kind: "Pod", ...held.pod }],
+        message: `${namespace}/${name} holds up the drain of ${departure.node.name}: ${held.message}`,
+        about: [{ kind: "Pod", ...held.pod }],
       });
     }
     for (const pod of plan.pods) {
       if (!pod.cut) continue;
-      this.#sayOnce(`cut ${pod.namespace}/${pod.name}`, departure, {
+      const { namespace, name, uid } = pod;
+      this.#sayOnce(`cut ${namespace}/${name}`, departure, {
         reason: "PodCut",
-        message: pod.explain,
-        about: [{ kind: "Pod", namespace: pod.namespace, name: pod.name, uid: pod.uid }],
+        message: `${namespace}/${name} ${explainDrain(pod.reason, pod)}`,
+        about: [{ kind: "Pod", namespace, name, uid }],
       });
     }
   }

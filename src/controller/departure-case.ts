@@ -19,6 +19,8 @@ export interface CaseTools {
   readonly pods: NodePods;
   readonly clock: Clock;
   readonly rng: Rng;
+  /** The uid of the pod that runs this controller, where it is one. */
+  readonly self?: string | undefined;
   /** A fresh look at one node, past the watch. */
   readonly readNode: (name: string) => Promise<NodeFacts | undefined>;
 }
@@ -156,7 +158,10 @@ export class DepartureCase {
   }
 
   async #drainNode(signal: AbortSignal): Promise<Work> {
-    this.#drain = new DrainRun(this.#departure, {
+    const node = await this.#retry(() => this.#tools.readNode(this.#departure.node.name), signal);
+    if (node === undefined) return { event: "NodeGone", reason: "NodeGone" };
+    const order = { node, departure: this.#departure, policy: this.#policy };
+    this.#drain = new DrainRun(order, {
       ...this.#tools,
       onStep: (step, plan) => {
         this.#voice.drainStepped(this.#departure, step, plan);
@@ -164,7 +169,7 @@ export class DepartureCase {
       },
     });
     try {
-      const end = await this.#drain.run(this.#policy, signal);
+      const end = await this.#drain.run(signal);
       this.#voice.drainEnded(this.#departure, end);
       return drainHappening(end, this.#policy);
     } finally {
@@ -223,5 +228,7 @@ function drainHappening(end: DrainEnd, policy: Policy): Work {
         reason: "DrainTimeout",
         detail: end.detail,
       };
+    default:
+      return end.verdict satisfies never;
   }
 }

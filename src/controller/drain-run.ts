@@ -1,17 +1,17 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { NodePods } from "../contracts/node-pods.ts";
-import type { Departure, DrainCounts } from "../core/departure.ts";
+import type { FollowedPods, NodePods } from "../contracts/node-pods.ts";
+import { type Departure, type DrainCounts, isVoluntary } from "../core/departure.ts";
+import { recordAnswer } from "../core/drain-answer.ts";
 import { type DrainPlan, planDrain } from "../core/drain-plan.ts";
-import {
-  type DrainAct,
-  type DrainStep,
-  emptyProgress,
-  nextDrainActs,
-  recordAnswer,
-} from "../core/drain-step.ts";
+import type { DrainAct, DrainProgress } from "../core/drain-progress.ts";
+import { type DrainStep, nextDrainActs } from "../core/drain-step.ts";
+import type { EvictionAnswer } from "../core/eviction-answer.ts";
+import type { NodeFacts } from "../core/node.ts";
+import type { BudgetFacts } from "../core/pod.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Rng } from "../core/rng.ts";
 import { between, type Instant } from "../core/time.ts";
+import { messageOf } from "../errors.ts";
 import { Alarm } from "./alarm.ts";
 import type { Executor } from "./executor.ts";
 
@@ -20,13 +20,22 @@ export interface DrainTools {
   readonly pods: NodePods;
   readonly clock: Clock;
   readonly rng: Rng;
+  /** The uid of the pod that runs this controller, where it is one. */
+  readonly self?: string | undefined;
   /** Told after each step; the ledger writes what is new of it at its own pace. */
   readonly onStep: (step: DrainStep, plan: DrainPlan) => void;
+}
+
+export interface DrainOrder {
+  readonly node: NodeFacts;
+  readonly departure: Departure;
+  readonly policy: Policy;
 }
 
 export interface DrainEnd {
   readonly verdict: Exclude<DrainStep["verdict"], "Running">;
   readonly counts: DrainCounts;
+  /** The first that held it up, for the ledger. */
   readonly detail?: string | undefined;
 }
 
@@ -37,11 +46,17 @@ export interface DrainEnd {
  */
 export class DrainRun {
   readonly #tools: DrainTools;
+  readonly #order: DrainOrder;
   readonly #alarm: Alarm;
   #departure: Departure;
+  #progress: DrainProgress = {};
+  #plan: DrainPlan | undefined;
+  #planDeadlineAt: Instant | undefined;
+  #held: string | undefined;
 
-  constructor(departure: Departure, tools: DrainTools) {
-    this.#departure = departure;
+  constructor(order: DrainOrder, tools: DrainTools) {
+    this.#order = order;
+    this.#departure = order.departure;
     this.#tools = tools;
     this.#alarm = new Alarm(tools.clock);
   }
@@ -52,74 +67,106 @@ export class DrainRun {
     this.#alarm.ring();
   }
 
-  async run(policy: Policy, signal: AbortSignal): Promise<DrainEnd> {
+  async run(signal: AbortSignal): Promise<DrainEnd> {
     const { pods, clock } = this.#tools;
-    const followed = pods.follow(this.#departure.node.name, signal);
-    const budgets = await pods.budgets();
-    await followed.synced();
-    const startedAt = this.#departure.status.startedAt ?? clock.now();
+    // The watch ends with the drain, not with whatever called it.
+    const done = new AbortController();
+    const followed = pods.follow(this.#order.node.name, AbortSignal.any([signal, done.signal]));
     const stop = followed.onChange(() => this.#alarm.ring());
-    let progress = emptyProgress();
-    let plan: DrainPlan | undefined;
-    let planFor: Instant | undefined;
     try {
+      const [budgets] = await Promise.all([pods.budgets(), followed.synced()]);
+      const startedAt = this.#departure.status.startedAt ?? clock.now();
       for (;;) {
         signal.throwIfAborted();
-        const now = clock.now();
-        const deadlineAt = this.#hardDeadline();
-        if (plan === undefined || planFor !== deadlineAt) {
-          plan = planDrain({
-            node: this.#departure.node.name,
-            pods: followed.pods(),
-            budgets,
-            rule: policy.drain,
-            now,
-            ...(deadlineAt === undefined ? {} : { notice: { leftMs: between(now, deadlineAt) } }),
-          });
-          planFor = deadlineAt;
+        const step = this.#step({ followed, budgets, startedAt });
+        if (step.verdict !== "Running") {
+          return { verdict: step.verdict, counts: step.counts, detail: this.#held };
         }
-        const step = nextDrainActs({
-          plan,
-          startedAt,
-          livePods: followed.pods(),
-          progress,
-          deadlineAt,
-          rule: policy.drain,
-          now,
-        });
-        progress = step.progress;
-        this.#tools.onStep(step, plan);
-        if (step.verdict !== "Running") return { verdict: step.verdict, counts: step.counts };
-        for (const act of step.acts) {
-          void this.#carryOut(act).then((answer) => {
-            progress = recordAnswer({
-              progress,
-              pod: act.pod,
-              answer,
-              now: clock.now(),
-              rng: this.#tools.rng,
-            });
-            this.#alarm.ring();
-          });
-        }
+        this.#held = step.blocked[0]?.message;
+        for (const act of step.acts) void this.#carryOut(act, signal);
         await this.#alarm.wait(step.askAgainAt, signal);
       }
     } finally {
       stop();
+      done.abort();
     }
+  }
+
+  #step(seen: {
+    readonly followed: FollowedPods;
+    readonly budgets: readonly BudgetFacts[];
+    readonly startedAt: Instant;
+  }): DrainStep {
+    const now = this.#tools.clock.now();
+    const livePods = seen.followed.pods();
+    const deadlineAt = this.#hardDeadline();
+    const plan = this.#planFor({ ...seen, now, deadlineAt });
+    const { rule, startedAt } = { rule: this.#order.policy.drain, startedAt: seen.startedAt };
+    const common = { startedAt, livePods, deadlineAt, rule, now };
+    let step = nextDrainActs({ ...common, plan, progress: this.#progress });
+    if (step.unplanned.length > 0) {
+      // A pod that came late, past the cordon: it is planned like the others.
+      this.#plan = undefined;
+      const fresh = this.#planFor({ ...seen, now, deadlineAt });
+      step = nextDrainActs({ ...common, plan: fresh, progress: this.#progress });
+    }
+    this.#progress = step.progress;
+    this.#tools.onStep(step, this.#plan ?? plan);
+    return step;
+  }
+
+  #planFor(seen: {
+    readonly followed: FollowedPods;
+    readonly budgets: readonly BudgetFacts[];
+    readonly now: Instant;
+    readonly deadlineAt: Instant | undefined;
+  }): DrainPlan {
+    const { now, deadlineAt } = seen;
+    if (this.#plan !== undefined && this.#planDeadlineAt === deadlineAt) return this.#plan;
+    this.#planDeadlineAt = deadlineAt;
+    this.#plan = planDrain({
+      node: this.#order.node,
+      pods: seen.followed.pods(),
+      budgets: seen.budgets,
+      rule: this.#order.policy.drain,
+      notice: deadlineAt === undefined ? undefined : { leftMs: between(now, deadlineAt) },
+      now,
+      self: this.#tools.self,
+    });
+    return this.#plan;
   }
 
   /** Only the cloud's deadline forces pods out; a plan's own deadline never does. */
   #hardDeadline(): Instant | undefined {
     const { cause, noticedAt, deadlineAt } = this.#departure;
-    const planned = (cause === "Planned" || cause === "Manual") && noticedAt === undefined;
-    return planned ? undefined : deadlineAt;
+    return isVoluntary(cause) && noticedAt === undefined ? undefined : deadlineAt;
   }
 
-  #carryOut(act: DrainAct): ReturnType<Executor["evict"]> {
+  async #carryOut(act: DrainAct, signal: AbortSignal): Promise<void> {
+    const { clock, rng } = this.#tools;
+    const answer = await this.#ask(act).catch(
+      (error: unknown): EvictionAnswer => ({ kind: "NoAnswer", message: messageOf(error) }),
+    );
+    if (signal.aborted) return;
+    this.#progress = recordAnswer({
+      progress: this.#progress,
+      act,
+      answer,
+      now: clock.now(),
+      rng,
+    });
+    this.#alarm.ring();
+  }
+
+  #ask(act: DrainAct): Promise<EvictionAnswer> {
     const { executor } = this.#tools;
-    return act.kind === "Evict"
-      ? executor.evict(act.pod, act.graceSeconds)
-      : executor.remove(act.pod, { graceSeconds: act.graceSeconds, reason: act.reason });
+    switch (act.kind) {
+      case "Evict":
+        return executor.evict(act.pod, act.graceSeconds);
+      case "Delete":
+        return executor.remove(act.pod, act);
+      case "RestartOwner":
+        return executor.restartOwner(act.pod, act.owner);
+    }
   }
 }

@@ -8,7 +8,7 @@ import { type Departure, type DepartureStatus, isLive, isVoluntary } from "../co
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
 import { explain } from "../core/explain.ts";
 import type { NodeFacts } from "../core/node.ts";
-import type { PodIdentity } from "../core/pod.ts";
+import type { OwnerFacts, PodIdentity } from "../core/pod.ts";
 import type { ReleaseMode } from "../core/policy.ts";
 import { assert, LastcallError } from "../errors.ts";
 
@@ -137,6 +137,11 @@ export class Executor {
     const answer = await this.#hands.pods.remove(pod, { graceSeconds: how.graceSeconds });
     this.voice.metrics.count("lastcall_pods_forced_total", { reason: how.reason });
     return answer;
+  }
+
+  async restartOwner(pod: PodIdentity, owner: OwnerFacts): Promise<EvictionAnswer> {
+    this.#assertLeading();
+    return this.#hands.pods.restartOwner(pod, owner);
   }
 
   /** The machine's id as the cloud knows it now; undefined where it has none left. */

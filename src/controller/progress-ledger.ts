@@ -57,7 +57,7 @@ export class ProgressLedger {
     this.#writing = true;
     const first = step.blocked[0];
     const reason: Reason = first === undefined ? "DrainRunning" : "DrainBlocked";
-    const message = explain(reason, { node: departure.node.name, detail: first?.explain });
+    const message = explain(reason, { node: departure.node.name, detail: first?.message });
     // Progress is for people's eyes: a fault in writing it does not stop the drain.
     void this.write(departure, ({ status }) =>
       status.phase === "Draining" ? { ...status, reason, message } : undefined,

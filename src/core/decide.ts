@@ -1,10 +1,10 @@
 import type { Decision, DepartureOrder, Verdict } from "./decision.ts";
 import { type Departure, departureName, isLive, isVoluntary } from "./departure.ts";
 import { explain, type ReasonFacts } from "./explain.ts";
-import { departureAnnotation, interruptionOf } from "./interruption.ts";
-import type { NodeFacts } from "./node.ts";
 import { explainNotPlanned, explainPlanned } from "./explain-plan.ts";
 import type { FleetPlan, NotPlanned, PlannedDeparture } from "./fleet-plan.ts";
+import { departureAnnotation, interruptionOf } from "./interruption.ts";
+import type { NodeFacts } from "./node.ts";
 import { planFleet } from "./plan.ts";
 import type { Policy } from "./policy.ts";
 import type { Reason } from "./reason.ts";
@@ -152,9 +152,7 @@ function aboutNode(node: NodeFacts, pass: Pass): Decision[] {
   const stray = node.annotations[departureAnnotation];
   if (stray !== undefined) {
     const words = explain("StrayCordon", { node: node.name });
-    return [
-      { kind: "ClearStray", node, departure: stray, reason: "StrayCordon", explain: words },
-    ];
+    return [{ kind: "ClearStray", node, departure: stray, reason: "StrayCordon", explain: words }];
   }
   const found = pass.planned.get(node.uid);
   if (found !== undefined) return schedule(node, found, pass);
