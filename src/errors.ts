@@ -42,17 +42,20 @@ export class LastcallError extends Error {
   readonly code: ErrorCode;
   readonly retryable: boolean;
   readonly exitCode: number;
+  /** Every mistake that was found, one sentence each, where the message holds only the first. */
+  readonly details: readonly string[];
 
   constructor(
     code: ErrorCode,
     message: string,
-    options?: { cause?: unknown; retryable?: boolean },
+    options?: { cause?: unknown; retryable?: boolean; details?: readonly string[] },
   ) {
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.name = "LastcallError";
     this.code = code;
     this.retryable = options?.retryable ?? catalogue[code].retryable;
     this.exitCode = catalogue[code].exitCode;
+    this.details = options?.details ?? [];
   }
 }
 
