@@ -1,0 +1,172 @@
+import type { Cause, Outcome, Phase } from "../core/departure.ts";
+import type { FieldSchema, ObjectField } from "./field-schema.ts";
+import {
+  choiceField,
+  conditionsField,
+  instantField,
+  switchField,
+  textField,
+  wordsOf,
+} from "./scalar-field.ts";
+
+const node: ObjectField = {
+  type: "object",
+  description: "Who leaves. A name alone is nobody: managed groups use names again.",
+  required: ["name", "uid"],
+  properties: {
+    name: {
+      type: "string",
+      description: "The Node's name.",
+      minLength: 1,
+      maxLength: 253,
+      wanted: "the Node's name",
+    },
+    uid: {
+      type: "string",
+      description: "The Node's `metadata.uid`.",
+      minLength: 1,
+      maxLength: 128,
+      wanted: "the Node's metadata.uid",
+    },
+    providerID: textField({ description: "The Node's `spec.providerID`.", maxLength: 1024 }),
+    bootID: textField({ description: "The Node's `status.nodeInfo.bootID`.", maxLength: 128 }),
+  },
+  rules: [{ cel: "self == oldSelf", wanted: "the node that the departure was made for" }],
+};
+
+/** `Departure.spec`. */
+export const departureSpec: ObjectField = {
+  type: "object",
+  description: "One node's leaving, planned or forced.",
+  required: ["node", "cause"],
+  properties: {
+    node,
+    cause: choiceField({
+      description: "Why it leaves. A notice turns a planned departure into a forced one.",
+      choices: wordsOf<Cause>({
+        Planned: true,
+        Manual: true,
+        SpotInterruption: true,
+        RebalanceRecommendation: true,
+        ScheduledMaintenance: true,
+        LifecycleHook: true,
+        Preempted: true,
+        NodeShutdown: true,
+      }),
+    }),
+    departAt: instantField("When it is to begin; absent: at once."),
+    deadlineAt: instantField(
+      "After this instant the machine may be gone. Only ever moves earlier.",
+    ),
+    noticedAt: instantField("When the notice was received."),
+    source: textField({
+      description: "What made it: the planner, an agent, a queue, a person.",
+      maxLength: 253,
+    }),
+    policy: textField({ description: "The policy that it follows.", maxLength: 253 }),
+    hold: switchField("A person's word: it waits while this is set; a notice does not."),
+  },
+  rules: [
+    {
+      cel: "!has(oldSelf.deadlineAt) || (has(self.deadlineAt) && self.deadlineAt <= oldSelf.deadlineAt)",
+      at: "deadlineAt",
+      wanted: "a deadline no later than the one that was there",
+    },
+  ],
+};
+
+function counter(description: string): FieldSchema {
+  return { type: "integer", description };
+}
+
+const drain: ObjectField = {
+  type: "object",
+  description: "How far the drain has come, in pods.",
+  properties: {
+    total: counter("To leave in all."),
+    left: counter("Still there."),
+    evicted: counter("Gone by eviction."),
+    forced: counter("Deleted past a budget."),
+    waiting: counter("Leaving, within their grace."),
+    blocked: counter("Held by a budget or an annotation."),
+    cut: counter("Given less grace than they ask for."),
+  },
+};
+
+/** `Departure.status`. */
+export const departureStatus: ObjectField = {
+  type: "object",
+  description: "The ledger of the departure.",
+  properties: {
+    phase: choiceField({
+      description: "Where it is.",
+      choices: wordsOf<Phase>({
+        Scheduled: true,
+        Held: true,
+        Preparing: true,
+        Draining: true,
+        Releasing: true,
+        RollingBack: true,
+        Ended: true,
+      }),
+    }),
+    outcome: choiceField({
+      description: "How it ended: exactly one of these, and never changed.",
+      choices: wordsOf<Outcome>({
+        Planned: true,
+        Preempted: true,
+        Forced: true,
+        Expired: true,
+        RolledBack: true,
+        Cancelled: true,
+        Failed: true,
+      }),
+    }),
+    reason: textField({ description: "Why it is where it is; a word of the glossary." }),
+    message: textField({ description: "The same in one sentence." }),
+    startedAt: instantField("When the node was marked and the drain clock began."),
+    endedAt: instantField("When it ended."),
+    machine: {
+      type: "object",
+      description: "The machine as the cloud named it just before its release.",
+      properties: { id: textField({ description: "The cloud's own id." }) },
+    },
+    cordonedBefore: {
+      type: "boolean",
+      description: "Whether somebody else had cordoned the node before.",
+    },
+    drain,
+    actions: {
+      type: "list",
+      description: "What was done around the departure, and with what result.",
+      items: { type: "object", description: "One action.", properties: {}, open: true },
+    },
+    timeline: {
+      type: "list",
+      description: "What happened when.",
+      items: {
+        type: "object",
+        description: "One step.",
+        required: ["at", "step"],
+        properties: {
+          at: instantField("When."),
+          step: textField({ description: "What was done." }),
+          result: textField({ description: "What came of it." }),
+        },
+      },
+    },
+    conditions: conditionsField("The state in the form that `kubectl wait` reads."),
+  },
+  rules: [
+    {
+      cel: "has(self.outcome) == (has(self.phase) && self.phase == 'Ended')",
+      at: "outcome",
+      wanted: "one outcome with the phase Ended, and none before",
+    },
+    {
+      cel: "!has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome)",
+      at: "outcome",
+      wanted: "the outcome with which it ended",
+    },
+  ],
+};

@@ -1,0 +1,54 @@
+import type { FieldSchema, ObjectField } from "./field-schema.ts";
+import { conditionsField, instantField, textField } from "./scalar-field.ts";
+
+function counter(description: string): FieldSchema {
+  return { type: "integer", description };
+}
+
+function seconds(description: string): FieldSchema {
+  return { type: "number", description, nullable: true };
+}
+
+/** `DeparturePolicy.status`. */
+export const policyStatus: ObjectField = {
+  type: "object",
+  description: "What the controller made of the policy.",
+  properties: {
+    observedGeneration: counter("The generation of the spec that the rest speaks of."),
+    matchedNodes: counter("How many nodes are under this policy."),
+    departures: {
+      type: "object",
+      description: "Its departures.",
+      properties: {
+        scheduled: counter("Planned and not begun."),
+        underWay: counter("Begun and not ended."),
+        done24h: counter("Ended in the last 24 hours."),
+      },
+    },
+    spacing: {
+      type: "object",
+      description: "The gap between departures; null where it has no meaning.",
+      properties: {
+        wantedSeconds: seconds("What the policy asks for."),
+        reachedSeconds: seconds("The smallest gap of the plan."),
+        bestSeconds: seconds("The largest smallest gap that any plan could have."),
+      },
+    },
+    forecast: {
+      type: "object",
+      description: "Whether the fleet can be rotated in these windows and budgets.",
+      properties: {
+        feasible: { type: "boolean", description: "Whether every node leaves in time." },
+        late: {
+          type: "list",
+          description: "The nodes that do not.",
+          items: { type: "string", description: "A node's name." },
+        },
+        widenBySeconds: seconds("How much longer each Allow window would have to be."),
+        explain: textField({ description: "The same in one sentence." }),
+      },
+    },
+    nextDepartureAt: instantField("When the next node leaves."),
+    conditions: conditionsField("`Ready`: the policy is understood; `Feasible`: see `forecast`."),
+  },
+};

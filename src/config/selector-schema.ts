@@ -1,0 +1,160 @@
+import type { ListField, MapField, ObjectField, SchemaRule, StringField } from "./field-schema.ts";
+import { ruleOn } from "./field-schema.ts";
+import { choiceField } from "./scalar-field.ts";
+
+/** A requirement as written; `values` may be left out with Exists and DoesNotExist. */
+export interface WrittenRequirement {
+  readonly key: string;
+  readonly operator: string;
+  readonly values?: readonly string[];
+}
+
+const labelKeyPattern =
+  "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$";
+const labelValuePattern = "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$";
+
+const labelKey: StringField = {
+  type: "string",
+  description: "The label's name.",
+  pattern: labelKeyPattern,
+  maxLength: 317,
+  wanted: "a label name such as example.com/tier",
+};
+
+const labelValue: StringField = {
+  type: "string",
+  description: "The label's value.",
+  pattern: labelValuePattern,
+  maxLength: 63,
+  wanted: "a label value: at most 63 letters, digits, dots, dashes and underscores",
+};
+
+const valuesWhereAsked: SchemaRule = ruleOn<WrittenRequirement>({
+  cel: "!(self.operator in ['In', 'NotIn']) || (has(self.values) && size(self.values) > 0)",
+  at: "values",
+  wanted: "at least one value with the operator In or NotIn",
+  holds: ({ operator, values = [] }) => !isOneOf(operator, "In", "NotIn") || values.length > 0,
+});
+
+const noValuesWhereNot: SchemaRule = ruleOn<WrittenRequirement>({
+  cel: "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || size(self.values) == 0",
+  at: "values",
+  wanted: "no values with the operator Exists or DoesNotExist",
+  holds: ({ operator, values = [] }) =>
+    !isOneOf(operator, "Exists", "DoesNotExist") || values.length === 0,
+});
+
+const oneNumberToCompare: SchemaRule = ruleOn<WrittenRequirement>({
+  cel: "!(self.operator in ['Gt', 'Lt']) || (has(self.values) && size(self.values) == 1 && self.values[0].matches('^[0-9]+$'))",
+  at: "values",
+  wanted: "exactly one whole number with the operator Gt or Lt",
+  holds: ({ operator, values = [] }) =>
+    !isOneOf(operator, "Gt", "Lt") || (values.length === 1 && /^[0-9]+$/.test(values[0] ?? "")),
+});
+
+const oneName: SchemaRule = ruleOn<WrittenRequirement>({
+  cel: "has(self.values) && size(self.values) == 1",
+  at: "values",
+  wanted: "exactly one node name",
+  holds: ({ values = [] }) => values.length === 1,
+});
+
+function isOneOf(operator: string, ...operators: readonly string[]): boolean {
+  return operators.includes(operator);
+}
+
+function valuesField(item: StringField): ListField {
+  return { type: "list", description: "What to compare with.", items: item, maxItems: 64 };
+}
+
+function requirementField(operators: readonly string[], rules: readonly SchemaRule[]): ObjectField {
+  return {
+    type: "object",
+    description: "One requirement.",
+    required: ["key", "operator"],
+    properties: {
+      key: labelKey,
+      operator: choiceField({ description: "How to compare.", choices: operators }),
+      values: valuesField(labelValue),
+    },
+    rules,
+  };
+}
+
+const setOperators = ["In", "NotIn", "Exists", "DoesNotExist"] as const;
+
+const matchLabels: MapField = {
+  type: "map",
+  description: "Labels that must all be there with exactly these values.",
+  keyPattern: labelKeyPattern,
+  keyMaxLength: 317,
+  values: labelValue,
+  maxProperties: 32,
+};
+
+/** Selects pods by their labels, as in Kubernetes: `{}` selects every pod. */
+export function labelSelectorField(description: string): ObjectField {
+  return {
+    type: "object",
+    description,
+    properties: {
+      matchLabels,
+      matchExpressions: {
+        type: "list",
+        description: "Requirements that must all hold.",
+        maxItems: 32,
+        items: requirementField(setOperators, [valuesWhereAsked, noValuesWhereNot]),
+      },
+    },
+  };
+}
+
+const matchFields: ListField = {
+  type: "list",
+  description: "Requirements on `metadata.name`, the one field that node affinity knows.",
+  maxItems: 32,
+  items: {
+    type: "object",
+    description: "One requirement.",
+    required: ["key", "operator"],
+    properties: {
+      key: choiceField({ description: "The field.", choices: ["metadata.name"] }),
+      operator: choiceField({ description: "How to compare.", choices: ["In", "NotIn"] }),
+      values: valuesField({ type: "string", description: "A node's name.", maxLength: 253 }),
+    },
+    rules: [oneName],
+  },
+};
+
+/** Selects nodes as a pod's required node affinity does. */
+export function nodeSelectorField(description: string): ObjectField {
+  return {
+    type: "object",
+    description,
+    required: ["nodeSelectorTerms"],
+    properties: {
+      nodeSelectorTerms: {
+        type: "list",
+        description:
+          "A node is selected when any of the terms matches it; a term matches when all of its requirements do. An empty list and an empty term match no node.",
+        maxItems: 32,
+        items: {
+          type: "object",
+          description: "One term.",
+          properties: {
+            matchExpressions: {
+              type: "list",
+              description: "Requirements on labels.",
+              maxItems: 32,
+              items: requirementField(
+                [...setOperators, "Gt", "Lt"],
+                [valuesWhereAsked, noValuesWhereNot, oneNumberToCompare],
+              ),
+            },
+            matchFields,
+          },
+        },
+      },
+    },
+  };
+}
