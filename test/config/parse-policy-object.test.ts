@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import { parsePolicyObject } from "../../src/config/parse-policy-object.ts";
+import { sentenceOf } from "../../src/config/problem.ts";
+
+const world = { cronProblem: () => undefined };
+const inCluster = { ...world, unknownFields: "Warn" } as const;
+const inFile = { ...world, unknownFields: "Refuse" } as const;
+
+function object(spec: unknown) {
+  const metadata = { name: "spot", uid: "u-1", generation: 7, resourceVersion: "12", labels: {} };
+  return { apiVersion: "lastcall.dev/v1alpha1", kind: "DeparturePolicy", metadata, spec };
+}
+
+describe("an object from the cluster", () => {
+  it("keeps its uid and generation, and has the defaults that a file has", () => {
+    const parsed = parsePolicyObject(object({}), inCluster);
+    expect(parsed).toMatchObject({
+      policy: {
+        name: "spot",
+        uid: "u-1",
+        generation: 7,
+        spacing: { mode: "Late", minMs: 900_000 },
+      },
+      warnings: [],
+    });
+  });
+
+  it("with a field of a newer CRD is understood without it, and says so", () => {
+    const parsed = parsePolicyObject(object({ weight: 3, drain: { speed: "fast" } }), inCluster);
+    expect(parsed).toMatchObject({ policy: { weight: 3 } });
+    expect("warnings" in parsed && parsed.warnings.map(({ text }) => text)).toEqual([
+      "spec.drain.speed is ignored: this version does not know the field",
+    ]);
+  });
+
+  it("is refused for the same field when it is read from a file", () => {
+    const parsed = parsePolicyObject(object({ drain: { speed: "fast" } }), inFile);
+    expect("problems" in parsed && parsed.problems.map(sentenceOf)).toEqual([
+      "spec.drain.speed: found an unknown field, wanted timeout, onTimeout, podRules or onSingleReplica",
+    ]);
+  });
+
+  it("is left as it was", () => {
+    const written = object({ windows: [{ start: "09:00", end: "17:00" }], gates: null });
+    const before = structuredClone(written);
+    parsePolicyObject(written, inCluster);
+    expect(written).toEqual(before);
+  });
+
+  it("counts null as not written, and an empty place in a list as a mistake", () => {
+    expect(parsePolicyObject(object({ lifetime: { max: null } }), inCluster)).toMatchObject({
+      policy: { lifetime: { minMs: 0, reserveMs: 1_800_000 } },
+    });
+    const parsed = parsePolicyObject(object({ windows: [null] }), inCluster);
+    expect("problems" in parsed && parsed.problems.map(sentenceOf)).toEqual([
+      "spec.windows[0]: found nothing, wanted an object with name, type, timeZone",
+    ]);
+  });
+
+  it.each([
+    [undefined, "found nothing, wanted a DeparturePolicy"],
+    [null, "found nothing, wanted a DeparturePolicy"],
+    [[], "found an empty list, wanted a DeparturePolicy"],
+    ["policy", 'found "policy", wanted a DeparturePolicy'],
+    [{}, "kind: found nothing, wanted DeparturePolicy"],
+  ])("that is %j is refused in a sentence", (written, sentence) => {
+    const parsed = parsePolicyObject(written, inCluster);
+    expect("problems" in parsed && sentenceOf(parsed.problems[0] ?? never())).toBe(sentence);
+  });
+
+  it("cannot reach the prototype of anything by its field names", () => {
+    const spec: unknown = JSON.parse('{"__proto__": {"paused": true}, "constructor": {}}');
+    const parsed = parsePolicyObject(object(spec), inCluster);
+    expect(parsed).toMatchObject({ policy: { paused: false } });
+    expect("warnings" in parsed && parsed.warnings).toHaveLength(2);
+  });
+});
+
+function never(): never {
+  throw new Error("there is no problem");
+}
