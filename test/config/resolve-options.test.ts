@@ -1,0 +1,220 @@
+import { describe, expect, it } from "vitest";
+import { commands, fieldNameOf, variableOf } from "../../src/config/option.ts";
+import { options, optionsFor } from "../../src/config/options.ts";
+import { readOptionsFile } from "../../src/config/read-options-file.ts";
+import { resolveOptions } from "../../src/config/resolve-options.ts";
+import { spellSwitches } from "../../src/config/spell-switches.ts";
+import { instant, millis } from "../../src/core/time.ts";
+import { LastcallError } from "../../src/errors.ts";
+
+const nothing = { flags: {}, env: {} };
+
+function file(text: string) {
+  return readOptionsFile({ file: "lastcall.yaml", text });
+}
+
+describe("the list of options", () => {
+  it.each(commands)("names no flag of %s twice", (command) => {
+    const names = optionsFor(command).map(({ name }) => name);
+    const letters = optionsFor(command).flatMap(({ short }) => short ?? []);
+    expect(new Set(names).size).toBe(names.length);
+    expect(new Set(letters).size).toBe(letters.length);
+  });
+
+  it.each(commands)("has defaults for %s that it would take from a user", (command) => {
+    const env = command === "agent" ? { LASTCALL_NODE_NAME: "n1" } : {};
+    expect(() => resolveOptions(command, { flags: {}, env })).not.toThrow();
+  });
+
+  // A Service named lastcall, or lastcall-something, puts such variables into every pod beside it.
+  it("keeps clear of the variables that Kubernetes makes of Services", () => {
+    const taken = /(^|_)(PORT|SERVICE_HOST|SERVICE_PORT|PORT_\d+_TCP(_\w+)?)$/;
+    const clashes = options.map(({ name }) => variableOf(name)).filter((name) => taken.test(name));
+    expect(clashes).toEqual([]);
+  });
+
+  it("calls no option by the name of a command, which is a section of the config file", () => {
+    expect(options.filter(({ name }) => commands.includes(name as never))).toEqual([]);
+  });
+
+  it("has the flags of run and agent that others script against", () => {
+    const { healthAddress, metricsAddress, leaderElect, dryRun } = resolveOptions("run", nothing);
+    expect({ healthAddress, metricsAddress, leaderElect, dryRun }).toEqual({
+      healthAddress: ":8080",
+      metricsAddress: ":9101",
+      leaderElect: true,
+      dryRun: false,
+    });
+    const agent = resolveOptions("agent", { flags: { nodeName: "n1" }, env: {} });
+    expect(agent).toMatchObject({ nodeName: "n1", cloud: "auto", metadataUrl: undefined });
+  });
+
+  it.each([
+    ["leader-elect", "leaderElect", "LASTCALL_LEADER_ELECT"],
+    ["from", "from", "LASTCALL_FROM"],
+  ])("knows %s as %s and %s", (name, field, variable) => {
+    expect([fieldNameOf(name), variableOf(name)]).toEqual([field, variable]);
+  });
+});
+
+describe("the value of an option", () => {
+  const flags = { runs: "1" };
+  const env = { LASTCALL_RUNS: "2" };
+
+  it.each([
+    ["the flag beats all", { flags, env, file: file("runs: 3") }, 1],
+    ["the environment beats the file", { flags: {}, env, file: file("runs: 3") }, 2],
+    ["the file beats the default", { flags: {}, env: {}, file: file("runs: 3") }, 3],
+    [
+      "a section beats the top of the file",
+      { ...nothing, file: file("runs: 3\nsimulate: {runs: 4}") },
+      4,
+    ],
+    [
+      "another command's section is not ours",
+      { ...nothing, file: file("audit: {fail-on: never}") },
+      1,
+    ],
+    ["an empty variable is not set", { flags: {}, env: { LASTCALL_RUNS: "" } }, 1],
+    ["null in the file is not set", { ...nothing, file: file("runs:") }, 1],
+    ["the default is left", nothing, 1],
+  ])("%s", (_, sources, runs) => {
+    expect(resolveOptions("simulate", sources).runs).toBe(runs);
+  });
+
+  it("is typed by its kind", () => {
+    const drainPlan = resolveOptions("drain-plan", {
+      flags: { notice: "2m", filename: ["a.yaml", "b.yaml"] },
+      env: { LASTCALL_AT: "2026-11-20T00:00:00Z", LASTCALL_FROM: "nodes.json, pods.json" },
+    });
+    expect(drainPlan.notice).toBe(millis(120_000));
+    expect(drainPlan.at).toBe(instant(Date.UTC(2026, 10, 20)));
+    expect(drainPlan.filename).toEqual(["a.yaml", "b.yaml"]);
+    expect(drainPlan.from).toEqual(["nodes.json", "pods.json"]);
+    expect(drainPlan.context).toBeUndefined();
+  });
+
+  it.each([
+    ["true", true],
+    ["TRUE", true],
+    ["1", true],
+    ["false", false],
+    ["0", false],
+  ])("of a switch may be spelled %s", (text, value) => {
+    const env = { LASTCALL_LEADER_ELECT: text };
+    expect(resolveOptions("run", { flags: {}, env }).leaderElect).toBe(value);
+  });
+
+  it("from the file may be a list or a truth value", () => {
+    const text = "platform: [gke, aks]\nquiet: true\n";
+    const { platform, quiet } = resolveOptions("audit", { ...nothing, file: file(text) });
+    expect({ platform, quiet }).toEqual({ platform: ["gke", "aks"], quiet: true });
+  });
+});
+
+describe("a wrong value of an option is refused with one sentence", () => {
+  const run = (flags: Record<string, string>) => resolveOptions("run", { flags, env: {} });
+  const simulate = (flags: Record<string, string>) =>
+    resolveOptions("simulate", { flags, env: {} });
+  it.each([
+    [
+      () => run({ healthAddress: "8080" }),
+      '--health-address: found "8080", wanted an address such as :8080',
+    ],
+    [
+      () => run({ healthAddress: ":99999" }),
+      '--health-address: found ":99999", wanted an address such as :8080',
+    ],
+    [
+      () => run({ gcpEndpoint: "x" }),
+      '--gcp-endpoint: found "x", wanted an address such as http://host:80',
+    ],
+    [
+      () => run({ logLevel: "loud" }),
+      '--log-level: found "loud", wanted debug, info, warn or error',
+    ],
+    [() => run({ context: "" }), "--context: found nothing, wanted a value for NAME"],
+    [() => run({ dryRun: "yes" }), '--dry-run: found "yes", wanted true or false'],
+    [() => simulate({ runs: "0" }), '--runs: found "0", wanted a whole number from 1 to 1000000'],
+    [
+      () => simulate({ runs: "1e3" }),
+      '--runs: found "1e3", wanted a whole number from 1 to 1000000',
+    ],
+    [
+      () => simulate({ seed: "1.5" }),
+      '--seed: found "1.5", wanted a whole number from 0 to 4294967295',
+    ],
+    [
+      () => resolveOptions("drain-plan", { flags: { notice: "120" }, env: {} }),
+      '--notice: found "120", wanted a duration such as 90s or 12h30m',
+    ],
+    [
+      () => resolveOptions("plan", { flags: { at: "now" }, env: {} }),
+      '--at: found "now", wanted an RFC 3339 instant such as 2026-12-01T00:00:00Z',
+    ],
+    [
+      () => resolveOptions("run", { flags: {}, env: { LASTCALL_LOG_FORMAT: "xml" } }),
+      'LASTCALL_LOG_FORMAT: found "xml", wanted json or text',
+    ],
+  ])("%#", (resolve, sentence) => {
+    expect(resolve).toThrow(new LastcallError("USAGE", `Cannot read ${sentence}`));
+  });
+
+  it("when it is missing and cannot be", () => {
+    expect(() => resolveOptions("agent", nothing)).toThrow(
+      new LastcallError(
+        "USAGE",
+        "Cannot run lastcall agent: found no --node-name, wanted it or LASTCALL_NODE_NAME",
+      ),
+    );
+  });
+
+  it.each([
+    ["runs: many", 'lastcall.yaml:1: runs: found "many", wanted a whole number from 1 to 1000000'],
+    [
+      "# two\nsimulate:\n  runs: [1, 2]",
+      "lastcall.yaml:3: simulate.runs: found 2 values, wanted one",
+    ],
+    ["runs: {a: 1}", "lastcall.yaml:1: runs: found an object, wanted a value or a list of values"],
+    ["log-levl: debug", "lastcall.yaml:1: log-levl: found an unknown option, wanted log-level"],
+    [
+      "run: {zzz: 1}",
+      "lastcall.yaml:1: run.zzz: found an unknown option, wanted the name of an option",
+    ],
+    ["run: fast", 'lastcall.yaml:1: run: found "fast", wanted options by name'],
+    ["- runs", "lastcall.yaml:1: found a list, wanted options by name"],
+    [
+      "quiet: true\nquiet: false",
+      "lastcall.yaml:2: quiet: found the field a second time, wanted it once (line 1 has it)",
+    ],
+  ])("in the config file: %j", (text, sentence) => {
+    const resolve = () => resolveOptions("simulate", { ...nothing, file: file(text) });
+    expect(resolve).toThrow(new LastcallError("CONFIG_INVALID", `Cannot read ${sentence}`));
+  });
+
+  it("but an empty config file is no mistake", () => {
+    expect(resolveOptions("simulate", { ...nothing, file: file("# nothing\n") }).runs).toBe(1);
+  });
+});
+
+describe("a switch on the command line", () => {
+  it.each([
+    [["--leader-elect=false"], ["--no-leader-elect"]],
+    [
+      ["--leader-elect=true", "--dry-run=1"],
+      ["--leader-elect", "--dry-run"],
+    ],
+    [
+      ["--no-leader-elect", "--dry-run"],
+      ["--no-leader-elect", "--dry-run"],
+    ],
+    [["--dry-run=maybe"], ["--dry-run=maybe"]],
+    [["--context=true"], ["--context=true"]],
+    [
+      ["--", "--dry-run=false"],
+      ["--", "--dry-run=false"],
+    ],
+  ])("%j is spelled %j", (args, spelled) => {
+    expect(spellSwitches("run", args)).toEqual(spelled);
+  });
+});
