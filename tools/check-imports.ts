@@ -47,8 +47,7 @@ const packageSites: Readonly<Record<string, readonly string[]>> = {
   "google-auth-library": ["src/cloud/gcp/google-auth.ts"],
   croner: ["src/core/cron-window.ts"],
   commander: ["src/cli/command-line.ts"],
-  ajv: ["src/config/schema-check.ts"],
-  yaml: ["src/config/yaml.ts"],
+  yaml: ["src/config/yaml-text.ts", "src/cli/read-manifests.ts"],
   "prom-client": ["src/server/metrics.ts"],
 };
 
@@ -75,6 +74,8 @@ export function importFindings(file: SourceFile): string[] {
 }
 
 function ofFolder(from: string, to: string): string | undefined {
+  // The manifest of the package itself is data for the command that prints its version.
+  if (to === "package.json" && from === "cli") return undefined;
   const allowed = mayImport[from];
   if (allowed === undefined)
     return `the folder ${from} is not in the table of tools/check-imports.ts`;

@@ -8,7 +8,7 @@ import { report, type SourceFile, sourceFiles } from "./source-tree.ts";
 const maxFileLines = 400;
 const maxFunctionLines = 70;
 const bannedNames = /^(utils?|helpers?|common|misc)\.ts$/;
-const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*(\.(test|e2e\.test|contract|config))?\.ts$/;
+const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*(\.(contract|e2e|config))*(\.test)?\.ts$/;
 
 interface Ban {
   readonly pattern: RegExp;

@@ -92,7 +92,7 @@ export class ComputeClient {
   }
 
   async #roundTrip(call: ComputeCall, signal: AbortSignal): Promise<RawAnswer> {
-    const { endpoint, tokens, fetch } = this.#options;
+    const { endpoint, tokens, fetch: send } = this.#options;
     const headers: Record<string, string> = { accept: "application/json" };
     const token = await untilAborted(tokens.token(), signal);
     if (token !== undefined) headers.authorization = `Bearer ${token}`;
@@ -102,7 +102,7 @@ export class ComputeClient {
       init.body = JSON.stringify(call.body);
     }
     const query = call.query === undefined ? "" : `?${new URLSearchParams(call.query)}`;
-    const response = await fetch(`${endpoint.baseUrl}/compute/v1${call.path}${query}`, init);
+    const response = await send(`${endpoint.baseUrl}/compute/v1${call.path}${query}`, init);
     return { status: response.status, text: await response.text() };
   }
 }

@@ -1,0 +1,111 @@
+import { parsePolicyObject } from "../config/parse-policy-object.ts";
+import { sentenceOf } from "../config/problem.ts";
+import type { KubeObject } from "../contracts/kube-api.ts";
+import { cronProblem } from "../core/cron-window.ts";
+import type { Departure } from "../core/departure.ts";
+import type { NodeFacts } from "../core/node.ts";
+import type { BudgetFacts, PodFacts } from "../core/pod.ts";
+import type { Policy } from "../core/policy.ts";
+import type { CommandIo } from "./command-io.ts";
+import { connect } from "./connect.ts";
+import { readPolicyFiles } from "./policy-files.ts";
+import { readObjects } from "./read-objects.ts";
+
+/** Everything that a command decides upon, read once, from files or from the cluster. */
+export interface FleetSnapshot {
+  readonly nodes: readonly NodeFacts[];
+  readonly pods: readonly PodFacts[];
+  readonly budgets: readonly BudgetFacts[];
+  readonly policies: readonly Policy[];
+  readonly badPolicies: readonly { readonly name: string; readonly problem: string }[];
+  readonly departures: readonly Departure[];
+}
+
+export interface SnapshotSource {
+  readonly from: readonly string[];
+  /** Policy files; where there are none the snapshot's own policies count. */
+  readonly filename: readonly string[];
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+}
+
+/** What a command needs beside nodes, policies and departures. */
+export interface SnapshotNeeds {
+  /** Only the pods of this node; absent: no pods and no budgets. */
+  readonly podsOfNode?: string | undefined;
+}
+
+/** Reads the fleet. `--from` contacts nothing. Throws what is wrong with file, object or cluster. */
+export async function readFleet(
+  source: SnapshotSource,
+  needs: SnapshotNeeds,
+  io: CommandIo,
+): Promise<FleetSnapshot> {
+  const fixed = source.filename.length > 0 ? await readPolicyFiles(source.filename, io) : undefined;
+  for (const warning of fixed?.warnings ?? []) io.err(`lastcall: ${warning}\n`);
+  const objects =
+    source.from.length > 0
+      ? (await readObjects(source.from, io)).map(({ object }) => object)
+      : await readCluster(source, { ...needs, policies: fixed === undefined }, io);
+  const translated = await translateAll(objects);
+  return fixed === undefined
+    ? translated
+    : { ...translated, policies: fixed.policies, badPolicies: [] };
+}
+
+async function readCluster(
+  source: SnapshotSource,
+  needs: SnapshotNeeds & { readonly policies: boolean },
+  io: CommandIo,
+): Promise<readonly KubeObject[]> {
+  const { listAll } = await import("../kube/list.ts");
+  const paths = await import("../kube/paths.ts");
+  const { api, close } = await connect(source, io);
+  const node = needs.podsOfNode;
+  const kinds = [
+    { kind: "Node", path: paths.nodesPath },
+    { kind: "Departure", path: paths.departuresPath },
+    ...(needs.policies ? [{ kind: "DeparturePolicy", path: paths.policiesPath }] : []),
+    ...(node === undefined
+      ? []
+      : [
+          { kind: "PodDisruptionBudget", path: paths.budgetsPath },
+          {
+            kind: "Pod",
+            path: paths.podsPath,
+            query: { fieldSelector: `spec.nodeName=${node}` },
+          },
+        ]),
+  ];
+  try {
+    const lists = kinds.map(async ({ kind, path, ...rest }) => {
+      const query = "query" in rest ? rest.query : {};
+      return (await listAll(api, path, query)).map((object) => ({ ...object, kind }));
+    });
+    return (await Promise.all(lists)).flat();
+  } finally {
+    close();
+  }
+}
+
+async function translateAll(objects: readonly KubeObject[]): Promise<FleetSnapshot> {
+  const { translateNode } = await import("../kube/translate-node.ts");
+  const { translatePod } = await import("../kube/translate-pod.ts");
+  const { translateBudget } = await import("../kube/translate-budget.ts");
+  const { translateDeparture } = await import("../kube/translate-departure.ts");
+  const ofKind = (kind: string) => objects.filter((object) => object.kind === kind);
+  const readings = ofKind("DeparturePolicy").map((object) => ({
+    name: object.metadata?.name ?? "",
+    parsed: parsePolicyObject(object, { cronProblem, unknownFields: "Warn" }),
+  }));
+  return {
+    nodes: ofKind("Node").map(translateNode),
+    pods: ofKind("Pod").map(translatePod),
+    budgets: ofKind("PodDisruptionBudget").map(translateBudget),
+    departures: ofKind("Departure").flatMap((object) => translateDeparture(object) ?? []),
+    policies: readings.flatMap(({ parsed }) => ("policy" in parsed ? parsed.policy : [])),
+    badPolicies: readings.flatMap(({ name, parsed }) =>
+      "problems" in parsed ? { name, problem: parsed.problems.map(sentenceOf).join("; ") } : [],
+    ),
+  };
+}

@@ -1,0 +1,54 @@
+import { crdOf } from "../config/crd.ts";
+import { resourceDefinitions } from "../config/resource-definition.ts";
+import { printYaml } from "../config/yaml-text.ts";
+import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
+import { LastcallError } from "../errors.ts";
+import type { CommandIo } from "./command-io.ts";
+import type { CommandRun } from "./command-spec.ts";
+import { connect } from "./connect.ts";
+
+type Setup = Parameters<CommandRun<"setup">>[0];
+
+/** Prints, or with `--apply` applies, what has to be there once. */
+export const runSetup: CommandRun<"setup"> = async (input) => {
+  const objects = setupObjects(input.words[0] as string);
+  if (!input.options.apply) {
+    input.io.out(objects.map(printYaml).join("---\n"));
+    return 0;
+  }
+  await applyAll(objects, input);
+  return 0;
+};
+
+function setupObjects(what: string): readonly KubeObject[] {
+  if (what === "crds") return resourceDefinitions.map((one) => crdOf(one) as KubeObject);
+  throw new LastcallError(
+    "USAGE",
+    `Cannot set up ${JSON.stringify(what)}: it is not known, crds is wanted`,
+  );
+}
+
+async function applyAll(objects: readonly KubeObject[], { options, io }: Setup): Promise<void> {
+  const { api, close } = await connect(options, io);
+  try {
+    for (const object of objects) await apply(api, object, io);
+  } finally {
+    close();
+  }
+}
+
+/** Server-side apply: the same command twice changes nothing the second time. */
+async function apply(api: KubeApi, object: KubeObject, io: CommandIo): Promise<void> {
+  const { faultOf } = await import("../kube/fault.ts");
+  const name = object.metadata?.name ?? "";
+  const request = {
+    method: "PATCH",
+    path: `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`,
+    patchType: "application/apply-patch+yaml",
+    query: { fieldManager: "lastcall-setup", force: "true" },
+    body: object,
+  } as const;
+  const answer = await api.send(request);
+  if (answer.status >= 300) throw faultOf(request, answer);
+  io.out(`customresourcedefinition/${name} applied\n`);
+}

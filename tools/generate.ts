@@ -1,0 +1,29 @@
+/**
+ * Writes what is generated: CRDs, editor schemas and the reference pages. With `--check` it writes
+ * nothing and fails where a file is not what it would write.
+ */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { generateCrds } from "../src/config/crd.ts";
+import { generateOptionDocs } from "../src/config/option-doc.ts";
+import { generateResourceDocs } from "../src/config/resource-doc.ts";
+import { report, root } from "./source-tree.ts";
+
+const files = new Map([...generateCrds(), ...generateResourceDocs(), ...generateOptionDocs()]);
+
+function isCurrent([path, content]: [string, string]): boolean {
+  const file = join(root, path);
+  return existsSync(file) && readFileSync(file, "utf8") === content;
+}
+
+const stale = [...files].filter((file) => !isCurrent(file));
+if (process.argv.includes("--check")) {
+  const findings = stale.map(([path]) => `${path} is stale, run npm run generate`);
+  process.exitCode = report("generate", findings);
+} else {
+  for (const [path, content] of stale) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), content);
+    console.log(`wrote ${path}`);
+  }
+}
