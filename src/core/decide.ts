@@ -1,3 +1,4 @@
+import { type BudgetLedger, readBudgets } from "./budget.ts";
 import type { Decision, DepartureOrder, Verdict } from "./decision.ts";
 import { type Departure, departureName, isLive, isVoluntary } from "./departure.ts";
 import { explain, type ReasonFacts } from "./explain.ts";
@@ -32,6 +33,7 @@ interface Pass {
   readonly former: ReadonlyMap<string, readonly Departure[]>;
   readonly nodes: ReadonlyMap<string, NodeFacts>;
   readonly live: ReadonlyMap<string, Departure>;
+  readonly ledger: BudgetLedger;
   /** Policies of which a departure begins in this pass: the next one waits for it to be seen. */
   readonly begun: Set<string>;
 }
@@ -50,6 +52,7 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
     former: Map.groupBy(snapshot.departures, (one) => one.node.uid),
     nodes: new Map(snapshot.nodes.map((node) => [node.name, node])),
     live: new Map(snapshot.departures.filter(isLive).map((one) => [one.node.uid, one])),
+    ledger: readBudgets(snapshot, now),
     begun: new Set(),
   };
   const dueFirst = snapshot.departures.toSorted(
@@ -110,10 +113,11 @@ function planned(departure: Departure, pass: Pass): Decision[] {
 }
 
 function due(departure: Departure, policy: Policy, pass: Pass): Decision[] {
-  if (departure.hold) return hold(departure, { reason: "HeldByPerson" });
   const node = pass.nodes.get(departure.node.name);
   if (node === undefined || pass.begun.has(policy.name)) return [];
-  const verdict = startVerdict({ departure, node, policy, snapshot: pass.snapshot, now: pass.now });
+  const { ledger, now, snapshot } = pass;
+  const gateAnswer = snapshot.gateAnswers[policy.name];
+  const verdict = startVerdict({ departure, node, policy, ledger, gateAnswer, now });
   if (verdict.kind === "Held") return hold(departure, verdict);
   if (policy.dryRun) return [{ kind: "Leave", node, ...because("DryRun", departure) }];
   pass.begun.add(policy.name);

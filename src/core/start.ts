@@ -1,0 +1,64 @@
+import { type BudgetLedger, budgetVerdict } from "./budget.ts";
+import type { Departure } from "./departure.ts";
+import { gateVerdict } from "./gate.ts";
+import { departureAnnotation } from "./interruption.ts";
+import type { NodeFacts } from "./node.ts";
+import type { Policy } from "./policy.ts";
+import type { Reason } from "./reason.ts";
+import type { GateAnswer } from "./snapshot.ts";
+import type { Instant } from "./time.ts";
+
+export interface StartQuestion {
+  readonly departure: Departure;
+  readonly node: NodeFacts;
+  readonly policy: Policy;
+  readonly ledger: BudgetLedger;
+  readonly gateAnswer: GateAnswer | undefined;
+  readonly now: Instant;
+}
+
+export type StartVerdict =
+  | { readonly kind: "Allowed"; readonly reason: Reason }
+  | {
+      readonly kind: "Held";
+      readonly reason: Reason;
+      readonly detail?: string | undefined;
+      /** When it is worth asking again; absent where only a change can tell. */
+      readonly retryAt?: Instant | undefined;
+    };
+
+/** What a deadline does not go past: a person's word, or others who have the node already. */
+const unforced: ReadonlySet<Reason> = new Set([
+  "HeldByPerson",
+  "OnHold",
+  "PolicyPaused",
+  "LeftToOthers",
+  "NodeTerminating",
+]);
+
+/**
+ * Whether a planned departure whose instant has come may start. Windows, gates and budgets hold it
+ * back; its deadline forces it past them, and the reason says so. A node that was overdue from the
+ * first is never forced: it would take all the others of its kind along.
+ */
+export function startVerdict(question: StartQuestion): StartVerdict {
+  const held = heldBy(question);
+  if (held === undefined) return { kind: "Allowed", reason: "Spaced" };
+  const { departAt, deadlineAt } = question.departure;
+  const overdue = departAt !== undefined && deadlineAt !== undefined && departAt > deadlineAt;
+  const forced = deadlineAt !== undefined && question.now >= deadlineAt && !overdue;
+  if (forced && !unforced.has(held.reason)) return { kind: "Allowed", reason: "DeadlineForces" };
+  return held;
+}
+
+function heldBy(question: StartQuestion): Extract<StartVerdict, { kind: "Held" }> | undefined {
+  const { departure, node, policy, ledger, gateAnswer, now } = question;
+  if (departure.hold) return { kind: "Held", reason: "HeldByPerson" };
+  if (node.unschedulable && node.annotations[departureAnnotation] === undefined) {
+    return { kind: "Held", reason: "CordonedByOthers" };
+  }
+  const gate = gateVerdict({ policy, node, answer: gateAnswer, now });
+  if (gate.kind === "Held") return gate;
+  const budget = budgetVerdict(ledger, { policy, node });
+  return budget.kind === "Held" ? budget : undefined;
+}
