@@ -38,21 +38,23 @@ async function parseAndRun(args: readonly string[], io: CommandIo): Promise<numb
       writeErr: io.err,
       outputError: (text, write) => write(`lastcall: ${text.replace(/^error: /, "")}`),
     })
+    .configureHelp({
+      subcommandTerm: (sub) => `${sub.name()} ${sub.usage().replace("[options]", "")}`,
+    })
     .showSuggestionAfterError();
   for (const spec of commandList) {
-    program.addCommand(
-      build(spec, async (flags, words) => {
-        const run = await spec.load();
-        const options = resolveOptions(spec.name, {
-          flags,
-          env: io.env,
-          file: await optionsFile(flags.config, io),
-        });
-        exitCode = await run({ options, words, io } as Parameters<typeof run>[0]);
-      }),
-    );
+    const built = build(spec, async (flags, words) => {
+      const run = await spec.load();
+      const options = resolveOptions(spec.name, {
+        flags,
+        env: io.env,
+        file: await optionsFile(flags.config, io),
+      });
+      exitCode = await run({ options, words, io } as Parameters<typeof run>[0]);
+    });
+    program.addCommand(built.copyInheritedSettings(program));
   }
-  program.addCommand(completionCommand(io));
+  program.addCommand(completionCommand(io).copyInheritedSettings(program));
   const named = commandList.find((spec) => args.includes(spec.name));
   const spelled = named === undefined ? args : spellSwitches(named.name, args);
   if (args.length === 0) program.help();
@@ -67,10 +69,9 @@ function build(
   const built = new Command(spec.name)
     .summary(spec.summary)
     .description(`${spec.summary}.`)
-    .usage(`${spec.words === "" ? "" : `${spec.words} `}[options]`)
     .argument("[words...]")
     .exitOverride()
-    .configureHelp({ visibleArguments: () => [] })
+    .usage(`${spec.words === "" ? "" : `${spec.words} `}[options]`)
     .addHelpText("after", `\nExamples:\n${spec.examples.map((line) => `  ${line}\n`).join("")}`);
   for (const option of optionsFor(spec.name))
     for (const flag of flagsOf(option)) built.addOption(flag);

@@ -69,6 +69,7 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
     leadership: await leadershipOf({ options, io, api, namespace, identity, log }),
     clock: io.clock,
     rng: io.rng,
+    self: io.env.POD_UID,
     dryRun: options.dryRun,
   });
   const servers = await serveStatus(options, { controller, metrics });

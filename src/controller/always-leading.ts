@@ -1,9 +1,9 @@
-import type { Leadership, LeadershipHooks } from "../contracts/leadership.ts";
+import type { LeaderDuty, Leadership } from "../contracts/leadership.ts";
 
 /** `--leader-elect=false`: this process leads as long as it lives; it must be the only one. */
 export class AlwaysLeading implements Leadership {
-  run(hooks: LeadershipHooks, signal: AbortSignal): Promise<void> {
-    return hooks.onLeading(signal);
+  run(duty: LeaderDuty, signal: AbortSignal): Promise<void> {
+    return duty.onLeading(signal);
   }
 
   isLeader(): boolean {

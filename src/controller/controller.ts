@@ -17,6 +17,8 @@ export interface ControllerOptions {
   readonly leadership: Leadership;
   readonly clock: Clock;
   readonly rng: Rng;
+  /** The uid of the pod that runs this controller, where it is one. */
+  readonly self?: string | undefined;
   /** Says every decision, writes nothing. */
   readonly dryRun: boolean;
 }
@@ -43,7 +45,13 @@ export class Controller {
     try {
       await Promise.race([fleet.synced(stop), watching]);
       this.health.watchesSynced();
-      const leading = leadership.run({ onLeading: (lead) => this.#lead(lead) }, stop);
+      const leading = leadership.run(
+        {
+          onLeading: (lead) => this.#lead(lead),
+          onHolder: (holder) => this.#options.voice.log.info("leader", { holder }),
+        },
+        stop,
+      );
       await Promise.race([watching, leading]);
     } catch (error) {
       if (!signal.aborted) throw error;
@@ -55,10 +63,11 @@ export class Controller {
 
   /** One time of leading: ends when its signal aborts, after the cases have let go. */
   async #lead(signal: AbortSignal): Promise<void> {
-    const { fleet, gates, hands, voice, clock, rng, dryRun } = this.#options;
-    const executor = new Executor({ hands, voice, mayAct: () => !signal.aborted && !dryRun });
+    const { fleet, gates, hands, voice, clock, rng, self, dryRun, leadership } = this.#options;
+    const mayAct = () => !signal.aborted && !dryRun && leadership.isLeader();
+    const executor = new Executor({ hands, voice, mayAct });
     const readNode = (name: string) => hands.marks.read(name);
-    const cases = new CaseBook({ executor, pods: hands.pods, clock, rng, readNode });
+    const cases = new CaseBook({ executor, pods: hands.pods, clock, rng, self, readNode });
     const stopFollowing = dryRun ? () => {} : followInterruptions({ fleet, cases }, signal);
     const rotation = new Rotation({
       fleet,

@@ -2,7 +2,7 @@ import { type BudgetLedger, readBudgets } from "./budget.ts";
 import type { Decision, DepartureOrder, Verdict } from "./decision.ts";
 import { type Departure, departureName, isLive, isVoluntary } from "./departure.ts";
 import { explain, type ReasonFacts } from "./explain.ts";
-import { explainNotPlanned, explainPlanned } from "./explain-plan.ts";
+import { explainPlan } from "./explain-plan.ts";
 import type { FleetPlan, NotPlanned, PlannedDeparture } from "./fleet-plan.ts";
 import { departureAnnotation, interruptionOf } from "./interruption.ts";
 import type { NodeFacts } from "./node.ts";
@@ -137,7 +137,7 @@ function unplanned(departure: Departure, pass: Pass): Decision[] {
 function moved(departure: Departure, entry: PlannedDeparture): Decision[] {
   const { departAt, deadlineAt, reason } = entry;
   if (departure.departAt === departAt && departure.deadlineAt === deadlineAt) return [];
-  const words = { reason, explain: explainPlanned(entry) };
+  const words = { reason, explain: sentenceOf(entry, departure.policy) };
   return [{ kind: "Move", departure, departAt, deadlineAt, ...words }];
 }
 
@@ -162,11 +162,14 @@ function aboutNode(node: NodeFacts, pass: Pass): Decision[] {
   if (found !== undefined) return schedule(node, found, pass);
   const left = pass.left.get(node.uid);
   if (left === undefined) return [];
-  return [{ kind: "Leave", node, reason: left.reason, explain: explainNotPlanned(left) }];
+  const { reason } = left;
+  return [
+    { kind: "Leave", node, reason, explain: explainPlan(reason, { ...left, node: node.name }) },
+  ];
 }
 
 function schedule(node: NodeFacts, { entry, policy }: Planned, pass: Pass): Decision[] {
-  const words = { reason: entry.reason, explain: explainPlanned(entry) };
+  const words = { reason: entry.reason, explain: sentenceOf(entry, policy.name) };
   if (policy.dryRun) return [{ kind: "Leave", node, ...words }];
   const former = pass.former.get(node.uid) ?? [];
   const order: DepartureOrder = {
@@ -181,6 +184,10 @@ function schedule(node: NodeFacts, { entry, policy }: Planned, pass: Pass): Deci
     message: words.explain,
   };
   return [{ kind: "Schedule", order, ...words }];
+}
+
+function sentenceOf(entry: PlannedDeparture, policy: string | undefined): string {
+  return explainPlan(entry.reason, { ...entry, node: entry.node.name, policy });
 }
 
 /** The pinned name; a node that stayed after a departure ended gets `-2`, `-3` … for the next. */

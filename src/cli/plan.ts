@@ -1,0 +1,44 @@
+import type { FleetPlan } from "../core/fleet-plan.ts";
+import { planFleet } from "../core/plan.ts";
+import { type PlanReport, planReport, planWarnings } from "../core/plan-report.ts";
+import type { CommandRun } from "./command-spec.ts";
+import { readFleet } from "./fleet-snapshot.ts";
+import { printData } from "./print-data.ts";
+import { formatTable } from "./table.ts";
+
+/** Who will leave, when and why. With `--strict` an infeasible plan is the answer 3. */
+export const runPlan: CommandRun<"plan"> = async ({ options, io }) => {
+  const fleet = await readFleet(options, {}, io);
+  const at = options.at ?? io.clock.now();
+  const plan = planFleet({ ...fleet, at });
+  if (!options.quiet) for (const warning of warningsOf(plan)) io.err(`lastcall: ${warning}\n`);
+  const report = planReport(plan);
+  if (options.output === "table") io.out(tableOf(report));
+  else await printData(report, options.output, io);
+  const infeasible = report.policies.some((policy) => !policy.forecast.feasible);
+  return options.strict && infeasible ? 3 : 0;
+};
+
+function warningsOf(plan: FleetPlan): readonly string[] {
+  const none = plan.policies.length === 0 ? ["There is no policy: no node is planned"] : [];
+  return [...none, ...planWarnings(plan)];
+}
+
+function tableOf(report: PlanReport): string {
+  const policies = report.policies.map((policy) => {
+    const heads = ["NODE", "ZONE", "DEPARTS", "DEADLINE", "WINDOW", "REASON"];
+    const rows = policy.departures.map((one) => [
+      one.node,
+      one.zone,
+      one.departAt,
+      one.deadlineAt,
+      one.window ?? "",
+      one.reason,
+    ]);
+    const title = `Policy ${policy.name}: ${policy.matched} nodes. ${policy.forecast.explain}.\n`;
+    return rows.length === 0 ? title : title + formatTable(heads, rows);
+  });
+  const left = report.notPlanned.map((one) => [one.node, one.reason, one.explain]);
+  const rest = left.length === 0 ? [] : [formatTable(["NOT PLANNED", "REASON", "WHY"], left)];
+  return [...policies, ...rest].join("\n");
+}
