@@ -23,6 +23,17 @@ export interface Policy {
   readonly uid?: string | undefined;
 }
 
+/**
+ * A policy that could not be read. What is known of it narrows down the nodes that it might own;
+ * without a selector that may be any node.
+ */
+export interface BadPolicy {
+  readonly name: string;
+  readonly problem: string;
+  readonly weight?: number | undefined;
+  readonly nodeSelector?: NodeSelector | undefined;
+}
+
 export interface Lifetime {
   readonly minMs: Millis;
   /** Absent: no planned departures, notices only. */

@@ -1,6 +1,6 @@
 import type { Departure } from "./departure.ts";
 import type { NodeFacts } from "./node.ts";
-import type { Policy } from "./policy.ts";
+import type { BadPolicy, Policy } from "./policy.ts";
 
 /** The world as one decision sees it. */
 export interface Snapshot {
@@ -8,7 +8,7 @@ export interface Snapshot {
   readonly policies: readonly Policy[];
   readonly departures: readonly Departure[];
   /** Policies that could not be read: nodes that they might own are left alone. */
-  readonly badPolicies: readonly { readonly name: string; readonly problem: string }[];
+  readonly badPolicies: readonly BadPolicy[];
   /** Gates whose answer comes from outside, per policy; absent: not asked, which counts as closed. */
   readonly gateAnswers: Readonly<Record<string, GateAnswer>>;
 }

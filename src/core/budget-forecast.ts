@@ -1,0 +1,188 @@
+import {
+  counts,
+  durationOf,
+  limits,
+  type Meter,
+  type MeteredFleet,
+  type MeteredStart,
+  metersOf,
+  record,
+  roomAt,
+} from "./budget-meter.ts";
+import type { PlannedDeparture, TightBudget } from "./fleet-plan.ts";
+import { nextOpen, type OpenTime, openTime } from "./open-time.ts";
+import { type Instant, instant } from "./time.ts";
+import type { OpenHours } from "./windows.ts";
+
+/** What the forecast needs of one policy's plan. */
+export interface PlannedStarts extends MeteredFleet {
+  /** In the order of time. */
+  readonly departures: readonly PlannedDeparture[];
+  readonly hours: OpenHours;
+}
+
+export interface ForecastQuestion {
+  readonly plans: readonly PlannedStarts[];
+  /** Starts that have happened and may still count; one that has ended counts by the hour only. */
+  readonly earlier: readonly EarlierStart[];
+}
+
+export interface EarlierStart extends MeteredStart {
+  readonly state: "UnderWay" | "Ended";
+}
+
+export interface BudgetForecast {
+  /** When each departure is expected to start, where that is not its planned instant. */
+  readonly heldBackTo: ReadonlyMap<PlannedDeparture, Instant>;
+  /** Departures that no budget had room for up to their deadline. */
+  readonly pastDeadline: ReadonlySet<PlannedDeparture>;
+  /** By policy: its budgets that hold starts back. */
+  readonly tight: ReadonlyMap<string, readonly TightBudget[]>;
+}
+
+/** The departures of one policy and zone, which wait for the same budgets: first come, first served. */
+interface Line extends PlannedStarts {
+  readonly zone: string;
+  readonly open: OpenTime;
+  readonly meters: readonly Meter[];
+  readonly fed: readonly Meter[];
+  next: number;
+  at: number;
+  /** Whether the one that is next has been held back before. */
+  waiting: boolean;
+}
+
+/**
+ * Plays the plan against the budgets: every departure starts at its planned instant or, where a
+ * budget is spent, at the next allowed instant with room; at its deadline in any case, because a
+ * budget does not hold a node past it. A departure is reckoned to keep its place in a budget of
+ * nodes for `drain.timeout`, the longest that its drain may take.
+ */
+export function forecastBudgets({ plans, earlier }: ForecastQuestion): BudgetForecast {
+  const meters = plans.flatMap(metersOf);
+  const heldBackTo = new Map<PlannedDeparture, Instant>();
+  const pastDeadline = new Set<PlannedDeparture>();
+  if (meters.length === 0) return { heldBackTo, pastDeadline, tight: new Map() };
+  for (const start of earlier) {
+    for (const meter of meters) {
+      const isOver = start.state === "Ended" && meter.durationMs === undefined;
+      if (!isOver && counts(meter, start)) record(meter, start);
+    }
+  }
+  const lines = plans.flatMap((plan) => linesOf(plan, meters));
+  for (let line = soonest(lines); line !== undefined; line = soonest(lines)) {
+    const departure = line.departures[line.next];
+    if (departure === undefined) break;
+    const turn = takeTurn(line, departure);
+    if (turn === "Forced") pastDeadline.add(departure);
+    if (turn === "Waits") continue;
+    for (const meter of line.fed) record(meter, { ...line, at: line.at });
+    if (line.at > departure.departAt) heldBackTo.set(departure, instant(line.at));
+    line.next += 1;
+    line.waiting = false;
+    line.at = Math.max(line.at, line.departures[line.next]?.departAt ?? 0);
+  }
+  return { heldBackTo, pastDeadline, tight: tightBudgets(plans, meters) };
+}
+
+function linesOf(plan: PlannedStarts, meters: readonly Meter[]): readonly Line[] {
+  const zones = new Map<string, PlannedDeparture[]>();
+  for (const departure of plan.departures) {
+    const there = zones.get(departure.zone);
+    if (there === undefined) zones.set(departure.zone, [departure]);
+    else there.push(departure);
+  }
+  const open = openTime(plan.hours.spans);
+  return [...zones].map(([zone, departures]) => {
+    const start = { policy: plan.policy, zone, at: 0 };
+    return {
+      ...plan,
+      ...{ zone, departures, open, next: 0, waiting: false },
+      meters: meters.filter((meter) => limits(meter, start)),
+      fed: meters.filter((meter) => counts(meter, start)),
+      at: departures[0]?.departAt ?? 0,
+    };
+  });
+}
+
+/** The line whose turn it is; of two at one instant the one whose departure was planned first. */
+function soonest(lines: readonly Line[]): Line | undefined {
+  let best: Line | undefined;
+  for (const line of lines) {
+    if (line.next >= line.departures.length) continue;
+    if (best === undefined || line.at < best.at || (line.at === best.at && isEarlier(line, best))) {
+      best = line;
+    }
+  }
+  return best;
+}
+
+function isEarlier(a: Line, b: Line): boolean {
+  return (a.departures[a.next]?.departAt ?? 0) < (b.departures[b.next]?.departAt ?? 0);
+}
+
+/** Starts at the line's instant, or moves it on to where it might; at the deadline it is forced. */
+function takeTurn(line: Line, departure: PlannedDeparture): "Starts" | "Forced" | "Waits" {
+  const roomFrom = roomIn(line);
+  if (roomFrom <= line.at) return "Starts";
+  line.waiting = true;
+  // Overdue nodes may leave after the last instant that the open hours know of.
+  const isOverdue = departure.reason === "Overdue";
+  const startAt = isOverdue ? roomFrom : nextOpen(line.open, roomFrom);
+  if (isOverdue || startAt <= departure.deadlineAt) {
+    line.at = startAt;
+    return "Waits";
+  }
+  line.at = Math.max(line.at, departure.deadlineAt);
+  return "Forced";
+}
+
+function roomIn(line: Line): number {
+  let latest = line.at;
+  for (const meter of line.meters) {
+    const at = roomAt(meter, line.at);
+    if (at > line.at && !line.waiting) meter.heldBack += 1;
+    latest = Math.max(latest, at);
+  }
+  return latest;
+}
+
+/** With the number that a budget would need the plan could be kept as it is. */
+function tightBudgets(
+  plans: readonly PlannedStarts[],
+  meters: readonly Meter[],
+): ReadonlyMap<string, readonly TightBudget[]> {
+  const tight = new Map<string, Map<string, number>>();
+  for (const meter of meters) {
+    if (meter.heldBack === 0) continue;
+    const titles = tight.get(meter.policy) ?? new Map<string, number>();
+    const needed = Math.max(titles.get(meter.title) ?? 0, peak(plans, meter));
+    tight.set(meter.policy, titles.set(meter.title, needed));
+  }
+  return new Map(
+    [...tight].map(([policy, titles]) => [
+      policy,
+      [...titles].map(([budget, needed]) => ({ budget, needed })),
+    ]),
+  );
+}
+
+/** How many planned starts count on the meter at once, at most. */
+function peak(plans: readonly PlannedStarts[], meter: Meter): number {
+  const changes: { at: number; by: number }[] = [];
+  for (const { policy, departures } of plans) {
+    const durationMs = durationOf(meter, policy);
+    for (const { zone, departAt } of departures) {
+      if (!counts(meter, { policy, zone, at: departAt })) continue;
+      changes.push({ at: departAt, by: 1 }, { at: departAt + durationMs, by: -1 });
+    }
+  }
+  changes.sort((a, b) => a.at - b.at || a.by - b.by);
+  let running = 0;
+  let most = 0;
+  for (const { by } of changes) {
+    running += by;
+    most = Math.max(most, running);
+  }
+  return most;
+}

@@ -1,0 +1,150 @@
+import { type Departure, isVoluntary } from "./departure.ts";
+import { type DepartureIndex, isUnderWay, keptInstant } from "./departure-index.ts";
+import type { BirthSource, NotPlanned } from "./fleet-plan.ts";
+import { holdOf } from "./hold.ts";
+import { parseProviderId } from "./identity.ts";
+import { bornAt, type NodeFacts, zoneOf } from "./node.ts";
+import type { BadPolicy, Policy } from "./policy.ts";
+import type { Reason } from "./reason.ts";
+import { rivalOf } from "./rival.ts";
+import { defaultNodeSelector, matchesNodeSelector, selectPolicy } from "./selector.ts";
+import { type Instant, later, minus, plus } from "./time.ts";
+
+/** A node that gets a planned departure, and between which instants. */
+export interface Candidate {
+  readonly node: NodeFacts;
+  readonly zone: string;
+  readonly bornAt: Instant;
+  readonly bornFrom: BirthSource;
+  readonly earliestAt: Instant;
+  readonly deadlineAt: Instant;
+  /** The instant of the plan before. */
+  readonly keptAt: Instant | undefined;
+}
+
+export type Triage =
+  | {
+      readonly kind: "Candidate";
+      readonly policy: Policy;
+      readonly tiedWith: readonly string[];
+      readonly candidate: Candidate;
+    }
+  | {
+      readonly kind: "NotPlanned";
+      /** The policy that the node falls under, where there is one. */
+      readonly policy: Policy | undefined;
+      readonly tiedWith: readonly string[];
+      readonly entry: NotPlanned;
+    };
+
+export interface TriageContext {
+  readonly policies: readonly Policy[];
+  readonly badPolicies: readonly BadPolicy[];
+  readonly departures: DepartureIndex;
+  readonly at: Instant;
+}
+
+interface Refusal {
+  readonly reason: Reason;
+  readonly detail?: string | undefined;
+}
+
+/** Whether a node gets a planned departure, under which policy, or why it gets none. */
+export function triage(node: NodeFacts, context: TriageContext): Triage {
+  const choice = selectPolicy(node, context.policies);
+  const policy = choice?.policy;
+  const tiedWith = choice?.tiedWith ?? [];
+  const departure = context.departures.of(node);
+  const refused = leavingAlready(departure) ?? refusal(node, policy, context.badPolicies);
+  const born = bornAt(node);
+  if (refused === undefined && policy?.lifetime.maxMs !== undefined && born !== undefined) {
+    const lifetime = { ...policy.lifetime, maxMs: policy.lifetime.maxMs };
+    const span = departureSpan(node, { born, lifetime, at: context.at });
+    const bornFrom = node.instanceBornAt === undefined ? "Node" : "Instance";
+    const keptAt = keptInstant(departure, node);
+    const candidate: Candidate = {
+      ...{ node, zone: zoneOf(node), bornAt: born, bornFrom, keptAt },
+      ...span,
+    };
+    return { kind: "Candidate", policy, tiedWith, candidate };
+  }
+  const { reason, detail } = refused ?? { reason: "NoBirth", detail: undefined };
+  const entry = { node, policy: policy?.name ?? null, reason, detail };
+  return { kind: "NotPlanned", policy, tiedWith, entry };
+}
+
+interface Life {
+  readonly born: Instant;
+  readonly lifetime: Policy["lifetime"] & {
+    readonly maxMs: NonNullable<Policy["lifetime"]["maxMs"]>;
+  };
+  readonly at: Instant;
+}
+
+/**
+ * Contract: earliest is the latest of now, birth + min and an instant that the hold names; deadline
+ * is birth + max - reserve. A hold can put the earliest after the deadline; the deadline wins.
+ */
+function departureSpan(
+  node: NodeFacts,
+  { born, lifetime, at }: Life,
+): { readonly earliestAt: Instant; readonly deadlineAt: Instant } {
+  const hold = holdOf(node);
+  const grown = later(at, plus(born, lifetime.minMs));
+  return {
+    earliestAt: hold.kind === "Until" ? later(grown, hold.until) : grown,
+    deadlineAt: minus(plus(born, lifetime.maxMs), lifetime.reserveMs),
+  };
+}
+
+function leavingAlready(departure: Departure | undefined): Refusal | undefined {
+  if (departure === undefined) return undefined;
+  if (!isVoluntary(departure.cause)) return { reason: "Noticed", detail: departure.name };
+  if (departure.cause === "Manual") return { reason: "Requested", detail: departure.name };
+  return isUnderWay(departure) ? { reason: "Started", detail: departure.name } : undefined;
+}
+
+function refusal(
+  node: NodeFacts,
+  policy: Policy | undefined,
+  badPolicies: readonly BadPolicy[],
+): Refusal | undefined {
+  const bad = badPolicies.find((other) => mightOwn(node, { bad: other, policy }));
+  if (bad !== undefined) return { reason: "PolicyInvalid", detail: `${bad.name}: ${bad.problem}` };
+  if (policy === undefined) return { reason: "NoPolicy" };
+  if (node.deletionAt !== undefined) return { reason: "NodeTerminating" };
+  const rival = rivalOf(node);
+  if (rival !== undefined) return { reason: "LeftToOthers", detail: rival };
+  if (policy.paused) return { reason: "PolicyPaused" };
+  if (policy.lifetime.maxMs === undefined) return { reason: "NoLifetimeLimit" };
+  const hold = holdOf(node);
+  if (hold.kind === "Always") {
+    return { reason: "OnHold", detail: hold.readable ? hold.mark : unreadable(node, hold.mark) };
+  }
+  if (!node.providerID) return { reason: "NoProviderID" };
+  if (parseProviderId(node.providerID) === undefined) {
+    return { reason: "UnknownProvider", detail: node.providerID };
+  }
+  return bornAt(node) === undefined ? { reason: "NoBirth" } : undefined;
+}
+
+function unreadable(node: NodeFacts, mark: string): string {
+  return `${mark}, whose value ${JSON.stringify(node.annotations[mark])} cannot be read`;
+}
+
+/**
+ * Fail closed: a policy that could not be read might be the one that keeps this node safe. Only where
+ * its selector is known and does not select the node, or its weight is known and would lose, is it
+ * sure that the node is not its own.
+ */
+function mightOwn(
+  node: NodeFacts,
+  { bad, policy }: { readonly bad: BadPolicy; readonly policy: Policy | undefined },
+): boolean {
+  if (policy !== undefined && bad.weight !== undefined) {
+    if (bad.weight < policy.weight) return false;
+    if (bad.weight === policy.weight && bad.name > policy.name) return false;
+  }
+  if (bad.nodeSelector !== undefined) return matchesNodeSelector(node, bad.nodeSelector);
+  return policy !== undefined || matchesNodeSelector(node, defaultNodeSelector);
+}

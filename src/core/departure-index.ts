@@ -1,0 +1,63 @@
+import { type Departure, isLive, isVoluntary } from "./departure.ts";
+import { compareIdentity } from "./identity.ts";
+import type { NodeFacts } from "./node.ts";
+import type { Instant } from "./time.ts";
+
+/** The live departures of a fleet, found by node. */
+export interface DepartureIndex {
+  /** The live departure that concerns the node; of several the one that is furthest. */
+  of(node: NodeFacts): Departure | undefined;
+}
+
+export function indexDepartures(departures: readonly Departure[]): DepartureIndex {
+  const byUid = new Map<string, Departure>();
+  for (const departure of departures) {
+    if (!isLive(departure)) continue;
+    const other = byUid.get(departure.node.uid);
+    if (other === undefined || urgency(departure) > urgency(other)) {
+      byUid.set(departure.node.uid, departure);
+    }
+  }
+  return { of: (node) => byUid.get(node.uid) };
+}
+
+/** Whether the node is being made to leave already, rather than waiting for its time. */
+export function isUnderWay(departure: Departure): boolean {
+  return departure.status.phase !== "Scheduled" && departure.status.phase !== "Held";
+}
+
+/**
+ * The instant that the plan before gave the node; undefined where it had none, or where the machine
+ * behind the node is another by now and its life begins anew.
+ */
+export function keptInstant(
+  departure: Departure | undefined,
+  node: NodeFacts,
+): Instant | undefined {
+  if (departure === undefined || departure.cause !== "Planned" || isUnderWay(departure)) {
+    return undefined;
+  }
+  return compareIdentity(departure.node, node) === "Same" ? departure.departAt : undefined;
+}
+
+/** By policy: when a node was last made to leave, up to `at`. */
+export function newestStarts(
+  departures: readonly Departure[],
+  at: Instant,
+): ReadonlyMap<string, Instant> {
+  const newest = new Map<string, Instant>();
+  for (const { policy, cause, status } of departures) {
+    const { startedAt } = status;
+    if (policy === undefined || startedAt === undefined || startedAt > at) continue;
+    if (isVoluntary(cause) && startedAt > (newest.get(policy) ?? Number.NEGATIVE_INFINITY)) {
+      newest.set(policy, startedAt);
+    }
+  }
+  return newest;
+}
+
+function urgency(departure: Departure): number {
+  if (!isVoluntary(departure.cause)) return 3;
+  if (isUnderWay(departure)) return 2;
+  return departure.cause === "Manual" ? 1 : 0;
+}

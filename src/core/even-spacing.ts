@@ -1,0 +1,60 @@
+import { assignSlots, type Slotted } from "./slot-assignment.ts";
+import { earlyInstants, freeGapMs, lateInstants, type SpacingProblem } from "./spacing.ts";
+
+/**
+ * Rounds of widening at most: each costs a search, and beyond a dozen bottlenecks nobody sees the
+ * difference. Larger fleets get fewer, so that a plan stays a matter of milliseconds.
+ */
+const roundsAtMost = 12;
+const jobsInAllRounds = 40_000;
+
+/**
+ * Instants as wide apart as possible: first the departures that hold the smallest gap down get
+ * theirs, then the rest is spread as widely as these leave room, and so on. Without this a fleet
+ * with one crowded hour would leave crowded all day. Sorted; keeps the best gap of `bestGapMs`
+ * between all departures that have a choice.
+ */
+export function evenInstants(problem: SpacingProblem): Float64Array {
+  let left = problem;
+  const settled: number[] = [];
+  const rounds = Math.min(roundsAtMost, Math.ceil(jobsInAllRounds / problem.jobs.length));
+  for (let round = 1; left.jobs.length > 0; round += 1) {
+    const gap = freeGapMs(left);
+    const early = earlyInstants(left, gap) ?? new Float64Array();
+    const late = lateInstants(left, gap) ?? early;
+    const tight = round < rounds ? tightSlots(early, late) : new Set<number>();
+    const done = tight.size === 0 || tight.size === early.length;
+    settled.push(...(done ? early : early.filter((slot) => tight.has(slot))));
+    left = done ? { ...left, jobs: [] } : withoutSlots(left, { early, tight });
+  }
+  return Float64Array.from(settled).sort();
+}
+
+/**
+ * Starts that could not move without narrowing the gap. The gap is cut to whole milliseconds, which
+ * leaves up to one millisecond of play for each job.
+ */
+function tightSlots(early: Float64Array, late: Float64Array): ReadonlySet<number> {
+  const play = early.length;
+  return new Set(early.filter((slot, at) => (late[at] as number) - slot <= play));
+}
+
+interface Settling {
+  readonly early: Float64Array;
+  readonly tight: ReadonlySet<number>;
+}
+
+/** The problem that is left when the jobs at the tight slots have theirs. */
+function withoutSlots(problem: SpacingProblem, { early, tight }: Settling): SpacingProblem {
+  const jobs: readonly Slotted[] = problem.jobs.map((job, at) => ({
+    ...job,
+    zone: "",
+    rank: at,
+  }));
+  const order = assignSlots(early, jobs);
+  return {
+    ...problem,
+    jobs: order.filter((_, at) => !tight.has(early[at] as number)),
+    fixed: [...problem.fixed, ...tight],
+  };
+}

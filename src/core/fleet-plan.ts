@@ -1,0 +1,113 @@
+import type { Departure } from "./departure.ts";
+import type { NodeFacts } from "./node.ts";
+import type { BadPolicy, Policy } from "./policy.ts";
+import type { Reason } from "./reason.ts";
+import type { Instant, Millis } from "./time.ts";
+
+/** What a plan is made of. Without departures it is the plan of a first day. */
+export interface PlanInput {
+  readonly policies: readonly Policy[];
+  readonly badPolicies: readonly BadPolicy[];
+  readonly nodes: readonly NodeFacts[];
+  /** Live ones are kept as they are where the goal allows; past ones say when a node last left. */
+  readonly departures: readonly Departure[];
+  readonly at: Instant;
+}
+
+export interface FleetPlan {
+  readonly at: Instant;
+  /** By name. */
+  readonly policies: readonly PolicyPlan[];
+  /** Every node without a planned departure, by name. */
+  readonly notPlanned: readonly NotPlanned[];
+  /** Policies that won by their name alone. */
+  readonly ties: readonly PolicyTie[];
+}
+
+export interface PolicyPlan {
+  readonly policy: Policy;
+  /** Nodes that fall under the policy, planned or not. */
+  readonly matched: number;
+  readonly spacing: PlanSpacing;
+  readonly forecast: Forecast;
+  /** By `departAt`, then by name. */
+  readonly departures: readonly PlannedDeparture[];
+  /** How many departures that were planned before have another instant now. */
+  readonly moved: number;
+}
+
+export interface PlanSpacing {
+  /** `spacing.min` in Late; null in Even, which wants as much as there is. */
+  readonly wantedMs: Millis | null;
+  /** The smallest gap between neighbours in time, overdue ones too; null under two. */
+  readonly reachedMs: Millis | null;
+  /** The largest smallest gap that any plan could have, overdue nodes aside; null under two. */
+  readonly bestMs: Millis | null;
+}
+
+/** Where the birth of a machine is known from; the Node object may be older than the machine. */
+export type BirthSource = "Instance" | "Node";
+
+export type PlannedReason = Extract<Reason, "Spaced" | "DeadlineBeatsWindow" | "Overdue">;
+
+export interface PlannedDeparture {
+  readonly node: NodeFacts;
+  /** Empty where the node has none. */
+  readonly zone: string;
+  readonly bornAt: Instant;
+  readonly bornFrom: BirthSource;
+  readonly earliestAt: Instant;
+  readonly deadlineAt: Instant;
+  readonly departAt: Instant;
+  /** The Allow window it leaves in; null without one. */
+  readonly window: string | null;
+  readonly reason: PlannedReason;
+  /** The instant of the plan before, where this one is another. */
+  readonly movedFrom?: Instant | undefined;
+  /** When it is expected to start, where budgets will hold it back past `departAt`. */
+  readonly heldBackTo?: Instant | undefined;
+}
+
+export interface NotPlanned {
+  readonly node: NodeFacts;
+  /** The policy it falls under; null where there is none. */
+  readonly policy: string | null;
+  readonly reason: Reason;
+  /** Who or what stands behind the reason: a rival, a mark, a policy, a providerID. */
+  readonly detail?: string | undefined;
+}
+
+export interface PolicyTie {
+  readonly policy: string;
+  readonly tiedWith: readonly string[];
+  readonly nodes: number;
+}
+
+/** Whether the plan can be kept. A gap that is smaller than wanted does not make it infeasible. */
+export interface Forecast {
+  readonly feasible: boolean;
+  /** Names of the nodes without an allowed instant, overdue, or held back past their deadline. */
+  readonly late: readonly string[];
+  /**
+   * The smallest number of whole seconds by which every Allow window would have to end later for
+   * each node to have an allowed instant. 0 where none lacks one, or where no such number exists: a
+   * Deny window or a hold may be what stands in the way, and `helpless` counts those nodes.
+   */
+  readonly widenBySeconds: number;
+  /** Nodes without an allowed instant. */
+  readonly shut: number;
+  /** Of these the ones that no longer Allow window helps. */
+  readonly helpless: number;
+  readonly overdue: number;
+  /** Starts that budgets will hold back, and how many of them past their deadline. */
+  readonly heldBack: number;
+  readonly heldPastDeadline: number;
+  /** The budgets that hold starts back, and the number with which each would hold none. */
+  readonly tight: readonly TightBudget[];
+}
+
+export interface TightBudget {
+  /** As in `3 nodes of the policy`, `6 an hour`. */
+  readonly budget: string;
+  readonly needed: number;
+}

@@ -1,0 +1,135 @@
+import { assert } from "../errors.ts";
+import { evenInstants } from "./even-spacing.ts";
+import { nextOpen } from "./open-time.ts";
+import { assignSlots, type Slotted } from "./slot-assignment.ts";
+import { earlyInstants, lateInstants, type SpacingProblem } from "./spacing.ts";
+
+/** A job that may have had a slot in the plan before. */
+export interface KeepableJob extends Slotted {
+  readonly keptAt?: number | undefined;
+}
+
+export interface Seating<Job extends KeepableJob> {
+  readonly jobs: readonly Job[];
+  readonly open: SpacingProblem["open"];
+  readonly fixed: readonly number[];
+  readonly lastStart?: number | undefined;
+  readonly mode: "Late" | "Even";
+  /** The gap that the plan is to reach. */
+  readonly goal: number;
+}
+
+export interface Seated<Job> {
+  readonly job: Job;
+  readonly at: number;
+}
+
+/**
+ * Gives every job its instant. Those of the plan before stay where they are as long as the goal can
+ * be reached with them; where it cannot, the ones nearest to the jobs that need room move first, then
+ * twice as many, until it can. With nothing to keep this is the plan of a first day.
+ */
+export function seatJobs<Job extends KeepableJob>(seating: Seating<Job>): readonly Seated<Job>[] {
+  // In Even the best gap is cut to whole milliseconds, a different one each time the fleet
+  // changes: a plan that is short of it by a millisecond a node is not worth moving everybody.
+  const play = seating.mode === "Even" ? seating.jobs.length : 0;
+  const keepGap = Math.max(0, seating.goal - play);
+  let kept = keepable(seating, keepGap);
+  for (let freed = 1; kept.length > 0; freed *= 2) {
+    const seated = seatAround(seating, { kept, gap: keepGap });
+    if (seated !== undefined) return seated;
+    kept = withoutNearest(seating, { kept, count: freed });
+  }
+  const seated = seatAround(seating, { kept, gap: seating.goal });
+  assert(seated !== undefined, "the gap of a plan is one that can be kept");
+  return seated;
+}
+
+interface Around<Job> {
+  readonly kept: readonly Job[];
+  readonly gap: number;
+}
+
+/** Instants for the jobs that are not kept, a gap from each other and from all that is settled. */
+function seatAround<Job extends KeepableJob>(
+  seating: Seating<Job>,
+  { kept, gap }: Around<Job>,
+): readonly Seated<Job>[] | undefined {
+  const stay = new Set(kept);
+  const jobs = seating.jobs.filter((job) => !stay.has(job));
+  const seated = kept.map((job) => ({ job, at: job.keptAt ?? job.deadline }));
+  if (jobs.length === 0) return seated;
+  const fixed = [...seating.fixed, ...seated.map(({ at }) => at)];
+  const problem = { jobs, fixed, open: seating.open, lastStart: seating.lastStart };
+  const slots = slotsOf(problem, seating.mode, gap);
+  if (slots === undefined) return undefined;
+  const order = assignSlots(slots, jobs);
+  return [...seated, ...order.map((job, at) => ({ job, at: slots[at] as number }))];
+}
+
+function slotsOf(
+  problem: SpacingProblem,
+  mode: "Late" | "Even",
+  gap: number,
+): Float64Array | undefined {
+  if (mode === "Late") return lateInstants(problem, gap);
+  return earlyInstants(problem, gap) === undefined ? undefined : evenInstants(problem);
+}
+
+/** Jobs whose old instant is still allowed and a gap away from what is fixed and from each other. */
+function keepable<Job extends KeepableJob>(
+  { jobs, open, fixed, lastStart }: Seating<Job>,
+  gap: number,
+): readonly Job[] {
+  const allowed = jobs.filter(
+    ({ keptAt, release, deadline }) =>
+      keptAt !== undefined &&
+      keptAt >= Math.max(release, (lastStart ?? Number.NEGATIVE_INFINITY) + gap) &&
+      keptAt <= deadline &&
+      nextOpen(open, keptAt) === keptAt,
+  );
+  const sorted = [...allowed].sort((a, b) => (a.keptAt ?? 0) - (b.keptAt ?? 0) || a.rank - b.rank);
+  const walls = [...fixed].sort((a, b) => a - b);
+  const kept: Job[] = [];
+  let wall = 0;
+  let last = Number.NEGATIVE_INFINITY;
+  for (const job of sorted) {
+    const at = job.keptAt ?? 0;
+    while ((walls[wall] ?? Number.POSITIVE_INFINITY) <= at - gap) wall += 1;
+    const nearWall = (walls[wall] ?? Number.POSITIVE_INFINITY) < at + gap;
+    if (nearWall || at - last < gap) continue;
+    kept.push(job);
+    last = at;
+  }
+  return kept;
+}
+
+/** The kept jobs without the `count` that stand nearest to the deadline of a job that needs room. */
+function withoutNearest<Job extends KeepableJob>(
+  seating: Seating<Job>,
+  { kept, count }: { readonly kept: readonly Job[]; readonly count: number },
+): readonly Job[] {
+  const stay = new Set(kept);
+  const wanted = Float64Array.from(
+    seating.jobs.filter((job) => !stay.has(job)),
+    (job) => job.deadline,
+  ).sort();
+  const distance = new Map(kept.map((job) => [job, nearest(wanted, job.keptAt ?? 0)]));
+  const byDistance = [...kept].sort(
+    (a, b) => (distance.get(b) ?? 0) - (distance.get(a) ?? 0) || a.rank - b.rank,
+  );
+  return byDistance.slice(0, Math.max(0, kept.length - count));
+}
+
+function nearest(sorted: Float64Array, at: number): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((sorted[middle] as number) < at) low = middle + 1;
+    else high = middle;
+  }
+  const above = sorted[low] ?? Number.POSITIVE_INFINITY;
+  const below = sorted[low - 1] ?? Number.NEGATIVE_INFINITY;
+  return Math.min(above - at, at - below);
+}

@@ -1,0 +1,102 @@
+import { openTime } from "./open-time.ts";
+import { overdueInstants } from "./overdue.ts";
+import type { Job, Placed, PlanCandidates } from "./policy-plan.ts";
+import { smallestGapMs } from "./spacing.ts";
+import { hours, instant, plus } from "./time.ts";
+import { type OpenHours, openHours } from "./windows.ts";
+
+export interface AroundOverdue extends PlanCandidates {
+  /** Every other departure of the policy. */
+  readonly placed: readonly Placed[];
+  readonly lastStart: number | undefined;
+}
+
+/** How far ahead overdue nodes look for an open window at first; each further look doubles it. */
+const firstLookMs = hours(24);
+
+/** Windows that stay shut for this long never open, and the deadline beats them. */
+const neverOpensMs = hours(400 * 24);
+
+/**
+ * Contract: overdue nodes never leave all at once; oldest first they take the earliest allowed
+ * instants at least min(spacing.min, the reached gap) from every other departure. Those that were
+ * planned before and are still to come keep what they have.
+ */
+export function placeOverdue(jobs: readonly Job[], around: AroundOverdue): readonly Placed[] {
+  if (jobs.length === 0) return [];
+  const kept = keepPlaces(jobs, around);
+  const others = [...around.placed, ...kept].map((one) => one.at);
+  if (around.lastStart !== undefined) others.push(around.lastStart);
+  const search = { around, others, gap: overdueGap(around) };
+  const fresh = jobs.filter((job) => job.keptAt === undefined);
+  const inWindows = lookAhead(fresh, search);
+  const left = fresh.slice(inWindows.length);
+  return [...kept, ...inWindows, ...pastWindows(left, { ...search, inWindows })];
+}
+
+function keepPlaces(jobs: readonly Job[], { policy, at }: AroundOverdue): readonly Placed[] {
+  const instants = jobs.flatMap((job) => (job.keptAt === undefined ? [] : [job.keptAt]));
+  const last = instants.reduce((a, b) => Math.max(a, b), at as number);
+  const open = openHours(policy.windows, { startAt: at, endAt: instant(last + 1) });
+  return jobs.flatMap((job) => (job.keptAt === undefined ? [] : [placedAt(job, job.keptAt, open)]));
+}
+
+/**
+ * The reached gap is that of the others. Where two of them share an instant it is 0, which would
+ * send every overdue node away at once, so that then the wanted gap counts alone.
+ */
+function overdueGap({ policy, placed }: AroundOverdue): number {
+  const reached = smallestGapMs(placed.map((one) => one.at)) ?? 0;
+  return reached > 0 ? Math.min(policy.spacing.minMs, reached) : policy.spacing.minMs;
+}
+
+interface Search {
+  readonly around: AroundOverdue;
+  readonly others: readonly number[];
+  readonly gap: number;
+}
+
+/** Looks twice as far ahead until every node has its instant or nothing opens any more. */
+function lookAhead(jobs: readonly Job[], { around, others, gap }: Search): readonly Placed[] {
+  const { policy, at } = around;
+  const releases = jobs.map((job) => job.release);
+  const from = releases.reduce((a, b) => Math.max(a, b), at as number) - at;
+  let aheadMs = Math.max(firstLookMs, from + jobs.length * gap);
+  for (;;) {
+    const open = openHours(policy.windows, { startAt: at, endAt: instant(at + aheadMs) });
+    const instants = overdueInstants(jobs, { others, gap, open: openTime(open.spans) });
+    const found = instants.findIndex((one) => one === Number.POSITIVE_INFINITY);
+    const shut = aheadMs >= neverOpensMs && !opensLate(open);
+    if (found < 0 || shut) {
+      const placed = jobs.map((job, place) => placedAt(job, instants[place] as number, open));
+      return found < 0 ? placed : placed.slice(0, found);
+    }
+    aheadMs *= 2;
+  }
+}
+
+/** Whether anything opens in the second half of what was looked at. */
+function opensLate({ bounds, spans }: OpenHours): boolean {
+  const middle = (bounds.startAt + bounds.endAt) / 2;
+  return (spans.at(-1)?.endAt ?? 0) > middle;
+}
+
+/** For nodes whose windows never open: still one by one. */
+function pastWindows(
+  jobs: readonly Job[],
+  { around, others, gap, inWindows }: Search & { readonly inWindows: readonly Placed[] },
+): readonly Placed[] {
+  const open = { lows: [around.at], highs: [Number.MAX_SAFE_INTEGER] };
+  const all = [...others, ...inWindows.map((one) => one.at)];
+  const instants = overdueInstants(jobs, { others: all, gap, open });
+  const bounds = { startAt: around.at, endAt: plus(around.at, firstLookMs) };
+  const shut = { bounds, spans: [], allow: [], deny: [] };
+  return jobs.map((job, at) => ({
+    ...placedAt(job, instants[at] as number, shut),
+    reason: "DeadlineBeatsWindow",
+  }));
+}
+
+function placedAt(job: Job, at: number, open: OpenHours): Placed {
+  return { job, at, reason: "Overdue", hours: open };
+}

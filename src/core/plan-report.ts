@@ -1,0 +1,117 @@
+import { explainForecast, explainPlan } from "./explain-plan.ts";
+import type { FleetPlan, NotPlanned, PlannedDeparture, PolicyPlan } from "./fleet-plan.ts";
+import type { Reason } from "./reason.ts";
+import { formatInstant, type Millis } from "./time.ts";
+
+/** The report of `lastcall plan -o json`; names and shape are pinned by the contract. */
+export interface PlanReport {
+  readonly apiVersion: "lastcall.dev/v1alpha1";
+  readonly kind: "Plan";
+  readonly at: string;
+  readonly policies: readonly PolicyReport[];
+  readonly notPlanned: readonly NotPlannedReport[];
+}
+
+export interface PolicyReport {
+  readonly name: string;
+  readonly matched: number;
+  readonly spacing: {
+    readonly wantedSeconds: number | null;
+    readonly reachedSeconds: number | null;
+    readonly bestSeconds: number | null;
+  };
+  readonly forecast: {
+    readonly feasible: boolean;
+    readonly late: readonly string[];
+    readonly widenBySeconds: number;
+    readonly explain: string;
+  };
+  readonly departures: readonly DepartureReport[];
+}
+
+export interface DepartureReport {
+  readonly node: string;
+  readonly uid: string;
+  readonly providerID: string;
+  readonly zone: string;
+  readonly bornAt: string;
+  readonly earliestAt: string;
+  readonly deadlineAt: string;
+  readonly departAt: string;
+  readonly window: string | null;
+  readonly reason: Reason;
+  readonly explain: string;
+}
+
+export interface NotPlannedReport {
+  readonly node: string;
+  readonly policy: string | null;
+  readonly reason: Reason;
+  readonly explain: string;
+}
+
+/** The plan as others read it: RFC 3339 with milliseconds, spans in seconds. */
+export function planReport(plan: FleetPlan): PlanReport {
+  return {
+    apiVersion: "lastcall.dev/v1alpha1",
+    kind: "Plan",
+    at: formatInstant(plan.at),
+    policies: plan.policies.map(policyReport),
+    notPlanned: plan.notPlanned.map(notPlannedReport),
+  };
+}
+
+/** The warnings for stderr: policies of one weight that select the same nodes. */
+export function planWarnings(plan: FleetPlan): readonly string[] {
+  return plan.ties.map(({ policy, tiedWith, nodes }) => {
+    const others = tiedWith.join(", ");
+    const matched = `${nodes} ${nodes === 1 ? "node" : "nodes"}`;
+    return `The policies ${policy} and ${others} have one weight and select the same ${matched}: ${policy} applies, as the first by name`;
+  });
+}
+
+function policyReport(plan: PolicyPlan): PolicyReport {
+  const { policy, matched, spacing, forecast } = plan;
+  return {
+    name: policy.name,
+    matched,
+    spacing: {
+      wantedSeconds: inSeconds(spacing.wantedMs),
+      reachedSeconds: inSeconds(spacing.reachedMs),
+      bestSeconds: inSeconds(spacing.bestMs),
+    },
+    forecast: {
+      feasible: forecast.feasible,
+      late: forecast.late,
+      widenBySeconds: forecast.widenBySeconds,
+      explain: explainForecast(plan),
+    },
+    departures: plan.departures.map((one) => departureReport(one, policy.name)),
+  };
+}
+
+function departureReport(one: PlannedDeparture, policy: string): DepartureReport {
+  const { node, zone, window, reason } = one;
+  return {
+    node: node.name,
+    uid: node.uid,
+    providerID: node.providerID ?? "",
+    zone,
+    bornAt: formatInstant(one.bornAt),
+    earliestAt: formatInstant(one.earliestAt),
+    deadlineAt: formatInstant(one.deadlineAt),
+    departAt: formatInstant(one.departAt),
+    window,
+    reason,
+    explain: explainPlan(reason, { ...one, node: node.name, policy }),
+  };
+}
+
+function notPlannedReport({ node, policy, reason, detail }: NotPlanned): NotPlannedReport {
+  const explain = explainPlan(reason, { node: node.name, policy, detail });
+  return { node: node.name, policy, reason, explain };
+}
+
+function inSeconds(span: Millis | null): number | null {
+  return span === null ? null : span / 1000;
+}

@@ -1,0 +1,149 @@
+import { type EarlierStart, forecastBudgets, type PlannedStarts } from "./budget-forecast.ts";
+import { type Candidate, type Triage, triage } from "./candidate.ts";
+import { indexDepartures, newestStarts } from "./departure-index.ts";
+import type {
+  FleetPlan,
+  NotPlanned,
+  PlanInput,
+  PlannedDeparture,
+  PolicyPlan,
+  PolicyTie,
+} from "./fleet-plan.ts";
+import { forecastPolicy } from "./forecast.ts";
+import { zoneOf } from "./node.ts";
+import type { BadPolicy, Policy } from "./policy.ts";
+import { type PlacedPolicy, planPolicy } from "./policy-plan.ts";
+import { hours } from "./time.ts";
+import { windowProblem } from "./windows.ts";
+
+/**
+ * Plans the departures of a fleet: each policy's nodes together, and the policies one by one. Pure and
+ * repeatable: the same input in any order gives the same plan. A policy with a window that cannot be
+ * worked out counts as one that could not be read.
+ */
+export function planFleet(input: PlanInput): FleetPlan {
+  const { at } = input;
+  const { good, bad } = sortPolicies(input);
+  const departures = indexDepartures(input.departures);
+  const starts = newestStarts(input.departures, at);
+  const context = { policies: good, badPolicies: bad, departures, at };
+  const triaged = input.nodes.map((node) => triage(node, context));
+  const groups = good.map((policy) => groupOf(policy, triaged));
+  const placed = groups.map(({ policy, candidates }) =>
+    planPolicy({ policy, candidates, at, lastStartAt: starts.get(policy.name) }),
+  );
+  return {
+    at,
+    policies: withForecasts(input, { groups, placed }),
+    notPlanned: triaged
+      .flatMap((one) => (one.kind === "NotPlanned" ? [one.entry] : []))
+      .sort(byName),
+    ties: tiesOf(triaged),
+  };
+}
+
+interface SortedPolicies {
+  readonly good: readonly Policy[];
+  readonly bad: readonly BadPolicy[];
+}
+
+function sortPolicies({ policies, badPolicies }: PlanInput): SortedPolicies {
+  const good: Policy[] = [];
+  const bad = [...badPolicies];
+  for (const policy of [...policies].sort((a, b) => compare(a.name, b.name))) {
+    const problem = policy.windows.map(windowProblem).find((found) => found !== undefined);
+    if (problem === undefined) good.push(policy);
+    else bad.push({ ...policy, problem });
+  }
+  return { good, bad: bad.sort((a, b) => compare(a.name, b.name)) };
+}
+
+interface Group {
+  readonly policy: Policy;
+  readonly candidates: readonly Candidate[];
+  readonly matched: number;
+  readonly matchedByZone: ReadonlyMap<string, number>;
+}
+
+function groupOf(policy: Policy, triaged: readonly Triage[]): Group {
+  const candidates: Candidate[] = [];
+  const matchedByZone = new Map<string, number>();
+  let matched = 0;
+  for (const one of triaged) {
+    if (one.policy !== policy) continue;
+    const node = one.kind === "Candidate" ? one.candidate.node : one.entry.node;
+    matched += 1;
+    matchedByZone.set(zoneOf(node), (matchedByZone.get(zoneOf(node)) ?? 0) + 1);
+    if (one.kind === "Candidate") candidates.push(one.candidate);
+  }
+  return { policy, candidates, matched, matchedByZone };
+}
+
+interface Groups {
+  readonly groups: readonly Group[];
+  readonly placed: readonly PlacedPolicy[];
+}
+
+function withForecasts(input: PlanInput, { groups, placed }: Groups): readonly PolicyPlan[] {
+  const matchedInCluster = groups.reduce((sum, group) => sum + group.matched, 0);
+  const plans = groups.map((group, at): PlannedStarts => {
+    const { departures, hours: open } = placed[at] as PlacedPolicy;
+    return { ...group, matchedInCluster, departures, hours: open };
+  });
+  const budgets = forecastBudgets({ plans, earlier: earlierStarts(input, groups) });
+  return plans.map((plan, at) => {
+    const { spacing, moved } = placed[at] as PlacedPolicy;
+    const held = (one: PlannedDeparture): PlannedDeparture => {
+      const heldBackTo = budgets.heldBackTo.get(one);
+      return heldBackTo === undefined ? one : { ...one, heldBackTo };
+    };
+    return {
+      ...{ policy: plan.policy, matched: plan.matched, spacing, moved },
+      forecast: forecastPolicy({ ...plan, budgets }),
+      departures: plan.departures.map(held),
+    };
+  });
+}
+
+/** Starts that may still count in a budget, in the order of time. */
+function earlierStarts(
+  { departures, nodes, at }: PlanInput,
+  groups: readonly Group[],
+): readonly EarlierStart[] {
+  const policies = new Map(groups.map(({ policy }) => [policy.name, policy]));
+  const zones = new Map(
+    departures.length === 0 ? [] : nodes.map((node) => [node.uid, zoneOf(node)]),
+  );
+  const starts: EarlierStart[] = [];
+  for (const { policy: name, node, status } of departures) {
+    const policy = name === undefined ? undefined : policies.get(name);
+    const { startedAt } = status;
+    if (policy === undefined || startedAt === undefined || startedAt > at) continue;
+    if (at - startedAt >= Math.max(hours(1), policy.drain.timeoutMs)) continue;
+    const state = status.phase === "Ended" ? "Ended" : "UnderWay";
+    starts.push({ policy, zone: zones.get(node.uid) ?? "", at: startedAt, state });
+  }
+  return starts.sort((a, b) => a.at - b.at);
+}
+
+function tiesOf(triaged: readonly Triage[]): readonly PolicyTie[] {
+  const ties = new Map<string, { tiedWith: Set<string>; nodes: number }>();
+  for (const { policy, tiedWith } of triaged) {
+    if (policy === undefined || tiedWith.length === 0) continue;
+    const tie = ties.get(policy.name) ?? { tiedWith: new Set<string>(), nodes: 0 };
+    for (const name of tiedWith) tie.tiedWith.add(name);
+    tie.nodes += 1;
+    ties.set(policy.name, tie);
+  }
+  return [...ties]
+    .map(([policy, { tiedWith, nodes }]) => ({ policy, tiedWith: [...tiedWith].sort(), nodes }))
+    .sort((a, b) => compare(a.policy, b.policy));
+}
+
+function byName(a: NotPlanned, b: NotPlanned): number {
+  return compare(a.node.name, b.node.name) || compare(a.node.uid, b.node.uid);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,163 @@
+import type { Candidate } from "./candidate.ts";
+import type { PlannedDeparture, PlannedReason, PlanSpacing } from "./fleet-plan.ts";
+import { type KeepableJob, type Seated, seatJobs } from "./kept-plan.ts";
+import { nextOpen, openTime } from "./open-time.ts";
+import { placeOverdue } from "./overdue-plan.ts";
+import type { Policy } from "./policy.ts";
+import { bestGapMs, smallestGapMs } from "./spacing.ts";
+import { type Instant, instant, later, type Millis, millis, minutes } from "./time.ts";
+import { type OpenHours, openHours, windowNameAt } from "./windows.ts";
+
+/** A candidate as the optimiser sees it. */
+export interface Job extends KeepableJob {
+  readonly candidate: Candidate;
+}
+
+export interface Placed extends Seated<Job> {
+  readonly reason: PlannedReason;
+  readonly hours: OpenHours;
+}
+
+export interface PlanCandidates {
+  readonly policy: Policy;
+  readonly candidates: readonly Candidate[];
+  readonly at: Instant;
+  /** When a node of the policy was last made to leave. */
+  readonly lastStartAt: Instant | undefined;
+}
+
+export interface PlacedPolicy {
+  readonly spacing: PlanSpacing;
+  readonly departures: readonly PlannedDeparture[];
+  /** The open hours from now to the last deadline. */
+  readonly hours: OpenHours;
+  readonly moved: number;
+}
+
+/** A departure that has been due for longer than this was held back by something. */
+const heldBackAfterMs = minutes(1);
+
+/**
+ * The departures of one policy, planned together. What a plan means is in the contract: `Even`
+ * reaches the best gap, `Late` the smaller of that and `spacing.min` with every departure as late as
+ * it can be, and overdue nodes take what is left.
+ */
+export function planPolicy(input: PlanCandidates): PlacedPolicy {
+  const { policy, at } = input;
+  const hours = hoursUntilLastDeadline(input);
+  const classes = sortOut(input, hours);
+  const { mode, minMs } = policy.spacing;
+  const open = openTime(hours.spans);
+  const fixed = classes.forced.map(({ deadline }) => deadline);
+  const lastStart = newestOf(input.lastStartAt, classes.due);
+  const problem = { jobs: classes.free, open, fixed, lastStart };
+  const bestMs = bestGapMs(problem);
+  const goal = mode === "Late" ? Math.min(minMs, bestMs ?? minMs) : (bestMs ?? 0);
+  const placed = [
+    ...seatJobs({ ...problem, jobs: classes.free, mode, goal }).map(spaced(hours)),
+    ...classes.forced.map((job) => forced(job, hours)),
+    ...classes.due.map((job) => ({ ...spaced(hours)({ job, at: job.keptAt ?? at }) })),
+  ];
+  const all = [...placed, ...placeOverdue(classes.overdue, { ...input, placed, lastStart })];
+  const departures = all.map(departureOf).sort(byTime);
+  return {
+    spacing: {
+      wantedMs: mode === "Late" ? minMs : null,
+      reachedMs: asMillis(smallestGapMs(all.map((one) => one.at))),
+      bestMs: asMillis(bestMs),
+    },
+    departures,
+    hours,
+    moved: departures.filter((departure) => departure.movedFrom !== undefined).length,
+  };
+}
+
+interface Classes {
+  /** The optimiser chooses their instants. */
+  readonly free: readonly Job[];
+  /** No allowed instant: they leave at their deadline. */
+  readonly forced: readonly Job[];
+  /** Their time has come and they wait to start. */
+  readonly due: readonly Job[];
+  /** Past their deadline; oldest first. */
+  readonly overdue: readonly Job[];
+}
+
+function sortOut({ candidates, at }: PlanCandidates, hours: OpenHours): Classes {
+  const open = openTime(hours.spans);
+  const jobs = [...candidates].sort(oldestFirst).map(jobOf);
+  const due = dueJobs(jobs, at);
+  const overdue = jobs.filter((job) => !due.has(job) && job.deadline < at);
+  const rest = jobs.filter((job) => !due.has(job) && job.deadline >= at);
+  const free: Job[] = [];
+  const shut: Job[] = [];
+  for (const job of rest) {
+    (nextOpen(open, job.release) <= job.deadline ? free : shut).push(job);
+  }
+  return { free, forced: shut, due: [...due], overdue };
+}
+
+/**
+ * Departures whose time has come keep it. Of those that something has held back for long only the
+ * oldest does; the others are planned anew, so that they do not all leave at once when a gate opens.
+ */
+function dueJobs(jobs: readonly Job[], at: Instant): ReadonlySet<Job> {
+  const due = jobs.filter((job) => job.keptAt !== undefined && job.keptAt <= at);
+  const sorted = due.sort((a, b) => (a.keptAt ?? 0) - (b.keptAt ?? 0) || a.rank - b.rank);
+  return new Set(
+    sorted.filter((job, place) => {
+      const waitedMs = at - (job.keptAt ?? at);
+      return place === 0 || waitedMs <= heldBackAfterMs || job.deadline < at;
+    }),
+  );
+}
+
+function jobOf(candidate: Candidate, rank: number): Job {
+  const { zone, keptAt, earliestAt, deadlineAt } = candidate;
+  return { candidate, zone, rank, release: earliestAt, deadline: deadlineAt, keptAt };
+}
+
+function oldestFirst(a: Candidate, b: Candidate): number {
+  if (a.bornAt !== b.bornAt) return a.bornAt - b.bornAt;
+  if (a.node.name !== b.node.name) return a.node.name < b.node.name ? -1 : 1;
+  return a.node.uid < b.node.uid ? -1 : 1;
+}
+
+function hoursUntilLastDeadline({ policy, candidates, at }: PlanCandidates): OpenHours {
+  let last = at;
+  for (const { deadlineAt } of candidates) last = later(last, deadlineAt);
+  return openHours(policy.windows, { startAt: at, endAt: instant(last + 1) });
+}
+
+function newestOf(lastStartAt: Instant | undefined, due: readonly Job[]): number | undefined {
+  const starts = due.map((job) => job.keptAt ?? 0);
+  if (lastStartAt !== undefined) starts.push(lastStartAt);
+  return starts.length === 0 ? undefined : starts.reduce((a, b) => Math.max(a, b));
+}
+
+function spaced(hours: OpenHours): (seated: Seated<Job>) => Placed {
+  return (seated) => ({ ...seated, reason: "Spaced", hours });
+}
+
+function forced(job: Job, hours: OpenHours): Placed {
+  return { job, at: job.deadline, reason: "DeadlineBeatsWindow", hours };
+}
+
+function departureOf({ job, at, reason, hours }: Placed): PlannedDeparture {
+  const { node, zone, bornAt, bornFrom, earliestAt, deadlineAt, keptAt } = job.candidate;
+  const departAt = instant(at);
+  const window = reason === "DeadlineBeatsWindow" ? null : windowNameAt(hours, departAt);
+  return {
+    ...{ node, zone, bornAt, bornFrom, earliestAt, deadlineAt, departAt, window, reason },
+    movedFrom: keptAt === undefined || keptAt === departAt ? undefined : keptAt,
+  };
+}
+
+function byTime(a: PlannedDeparture, b: PlannedDeparture): number {
+  if (a.departAt !== b.departAt) return a.departAt - b.departAt;
+  return a.node.name < b.node.name ? -1 : 1;
+}
+
+function asMillis(ms: number | null): Millis | null {
+  return ms === null ? null : millis(ms);
+}

@@ -1,0 +1,107 @@
+import type { NodeFacts } from "./node.ts";
+import type { LabelRequirement, LabelSelector } from "./pod.ts";
+import type { NodeSelector, NodeSelectorTerm, Policy } from "./policy.ts";
+
+type Labels = Readonly<Record<string, string>>;
+
+/** Nodes that a cloud or a provisioner labels as Spot or preemptible; any one label is enough. */
+export const defaultNodeSelector: NodeSelector = {
+  nodeSelectorTerms: [
+    labelled("cloud.google.com/gke-preemptible", "true"),
+    labelled("cloud.google.com/gke-spot", "true"),
+    labelled("cloud.google.com/gke-provisioning", "spot", "preemptible"),
+    labelled("eks.amazonaws.com/capacityType", "SPOT"),
+    labelled("karpenter.sh/capacity-type", "spot"),
+    labelled("kubernetes.azure.com/scalesetpriority", "spot"),
+    labelled("node.kubernetes.io/lifecycle", "spot"),
+  ],
+};
+
+export interface PolicyChoice {
+  readonly policy: Policy;
+  /** Other policies of the same weight that match too and lost by name only; sorted. */
+  readonly tiedWith: readonly string[];
+}
+
+/**
+ * The policy that a node falls under: of those that match the one with the highest weight, then
+ * the first by name. Undefined where none matches.
+ */
+export function selectPolicy(
+  node: NodeFacts,
+  policies: readonly Policy[],
+): PolicyChoice | undefined {
+  let policy: Policy | undefined;
+  let tied: string[] = [];
+  for (const other of policies) {
+    if (policy !== undefined && other.weight < policy.weight) continue;
+    if (!matchesNodeSelector(node, other.nodeSelector ?? defaultNodeSelector)) continue;
+    if (policy === undefined || other.weight > policy.weight) {
+      policy = other;
+      tied = [];
+    } else if (other.name < policy.name) {
+      tied.push(policy.name);
+      policy = other;
+    } else tied.push(other.name);
+  }
+  return policy === undefined ? undefined : { policy, tiedWith: tied.sort() };
+}
+
+/**
+ * Whether any term selects the node, as in node affinity: the requirements of a term must all hold,
+ * a term without requirements selects nothing, and so does a selector without terms.
+ */
+export function matchesNodeSelector(node: NodeFacts, selector: NodeSelector): boolean {
+  return selector.nodeSelectorTerms.some((term) => matchesTerm(node, term));
+}
+
+/** Whether the selector selects these labels; the empty selector selects everything. */
+export function matchesLabelSelector(labels: Labels, selector: LabelSelector): boolean {
+  for (const [key, value] of Object.entries(selector.matchLabels ?? {})) {
+    if (labels[key] !== value) return false;
+  }
+  return (selector.matchExpressions ?? []).every((wanted) => holds(labels[wanted.key], wanted));
+}
+
+function matchesTerm(node: NodeFacts, term: NodeSelectorTerm): boolean {
+  const { matchExpressions, matchFields } = term;
+  if (matchExpressions.length + matchFields.length === 0) return false;
+  for (const wanted of matchExpressions) {
+    if (!holds(node.labels[wanted.key], wanted)) return false;
+  }
+  // Node affinity knows one field; a requirement on any other selects nothing.
+  return matchFields.every((wanted) => wanted.key === "metadata.name" && holds(node.name, wanted));
+}
+
+/** One requirement on the value of its label; undefined where the node does not have the label. */
+function holds(value: string | undefined, { operator, values }: LabelRequirement): boolean {
+  switch (operator) {
+    case "In":
+      return value !== undefined && values.includes(value);
+    case "NotIn":
+      return value === undefined || !values.includes(value);
+    case "Exists":
+      return value !== undefined;
+    case "DoesNotExist":
+      return value === undefined;
+    case "Gt":
+      return isOrdered(values[0], value);
+    case "Lt":
+      return isOrdered(value, values[0]);
+  }
+}
+
+/** Whether both are whole numbers and the first is the smaller: no other text is ever ordered. */
+function isOrdered(low: string | undefined, high: string | undefined): boolean {
+  const lower = wholeNumber(low);
+  const upper = wholeNumber(high);
+  return lower !== undefined && upper !== undefined && lower < upper;
+}
+
+function wholeNumber(text: string | undefined): bigint | undefined {
+  return text !== undefined && /^[+-]?\d+$/.test(text) ? BigInt(text.replace("+", "")) : undefined;
+}
+
+function labelled(key: string, ...values: string[]): NodeSelectorTerm {
+  return { matchExpressions: [{ key, operator: "In", values }], matchFields: [] };
+}

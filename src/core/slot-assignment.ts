@@ -1,0 +1,132 @@
+import { assert } from "../errors.ts";
+import { inStartOrder, type StartRange } from "./start-slot.ts";
+
+/** A job that wants a slot. */
+export interface Slotted extends StartRange {
+  readonly zone: string;
+  /** Its place among all: the older node first, then by name. */
+  readonly rank: number;
+}
+
+/**
+ * Which job leaves at which of the sorted `slots`: answers the jobs in the order of the slots. Each
+ * slot goes to the released job with the earliest deadline, which finds a complete assignment
+ * wherever one exists. Of jobs with the same deadline one goes whose zone differs from the one
+ * before, out of the zone with most of them left, so that the zones alternate as long as they can;
+ * then the older node, then the name. The order of `jobs` plays no part.
+ */
+export function assignSlots<Job extends Slotted>(
+  slots: Float64Array,
+  jobs: readonly Job[],
+): readonly Job[] {
+  const coming = [...jobs].sort((a, b) => inStartOrder(a, b) || a.rank - b.rank);
+  const waiting = new WaitingJobs<Job>();
+  const order: Job[] = [];
+  let next = 0;
+  let zone: string | undefined;
+  for (const slot of slots) {
+    for (let job = coming[next]; job !== undefined && job.release <= slot; job = coming[next]) {
+      waiting.add(job);
+      next += 1;
+    }
+    const job = waiting.take(zone);
+    assert(job !== undefined && slot <= job.deadline, "every slot has a job that may take it");
+    order.push(job);
+    zone = job.zone;
+  }
+  return order;
+}
+
+/** Released jobs of one deadline and zone: sorted by rank, taken from `head` on. */
+interface Queue<Job> {
+  readonly jobs: Job[];
+  head: number;
+}
+
+/** Released jobs by deadline, and inside one deadline by zone. */
+class WaitingJobs<Job extends Slotted> {
+  readonly #groups = new Map<number, Map<string, Queue<Job>>>();
+  /** A binary heap of the deadlines in `#groups`. */
+  readonly #heap: number[] = [];
+
+  add(job: Job): void {
+    let zones = this.#groups.get(job.deadline);
+    if (zones === undefined) {
+      zones = new Map();
+      this.#groups.set(job.deadline, zones);
+      pushHeap(this.#heap, job.deadline);
+    }
+    const queue = zones.get(job.zone);
+    if (queue === undefined) zones.set(job.zone, { jobs: [job], head: 0 });
+    else insertByRank(queue, job);
+  }
+
+  take(lastZone: string | undefined): Job | undefined {
+    const deadline = this.#heap[0];
+    const zones = deadline === undefined ? undefined : this.#groups.get(deadline);
+    const queue = zones === undefined ? undefined : pickQueue(zones, lastZone);
+    const job = queue?.jobs[queue.head];
+    if (deadline === undefined || zones === undefined || queue === undefined) return undefined;
+    queue.head += 1;
+    if (job !== undefined && queue.head === queue.jobs.length) zones.delete(job.zone);
+    if (zones.size === 0) {
+      this.#groups.delete(deadline);
+      popHeap(this.#heap);
+    }
+    return job;
+  }
+}
+
+/** Jobs mostly come in the order of their ranks, so that this mostly appends. */
+function insertByRank<Job extends Slotted>({ jobs, head }: Queue<Job>, job: Job): void {
+  let at = jobs.length;
+  while (at > head && (jobs[at - 1] as Job).rank > job.rank) at -= 1;
+  jobs.splice(at, 0, job);
+}
+
+function pickQueue<Job extends Slotted>(
+  zones: ReadonlyMap<string, Queue<Job>>,
+  lastZone: string | undefined,
+): Queue<Job> | undefined {
+  let best: Queue<Job> | undefined;
+  for (const [zone, queue] of zones) {
+    if (zone === lastZone && zones.size > 1) continue;
+    if (best === undefined || goesBefore(queue, best)) best = queue;
+  }
+  return best;
+}
+
+function goesBefore<Job extends Slotted>(a: Queue<Job>, b: Queue<Job>): boolean {
+  const difference = a.jobs.length - a.head - (b.jobs.length - b.head);
+  if (difference !== 0) return difference > 0;
+  return (a.jobs[a.head]?.rank ?? 0) < (b.jobs[b.head]?.rank ?? 0);
+}
+
+function pushHeap(heap: number[], value: number): void {
+  let at = heap.length;
+  heap.push(value);
+  while (at > 0) {
+    const parent = (at - 1) >>> 1;
+    if ((heap[parent] as number) <= value) break;
+    heap[at] = heap[parent] as number;
+    at = parent;
+  }
+  heap[at] = value;
+}
+
+function popHeap(heap: number[]): void {
+  const value = heap.pop();
+  if (value === undefined || heap.length === 0) return;
+  let at = 0;
+  for (;;) {
+    let child = 2 * at + 1;
+    if (child >= heap.length) break;
+    if (child + 1 < heap.length && (heap[child + 1] as number) < (heap[child] as number)) {
+      child += 1;
+    }
+    if ((heap[child] as number) >= value) break;
+    heap[at] = heap[child] as number;
+    at = child;
+  }
+  heap[at] = value;
+}
