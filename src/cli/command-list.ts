@@ -34,18 +34,6 @@ export const commandList: readonly CommandSpec[] = [
     load: async () => (await import("./drain-plan.ts")).runDrainPlan,
   }),
   command({
-    name: "audit",
-    summary: "Grace budgets and other Spot readiness of workloads, live or from manifests",
-    words: "",
-    minWords: 0,
-    maxWords: 0,
-    examples: [
-      "helm template my-chart | lastcall audit -f - --platform gke",
-      "lastcall audit -f manifests/ --platform gke --platform eks --fail-on warning",
-    ],
-    load: async () => (await import("./audit-command.ts")).runAuditCommand,
-  }),
-  command({
     name: "setup",
     summary: "Prints, or with --apply runs, what has to be set up once",
     words: "crds|admission",
@@ -53,15 +41,6 @@ export const commandList: readonly CommandSpec[] = [
     maxWords: 1,
     examples: ["lastcall setup crds | kubectl apply -f -", "lastcall setup crds --apply"],
     load: async () => (await import("./setup.ts")).runSetup,
-  }),
-  command({
-    name: "demo",
-    summary: "A model cluster with the real controller on it; needs nothing",
-    words: "",
-    minWords: 0,
-    maxWords: 0,
-    examples: ["lastcall demo", "lastcall demo --headless --hours 48 --seed 1 -o json"],
-    load: async () => (await import("./demo.ts")).runDemo,
   }),
   command({
     name: "version",
