@@ -19,11 +19,13 @@ export class Alarm {
     this.#wake?.();
   }
 
-  /** Rejects with the signal's reason when it aborts. */
-  async wait(until: Instant | undefined, signal: AbortSignal): Promise<void> {
+  /** Tells what it woke of. Rejects with the signal's reason when it aborts. */
+  async wait(until: Instant | undefined, signal: AbortSignal): Promise<"Rung" | "Time"> {
     signal.throwIfAborted();
     if (!this.#rung) await this.#sleep(until, signal);
+    const woken = this.#rung ? "Rung" : "Time";
     this.#rung = false;
+    return woken;
   }
 
   async #sleep(until: Instant | undefined, signal: AbortSignal): Promise<void> {

@@ -59,8 +59,8 @@ export class Rotation {
         signal.throwIfAborted();
         const askAgainAt = await this.#pass(signal);
         const quietUntil = plus(clock.now(), quietMs);
-        await this.#alarm.wait(earlierOf(askAgainAt, quietUntil), signal);
-        await clock.sleep(gatherMs, signal);
+        const woken = await this.#alarm.wait(earlierOf(askAgainAt, quietUntil), signal);
+        if (woken === "Rung") await clock.sleep(gatherMs, signal);
       }
     } finally {
       stop();

@@ -1,12 +1,12 @@
 import type { Departure } from "./departure.ts";
 import { hours, type Instant, minutes, plus } from "./time.ts";
 
-const firstMs = minutes(30);
+const firstMs = minutes(10);
 const longestMs = hours(6);
 
 /**
- * When a node whose departures failed or were rolled back may be tried again: half an hour after
- * the last of them ended, twice as long after each further one, six hours at most. Undefined where
+ * When a node whose departures failed or were rolled back may be tried again: ten minutes after
+ * the last of them ended (twice in the default reserve before a deadline), twice as long after each further one, six hours at most. Undefined where
  * nothing failed. The deadline still forces: this moves the planned instant only.
  */
 export function retryAt(former: readonly Departure[]): Instant | undefined {
