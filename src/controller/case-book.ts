@@ -41,7 +41,9 @@ export class CaseBook {
     const seen = new Map(departures.map((one) => [one.uid, one]));
     for (const [uid, open] of this.#cases) {
       const departure = seen.get(uid);
-      if (departure !== undefined) open.observe(departure, nodes.get(departure.node.name));
+      // A case is opened on what the watch has shown, so that what is missing has been deleted.
+      if (departure === undefined) open.forsake();
+      else open.observe(departure, nodes.get(departure.node.name));
     }
   }
 

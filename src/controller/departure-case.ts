@@ -41,6 +41,7 @@ export class DepartureCase {
   #phaseWork = new AbortController();
   #pending: Interruption | undefined;
   #drain: DrainRun | undefined;
+  #forsaken = false;
 
   constructor(departure: Departure, policy: Policy, tools: CaseTools) {
     this.#departure = departure;
@@ -66,11 +67,17 @@ export class DepartureCase {
     this.#phaseWork.abort();
   }
 
+  /** The Departure was deleted: nothing more is done for it, its marks are cleared as strays. */
+  forsake(): void {
+    this.#forsaken = true;
+    this.#phaseWork.abort();
+  }
+
   /** Runs to the end; `first` is what set it going, absent when a case is taken up again. */
   async run(signal: AbortSignal, first?: Work): Promise<void> {
     let happening: Work | undefined = first;
     if (first !== undefined && !isVoluntary(this.#departure.cause)) this.#markAhead();
-    while (isLive(this.#departure)) {
+    while (isLive(this.#departure) && !this.#forsaken) {
       happening ??= await this.#workOnPhase(signal);
       if (happening !== undefined && !(await this.#advance(happening))) return;
       happening = undefined;
@@ -106,6 +113,7 @@ export class DepartureCase {
     try {
       return await this.#workOf(stop);
     } catch (error) {
+      if (this.#forsaken) return undefined;
       if (signal.aborted || this.#pending === undefined) throw error;
       return this.#confirmed(this.#pending);
     }

@@ -103,8 +103,9 @@ export class Rotation {
     const silent = decision.kind === "Leave" || this.#options.dryRun;
     if (!silent) return true;
     const about = aboutWhom(decision);
-    if (this.#said.get(about) === decision.explain) return false;
-    this.#said.set(about, decision.explain);
+    const gist = gistOf(decision);
+    if (this.#said.get(about) === gist) return false;
+    this.#said.set(about, gist);
     this.#options.executor.voice.log.info(
       decision.kind === "Leave" ? "left-alone" : `would-${decision.kind.toLowerCase()}`,
       { about, reason: decision.reason, message: decision.explain },
@@ -157,6 +158,13 @@ export class Rotation {
 /** A departure whose policy is gone, or that never had one, is carried out by the defaults. */
 function policyOf(name: string | undefined, policies: readonly Policy[]): Policy {
   return policies.find((policy) => policy.name === name) ?? defaultPolicy;
+}
+
+/** What makes a decision the same as the last one; its sentence may name the instant of asking. */
+function gistOf(decision: Decision): string {
+  const { kind, reason } = decision;
+  if (kind === "Schedule") return `${kind} ${reason} ${decision.order.departAt}`;
+  return kind === "Move" ? `${kind} ${reason} ${decision.departAt}` : `${kind} ${reason}`;
 }
 
 function aboutWhom(decision: Decision): string {
