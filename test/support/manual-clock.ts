@@ -57,6 +57,7 @@ export class ManualClock implements Clock {
       await settle();
     }
     this.#elapsedMs = untilMs;
+    await settle();
   }
 
   /** Lets time pass without letting anybody act: a process that was stopped. */
