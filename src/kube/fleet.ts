@@ -44,7 +44,13 @@ export class KubeFleet implements Fleet {
       this.#bell.ring();
     };
     const common = { api, clock, rng, onChange, onTrouble };
-    this.#nodes = new Reflector({ ...common, path: nodesPath, translate: translateNode });
+    this.#nodes = new Reflector({
+      ...common,
+      path: nodesPath,
+      translate: translateNode,
+      // A node is ten kilobytes of JSON and more: short pages keep the peak of a list low.
+      pageLimit: 100,
+    });
     this.#departures = new Reflector({
       ...common,
       path: departuresPath,
