@@ -12,10 +12,18 @@ export interface ApiContext {
   readonly rng: Rng;
 }
 
+let lastSecond = Number.NaN;
+let lastText = "";
+
 /** An instant as Kubernetes writes it: whole seconds, `2026-11-20T00:00:00Z`. */
 export function timestamp(at: Instant): string {
-  const wholeSecondAt = instant(Math.floor(at / 1000) * 1000);
-  return `${formatInstant(wholeSecondAt).slice(0, 19)}Z`;
+  const second = Math.floor(at / 1000);
+  // Most writes of a run fall into the second of the write before.
+  if (second !== lastSecond) {
+    lastSecond = second;
+    lastText = `${formatInstant(instant(second * 1000)).slice(0, 19)}Z`;
+  }
+  return lastText;
 }
 
 /** A random UUID of version 4. */

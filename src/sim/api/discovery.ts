@@ -17,6 +17,8 @@ export const modelVersion = Object.freeze({
 
 /** `/version`, `/api`, `/apis`, `/api/v1`, `/apis/GROUP[/VERSION]`, health; undefined for other paths. */
 export function discover(registry: ResourceRegistry, path: string): KubeAnswer | undefined {
+  // Longer paths are resources; most requests are, and shall not pay for this.
+  if (segmentCount(path) > 3) return undefined;
   const parts = path.split("/").filter((part) => part !== "");
   const [first, second, third] = parts;
   if (path === "/version") return ok(modelVersion);
@@ -27,6 +29,12 @@ export function discover(registry: ResourceRegistry, path: string): KubeAnswer |
   if (second === undefined) return ok(groupList(registry));
   if (third === undefined) return group(registry, second);
   return resources(registry, `${second}/${third}`);
+}
+
+function segmentCount(path: string): number {
+  let count = 0;
+  for (let at = path.indexOf("/"); at >= 0; at = path.indexOf("/", at + 1)) count += 1;
+  return count;
 }
 
 function ok(body: unknown): KubeAnswer {

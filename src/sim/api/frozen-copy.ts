@@ -19,7 +19,7 @@ export function frozenCopy<T>(value: T): T {
 /** Freezes a value of our own making in place; stops where it meets a frozen part. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
-  for (const member of Object.values(value)) deepFreeze(member);
+  for (const key in value) deepFreeze(value[key]);
   return Object.freeze(value);
 }
 

@@ -41,7 +41,10 @@ const rules: Readonly<Record<string, KindRules>> = {
     revisionHistoryLimit: 10,
     updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } },
   }),
-  "jobs.batch": workloadRules({ parallelism: 1, completions: 1, backoffLimit: 6 }),
+  "jobs.batch": {
+    ...workloadRules({ parallelism: 1, completions: 1, backoffLimit: 6 }),
+    causes: templateCauses,
+  },
   "poddisruptionbudgets.policy": { causes: budgetCauses },
   "customresourcedefinitions.apiextensions.k8s.io": { prepare: establish, causes: crdCauses },
 };
@@ -79,18 +82,17 @@ function withNamespaceDefaults(object: JsonRecord): JsonRecord {
 }
 
 function workloadCauses(object: JsonRecord): readonly StatusCause[] {
-  const spec = recordOf(object.spec);
-  const causes = podCauses(recordOf(spec.template)).map((cause) => ({
+  const causes = templateCauses(object);
+  if (recordOf(object.spec).selector !== undefined) return causes;
+  const field = "spec.selector";
+  return [{ reason: "FieldValueRequired", message: "Required value", field }, ...causes];
+}
+
+function templateCauses(object: JsonRecord): readonly StatusCause[] {
+  return podCauses(recordOf(recordOf(object.spec).template)).map((cause) => ({
     ...cause,
     field: `spec.template.${cause.field}`,
   }));
-  if (spec.selector !== undefined || object.kind === "Job") return causes;
-  const missing = {
-    reason: "FieldValueRequired",
-    message: "Required value",
-    field: "spec.selector",
-  };
-  return [missing, ...causes];
 }
 
 /** Source: kubernetes `pkg/apis/policy/validation/validation.go`. */

@@ -59,5 +59,5 @@ export interface BudgetStatus {
 
 /** The status of a budget; one that no controller has seen yet has none. */
 export function budgetStatus(budget: ModelObject): BudgetStatus {
-  return recordOf(budget["status"]) as BudgetStatus;
+  return recordOf(budget.status) as BudgetStatus;
 }

@@ -1,0 +1,149 @@
+import type { Taint } from "../../core/node.ts";
+import type { LabelRequirement, LabelSelector, PodPhase, Toleration } from "../../core/pod.ts";
+import type { ModelObject, OwnerReference } from "../api/model-object.ts";
+
+/** The objects that controllers work on, typed as far as a controller looks. */
+export interface PodObject extends ModelObject {
+  readonly spec: PodSpec;
+  readonly status: PodStatus;
+}
+
+export interface PodSpec {
+  readonly nodeName?: string;
+  readonly schedulerName?: string;
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly affinity?: { readonly nodeAffinity?: NodeAffinity };
+  readonly tolerations?: readonly Toleration[];
+  readonly containers: readonly Container[];
+  readonly priority?: number;
+  readonly restartPolicy?: string;
+  readonly terminationGracePeriodSeconds?: number;
+}
+
+export interface NodeAffinity {
+  readonly requiredDuringSchedulingIgnoredDuringExecution?: {
+    readonly nodeSelectorTerms?: readonly NodeTerm[];
+  };
+}
+
+export interface NodeTerm {
+  readonly matchExpressions?: readonly LabelRequirement[];
+  readonly matchFields?: readonly LabelRequirement[];
+}
+
+export interface Container {
+  readonly name: string;
+  readonly image?: string;
+  readonly resources?: { readonly requests?: Readonly<Record<string, string>> };
+}
+
+export interface PodStatus {
+  readonly phase: PodPhase;
+  readonly conditions?: readonly Condition[];
+  readonly [field: string]: unknown;
+}
+
+export interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly lastTransitionTime?: string;
+  readonly [field: string]: unknown;
+}
+
+export interface NodeObject extends ModelObject {
+  readonly spec: {
+    readonly providerID?: string;
+    readonly unschedulable?: boolean;
+    readonly taints?: readonly Taint[];
+  };
+  readonly status: {
+    readonly conditions?: readonly Condition[];
+    readonly allocatable?: Readonly<Record<string, string>>;
+    readonly [field: string]: unknown;
+  };
+}
+
+/** A Deployment, ReplicaSet, StatefulSet, DaemonSet or Job. */
+export interface WorkloadObject extends ModelObject {
+  readonly spec: {
+    readonly replicas?: number;
+    readonly completions?: number;
+    readonly parallelism?: number;
+    readonly podManagementPolicy?: string;
+    readonly selector?: LabelSelector;
+    readonly strategy?: RolloutStrategy;
+    readonly template: PodTemplate;
+    readonly [field: string]: unknown;
+  };
+  readonly status: Readonly<Record<string, unknown>>;
+}
+
+export interface RolloutStrategy {
+  readonly type?: string;
+  readonly rollingUpdate?: {
+    readonly maxUnavailable?: number | string;
+    readonly maxSurge?: number | string;
+  };
+}
+
+export interface PodTemplate {
+  readonly metadata?: {
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly spec: PodSpec;
+}
+
+/** Whether a pod still counts for its owner: neither finished nor going. */
+export function isActive(pod: PodObject): boolean {
+  const { phase } = pod.status;
+  const finished = phase === "Succeeded" || phase === "Failed";
+  return !finished && pod.metadata.deletionTimestamp === undefined;
+}
+
+export function conditionOf(object: ModelObject, type: string): Condition | undefined {
+  const status = object.status as { readonly conditions?: readonly Condition[] } | undefined;
+  return status?.conditions?.find((condition) => condition.type === type);
+}
+
+/** A Node that says nothing of its readiness is a Node of a test, and as good as ready. */
+export function readyOf(node: NodeObject): string {
+  return conditionOf(node, "Ready")?.status ?? "True";
+}
+
+/** The conditions with one of them replaced or added. */
+export function withCondition(
+  conditions: readonly Condition[] | undefined,
+  condition: Condition,
+): readonly Condition[] {
+  const others = (conditions ?? []).filter((one) => one.type !== condition.type);
+  return [...others, condition];
+}
+
+/** The owner that manages an object: its reference with `controller: true`. */
+export function controllerOf(object: ModelObject): OwnerReference | undefined {
+  return object.metadata.ownerReferences?.find((owner) => owner.controller === true);
+}
+
+export function ownerReferenceTo(owner: ModelObject): OwnerReference {
+  return Object.freeze({
+    apiVersion: owner.apiVersion,
+    kind: owner.kind,
+    name: owner.metadata.name,
+    uid: owner.metadata.uid,
+    controller: true,
+    blockOwnerDeletion: true,
+  });
+}
+
+/** `namespace/name`; the key by which controllers queue. */
+export function keyOf(object: ModelObject): string {
+  return `${object.metadata.namespace ?? ""}/${object.metadata.name}`;
+}
+
+export function splitKey(key: string): { readonly namespace: string; readonly name: string } {
+  const slash = key.indexOf("/");
+  return { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+}

@@ -1,0 +1,100 @@
+import { isReady } from "../api/evict-pod.ts";
+import { jsonEqual } from "../api/json-equal.ts";
+import type { ModelObject } from "../api/model-object.ts";
+import {
+  isActive,
+  keyOf,
+  type NodeObject,
+  type PodObject,
+  type WorkloadObject,
+} from "./cluster-object.ts";
+import type { ControllerLoop, ModelController } from "./controller-loop.ts";
+import { choosesNode, toleratesTaints } from "./node-fit.ts";
+import type { OwnerIndex } from "./owner-index.ts";
+import { podFromTemplate } from "./pod-from-template.ts";
+import { ownerKeys } from "./replica-set-controller.ts";
+
+const storage = "daemonsets.apps";
+
+/** What every daemon tolerates. Source: kubernetes `pkg/controller/daemon/util/daemonset_util.go`. */
+const daemonTolerations = [
+  ...["not-ready", "unreachable"].map((one) => toleration(one, "NoExecute")),
+  ...["disk-pressure", "memory-pressure", "pid-pressure", "unschedulable"].map((one) =>
+    toleration(one, "NoSchedule"),
+  ),
+];
+
+/** Keeps one pod of each DaemonSet on each Node that it chooses, cordoned ones too. */
+export class DaemonSetController implements ModelController {
+  readonly name = "daemonset";
+  readonly concerns = {
+    [storage]: ({ object }: { object: ModelObject }) => [keyOf(object)],
+    pods: ({ object }: { object: ModelObject }) => ownerKeys(object, "DaemonSet"),
+    nodes: () => [...this.#loop.collection(storage).all()].map(keyOf),
+  };
+  readonly #loop: ControllerLoop;
+  readonly #pods: OwnerIndex;
+
+  constructor(loop: ControllerLoop, pods: OwnerIndex) {
+    this.#loop = loop;
+    this.#pods = pods;
+  }
+
+  reconcile(key: string): void {
+    const set = this.#loop.get<WorkloadObject>(storage, key);
+    if (!set || set.metadata.deletionTimestamp !== undefined) return;
+    const owned = this.#pods.ownedBy(set.metadata.uid) as readonly PodObject[];
+    const byNode = new Map(owned.map((pod) => [pod.spec.nodeName, pod]));
+    const nodes = [...this.#loop.collection("nodes").all()] as NodeObject[];
+    const chosen = nodes.filter((node) => belongsOn(set, node));
+    for (const node of chosen) this.#ensure(set, { node, pod: byNode.get(node.metadata.name) });
+    this.#writeStatus(set, { owned, wanted: chosen.length });
+  }
+
+  #ensure(set: WorkloadObject, at: { node: NodeObject; pod: PodObject | undefined }): void {
+    const { node, pod } = at;
+    const type = this.#loop.type("v1", "pods");
+    if (pod?.status.phase === "Failed") {
+      this.#loop.delete(pod, { type });
+      return;
+    }
+    if (pod || node.metadata.deletionTimestamp !== undefined) return;
+    const { name, namespace = "" } = set.metadata;
+    const { template } = set.spec;
+    const tolerations = [...(template.spec.tolerations ?? []), ...daemonTolerations];
+    const spec = { nodeName: node.metadata.name, tolerations };
+    const body = podFromTemplate(set, { template, name: `${name}-`, spec });
+    this.#loop.create({ type, namespace, body });
+  }
+
+  #writeStatus(
+    set: WorkloadObject,
+    counted: { owned: readonly PodObject[]; wanted: number },
+  ): void {
+    const active = counted.owned.filter(isActive);
+    const ready = active.filter(isReady).length;
+    const status = {
+      observedGeneration: set.metadata.generation,
+      desiredNumberScheduled: counted.wanted,
+      currentNumberScheduled: active.length,
+      updatedNumberScheduled: active.length,
+      numberMisscheduled: 0,
+      numberReady: ready,
+      numberAvailable: ready,
+    };
+    if (!jsonEqual(status, set.status)) this.#loop.put(storage, { ...set, status });
+  }
+}
+
+function belongsOn(set: WorkloadObject, node: NodeObject): boolean {
+  const { spec } = set.spec.template;
+  const tolerations = [...(spec.tolerations ?? []), ...daemonTolerations];
+  return choosesNode(spec, node) && toleratesTaints(tolerations, node.spec.taints);
+}
+
+function toleration(
+  what: string,
+  effect: "NoExecute" | "NoSchedule",
+): { key: string; operator: "Exists"; effect: "NoExecute" | "NoSchedule" } {
+  return { key: `node.kubernetes.io/${what}`, operator: "Exists", effect };
+}

@@ -1,0 +1,163 @@
+import { type Instant, minutes, parseInstant, plus } from "../../core/time.ts";
+import { isReady } from "../api/evict-pod.ts";
+import { jsonEqual } from "../api/json-equal.ts";
+import type { ModelObject } from "../api/model-object.ts";
+import { allowedCondition, budgetStatus, budgetStorage } from "../api/pod-budget.ts";
+import type { StoredChange } from "../api/watch-history.ts";
+import { BudgetMembers } from "./budget-members.ts";
+import {
+  controllerOf,
+  keyOf,
+  type PodObject,
+  splitKey,
+  type WorkloadObject,
+} from "./cluster-object.ts";
+import type { ControllerLoop, ModelController } from "./controller-loop.ts";
+import { scaledValue } from "./scaled-value.ts";
+
+/** An evicted pod that is not seen to go within this time counts again. Source: disruption.go, DeletionTimeout. */
+const deletionTimeout = minutes(2);
+
+interface BudgetObject extends ModelObject {
+  readonly spec: {
+    readonly minAvailable?: number | string;
+    readonly maxUnavailable?: number | string;
+  };
+}
+
+interface Expectation {
+  readonly expectedPods: number;
+  readonly desiredHealthy: number;
+}
+
+/**
+ * Writes the status of budgets: how many pods there should be, are healthy, and may go.
+ * Source: kubernetes `pkg/controller/disruption/disruption.go`.
+ */
+export class DisruptionController implements ModelController {
+  readonly name = "disruption";
+  readonly concerns: ModelController["concerns"];
+  readonly #loop: ControllerLoop;
+  readonly #members: BudgetMembers;
+
+  constructor(loop: ControllerLoop) {
+    this.#loop = loop;
+    this.#members = new BudgetMembers(loop.context.store);
+    const ofNamespace = ({ object }: StoredChange): readonly string[] => this.#allIn(object);
+    this.concerns = {
+      [budgetStorage]: ({ object }) => [keyOf(object)],
+      pods: (change) => this.#members.budgetsOf(change),
+      "deployments.apps": (change) => (scaleChanged(change) ? ofNamespace(change) : []),
+      "statefulsets.apps": (change) => (scaleChanged(change) ? ofNamespace(change) : []),
+      "replicasets.apps": (change) => (scaleChanged(change) ? ofNamespace(change) : []),
+    };
+  }
+
+  reconcile(key: string): void {
+    const budget = this.#loop.get<BudgetObject>(budgetStorage, key);
+    if (!budget) return;
+    const pods = [...this.#members.podsOf(key)];
+    const disruptedPods = this.#stillGoing(budget, pods);
+    const currentHealthy = pods.filter(
+      (pod) =>
+        pod.metadata.deletionTimestamp === undefined &&
+        !(pod.metadata.name in disruptedPods) &&
+        isReady(pod),
+    ).length;
+    const { expectedPods, desiredHealthy } = this.#expected(budget, pods);
+    const spare = Math.max(0, currentHealthy - desiredHealthy);
+    const disruptionsAllowed = expectedPods <= 0 ? 0 : spare;
+    const generation = budget.metadata.generation ?? 0;
+    const status = {
+      observedGeneration: generation,
+      disruptionsAllowed,
+      currentHealthy,
+      desiredHealthy,
+      expectedPods,
+      ...(Object.keys(disruptedPods).length > 0 ? { disruptedPods } : {}),
+      conditions: [allowedCondition(disruptionsAllowed, generation)],
+    };
+    if (!jsonEqual(status, budget.status)) this.#loop.put(budgetStorage, { ...budget, status });
+  }
+
+  /** Entries of pods that are neither gone, nor seen to go, nor overdue. */
+  #stillGoing(budget: BudgetObject, pods: readonly PodObject[]): Readonly<Record<string, string>> {
+    const before = budgetStatus(budget).disruptedPods ?? {};
+    const nowAt = this.#loop.context.clock.now();
+    const kept: Record<string, string> = {};
+    for (const pod of pods) {
+      const evictedAt = parseInstant(before[pod.metadata.name] ?? "");
+      if (evictedAt === undefined || pod.metadata.deletionTimestamp !== undefined) continue;
+      const overdueAt = plus(evictedAt, deletionTimeout);
+      if (overdueAt <= nowAt) continue;
+      kept[pod.metadata.name] = before[pod.metadata.name] ?? "";
+      this.#lookAgainAt(overdueAt, keyOf(budget));
+    }
+    return kept;
+  }
+
+  #lookAgainAt(at: Instant, key: string): void {
+    const span = Math.max(0, at - this.#loop.context.clock.now());
+    this.#loop.markAfter(span as ReturnType<typeof minutes>, { controller: this, key });
+  }
+
+  #expected(budget: BudgetObject, pods: readonly PodObject[]): Expectation {
+    const { maxUnavailable, minAvailable } = budget.spec;
+    if (maxUnavailable !== undefined) {
+      const total = this.#scaleOf(pods);
+      const lost = scaledValue(maxUnavailable, { total, rounding: "Up" });
+      return { expectedPods: total, desiredHealthy: Math.max(0, total - lost) };
+    }
+    if (typeof minAvailable === "number") {
+      return { expectedPods: pods.length, desiredHealthy: minAvailable };
+    }
+    if (minAvailable === undefined) return { expectedPods: 0, desiredHealthy: 0 };
+    const total = this.#scaleOf(pods);
+    return {
+      expectedPods: total,
+      desiredHealthy: scaledValue(minAvailable, { total, rounding: "Up" }),
+    };
+  }
+
+  /** The sum of what the owners of the pods want; pods without an owner count for nothing. */
+  #scaleOf(pods: readonly PodObject[]): number {
+    const scales = new Map<string, number>();
+    for (const pod of pods) {
+      const owner = this.#topOwner(pod);
+      if (owner) scales.set(owner.metadata.uid, owner.spec.replicas ?? 1);
+    }
+    return [...scales.values()].reduce((total, scale) => total + scale, 0);
+  }
+
+  #topOwner(pod: PodObject): WorkloadObject | undefined {
+    const owner = this.#ownerOf(pod);
+    if (owner?.kind !== "ReplicaSet") return owner;
+    return this.#ownerOf(owner) ?? owner;
+  }
+
+  #ownerOf(object: ModelObject): WorkloadObject | undefined {
+    const owner = controllerOf(object);
+    const storage = scalable[owner?.kind ?? ""];
+    if (!owner || storage === undefined) return undefined;
+    const key = `${object.metadata.namespace ?? ""}/${owner.name}`;
+    const found = this.#loop.get<WorkloadObject>(storage, key);
+    return found?.metadata.uid === owner.uid ? found : undefined;
+  }
+
+  #allIn(object: ModelObject): readonly string[] {
+    const { namespace } = splitKey(keyOf(object));
+    return [...this.#loop.collection(budgetStorage).inNamespace(namespace)].map(keyOf);
+  }
+}
+
+const scalable: Readonly<Record<string, string>> = {
+  Deployment: "deployments.apps",
+  ReplicaSet: "replicasets.apps",
+  StatefulSet: "statefulsets.apps",
+};
+
+function scaleChanged({ object, previous }: StoredChange): boolean {
+  const replicas = (one: ModelObject | undefined): unknown =>
+    (one as WorkloadObject | undefined)?.spec.replicas;
+  return replicas(object) !== replicas(previous);
+}

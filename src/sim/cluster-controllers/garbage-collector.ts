@@ -1,0 +1,78 @@
+import { seconds } from "../../core/time.ts";
+import type { ModelObject } from "../api/model-object.ts";
+import { keyOf, splitKey } from "./cluster-object.ts";
+import type { ControllerLoop, ModelController } from "./controller-loop.ts";
+import { OwnerIndex } from "./owner-index.ts";
+
+const owners = [
+  "deployments.apps",
+  "replicasets.apps",
+  "statefulsets.apps",
+  "daemonsets.apps",
+  "jobs.batch",
+];
+
+/** Storages whose objects other objects own. */
+const dependents = [
+  { storage: "pods", apiVersion: "v1", plural: "pods" },
+  { storage: "replicasets.apps", apiVersion: "apps/v1", plural: "replicasets" },
+] as const;
+
+/** Deletes what an owner leaves behind, in the background. */
+export class GarbageCollector implements ModelController {
+  readonly name = "garbage-collector";
+  readonly concerns = Object.fromEntries(
+    owners.map((storage) => [
+      storage,
+      ({ type, object }: { type: string; object: ModelObject }) =>
+        type === "DELETED" ? [object.metadata.uid] : [],
+    ]),
+  );
+  readonly #loop: ControllerLoop;
+  readonly #indexes: readonly OwnerIndex[];
+
+  constructor(loop: ControllerLoop) {
+    this.#loop = loop;
+    this.#indexes = dependents.map(({ storage }) => new OwnerIndex(loop.context.store, storage));
+  }
+
+  reconcile(uid: string): void {
+    for (const [at, { apiVersion, plural }] of dependents.entries()) {
+      const type = this.#loop.type(apiVersion, plural);
+      for (const object of this.#indexes[at]?.ownedBy(uid) ?? []) {
+        this.#loop.delete(object, { type });
+      }
+    }
+  }
+}
+
+/** Pods of a namespace that is going take their grace. */
+const lookAgain = seconds(1);
+
+/** Empties a namespace that is going and lets it go. */
+export class NamespaceController implements ModelController {
+  readonly name = "namespace";
+  readonly concerns = {
+    namespaces: ({ object }: { object: ModelObject }) =>
+      object.metadata.deletionTimestamp === undefined ? [] : [keyOf(object)],
+  };
+  readonly #loop: ControllerLoop;
+
+  constructor(loop: ControllerLoop) {
+    this.#loop = loop;
+  }
+
+  reconcile(key: string): void {
+    const namespace = this.#loop.get("namespaces", key);
+    if (namespace?.metadata.deletionTimestamp === undefined) return;
+    const { name } = splitKey(key);
+    let left = 0;
+    for (const type of this.#loop.context.registry.all().filter((one) => one.namespaced)) {
+      const objects = [...this.#loop.collection(type.storage).inNamespace(name)];
+      for (const object of objects) this.#loop.delete(object, { type });
+      left += this.#loop.collection(type.storage).list(name).length;
+    }
+    if (left === 0) this.#loop.collection("namespaces").remove(namespace);
+    else this.#loop.markAfter(lookAgain, { controller: this, key });
+  }
+}

@@ -1,0 +1,140 @@
+import { timestamp } from "../api/api-context.ts";
+import {
+  keyOf,
+  type NodeObject,
+  type PodObject,
+  readyOf,
+  withCondition,
+} from "./cluster-object.ts";
+import type { ControllerLoop, ModelController } from "./controller-loop.ts";
+import { choosesNode, toleratesTaints } from "./node-fit.ts";
+import { type Load, NodeLedger, requestsOf, type Spread, zoneOfNode } from "./node-ledger.ts";
+import { parseQuantity } from "./quantity.ts";
+
+/** So many fitting nodes are compared; the real scheduler looks at a share of a large cluster too. */
+const comparedMax = 100;
+
+/**
+ * Places pods: on a ready node that is neither cordoned nor tainted against them and has room;
+ * spread over zones, then over nodes, then where the load is least.
+ */
+export class Scheduler implements ModelController {
+  readonly name = "scheduler";
+  readonly concerns = {
+    pods: (change: { object: unknown }) => this.#waitingPod(change.object as PodObject),
+    nodes: ({ type }: { type: string }) => {
+      if (type !== "MODIFIED") this.#nodeNames = undefined;
+      return [...this.#waiting];
+    },
+  };
+  readonly #loop: ControllerLoop;
+  readonly #ledger: NodeLedger;
+  /** Pods that found no place; looked at again whenever a node changes or a pod goes. */
+  readonly #waiting = new Set<string>();
+  /** In the order of names; made anew when a Node comes or goes. */
+  #nodeNames: readonly string[] | undefined;
+  #nextStart = 0;
+
+  constructor(loop: ControllerLoop) {
+    this.#loop = loop;
+    this.#ledger = new NodeLedger(loop.context.store);
+  }
+
+  reconcile(key: string): void {
+    const pod = this.#loop.get<PodObject>("pods", key);
+    if (!pod || !wantsPlace(pod)) {
+      this.#waiting.delete(key);
+      return;
+    }
+    const node = this.#choose(pod);
+    if (node) this.#bind(pod, node);
+    else this.#leaveWaiting(pod);
+  }
+
+  #waitingPod(pod: PodObject): readonly string[] {
+    if (wantsPlace(pod) && !this.#waiting.has(keyOf(pod))) return [keyOf(pod)];
+    const madeRoom = pod.metadata.deletionTimestamp !== undefined || pod.status.phase === "Failed";
+    return madeRoom ? [keyOf(pod), ...this.#waiting] : [];
+  }
+
+  #choose(pod: PodObject): NodeObject | undefined {
+    const nodes = this.#loop.collection("nodes");
+    this.#nodeNames ??= nodes.list().map((node) => node.metadata.name);
+    const names = this.#nodeNames;
+    const [request, spread] = [requestsOf(pod), this.#ledger.spreadOf(pod)];
+    let best: { node: NodeObject; score: readonly number[] } | undefined;
+    let compared = 0;
+    for (let step = 0; step < names.length && compared < comparedMax; step += 1) {
+      const name = names[(this.#nextStart + step) % names.length] ?? "";
+      const node = nodes.get("", name) as NodeObject | undefined;
+      if (!node || !this.#fits(pod, { node, request })) continue;
+      compared += 1;
+      const score = this.#score(node, spread);
+      if (!best || isLess(score, best.score)) best = { node, score };
+    }
+    if (names.length > comparedMax)
+      this.#nextStart = (this.#nextStart + comparedMax) % names.length;
+    return best?.node;
+  }
+
+  #fits(pod: PodObject, at: { node: NodeObject; request: Load }): boolean {
+    const { node, request } = at;
+    if (node.spec.unschedulable || readyOf(node) !== "True") return false;
+    if (node.metadata.deletionTimestamp !== undefined) return false;
+    if (!toleratesTaints(pod.spec.tolerations, node.spec.taints)) return false;
+    if (!choosesNode(pod.spec, node)) return false;
+    const { cpu, memory, pods } = this.#ledger.loadOf(node.metadata.name);
+    const room = node.status.allocatable ?? {};
+    return (
+      pods + 1 <= parseQuantity(room.pods ?? "110") &&
+      cpu + request.cpu <= parseQuantity(room.cpu) + 1e-9 &&
+      memory + request.memory <= parseQuantity(room.memory)
+    );
+  }
+
+  /** Smaller is better, the first difference decides. */
+  #score(node: NodeObject, { byNode, byZone }: Spread): readonly number[] {
+    const load = this.#ledger.loadOf(node.metadata.name);
+    const cpuShare = load.cpu / (parseQuantity(node.status.allocatable?.cpu) || 1);
+    const inZone = byZone.get(zoneOfNode(node)) ?? 0;
+    return [inZone, byNode.get(node.metadata.name) ?? 0, cpuShare, load.pods];
+  }
+
+  #bind(pod: PodObject, node: NodeObject): void {
+    this.#waiting.delete(keyOf(pod));
+    const lastTransitionTime = timestamp(this.#loop.context.clock.now());
+    const scheduled = { type: "PodScheduled", status: "True", lastTransitionTime };
+    const conditions = withCondition(pod.status.conditions, scheduled);
+    const spec = { ...pod.spec, nodeName: node.metadata.name };
+    this.#loop.put("pods", { ...pod, spec, status: { ...pod.status, conditions } });
+  }
+
+  #leaveWaiting(pod: PodObject): void {
+    if (this.#waiting.has(keyOf(pod))) return;
+    this.#waiting.add(keyOf(pod));
+    const nodeCount = this.#loop.collection("nodes").size;
+    const condition = {
+      type: "PodScheduled",
+      status: "False",
+      reason: "Unschedulable",
+      message: `0/${nodeCount} nodes are available.`,
+      lastTransitionTime: timestamp(this.#loop.context.clock.now()),
+    };
+    const conditions = withCondition(pod.status.conditions, condition);
+    this.#loop.put("pods", { ...pod, status: { ...pod.status, conditions } });
+  }
+}
+
+function wantsPlace(pod: PodObject): boolean {
+  const { nodeName, schedulerName } = pod.spec;
+  if (nodeName !== undefined || pod.metadata.deletionTimestamp !== undefined) return false;
+  return schedulerName === "default-scheduler" && pod.status.phase === "Pending";
+}
+
+function isLess(a: readonly number[], b: readonly number[]): boolean {
+  for (const [index, value] of a.entries()) {
+    const other = b[index] ?? 0;
+    if (value !== other) return value < other;
+  }
+  return false;
+}
