@@ -74,7 +74,7 @@ export class ModelApi implements KubeApi {
     }
   }
 
-  watch(request: KubeWatchRequest): AsyncIterable<KubeWatchEvent> {
+  watch(request: KubeWatchRequest): WatchQueue {
     const fault = this.#faults.take({ method: "WATCH", path: request.path });
     if (fault !== undefined) return brokenWatch(fault);
     const query = request.query ?? {};

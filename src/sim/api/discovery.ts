@@ -1,6 +1,7 @@
 import type { KubeAnswer } from "../../contracts/kube-api.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { apiVersionOf, type ResourceType } from "./resource-type.ts";
+import { isScalable } from "./scale-object.ts";
 
 /** The version that the model behaves like. */
 export const modelVersion = Object.freeze({
@@ -122,8 +123,12 @@ function describe(type: ResourceType): readonly object[] {
     verbs: ["get", "patch", "update"],
   });
   const status = type.traits.statusSubresource ? [sub("status")] : [];
-  return type.storage === "pods" ? [main, ...status, eviction] : [main, ...status];
+  const extra = type.storage === "pods" ? [eviction] : [];
+  const scale = isScalable(type) ? [{ ...sub("scale"), ...scaleKind }] : [];
+  return [main, ...status, ...scale, ...extra];
 }
+
+const scaleKind = { group: "autoscaling", version: "v1", kind: "Scale" };
 
 const eviction = {
   name: "pods/eviction",

@@ -14,6 +14,11 @@ export class EventQueue<T> implements AsyncIterableIterator<T> {
     return this.#closed;
   }
 
+  /** The next event, if it is there already; it stays to be read. */
+  peek(): T | undefined {
+    return this.#waiting[this.#read];
+  }
+
   push(event: T): void {
     if (this.#closed) return;
     if (this.#wanted === undefined) {

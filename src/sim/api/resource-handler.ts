@@ -20,6 +20,7 @@ import { applyMergePatch } from "./merge-patch.ts";
 import type { ModelObject } from "./model-object.ts";
 import type { ResourcePath } from "./request-path.ts";
 import type { ResourceType } from "./resource-type.ts";
+import { isScalable, readScale, writeScale } from "./scale-object.ts";
 import { applyStrategicMergePatch } from "./strategic-merge-patch.ts";
 import { type Update, updateObject } from "./update-object.ts";
 
@@ -73,6 +74,7 @@ function handleSubresource(at: ResourceRequest): KubeAnswer {
     const asked = { ...placeOf(at), body: at.request.body, query: queryOf(at) };
     return { status: 201, body: evictPod(at.context, asked) };
   }
+  if (subresource === "scale" && isScalable(at.type)) return scale(at);
   if (subresource !== "status" || !at.type.traits.statusSubresource) throw noSuchResource();
   if (method === "GET") return answer(at, mustGet(at));
   if (method === "PUT") return put(at, "Status");
@@ -186,6 +188,25 @@ function patch(at: ResourceRequest, part: Update["part"]): KubeAnswer {
     at,
     updateObject(context, { ...place, part, by: "Patch", change, ...writeOptions(at) }),
   );
+}
+
+function scale(at: ResourceRequest): KubeAnswer {
+  const { context, request } = at;
+  const place = placeOf(at);
+  switch (request.method) {
+    case "GET":
+      return { status: 200, body: readScale(context, place) };
+    case "PUT":
+      return { status: 200, body: writeScale(context, { ...place, change: () => request.body }) };
+    case "PATCH": {
+      const apply = applications[request.patchType ?? "application/merge-patch+json"];
+      const change = (current: object): unknown => apply(current, request.body);
+      return { status: 200, body: writeScale(context, { ...place, change }) };
+    }
+    case "POST":
+    case "DELETE":
+      throw methodNotAllowed();
+  }
 }
 
 function patched(at: ResourceRequest, current: ModelObject, body: unknown): JsonRecord {

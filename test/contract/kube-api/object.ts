@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   configMap,
   configMaps,
+  Dialog,
   field,
   leases,
   metadataOf,
@@ -204,6 +205,28 @@ export function objectSentences(target: TargetOf): void {
         { key: "node.kubernetes.io/not-ready", tolerationSeconds: 300 },
         { key: "node.kubernetes.io/unreachable", tolerationSeconds: 300 },
       ]);
+    });
+
+    it("scales a workload by its scale, and nothing else of it", async () => {
+      const sets = new Dialog(
+        target,
+        ({ namespace }) => `/apis/apps/v1/namespaces/${namespace}/replicasets`,
+      );
+      const labels = { app: "scaled" };
+      const spec = { schedulerName: "nobody", containers: [{ name: "main", image: "pause" }] };
+      await sets.mustCreate({
+        metadata: { name: "scaled" },
+        spec: {
+          replicas: 0,
+          selector: { matchLabels: labels },
+          template: { metadata: { labels }, spec },
+        },
+      });
+      const scale = await sets.mustGet("scaled/scale");
+      expect(scale).toMatchObject({ kind: "Scale", spec: { replicas: 0 } });
+      mustBe(200, await sets.merge("scaled/scale", { spec: { replicas: 2 } }));
+      expect(field(await sets.mustGet("scaled"), "spec.replicas")).toBe(2);
+      mustBe(200, await sets.delete("scaled"));
     });
 
     it("resolves a pod's priority class, and refuses one that is not there", async () => {
