@@ -1,0 +1,55 @@
+/** Foreign JSON, read field by field: what is missing or of another type is simply not there. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+const none: Fields = Object.freeze({});
+
+export function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The value as an object; an empty one where it is none. */
+export function fieldsOf(value: unknown): Fields {
+  return isFields(value) ? value : none;
+}
+
+/** The value behind a path of keys; undefined as soon as a key is missing. */
+export function valueAt(value: unknown, path: readonly string[]): unknown {
+  let found = value;
+  for (const key of path) {
+    if (!isFields(found)) return undefined;
+    found = found[key];
+  }
+  return found;
+}
+
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+export function wholeNumberOf(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isSafeInteger(value) ? value : undefined;
+}
+
+/** The entries of an object whose values are text, as labels and annotations are. */
+export function textMapOf(value: unknown): Readonly<Record<string, string>> {
+  const entries = Object.entries(fieldsOf(value));
+  const texts = entries.filter((entry): entry is [string, string] => typeof entry[1] === "string");
+  return Object.fromEntries(texts);
+}
+
+export function textListOf(value: unknown): readonly string[] {
+  return listOf(value).filter((item) => typeof item === "string");
+}
+
+/** What a value is, for a sentence about a value that should be something else. */
+export function describeValue(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "object") return "an object";
+  return typeof value === "string" ? `the text ${JSON.stringify(value)}` : String(value);
+}

@@ -1,0 +1,89 @@
+import type { LabelRequirement, Toleration } from "../core/pod.ts";
+import type { AuditNode } from "./audit-node.ts";
+import { meetsRequirement } from "./label-match.ts";
+import type { PodTemplate } from "./pod-template.ts";
+import { spotLabels } from "./spot-label.ts";
+
+/** Whether a workload's pods can be placed on Spot nodes: nowhere else, also there, or never. */
+export type Landing = "Only" | "May" | "Never";
+
+/**
+ * What the pod's own node selector and required affinity say, without any node at hand. Only the
+ * labels that mark Spot nodes count; whatever else is asked of the node might be met. Taints do
+ * not count either: a manifest does not show what admission adds, and GKE's Spot pools have none.
+ */
+export function landingOf(template: PodTemplate): Landing {
+  const named = Object.keys(spotLabels).filter((key) => namesLabel(template, key));
+  if (named.length === 0) return "May";
+  const onSpot = named.some((key) =>
+    (spotLabels[key] ?? []).some((value) => fits(template, { [key]: value })),
+  );
+  if (!onSpot) return "Never";
+  const elsewhere =
+    fits(template, {}) || named.some((key) => fits(template, { [key]: notSpot(key) }));
+  return elsewhere ? "May" : "Only";
+}
+
+/** Whether the scheduler could place the pods on this node: selector, affinity and taints. */
+export function canRunOn(template: PodTemplate, node: AuditNode): boolean {
+  const selected = Object.entries(template.nodeSelector).every(
+    ([key, value]) => node.labels[key] === value,
+  );
+  if (!selected) return false;
+  const terms = template.nodeTerms;
+  const placed =
+    terms === undefined ||
+    terms.some(
+      (term) => term.length > 0 && term.every((one) => meetsRequirement(one, node.labels)),
+    );
+  return placed && node.taints.every((taint) => isTolerated(taint, template.tolerations));
+}
+
+function namesLabel(template: PodTemplate, key: string): boolean {
+  if (Object.hasOwn(template.nodeSelector, key)) return true;
+  return (template.nodeTerms ?? []).some((term) => term.some((one) => one.key === key));
+}
+
+/** Whether a node that is marked so and no other way could be meant. */
+function fits(template: PodTemplate, marks: Readonly<Record<string, string>>): boolean {
+  const selected = Object.entries(template.nodeSelector).every(
+    ([key, value]) => !Object.hasOwn(spotLabels, key) || marks[key] === value,
+  );
+  const terms = template.nodeTerms;
+  return selected && (terms === undefined || terms.some((term) => termFits(term, marks)));
+}
+
+function termFits(
+  term: readonly LabelRequirement[],
+  marks: Readonly<Record<string, string>>,
+): boolean {
+  return term.every((one) => !Object.hasOwn(spotLabels, one.key) || meetsRequirement(one, marks));
+}
+
+/** What the same label says on a node that is not Spot, where its makers have a word for that. */
+function notSpot(key: string): string {
+  const words: Readonly<Record<string, string>> = {
+    "cloud.google.com/gke-provisioning": "standard",
+    "eks.amazonaws.com/capacityType": "ON_DEMAND",
+    "karpenter.sh/capacity-type": "on-demand",
+    "kubernetes.azure.com/scalesetpriority": "regular",
+  };
+  return words[key] ?? "normal";
+}
+
+/** Taints that come and go with a node's health or a drain say nothing of who may run there. */
+const passing =
+  /^(node\.kubernetes\.io\/|lastcall\.dev\/|ToBeDeleted|DeletionCandidate|karpenter\.sh\/disrupt)/;
+
+function isTolerated(
+  taint: AuditNode["taints"][number],
+  tolerations: readonly Toleration[],
+): boolean {
+  if (taint.effect === "PreferNoSchedule" || passing.test(taint.key)) return true;
+  return tolerations.some((one) => {
+    if (one.effect !== undefined && one.effect !== taint.effect) return false;
+    if (one.key === undefined || one.key === "") return one.operator === "Exists";
+    if (one.key !== taint.key) return false;
+    return one.operator === "Exists" || (one.value ?? "") === (taint.value ?? "");
+  });
+}

@@ -1,0 +1,55 @@
+import { fieldsOf, textMapOf, textOf } from "./json-field.ts";
+
+/** One Kubernetes object as it was written, and where; the reading itself happens elsewhere. */
+export interface ManifestSource {
+  /** The file as named by the user; absent for an object of a live cluster. */
+  readonly file?: string | undefined;
+  /** The first line of the object in that file, from 1. */
+  readonly line?: number | undefined;
+  readonly json: unknown;
+}
+
+export interface Manifest extends ManifestSource {
+  readonly apiVersion: string;
+  /** The part of `apiVersion` before the slash; empty for the core group. */
+  readonly group: string;
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** Takes the head of an object; one without a namespace belongs to `defaultNamespace`. */
+export function readManifest(source: ManifestSource, defaultNamespace: string): Manifest {
+  const object = fieldsOf(source.json);
+  const metadata = fieldsOf(object.metadata);
+  const apiVersion = textOf(object.apiVersion) ?? "";
+  return {
+    ...source,
+    apiVersion,
+    group: apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "",
+    kind: textOf(object.kind) ?? "",
+    namespace: textOf(metadata.namespace) || defaultNamespace,
+    name: textOf(metadata.name) ?? textOf(metadata.generateName) ?? "unnamed",
+    labels: textMapOf(metadata.labels),
+    annotations: textMapOf(metadata.annotations),
+  };
+}
+
+/** How reports name an object: `Deployment default/web`. */
+export function nameOfObject(object: {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+}): string {
+  return `${object.kind} ${object.namespace}/${object.name}`;
+}
+
+/** Where an object is for a sentence: `web.yaml:12 (Deployment default/web)`. */
+export function placeOf(manifest: Manifest): string {
+  const name = nameOfObject(manifest);
+  if (manifest.file === undefined) return name;
+  const line = manifest.line === undefined ? "" : `:${manifest.line}`;
+  return `${manifest.file}${line} (${name})`;
+}

@@ -1,0 +1,117 @@
+import { parseDuration } from "../core/duration.ts";
+import { groupsOfPair, type ShutdownGroup } from "../core/grace-budget.ts";
+import { type Millis, seconds } from "../core/time.ts";
+import { LastcallError } from "../errors.ts";
+
+/**
+ * Where a budget comes from. `Read`: from the node's own kubelet. `File`: somebody wrote it down,
+ * in a KubeletConfiguration or as `kubelet:30s/15s`. `Default`: what the platform ships. `Unknown`:
+ * nobody knows; upstream's default of no graceful shutdown is assumed.
+ */
+export type BudgetSource = "Read" | "File" | "Default" | "Unknown";
+
+/** What nodes of one sort give pods at shutdown. */
+export interface Platform {
+  /** As the user typed it, or a known name for nodes that were seen. */
+  readonly name: string;
+  /** Empty: no graceful shutdown. */
+  readonly groups: readonly ShutdownGroup[];
+  readonly source: BudgetSource;
+}
+
+interface KnownPlatform {
+  readonly totalSeconds: number;
+  readonly criticalSeconds: number;
+  /** What it is, for the documentation. */
+  readonly what: string;
+}
+
+/**
+ * Nodes as shipped. Sources: Google Cloud "Spot VMs" and "Preemptible VMs" of GKE; the GKE API's
+ * `shutdownGracePeriodSeconds` for the 120 s option (15 s for critical pods as in its example; with
+ * another share use `kubelet:120s/30s`); awslabs/amazon-eks-ami nodeadm for AL2023, which sets
+ * nothing before kubelet 1.34; AKS has no field for it.
+ */
+export const knownPlatforms = {
+  gke: { totalSeconds: 30, criticalSeconds: 15, what: "GKE after 1.22.8-gke.200" },
+  "gke-25": { totalSeconds: 30, criticalSeconds: 5, what: "GKE 1.20 to 1.22.8-gke.200" },
+  "gke-120": {
+    totalSeconds: 120,
+    criticalSeconds: 15,
+    what: "GKE Spot pools opted in to 120 s, from 1.35.0-gke.1171000",
+  },
+  "eks-al2023": {
+    totalSeconds: 150,
+    criticalSeconds: 30,
+    what: "EKS on Amazon Linux 2023, kubelet 1.34 on",
+  },
+  eks: { totalSeconds: 0, criticalSeconds: 0, what: "EKS on anything else" },
+  aks: { totalSeconds: 0, criticalSeconds: 0, what: "AKS" },
+} as const satisfies Record<string, KnownPlatform>;
+
+export type KnownPlatformName = keyof typeof knownPlatforms;
+
+/** Judged against when neither the user nor a node of the input names a platform. */
+export const defaultPlatformNames = ["gke", "eks-al2023", "eks", "aks"] as const;
+
+/** What a platform argument asks for; the file of a `KubeletFile` is read by the caller. */
+export type PlatformRequest =
+  | { readonly kind: "Ready"; readonly platform: Platform }
+  | { readonly kind: "KubeletFile"; readonly name: string; readonly path: string };
+
+export function knownPlatform(name: KnownPlatformName): Platform {
+  const { totalSeconds, criticalSeconds } = knownPlatforms[name];
+  const groups = groupsOfPair(seconds(totalSeconds), seconds(criticalSeconds));
+  return { name, groups, source: "Default" };
+}
+
+export function isKnownPlatform(name: string): name is KnownPlatformName {
+  return Object.hasOwn(knownPlatforms, name);
+}
+
+/**
+ * Reads a platform argument: a known name, `kubelet:30s/15s` or `kubelet:FILE`.
+ * Throws USAGE for anything else, and for periods that the kubelet would refuse.
+ */
+export function parsePlatform(text: string): PlatformRequest {
+  if (isKnownPlatform(text)) return { kind: "Ready", platform: knownPlatform(text) };
+  const argument = /^kubelet:(.+)$/s.exec(text)?.[1];
+  if (argument === undefined) throw unknownPlatform(text);
+  const pair = /^(-?[\d.][^/]*)\/(-?[\d.][^/]*)$/.exec(argument);
+  if (pair === null) return { kind: "KubeletFile", name: text, path: argument };
+  const totalMs = parseDuration(pair[1] ?? "");
+  const criticalMs = parseDuration(pair[2] ?? "");
+  if (totalMs === undefined || criticalMs === undefined) {
+    throw new LastcallError(
+      "USAGE",
+      `Cannot read the platform ${text}: it is no pair of durations, two Go durations from 0s on such as kubelet:30s/15s are wanted`,
+    );
+  }
+  const problem = problemOfPair(totalMs, criticalMs);
+  if (problem !== undefined) {
+    throw new LastcallError("USAGE", `Cannot read the platform ${text}: ${problem}`);
+  }
+  const groups = groupsOfPair(totalMs, criticalMs);
+  return { kind: "Ready", platform: { name: text, groups, source: "File" } };
+}
+
+/**
+ * What the kubelet itself would refuse of the two periods, as the end of a sentence.
+ * Source: kubernetes 1.36 pkg/kubelet/apis/config/validation/validation.go.
+ */
+export function problemOfPair(totalMs: Millis, criticalMs: Millis): string | undefined {
+  if (criticalMs > totalMs) {
+    return `${criticalMs / 1000} s for critical pods are more than the ${totalMs / 1000} s in all, at most the total is wanted`;
+  }
+  const tooShort = [totalMs, criticalMs].find((periodMs) => periodMs > 0 && periodMs < 1000);
+  if (tooShort === undefined) return undefined;
+  return `a period is ${tooShort} ms, 0 or at least 1 s is wanted`;
+}
+
+function unknownPlatform(text: string): LastcallError {
+  const names = Object.keys(knownPlatforms).join(", ");
+  return new LastcallError(
+    "USAGE",
+    `Cannot judge against the platform ${JSON.stringify(text)}: it is unknown, one of ${names}, kubelet:TOTAL/CRITICAL or kubelet:FILE is wanted`,
+  );
+}

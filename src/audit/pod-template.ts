@@ -1,0 +1,150 @@
+import type { LabelRequirement, LabelSelector, Toleration } from "../core/pod.ts";
+import {
+  fieldsOf,
+  isFields,
+  listOf,
+  textListOf,
+  textMapOf,
+  textOf,
+  valueAt,
+} from "./json-field.ts";
+import { readRequirements, readSelector } from "./label-match.ts";
+import { preStopSeconds } from "./pre-stop.ts";
+
+/** What the rules know of the pods of a workload: only the fields that some rule reads. */
+export interface PodTemplate {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly containers: readonly Container[];
+  readonly volumes: readonly Volume[];
+  readonly nodeSelector: Readonly<Record<string, string>>;
+  /** Required node affinity: terms are OR-ed, the requirements of one AND-ed; absent: none. */
+  readonly nodeTerms?: readonly (readonly LabelRequirement[])[] | undefined;
+  readonly tolerations: readonly Toleration[];
+  readonly spreadSelectors: readonly (LabelSelector | undefined)[];
+  readonly apart: readonly AntiAffinityTerm[];
+  readonly restartPolicy: string;
+  readonly priorityClassName?: string | undefined;
+}
+
+/** One container that runs while the pod does: a main one, or a sidecar. */
+export interface Container {
+  readonly name: string;
+  readonly sidecar: boolean;
+  readonly command: readonly string[];
+  readonly args: readonly string[];
+  readonly hasPorts: boolean;
+  readonly hasReadinessProbe: boolean;
+  /** Seconds that the preStop hook takes at least; 0 where none shows. */
+  readonly preStopSeconds: number;
+  readonly mounts: readonly Mount[];
+}
+
+export interface Mount {
+  readonly volume: string;
+  readonly path: string;
+  readonly readOnly: boolean;
+}
+
+export type Volume =
+  | { readonly kind: "EmptyDir"; readonly name: string; readonly inMemory: boolean }
+  | { readonly kind: "HostPath"; readonly name: string; readonly path: string }
+  | { readonly kind: "Other"; readonly name: string };
+
+export interface AntiAffinityTerm {
+  readonly selector: LabelSelector | undefined;
+  /** The term looks into named or selected namespaces, not only into the pod's own. */
+  readonly otherNamespaces: boolean;
+  readonly topologyKey: string;
+}
+
+/** Reads a pod, or the pod template of a workload: `{metadata, spec}`. */
+export function readPodTemplate(template: unknown): PodTemplate {
+  const metadata = fieldsOf(valueAt(template, ["metadata"]));
+  const spec = fieldsOf(valueAt(template, ["spec"]));
+  return {
+    labels: textMapOf(metadata.labels),
+    annotations: textMapOf(metadata.annotations),
+    containers: readContainers(spec),
+    volumes: listOf(spec.volumes).map(readVolume),
+    nodeSelector: textMapOf(spec.nodeSelector),
+    nodeTerms: readNodeTerms(spec),
+    tolerations: listOf(spec.tolerations).map((item) => fieldsOf(item) as Toleration),
+    spreadSelectors: listOf(spec.topologySpreadConstraints).map((item) =>
+      readSelector(fieldsOf(item).labelSelector),
+    ),
+    apart: readAntiAffinity(spec),
+    restartPolicy: textOf(spec.restartPolicy) ?? "Always",
+    priorityClassName: textOf(spec.priorityClassName),
+  };
+}
+
+/** Init containers run before; only those that are restarted always live on as sidecars. */
+function readContainers(spec: unknown): readonly Container[] {
+  const mains = listOf(valueAt(spec, ["containers"])).map((item) => readContainer(item, "Main"));
+  const sidecars = listOf(valueAt(spec, ["initContainers"]))
+    .filter((item) => fieldsOf(item).restartPolicy === "Always")
+    .map((item) => readContainer(item, "Sidecar"));
+  return [...mains, ...sidecars];
+}
+
+function readContainer(value: unknown, role: "Main" | "Sidecar"): Container {
+  const fields = fieldsOf(value);
+  return {
+    name: textOf(fields.name) ?? "",
+    sidecar: role === "Sidecar",
+    command: textListOf(fields.command),
+    args: textListOf(fields.args),
+    hasPorts: listOf(fields.ports).length > 0,
+    hasReadinessProbe: isFields(fields.readinessProbe),
+    preStopSeconds: preStopSeconds(fields),
+    mounts: listOf(fields.volumeMounts).map(readMount),
+  };
+}
+
+function readMount(value: unknown): Mount {
+  const fields = fieldsOf(value);
+  return {
+    volume: textOf(fields.name) ?? "",
+    path: textOf(fields.mountPath) ?? "",
+    readOnly: fields.readOnly === true,
+  };
+}
+
+function readVolume(value: unknown): Volume {
+  const fields = fieldsOf(value);
+  const name = textOf(fields.name) ?? "";
+  const emptyDir = fields.emptyDir;
+  if (emptyDir !== undefined) {
+    return { kind: "EmptyDir", name, inMemory: fieldsOf(emptyDir).medium === "Memory" };
+  }
+  const hostPath = fields.hostPath;
+  if (!isFields(hostPath)) return { kind: "Other", name };
+  return { kind: "HostPath", name, path: textOf(hostPath.path) ?? "" };
+}
+
+function readNodeTerms(spec: unknown): PodTemplate["nodeTerms"] {
+  const required = valueAt(spec, [
+    "affinity",
+    "nodeAffinity",
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "nodeSelectorTerms",
+  ]);
+  if (!Array.isArray(required)) return undefined;
+  return required.map((term) => readRequirements(fieldsOf(term).matchExpressions));
+}
+
+function readAntiAffinity(spec: unknown): readonly AntiAffinityTerm[] {
+  const rule = fieldsOf(valueAt(spec, ["affinity", "podAntiAffinity"]));
+  const required = listOf(rule.requiredDuringSchedulingIgnoredDuringExecution);
+  const preferred = listOf(rule.preferredDuringSchedulingIgnoredDuringExecution);
+  const terms = [...required, ...preferred.map((item) => fieldsOf(item).podAffinityTerm)];
+  return terms.map((item) => {
+    const fields = fieldsOf(item);
+    return {
+      selector: readSelector(fields.labelSelector),
+      otherNamespaces: "namespaces" in fields || "namespaceSelector" in fields,
+      topologyKey: textOf(fields.topologyKey) ?? "",
+    };
+  });
+}

@@ -1,0 +1,26 @@
+import { fieldsOf, textListOf, valueAt, wholeNumberOf } from "./json-field.ts";
+
+/** Seconds in each unit that `sleep` takes. */
+const unitSeconds: Readonly<Record<string, number>> = { "": 1, s: 1, m: 60, h: 3600, d: 86_400 };
+
+const sleepCall = /(?:^|[\s;&|(/'"])sleep\s+(\d+(?:\.\d+)?)([smhd]?)(?![\w.])/g;
+
+/**
+ * How many seconds a container's preStop hook takes at least, as far as it shows: the built-in
+ * `sleep` action, or the sleeps of an exec command added up. 0 where it shows nothing.
+ */
+export function preStopSeconds(container: unknown): number {
+  const hook = fieldsOf(valueAt(container, ["lifecycle", "preStop"]));
+  const builtIn = wholeNumberOf(valueAt(hook, ["sleep", "seconds"]));
+  if (builtIn !== undefined) return builtIn;
+  return sleepSecondsOf(textListOf(valueAt(hook, ["exec", "command"])));
+}
+
+/** The sleeps of a command line added up: `sh -c "sleep 5; nginx -s quit; sleep 1m"` is 65. */
+export function sleepSecondsOf(command: readonly string[]): number {
+  let totalSeconds = 0;
+  for (const [, count, unit] of command.join(" ").matchAll(sleepCall)) {
+    totalSeconds += Number(count) * (unitSeconds[unit ?? ""] ?? 1);
+  }
+  return totalSeconds;
+}

@@ -1,0 +1,65 @@
+import type { Manifest } from "./manifest.ts";
+
+/** Where each kind that makes pods keeps their template, and the API group that owns the kind. */
+interface WorkloadKind {
+  readonly groups: readonly string[];
+  readonly templatePath: readonly string[];
+  /** Where the wanted number of pods stands; absent: the kind has none. */
+  readonly replicasPath?: readonly string[];
+}
+
+const apps = ["apps", "extensions"];
+
+const workloadKinds: Readonly<Record<string, WorkloadKind>> = {
+  Deployment: {
+    groups: apps,
+    templatePath: ["spec", "template"],
+    replicasPath: ["spec", "replicas"],
+  },
+  StatefulSet: {
+    groups: apps,
+    templatePath: ["spec", "template"],
+    replicasPath: ["spec", "replicas"],
+  },
+  ReplicaSet: {
+    groups: apps,
+    templatePath: ["spec", "template"],
+    replicasPath: ["spec", "replicas"],
+  },
+  ReplicationController: {
+    groups: [""],
+    templatePath: ["spec", "template"],
+    replicasPath: ["spec", "replicas"],
+  },
+  DaemonSet: { groups: apps, templatePath: ["spec", "template"] },
+  Job: {
+    groups: ["batch"],
+    templatePath: ["spec", "template"],
+    replicasPath: ["spec", "parallelism"],
+  },
+  CronJob: {
+    groups: ["batch"],
+    templatePath: ["spec", "jobTemplate", "spec", "template"],
+    replicasPath: ["spec", "jobTemplate", "spec", "parallelism"],
+  },
+  Pod: { groups: [""], templatePath: [] },
+};
+
+/** API groups of Kubernetes itself that do not end in `.k8s.io`. */
+const ownGroups = new Set(["", "apps", "autoscaling", "batch", "extensions", "policy"]);
+
+/** How a kind keeps its pods; undefined for a kind that makes none, or that is not Kubernetes' own. */
+export function workloadKindOf(manifest: Manifest): WorkloadKind | undefined {
+  const found = Object.hasOwn(workloadKinds, manifest.kind)
+    ? workloadKinds[manifest.kind]
+    : undefined;
+  return found?.groups.includes(manifest.group) ? found : undefined;
+}
+
+/**
+ * Whether an object is of a kind that Kubernetes does not define: what pods its controller makes
+ * (a Prometheus or a Kafka makes many) no file shows.
+ */
+export function isCustomResource(manifest: Manifest): boolean {
+  return !ownGroups.has(manifest.group) && !/(^|\.)k8s\.io$/.test(manifest.group);
+}
