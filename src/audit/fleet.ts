@@ -13,6 +13,7 @@ import { listWorkloads, type NotJudged } from "./workload-list.ts";
 export interface Fleet {
   readonly manifests: readonly Manifest[];
   readonly workloads: readonly Workload[];
+  readonly workloadsIn: ReadonlyMap<string, readonly Workload[]>;
   readonly notJudged: readonly NotJudged[];
   readonly nodes: readonly AuditNode[];
   /** PodDisruptionBudgets by namespace. */
@@ -33,9 +34,11 @@ export interface DisruptionBudget {
 
 /** Sorts the objects of the input by what the rules ask of them. */
 export function readFleet(manifests: readonly Manifest[]): Fleet {
+  const list = listWorkloads(manifests);
   return {
-    ...listWorkloads(manifests),
+    ...list,
     manifests,
+    workloadsIn: Map.groupBy(list.workloads, (workload) => workload.namespace),
     nodes: readNodes(manifests),
     budgets: byNamespace(manifests, readBudget),
     services: byNamespace(manifests, readServiceSelector),
@@ -51,11 +54,9 @@ export function budgetsOf(fleet: Fleet, workload: Workload): readonly Disruption
 
 /** The workloads whose pods a budget selects; DaemonSets are no concern of a drain. */
 export function workloadsOf(fleet: Fleet, budget: DisruptionBudget): readonly Workload[] {
-  return fleet.workloads.filter(
-    (workload) =>
-      workload.namespace === budget.manifest.namespace &&
-      workload.kind !== "DaemonSet" &&
-      selects(budget.selector, workload),
+  const inNamespace = fleet.workloadsIn.get(budget.manifest.namespace) ?? [];
+  return inNamespace.filter(
+    (workload) => workload.kind !== "DaemonSet" && selects(budget.selector, workload),
   );
 }
 

@@ -24,3 +24,10 @@ export function sleepSecondsOf(command: readonly string[]): number {
   }
   return totalSeconds;
 }
+
+/** The longest hook of a pod: the hooks of its containers run at the same time. */
+export function longestPreStop(pod: {
+  readonly containers: readonly { readonly preStopSeconds: number }[];
+}): number {
+  return Math.max(0, ...pod.containers.map((container) => container.preStopSeconds));
+}

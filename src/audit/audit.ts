@@ -1,0 +1,152 @@
+import type { ShutdownGroup } from "../core/grace-budget.ts";
+import { LastcallError } from "../errors.ts";
+import { platformsOfNodes } from "./audit-node.ts";
+import { type Baseline, isKnown } from "./baseline.ts";
+import { canReach, type Fleet, graceOn, mayLandOnSpot, readFleet } from "./fleet.ts";
+import { faultyIgnores, ignoredRules } from "./ignore.ts";
+import { landingOf } from "./landing.ts";
+import { type Manifest, type ManifestSource, placeOf, readManifest } from "./manifest.ts";
+import { defaultPlatformNames, knownPlatform, type Platform } from "./platform.ts";
+import type { AuditReport, ReportedWorkload } from "./report.ts";
+import { asFinding, type Finding, type Remark, type Rule, severities } from "./rule.ts";
+import { rankOf, ruleList } from "./rule-list.ts";
+import type { Workload } from "./workload.ts";
+
+export interface AuditOptions {
+  readonly sources: readonly ManifestSource[];
+  /** Empty: those of the nodes in the input, and where there are none the common ones. */
+  readonly platforms: readonly Platform[];
+  /** The namespace of objects that name none; absent: `default`. */
+  readonly namespace?: string | undefined;
+  /** Budgets read from kubelets, by node name. */
+  readonly readBudgets?: ReadonlyMap<string, readonly ShutdownGroup[]> | undefined;
+  readonly baseline?: Baseline | undefined;
+}
+
+/**
+ * Judges workloads: what each asks for, what each platform gives it, and what else speaks against
+ * Spot nodes. Pure; the same input gives the same report. Throws INPUT_INVALID with one line a
+ * problem where an object cannot be read.
+ */
+export function audit(options: AuditOptions): AuditReport {
+  const namespace = options.namespace ?? "default";
+  const fleet = readFleet(options.sources.map((source) => readManifest(source, namespace)));
+  if (fleet.problems.length > 0) {
+    throw new LastcallError("INPUT_INVALID", fleet.problems.join("\n"));
+  }
+  const platforms = choosePlatforms(fleet, options);
+  const judged = judge(fleet, platforms);
+  const open = judged.filter((one) => one.reason === undefined).map((one) => one.finding);
+  const { baseline } = options;
+  const known = open.filter((finding) => baseline !== undefined && isKnown(baseline, finding));
+  const knownOnes = new Set(known);
+  const findings = open.filter((finding) => !knownOnes.has(finding));
+  const workloads = fleet.workloads.map((workload) =>
+    reportWorkload(fleet, { workload, platforms }),
+  );
+  return {
+    apiVersion: "lastcall.dev/v1alpha1",
+    kind: "AuditReport",
+    platforms: platforms.map(({ name, groups, source }) => ({ name, groups, source })),
+    workloads,
+    findings,
+    ignored: judged.flatMap(({ finding, reason }) =>
+      reason === undefined ? [] : [{ ...finding, reason }],
+    ),
+    known,
+    notJudged: fleet.notJudged.map(({ manifest, reason }) => ({ ...placed(manifest), reason })),
+    notes: notesOn(fleet, options),
+    summary: {
+      workloads: workloads.length,
+      cut: Object.fromEntries(platforms.map(({ name }) => [name, countCut(workloads, name)])),
+      findings: countFindings(findings),
+    },
+  };
+}
+
+function choosePlatforms(fleet: Fleet, options: AuditOptions): readonly Platform[] {
+  const named = new Map(options.platforms.map((platform) => [platform.name, platform]));
+  if (named.size > 0) return [...named.values()];
+  const seen = platformsOfNodes(fleet.nodes, options.readBudgets ?? new Map());
+  return seen.length > 0 ? seen : defaultPlatformNames.map(knownPlatform);
+}
+
+interface Judged {
+  readonly finding: Finding;
+  /** Why it is set aside, where an annotation says so. */
+  readonly reason: string | undefined;
+}
+
+function judge(fleet: Fleet, platforms: readonly Platform[]): readonly Judged[] {
+  const judged = ruleList.flatMap((rule) =>
+    rule.check(fleet, platforms).map((remark) => ({
+      finding: asFinding(rule, remark),
+      reason: reasonToIgnore(rule, remark),
+    })),
+  );
+  return judged.sort((a, b) => inOrder(a.finding, b.finding));
+}
+
+function reasonToIgnore(rule: Rule, { about }: Remark): string | undefined {
+  return about === undefined ? undefined : ignoredRules(about).get(rule.id);
+}
+
+/** The worst first; within a rule as the input has them (the sort is stable). */
+function inOrder(a: Finding, b: Finding): number {
+  const bySeverity = severities.indexOf(a.severity) - severities.indexOf(b.severity);
+  return bySeverity === 0 ? rankOf(a.rule) - rankOf(b.rule) : bySeverity;
+}
+
+function reportWorkload(
+  fleet: Fleet,
+  one: { readonly workload: Workload; readonly platforms: readonly Platform[] },
+): ReportedWorkload {
+  const { workload } = one;
+  const reached = one.platforms.filter((platform) => canReach(workload, platform));
+  const grants = reached.map(({ name, ...platform }) => ({
+    name,
+    grant: graceOn({ name, ...platform }, workload),
+  }));
+  return {
+    ...placed({ ...workload.manifest, kind: workload.kind, name: workload.name }),
+    priority: workload.priority,
+    wantedGraceSeconds: workload.wantedGraceSeconds,
+    graceSource: workload.graceSource,
+    granted: Object.fromEntries(grants.map(({ name, grant }) => [name, grant.grantedSeconds])),
+    cut: Object.fromEntries(grants.map(({ name, grant }) => [name, grant.cut])),
+    spot: mayLandOnSpot(fleet, workload) ? landingOf(workload.template) : "Never",
+  };
+}
+
+function placed({ kind, namespace, name, file, line }: Manifest) {
+  return { kind, namespace, name, file: file ?? null, line: line ?? null };
+}
+
+function countCut(workloads: readonly ReportedWorkload[], platform: string): number {
+  return workloads.filter((workload) => workload.cut[platform] === true).length;
+}
+
+function countFindings(findings: readonly Finding[]): AuditReport["summary"]["findings"] {
+  const count = (severity: Finding["severity"]) =>
+    findings.filter((finding) => finding.severity === severity).length;
+  return { error: count("error"), warning: count("warning"), info: count("info") };
+}
+
+function notesOn(fleet: Fleet, options: AuditOptions): readonly string[] {
+  const notes: string[] = [];
+  if (options.platforms.length === 0 && fleet.nodes.length === 0) {
+    notes.push(
+      `No platform was named and the input holds no nodes: judged against ${defaultPlatformNames.join(", ")}`,
+    );
+  }
+  const classes = fleet.workloads.flatMap((one) => one.unknownPriorityClass ?? []);
+  for (const name of [...new Set(classes)].sort()) {
+    notes.push(`The input holds no PriorityClass ${name}: its pods were judged at priority 0`);
+  }
+  for (const workload of fleet.workloads) {
+    for (const fault of faultyIgnores(workload)) {
+      notes.push(`The ignore annotation of ${placeOf(workload.manifest)} ${fault}`);
+    }
+  }
+  return notes;
+}

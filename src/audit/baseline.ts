@@ -1,0 +1,35 @@
+import { LastcallError } from "../errors.ts";
+import { describeValue, fieldsOf, isFields, listOf, textOf } from "./json-field.ts";
+import type { Finding } from "./rule.ts";
+
+/** Findings that are accepted: any saved report of the audit is a baseline. */
+export interface Baseline {
+  readonly keys: ReadonlySet<string>;
+}
+
+/** Reads a saved AuditReport; throws INPUT_INVALID for anything else. */
+export function readBaseline(json: unknown, place: string): Baseline {
+  if (!isFields(json) || json.kind !== "AuditReport" || !Array.isArray(json.findings)) {
+    const found = isFields(json)
+      ? `its kind is ${describeValue(json.kind)}`
+      : `it is ${describeValue(json)}`;
+    throw new LastcallError(
+      "INPUT_INVALID",
+      `Cannot read the baseline ${place}: ${found}, a saved AuditReport is wanted`,
+    );
+  }
+  const findings = [...json.findings, ...listOf(json.known)].map(fieldsOf);
+  const keys = findings.map((one) =>
+    keyOf(textOf(one.rule), textOf(one.platform), textOf(one.object)),
+  );
+  return { keys: new Set(keys) };
+}
+
+/** A finding is known by rule, platform and object: lines and files move. */
+export function isKnown(baseline: Baseline, finding: Finding): boolean {
+  return baseline.keys.has(keyOf(finding.rule, finding.platform ?? undefined, finding.object));
+}
+
+function keyOf(...parts: readonly (string | undefined)[]): string {
+  return JSON.stringify(parts.map((part) => part ?? ""));
+}

@@ -1,0 +1,93 @@
+import type { Fleet } from "../fleet.ts";
+import type { PodTemplate, Volume } from "../pod-template.ts";
+import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
+
+/** Names that say that what is in the volume can be made again. */
+const throwAway =
+  /tmp|temp|cache|scratch|run|sock|log|shm|conf|cert|tls|secret|plugin|install|bin|shared|init|work|dshm|dump/i;
+
+/** Names that say that it cannot. */
+const kept = /data|storage|state|\bdb\b|database|queue|upload|wal|backup|persist/i;
+
+export const localData: Rule = {
+  id: "local-data",
+  severity: "warning",
+  title: "data lives on the node's own disk",
+  why: "What is in an emptyDir or behind a hostPath is gone with a Spot node, for good. An emptyDir whose name says cache or temporary is left alone, one whose name says data is a warning, the rest is information; a hostPath that is written to by anything but a DaemonSet is a warning.",
+  fix: "Use a PersistentVolumeClaim, an object store, or replicate the data to other nodes.",
+  whenNotToUse: "The data can be made again, or is replicated by the application itself.",
+  bad: {
+    yaml: `apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: store}
+spec:
+  template:
+    spec:
+      containers:
+      - name: store
+        image: store
+        volumeMounts: [{name: data, mountPath: /var/lib/store}]
+      volumes: [{name: data, emptyDir: {}}]
+`,
+  },
+  good: {
+    yaml: `apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: store}
+spec:
+  template:
+    spec:
+      containers:
+      - name: store
+        image: store
+        volumeMounts: [{name: data, mountPath: /var/lib/store}, {name: tmp, mountPath: /tmp}]
+      volumes: [{name: tmp, emptyDir: {}}]
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}}
+`,
+  },
+  check: checkLocalData,
+};
+
+/** A DaemonSet belongs to its node: what it keeps there is the node's own. */
+function checkLocalData(fleet: Fleet): readonly Remark[] {
+  return spotWorkloads(fleet)
+    .filter((workload) => workload.kind !== "DaemonSet")
+    .flatMap((workload) =>
+      workload.template.volumes.flatMap((volume): readonly Remark[] => {
+        const found = judge(volume, workload.template);
+        return found === undefined ? [] : [{ ...found, about: workload }];
+      }),
+    );
+}
+
+function judge(volume: Volume, template: PodTemplate): Omit<Remark, "about"> | undefined {
+  if (volume.kind === "Other") return undefined;
+  const mounts = mountsOf(volume.name, template);
+  const fix =
+    "Keep it in a PersistentVolumeClaim or an object store, or name it a cache if it is one";
+  if (volume.kind === "HostPath") {
+    if (mounts.every((mount) => mount.readOnly) || isDevice(volume.path)) return undefined;
+    const message = `Writes to the node's ${volume.path} through the volume ${volume.name}, which goes with the node`;
+    return { severity: "warning", message, fix };
+  }
+  const words = [volume.name, ...mounts.map((mount) => mount.path)].join(" ");
+  if (volume.inMemory || (throwAway.test(words) && !kept.test(volume.name))) return undefined;
+  const message = `Keeps the emptyDir ${volume.name} on the node's disk, which goes with the node`;
+  return { severity: kept.test(words) ? "warning" : "info", message, fix };
+}
+
+function mountsOf(
+  volume: string,
+  template: PodTemplate,
+): PodTemplate["containers"][number]["mounts"] {
+  return template.containers
+    .flatMap((one) => one.mounts)
+    .filter((mount) => mount.volume === volume);
+}
+
+/** Devices, sockets and kernel interfaces hold no data. */
+function isDevice(path: string): boolean {
+  return /^\/(dev|proc|sys|run|var\/run|lib\/modules|etc)(\/|$)|\.sock$/.test(path);
+}

@@ -1,0 +1,43 @@
+import { isGraceful } from "../../core/grace-budget.ts";
+import { canReach, type Fleet } from "../fleet.ts";
+import type { Platform } from "../platform.ts";
+import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
+
+export const noGracefulShutdown: Rule = {
+  id: "no-graceful-shutdown",
+  severity: "warning",
+  title: "the nodes have no graceful shutdown at all",
+  why: "A kubelet whose shutdownGracePeriod is 0 (the upstream default, and what EKS before kubelet 1.34 and AKS ship) does not end pods when the machine goes down: they vanish with it, without SIGTERM and without preStop, and stay listed as running until the node is removed.",
+  fix: "Set shutdownGracePeriod in the node's kubelet configuration where the platform lets you, and in any case drain on the notice, before the machine goes down.",
+  whenNotToUse: "Something drains every node at its notice, and its success is watched.",
+  bad: {
+    platforms: ["aks"],
+    yaml: `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec: {template: {spec: {containers: [{name: web, image: web}]}}}
+`,
+  },
+  good: {
+    platforms: ["eks-al2023"],
+    yaml: `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec: {template: {spec: {containers: [{name: web, image: web}]}}}
+`,
+  },
+  check: checkNoGracefulShutdown,
+};
+
+function checkNoGracefulShutdown(fleet: Fleet, platforms: readonly Platform[]): readonly Remark[] {
+  const workloads = spotWorkloads(fleet);
+  return platforms.flatMap((platform): readonly Remark[] => {
+    const touched = workloads.filter((workload) => canReach(workload, platform)).length;
+    if (isGraceful(platform.groups) || touched === 0) return [];
+    const known = platform.source === "Unknown" ? "No budget is known on" : "Pods get no time on";
+    const message = `${known} ${platform.name}: ${touched} ${touched === 1 ? "workload dies" : "workloads die"} with the machine unless it is drained before`;
+    const fix =
+      "Set shutdownGracePeriod in the kubelet configuration of these nodes, and drain on the notice";
+    return [{ severity: "warning", platform: platform.name, about: undefined, message, fix }];
+  });
+}

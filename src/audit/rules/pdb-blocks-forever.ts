@@ -1,0 +1,67 @@
+import { allowedDisruptions } from "../disruption.ts";
+import { type DisruptionBudget, type Fleet, mayLandOnSpot, workloadsOf } from "../fleet.ts";
+import { nameOfObject } from "../manifest.ts";
+import type { Remark, Rule } from "../rule.ts";
+
+export const pdbBlocksForever: Rule = {
+  id: "pdb-blocks-forever",
+  severity: "error",
+  title: "a PodDisruptionBudget never allows an eviction",
+  why: "A maxUnavailable of 0, or a minAvailable as high as the replicas (a percentage rounds up: 50 % of one pod is one pod), refuses every eviction for ever. A planned drain waits until its timeout, upgrades of the cluster stand still, and under a notice the pods stay to the end and are killed without their grace.",
+  fix: "Leave at least one pod of room: maxUnavailable 1, or more replicas than minAvailable.",
+  whenNotToUse:
+    "Somebody must agree to each restart by hand, and the workload is kept off Spot nodes.",
+  bad: {
+    yaml: `apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {minAvailable: 50%, selector: {matchLabels: {app: web}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: web}]}
+`,
+  },
+  good: {
+    yaml: `apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {minAvailable: 50%, selector: {matchLabels: {app: web}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: web}]}
+`,
+  },
+  check: checkPdbBlocksForever,
+};
+
+function checkPdbBlocksForever(fleet: Fleet): readonly Remark[] {
+  return [...fleet.budgets.values()].flat().flatMap((budget): readonly Remark[] => {
+    if (allowedDisruptions(fleet, budget) !== 0) return [];
+    const workloads = workloadsOf(fleet, budget).filter((workload) =>
+      mayLandOnSpot(fleet, workload),
+    );
+    if (workloads.length === 0) return [];
+    const held = workloads.map(nameOfObject).join(", ");
+    const message = `${termOf(budget)} never lets a pod of ${held} be evicted`;
+    const fix = "Allow one pod to go: maxUnavailable 1, or more replicas than minAvailable";
+    return [{ severity: "error", about: budget.manifest, message, fix }];
+  });
+}
+
+function termOf(budget: DisruptionBudget): string {
+  if (budget.maxUnavailable !== undefined) return `maxUnavailable ${budget.maxUnavailable}`;
+  if (budget.minAvailable === undefined) return "A budget without minAvailable and maxUnavailable";
+  return `minAvailable ${budget.minAvailable}`;
+}

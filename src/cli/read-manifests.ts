@@ -1,0 +1,162 @@
+import { describeValue, type Fields, isFields } from "../audit/json-field.ts";
+import type { ManifestSource } from "../audit/manifest.ts";
+import { type ParsedDocument, parseManifests } from "./parse-manifests.ts";
+
+/** A file as it was read: expected outcomes are values. */
+export type FileContent =
+  | { readonly kind: "Text"; readonly text: string }
+  | { readonly kind: "TooLarge"; readonly sizeBytes: number }
+  | { readonly kind: "Unreadable"; readonly why: string };
+
+export interface DirEntry {
+  readonly name: string;
+  readonly kind: "File" | "Directory";
+}
+
+/** The file system as the reading of manifests needs it. */
+export interface ManifestFiles {
+  /** Reads a text file of at most `limitBytes`. */
+  readFile(path: string, limitBytes: number): Promise<FileContent>;
+  /** The entries of a directory; undefined where the path is none. */
+  readDir(path: string): Promise<readonly DirEntry[] | undefined>;
+  /** Reads standard input to its end, at most `limitBytes`. */
+  stdin(limitBytes: number): Promise<FileContent>;
+}
+
+export interface ReadManifests {
+  readonly sources: readonly ManifestSource[];
+  /** One sentence each; all files are read before anybody complains. */
+  readonly problems: readonly string[];
+  /** What was passed over, one sentence each. */
+  readonly notes: readonly string[];
+}
+
+/** A file of more is refused: nobody writes such a manifest, and it would not be read in time. */
+export const fileLimitBytes = 64 * 1024 * 1024;
+
+const manifestFile = /\.(ya?ml|json)$/i;
+
+interface Found {
+  readonly sources: ManifestSource[];
+  readonly problems: string[];
+  readonly notes: string[];
+}
+
+/**
+ * Reads manifests from files, from directories with all below them, and from standard input (`-`).
+ * Lists are taken apart. `onFile` hears how many objects there are before each file is read.
+ */
+export async function readManifests(
+  paths: readonly string[],
+  options: { readonly files: ManifestFiles; readonly onFile?: (objects: number) => void },
+): Promise<ReadManifests> {
+  const { files } = options;
+  const found: Found = { sources: [], problems: [], notes: [] };
+  for (const path of paths) {
+    for (const file of await listFiles({ path, files, found })) {
+      options.onFile?.(found.sources.length);
+      const text = await readText(file, files);
+      if (text.kind === "Text") takeText(found, { file, text: text.text });
+      else found.problems.push(text.problem);
+    }
+  }
+  return found;
+}
+
+/** Reads one file that must be there; the text, or the sentence that says why not. */
+export async function readText(
+  file: string,
+  files: ManifestFiles,
+): Promise<
+  | { readonly kind: "Text"; readonly text: string }
+  | { readonly kind: "Problem"; readonly problem: string }
+> {
+  const content = await (file === "-"
+    ? files.stdin(fileLimitBytes)
+    : files.readFile(file, fileLimitBytes));
+  if (content.kind === "Text") return content;
+  const limitMiB = fileLimitBytes / 1024 / 1024;
+  const why =
+    content.kind === "TooLarge"
+      ? `it has ${Math.ceil(content.sizeBytes / 1024 / 1024)} MiB, at most ${limitMiB} MiB are wanted`
+      : `${content.why}, a readable file is wanted`;
+  return { kind: "Problem", problem: `Cannot read ${file}: ${why}` };
+}
+
+async function listFiles(options: {
+  readonly path: string;
+  readonly files: ManifestFiles;
+  readonly found: Found;
+}): Promise<readonly string[]> {
+  const { path, files, found } = options;
+  const entries = path === "-" ? undefined : await files.readDir(path);
+  if (entries === undefined) return [path];
+  if (entries.some((entry) => entry.name === "Chart.yaml")) {
+    found.problems.push(
+      `Cannot read ${path}: it is a Helm chart that is not rendered, the output of helm template is wanted`,
+    );
+    return [];
+  }
+  const listed: string[] = [];
+  for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
+    const below = `${path.replace(/\/+$/, "")}/${entry.name}`;
+    if (entry.kind === "Directory") {
+      listed.push(...(await listFiles({ path: below, files, found })));
+    } else if (manifestFile.test(entry.name)) listed.push(below);
+  }
+  return listed;
+}
+
+/** Takes what one text holds into `found`. */
+function takeText(found: Found, source: { readonly file: string; readonly text: string }): void {
+  const parsed = parseManifests(source.file, source.text);
+  found.problems.push(...parsed.problems);
+  for (const document of parsed.documents) takeObject(found, { file: source.file, ...document });
+}
+
+interface Placed extends ParsedDocument {
+  readonly file: string;
+}
+
+function takeObject(found: Found, object: Placed): void {
+  const { file, line, value } = object;
+  const place = `${file}:${line}`;
+  if (!isFields(value)) {
+    const what = describeValue(value);
+    found.problems.push(`Cannot read ${place}: it is ${what}, a Kubernetes object is wanted`);
+  } else if (isList(value)) takeItems(found, { object, list: value });
+  else if (typeof value.kind !== "string" || typeof value.apiVersion !== "string") {
+    found.notes.push(`${place} has no apiVersion and kind, so it is no Kubernetes object`);
+  } else found.sources.push({ file, line, json: value });
+}
+
+interface List extends Fields {
+  readonly items: readonly unknown[];
+}
+
+function isList(value: Fields): value is List {
+  const { kind, items } = value;
+  return typeof kind === "string" && kind.endsWith("List") && Array.isArray(items);
+}
+
+/** The items of a `DeploymentList` need not say that they are Deployments; those of a `List` do. */
+function takeItems(
+  found: Found,
+  { object, list }: { readonly object: Placed; readonly list: List },
+): void {
+  const { file } = object;
+  const kind = String(list.kind).slice(0, -"List".length);
+  const head = kind === "" ? {} : { apiVersion: list.apiVersion, kind };
+  list.items.forEach((item, index) => {
+    const line = object.itemLines[index] || object.line;
+    if (isFields(item)) {
+      takeObject(found, { file, line, itemLines: [], value: { ...head, ...item } });
+      return;
+    }
+    const what = describeValue(item);
+    found.problems.push(
+      `Cannot read ${file}:${line}: items[${index}] is ${what}, a Kubernetes object is wanted`,
+    );
+  });
+}
