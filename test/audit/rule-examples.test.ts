@@ -18,7 +18,8 @@ describe.each(ruleList)("the rule $id", (rule) => {
   });
 
   it("says why, what to do, and when not to use it, in whole sentences", () => {
-    for (const text of [rule.why, rule.fix, rule.whenNotToUse]) expect(text).toMatch(/^[A-Z].+\.$/s);
+    for (const text of [rule.why, rule.fix, rule.whenNotToUse])
+      expect(text).toMatch(/^[A-Z].+\.$/s);
     expect(rule.title).toMatch(/^[a-z].*[^.]$/);
     expect(rule.id).toMatch(/^[a-z]+(-[a-z]+)+$/);
   });

@@ -87,7 +87,7 @@ function mountsOf(
     .filter((mount) => mount.volume === volume);
 }
 
-/** Devices, sockets and kernel interfaces hold no data. */
+/** Devices, sockets, kernel interfaces and what the kubelet manages hold no data of the pod. */
 function isDevice(path: string): boolean {
-  return /^\/(dev|proc|sys|run|var\/run|lib\/modules|etc)(\/|$)|\.sock$/.test(path);
+  return /^\/(dev|proc|sys|run|var\/run|lib\/modules|etc|var\/lib\/kubelet)(\/|$)|\.sock$/.test(path);
 }

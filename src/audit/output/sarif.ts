@@ -1,0 +1,74 @@
+import type { AuditReport } from "../report.ts";
+import type { Finding, Rule, Severity } from "../rule.ts";
+import { rankOf, ruleList } from "../rule-list.ts";
+
+const levels: Readonly<Record<Severity, string>> = {
+  error: "error",
+  warning: "warning",
+  info: "note",
+};
+
+/**
+ * The report as a SARIF 2.1.0 log with one run. What an annotation sets aside is a result
+ * suppressed in the source, what the baseline holds one suppressed from outside.
+ * Source: OASIS SARIF 2.1.0; GitHub's notes on what code scanning reads of it.
+ */
+export function sarifLog(report: AuditReport, toolVersion: string): unknown {
+  const open = report.findings.map((finding) => resultOf(finding));
+  const ignored = report.ignored.map(({ reason, ...finding }) => ({
+    ...resultOf(finding),
+    suppressions: [{ kind: "inSource", justification: reason }],
+  }));
+  const known = report.known.map((finding) => ({
+    ...resultOf(finding),
+    suppressions: [{ kind: "external", justification: "Accepted in the baseline" }],
+  }));
+  const driver = { name: "lastcall", version: toolVersion, rules: ruleList.map(descriptorOf) };
+  return {
+    $schema: "https://json.schemastore.org/sarif-2.1.0.json",
+    version: "2.1.0",
+    runs: [
+      { tool: { driver }, columnKind: "utf16CodeUnits", results: [...open, ...ignored, ...known] },
+    ],
+  };
+}
+
+function descriptorOf(rule: Rule): unknown {
+  const help = `${rule.why}\n\nFix: ${rule.fix}\n\nWhen not to use it: ${rule.whenNotToUse}`;
+  return {
+    id: rule.id,
+    shortDescription: { text: `${rule.title.charAt(0).toUpperCase()}${rule.title.slice(1)}` },
+    fullDescription: { text: rule.why },
+    help: { text: help, markdown: help },
+    defaultConfiguration: { level: levels[rule.severity] },
+    properties: { tags: ["kubernetes", "spot"] },
+  };
+}
+
+function resultOf(finding: Finding): Readonly<Record<string, unknown>> {
+  const platform = finding.platform === null ? "" : ` [${finding.platform}]`;
+  return {
+    ruleId: finding.rule,
+    ruleIndex: rankOf(finding.rule),
+    level: levels[finding.severity],
+    message: { text: `${finding.object}${platform}: ${finding.message}. ${finding.fix}.` },
+    locations: locationsOf(finding),
+    partialFingerprints: {
+      "lastcallFinding/v1": `${finding.rule}|${finding.platform ?? ""}|${finding.object}`,
+    },
+  };
+}
+
+/** Standard input and a live cluster have no file to point at; the object is named all the same. */
+function locationsOf(finding: Finding): readonly unknown[] {
+  const logicalLocations = [{ fullyQualifiedName: finding.object, kind: "resource" }];
+  if (finding.file === null || finding.file === "-") return [{ logicalLocations }];
+  const uri = finding.file
+    .replaceAll("\\", "/")
+    .replace(/^\.\//, "")
+    .split("/")
+    .map(encodeURIComponent)
+    .join("/");
+  const region = { startLine: finding.line ?? 1 };
+  return [{ physicalLocation: { artifactLocation: { uri }, region }, logicalLocations }];
+}

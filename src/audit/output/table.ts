@@ -1,0 +1,158 @@
+import { formatDuration } from "../../core/duration.ts";
+import { isGraceful } from "../../core/grace-budget.ts";
+import { seconds } from "../../core/time.ts";
+import { nameOfObject } from "../manifest.ts";
+import type { AuditReport, ReportedWorkload } from "../report.ts";
+import { type Finding, type Severity, severities } from "../rule.ts";
+
+export interface TableOptions {
+  readonly colour: "On" | "Off";
+  /** Workloads and findings that are shown; absent: all. The counts are always of all. */
+  readonly rows?: number | undefined;
+}
+
+type Paint = (tone: Tone, text: string) => string;
+type Tone = "bad" | "warn" | "good" | "dim" | "strong";
+
+const codes: Readonly<Record<Tone, string>> = {
+  bad: "31",
+  warn: "33",
+  good: "32",
+  dim: "2",
+  strong: "1",
+};
+
+const severityTone: Readonly<Record<Severity, Tone>> = {
+  error: "bad",
+  warning: "warn",
+  info: "dim",
+};
+
+/** The report for people: what each workload gets on each platform, then what to do about it. */
+export function auditTable(report: AuditReport, options: TableOptions): string {
+  const paint: Paint = (tone, text) =>
+    options.colour === "On" ? `\u001b[${codes[tone]}m${text}\u001b[0m` : text;
+  const rows = options.rows ?? Number.POSITIVE_INFINITY;
+  const parts = [graceTable(report, { paint, rows }), ...findingLines(report, { paint, rows })];
+  return `${[...parts, closing(report, paint)].join("\n")}\n`;
+}
+
+interface Style {
+  readonly paint: Paint;
+  readonly rows: number;
+}
+
+interface Cell {
+  readonly text: string;
+  readonly tone?: Tone | undefined;
+}
+
+/** Those that lose most come first, so that one screen shows what matters. */
+function graceTable(report: AuditReport, { paint, rows }: Style): string {
+  if (report.workloads.length === 0) return "No workloads.";
+  const names = report.platforms.map((platform) => platform.name);
+  const head = ["WORKLOAD", "ASKS", ...names].map((text): Cell => ({ text, tone: "strong" }));
+  const budgets = ["budget of a regular pod", "", ...report.platforms.map(budgetOf)];
+  const ordered = report.workloads.toSorted((a, b) => lossOf(b) - lossOf(a));
+  const shown = ordered.slice(0, rows).map((workload) => workloadRow(workload, names));
+  const table = layOut(
+    [head, budgets.map((text): Cell => ({ text, tone: "dim" })), ...shown],
+    paint,
+  );
+  const more = ordered.length - shown.length;
+  return more > 0
+    ? `${table}\n${paint("dim", `… and ${more} more workloads (-o json has all)`)}`
+    : table;
+}
+
+function budgetOf({ groups }: AuditReport["platforms"][number]): string {
+  if (!isGraceful(groups)) return "none";
+  const regular = groups.findLast((group) => group.priority <= 0) ?? groups[0];
+  return formatDuration(seconds(regular?.seconds ?? 0));
+}
+
+/** Seconds lost on the worst platform; what was asked for on purpose weighs more. */
+function lossOf(workload: ReportedWorkload): number {
+  const lost = Object.entries(workload.granted).map(([name, grantedSeconds]) =>
+    workload.cut[name] === true ? workload.wantedGraceSeconds - grantedSeconds : 0,
+  );
+  return Math.max(0, ...lost) * (workload.graceSource === "Set" ? 1000 : 1);
+}
+
+function workloadRow(workload: ReportedWorkload, platforms: readonly string[]): readonly Cell[] {
+  const isSet = workload.graceSource === "Set";
+  const asks = `${workload.wantedGraceSeconds}s${isSet ? "" : " (default)"}`;
+  const never = workload.spot === "Never";
+  const grants = platforms.map((name): Cell => {
+    const grantedSeconds = workload.granted[name];
+    if (grantedSeconds === undefined) return { text: "-", tone: "dim" };
+    if (workload.cut[name] !== true)
+      return { text: `${grantedSeconds}s`, tone: never ? "dim" : "good" };
+    return { text: `${grantedSeconds}s cut`, tone: never ? "dim" : isSet ? "bad" : "warn" };
+  });
+  const note = never ? [{ text: "not on Spot", tone: "dim" as const }] : [];
+  return [{ text: nameOfObject(workload) }, { text: asks }, ...grants, ...note];
+}
+
+function layOut(rows: readonly (readonly Cell[])[], paint: Paint): string {
+  const widths: number[] = [];
+  for (const row of rows) {
+    row.forEach((cell, column) => {
+      widths[column] = Math.max(widths[column] ?? 0, cell.text.length);
+    });
+  }
+  const lines = rows.map((row) => {
+    const cells = row.map((cell, column) => {
+      const padded = column === row.length - 1 ? cell.text : cell.text.padEnd(widths[column] ?? 0);
+      return cell.tone === undefined ? padded : paint(cell.tone, padded);
+    });
+    return cells.join("  ");
+  });
+  return lines.join("\n");
+}
+
+/** One block a rule and a platform: what it is, where it is, what to do. */
+function findingLines(report: AuditReport, { paint, rows }: Style): readonly string[] {
+  const blocks = Map.groupBy(
+    report.findings,
+    (one) => `${one.severity} ${one.rule} ${one.platform}`,
+  );
+  let left = rows;
+  return [...blocks.values()].flatMap((findings): readonly string[] => {
+    const [first] = findings;
+    if (first === undefined || left <= 0) return [];
+    const platform = first.platform === null ? "" : ` on ${first.platform}`;
+    const title = `\n${paint(severityTone[first.severity], first.severity)} ${paint("strong", first.rule)}${platform} (${findings.length})`;
+    const shown = findings.slice(0, Math.min(left, Number.isFinite(rows) ? 3 : left));
+    left -= shown.length + 2;
+    const more = findings.length - shown.length;
+    const rest = more > 0 ? [paint("dim", `  … and ${more} more`)] : [];
+    return [title, ...shown.map(findingLine), ...rest, paint("dim", `  fix: ${first.fix}`)];
+  });
+}
+
+function findingLine(finding: Finding): string {
+  const line = finding.line === null ? "" : `:${finding.line}`;
+  const place = finding.file === null ? "" : ` (${finding.file}${line})`;
+  return `  ${finding.object}${place}: ${finding.message}`;
+}
+
+function closing(report: AuditReport, paint: Paint): string {
+  const { summary, notJudged } = report;
+  const counts = severities.map((severity) => {
+    const count = summary.findings[severity];
+    const text = `${count} ${severity}${count === 1 || severity === "info" ? "" : "s"}`;
+    return count === 0 ? text : paint(severityTone[severity], text);
+  });
+  const aside = [
+    ...(report.ignored.length > 0 ? [`${report.ignored.length} ignored`] : []),
+    ...(report.known.length > 0 ? [`${report.known.length} in the baseline`] : []),
+  ];
+  const kinds = [...new Set(notJudged.map((one) => one.kind))].sort().join(", ");
+  const unseen =
+    notJudged.length > 0
+      ? [`Not judged: ${notJudged.length} objects whose pods the input does not show (${kinds})`]
+      : [];
+  const workloads = `${summary.workloads} workload${summary.workloads === 1 ? "" : "s"}`;
+  return ["", `${workloads}: ${[...counts, ...aside].join(", ")}`, ...unseen].join("\n");
+}

@@ -1,0 +1,171 @@
+import { stringify } from "yaml";
+import { audit } from "../audit/audit.ts";
+import { type Baseline, readBaseline } from "../audit/baseline.ts";
+import { readKubeletConfiguration } from "../audit/kubelet-configuration.ts";
+import type { ManifestSource } from "../audit/manifest.ts";
+import { githubAnnotations } from "../audit/output/github.ts";
+import { sarifLog } from "../audit/output/sarif.ts";
+import { auditTable } from "../audit/output/table.ts";
+import { type Platform, parsePlatform } from "../audit/platform.ts";
+import type { AuditReport } from "../audit/report.ts";
+import { type Severity, severities } from "../audit/rule.ts";
+import type { ShutdownGroup } from "../core/grace-budget.ts";
+import { LastcallError } from "../errors.ts";
+import { parseManifests } from "./parse-manifests.ts";
+import { type ManifestFiles, readManifests, readText } from "./read-manifests.ts";
+
+/** The parsed command line of `lastcall audit`. */
+export interface AuditCommand {
+  /** Manifests: files, directories or `-`. */
+  readonly files: readonly string[];
+  /** Recordings of a cluster, as `kubectl get … -o json` wrote them; read like manifests. */
+  readonly from: readonly string[];
+  /** As typed: `gke`, `kubelet:30s/15s`, `kubelet:FILE`, … */
+  readonly platforms: readonly string[];
+  readonly failOn: Severity | "never";
+  readonly output: "table" | "json" | "yaml" | "sarif" | "github";
+  readonly namespace?: string | undefined;
+  /** A saved report whose findings are accepted. */
+  readonly baseline?: string | undefined;
+  readonly quiet?: boolean | undefined;
+  /** For SARIF: the version of this program. */
+  readonly version: string;
+}
+
+/** The objects of a live cluster, and the budgets that its kubelets told of. */
+export interface LiveCluster {
+  readonly objects: readonly unknown[];
+  readonly readBudgets: ReadonlyMap<string, readonly ShutdownGroup[]>;
+}
+
+/** The outside of the command. */
+export interface AuditIo extends ManifestFiles {
+  stdout(text: string): void;
+  stderr(text: string): void;
+  /** Standard output is a terminal: long tables are shortened and long work shows itself. */
+  readonly isTty: boolean;
+  /** Colours are wanted: a terminal without `NO_COLOR`. */
+  readonly colour: boolean;
+  /** Reads the cluster of the kubeconfig; asked only where no file is named. */
+  readonly readCluster?: ((namespace: string | undefined) => Promise<LiveCluster>) | undefined;
+}
+
+/** What fits on one screen of a terminal. */
+const screenRows = 18;
+
+/** How many sentences about bad input are printed before they are only counted. */
+const problemLimit = 20;
+
+/**
+ * Runs the audit and prints its report. Resolves to the exit code: 0 or, where a finding is at or
+ * over `failOn`, 3. Throws LastcallError: INPUT_INVALID, INPUT_UNREADABLE and USAGE (exit 2) before
+ * anything is printed to stdout, and what `readCluster` throws.
+ */
+export async function runAudit(command: AuditCommand, io: AuditIo): Promise<number> {
+  const platforms: Platform[] = [];
+  for (const text of command.platforms) platforms.push(await loadPlatform(text, io));
+  const baseline = await loadBaseline(command.baseline, io);
+  const input = await loadInput(command, io);
+  const report = audit({
+    sources: input.sources,
+    readBudgets: input.readBudgets,
+    platforms,
+    baseline,
+    namespace: command.namespace,
+  });
+  if (command.quiet !== true) {
+    for (const note of [...input.notes, ...report.notes]) io.stderr(`${note}\n`);
+  }
+  io.stdout(render(report, { command, io }));
+  return reaches(report, command.failOn) ? 3 : 0;
+}
+
+async function loadPlatform(text: string, io: AuditIo): Promise<Platform> {
+  const request = parsePlatform(text);
+  if (request.kind === "Ready") return request.platform;
+  const json = await loadDocument(request.path, io);
+  const groups = readKubeletConfiguration(json, request.path);
+  return { name: request.name, groups, source: "File" };
+}
+
+async function loadBaseline(path: string | undefined, io: AuditIo): Promise<Baseline | undefined> {
+  return path === undefined ? undefined : readBaseline(await loadDocument(path, io), path);
+}
+
+/** The one document of a small file. */
+async function loadDocument(path: string, io: AuditIo): Promise<unknown> {
+  const text = await readText(path, io);
+  if (text.kind === "Problem") throw new LastcallError("INPUT_UNREADABLE", text.problem);
+  const { documents, problems } = parseManifests(path, text.text);
+  if (problems.length > 0) throw new LastcallError("INPUT_INVALID", problems.join("\n"));
+  const [document] = documents;
+  if (documents.length === 1 && document !== undefined) return document.value;
+  throw new LastcallError(
+    "INPUT_INVALID",
+    `Cannot read ${path}: it holds ${documents.length} documents, exactly one is wanted`,
+  );
+}
+
+interface Input {
+  readonly sources: readonly ManifestSource[];
+  readonly notes: readonly string[];
+  readonly readBudgets?: ReadonlyMap<string, readonly ShutdownGroup[]> | undefined;
+}
+
+async function loadInput(command: AuditCommand, io: AuditIo): Promise<Input> {
+  const paths = [...command.files, ...command.from];
+  if (paths.length === 0) return loadCluster(command, io);
+  const progress = io.isTty && command.quiet !== true;
+  let announced = 0;
+  const onFile = (objects: number) => {
+    if (!progress || objects - announced < 1000) return;
+    announced = objects;
+    io.stderr(`Read ${objects} objects\n`);
+  };
+  const read = await readManifests(paths, { files: io, onFile });
+  if (read.problems.length > 0) {
+    const shown = read.problems.slice(0, problemLimit);
+    const more = read.problems.length - shown.length;
+    const rest = more > 0 ? [`… and ${more} more problems`] : [];
+    throw new LastcallError("INPUT_INVALID", [...shown, ...rest].join("\n"));
+  }
+  return read;
+}
+
+async function loadCluster(command: AuditCommand, io: AuditIo): Promise<Input> {
+  if (io.readCluster === undefined) {
+    throw new LastcallError(
+      "USAGE",
+      "Cannot audit: neither a file nor a cluster is named, -f FILE or a kubeconfig is wanted",
+    );
+  }
+  const { objects, readBudgets } = await io.readCluster(command.namespace);
+  return { sources: objects.map((json) => ({ json })), notes: [], readBudgets };
+}
+
+function render(
+  report: AuditReport,
+  { command, io }: { readonly command: AuditCommand; readonly io: AuditIo },
+): string {
+  switch (command.output) {
+    case "json":
+      return `${JSON.stringify(report, null, 2)}\n`;
+    case "yaml":
+      return stringify(report, { aliasDuplicateObjects: false });
+    case "sarif":
+      return `${JSON.stringify(sarifLog(report, command.version), null, 2)}\n`;
+    case "github":
+      return githubAnnotations(report);
+    case "table":
+      return auditTable(report, {
+        colour: io.colour ? "On" : "Off",
+        rows: io.isTty ? screenRows : undefined,
+      });
+  }
+}
+
+function reaches(report: AuditReport, failOn: Severity | "never"): boolean {
+  if (failOn === "never") return false;
+  const limit = severities.indexOf(failOn);
+  return report.findings.some((finding) => severities.indexOf(finding.severity) <= limit);
+}

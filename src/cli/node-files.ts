@@ -1,0 +1,62 @@
+import { readdir, readFile, stat } from "node:fs/promises";
+import type { FileContent, ManifestFiles } from "./read-manifests.ts";
+
+/** The real file system and standard input, for commands that read manifests. */
+export function nodeFiles(stdin: AsyncIterable<Uint8Array>): ManifestFiles {
+  return {
+    readFile: readLimited,
+    readDir,
+    stdin: (limitBytes) => readStream(stdin, limitBytes),
+  };
+}
+
+async function readLimited(path: string, limitBytes: number): Promise<FileContent> {
+  try {
+    const { size } = await stat(path);
+    if (size > limitBytes) return { kind: "TooLarge", sizeBytes: size };
+    return { kind: "Text", text: decode(await readFile(path)) };
+  } catch (error) {
+    return { kind: "Unreadable", why: reasonOf(error) };
+  }
+}
+
+async function readDir(path: string): ReturnType<ManifestFiles["readDir"]> {
+  const isDirectory = await stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  if (!isDirectory) return undefined;
+  const entries = await readdir(path, { withFileTypes: true });
+  return entries.map((entry) => ({
+    name: entry.name,
+    kind: entry.isDirectory() ? "Directory" : "File",
+  }));
+}
+
+async function readStream(
+  stream: AsyncIterable<Uint8Array>,
+  limitBytes: number,
+): Promise<FileContent> {
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of stream) {
+    sizeBytes += chunk.byteLength;
+    if (sizeBytes > limitBytes) return { kind: "TooLarge", sizeBytes };
+    chunks.push(chunk);
+  }
+  return { kind: "Text", text: decode(Buffer.concat(chunks)) };
+}
+
+/** UTF-8, or the UTF-16 that a redirect of PowerShell writes. */
+function decode(bytes: Uint8Array): string {
+  const utf16 = bytes[0] === 0xff && bytes[1] === 0xfe;
+  return new TextDecoder(utf16 ? "utf-16le" : "utf-8").decode(bytes);
+}
+
+function reasonOf(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "ENOENT") return "it does not exist";
+  if (code === "EACCES" || code === "EPERM") return "it may not be read";
+  if (code === "EISDIR") return "it is a directory";
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,130 @@
+import { describe, expect, it } from "vitest";
+import { readKubeletConfiguration } from "../../src/audit/kubelet-configuration.ts";
+import { knownPlatforms, parsePlatform } from "../../src/audit/platform.ts";
+import { platform } from "./support/audit-yaml.ts";
+
+describe("a platform by name", () => {
+  it.each([
+    { name: "gke", regular: 15, critical: 15 },
+    { name: "gke-25", regular: 25, critical: 5 },
+    { name: "gke-120", regular: 105, critical: 15 },
+    { name: "eks-al2023", regular: 120, critical: 30 },
+    { name: "kubelet:30s/5s", regular: 25, critical: 5 },
+    { name: "kubelet:2m30s/30s", regular: 120, critical: 30 },
+  ])("$name gives regular pods $regular s and critical ones $critical s", (row) => {
+    expect(platform(row.name).groups).toEqual([
+      { priority: 0, seconds: row.regular },
+      { priority: 2_000_000_000, seconds: row.critical },
+    ]);
+    expect(platform(row.name).name).toBe(row.name);
+  });
+
+  it.each(["eks", "aks", "kubelet:0s/0s"])("%s has no graceful shutdown", (name) => {
+    expect(platform(name).groups).toEqual([]);
+  });
+
+  it("says that a known one is what the platform ships, and a typed one what somebody wrote", () => {
+    for (const name of Object.keys(knownPlatforms)) expect(platform(name).source).toBe("Default");
+    expect(platform("kubelet:30s/15s").source).toBe("File");
+  });
+
+  it.each([
+    { text: "gce", says: 'Cannot judge against the platform "gce": it is unknown' },
+    { text: "", says: "it is unknown" },
+    { text: "kubelet:", says: "it is unknown" },
+    { text: "toString", says: "it is unknown" },
+    { text: "kubelet:15s/30s", says: "30 s for critical pods are more than the 15 s in all" },
+    { text: "kubelet:-30s/5s", says: "it is no pair of durations" },
+    { text: "kubelet:30/15", says: "it is no pair of durations" },
+    { text: "kubelet:500ms/0s", says: "a period is 500 ms, 0 or at least 1 s is wanted" },
+  ])("$text is refused: $says", ({ text, says }) => {
+    expect(() => parsePlatform(text)).toThrow(says);
+    expect(() => parsePlatform(text)).toThrow(expect.objectContaining({ exitCode: 2 }));
+  });
+
+  it("takes anything else behind kubelet: for a file", () => {
+    expect(parsePlatform("kubelet:conf/kubelet.yaml")).toEqual({
+      kind: "KubeletFile",
+      name: "kubelet:conf/kubelet.yaml",
+      path: "conf/kubelet.yaml",
+    });
+  });
+});
+
+describe("a KubeletConfiguration", () => {
+  const head = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
+
+  it.each([
+    {
+      why: "the pair",
+      config: { shutdownGracePeriod: "1m", shutdownGracePeriodCriticalPods: "20s" },
+      seconds: [40, 20],
+    },
+    { why: "the total alone", config: { shutdownGracePeriod: "45s" }, seconds: [45, 0] },
+    { why: "neither", config: {}, seconds: [] },
+  ])("with $why gives $seconds", ({ config, seconds }) => {
+    const groups = readKubeletConfiguration({ ...head, ...config }, "kubelet.yaml");
+
+    expect(groups.map((group) => group.seconds)).toEqual(seconds);
+  });
+
+  it("by priority is taken as it is, low priority first", () => {
+    const shutdownGracePeriodByPodPriority = [
+      { priority: 100_000, shutdownGracePeriodSeconds: 10 },
+      { priority: 0, shutdownGracePeriodSeconds: 180 },
+    ];
+    const config = { ...head, shutdownGracePeriodByPodPriority };
+
+    expect(readKubeletConfiguration(config, "kubelet.yaml")).toEqual([
+      { priority: 0, seconds: 180 },
+      { priority: 100_000, seconds: 10 },
+    ]);
+  });
+
+  it("is also what a kubelet's configz answers, which names no kind", () => {
+    const configz = {
+      kubeletconfig: { shutdownGracePeriod: "30s", shutdownGracePeriodCriticalPods: "15s" },
+    };
+
+    expect(readKubeletConfiguration(configz, "n1").map((group) => group.seconds)).toEqual([15, 15]);
+  });
+
+  it.each([
+    {
+      why: "another kind",
+      json: { kind: "Deployment" },
+      says: 'its kind is the text "Deployment"',
+    },
+    { why: "a list", json: [], says: "its kind is nothing" },
+    {
+      why: "critical over total",
+      json: { ...head, shutdownGracePeriod: "5s", shutdownGracePeriodCriticalPods: "6s" },
+      says: "more than the 5 s in all",
+    },
+    {
+      why: "a number",
+      json: { ...head, shutdownGracePeriod: 30 },
+      says: "shutdownGracePeriod is 30",
+    },
+    { why: "a word", json: { ...head, shutdownGracePeriod: "long" }, says: 'the text "long"' },
+    {
+      why: "both ways at once",
+      json: {
+        ...head,
+        shutdownGracePeriod: "5s",
+        shutdownGracePeriodByPodPriority: [{ priority: 0, shutdownGracePeriodSeconds: 5 }],
+      },
+      says: "one of them is wanted",
+    },
+    {
+      why: "a negative group",
+      json: {
+        ...head,
+        shutdownGracePeriodByPodPriority: [{ priority: 0, shutdownGracePeriodSeconds: -5 }],
+      },
+      says: "an entry of shutdownGracePeriodByPodPriority is not understood",
+    },
+  ])("with $why is refused as the kubelet refuses it", ({ json, says }) => {
+    expect(() => readKubeletConfiguration(json, "kubelet.yaml")).toThrow(says);
+  });
+});

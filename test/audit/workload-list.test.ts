@@ -1,0 +1,190 @@
+import { describe, expect, it } from "vitest";
+import { auditYaml, deployment } from "./support/audit-yaml.ts";
+
+const podSpec = "terminationGracePeriodSeconds: 60, containers: [{name: main, image: main}]";
+const template = `template: {spec: {${podSpec}}}`;
+
+describe("every kind that makes pods is judged", () => {
+  it.each([
+    { kind: "Deployment", apiVersion: "apps/v1", spec: template },
+    { kind: "StatefulSet", apiVersion: "apps/v1", spec: template },
+    { kind: "DaemonSet", apiVersion: "apps/v1", spec: template },
+    { kind: "ReplicaSet", apiVersion: "apps/v1", spec: template },
+    { kind: "Deployment", apiVersion: "extensions/v1beta1", spec: template },
+    { kind: "ReplicationController", apiVersion: "v1", spec: template },
+    { kind: "Job", apiVersion: "batch/v1", spec: template },
+    { kind: "CronJob", apiVersion: "batch/v1", spec: `jobTemplate: {spec: {${template}}}` },
+    { kind: "Pod", apiVersion: "v1", spec: podSpec },
+  ])("$kind of $apiVersion", async ({ kind, apiVersion, spec }) => {
+    const yaml = `{apiVersion: ${apiVersion}, kind: ${kind}, metadata: {name: x, namespace: shop}, spec: {${spec}}}`;
+    const report = await auditYaml(yaml, { platforms: ["gke"] });
+
+    expect(report.workloads).toEqual([
+      {
+        kind,
+        namespace: "shop",
+        name: "x",
+        file: "web.yaml",
+        line: 1,
+        priority: 0,
+        wantedGraceSeconds: 60,
+        graceSource: "Set",
+        granted: { gke: 15 },
+        cut: { gke: true },
+        spot: "May",
+      },
+    ]);
+    expect(report.summary.cut).toEqual({ gke: 1 });
+  });
+
+  it("a custom resource is named as not judged: its pods do not show", async () => {
+    const report = await auditYaml(
+      "{apiVersion: monitoring.coreos.com/v1, kind: Prometheus, metadata: {name: k8s}}\n",
+    );
+
+    expect(report.workloads).toEqual([]);
+    expect(report.notJudged).toMatchObject([
+      { kind: "Prometheus", name: "k8s", file: "web.yaml", line: 1, reason: "CustomResource" },
+    ]);
+  });
+
+  it("a kind of the same name in another API group is a custom resource", async () => {
+    const report = await auditYaml(
+      "{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: x}}\n",
+    );
+
+    expect(report.workloads).toEqual([]);
+    expect(report.notJudged).toHaveLength(1);
+  });
+});
+
+describe("the grace that a workload asks for", () => {
+  const uid = "metadata: {name: web, uid: 1b2c}";
+
+  it.each([
+    { why: "a number", pod: "terminationGracePeriodSeconds: 45", wanted: 45, source: "Set" },
+    { why: "zero", pod: "terminationGracePeriodSeconds: 0", wanted: 0, source: "Set" },
+    { why: "30 on purpose", pod: "terminationGracePeriodSeconds: 30", wanted: 30, source: "Set" },
+    { why: "nothing", pod: "restartPolicy: Always", wanted: 30, source: "Default" },
+    { why: "null", pod: "terminationGracePeriodSeconds: null", wanted: 30, source: "Default" },
+  ])("$why: $wanted s, $source", async ({ pod, wanted, source }) => {
+    const { workloads } = await auditYaml(deployment({ pod }));
+
+    expect(workloads).toMatchObject([{ wantedGraceSeconds: wanted, graceSource: source }]);
+  });
+
+  it("of 30 s on an object that a cluster gave back is the server's default", async () => {
+    const yaml = deployment({ pod: "terminationGracePeriodSeconds: 30" });
+    const { workloads } = await auditYaml(yaml.replace("metadata: {name: web}", uid));
+
+    expect(workloads).toMatchObject([{ wantedGraceSeconds: 30, graceSource: "Default" }]);
+  });
+
+  it("of 30 s is set where the text that was applied names it", async () => {
+    const applied = `{"spec":{"terminationGracePeriodSeconds":30}}`;
+    const annotations = `annotations: {kubectl.kubernetes.io/last-applied-configuration: '${applied}'}`;
+    const yaml = deployment({ pod: "terminationGracePeriodSeconds: 30" });
+    const { workloads } = await auditYaml(
+      yaml.replace("metadata: {name: web}", uid.replace("}", `, ${annotations}}`)),
+    );
+
+    expect(workloads).toMatchObject([{ graceSource: "Set" }]);
+  });
+
+  it.each([
+    { grace: "-1", says: "is -1," },
+    { grace: '"60"', says: 'is the text "60",' },
+    { grace: "1.5", says: "is 1.5," },
+    { grace: "60s", says: 'is the text "60s",' },
+    { grace: "[60]", says: "is a list," },
+  ])("$grace is refused with file, line, object and field", async ({ grace, says }) => {
+    const audited = auditYaml(deployment({ pod: `terminationGracePeriodSeconds: ${grace}` }));
+
+    await expect(audited).rejects.toThrow(
+      `Cannot audit web.yaml:1 (Deployment default/web): terminationGracePeriodSeconds ${says} a whole number of seconds from 0 on is wanted`,
+    );
+    await expect(audited).rejects.toMatchObject({ exitCode: 2 });
+  });
+});
+
+describe("the priority of a workload", () => {
+  const classes = `
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: high}
+value: 1000
+---
+`;
+
+  it.each([
+    { why: "none", pod: "restartPolicy: Always", priority: 0 },
+    { why: "a class of the input", pod: "priorityClassName: high", priority: 1000 },
+    { why: "built in", pod: "priorityClassName: system-cluster-critical", priority: 2_000_000_000 },
+    { why: "built in", pod: "priorityClassName: system-node-critical", priority: 2_000_001_000 },
+    { why: "a number", pod: "priority: 7, priorityClassName: high", priority: 7 },
+    { why: "an unknown class", pod: "priorityClassName: lost", priority: 0 },
+  ])("$why ($pod) is $priority", async ({ pod, priority }) => {
+    const { workloads } = await auditYaml(classes + deployment({ pod }));
+
+    expect(workloads).toMatchObject([{ priority }]);
+  });
+
+  it("of a class that the input lacks is 0, and a note says so", async () => {
+    const { notes } = await auditYaml(deployment({ pod: "priorityClassName: lost" }), {
+      platforms: ["gke"],
+    });
+
+    expect(notes).toEqual([
+      "The input holds no PriorityClass lost: its pods were judged at priority 0",
+    ]);
+  });
+
+  it("decides the group: a critical pod has the critical seconds", async () => {
+    const pod = "terminationGracePeriodSeconds: 60, priorityClassName: system-node-critical";
+    const { workloads } = await auditYaml(deployment({ pod }), { platforms: ["gke-25"] });
+
+    expect(workloads).toMatchObject([{ granted: { "gke-25": 5 }, cut: { "gke-25": true } }]);
+  });
+
+  it("of a class without a number is refused", async () => {
+    const yaml = classes.replace("value: 1000", "value: lots") + deployment({});
+
+    await expect(auditYaml(yaml)).rejects.toThrow("value is the text");
+  });
+});
+
+describe("what owns what", () => {
+  const owned = (kind: string, name: string) =>
+    `ownerReferences: [{apiVersion: apps/v1, kind: ${kind}, name: ${name}, uid: u1, controller: true}]`;
+  const pod = (name: string, owner: string, phase = "Running") =>
+    `---
+{apiVersion: v1, kind: Pod, metadata: {name: ${name}, labels: {app: web, pod-template-hash: 5d9}, ${owner}}, spec: {${podSpec}}, status: {phase: ${phase}}}
+`;
+
+  it("what an object of the input owns is not listed again", async () => {
+    const replicaSet = `---
+{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web-5d9, ${owned("Deployment", "web")}}, spec: {${template}}}
+`;
+    const yaml = deployment({}) + replicaSet + pod("web-5d9-1", owned("ReplicaSet", "web-5d9"));
+    const { workloads } = await auditYaml(yaml);
+
+    expect(workloads.map((one) => `${one.kind} ${one.name}`)).toEqual(["Deployment web"]);
+  });
+
+  it("pods alone count as their owner's, with as many replicas", async () => {
+    const owner = owned("ReplicaSet", "web-5d9");
+    const report = await auditYaml(pod("web-5d9-1", owner) + pod("web-5d9-2", owner));
+
+    expect(report.workloads.map((one) => `${one.kind} ${one.name}`)).toEqual(["Deployment web"]);
+    expect(report.findings.map((one) => one.rule)).not.toContain("single-replica");
+  });
+
+  it("finished pods ask for nothing, and static pods cannot be judged", async () => {
+    const yaml =
+      pod("done", owned("Job", "nightly"), "Succeeded") + pod("proxy-n1", owned("Node", "n1"));
+    const { workloads, notJudged } = await auditYaml(yaml);
+
+    expect(workloads).toEqual([]);
+    expect(notJudged).toMatchObject([{ name: "proxy-n1", reason: "StaticPod" }]);
+  });
+});
