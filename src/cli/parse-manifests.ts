@@ -88,18 +88,18 @@ function describeError(
   { file, text, lines }: YamlDocument,
   error: Document.Parsed["errors"][number],
 ): string {
-  const [from, to] = error.pos;
+  const [from] = error.pos;
   const { line } = lines.linePos(from);
   if (error.code === "DUPLICATE_KEY") {
-    return duplicateKey({ file, line, key: keyAt(text.slice(from, Math.max(to, from + 1))) });
+    return duplicateKey({ file, line, key: keyAt(text, from) });
   }
   const row = text.slice(lines.lineStarts[line - 1] ?? 0, lines.lineStarts[line]);
   const wanted = row.includes("{{") ? "the output of helm template is wanted" : "YAML is wanted";
   return `Cannot read ${file}:${line}: ${lowerFirst(error.message)}, ${wanted}`;
 }
 
-function keyAt(text: string): string {
-  return /^["']?([^"':\n]*)/.exec(text)?.[1]?.trim() ?? "";
+function keyAt(text: string, offset: number): string {
+  return /^["']?([^"':\n]*)/.exec(text.slice(offset, offset + 200))?.[1]?.trim() ?? "";
 }
 
 function duplicateKey(at: {

@@ -89,5 +89,7 @@ function mountsOf(
 
 /** Devices, sockets, kernel interfaces and what the kubelet manages hold no data of the pod. */
 function isDevice(path: string): boolean {
-  return /^\/(dev|proc|sys|run|var\/run|lib\/modules|etc|var\/lib\/kubelet)(\/|$)|\.sock$/.test(path);
+  return /^\/(dev|proc|sys|run|var\/run|lib\/modules|etc|var\/lib\/kubelet)(\/|$)|\.sock$/.test(
+    path,
+  );
 }

@@ -27,11 +27,12 @@ export function tableOfFiles(texts: Readonly<Record<string, string>>): ManifestF
 }
 
 function entriesBelow(path: string, files: readonly string[]) {
-  const below = files.filter((file) => file.startsWith(`${path}/`));
+  const root = path.replace(/\/$/, "");
+  const below = files.filter((file) => file.startsWith(`${root}/`));
   if (below.length === 0) return undefined;
   const names = new Map<string, "File" | "Directory">();
   for (const file of below) {
-    const [name = "", ...rest] = file.slice(path.length + 1).split("/");
+    const [name = "", ...rest] = file.slice(root.length + 1).split("/");
     names.set(name, rest.length > 0 ? "Directory" : "File");
   }
   return [...names].map(([name, kind]) => ({ name, kind }));

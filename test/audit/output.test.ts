@@ -1,0 +1,284 @@
+import { Ajv } from "ajv";
+import { describe, expect, it } from "vitest";
+import { githubAnnotations } from "../../src/audit/output/github.ts";
+import { sarifLog } from "../../src/audit/output/sarif.ts";
+import { auditTable } from "../../src/audit/output/table.ts";
+import { auditYaml, deployment } from "./support/audit-yaml.ts";
+
+const web = deployment({ pod: "terminationGracePeriodSeconds: 60", spec: "replicas: 1" });
+const annotated = web.replace(
+  "metadata: {name: web}",
+  'metadata: {name: web, annotations: {lastcall.dev/audit-ignore: "single-replica: it is a batch reader"}}',
+);
+
+describe("the table", () => {
+  it("shows what each workload asks for and gets, the worst first", async () => {
+    const yaml = `${deployment({ name: "idle" })}---\n${web}`;
+    const report = await auditYaml(yaml, { platforms: ["gke", "eks-al2023", "aks"] });
+
+    expect(auditTable(report, { colour: "Off" }).split("\n").slice(0, 4)).toEqual([
+      "WORKLOAD                 ASKS           gke      eks-al2023  aks",
+      "budget of a regular pod                 15s      2m          none",
+      "Deployment default/web   60s            15s cut  60s         0s cut",
+      "Deployment default/idle  30s (default)  15s cut  30s         0s cut",
+    ]);
+  });
+
+  it("ends with the counts", async () => {
+    const report = await auditYaml(annotated, { platforms: ["gke"] });
+
+    expect(auditTable(report, { colour: "Off" })).toMatch(
+      /\n\n1 workload: 1 error, 0 warnings, 0 info, 1 ignored\n$/,
+    );
+  });
+
+  it("has no escape codes without colour, and some with it", async () => {
+    const report = await auditYaml(web, { platforms: ["gke"] });
+
+    expect(auditTable(report, { colour: "Off" })).not.toContain("\u001b");
+    expect(auditTable(report, { colour: "On" })).toContain("\u001b[31m15s cut");
+  });
+
+  it("fits one screen where it has to, and says what it left out", async () => {
+    const many = Array.from({ length: 200 }, (_, at) => deployment({ name: `web-${at}` }));
+    const report = await auditYaml(many.join("---\n"), { platforms: ["gke"] });
+    const lines = auditTable(report, { colour: "Off", rows: 18 }).split("\n");
+
+    expect(lines.length).toBeLessThanOrEqual(50);
+    expect(lines).toContain("… and 182 more workloads (-o json has all)");
+  });
+
+  it("says so when there is nothing", async () => {
+    expect(auditTable(await auditYaml(""), { colour: "Off" })).toMatch(/^No workloads\.\n/);
+  });
+});
+
+describe("GitHub annotations", () => {
+  it("are one workflow command a finding, with file and line", async () => {
+    const report = await auditYaml(web, { platforms: ["gke"] });
+
+    expect(githubAnnotations(report).split("\n")[0]).toBe(
+      "::error file=web.yaml,line=1,title=grace-cut::Deployment default/web: Asks for 60 s and gets 15 s on gke at priority 0. Finish within 15 s and set terminationGracePeriodSeconds to at most that, or raise the node's shutdownGracePeriod",
+    );
+  });
+
+  it("escape what would end a property or the command", async () => {
+    const report = await auditYaml(web, { platforms: ["gke"] });
+    const [finding] = report.findings;
+    if (finding === undefined) throw new Error("no finding");
+    const odd = { ...finding, file: "a,b:c.yaml", message: "50 %\nand more" };
+
+    expect(githubAnnotations({ ...report, findings: [odd] })).toMatch(
+      /^::error file=a%2Cb%3Ac\.yaml,line=1,title=grace-cut::Deployment default\/web: 50 %25%0Aand more\. /,
+    );
+  });
+
+  it("leave the file away where there is none", async () => {
+    const report = await auditYaml(web, { platforms: ["aks"] });
+    const line = githubAnnotations(report)
+      .split("\n")
+      .find((one) => one.includes("no-graceful"));
+
+    expect(line).toMatch(/^::warning title=no-graceful-shutdown::Platform aks: /);
+  });
+});
+
+describe("the SARIF log", () => {
+  it("is accepted by the schema, whatever it holds", async () => {
+    const validate = new Ajv({ strict: false, allErrors: true }).compile(sarifSchema);
+    for (const yaml of ["", web, annotated, `${web}---\n${deployment({})}`]) {
+      const report = await auditYaml(yaml, { platforms: ["gke", "aks"] });
+      validate(JSON.parse(JSON.stringify(sarifLog(report, "1.2.3"))));
+      expect(validate.errors).toBe(null);
+    }
+  });
+
+  it("points at file and line, and names its rule", async () => {
+    const log = sarifLog(await auditYaml(web, { platforms: ["gke"] }), "1.2.3");
+
+    expect(log).toMatchObject({
+      version: "2.1.0",
+      runs: [
+        {
+          tool: { driver: { name: "lastcall", version: "1.2.3" } },
+          results: [
+            {
+              ruleId: "grace-cut",
+              ruleIndex: 0,
+              level: "error",
+              locations: [
+                {
+                  physicalLocation: {
+                    artifactLocation: { uri: "web.yaml" },
+                    region: { startLine: 1 },
+                  },
+                },
+              ],
+            },
+            { ruleId: "single-replica", level: "warning" },
+          ],
+        },
+      ],
+    });
+  });
+
+  it("shows what an annotation sets aside as suppressed in the source, with its reason", async () => {
+    const log = sarifLog(await auditYaml(annotated, { platforms: ["gke"] }), "1.2.3");
+
+    expect(log).toMatchObject({
+      runs: [
+        {
+          results: [
+            { ruleId: "grace-cut" },
+            {
+              ruleId: "single-replica",
+              suppressions: [{ kind: "inSource", justification: "it is a batch reader" }],
+            },
+          ],
+        },
+      ],
+    });
+  });
+});
+
+describe("the ignore annotation", () => {
+  const ignoring = (text: string) =>
+    web.replace(
+      "metadata: {name: web}",
+      `metadata: {name: web, annotations: {lastcall.dev/audit-ignore: ${JSON.stringify(text)}}}`,
+    );
+
+  it.each([
+    { text: "single-replica: a reader", left: ["grace-cut"] },
+    { text: "grace-cut: it may die; single-replica: as said: a reader", left: [] },
+    { text: "grace-cut: it may die\nsingle-replica: a reader", left: [] },
+    { text: "grace-cut: it may die; twice", left: ["single-replica"] },
+    { text: "single-replica", left: ["grace-cut", "single-replica"] },
+    { text: "single-replica:  ", left: ["grace-cut", "single-replica"] },
+    { text: "no-such-rule: why not", left: ["grace-cut", "single-replica"] },
+  ])("$text leaves $left", async ({ text, left }) => {
+    const { findings } = await auditYaml(ignoring(text), { platforms: ["gke"] });
+
+    expect(findings.map((one) => one.rule)).toEqual(left);
+  });
+
+  it("counts on the pod template too", async () => {
+    const yaml = web.replace(
+      "template: {metadata: {",
+      'template: {metadata: {annotations: {lastcall.dev/audit-ignore: "grace-cut: fine"}, ',
+    );
+    const report = await auditYaml(yaml, { platforms: ["gke"] });
+
+    expect(report.ignored).toMatchObject([{ rule: "grace-cut", reason: "fine" }]);
+  });
+
+  it.each([
+    { text: "single-replica", says: "ignores single-replica without a reason" },
+    { text: "no-such-rule: why not", says: 'names the unknown rule "no-such-rule"' },
+  ])("that ignores nothing is said: $text", async ({ text, says }) => {
+    const { notes } = await auditYaml(ignoring(text), { platforms: ["gke"] });
+
+    expect(notes.join("\n")).toContain(`web.yaml:1 (Deployment default/web) ${says}`);
+  });
+});
+
+/** The parts of the OASIS schema that an audit's log uses, as strict as they are there. */
+const text = { type: "object", additionalProperties: false, required: ["text"] };
+const message = { ...text, properties: { text: { type: "string" }, markdown: { type: "string" } } };
+const level = { enum: ["none", "note", "warning", "error"] };
+const strict = (properties: object, required: readonly string[] = []) => ({
+  type: "object",
+  additionalProperties: false,
+  properties,
+  required,
+});
+const sarifSchema = strict(
+  {
+    $schema: { type: "string" },
+    version: { enum: ["2.1.0"] },
+    runs: {
+      type: "array",
+      items: strict(
+        {
+          tool: strict(
+            {
+              driver: strict(
+                {
+                  name: { type: "string" },
+                  version: { type: "string" },
+                  rules: {
+                    type: "array",
+                    uniqueItems: true,
+                    items: strict(
+                      {
+                        id: { type: "string" },
+                        shortDescription: message,
+                        fullDescription: message,
+                        help: message,
+                        defaultConfiguration: strict({ level }),
+                        properties: {
+                          type: "object",
+                          properties: {
+                            tags: { type: "array", uniqueItems: true, items: { type: "string" } },
+                          },
+                        },
+                      },
+                      ["id"],
+                    ),
+                  },
+                },
+                ["name"],
+              ),
+            },
+            ["driver"],
+          ),
+          columnKind: { enum: ["utf16CodeUnits", "unicodeCodePoints"] },
+          results: {
+            type: "array",
+            items: strict(
+              {
+                ruleId: { type: "string" },
+                ruleIndex: { type: "integer", minimum: -1 },
+                level,
+                message,
+                partialFingerprints: { type: "object", additionalProperties: { type: "string" } },
+                suppressions: {
+                  type: "array",
+                  uniqueItems: true,
+                  items: strict(
+                    { kind: { enum: ["inSource", "external"] }, justification: { type: "string" } },
+                    ["kind"],
+                  ),
+                },
+                locations: {
+                  type: "array",
+                  items: strict({
+                    physicalLocation: strict(
+                      {
+                        artifactLocation: strict({ uri: { type: "string", pattern: "^[^\\s]+$" } }),
+                        region: strict({ startLine: { type: "integer", minimum: 1 } }, [
+                          "startLine",
+                        ]),
+                      },
+                      ["artifactLocation"],
+                    ),
+                    logicalLocations: {
+                      type: "array",
+                      items: strict({
+                        fullyQualifiedName: { type: "string" },
+                        kind: { type: "string" },
+                      }),
+                    },
+                  }),
+                },
+              },
+              ["message"],
+            ),
+          },
+        },
+        ["tool"],
+      ),
+    },
+  },
+  ["version", "runs"],
+);
