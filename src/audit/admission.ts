@@ -1,0 +1,170 @@
+import { criticalPriority } from "../core/grace-budget.ts";
+import { LastcallError } from "../errors.ts";
+import { spotLabels } from "./spot-label.ts";
+
+export interface AdmissionOptions {
+  /** Warn lets the object in and tells the user; Deny refuses it. */
+  readonly action: "Warn" | "Deny";
+  /** What a regular and a critical pod get at shutdown, in whole seconds. */
+  readonly regularSeconds: number;
+  readonly criticalSeconds: number;
+  /**
+   * Named: only workloads whose node selector, affinity or tolerations name Spot nodes. Possible:
+   * all that do not keep themselves off them, for clusters whose Spot nodes have no taint.
+   */
+  readonly scope: "Named" | "Possible";
+  /** Where the parameters live. */
+  readonly namespace: string;
+}
+
+/** How each group of kinds keeps its pods; CEL checks types by kind, so each has its own policy. */
+const shapes = [
+  {
+    name: "templates",
+    podSpec: "object.spec.template.spec",
+    rules: [
+      ["apps", "v1", "deployments, statefulsets, daemonsets, replicasets"],
+      ["batch", "v1", "jobs"],
+    ],
+  },
+  {
+    name: "cronjobs",
+    podSpec: "object.spec.jobTemplate.spec.template.spec",
+    rules: [["batch", "v1", "cronjobs"]],
+  },
+  { name: "pods", podSpec: "object.spec", rules: [["", "v1", "pods"]] },
+] as const;
+
+/**
+ * The YAML of a ValidatingAdmissionPolicy (with its binding) that holds the rule `grace-cut` at the
+ * API server, and of the ConfigMap that carries the budget. A grace of exactly 30 s passes: the
+ * server has filled it in before admission, so nobody may have chosen it. Objects that another one
+ * owns pass too, their owner was judged. Source: Kubernetes "Validating Admission Policy" (GA 1.30).
+ */
+export function admissionManifests(options: AdmissionOptions): string {
+  for (const count of [options.regularSeconds, options.criticalSeconds]) {
+    if (Number.isSafeInteger(count) && count >= 0) continue;
+    throw new LastcallError(
+      "USAGE",
+      `Cannot write the admission policy: the budget is ${count} s, whole seconds from 0 on are wanted`,
+    );
+  }
+  const policies = shapes.flatMap((shape) => [
+    policy(shape, options),
+    binding(shape.name, options),
+  ]);
+  return [parameters(options), ...policies].join("---\n");
+}
+
+function parameters({ namespace, regularSeconds, criticalSeconds }: AdmissionOptions): string {
+  return `# What pods really get when a Spot node shuts down, in seconds.
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: lastcall-grace-budget
+  namespace: ${namespace}
+data:
+  regularSeconds: "${regularSeconds}"
+  criticalSeconds: "${criticalSeconds}"
+`;
+}
+
+function policy(shape: (typeof shapes)[number], options: AdmissionOptions): string {
+  const rules = shape.rules.map(
+    ([group, version, resources]) => `    - apiGroups: ["${group}"]
+      apiVersions: [${version}]
+      operations: [CREATE, UPDATE]
+      resources: [${resources}]`,
+  );
+  return `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: lastcall-grace-cut-${shape.name}
+spec:
+  failurePolicy: Ignore
+  paramKind: {apiVersion: v1, kind: ConfigMap}
+  matchConstraints:
+    resourceRules:
+${rules.join("\n")}
+  matchConditions:
+  - name: is-not-owned
+    expression: "!has(object.metadata.ownerReferences) || !object.metadata.ownerReferences.exists(o, has(o.controller) && o.controller)"
+  variables:
+  - name: pod
+    expression: ${shape.podSpec}
+  - name: critical
+    expression: >-
+      (has(variables.pod.priority) && variables.pod.priority >= ${criticalPriority}) ||
+      (has(variables.pod.priorityClassName) &&
+      variables.pod.priorityClassName in ['system-cluster-critical', 'system-node-critical'])
+  - name: budget
+    expression: "int(variables.critical ? params.data.criticalSeconds : params.data.regularSeconds)"
+  - name: wanted
+    expression: "has(variables.pod.terminationGracePeriodSeconds) ? variables.pod.terminationGracePeriodSeconds : 30"
+  - name: spot
+    expression: >-
+      ${options.scope === "Named" ? namesSpot() : maySpot()}
+  validations:
+  - expression: "!variables.spot || variables.wanted == 30 || variables.wanted <= variables.budget"
+    messageExpression: >-
+      'asks for ' + string(variables.wanted) + ' s of terminationGracePeriodSeconds, and a Spot node gives '
+      + string(variables.budget) + ' s (lastcall audit: grace-cut)'
+    reason: Invalid
+`;
+}
+
+function binding(name: string, { action, namespace }: AdmissionOptions): string {
+  return `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: lastcall-grace-cut-${name}
+spec:
+  policyName: lastcall-grace-cut-${name}
+  validationActions: [${action}]
+  paramRef:
+    name: lastcall-grace-budget
+    namespace: ${namespace}
+    parameterNotFoundAction: Allow
+`;
+}
+
+function keyList(): string {
+  return `[${Object.keys(spotLabels)
+    .map((key) => `'${key}'`)
+    .join(", ")}]`;
+}
+
+function pairs(): string {
+  const all = Object.entries(spotLabels).flatMap(([key, values]) =>
+    values.map((value) => `'${key}=${value}'`),
+  );
+  return `[${all.join(", ")}]`;
+}
+
+/** The terms of required node affinity, for a CEL macro over them. */
+const terms =
+  "variables.pod.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms";
+const hasTerms = `has(variables.pod.affinity) && has(variables.pod.affinity.nodeAffinity)
+      && has(variables.pod.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution)`;
+
+function namesSpot(): string {
+  return `(has(variables.pod.nodeSelector) && variables.pod.nodeSelector.exists(k,
+      (k + '=' + variables.pod.nodeSelector[k]) in ${pairs()}))
+      || (has(variables.pod.tolerations) && variables.pod.tolerations.exists(t,
+      has(t.key) && t.key in ${keyList()}))
+      || (${hasTerms}
+      && ${terms}.exists(t, has(t.matchExpressions) && t.matchExpressions.exists(e,
+      e.key in ${keyList()} && e.operator == 'In'
+      && e.values.exists(v, (e.key + '=' + v) in ${pairs()}))))`;
+}
+
+/** Kept off: a selector with another value of a Spot label, or affinity that excludes Spot in each term. */
+function maySpot(): string {
+  return `!((has(variables.pod.nodeSelector) && variables.pod.nodeSelector.exists(k,
+      k in ${keyList()} && !((k + '=' + variables.pod.nodeSelector[k]) in ${pairs()})))
+      || (${hasTerms}
+      && ${terms}.all(t, has(t.matchExpressions) && t.matchExpressions.exists(e,
+      e.key in ${keyList()} && (e.operator == 'DoesNotExist'
+      || (e.operator == 'NotIn' && e.values.exists(v, (e.key + '=' + v) in ${pairs()}))
+      || (e.operator == 'In' && !e.values.exists(v, (e.key + '=' + v) in ${pairs()})))))))`;
+}

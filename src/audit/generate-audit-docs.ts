@@ -1,0 +1,139 @@
+import { formatDuration } from "../core/duration.ts";
+import { seconds } from "../core/time.ts";
+import { defaultPlatformNames, knownPlatforms } from "./platform.ts";
+import type { Rule, RuleExample } from "./rule.ts";
+import { ruleList } from "./rule-list.ts";
+
+/** The generated pages of `docs/audit/`, by path: one a rule, and the list of them all. */
+export function generateAuditDocs(): ReadonlyMap<string, string> {
+  const pages = ruleList.map((rule): [string, string] => [
+    `docs/audit/${rule.id}.md`,
+    rulePage(rule),
+  ]);
+  return new Map([["docs/audit/README.md", overview()], ...pages]);
+}
+
+function overview(): string {
+  const rules = ruleList.map(
+    (rule) => `| [${rule.id}](${rule.id}.md) | ${rule.severity} | ${rule.title} |`,
+  );
+  return `# The audit
+
+\`lastcall audit\` says what each workload asks for and what it will really get when a Spot node is
+taken, and what else speaks against running it there.
+
+\`\`\`
+lastcall audit -f k8s/ --platform gke              # manifests, in CI
+helm template chart | lastcall audit -f - --platform gke
+lastcall audit --from cluster.json                 # what kubectl get nodes,pods,pdb,deploy -A -o json wrote
+lastcall audit                                     # the live cluster
+\`\`\`
+
+## Platforms
+
+A pod's grace is the smaller of what it asks for and what its priority group gets. Without
+\`--platform\` the nodes of the input decide; where there are none: ${defaultPlatformNames.join(", ")}.
+
+| platform | regular pods | critical pods | what it is |
+|---|---|---|---|
+${platformRows().join("\n")}
+| \`kubelet:30s/15s\` | total less critical | as given | \`shutdownGracePeriod\` and \`shutdownGracePeriodCriticalPods\` |
+| \`kubelet:FILE\` | as configured | as configured | a KubeletConfiguration, also by priority |
+
+Each budget says where it comes from: \`Read\` from the node's kubelet, \`File\` as somebody wrote it
+down, \`Default\` as the platform ships it, \`Unknown\` where nobody knows. On Autopilot the setting
+cannot be read: there it is the default. A configured budget is what was asked for, no proof that
+the kubelet got its inhibitor.
+
+## Rules
+
+Ordered by what hurts first.
+
+| rule | at worst | finds |
+|---|---|---|
+${rules.join("\n")}
+
+## Living with findings
+
+- \`--fail-on error|warning|info|never\` decides from where on the exit code is 3; the default is
+  \`error\`.
+- The annotation \`lastcall.dev/audit-ignore: "single-replica: a pause is fine"\` on the workload or
+  its pods sets one rule aside, with a reason. Several are separated by semicolons or lines.
+- \`--baseline FILE\` accepts what a saved \`-o json\` report already holds, so that only new findings
+  fail.
+- Custom resources are listed as not judged: what pods a Prometheus or a Kafka makes, no file shows.
+  Audit the live cluster to see them.
+
+## In CI
+
+\`\`\`yaml
+# .github/workflows/audit.yaml
+name: audit
+on: pull_request
+jobs:
+  audit:
+    runs-on: ubuntu-latest
+    steps:
+    - uses: actions/checkout@v4
+    - run: npx --yes lastcall audit -f k8s/ --platform gke -o github
+\`\`\`
+
+\`\`\`yaml
+# .pre-commit-config.yaml
+repos:
+- repo: local
+  hooks:
+  - id: lastcall-audit
+    name: lastcall audit
+    language: system
+    entry: npx --yes lastcall audit --platform gke -f k8s/
+    pass_filenames: false
+    files: ^k8s/.*\\.ya?ml$
+\`\`\`
+`;
+}
+
+function platformRows(): readonly string[] {
+  return Object.entries(knownPlatforms).map(([name, { totalSeconds, criticalSeconds, what }]) => {
+    const regular = totalSeconds === 0 ? "none" : periodOf(totalSeconds - criticalSeconds);
+    const critical = totalSeconds === 0 ? "none" : periodOf(criticalSeconds);
+    return `| \`${name}\` | ${regular} | ${critical} | ${what} |`;
+  });
+}
+
+function periodOf(count: number): string {
+  return formatDuration(seconds(count));
+}
+
+function rulePage(rule: Rule): string {
+  return `# ${rule.id}
+
+At worst ${article(rule.severity)}: ${rule.title}.
+
+${rule.why}
+
+## ✗ Flagged
+
+${example(rule.bad)}
+
+## ✓ Passes
+
+${example(rule.good)}
+
+## Fix
+
+${rule.fix}
+
+## When not to use it
+
+${rule.whenNotToUse}
+`;
+}
+
+function article(severity: Rule["severity"]): string {
+  return severity === "warning" ? "a warning" : severity === "error" ? "an error" : "information";
+}
+
+function example({ yaml, platforms = ["gke"] }: RuleExample): string {
+  return `Judged against ${platforms.map((name) => `\`${name}\``).join(", ")}.\n\n\`\`\`yaml\n${yaml}\`\`\``;
+}

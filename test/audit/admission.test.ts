@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+import { admissionManifests } from "../../src/audit/admission.ts";
+import { parseManifests } from "../../src/cli/parse-manifests.ts";
+
+const options = {
+  action: "Warn",
+  regularSeconds: 15,
+  criticalSeconds: 5,
+  scope: "Possible",
+  namespace: "lastcall",
+} as const;
+
+function objects(changes: Partial<Parameters<typeof admissionManifests>[0]> = {}) {
+  const { documents, problems } = parseManifests(
+    "-",
+    admissionManifests({ ...options, ...changes }),
+  );
+  expect(problems).toEqual([]);
+  return documents.map((document) => document.value as { kind: string; [field: string]: unknown });
+}
+
+describe("the admission policy", () => {
+  it("is a budget, and a policy with its binding for each shape of object", () => {
+    const kinds = objects().map((object) => object.kind);
+
+    expect(kinds[0]).toBe("ConfigMap");
+    expect(kinds.filter((kind) => kind === "ValidatingAdmissionPolicy")).toHaveLength(3);
+    expect(kinds.filter((kind) => kind === "ValidatingAdmissionPolicyBinding")).toHaveLength(3);
+  });
+
+  it("carries the budget as parameters, so that it can be changed without the policy", () => {
+    expect(objects()[0]).toMatchObject({
+      metadata: { name: "lastcall-grace-budget", namespace: "lastcall" },
+      data: { regularSeconds: "15", criticalSeconds: "5" },
+    });
+    for (const binding of objects().filter((one) => one.kind.endsWith("Binding"))) {
+      expect(binding.spec).toMatchObject({
+        paramRef: { name: "lastcall-grace-budget", parameterNotFoundAction: "Allow" },
+      });
+    }
+  });
+
+  it.each(["Warn", "Deny"] as const)("does %s, and nothing else", (action) => {
+    const bindings = objects({ action }).filter((one) => one.kind.endsWith("Binding"));
+
+    for (const binding of bindings) {
+      expect(binding.spec).toMatchObject({ validationActions: [action] });
+    }
+  });
+
+  it("covers every kind that makes pods", () => {
+    const text = admissionManifests(options);
+    for (const kind of "deployments statefulsets daemonsets replicasets jobs cronjobs pods".split(
+      " ",
+    )) {
+      expect(text).toContain(kind);
+    }
+  });
+
+  it.each([-1, 1.5, Number.NaN])("a budget of %d s is refused", (regularSeconds) => {
+    expect(() => admissionManifests({ ...options, regularSeconds })).toThrow(
+      "whole seconds from 0 on are wanted",
+    );
+  });
+});

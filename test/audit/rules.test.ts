@@ -1,0 +1,237 @@
+import { describe, expect, it } from "vitest";
+import { sleepSecondsOf } from "../../src/audit/pre-stop.ts";
+import { auditYaml, deployment } from "./support/audit-yaml.ts";
+
+/** What a rule says of the input, as `severity message` lines. */
+async function remarks(rule: string, yaml: string, platform = "gke") {
+  const { findings } = await auditYaml(yaml, { platforms: [platform] });
+  const own = findings.filter((finding) => finding.rule === rule);
+  return own.map((finding) => `${finding.severity} ${finding.message}`);
+}
+
+const withContainer = (container: string, pod = "") =>
+  `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 2, template: {metadata: {labels: {app: web}}, spec: {${pod} containers: [{name: main, image: main, ${container}}]}}}}\n`;
+
+describe("how long a preStop hook takes", () => {
+  it.each([
+    { command: ["sleep", "15"], seconds: 15 },
+    { command: ["/bin/sleep", "7.5"], seconds: 7.5 },
+    { command: ["sh", "-c", "sleep 5 && nginx -s quit; sleep 1m"], seconds: 65 },
+    { command: ["/bin/sh", "-c", "/bin/sleep 20"], seconds: 20 },
+    { command: ["sh", "-c", "nosleep 9; sleepy 3"], seconds: 0 },
+    { command: ["/wait-shutdown"], seconds: 0 },
+    { command: [], seconds: 0 },
+  ])("$command is $seconds s", ({ command, seconds }) => {
+    expect(sleepSecondsOf(command)).toBe(seconds);
+  });
+});
+
+describe("a preStop hook", () => {
+  const hook = (seconds: number) => `lifecycle: {preStop: {sleep: {seconds: ${seconds}}}}`;
+
+  it.each([
+    { grace: 20, sleep: 19, over: 0, why: "one second is left" },
+    { grace: 20, sleep: 20, over: 1, why: "nothing is left" },
+    { grace: 20, sleep: 25, over: 1, why: "it is longer than the grace" },
+  ])("of $sleep s in a grace of $grace s: $why", async ({ grace, sleep, over }) => {
+    const yaml = withContainer(hook(sleep), `terminationGracePeriodSeconds: ${grace},`);
+
+    expect(await remarks("prestop-over-grace", yaml)).toHaveLength(over);
+  });
+
+  it.each([
+    { sleep: 10, platform: "gke", says: [] },
+    { sleep: 11, platform: "gke", says: ["warning … leaves 4 s"] },
+    { sleep: 15, platform: "gke", says: ["error … leaves 0 s"] },
+    { sleep: 29, platform: "gke", says: ["error … leaves 0 s"] },
+    { sleep: 30, platform: "gke", says: [] },
+    { sleep: 15, platform: "eks-al2023", says: [] },
+    { sleep: 15, platform: "aks", says: [] },
+  ])("of $sleep s in the default grace on $platform: $says", async ({ sleep, platform, says }) => {
+    const found = await remarks("prestop-eats-budget", withContainer(hook(sleep)), platform);
+
+    expect(found.map((one) => one.replace(/ .*(leaves \d+ s).*/, " … $1"))).toEqual(says);
+  });
+
+  it("of a sidecar counts, of a container that runs before does not", async () => {
+    const init = (policy: string) =>
+      withContainer("ports: []", `initContainers: [{name: i, ${policy} ${hook(40)}}],`);
+
+    expect(await remarks("prestop-over-grace", init("restartPolicy: Always,"))).toHaveLength(1);
+    expect(await remarks("prestop-over-grace", init(""))).toHaveLength(0);
+  });
+});
+
+describe("what a PodDisruptionBudget lets go", () => {
+  it.each([
+    { term: "maxUnavailable: 0", replicas: 5, blocks: true },
+    { term: "maxUnavailable: 0%", replicas: 5, blocks: true },
+    { term: "maxUnavailable: 1%", replicas: 5, blocks: false },
+    { term: "minAvailable: 5", replicas: 5, blocks: true },
+    { term: "minAvailable: 6", replicas: 5, blocks: true },
+    { term: "minAvailable: 4", replicas: 5, blocks: false },
+    { term: "minAvailable: 100%", replicas: 5, blocks: true },
+    { term: "minAvailable: 81%", replicas: 5, blocks: true },
+    { term: "minAvailable: 80%", replicas: 5, blocks: false },
+    { term: "minAvailable: 1", replicas: 1, blocks: true },
+    { term: "minAvailable: 1", replicas: 0, blocks: false },
+    { term: "unhealthyPodEvictionPolicy: AlwaysAllow", replicas: 5, blocks: true },
+    { term: 'maxUnavailable: "some"', replicas: 5, blocks: false },
+  ])("$term of $replicas blocks for ever: $blocks", async ({ term, replicas, blocks }) => {
+    const pdb = `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}, spec: {${term}, selector: {matchLabels: {app: web}}}}\n---\n`;
+    const yaml = pdb + deployment({ spec: `replicas: ${replicas}` });
+
+    expect(await remarks("pdb-blocks-forever", yaml)).toHaveLength(blocks ? 1 : 0);
+  });
+
+  it("counts all workloads that it selects together", async () => {
+    const pdb =
+      "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}, spec: {minAvailable: 1, selector: {matchLabels: {team: a}}}}\n---\n";
+    const one = deployment({ name: "a", spec: "replicas: 1", labels: "team: a" });
+    const two = deployment({ name: "b", spec: "replicas: 1", labels: "team: a" });
+
+    expect(await remarks("pdb-blocks-forever", pdb + one)).toHaveLength(1);
+    expect(await remarks("pdb-blocks-forever", `${pdb}${one}---\n${two}`)).toHaveLength(0);
+  });
+
+  it("follows an autoscaler's lower bound", async () => {
+    const hpa =
+      "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h}, spec: {minReplicas: 3, scaleTargetRef: {kind: Deployment, name: web}}}\n---\n";
+
+    expect(await remarks("single-replica", hpa + deployment({ spec: "paused: false" }))).toEqual(
+      [],
+    );
+    expect(await remarks("single-replica", deployment({ spec: "paused: false" }))).toHaveLength(1);
+  });
+
+  it("is nobody else's in another namespace", async () => {
+    const pdb = (namespace: string) =>
+      `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b, namespace: ${namespace}}, spec: {maxUnavailable: 1, selector: {}}}\n---\n`;
+
+    expect(await remarks("pdb-missing", pdb("other") + deployment({}))).toHaveLength(1);
+    expect(await remarks("pdb-missing", pdb("default") + deployment({}))).toHaveLength(0);
+  });
+});
+
+describe("where data lives", () => {
+  const mount = (name: string, path: string, more = "") =>
+    `volumeMounts: [{name: ${name}, mountPath: ${path}${more}}]`;
+  const volume = (name: string, source: string) => `volumes: [{name: ${name}, ${source}}],`;
+
+  it.each([
+    { name: "data", source: "emptyDir: {}", path: "/var/lib/x", says: "warning" },
+    { name: "store", source: "emptyDir: {}", path: "/srv", says: "info" },
+    { name: "cache", source: "emptyDir: {}", path: "/var/cache", says: undefined },
+    { name: "tmp-volume", source: "emptyDir:", path: "/tmp", says: undefined },
+    { name: "data", source: "emptyDir: {medium: Memory}", path: "/x", says: undefined },
+    { name: "host", source: "hostPath: {path: /srv/files}", path: "/x", says: "warning" },
+    { name: "socket", source: "hostPath: {path: /run/docker.sock}", path: "/x", says: undefined },
+    { name: "claim", source: "persistentVolumeClaim: {claimName: c}", path: "/x", says: undefined },
+  ])("$name from $source on $path: $says", async ({ name, source, path, says }) => {
+    const found = await remarks(
+      "local-data",
+      withContainer(mount(name, path), volume(name, source)),
+    );
+
+    expect(found[0]?.split(" ")[0]).toBe(says);
+  });
+
+  it("a host path that is only read is left alone", async () => {
+    const yaml = withContainer(
+      mount("host", "/x", ", readOnly: true"),
+      volume("host", "hostPath: {path: /srv/files}"),
+    );
+
+    expect(await remarks("local-data", yaml)).toEqual([]);
+  });
+});
+
+describe("a shell before the process", () => {
+  it.each([
+    { command: '[sh, -c, "a && b"]', lost: true },
+    { command: '[/bin/bash, -ec, "a\\nb"]', lost: true },
+    { command: '[sh, -c], args: ["a; b"]', lost: true },
+    { command: '[sh, -c, "server --port 80 > /dev/stdout 2>&1"]', lost: false },
+    { command: '[sh, -c, "server --port 80 \\\\\\n --verbose"]', lost: false },
+    { command: '[sh, -c, "a && exec b"]', lost: false },
+    { command: "[sh, -c, \"trap 'kill $p' TERM; b & p=$!; wait\"]", lost: false },
+    { command: "[tini, --, server]", lost: false },
+    { command: '[python, -c, "a; b"]', lost: false },
+  ])("$command loses SIGTERM: $lost", async ({ command, lost }) => {
+    const found = await remarks("exec-sigterm-lost", withContainer(`command: ${command}`));
+
+    expect(found).toHaveLength(lost ? 1 : 0);
+  });
+});
+
+describe("a job", () => {
+  const job = (spec: string) =>
+    `{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {${spec} template: {spec: {restartPolicy: Never, containers: [{name: m, image: m}]}}}}\n`;
+
+  it.each([
+    { spec: "", says: "info" },
+    { spec: "activeDeadlineSeconds: 600,", says: undefined },
+    { spec: "activeDeadlineSeconds: 3600,", says: undefined },
+    { spec: "activeDeadlineSeconds: 3601,", says: "warning" },
+    { spec: "activeDeadlineSeconds: 600, backoffLimit: 0,", says: "warning" },
+  ])("with {$spec} is: $says", async ({ spec, says }) => {
+    expect((await remarks("long-job-on-spot", job(spec)))[0]?.split(" ")[0]).toBe(says);
+  });
+});
+
+describe("a load balancer's delay", () => {
+  const attributes = "service.beta.kubernetes.io/aws-load-balancer-target-group-attributes";
+  const service = (annotations: string, spec = "type: LoadBalancer") =>
+    `{apiVersion: v1, kind: Service, metadata: {name: s, annotations: {${annotations}}}, spec: {${spec}}}\n`;
+  const ingress = (annotations: string, spec: string) =>
+    `{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: i, annotations: {${annotations}}}, spec: {${spec}}}\n`;
+  const alb = "alb.ingress.kubernetes.io/target-group-attributes";
+
+  it.each([
+    { yaml: service(`${attributes}: deregistration_delay.timeout_seconds=121`), seconds: 121 },
+    {
+      yaml: service(`${attributes}: deregistration_delay.timeout_seconds=120`),
+      seconds: undefined,
+    },
+    { yaml: service(`${attributes}: preserve_client_ip.enabled=true`), seconds: 300 },
+    {
+      yaml: service("", "type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb"),
+      seconds: 300,
+    },
+    { yaml: service("a: b"), seconds: undefined },
+    { yaml: service("a: b", "type: ClusterIP"), seconds: undefined },
+    { yaml: ingress("a: b", "ingressClassName: alb"), seconds: 300 },
+    {
+      yaml: ingress(`${alb}: deregistration_delay.timeout_seconds=30`, "ingressClassName: alb"),
+      seconds: undefined,
+    },
+    { yaml: ingress("a: b", "ingressClassName: nginx"), seconds: undefined },
+    {
+      yaml: "{apiVersion: cloud.google.com/v1, kind: BackendConfig, metadata: {name: b}, spec: {connectionDraining: {drainingTimeoutSec: 60}}}\n",
+      seconds: 60,
+    },
+  ])("$yaml drains for $seconds s", async ({ yaml, seconds }) => {
+    const [found] = await remarks("lb-delay-over-notice", yaml);
+
+    if (seconds === undefined) expect(found).toBe(undefined);
+    else expect(found).toContain(`drain for ${seconds} s`);
+  });
+});
+
+describe("keeping replicas apart", () => {
+  const apart = (labels: string, more = "") =>
+    `affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {${labels}}}${more}}}]}}`;
+
+  it.each([
+    { pod: apart("app: web"), nothing: 0 },
+    { pod: apart("app: other"), nothing: 0, beside: "other" },
+    { pod: apart("app: gone"), nothing: 1 },
+    { pod: apart("app: gone", ", namespaces: [far]"), nothing: 0 },
+    { pod: "topologySpreadConstraints: [{topologyKey: zone, maxSkew: 1}]", nothing: 1 },
+  ])("$pod selects nothing: $nothing", async ({ pod, nothing, beside = "beside" }) => {
+    const yaml = `${deployment({ pod })}---\n${deployment({ name: beside })}`;
+
+    expect(await remarks("spread-selects-nothing", yaml)).toHaveLength(nothing);
+    expect((await remarks("no-spread", yaml)).length).toBe(1);
+  });
+});
