@@ -96,7 +96,7 @@ async function loadBaseline(path: string | undefined, io: AuditIo): Promise<Base
 async function loadDocument(path: string, io: AuditIo): Promise<unknown> {
   const text = await readText(path, io);
   if (text.kind === "Problem") throw new LastcallError("INPUT_UNREADABLE", text.problem);
-  const { documents, problems } = parseManifests(path, text.text);
+  const { documents, problems } = parseManifests({ file: path, text: text.text });
   if (problems.length > 0) throw new LastcallError("INPUT_INVALID", problems.join("\n"));
   const [document] = documents;
   if (documents.length === 1 && document !== undefined) return document.value;
@@ -117,10 +117,10 @@ async function loadInput(command: AuditCommand, io: AuditIo): Promise<Input> {
   if (paths.length === 0) return loadCluster(command, io);
   const progress = io.isTty && command.quiet !== true;
   let announced = 0;
-  const onFile = (objects: number) => {
-    if (!progress || objects - announced < 1000) return;
-    announced = objects;
-    io.stderr(`Read ${objects} objects\n`);
+  const onFile = (filesSoFar: number) => {
+    if (!progress || filesSoFar - announced < 500) return;
+    announced = filesSoFar;
+    io.stderr(`Read ${filesSoFar} files\n`);
   };
   const read = await readManifests(paths, { files: io, onFile });
   if (read.problems.length > 0) {

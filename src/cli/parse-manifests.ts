@@ -15,6 +15,13 @@ export interface ParsedText {
   readonly problems: readonly string[];
 }
 
+export interface ManifestText {
+  readonly file: string;
+  readonly text: string;
+  /** The line of the file on which the text begins, from 1; absent: the first. */
+  readonly firstLine?: number | undefined;
+}
+
 /** Aliases may expand to at most this many nodes, or the file is taken for an alias bomb. */
 const maxAliasCount = 100;
 
@@ -26,15 +33,17 @@ const flowLimitChars = 1_000_000;
  * Kubernetes' own strict decoding does. Never throws: what is wrong comes back as sentences that
  * name file and line.
  */
-export function parseManifests(file: string, text: string): ParsedText {
-  const bare = text.startsWith("\uFEFF") ? text.slice(1) : text;
+export function parseManifests(source: ManifestText): ParsedText {
+  const { file } = source;
+  const bare = source.text.startsWith("\uFEFF") ? source.text.slice(1) : source.text;
+  const yaml = { file, text: bare, firstLine: source.firstLine ?? 1 };
   const start = /\S/.exec(bare)?.[0];
-  if (start !== "{" && start !== "[") return parseYaml(file, bare);
+  if (start !== "{" && start !== "[") return parseYaml(yaml);
   let value: unknown;
   try {
     value = JSON.parse(bare);
   } catch (error) {
-    if (bare.length < flowLimitChars) return parseYaml(file, bare);
+    if (bare.length < flowLimitChars) return parseYaml(yaml);
     const why = error instanceof Error ? error.message : String(error);
     return { documents: [], problems: [`Cannot read ${file}: ${lowerFirst(why)}, JSON is wanted`] };
   }
@@ -47,53 +56,61 @@ export function parseManifests(file: string, text: string): ParsedText {
 }
 
 /** Documents are composed one by one, so that only one syntax tree is held at a time. */
-function parseYaml(file: string, text: string): ParsedText {
+function parseYaml(source: PlacedText): ParsedText {
   const lines = new LineCounter();
   const documents: ParsedDocument[] = [];
   const problems: string[] = [];
   const composer = new Composer({ merge: true, prettyErrors: false, logLevel: "silent" });
-  for (const document of composer.compose(new Parser(lines.addNewLine).parse(text))) {
-    const read = readDocument({ file, text, document, lines });
+  for (const document of composer.compose(new Parser(lines.addNewLine).parse(source.text))) {
+    const read = readDocument({ ...source, document, lines });
     if (typeof read === "string") problems.push(read);
     else if (read !== undefined) documents.push(read);
   }
   return { documents, problems };
 }
 
-interface YamlDocument {
+interface PlacedText {
   readonly file: string;
   readonly text: string;
+  readonly firstLine: number;
+}
+
+interface YamlDocument extends PlacedText {
   readonly document: Document.Parsed;
   readonly lines: LineCounter;
 }
 
 /** The document's value, one sentence where it has none, or undefined where it is empty. */
 function readDocument(source: YamlDocument): ParsedDocument | string | undefined {
-  const { document, lines } = source;
+  const { document } = source;
   const error = document.errors[0];
   if (error !== undefined) return describeError(source, error);
   const { contents } = document;
   if (contents === null) return undefined;
-  const line = lines.linePos(contents.range[0]).line;
+  const line = lineAt(source, contents.range[0]);
   try {
     const value: unknown = document.toJS({ maxAliasCount });
-    return value === null ? undefined : { value, line, itemLines: itemLinesOf(document, lines) };
+    return value === null ? undefined : { value, line, itemLines: itemLinesOf(source) };
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message : String(thrown);
     return `Cannot read ${source.file}:${line}: ${lowerFirst(why)}, plain YAML is wanted`;
   }
 }
 
-function describeError(
-  { file, text, lines }: YamlDocument,
-  error: Document.Parsed["errors"][number],
-): string {
+/** The line in the file, from 1, of an offset in the text. */
+function lineAt({ lines, firstLine }: YamlDocument, offset: number): number {
+  return lines.linePos(offset).line + firstLine - 1;
+}
+
+function describeError(source: YamlDocument, error: Document.Parsed["errors"][number]): string {
+  const { file, text, lines } = source;
   const [from] = error.pos;
-  const { line } = lines.linePos(from);
+  const line = lineAt(source, from);
   if (error.code === "DUPLICATE_KEY") {
     return duplicateKey({ file, line, key: keyAt(text, from) });
   }
-  const row = text.slice(lines.lineStarts[line - 1] ?? 0, lines.lineStarts[line]);
+  const at = lines.linePos(from).line;
+  const row = text.slice(lines.lineStarts[at - 1] ?? 0, lines.lineStarts[at]);
   const wanted = row.includes("{{") ? "the output of helm template is wanted" : "YAML is wanted";
   return `Cannot read ${file}:${line}: ${lowerFirst(error.message)}, ${wanted}`;
 }
@@ -110,10 +127,11 @@ function duplicateKey(at: {
   return `Cannot read ${at.file}:${at.line}: the key ${at.key} is written twice in one object, once is wanted`;
 }
 
-function itemLinesOf(document: Document.Parsed, lines: LineCounter): readonly number[] {
+function itemLinesOf(source: YamlDocument): readonly number[] {
+  const { document } = source;
   const items = isMap(document.contents) ? document.contents.get("items", true) : undefined;
   if (!isSeq(items)) return [];
-  return items.items.map((item) => (isNode(item) ? lines.linePos(item.range?.[0] ?? 0).line : 0));
+  return items.items.map((item) => (isNode(item) ? lineAt(source, item.range?.[0] ?? 0) : 0));
 }
 
 function lowerFirst(text: string): string {

@@ -1,6 +1,7 @@
 import { describeValue, type Fields, isFields } from "../audit/json-field.ts";
 import type { ManifestSource } from "../audit/manifest.ts";
-import { type ParsedDocument, parseManifests } from "./parse-manifests.ts";
+import type { ParsedDocument, ParsedText } from "./parse-manifests.ts";
+import { parseMany } from "./parse-many.ts";
 
 /** A file as it was read: expected outcomes are values. */
 export type FileContent =
@@ -44,22 +45,27 @@ interface Found {
 
 /**
  * Reads manifests from files, from directories with all below them, and from standard input (`-`).
- * Lists are taken apart. `onFile` hears how many objects there are before each file is read.
+ * Lists are taken apart. `onFile` hears how many files were read before each.
  */
 export async function readManifests(
   paths: readonly string[],
-  options: { readonly files: ManifestFiles; readonly onFile?: (objects: number) => void },
+  options: { readonly files: ManifestFiles; readonly onFile?: (filesSoFar: number) => void },
 ): Promise<ReadManifests> {
   const { files } = options;
   const found: Found = { sources: [], problems: [], notes: [] };
+  const texts: { readonly file: string; readonly text: string }[] = [];
   for (const path of paths) {
     for (const file of await listFiles({ path, files, found })) {
-      options.onFile?.(found.sources.length);
+      options.onFile?.(texts.length);
       const text = await readText(file, files);
-      if (text.kind === "Text") takeText(found, { file, text: text.text });
+      if (text.kind === "Text") texts.push({ file, text: text.text });
       else found.problems.push(text.problem);
     }
   }
+  const parsed = await parseMany(texts);
+  texts.forEach(({ file }, at) => {
+    takeText(found, { file, parsed: parsed[at] ?? { documents: [], problems: [] } });
+  });
   return found;
 }
 
@@ -109,10 +115,12 @@ async function listFiles(options: {
 }
 
 /** Takes what one text holds into `found`. */
-function takeText(found: Found, source: { readonly file: string; readonly text: string }): void {
-  const parsed = parseManifests(source.file, source.text);
+function takeText(
+  found: Found,
+  { file, parsed }: { readonly file: string; readonly parsed: ParsedText },
+): void {
   found.problems.push(...parsed.problems);
-  for (const document of parsed.documents) takeObject(found, { file: source.file, ...document });
+  for (const document of parsed.documents) takeObject(found, { file, ...document });
 }
 
 interface Placed extends ParsedDocument {

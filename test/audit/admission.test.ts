@@ -11,10 +11,10 @@ const options = {
 } as const;
 
 function objects(changes: Partial<Parameters<typeof admissionManifests>[0]> = {}) {
-  const { documents, problems } = parseManifests(
-    "-",
-    admissionManifests({ ...options, ...changes }),
-  );
+  const { documents, problems } = parseManifests({
+    file: "-",
+    text: admissionManifests({ ...options, ...changes }),
+  });
   expect(problems).toEqual([]);
   return documents.map((document) => document.value as { kind: string; [field: string]: unknown });
 }

@@ -30,7 +30,7 @@ it("no two rules have one id", () => {
 });
 
 function findingsOf(example: RuleExample): readonly Finding[] {
-  const { documents, problems } = parseManifests("example.yaml", example.yaml);
+  const { documents, problems } = parseManifests({ file: "example.yaml", text: example.yaml });
   expect(problems).toEqual([]);
   const platforms = (example.platforms ?? ["gke"]).map((name) => {
     const request = parsePlatform(name);

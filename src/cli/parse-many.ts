@@ -1,0 +1,110 @@
+import { availableParallelism } from "node:os";
+import { Worker } from "node:worker_threads";
+import { type ParsedText, parseManifests } from "./parse-manifests.ts";
+
+/** A whole file, or some documents of one that begin at `firstLine`. */
+export interface TextPart {
+  readonly file: string;
+  readonly text: string;
+  /** From 1. */
+  readonly firstLine: number;
+}
+
+/** Under this a thread costs more than it saves: it starts in some 100 ms, and parses 1 MB a second. */
+const threadedFromChars = 1_500_000;
+
+/** A long file is cut at document marks into parts of about this size. */
+const partChars = 200_000;
+
+/**
+ * Parses texts in the order given; parsing YAML is nearly all that an audit does, so much text is
+ * parsed on all cores. One result a text.
+ */
+export async function parseMany(
+  texts: readonly { readonly file: string; readonly text: string }[],
+): Promise<readonly ParsedText[]> {
+  const chars = texts.reduce((sum, one) => sum + one.text.length, 0);
+  const threads = Math.min(availableParallelism(), 8);
+  if (chars < threadedFromChars || threads < 2) {
+    return texts.map((one) => parseManifests(one));
+  }
+  const parts = texts.map((one) => cutAtDocuments(one.file, one.text));
+  const parsed = await parseOnThreads(parts.flat(), threads);
+  let from = 0;
+  return parts.map((own) => {
+    const results = parsed.slice(from, from + own.length);
+    from += own.length;
+    return {
+      documents: results.flatMap((one) => one.documents),
+      problems: results.flatMap((one) => one.problems),
+    };
+  });
+}
+
+/**
+ * Cuts YAML where a line begins with `---`, which ends a document wherever it stands (YAML 1.2.2,
+ * 9.1.2). Text with a directive is left whole, as a directive belongs to what follows its mark;
+ * so is JSON.
+ */
+export function cutAtDocuments(file: string, text: string): readonly TextPart[] {
+  if (text.length < 2 * partChars || /^%/m.test(text) || /^\s*[[{]/.test(text)) {
+    return [{ file, text, firstLine: 1 }];
+  }
+  const parts: TextPart[] = [];
+  let from = 0;
+  let firstLine = 1;
+  while (from < text.length) {
+    const mark = text.indexOf("\n---", from + partChars);
+    const to = mark < 0 ? text.length : mark + 1;
+    const part = text.slice(from, to);
+    parts.push({ file, text: part, firstLine });
+    firstLine += part.split("\n").length - 1;
+    from = to;
+  }
+  return parts;
+}
+
+/** Where threads cannot be had (their code was not bundled, say), this one does all the work. */
+async function parseOnThreads(
+  parts: readonly TextPart[],
+  threads: number,
+): Promise<readonly ParsedText[]> {
+  const results: ParsedText[] = [];
+  const next = parts.entries();
+  const run = async () => {
+    const worker = startWorker();
+    for (const [at, part] of next) {
+      results[at] = await worker.parse(part).catch(() => parseManifests(part));
+    }
+    await worker.stop();
+  };
+  await Promise.all(Array.from({ length: threads }, run));
+  return results;
+}
+
+interface ParseWorker {
+  parse(part: TextPart): Promise<ParsedText>;
+  stop(): Promise<unknown>;
+}
+
+/** One thread; `parse` is called again only after the last call has settled. */
+function startWorker(): ParseWorker {
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  const worker = new Worker(new URL(`./parse-worker.${extension}`, import.meta.url));
+  let settle: PromiseWithResolvers<ParsedText> | undefined;
+  let broken: Error | undefined;
+  worker.on("message", (result: ParsedText) => settle?.resolve(result));
+  worker.on("error", (error: Error) => {
+    broken = error;
+    settle?.reject(error);
+  });
+  return {
+    parse: (part) => {
+      if (broken !== undefined) return Promise.reject(broken);
+      settle = Promise.withResolvers<ParsedText>();
+      worker.postMessage(part);
+      return settle.promise;
+    },
+    stop: () => worker.terminate(),
+  };
+}

@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { parseManifests } from "../../src/cli/parse-manifests.ts";
+import { cutAtDocuments, parseMany } from "../../src/cli/parse-many.ts";
+
+/** Enough for threads, and for a file to be cut into parts. */
+const many = Array.from({ length: 20_000 }, (_, at) => document(at)).join("---\n");
+
+function document(at: number): string {
+  return `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map-${at}\n  labels: {at: "${at}", app: web}\n`;
+}
+
+describe("much text", () => {
+  it("parsed on threads gives what one thread gives, line by line", async () => {
+    const files = [
+      { file: "many.yaml", text: many },
+      { file: "one.yaml", text: document(1) },
+      { file: "empty.yaml", text: "" },
+    ];
+
+    expect(await parseMany(files)).toEqual(files.map((one) => parseManifests(one)));
+  }, 60_000);
+
+  it("keeps the line of a problem far down", async () => {
+    const [parsed] = await parseMany([{ file: "a.yaml", text: `${many}---\nkind: A\nkind: B\n` }]);
+    const line = many.split("\n").length + 2;
+
+    expect(parsed?.problems).toEqual([
+      `Cannot read a.yaml:${line}: the key kind is written twice in one object, once is wanted`,
+    ]);
+  }, 60_000);
+});
+
+describe("a long file", () => {
+  it("is cut at document marks only, and nothing is lost", () => {
+    const parts = cutAtDocuments("a.yaml", many);
+
+    expect(parts.length).toBeGreaterThan(5);
+    expect(parts.map((part) => part.text).join("")).toBe(many);
+    for (const part of parts.slice(1)) expect(part.text).toMatch(/^---\n/);
+  });
+
+  it.each([
+    { why: "with a directive", text: `%YAML 1.2\n---\n${many}` },
+    { why: "of JSON", text: `[${'"---",\n'.repeat(100_000)}1]` },
+    { why: "that is short", text: document(1) },
+  ])("$why stays whole", ({ text }) => {
+    expect(cutAtDocuments("a.yaml", text)).toHaveLength(1);
+  });
+});
