@@ -39,11 +39,13 @@ export function listWorkloads(manifests: readonly Manifest[]): WorkloadList {
     const owner = ownerOf(manifest);
     if (owner?.kind === "Node") notJudged.push({ manifest, reason: "StaticPod" });
     if (owner?.kind === "Node") continue;
-    if (owner !== undefined && present.has(keyOf(manifest, owner))) continue;
+    const root = owner === undefined ? undefined : rootOf(manifest, owner);
+    if ([owner, root].some((one) => one !== undefined && present.has(keyOf(manifest, one))))
+      continue;
     const read = readWorkload(manifest, classes);
     if (read.kind === "Problem") problems.push(read.problem);
-    else if (owner === undefined) workloads.push(read.workload);
-    else addToOwner(orphans, { owner: rootOf(manifest, owner), workload: read.workload });
+    else if (root === undefined) workloads.push(read.workload);
+    else addToOwner(orphans, { owner: root, workload: read.workload });
   }
   return { workloads: [...workloads, ...orphans.values()], notJudged, problems };
 }

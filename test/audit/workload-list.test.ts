@@ -171,6 +171,12 @@ describe("what owns what", () => {
     expect(workloads.map((one) => `${one.kind} ${one.name}`)).toEqual(["Deployment web"]);
   });
 
+  it("pods of a Deployment that is there do not count again, even without the ReplicaSet between", async () => {
+    const yaml = deployment({}) + pod("web-5d9-1", owned("ReplicaSet", "web-5d9"));
+
+    expect((await auditYaml(yaml)).workloads).toHaveLength(1);
+  });
+
   it("pods alone count as their owner's, with as many replicas", async () => {
     const owner = owned("ReplicaSet", "web-5d9");
     const report = await auditYaml(pod("web-5d9-1", owner) + pod("web-5d9-2", owner));

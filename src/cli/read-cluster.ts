@@ -1,0 +1,106 @@
+import { isFields, listOf, textOf, valueAt } from "../audit/json-field.ts";
+import { readKubeletConfiguration } from "../audit/kubelet-configuration.ts";
+import { isSpot } from "../audit/spot-label.ts";
+import type { KubeAnswer, KubeApi } from "../contracts/kube-api.ts";
+import type { ShutdownGroup } from "../core/grace-budget.ts";
+import { LastcallError } from "../errors.ts";
+import type { LiveCluster } from "./audit.ts";
+
+/** What the audit looks at, as API roots and resources; namespaced unless it says otherwise. */
+const resources = [
+  { root: "/api/v1", name: "nodes", scope: "Cluster" },
+  { root: "/apis/scheduling.k8s.io/v1", name: "priorityclasses", scope: "Cluster" },
+  { root: "/apis/apps/v1", name: "deployments", scope: "Namespace" },
+  { root: "/apis/apps/v1", name: "statefulsets", scope: "Namespace" },
+  { root: "/apis/apps/v1", name: "daemonsets", scope: "Namespace" },
+  { root: "/apis/batch/v1", name: "jobs", scope: "Namespace" },
+  { root: "/apis/batch/v1", name: "cronjobs", scope: "Namespace" },
+  { root: "/apis/policy/v1", name: "poddisruptionbudgets", scope: "Namespace" },
+  { root: "/apis/autoscaling/v2", name: "horizontalpodautoscalers", scope: "Namespace" },
+  { root: "/apis/networking.k8s.io/v1", name: "ingresses", scope: "Namespace" },
+  { root: "/api/v1", name: "services", scope: "Namespace" },
+  { root: "/api/v1", name: "replicationcontrollers", scope: "Namespace" },
+  { root: "/api/v1", name: "pods", scope: "Namespace" },
+] as const;
+
+export interface ReadClusterOptions {
+  readonly api: KubeApi;
+  /** Absent: all namespaces. */
+  readonly namespace?: string | undefined;
+  /**
+   * Proxy asks each Spot node's kubelet for its configuration through the API server. That needs
+   * `get` on nodes/proxy, which amounts to running commands in every pod of the node: opt in only.
+   */
+  readonly budgets: "PlatformDefault" | "Proxy";
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Lists what the audit judges. Throws API_REFUSED, RIGHT_MISSING, API_UNAUTHORIZED and what the API
+ * throws; a resource that the server does not know is passed over.
+ */
+export async function readCluster(options: ReadClusterOptions): Promise<LiveCluster> {
+  const objects: unknown[] = [];
+  for (const resource of resources) {
+    const inOne = resource.scope === "Namespace" && options.namespace !== undefined;
+    const path = inOne
+      ? `${resource.root}/namespaces/${options.namespace}/${resource.name}`
+      : `${resource.root}/${resource.name}`;
+    objects.push(...(await listAll(path, options)));
+  }
+  const readBudgets = options.budgets === "Proxy" ? await askKubelets(objects, options) : new Map();
+  return { objects, readBudgets };
+}
+
+/** All pages of a list; the items get the head that a list leaves away. */
+async function listAll(path: string, options: ReadClusterOptions): Promise<readonly unknown[]> {
+  const objects: unknown[] = [];
+  let next: string | undefined;
+  do {
+    const query = { limit: "500", ...(next === undefined ? {} : { continue: next }) };
+    const answer = await options.api.send({ method: "GET", path, query, signal: options.signal });
+    if (answer.status === 404) return [];
+    if (answer.status !== 200) throw refusal(path, answer);
+    const kind = textOf(valueAt(answer.body, ["kind"]))?.replace(/List$/, "");
+    const apiVersion = textOf(valueAt(answer.body, ["apiVersion"]));
+    for (const item of listOf(valueAt(answer.body, ["items"]))) {
+      if (isFields(item)) objects.push({ apiVersion, kind, ...item });
+    }
+    next = textOf(valueAt(answer.body, ["metadata", "continue"])) || undefined;
+  } while (next !== undefined);
+  return objects;
+}
+
+/** A node whose kubelet does not answer keeps the platform's default. */
+async function askKubelets(
+  objects: readonly unknown[],
+  options: ReadClusterOptions,
+): Promise<ReadonlyMap<string, readonly ShutdownGroup[]>> {
+  const budgets = new Map<string, readonly ShutdownGroup[]>();
+  for (const node of objects.filter(isSpotNode)) {
+    const name = textOf(valueAt(node, ["metadata", "name"])) ?? "";
+    const path = `/api/v1/nodes/${name}/proxy/configz`;
+    const answer = await options.api.send({ method: "GET", path, signal: options.signal });
+    if (answer.status === 403) throw refusal(path, answer);
+    if (answer.status === 200) {
+      budgets.set(name, readKubeletConfiguration(answer.body, `the kubelet of ${name}`));
+    }
+  }
+  return budgets;
+}
+
+function isSpotNode(object: unknown): boolean {
+  if (valueAt(object, ["kind"]) !== "Node") return false;
+  const labels = valueAt(object, ["metadata", "labels"]);
+  return isFields(labels) && isSpot(labels as Readonly<Record<string, string>>);
+}
+
+function refusal(path: string, { status, body }: KubeAnswer): LastcallError {
+  const code =
+    ({ 401: "API_UNAUTHORIZED", 403: "RIGHT_MISSING" } as const)[status] ?? "API_REFUSED";
+  const said = textOf(valueAt(body, ["message"])) ?? textOf(body) ?? "no reason";
+  return new LastcallError(
+    code,
+    `Cannot list ${path}: the API server answered ${status} (${said}), 200 is wanted`,
+  );
+}

@@ -1,0 +1,117 @@
+import { describe, expect, it } from "vitest";
+import { audit } from "../../src/audit/audit.ts";
+import { readCluster } from "../../src/cli/read-cluster.ts";
+import type { KubeAnswer, KubeApi, KubeRequest } from "../../src/contracts/kube-api.ts";
+
+const empty = { kind: "List", apiVersion: "v1", metadata: {}, items: [] };
+const node = {
+  metadata: { name: "n1", labels: { "cloud.google.com/gke-spot": "true" } },
+  spec: { providerID: "gce://p/z/n1" },
+};
+const deployment = (name: string) => ({
+  metadata: { name, namespace: "shop", uid: name },
+  spec: { replicas: 2, template: { spec: { terminationGracePeriodSeconds: 60, containers: [] } } },
+});
+const list = (kind: string, items: readonly unknown[], next = "") => ({
+  kind: `${kind}List`,
+  apiVersion: kind === "Deployment" ? "apps/v1" : "v1",
+  metadata: { continue: next },
+  items,
+});
+
+/** Answers from a table of paths; with `?continue=` where a page is asked for. */
+function apiOf(answers: Readonly<Record<string, KubeAnswer | object>>) {
+  const asked: string[] = [];
+  const api: KubeApi = {
+    send: async ({ path, query }: KubeRequest): Promise<KubeAnswer> => {
+      const page = query?.continue;
+      const key = page === undefined ? path : `${path}?continue=${page}`;
+      asked.push(key);
+      const answer = answers[key] ?? empty;
+      return "status" in answer ? (answer as KubeAnswer) : { status: 200, body: answer };
+    },
+    watch: () => {
+      throw new Error("nothing is watched");
+    },
+  };
+  return { api, asked };
+}
+
+describe("the live cluster", () => {
+  const fleet = {
+    "/api/v1/nodes": list("Node", [node]),
+    "/apis/apps/v1/deployments": list("Deployment", [deployment("a")], "two"),
+    "/apis/apps/v1/deployments?continue=two": list("Deployment", [deployment("b")]),
+    "/apis/autoscaling/v2/horizontalpodautoscalers": { status: 404, body: {} },
+    "/api/v1/nodes/n1/proxy/configz": {
+      kubeletconfig: { shutdownGracePeriod: "120s", shutdownGracePeriodCriticalPods: "30s" },
+    },
+  };
+
+  it("is read page by page, and judged by what its nodes ship", async () => {
+    const { api } = apiOf(fleet);
+    const live = await readCluster({ api, budgets: "PlatformDefault" });
+    const report = audit({
+      ...live,
+      sources: live.objects.map((json) => ({ json })),
+      platforms: [],
+    });
+
+    expect(report.platforms).toMatchObject([{ name: "gke", source: "Default" }]);
+    expect(report.workloads).toMatchObject([
+      { kind: "Deployment", name: "a", granted: { gke: 15 }, file: null },
+      { kind: "Deployment", name: "b", granted: { gke: 15 }, file: null },
+    ]);
+  });
+
+  it("asks no kubelet unless told to", async () => {
+    const { api, asked } = apiOf(fleet);
+    await readCluster({ api, budgets: "PlatformDefault" });
+
+    expect(asked.filter((path) => path.includes("proxy"))).toEqual([]);
+  });
+
+  it("is judged by what its kubelets say, where they are asked", async () => {
+    const { api } = apiOf(fleet);
+    const live = await readCluster({ api, budgets: "Proxy" });
+    const report = audit({
+      ...live,
+      sources: live.objects.map((json) => ({ json })),
+      platforms: [],
+    });
+
+    expect(report.platforms).toEqual([
+      {
+        name: "kubelet:0=90s,2000000000=30s",
+        groups: [
+          { priority: 0, seconds: 90 },
+          { priority: 2_000_000_000, seconds: 30 },
+        ],
+        source: "Read",
+      },
+    ]);
+    expect(report.summary.cut).toEqual({ "kubelet:0=90s,2000000000=30s": 0 });
+  });
+
+  it("of one namespace is asked for that one only", async () => {
+    const { api, asked } = apiOf({});
+    await readCluster({ api, namespace: "shop", budgets: "PlatformDefault" });
+
+    expect(asked).toContain("/apis/apps/v1/namespaces/shop/deployments");
+    expect(asked).toContain("/api/v1/nodes");
+    expect(asked).not.toContain("/apis/apps/v1/deployments");
+  });
+
+  it.each([
+    { status: 401, code: "API_UNAUTHORIZED" },
+    { status: 403, code: "RIGHT_MISSING" },
+    { status: 500, code: "API_REFUSED" },
+  ])("an answer of $status is $code, with the server's words", async ({ status, code }) => {
+    const { api } = apiOf({ "/api/v1/nodes": { status, body: { message: "not you" } } });
+
+    await expect(readCluster({ api, budgets: "PlatformDefault" })).rejects.toMatchObject({
+      code,
+      message: `Cannot list /api/v1/nodes: the API server answered ${status} (not you), 200 is wanted`,
+    });
+  });
+});
