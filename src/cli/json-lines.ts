@@ -47,12 +47,42 @@ export function scanJsonLines(text: string): JsonLines {
   return { itemLines };
 }
 
+/** One of several JSON values in a text, and the line on which it begins. */
+export interface JsonPart {
+  readonly text: string;
+  readonly firstLine: number;
+}
+
+/**
+ * Cuts JSON objects that stand one after the other, as some tools write and kubectl reads them.
+ * What is no JSON is cut somewhere, and fails to parse there.
+ */
+export function cutJsonValues(text: string): readonly JsonPart[] {
+  const parts: JsonPart[] = [];
+  let depth = 0;
+  let from = 0;
+  let firstLine = 1;
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at];
+    if (char === '"') at = Math.max(at, endOfString(text, at));
+    else if (char === "{" || char === "[") depth++;
+    else if ((char === "}" || char === "]") && --depth === 0) {
+      const part = text.slice(from, at + 1);
+      parts.push({ text: part, firstLine });
+      firstLine += part.split("\n").length - 1;
+      from = at + 1;
+    }
+  }
+  const rest = text.slice(from);
+  return rest.trim() === "" ? parts : [...parts, { text: rest, firstLine }];
+}
+
 /** Whether the next value is an item of the outermost object's `items`. */
 function isItem(open: readonly Open[]): boolean {
   return open.length === 2 && open[0]?.lastKey === "items" && open[1]?.keys === undefined;
 }
 
-/** The index of the quote that closes the string opened at `from`. */
+/** The index of the quote that closes the string opened at `from`; -1 where none does. */
 function endOfString(text: string, from: number): number {
   let end = text.indexOf('"', from + 1);
   while (isEscaped(text, end)) end = text.indexOf('"', end + 1);

@@ -1,5 +1,5 @@
 import { Composer, type Document, isMap, isNode, isSeq, LineCounter, Parser } from "yaml";
-import { scanJsonLines } from "./json-lines.ts";
+import { cutJsonValues, scanJsonLines } from "./json-lines.ts";
 
 /** One document of a file: its value, and where it and the items of its list begin. */
 export interface ParsedDocument {
@@ -39,20 +39,42 @@ export function parseManifests(source: ManifestText): ParsedText {
   const yaml = { file, text: bare, firstLine: source.firstLine ?? 1 };
   const start = /\S/.exec(bare)?.[0];
   if (start !== "{" && start !== "[") return parseYaml(yaml);
+  const json = parseJson(yaml);
+  if (json !== undefined) return json;
+  const values = cutJsonValues(bare).map((part) => parseJson({ file, ...part }));
+  if (values.length > 1 && values.every((value) => value !== undefined)) return joinTexts(values);
+  if (bare.length < flowLimitChars) return parseYaml(yaml);
+  const problem = `Cannot read ${file}: it begins like JSON and does not parse, JSON is wanted`;
+  return { documents: [], problems: [problem] };
+}
+
+/** What several parts of one text hold, in their order. */
+export function joinTexts(parts: readonly ParsedText[]): ParsedText {
+  return {
+    documents: parts.flatMap((part) => part.documents),
+    problems: parts.flatMap((part) => part.problems),
+  };
+}
+
+/** One JSON value; undefined for text that is none. */
+function parseJson({ file, text, firstLine }: PlacedText): ParsedText | undefined {
   let value: unknown;
   try {
-    value = JSON.parse(bare);
-  } catch (error) {
-    if (bare.length < flowLimitChars) return parseYaml(yaml);
-    const why = error instanceof Error ? error.message : String(error);
-    return { documents: [], problems: [`Cannot read ${file}: ${lowerFirst(why)}, JSON is wanted`] };
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
   }
-  const { duplicate, itemLines } = scanJsonLines(bare);
+  const { duplicate, itemLines } = scanJsonLines(text);
+  const before = firstLine - 1;
   if (duplicate !== undefined) {
-    return { documents: [], problems: [duplicateKey({ file, ...duplicate })] };
+    const { key, line } = duplicate;
+    return { documents: [], problems: [duplicateKey({ file, key, line: line + before })] };
   }
-  const line = bare.slice(0, bare.search(/\S/)).split("\n").length;
-  return { documents: [{ value, line, itemLines }], problems: [] };
+  const line = before + text.slice(0, text.search(/\S/)).split("\n").length;
+  return {
+    documents: [{ value, line, itemLines: itemLines.map((one) => one + before) }],
+    problems: [],
+  };
 }
 
 /** Documents are composed one by one, so that only one syntax tree is held at a time. */

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
-import { type ParsedText, parseManifests } from "./parse-manifests.ts";
+import { joinTexts, type ParsedText, parseManifests } from "./parse-manifests.ts";
 
 /** A whole file, or some documents of one that begin at `firstLine`. */
 export interface TextPart {
@@ -34,10 +34,7 @@ export async function parseMany(
   return parts.map((own) => {
     const results = parsed.slice(from, from + own.length);
     from += own.length;
-    return {
-      documents: results.flatMap((one) => one.documents),
-      problems: results.flatMap((one) => one.problems),
-    };
+    return joinTexts(results);
   });
 }
 

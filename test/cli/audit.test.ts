@@ -143,12 +143,17 @@ items:
     1,
   );
 
+  const pod = (name: string) =>
+    `{"apiVersion": "v1", "kind": "Pod",\n "metadata": {"name": "${name}"}}`;
+  const values = `${pod("a }{")}\n${pod("b")}\n`;
+
   it.each([
     { why: "nothing", text: "", found: [] },
     { why: "comments", text: "# nothing\n---\n# here\n", found: [] },
     { why: "documents", text: `${sixty}---\n${thirty}`, found: ["web:1", "web:6"] },
     { why: "a List, each item with its line", text: list, found: ["a:4", "b:7"] },
     { why: "a typed list in JSON", text: json, found: ["a:8", "b:13"] },
+    { why: "JSON values one after the other", text: values, found: ["a }{:1", "b:3"] },
     { why: "a byte order mark", text: `\uFEFF${sixty}`, found: ["web:1"] },
     {
       why: "Windows line ends",
