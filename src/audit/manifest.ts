@@ -6,6 +6,8 @@ export interface ManifestSource {
   readonly file?: string | undefined;
   /** The first line of the object in that file, from 1. */
   readonly line?: number | undefined;
+  /** Recorded: an API server gave it back, with its defaults filled in; absent: Written. */
+  readonly origin?: "Written" | "Recorded" | undefined;
   readonly json: unknown;
 }
 

@@ -44,7 +44,7 @@ export function listWorkloads(manifests: readonly Manifest[]): WorkloadList {
       continue;
     const read = readWorkload(manifest, classes);
     if (read.kind === "Problem") problems.push(read.problem);
-    else if (root === undefined) workloads.push(read.workload);
+    else if (root === undefined || !countsAsOwner(manifest, root)) workloads.push(read.workload);
     else addToOwner(orphans, { owner: root, workload: read.workload });
   }
   return { workloads: [...workloads, ...orphans.values()], notJudged, problems };
@@ -60,6 +60,11 @@ function ownerOf(manifest: Manifest): Owner | undefined {
   const kind = textOf(controller?.kind);
   const name = textOf(controller?.name);
   return kind === undefined || name === undefined ? undefined : { kind, name };
+}
+
+/** Pods and revisions stand for their owner; whatever else an operator owns is a workload itself. */
+function countsAsOwner(manifest: Manifest, root: Owner): boolean {
+  return manifest.kind === "Pod" || (manifest.kind === "ReplicaSet" && root.kind === "Deployment");
 }
 
 /** A ReplicaSet named after a pod template hash is a Deployment's: `web-5d9f8c` of `web`. */

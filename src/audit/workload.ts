@@ -1,5 +1,5 @@
 import { defaultGraceSeconds, type GraceSource } from "../core/grace-budget.ts";
-import { describeValue, textOf, valueAt, wholeNumberOf } from "./json-field.ts";
+import { describeValue, valueAt, wholeNumberOf } from "./json-field.ts";
 import { type Manifest, placeOf } from "./manifest.ts";
 import { type PodTemplate, readPodTemplate } from "./pod-template.ts";
 import { type PriorityClasses, resolvePriority } from "./priority.ts";
@@ -74,11 +74,10 @@ function readGrace(podSpec: unknown, manifest: Manifest): ReadGrace {
 
 /**
  * The API server writes 30 into every pod that names no grace, so on an object that it gave back
- * (it has a uid) 30 says nothing; unless the text that kubectl applied names it.
+ * 30 says nothing; unless the text that kubectl applied names it.
  */
 function isServersDefault(manifest: Manifest, graceSeconds: number): boolean {
-  const uid = textOf(valueAt(manifest.json, ["metadata", "uid"]));
-  if (uid === undefined || graceSeconds !== defaultGraceSeconds) return false;
+  if (manifest.origin !== "Recorded" || graceSeconds !== defaultGraceSeconds) return false;
   const applied = manifest.annotations["kubectl.kubernetes.io/last-applied-configuration"];
   return !applied?.includes('"terminationGracePeriodSeconds":30');
 }

@@ -113,8 +113,7 @@ interface Input {
 }
 
 async function loadInput(command: AuditCommand, io: AuditIo): Promise<Input> {
-  const paths = [...command.files, ...command.from];
-  if (paths.length === 0) return loadCluster(command, io);
+  if (command.files.length + command.from.length === 0) return loadCluster(command, io);
   const progress = io.isTty && command.quiet !== true;
   let announced = 0;
   const onFile = (filesSoFar: number) => {
@@ -122,14 +121,23 @@ async function loadInput(command: AuditCommand, io: AuditIo): Promise<Input> {
     announced = filesSoFar;
     io.stderr(`Read ${filesSoFar} files\n`);
   };
-  const read = await readManifests(paths, { files: io, onFile });
-  if (read.problems.length > 0) {
-    const shown = read.problems.slice(0, problemLimit);
-    const more = read.problems.length - shown.length;
-    const rest = more > 0 ? [`… and ${more} more problems`] : [];
-    throw new LastcallError("INPUT_INVALID", [...shown, ...rest].join("\n"));
-  }
-  return read;
+  const read = await readManifests(command.files, { files: io, onFile });
+  const recorded = await readManifests(command.from, { files: io, onFile });
+  refuse([...read.problems, ...recorded.problems]);
+  const fromServer = recorded.sources.map((source) => ({ ...source, origin: "Recorded" as const }));
+  return {
+    sources: [...read.sources, ...fromServer],
+    notes: [...read.notes, ...recorded.notes],
+  };
+}
+
+/** Throws where there are problems, with the first of them all. */
+function refuse(problems: readonly string[]): void {
+  if (problems.length === 0) return;
+  const shown = problems.slice(0, problemLimit);
+  const more = problems.length - shown.length;
+  const rest = more > 0 ? [`… and ${more} more problems`] : [];
+  throw new LastcallError("INPUT_INVALID", [...shown, ...rest].join("\n"));
 }
 
 async function loadCluster(command: AuditCommand, io: AuditIo): Promise<Input> {
@@ -140,7 +148,7 @@ async function loadCluster(command: AuditCommand, io: AuditIo): Promise<Input> {
     );
   }
   const { objects, readBudgets } = await io.readCluster(command.namespace);
-  return { sources: objects.map((json) => ({ json })), notes: [], readBudgets };
+  return { sources: objects.map((json) => ({ json, origin: "Recorded" })), notes: [], readBudgets };
 }
 
 function render(

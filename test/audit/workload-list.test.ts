@@ -59,8 +59,6 @@ describe("every kind that makes pods is judged", () => {
 });
 
 describe("the grace that a workload asks for", () => {
-  const uid = "metadata: {name: web, uid: 1b2c}";
-
   it.each([
     { why: "a number", pod: "terminationGracePeriodSeconds: 45", wanted: 45, source: "Set" },
     { why: "zero", pod: "terminationGracePeriodSeconds: 0", wanted: 0, source: "Set" },
@@ -73,19 +71,22 @@ describe("the grace that a workload asks for", () => {
     expect(workloads).toMatchObject([{ wantedGraceSeconds: wanted, graceSource: source }]);
   });
 
-  it("of 30 s on an object that a cluster gave back is the server's default", async () => {
+  it.each([
+    { origin: "Written", source: "Set" },
+    { origin: "Recorded", source: "Default" },
+  ] as const)("of 30 s on an object that is $origin is: $source", async ({ origin, source }) => {
     const yaml = deployment({ pod: "terminationGracePeriodSeconds: 30" });
-    const { workloads } = await auditYaml(yaml.replace("metadata: {name: web}", uid));
 
-    expect(workloads).toMatchObject([{ wantedGraceSeconds: 30, graceSource: "Default" }]);
+    expect((await auditYaml(yaml, { origin })).workloads).toMatchObject([{ graceSource: source }]);
   });
 
-  it("of 30 s is set where the text that was applied names it", async () => {
+  it("of 30 s on a recorded object is set where the text that was applied names it", async () => {
     const applied = `{"spec":{"terminationGracePeriodSeconds":30}}`;
     const annotations = `annotations: {kubectl.kubernetes.io/last-applied-configuration: '${applied}'}`;
     const yaml = deployment({ pod: "terminationGracePeriodSeconds: 30" });
     const { workloads } = await auditYaml(
-      yaml.replace("metadata: {name: web}", uid.replace("}", `, ${annotations}}`)),
+      yaml.replace("metadata: {name: web}", `metadata: {name: web, ${annotations}}`),
+      { origin: "Recorded" },
     );
 
     expect(workloads).toMatchObject([{ graceSource: "Set" }]);
@@ -183,6 +184,15 @@ describe("what owns what", () => {
 
     expect(report.workloads.map((one) => `${one.kind} ${one.name}`)).toEqual(["Deployment web"]);
     expect(report.findings.map((one) => one.rule)).not.toContain("single-replica");
+  });
+
+  it("what an operator owns is a workload of its own", async () => {
+    const metadata = `metadata: {name: brokers, ${owned("Kafka", "events")}}`;
+    const { workloads } = await auditYaml(
+      deployment({}).replace("metadata: {name: web}", metadata),
+    );
+
+    expect(workloads).toMatchObject([{ kind: "Deployment", name: "brokers" }]);
   });
 
   it("finished pods ask for nothing, and static pods cannot be judged", async () => {

@@ -190,6 +190,16 @@ items:
     expect(workloads.map((one) => one.file)).toEqual(["k8s/a.yaml", "k8s/b/two.yml"]);
   });
 
+  it("a recording by --from has the server's defaults in it, a manifest has not", async () => {
+    const texts = { "web.yaml": deployment({ pod: "terminationGracePeriodSeconds: 30" }) };
+    const json = { output: "json", failOn: "never" } as const;
+    const from = await auditRun({ from: ["web.yaml"], ...json }, texts);
+    const files = await auditRun({ files: ["web.yaml"], ...json }, texts);
+
+    expect(JSON.parse(from.stdout)).toMatchObject({ workloads: [{ graceSource: "Default" }] });
+    expect(JSON.parse(files.stdout)).toMatchObject({ workloads: [{ graceSource: "Set" }] });
+  });
+
   it("an object without a kind is passed over, and that is said", async () => {
     const run = await auditRun({ files: ["values.yaml"] }, { "values.yaml": "replicas: 3\n" });
 

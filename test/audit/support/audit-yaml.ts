@@ -41,13 +41,18 @@ function entriesBelow(path: string, files: readonly string[]) {
 /** Audits one file of YAML; fails where it cannot be read. */
 export async function auditYaml(
   yaml: string,
-  options: { readonly platforms?: readonly string[]; readonly baseline?: Baseline } = {},
+  options: {
+    readonly platforms?: readonly string[];
+    readonly baseline?: Baseline;
+    readonly origin?: "Written" | "Recorded";
+  } = {},
 ): Promise<AuditReport> {
   const files = tableOfFiles({ "web.yaml": yaml });
   const { sources, problems } = await readManifests(["web.yaml"], { files });
   if (problems.length > 0) throw new Error(problems.join("\n"));
   const platforms = (options.platforms ?? []).map(platform);
-  return audit({ sources, platforms, baseline: options.baseline });
+  const placed = sources.map((source) => ({ ...source, origin: options.origin }));
+  return audit({ sources: placed, platforms, baseline: options.baseline });
 }
 
 /** A Deployment in one line of flow YAML; `pod` and `spec` are what stands in those maps. */
