@@ -64,6 +64,13 @@ ${rules.join("\n")}
 - Custom resources are listed as not judged: what pods a Prometheus or a Kafka makes, no file shows.
   Audit the live cluster to see them.
 
+## At admission
+
+\`lastcall setup admission\` prints a ValidatingAdmissionPolicy that says the same as
+[grace-cut](grace-cut.md) when somebody applies a workload: as a warning, or as a refusal. The
+budget is a ConfigMap, so that it can be changed without the policy. A grace of exactly 30 s passes,
+because the API server has filled it in before it asks.
+
 ## In CI
 
 \`\`\`yaml

@@ -22,10 +22,11 @@ const partChars = 200_000;
  */
 export async function parseMany(
   texts: readonly { readonly file: string; readonly text: string }[],
+  options: { readonly threads?: number; readonly threadedFromChars?: number } = {},
 ): Promise<readonly ParsedText[]> {
   const chars = texts.reduce((sum, one) => sum + one.text.length, 0);
-  const threads = Math.min(availableParallelism(), 8);
-  if (chars < threadedFromChars || threads < 2) {
+  const threads = options.threads ?? Math.min(availableParallelism(), 8);
+  if (chars < (options.threadedFromChars ?? threadedFromChars) || threads < 2) {
     return texts.map((one) => parseManifests(one));
   }
   const parts = texts.map((one) => cutAtDocuments(one.file, one.text));
