@@ -2,7 +2,7 @@ import type { ShutdownGroup } from "../core/grace-budget.ts";
 import { LastcallError } from "../errors.ts";
 import { platformsOfNodes } from "./audit-node.ts";
 import { type Baseline, isKnown } from "./baseline.ts";
-import { canReach, type Fleet, graceOn, mayLandOnSpot, readFleet } from "./fleet.ts";
+import { canReach, type Fleet, graceOn, readFleet } from "./fleet.ts";
 import { faultyIgnores, ignoredRules } from "./ignore.ts";
 import { landingOf } from "./landing.ts";
 import { type Manifest, type ManifestSource, placeOf, readManifest } from "./manifest.ts";
@@ -114,7 +114,7 @@ function reportWorkload(
     graceSource: workload.graceSource,
     granted: Object.fromEntries(grants.map(({ name, grant }) => [name, grant.grantedSeconds])),
     cut: Object.fromEntries(grants.map(({ name, grant }) => [name, grant.cut])),
-    spot: mayLandOnSpot(fleet, workload) ? landingOf(workload.template) : "Never",
+    spot: fleet.onSpot.has(workload) ? landingOf(workload.template) : "Never",
   };
 }
 

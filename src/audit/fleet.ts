@@ -14,6 +14,8 @@ export interface Fleet {
   readonly manifests: readonly Manifest[];
   readonly workloads: readonly Workload[];
   readonly workloadsIn: ReadonlyMap<string, readonly Workload[]>;
+  /** Those whose pods may ever stand on a Spot node; see `landingOf` and `canRunOn`. */
+  readonly onSpot: ReadonlySet<Workload>;
   readonly notJudged: readonly NotJudged[];
   readonly nodes: readonly AuditNode[];
   /** PodDisruptionBudgets by namespace. */
@@ -35,11 +37,14 @@ export interface DisruptionBudget {
 /** Sorts the objects of the input by what the rules ask of them. */
 export function readFleet(manifests: readonly Manifest[]): Fleet {
   const list = listWorkloads(manifests);
+  const nodes = readNodes(manifests);
+  const spotNodes = nodes.filter((node) => node.spot);
   return {
     ...list,
     manifests,
+    onSpot: new Set(list.workloads.filter((workload) => canLandOn(spotNodes, workload))),
     workloadsIn: Map.groupBy(list.workloads, (workload) => workload.namespace),
-    nodes: readNodes(manifests),
+    nodes,
     budgets: byNamespace(manifests, readBudget),
     services: byNamespace(manifests, readServiceSelector),
     autoscaled: readAutoscaled(manifests),
@@ -73,13 +78,6 @@ export function replicasOf(fleet: Fleet, workload: Workload): number | undefined
   return fleet.autoscaled.get(key) ?? workload.replicas;
 }
 
-/** Whether the workload's pods may ever stand on a Spot node; see `landingOf` and `canRunOn`. */
-export function mayLandOnSpot(fleet: Fleet, workload: Workload): boolean {
-  if (landingOf(workload.template) === "Never") return false;
-  const spot = fleet.nodes.filter((node) => node.spot);
-  return spot.length === 0 || spot.some((node) => canRunOn(workload.template, node));
-}
-
 /** Whether the workload is judged against a platform: all of them, or those it can be placed on. */
 export function canReach(workload: Workload, platform: Platform | SeenPlatform): boolean {
   if (!("nodes" in platform)) return true;
@@ -90,6 +88,12 @@ export function canReach(workload: Workload, platform: Platform | SeenPlatform):
 export function graceOn(platform: Platform, workload: Workload): GrantedGrace {
   const { wantedGraceSeconds: wantedSeconds, priority: podPriority } = workload;
   return grantGrace({ wantedSeconds, podPriority, groups: platform.groups });
+}
+
+/** Where no Spot node is known, the workload's own word decides. */
+function canLandOn(spotNodes: readonly AuditNode[], { template }: Workload): boolean {
+  if (landingOf(template) === "Never") return false;
+  return spotNodes.length === 0 || spotNodes.some((node) => canRunOn(template, node));
 }
 
 function selects(selector: LabelSelector | undefined, workload: Workload): boolean {

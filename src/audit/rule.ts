@@ -1,4 +1,4 @@
-import { type Fleet, mayLandOnSpot } from "./fleet.ts";
+import type { Fleet } from "./fleet.ts";
 import { type Manifest, nameOfObject } from "./manifest.ts";
 import type { Platform } from "./platform.ts";
 import type { Workload } from "./workload.ts";
@@ -65,7 +65,7 @@ export function isReplicated(workload: Workload): boolean {
 
 /** The workloads that a Spot rule concerns: all but those that are kept off Spot nodes. */
 export function spotWorkloads(fleet: Fleet): readonly Workload[] {
-  return fleet.workloads.filter((workload) => mayLandOnSpot(fleet, workload));
+  return [...fleet.onSpot];
 }
 
 export function asFinding(rule: Rule, remark: Remark): Finding {

@@ -1,5 +1,5 @@
 import { allowedDisruptions } from "../disruption.ts";
-import { type DisruptionBudget, type Fleet, mayLandOnSpot, workloadsOf } from "../fleet.ts";
+import { type DisruptionBudget, type Fleet, workloadsOf } from "../fleet.ts";
 import { nameOfObject } from "../manifest.ts";
 import type { Remark, Rule } from "../rule.ts";
 
@@ -49,9 +49,7 @@ spec:
 function checkPdbBlocksForever(fleet: Fleet): readonly Remark[] {
   return [...fleet.budgets.values()].flat().flatMap((budget): readonly Remark[] => {
     if (allowedDisruptions(fleet, budget) !== 0) return [];
-    const workloads = workloadsOf(fleet, budget).filter((workload) =>
-      mayLandOnSpot(fleet, workload),
-    );
+    const workloads = workloadsOf(fleet, budget).filter((workload) => fleet.onSpot.has(workload));
     if (workloads.length === 0) return [];
     const held = workloads.map(nameOfObject).join(", ");
     const message = `${termOf(budget)} never lets a pod of ${held} be evicted`;
