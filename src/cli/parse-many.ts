@@ -67,21 +67,38 @@ async function parseOnThreads(
   parts: readonly TextPart[],
   threads: number,
 ): Promise<readonly ParsedText[]> {
-  const results: ParsedText[] = [];
-  const next = parts.entries();
+  const results: (readonly ParsedText[])[] = [];
+  const next = batchesOf(parts).entries();
   const run = async () => {
     const worker = startWorker();
-    for (const [at, part] of next) {
-      results[at] = await worker.parse(part).catch(() => parseManifests(part));
+    for (const [at, batch] of next) {
+      results[at] = await worker
+        .parse(batch)
+        .catch(() => batch.map((part) => parseManifests(part)));
     }
     await worker.stop();
   };
   await Promise.all(Array.from({ length: threads }, run));
-  return results;
+  return results.flat();
+}
+
+/** Small files travel together: a message to a thread and back costs as much as parsing one. */
+function batchesOf(parts: readonly TextPart[]): readonly (readonly TextPart[])[] {
+  const batches: TextPart[][] = [];
+  let chars = Number.POSITIVE_INFINITY;
+  for (const part of parts) {
+    if (chars >= partChars) {
+      batches.push([]);
+      chars = 0;
+    }
+    batches.at(-1)?.push(part);
+    chars += part.text.length;
+  }
+  return batches;
 }
 
 interface ParseWorker {
-  parse(part: TextPart): Promise<ParsedText>;
+  parse(batch: readonly TextPart[]): Promise<readonly ParsedText[]>;
   stop(): Promise<unknown>;
 }
 
@@ -89,18 +106,18 @@ interface ParseWorker {
 function startWorker(): ParseWorker {
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   const worker = new Worker(new URL(`./parse-worker.${extension}`, import.meta.url));
-  let settle: PromiseWithResolvers<ParsedText> | undefined;
+  let settle: PromiseWithResolvers<readonly ParsedText[]> | undefined;
   let broken: Error | undefined;
-  worker.on("message", (result: ParsedText) => settle?.resolve(result));
+  worker.on("message", (results: readonly ParsedText[]) => settle?.resolve(results));
   worker.on("error", (error: Error) => {
     broken = error;
     settle?.reject(error);
   });
   return {
-    parse: (part) => {
+    parse: (batch) => {
       if (broken !== undefined) return Promise.reject(broken);
-      settle = Promise.withResolvers<ParsedText>();
-      worker.postMessage(part);
+      settle = Promise.withResolvers<readonly ParsedText[]>();
+      worker.postMessage(batch);
       return settle.promise;
     },
     stop: () => worker.terminate(),
