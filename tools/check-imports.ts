@@ -47,7 +47,8 @@ const packageSites: Readonly<Record<string, readonly string[]>> = {
   "google-auth-library": ["src/cloud/gcp/google-auth.ts"],
   croner: ["src/core/cron-window.ts"],
   commander: ["src/cli/command-line.ts"],
-  yaml: ["src/config/yaml-text.ts", "src/cli/read-manifests.ts"],
+  // The second reads manifests, on worker threads: lines of ten thousand documents, not of one.
+  yaml: ["src/config/yaml-text.ts", "src/cli/parse-manifests.ts"],
   "prom-client": ["src/server/metrics.ts"],
 };
 

@@ -94,7 +94,8 @@ function longFunctions(file: SourceFile): string[] {
     const match = functionStart.exec(line);
     if (match === null || /^\s*(if|for|while|switch|return|await|describe|it)\b/.test(line)) return;
     const indent = match[1] as string;
-    const length = file.lines.slice(index).findIndex((later) => later.startsWith(`${indent}}`));
+    const end = file.lines.findIndex((later, at) => at > index && later.startsWith(`${indent}}`));
+    const length = end < 0 ? 0 : codeLines(file.lines.slice(index, end));
     if (length > maxFunctionLines) {
       findings.push(
         `${file.path}:${index + 1}: a function of ${length} lines, at most ${maxFunctionLines}`,
@@ -102,6 +103,18 @@ function longFunctions(file: SourceFile): string[] {
     }
   });
   return findings;
+}
+
+/** Lines inside a template literal are text, not code. */
+function codeLines(lines: readonly string[]): number {
+  let inText = false;
+  let count = 0;
+  for (const line of lines) {
+    if (!inText) count += 1;
+    const ticks = line.replaceAll(/\\`/g, "").split("`").length - 1;
+    if (ticks % 2 === 1) inText = !inText;
+  }
+  return count;
 }
 
 if (import.meta.main) {

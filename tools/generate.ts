@@ -4,12 +4,18 @@
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { generateAuditDocs } from "../src/audit/generate-audit-docs.ts";
 import { generateCrds } from "../src/config/crd.ts";
 import { generateOptionDocs } from "../src/config/option-doc.ts";
 import { generateResourceDocs } from "../src/config/resource-doc.ts";
 import { report, root } from "./source-tree.ts";
 
-const files = new Map([...generateCrds(), ...generateResourceDocs(), ...generateOptionDocs()]);
+const files = new Map([
+  ...generateCrds(),
+  ...generateResourceDocs(),
+  ...generateOptionDocs(),
+  ...generateAuditDocs(),
+]);
 
 function isCurrent([path, content]: [string, string]): boolean {
   const file = join(root, path);

@@ -1,4 +1,3 @@
-import { stringify } from "yaml";
 import { audit } from "../audit/audit.ts";
 import { type Baseline, readBaseline } from "../audit/baseline.ts";
 import { readKubeletConfiguration } from "../audit/kubelet-configuration.ts";
@@ -9,6 +8,7 @@ import { auditTable } from "../audit/output/table.ts";
 import { type Platform, parsePlatform } from "../audit/platform.ts";
 import type { AuditReport } from "../audit/report.ts";
 import { type Severity, severities } from "../audit/rule.ts";
+import { printYaml } from "../config/yaml-text.ts";
 import type { ShutdownGroup } from "../core/grace-budget.ts";
 import { LastcallError } from "../errors.ts";
 import { parseManifests } from "./parse-manifests.ts";
@@ -159,7 +159,7 @@ function render(
     case "json":
       return `${JSON.stringify(report, null, 2)}\n`;
     case "yaml":
-      return stringify(report, { aliasDuplicateObjects: false });
+      return printYaml(report);
     case "sarif":
       return `${JSON.stringify(sarifLog(report, command.version), null, 2)}\n`;
     case "github":

@@ -1,5 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Rng } from "../core/rng.ts";
+import type { ManifestFiles } from "./read-manifests.ts";
 
 /** What a command has of the world outside: handed in by `main.ts`, made up by tests. */
 export interface CommandIo {
@@ -7,6 +8,8 @@ export interface CommandIo {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
   readonly files: CommandFiles;
+  /** The same files, with the limits that manifests need. */
+  readonly manifests: ManifestFiles;
   /** Whether stdout is a terminal, and whether colour is wanted on it. */
   readonly isTerminal: boolean;
   readonly colour: boolean;

@@ -34,6 +34,18 @@ export const commandList: readonly CommandSpec[] = [
     load: async () => (await import("./drain-plan.ts")).runDrainPlan,
   }),
   command({
+    name: "audit",
+    summary: "Grace budgets and other Spot readiness of workloads, live or from manifests",
+    words: "",
+    minWords: 0,
+    maxWords: 0,
+    examples: [
+      "helm template my-chart | lastcall audit -f - --platform gke",
+      "lastcall audit -f manifests/ --platform gke --platform eks --fail-on warning",
+    ],
+    load: async () => (await import("./audit-command.ts")).runAuditCommand,
+  }),
+  command({
     name: "setup",
     summary: "Prints, or with --apply runs, what has to be set up once",
     words: "crds|admission",

@@ -1,6 +1,6 @@
 import { crdOf } from "../config/crd.ts";
 import { resourceDefinitions } from "../config/resource-definition.ts";
-import { printYaml } from "../config/yaml-text.ts";
+import { printYaml, readYaml } from "../config/yaml-text.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import { LastcallError } from "../errors.ts";
 import type { CommandIo } from "./command-io.ts";
@@ -11,7 +11,7 @@ type Setup = Parameters<CommandRun<"setup">>[0];
 
 /** Prints, or with `--apply` applies, what has to be there once. */
 export const runSetup: CommandRun<"setup"> = async (input) => {
-  const objects = setupObjects(input.words[0] as string);
+  const objects = await setupObjects(input);
   if (!input.options.apply) {
     input.io.out(objects.map(printYaml).join("---\n"));
     return 0;
@@ -20,12 +20,25 @@ export const runSetup: CommandRun<"setup"> = async (input) => {
   return 0;
 };
 
-function setupObjects(what: string): readonly KubeObject[] {
+async function setupObjects({ words, options }: Setup): Promise<readonly KubeObject[]> {
+  const what = words[0];
   if (what === "crds") return resourceDefinitions.map((one) => crdOf(one) as KubeObject);
-  throw new LastcallError(
-    "USAGE",
-    `Cannot set up ${JSON.stringify(what)}: it is not known, crds is wanted`,
-  );
+  if (what !== "admission") {
+    throw new LastcallError(
+      "USAGE",
+      `Cannot set up ${JSON.stringify(what)}: it is not known, crds or admission is wanted`,
+    );
+  }
+  // GKE's default, the smallest budget of the platforms that have one.
+  const { admissionManifests } = await import("../audit/admission.ts");
+  const text = admissionManifests({
+    action: "Warn",
+    regularSeconds: 15,
+    criticalSeconds: 15,
+    scope: "Named",
+    namespace: options.namespace ?? "lastcall",
+  });
+  return readYaml(text).documents.map(({ value }) => value as KubeObject);
 }
 
 async function applyAll(objects: readonly KubeObject[], { options, io }: Setup): Promise<void> {
@@ -43,12 +56,25 @@ async function apply(api: KubeApi, object: KubeObject, io: CommandIo): Promise<v
   const name = object.metadata?.name ?? "";
   const request = {
     method: "PATCH",
-    path: `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`,
+    path: pathOf(object),
     patchType: "application/apply-patch+yaml",
     query: { fieldManager: "lastcall-setup", force: "true" },
     body: object,
   } as const;
   const answer = await api.send(request);
   if (answer.status >= 300) throw faultOf(request, answer);
-  io.out(`customresourcedefinition/${name} applied\n`);
+  io.out(`${object.kind?.toLowerCase()}/${name} applied\n`);
+}
+
+/** The collections of the kinds that are set up here. */
+const collections: Readonly<Record<string, string>> = {
+  CustomResourceDefinition: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+  ValidatingAdmissionPolicy: "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+  ValidatingAdmissionPolicyBinding:
+    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+};
+
+function pathOf({ kind = "", metadata = {} }: KubeObject): string {
+  const collection = collections[kind] ?? `/api/v1/namespaces/${metadata.namespace}/configmaps`;
+  return `${collection}/${metadata.name}`;
 }

@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest";
+import { hours, seconds } from "../../src/core/time.ts";
+import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
+
+const names = ["n0", "n1", "n2"];
+
+function fleet(): ModelWorld {
+  const world = new ModelWorld();
+  for (const [index, name] of names.entries()) world.addNode(name, "abc"[index] as string);
+  webWorkload(world, { replicas: 4, maxUnavailable: 2 });
+  spotPolicy(world, { lifetime: { max: "2h", reserve: "30m" } });
+  return world;
+}
+
+/** Runs the controller; it dies before its write number `dieAt` and a new one starts a little later. */
+async function runWithDeath(
+  dieAt: number,
+): Promise<{ world: ModelWorld; died: string; writes: number }> {
+  const world = fleet();
+  const first = new AbortController();
+  let died = "";
+  let writes = 0;
+  world.beforeWrite = (request) => {
+    writes += 1;
+    if (died !== "") throw new Error("a dead process writes nothing");
+    if (writes !== dieAt) return;
+    died = `${request.method} ${request.path}`;
+    first.abort(new Error("killed"));
+    throw new Error("killed");
+  };
+  const running = world.startController(first.signal);
+  const until = world.clock.now() + hours(2);
+  while (died === "" && world.clock.now() < until) await world.pass(seconds(10));
+  first.abort();
+  await running;
+  world.beforeWrite = () => {};
+  const writesOfTheFirst = world.writes.length;
+  const second = new AbortController();
+  const again = world.startController(second.signal);
+  await world.pass(hours(3));
+  second.abort();
+  await again;
+  return { world, died, writes: writesOfTheFirst };
+}
+
+describe("a controller that is killed before any of its writes", async () => {
+  const { writes: total } = await runWithDeath(Number.POSITIVE_INFINITY);
+
+  it.each(Array.from({ length: total }, (_, index) => index + 1))(
+    "is succeeded by one that finishes its work (write %i)",
+    async (dieAt) => {
+      const { world, died } = await runWithDeath(dieAt);
+      expect(died).not.toBe("");
+      // No node is left cordoned without a live departure that says why.
+      for (const node of world.list(nodes)) {
+        const name = node.metadata?.name ?? "";
+        if (world.marksOf(name).length === 0) continue;
+        const owner = node.metadata?.annotations?.["lastcall.dev/departure"];
+        const status = world.get(`${departures}/${owner}`)?.status as { phase: string } | undefined;
+        expect(["Preparing", "Draining", "Releasing", "RollingBack"]).toContain(status?.phase);
+      }
+      // Each machine was let go once: no harm was repeated.
+      expect(new Set(world.releaseIds).size).toBe(world.releaseIds.length);
+      // Each of the first nodes has ended as planned, and every pod has left it by eviction.
+      for (const uid of world.firstUids) {
+        const ended = world
+          .list(departures)
+          .filter((one) => (one.spec as { node: { uid: string } }).node.uid === uid)
+          .map((one) => (one.status as { outcome?: string }).outcome);
+        expect(ended).toEqual(["Planned"]);
+      }
+    },
+  );
+});

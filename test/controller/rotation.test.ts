@@ -1,0 +1,145 @@
+import { describe, expect, it } from "vitest";
+import type { KubeObject } from "../../src/contracts/kube-api.ts";
+import { hours, minutes, seconds } from "../../src/core/time.ts";
+import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
+
+/** Four hours with the controller on it: each of the first nodes has left by then. */
+async function rotated(world: ModelWorld): Promise<readonly KubeObject[]> {
+  const stop = new AbortController();
+  const running = world.startController(stop.signal);
+  await world.pass(hours(4));
+  stop.abort();
+  await running;
+  return world
+    .list(departures)
+    .filter((one) => (one.status as { phase: string } | undefined)?.phase === "Ended");
+}
+
+function fleet(names: readonly string[] = ["n0", "n1", "n2", "n3"]): ModelWorld {
+  const world = new ModelWorld();
+  for (const [index, name] of names.entries()) world.addNode(name, "abc"[index % 3] as string);
+  webWorkload(world, { replicas: 6, maxUnavailable: 2 });
+  spotPolicy(world, { lifetime: { max: "4h", reserve: "30m" } });
+  return world;
+}
+
+describe("a fleet under a policy", () => {
+  it("leaves node by node at the planned instants, drained and released", async () => {
+    const world = fleet();
+    const ended = await rotated(world);
+    expect(ended.map((one) => (one.status as { outcome: string }).outcome)).toEqual(
+      Array.from({ length: 4 }, () => "Planned"),
+    );
+    const started = ended.map((one) => (one.status as { startedAt: string }).startedAt).toSorted();
+    expect(started).toEqual([
+      "2026-11-20T02:45:00.000Z",
+      "2026-11-20T03:00:00.000Z",
+      "2026-11-20T03:15:00.000Z",
+      "2026-11-20T03:30:00.000Z",
+    ]);
+    expect(world.released).toHaveLength(4);
+  });
+
+  it("has each node cordoned before its first eviction, and its machine gone before its Node", async () => {
+    const world = fleet();
+    await rotated(world);
+    for (const name of ["n0", "n1", "n2", "n3"]) {
+      const steps = world.stepsOf(name);
+      expect(steps.indexOf("cordon")).toBeGreaterThanOrEqual(0);
+      expect(steps.indexOf("cordon")).toBeLessThan(steps.indexOf("evict"));
+      expect(steps.lastIndexOf("evict")).toBeLessThan(steps.indexOf("release"));
+      expect(steps.indexOf("release")).toBeLessThan(steps.indexOf("remove"));
+    }
+  });
+
+  it("says in an Event when each departure is scheduled, begins and ends", async () => {
+    const world = fleet();
+    const uid = world.get(`${nodes}/n0`)?.metadata?.uid;
+    await rotated(world);
+    const said = world.events.filter((event) => event.about.uid === uid).map((one) => one.reason);
+    expect(said).toEqual(["DepartureScheduled", "DepartureStarted", "DepartureEnded"]);
+  });
+});
+
+describe("a person", () => {
+  const names = ["n0", "n1", "n2"];
+  const draining = (world: ModelWorld) =>
+    names.find((name) => world.statusOf(name).phase === "Draining");
+
+  /** Lets a departure come to its drain, acts on its node, and looks five seconds later. */
+  async function afterActing(
+    act: (world: ModelWorld, node: string) => void,
+  ): Promise<{ world: ModelWorld; node: string }> {
+    const world = new ModelWorld();
+    for (const name of names) world.addNode(name, "a");
+    webWorkload(world, { replicas: 3, maxUnavailable: 1, exitAfterSeconds: 120 });
+    spotPolicy(world, { lifetime: { max: "1h", reserve: "30m" }, drain: { timeout: "20m" } });
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.passUntil(() => draining(world) !== undefined, minutes(60));
+    const node = draining(world) ?? "";
+    act(world, node);
+    await world.pass(seconds(5));
+    stop.abort();
+    await running;
+    return { world, node };
+  }
+
+  it("takes a departure back by uncordoning the node", async () => {
+    const { world, node } = await afterActing((it, name) =>
+      it.patchNode(name, { spec: { unschedulable: null } }),
+    );
+    expect(world.statusOf(node).outcome).toBe("Cancelled");
+    expect(world.marksOf(node)).toEqual([]);
+  });
+
+  it("takes a departure back by a hold on the node", async () => {
+    const { world, node } = await afterActing((it, name) =>
+      it.patchNode(name, { metadata: { annotations: { "lastcall.dev/hold": "true" } } }),
+    );
+    expect(world.statusOf(node).outcome).toBe("Cancelled");
+    expect(world.marksOf(node)).toEqual([]);
+  });
+
+  it("takes departures back by pausing the policy and deleting them", async () => {
+    const { world, node } = await afterActing((it, name) => {
+      it.patchPolicy({ spec: { paused: true } });
+      const departure = it.departureOf(name)?.metadata?.name;
+      it.api.handle({ method: "DELETE", path: `${departures}/${departure}` });
+    });
+    expect(world.marksOf(node)).toEqual([]);
+  });
+});
+
+describe("a notice", () => {
+  it("begins at once, marks the node and drains it against the deadline", async () => {
+    const world = fleet(["n0", "n1", "n2"]);
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.pass(minutes(10));
+    world.notice("n1", seconds(120));
+    await world.pass(seconds(1));
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    await world.pass(seconds(60));
+    expect(world.podsOn("n1")).toEqual([]);
+    world.api.handle({ method: "DELETE", path: `${nodes}/n1` });
+    await world.pass(seconds(10));
+    expect(world.statusOf("n1").outcome).toBe("Preempted");
+    stop.abort();
+    await running;
+  });
+});
+
+describe("a dry run", () => {
+  it("writes nothing and says what it would do", async () => {
+    const world = fleet();
+    await world.pass(seconds(30));
+    const stop = new AbortController();
+    const running = world.startController(stop.signal, { dryRun: true });
+    await world.pass(hours(2));
+    stop.abort();
+    await running;
+    expect(world.writes).toEqual([]);
+    expect(world.logged.filter((line) => line.includes("would-schedule"))).toHaveLength(4);
+  });
+});

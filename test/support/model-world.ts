@@ -1,0 +1,311 @@
+import { crdOf } from "../../src/config/crd.ts";
+import { parsePolicyObject } from "../../src/config/parse-policy-object.ts";
+import { resourceDefinitions } from "../../src/config/resource-definition.ts";
+import type { InstanceReleaser } from "../../src/contracts/instance-releaser.ts";
+import type { KubeAnswer, KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
+import type { ClusterEvent, Log } from "../../src/contracts/telemetry.ts";
+import { AlwaysLeading } from "../../src/controller/always-leading.ts";
+import { Controller } from "../../src/controller/controller.ts";
+import { cronProblem } from "../../src/core/cron-window.ts";
+import { seededRng } from "../../src/core/rng.ts";
+import { formatInstant, instant, type Millis, plus, seconds } from "../../src/core/time.ts";
+import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
+import { KubeFleet } from "../../src/kube/fleet.ts";
+import { KubeNodeMarks } from "../../src/kube/node-marks.ts";
+import { KubeNodePods } from "../../src/kube/node-pods.ts";
+import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
+import { podBehaviour } from "../../src/sim/cluster-controllers/kubelet.ts";
+import { startControllers } from "../../src/sim/cluster-controllers.ts";
+import { ModelApi } from "../../src/sim/model-api.ts";
+import { VirtualClock } from "../../src/sim/virtual-clock.ts";
+
+export const dawn = instant(Date.UTC(2026, 10, 20));
+
+export const departures = "/apis/lastcall.dev/v1alpha1/departures";
+export const policies = "/apis/lastcall.dev/v1alpha1/departurepolicies";
+export const nodes = "/api/v1/nodes";
+
+/** A Deployment `web` with a budget; its pods take `exitAfterSeconds` of their grace to end. */
+export function webWorkload(
+  world: ModelWorld,
+  how: { replicas: number; maxUnavailable: number; exitAfterSeconds?: number },
+): void {
+  const labels = { app: "web" };
+  const exit = String(how.exitAfterSeconds ?? 3);
+  world.create("/apis/apps/v1/namespaces/default/deployments", {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "web", namespace: "default" },
+    spec: {
+      replicas: how.replicas,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels, annotations: { [podBehaviour.exitSeconds]: exit } },
+        spec: {
+          terminationGracePeriodSeconds: 300,
+          containers: [{ name: "web", image: "web:1" }],
+        },
+      },
+    },
+  });
+  world.create("/apis/policy/v1/namespaces/default/poddisruptionbudgets", {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: { name: "web", namespace: "default" },
+    spec: { maxUnavailable: how.maxUnavailable, selector: { matchLabels: labels } },
+  });
+}
+
+export function spotPolicy(world: ModelWorld, spec: Readonly<Record<string, unknown>>): void {
+  world.create(policies, {
+    apiVersion: "lastcall.dev/v1alpha1",
+    kind: "DeparturePolicy",
+    metadata: { name: "spot" },
+    spec,
+  });
+}
+
+/** A model cluster on a virtual clock with the real controller on it, for tests. */
+export class ModelWorld {
+  readonly clock = new VirtualClock({ startAt: dawn, settle: eventLoopTurn });
+  readonly api: ModelApi;
+  readonly events: ClusterEvent[] = [];
+  readonly logged: string[] = [];
+  /** What the controller did, in order: `cordon n1`, `evict n1`, `release n1`, `remove n1`. */
+  readonly steps: string[] = [];
+  /** Every request of the controller that can change something. */
+  readonly writes: string[] = [];
+  readonly released: string[] = [];
+  /** Machine ids, in the order in which they were let go; each machine has one of its own. */
+  readonly releaseIds: string[] = [];
+  /** The uids of the nodes that were there from the first. */
+  readonly firstUids: string[] = [];
+  readonly #machines = new Map<string, string>();
+  #boots = 0;
+
+  constructor(seed = 1) {
+    this.api = new ModelApi({ clock: this.clock, rng: seededRng(seed) });
+    startControllers(this.api.context);
+    for (const one of resourceDefinitions) {
+      this.create(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        crdOf(one) as KubeObject,
+      );
+    }
+  }
+
+  create(path: string, body: KubeObject): KubeObject {
+    const answer = this.api.handle({ method: "POST", path, body });
+    if (answer.status >= 300) throw new Error(JSON.stringify(answer.body));
+    return answer.body as KubeObject;
+  }
+
+  get(path: string): KubeObject | undefined {
+    const answer = this.api.handle({ method: "GET", path });
+    return answer.status === 200 ? (answer.body as KubeObject) : undefined;
+  }
+
+  list(path: string): readonly KubeObject[] {
+    return ((this.get(path) as { items?: KubeObject[] } | undefined)?.items ?? []) as KubeObject[];
+  }
+
+  addNode(name: string, zone: string): void {
+    this.#boots += 1;
+    this.#machines.set(`gce://demo/${zone}/${name}`, `machine-${this.#boots}`);
+    const node = this.create("/api/v1/nodes", {
+      apiVersion: "v1",
+      kind: "Node",
+      metadata: {
+        name,
+        labels: { "cloud.google.com/gke-spot": "true", "topology.kubernetes.io/zone": zone },
+      },
+      spec: { providerID: `gce://demo/${zone}/${name}` },
+      status: {
+        nodeInfo: { bootID: `boot-${this.#boots}` },
+        allocatable: { cpu: "4", memory: "16Gi", pods: "110" },
+        capacity: { cpu: "4", memory: "16Gi", pods: "110" },
+        conditions: [{ type: "Ready", status: "True" }],
+      },
+    } as KubeObject);
+    if (this.clock.now() === dawn) this.firstUids.push(node.metadata?.uid ?? "");
+  }
+
+  /** Releases by deleting nothing but the machine: the Node is the controller's to remove. */
+  readonly releaser: InstanceReleaser = {
+    describe: (providerID) => {
+      const id = this.#machines.get(providerID);
+      if (id === undefined) return Promise.resolve({ kind: "Absent" });
+      return Promise.resolve({ kind: "Present", id, bornAt: undefined, running: true });
+    },
+    release: ({ providerID, machineId }) => {
+      const now = this.#machines.get(providerID);
+      if (now === undefined) return Promise.resolve({ kind: "AlreadyGone" });
+      if (now !== machineId) return Promise.resolve({ kind: "Replaced" });
+      this.#machines.delete(providerID);
+      this.releaseIds.push(machineId);
+      const [zone, name] = providerID.split("/").slice(-2) as [string, string];
+      void this.#bearAnew(name, zone);
+      this.released.push(providerID);
+      this.steps.push(`release ${providerID.split("/").at(-1)}`);
+      return Promise.resolve({ kind: "Released" });
+    },
+  };
+
+  /** The group's new machine: half a minute later, under the old name. */
+  async #bearAnew(name: string, zone: string): Promise<void> {
+    await this.clock.sleep(seconds(30));
+    if (this.get(`${nodes}/${name}`) === undefined) this.addNode(name, zone);
+  }
+
+  /** The API as the controller sees it: the model's, with every write taken down. */
+  readonly watched: KubeApi = {
+    send: (request) => this.#sendWatched(request),
+    watch: (request) => this.api.watch(request),
+  };
+
+  /** Asked before each write of the controller; a test may end the controller there. */
+  beforeWrite: (request: KubeRequest) => void = () => {};
+
+  #sendWatched(request: KubeRequest): Promise<KubeAnswer> {
+    if (request.method !== "GET") {
+      this.beforeWrite(request);
+      this.writes.push(`${request.method} ${request.path}`);
+      const step = this.#stepOf(request);
+      if (step !== undefined) this.steps.push(step);
+    }
+    return this.api.send(request);
+  }
+
+  #stepOf({ method, path, body }: KubeRequest): string | undefined {
+    const node = /^\/api\/v1\/nodes\/([^/]+)$/.exec(path)?.[1];
+    if (node !== undefined && method === "DELETE") return `remove ${node}`;
+    if (node !== undefined && method === "PATCH") {
+      const cordons = JSON.stringify(body).includes('"value":true');
+      return `${cordons ? "cordon" : "uncordon"} ${node}`;
+    }
+    if (!path.endsWith("/eviction")) return undefined;
+    const pod = this.get(path.slice(0, -"/eviction".length));
+    return pod === undefined ? undefined : `evict ${(pod.spec as { nodeName: string }).nodeName}`;
+  }
+
+  stepsOf(node: string): readonly string[] {
+    return this.steps.flatMap((step) =>
+      step.endsWith(` ${node}`) ? (step.split(" ")[0] ?? []) : [],
+    );
+  }
+
+  /** The first departure of a node that was ever begun, else the first of all. */
+  departureOf(node: string): KubeObject | undefined {
+    const ofNode = (one: KubeObject) => (one.spec as { node: { name: string } }).node.name === node;
+    const all = this.list(departures).filter(ofNode);
+    return all.find((one) => (one.status as { startedAt?: string })?.startedAt) ?? all[0];
+  }
+
+  statusOf(node: string): { readonly phase?: string; readonly outcome?: string } {
+    return (this.departureOf(node)?.status as { phase?: string; outcome?: string }) ?? {};
+  }
+
+  podsOn(node: string): readonly KubeObject[] {
+    const onNode = (one: KubeObject) => (one.spec as { nodeName?: string }).nodeName === node;
+    return this.list("/api/v1/pods").filter(onNode);
+  }
+
+  /** Every trace of us, or of a cordon, on a node. */
+  marksOf(name: string): readonly string[] {
+    const node = this.get(`${nodes}/${name}`);
+    const spec = node?.spec as { unschedulable?: boolean; taints?: { key: string }[] } | undefined;
+    return [
+      ...(spec?.unschedulable ? ["unschedulable"] : []),
+      ...(spec?.taints ?? []).map((taint) => taint.key),
+      ...Object.keys(node?.metadata?.annotations ?? {}).filter((key) =>
+        key.startsWith("lastcall.dev/dep"),
+      ),
+      ...Object.keys(node?.metadata?.labels ?? {}).filter((key) => key.includes("exclude")),
+    ];
+  }
+
+  patchNode(name: string, body: object): void {
+    this.#patch(`${nodes}/${name}`, body);
+  }
+
+  patchPolicy(body: object): void {
+    this.#patch(`${policies}/spot`, body);
+  }
+
+  #patch(path: string, body: object): void {
+    const patchType = "application/merge-patch+json";
+    const answer = this.api.handle({ method: "PATCH", path, patchType, body });
+    if (answer.status >= 300) throw new Error(JSON.stringify(answer.body));
+  }
+
+  /** The cloud's word, as an agent would write it. */
+  notice(name: string, lead: Millis): void {
+    const node = this.get(`${nodes}/${name}`);
+    const uid = node?.metadata?.uid ?? "";
+    const now = this.clock.now();
+    this.create(departures, {
+      apiVersion: "lastcall.dev/v1alpha1",
+      kind: "Departure",
+      metadata: { name: `${name}-${uid.slice(0, 8)}-notice` },
+      spec: {
+        node: { name, uid },
+        cause: "SpotInterruption",
+        noticedAt: formatInstant(now),
+        deadlineAt: formatInstant(plus(now, lead)),
+        source: "test",
+      },
+    });
+  }
+
+  async pass(span: Millis): Promise<void> {
+    await this.clock.runUntil(plus(this.clock.now(), span));
+  }
+
+  /** Lets time pass in steps of a second until it holds; fails after `limit`. */
+  async passUntil(holds: () => boolean, limit: Millis): Promise<void> {
+    const until = plus(this.clock.now(), limit);
+    while (!holds()) {
+      if (this.clock.now() >= until) throw new Error(`still not so after ${limit} ms`);
+      await this.pass(seconds(1));
+    }
+  }
+
+  startController(signal: AbortSignal, options: { dryRun?: boolean } = {}): Promise<void> {
+    const { clock } = this;
+    const api = this.watched;
+    const rng = seededRng(7);
+    const log = (event: string, fields: object = {}): void => {
+      this.logged.push(`${formatInstant(clock.now())} ${event} ${JSON.stringify(fields)}`);
+    };
+    const controller = new Controller({
+      fleet: new KubeFleet({
+        api,
+        clock,
+        rng,
+        readPolicy: (object) => {
+          const parsed = parsePolicyObject(object, { cronProblem, unknownFields: "Warn" });
+          if ("policy" in parsed) return parsed;
+          return { name: object.metadata?.name ?? "", problem: "bad" };
+        },
+        onTrouble: (error) => log("trouble", { error: error.message }),
+      }),
+      gates: { ask: () => Promise.resolve({}) },
+      hands: {
+        marks: new KubeNodeMarks(api, clock),
+        pods: new KubeNodePods({ api, clock, rng }),
+        store: new KubeDepartureStore(api),
+        releaserFor: () => this.releaser,
+      },
+      voice: {
+        log: { debug: log, info: log, warn: log, error: log } satisfies Log,
+        metrics: { count: () => {}, set: () => {}, observe: () => {} },
+        events: { emit: (event) => this.events.push(event) },
+      },
+      leadership: new AlwaysLeading(),
+      clock,
+      rng,
+      dryRun: options.dryRun ?? false,
+    });
+    return controller.run(signal);
+  }
+}
