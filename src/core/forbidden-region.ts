@@ -1,6 +1,6 @@
 import { type ClosedRange, type OpenTime, previousOpen, rangeIndexAt } from "./open-time.ts";
 import { RankSet } from "./rank-set.ts";
-import type { SlotProblem, StartRange } from "./start-slot.ts";
+import type { SlotProblem } from "./start-slot.ts";
 
 /**
  * The starts that no schedule with this gap can use, sorted, beyond those that are closed anyway;
@@ -18,15 +18,13 @@ export function forbiddenRegions(
   problem: SlotProblem,
   gap: number,
 ): readonly ClosedRange[] | undefined {
-  const { jobs } = problem;
+  const { releases, deadlines } = problem.jobs;
   const late = new LateSchedule(problem, gap);
-  for (let at = jobs.length - 1; at >= 0; at -= 1) {
-    const job = jobs[at] as StartRange;
-    const first = late.add(job.deadline);
-    if (first < job.release) return undefined;
-    if (jobs[at - 1]?.release !== job.release) {
-      late.forbid({ low: first - gap + 1, high: job.release - 1 });
-    }
+  for (let at = releases.length - 1; at >= 0; at -= 1) {
+    const release = releases[at] as number;
+    const first = late.add(deadlines[at] as number);
+    if (first < release) return undefined;
+    if (releases[at - 1] !== release) late.forbid({ low: first - gap + 1, high: release - 1 });
   }
   return late.forbidden();
 }
@@ -43,7 +41,7 @@ class LateSchedule {
   readonly #count: Uint32Array;
 
   constructor(problem: SlotProblem, gap: number) {
-    const all = Float64Array.from(problem.jobs, (job) => job.deadline).sort();
+    const all = problem.jobs.deadlines.slice().sort();
     this.#deadlines = all.filter((deadline, at) => deadline !== all[at - 1]);
     this.#gap = gap;
     this.#regions = new RegionStack(problem.open);

@@ -1,5 +1,11 @@
 import { keptAway, mirrored, nextOpen, type OpenTime, previousOpen } from "./open-time.ts";
-import { earliestSlots, inStartOrder, mirroredJobs, type StartRange } from "./start-slot.ts";
+import {
+  earliestSlots,
+  mirroredRanges,
+  type SortedRanges,
+  type StartRange,
+  sortRanges,
+} from "./start-slot.ts";
 
 /**
  * Where the nodes of one policy may leave: plain numbers are whole milliseconds since 1970. Each
@@ -55,18 +61,26 @@ export function smallestGapMs(instants: Iterable<number>): number | null {
   return smallest;
 }
 
-/** The problem with sorted parts, and each range narrowed to open instants at both its ends. */
-function prepare(problem: SpacingProblem): SpacingProblem {
-  const { open } = problem;
-  const narrowed = problem.jobs.map((job) => ({
-    release: nextOpen(open, job.release),
-    deadline: previousOpen(open, job.deadline),
-  }));
-  const fixed = [...problem.fixed].sort((a, b) => a - b);
-  return { ...problem, jobs: narrowed.sort(inStartOrder), fixed };
+/** A problem with its parts in order. */
+interface Prepared {
+  readonly jobs: SortedRanges;
+  readonly open: OpenTime;
+  readonly fixed: readonly number[];
+  readonly lastStart: number | undefined;
 }
 
-function widestGap(problem: SpacingProblem, limit: number): number {
+/** Each range is narrowed to open instants at both its ends, which brings more of them into order. */
+function prepare({ jobs, open, fixed, lastStart }: SpacingProblem): Prepared {
+  const narrowed = jobs.map((job) => {
+    const release = nextOpen(open, job.release);
+    const deadline = previousOpen(open, job.deadline);
+    return release === job.release && deadline === job.deadline ? job : { release, deadline };
+  });
+  const walls = [...fixed].sort((a, b) => a - b);
+  return { jobs: sortRanges(narrowed), open, fixed: walls, lastStart };
+}
+
+function widestGap(problem: Prepared, limit: number): number {
   let kept = 0;
   let lost = Math.min(limit, gapBound(problem)) + 1;
   while (lost - kept > 1) {
@@ -78,25 +92,26 @@ function widestGap(problem: SpacingProblem, limit: number): number {
 }
 
 /** No gap can be wider: the free departures alone have to share the time from first to last. */
-function gapBound({ jobs, fixed }: SpacingProblem): number {
-  let first = Number.POSITIVE_INFINITY;
-  let last = Number.NEGATIVE_INFINITY;
-  for (const job of jobs) {
-    first = Math.min(first, job.release);
-    last = Math.max(last, job.deadline);
+function gapBound({ jobs, fixed, lastStart }: Prepared): number {
+  const { releases, deadlines } = jobs;
+  const first = releases[0] ?? 0;
+  const last = deadlines.reduce((a, b) => Math.max(a, b), first);
+  if (releases.length > 1) return Math.floor((last - first) / (releases.length - 1));
+  let bound = lastStart === undefined ? Number.POSITIVE_INFINITY : Math.max(0, last - lastStart);
+  for (const at of fixed) {
+    bound = Math.min(bound, Math.max(Math.abs(at - first), Math.abs(at - last)));
   }
-  if (jobs.length > 1) return Math.floor((last - first) / (jobs.length - 1));
-  const lone = fixed.map((at) => Math.max(Math.abs(at - first), Math.abs(at - last)));
-  return lone.reduce((least, distance) => Math.min(least, distance), Number.POSITIVE_INFINITY);
+  // A lone departure has no neighbour to keep a gap from.
+  return Number.isFinite(bound) ? bound : 0;
 }
 
-function earliest(problem: SpacingProblem, gap: number): Float64Array | undefined {
+function earliest(problem: Prepared, gap: number): Float64Array | undefined {
   const jobs = afterLastStart(problem, gap);
   return earliestSlots({ jobs, open: keptAway(problem.open, problem.fixed, gap) }, gap);
 }
 
-function latest(problem: SpacingProblem, gap: number): Float64Array | undefined {
-  const jobs = mirroredJobs(afterLastStart(problem, gap));
+function latest(problem: Prepared, gap: number): Float64Array | undefined {
+  const jobs = mirroredRanges(afterLastStart(problem, gap));
   const open = mirrored(keptAway(problem.open, problem.fixed, gap));
   return earliestSlots({ jobs, open }, gap)
     ?.map((slot) => -slot)
@@ -104,15 +119,16 @@ function latest(problem: SpacingProblem, gap: number): Float64Array | undefined 
 }
 
 /** Keeps the gap from the newest start, but for jobs whose deadline leaves no room for it. */
-function afterLastStart(problem: SpacingProblem, gap: number): readonly StartRange[] {
-  const { jobs, lastStart } = problem;
-  const first = jobs[0];
-  if (first === undefined || lastStart === undefined || first.release >= lastStart + gap) {
-    return jobs;
-  }
-  const clearAt = lastStart + gap;
-  const moved = jobs.map((job) =>
-    job.release >= clearAt || job.deadline < clearAt ? job : { ...job, release: clearAt },
+function afterLastStart({ jobs, lastStart }: Prepared, gap: number): SortedRanges {
+  const clearAt = lastStart === undefined ? Number.NEGATIVE_INFINITY : lastStart + gap;
+  const { releases, deadlines, agreeable } = jobs;
+  if ((releases[0] ?? clearAt) >= clearAt) return jobs;
+  const moved = releases.map((release, at) =>
+    release >= clearAt || (deadlines[at] as number) < clearAt ? release : clearAt,
   );
-  return moved.sort(inStartOrder);
+  // In agreeable order those without room come first, and all that follow stay in order.
+  if (agreeable) return { releases: moved, deadlines, agreeable };
+  return sortRanges(
+    Array.from(moved, (release, at) => ({ release, deadline: deadlines[at] as number })),
+  );
 }

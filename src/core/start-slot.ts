@@ -1,5 +1,5 @@
 import { forbiddenRegions } from "./forbidden-region.ts";
-import { nextOpen, type OpenTime, withoutRanges } from "./open-time.ts";
+import { type OpenTime, withoutRanges } from "./open-time.ts";
 
 /** When one node may start: from `release` to `deadline`, both included, whole milliseconds. */
 export interface StartRange {
@@ -7,9 +7,19 @@ export interface StartRange {
   readonly deadline: number;
 }
 
+/**
+ * Many of them, by release and then by deadline: the i-th job has `releases[i]` and `deadlines[i]`.
+ * Plain arrays, because a search for the best gap passes over them some thirty times.
+ */
+export interface SortedRanges {
+  readonly releases: Float64Array;
+  readonly deadlines: Float64Array;
+  /** Whether the deadlines are in order too. */
+  readonly agreeable: boolean;
+}
+
 export interface SlotProblem {
-  /** Sorted by `inStartOrder`. */
-  readonly jobs: readonly StartRange[];
+  readonly jobs: SortedRanges;
   /** The instants that all jobs share; a fixed departure is a hole in it. */
   readonly open: OpenTime;
 }
@@ -18,19 +28,29 @@ export function inStartOrder(a: StartRange, b: StartRange): number {
   return a.release - b.release || a.deadline - b.deadline;
 }
 
-/** Whether release times and deadlines come in the same order; `jobs` is sorted by `inStartOrder`. */
-export function isAgreeable(jobs: readonly StartRange[]): boolean {
-  let latest = Number.NEGATIVE_INFINITY;
-  for (const job of jobs) {
-    if (job.deadline < latest) return false;
-    latest = job.deadline;
-  }
-  return true;
+/** Sorts `jobs`, which is handed over. */
+export function sortRanges(jobs: StartRange[]): SortedRanges {
+  jobs.sort(inStartOrder);
+  const releases = new Float64Array(jobs.length);
+  const deadlines = new Float64Array(jobs.length);
+  let agreeable = true;
+  jobs.forEach((job, at) => {
+    releases[at] = job.release;
+    deadlines[at] = job.deadline;
+    if (at > 0 && job.deadline < (deadlines[at - 1] as number)) agreeable = false;
+  });
+  return { releases, deadlines, agreeable };
 }
 
-/** The same problem with time run backwards, sorted anew. */
-export function mirroredJobs(jobs: readonly StartRange[]): readonly StartRange[] {
-  return jobs.map((job) => ({ release: -job.deadline, deadline: -job.release })).sort(inStartOrder);
+/** The same jobs with time run backwards. */
+export function mirroredRanges({ releases, deadlines, agreeable }: SortedRanges): SortedRanges {
+  const back = (of: Float64Array): Float64Array => of.map((at) => -at).reverse();
+  if (agreeable) return { releases: back(deadlines), deadlines: back(releases), agreeable };
+  const jobs = Array.from(releases, (release, at) => ({
+    release: -(deadlines[at] as number),
+    deadline: -release,
+  }));
+  return sortRanges(jobs);
 }
 
 /**
@@ -48,40 +68,30 @@ export function mirroredJobs(jobs: readonly StartRange[]): readonly StartRange[]
  */
 export function earliestSlots(problem: SlotProblem, gap: number): Float64Array | undefined {
   const { jobs, open } = problem;
-  if (gap <= 0) return withoutGap(problem);
-  if (isAgreeable(jobs)) return packed(problem, gap);
-  const holes = forbiddenRegions(problem, gap);
+  if (jobs.agreeable) return packed(problem, gap);
+  const holes = gap > 0 ? forbiddenRegions(problem, gap) : [];
   if (holes === undefined) return undefined;
-  return packed({ jobs: withoutDeadlines(jobs), open: withoutRanges(open, holes) }, gap);
-}
-
-/** Each job as early as its own range allows. */
-function withoutGap({ jobs, open }: SlotProblem): Float64Array | undefined {
-  const slots = Float64Array.from(jobs, (job) => nextOpen(open, job.release));
-  if (jobs.some((job, at) => (slots[at] as number) > job.deadline)) return undefined;
-  return slots.sort();
+  // The forbidden regions have seen to the deadlines: any order of the jobs will do. Without a gap
+  // no job is in the way of another.
+  const deadlines = new Float64Array(jobs.deadlines.length).fill(Number.POSITIVE_INFINITY);
+  return packed({ jobs: { ...jobs, deadlines }, open: withoutRanges(open, holes) }, gap);
 }
 
 /** One pass over the jobs in order and the open ranges in order. */
 function packed({ jobs, open }: SlotProblem, gap: number): Float64Array | undefined {
+  const { releases, deadlines } = jobs;
   const { lows, highs } = open;
-  const slots = new Float64Array(jobs.length);
+  const slots = new Float64Array(releases.length);
   let range = 0;
   let last = Number.NEGATIVE_INFINITY;
-  for (let at = 0; at < jobs.length; at += 1) {
-    const job = jobs[at] as StartRange;
-    let start = Math.max(job.release, last + gap);
+  for (let at = 0; at < slots.length; at += 1) {
+    let start = Math.max(releases[at] as number, last + gap);
     while (range < highs.length && (highs[range] as number) < start) range += 1;
     if (range === highs.length) return undefined;
     start = Math.max(start, lows[range] as number);
-    if (start > job.deadline) return undefined;
+    if (start > (deadlines[at] as number)) return undefined;
     slots[at] = start;
     last = start;
   }
   return slots;
-}
-
-/** The forbidden regions have seen to the deadlines; the order of the jobs no longer matters. */
-function withoutDeadlines(jobs: readonly StartRange[]): readonly StartRange[] {
-  return jobs.map((job) => ({ release: job.release, deadline: Number.POSITIVE_INFINITY }));
 }
