@@ -24,7 +24,8 @@ export function evenInstants(problem: SpacingProblem): Float64Array {
     const late = lateInstants(left, gap) ?? early;
     const tight = round < rounds ? tightSlots(early, late) : new Set<number>();
     const done = tight.size === 0 || tight.size === early.length;
-    settled.push(...(done ? early : early.filter((slot) => tight.has(slot))));
+    // Among plans of one gap the latest is the best: a node that leaves early has lived for less.
+    settled.push(...(done ? late : early.filter((slot) => tight.has(slot))));
     left = done ? { ...left, jobs: [] } : withoutSlots(left, { early, tight });
   }
   return Float64Array.from(settled).sort();

@@ -43,38 +43,58 @@ interface Queue<Job> {
   head: number;
 }
 
+type Zones<Job> = Map<string, Queue<Job>>;
+
 /** Released jobs by deadline, and inside one deadline by zone. */
 class WaitingJobs<Job extends Slotted> {
-  readonly #groups = new Map<number, Map<string, Queue<Job>>>();
+  /** Most deadlines are those of one job, which then stands here by itself. */
+  readonly #groups = new Map<number, Job | Zones<Job>>();
   /** A binary heap of the deadlines in `#groups`. */
   readonly #heap: number[] = [];
 
   add(job: Job): void {
-    let zones = this.#groups.get(job.deadline);
-    if (zones === undefined) {
-      zones = new Map();
-      this.#groups.set(job.deadline, zones);
+    const group = this.#groups.get(job.deadline);
+    if (group === undefined) {
+      this.#groups.set(job.deadline, job);
       pushHeap(this.#heap, job.deadline);
+    } else if (group instanceof Map) enqueue(group, job);
+    else {
+      const zones: Zones<Job> = new Map();
+      enqueue(zones, group);
+      enqueue(zones, job);
+      this.#groups.set(job.deadline, zones);
     }
-    const queue = zones.get(job.zone);
-    if (queue === undefined) zones.set(job.zone, { jobs: [job], head: 0 });
-    else insertByRank(queue, job);
   }
 
   take(lastZone: string | undefined): Job | undefined {
     const deadline = this.#heap[0];
-    const zones = deadline === undefined ? undefined : this.#groups.get(deadline);
-    const queue = zones === undefined ? undefined : pickQueue(zones, lastZone);
-    const job = queue?.jobs[queue.head];
-    if (deadline === undefined || zones === undefined || queue === undefined) return undefined;
-    queue.head += 1;
-    if (job !== undefined && queue.head === queue.jobs.length) zones.delete(job.zone);
-    if (zones.size === 0) {
+    const group = deadline === undefined ? undefined : this.#groups.get(deadline);
+    if (deadline === undefined || group === undefined) return undefined;
+    const job = group instanceof Map ? dequeue(group, lastZone) : group;
+    if (!(group instanceof Map) || group.size === 0) {
       this.#groups.delete(deadline);
       popHeap(this.#heap);
     }
     return job;
   }
+}
+
+function enqueue<Job extends Slotted>(zones: Zones<Job>, job: Job): void {
+  const queue = zones.get(job.zone);
+  if (queue === undefined) zones.set(job.zone, { jobs: [job], head: 0 });
+  else insertByRank(queue, job);
+}
+
+function dequeue<Job extends Slotted>(
+  zones: Zones<Job>,
+  lastZone: string | undefined,
+): Job | undefined {
+  const queue = pickQueue(zones, lastZone);
+  const job = queue?.jobs[queue.head];
+  if (queue === undefined || job === undefined) return undefined;
+  queue.head += 1;
+  if (queue.head === queue.jobs.length) zones.delete(job.zone);
+  return job;
 }
 
 /** Jobs mostly come in the order of their ranks, so that this mostly appends. */
@@ -85,7 +105,7 @@ function insertByRank<Job extends Slotted>({ jobs, head }: Queue<Job>, job: Job)
 }
 
 function pickQueue<Job extends Slotted>(
-  zones: ReadonlyMap<string, Queue<Job>>,
+  zones: Zones<Job>,
   lastZone: string | undefined,
 ): Queue<Job> | undefined {
   let best: Queue<Job> | undefined;
