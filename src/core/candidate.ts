@@ -62,10 +62,17 @@ export function triage(node: NodeFacts, context: TriageContext): Triage {
     const span = departureSpan(node, { born, lifetime, at: context.at });
     const bornFrom = node.instanceBornAt === undefined ? "Node" : "Instance";
     const keptAt = keptInstant(departure, node);
-    const candidate: Candidate = {
-      ...{ node, zone: zoneOf(node), bornAt: born, bornFrom, keptAt },
-      ...span,
-    };
+    const { earliestAt, deadlineAt } = span;
+    const zone = zoneOf(node);
+    const candidate = {
+      node,
+      zone,
+      bornAt: born,
+      bornFrom,
+      earliestAt,
+      deadlineAt,
+      keptAt,
+    } as const;
     return { kind: "Candidate", policy, tiedWith, candidate };
   }
   const { reason, detail } = refused ?? { reason: "NoBirth", detail: undefined };

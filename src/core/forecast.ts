@@ -23,11 +23,11 @@ export function forecastPolicy(input: ForecastInput): Forecast {
   const overdue = departures.filter((one) => one.reason === "Overdue");
   const held = departures.filter((one) => budgets.heldBackTo.has(one));
   const forced = departures.filter((one) => budgets.pastDeadline.has(one));
-  const late = new Set([...shut, ...overdue, ...forced].map((one) => one.node.name));
+  const late = new Set([...shut, ...overdue, ...forced].map(nameOf));
   const { widenBySeconds, helpless } = wideningFor(shut, { windows: policy.windows, hours });
   return {
     feasible: late.size === 0,
-    late: departures.map((one) => one.node.name).filter((name) => late.has(name)),
+    late: late.size === 0 ? [] : departures.map(nameOf).filter((name) => late.has(name)),
     widenBySeconds,
     helpless,
     shut: shut.length,
@@ -36,4 +36,8 @@ export function forecastPolicy(input: ForecastInput): Forecast {
     heldPastDeadline: forced.length,
     tight: budgets.tight.get(policy.name) ?? [],
   };
+}
+
+function nameOf(departure: PlannedDeparture): string {
+  return departure.node.name;
 }

@@ -17,6 +17,8 @@ export interface Seating<Job extends KeepableJob> {
   readonly mode: "Late" | "Even";
   /** The gap that the plan is to reach. */
   readonly goal: number;
+  /** Whether that is all there is, rather than all that is wanted. */
+  readonly goalIsBest: boolean;
 }
 
 export interface Seated<Job> {
@@ -25,22 +27,33 @@ export interface Seated<Job> {
 }
 
 /**
+ * Where the best gap is the goal, it is a little different each time the fleet changes: a plan that
+ * is short of it by a hundredth is not worth moving everybody.
+ */
+const keptShare = 0.99;
+
+/** How many times more jobs move at each further attempt. */
+const freedFactor = 4;
+
+/**
  * Gives every job its instant. Those of the plan before stay where they are as long as the goal can
  * be reached with them; where it cannot, the ones nearest to the jobs that need room move first, then
- * twice as many, until it can. With nothing to keep this is the plan of a first day.
+ * four times as many, until it can. With nothing to keep this is the plan of a first day.
  */
 export function seatJobs<Job extends KeepableJob>(seating: Seating<Job>): readonly Seated<Job>[] {
-  // In Even the best gap is cut to whole milliseconds, a different one each time the fleet
-  // changes: a plan that is short of it by a millisecond a node is not worth moving everybody.
-  const play = seating.mode === "Even" ? seating.jobs.length : 0;
-  const keepGap = Math.max(0, seating.goal - play);
+  const { goal, goalIsBest } = seating;
+  const keepGap = goalIsBest ? Math.floor(goal * keptShare) : goal;
   let kept = keepable(seating, keepGap);
-  for (let freed = 1; kept.length > 0; freed *= 2) {
+  for (let freed = 1; kept.length > 0; freed *= freedFactor) {
     const seated = seatAround(seating, { kept, gap: keepGap });
     if (seated !== undefined) return seated;
     kept = withoutNearest(seating, { kept, count: freed });
   }
-  const seated = seatAround(seating, { kept, gap: seating.goal });
+  const around = { kept, gap: seating.goal };
+  // A node whose deadline left no room after the newest start at the best gap may have some at this
+  // smaller one, but not enough beside its neighbours; then the past is let go.
+  const seated =
+    seatAround(seating, around) ?? seatAround({ ...seating, lastStart: undefined }, around);
   assert(seated !== undefined, "the gap of a plan is one that can be kept");
   return seated;
 }
@@ -55,8 +68,7 @@ function seatAround<Job extends KeepableJob>(
   seating: Seating<Job>,
   { kept, gap }: Around<Job>,
 ): readonly Seated<Job>[] | undefined {
-  const stay = new Set(kept);
-  const jobs = seating.jobs.filter((job) => !stay.has(job));
+  const jobs = without(seating.jobs, kept);
   const seated = kept.map((job) => ({ job, at: job.keptAt ?? job.deadline }));
   if (jobs.length === 0) return seated;
   const fixed = [...seating.fixed, ...seated.map(({ at }) => at)];
@@ -109,16 +121,18 @@ function withoutNearest<Job extends KeepableJob>(
   seating: Seating<Job>,
   { kept, count }: { readonly kept: readonly Job[]; readonly count: number },
 ): readonly Job[] {
-  const stay = new Set(kept);
-  const wanted = Float64Array.from(
-    seating.jobs.filter((job) => !stay.has(job)),
-    (job) => job.deadline,
-  ).sort();
+  const wanted = Float64Array.from(without(seating.jobs, kept), (job) => job.deadline).sort();
   const distance = new Map(kept.map((job) => [job, nearest(wanted, job.keptAt ?? 0)]));
   const byDistance = [...kept].sort(
     (a, b) => (distance.get(b) ?? 0) - (distance.get(a) ?? 0) || a.rank - b.rank,
   );
   return byDistance.slice(0, Math.max(0, kept.length - count));
+}
+
+function without<Job>(jobs: readonly Job[], kept: readonly Job[]): readonly Job[] {
+  if (kept.length === 0) return jobs;
+  const stay = new Set(kept);
+  return jobs.filter((job) => !stay.has(job));
 }
 
 function nearest(sorted: Float64Array, at: number): number {

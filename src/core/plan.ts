@@ -100,7 +100,7 @@ function withForecasts(input: PlanInput, { groups, placed }: Groups): readonly P
     return {
       ...{ policy: plan.policy, matched: plan.matched, spacing, moved },
       forecast: forecastPolicy({ ...plan, budgets }),
-      departures: plan.departures.map(held),
+      departures: budgets.heldBackTo.size === 0 ? plan.departures : plan.departures.map(held),
     };
   });
 }
@@ -111,19 +111,20 @@ function earlierStarts(
   groups: readonly Group[],
 ): readonly EarlierStart[] {
   const policies = new Map(groups.map(({ policy }) => [policy.name, policy]));
-  const zones = new Map(
-    departures.length === 0 ? [] : nodes.map((node) => [node.uid, zoneOf(node)]),
-  );
-  const starts: EarlierStart[] = [];
+  const starts: (EarlierStart & { readonly uid: string })[] = [];
   for (const { policy: name, node, status } of departures) {
     const policy = name === undefined ? undefined : policies.get(name);
     const { startedAt } = status;
     if (policy === undefined || startedAt === undefined || startedAt > at) continue;
     if (at - startedAt >= Math.max(hours(1), policy.drain.timeoutMs)) continue;
     const state = status.phase === "Ended" ? "Ended" : "UnderWay";
-    starts.push({ policy, zone: zones.get(node.uid) ?? "", at: startedAt, state });
+    starts.push({ policy, zone: "", at: startedAt, state, uid: node.uid });
   }
-  return starts.sort((a, b) => a.at - b.at);
+  if (starts.length === 0) return starts;
+  const zones = new Map(nodes.map((node) => [node.uid, zoneOf(node)]));
+  return starts
+    .sort((a, b) => a.at - b.at)
+    .map((start) => ({ ...start, zone: zones.get(start.uid) ?? "" }));
 }
 
 function tiesOf(triaged: readonly Triage[]): readonly PolicyTie[] {

@@ -53,11 +53,10 @@ export function planPolicy(input: PlanCandidates): PlacedPolicy {
   const problem = { jobs: classes.free, open, fixed, lastStart };
   const bestMs = bestGapMs(problem);
   const goal = mode === "Late" ? Math.min(minMs, bestMs ?? minMs) : (bestMs ?? 0);
-  const placed = [
-    ...seatJobs({ ...problem, jobs: classes.free, mode, goal }).map(spaced(hours)),
-    ...classes.forced.map((job) => forced(job, hours)),
-    ...classes.due.map((job) => ({ ...spaced(hours)({ job, at: job.keptAt ?? at }) })),
-  ];
+  const seated = seatJobs({ ...problem, mode, goal, goalIsBest: goal === bestMs });
+  const placed: Placed[] = seated.map(({ job, at: slot }) => spaced(job, { at: slot, hours }));
+  for (const job of classes.due) placed.push(spaced(job, { at: job.keptAt ?? at, hours }));
+  for (const job of classes.forced) placed.push(forced(job, hours));
   const all = [...placed, ...placeOverdue(classes.overdue, { ...input, placed, lastStart })];
   const departures = all.map(departureOf).sort(byTime);
   return {
@@ -87,12 +86,14 @@ function sortOut({ candidates, at }: PlanCandidates, hours: OpenHours): Classes 
   const open = openTime(hours.spans);
   const jobs = [...candidates].sort(oldestFirst).map(jobOf);
   const due = dueJobs(jobs, at);
-  const overdue = jobs.filter((job) => !due.has(job) && job.deadline < at);
-  const rest = jobs.filter((job) => !due.has(job) && job.deadline >= at);
   const free: Job[] = [];
   const shut: Job[] = [];
-  for (const job of rest) {
-    (nextOpen(open, job.release) <= job.deadline ? free : shut).push(job);
+  const overdue: Job[] = [];
+  for (const job of jobs) {
+    if (due.has(job)) continue;
+    if (job.deadline < at) overdue.push(job);
+    else if (nextOpen(open, job.release) <= job.deadline) free.push(job);
+    else shut.push(job);
   }
   return { free, forced: shut, due: [...due], overdue };
 }
@@ -135,8 +136,8 @@ function newestOf(lastStartAt: Instant | undefined, due: readonly Job[]): number
   return starts.length === 0 ? undefined : starts.reduce((a, b) => Math.max(a, b));
 }
 
-function spaced(hours: OpenHours): (seated: Seated<Job>) => Placed {
-  return (seated) => ({ ...seated, reason: "Spaced", hours });
+function spaced(job: Job, { at, hours }: Pick<Placed, "at" | "hours">): Placed {
+  return { job, at, reason: "Spaced", hours };
 }
 
 function forced(job: Job, hours: OpenHours): Placed {
@@ -146,9 +147,16 @@ function forced(job: Job, hours: OpenHours): Placed {
 function departureOf({ job, at, reason, hours }: Placed): PlannedDeparture {
   const { node, zone, bornAt, bornFrom, earliestAt, deadlineAt, keptAt } = job.candidate;
   const departAt = instant(at);
-  const window = reason === "DeadlineBeatsWindow" ? null : windowNameAt(hours, departAt);
   return {
-    ...{ node, zone, bornAt, bornFrom, earliestAt, deadlineAt, departAt, window, reason },
+    node,
+    zone,
+    bornAt,
+    bornFrom,
+    earliestAt,
+    deadlineAt,
+    departAt,
+    window: reason === "DeadlineBeatsWindow" ? null : windowNameAt(hours, departAt),
+    reason,
     movedFrom: keptAt === undefined || keptAt === departAt ? undefined : keptAt,
   };
 }
