@@ -56,7 +56,7 @@ function explainDeparture(reason: Reason, facts: PlanFacts): string {
     case "DeadlineBeatsWindow":
       return `${facts.node} leaves at ${departs} although no window is open then: between ${text(facts.earliestAt)} and ${deadline} there is no allowed instant (${birth})`;
     case "Overdue":
-      return `${facts.node} is past ${deadline} and leaves at ${departs}, the earliest allowed instant at a distance from all others (${birth})`;
+      return `${facts.node} is past ${deadline} and leaves at ${departs}${inWindow(facts)}, as early as the distance from all others allows (${birth})`;
     default:
       return `${facts.node} leaves at ${departs}${inWindow(facts)}, as the spacing of ${facts.policy ?? "its policy"} has it; it may from ${text(facts.earliestAt)} and must by ${deadline} (${birth})`;
   }

@@ -14,7 +14,7 @@ export interface AroundOverdue extends PlanCandidates {
 /** How far ahead overdue nodes look for an open window at first; each further look doubles it. */
 const firstLookMs = hours(24);
 
-/** Windows that stay shut for this long never open, and the deadline beats them. */
+/** Windows that stay shut for this long count as never open: what is overdue leaves all the same. */
 const neverOpensMs = hours(400 * 24);
 
 /**
@@ -65,7 +65,7 @@ function lookAhead(jobs: readonly Job[], { around, others, gap }: Search): reado
   for (;;) {
     const open = openHours(policy.windows, { startAt: at, endAt: instant(at + aheadMs) });
     const instants = overdueInstants(jobs, { others, gap, open: openTime(open.spans) });
-    const found = instants.findIndex((one) => one === Number.POSITIVE_INFINITY);
+    const found = instants.indexOf(Number.POSITIVE_INFINITY);
     const shut = aheadMs >= neverOpensMs && !opensLate(open);
     if (found < 0 || shut) {
       const placed = jobs.map((job, place) => placedAt(job, instants[place] as number, open));
@@ -91,10 +91,7 @@ function pastWindows(
   const instants = overdueInstants(jobs, { others: all, gap, open });
   const bounds = { startAt: around.at, endAt: plus(around.at, firstLookMs) };
   const shut = { bounds, spans: [], allow: [], deny: [] };
-  return jobs.map((job, at) => ({
-    ...placedAt(job, instants[at] as number, shut),
-    reason: "DeadlineBeatsWindow",
-  }));
+  return jobs.map((job, at) => placedAt(job, instants[at] as number, shut));
 }
 
 function placedAt(job: Job, at: number, open: OpenHours): Placed {

@@ -35,6 +35,8 @@ export interface DepartureReport {
   readonly providerID: string;
   readonly zone: string;
   readonly bornAt: string;
+  /** Whose word the birth is: the cloud's about the instance, or the Node object's. */
+  readonly bornFrom: "Instance" | "Node";
   readonly earliestAt: string;
   readonly deadlineAt: string;
   readonly departAt: string;
@@ -98,6 +100,7 @@ function departureReport(one: PlannedDeparture, policy: string): DepartureReport
     providerID: node.providerID ?? "",
     zone,
     bornAt: formatInstant(one.bornAt),
+    bornFrom: one.bornFrom,
     earliestAt: formatInstant(one.earliestAt),
     deadlineAt: formatInstant(one.deadlineAt),
     departAt: formatInstant(one.departAt),
