@@ -1,8 +1,6 @@
 import type { NodeFacts } from "./node.ts";
-import type { LabelRequirement, LabelSelector } from "./pod.ts";
+import type { LabelRequirement } from "./pod.ts";
 import type { NodeSelector, NodeSelectorTerm, Policy } from "./policy.ts";
-
-type Labels = Readonly<Record<string, string>>;
 
 /** Nodes that a cloud or a provisioner labels as Spot or preemptible; any one label is enough. */
 export const defaultNodeSelector: NodeSelector = {
@@ -53,14 +51,6 @@ export function selectPolicy(
  */
 export function matchesNodeSelector(node: NodeFacts, selector: NodeSelector): boolean {
   return selector.nodeSelectorTerms.some((term) => matchesTerm(node, term));
-}
-
-/** Whether the selector selects these labels; the empty selector selects everything. */
-export function matchesLabelSelector(labels: Labels, selector: LabelSelector): boolean {
-  for (const [key, value] of Object.entries(selector.matchLabels ?? {})) {
-    if (labels[key] !== value) return false;
-  }
-  return (selector.matchExpressions ?? []).every((wanted) => holds(labels[wanted.key], wanted));
 }
 
 function matchesTerm(node: NodeFacts, term: NodeSelectorTerm): boolean {
