@@ -1,0 +1,212 @@
+import { describe, expect, it } from "vitest";
+import type { Departure } from "../../src/core/departure.ts";
+import type { PlanInput } from "../../src/core/fleet-plan.ts";
+import type { NodeFacts } from "../../src/core/node.ts";
+import { planFleet } from "../../src/core/plan.ts";
+import type { Policy } from "../../src/core/policy.ts";
+import { seededRng } from "../../src/core/rng.ts";
+import { formatInstant, hours, type Instant, instant, minutes, plus } from "../../src/core/time.ts";
+import { aDeparture, aNode, aPolicy, at } from "./fleet-builder.ts";
+
+const now = at("2026-11-20T00:00:00Z");
+
+interface Fleet {
+  readonly nodes: readonly NodeFacts[];
+  readonly policy?: Policy;
+  readonly departures?: readonly Departure[];
+  readonly atInstant?: Instant;
+}
+
+function plan({ nodes, policy = aPolicy(), departures = [], atInstant = now }: Fleet) {
+  const input: PlanInput = {
+    policies: [policy],
+    badPolicies: [],
+    nodes,
+    departures,
+    at: atInstant,
+  };
+  const [made] = planFleet(input).policies;
+  if (made === undefined) throw new Error("the policy has a plan");
+  return made;
+}
+
+/** The plan as the cluster keeps it: one Departure a node. */
+function kept(made: ReturnType<typeof plan>): readonly Departure[] {
+  return made.departures.map(({ node, departAt }) => aDeparture(node, { departAt }));
+}
+
+function departs(made: ReturnType<typeof plan>): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    made.departures.map(({ node, departAt }) => [node.name, formatInstant(departAt)]),
+  );
+}
+
+function randomNodes(count: number): readonly NodeFacts[] {
+  const rng = seededRng(count);
+  return Array.from({ length: count }, (_, i) =>
+    aNode(`n${i}`, { createdAt: instant(now - Math.floor(rng() * hours(20))) }),
+  );
+}
+
+const late = aPolicy();
+const even = aPolicy({ spacing: { mode: "Even", minMs: minutes(15) } });
+
+describe("a plan that is kept", () => {
+  it.each([
+    ["Late", late],
+    ["Even", even],
+  ])("is the same after a restart in %s: nothing moves", (_, policy) => {
+    const nodes = randomNodes(40);
+    const first = plan({ nodes, policy });
+    const again = plan({ nodes, policy, departures: kept(first) });
+    expect(departs(again)).toEqual(departs(first));
+    expect(again.moved).toBe(0);
+  });
+
+  it.each([
+    ["Late", late],
+    ["Even", even],
+  ])("is the same minutes later in %s, while no departure is due", (_, policy) => {
+    const nodes = randomNodes(10).filter((node) => (node.createdAt ?? 0) > now - hours(12));
+    const first = plan({ nodes, policy });
+    // In Even the first leaves at once; it is under way when the plan is looked at again.
+    const departures = kept(first).map((one) =>
+      one.departAt === now
+        ? aDeparture(nodes.find(({ uid }) => uid === one.node.uid) as NodeFacts, {
+            status: { phase: "Draining", startedAt: now },
+          })
+        : one,
+    );
+    const again = plan({ nodes, policy, departures, atInstant: plus(now, minutes(7)) });
+    expect(again.moved).toBe(0);
+    expect(departs(first)).toMatchObject(departs(again));
+  });
+
+  it("takes a new node in without moving anybody where there is room", () => {
+    const nodes = randomNodes(30).filter((node) => (node.createdAt ?? 0) < now - hours(1));
+    const first = plan({ nodes });
+    const born = aNode("new", { createdAt: plus(now, minutes(1)) });
+    const again = plan({ nodes: [...nodes, born], departures: kept(first) });
+    expect(again.moved).toBe(0);
+    expect(departs(again)).toMatchObject(departs(first));
+    expect(again.departures.at(-1)?.node.name).toBe("new");
+  });
+
+  it("moves only neighbours of a node that needs room among them", () => {
+    // Twenty of one birth fill 18:45 to 23:30 at 15 minutes; a hold ends at 23:20 for one more.
+    const nodes = Array.from({ length: 20 }, (_, i) => aNode(`n${i}`));
+    const first = plan({ nodes });
+    const held = aNode("held", { annotations: { "lastcall.dev/hold": "2026-11-20T23:20:00Z" } });
+    const again = plan({ nodes: [...nodes, held], departures: kept(first) });
+    expect(again.spacing.reachedMs).toBe(minutes(15));
+    expect(again.moved).toBeGreaterThan(0);
+    // Whoever has the last place gives it up and goes before all the others: one move is enough.
+    expect(again.moved).toBe(1);
+  });
+
+  it("gives the room of a node that is gone to its neighbours where they stood too close", () => {
+    // Five share the last 40 minutes: 10 apart. With four of them left 13:20 is possible.
+    const nodes = Array.from({ length: 5 }, (_, i) =>
+      aNode(`n${i}`, { createdAt: instant(now - hours(23.5) + minutes(40)) }),
+    );
+    const first = plan({ nodes });
+    expect(first.spacing.reachedMs).toBe(minutes(10));
+    const rest = nodes.filter((node) => node.name !== "n2");
+    const again = plan({ nodes: rest, departures: kept(first) });
+    expect(again.spacing.reachedMs).toBe(minutes(40) / 3);
+  });
+
+  it("never moves a departure into the past", () => {
+    const nodes = randomNodes(50);
+    const first = plan({ nodes });
+    const later = plus(now, hours(6));
+    const left = nodes.filter((node) => (node.createdAt ?? 0) > now - hours(16));
+    const again = plan({ nodes: left, departures: kept(first), atInstant: later });
+    for (const one of again.departures) {
+      if (one.movedFrom !== undefined) expect(one.departAt).toBeGreaterThanOrEqual(later);
+    }
+  });
+
+  it("does not let all those leave at once that a gate has held back", () => {
+    const nodes = Array.from({ length: 6 }, (_, i) =>
+      aNode(`n${i}`, { createdAt: instant(now - hours(10)) }),
+    );
+    const departures = nodes.map((node, i) =>
+      aDeparture(node, { departAt: instant(now - minutes(60 - i)) }),
+    );
+    const again = plan({ nodes, departures });
+    expect(again.departures.filter((one) => one.departAt <= now)).toHaveLength(1);
+    expect(again.spacing.reachedMs).toBeGreaterThanOrEqual(minutes(15));
+  });
+
+  it("plans a recreated machine behind an old Node object anew", () => {
+    const node = aNode("n1", { bootID: "new", instanceBornAt: now });
+    const old = aDeparture(node, { departAt: plus(now, minutes(5)) });
+    const departures = [{ ...old, node: { ...old.node, bootID: "old" } }];
+    const [only] = plan({ nodes: [node], departures }).departures;
+    expect(formatInstant(only?.departAt ?? now)).toBe("2026-11-20T23:30:00.000Z");
+    expect(only?.bornFrom).toBe("Instance");
+  });
+
+  it("leaves nodes under notice, on their way out or leaving by request out of it", () => {
+    const nodes = [aNode("n1"), aNode("n2"), aNode("n3"), aNode("n4")];
+    const [n1, n2, n3] = nodes as [NodeFacts, NodeFacts, NodeFacts];
+    const departures = [
+      aDeparture(n1, { cause: "SpotInterruption" }),
+      aDeparture(n2, { status: { phase: "Draining", startedAt: instant(now - 1000) } }),
+      aDeparture(n3, { cause: "Manual", departAt: plus(now, hours(1)) }),
+    ];
+    const input = { policies: [aPolicy()], badPolicies: [], nodes, departures, at: now };
+    const made = planFleet(input);
+    expect(made.notPlanned.map((one) => `${one.node.name} ${one.reason}`)).toEqual([
+      "n1 Noticed",
+      "n2 Started",
+      "n3 Requested",
+    ]);
+    expect(made.policies[0]?.departures.map((one) => one.node.name)).toEqual(["n4"]);
+  });
+
+  it("keeps the gap from a node that has just left", () => {
+    const node = aNode("n2", { createdAt: instant(now - hours(10)) });
+    const gone = aDeparture(aNode("n1"), {
+      status: { phase: "Ended", startedAt: instant(now - minutes(5)) },
+    });
+    const other = aNode("n3", { createdAt: instant(now - hours(10)) });
+    // 13:30 h from now are left, and one node left 5 minutes ago: 13:35 h for two gaps.
+    const made = plan({ nodes: [node, other], policy: even, departures: [gone] });
+    expect(made.departures.map((one) => formatInstant(one.departAt))).toEqual([
+      "2026-11-20T06:42:30.000Z",
+      "2026-11-20T13:30:00.000Z",
+    ]);
+  });
+});
+
+describe("a fleet that lives on", () => {
+  it.each([
+    ["Late", late],
+    ["Even", even],
+  ])("moves few departures as nodes leave and return in %s", (_, policy) => {
+    let nodes = [...randomNodes(24)];
+    let made = plan({ nodes, policy });
+    let clock = now;
+    let moves = 0;
+    let left = 0;
+    const past: Departure[] = [];
+    // For two days: the next to leave leaves, and its replacement is born three minutes later.
+    while (clock < plus(now, hours(48))) {
+      const next = made.departures[0];
+      if (next === undefined) break;
+      clock = instant(Math.max(clock, next.departAt));
+      expect(next.departAt).toBeLessThanOrEqual(next.deadlineAt);
+      past.push(aDeparture(next.node, { status: { phase: "Ended", startedAt: clock } }));
+      left += 1;
+      const born = aNode(`r${left}`, { createdAt: plus(clock, minutes(3)) });
+      nodes = [...nodes.filter((node) => node.uid !== next.node.uid), born];
+      clock = plus(clock, minutes(3));
+      made = plan({ nodes, policy, departures: [...kept(made), ...past], atInstant: clock });
+      moves += made.moved;
+    }
+    expect(left).toBeGreaterThanOrEqual(48);
+    expect(moves / left).toBeLessThan(policy === late ? 1 : 24);
+  });
+});
