@@ -64,6 +64,28 @@ describe("a plan in Late", () => {
   });
 });
 
+describe("the fleet that docs/planning.md draws", () => {
+  const nodes = [
+    bornHours("n1", 13, inZone("a")),
+    bornHours("n2", 13, inZone("a")),
+    bornHours("n3", 13, inZone("b")),
+    bornHours("n4", 1),
+    bornHours("n5", 16.5),
+    bornHours("n7", 15),
+  ];
+  const windows = [daily("22:00-06:00")];
+
+  it.each([
+    // The last open instant is a millisecond before 06:00.
+    ["Late", "n5 03:59, n7 04:29, n1 04:59, n3 05:29, n2 05:59, n4 22:30"],
+    ["Even", "n5 00:00, n7 01:29, n1 02:59, n3 04:29, n2 05:59, n4 22:30"],
+  ] as const)("leaves in %s as it is drawn", (mode, expected) => {
+    const policies = [aPolicy({ windows, spacing: { mode, minMs: minutes(30) } })];
+    const drawn = times({ nodes, policies }).map((line) => line.replace(" Spaced", ""));
+    expect(drawn.join(", ")).toBe(expected);
+  });
+});
+
 describe("windows in a plan", () => {
   it("hold every node that has an open instant before its deadline", () => {
     // Deadlines at 10:30 and 22:30: the first leaves at the end of the night, the second in the next.
