@@ -1,7 +1,7 @@
 import { type Departure, isLive, isVoluntary } from "./departure.ts";
 import { compareIdentity } from "./identity.ts";
 import type { NodeFacts } from "./node.ts";
-import type { Instant } from "./time.ts";
+import { between, type Instant, minutes } from "./time.ts";
 
 /** The live departures of a fleet, found by node. */
 export interface DepartureIndex {
@@ -40,20 +40,34 @@ export function keptInstant(
   return compareIdentity(departure.node, node) === "Same" ? departure.departAt : undefined;
 }
 
-/** By policy: when a node was last made to leave, up to `at`. */
+/** A start that is late by less than this started on time, as far as its neighbours are concerned. */
+const lagMs = minutes(1);
+
+/**
+ * By policy: when a node was last made to leave, up to `at`. A start a moment after its planned
+ * instant counts as that instant: else each start would push all later ones on by its own lag.
+ */
 export function newestStarts(
   departures: readonly Departure[],
   at: Instant,
 ): ReadonlyMap<string, Instant> {
   const newest = new Map<string, Instant>();
-  for (const { policy, cause, status } of departures) {
-    const { startedAt } = status;
-    if (policy === undefined || startedAt === undefined || startedAt > at) continue;
-    if (isVoluntary(cause) && startedAt > (newest.get(policy) ?? Number.NEGATIVE_INFINITY)) {
-      newest.set(policy, startedAt);
+  for (const departure of departures) {
+    const { policy, cause } = departure;
+    const startAt = startOf(departure);
+    if (policy === undefined || startAt === undefined || startAt > at) continue;
+    if (isVoluntary(cause) && startAt > (newest.get(policy) ?? Number.NEGATIVE_INFINITY)) {
+      newest.set(policy, startAt);
     }
   }
   return newest;
+}
+
+function startOf({ departAt, status }: Departure): Instant | undefined {
+  const { startedAt } = status;
+  if (startedAt === undefined || departAt === undefined) return startedAt;
+  const late = between(departAt, startedAt);
+  return late >= 0 && late < lagMs ? departAt : startedAt;
 }
 
 function urgency(departure: Departure): number {
