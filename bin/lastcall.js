@@ -14,8 +14,11 @@ if (major >= 26) {
   await import(program);
 } else {
   // Temporal and type stripping came with Node 26, which the package brings along.
-  const runtime = existsSync(ownNode) ? ownNode : "node";
-  const { status, signal } = spawnSync(runtime, [program, ...process.argv.slice(2)], {
+  if (!existsSync(ownNode)) {
+    console.error(`lastcall: Cannot run on Node ${process.versions.node}: Node 26 is wanted`);
+    process.exit(1);
+  }
+  const { status, signal } = spawnSync(ownNode, [program, ...process.argv.slice(2)], {
     stdio: "inherit",
   });
   process.exitCode = signal === null ? (status ?? 1) : 130;

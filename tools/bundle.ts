@@ -11,11 +11,13 @@ const out = join(root, "dist");
 rmSync(out, { recursive: true, force: true });
 
 const build = await rolldown({
-  input: { lastcall: join(root, "src/cli/main.ts") },
+  input: {
+    lastcall: join(root, "src/cli/main.ts"),
+    // Started by the audit as a thread of its own, by its file's name.
+    "parse-worker": join(root, "src/cli/parse-worker.ts"),
+  },
   platform: "node",
   treeshake: { moduleSideEffects: false },
-  // Node sets it; a bundle must not carry the path of the machine that built it.
-  transform: { define: { "import.meta.dirname": "import.meta.dirname" } },
 });
 await build.write({
   dir: out,
