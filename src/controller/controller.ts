@@ -68,7 +68,9 @@ export class Controller {
     const executor = new Executor({ hands, voice, mayAct });
     const readNode = (name: string) => hands.marks.read(name);
     const cases = new CaseBook({ executor, pods: hands.pods, clock, rng, self, readNode });
-    const stopFollowing = dryRun ? () => {} : followInterruptions({ fleet, cases }, signal);
+    const stopFollowing = dryRun
+      ? () => {}
+      : followInterruptions({ fleet, cases, executor, clock }, signal);
     const rotation = new Rotation({
       fleet,
       gates,

@@ -1,11 +1,14 @@
 import type { Clock } from "../contracts/clock.ts";
+import type { MarkResult } from "../contracts/node-marks.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
 import { type Departure, isLive, isVoluntary } from "../core/departure.ts";
 import { type Interruption, interruptionOf } from "../core/interruption.ts";
 import { type Happening, statusAfter } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { Policy } from "../core/policy.ts";
+import { reactionTo } from "../core/reaction.ts";
 import type { Rng } from "../core/rng.ts";
+import { between, minutes, plus } from "../core/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { retrying } from "./backoff.ts";
 import { CaseVoice } from "./case-voice.ts";
@@ -27,6 +30,9 @@ export interface CaseTools {
 
 type Work = Omit<Happening, "at">;
 
+/** How long after its deadline a notice may still come true. */
+const unfulfilledMs = minutes(10);
+
 /**
  * One departure under way, from its beginning to its outcome. It keeps nothing that the Departure
  * does not say: a new leader makes a new case from the resource and goes on in the same phase.
@@ -42,6 +48,7 @@ export class DepartureCase {
   #pending: Interruption | undefined;
   #drain: DrainRun | undefined;
   #forsaken = false;
+  #marked: Promise<MarkResult> | undefined;
 
   constructor(departure: Departure, policy: Policy, tools: CaseTools) {
     this.#departure = departure;
@@ -76,7 +83,7 @@ export class DepartureCase {
   /** Runs to the end; `first` is what set it going, absent when a case is taken up again. */
   async run(signal: AbortSignal, first?: Work): Promise<void> {
     let happening: Work | undefined = first;
-    if (first !== undefined && !isVoluntary(this.#departure.cause)) this.#markAhead();
+    if (first?.event === "Noticed") this.#markAhead();
     while (isLive(this.#departure) && !this.#forsaken) {
       happening ??= await this.#workOnPhase(signal);
       if (happening !== undefined && !(await this.#advance(happening))) return;
@@ -145,13 +152,19 @@ export class DepartureCase {
 
   /** Under a notice the cordon does not wait for the ledger: both are written side by side. */
   #markAhead(): void {
-    this.#tools.executor.mark(this.#departure).catch((error: unknown) => {
-      this.#voice.faulted("mark-ahead-failed", this.#departure, error);
-    });
+    this.#marked = this.#tools.executor.mark(this.#departure);
+    // Whoever waits for it hears of a fault, and tries again.
+    this.#marked.catch(() => undefined);
+  }
+
+  #mark(): Promise<MarkResult> {
+    const ahead = this.#marked ?? this.#tools.executor.mark(this.#departure);
+    this.#marked = undefined;
+    return ahead;
   }
 
   async #prepare(signal: AbortSignal): Promise<Work> {
-    const result = await this.#retry(() => this.#tools.executor.mark(this.#departure), signal);
+    const result = await this.#retry(() => this.#mark(), signal);
     switch (result.kind) {
       case "Done":
         this.#voice.cordoned(this.#departure);
@@ -166,6 +179,10 @@ export class DepartureCase {
   }
 
   async #drainNode(signal: AbortSignal): Promise<Work> {
+    if (reactionTo(this.#departure, this.#policy) === "Cordon") {
+      await this.#ledger.say(this.#departure, "AwaitingMachine");
+      return this.#untilTaken(signal);
+    }
     const node = await this.#retry(() => this.#tools.readNode(this.#departure.node.name), signal);
     if (node === undefined) return { event: "NodeGone", reason: "NodeGone" };
     const order = { node, departure: this.#departure, policy: this.#policy };
@@ -189,10 +206,7 @@ export class DepartureCase {
     const mode = this.#policy.instance.release;
     if (this.#waitsForCloud() || mode === "None") {
       await this.#ledger.say(this.#departure, "AwaitingMachine");
-      // The node's going ends this by interruption.
-      return new Promise((_, reject) => {
-        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-      });
+      return this.#untilTaken(signal);
     }
     try {
       await this.#retry(
@@ -206,6 +220,19 @@ export class DepartureCase {
       return { event: "GaveUp", reason: "ReleaseFailed", detail: messageOf(error) };
     }
     return { event: "Released", reason: "Released" };
+  }
+
+  /**
+   * The node's going ends this by interruption. A machine that the cloud has still not taken well
+   * after the instant it named will not be taken: its node goes back to work.
+   */
+  async #untilTaken(signal: AbortSignal): Promise<Work> {
+    const { noticedAt, deadlineAt } = this.#departure;
+    const noticed = noticedAt !== undefined || !isVoluntary(this.#departure.cause);
+    if (deadlineAt === undefined || !noticed) return never(signal);
+    const { clock } = this.#tools;
+    await clock.sleep(between(clock.now(), plus(deadlineAt, unfulfilledMs)), signal);
+    return { event: "GaveUp", reason: "NoticeWithdrawn" };
   }
 
   async #rollBack(signal: AbortSignal): Promise<Work> {
@@ -222,6 +249,14 @@ export class DepartureCase {
       onRetry: (error) => this.#voice.faulted("retrying", this.#departure, error),
     });
   }
+}
+
+/** Nothing is left to do: the node's going ends the phase by interruption. */
+function never(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
 }
 
 function drainHappening(end: DrainEnd, policy: Policy): Work {

@@ -1,34 +1,66 @@
+import type { Clock } from "../contracts/clock.ts";
 import type { Fleet } from "../contracts/fleet.ts";
-import { isLive, isVoluntary } from "../core/departure.ts";
-import { defaultPolicy } from "../core/policy-default.ts";
+import { type Departure, isLive, isVoluntary } from "../core/departure.ts";
+import { statusAfter } from "../core/ledger.ts";
+import type { NodeFacts } from "../core/node.ts";
+import type { Policy } from "../core/policy.ts";
+import { policyFor, reactionTo } from "../core/reaction.ts";
+import { messageOf } from "../errors.ts";
 import type { CaseBook } from "./case-book.ts";
+import type { Executor } from "./executor.ts";
+
+interface InterruptionTools {
+  readonly fleet: Fleet;
+  readonly cases: CaseBook;
+  readonly executor: Executor;
+  readonly clock: Clock;
+}
 
 /**
  * The fast side: a Departure that the cloud's word has made begins at once, in the turn in which
  * the watch shows it, whatever the rotation is doing. Cases under way hear of every change here.
  */
-export function followInterruptions(
-  tools: { readonly fleet: Fleet; readonly cases: CaseBook },
-  signal: AbortSignal,
-): () => void {
+export function followInterruptions(tools: InterruptionTools, signal: AbortSignal): () => void {
   const { fleet, cases } = tools;
   const look = (): void => {
     const view = fleet.view();
     const nodes = new Map(view.nodes.map((node) => [node.name, node]));
     cases.observe(view.departures, nodes);
     for (const departure of view.departures) {
-      if (!isLive(departure)) continue;
-      const noticed = departure.noticedAt !== undefined || !isVoluntary(departure.cause);
-      if (!noticed) continue;
-      const policy = view.policies.find((one) => one.name === departure.policy) ?? defaultPolicy;
-      const fresh = departure.status.phase === "Scheduled" || departure.status.phase === "Held";
-      cases.open(departure, {
-        policy,
-        signal,
-        ...(fresh ? { first: { event: "Noticed", reason: "Noticed" } as const } : {}),
-      });
+      if (!isLive(departure) || !isNoticed(departure)) continue;
+      const node = nodes.get(departure.node.name);
+      heed({ departure, node, policy: policyFor(departure, node, view.policies) }, tools, signal);
     }
   };
   look();
   return fleet.onChange(look);
+}
+
+function isNoticed(departure: Departure): boolean {
+  return departure.noticedAt !== undefined || !isVoluntary(departure.cause);
+}
+
+function heed(
+  notice: {
+    readonly departure: Departure;
+    readonly node: NodeFacts | undefined;
+    readonly policy: Policy;
+  },
+  { cases, executor, clock }: InterruptionTools,
+  signal: AbortSignal,
+): void {
+  const { departure, policy } = notice;
+  const fresh = departure.status.phase === "Scheduled" || departure.status.phase === "Held";
+  const reaction = reactionTo(departure, policy);
+  if (fresh && (reaction === "Ignore" || reaction === "Notify")) {
+    const ended = { event: "Cancelled", reason: "NoticeIgnored", at: clock.now() } as const;
+    executor
+      .record(departure, (now) => statusAfter({ ...now, policy: policy.name }, ended))
+      .catch((error: unknown) =>
+        executor.voice.log.warn("act-failed", { error: messageOf(error) }),
+      );
+    return;
+  }
+  const first = { event: "Noticed", reason: "Noticed" } as const;
+  cases.open(departure, { policy, signal, ...(fresh ? { first } : {}) });
 }

@@ -3,10 +3,11 @@ import type { Fleet } from "../contracts/fleet.ts";
 import type { GateSource } from "../contracts/gate-source.ts";
 import { decide } from "../core/decide.ts";
 import type { Decision } from "../core/decision.ts";
+import type { Departure } from "../core/departure.ts";
 import { statusAfter } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { Policy } from "../core/policy.ts";
-import { defaultPolicy } from "../core/policy-default.ts";
+import { policyFor } from "../core/reaction.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { type Instant, type Millis, millis, plus } from "../core/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
@@ -127,13 +128,13 @@ export class Rotation {
         return;
       case "Begin":
         return cases.open(decision.departure, {
-          policy: policyOf(decision.departure.policy, snapshot.policies),
+          policy: this.#policyFor(decision.departure, snapshot),
           signal,
           first: decision,
         });
       case "Continue":
         return cases.open(decision.departure, {
-          policy: policyOf(decision.departure.policy, snapshot.policies),
+          policy: this.#policyFor(decision.departure, snapshot),
           signal,
         });
       case "ClearStray":
@@ -145,6 +146,11 @@ export class Rotation {
     }
   }
 
+  #policyFor(departure: Departure, { nodes, policies }: Snapshot): Policy {
+    const node = nodes.find((one) => one.uid === departure.node.uid);
+    return policyFor(departure, node, policies);
+  }
+
   #failed(error: unknown, signal: AbortSignal): void {
     if (signal.aborted) return;
     const { log, metrics } = this.#options.executor.voice;
@@ -153,11 +159,6 @@ export class Rotation {
     log.warn("act-failed", { code, error: messageOf(error) });
     this.#alarm.ring();
   }
-}
-
-/** A departure whose policy is gone, or that never had one, is carried out by the defaults. */
-function policyOf(name: string | undefined, policies: readonly Policy[]): Policy {
-  return policies.find((policy) => policy.name === name) ?? defaultPolicy;
 }
 
 /** What makes a decision the same as the last one; its sentence may name the instant of asking. */

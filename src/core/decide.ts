@@ -86,9 +86,10 @@ function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
     return [{ kind: "Continue", departure, ...because(reason, departure) }];
   }
   const found = interruptionOf(departure, pass.nodes.get(departure.node.name));
-  if (found?.event === "Noticed") return [begin(departure, "Noticed", "Noticed")];
+  // What the cloud has spoken of is begun by the fast side, at once and by the policy's reaction.
+  if (found?.event === "Noticed") return [];
   if (found !== undefined) return [note(departure, found.event as NoteEvent, found)];
-  if (!isVoluntary(departure.cause)) return [begin(departure, "Noticed", "Noticed")];
+  if (!isVoluntary(departure.cause)) return [];
   return departure.cause === "Manual" ? manual(departure, pass) : planned(departure, pass);
 }
 
@@ -96,7 +97,7 @@ function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
 function manual(departure: Departure, pass: Pass): Decision[] {
   if (departure.hold) return hold(departure, { reason: "HeldByPerson" });
   if (departure.departAt !== undefined && departure.departAt > pass.now) return [];
-  return [begin(departure, "Due", "Requested")];
+  return [begin(departure, "Requested")];
 }
 
 function planned(departure: Departure, pass: Pass): Decision[] {
@@ -121,7 +122,7 @@ function due(departure: Departure, policy: Policy, pass: Pass): Decision[] {
   if (verdict.kind === "Held") return hold(departure, verdict);
   if (policy.dryRun) return [{ kind: "Leave", node, ...because("DryRun", departure) }];
   pass.begun.add(policy.name);
-  return [begin(departure, "Due", verdict.reason)];
+  return [begin(departure, verdict.reason)];
 }
 
 /** A node that the plan has dropped: what may change back holds, what will not ends. */
@@ -196,8 +197,8 @@ function nextName(node: NodeFacts, former: readonly Departure[]): string {
   return former.length === 0 ? name : `${name}-${former.length + 1}`;
 }
 
-function begin(departure: Departure, event: "Due" | "Noticed", reason: Reason): Decision {
-  return { kind: "Begin", departure, event, ...because(reason, departure) };
+function begin(departure: Departure, reason: Reason): Decision {
+  return { kind: "Begin", departure, event: "Due", ...because(reason, departure) };
 }
 
 type NoteEvent = Extract<Decision, { kind: "Note" }>["event"];

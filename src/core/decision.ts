@@ -36,11 +36,11 @@ export type Decision = Reasoned &
         readonly departAt: Instant;
         readonly deadlineAt?: Instant | undefined;
       }
-    /** Its time has come: the case begins with this event. */
+    /** Its time has come. */
     | {
         readonly kind: "Begin";
         readonly departure: Departure;
-        readonly event: "Due" | "Noticed";
+        readonly event: "Due";
         readonly detail?: string | undefined;
       }
     /** Something changes a departure that has not begun: held, free again, or over. */

@@ -65,6 +65,7 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   WrongMachine: (f) => `was left alone, because it is not the machine that was meant${after(f)}`,
   CancelledByPerson: (f) => `stays, because somebody took the departure back${after(f)}`,
   NoticeWithdrawn: () => "stays, because the cloud withdrew its notice",
+  NoticeIgnored: (f) => `stays, because policy ${f.policy ?? "?"} says not to act on such a notice`,
   PlanChanged: (f) => `is no longer planned${after(f)}`,
   RolledBackByRule: (f) => `stays, and was put back to work${after(f)}`,
   StrayCordon: () => "was cordoned for a departure that is no more, and is put back to work",

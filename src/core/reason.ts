@@ -52,6 +52,7 @@ export const reasons = [
   "WrongMachine",
   "CancelledByPerson",
   "NoticeWithdrawn",
+  "NoticeIgnored",
   "PlanChanged",
   "RolledBackByRule",
   "StrayCordon",

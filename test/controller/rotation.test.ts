@@ -111,22 +111,67 @@ describe("a person", () => {
   });
 });
 
+describe("a quiet fleet", () => {
+  it("is written to by nobody between two departures", async () => {
+    const world = fleet();
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.pass(minutes(5));
+    const before = world.writes.length;
+    await world.pass(hours(2));
+    expect(world.writes.slice(before)).toEqual([]);
+    stop.abort();
+    await running;
+  });
+});
+
 describe("a notice", () => {
-  it("begins at once, marks the node and drains it against the deadline", async () => {
-    const world = fleet(["n0", "n1", "n2"]);
+  async function noticed(
+    onNotice: Readonly<Record<string, string>>,
+    then: (world: ModelWorld) => Promise<void>,
+  ): Promise<ModelWorld> {
+    const world = new ModelWorld();
+    for (const name of ["n0", "n1", "n2"]) world.addNode(name, "a");
+    webWorkload(world, { replicas: 6, maxUnavailable: 2 });
+    spotPolicy(world, { lifetime: { max: "24h" }, onNotice });
     const stop = new AbortController();
     const running = world.startController(stop.signal);
     await world.pass(minutes(10));
     world.notice("n1", seconds(120));
-    await world.pass(seconds(1));
-    expect(world.marksOf("n1")).toContain("unschedulable");
-    await world.pass(seconds(60));
-    expect(world.podsOn("n1")).toEqual([]);
-    world.api.handle({ method: "DELETE", path: `${nodes}/n1` });
-    await world.pass(seconds(10));
-    expect(world.statusOf("n1").outcome).toBe("Preempted");
+    await then(world);
     stop.abort();
     await running;
+    return world;
+  }
+
+  it("begins at once, marks the node and drains it against the deadline", async () => {
+    const world = await noticed({}, async (it) => {
+      await it.pass(seconds(1));
+      expect(it.marksOf("n1")).toContain("unschedulable");
+      await it.pass(seconds(60));
+      expect(it.podsOn("n1")).toEqual([]);
+      it.api.handle({ method: "DELETE", path: `${nodes}/n1` });
+      await it.pass(seconds(10));
+    });
+    expect(world.statusOf("n1").outcome).toBe("Preempted");
+  });
+
+  it("that never comes true puts the node back to work", async () => {
+    const world = await noticed({}, (it) => it.pass(minutes(15)));
+    expect(world.statusOf("n1").outcome).toBe("Cancelled");
+    expect(world.marksOf("n1")).toEqual([]);
+  });
+
+  it("is left alone where the policy says Ignore", async () => {
+    const world = await noticed({ spotInterruption: "Ignore" }, (it) => it.pass(seconds(5)));
+    expect(world.statusOf("n1").outcome).toBe("Cancelled");
+    expect(world.stepsOf("n1")).toEqual([]);
+  });
+
+  it("cordons and evicts nobody where the policy says Cordon", async () => {
+    const world = await noticed({ spotInterruption: "Cordon" }, (it) => it.pass(seconds(30)));
+    expect(world.stepsOf("n1")).toEqual(["cordon"]);
+    expect(world.statusOf("n1").phase).toBe("Draining");
   });
 });
 
