@@ -1,22 +1,13 @@
-import { firingAlerts } from "../actions/alertmanager.ts";
-import { parsePolicyObject } from "../config/parse-policy-object.ts";
-import { sentenceOf } from "../config/problem.ts";
-import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
+import type { KubeApi } from "../contracts/kube-api.ts";
 import type { Leadership } from "../contracts/leadership.ts";
-import type { Log, Metrics } from "../contracts/telemetry.ts";
-import { Controller } from "../controller/controller.ts";
-import { cronProblem } from "../core/cron-window.ts";
+import type { Log } from "../contracts/telemetry.ts";
+import type { Controller } from "../controller/controller.ts";
 import { messageOf } from "../errors.ts";
-import { KubeDepartureStore } from "../kube/departure-store.ts";
-import { KubeEventSink } from "../kube/event-sink.ts";
-import { KubeFleet, type PolicyReading } from "../kube/fleet.ts";
-import { KubeGateSource } from "../kube/gate-source.ts";
-import { KubeNodeMarks } from "../kube/node-marks.ts";
-import { KubeNodePods } from "../kube/node-pods.ts";
 import { createLog } from "../runtime/log.ts";
 import { holderIsDead, processIdentity } from "../runtime/process-identity.ts";
 import { serve } from "../server/http-server.ts";
 import { PrometheusMetrics } from "../server/metrics.ts";
+import { assembleController } from "./assemble-controller.ts";
 import { cloudReleasers } from "./cloud-releasers.ts";
 import type { CommandIo } from "./command-io.ts";
 import type { CommandInput, CommandRun } from "./command-spec.ts";
@@ -40,35 +31,17 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
   const metrics = new PrometheusMetrics();
   const { api, namespace, close } = await connect(options, io);
   const identity = processIdentity(io.env.POD_NAME);
-  const voice = { log, metrics, events: eventSink({ api, io, identity, metrics }) };
-  const controller = new Controller({
-    fleet: new KubeFleet({
-      api,
-      clock: io.clock,
-      rng: io.rng,
-      readPolicy,
-      fixedPolicies,
-      onTrouble: (error) => {
-        metrics.count("lastcall_errors_total", { code: error.code });
-        log.warn("watch-trouble", { code: error.code, error: error.message });
-      },
-    }),
-    gates: new KubeGateSource({
-      api,
-      firingAlerts: (question, signal) =>
-        firingAlerts(question, { fetch: io.fetch, clock: io.clock }, signal),
-      onTrouble: (error) => log.warn("gate-trouble", { error: messageOf(error) }),
-    }),
-    hands: {
-      marks: new KubeNodeMarks(api, io.clock),
-      pods: new KubeNodePods({ api, clock: io.clock, rng: io.rng }),
-      store: new KubeDepartureStore(api),
-      releaserFor: await cloudReleasers(options, io),
-    },
-    voice,
-    leadership: await leadershipOf({ options, io, api, namespace, identity, log }),
+  const { controller } = assembleController({
+    api,
     clock: io.clock,
     rng: io.rng,
+    fetch: io.fetch,
+    log,
+    metrics,
+    identity,
+    leadership: await leadershipOf({ options, io, api, namespace, identity, log }),
+    releaserFor: await cloudReleasers(options, io),
+    fixedPolicies,
     self: io.env.POD_UID,
     dryRun: options.dryRun,
   });
@@ -83,29 +56,6 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
     close();
   }
 };
-
-function eventSink(tools: {
-  readonly api: KubeApi;
-  readonly io: CommandIo;
-  readonly identity: string;
-  readonly metrics: Metrics;
-}): KubeEventSink {
-  const { api, io, identity, metrics } = tools;
-  return new KubeEventSink({
-    api,
-    clock: io.clock,
-    instance: identity,
-    onLost: () => metrics.count("lastcall_errors_total", { code: "EVENT_LOST" }),
-  });
-}
-
-/** The CRD keeps bad policies out; what an older CRD let in is named and stops its own nodes only. */
-function readPolicy(object: KubeObject): PolicyReading {
-  const parsed = parsePolicyObject(object, { cronProblem, unknownFields: "Warn" });
-  if ("policy" in parsed) return { policy: parsed.policy };
-  const name = object.metadata?.name ?? "";
-  return { name, problem: parsed.problems.map(sentenceOf).join("; ") };
-}
 
 async function leadershipOf(tools: {
   readonly options: Options;

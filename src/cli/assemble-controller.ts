@@ -1,0 +1,102 @@
+import { firingAlerts } from "../actions/alertmanager.ts";
+import { parsePolicyObject } from "../config/parse-policy-object.ts";
+import { sentenceOf } from "../config/problem.ts";
+import type { Clock } from "../contracts/clock.ts";
+import type { Fleet } from "../contracts/fleet.ts";
+import type { InstanceReleaser } from "../contracts/instance-releaser.ts";
+import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
+import type { Leadership } from "../contracts/leadership.ts";
+import type { Log, Metrics } from "../contracts/telemetry.ts";
+import { Controller } from "../controller/controller.ts";
+import { cronProblem } from "../core/cron-window.ts";
+import type { Policy } from "../core/policy.ts";
+import type { Rng } from "../core/rng.ts";
+import { messageOf } from "../errors.ts";
+import { KubeDepartureStore } from "../kube/departure-store.ts";
+import { KubeEventSink } from "../kube/event-sink.ts";
+import { KubeFleet, type PolicyReading } from "../kube/fleet.ts";
+import { KubeGateSource } from "../kube/gate-source.ts";
+import { KubeNodeMarks } from "../kube/node-marks.ts";
+import { KubeNodePods } from "../kube/node-pods.ts";
+
+/** What a controller is made of; the same parts over a real cluster and over the model. */
+export interface ControllerParts {
+  readonly api: KubeApi;
+  readonly clock: Clock;
+  readonly rng: Rng;
+  readonly fetch: typeof fetch;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Which replica speaks in Events. */
+  readonly identity: string;
+  readonly leadership: Leadership;
+  readonly releaserFor: (providerID: string) => InstanceReleaser | undefined;
+  /** These policies instead of the cluster's. */
+  readonly fixedPolicies?: readonly Policy[] | undefined;
+  /** The uid of the pod that runs it, where it is one. */
+  readonly self?: string | undefined;
+  /** Says every decision, writes nothing. */
+  readonly dryRun: boolean;
+}
+
+export interface AssembledController {
+  readonly controller: Controller;
+  /** What it watches, for others to look at too. */
+  readonly fleet: Fleet;
+}
+
+/** Puts the controller together over a Kubernetes API; nothing runs yet. */
+export function assembleController(parts: ControllerParts): AssembledController {
+  const { api, clock, rng, log, metrics, identity, fixedPolicies } = parts;
+  const countError = (code: string): void => metrics.count("lastcall_errors_total", { code });
+  const fleet = new KubeFleet({
+    api,
+    clock,
+    rng,
+    readPolicy,
+    fixedPolicies,
+    onTrouble: (error) => {
+      countError(error.code);
+      log.warn("watch-trouble", { code: error.code, error: error.message });
+    },
+  });
+  const events = new KubeEventSink({
+    api,
+    clock,
+    instance: identity,
+    onLost: () => countError("EVENT_LOST"),
+  });
+  const controller = new Controller({
+    fleet,
+    gates: gateSource(parts),
+    hands: {
+      marks: new KubeNodeMarks(api, clock),
+      pods: new KubeNodePods({ api, clock, rng }),
+      store: new KubeDepartureStore(api),
+      releaserFor: parts.releaserFor,
+    },
+    voice: { log, metrics, events },
+    leadership: parts.leadership,
+    clock,
+    rng,
+    self: parts.self,
+    dryRun: parts.dryRun,
+  });
+  return { controller, fleet };
+}
+
+function gateSource({ api, clock, fetch, log }: ControllerParts): KubeGateSource {
+  return new KubeGateSource({
+    api,
+    firingAlerts: (question, signal) => firingAlerts(question, { fetch, clock }, signal),
+    onTrouble: (error) => log.warn("gate-trouble", { error: messageOf(error) }),
+  });
+}
+
+/** The CRD keeps bad policies out; what an older CRD let in is named and stops its own nodes only. */
+function readPolicy(object: KubeObject): PolicyReading {
+  const parsed = parsePolicyObject(object, { cronProblem, unknownFields: "Warn" });
+  if ("policy" in parsed) return { policy: parsed.policy };
+  const name = object.metadata?.name ?? "";
+  return { name, problem: parsed.problems.map(sentenceOf).join("; ") };
+}
