@@ -9,6 +9,7 @@ import {
   type WorkloadObject,
 } from "./cluster-object.ts";
 import type { ControllerLoop, ModelController } from "./controller-loop.ts";
+import { FailureBackoff } from "./failure-backoff.ts";
 import { choosesNode, toleratesTaints } from "./node-fit.ts";
 import type { OwnerIndex } from "./owner-index.ts";
 import { podFromTemplate } from "./pod-from-template.ts";
@@ -34,9 +35,11 @@ export class DaemonSetController implements ModelController {
   };
   readonly #loop: ControllerLoop;
   readonly #pods: OwnerIndex;
+  readonly #backoff: FailureBackoff;
 
   constructor(loop: ControllerLoop, pods: OwnerIndex) {
     this.#loop = loop;
+    this.#backoff = new FailureBackoff(loop.context.clock);
     this.#pods = pods;
   }
 
@@ -55,7 +58,7 @@ export class DaemonSetController implements ModelController {
     const { node, pod } = at;
     const type = this.#loop.type("v1", "pods");
     if (pod?.status.phase === "Failed") {
-      this.#loop.delete(pod, { type });
+      this.#replaceFailed(set, pod);
       return;
     }
     if (pod || node.metadata.deletionTimestamp !== undefined) return;
@@ -65,6 +68,13 @@ export class DaemonSetController implements ModelController {
     const spec = { nodeName: node.metadata.name, tolerations };
     const body = podFromTemplate(set, { template, name: `${name}-`, spec });
     this.#loop.create({ type, namespace, body });
+  }
+
+  /** Where daemons fail again and again, as on a machine that shuts down, each waits longer. */
+  #replaceFailed(set: WorkloadObject, pod: PodObject): void {
+    const leftMs = this.#backoff.tryNow(`${set.metadata.uid}/${pod.spec.nodeName}`);
+    if (leftMs === undefined) this.#loop.delete(pod, { type: this.#loop.type("v1", "pods") });
+    else this.#loop.markAfter(leftMs, { controller: this, key: keyOf(set) });
   }
 
   #writeStatus(
