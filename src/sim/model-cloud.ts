@@ -28,8 +28,11 @@ export interface ModelCloudOptions {
   /** When preemptible machines are taken; the observed distribution where absent. */
   readonly fate?: Fate;
   readonly shutdownGrace?: ShutdownGrace;
-  /** `Together`: all machines are born at the start; `Spread`: over the 20 hours before. */
-  readonly births?: "Together" | "Spread";
+  /**
+   * When the first machines are born. `Together`: all at the start; `Spread`: over the 20 hours
+   * before; or by the name of each, not after the start.
+   */
+  readonly births?: "Together" | "Spread" | ((name: string) => Instant);
 }
 
 interface Slot {
@@ -202,7 +205,9 @@ export class ModelCloud implements InstanceReleaser {
 
   #firstBirth(name: string, group: MachineGroup): Instant {
     const nowAt = this.#now();
-    if (this.#options.births !== "Spread") return nowAt;
+    const { births = "Together" } = this.#options;
+    if (births === "Together") return nowAt;
+    if (births !== "Spread") return births(name);
     const share = (hashOf(`${this.#options.seed}|${name}|age`) % 10_000) / 10_000;
     const bornAt = minus(nowAt, millis(Math.floor(share * oldestAtStart)));
     const end = this.#fateOf(group).endOf(name, bornAt);
