@@ -1,0 +1,80 @@
+import type { Clock } from "../contracts/clock.ts";
+import { hours, type Instant, type Millis, millis, minus, minutes, plus } from "../core/time.ts";
+import { assert } from "../errors.ts";
+import { demoPolicy } from "./demo-policy.ts";
+import { type DemoObject, demoWorkloads } from "./demo-workloads.ts";
+import { EmpiricalFate, type Fate } from "./fate.ts";
+import type { ModelApi } from "./model-api.ts";
+import { type ModelCluster, startModelCluster } from "./model-cluster.ts";
+import type { MachineGroup } from "./model-machine.ts";
+
+export interface DemoWorldOptions {
+  readonly clock: Clock;
+  readonly seed: number;
+  readonly nodes: number;
+  /** The CustomResourceDefinitions of Lastcall, as `lastcall setup crds` gives them. */
+  readonly definitions: readonly object[];
+}
+
+const zones = ["europe-west1-b", "europe-west1-c", "europe-west1-d"];
+
+/**
+ * A fleet of preemptible machines in three zones with a shop running on it and a policy for it.
+ * Nothing in it knows of a controller: the same seed is the same fate, whoever acts upon it.
+ */
+export function startDemoWorld(options: DemoWorldOptions): ModelCluster {
+  const { clock, seed, nodes, definitions } = options;
+  const startAt = clock.now();
+  const fate = new EmpiricalFate(seed);
+  const births = staggeredBirths({ fate, startAt, nodes });
+  const cluster = startModelCluster({ clock, seed, fate, births, groups: groupsOf(nodes) });
+  const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  for (const body of definitions) create(cluster.api, { path, body });
+  create(cluster.api, { path: "/api/v1/namespaces", body: { metadata: { name: "lastcall" } } });
+  create(cluster.api, demoPolicy(startAt));
+  for (const object of demoWorkloads(nodes)) create(cluster.api, object);
+  return cluster;
+}
+
+function groupsOf(nodes: number): readonly MachineGroup[] {
+  return zones.map((zone, index) => ({
+    name: `spot-${zone.at(-1)}`,
+    zone,
+    size: Math.floor(nodes / zones.length) + (index < nodes % zones.length ? 1 : 0),
+    price: "Preemptible",
+  }));
+}
+
+/** The oldest machine leaves a minute into the run: at 23 h 30 min by the demo's policy. */
+const oldestAge = millis(hours(23) + minutes(29));
+/** A machine that is to be there at the start is not taken in its first moments. */
+const graceAtStart = minutes(1);
+
+/**
+ * Ages that lie close together among the old, so that departures follow one another soon, and wide
+ * apart among the young. Each machine takes the oldest age left at which it would be alive still.
+ */
+function staggeredBirths(world: {
+  readonly fate: Fate;
+  readonly startAt: Instant;
+  readonly nodes: number;
+}): (name: string) => Instant {
+  const { fate, startAt, nodes } = world;
+  const ages: Millis[] = Array.from({ length: nodes }, (_, index) =>
+    millis(Math.round(oldestAge * (1 - (index / nodes) ** 1.5))),
+  );
+  const lives = (name: string, bornAt: Instant): boolean => {
+    const end = fate.endOf(name, bornAt);
+    return end === "Endless" || end.at > plus(startAt, graceAtStart);
+  };
+  return (name) => {
+    const found = ages.findIndex((age) => lives(name, minus(startAt, age)));
+    const [age = millis(0)] = found < 0 ? [] : ages.splice(found, 1);
+    return minus(startAt, age);
+  };
+}
+
+function create(api: ModelApi, { path, body }: DemoObject): void {
+  const { status } = api.handle({ method: "POST", path, body });
+  assert(status === 201, `the model takes what the demo creates at ${path}: ${status}`);
+}
