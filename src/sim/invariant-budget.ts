@@ -1,0 +1,104 @@
+import { isReady } from "./api/evict-pod.ts";
+import type { ModelObject } from "./api/model-object.ts";
+import type { ObjectStore } from "./api/object-store.ts";
+import { budgetSelects, budgetStorage } from "./api/pod-budget.ts";
+import type { StoredChange } from "./api/watch-history.ts";
+import { conditionOf, type WorkloadObject } from "./cluster-controllers/cluster-object.ts";
+import { isChosen } from "./departure-object.ts";
+import type { Invariant } from "./happening.ts";
+import { departureOfNode } from "./node-departure.ts";
+
+/**
+ * Invariant 4: an eviction never leaves a PodDisruptionBudget with fewer healthy pods than it wants.
+ * Counted here from the pods' readiness, not from the budget's status.
+ */
+export const budgetIsKept: Invariant = {
+  name: "budget-is-kept",
+  check: (store) => (happening) => {
+    if (happening.kind !== "Change" || happening.storage !== "pods") return undefined;
+    const pod = evictedNow(happening.change);
+    if (pod === undefined) return undefined;
+    for (const budget of store.collection(budgetStorage).inNamespace(namespaceOf(pod))) {
+      if (!budgetSelects(budget, pod)) continue;
+      const { healthy, wanted } = countsOf(budget, store);
+      if (healthy < wanted) {
+        return `the eviction of ${nameOf(pod)} left budget ${nameOf(budget)} with ${healthy} healthy pods of ${wanted}`;
+      }
+    }
+    return undefined;
+  },
+};
+
+/** Invariant 4: in a departure that somebody chose, pods leave by eviction and never by deletion. */
+export const evictionOnly: Invariant = {
+  name: "eviction-only",
+  check: (store) => (happening) => {
+    if (happening.kind !== "Asked" || happening.request.method !== "DELETE") return undefined;
+    const path = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)$/.exec(happening.request.path);
+    if (path === null) return undefined;
+    const [, namespace = "", name = ""] = path;
+    const pod = store.collection("pods").get(namespace, name);
+    const departure = pod && departureOfNode(store, nodeNameOf(pod));
+    if (departure === undefined || !isChosen(departure)) return undefined;
+    return `pod ${namespace}/${name} was deleted past its budget by ${departure.metadata.name}`;
+  },
+};
+
+/** The healthy pod that this change sets on its way out by eviction. */
+function evictedNow({ object, previous }: StoredChange): ModelObject | undefined {
+  const going = object.metadata.deletionTimestamp !== undefined;
+  const wentBefore = previous?.metadata.deletionTimestamp !== undefined;
+  if (!going || wentBefore || previous === undefined || !isReady(previous)) return undefined;
+  const reason = conditionOf(object, "DisruptionTarget")?.reason;
+  return reason === "EvictionByEvictionAPI" ? object : undefined;
+}
+
+function countsOf(
+  budget: ModelObject,
+  store: ObjectStore,
+): { readonly healthy: number; readonly wanted: number } {
+  const pods = [...store.collection("pods").inNamespace(namespaceOf(budget))];
+  const selected = pods.filter((pod) => budgetSelects(budget, pod));
+  const healthy = selected.filter(
+    (pod) => pod.metadata.deletionTimestamp === undefined && isReady(pod),
+  ).length;
+  const spec = budget.spec as { minAvailable?: number | string; maxUnavailable?: number | string };
+  const replicas = replicasBehind(budget, store);
+  if (spec.maxUnavailable !== undefined) {
+    return { healthy, wanted: replicas - shareOf(spec.maxUnavailable, replicas) };
+  }
+  return { healthy, wanted: shareOf(spec.minAvailable ?? 0, replicas) };
+}
+
+/** What the workloads want of which the budget selects the pods. */
+function replicasBehind(budget: ModelObject, store: ObjectStore): number {
+  const workloads = ["deployments.apps", "statefulsets.apps"].flatMap((storage) => [
+    ...store.collection(storage).inNamespace(namespaceOf(budget)),
+  ]) as WorkloadObject[];
+  return workloads
+    .filter(({ metadata, spec }) =>
+      budgetSelects(budget, {
+        ...budget,
+        metadata: { ...metadata, labels: spec.template.metadata?.labels ?? {} },
+      }),
+    )
+    .reduce((sum, { spec }) => sum + (spec.replicas ?? 1), 0);
+}
+
+/** A number as it is, a percentage rounded up, as upstream has it for both kinds. */
+function shareOf(amount: number | string, replicas: number): number {
+  if (typeof amount === "number") return amount;
+  return Math.ceil((Number.parseInt(amount, 10) * replicas) / 100);
+}
+
+function nodeNameOf(pod: ModelObject): string {
+  return (pod.spec as { readonly nodeName?: string } | undefined)?.nodeName ?? "";
+}
+
+function namespaceOf(object: ModelObject): string {
+  return object.metadata.namespace ?? "";
+}
+
+function nameOf(object: ModelObject): string {
+  return `${namespaceOf(object)}/${object.metadata.name}`;
+}

@@ -1,0 +1,73 @@
+import { type Instant, type Millis, parseInstant, plus } from "../core/time.ts";
+import { isReady } from "./api/evict-pod.ts";
+import type { ObjectStore } from "./api/object-store.ts";
+import type { NodeObject } from "./cluster-controllers/cluster-object.ts";
+import { type DepartureObject, departureStorage, phaseOf } from "./departure-object.ts";
+import type { Happening, Invariant } from "./happening.ts";
+
+/** What the policy of a run allows, in words of its own and not in core's. */
+export interface StartRules {
+  /** Whether windows let a planned departure start at an instant. */
+  readonly mayStart: (at: Instant) => boolean;
+  /** How many nodes may be out at once, the one that starts included. */
+  readonly budgetNodes: number;
+}
+
+/** Invariant 1: outside its windows and over its budgets nothing starts, unless a deadline forces it. */
+export function startIsAllowed(rules: StartRules): Invariant {
+  return {
+    name: "start-is-allowed",
+    check: (store) => (happening) => {
+      const departure = startedNow(happening);
+      if (departure === undefined || departure.status?.reason === "DeadlineForces")
+        return undefined;
+      const { name } = departure.spec.node;
+      if (!rules.mayStart(happening.at)) return `node ${name} began to leave outside the windows`;
+      const out = nodesOut(store, name);
+      if (out + 1 <= rules.budgetNodes) return undefined;
+      return `node ${name} began to leave while ${out} others were out, ${rules.budgetNodes} may be in all`;
+    },
+  };
+}
+
+/** Invariant 2: no departure is planned past its deadline, and no deadline past the machine's. */
+export function plannedInTime(lifetime: Millis): Invariant {
+  return {
+    name: "planned-in-time",
+    check: (store) => (happening) => {
+      if (happening.kind !== "Change" || happening.storage !== departureStorage) return undefined;
+      const { type, object } = happening.change;
+      const { node, cause, departAt, deadlineAt } = (object as DepartureObject).spec;
+      if (type === "DELETED" || cause !== "Planned") return undefined;
+      const [departs, deadline] = [departAt, deadlineAt].map((text) => parseInstant(text ?? ""));
+      if (departs === undefined || deadline === undefined) {
+        return `the planned departure of ${node.name} has no instant or no deadline`;
+      }
+      const found = store.collection("nodes").get("", node.name);
+      const bornAt = parseInstant(found?.metadata.creationTimestamp ?? "");
+      const isSame = found?.metadata.uid === node.uid;
+      if (isSame && bornAt !== undefined && deadline > plus(bornAt, lifetime)) {
+        return `the deadline of ${node.name} is later than its machine may live`;
+      }
+      return departs > deadline ? `${node.name} is planned past its deadline` : undefined;
+    },
+  };
+}
+
+function startedNow(happening: Happening): DepartureObject | undefined {
+  if (happening.kind !== "Change" || happening.storage !== departureStorage) return undefined;
+  const departure = happening.change.object as DepartureObject;
+  const before = happening.change.previous as DepartureObject | undefined;
+  if (departure.spec.cause !== "Planned" || departure.spec.noticedAt !== undefined)
+    return undefined;
+  const waited = before === undefined || ["Scheduled", "Held"].includes(phaseOf(before));
+  return waited && phaseOf(departure) === "Preparing" ? departure : undefined;
+}
+
+/** Nodes that are not at work: not ready, or cordoned by whomever. */
+function nodesOut(store: ObjectStore, except: string): number {
+  const nodes = [...store.collection("nodes").all()] as NodeObject[];
+  return nodes.filter(
+    (node) => node.metadata.name !== except && (!isReady(node) || node.spec.unschedulable === true),
+  ).length;
+}
