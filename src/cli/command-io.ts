@@ -14,6 +14,8 @@ export interface CommandIo {
   readonly isTerminal: boolean;
   readonly colour: boolean;
   readonly columns: number;
+  /** Takes the whole terminal over; absent where stdout is none, or one without such a screen. */
+  readonly openScreen?: (() => Screen) | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   readonly rng: Rng;
@@ -28,6 +30,23 @@ export interface CommandFiles {
   /** The names in a folder, in order; undefined where the path is no folder. */
   list(path: string): Promise<readonly string[] | undefined>;
   stdin(): Promise<string>;
+  /** Writes a file that only this user may read, in a new folder; both go at `remove`. */
+  writeTemporary(name: string, text: string): Promise<TemporaryFile>;
+}
+
+export interface TemporaryFile {
+  readonly path: string;
+  remove(): Promise<void>;
+}
+
+/** A whole terminal, until it is closed. */
+export interface Screen {
+  size(): { readonly columns: number; readonly rows: number };
+  /** Shows one frame: text with escape sequences. */
+  draw(frame: string): void;
+  /** Calls back when the size is another; gives the way to stop it. */
+  onResize(listener: () => void): () => void;
+  close(): void;
 }
 
 export type OutputFormat = "table" | "json" | "yaml";

@@ -1,6 +1,9 @@
-import { readdir, readFile, stat } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { LastcallError, messageOf } from "../errors.ts";
+import { openTerminalScreen } from "./terminal-screen.ts";
 
 /** The process's own streams, environment and files, in the form that commands take. */
 export function processIo() {
@@ -13,9 +16,10 @@ export function processIo() {
     // https://no-color.org: any value that is not empty.
     colour: isTerminal && (env.NO_COLOR ?? "") === "" && env.TERM !== "dumb",
     columns: stdout.columns ?? 100,
+    openScreen: isTerminal && env.TERM !== "dumb" ? openTerminalScreen : undefined,
     env,
     fetch: globalThis.fetch,
-    files: { readText, list, stdin: () => text(process.stdin) },
+    files: { readText, list, stdin: () => text(process.stdin), writeTemporary },
   };
 }
 
@@ -54,6 +58,13 @@ async function list(path: string): Promise<readonly string[] | undefined> {
   } catch (error) {
     throw unreadable(path, error);
   }
+}
+
+async function writeTemporary(name: string, content: string) {
+  const folder = await mkdtemp(join(tmpdir(), "lastcall-"));
+  const path = join(folder, name);
+  await writeFile(path, content, { mode: 0o600 });
+  return { path, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
 function unreadable(path: string, error: unknown): LastcallError {
