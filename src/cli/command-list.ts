@@ -55,6 +55,19 @@ export const commandList: readonly CommandSpec[] = [
     load: async () => (await import("./setup.ts")).runSetup,
   }),
   command({
+    name: "demo",
+    summary: "A model cluster in this process, the real controller on it, and a board of it",
+    words: "",
+    minWords: 0,
+    maxWords: 0,
+    examples: [
+      "lastcall demo",
+      "lastcall demo --nodes 30 --speed 300",
+      "lastcall demo --headless --hours 48 --seed 1 -o json",
+    ],
+    load: async () => (await import("./demo.ts")).runDemo,
+  }),
+  command({
     name: "version",
     summary: "The version of Lastcall",
     words: "",

@@ -26,8 +26,9 @@ export function startDemoWorld(options: DemoWorldOptions): ModelCluster {
   const { clock, seed, nodes, definitions } = options;
   const startAt = clock.now();
   const fate = new EmpiricalFate(seed);
-  const births = staggeredBirths({ fate, startAt, nodes });
-  const cluster = startModelCluster({ clock, seed, fate, births, groups: groupsOf(nodes) });
+  const groups = groupsOf(nodes);
+  const births = staggeredBirths({ fate, startAt, groups });
+  const cluster = startModelCluster({ clock, seed, fate, births, groups });
   const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
   for (const body of definitions) create(cluster.api, { path, body });
   create(cluster.api, { path: "/api/v1/namespaces", body: { metadata: { name: "lastcall" } } });
@@ -52,24 +53,29 @@ const graceAtStart = minutes(1);
 
 /**
  * Ages that lie close together among the old, so that departures follow one another soon, and wide
- * apart among the young. Each machine takes the oldest age left at which it would be alive still.
+ * apart among the young; dealt to the zones in turn. Each machine takes the oldest age left in its
+ * zone at which it would be alive still.
  */
 function staggeredBirths(world: {
   readonly fate: Fate;
   readonly startAt: Instant;
-  readonly nodes: number;
+  readonly groups: readonly MachineGroup[];
 }): (name: string) => Instant {
-  const { fate, startAt, nodes } = world;
-  const ages: Millis[] = Array.from({ length: nodes }, (_, index) =>
-    millis(Math.round(oldestAge * (1 - (index / nodes) ** 1.5))),
-  );
+  const { fate, startAt, groups } = world;
+  const nodes = groups.reduce((sum, { size }) => sum + size, 0);
+  const ages = new Map(groups.map(({ name }) => [name, [] as Millis[]]));
+  for (let index = 0; index < nodes; index += 1) {
+    const age = millis(Math.round(oldestAge * (1 - (index / nodes) ** 1.5)));
+    ages.get(groups[index % groups.length]?.name ?? "")?.push(age);
+  }
   const lives = (name: string, bornAt: Instant): boolean => {
     const end = fate.endOf(name, bornAt);
     return end === "Endless" || end.at > plus(startAt, graceAtStart);
   };
   return (name) => {
-    const found = ages.findIndex((age) => lives(name, minus(startAt, age)));
-    const [age = millis(0)] = found < 0 ? [] : ages.splice(found, 1);
+    const left = ages.get(name.slice(0, name.lastIndexOf("-"))) ?? [];
+    const found = left.findIndex((age) => lives(name, minus(startAt, age)));
+    const [age = millis(0)] = found < 0 ? [] : left.splice(found, 1);
     return minus(startAt, age);
   };
 }

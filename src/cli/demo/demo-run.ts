@@ -1,0 +1,71 @@
+import { crdOf } from "../../config/crd.ts";
+import { resourceDefinitions } from "../../config/resource-definition.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import type { Fleet } from "../../contracts/fleet.ts";
+import type { InstanceReleaser } from "../../contracts/instance-releaser.ts";
+import type { KubeApi } from "../../contracts/kube-api.ts";
+import type { Log, Metrics } from "../../contracts/telemetry.ts";
+import { seededRng } from "../../core/rng.ts";
+import { LeaderLease } from "../../kube/leader-lease.ts";
+import { startDemoWorld } from "../../sim/demo-world.ts";
+import type { ModelCluster } from "../../sim/model-cluster.ts";
+import { assembleController } from "../assemble-controller.ts";
+
+export interface DemoFleet {
+  readonly clock: Clock;
+  readonly seed: number;
+  readonly nodes: number;
+}
+
+/** The name under which the demo's controller leads and speaks. */
+export const demoActor = "lastcall-demo";
+
+/** The demo's fleet as it is before anybody acts upon it. */
+export function startFleet(fleet: DemoFleet): ModelCluster {
+  return startDemoWorld({ ...fleet, definitions: resourceDefinitions.map(crdOf) });
+}
+
+export interface DemoController {
+  readonly fleet: Fleet;
+  /** Resolves when the controller has let go, after the signal has aborted. */
+  readonly running: Promise<void>;
+}
+
+/** Runs the real controller, leader election and all, on the model. */
+export function runControllerOn(
+  world: { readonly api: KubeApi; readonly releaser: InstanceReleaser } & DemoFleet,
+  log: Log,
+  signal: AbortSignal,
+): DemoController {
+  const { api, clock, seed } = world;
+  // A chance of its own, so that what the controller draws does not change the fleet's fate.
+  const rng = seededRng(seed + 1);
+  const identity = demoActor;
+  const { controller, fleet } = assembleController({
+    api,
+    clock,
+    rng,
+    fetch: noNetwork,
+    log,
+    metrics: noMetrics,
+    identity,
+    leadership: new LeaderLease({
+      api,
+      clock,
+      rng,
+      namespace: "lastcall",
+      name: "lastcall",
+      identity,
+    }),
+    releaserFor: () => world.releaser,
+    dryRun: false,
+  });
+  return { fleet, running: controller.run(signal) };
+}
+
+const noMetrics: Metrics = { count: () => {}, set: () => {}, observe: () => {} };
+
+/** The demo's policy has no gate that asks the outside; nothing leaves this process. */
+function noNetwork(): Promise<Response> {
+  return Promise.reject(new TypeError("the demo reaches no network"));
+}

@@ -1,0 +1,75 @@
+import type { FleetView } from "../../contracts/fleet.ts";
+import { type Departure, isLive } from "../../core/departure.ts";
+import type { PlannedDeparture } from "../../core/fleet-plan.ts";
+import { planFleet } from "../../core/plan.ts";
+import type { Instant } from "../../core/time.ts";
+import type { ModelMachine } from "../../sim/model-machine.ts";
+import type { BoardNode, Doing } from "./board-state.ts";
+
+/**
+ * Every machine with what it is doing: the cloud knows the machines, the Departures what becomes of
+ * them, and core's plan why each leaves when it does, the same plan as the controller acts upon.
+ */
+export function boardNodes(
+  machines: readonly ModelMachine[],
+  view: FleetView,
+  now: Instant,
+): readonly BoardNode[] {
+  const plan = planFleet({ ...view, at: now });
+  const planned = new Map(
+    plan.policies.flatMap(({ departures }) => departures.map((one) => [one.node.name, one])),
+  );
+  const uids = new Map(view.nodes.map((node) => [node.name, node.uid]));
+  const live = new Map(
+    view.departures
+      .filter((one) => isLive(one) && uids.get(one.node.name) === one.node.uid)
+      .map((one) => [one.node.name, one]),
+  );
+  return machines
+    .map((machine) => ({
+      name: machine.name,
+      zone: machine.group.zone,
+      bornAt: machine.bornAt,
+      doing: doingOf(machine, live.get(machine.name), planned.get(machine.name)),
+    }))
+    .toSorted((a, b) => compare(a.zone, b.zone) || compare(a.name, b.name));
+}
+
+function doingOf(
+  machine: ModelMachine,
+  departure: Departure | undefined,
+  planned: PlannedDeparture | undefined,
+): Doing {
+  if (machine.state === "Booting" || machine.state === "Gone") return { kind: machine.state };
+  if (machine.noticedAt !== undefined) return { kind: "Taken", noticedAt: machine.noticedAt };
+  if (departure === undefined) return { kind: "Working" };
+  const { phase, reason, drain } = departure.status;
+  switch (phase) {
+    case "Preparing":
+    case "Draining":
+      return {
+        kind: "Draining",
+        podsLeft: drain?.left ?? 0,
+        podsTotal: drain?.total ?? 0,
+        blocked: drain?.blocked ?? 0,
+      };
+    case "Releasing":
+    case "RollingBack":
+      return { kind: phase };
+    case "Held":
+      return { kind: "Held", why: reason ?? "Held" };
+    default:
+      return scheduled(departure, planned);
+  }
+}
+
+function scheduled(departure: Departure, planned: PlannedDeparture | undefined): Doing {
+  const { departAt, deadlineAt } = departure;
+  if (departAt === undefined) return { kind: "Working" };
+  const why = planned?.reason ?? departure.status.reason ?? departure.cause;
+  return { kind: "Scheduled", departAt, deadlineAt, why };
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,92 @@
+import type { Log } from "../../contracts/telemetry.ts";
+import { hours, type Instant, instant, minutes, plus } from "../../core/time.ts";
+import { eventLoopTurn } from "../../runtime/event-loop-turn.ts";
+import { demoInvariants } from "../../sim/demo-invariants.ts";
+import { FleetTally } from "../../sim/fleet-tally.ts";
+import type { Violation } from "../../sim/happening.ts";
+import { RunWitness } from "../../sim/run-witness.ts";
+import type { FleetCounts, SimulationFacts } from "../../sim/simulation-report.ts";
+import { VirtualClock } from "../../sim/virtual-clock.ts";
+import { demoActor, runControllerOn, startFleet } from "./demo-run.ts";
+
+export interface HeadlessOptions {
+  readonly seed: number;
+  readonly nodes: number;
+  readonly hours: number;
+  readonly log: Log;
+  /** Between two slices of time: where an interrupt is heard. */
+  readonly signal: AbortSignal;
+  /** Told how much of the whole is done, 0 to 1. */
+  readonly onProgress: (share: number) => void;
+}
+
+/** Every run begins here, so that a seed alone says all: 2026-11-20T00:00:00Z. */
+const startAt: Instant = instant(1_795_132_800_000);
+const slice = minutes(30);
+
+/** Runs one fleet's fate twice, without Lastcall and with it, and counts what became of it. */
+export async function runHeadless(
+  options: HeadlessOptions,
+): Promise<Omit<SimulationFacts, "wallSeconds">> {
+  const without = await runWithout(options);
+  const { counts, violations } = await runWith(options);
+  return {
+    seed: options.seed,
+    runs: 1,
+    nodeHours: options.nodes * options.hours,
+    policies: [
+      { name: "none", counts: without },
+      { name: "lastcall", counts },
+    ],
+    violations,
+  };
+}
+
+async function runWithout(options: HeadlessOptions): Promise<FleetCounts> {
+  const clock = new VirtualClock({ startAt, settle: eventLoopTurn });
+  const cluster = startFleet({ ...options, clock });
+  const tally = new FleetTally(cluster);
+  await passHours(clock, options, (share) => options.onProgress(share / 2));
+  cluster.stop();
+  return tally.counts();
+}
+
+async function runWith(
+  options: HeadlessOptions,
+): Promise<{ counts: FleetCounts; violations: readonly Violation[] }> {
+  const { seed, log, signal } = options;
+  const clock = new VirtualClock({ startAt, settle: eventLoopTurn });
+  const cluster = startFleet({ ...options, clock });
+  const tally = new FleetTally(cluster);
+  const invariants = demoInvariants(startAt);
+  const witness = new RunWitness({ cluster, clock, invariants, seed, run: 0 });
+  const world = { ...options, clock, api: witness.api(demoActor) };
+  const over = new AbortController();
+  const stop = AbortSignal.any([signal, over.signal]);
+  const { running } = runControllerOn(
+    { ...world, releaser: witness.releaser(demoActor) },
+    log,
+    stop,
+  );
+  await passHours(clock, options, (share) => options.onProgress(0.5 + share / 2));
+  const violations = witness.finish();
+  const counts = tally.counts();
+  over.abort();
+  await running;
+  cluster.stop();
+  return { counts, violations };
+}
+
+async function passHours(
+  clock: VirtualClock,
+  options: HeadlessOptions,
+  onProgress: (share: number) => void,
+): Promise<void> {
+  const endAt = plus(startAt, hours(options.hours));
+  while (clock.now() < endAt) {
+    options.signal.throwIfAborted();
+    const nextAt = plus(clock.now(), slice);
+    await clock.runUntil(nextAt < endAt ? nextAt : endAt);
+    onProgress((clock.now() - startAt) / (endAt - startAt));
+  }
+}

@@ -1,0 +1,29 @@
+import { formatInstant } from "../../core/time.ts";
+import type { SimulationFacts } from "../../sim/simulation-report.ts";
+import { formatTable } from "../table.ts";
+
+/** The report for people. */
+export function headlessTable(facts: SimulationFacts): string {
+  const { seed, nodeHours, policies, violations, wallSeconds } = facts;
+  const heads = [
+    "POLICY",
+    "PLANNED",
+    "PREEMPTED",
+    "FORCED",
+    "EXPIRED",
+    "PODS CUT",
+    "PODS LOST",
+    "REPLACEMENTS",
+    "LARGEST LOSS IN 60 S",
+  ];
+  const rows = policies.map(({ name, counts }) => [
+    name,
+    ...[counts.plannedDepartures, counts.preempted, counts.forced, counts.expired].map(String),
+    ...[counts.podsCut, counts.podsLost, counts.replacements, counts.largestLossIn60s].map(String),
+  ]);
+  const broken = violations.map(
+    ({ invariant, at, what }) => `broken: ${invariant} at ${formatInstant(at)}: ${what}\n`,
+  );
+  const foot = `${nodeHours} node-hours, the same fate for each (seed ${seed}), in ${wallSeconds} s; invariants broken: ${violations.length}\n`;
+  return formatTable(heads, rows) + foot + broken.join("");
+}

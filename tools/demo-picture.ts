@@ -1,0 +1,37 @@
+import { board } from "../src/cli/demo/board.ts";
+import { startLiveDemo } from "../src/cli/demo/live-demo.ts";
+import { silentLog } from "../src/cli/demo/silent-log.ts";
+import type { StyledLine } from "../src/cli/demo/styled-line.ts";
+import { instant, type Millis, parseInstant, plus } from "../src/core/time.ts";
+import { eventLoopTurn } from "../src/runtime/event-loop-turn.ts";
+import { VirtualClock } from "../src/sim/virtual-clock.ts";
+import { svgFrame } from "./svg-frame.ts";
+
+export interface PictureMoment {
+  readonly seed: number;
+  readonly after: Millis;
+  readonly columns: number;
+  readonly rows: number;
+}
+
+/** The board of the demo as it is at one instant of virtual time: the same each time it is drawn. */
+export async function boardAt(moment: PictureMoment): Promise<readonly StyledLine[]> {
+  const startAt = parseInstant("2026-11-20T00:00:00Z") ?? instant(0);
+  const clock = new VirtualClock({ startAt, settle: eventLoopTurn });
+  const { seed } = moment;
+  const demo = startLiveDemo({ clock, seed, nodes: 18, log: silentLog, onNews: () => {} });
+  try {
+    await clock.runUntil(plus(startAt, moment.after));
+    const state = { ...demo.picture(), kubeconfig: "/tmp/lastcall-demo/kubeconfig", speed: 60 };
+    return board(state, moment);
+  } finally {
+    await demo.close();
+  }
+}
+
+/** The picture of the README, by its path. */
+export async function generateDemoPicture(moment: PictureMoment): Promise<Map<string, string>> {
+  const lines = await boardAt(moment);
+  const title = "The demo's board: when each node leaves and why, and what became of the fleet";
+  return new Map([["docs/demo.svg", svgFrame(lines, { columns: moment.columns, title })]]);
+}
