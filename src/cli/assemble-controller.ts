@@ -18,6 +18,7 @@ import { KubeFleet, type PolicyReading } from "../kube/fleet.ts";
 import { KubeGateSource } from "../kube/gate-source.ts";
 import { KubeNodeMarks } from "../kube/node-marks.ts";
 import { KubeNodePods } from "../kube/node-pods.ts";
+import { KubePolicyStatus } from "../kube/policy-status.ts";
 
 /** What a controller is made of; the same parts over a real cluster and over the model. */
 export interface ControllerParts {
@@ -75,6 +76,7 @@ export function assembleController(parts: ControllerParts): AssembledController 
       store: new KubeDepartureStore(api),
       releaserFor: parts.releaserFor,
     },
+    policyStatus: new KubePolicyStatus(api, clock),
     voice: { log, metrics, events },
     leadership: parts.leadership,
     clock,

@@ -2,6 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { Fleet } from "../contracts/fleet.ts";
 import type { GateSource } from "../contracts/gate-source.ts";
 import type { Leadership } from "../contracts/leadership.ts";
+import type { PolicyStatusSink } from "../contracts/policy-status-sink.ts";
 import type { Rng } from "../core/rng.ts";
 import { CaseBook } from "./case-book.ts";
 import { Executor, type Hands, type Voice } from "./executor.ts";
@@ -13,6 +14,7 @@ export interface ControllerOptions {
   readonly fleet: Fleet;
   readonly gates: GateSource;
   readonly hands: Hands;
+  readonly policyStatus: PolicyStatusSink;
   readonly voice: Voice;
   readonly leadership: Leadership;
   readonly clock: Clock;
@@ -63,7 +65,8 @@ export class Controller {
 
   /** One time of leading: ends when its signal aborts, after the cases have let go. */
   async #lead(signal: AbortSignal): Promise<void> {
-    const { fleet, gates, hands, voice, clock, rng, self, dryRun, leadership } = this.#options;
+    const { fleet, gates, hands, policyStatus, voice, clock, rng } = this.#options;
+    const { self, dryRun, leadership } = this.#options;
     const mayAct = () => !signal.aborted && !dryRun && leadership.isLeader();
     const executor = new Executor({ hands, voice, mayAct });
     const readNode = (name: string) => hands.marks.read(name);
@@ -77,6 +80,7 @@ export class Controller {
       cases,
       executor,
       clock,
+      policyStatus,
       dryRun,
       health: this.health,
     });

@@ -1,12 +1,15 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Fleet } from "../contracts/fleet.ts";
 import type { GateSource } from "../contracts/gate-source.ts";
+import type { PolicyStatusSink } from "../contracts/policy-status-sink.ts";
 import { decide } from "../core/decide.ts";
 import type { Decision } from "../core/decision.ts";
 import type { Departure } from "../core/departure.ts";
+import type { FleetPlan } from "../core/fleet-plan.ts";
 import { statusAfter } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { Policy } from "../core/policy.ts";
+import { policyStatuses } from "../core/policy-status.ts";
 import { policyFor } from "../core/reaction.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { type Instant, type Millis, millis, plus } from "../core/time.ts";
@@ -25,6 +28,7 @@ export interface RotationOptions {
   readonly clock: Clock;
   /** Says every decision and carries none out. */
   readonly dryRun: boolean;
+  readonly policyStatus: PolicyStatusSink;
   readonly health: Health;
 }
 
@@ -79,8 +83,19 @@ export class Rotation {
     const verdict = decide(snapshot, clock.now());
     this.#reporter.show(verdict.plan, snapshot.departures);
     await this.#carryOutAll(verdict.decisions, snapshot, signal);
+    if (!this.#options.dryRun) this.#showStatus(verdict.plan, snapshot);
     health.passEnded();
     return verdict.askAgainAt;
+  }
+
+  /** For people's eyes, so that the loop does not wait for it and no fault of it stops anything. */
+  #showStatus(plan: FleetPlan, { departures }: Snapshot): void {
+    const { policyStatus, executor } = this.#options;
+    policyStatus
+      .write(policyStatuses(plan, departures))
+      .catch((error: unknown) =>
+        executor.voice.log.warn("policy-status-not-written", { error: messageOf(error) }),
+      );
   }
 
   async #carryOutAll(

@@ -1,7 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
 import { hours, minutes, seconds } from "../../src/core/time.ts";
-import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
+import {
+  departures,
+  ModelWorld,
+  nodes,
+  policies,
+  spotPolicy,
+  webWorkload,
+} from "../support/model-world.ts";
 
 /** Four hours with the controller on it: each of the first nodes has left by then. */
 async function rotated(world: ModelWorld): Promise<readonly KubeObject[]> {
@@ -108,6 +115,29 @@ describe("a person", () => {
       it.api.handle({ method: "DELETE", path: `${departures}/${departure}` });
     });
     expect(world.marksOf(node)).toEqual([]);
+  });
+});
+
+describe("the status of a policy", () => {
+  it("says how many nodes it matches, how far apart they leave, and when the next one does", async () => {
+    const world = fleet();
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.pass(minutes(5));
+    stop.abort();
+    await running;
+    expect(world.get(`${policies}/spot`)?.status).toMatchObject({
+      matchedNodes: 4,
+      departures: { scheduled: 4, underWay: 0, done24h: 0 },
+      // Four nodes of one birth with 3 h 30 min to leave in: three gaps of 70 minutes at best.
+      spacing: { wantedSeconds: 900, reachedSeconds: 900, bestSeconds: expect.closeTo(4200, -1) },
+      forecast: { feasible: true, late: [], widenBySeconds: 0 },
+      nextDepartureAt: "2026-11-20T02:45:00.000Z",
+      conditions: [
+        { type: "Ready", status: "True" },
+        { type: "Feasible", status: "True" },
+      ],
+    });
   });
 });
 

@@ -13,6 +13,7 @@ import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
 import { KubeFleet } from "../../src/kube/fleet.ts";
 import { KubeNodeMarks } from "../../src/kube/node-marks.ts";
 import { KubeNodePods } from "../../src/kube/node-pods.ts";
+import { KubePolicyStatus } from "../../src/kube/policy-status.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
 import { podBehaviour } from "../../src/sim/cluster-controllers/kubelet.ts";
 import { startControllers } from "../../src/sim/cluster-controllers.ts";
@@ -300,6 +301,7 @@ export class ModelWorld {
         store: new KubeDepartureStore(api),
         releaserFor: () => this.releaser,
       },
+      policyStatus: new KubePolicyStatus(api, clock),
       voice: {
         log: { debug: log, info: log, warn: log, error: log } satisfies Log,
         metrics: { count: () => {}, set: () => {}, observe: () => {} },

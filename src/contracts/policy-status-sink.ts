@@ -1,0 +1,7 @@
+import type { PolicyStatus } from "../core/policy-status.ts";
+
+/** Where the status of policies is written; for people's eyes, so that it never fails an act. */
+export interface PolicyStatusSink {
+  /** Writes what differs from what was written last; policies from a file have no status. */
+  write(statuses: readonly PolicyStatus[]): Promise<void>;
+}
