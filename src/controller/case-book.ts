@@ -73,6 +73,8 @@ export class CaseBook {
     if (signal.aborted) return;
     const { log, metrics } = this.#tools.executor.voice;
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";
+    // Whoever leads now takes the case up from the Departure.
+    if (code === "LEASE_LOST") return;
     metrics.count("lastcall_errors_total", { code });
     log.error("case-failed", { departure: departure.name, code, error: messageOf(error) });
     this.#restUntil.set(departure.uid, this.#tools.clock.monotonic() + restMs);

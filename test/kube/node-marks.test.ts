@@ -1,0 +1,117 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { KubeNodeMarks } from "../../src/kube/node-marks.ts";
+import { ModelWorld, nodes } from "../support/model-world.ts";
+
+const mark = { departure: "n1-12345678", cause: "Planned", message: "It leaves." } as const;
+
+describe("the marks on a node that leaves", () => {
+  let world: ModelWorld;
+  let marks: KubeNodeMarks;
+
+  beforeEach(() => {
+    world = new ModelWorld();
+    world.addNode("n1", "a");
+    marks = new KubeNodeMarks(world.watched, world.clock);
+  });
+
+  async function identity() {
+    const found = await marks.read("n1");
+    if (found === undefined) throw new Error("the node is missing");
+    const { name, uid, providerID, bootID } = found;
+    return { name, uid, providerID, bootID };
+  }
+
+  it("are cordon, taint, annotation and load-balancer label, written in one patch", async () => {
+    const who = await identity();
+    expect(await marks.mark(who, mark)).toEqual({ kind: "Done" });
+    const patches = world.writes.filter((write) => write === `PATCH ${nodes}/n1`);
+    expect(patches).toHaveLength(1);
+    const node = world.get(`${nodes}/n1`);
+    expect(node?.spec).toMatchObject({ unschedulable: true });
+    const spec = node?.spec as { taints: unknown[] } | undefined;
+    expect(spec?.taints).toContainEqual({
+      key: "lastcall.dev/departing",
+      value: "Planned",
+      effect: "NoSchedule",
+    });
+    expect(node?.metadata?.annotations?.["lastcall.dev/departure"]).toBe("n1-12345678");
+    expect(
+      node?.metadata?.labels?.["node.kubernetes.io/exclude-from-external-load-balancers"],
+    ).toBe("lastcall");
+  });
+
+  it("show as the condition Departing with its message", async () => {
+    await marks.mark(await identity(), mark);
+    const status = world.get(`${nodes}/n1`)?.status as { conditions: unknown[] } | undefined;
+    expect(status?.conditions).toContainEqual(
+      expect.objectContaining({ type: "Departing", status: "True", message: "It leaves." }),
+    );
+  });
+
+  it("are gone without a trace after they were taken back", async () => {
+    const who = await identity();
+    const before = world.get(`${nodes}/n1`);
+    await marks.mark(who, mark);
+    await marks.unmark({ name: "n1", uid: who.uid, departure: mark.departure });
+    const after = world.get(`${nodes}/n1`);
+    expect(after?.metadata?.labels).toEqual(before?.metadata?.labels);
+    expect(after?.metadata?.annotations ?? {}).toEqual(before?.metadata?.annotations ?? {});
+    expect(world.marksOf("n1")).toEqual([]);
+  });
+
+  it("leave a cordon of somebody else in place when they are taken back", async () => {
+    world.patchNode("n1", { spec: { unschedulable: true } });
+    const who = await identity();
+    await marks.mark(who, mark);
+    await marks.unmark({ name: "n1", uid: who.uid, departure: mark.departure });
+    expect(world.get(`${nodes}/n1`)?.spec).toMatchObject({ unschedulable: true });
+  });
+
+  it("leave a foreign load-balancer label alone", async () => {
+    const label = "node.kubernetes.io/exclude-from-external-load-balancers";
+    world.patchNode("n1", { metadata: { labels: { [label]: "mine" } } });
+    const who = await identity();
+    await marks.mark(who, mark);
+    await marks.unmark({ name: "n1", uid: who.uid, departure: mark.departure });
+    expect(world.get(`${nodes}/n1`)?.metadata?.labels?.[label]).toBe("mine");
+  });
+
+  it("lose no taint that somebody else put there in between", async () => {
+    const who = await identity();
+    let put = false;
+    world.beforeWrite = () => {
+      if (put) return;
+      put = true;
+      const taints = [{ key: "theirs", effect: "NoSchedule" }];
+      world.patchNode("n1", { spec: { taints } });
+    };
+    await marks.mark(who, mark);
+    expect(world.marksOf("n1")).toEqual(
+      expect.arrayContaining(["theirs", "lastcall.dev/departing"]),
+    );
+  });
+
+  it.each([
+    ["uid", { uid: "another" }, { kind: "Gone" }],
+    ["providerID", { providerID: "gce://demo/a/n2" }, { kind: "Mismatch", found: "OtherMachine" }],
+    ["bootID", { bootID: "boot-0" }, { kind: "Mismatch", found: "Rebooted" }],
+  ])("are not written where the %s is another", async (_, other, result) => {
+    const who = { ...(await identity()), ...other };
+    expect(await marks.mark(who, mark)).toEqual(result);
+    expect(world.writes).toEqual([]);
+  });
+
+  it("of another departure are left alone", async () => {
+    const who = await identity();
+    await marks.mark(who, mark);
+    expect(await marks.mark(who, { ...mark, departure: "other" })).toEqual({ kind: "NotOurs" });
+    const target = { name: "n1", uid: who.uid, departure: "other" };
+    expect(await marks.unmark(target)).toEqual({ kind: "NotOurs" });
+  });
+
+  it("protect the Node object of a machine that came back under its name from removal", async () => {
+    const who = { ...(await identity()), bootID: "boot-0" };
+    expect(await marks.remove(who)).toEqual({ kind: "Mismatch", found: "Rebooted" });
+    expect(world.get(`${nodes}/n1`)).toBeDefined();
+  });
+});
