@@ -1,0 +1,160 @@
+import { randomUUID } from "node:crypto";
+import type { Pod } from "kubernetes-types/core/v1.js";
+import { millis } from "../../src/core/time.ts";
+import { realClock } from "../../src/runtime/real-clock.ts";
+import type { ComputeMachine } from "../support/compute-body.ts";
+import { type ComputeServer, startComputeServer } from "../support/compute-server.ts";
+import type { ControlPlane } from "../support/control-plane.ts";
+import { nodeObject } from "../support/kwok-fleet.ts";
+import { type Relay, type RelayCall, startRelay } from "../support/relay.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import type { MachineEnd, Release } from "./history.ts";
+
+export const project = { id: "e2e-project", number: "601024681890" } as const;
+
+/** Far faster than Compute Engine, but in its order: scheduled, stopping, gone, born, running. */
+const timings = {
+  scheduleMs: millis(200),
+  stopMs: millis(700),
+  createMs: millis(300),
+  // Longer than the controller waits between two looks: mostly it sees the name without a machine.
+  startMs: millis(3_000),
+};
+
+/** Nodes that have it are those of the beginning. */
+export const generationLabel = "e2e.lastcall.dev/generation";
+
+export interface CloudOptions {
+  readonly before?: (call: RelayCall) => Promise<"Pass" | "Drop">;
+  readonly after?: (call: RelayCall) => Promise<void>;
+}
+
+/** Compute Engine, and the kubelets of the machines that it makes. */
+export class Cloud {
+  readonly releases: Release[] = [];
+  readonly machineEnds: MachineEnd[] = [];
+  readonly #plane: ControlPlane;
+  readonly #server: ComputeServer;
+  readonly #relay: Relay;
+  readonly #starting = new Set<Promise<void>>();
+  readonly #closed = new AbortController();
+  #opened = false;
+
+  static async start(plane: ControlPlane, options: CloudOptions = {}): Promise<Cloud> {
+    const late: { cloud?: Cloud } = {};
+    const server = await startComputeServer({
+      clock: realClock,
+      project,
+      timings,
+      onInstanceGone: (machine) => late.cloud?.machineEnds.push({ machine, at: Date.now() }),
+      onInstanceBorn: (machine) => late.cloud?.boot(machine),
+    });
+    const relay = await startRelay({
+      target: server.endpoint,
+      before: async (call) => {
+        if ((await options.before?.(call)) === "Drop") return "Drop";
+        await late.cloud?.witness(call);
+        return "Pass";
+      },
+      ...(options.after && { after: options.after }),
+    });
+    late.cloud = new Cloud(plane, server, relay);
+    return late.cloud;
+  }
+
+  private constructor(plane: ControlPlane, server: ComputeServer, relay: Relay) {
+    this.#plane = plane;
+    this.#server = server;
+    this.#relay = relay;
+  }
+
+  /** The value for `--gcp-endpoint`. */
+  get endpoint(): string {
+    return this.#relay.url;
+  }
+
+  /** A machine that is there already, with a group of its zone; from then on births make nodes. */
+  adopt(machines: readonly { readonly name: string; readonly zone: string }[]): void {
+    const zones = [...new Set(machines.map(({ zone }) => zone))];
+    const groups = new Map(
+      zones.map((zone) => [
+        zone,
+        this.#server.model.addGroup({ scope: "zones", location: zone, name: `gke-${zone}-grp` }),
+      ]),
+    );
+    for (const { name, zone } of machines) {
+      this.#server.model.addMachine({ name, zone, group: groups.get(zone) });
+    }
+    this.#opened = true;
+  }
+
+  async stop(): Promise<void> {
+    this.#closed.abort();
+    await Promise.allSettled(this.#starting);
+    await this.#relay.close();
+    await this.#server.close();
+  }
+
+  /** Looks at the node in the moment in which its machine is asked to go; the caller waits. */
+  async witness(call: RelayCall): Promise<void> {
+    const machine = machineToRelease(call);
+    if (machine === undefined) return;
+    const path = `/api/v1/pods?fieldSelector=spec.nodeName%3D${machine}`;
+    const { body } = await this.#plane.request({ path });
+    const podsThen: readonly Pod[] = body.items;
+    this.releases.push({ machine, at: Date.now(), podsThen });
+  }
+
+  private boot(machine: ComputeMachine): void {
+    if (!this.#opened) return;
+    const boot = this.#register(machine).finally(() => this.#starting.delete(boot));
+    this.#starting.add(boot);
+    boot.catch(() => {});
+  }
+
+  /**
+   * What a kubelet does at its start: it takes over a Node object that still has its name, with a
+   * new boot, or else makes one. A replacement is of no generation, so that no policy selects it.
+   */
+  async #register(machine: ComputeMachine): Promise<void> {
+    const { name, zone } = machine;
+    const bootID = randomUUID();
+    await waitUntil(
+      async () => {
+        if (machine.status !== "RUNNING") return false;
+        if (await this.#takeOver(name, bootID)) return true;
+        const body = nodeObject({ name, zone, bootID });
+        const made = await this.#plane.request({ method: "POST", path: "/api/v1/nodes", body });
+        return made.status === 201;
+      },
+      {
+        what: `the new machine ${name} is registered`,
+        timeoutMs: 120_000,
+        signal: AbortSignal.any([this.#closed.signal, this.#plane.signal]),
+      },
+    );
+  }
+
+  async #takeOver(name: string, bootID: string): Promise<boolean> {
+    const path = `/api/v1/nodes/${name}`;
+    const patch = { method: "PATCH", contentType: "application/merge-patch+json" };
+    const metadata = { labels: { [generationLabel]: null } };
+    const ofAge = await this.#plane.request({ ...patch, path, body: { metadata } });
+    if (ofAge.status !== 200) return false;
+    const status = { nodeInfo: { bootID } };
+    const booted = await this.#plane.request({
+      ...patch,
+      path: `${path}/status`,
+      body: { status },
+    });
+    return booted.status === 200;
+  }
+}
+
+function machineToRelease({ method, path, body }: RelayCall): string | undefined {
+  const one = /\/instances\/([^/?]+)(\?|$)/.exec(path)?.[1];
+  if (method === "DELETE") return one;
+  if (!/\/(recreate|delete)Instances(\?|$)/.test(path)) return undefined;
+  const { instances } = JSON.parse(body) as { readonly instances: readonly string[] };
+  return instances[0]?.split("/").at(-1);
+}

@@ -1,0 +1,221 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Node } from "kubernetes-types/core/v1.js";
+import { type AuditLog, createAuditLog } from "../support/audit-log.ts";
+import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
+import { freePort } from "../support/free-port.ts";
+import { createNodes } from "../support/kwok-fleet.ts";
+import { type LastcallProcess, startLastcall } from "../support/lastcall-process.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { Cloud, type CloudOptions, generationLabel } from "./cloud.ts";
+import { type History, isReady, keyOf, nameOf, type RawDeparture } from "./history.ts";
+import type { Charge } from "./judge.ts";
+import { Onlooker } from "./onlooker.ts";
+import { podCount, workload } from "./workload.ts";
+
+const zones = ["europe-west1-b", "europe-west1-c", "europe-west1-d"];
+const deploy = join(import.meta.dirname, "..", "..", "deploy");
+const departuresPath = "/apis/lastcall.dev/v1alpha1/departures";
+const settleMs = 120_000;
+
+export const controllerUser = "system:serviceaccount:lastcall:lastcall";
+
+/** Nodes of the first generation are rotated; what replaces them is left alone. */
+const firstGeneration = {
+  nodeSelectorTerms: [
+    { matchExpressions: [{ key: generationLabel, operator: "In", values: ["1"] }] },
+  ],
+};
+
+/** A control plane with nine nodes in three zones, sixty pods with budgets, a cloud and an onlooker. */
+export class FleetWorld {
+  readonly plane: ControlPlane;
+  readonly cloud: Cloud;
+  readonly onlooker: Onlooker;
+  readonly nodes: readonly Node[];
+  readonly #audit: AuditLog;
+  readonly #folder: string;
+  readonly #processes = new Set<LastcallProcess>();
+
+  private constructor(parts: {
+    readonly plane: ControlPlane;
+    readonly cloud: Cloud;
+    readonly audit: AuditLog;
+    readonly nodes: readonly Node[];
+  }) {
+    this.plane = parts.plane;
+    this.cloud = parts.cloud;
+    this.nodes = parts.nodes;
+    this.#audit = parts.audit;
+    this.onlooker = new Onlooker(parts.plane);
+    this.#folder = mkdtempSync(join(tmpdir(), "lastcall-world-"));
+  }
+
+  /** Resolves when all of it runs, what `deploy/` grants is in force, and every pod is ready. */
+  static async start(cloudOptions: CloudOptions = {}): Promise<FleetWorld> {
+    const audit = createAuditLog();
+    const plane = await startControlPlane({ apiServerFlags: audit.flags });
+    const cloud = await Cloud.start(plane, cloudOptions);
+    for (const file of ["crds", "base/namespace.yaml", "base/rbac.yaml"]) {
+      const path = join(deploy, file);
+      await mustRun(plane, ["apply", file === "crds" ? "-k" : "-f", path]);
+    }
+    const nodes = await registerFleet(plane);
+    cloud.adopt(nodes.map((node) => ({ name: nameOf(node), zone: zoneOf(node) })));
+    await mustRun(plane, ["apply", "-f", "-"], workload());
+    const world = new FleetWorld({ plane, cloud, audit, nodes });
+    await world.until("departures can be listed", () => world.#areDeparturesServed());
+    await world.until("every pod is ready and every budget knows it", () => world.#isCalm());
+    await world.onlooker.start();
+    return world;
+  }
+
+  get charge(): Charge {
+    return { rotated: this.nodes.map(keyOf), user: controllerUser, atOnce: 1 };
+  }
+
+  /** A kubeconfig with the rights of the controller's own ServiceAccount, and no others. */
+  async controllerKubeconfig(server?: string): Promise<string> {
+    const token = await this.plane.tokenFor("lastcall", "lastcall");
+    if (server === undefined) return this.plane.kubeconfigFor("lastcall", token);
+    return this.#writeKubeconfig(server, token);
+  }
+
+  /** Starts `lastcall run` in a process of its own. */
+  async startController(kubeconfig: string): Promise<LastcallProcess> {
+    const address = async () => `127.0.0.1:${await freePort()}`;
+    const process = startLastcall(
+      [
+        ...["run", "--kubeconfig", kubeconfig, "--gcp-endpoint", this.cloud.endpoint],
+        ...["--health-address", await address(), "--metrics-address", await address()],
+      ],
+      { folder: this.#folder },
+    );
+    this.#processes.add(process);
+    void process.ended.then(() => this.#processes.delete(process));
+    return process;
+  }
+
+  /** Applies a policy for the first generation of nodes, as a person would. */
+  async applyPolicy(spec: object): Promise<void> {
+    await mustRun(this.plane, ["apply", "-f", "-"], {
+      apiVersion: "lastcall.dev/v1alpha1",
+      kind: "DeparturePolicy",
+      metadata: { name: "spot" },
+      spec: { nodeSelector: firstGeneration, budgets: [{ nodes: 1 }], ...spec },
+    });
+  }
+
+  async departures(): Promise<readonly RawDeparture[]> {
+    return (await this.plane.request({ path: departuresPath })).body.items;
+  }
+
+  /** All departures have ended, the fleet is whole again and every pod is ready. */
+  async isRotated(): Promise<boolean> {
+    const departures = await this.departures();
+    const ended = departures.filter(({ status }) => status?.phase === "Ended");
+    if (ended.length < this.nodes.length || ended.length < departures.length) return false;
+    const { body } = await this.plane.request({ path: "/api/v1/nodes" });
+    const nodes: readonly Node[] = body.items;
+    const whole = nodes.length === this.nodes.length && nodes.every(isReady);
+    return whole && (await this.#isCalm());
+  }
+
+  async history(): Promise<History> {
+    const { releases, machineEnds } = this.cloud;
+    const audit = this.#audit.read();
+    return { changes: this.onlooker.changes(), audit, releases, machineEnds };
+  }
+
+  /** Waits for a condition, unless the control plane or a controller dies meanwhile. */
+  async until<T>(
+    what: string,
+    condition: () => Promise<T | false | undefined>,
+    timeoutMs = settleMs,
+  ): Promise<T> {
+    const deaths = [...this.#processes].map(({ death }) => death);
+    const signal = AbortSignal.any([this.plane.signal, ...deaths]);
+    try {
+      return await waitUntil(condition, { what, timeoutMs, signal, intervalMs: 100 });
+    } catch (error) {
+      const logs = [...this.#processes].map((one) => one.log().split("\n").slice(-30).join("\n"));
+      throw new Error([String(error), ...logs].join("\n"), { cause: error });
+    }
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#processes].map((one) => one.kill()));
+    await this.onlooker.stop();
+    await this.cloud.stop();
+    await this.plane.stop();
+    this.#audit.remove();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  /** Just after its CRD was made, a first list may be answered 429: storage is initializing. */
+  async #areDeparturesServed(): Promise<boolean> {
+    return (await this.plane.request({ path: departuresPath })).status === 200;
+  }
+
+  async #isCalm(): Promise<boolean> {
+    const budgetsPath = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+    const [pods, budgets] = await Promise.all([
+      this.plane.request({ path: "/api/v1/namespaces/default/pods" }),
+      this.plane.request({ path: budgetsPath }),
+    ]);
+    const wanted = podCount + this.nodes.length;
+    const ready = pods.body.items.length === wanted && pods.body.items.every(isReady);
+    return ready && budgets.body.items.every(hasRoom);
+  }
+
+  #writeKubeconfig(server: string, token: string): string {
+    const file = join(this.#folder, `${new URL(server).port}.kubeconfig`);
+    const config = {
+      apiVersion: "v1",
+      kind: "Config",
+      clusters: [{ name: "e2e", cluster: { server } }],
+      users: [{ name: "lastcall", user: { token } }],
+      contexts: [{ name: "e2e", context: { cluster: "e2e", user: "lastcall" } }],
+      "current-context": "e2e",
+    };
+    writeFileSync(file, JSON.stringify(config));
+    return file;
+  }
+}
+
+/**
+ * Nine nodes, zone by zone in turn. All are made in one second: a creationTimestamp is in whole
+ * seconds, and nodes of one age leave room for a plan that alternates the zones.
+ */
+async function registerFleet(plane: ControlPlane): Promise<readonly Node[]> {
+  const wanted = Array.from({ length: 9 }, (_, place) => ({
+    name: `spot-${place + 1}`,
+    zone: zones[place % zones.length] as string,
+    labels: { [generationLabel]: "1" },
+  }));
+  await waitUntil(async () => Date.now() % 1000 < 150, {
+    what: "a second begins",
+    timeoutMs: 2_000,
+    intervalMs: 10,
+  });
+  return createNodes(plane, wanted);
+}
+
+export async function mustRun(
+  plane: ControlPlane,
+  args: readonly string[],
+  input?: object,
+): Promise<void> {
+  const options = input === undefined ? {} : { input: JSON.stringify(input) };
+  const { code, stderr } = await plane.kubectl(args, options);
+  if (code !== 0) throw new Error(`Cannot run kubectl ${args.join(" ")}: ${stderr}`);
+}
+
+function zoneOf(node: Node): string {
+  return node.metadata?.labels?.["topology.kubernetes.io/zone"] ?? "";
+}
+
+function hasRoom({ status }: { status?: { disruptionsAllowed?: number } }): boolean {
+  return (status?.disruptionsAllowed ?? 0) > 0;
+}

@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { FleetWorld } from "./fleet-world.ts";
+import { judge, zonesAlternate } from "./judge.ts";
+
+const spacingSeconds = 9;
+let world: FleetWorld;
+
+beforeAll(async () => {
+  world = await FleetWorld.start();
+});
+
+afterAll(() => world?.stop());
+
+describe("nine nodes in three zones with sixty pods under budgets", () => {
+  test("leave one after another on their plan", async () => {
+    await world.startController(await world.controllerKubeconfig());
+    await world.applyPolicy({
+      lifetime: { max: `${lifetimeSeconds()}s`, reserve: "1s" },
+      spacing: { mode: "Late", min: `${spacingSeconds}s` },
+      drain: { timeout: "2m", onTimeout: "Wait" },
+    });
+    await world.until("the fleet is rotated", () => world.isRotated(), 240_000);
+  });
+
+  test("and nothing that an onlooker can see was amiss", async () => {
+    expect(judge(await world.history(), world.charge)).toEqual([]);
+  });
+
+  test("zone after zone", async () => {
+    expect(zonesAlternate(await world.history(), world.charge)).toEqual([]);
+  });
+
+  test("and their departures say so", async () => {
+    const departures = await world.departures();
+    expect(departures.map(({ status }) => status?.outcome)).toEqual(Array(9).fill("Planned"));
+  });
+});
+
+/** So long that the last of nine plans, each as late as the spacing allows, lies that far ahead. */
+function lifetimeSeconds(): number {
+  const births = world.nodes.map((node) => Date.parse(node.metadata?.creationTimestamp ?? ""));
+  const ageSeconds = Math.ceil((Date.now() - Math.min(...births)) / 1000);
+  return ageSeconds + spacingSeconds * world.nodes.length;
+}

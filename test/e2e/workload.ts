@@ -1,0 +1,68 @@
+/** What runs on the fleet: five deployments with sixty pods, each under a budget, and a DaemonSet. */
+
+interface App {
+  readonly name: string;
+  readonly replicas: number;
+  /** How long a pod takes to end once it is told to. */
+  readonly exitAfter: string;
+  readonly budget: { readonly maxUnavailable: number | string } | { readonly minAvailable: number };
+}
+
+const apps: readonly App[] = [
+  { name: "web", replicas: 20, exitAfter: "1s", budget: { maxUnavailable: 2 } },
+  { name: "api", replicas: 15, exitAfter: "2s", budget: { maxUnavailable: 1 } },
+  { name: "cart", replicas: 12, exitAfter: "1s", budget: { maxUnavailable: "10%" } },
+  { name: "search", replicas: 9, exitAfter: "1s", budget: { minAvailable: 8 } },
+  { name: "stream", replicas: 4, exitAfter: "2s", budget: { minAvailable: 3 } },
+];
+
+export const podCount = apps.reduce((sum, { replicas }) => sum + replicas, 0);
+
+/** One List for kubectl. */
+export function workload(): object {
+  return { apiVersion: "v1", kind: "List", items: [...apps.flatMap(objectsOf), daemonSet] };
+}
+
+function objectsOf({ name, replicas, exitAfter, budget }: App): object[] {
+  const labels = { app: name };
+  const annotations = {
+    "e2e.lastcall.dev/exit-after": exitAfter,
+    // Ready at once would give a budget back before anybody could go over it.
+    "e2e.lastcall.dev/ready-after": "1s",
+  };
+  return [
+    {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name },
+      spec: {
+        replicas,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels, annotations }, spec: { containers: [container(name)] } },
+      },
+    },
+    {
+      apiVersion: "policy/v1",
+      kind: "PodDisruptionBudget",
+      metadata: { name },
+      spec: { ...budget, selector: { matchLabels: labels } },
+    },
+  ];
+}
+
+const daemonSet = {
+  apiVersion: "apps/v1",
+  kind: "DaemonSet",
+  metadata: { name: "node-logs" },
+  spec: {
+    selector: { matchLabels: { app: "node-logs" } },
+    template: {
+      metadata: { labels: { app: "node-logs" } },
+      spec: { containers: [container("node-logs")] },
+    },
+  },
+};
+
+function container(name: string) {
+  return { name, image: `registry.example/${name}:1` };
+}
