@@ -34,10 +34,12 @@ export function patchSentences(target: TargetOf): void {
         { op: "test", path: "/data/a", value: "1" },
         { op: "replace", path: "/data/a", value: "9" },
         { op: "remove", path: "/data/b" },
-        { op: "add", path: "/data/c~1d", value: "3" },
+        { op: "add", path: "/metadata/annotations", value: {} },
+        { op: "add", path: "/metadata/annotations/c~1d", value: "3" },
       ];
       const after = mustBe(200, await maps.patch("json", { type: json, body }));
-      expect(after.data).toEqual({ a: "9", "c/d": "3" });
+      expect(after.data).toEqual({ a: "9" });
+      expect(metadataOf(after).annotations).toEqual({ "c/d": "3" });
     });
 
     it.each([
