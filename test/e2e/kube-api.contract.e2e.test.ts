@@ -1,0 +1,34 @@
+import { HttpKubeApi } from "../../src/kube/http-api.ts";
+import { loadKubeAccess } from "../../src/kube/kubeconfig.ts";
+import { realClock } from "../../src/runtime/real-clock.ts";
+import { kubeApiContract } from "../contract/kube-api.contract.ts";
+import { startControlPlane } from "../support/control-plane.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+/** The suite binds its pods to nodes that do not exist, so that no kubelet touches them. */
+kubeApiContract("HttpKubeApi before a real API server", async () => {
+  const plane = await startControlPlane({ withScheduler: false, withKwok: false });
+  const access = await loadKubeAccess({ kubeconfig: plane.kubeconfig, env: {} });
+  const api = new HttpKubeApi({ access, clock: realClock });
+  const namespace = "contract";
+  const body = { metadata: { name: namespace } };
+  await api.send({ method: "POST", path: "/api/v1/namespaces", body });
+  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/default`;
+  await waitUntil(async () => (await api.send({ method: "GET", path })).status === 200, {
+    what: "the namespace takes pods",
+    timeoutMs: 60_000,
+    signal: plane.signal,
+  });
+  return {
+    api,
+    namespace,
+    gaps: {
+      UnobservedBudget: "the disruption controller runs and observes every budget at once",
+      Compaction: "the API server keeps the changes of the last minutes whatever etcd forgets",
+    },
+    close: async () => {
+      api.close();
+      await plane.stop();
+    },
+  };
+});

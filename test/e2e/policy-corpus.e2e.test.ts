@@ -1,0 +1,61 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
+import { readCorpus } from "../support/policy-corpus.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const crds = join(import.meta.dirname, "..", "..", "deploy", "crds");
+let plane: ControlPlane;
+
+beforeAll(async () => {
+  plane = await startControlPlane({
+    withControllerManager: false,
+    withScheduler: false,
+    withKwok: false,
+  });
+  const { code, stderr } = await plane.kubectl(["apply", "-k", crds]);
+  expect(stderr).toBe("");
+  expect(code).toBe(0);
+  await waitUntil(async () => (await plane.kubectl(["get", "dpol,dep"])).code === 0, {
+    what: "both resources are served",
+    timeoutMs: 60_000,
+    signal: plane.signal,
+  });
+});
+
+afterAll(() => plane?.stop());
+
+describe("the API server", () => {
+  test.each(readCorpus("good"))("takes the good policy $file", async ({ text }) => {
+    expect(await create(text)).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  const refused = readCorpus("bad").filter(({ localOnly }) => localOnly === undefined);
+  test.each(refused)("refuses the bad policy $file where its mistake is", async (bad) => {
+    const { code, stderr } = await create(bad.text);
+    expect(code, stderr).toBe(1);
+    expect(stderr).toContain(whereOf(bad.expect));
+  });
+
+  const passed = readCorpus("bad").filter(({ localOnly }) => localOnly !== undefined);
+  test.each(passed)("takes $file, as the file itself says: $localOnly", async ({ text }) => {
+    const { code, stderr } = await create(text);
+    // A file without any object is nothing to apply, and no refusal of a policy.
+    if (stderr !== "") expect(stderr).toContain("no objects passed to create");
+    else expect(code).toBe(0);
+  });
+});
+
+/** Nothing is kept, so that a name which two files share does not matter. */
+function create(text: string) {
+  const args = ["create", "--dry-run=server", "--validate=strict", "-f", "-"];
+  return plane.kubectl(args, { input: text });
+}
+
+/** `file:line: field path: found …`: the part that the refusal must hold, too. */
+function whereOf(expected: string): string {
+  const path = /^[^:]+:\d+: ([\w.[\]]+): /.exec(expected)?.[1] ?? "";
+  // kubectl looks the resource up by this field before it asks, and says so in its own words.
+  if (path === "apiVersion") return "no matches for kind";
+  return path.replace(/^items\[\d+\]\./, "");
+}
