@@ -6,6 +6,7 @@ import type { Departure } from "../core/departure.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { BudgetFacts, PodFacts } from "../core/pod.ts";
 import type { Policy } from "../core/policy.ts";
+import { isLastcallError } from "../errors.ts";
 import type { CommandIo } from "./command-io.ts";
 import { connect } from "./connect.ts";
 import { readPolicyFiles } from "./policy-files.ts";
@@ -80,7 +81,13 @@ async function readCluster(
   try {
     const lists = kinds.map(async ({ kind, path, ...rest }) => {
       const query = "query" in rest ? rest.query : {};
-      return (await listAll(api, path, query)).map((object) => ({ ...object, kind }));
+      const found = await listAll(api, path, query).catch((error: unknown) => {
+        // A policy can be tried on a cluster on which nothing has been installed yet.
+        const untouched = !needs.policies && isLastcallError(error) && error.code === "CRD_MISSING";
+        if (untouched) return [];
+        throw error;
+      });
+      return found.map((object) => ({ ...object, kind }));
     });
     return (await Promise.all(lists)).flat();
   } finally {

@@ -1,5 +1,6 @@
 import type { KubeAnswer, KubeRequest } from "../contracts/kube-api.ts";
 import { LastcallError } from "../errors.ts";
+import { departuresPath, policiesPath } from "./paths.ts";
 
 /** The `message` of a Status body, or the text itself, or the bare code. */
 export function statusMessage(answer: KubeAnswer): string {
@@ -22,7 +23,7 @@ export function faultOf(request: KubeRequest, answer: KubeAnswer): LastcallError
     case 403:
       return new LastcallError("RIGHT_MISSING", `${asked}: ${said}`);
     case 404:
-      return new LastcallError("NOT_FOUND", `${asked}: ${said}`);
+      return notFound(request.path, `${asked}: ${said}`);
     case 409:
       return new LastcallError("CONFLICT", `${asked}: ${said}`);
     case 429:
@@ -34,4 +35,15 @@ export function faultOf(request: KubeRequest, answer: KubeAnswer): LastcallError
         retryable: answer.status >= 500,
       });
   }
+}
+
+/** A collection of ours that the server does not know has not been installed. */
+function notFound(path: string, message: string): LastcallError {
+  if (path !== policiesPath && path !== departuresPath) {
+    return new LastcallError("NOT_FOUND", message);
+  }
+  return new LastcallError(
+    "CRD_MISSING",
+    `Cannot read ${path}: the resources of Lastcall are not installed, run lastcall setup crds --apply`,
+  );
 }

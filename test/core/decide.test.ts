@@ -1,0 +1,222 @@
+import { describe, expect, it } from "vitest";
+import { decide } from "../../src/core/decide.ts";
+import type { Decision } from "../../src/core/decision.ts";
+import type { Departure } from "../../src/core/departure.ts";
+import type { NodeFacts } from "../../src/core/node.ts";
+import type { Policy } from "../../src/core/policy.ts";
+import { defaultPolicy } from "../../src/core/policy-default.ts";
+import type { Snapshot } from "../../src/core/snapshot.ts";
+import { hours, type Instant, instant, minutes, plus } from "../../src/core/time.ts";
+
+const now = instant(Date.UTC(2026, 10, 20, 12));
+const uid = "0123456789abcdef";
+
+const spot: Policy = {
+  ...defaultPolicy,
+  name: "spot",
+  lifetime: { minMs: hours(0), maxMs: hours(24), reserveMs: minutes(30) },
+};
+
+function node(more: Partial<NodeFacts> = {}): NodeFacts {
+  return {
+    name: "n1",
+    uid,
+    providerID: "gce://p/z/n1",
+    bootID: "b1",
+    labels: { "cloud.google.com/gke-spot": "true" },
+    annotations: {},
+    taints: [],
+    unschedulable: false,
+    ready: true,
+    createdAt: plus(now, hours(-1)),
+    ...more,
+  };
+}
+
+function departure(more: Partial<Departure> = {}): Departure {
+  return {
+    name: "n1-01234567",
+    uid: "d1",
+    resourceVersion: "1",
+    node: { name: "n1", uid, providerID: "gce://p/z/n1", bootID: "b1" },
+    cause: "Planned",
+    policy: "spot",
+    departAt: now,
+    deadlineAt: plus(now, hours(23)),
+    hold: false,
+    status: { phase: "Scheduled", timeline: [] },
+    ...more,
+  };
+}
+
+function world(more: Partial<Snapshot> = {}): Snapshot {
+  return {
+    nodes: [node()],
+    policies: [spot],
+    departures: [],
+    badPolicies: [],
+    gateAnswers: {},
+    ...more,
+  };
+}
+
+function decided(snapshot: Snapshot, at: Instant = now): readonly Decision[] {
+  return decide(snapshot, at).decisions;
+}
+
+/** Each decision in short: what, and why. */
+function inShort(snapshot: Snapshot, at?: Instant): readonly string[] {
+  return decided(snapshot, at).map((one) => {
+    const event = "event" in one ? ` ${one.event}` : "";
+    return `${one.kind}${event}: ${one.reason}`;
+  });
+}
+
+describe("a node without a departure", () => {
+  it("is scheduled under the name that the contract pins", () => {
+    const [only] = decided(world());
+    expect(only).toMatchObject({
+      kind: "Schedule",
+      reason: "Spaced",
+      order: { name: "n1-01234567", cause: "Planned", policy: "spot", source: "planner" },
+    });
+  });
+
+  it.each([
+    ["no policy matches", world({ policies: [] }), "Leave: NoPolicy"],
+    [
+      "has no providerID",
+      world({ nodes: [node({ providerID: undefined })] }),
+      "Leave: NoProviderID",
+    ],
+    ["has no birth", world({ nodes: [node({ createdAt: undefined })] }), "Leave: NoBirth"],
+    [
+      "is on hold",
+      world({ nodes: [node({ annotations: { "lastcall.dev/hold": "true" } })] }),
+      "Leave: OnHold",
+    ],
+    [
+      "has a policy that says dryRun",
+      world({ policies: [{ ...spot, dryRun: true }] }),
+      "Leave: Spaced",
+    ],
+    [
+      "has a policy that says paused",
+      world({ policies: [{ ...spot, paused: true }] }),
+      "Leave: PolicyPaused",
+    ],
+  ])("that %s is left alone, and the reason is said", (_, snapshot, said) => {
+    expect(inShort(snapshot)).toEqual([said]);
+  });
+
+  it("but with our mark is cleared as a stray", () => {
+    const marked = node({ annotations: { "lastcall.dev/departure": "n1-01234567" } });
+    expect(inShort(world({ nodes: [marked] }))).toEqual(["ClearStray: StrayCordon"]);
+  });
+
+  it("after one that was rolled back gets the next name, and ten minutes of rest", () => {
+    const endedAt = plus(now, minutes(-1));
+    const status = { phase: "Ended", outcome: "RolledBack", endedAt, timeline: [] } as const;
+    const old = node({ createdAt: plus(now, hours(-23)) });
+    const [only] = decided(world({ nodes: [old], departures: [departure({ status })] }));
+    expect(only).toMatchObject({ kind: "Schedule", order: { name: "n1-01234567-2" } });
+    if (only?.kind !== "Schedule") return;
+    expect(only.order.departAt).toBeGreaterThanOrEqual(plus(endedAt, minutes(10)));
+  });
+});
+
+describe("a planned departure whose time has come", () => {
+  it("begins", () => {
+    expect(inShort(world({ departures: [departure()] }))).toContain("Begin Due: Spaced");
+  });
+
+  it("begins alone: the next of its policy waits for the next look", () => {
+    const nodes = [
+      node(),
+      node({ name: "n2", uid: "fedcba9876543210", providerID: "gce://p/z/n2" }),
+    ];
+    const second = departure({
+      name: "n2-fedcba98",
+      uid: "d2",
+      node: { name: "n2", uid: "fedcba9876543210" },
+    });
+    const begins = inShort(world({ nodes, departures: [departure(), second] })).filter((one) =>
+      one.startsWith("Begin"),
+    );
+    expect(begins).toHaveLength(1);
+  });
+
+  it.each([
+    [
+      "a freeze",
+      { policies: [{ ...spot, gates: { freezeUntil: plus(now, hours(1)), blockingPods: [] } }] },
+      "Note Blocked: Frozen",
+    ],
+    [
+      "alerts that were not asked for",
+      {
+        policies: [
+          { ...spot, gates: { alerts: { url: "http://a", matchers: [] }, blockingPods: [] } },
+        ],
+      },
+      "Note Blocked: AlertsUnknown",
+    ],
+    [
+      "somebody else's cordon",
+      { nodes: [node({ unschedulable: true })] },
+      "Note Blocked: CordonedByOthers",
+    ],
+    ["its own hold", { departures: [departure({ hold: true })] }, "Note Blocked: HeldByPerson"],
+    [
+      "a hold on the node",
+      { nodes: [node({ annotations: { "lastcall.dev/hold": "true" } })] },
+      "Note Blocked: OnHold",
+    ],
+  ])("is held by %s", (_, more, said) => {
+    expect(inShort(world({ departures: [departure()], ...more }))).toContain(said);
+  });
+
+  it("is forced past a freeze by its deadline, and says so", () => {
+    const frozen = { ...spot, gates: { freezeUntil: plus(now, hours(1)), blockingPods: [] } };
+    const due = departure({ departAt: plus(now, minutes(-1)), deadlineAt: now });
+    const old = node({ createdAt: plus(now, minutes(-(23 * 60 + 30))) });
+    const said = inShort(world({ nodes: [old], policies: [frozen], departures: [due] }));
+    expect(said).toContain("Begin Due: DeadlineForces");
+  });
+
+  it("is never forced past a person's hold", () => {
+    const due = departure({ departAt: plus(now, minutes(-1)), deadlineAt: now, hold: true });
+    const old = node({ createdAt: plus(now, minutes(-(23 * 60 + 30))) });
+    const said = inShort(world({ nodes: [old], departures: [due] }));
+    expect(said).toContain("Note Blocked: HeldByPerson");
+  });
+});
+
+describe("a departure that has not begun", () => {
+  it.each([
+    ["whose node is gone", { nodes: [] }, "Note NodeGone: NodeGone"],
+    [
+      "whose node has another machine",
+      { nodes: [node({ bootID: "b2" })] },
+      "Note MachineReplaced: MachineReplaced",
+    ],
+    ["that no policy wants any more", { policies: [] }, "Note Cancelled: PlanChanged"],
+    [
+      "that was deleted",
+      { departures: [departure({ deletionAt: now })] },
+      "Note Cancelled: CancelledByPerson",
+    ],
+  ])("%s ends", (_, more, said) => {
+    expect(inShort(world({ departures: [departure()], ...more }))).toContain(said);
+  });
+});
+
+describe("the instant to ask again", () => {
+  it("is the next planned one", () => {
+    const later = plus(now, hours(2));
+    const planned = departure({ departAt: later });
+    const { askAgainAt, decisions } = decide(world({ departures: [planned] }), now);
+    const moved = decisions.find((one) => one.kind === "Move");
+    expect(askAgainAt).toBe(moved?.kind === "Move" ? moved.departAt : later);
+  });
+});
