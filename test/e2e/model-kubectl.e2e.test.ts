@@ -8,18 +8,21 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { realClock } from "../../src/runtime/real-clock.ts";
 import { type HttpFace, serveModel } from "../../src/sim/http-face.ts";
 import { type ModelCluster, startModelCluster } from "../../src/sim/model-cluster.ts";
+import { buildControlPlane } from "../controlplane/build.ts";
 
 const run = promisify(execFile);
-const binary = process.env.LASTCALL_KUBECTL ?? "kubectl";
+/** The kubectl that is built with the control plane, or another one that the environment names. */
+const named = process.env.LASTCALL_KUBECTL;
+let binary: string;
+let firstArgs: readonly string[];
 
 let folder: string;
 let cluster: ModelCluster;
 let face: HttpFace;
 
 beforeAll(async () => {
-  await run(binary, ["version", "--client"]).catch((cause: unknown) => {
-    throw new Error("kubectl is missing: put it on PATH or name it in LASTCALL_KUBECTL", { cause });
-  });
+  binary = named ?? buildControlPlane().controlplane;
+  firstArgs = named === undefined ? ["kubectl"] : [];
   folder = mkdtempSync(join(tmpdir(), "lastcall-kubectl-"));
   const spot = { name: "spot-b", zone: "europe-west1-b", size: 2, price: "Preemptible" } as const;
   cluster = startModelCluster({ clock: realClock, seed: 1, groups: [spot] });
@@ -36,7 +39,7 @@ afterAll(async () => {
 /** What kubectl wrote to stdout; fails with what it wrote to stderr. */
 async function kubectl(...args: readonly string[]): Promise<string> {
   const env = { ...process.env, KUBECONFIG: join(folder, "kubeconfig"), HOME: folder };
-  const { stdout } = await run(binary, args, { env, timeout: 60_000 });
+  const { stdout } = await run(binary, [...firstArgs, ...args], { env, timeout: 60_000 });
   return stdout;
 }
 
@@ -157,7 +160,7 @@ describe("the real kubectl on the model cluster", () => {
 
   it("watches: every change is a line", async () => {
     const env = { ...process.env, KUBECONFIG: join(folder, "kubeconfig"), HOME: folder };
-    const watching = spawn(binary, ["get", "nodes", "-w"], { env });
+    const watching = spawn(binary, [...firstArgs, "get", "nodes", "-w"], { env });
     const lines = createInterface({ input: watching.stdout })[Symbol.asyncIterator]();
     const seen: string[] = [];
     const until = async (text: string): Promise<void> => {
