@@ -56,9 +56,10 @@ export const departureSpec: ObjectField = {
     }),
     departAt: instantField("When it is to begin; absent: at once."),
     deadlineAt: instantField(
-      "After this instant the machine may be gone. Only ever moves earlier.",
+      "After this instant the machine may be gone. Once noticed it only ever moves earlier.",
     ),
     noticedAt: instantField("When the notice was received."),
+    withdrawnAt: instantField("When the cloud took its notice back: the departure is undone."),
     source: textField({
       description: "What made it: the planner, an agent, a queue, a person.",
       maxLength: 253,
@@ -68,7 +69,7 @@ export const departureSpec: ObjectField = {
   },
   rules: [
     {
-      cel: "!has(oldSelf.deadlineAt) || (has(self.deadlineAt) && self.deadlineAt <= oldSelf.deadlineAt)",
+      cel: "!has(oldSelf.noticedAt) || !has(oldSelf.deadlineAt) || (has(self.deadlineAt) && self.deadlineAt <= oldSelf.deadlineAt)",
       at: "deadlineAt",
       wanted: "a deadline no later than the one that was there",
     },

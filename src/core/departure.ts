@@ -60,6 +60,8 @@ export interface Departure {
   readonly departAt?: Instant | undefined;
   readonly deadlineAt?: Instant | undefined;
   readonly noticedAt?: Instant | undefined;
+  /** When the cloud took its notice back; written by whoever brought the notice. */
+  readonly withdrawnAt?: Instant | undefined;
   readonly source?: string | undefined;
   readonly policy?: string | undefined;
   /** A person's word: the departure waits while it is set. */

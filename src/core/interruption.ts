@@ -35,6 +35,9 @@ function lookAt(departure: Departure, node: NodeFacts | undefined): Interruption
   if (identity === "OtherNode") return { event: "NodeGone", reason: "NodeGone" };
   if (identity !== "Same") return { event: "MachineReplaced", reason: "MachineReplaced" };
   if (departure.deletionAt !== undefined) return cancelled("the Departure was deleted");
+  if (departure.withdrawnAt !== undefined) {
+    return { event: "Cancelled", reason: "NoticeWithdrawn" };
+  }
   if (departure.noticedAt !== undefined && isVoluntary(departure.cause)) {
     return { event: "Noticed", reason: "Noticed" };
   }

@@ -12,6 +12,7 @@ interface RawSpec {
   readonly departAt?: string;
   readonly deadlineAt?: string;
   readonly noticedAt?: string;
+  readonly withdrawnAt?: string;
   readonly source?: string;
   readonly policy?: string;
   readonly hold?: boolean;
@@ -45,6 +46,7 @@ export function translateDeparture(object: KubeObject): Departure | undefined {
     departAt: instantOf(spec.departAt),
     deadlineAt: instantOf(spec.deadlineAt),
     noticedAt: instantOf(spec.noticedAt),
+    withdrawnAt: instantOf(spec.withdrawnAt),
     source: spec.source,
     policy: spec.policy,
     hold: spec.hold === true,
