@@ -59,6 +59,31 @@ export function parseInstant(text: string): Instant | undefined {
   return instant(epochMs);
 }
 
+const httpDate =
+  /^(?:[A-Z][a-z]{2}, )?(\d{1,2}) ([A-Z][a-z]{2}) (\d{4}) (\d{2}):(\d{2}):(\d{2}) GMT$/;
+const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/**
+ * Reads the date of an HTTP header (RFC 9110, `Mon, 11 Apr 2026 22:26:58 GMT`), with the weekday or,
+ * as EC2 writes its scheduled events, without; undefined for anything else. A weekday that does not
+ * fit the day is let pass: the clouds' own examples have such.
+ */
+export function parseHttpDate(text: string): Instant | undefined {
+  const match = httpDate.exec(text);
+  const month = months.indexOf(match?.[2] ?? "");
+  if (match === null || month < 0) return undefined;
+  const [day, year, hour, minute, second] = [1, 3, 4, 5, 6].map((at) => Number(match[at])) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const daysInMonth = new Date(Date.UTC(year, month + 1, 0)).getUTCDate();
+  if (day < 1 || day > daysInMonth || hour > 23 || minute > 59 || second > 59) return undefined;
+  return instant(Date.UTC(year, month, day, hour, minute, second));
+}
+
 /** Writes an instant as RFC 3339 in UTC with milliseconds: `2026-11-20T00:00:00.000Z`. */
 export function formatInstant(at: Instant): string {
   return new Date(at).toISOString();

@@ -1,0 +1,93 @@
+import type { Cause } from "./departure.ts";
+import { earlier, type Instant, type Millis, minus, minutes } from "./time.ts";
+
+/** The causes that a cloud names; the other two are a plan's and a person's. */
+export type NoticeCause = Exclude<Cause, "Planned" | "Manual">;
+
+/**
+ * A statement from outside that a machine will go. Its instants are in the cloud's time
+ * (`cloudTime`), since the clock of a node may be wrong and its word is read elsewhere.
+ */
+export interface Notice {
+  readonly cause: NoticeCause;
+  /** Absent: the cloud names none, and the drain has its ordinary time. */
+  readonly deadlineAt?: Instant | undefined;
+  readonly noticedAt: Instant;
+  /** The way by which it came: `aws/spot-instance-action`. */
+  readonly source: string;
+  /** The same notice has the same id, by whatever poll it is read. */
+  readonly eventId: string;
+  /** The cloud has said outright that it is off. */
+  readonly withdrawn?: boolean | undefined;
+}
+
+/** All that stands against one machine, as one: what a Departure is made from. */
+export interface NoticeCase {
+  readonly cause: NoticeCause;
+  readonly deadlineAt?: Instant | undefined;
+  readonly noticedAt: Instant;
+  readonly source: string;
+  /** Of every notice in it, in order. */
+  readonly eventIds: readonly string[];
+}
+
+/** What one answer of a cloud says about this machine, all of it. */
+export type NoticeReading =
+  | {
+      readonly kind: "Read";
+      readonly notices: readonly Notice[];
+      /** What concerns the machine and takes it nowhere, such as a live migration. */
+      readonly ignored: readonly string[];
+      /** Parts that could not be read; what is missing may be among them, and is not given up. */
+      readonly problems: readonly string[];
+    }
+  | { readonly kind: "Unreadable"; readonly problem: string };
+
+/**
+ * Maintenance is announced up to two weeks ahead. It becomes a departure a quarter of an hour
+ * before it begins, as long as the shortest notice that Azure gives for a reboot: early enough
+ * for any drain, and not a fortnight of a node lying idle.
+ */
+export const maintenanceLeadMs: Millis = minutes(15);
+
+/** From when on a notice is acted upon; undefined: at once. */
+export function actFromAt(notice: Notice): Instant | undefined {
+  if (notice.cause !== "ScheduledMaintenance" || notice.deadlineAt === undefined) return undefined;
+  return minus(notice.deadlineAt, maintenanceLeadMs);
+}
+
+/**
+ * Makes one case of the notices of one machine: those taken back do not count, the earliest deadline
+ * wins and names the cause, and one without a deadline comes after all that have one. Undefined
+ * where nothing stands.
+ */
+export function mergeNotices(notices: readonly Notice[]): NoticeCase | undefined {
+  const standing = notices.filter((notice) => notice.withdrawn !== true).toSorted(byUrgency);
+  const first = standing[0];
+  if (first === undefined) return undefined;
+  return {
+    cause: first.cause,
+    deadlineAt: first.deadlineAt,
+    noticedAt: first.noticedAt,
+    source: first.source,
+    eventIds: [...new Set(standing.map((notice) => notice.eventId))].toSorted(),
+  };
+}
+
+/** The same event told again: what was known first stays, and its deadline only moves earlier. */
+export function tightened(known: Notice, again: Notice): Notice {
+  const deadlineAt =
+    known.deadlineAt === undefined || again.deadlineAt === undefined
+      ? (known.deadlineAt ?? again.deadlineAt)
+      : earlier(known.deadlineAt, again.deadlineAt);
+  return { ...again, noticedAt: known.noticedAt, deadlineAt };
+}
+
+function byUrgency(a: Notice, b: Notice): number {
+  const never = Number.MAX_SAFE_INTEGER;
+  return (
+    (a.deadlineAt ?? never) - (b.deadlineAt ?? never) ||
+    a.noticedAt - b.noticedAt ||
+    (a.eventId < b.eventId ? -1 : 1)
+  );
+}
