@@ -26,6 +26,7 @@ const catalogue = {
   CLOUD_RIGHT_MISSING: { retryable: false, exitCode: 1 },
   CLOUD_REFUSED: { retryable: false, exitCode: 1 },
   CLOUD_CREDENTIALS: { retryable: false, exitCode: 1 },
+  NOTICE_UNREADABLE: { retryable: true, exitCode: 1 },
   PORT_TAKEN: { retryable: false, exitCode: 1 },
   // Exit 130: interrupted.
   INTERRUPTED: { retryable: false, exitCode: 130 },

@@ -1,0 +1,143 @@
+import type { Clock } from "../../contracts/clock.ts";
+import { clocksDisagree, cloudTime } from "../../core/cloud-time.ts";
+import { between, type Instant, type Millis, parseHttpDate, seconds } from "../../core/time.ts";
+import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
+
+/** What is needed of the web's `fetch`; the same on Node and on Bun. */
+export type MetadataFetch = (
+  url: string,
+  init: {
+    readonly method: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly signal: AbortSignal;
+    readonly redirect: "manual";
+    readonly body?: string;
+  },
+) => Promise<Response>;
+
+export interface MetadataRequest {
+  readonly path: string;
+  readonly method?: "GET" | "PUT" | "POST" | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | undefined;
+  /** From asking to the last byte. Default 2 s. */
+  readonly timeoutMs?: Millis | undefined;
+}
+
+export interface MetadataAnswer {
+  readonly status: number;
+  readonly text: string;
+  readonly header: (name: string) => string | null;
+  /** When it came, in the cloud's time. */
+  readonly at: Instant;
+  /** Our clock less the cloud's, where the two disagree. */
+  readonly skewMs?: number | undefined;
+}
+
+const defaultTimeoutMs = seconds(2);
+
+/** The longest true answer is a list of a few events; what is longer is something else. */
+const longestBodyBytes = 65_536;
+
+export interface MetadataClientOptions {
+  /** `http://169.254.169.254`, without a slash at its end. */
+  readonly baseUrl: string;
+  readonly fetch: MetadataFetch;
+  readonly clock: Clock;
+}
+
+/** Asks a machine's own metadata service: one request, one bounded answer, one time limit. */
+export class MetadataClient {
+  readonly #options: MetadataClientOptions;
+  readonly baseUrl: string;
+
+  constructor(options: MetadataClientOptions) {
+    this.#options = options;
+    this.baseUrl = options.baseUrl.replace(/\/+$/, "");
+  }
+
+  /**
+   * Gives back whatever was answered, refusals too. Throws `LastcallError`: `CLOUD_UNREACHABLE`
+   * where nobody answered in time, `NOTICE_UNREADABLE` where the answer does not end. An abort of
+   * `signal` rejects with its reason.
+   */
+  async ask(request: MetadataRequest, signal: AbortSignal): Promise<MetadataAnswer> {
+    signal.throwIfAborted();
+    const asking = new AbortController();
+    const stop = (): void => asking.abort(signal.reason);
+    signal.addEventListener("abort", stop, { once: true });
+    const late = this.#lateError(request, asking);
+    try {
+      return await Promise.race([late, this.#exchange(request, asking.signal)]);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw isLastcallError(error) ? error : unreachable(request.path, messageOf(error));
+    } finally {
+      signal.removeEventListener("abort", stop);
+      asking.abort();
+    }
+  }
+
+  async #exchange(request: MetadataRequest, signal: AbortSignal): Promise<MetadataAnswer> {
+    const { clock } = this.#options;
+    const { path, method = "GET", headers, body } = request;
+    const init = { method, headers, signal, redirect: "manual" as const };
+    const response = await this.#options.fetch(
+      this.baseUrl + path,
+      body === undefined ? init : { ...init, body },
+    );
+    const text = await boundedText(response, path);
+    const receivedAt = clock.now();
+    const dateAt = parseHttpDate(response.headers.get("date") ?? "");
+    const times = { dateAt, receivedAt };
+    return {
+      status: response.status,
+      text,
+      header: (name) => response.headers.get(name),
+      at: cloudTime(times),
+      ...(dateAt !== undefined && clocksDisagree(times)
+        ? { skewMs: between(dateAt, receivedAt) }
+        : {}),
+    };
+  }
+
+  /** Rejects when the time is over; never resolves. The sleep ends with the asking. */
+  #lateError(request: MetadataRequest, asking: AbortController): Promise<never> {
+    const limitMs = request.timeoutMs ?? defaultTimeoutMs;
+    return new Promise((_, reject) => {
+      this.#options.clock.sleep(limitMs, asking.signal).then(
+        () => reject(unreachable(request.path, `no answer within ${limitMs} ms`)),
+        // The answer came first, or the caller gave up; the race is over either way.
+        (reason: unknown) => reject(reason),
+      );
+    });
+  }
+}
+
+function unreachable(path: string, found: string): LastcallError {
+  return new LastcallError(
+    "CLOUD_UNREACHABLE",
+    `Cannot ask the metadata service for ${path}: ${found}, an answer is wanted`,
+  );
+}
+
+async function boundedText(response: Response, path: string): Promise<string> {
+  if (response.body === null) return "";
+  const decoder = new TextDecoder();
+  let text = "";
+  let sizeBytes = 0;
+  const reader = response.body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    sizeBytes += value.byteLength;
+    if (sizeBytes > longestBodyBytes) {
+      await reader.cancel().catch(() => undefined);
+      throw new LastcallError(
+        "NOTICE_UNREADABLE",
+        `Cannot read ${path} of the metadata service: over ${longestBodyBytes} bytes, a short answer is wanted`,
+      );
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+}

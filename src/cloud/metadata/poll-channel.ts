@@ -1,0 +1,87 @@
+import type { Clock } from "../../contracts/clock.ts";
+import type { NoticeSink } from "../../contracts/notice-source.ts";
+import type { NoticeReading } from "../../core/notice.ts";
+import type { Rng } from "../../core/rng.ts";
+import type { Instant } from "../../core/time.ts";
+import { type Millis, millis } from "../../core/time.ts";
+import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
+
+/** One answer of a channel, read, and the wait before it is asked again. */
+export interface ChannelAnswer {
+  readonly reading: NoticeReading;
+  readonly at: Instant;
+  readonly skewMs?: number | undefined;
+}
+
+export interface ChannelTools {
+  readonly sink: NoticeSink;
+  readonly clock: Clock;
+  readonly rng: Rng;
+}
+
+export interface Channel {
+  readonly name: string;
+  /** Asks once and reads the answer; throws `LastcallError` where there was none. */
+  readonly ask: (signal: AbortSignal) => Promise<ChannelAnswer>;
+  /** The rest after each turn, by what came of it; jitter is added here. */
+  readonly restMs: (turn: "Answered" | "Failed") => Millis;
+}
+
+/**
+ * Asks one channel again and again until the signal aborts. Nothing that it hears or does not hear
+ * ends it, and a failure leaves no trace in the next turn.
+ */
+export async function followChannel(
+  channel: Channel,
+  { sink, clock, rng }: ChannelTools,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    sink.onTurn(channel.name);
+    const turn = await takeTurn(channel, sink, signal);
+    if (signal.aborted) return;
+    // A tenth to either side, so that the agents of a fleet do not ask in step.
+    const restMs = millis(Math.round(channel.restMs(turn) * (0.9 + 0.2 * rng())));
+    await clock.sleep(restMs, signal).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
+  }
+}
+
+async function takeTurn(
+  channel: Channel,
+  sink: NoticeSink,
+  signal: AbortSignal,
+): Promise<"Answered" | "Failed"> {
+  try {
+    const { reading, at, skewMs } = await channel.ask(signal);
+    if (reading.kind === "Unreadable") {
+      sink.onTrouble(channel.name, unreadable(channel.name, reading.problem));
+      return "Failed";
+    }
+    for (const problem of reading.problems) {
+      sink.onTrouble(channel.name, unreadable(channel.name, problem));
+    }
+    sink.onReading({ channel: channel.name, reading, at, skewMs });
+    return "Answered";
+  } catch (error) {
+    if (!signal.aborted) sink.onTrouble(channel.name, faultOf(channel.name, error));
+    return "Failed";
+  }
+}
+
+function unreadable(channel: string, problem: string): LastcallError {
+  return new LastcallError(
+    "NOTICE_UNREADABLE",
+    `Cannot read what ${channel} says: ${problem}, its documented form is wanted`,
+  );
+}
+
+function faultOf(channel: string, error: unknown): LastcallError {
+  if (isLastcallError(error)) return error;
+  return new LastcallError(
+    "CLOUD_UNREACHABLE",
+    `Cannot ask ${channel}: ${messageOf(error)}, an answer is wanted`,
+    { cause: error },
+  );
+}
