@@ -1,0 +1,177 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { HeardReading, NoticeSink, NoticeSource } from "../../src/contracts/notice-source.ts";
+import type { Notice } from "../../src/core/notice.ts";
+import { between, type Instant, type Millis } from "../../src/core/time.ts";
+import type { LastcallError } from "../../src/errors.ts";
+import { type Illness, illnesses } from "../support/metadata-server.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+/** A metadata service of our own with the source under test in front of it. */
+export interface NoticeWorld {
+  readonly source: NoticeSource;
+  /** The instant of now in the cloud's time. */
+  now(): Instant;
+  /** The cloud decides to take the machine; gives the deadline that it names or means. */
+  interrupt(): Instant;
+  /** The cloud takes that back. */
+  relent(): void;
+  fallIll(illness: Illness): void;
+  heal(): void;
+  stop(): Promise<void>;
+  start(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** How far the deadline that is read may lie from the one that the cloud means. */
+const toleranceMs = 1500;
+
+/** What every implementation of `NoticeSource` promises. */
+export function noticeSourceContract(name: string, makeWorld: () => Promise<NoticeWorld>): void {
+  describe(`${name} as a NoticeSource`, () => {
+    let world: NoticeWorld;
+    let ears: Ears;
+    let ending: AbortController;
+    let running: Promise<void>;
+
+    beforeEach(async () => {
+      world = await makeWorld();
+      ears = new Ears();
+      ending = new AbortController();
+    });
+    afterEach(async () => {
+      ending.abort();
+      await running;
+      await world.close();
+    });
+
+    function listen(): void {
+      running = world.source.run(ears, ending.signal);
+    }
+
+    async function standing(): Promise<readonly Notice[]> {
+      return until("a notice stands", () => ears.standing());
+    }
+
+    it("tells the empty state of every channel, so that one knows that nothing stands", async () => {
+      listen();
+      await until("all channels are heard", () => ears.heard.size === world.source.channels.length);
+      expect([...ears.heard.keys()].toSorted()).toEqual([...world.source.channels].toSorted());
+      expect(ears.standing()).toBe(false);
+    });
+
+    it("tells an interruption that begins while it listens, with the deadline in cloud time", async () => {
+      listen();
+      await until("a channel is heard", () => ears.heard.size > 0);
+      const deadlineAt = world.interrupt();
+      const [notice] = await standing();
+      expect(notice?.cause).toBe("SpotInterruption");
+      expect(Math.abs(gap(notice?.deadlineAt, deadlineAt))).toBeLessThan(toleranceMs);
+      expect(Math.abs(gap(notice?.noticedAt, world.now()))).toBeLessThan(10_000);
+    });
+
+    it("tells an interruption that was there before it began to listen", async () => {
+      world.interrupt();
+      listen();
+      expect(await standing()).toHaveLength(1);
+    });
+
+    it("gives the same notice the same id every time, and no two that stand the same", async () => {
+      world.interrupt();
+      listen();
+      const first = await standing();
+      ears.forget();
+      const again = await until("it is told again", () => ears.standing());
+      expect(again.map((one) => one.eventId)).toEqual(first.map((one) => one.eventId));
+    }, 30_000);
+
+    it("tells no more of a notice that the cloud took back", async () => {
+      world.interrupt();
+      listen();
+      await standing();
+      world.relent();
+      ears.forget();
+      await until("nothing stands", () => ears.heard.size > 0 && ears.standing() === false);
+    });
+
+    it("waits for a service that comes up after it", async () => {
+      await world.stop();
+      listen();
+      await until("trouble is told", () => ears.troubles.length > 0);
+      expect(ears.troubles[0]?.code).toBe("CLOUD_UNREACHABLE");
+      await world.start();
+      world.interrupt();
+      expect(await standing()).toHaveLength(1);
+    });
+
+    it.each(illnesses)("is not put off by a service that is ill: %s", async (illness) => {
+      world.fallIll(illness);
+      listen();
+      await until("trouble is told", () => ears.troubles.length > 0);
+      const codes = new Set(ears.troubles.map((one) => one.code));
+      for (const code of codes) expect(["CLOUD_UNREACHABLE", "NOTICE_UNREADABLE"]).toContain(code);
+      world.heal();
+      world.interrupt();
+      expect(await standing()).toHaveLength(1);
+    });
+
+    it.each(illnesses)("takes no notice back because the service fell ill: %s", async (illness) => {
+      world.interrupt();
+      listen();
+      await standing();
+      ears.forget();
+      world.fallIll(illness);
+      await until("trouble is told", () => ears.troubles.length > 0);
+      ears.heard.clear();
+      await until("more trouble is told", () => ears.troubles.length > 2);
+      const emptied = [...ears.heard.values()].some(
+        (one) => one.reading.notices.length === 0 && ears.interruptedOn.has(one.channel),
+      );
+      expect(emptied).toBe(false);
+    });
+
+    it("ends when it is told to, whatever it waits for", async () => {
+      listen();
+      await until("a channel is heard", () => ears.heard.size > 0);
+      ending.abort(new Error("enough"));
+      await expect(running).resolves.toBeUndefined();
+    });
+  });
+}
+
+/** Keeps what was told. */
+class Ears implements NoticeSink {
+  readonly heard = new Map<string, HeardReading>();
+  readonly troubles: LastcallError[] = [];
+  /** The channels that have ever told an interruption. */
+  readonly interruptedOn = new Set<string>();
+
+  onReading(heard: HeardReading): void {
+    this.heard.set(heard.channel, heard);
+    if (heard.reading.notices.length > 0) this.interruptedOn.add(heard.channel);
+  }
+
+  onTrouble(_channel: string, error: LastcallError): void {
+    this.troubles.push(error);
+  }
+
+  onTurn(): void {}
+
+  forget(): void {
+    this.heard.clear();
+    this.troubles.length = 0;
+  }
+
+  /** What stands by the newest reading of each channel; false where nothing does. */
+  standing(): readonly Notice[] | false {
+    const notices = [...this.heard.values()].flatMap((one) => one.reading.notices);
+    return notices.length > 0 && notices;
+  }
+}
+
+function gap(found: Instant | undefined, wanted: Instant): Millis {
+  return found === undefined ? (Number.NaN as Millis) : between(wanted, found);
+}
+
+function until<T>(what: string, look: () => T | false): Promise<T> {
+  return waitUntil(async () => look(), { what, timeoutMs: 15_000, intervalMs: 10 });
+}
