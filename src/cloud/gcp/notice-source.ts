@@ -1,0 +1,149 @@
+import type { Clock } from "../../contracts/clock.ts";
+import type { NoticeSink, NoticeSource } from "../../contracts/notice-source.ts";
+import type { NoticeReading } from "../../core/notice.ts";
+import type { Rng } from "../../core/rng.ts";
+import { type Millis, millis, seconds } from "../../core/time.ts";
+import {
+  type MetadataAnswer,
+  MetadataClient,
+  type MetadataFetch,
+} from "../metadata/metadata-client.ts";
+import { refusedError } from "../metadata/poll-answer.ts";
+import { type ChannelAnswer, followChannel } from "../metadata/poll-channel.ts";
+import {
+  defaultPreemptionNoticeMs,
+  type HeardValue,
+  readMaintenanceEvent,
+  readNoticeDuration,
+  readPreempted,
+} from "./notice-payload.ts";
+
+export interface GcpNoticeOptions {
+  /** Default `http://169.254.169.254`. */
+  readonly baseUrl?: string | undefined;
+  readonly fetch: MetadataFetch;
+  readonly clock: Clock;
+  readonly rng: Rng;
+  /** How long the server may hold a request open; default 60 s. */
+  readonly waitSeconds?: number | undefined;
+}
+
+const headers = { "metadata-flavor": "Google" };
+const root = "/computeMetadata/v1/instance";
+
+/** Where the owner of the machines writes how long their notice is. */
+const durationPath = `${root}/attributes/lastcall-preemption-notice`;
+
+/** After an answer that brought a new value at once; keeps a server that never holds from a hot loop. */
+const shortRestMs = millis(50);
+
+interface HangingValue {
+  readonly name: string;
+  readonly path: string;
+  readonly read: (heard: HeardValue) => NoticeReading | Promise<NoticeReading>;
+}
+
+/**
+ * Compute Engine's metadata server: a hanging GET on each of two values, which comes back as soon as
+ * the value changes. Each keeps its own etag and its own state. On GKE this needs the host's network:
+ * the metadata server that ordinary pods reach does not have these values.
+ */
+export class GcpNoticeSource implements NoticeSource {
+  readonly cloud = "gcp";
+  readonly channels = ["gcp/preempted", "gcp/maintenance-event"];
+  readonly #client: MetadataClient;
+  readonly #clock: Clock;
+  readonly #rng: Rng;
+  readonly #waitSeconds: number;
+  #noticeMs: Millis | undefined;
+
+  constructor(options: GcpNoticeOptions) {
+    const { baseUrl = "http://169.254.169.254", clock, rng, waitSeconds = 60 } = options;
+    this.#client = new MetadataClient({ baseUrl, fetch: options.fetch, clock });
+    this.#clock = clock;
+    this.#rng = rng;
+    this.#waitSeconds = waitSeconds;
+  }
+
+  async run(sink: NoticeSink, signal: AbortSignal): Promise<void> {
+    await Promise.all([
+      this.#learnDuration(signal),
+      this.#follow(
+        {
+          name: "gcp/preempted",
+          path: "preempted",
+          read: (heard) => readPreempted(heard, this.#noticeMs ?? defaultPreemptionNoticeMs),
+        },
+        sink,
+        signal,
+      ),
+      this.#follow(
+        { name: "gcp/maintenance-event", path: "maintenance-event", read: readMaintenanceEvent },
+        sink,
+        signal,
+      ),
+    ]);
+  }
+
+  /** Asked for once beside the rest, so that no notice waits for it; tried again until answered. */
+  async #learnDuration(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && this.#noticeMs === undefined) {
+      try {
+        const answer = await this.#client.ask({ path: durationPath, headers }, signal);
+        if (answer.status !== 404 && answer.status !== 200)
+          throw refusedError(durationPath, answer);
+        const told = answer.status === 200 ? readNoticeDuration(answer.text) : undefined;
+        this.#noticeMs = told ?? defaultPreemptionNoticeMs;
+      } catch {
+        // The channels tell the trouble; what they meet is the same server.
+        await this.#rest(seconds(1), signal);
+      }
+    }
+  }
+
+  #follow(value: HangingValue, sink: NoticeSink, signal: AbortSignal): Promise<void> {
+    // Not an etag that any value has: the first request gets the value of now at once.
+    let etag = "NONE";
+    let wasNew = true;
+    let askedMs = 0;
+    const ask = async (stop: AbortSignal): Promise<ChannelAnswer> => {
+      askedMs = this.#clock.monotonic();
+      const answer = await this.#hang(value, etag, stop);
+      const next = answer.header("etag") ?? "";
+      wasNew = next !== "" && next !== etag;
+      const { text, at, skewMs } = answer;
+      const reading = await value.read({ text, at });
+      // What could not be read is asked for again, and not only when it changes.
+      etag = reading.kind === "Read" && next !== "" ? next : "NONE";
+      return { reading, at, skewMs };
+    };
+    const restMs = (turn: "Answered" | "Failed"): Millis => {
+      const wasHeld = this.#clock.monotonic() - askedMs >= seconds(1);
+      return turn === "Answered" && (wasNew || wasHeld) ? shortRestMs : seconds(1);
+    };
+    return followChannel(
+      { name: value.name, ask, restMs },
+      { sink, clock: this.#clock, rng: this.#rng },
+      signal,
+    );
+  }
+
+  async #hang(value: HangingValue, etag: string, signal: AbortSignal): Promise<MetadataAnswer> {
+    const query = new URLSearchParams({
+      wait_for_change: "true",
+      last_etag: etag,
+      timeout_sec: String(this.#waitSeconds),
+    });
+    const path = `${root}/${value.path}?${query}`;
+    const timeoutMs = seconds(this.#waitSeconds + 10);
+    const answer = await this.#client.ask({ path, headers, timeoutMs }, signal);
+    if (answer.status !== 200) throw refusedError(value.name, answer);
+    return answer;
+  }
+
+  async #rest(span: Millis, signal: AbortSignal): Promise<void> {
+    await this.#clock.sleep(span, signal).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
+  }
+}
