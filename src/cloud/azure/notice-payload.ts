@@ -1,0 +1,79 @@
+import type { Notice, NoticeCause, NoticeReading } from "../../core/notice.ts";
+import { type Instant, parseHttpDate, plus, seconds } from "../../core/time.ts";
+import { type Fields, fieldsOf, glimpse, parseJson, wordOf } from "../metadata/payload-field.ts";
+
+/** The shortest notice of all events, that of Preempt. */
+const shortestNoticeMs = seconds(30);
+
+export interface HeardEvents {
+  readonly text: string;
+  /** When it came, in the cloud's time. */
+  readonly at: Instant;
+  /** The machine's own name: a scale set's machines hear of each other's events. */
+  readonly ownName: string;
+}
+
+/**
+ * What takes the machine, or its local state, away. A freeze of some seconds does not. `Terminate` is
+ * the scale set's own doing and comes where its owner asked for it.
+ */
+const causes: Readonly<Record<string, NoticeCause>> = {
+  Preempt: "SpotInterruption",
+  Terminate: "LifecycleHook",
+  Reboot: "ScheduledMaintenance",
+  Redeploy: "ScheduledMaintenance",
+};
+
+/**
+ * The document of `/metadata/scheduledevents` (api-version 2020-07-01). `NotBefore` is the deadline;
+ * it is blank once an event has started, which may then happen at any moment.
+ */
+export function readAzureEvents({ text, at, ownName }: HeardEvents): NoticeReading {
+  const events = fieldsOf(parseJson(text)?.value)?.Events;
+  if (!Array.isArray(events)) {
+    return { kind: "Unreadable", problem: `${glimpse(text)} has no list of Events` };
+  }
+  const read = events.map((entry) => azureEvent(fieldsOf(entry), { at, ownName }));
+  return {
+    kind: "Read",
+    notices: read.flatMap(({ notice }) => notice ?? []),
+    ignored: read.flatMap(({ ignored }) => ignored ?? []),
+    problems: read.flatMap(({ problem }) => problem ?? []),
+  };
+}
+
+interface EventReading {
+  readonly notice?: Notice;
+  readonly ignored?: string;
+  readonly problem?: string;
+}
+
+function azureEvent(
+  fields: Fields | undefined,
+  { at, ownName }: Pick<HeardEvents, "at" | "ownName">,
+): EventReading {
+  const eventId = wordOf(fields?.EventId);
+  const type = wordOf(fields?.EventType);
+  const resources = fields?.Resources;
+  if (fields === undefined || !eventId || !type || !Array.isArray(resources)) {
+    return { problem: `${glimpse(fields)} has no EventId, no EventType or no Resources` };
+  }
+  const isOurs = resources.some(
+    (name) => typeof name === "string" && name.toLowerCase() === ownName.toLowerCase(),
+  );
+  if (!isOurs) return {};
+  const cause = causes[type];
+  if (cause === undefined) return { ignored: type.slice(0, 40) };
+  const notBefore = wordOf(fields.NotBefore);
+  const namedAt = parseHttpDate(notBefore ?? "");
+  // Fails open: it is our machine and it goes, whenever.
+  const unreadable = notBefore !== undefined && namedAt === undefined;
+  const notice: Notice = {
+    cause,
+    deadlineAt: namedAt ?? (unreadable ? plus(at, shortestNoticeMs) : at),
+    noticedAt: at,
+    source: "azure/scheduled-events",
+    eventId: eventId.replaceAll(/[^A-Za-z0-9:._-]+/g, "_").slice(0, 80),
+  };
+  return unreadable ? { notice, problem: `${glimpse(notBefore)} is no time` } : { notice };
+}
