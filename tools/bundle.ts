@@ -15,6 +15,8 @@ const build = await rolldown({
     lastcall: join(root, "src/cli/main.ts"),
     // Started by the audit as a thread of its own, by its file's name.
     "parse-worker": join(root, "src/cli/parse-worker.ts"),
+    // The agent's image runs this one, on Bun: without the other commands.
+    agent: join(root, "src/cli/agent-main.ts"),
   },
   platform: "node",
   treeshake: { moduleSideEffects: false },

@@ -12,6 +12,18 @@ export const commandList: readonly CommandSpec[] = [
     load: async () => (await import("./run.ts")).runController,
   }),
   command({
+    name: "agent",
+    summary: "The notice watcher of one node",
+    words: "",
+    minWords: 0,
+    maxWords: 0,
+    examples: [
+      "lastcall agent --node-name n1",
+      "lastcall agent --node-name n1 --cloud gcp --metadata-url http://127.0.0.1:8088 --dry-run",
+    ],
+    load: async () => (await import("./agent.ts")).runAgent,
+  }),
+  command({
     name: "plan",
     summary: "Who will leave, when and why, and what could not be planned",
     words: "",

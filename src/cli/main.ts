@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { seededRng } from "../core/rng.ts";
-import { endQuietlyOnClosedPipe, interruptSignal, processIo } from "../runtime/process-io.ts";
+import { interruptSignal } from "../runtime/interrupt-signal.ts";
+import { endQuietlyOnClosedPipe, processIo } from "../runtime/process-io.ts";
 import { realClock } from "../runtime/real-clock.ts";
 import { runCommandLine } from "./command-line.ts";
 import { nodeFiles } from "./node-files.ts";

@@ -1,0 +1,45 @@
+import type { Clock } from "../contracts/clock.ts";
+import { minutes } from "../core/time.ts";
+
+/** The longest turn is Azure's first, 135 s; after this long a loop hangs. */
+const stalledMs = minutes(4);
+
+/** Whether the loops of the agent turn. What is outside may be away: that is no illness of ours. */
+export class AgentHealth {
+  readonly #clock: Clock;
+  readonly #turns = new Map<string, number>();
+  readonly #heard = new Set<string>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  turned(loop: string): void {
+    this.#turns.set(loop, this.#clock.monotonic());
+  }
+
+  heard(channel: string): void {
+    this.#heard.add(channel);
+  }
+
+  /** A loop that has come to its end, such as the search for the cloud. */
+  ended(loop: string): void {
+    this.#turns.delete(loop);
+  }
+
+  /** One sentence; undefined while all is well. */
+  problem(): string | undefined {
+    const nowMs = this.#clock.monotonic();
+    for (const [loop, turnedMs] of this.#turns) {
+      if (nowMs - turnedMs > stalledMs) {
+        return `the loop ${loop} has not turned for ${Math.round((nowMs - turnedMs) / 1000)} s`;
+      }
+    }
+    return undefined;
+  }
+
+  /** Ready when the metadata service has been heard once. */
+  ready(): boolean {
+    return this.#heard.size > 0;
+  }
+}

@@ -1,0 +1,199 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { HeardReading, NoticeSink, NoticeSource } from "../contracts/notice-source.ts";
+import type { Log, Metrics } from "../contracts/telemetry.ts";
+import type { NoticeCase } from "../core/notice.ts";
+import {
+  caseOf,
+  emptyNoticeBook,
+  type NoticeBook,
+  nextChangeAt,
+  readInto,
+  withdrawAfterMs,
+} from "../core/notice-book.ts";
+import type { Rng } from "../core/rng.ts";
+import { between, formatInstant, type Instant, type Millis, millis, minus } from "../core/time.ts";
+import { isLastcallError, type LastcallError, messageOf } from "../errors.ts";
+import type { AgentHealth } from "./agent-health.ts";
+import { Bell } from "./bell.ts";
+import type { DepartureDesk } from "./departure-desk.ts";
+import { TroubleLog } from "./trouble-log.ts";
+
+export interface AgentOptions {
+  /** Finds the cloud; resolves as late as its metadata service appears. */
+  readonly findSource: (signal: AbortSignal) => Promise<NoticeSource>;
+  readonly desk: Pick<DepartureDesk, "file" | "withdraw">;
+  readonly health: AgentHealth;
+  readonly clock: Clock;
+  readonly rng: Rng;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "count">;
+  /** Says everything, writes nothing. */
+  readonly dryRun: boolean;
+}
+
+const firstRetryMs = 50;
+/** While there is time left each second may be the one in which the API server is back. */
+const longestRetryMs = 1000;
+const lateRetryMs = 10_000;
+
+/**
+ * The watcher of one node: hears its cloud and sees to it that the cluster knows. It keeps what stands
+ * (the book) and what it has told, and makes the second like the first, however often that fails.
+ */
+export class Agent implements NoticeSink {
+  readonly #options: AgentOptions;
+  readonly #bell: Bell;
+  readonly #troubles: TroubleLog;
+  #book: NoticeBook = emptyNoticeBook;
+  #source: NoticeSource | undefined;
+  /** The case that the cluster knows; "Unknown" until a start has found out what an earlier one left. */
+  #told: NoticeCase | "Nothing" | "Unknown" = "Unknown";
+  #skewMs: Millis = millis(0);
+  readonly #heard = new Set<string>();
+  #allHeardMs: number | undefined;
+  #failures = 0;
+
+  constructor(options: AgentOptions) {
+    this.#options = options;
+    this.#bell = new Bell(options.clock);
+    this.#troubles = new TroubleLog(options);
+  }
+
+  /** Runs until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const source = await this.#options.findSource(signal);
+    this.#source = source;
+    this.#options.log.info("listening", { cloud: source.cloud });
+    await Promise.all([source.run(this, signal), this.#keepTold(signal)]);
+  }
+
+  onReading({ channel, reading, at, skewMs }: HeardReading): void {
+    this.#options.health.heard(channel);
+    this.#heard.add(channel);
+    if (this.#heard.size === this.#source?.channels.length) {
+      this.#allHeardMs ??= this.#options.clock.monotonic();
+    }
+    this.#noteSkew(skewMs);
+    const before = this.#book;
+    this.#book = readInto(before, { channel, reading, at });
+    this.#announceNew(before);
+    this.#ringIfNews(before);
+  }
+
+  onTrouble(channel: string, error: LastcallError): void {
+    this.#troubles.tell(channel, error);
+  }
+
+  onTurn(channel: string): void {
+    this.#options.health.turned(channel);
+  }
+
+  async #keepTold(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      this.#options.health.turned("agent");
+      const wanted = caseOf(this.#book, this.#cloudNow());
+      const failed = this.#isTold(wanted) ? false : await this.#tell(wanted, signal);
+      if (!failed) this.#failures = 0;
+      await this.#bell.wait(this.#nextLookMs(wanted, failed ? "Failed" : "Told"), signal);
+    }
+  }
+
+  #isTold(wanted: NoticeCase | undefined): boolean {
+    if (wanted !== undefined) return JSON.stringify(wanted) === JSON.stringify(this.#told);
+    // What an earlier run of the agent told is taken back only when the cloud was heard long enough.
+    return (
+      this.#told === "Nothing" || (this.#told === "Unknown" && this.#quietMs() < withdrawAfterMs)
+    );
+  }
+
+  /** Whether it failed, and is to be tried again. */
+  async #tell(wanted: NoticeCase | undefined, signal: AbortSignal): Promise<boolean> {
+    const { desk, log, dryRun } = this.#options;
+    try {
+      if (dryRun)
+        log.info("dry-run", { would: wanted === undefined ? "withdraw" : "tell", ...said(wanted) });
+      else if (wanted === undefined) {
+        const name = await desk.withdraw(this.#cloudNow(), signal);
+        if (name !== undefined) log.info("withdrawn", { departure: name });
+      } else {
+        const filed = await desk.file(wanted, signal);
+        log.info("told", { departure: filed.name, as: filed.kind, ...said(wanted) });
+      }
+      this.#told = wanted ?? "Nothing";
+      return false;
+    } catch (error) {
+      if (!signal.aborted) this.#troubles.tell("cluster", faultOf(error));
+      return true;
+    }
+  }
+
+  #nextLookMs(wanted: NoticeCase | undefined, last: "Told" | "Failed"): Millis | undefined {
+    if (last === "Failed") return this.#backoffMs(wanted);
+    const nowAt = this.#cloudNow();
+    const changeAt = nextChangeAt(this.#book, nowAt);
+    const waits: number[] = changeAt === undefined ? [] : [between(nowAt, changeAt)];
+    if (wanted === undefined && this.#told === "Unknown" && this.#allHeardMs !== undefined) {
+      waits.push(withdrawAfterMs - this.#quietMs());
+    }
+    // The loop turns now and then for the health check.
+    return millis(Math.max(0, Math.min(60_000, ...waits)));
+  }
+
+  #backoffMs(wanted: NoticeCase | undefined): Millis {
+    const { rng } = this.#options;
+    const isLate = wanted?.deadlineAt !== undefined && wanted.deadlineAt < this.#cloudNow();
+    const mostMs = wanted === undefined || isLate ? lateRetryMs : longestRetryMs;
+    const wholeMs = Math.min(mostMs, firstRetryMs * 2 ** Math.min(this.#failures, 20));
+    this.#failures += 1;
+    return millis(Math.round(wholeMs * (0.5 + rng() / 2)));
+  }
+
+  /** A reading that changes nothing must not cut a wait between two attempts short. */
+  #ringIfNews(before: NoticeBook): void {
+    const nowAt = this.#cloudNow();
+    const isNews =
+      JSON.stringify(caseOf(before, nowAt)) !== JSON.stringify(caseOf(this.#book, nowAt));
+    if (isNews || this.#told === "Unknown") this.#bell.ring();
+  }
+
+  #announceNew(before: NoticeBook): void {
+    const { log, metrics } = this.#options;
+    const known = new Set(before.held.map((one) => one.notice.eventId));
+    for (const { notice } of this.#book.held) {
+      if (known.has(notice.eventId) || notice.withdrawn === true) continue;
+      const cloud = this.#source?.cloud ?? "unknown";
+      metrics.count("lastcall_notices_total", { cloud, kind: notice.cause, source: "agent" });
+      const { cause, source, eventId, deadlineAt } = notice;
+      log.warn("notice", { cause, source, eventId, deadlineAt: textOf(deadlineAt) });
+    }
+  }
+
+  #noteSkew(skewMs: number | undefined): void {
+    const disagreed = this.#skewMs !== 0;
+    this.#skewMs = millis(skewMs ?? 0);
+    if (skewMs !== undefined && !disagreed) this.#options.log.warn("clock-skew", { skewMs });
+  }
+
+  #cloudNow(): Instant {
+    return minus(this.#options.clock.now(), this.#skewMs);
+  }
+
+  /** How long every channel has been answering. */
+  #quietMs(): number {
+    return this.#allHeardMs === undefined ? 0 : this.#options.clock.monotonic() - this.#allHeardMs;
+  }
+}
+
+function said(notice: NoticeCase | undefined): Record<string, string | undefined> {
+  if (notice === undefined) return {};
+  return { cause: notice.cause, deadlineAt: textOf(notice.deadlineAt), source: notice.source };
+}
+
+function textOf(at: Instant | undefined): string | undefined {
+  return at === undefined ? undefined : formatInstant(at);
+}
+
+/** A defect of ours must not end the watch either: it is told as one, and tried again. */
+function faultOf(error: unknown): LastcallError | Error {
+  return isLastcallError(error) ? error : new Error(messageOf(error));
+}

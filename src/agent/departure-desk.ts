@@ -1,0 +1,212 @@
+import type { KubeAnswer, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
+import { departureName, isVoluntary } from "../core/departure.ts";
+import type { NodeIdentity } from "../core/identity.ts";
+import type { NoticeCase, NoticeCause } from "../core/notice.ts";
+import { formatInstant, type Instant } from "../core/time.ts";
+import { LastcallError } from "../errors.ts";
+import type { AgentApi } from "./account-api.ts";
+import { type DepartureView, departureBody, tightening, viewDeparture } from "./departure-view.ts";
+
+const departuresPath = "/apis/lastcall.dev/v1alpha1/departures";
+
+/** A node has a departure or two in the 72 hours for which the ended ones are kept. */
+const mostDepartures = 30;
+
+export interface DeskOptions {
+  readonly api: AgentApi;
+  /** Who we are; asked for each time, since the token that tells it may not be there yet. */
+  readonly identify: () => Promise<NodeIdentity>;
+}
+
+/** What became of a case that was brought to the desk. */
+export type Filed =
+  | { readonly kind: "Created" | "Tightened" | "Known"; readonly name: string }
+  /** The same notice had its departure, and that ended: a person may have taken it back. */
+  | { readonly kind: "Closed"; readonly name: string };
+
+/**
+ * Brings notices to the cluster as Departures of the agent's own node, and of no other. Each call is
+ * idempotent and may be repeated after any fault. Throws `LastcallError` with `retryable` for what
+ * time may mend.
+ */
+export class DepartureDesk {
+  readonly #api: AgentApi;
+  readonly #identify: () => Promise<NodeIdentity>;
+
+  constructor({ api, identify }: DeskOptions) {
+    this.#api = api;
+    this.#identify = identify;
+  }
+
+  /** Makes the Departure of a case, or tightens the one that is there. */
+  async file(notice: NoticeCase, signal: AbortSignal): Promise<Filed> {
+    const node = await this.#identify();
+    const first = departureName(node);
+    // One request in the plain case; the name is taken where a departure is planned or was.
+    if (await this.#create(first, { node, notice, signal }))
+      return { kind: "Created", name: first };
+    const found = await this.#all(node, signal);
+    const target = chooseTarget(found.departures, notice.cause);
+    if (target !== undefined) return this.#tighten(target, notice, signal);
+    const closed = found.departures.find((one) => isClosedBy(one, { node, notice }));
+    if (closed !== undefined) return { kind: "Closed", name: closed.name };
+    if (await this.#create(found.freeName, { node, notice, signal })) {
+      return { kind: "Created", name: found.freeName };
+    }
+    throw busy(found.freeName, "somebody else took the name just now");
+  }
+
+  /**
+   * Says of the live Departure that an agent of this node has made or tightened, in this boot, that the
+   * notice is off. Gives its name; undefined where there is none.
+   */
+  async withdraw(at: Instant, signal: AbortSignal): Promise<string | undefined> {
+    const node = await this.#identify();
+    const { departures } = await this.#all(node, signal);
+    const ours = departures.find(
+      (one) =>
+        one.phase !== "Ended" &&
+        one.source.startsWith("agent/") &&
+        one.withdrawnAt === undefined &&
+        one.noticedAt !== undefined &&
+        (one.bootID === undefined || node.bootID === undefined || one.bootID === node.bootID),
+    );
+    if (ours === undefined) return undefined;
+    const { name, uid, resourceVersion } = ours;
+    const spec = { withdrawnAt: formatInstant(at) };
+    await this.#patch(name, { metadata: { uid, resourceVersion }, spec }, signal);
+    return name;
+  }
+
+  /** The Departure as it is now; undefined where it is gone. */
+  async look(name: string, signal: AbortSignal): Promise<DepartureView | undefined> {
+    const answer = await this.#send({ method: "GET", path: pathOf(name), signal });
+    return answer.status === 404 ? undefined : viewDeparture(answer.body as KubeObject);
+  }
+
+  /** Every Departure of this node, in the order in which they were made, and the next free name. */
+  async #all(
+    node: NodeIdentity,
+    signal: AbortSignal,
+  ): Promise<{ readonly departures: readonly DepartureView[]; readonly freeName: string }> {
+    const first = departureName(node);
+    const departures: DepartureView[] = [];
+    for (let count = 1; count <= mostDepartures; count += 1) {
+      const name = count === 1 ? first : `${first}-${count}`;
+      const departure = await this.look(name, signal);
+      if (departure === undefined) return { departures, freeName: name };
+      if (departure.nodeUid === node.uid) departures.push(departure);
+    }
+    throw busy(first, `it has had ${mostDepartures} departures already`);
+  }
+
+  async #tighten(
+    departure: DepartureView,
+    notice: NoticeCase,
+    signal: AbortSignal,
+  ): Promise<Filed> {
+    const { name } = departure;
+    if (departure.withdrawnAt !== undefined || departure.isBeingDeleted) {
+      throw busy(name, "it is being taken back");
+    }
+    const change = tightening(departure, notice);
+    if (change === undefined) return { kind: "Known", name };
+    await this.#patch(name, change, signal);
+    return { kind: "Tightened", name };
+  }
+
+  /** False where the name is taken. */
+  async #create(
+    name: string,
+    order: {
+      readonly node: NodeIdentity;
+      readonly notice: NoticeCase;
+      readonly signal: AbortSignal;
+    },
+  ): Promise<boolean> {
+    const { signal } = order;
+    const body = departureBody(name, order);
+    const answer = await this.#api.send({ method: "POST", path: departuresPath, body, signal });
+    if (answer.status === 409) return false;
+    if (answer.status >= 300) throw refused("create", name, answer);
+    return true;
+  }
+
+  async #patch(name: string, body: unknown, signal: AbortSignal): Promise<void> {
+    const patchType = "application/merge-patch+json";
+    const answer = await this.#api.send({
+      ...{ method: "PATCH", path: pathOf(name), body, patchType, signal },
+    });
+    if (answer.status === 409) throw busy(name, "somebody has written it since");
+    if (answer.status >= 300) throw refused("patch", name, answer);
+  }
+
+  async #send(request: KubeRequest): Promise<KubeAnswer> {
+    const answer = await this.#api.send(request);
+    if (answer.status >= 300 && !isAbsent(answer)) throw refused("get", request.path, answer);
+    return answer;
+  }
+}
+
+/**
+ * Which of a node's departures a notice belongs to: one that a notice has made already, else one that is
+ * under way, else the planned one. A notice that a policy may ignore does not force a planned
+ * departure that has not begun: it gets one of its own, which the controller judges.
+ */
+function chooseTarget(
+  departures: readonly DepartureView[],
+  cause: NoticeCause,
+): DepartureView | undefined {
+  const live = departures.filter((one) => one.phase !== "Ended");
+  const noticed = live.find((one) => one.noticedAt !== undefined || !isVoluntary(one.cause));
+  if (noticed !== undefined) return noticed;
+  const hasBegun = (one: DepartureView) => one.phase !== "Scheduled" && one.phase !== "Held";
+  const begun = live.find(hasBegun);
+  const mayBeIgnored = cause === "RebalanceRecommendation" || cause === "ScheduledMaintenance";
+  return begun ?? (mayBeIgnored ? undefined : live[0]);
+}
+
+/**
+ * Ended after it had been carried out, or by a person. Not so where the cloud had taken the notice back
+ * meanwhile, or where the controller took us for another machine than the one that we are.
+ */
+function isClosedBy(
+  departure: DepartureView,
+  { node, notice }: { readonly node: NodeIdentity; readonly notice: NoticeCase },
+): boolean {
+  const mistaken = ["MachineReplaced", "WrongMachine", "NodeGone"].includes(departure.reason ?? "");
+  return (
+    departure.phase === "Ended" &&
+    !mistaken &&
+    departure.withdrawnAt === undefined &&
+    departure.bootID === node.bootID &&
+    notice.eventIds.every((id) => departure.eventIds.includes(id))
+  );
+}
+
+function pathOf(name: string): string {
+  return `${departuresPath}/${encodeURIComponent(name)}`;
+}
+
+/** A 404 of the whole kind, without a Status that names the object, is a missing CRD. */
+function isAbsent({ status, body }: KubeAnswer): boolean {
+  return status === 404 && typeof body === "object";
+}
+
+function busy(name: string, found: string): LastcallError {
+  return new LastcallError(
+    "CONFLICT",
+    `Cannot write Departure ${name}: ${found}, a free one is wanted`,
+  );
+}
+
+function refused(verb: string, name: string, { status, body }: KubeAnswer): LastcallError {
+  const told = (body as { message?: unknown } | null)?.message;
+  const found = typeof told === "string" ? told : `status ${status}`;
+  const code =
+    status === 401 ? "API_UNAUTHORIZED" : status === 403 ? "RIGHT_MISSING" : "API_REFUSED";
+  return new LastcallError(
+    status === 404 ? "CRD_MISSING" : code,
+    `Cannot ${verb} Departure ${name}: ${found}, a success is wanted`,
+  );
+}

@@ -1,0 +1,123 @@
+import type { KubeObject } from "../contracts/kube-api.ts";
+import { type Cause, isVoluntary } from "../core/departure.ts";
+import type { NodeIdentity } from "../core/identity.ts";
+import type { NoticeCase } from "../core/notice.ts";
+import { earlier, formatInstant, type Instant, parseInstant } from "../core/time.ts";
+
+/** The ids of the notices that a Departure was made from, with commas between. */
+export const noticeAnnotation = "lastcall.dev/notice";
+
+/** What the agent reads of a Departure. */
+export interface DepartureView {
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly nodeUid: string;
+  readonly bootID: string | undefined;
+  readonly cause: Cause;
+  readonly phase: string;
+  readonly reason: string | undefined;
+  readonly podsLeft: number | undefined;
+  readonly deadlineAt: Instant | undefined;
+  readonly noticedAt: Instant | undefined;
+  readonly withdrawnAt: Instant | undefined;
+  readonly isBeingDeleted: boolean;
+  readonly source: string;
+  readonly eventIds: readonly string[];
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+export function viewDeparture(object: KubeObject): DepartureView {
+  const spec = fields(object.spec);
+  const node = fields(spec.node);
+  const status = fields(object.status);
+  const meta = object.metadata ?? {};
+  const left = fields(status.drain).left;
+  return {
+    name: meta.name ?? "",
+    uid: meta.uid ?? "",
+    resourceVersion: meta.resourceVersion ?? "",
+    nodeUid: text(node.uid) ?? "",
+    bootID: text(node.bootID),
+    cause: (text(spec.cause) ?? "Manual") as Cause,
+    phase: text(status.phase) ?? "Scheduled",
+    reason: text(status.reason),
+    podsLeft: typeof left === "number" ? left : undefined,
+    deadlineAt: instantOf(spec.deadlineAt),
+    noticedAt: instantOf(spec.noticedAt),
+    withdrawnAt: instantOf(spec.withdrawnAt),
+    isBeingDeleted: meta.deletionTimestamp !== undefined,
+    source: text(spec.source) ?? "",
+    eventIds: (meta.annotations?.[noticeAnnotation] ?? "").split(",").filter((id) => id !== ""),
+  };
+}
+
+/** The Departure that a case makes. */
+export function departureBody(
+  name: string,
+  { node, notice }: { readonly node: NodeIdentity; readonly notice: NoticeCase },
+): KubeObject {
+  return {
+    apiVersion: "lastcall.dev/v1alpha1",
+    kind: "Departure",
+    metadata: { name, annotations: { [noticeAnnotation]: notice.eventIds.join(",") } },
+    spec: {
+      node: { name: node.name, uid: node.uid, ...(node.bootID ? { bootID: node.bootID } : {}) },
+      cause: notice.cause,
+      ...(notice.deadlineAt === undefined ? {} : { deadlineAt: formatInstant(notice.deadlineAt) }),
+      noticedAt: formatInstant(notice.noticedAt),
+      source: `agent/${notice.source}`,
+    },
+  };
+}
+
+/**
+ * What a case changes in a Departure that is there, as fields of a merge patch; undefined where it
+ * says all of it already. The first notice turns a planned departure into a forced one: its deadline,
+ * which was the plan's own, becomes the cloud's. After that a deadline only moves earlier.
+ */
+export function tightening(departure: DepartureView, notice: NoticeCase): Fields | undefined {
+  const isFirst = departure.noticedAt === undefined;
+  const knownIds = notice.eventIds.every((id) => departure.eventIds.includes(id));
+  const deadlineAt = tightened(departure, notice);
+  const moves = deadlineAt !== departure.deadlineAt;
+  if (!isFirst && !moves && knownIds) return undefined;
+  const ids = [...new Set([...departure.eventIds, ...notice.eventIds])].toSorted();
+  const isNews = isFirst || moves;
+  return {
+    metadata: {
+      uid: departure.uid,
+      resourceVersion: departure.resourceVersion,
+      annotations: { [noticeAnnotation]: ids.join(",") },
+    },
+    spec: {
+      ...(isNews ? { source: `agent/${notice.source}` } : {}),
+      ...(isFirst ? { noticedAt: formatInstant(notice.noticedAt) } : {}),
+      // null takes a field away.
+      ...(moves ? { deadlineAt: deadlineAt === undefined ? null : formatInstant(deadlineAt) } : {}),
+      ...(isNews && !isVoluntary(departure.cause) ? { cause: notice.cause } : {}),
+    },
+  };
+}
+
+function tightened(departure: DepartureView, notice: NoticeCase): Instant | undefined {
+  const plansOwn = departure.cause === "Planned" && departure.noticedAt === undefined;
+  if (plansOwn || departure.deadlineAt === undefined) return notice.deadlineAt;
+  if (notice.deadlineAt === undefined) return departure.deadlineAt;
+  return earlier(departure.deadlineAt, notice.deadlineAt);
+}
+
+function fields(value: unknown): Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Fields)
+    : {};
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+function instantOf(value: unknown): Instant | undefined {
+  return typeof value === "string" ? parseInstant(value) : undefined;
+}

@@ -1,0 +1,126 @@
+import { AccountApi, type AgentApi } from "../agent/account-api.ts";
+import { Agent } from "../agent/agent.ts";
+import { AgentHealth } from "../agent/agent-health.ts";
+import { AgentMetrics } from "../agent/agent-metrics.ts";
+import { DepartureDesk } from "../agent/departure-desk.ts";
+import { ownUid } from "../agent/own-node.ts";
+import type { Clock } from "../contracts/clock.ts";
+import type { KubeApi } from "../contracts/kube-api.ts";
+import type { NodeIdentity } from "../core/identity.ts";
+import { LastcallError } from "../errors.ts";
+import { bunServe } from "../runtime/bun-server.ts";
+import { createLog } from "../runtime/log.ts";
+import { apiServerOf, readAccountToken, readBootId } from "../runtime/service-account.ts";
+import type { CommandInput, CommandRun } from "./command-spec.ts";
+import { findNoticeSource } from "./notice-sources.ts";
+import { version } from "./version.ts";
+
+type Input = CommandInput<"agent">;
+
+/** The notice watcher of one node, until it is interrupted. */
+export const runAgent: CommandRun<"agent"> = async (input) => {
+  const { options, io } = input;
+  const { clock, rng } = io;
+  const log = createLog({
+    level: options.logLevel,
+    format: options.logFormat,
+    write: io.err,
+    clock,
+  });
+  const health = new AgentHealth(clock);
+  const metrics = new AgentMetrics();
+  const { api, close, identify } = await cluster(input);
+  const agent = new Agent({
+    findSource: (signal) => findNoticeSource({ options, io, health }, signal),
+    desk: new DepartureDesk({ api, identify }),
+    ...{ health, clock, rng, log, metrics, dryRun: options.dryRun },
+  });
+  const servers = await serveStatus(options, { health, metrics });
+  log.info("started", { node: options.nodeName, dryRun: options.dryRun, version });
+  try {
+    await agent.run(io.signal);
+  } catch (error) {
+    if (!io.signal.aborted) throw error;
+  } finally {
+    await Promise.all(servers.map((server) => server.close()));
+    close();
+  }
+  log.info("stopped");
+  return 0;
+};
+
+interface Cluster {
+  readonly api: AgentApi;
+  readonly identify: () => Promise<NodeIdentity>;
+  readonly close: () => void;
+}
+
+/** In a pod the small client with the pod's own token; elsewhere, for a try, the kubeconfig. */
+async function cluster({ options, io }: Input): Promise<Cluster> {
+  const name = options.nodeName;
+  const server = apiServerOf(io.env);
+  if (server === undefined || options.kubeconfig !== undefined) {
+    const { connect } = await import("./connect.ts");
+    const { api, close } = await connect(options, io);
+    return { api, close, identify: () => readOwnNode(api, { name, clock: io.clock }) };
+  }
+  return {
+    api: new AccountApi({
+      server,
+      readToken: () => readAccountToken(),
+      fetch: io.fetch,
+      clock: io.clock,
+      userAgent: `lastcall-agent/${version}`,
+    }),
+    identify: async () => ({
+      name,
+      uid: ownUid(await readAccountToken(), name),
+      bootID: await readBootId(),
+    }),
+    close: () => {},
+  };
+}
+
+/** Outside a pod nobody's token names the node: it is read, with the caller's own rights. */
+async function readOwnNode(api: KubeApi, { name, clock }: OwnName): Promise<NodeIdentity> {
+  const { KubeNodeMarks } = await import("../kube/node-marks.ts");
+  const node = await new KubeNodeMarks(api, clock).read(name);
+  if (node !== undefined) return { name, uid: node.uid, bootID: node.bootID };
+  throw new LastcallError(
+    "NOT_FOUND",
+    `Cannot speak for node ${name}: the cluster has none of that name, --node-name must be a Node`,
+  );
+}
+
+interface OwnName {
+  readonly name: string;
+  readonly clock: Clock;
+}
+
+async function serveStatus(
+  options: Input["options"],
+  { health, metrics }: { readonly health: AgentHealth; readonly metrics: AgentMetrics },
+) {
+  const serve = bunServe() ?? (await import("../server/http-server.ts")).serve;
+  return Promise.all([
+    serve(options.metricsAddress, {
+      "/metrics": () => ({
+        status: 200,
+        type: "text/plain; version=0.0.4; charset=utf-8",
+        text: metrics.exposition(),
+      }),
+    }),
+    serve(options.healthAddress, {
+      "/healthz": () => {
+        const problem = health.problem();
+        return problem === undefined
+          ? { status: 200, text: "ok\n" }
+          : { status: 503, text: `${problem}\n` };
+      },
+      "/readyz": () =>
+        health.ready()
+          ? { status: 200, text: "ok\n" }
+          : { status: 503, text: "the metadata service was not heard yet\n" },
+    }),
+  ]);
+}
