@@ -1,0 +1,357 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Agent } from "../../src/agent/agent.ts";
+import { AgentHealth } from "../../src/agent/agent-health.ts";
+import { AgentMetrics } from "../../src/agent/agent-metrics.ts";
+import { DepartureDesk } from "../../src/agent/departure-desk.ts";
+import type { KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
+import type { NoticeSink, NoticeSource } from "../../src/contracts/notice-source.ts";
+import type { Notice } from "../../src/core/notice.ts";
+import { seededRng } from "../../src/core/rng.ts";
+import { formatInstant, instant, minutes, plus, seconds } from "../../src/core/time.ts";
+import { LastcallError } from "../../src/errors.ts";
+import type { ModelApi } from "../../src/sim/model-api.ts";
+import { ManualClock, settle } from "../support/manual-clock.ts";
+import { modelClusterApi } from "../support/model-cluster-api.ts";
+import { unreachable } from "../support/scripted-api.ts";
+
+const departures = "/apis/lastcall.dev/v1alpha1/departures";
+const node = { name: "n1", uid: "0b1f7a3e-7f0e", bootID: "boot-1" };
+
+/** A cloud that says what a test tells it to, on two channels. */
+class ScriptedSource implements NoticeSource {
+  readonly cloud = "aws";
+  readonly channels = ["aws/a", "aws/b"];
+  sink: NoticeSink | undefined;
+
+  run(sink: NoticeSink, signal: AbortSignal): Promise<void> {
+    this.sink = sink;
+    return new Promise((resolve) => {
+      signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+  }
+
+  say(channel: string, notices: readonly Notice[], skewMs?: number): void {
+    const at = instant(clock.now() - (skewMs ?? 0));
+    const reading = { kind: "Read", notices, ignored: [], problems: [] } as const;
+    this.sink?.onTurn(channel);
+    this.sink?.onReading({ channel, reading, at, skewMs });
+  }
+
+  fail(code: "CLOUD_UNREACHABLE" | "NOTICE_UNREADABLE"): void {
+    this.sink?.onTrouble("aws/a", new LastcallError(code, `Cannot ask: ${code}`));
+  }
+}
+
+let clock: ManualClock;
+let api: ModelApi;
+let source: ScriptedSource;
+let sent: KubeRequest[];
+let logged: string[];
+let metrics: AgentMetrics;
+let health: AgentHealth;
+let ending: AbortController;
+let running: Promise<void>;
+let apiIsAway: boolean;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  api = await modelClusterApi(clock);
+  source = new ScriptedSource();
+  sent = [];
+  logged = [];
+  metrics = new AgentMetrics();
+  health = new AgentHealth(clock);
+  ending = new AbortController();
+  apiIsAway = false;
+});
+afterEach(async () => {
+  ending.abort();
+  await running.catch(() => {});
+});
+
+/** Starts the agent; its cloud is found at once where `findSource` is not given. */
+async function start(
+  how: { dryRun?: boolean; findSource?: () => Promise<NoticeSource> } = {},
+): Promise<void> {
+  const counting = {
+    send: async (request: KubeRequest) => {
+      sent.push(request);
+      if (apiIsAway) throw unreachable();
+      return api.send(request);
+    },
+  };
+  const say = (event: string) => void logged.push(event);
+  const agent = new Agent({
+    findSource: how.findSource ?? (async () => source),
+    desk: new DepartureDesk({ api: counting, identify: async () => node }),
+    ...{ health, clock, metrics, dryRun: how.dryRun ?? false },
+    rng: seededRng(1),
+    log: { debug: say, info: say, warn: say, error: say },
+  });
+  running = agent.run(ending.signal);
+  await settle();
+}
+
+function spot(leftSeconds: number): Notice {
+  return {
+    cause: "SpotInterruption",
+    deadlineAt: plus(clock.now(), seconds(leftSeconds)),
+    noticedAt: clock.now(),
+    source: "aws/a",
+    eventId: "spot-1",
+  };
+}
+
+async function made(): Promise<readonly Record<string, unknown>[]> {
+  const { body } = await api.send({ method: "GET", path: departures });
+  return (body as { items: KubeObject[] }).items.map((one) => one.spec as Record<string, unknown>);
+}
+
+/** Both channels say every second that nothing stands, for so many seconds. */
+async function quiet(count: number): Promise<void> {
+  for (let second = 0; second < count; second += 1) {
+    source.say("aws/a", []);
+    source.say("aws/b", []);
+    await clock.advance(1000);
+  }
+}
+
+describe("an agent that hears a notice", () => {
+  it("has it in the cluster before any time has passed", async () => {
+    await start();
+    const notice = spot(120);
+    source.say("aws/a", [notice]);
+    await settle();
+    expect(await made()).toMatchObject([
+      { cause: "SpotInterruption", deadlineAt: formatInstant(plus(clock.now(), seconds(120))) },
+    ]);
+    expect(metrics.exposition()).toContain(
+      'lastcall_notices_total{cloud="aws",kind="SpotInterruption",source="agent"} 1',
+    );
+  });
+
+  it("asks nothing more of the API server while the notice only stands", async () => {
+    await start();
+    const notice = spot(120);
+    source.say("aws/a", [notice]);
+    await settle();
+    const before = sent.length;
+    for (let second = 0; second < 100; second += 1) {
+      source.say("aws/a", [notice]);
+      await clock.advance(1000);
+    }
+    expect(sent.length).toBe(before);
+  });
+
+  it("makes one departure of what two channels say, with the earlier deadline", async () => {
+    await start();
+    source.say("aws/b", [{ ...spot(600), eventId: "other", source: "aws/b" }]);
+    await settle();
+    source.say("aws/a", [spot(120)]);
+    await settle();
+    expect(await made()).toMatchObject([
+      { deadlineAt: formatInstant(plus(clock.now(), seconds(120))) },
+    ]);
+  });
+
+  it("waits with maintenance that is an hour away until a quarter of an hour before it", async () => {
+    await start();
+    const maintenanceAt = plus(clock.now(), minutes(60));
+    source.say("aws/a", [
+      { ...spot(0), cause: "ScheduledMaintenance", deadlineAt: maintenanceAt, eventId: "m" },
+    ]);
+    await clock.advance(minutes(45) - 1);
+    expect(await made()).toEqual([]);
+    await clock.advance(1);
+    expect(await made()).toMatchObject([{ cause: "ScheduledMaintenance" }]);
+  });
+});
+
+describe("an agent whose API server is away", () => {
+  it("tries until it is back, however long, and then needs no more than a second", async () => {
+    apiIsAway = true;
+    await start();
+    source.say("aws/a", [spot(120)]);
+    await clock.advance(60_000);
+    expect(await made()).toEqual([]);
+    // From 50 ms doubling to a second, each between half and all of it: a try or two a second.
+    expect(sent.length).toBeGreaterThan(60);
+    expect(sent.length).toBeLessThan(140);
+    apiIsAway = false;
+    await clock.advance(1000);
+    expect(await made()).toHaveLength(1);
+  });
+
+  it("goes on after the deadline, seldom, since a machine may outlive it", async () => {
+    apiIsAway = true;
+    await start();
+    source.say("aws/a", [spot(30)]);
+    await clock.advance(31_000);
+    const before = sent.length;
+    await clock.advance(100_000);
+    expect(sent.length - before).toBeGreaterThanOrEqual(9);
+    expect(sent.length - before).toBeLessThanOrEqual(25);
+    apiIsAway = false;
+    await clock.advance(10_000);
+    expect(await made()).toHaveLength(1);
+  });
+
+  it("tells what stands when it is back, not what stood when it went", async () => {
+    apiIsAway = true;
+    await start();
+    const long = spot(600);
+    const short = { ...long, eventId: "spot-2", deadlineAt: plus(clock.now(), seconds(60)) };
+    source.say("aws/a", [long]);
+    await clock.advance(5000);
+    source.say("aws/a", [long, short]);
+    await clock.advance(5000);
+    apiIsAway = false;
+    await clock.advance(1000);
+    expect(await made()).toMatchObject([{ deadlineAt: formatInstant(short.deadlineAt) }]);
+  });
+});
+
+describe("an agent whose metadata service is away", () => {
+  it("handles what is pending as soon as it appears", async () => {
+    let appear: (found: NoticeSource) => void = () => {};
+    const found = new Promise<NoticeSource>((resolve) => {
+      appear = resolve;
+    });
+    await start({ findSource: () => found });
+    await clock.advance(minutes(10));
+    expect(health.problem()).toBeUndefined();
+    expect(health.ready()).toBe(false);
+    appear(source);
+    await settle();
+    source.say("aws/a", [spot(30)]);
+    await settle();
+    expect(await made()).toHaveLength(1);
+    expect(health.ready()).toBe(true);
+  });
+
+  it("counts every trouble, and logs one line of it a minute", async () => {
+    await start();
+    for (let second = 0; second < 180; second += 1) {
+      source.fail("CLOUD_UNREACHABLE");
+      await clock.advance(1000);
+    }
+    expect(metrics.exposition()).toContain('lastcall_errors_total{code="CLOUD_UNREACHABLE"} 180');
+    expect(logged.filter((event) => event === "trouble")).toHaveLength(3);
+  });
+});
+
+describe("an agent whose cloud takes a notice back", () => {
+  it("says so once, after ten seconds of answers without it", async () => {
+    await start();
+    source.say("aws/a", [spot(120)]);
+    await settle();
+    await quiet(10);
+    expect((await made())[0]).not.toHaveProperty("withdrawnAt");
+    await quiet(1);
+    expect((await made())[0]).toHaveProperty("withdrawnAt");
+    const before = sent.length;
+    await quiet(60);
+    expect(sent.length).toBe(before);
+  });
+
+  it("keeps the notice while the service is away, since no answer is no answer", async () => {
+    await start();
+    source.say("aws/a", [spot(120)]);
+    await settle();
+    for (let second = 0; second < 60; second += 1) {
+      source.fail("NOTICE_UNREADABLE");
+      await clock.advance(1000);
+    }
+    expect((await made())[0]).not.toHaveProperty("withdrawnAt");
+  });
+});
+
+describe("an agent that was restarted", () => {
+  async function leaveBehind(): Promise<void> {
+    await start();
+    source.say("aws/a", [spot(120)]);
+    await settle();
+    ending.abort();
+    await running;
+    ending = new AbortController();
+    source = new ScriptedSource();
+    sent = [];
+  }
+
+  it("finds its own departure and changes nothing while the notice stands", async () => {
+    await leaveBehind();
+    await start();
+    source.say("aws/a", [{ ...spot(120), noticedAt: clock.now() }]);
+    await settle();
+    expect(await made()).toHaveLength(1);
+    expect(sent.some((one) => one.method === "PATCH")).toBe(false);
+  });
+
+  it("takes the notice back that was withdrawn while it was away", async () => {
+    await leaveBehind();
+    await start();
+    await quiet(11);
+    expect((await made())[0]).toHaveProperty("withdrawnAt");
+  });
+
+  it("takes nothing back before every channel has been heard", async () => {
+    await leaveBehind();
+    await start();
+    for (let second = 0; second < 60; second += 1) {
+      source.say("aws/b", []);
+      await clock.advance(1000);
+    }
+    expect((await made())[0]).not.toHaveProperty("withdrawnAt");
+  });
+});
+
+describe("an agent that has nothing to do", () => {
+  it("asks the API server once after its start and then never", async () => {
+    await start();
+    await quiet(15);
+    const afterStart = sent.length;
+    expect(afterStart).toBe(1);
+    await quiet(600);
+    expect(sent.length).toBe(afterStart);
+    expect(health.problem()).toBeUndefined();
+  });
+
+  it("is not well when a loop of it has not turned for four minutes", async () => {
+    await start();
+    await quiet(5);
+    await clock.advance(minutes(4) + 1000);
+    expect(health.problem()).toMatch(/loop aws\/a has not turned for 24\d s/);
+  });
+});
+
+describe("an agent in a dry run", () => {
+  it("says what it would do and sends nothing", async () => {
+    await start({ dryRun: true });
+    source.say("aws/a", [spot(120)]);
+    await settle();
+    await quiet(30);
+    expect(sent).toEqual([]);
+    expect(logged.filter((event) => event === "dry-run").length).toBeGreaterThan(0);
+  });
+});
+
+describe("an agent whose clock is wrong", () => {
+  it("speaks in the cloud's time", async () => {
+    await start();
+    // Ours is an hour ahead.
+    const skewMs = 3_600_000;
+    const cloudAt = instant(clock.now() - skewMs);
+    const notice = { ...spot(0), noticedAt: cloudAt, deadlineAt: plus(cloudAt, seconds(120)) };
+    source.say("aws/a", [notice], skewMs);
+    await settle();
+    expect(await made()).toMatchObject([{ noticedAt: formatInstant(cloudAt) }]);
+    expect(logged).toContain("clock-skew");
+    source.say("aws/a", [], skewMs);
+    await clock.advance(10_000);
+    source.say("aws/a", [], skewMs);
+    await settle();
+    expect((await made())[0]).toMatchObject({
+      withdrawnAt: formatInstant(plus(cloudAt, seconds(10))),
+    });
+  });
+});

@@ -1,0 +1,18 @@
+import { parse } from "yaml";
+import { generateCrds } from "../../src/config/crd.ts";
+import type { Clock } from "../../src/contracts/clock.ts";
+import { seededRng } from "../../src/core/rng.ts";
+import { ModelApi } from "../../src/sim/model-api.ts";
+
+const crdsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/** A cluster in memory that knows our resources. */
+export async function modelClusterApi(clock: Clock): Promise<ModelApi> {
+  const api = new ModelApi({ clock, rng: seededRng(1) });
+  for (const [path, text] of generateCrds()) {
+    if (!path.endsWith(".lastcall.dev.yaml")) continue;
+    const answer = await api.send({ method: "POST", path: crdsPath, body: parse(text) });
+    if (answer.status !== 201) throw new Error(`${path}: ${JSON.stringify(answer.body)}`);
+  }
+  return api;
+}
