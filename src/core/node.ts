@@ -1,4 +1,5 @@
 import type { NodeIdentity } from "./identity.ts";
+import type { Amounts } from "./placement.ts";
 import type { Instant } from "./time.ts";
 
 export interface Taint {
@@ -16,6 +17,8 @@ export interface NodeFacts extends NodeIdentity {
   readonly ready: boolean;
   /** The message of the Ready condition; the kubelet writes "node is shutting down" there. */
   readonly readyMessage?: string | undefined;
+  /** `status.allocatable`: what pods may ask of it in all; absent where the Node does not say. */
+  readonly allocatable?: Amounts | undefined;
   /** The Node object's `creationTimestamp`. */
   readonly createdAt?: Instant | undefined;
   /** The instance's own birth where the cloud told it; it beats `createdAt`. */

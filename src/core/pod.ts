@@ -1,4 +1,5 @@
 import type { Taint } from "./node.ts";
+import type { PodPlacement } from "./placement.ts";
 import type { Instant } from "./time.ts";
 
 export interface PodIdentity {
@@ -42,6 +43,8 @@ export interface PodFacts extends PodIdentity {
   readonly hostPath: boolean;
   readonly volumeClaims: readonly string[];
   readonly tolerations: readonly Toleration[];
+  /** What it asks of a place; absent where nobody has looked, which asks nothing. */
+  readonly placement?: PodPlacement | undefined;
   readonly startedAt?: Instant | undefined;
   /** `metadata.deletionTimestamp`: the deadline of a termination under way, not its beginning. */
   readonly deletionAt?: Instant | undefined;

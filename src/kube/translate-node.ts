@@ -2,6 +2,7 @@ import type { KubeObject } from "../contracts/kube-api.ts";
 import type { NodeFacts, Taint } from "../core/node.ts";
 import { fieldsOf, instantOf, listOf, oneOf, textMapOf, textOf } from "./json-field.ts";
 import { keptAnnotations, nodeAnnotations } from "./kept-annotation.ts";
+import { amountsOf } from "./translate-placement.ts";
 
 const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"] as const;
 
@@ -22,6 +23,7 @@ export function translateNode(node: KubeObject): NodeFacts {
     unschedulable: spec.unschedulable === true,
     ready: ready.status === "True",
     readyMessage: textOf(ready.message),
+    allocatable: status.allocatable === undefined ? undefined : amountsOf(status.allocatable),
     createdAt: instantOf(meta.creationTimestamp),
     deletionAt: instantOf(meta.deletionTimestamp),
   };

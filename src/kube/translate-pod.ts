@@ -3,6 +3,7 @@ import type { OwnerFacts, PodFacts, Toleration } from "../core/pod.ts";
 import { fieldsOf, instantOf, listOf, numberOf, oneOf, textMapOf, textOf } from "./json-field.ts";
 import { keptAnnotations, podAnnotations } from "./kept-annotation.ts";
 import { conditionOf } from "./translate-node.ts";
+import { translatePlacement } from "./translate-placement.ts";
 
 const phases = ["Pending", "Running", "Succeeded", "Failed", "Unknown"] as const;
 const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"] as const;
@@ -33,6 +34,7 @@ export function translatePod(pod: KubeObject): PodFacts {
     mirror: "kubernetes.io/config.mirror" in annotations,
     ...volumesOf(spec.volumes, textOf(meta.name) ?? ""),
     tolerations: listOf(spec.tolerations).map(toToleration),
+    placement: translatePlacement(spec),
     startedAt: instantOf(status.startTime),
     deletionAt: instantOf(meta.deletionTimestamp),
   };

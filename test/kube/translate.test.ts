@@ -124,6 +124,14 @@ describe("the facts of a pod", () => {
         { key: undefined, operator: "Exists", value: undefined, effect: undefined },
         { key: "spot", operator: undefined, value: "true", effect: "NoSchedule" },
       ],
+      placement: {
+        requests: {},
+        nodeSelector: {},
+        requiredNodes: undefined,
+        podAffinity: [],
+        podAntiAffinity: [],
+        schedulerName: undefined,
+      },
       startedAt: Date.UTC(2026, 10, 20),
       deletionAt: Date.UTC(2026, 10, 20, 0, 1),
     });
