@@ -1,11 +1,14 @@
+import { isLive } from "../core/departure.ts";
+import { isUnderWay } from "../core/departure-index.ts";
 import { planDrain } from "../core/drain-plan.ts";
 import { drainPlanReport } from "../core/drain-plan-report.ts";
 import { bornAt } from "../core/node.ts";
 import { defaultPolicy } from "../core/policy-default.ts";
+import { loadsOf, type NodeRoom, roomsOf } from "../core/room.ts";
 import { selectPolicy } from "../core/selector.ts";
 import { LastcallError } from "../errors.ts";
 import type { CommandRun } from "./command-spec.ts";
-import { readFleet } from "./fleet-snapshot.ts";
+import { type FleetSnapshot, readFleet } from "./fleet-snapshot.ts";
 import { printData } from "./print-data.ts";
 import { formatTable } from "./table.ts";
 
@@ -32,6 +35,7 @@ export const runDrainPlan: CommandRun<"drain-plan"> = async ({ options, words, i
       notice: options.notice === undefined ? undefined : { leftMs: options.notice },
       now,
       everyPod: options.from.length > 0 ? fleet.pods : undefined,
+      rooms: options.from.length > 0 ? otherRooms(fleet, name) : undefined,
     }),
   );
   if (options.output !== "table") {
@@ -42,6 +46,16 @@ export const runDrainPlan: CommandRun<"drain-plan"> = async ({ options, words, i
   io.out(tableOf(report));
   return 0;
 };
+
+/** What other nodes have left; undefined where the files say of no other node how large it is. */
+function otherRooms(fleet: FleetSnapshot, name: string): readonly NodeRoom[] | undefined {
+  const { nodes, pods, departures } = fleet;
+  const known = nodes.some((node) => node.name !== name && node.allocatable !== undefined);
+  if (!known) return undefined;
+  const underWay = departures.filter((one) => isLive(one) && isUnderWay(one));
+  const leaving = new Set([name, ...underWay.map((one) => one.node.name)]);
+  return roomsOf({ nodes, loads: loadsOf(pods), leaving });
+}
 
 function tableOf(report: ReturnType<typeof drainPlanReport>): string {
   const rows = report.pods.map((pod) => [
@@ -58,5 +72,11 @@ function tableOf(report: ReturnType<typeof drainPlanReport>): string {
   const heads = ["NAMESPACE", "POD", "ACTION", "TIER", "START", "GRACE", "FORCE", "BUDGET", "WHY"];
   const table = rows.length === 0 ? "No pod has to leave.\n" : formatTable(heads, rows);
   const skipped = report.skipped.map((pod) => `${pod.namespace}/${pod.name} (${pod.reason})`);
-  return skipped.length === 0 ? table : `${table}\nLeft alone: ${skipped.join(", ")}\n`;
+  const homeless = report.warnings.filter(({ reason }) => reason === "NoRoomElsewhere");
+  return [
+    table,
+    ...(skipped.length === 0 ? [] : [`\nLeft alone: ${skipped.join(", ")}\n`]),
+    ...homeless.map((pod) => `\n${pod.namespace}/${pod.name} ${pod.explain}.`),
+    ...(homeless.length === 0 ? [] : ["\n"]),
+  ].join("");
 }

@@ -5,6 +5,8 @@ import type { NodeFacts } from "./node.ts";
 import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "./pod.ts";
 import { type DrainAction, type DrainScene, decidePod, type PodDecision } from "./pod-action.ts";
 import type { DrainRule } from "./policy.ts";
+import { returningPods } from "./returning-pod.ts";
+import { type NodeRoom, podsWithoutRoom } from "./room.ts";
 import { between, type Instant, type Millis, millis, plus } from "./time.ts";
 
 /** The ordered pods of one node with the seconds that each really gets. Spans count from `at`. */
@@ -71,6 +73,8 @@ export interface DrainQuestion {
   /** Every pod of the cluster, where they are at hand: for budgets without a fresh status. */
   readonly everyPod?: readonly PodFacts[] | undefined;
   readonly terminatingNamespaces?: ReadonlySet<string> | undefined;
+  /** Where else pods could go, where that is known: then those that fit nowhere are warned of. */
+  readonly rooms?: readonly NodeRoom[] | undefined;
   /** The uid of the pod that runs this controller: it leaves last. */
   readonly self?: string | undefined;
 }
@@ -104,7 +108,11 @@ export function planDrain(question: DrainQuestion): DrainPlan {
     pods: Object.freeze(pods.sort(inOrder)),
     skipped: Object.freeze(decided.flatMap(skippedPod).sort(byName)),
     blocked: Object.freeze(pods.filter((pod) => pod.action === "Block").map(remarkOn)),
-    warnings: Object.freeze([...nodeWarnings(node, scene), ...acting.flatMap(warningsOf)]),
+    warnings: Object.freeze([
+      ...nodeWarnings(node, scene),
+      ...acting.flatMap(warningsOf),
+      ...roomWarnings(pods, question),
+    ]),
     demands: Object.freeze(demandsOf(acting, question.budgets)),
   });
 }
@@ -218,6 +226,18 @@ function warningsOf(one: Acting): DrainRemark[] {
 
 function nodeWarnings(node: NodeFacts, scene: DrainScene): DrainRemark[] {
   return scene.unreachable ? [{ namespace: "", name: node.name, reason: "NodeUnreachable" }] : [];
+}
+
+function roomWarnings(planned: readonly PlannedPod[], question: DrainQuestion): DrainRemark[] {
+  if (question.rooms === undefined) return [];
+  return podsWithoutRoom(returningPods(planned, question.pods), question.rooms)
+    .toSorted((a, b) => byName(a.pod, b.pod))
+    .map(({ pod: { namespace, name }, detail }) => ({
+      namespace,
+      name,
+      reason: "NoRoomElsewhere",
+      detail,
+    }));
 }
 
 function demandsOf(acting: readonly Acting[], budgets: readonly BudgetFacts[]): BudgetDemand[] {

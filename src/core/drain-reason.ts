@@ -19,6 +19,8 @@ export const drainReasons = [
   "NoController",
   "EmptyDir",
   "HostPath",
+  // What may happen to it afterwards.
+  "NoRoomElsewhere",
   // What must come first.
   "Terminating",
   "StuckTerminating",

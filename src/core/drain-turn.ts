@@ -50,7 +50,8 @@ type Open = WaitingPod | BlockedPod | RestartingPod;
 
 const never: Turn = { kind: "Look" };
 
-const untouchable: ReadonlySet<DrainReason> = new Set([
+/** What keeps a pod out of a planned drain however its budgets stand. */
+export const untouchable: ReadonlySet<DrainReason> = new Set([
   "DoNotDisturb",
   "DoNotDisrupt",
   "NotSafeToEvict",

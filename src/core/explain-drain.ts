@@ -28,6 +28,7 @@ const sentences: Readonly<Record<DrainReason, Sentence>> = {
   NoController: (f) => `is evicted and comes back nowhere, because it has no controller${grace(f)}`,
   EmptyDir: (f) => `is evicted and loses what its emptyDir holds${grace(f)}`,
   HostPath: (f) => `is evicted and leaves its hostPath data on the machine${grace(f)}`,
+  NoRoomElsewhere: (f) => `may find no place elsewhere as things stand: ${f.detail ?? "unknown"}`,
   Terminating: (f) => `is waited for, because it is terminating already${until(f)}`,
   StuckTerminating: (f) =>
     `is no longer waited for, because it should have ended long ago${until(f)}`,
