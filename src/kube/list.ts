@@ -13,15 +13,29 @@ export async function listAll(
   query: Readonly<Record<string, string>> = {},
 ): Promise<readonly KubeObject[]> {
   const objects: KubeObject[] = [];
+  for await (const page of listPages(api, path, { query })) objects.push(...page);
+  return objects;
+}
+
+export interface PageOptions {
+  readonly query?: Readonly<Record<string, string>> | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The same page by page, so that no more than one of them has to be held. */
+export async function* listPages(
+  api: KubeApi,
+  path: string,
+  { query, signal }: PageOptions,
+): AsyncGenerator<readonly KubeObject[]> {
   let next: string | undefined;
   do {
     const page = { ...query, limit: "500", ...(next === undefined ? {} : { continue: next }) };
-    const request: KubeRequest = { method: "GET", path, query: page };
+    const request: KubeRequest = { method: "GET", path, query: page, signal };
     const answer = await api.send(request);
     if (answer.status !== 200) throw faultOf(request, answer);
     const body = answer.body as ListBody;
-    objects.push(...(body.items ?? []));
+    yield body.items ?? [];
     next = body.metadata?.continue === "" ? undefined : body.metadata?.continue;
   } while (next !== undefined);
-  return objects;
 }

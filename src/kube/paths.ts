@@ -7,6 +7,7 @@ export const departuresPath = "/apis/lastcall.dev/v1alpha1/departures";
 export const nodesPath = "/api/v1/nodes";
 export const budgetsPath = "/apis/policy/v1/poddisruptionbudgets";
 export const podsPath = "/api/v1/pods";
+export const attachmentsPath = "/apis/storage.k8s.io/v1/volumeattachments";
 
 export function nodePath(name: string): string {
   return `${nodesPath}/${encodeURIComponent(name)}`;
@@ -18,4 +19,8 @@ export function departurePath(name: string): string {
 
 export function policyPath(name: string): string {
   return `${policiesPath}/${encodeURIComponent(name)}`;
+}
+
+export function volumePath(name: string): string {
+  return `/api/v1/persistentvolumes/${encodeURIComponent(name)}`;
 }

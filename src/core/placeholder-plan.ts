@@ -1,0 +1,178 @@
+import type { Departure } from "./departure.ts";
+import type { DrainPlan } from "./drain-plan.ts";
+import type { PodPlacement, PodTerm } from "./placement.ts";
+import type { PodFacts, PodIdentity, PodPhase, Toleration } from "./pod.ts";
+import type { NodeSelector, NodeSelectorTerm, ReplacementRule } from "./policy.ts";
+import { returningPods } from "./returning-pod.ts";
+import { type Instant, plus } from "./time.ts";
+
+/** A pod that does nothing but keep room for one that will leave. */
+export interface PlaceholderOrder {
+  /** `room-` and the uid of the pod: the same question asked twice makes one placeholder. */
+  readonly name: string;
+  readonly departure: { readonly name: string; readonly uid: string };
+  readonly forPod: PodIdentity;
+  readonly placement: PodPlacement;
+  readonly tolerations: readonly Toleration[];
+}
+
+/** A placeholder as it is in the cluster. */
+export interface PlaceholderFacts {
+  readonly name: string;
+  /** The uid of the Departure that it belongs to. */
+  readonly departureUid: string;
+  readonly phase: PodPhase;
+  readonly ready: boolean;
+  readonly leaving: "Leaving" | "Staying";
+  /** The scheduler's own words where it has found no place. */
+  readonly trouble?: string | undefined;
+}
+
+export interface RoomQuestion {
+  readonly departure: Departure;
+  readonly plan: DrainPlan;
+  /** The pods of the node. */
+  readonly pods: readonly PodFacts[];
+  readonly placeholders: readonly PlaceholderFacts[];
+  readonly rule: ReplacementRule;
+  /** When the wait began; it counts over restarts of the controller. */
+  readonly sinceAt: Instant;
+  readonly now: Instant;
+}
+
+export interface RoomStep {
+  readonly create: readonly PlaceholderOrder[];
+  /** Names of placeholders that nobody needs, or that have ended. */
+  readonly remove: readonly string[];
+  readonly verdict: "Waiting" | "Ready" | "TimedOut";
+  /** As in `2 of 3 pods have room; shop/web-0: 0/3 nodes are available`. */
+  readonly detail: string;
+  readonly endsAt: Instant;
+}
+
+export function placeholderName(podUid: string): string {
+  return `room-${podUid}`;
+}
+
+/**
+ * The next step of making room before a drain: a placeholder for each pod that will leave and come
+ * back, until each of them runs or time is up. The same state gives the same step.
+ */
+export function nextRoomStep(question: RoomQuestion): RoomStep {
+  const { departure, plan, placeholders, rule, now } = question;
+  const needs = returningPods(plan.pods, question.pods);
+  const there = new Map(placeholders.map((one) => [one.name, one]));
+  const needed = new Set(needs.map((pod) => placeholderName(pod.uid)));
+  const waiting = needs.filter((pod) => !keepsRoom(there.get(placeholderName(pod.uid))));
+  const endsAt = plus(question.sinceAt, rule.timeoutMs);
+  const first = waiting.map((pod) => troubleOf(pod, there)).find((words) => words !== undefined);
+  return {
+    create: needs
+      .filter((pod) => !there.has(placeholderName(pod.uid)))
+      .map((pod) => orderFor(pod, { departure, node: plan.node })),
+    remove: placeholders
+      .filter((one) => one.leaving === "Staying" && (!needed.has(one.name) || hasEnded(one)))
+      .map((one) => one.name),
+    verdict: waiting.length === 0 ? "Ready" : now >= endsAt ? "TimedOut" : "Waiting",
+    detail: `${needs.length - waiting.length} of ${needs.length} pods have room${first ? `; ${first}` : ""}`,
+    endsAt,
+  };
+}
+
+/**
+ * Placeholders that no departure needs any more: its Departure is gone or has ended, or has come
+ * past the drain. `departures` must be newer than the list of placeholders.
+ */
+export function strayPlaceholders(
+  placeholders: readonly PlaceholderFacts[],
+  departures: readonly Departure[],
+): readonly string[] {
+  const past = new Set(["Releasing", "RollingBack", "Ended"]);
+  const needing = departures.filter(({ status }) => !past.has(status.phase));
+  const uids = new Set(needing.map(({ uid }) => uid));
+  return placeholders
+    .filter((one) => one.leaving === "Staying" && !uids.has(one.departureUid))
+    .map((one) => one.name);
+}
+
+function orderFor(
+  pod: PodFacts,
+  about: { readonly departure: Departure; readonly node: string },
+): PlaceholderOrder {
+  const { namespace, name, uid } = pod;
+  const placement = pod.placement ?? anywhere;
+  return {
+    name: placeholderName(uid),
+    departure: { name: about.departure.name, uid: about.departure.uid },
+    forPod: { namespace, name, uid },
+    placement: {
+      ...placement,
+      requiredNodes: elsewhere([placement.requiredNodes, ...(placement.volumeNodes ?? [])], about),
+      volumeNodes: undefined,
+      podAffinity: placement.podAffinity.map((term) => inNamespaceOf(pod, term)),
+      podAntiAffinity: placement.podAntiAffinity.map((term) => inNamespaceOf(pod, term)),
+    },
+    tolerations: pod.tolerations,
+  };
+}
+
+const anywhere: PodPlacement = {
+  requests: {},
+  nodeSelector: {},
+  podAffinity: [],
+  podAntiAffinity: [],
+};
+
+/**
+ * All of the selectors as one, and never the node that leaves: a pod that tolerates every taint
+ * tolerates the cordon too. Terms are OR-ed, so that "and" means each with each.
+ */
+function elsewhere(
+  selectors: readonly (NodeSelector | undefined)[],
+  about: { readonly node: string },
+): NodeSelector {
+  const notThere: NodeSelectorTerm = {
+    matchExpressions: [],
+    matchFields: [{ key: "metadata.name", operator: "NotIn", values: [about.node] }],
+  };
+  return selectors.reduce<NodeSelector>(
+    (all, selector) => (selector === undefined ? all : bothOf(all, selector)),
+    { nodeSelectorTerms: [notThere] },
+  );
+}
+
+function bothOf(a: NodeSelector, b: NodeSelector): NodeSelector {
+  return {
+    nodeSelectorTerms: a.nodeSelectorTerms.flatMap((one) =>
+      b.nodeSelectorTerms.map((other) => ({
+        matchExpressions: [...one.matchExpressions, ...other.matchExpressions],
+        matchFields: [...one.matchFields, ...other.matchFields],
+      })),
+    ),
+  };
+}
+
+/** A term without a namespace means the pod's own, which the placeholder is not in. */
+function inNamespaceOf(pod: PodFacts, term: PodTerm): PodTerm {
+  const named = Array.isArray(term.namespaces) && term.namespaces.length > 0;
+  return named || term.namespaceSelector !== undefined
+    ? term
+    : { ...term, namespaces: [pod.namespace] };
+}
+
+function keepsRoom(placeholder: PlaceholderFacts | undefined): boolean {
+  if (placeholder === undefined || placeholder.leaving === "Leaving") return false;
+  return placeholder.phase === "Running" && placeholder.ready;
+}
+
+function hasEnded({ phase }: PlaceholderFacts): boolean {
+  return phase === "Succeeded" || phase === "Failed";
+}
+
+function troubleOf(
+  pod: PodFacts,
+  there: ReadonlyMap<string, PlaceholderFacts>,
+): string | undefined {
+  const trouble = there.get(placeholderName(pod.uid))?.trouble;
+  return trouble === undefined ? undefined : `${pod.namespace}/${pod.name}: ${trouble}`;
+}

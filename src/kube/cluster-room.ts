@@ -1,0 +1,61 @@
+import type { ClusterRoom } from "../contracts/cluster-room.ts";
+import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
+import { type Amounts, sumOf } from "../core/placement.ts";
+import type { PodFacts } from "../core/pod.ts";
+import type { NodeSelector } from "../core/policy.ts";
+import { loadOf, type NodeLoads } from "../core/room.ts";
+import { fieldsOf, textOf } from "./json-field.ts";
+import { listPages } from "./list.ts";
+import { podsPath, volumePath } from "./paths.ts";
+import { nodeSelectorOf, translatePlacement } from "./translate-placement.ts";
+
+/** Adds up what pods ask for, and finds where volumes can be reached. */
+export class KubeClusterRoom implements ClusterRoom {
+  readonly #api: KubeApi;
+
+  constructor(api: KubeApi) {
+    this.#api = api;
+  }
+
+  async loads(signal: AbortSignal): Promise<NodeLoads> {
+    const loads = new Map<string, Amounts>();
+    const query = { fieldSelector: "status.phase!=Succeeded,status.phase!=Failed" };
+    for await (const page of listPages(this.#api, podsPath, { query, signal })) {
+      for (const object of page) {
+        const spec = fieldsOf(object.spec);
+        const nodeName = textOf(spec.nodeName);
+        if (!nodeName) continue;
+        const load = loadOf({ phase: "Running", placement: translatePlacement(spec) });
+        loads.set(nodeName, sumOf(loads.get(nodeName) ?? {}, load));
+      }
+    }
+    return loads;
+  }
+
+  async withVolumes(pods: readonly PodFacts[]): Promise<readonly PodFacts[]> {
+    return Promise.all(pods.map((pod) => this.#withVolumes(pod)));
+  }
+
+  async #withVolumes(pod: PodFacts): Promise<PodFacts> {
+    if (pod.placement === undefined || pod.volumeClaims.length === 0) return pod;
+    const found = await Promise.all(
+      pod.volumeClaims.map((claim) => this.#nodesOf(pod.namespace, claim)),
+    );
+    const volumeNodes = found.filter((nodes) => nodes !== undefined);
+    return { ...pod, placement: { ...pod.placement, volumeNodes } };
+  }
+
+  /** Undefined: not bound, not to be seen, or reached from everywhere. */
+  async #nodesOf(namespace: string, claim: string): Promise<NodeSelector | undefined> {
+    const path = `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${claim}`;
+    const volume = textOf(fieldsOf((await this.#read(path))?.spec).volumeName);
+    if (!volume) return undefined;
+    const spec = fieldsOf((await this.#read(volumePath(volume)))?.spec);
+    return nodeSelectorOf(fieldsOf(spec.nodeAffinity).required);
+  }
+
+  async #read(path: string): Promise<KubeObject | undefined> {
+    const answer = await this.#api.send({ method: "GET", path });
+    return answer.status === 200 ? (answer.body as KubeObject) : undefined;
+  }
+}
