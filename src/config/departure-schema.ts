@@ -1,4 +1,4 @@
-import type { Cause, Outcome, Phase } from "../core/departure.ts";
+import type { Cause, Outcome, Phase, UncleanPod } from "../core/departure.ts";
 import type { FieldSchema, ObjectField } from "./field-schema.ts";
 import {
   choiceField,
@@ -91,6 +91,26 @@ const drain: ObjectField = {
     waiting: counter("Leaving, within their grace."),
     blocked: counter("Held by a budget or an annotation."),
     cut: counter("Given less grace than they ask for."),
+    cleanExit: counter("Gone before their grace was over."),
+    killed: counter("Gone with the end of their grace."),
+    leftBehind: counter("Not gone when the drain ended."),
+    notClean: {
+      type: "list",
+      description: "The first pods that were killed or left behind.",
+      items: {
+        type: "object",
+        description: "One pod.",
+        required: ["namespace", "name", "outcome"],
+        properties: {
+          namespace: textField({ description: "Its namespace." }),
+          name: textField({ description: "Its name." }),
+          outcome: choiceField({
+            description: "How it ended.",
+            choices: wordsOf<UncleanPod["outcome"]>({ Killed: true, LeftBehind: true }),
+          }),
+        },
+      },
+    },
   },
 };
 
@@ -125,7 +145,7 @@ export const departureStatus: ObjectField = {
     }),
     reason: textField({ description: "Why it is where it is; a word of the glossary." }),
     message: textField({ description: "The same in one sentence." }),
-    startedAt: instantField("When the node was marked and the drain clock began."),
+    startedAt: instantField("When it began and the node was marked."),
     endedAt: instantField("When it ended."),
     machine: {
       type: "object",

@@ -39,6 +39,20 @@ export interface DrainCounts {
   readonly waiting: number;
   readonly blocked: number;
   readonly cut: number;
+  /** Pods that were gone before their grace was over. */
+  readonly cleanExit?: number | undefined;
+  /** Pods that were gone with it. */
+  readonly killed?: number | undefined;
+  /** Pods that were not gone when the drain ended, or long after they should have been. */
+  readonly leftBehind?: number | undefined;
+  /** The first pods that were killed or left behind; a status is bounded. */
+  readonly notClean?: readonly UncleanPod[] | undefined;
+}
+
+export interface UncleanPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly outcome: "Killed" | "LeftBehind";
 }
 
 export interface TimelineEntry {
@@ -74,7 +88,7 @@ export interface DepartureStatus {
   readonly outcome?: Outcome | undefined;
   readonly reason?: Reason | undefined;
   readonly message?: string | undefined;
-  /** When the node was marked and the drain clock began. */
+  /** When it began and the node was marked; the drain has a clock of its own, see `drainBeganAt`. */
   readonly startedAt?: Instant | undefined;
   readonly endedAt?: Instant | undefined;
   /** The machine as the cloud named it just before its release, so that a new one is told apart. */

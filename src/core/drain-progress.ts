@@ -1,4 +1,4 @@
-import type { DrainCounts } from "./departure.ts";
+import type { DrainCounts, UncleanPod } from "./departure.ts";
 import type { DrainPlan } from "./drain-plan.ts";
 import type { DrainReason, ForceReason } from "./drain-reason.ts";
 import type { OwnerFacts, PodFacts, PodIdentity } from "./pod.ts";
@@ -181,10 +181,15 @@ export function creditOf(state: Exclude<PodProgress, GonePod>): Credit {
   return { by: "Others", cut: false };
 }
 
+/** So many pods that did not leave cleanly are named in a Departure's status. */
+export const namedPodsLimit = 20;
+
 /** The sum for a Departure's status: `left` are the pods that are still there, or were at the end. */
 export function countDrain(progress: DrainProgress): DrainCounts {
   const states = Object.values(progress);
   const count = (holds: (state: PodProgress) => boolean): number => states.filter(holds).length;
+  const ended = (how: PodOutcome): number =>
+    count((state) => state.kind === "Gone" && state.how === how);
   return {
     total: states.length,
     left: count((state) => state.kind !== "Gone" || state.how === "LeftBehind"),
@@ -193,5 +198,33 @@ export function countDrain(progress: DrainProgress): DrainCounts {
     waiting: count((state) => state.kind !== "Gone" && state.kind !== "Blocked"),
     blocked: count((state) => state.kind === "Blocked"),
     cut: count((state) => "cut" in state && state.cut),
+    cleanExit: ended("CleanExit"),
+    killed: ended("Killed"),
+    leftBehind: ended("LeftBehind"),
+    notClean: states.flatMap(uncleanPod).slice(0, namedPodsLimit),
   };
+}
+
+/**
+ * The counts with the outcomes that a controller before us has written. Its pods are gone, so that
+ * no count of ours has them; those it left behind are among ours again.
+ */
+export function withEarlierOutcomes(
+  counts: DrainCounts,
+  earlier: DrainCounts | undefined,
+): DrainCounts {
+  if (earlier === undefined) return counts;
+  const killedBefore = (earlier.notClean ?? []).filter(({ outcome }) => outcome === "Killed");
+  return {
+    ...counts,
+    cleanExit: (earlier.cleanExit ?? 0) + (counts.cleanExit ?? 0),
+    killed: (earlier.killed ?? 0) + (counts.killed ?? 0),
+    notClean: [...killedBefore, ...(counts.notClean ?? [])].slice(0, namedPodsLimit),
+  };
+}
+
+function uncleanPod(state: PodProgress): UncleanPod[] {
+  if (state.kind !== "Gone" || state.how === "CleanExit") return [];
+  const { namespace, name } = state.pod;
+  return [{ namespace, name, outcome: state.how }];
 }

@@ -48,6 +48,38 @@ export function statusAfter(
   return step.to === "Ended" ? ended(departure, happening, after) : after;
 }
 
+/**
+ * The status with a word on what goes on inside its phase, which is in the timeline too, under the
+ * reason's name; undefined where that was the last word already.
+ */
+export function statusSaying(
+  departure: Departure,
+  word: { readonly reason: Reason; readonly detail?: string | undefined; readonly at: Instant },
+): DepartureStatus | undefined {
+  const { status, node, deadlineAt } = departure;
+  const { reason, detail, at } = word;
+  const message = explain(reason, { node: node.name, deadlineAt, detail });
+  if (status.reason === reason && status.message === message) return undefined;
+  const timeline = withEntry(status.timeline, { at, step: reason, result: message });
+  return { ...status, reason, message, timeline };
+}
+
+/** When a reason was first given since the phase began; undefined where it was not. */
+export function sayingSince(status: DepartureStatus, reason: Reason): Instant | undefined {
+  const began = status.timeline.findLastIndex(({ step }) => step === status.phase);
+  return status.timeline.slice(began + 1).find(({ step }) => step === reason)?.at;
+}
+
+/** When the drain's own clock began: making room before it does not count. */
+export function drainBeganAt(status: DepartureStatus): Instant | undefined {
+  return status.timeline.findLast(({ step }) => step === "Draining")?.at ?? status.startedAt;
+}
+
+/** Whether room was made for the pods, so that placeholders may still be there. */
+export function hasMadeRoom(status: DepartureStatus): boolean {
+  return status.timeline.some(({ step }) => step === "ReplacementWait");
+}
+
 function ended(
   departure: Departure,
   happening: Happening,

@@ -61,6 +61,10 @@ it("planned: DNS is asked when the last workload has gone", () => {
     waiting: 0,
     blocked: 0,
     cut: 0,
+    cleanExit: 3,
+    killed: 0,
+    leftBehind: 0,
+    notClean: [],
   });
 });
 
