@@ -118,6 +118,19 @@ const core: readonly BuiltIn[] = [
     traits: { ...plain, returnsDeleted: true },
   },
   { kind: "Secret", plural: "secrets", traits: plain },
+  {
+    kind: "PersistentVolumeClaim",
+    plural: "persistentvolumeclaims",
+    shortNames: ["pvc"],
+    traits: { ...withStatus, returnsDeleted: true },
+  },
+  {
+    kind: "PersistentVolume",
+    plural: "persistentvolumes",
+    shortNames: ["pv"],
+    cluster: true,
+    traits: { ...withStatus, returnsDeleted: true },
+  },
 ];
 
 const apps: readonly BuiltIn[] = [
@@ -164,6 +177,12 @@ export const builtInTypes: readonly ResourceType[] = [
     shortNames: ["pc"],
     cluster: true,
     traits: plain,
+  }),
+  builtIn("storage.k8s.io", {
+    kind: "VolumeAttachment",
+    plural: "volumeattachments",
+    cluster: true,
+    traits: withStatus,
   }),
   builtIn("apiextensions.k8s.io", {
     kind: "CustomResourceDefinition",
