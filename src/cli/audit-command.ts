@@ -1,6 +1,7 @@
 import { runAudit } from "./audit.ts";
 import type { CommandRun } from "./command-spec.ts";
 import { connect } from "./connect.ts";
+import { nodeFiles } from "./node-files.ts";
 import { readCluster } from "./read-cluster.ts";
 import { version } from "./version.ts";
 
@@ -19,7 +20,7 @@ export const runAuditCommand: CommandRun<"audit"> = async ({ options, io }) =>
       version,
     },
     {
-      ...io.manifests,
+      ...nodeFiles(io.files.stdinBytes()),
       stdout: io.out,
       stderr: io.err,
       isTty: io.isTerminal,

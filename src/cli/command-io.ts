@@ -1,6 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Rng } from "../core/rng.ts";
-import type { ManifestFiles } from "./read-manifests.ts";
 
 /** What a command has of the world outside: handed in by `main.ts`, made up by tests. */
 export interface CommandIo {
@@ -8,8 +7,6 @@ export interface CommandIo {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
   readonly files: CommandFiles;
-  /** The same files, with the limits that manifests need. */
-  readonly manifests: ManifestFiles;
   /** Whether stdout is a terminal, and whether colour is wanted on it. */
   readonly isTerminal: boolean;
   readonly colour: boolean;
@@ -30,6 +27,8 @@ export interface CommandFiles {
   /** The names in a folder, in order; undefined where the path is no folder. */
   list(path: string): Promise<readonly string[] | undefined>;
   stdin(): Promise<string>;
+  /** The same as it comes, for what may be too long to be held whole. */
+  stdinBytes(): AsyncIterable<Uint8Array>;
   /** Writes a file that only this user may read, in a new folder; both go at `remove`. */
   writeTemporary(name: string, text: string): Promise<TemporaryFile>;
 }

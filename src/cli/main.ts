@@ -4,12 +4,10 @@ import { interruptSignal } from "../runtime/interrupt-signal.ts";
 import { endQuietlyOnClosedPipe, processIo } from "../runtime/process-io.ts";
 import { realClock } from "../runtime/real-clock.ts";
 import { runCommandLine } from "./command-line.ts";
-import { nodeFiles } from "./node-files.ts";
 
 endQuietlyOnClosedPipe();
 process.exitCode = await runCommandLine(process.argv.slice(2), {
   ...processIo(),
-  manifests: nodeFiles(process.stdin),
   clock: realClock,
   rng: seededRng(realClock.now()),
   signal: interruptSignal(),
