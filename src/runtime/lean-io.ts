@@ -14,12 +14,24 @@ export function leanIo() {
     columns: 100,
     env: process.env,
     fetch: globalThis.fetch,
-    files: { readText: refuse, list: refuse, stdin: refuse },
+    files: {
+      readText: refuse,
+      list: refuse,
+      stdin: refuse,
+      stdinBytes: () => {
+        throw noFiles();
+      },
+      writeTemporary: refuse,
+    },
   };
 }
 
 async function refuse(): Promise<never> {
-  throw new LastcallError(
+  throw noFiles();
+}
+
+function noFiles(): LastcallError {
+  return new LastcallError(
     "INPUT_UNREADABLE",
     "Cannot read a file: the agent takes none, flags are wanted",
   );

@@ -19,7 +19,13 @@ export function processIo() {
     openScreen: isTerminal && env.TERM !== "dumb" ? openTerminalScreen : undefined,
     env,
     fetch: globalThis.fetch,
-    files: { readText, list, stdin: () => text(process.stdin), writeTemporary },
+    files: {
+      readText,
+      list,
+      stdin: () => text(process.stdin),
+      stdinBytes: () => process.stdin,
+      writeTemporary,
+    },
   };
 }
 
