@@ -45,14 +45,14 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
     self: io.env.POD_UID,
     dryRun: options.dryRun,
   });
-  const servers = await serveStatus(options, { controller, metrics });
+  const stopServing = await serveStatus(options, { controller, metrics });
   log.info("started", { identity, namespace, dryRun: options.dryRun });
   try {
     await controller.run(io.signal);
     log.info("stopped");
     return 0;
   } finally {
-    await Promise.all(servers.map((server) => server.close()));
+    await stopServing();
     close();
   }
 };
@@ -83,12 +83,16 @@ async function leadershipOf(tools: {
   });
 }
 
-function serveStatus(
+/**
+ * Gives the way to stop. Where one address cannot be had the other is given back as well: a server
+ * that goes on would keep a process that has failed.
+ */
+async function serveStatus(
   options: Options,
   parts: { readonly controller: Controller; readonly metrics: PrometheusMetrics },
-) {
+): Promise<() => Promise<void>> {
   const { health } = parts.controller;
-  return Promise.all([
+  const opened = await Promise.allSettled([
     serve(options.metricsAddress, {
       "/metrics": async () => ({ status: 200, ...(await parts.metrics.exposition()) }),
     }),
@@ -105,4 +109,12 @@ function serveStatus(
           : { status: 503, text: "the first lists are not complete\n" },
     }),
   ]);
+  const servers = opened.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
+  const stop = async (): Promise<void> => {
+    await Promise.all(servers.map((server) => server.close()));
+  };
+  const failed = opened.find((one) => one.status === "rejected");
+  if (failed === undefined) return stop;
+  await stop();
+  throw failed.reason;
 }
