@@ -1,5 +1,5 @@
 import type { KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
-import { faultOf } from "./fault.ts";
+import { refusalError } from "./refusal.ts";
 
 interface ListBody {
   readonly metadata?: { readonly continue?: string };
@@ -33,7 +33,7 @@ export async function* listPages(
     const page = { ...query, limit: "500", ...(next === undefined ? {} : { continue: next }) };
     const request: KubeRequest = { method: "GET", path, query: page, signal };
     const answer = await api.send(request);
-    if (answer.status !== 200) throw faultOf(request, answer);
+    if (answer.status !== 200) throw refusalError({ verb: "list", path, ...answer });
     const body = answer.body as ListBody;
     yield body.items ?? [];
     next = body.metadata?.continue === "" ? undefined : body.metadata?.continue;
