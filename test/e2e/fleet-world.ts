@@ -11,6 +11,7 @@ import { waitUntil } from "../support/wait-until.ts";
 import { Cloud, type CloudOptions, generationLabel } from "./cloud.ts";
 import { type History, isReady, keyOf, nameOf, type RawDeparture } from "./history.ts";
 import type { Charge } from "./judge.ts";
+import { mustRun } from "./must-run.ts";
 import { Onlooker } from "./onlooker.ts";
 import { podCount, workload } from "./workload.ts";
 
@@ -200,16 +201,6 @@ async function registerFleet(plane: ControlPlane): Promise<readonly Node[]> {
     intervalMs: 10,
   });
   return createNodes(plane, wanted);
-}
-
-export async function mustRun(
-  plane: ControlPlane,
-  args: readonly string[],
-  input?: object,
-): Promise<void> {
-  const options = input === undefined ? {} : { input: JSON.stringify(input) };
-  const { code, stderr } = await plane.kubectl(args, options);
-  if (code !== 0) throw new Error(`Cannot run kubectl ${args.join(" ")}: ${stderr}`);
 }
 
 function zoneOf(node: Node): string {

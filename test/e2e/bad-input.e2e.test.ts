@@ -1,0 +1,279 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type AuditLog, createAuditLog } from "../support/audit-log.ts";
+import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
+import { freePort } from "../support/free-port.ts";
+import { nodeObject } from "../support/kwok-fleet.ts";
+import { runLastcall } from "../support/lastcall-process.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { controllerUser } from "./fleet-world.ts";
+import { mustRun } from "./must-run.ts";
+
+const deploy = join(import.meta.dirname, "..", "..", "deploy");
+let folder: string;
+let audit: AuditLog;
+let plane: ControlPlane;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "lastcall-bad-"));
+  audit = createAuditLog();
+  plane = await startControlPlane({
+    ...{ withControllerManager: false, withScheduler: false, withKwok: false },
+    apiServerFlags: audit.flags,
+  });
+  await mustRun(plane, ["apply", "-f", join(deploy, "base/namespace.yaml")]);
+  await mustRun(plane, ["apply", "-f", join(deploy, "base/rbac.yaml")]);
+  await mustRun(plane, ["create", "serviceaccount", "nobody", "-n", "lastcall"]);
+});
+
+afterAll(async () => {
+  await plane?.stop();
+  audit?.remove();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe("a kubeconfig that cannot be used ends run, before anything is asked,", () => {
+  test.each([
+    ["that is not there", undefined, "no such file"],
+    ["that is not YAML", "{{{", "a readable kubeconfig is wanted"],
+    ["that is something else", "hello\n", "current-context is not set"],
+    ["without a server", config({ server: "" }), "clusters[0].cluster.server is missing"],
+    ["with a CA that is not there", config({ ca: "/nowhere/ca.crt" }), "/nowhere/ca.crt"],
+  ])("%s", async (_what, text, wanted) => {
+    const file = text === undefined ? join(folder, "none") : write("kubeconfig", text);
+    const { code, stdout, sentence } = await run(["--kubeconfig", file]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(sentence).toContain(file);
+    expect(sentence).toContain(wanted);
+  });
+});
+
+describe("an API server", () => {
+  test("that nobody listens for is named by plan", async () => {
+    const server = `https://127.0.0.1:${await freePort()}`;
+    const { code, sentence } = await lastcall(["plan", "--kubeconfig", configFile({ server })]);
+    expect(code).toBe(1);
+    expect(sentence).toContain(`no answer from ${server} (connection refused)`);
+  });
+
+  test("that takes our word and never answers is named, too", async () => {
+    const deaf = await listen();
+    const server = `http://127.0.0.1:${portOf(deaf)}`;
+    const { code, sentence } = await lastcall(["plan", "--kubeconfig", configFile({ server })]);
+    deaf.close();
+    expect(code).toBe(1);
+    expect(sentence).toContain(`no answer from ${server} within 30 s`);
+  });
+
+  test("that does not know us is told apart", async () => {
+    const file = configFile({ server: plane.url, ca: plane.caFile, token: "no-such-token" });
+    const { code, sentence } = await lastcall(["plan", "--kubeconfig", file]);
+    expect(code).toBe(1);
+    expect(sentence).toContain("valid credentials are wanted");
+  });
+});
+
+describe("without the custom resource definitions", () => {
+  test.each([["run"], ["plan"]])("%s says which one it wants", async (command) => {
+    const kubeconfig = await kubeconfigOf("lastcall");
+    const { code, sentence } = await lastcall([
+      ...[command, "--kubeconfig", kubeconfig],
+      ...(command === "run" ? await addresses() : []),
+    ]);
+    expect(code).toBe(1);
+    expect(sentence).toMatch(
+      /the custom resource definition departure(policie)?s\.lastcall\.dev is wanted$/,
+    );
+  });
+});
+
+describe("with the definitions in place", () => {
+  beforeAll(async () => {
+    await mustRun(plane, ["apply", "-k", join(deploy, "crds")]);
+    await waitUntil(async () => (await plane.kubectl(["get", "dpol,dep"])).code === 0, {
+      what: "both resources are served",
+      timeoutMs: 60_000,
+      signal: plane.signal,
+    });
+  });
+
+  test.each([["run"], ["plan"]])("%s names the right that it lacks", async (command) => {
+    const kubeconfig = await kubeconfigOf("nobody");
+    const { code, sentence } = await lastcall([
+      ...[command, "--kubeconfig", kubeconfig],
+      ...(command === "run" ? await addresses() : []),
+    ]);
+    expect(code).toBe(1);
+    expect(sentence).toMatch(/the right list on [a-z.]+ is wanted$/);
+    expect(sentence).toContain("system:serviceaccount:lastcall:nobody");
+  });
+
+  test("run names the right to the lease where only that is lacking", async () => {
+    const kubeconfig = await kubeconfigOf("lastcall");
+    await mustRun(plane, ["delete", "rolebinding", "lastcall", "-n", "lastcall"]);
+    const { code, sentence } = await run(["--kubeconfig", kubeconfig]);
+    await mustRun(plane, ["apply", "-f", join(deploy, "base/rbac.yaml")]);
+    expect(code).toBe(1);
+    expect(sentence).toContain("leases.coordination.k8s.io in namespace lastcall is wanted");
+  });
+
+  test("run refuses a bad policy file by file, line and field", async () => {
+    const file = write("policy.yaml", policy("  lifetime: {max: 1 day}"));
+    const { code, sentence } = await run([
+      ...["--kubeconfig", await kubeconfigOf("lastcall"), "-f", file],
+    ]);
+    expect(code).toBe(2);
+    expect(sentence).toContain(
+      `${file}:6: spec.lifetime.max: found "1 day", wanted a duration such as 90s or 12h30m`,
+    );
+  });
+
+  test("run refuses a cloud endpoint that a token must not go to", async () => {
+    const { code, sentence } = await run([
+      ...["--kubeconfig", await kubeconfigOf("lastcall"), "--gcp-endpoint", "http://example.com"],
+    ]);
+    expect(code).toBe(2);
+    expect(sentence).toContain("http://example.com");
+  });
+
+  test("run ends where another program has its port", async () => {
+    const other = await listen();
+    const taken = `127.0.0.1:${portOf(other)}`;
+    const { code, sentence } = await lastcall([
+      ...["run", "--kubeconfig", await kubeconfigOf("lastcall")],
+      ...["--health-address", taken, "--metrics-address", `127.0.0.1:${await freePort()}`],
+    ]);
+    other.close();
+    expect(code).toBe(1);
+    expect(sentence).toBe(
+      `lastcall: Cannot listen on ${taken}: another program has it, a free address is wanted`,
+    );
+  });
+
+  test("drain-plan names the node that is not there", async () => {
+    const { code, sentence } = await lastcall([
+      ...["drain-plan", "nobody", "--kubeconfig", await kubeconfigOf("lastcall")],
+    ]);
+    expect(code).toBe(1);
+    expect(sentence).toContain("no node has that name");
+  });
+
+  test("plan leaves out nodes that no cloud can be asked about, each with its reason", async () => {
+    const spot = (name: string, providerID: string) => nodeObject({ name, providerID });
+    const fine = "gce://e2e-project/europe-west1-b/fine";
+    const { spec: _, ...without } = spot("without", "");
+    for (const node of [without, spot("foreign", "vsphere://4213"), spot("fine", fine)]) {
+      const made = await plane.request({ method: "POST", path: "/api/v1/nodes", body: node });
+      expect(made.status).toBe(201);
+    }
+    const file = write("policy.yaml", policy("  lifetime: {max: 24h}"));
+    const { code, stdout } = await lastcall([
+      ...["plan", "--kubeconfig", await kubeconfigOf("lastcall"), "-f", file, "-o", "json"],
+    ]);
+    expect(code).toBe(0);
+    const plan = JSON.parse(stdout);
+    const reasons = plan.notPlanned.map((one: { node: string; reason: string }) => [
+      one.node,
+      one.reason,
+    ]);
+    expect(new Map(reasons)).toEqual(
+      new Map([
+        ["without", "NoProviderID"],
+        ["foreign", "UnknownProvider"],
+      ]),
+    );
+    const planned = plan.policies[0].departures.map((one: { node: string }) => one.node);
+    expect(planned).toEqual(["fine"]);
+  });
+});
+
+describe("a snapshot that is none", () => {
+  test.each([
+    ["a list of numbers", "[1, 2, 3]", "no object"],
+    ["an object of no kind", "hello: world\n", "no kind"],
+    ["half a file", "{", "broken YAML"],
+  ])("is refused by plan, such as %s", async (_what, text, wanted) => {
+    const file = write("snapshot.json", text);
+    const { code, stdout, sentence } = await lastcall(["plan", "--from", file]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(sentence).toContain(`${file}:1`);
+    expect(sentence).toContain(wanted);
+  });
+});
+
+test("and in all this nothing was written", () => {
+  const ours = [controllerUser, "system:serviceaccount:lastcall:nobody"];
+  const written = audit.read().filter(({ user, code }) => ours.includes(user) && code < 300);
+  expect(written).toEqual([]);
+});
+
+async function run(args: readonly string[]) {
+  return lastcall(["run", ...args, ...(await addresses())]);
+}
+
+async function addresses(): Promise<readonly string[]> {
+  const address = async () => `127.0.0.1:${await freePort()}`;
+  return ["--health-address", await address(), "--metrics-address", await address()];
+}
+
+/** What went wrong is one line on stderr; log lines of `run`, which are JSON, may come before it. */
+async function lastcall(args: readonly string[]) {
+  const { code, stdout, stderr } = await runLastcall(args, { folder });
+  const lines = stderr.split("\n").filter((line) => line !== "" && !line.startsWith("{"));
+  expect(lines).toHaveLength(code === 0 ? 0 : 1);
+  return { code, stdout, sentence: lines[0] ?? "" };
+}
+
+async function kubeconfigOf(serviceAccount: string): Promise<string> {
+  const token = await plane.tokenFor("lastcall", serviceAccount);
+  return plane.kubeconfigFor(serviceAccount, token);
+}
+
+interface ConfigOptions {
+  readonly server?: string;
+  readonly ca?: string;
+  readonly token?: string;
+}
+
+function config({ server = "https://127.0.0.1:1", ca, token = "t" }: ConfigOptions): string {
+  const cluster = { server, ...(ca !== undefined && { "certificate-authority": ca }) };
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "c", cluster }],
+    users: [{ name: "u", user: { token } }],
+    contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
+    "current-context": "c",
+  });
+}
+
+function configFile(options: ConfigOptions): string {
+  return write("kubeconfig", config(options));
+}
+
+function policy(spec: string): string {
+  const head =
+    "apiVersion: lastcall.dev/v1alpha1\nkind: DeparturePolicy\nmetadata:\n  name: spot\n";
+  return `${head}spec:\n${spec}\n`;
+}
+
+function write(name: string, text: string): string {
+  const file = join(folder, name);
+  writeFileSync(file, text);
+  return file;
+}
+
+/** Takes connections and says nothing. */
+async function listen(): Promise<Server> {
+  const server = createServer(() => {});
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return server;
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
