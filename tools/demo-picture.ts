@@ -19,13 +19,15 @@ export async function boardAt(moment: PictureMoment): Promise<readonly StyledLin
   const startAt = parseInstant("2026-11-20T00:00:00Z") ?? instant(0);
   const clock = new VirtualClock({ startAt, settle: eventLoopTurn });
   const { seed } = moment;
-  const demo = startLiveDemo({ clock, seed, nodes: 18, log: silentLog, onNews: () => {} });
+  const demo = startLiveDemo({ clock, seed, nodes: 18, log: silentLog });
+  const running = demo.run(() => {});
   try {
     await clock.runUntil(plus(startAt, moment.after));
     const state = { ...demo.picture(), kubeconfig: "/tmp/lastcall-demo/kubeconfig", speed: 60 };
     return board(state, moment);
   } finally {
     await demo.close();
+    await running;
   }
 }
 

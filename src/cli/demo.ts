@@ -4,7 +4,7 @@ import { printData } from "./print-data.ts";
 
 /** The demo: on a board, in plain lines, or headless with a report. */
 export const runDemo: CommandRun<"demo"> = async (input) => {
-  const seed = input.options.seed ?? Math.floor(input.io.rng() * 4_294_967_296);
+  const seed = input.options.seed ?? Math.floor(input.io.rng() * 100_000);
   if (input.options.headless) return reportDemo({ ...input, seed });
   const { showDemo } = await import("./demo/show-demo.ts");
   return showDemo({ ...input, seed });

@@ -18,15 +18,15 @@ interface Workload {
 /** A shop: servers that end quickly, a database that takes its time, workers that take longer. */
 const workloads: readonly Workload[] = [
   {
-    ...{ name: "web", kind: "Deployment", replicas: 12, leastReplicas: 2, cpu: "500m" },
+    ...{ name: "web", kind: "Deployment", replicas: 24, leastReplicas: 2, cpu: "250m" },
     ...{ graceSeconds: 30, startSeconds: 8, exitSeconds: 6, budget: { maxUnavailable: "25%" } },
   },
   {
-    ...{ name: "api", kind: "Deployment", replicas: 9, leastReplicas: 3, cpu: "1" },
+    ...{ name: "api", kind: "Deployment", replicas: 15, leastReplicas: 3, cpu: "500m" },
     ...{ graceSeconds: 60, startSeconds: 12, exitSeconds: 20, budget: { spare: 2 } },
   },
   {
-    ...{ name: "checkout", kind: "Deployment", replicas: 6, leastReplicas: 2, cpu: "500m" },
+    ...{ name: "checkout", kind: "Deployment", replicas: 9, leastReplicas: 2, cpu: "500m" },
     ...{ graceSeconds: 45, startSeconds: 20, exitSeconds: 25, budget: { maxUnavailable: 1 } },
   },
   {
@@ -34,7 +34,7 @@ const workloads: readonly Workload[] = [
     ...{ graceSeconds: 120, startSeconds: 30, exitSeconds: 40, budget: { maxUnavailable: 1 } },
   },
   {
-    ...{ name: "worker", kind: "Deployment", replicas: 10, leastReplicas: 2, cpu: "1" },
+    ...{ name: "worker", kind: "Deployment", replicas: 18, leastReplicas: 2, cpu: "500m" },
     ...{ graceSeconds: 300, startSeconds: 5, exitSeconds: 90 },
   },
 ];

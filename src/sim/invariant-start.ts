@@ -49,7 +49,9 @@ export function plannedInTime(lifetime: Millis): Invariant {
       if (isSame && bornAt !== undefined && deadline > plus(bornAt, lifetime)) {
         return `the deadline of ${node.name} is later than its machine may live`;
       }
-      return departs > deadline ? `${node.name} is planned past its deadline` : undefined;
+      // One that was put back to work past its deadline has no better instant left.
+      if (departs <= deadline || happening.at >= deadline) return undefined;
+      return `${node.name} is planned past its deadline`;
     },
   };
 }

@@ -28,7 +28,7 @@ export function rowHeads(widths: RowWidths): StyledLine {
     "NODE".padEnd(widths.name + 2),
     "AGE, OF 24 H".padEnd(widths.bar + 9),
     "LEAVES".padEnd(11),
-    "WHY, OR WHAT IT IS DOING",
+    "WHY, OR WHAT NOW",
   ];
   return [cell(` ${heads.join("")}`, "dim")];
 }
@@ -71,7 +71,7 @@ export function ageBar(
 function saying(doing: Doing, now: Instant): { readonly leaves: string; readonly what: string } {
   switch (doing.kind) {
     case "Working":
-      return { leaves: "", what: "at work, not planned yet" };
+      return { leaves: "", what: "not planned yet" };
     case "Scheduled":
       return { leaves: untilText(between(now, doing.departAt)), what: whyText(doing) };
     case "Held":
@@ -79,15 +79,15 @@ function saying(doing: Doing, now: Instant): { readonly leaves: string; readonly
     case "Draining":
       return { leaves: "now", what: drainText(doing) };
     case "Releasing":
-      return { leaves: "now", what: "drained, its machine is being released" };
+      return { leaves: "now", what: "drained, releasing" };
     case "RollingBack":
       return { leaves: "stays", what: "is put back to work" };
     case "Taken": {
       const leftMs = 30_000 - between(doing.noticedAt, now);
-      return { leaves: "TAKEN", what: `the cloud takes it in ${spanText(Math.max(0, leftMs))}` };
+      return { leaves: "TAKEN", what: `the cloud: gone in ${spanText(Math.max(0, leftMs))}` };
     }
     case "Gone":
-      return { leaves: "gone", what: "its group makes another machine" };
+      return { leaves: "gone", what: "another is being made" };
     case "Booting":
       return { leaves: "", what: "a new machine boots" };
   }
@@ -96,15 +96,13 @@ function saying(doing: Doing, now: Instant): { readonly leaves: string; readonly
 function whyText({ why, departAt, deadlineAt }: Extract<Doing, { kind: "Scheduled" }>): string {
   if (deadlineAt === undefined) return why;
   const earlyMs = between(departAt, deadlineAt);
-  return earlyMs < 60_000
-    ? `${why}, as late as it may`
-    : `${why}, ${spanText(earlyMs)} before it must`;
+  return earlyMs < 60_000 ? `${why}, at its latest` : `${why}, ${spanText(earlyMs)} early`;
 }
 
 function drainText(doing: Extract<Doing, { kind: "Draining" }>): string {
   const { podsLeft, podsTotal, blocked } = doing;
   const held = blocked === 0 ? "" : `, ${blocked} held by a budget`;
-  return `draining, ${podsLeft} of ${podsTotal} pods left${held}`;
+  return `${podsLeft} of ${podsTotal} pods left${held}`;
 }
 
 function toneOf(doing: Doing): Tone {

@@ -47,7 +47,7 @@ function headLines(state: BoardState): readonly StyledLine[] {
     [cell(" Lastcall demo", "strong"), cell(`   ${facts.join("   ")}`)],
     [
       cell(` KUBECONFIG=${state.kubeconfig}`, "accent"),
-      cell("   elsewhere: kubectl get departures,nodes", "dim"),
+      cell("   elsewhere: kubectl get dep,nodes", "dim"),
     ],
   ];
 }
@@ -96,11 +96,11 @@ interface Total {
 }
 
 const totals: readonly Total[] = [
-  { head: "LEFT AS PLANNED", of: (counts) => counts.plannedDepartures },
+  { head: "PLANNED", of: (counts) => counts.plannedDepartures },
   { head: "TAKEN", of: (counts) => counts.preempted },
-  { head: "PODS CUT SHORT", of: (counts) => counts.podsCut },
+  { head: "PODS CUT", of: (counts) => counts.podsCut },
   { head: "PODS KILLED", of: (counts) => counts.podsLost },
-  { head: "MOST TAKEN IN 60 S", of: (counts) => counts.largestLossIn60s },
+  { head: "MOST IN 60 S", of: (counts) => counts.largestLossIn60s },
 ];
 
 function totalLines(state: BoardState): readonly StyledLine[] {

@@ -1,7 +1,6 @@
 import { crdOf } from "../../config/crd.ts";
 import { resourceDefinitions } from "../../config/resource-definition.ts";
 import type { Clock } from "../../contracts/clock.ts";
-import type { Fleet } from "../../contracts/fleet.ts";
 import type { InstanceReleaser } from "../../contracts/instance-releaser.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import type { Log, Metrics } from "../../contracts/telemetry.ts";
@@ -9,7 +8,7 @@ import { seededRng } from "../../core/rng.ts";
 import { LeaderLease } from "../../kube/leader-lease.ts";
 import { startDemoWorld } from "../../sim/demo-world.ts";
 import type { ModelCluster } from "../../sim/model-cluster.ts";
-import { assembleController } from "../assemble-controller.ts";
+import { type AssembledController, assembleController } from "../assemble-controller.ts";
 
 export interface DemoFleet {
   readonly clock: Clock;
@@ -25,23 +24,17 @@ export function startFleet(fleet: DemoFleet): ModelCluster {
   return startDemoWorld({ ...fleet, definitions: resourceDefinitions.map(crdOf) });
 }
 
-export interface DemoController {
-  readonly fleet: Fleet;
-  /** Resolves when the controller has let go, after the signal has aborted. */
-  readonly running: Promise<void>;
-}
-
-/** Runs the real controller, leader election and all, on the model. */
-export function runControllerOn(
+/** The real controller, leader election and all, over the model; it does not run yet. */
+export function controllerOn(
   world: { readonly api: KubeApi; readonly releaser: InstanceReleaser } & DemoFleet,
   log: Log,
-  signal: AbortSignal,
-): DemoController {
+): AssembledController {
   const { api, clock, seed } = world;
   // A chance of its own, so that what the controller draws does not change the fleet's fate.
   const rng = seededRng(seed + 1);
   const identity = demoActor;
-  const { controller, fleet } = assembleController({
+  const lease = { api, clock, rng, namespace: "lastcall", name: "lastcall", identity };
+  return assembleController({
     api,
     clock,
     rng,
@@ -49,18 +42,10 @@ export function runControllerOn(
     log,
     metrics: noMetrics,
     identity,
-    leadership: new LeaderLease({
-      api,
-      clock,
-      rng,
-      namespace: "lastcall",
-      name: "lastcall",
-      identity,
-    }),
+    leadership: new LeaderLease(lease),
     releaserFor: () => world.releaser,
     dryRun: false,
   });
-  return { fleet, running: controller.run(signal) };
 }
 
 const noMetrics: Metrics = { count: () => {}, set: () => {}, observe: () => {} };

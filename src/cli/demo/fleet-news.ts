@@ -6,15 +6,13 @@ import type { BoardNews } from "./board-state.ts";
 /** So many are kept for the board. */
 const keptNews = 20;
 
-/** What there is to tell of a fleet, in the order in which it happened. */
+/** Told everything there is to tell, in the order in which it happens. */
+export type NewsListener = (news: BoardNews) => void;
+
+/** Tells what happens in a fleet by what has changed in it. */
 export class FleetNews {
-  readonly #onNews: (news: BoardNews) => void;
   readonly #phases = new Map<string, string>();
   #recent: readonly BoardNews[] = [];
-
-  constructor(onNews: (news: BoardNews) => void) {
-    this.#onNews = onNews;
-  }
 
   /** How departures ended last, the newest first. */
   endings(): readonly BoardNews[] {
@@ -22,7 +20,7 @@ export class FleetNews {
   }
 
   /** Looks at all departures anew and tells what has changed in their phases. */
-  seeDepartures(departures: readonly Departure[], at: Instant): void {
+  seeDepartures(departures: readonly Departure[], at: Instant, onNews: NewsListener): void {
     const seen = new Set(departures.map((one) => one.uid));
     for (const uid of this.#phases.keys()) if (!seen.has(uid)) this.#phases.delete(uid);
     for (const { uid, node, status } of departures) {
@@ -30,21 +28,21 @@ export class FleetNews {
       this.#phases.set(uid, status.phase);
       if (before === status.phase || status.message === undefined) continue;
       const news = { at, node: node.name, message: status.message };
-      this.#onNews({ ...news, what: status.outcome ?? status.phase });
+      onNews({ ...news, what: status.outcome ?? status.phase });
       if (status.outcome === undefined) continue;
       this.#recent = [{ ...news, what: status.outcome }, ...this.#recent].slice(0, keptNews);
     }
   }
 
-  seeCloud({ kind, at, machine, because }: CloudEvent): void {
+  seeCloud({ kind, at, machine, because }: CloudEvent, onNews: NewsListener): void {
     if (kind === "Noticed") {
       const why = because === "Limit" ? "at its 24 hours" : "before its time";
       const message = `${machine.name} is taken by the cloud ${why}.`;
-      this.#onNews({ at, node: machine.name, what: "Taken", message });
+      onNews({ at, node: machine.name, what: "Taken", message });
     }
     if (kind === "Registered") {
       const message = `${machine.name} has a new machine.`;
-      this.#onNews({ at, node: machine.name, what: "Registered", message });
+      onNews({ at, node: machine.name, what: "Registered", message });
     }
   }
 }

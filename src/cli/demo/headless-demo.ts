@@ -7,7 +7,7 @@ import type { Violation } from "../../sim/happening.ts";
 import { RunWitness } from "../../sim/run-witness.ts";
 import type { FleetCounts, SimulationFacts } from "../../sim/simulation-report.ts";
 import { VirtualClock } from "../../sim/virtual-clock.ts";
-import { demoActor, runControllerOn, startFleet } from "./demo-run.ts";
+import { controllerOn, demoActor, startFleet } from "./demo-run.ts";
 
 export interface HeadlessOptions {
   readonly seed: number;
@@ -60,14 +60,10 @@ async function runWith(
   const tally = new FleetTally(cluster);
   const invariants = demoInvariants(startAt);
   const witness = new RunWitness({ cluster, clock, invariants, seed, run: 0 });
-  const world = { ...options, clock, api: witness.api(demoActor) };
   const over = new AbortController();
-  const stop = AbortSignal.any([signal, over.signal]);
-  const { running } = runControllerOn(
-    { ...world, releaser: witness.releaser(demoActor) },
-    log,
-    stop,
-  );
+  const world = { api: witness.api(demoActor), releaser: witness.releaser(demoActor) };
+  const { controller } = controllerOn({ ...options, ...world, clock }, log);
+  const running = controller.run(AbortSignal.any([signal, over.signal]));
   await passHours(clock, options, (share) => options.onProgress(0.5 + share / 2));
   const violations = witness.finish();
   const counts = tally.counts();

@@ -1,4 +1,4 @@
-import { type Millis, millis } from "../../core/time.ts";
+import { hours, type Millis, millis } from "../../core/time.ts";
 import { createLog } from "../../runtime/log.ts";
 import { ScaledClock } from "../../runtime/scaled-clock.ts";
 import { serveModel } from "../../sim/http-face.ts";
@@ -13,6 +13,8 @@ type Input = CommandInput<"demo"> & { readonly seed: number };
 
 /** Between two frames of the board. */
 const frameMs = millis(200);
+/** Without `--for` it runs until it is interrupted, or for a century. */
+const forever = hours(876_000);
 
 /** The demo for people: a board on a terminal, plain lines elsewhere. Gives the exit code. */
 export async function showDemo(input: Input): Promise<number> {
@@ -20,9 +22,8 @@ export async function showDemo(input: Input): Promise<number> {
   const { speed, nodes } = options;
   const screen = io.openScreen;
   const clock = new ScaledClock({ startAt: io.clock.now(), speed });
-  const onNews = screen === undefined ? (news: BoardNews) => io.out(newsLine(news)) : () => {};
   const log = createLog({ level: quietest(input), format: "text", write: io.err, clock });
-  const demo = startLiveDemo({ clock, seed, nodes, log, onNews });
+  const demo = startLiveDemo({ clock, seed, nodes, log });
   try {
     const face = await serveModel({ api: demo.api });
     const file = await io.files.writeTemporary("kubeconfig", face.kubeconfig);
@@ -49,7 +50,10 @@ async function showLines({ demo, input, kubeconfig }: Show): Promise<void> {
   io.out(`KUBECONFIG=${kubeconfig}\n`);
   io.out(`Lastcall demo: ${options.nodes} nodes, ${options.speed} times as fast, seed ${seed}.\n`);
   io.out("In a second terminal, with that KUBECONFIG: kubectl get departures,nodes\n");
-  await overOrFailed(demo, input);
+  await overOrFailed(
+    demo.run((news) => io.out(newsLine(news))),
+    input,
+  );
   io.out(lastWords({ ...demo.picture(), kubeconfig, speed: options.speed }));
 }
 
@@ -61,9 +65,10 @@ async function showBoard({ demo, input, kubeconfig }: Show): Promise<void> {
   const draw = (): void => screen.draw(ansiFrame(board(state(), screen.size()), io));
   const stop = screen.onResize(draw);
   const over = new AbortController();
+  const running = demo.run(() => {});
   const drawing = redraw(draw, input, over.signal);
   try {
-    await Promise.race([overOrFailed(demo, input), drawing]);
+    await Promise.race([overOrFailed(running, input), drawing]);
   } finally {
     over.abort();
     await drawing.catch(() => undefined);
@@ -81,20 +86,15 @@ async function redraw(draw: () => void, { io }: Input, signal: AbortSignal): Pro
 }
 
 /** Resolves at the end of `--for` or at an interrupt; rejects if the controller fails before. */
-async function overOrFailed(demo: LiveDemo, { options, io }: Input): Promise<void> {
-  const failed = demo.running.then(() => new Promise<never>(() => {}));
-  await Promise.race([over(options.for, io), failed]);
+async function overOrFailed(running: Promise<void>, { options, io }: Input): Promise<void> {
+  const failed = running.then(() => new Promise<never>(() => {}));
+  await Promise.race([over(options.for ?? forever, io), failed]);
 }
 
-/** A day at a time where there is no end: a timer holds no more than 24 days. */
-async function over(
-  span: Millis | undefined,
-  io: Pick<Input["io"], "clock" | "signal">,
-): Promise<void> {
-  const day = millis(24 * 3_600_000);
+/** Resolves after `span`, or as soon as somebody interrupts. */
+async function over(span: Millis, io: Pick<Input["io"], "clock" | "signal">): Promise<void> {
   try {
-    if (span !== undefined) await io.clock.sleep(span, io.signal);
-    else for (;;) await io.clock.sleep(day, io.signal);
+    await io.clock.sleep(span, io.signal);
   } catch (error) {
     if (!io.signal.aborted) throw error;
   }

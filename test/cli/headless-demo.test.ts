@@ -1,0 +1,99 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { runHeadless } from "../../src/cli/demo/headless-demo.ts";
+import { silentLog } from "../../src/cli/demo/silent-log.ts";
+import type { FleetCounts, SimulationFacts } from "../../src/sim/simulation-report.ts";
+import { simulationReport } from "../../src/sim/simulation-report.ts";
+
+type Facts = Omit<SimulationFacts, "wallSeconds">;
+
+function simulate(seed: number, span: { hours: number; nodes?: number }): Promise<Facts> {
+  const { hours, nodes = 18 } = span;
+  const { signal } = new AbortController();
+  return runHeadless({ seed, nodes, hours, log: silentLog, signal, onProgress: () => {} });
+}
+
+function countsOf(facts: Facts, name: string): FleetCounts {
+  const found = facts.policies.find((one) => one.name === name);
+  if (found === undefined) throw new Error(`no policy ${name}`);
+  return found.counts;
+}
+
+describe("A day and a half of 18 nodes, with Lastcall and without", () => {
+  const seeds = [1, 2, 3];
+  let runs: readonly Facts[] = [];
+
+  beforeAll(async () => {
+    runs = await Promise.all(seeds.map((seed) => simulate(seed, { hours: 36 })));
+  }, 60_000);
+
+  it("break no invariant", () => {
+    expect(runs.flatMap((run) => run.violations)).toEqual([]);
+  });
+
+  it("lose fewer machines to the cloud with it, in each of the seeds 1 to 3", () => {
+    for (const run of runs) {
+      expect(countsOf(run, "lastcall").preempted).toBeLessThan(countsOf(run, "none").preempted);
+    }
+  });
+
+  it("lose no more machines at once with it, in each of the seeds 1 to 3", () => {
+    for (const run of runs) {
+      const most = countsOf(run, "none").largestLossIn60s;
+      expect(countsOf(run, "lastcall").largestLossIn60s).toBeLessThanOrEqual(most);
+    }
+  });
+
+  it("cut and kill fewer pods with it, in each of the seeds 1 to 3", () => {
+    for (const run of runs) {
+      const [planned, left] = [countsOf(run, "lastcall"), countsOf(run, "none")];
+      expect(planned.podsCut).toBeLessThan(left.podsCut);
+      expect(planned.podsLost).toBeLessThan(left.podsLost);
+    }
+  });
+
+  it("have every machine replaced that went, but for those whose successor is on its way", () => {
+    for (const run of runs) {
+      for (const { counts } of run.policies) {
+        const gone = counts.preempted + counts.plannedDepartures + counts.forced;
+        expect(Math.abs(gone - counts.replacements)).toBeLessThanOrEqual(2);
+      }
+    }
+  });
+});
+
+describe("A simulation report", () => {
+  it("is the same for the same seed, byte for byte, and another for another", async () => {
+    const text = async (seed: number) =>
+      JSON.stringify(simulationReport({ ...(await simulate(seed, { hours: 3 })), wallSeconds: 0 }));
+    const [first, again, other] = [await text(5), await text(5), await text(6)];
+    expect(again).toBe(first);
+    expect(other).not.toBe(first);
+  });
+
+  it("has the pinned fields, with the rates of what was counted", () => {
+    const counts: FleetCounts = {
+      ...{ plannedDepartures: 3, preempted: 6, forced: 1, expired: 2 },
+      ...{ podsCut: 5, podsLost: 4, replacements: 9, largestLossIn60s: 2 },
+    };
+    const violation = { invariant: "x", seed: 9, run: 0, at: 0 as never, what: "y" };
+    const report = simulationReport({
+      ...{ seed: 9, runs: 1, nodeHours: 72, wallSeconds: 1.5 },
+      policies: [{ name: "none", counts }],
+      violations: [violation],
+    });
+    expect(report).toEqual({
+      apiVersion: "lastcall.dev/v1alpha1",
+      kind: "SimulationReport",
+      ...{ seed: 9, runs: 1, nodeHours: 72, wallSeconds: 1.5 },
+      // 72 node-hours are 3 node-days: 6 of 3 and 9 of 3.
+      policies: [{ name: "none", ...counts, unplannedPerNodeDay: 2, replacementsPerNodeDay: 3 }],
+      violations: [{ ...violation, at: "1970-01-01T00:00:00.000Z" }],
+    });
+  });
+
+  it.each([1, 2, 4])("can be had of %d nodes", async (nodes) => {
+    const facts = await simulate(1, { hours: 3, nodes });
+    expect(facts.nodeHours).toBe(3 * nodes);
+    expect(facts.violations).toEqual([]);
+  });
+});

@@ -1,0 +1,136 @@
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import type { CommandIo, Screen } from "../../src/cli/command-io.ts";
+import { runCommandLine } from "../../src/cli/command-line.ts";
+import { seededRng } from "../../src/core/rng.ts";
+import { processIo } from "../../src/runtime/process-io.ts";
+import { realClock } from "../../src/runtime/real-clock.ts";
+
+interface Heard {
+  readonly lines: string[];
+  readonly errors: string[];
+  readonly io: CommandIo;
+  readonly interrupt: () => void;
+}
+
+/** A command's world that is no terminal; `onOut` hears each piece of output as it is written. */
+function listen(onOut: (text: string, heard: Heard) => void = () => {}): Heard {
+  const abort = new AbortController();
+  const [lines, errors]: [string[], string[]] = [[], []];
+  const { files, manifests } = { manifests: {} as CommandIo["manifests"], ...processIo() };
+  const io: CommandIo = {
+    out: (text) => {
+      lines.push(...text.split("\n").filter((line) => line !== ""));
+      onOut(text, heard);
+    },
+    err: (text) => void errors.push(text),
+    ...{ files, manifests, isTerminal: false, colour: false, columns: 100, env: {} },
+    ...{ clock: realClock, rng: seededRng(1), fetch, signal: abort.signal },
+  };
+  const heard: Heard = { lines, errors, io, interrupt: () => abort.abort(new Error("SIGINT")) };
+  return heard;
+}
+
+function pathIn(lines: readonly string[]): string {
+  return lines.find((line) => line.startsWith("KUBECONFIG="))?.slice("KUBECONFIG=".length) ?? "";
+}
+
+describe("The demo where stdout is no terminal", () => {
+  it("prints the way in first, then what happens, then the totals, and ends by itself", async () => {
+    let seen: string | undefined;
+    const heard = listen((text) => {
+      if (!text.startsWith("KUBECONFIG=")) return;
+      const path = pathIn([text.trim()]);
+      seen = readFileSync(path, "utf8");
+      // Nobody else on the machine has any business in it.
+      expect(statSync(path).mode & 0o077).toBe(0);
+    });
+    // Two minutes and a half a second: the first node leaves after two of the model.
+    const words = ["demo", "--seed", "1", "--speed", "150", "--for", "4s"];
+    expect(await runCommandLine(words, heard.io)).toBe(0);
+    expect(seen).toMatch(/"server": "http:\/\/127\.0\.0\.1:\d+"/);
+    expect(heard.lines[0]).toMatch(/^KUBECONFIG=\//);
+    expect(heard.lines.join("\n")).toMatch(/ Draining +spot-\S+ is draining\./);
+    expect(heard.lines.at(-2)).toMatch(/^with Lastcall +\d/);
+    expect(existsSync(pathIn(heard.lines))).toBe(false);
+    expect(heard.errors).toEqual([]);
+  });
+
+  it("ends with 130 at an interrupt, and takes its file along", async () => {
+    const heard = listen((text, { interrupt }) => {
+      if (text.startsWith("KUBECONFIG=")) interrupt();
+    });
+    expect(await runCommandLine(["demo", "--nodes", "3"], heard.io)).toBe(130);
+    expect(existsSync(pathIn(heard.lines))).toBe(false);
+  });
+});
+
+describe("The demo on a terminal", () => {
+  it("draws the board, draws it anew for another size, and gives the terminal back", async () => {
+    const drawn: string[] = [];
+    const listeners = new Set<() => void>();
+    let columns = 80;
+    let isOpen = false;
+    const heard = listen();
+    const screen: Screen = {
+      size: () => ({ columns, rows: 24 }),
+      draw: (frame) => {
+        expect(isOpen).toBe(true);
+        drawn.push(frame);
+        if (drawn.length === 1) {
+          columns = 30;
+          queueMicrotask(() => {
+            for (const listener of listeners) listener();
+          });
+        }
+        if (drawn.length === 3) heard.interrupt();
+      },
+      onResize: (listener) => {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+      close: () => {
+        isOpen = false;
+      },
+    };
+    const openScreen = (): Screen => {
+      isOpen = true;
+      return screen;
+    };
+    const io = { ...heard.io, isTerminal: true, openScreen };
+    expect(await runCommandLine(["demo", "--nodes", "6"], io)).toBe(130);
+    expect(isOpen).toBe(false);
+    expect(listeners.size).toBe(0);
+    expect(drawn[0]).toContain("elsewhere: kubectl get dep,nodes");
+    expect(drawn[1]).toContain("…");
+    // What stays on the terminal are the totals alone.
+    expect(heard.lines).toHaveLength(3);
+  });
+});
+
+describe("The headless demo", () => {
+  const words = ["demo", "--headless", "--hours", "1", "--nodes", "6", "--seed", "3"];
+
+  it("prints a report that a program reads", async () => {
+    const heard = listen();
+    expect(await runCommandLine([...words, "-o", "json"], heard.io)).toBe(0);
+    const report = JSON.parse(heard.lines.join("\n"));
+    expect(report).toMatchObject({ kind: "SimulationReport", seed: 3, runs: 1, nodeHours: 6 });
+    expect(report.policies.map((one: { name: string }) => one.name)).toEqual(["none", "lastcall"]);
+    expect(report.violations).toEqual([]);
+  });
+
+  it("prints a table for people", async () => {
+    const heard = listen();
+    expect(await runCommandLine(words, heard.io)).toBe(0);
+    expect(heard.lines[0]).toMatch(/^POLICY +PLANNED +PREEMPTED/);
+    expect(heard.lines.slice(1, 3).map((line) => line.split(" ")[0])).toEqual(["none", "lastcall"]);
+  });
+
+  it("stops in the middle at an interrupt", async () => {
+    const heard = listen();
+    heard.interrupt();
+    expect(await runCommandLine(words, heard.io)).toBe(130);
+    expect(heard.lines).toEqual([]);
+  });
+});
