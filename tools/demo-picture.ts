@@ -2,7 +2,7 @@ import { board } from "../src/cli/demo/board.ts";
 import { startLiveDemo } from "../src/cli/demo/live-demo.ts";
 import { silentLog } from "../src/cli/demo/silent-log.ts";
 import type { StyledLine } from "../src/cli/demo/styled-line.ts";
-import { instant, type Millis, parseInstant, plus } from "../src/core/time.ts";
+import { instant, type Millis, parseInstant, plus, seconds } from "../src/core/time.ts";
 import { eventLoopTurn } from "../src/runtime/event-loop-turn.ts";
 import { VirtualClock } from "../src/sim/virtual-clock.ts";
 import { svgFrame } from "./svg-frame.ts";
@@ -13,6 +13,14 @@ export interface PictureMoment {
   readonly columns: number;
   readonly rows: number;
 }
+
+/** Seven hours into the first fate: a node drains, others left as planned or were taken. */
+export const readmeMoment: PictureMoment = {
+  seed: 1,
+  after: seconds(419.5 * 60),
+  columns: 104,
+  rows: 34,
+};
 
 /** The board of the demo as it is at one instant of virtual time: the same each time it is drawn. */
 export async function boardAt(moment: PictureMoment): Promise<readonly StyledLine[]> {

@@ -1,6 +1,6 @@
 /**
- * Writes what is generated: CRDs, editor schemas and the reference pages. With `--check` it writes
- * nothing and fails where a file is not what it would write.
+ * Writes what is generated: CRDs, editor schemas, the reference pages and the demo's picture. With
+ * `--check` it writes nothing and fails where a file is not what it would write.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -8,6 +8,7 @@ import { generateAuditDocs } from "../src/audit/generate-audit-docs.ts";
 import { generateCrds } from "../src/config/crd.ts";
 import { generateOptionDocs } from "../src/config/option-doc.ts";
 import { generateResourceDocs } from "../src/config/resource-doc.ts";
+import { generateDemoPicture, readmeMoment } from "./demo-picture.ts";
 import { report, root } from "./source-tree.ts";
 
 const files = new Map([
@@ -15,6 +16,7 @@ const files = new Map([
   ...generateResourceDocs(),
   ...generateOptionDocs(),
   ...generateAuditDocs(),
+  ...(await generateDemoPicture(readmeMoment)),
 ]);
 
 function isCurrent([path, content]: [string, string]): boolean {
