@@ -1,0 +1,75 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { waitUntil } from "../support/wait-until.ts";
+
+const run = promisify(execFile);
+const binary = process.env.LASTCALL_KUBECTL ?? "kubectl";
+const program = join(import.meta.dirname, "../../src/cli/main.ts");
+
+let home: string;
+let demo: ChildProcess;
+let kubeconfig: string;
+let ended: Promise<number | null>;
+
+/** The demo as it ships, in a process of its own, without a terminal. */
+beforeEach(async () => {
+  home = mkdtempSync(join(tmpdir(), "lastcall-demo-home-"));
+  demo = spawn(process.execPath, [program, "demo", "--seed", "1", "--speed", "120"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  ended = new Promise((resolve) => demo.once("exit", (code) => resolve(code)));
+  if (demo.stdout === null) throw new Error("no stdout");
+  const lines = createInterface({ input: demo.stdout });
+  kubeconfig = await new Promise((resolve, reject) => {
+    lines.once("line", (line) => resolve(line.replace(/^KUBECONFIG=/, "")));
+    demo.once("exit", (code) => reject(new Error(`the demo ended with ${code}`)));
+  });
+});
+
+afterEach(async () => {
+  demo.kill("SIGKILL");
+  await ended;
+  rmSync(home, { recursive: true });
+});
+
+async function kubectl(...args: readonly string[]): Promise<string> {
+  const env = { ...process.env, KUBECONFIG: kubeconfig, HOME: home };
+  const { stdout } = await run(binary, args, { env, timeout: 60_000 });
+  return stdout;
+}
+
+it("The real kubectl sees departures and nodes of a running demo, and how they change", async () => {
+  const text = await kubectl("get", "departures,nodes");
+  expect(text).toMatch(/NAME +NODE +CAUSE +PHASE +DEPARTS +DEADLINE +PODS +OUTCOME +AGE/);
+  expect(text.match(/^departure\S+ +spot-[bcd]-\w+ +Planned/gm)?.length).toBeGreaterThanOrEqual(18);
+  expect(text.match(/^node\/spot-[bcd]-\w+ +\S+/gm)).toHaveLength(18);
+  // The first node leaves after two minutes of the model, which are one second.
+  await waitUntil(async () => (await kubectl("get", "departures")).includes(" Ended "), {
+    what: "a departure has ended",
+    timeoutMs: 60_000,
+  });
+}, 120_000);
+
+it("What a person says with the real kubectl is heard: a hold takes a node off the plan", async () => {
+  const [name = ""] = (
+    await kubectl("get", "departures", "-o", "jsonpath={.items[*].spec.node.name}")
+  ).split(" ");
+  await kubectl("annotate", "node", name, "lastcall.dev/hold=true");
+  const phase = `jsonpath={.items[?(@.spec.node.name=="${name}")].status.phase}`;
+  await waitUntil(async () => (await kubectl("get", "departures", "-o", phase)).includes("Held"), {
+    what: `the departure of ${name} is held`,
+    timeoutMs: 60_000,
+  });
+}, 120_000);
+
+it("SIGTERM ends the demo with 130, and its kubeconfig goes with it", async () => {
+  expect(existsSync(kubeconfig)).toBe(true);
+  demo.kill("SIGTERM");
+  expect(await ended).toBe(130);
+  expect(existsSync(kubeconfig)).toBe(false);
+}, 60_000);
