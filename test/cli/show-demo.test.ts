@@ -17,14 +17,14 @@ interface Heard {
 function listen(onOut: (text: string, heard: Heard) => void = () => {}): Heard {
   const abort = new AbortController();
   const [lines, errors]: [string[], string[]] = [[], []];
-  const { files, manifests } = { manifests: {} as CommandIo["manifests"], ...processIo() };
+  const { files } = processIo();
   const io: CommandIo = {
     out: (text) => {
       lines.push(...text.split("\n").filter((line) => line !== ""));
       onOut(text, heard);
     },
     err: (text) => void errors.push(text),
-    ...{ files, manifests, isTerminal: false, colour: false, columns: 100, env: {} },
+    ...{ files, isTerminal: false, colour: false, columns: 100, env: {} },
     ...{ clock: realClock, rng: seededRng(1), fetch, signal: abort.signal },
   };
   const heard: Heard = { lines, errors, io, interrupt: () => abort.abort(new Error("SIGINT")) };
