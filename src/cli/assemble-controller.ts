@@ -12,13 +12,17 @@ import { cronProblem } from "../core/cron-window.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Rng } from "../core/rng.ts";
 import { messageOf } from "../errors.ts";
+import { KubeClusterRoom } from "../kube/cluster-room.ts";
 import { KubeDepartureStore } from "../kube/departure-store.ts";
 import { KubeEventSink } from "../kube/event-sink.ts";
 import { KubeFleet, type PolicyReading } from "../kube/fleet.ts";
 import { KubeGateSource } from "../kube/gate-source.ts";
 import { KubeNodeMarks } from "../kube/node-marks.ts";
 import { KubeNodePods } from "../kube/node-pods.ts";
+import { placeholderImage } from "../kube/placeholder-object.ts";
+import { KubePlaceholders } from "../kube/placeholders.ts";
 import { KubePolicyStatus } from "../kube/policy-status.ts";
+import { KubeVolumeAttachments } from "../kube/volume-attachments.ts";
 
 /** What a controller is made of; the same parts over a real cluster and over the model. */
 export interface ControllerParts {
@@ -28,6 +32,8 @@ export interface ControllerParts {
   readonly fetch: typeof fetch;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** The controller's own, where its placeholder pods live. */
+  readonly namespace: string;
   /** Which replica speaks in Events. */
   readonly identity: string;
   readonly leadership: Leadership;
@@ -48,7 +54,7 @@ export interface AssembledController {
 
 /** Puts the controller together over a Kubernetes API; nothing runs yet. */
 export function assembleController(parts: ControllerParts): AssembledController {
-  const { api, clock, rng, log, metrics, identity, fixedPolicies } = parts;
+  const { api, clock, rng, log, metrics, namespace, identity, fixedPolicies } = parts;
   const countError = (code: string): void => metrics.count("lastcall_errors_total", { code });
   const fleet = new KubeFleet({
     api,
@@ -74,6 +80,9 @@ export function assembleController(parts: ControllerParts): AssembledController 
       marks: new KubeNodeMarks(api, clock),
       pods: new KubeNodePods({ api, clock, rng }),
       store: new KubeDepartureStore(api),
+      placeholders: new KubePlaceholders({ api, clock, rng, namespace, image: placeholderImage }),
+      room: new KubeClusterRoom(api),
+      attachments: new KubeVolumeAttachments({ api, clock, rng }),
       releaserFor: parts.releaserFor,
     },
     policyStatus: new KubePolicyStatus(api, clock),

@@ -38,6 +38,7 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
     fetch: io.fetch,
     log,
     metrics,
+    namespace: options.namespace ?? namespace,
     identity,
     leadership: await leadershipOf({ options, io, api, namespace, identity, log }),
     releaserFor: await cloudReleasers(options, io),

@@ -3,10 +3,15 @@ import type { EventTarget } from "../contracts/telemetry.ts";
 import type { Departure } from "../core/departure.ts";
 import type { DrainPlan } from "../core/drain-plan.ts";
 import type { DrainStep } from "../core/drain-step.ts";
+import { explain } from "../core/explain.ts";
 import { explainDrain } from "../core/explain-drain.ts";
+import type { Homeless } from "../core/room.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import type { DrainEnd } from "./drain-run.ts";
 import type { Voice } from "./executor.ts";
+
+/** Events are few: of many pods with one trouble so many are named. */
+const namedPods = 10;
 
 /** What a departure says while it goes on: log lines, Events and metrics, in one place. */
 export class CaseVoice {
@@ -67,6 +72,40 @@ export class CaseVoice {
         about: [{ kind: "Pod", namespace, name, uid }],
       });
     }
+  }
+
+  /** What goes on inside a phase. */
+  told({ node, name, status }: Departure): void {
+    const { phase, reason, message } = status;
+    this.#voice.log.info("departure-says", {
+      node: node.name,
+      departure: name,
+      phase,
+      reason,
+      message,
+    });
+  }
+
+  /** Says before the cordon which pods may find no place elsewhere; of many only the first. */
+  homeless(departure: Departure, homeless: readonly Homeless[]): void {
+    for (const { pod, detail } of homeless.slice(0, namedPods)) {
+      const { namespace, name, uid } = pod;
+      this.#sayOnce(`homeless ${uid}`, departure, {
+        reason: "NoRoomElsewhere",
+        message: `${namespace}/${name} ${explainDrain("NoRoomElsewhere", { detail })}`,
+        about: [{ kind: "Pod", namespace, name, uid }],
+      });
+    }
+  }
+
+  roomTimedOut(departure: Departure, detail: string): void {
+    const message = explain("ReplacementTimeout", { node: departure.node.name, detail });
+    this.#sayOnce("room", departure, { reason: "ReplacementTimeout", message, about: [] });
+  }
+
+  volumesLeft(departure: Departure, detail: string): void {
+    const message = `${departure.node.name} still has volumes attached: ${detail}`;
+    this.#sayOnce("volumes", departure, { reason: "VolumesAttached", message, about: [] });
   }
 
   drainEnded(departure: Departure, end: DrainEnd): void {

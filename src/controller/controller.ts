@@ -5,9 +5,11 @@ import type { Leadership } from "../contracts/leadership.ts";
 import type { PolicyStatusSink } from "../contracts/policy-status-sink.ts";
 import type { Rng } from "../core/rng.ts";
 import { CaseBook } from "./case-book.ts";
+import { DrainTurns } from "./drain-turns.ts";
 import { Executor, type Hands, type Voice } from "./executor.ts";
 import { Health } from "./health.ts";
 import { followInterruptions } from "./interruption.ts";
+import { PlaceholderSweep } from "./placeholder-sweep.ts";
 import { Rotation } from "./rotation.ts";
 
 export interface ControllerOptions {
@@ -70,7 +72,16 @@ export class Controller {
     const mayAct = () => !signal.aborted && !dryRun && leadership.isLeader();
     const executor = new Executor({ hands, voice, mayAct });
     const readNode = (name: string) => hands.marks.read(name);
-    const cases = new CaseBook({ executor, pods: hands.pods, clock, rng, self, readNode });
+    const cases = new CaseBook({
+      ...hands,
+      executor,
+      clock,
+      rng,
+      self,
+      readNode,
+      turns: new DrainTurns(),
+      view: () => fleet.view(),
+    });
     const stopFollowing = dryRun
       ? () => {}
       : followInterruptions({ fleet, cases, executor, clock }, signal);
@@ -79,6 +90,7 @@ export class Controller {
       gates,
       cases,
       executor,
+      sweep: new PlaceholderSweep({ placeholders: hands.placeholders, executor, clock }),
       clock,
       policyStatus,
       dryRun,

@@ -1,25 +1,41 @@
 import type { Clock } from "../contracts/clock.ts";
+import type { ClusterRoom } from "../contracts/cluster-room.ts";
+import type { FleetView } from "../contracts/fleet.ts";
 import type { MarkResult } from "../contracts/node-marks.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
-import { type Departure, isLive, isVoluntary } from "../core/departure.ts";
+import type { Placeholders } from "../contracts/placeholders.ts";
+import type { VolumeAttachments } from "../contracts/volume-attachments.ts";
+import { type Departure, type DrainCounts, isLive, isVoluntary } from "../core/departure.ts";
 import { type Interruption, interruptionOf } from "../core/interruption.ts";
 import { type Happening, statusAfter } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { Policy } from "../core/policy.ts";
 import { reactionTo } from "../core/reaction.ts";
+import type { Reason } from "../core/reason.ts";
 import type { Rng } from "../core/rng.ts";
 import { between, minutes, plus } from "../core/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { retrying } from "./backoff.ts";
+import { type CaseContext, isPressed } from "./case-context.ts";
 import { CaseVoice } from "./case-voice.ts";
-import { type DrainEnd, DrainRun } from "./drain-run.ts";
+import type { DrainTurns } from "./drain-turns.ts";
+import { drainNode } from "./drain-work.ts";
 import type { Executor } from "./executor.ts";
+import { lookAhead, makeRoom, prepared } from "./preparation.ts";
 import { ProgressLedger } from "./progress-ledger.ts";
 import { releaseMachine } from "./release-work.ts";
+import { clearRoom } from "./room-clearing.ts";
 
 export interface CaseTools {
   readonly executor: Executor;
   readonly pods: NodePods;
+  readonly placeholders: Placeholders;
+  readonly room: ClusterRoom;
+  readonly attachments: VolumeAttachments;
+  /** The drains that run, over all cases. */
+  readonly turns: DrainTurns;
+  /** The watched fleet as it is now. */
+  readonly view: () => FleetView;
   readonly clock: Clock;
   readonly rng: Rng;
   /** The uid of the pod that runs this controller, where it is one. */
@@ -46,9 +62,18 @@ export class DepartureCase {
   #node: NodeFacts | undefined;
   #phaseWork = new AbortController();
   #pending: Interruption | undefined;
-  #drain: DrainRun | undefined;
+  #counted: DrainCounts | undefined;
   #forsaken = false;
   #marked: Promise<MarkResult> | undefined;
+  readonly #observers = new Set<() => void>();
+  readonly #context: CaseContext = {
+    departure: () => this.#departure,
+    tell: (reason, detail) => this.#tell(reason, detail),
+    onObserved: (listener) => {
+      this.#observers.add(listener);
+      return () => this.#observers.delete(listener);
+    },
+  };
 
   constructor(departure: Departure, policy: Policy, tools: CaseTools) {
     this.#departure = departure;
@@ -67,7 +92,7 @@ export class DepartureCase {
     this.#node = node;
     const { status } = this.#departure;
     this.#departure = { ...departure, resourceVersion: this.#departure.resourceVersion, status };
-    this.#drain?.update(this.#departure);
+    for (const observer of this.#observers) observer();
     const found = interruptionOf(this.#departure, node);
     if (found === undefined || !this.#heeds(found)) return;
     this.#pending = found;
@@ -84,10 +109,15 @@ export class DepartureCase {
   async run(signal: AbortSignal, first?: Work): Promise<void> {
     let happening: Work | undefined = first;
     if (first?.event === "Noticed") this.#markAhead();
-    while (isLive(this.#departure) && !this.#forsaken) {
-      happening ??= await this.#workOnPhase(signal);
-      if (happening !== undefined && !(await this.#advance(happening))) return;
-      happening = undefined;
+    try {
+      while (isLive(this.#departure) && !this.#forsaken) {
+        happening ??= await this.#workOnPhase(signal);
+        if (happening !== undefined && !(await this.#advance(happening))) return;
+        happening = undefined;
+      }
+    } finally {
+      this.#tools.turns.leave(this.#departure);
+      if (this.#forsaken || !isLive(this.#departure)) await this.#clearRoom();
     }
   }
 
@@ -110,6 +140,21 @@ export class DepartureCase {
     this.#departure = after;
     if (after.status.phase !== before.status.phase) this.#voice.phaseChanged(before, after);
     return true;
+  }
+
+  async #tell(reason: Reason, detail: string | undefined): Promise<void> {
+    const after = await this.#ledger.tell(this.#departure, { reason, detail });
+    if (after === undefined) return;
+    const { status } = after;
+    this.#departure = { ...this.#departure, resourceVersion: after.resourceVersion, status };
+    this.#voice.told(this.#departure);
+  }
+
+  /** Past the drain nobody needs room any more. What fails here is swept by the rotation. */
+  async #clearRoom(): Promise<void> {
+    await clearRoom(this.#departure, this.#tools).catch((error: unknown) =>
+      this.#voice.faulted("room-not-cleared", this.#departure, error),
+    );
   }
 
   /** The next thing that happens to the departure in its phase; undefined: look again. */
@@ -164,11 +209,21 @@ export class DepartureCase {
   }
 
   async #prepare(signal: AbortSignal): Promise<Work> {
+    // Under a notice nothing comes before the mark, not even a look at the node.
+    if (isPressed(this.#departure)) return this.#markAnd(() => Promise.resolve(prepared), signal);
+    const order = await this.#order(signal);
+    if (order === undefined) return { event: "NodeGone", reason: "NodeGone" };
+    const parts = { context: this.#context, tools: this.#tools, voice: this.#voice };
+    await lookAhead(order, parts, signal);
+    return this.#markAnd(() => makeRoom(order, parts, signal), signal);
+  }
+
+  async #markAnd(next: () => Promise<Work>, signal: AbortSignal): Promise<Work> {
     const result = await this.#retry(() => this.#mark(), signal);
     switch (result.kind) {
       case "Done":
         this.#voice.cordoned(this.#departure);
-        return { event: "Prepared", reason: "DrainRunning" };
+        return next();
       case "Gone":
         return { event: "NodeGone", reason: "NodeGone" };
       case "Mismatch":
@@ -183,26 +238,29 @@ export class DepartureCase {
       await this.#ledger.say(this.#departure, "AwaitingMachine");
       return this.#untilTaken(signal);
     }
-    const node = await this.#retry(() => this.#tools.readNode(this.#departure.node.name), signal);
-    if (node === undefined) return { event: "NodeGone", reason: "NodeGone" };
-    const order = { node, departure: this.#departure, policy: this.#policy };
-    this.#drain = new DrainRun(order, {
-      ...this.#tools,
-      onStep: (step, plan) => {
-        this.#voice.drainStepped(this.#departure, step, plan);
-        this.#ledger.note(this.#departure, step);
+    const order = await this.#order(signal);
+    if (order === undefined) return { event: "NodeGone", reason: "NodeGone" };
+    const parts = {
+      context: this.#context,
+      voice: this.#voice,
+      ledger: this.#ledger,
+      tools: this.#tools,
+      counted: this.#counted,
+      onCounts: (counts: DrainCounts) => {
+        this.#counted = counts;
       },
-    });
-    try {
-      const end = await this.#drain.run(signal);
-      this.#voice.drainEnded(this.#departure, end);
-      return drainHappening(end, this.#policy);
-    } finally {
-      this.#drain = undefined;
-    }
+    };
+    return drainNode(order, parts, signal);
+  }
+
+  /** The node as it is now; undefined where it is gone. */
+  async #order(signal: AbortSignal): Promise<{ node: NodeFacts; policy: Policy } | undefined> {
+    const node = await this.#retry(() => this.#tools.readNode(this.#departure.node.name), signal);
+    return node === undefined ? undefined : { node, policy: this.#policy };
   }
 
   async #release(signal: AbortSignal): Promise<Work> {
+    await this.#clearRoom();
     const mode = this.#policy.instance.release;
     if (this.#waitsForCloud() || mode === "None") {
       await this.#ledger.say(this.#departure, "AwaitingMachine");
@@ -236,6 +294,7 @@ export class DepartureCase {
   }
 
   async #rollBack(signal: AbortSignal): Promise<Work> {
+    await this.#clearRoom();
     const { node, name, status } = this.#departure;
     await this.#retry(() => this.#tools.executor.unmark({ node, departure: name }), signal);
     return { event: "RolledBack", reason: status.reason ?? "RolledBackByRule" };
@@ -257,21 +316,4 @@ function never(signal: AbortSignal): Promise<never> {
     if (signal.aborted) reject(signal.reason);
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
   });
-}
-
-function drainHappening(end: DrainEnd, policy: Policy): Work {
-  switch (end.verdict) {
-    case "Done":
-      return { event: "Drained", reason: "DrainDone" };
-    case "DeadlineReached":
-      return { event: "CutShort", reason: "DeadlineReached", detail: end.detail };
-    case "TimedOut":
-      return {
-        event: policy.drain.onTimeout === "Proceed" ? "CutShort" : "GaveUp",
-        reason: "DrainTimeout",
-        detail: end.detail,
-      };
-    default:
-      return end.verdict satisfies never;
-  }
 }

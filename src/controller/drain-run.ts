@@ -3,11 +3,12 @@ import type { FollowedPods, NodePods } from "../contracts/node-pods.ts";
 import { type Departure, type DrainCounts, isVoluntary } from "../core/departure.ts";
 import { recordAnswer } from "../core/drain-answer.ts";
 import { type DrainPlan, planDrain } from "../core/drain-plan.ts";
-import type { DrainAct, DrainProgress } from "../core/drain-progress.ts";
+import { type DrainAct, type DrainProgress, withEarlierOutcomes } from "../core/drain-progress.ts";
 import { type DrainStep, nextDrainActs } from "../core/drain-step.ts";
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
+import { drainBeganAt } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
-import type { BudgetFacts } from "../core/pod.ts";
+import type { BudgetFacts, PodFacts, PodIdentity } from "../core/pod.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Rng } from "../core/rng.ts";
 import { between, type Instant } from "../core/time.ts";
@@ -24,6 +25,8 @@ export interface DrainTools {
   readonly self?: string | undefined;
   /** Told after each step; the ledger writes what is new of it at its own pace. */
   readonly onStep: (step: DrainStep, plan: DrainPlan) => void;
+  /** Told when the API has let a pod go, or its owner makes a new one: now that one needs room. */
+  readonly onAccepted: (pod: PodIdentity) => void;
 }
 
 export interface DrainOrder {
@@ -37,6 +40,10 @@ export interface DrainEnd {
   readonly counts: DrainCounts;
   /** The first that held it up, for the ledger. */
   readonly detail?: string | undefined;
+  /** Whether any pod that was on the node had a volume of its own. */
+  readonly volumes: "Some" | "None";
+  /** The pods that are still there: those that a drain leaves alone. */
+  readonly staying: readonly PodFacts[];
 }
 
 /**
@@ -53,6 +60,7 @@ export class DrainRun {
   #plan: DrainPlan | undefined;
   #planDeadlineAt: Instant | undefined;
   #held: string | undefined;
+  #volumes: DrainEnd["volumes"] = "None";
 
   constructor(order: DrainOrder, tools: DrainTools) {
     this.#order = order;
@@ -75,12 +83,14 @@ export class DrainRun {
     const stop = followed.onChange(() => this.#alarm.ring());
     try {
       const [budgets] = await Promise.all([pods.budgets(), followed.synced()]);
-      const startedAt = this.#departure.status.startedAt ?? clock.now();
+      const startedAt = drainBeganAt(this.#departure.status) ?? clock.now();
       for (;;) {
         signal.throwIfAborted();
         const step = this.#step({ followed, budgets, startedAt });
         if (step.verdict !== "Running") {
-          return { verdict: step.verdict, counts: step.counts, detail: this.#held };
+          const { verdict, counts } = step;
+          const staying = followed.pods();
+          return { verdict, counts, detail: this.#held, volumes: this.#volumes, staying };
         }
         this.#held = step.blocked[0]?.message;
         for (const act of step.acts) void this.#carryOut(act, signal);
@@ -99,7 +109,8 @@ export class DrainRun {
   }): DrainStep {
     const now = this.#tools.clock.now();
     const livePods = seen.followed.pods();
-    const deadlineAt = this.#hardDeadline();
+    if (livePods.some((pod) => pod.volumeClaims.length > 0)) this.#volumes = "Some";
+    const deadlineAt = hardDeadline(this.#departure);
     const plan = this.#planFor({ ...seen, now, deadlineAt });
     const { rule, startedAt } = { rule: this.#order.policy.drain, startedAt: seen.startedAt };
     const common = { startedAt, livePods, deadlineAt, rule, now };
@@ -111,6 +122,8 @@ export class DrainRun {
       step = nextDrainActs({ ...common, plan: fresh, progress: this.#progress });
     }
     this.#progress = step.progress;
+    const { drain } = this.#order.departure.status;
+    step = { ...step, counts: withEarlierOutcomes(step.counts, drain) };
     this.#tools.onStep(step, this.#plan ?? plan);
     return step;
   }
@@ -136,12 +149,6 @@ export class DrainRun {
     return this.#plan;
   }
 
-  /** Only the cloud's deadline forces pods out; a plan's own deadline never does. */
-  #hardDeadline(): Instant | undefined {
-    const { cause, noticedAt, deadlineAt } = this.#departure;
-    return isVoluntary(cause) && noticedAt === undefined ? undefined : deadlineAt;
-  }
-
   async #carryOut(act: DrainAct, signal: AbortSignal): Promise<void> {
     const { clock, rng } = this.#tools;
     const answer = await this.#ask(act).catch(
@@ -155,6 +162,7 @@ export class DrainRun {
       now: clock.now(),
       rng,
     });
+    if (answer.kind === "Accepted") this.#tools.onAccepted(act.pod);
     this.#alarm.ring();
   }
 
@@ -169,4 +177,9 @@ export class DrainRun {
         return executor.restartOwner(act.pod, act.owner);
     }
   }
+}
+
+/** Only the cloud's deadline forces pods out; a plan's own deadline never does. */
+export function hardDeadline({ cause, noticedAt, deadlineAt }: Departure): Instant | undefined {
+  return isVoluntary(cause) && noticedAt === undefined ? undefined : deadlineAt;
 }

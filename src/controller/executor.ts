@@ -1,13 +1,17 @@
+import type { ClusterRoom } from "../contracts/cluster-room.ts";
 import type { DepartureStore, MoveOrder } from "../contracts/departure-store.ts";
 import type { InstanceReleaser, ReleaseResult } from "../contracts/instance-releaser.ts";
 import type { MarkResult, NodeMarks } from "../contracts/node-marks.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
+import type { Placeholders } from "../contracts/placeholders.ts";
 import type { ClusterEvent, EventSink, Log, Metrics } from "../contracts/telemetry.ts";
+import type { VolumeAttachments } from "../contracts/volume-attachments.ts";
 import type { DepartureOrder } from "../core/decision.ts";
 import { type Departure, type DepartureStatus, isLive, isVoluntary } from "../core/departure.ts";
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
 import { explain } from "../core/explain.ts";
 import type { NodeFacts } from "../core/node.ts";
+import type { PlaceholderOrder } from "../core/placeholder-plan.ts";
 import type { OwnerFacts, PodIdentity } from "../core/pod.ts";
 import type { ReleaseMode } from "../core/policy.ts";
 import { assert, LastcallError } from "../errors.ts";
@@ -17,6 +21,11 @@ export interface Hands {
   readonly marks: NodeMarks;
   readonly pods: NodePods;
   readonly store: DepartureStore;
+  readonly placeholders: Placeholders;
+  /** Only looks. */
+  readonly room: ClusterRoom;
+  /** Only looks. */
+  readonly attachments: VolumeAttachments;
   /** The cloud behind a providerID; undefined where there is none to ask. */
   readonly releaserFor: (providerID: string) => InstanceReleaser | undefined;
 }
@@ -142,6 +151,17 @@ export class Executor {
   async restartOwner(pod: PodIdentity, owner: OwnerFacts): Promise<EvictionAnswer> {
     this.#assertLeading();
     return this.#hands.pods.restartOwner(pod, owner);
+  }
+
+  /** A pod of our own that keeps room for one that will leave. */
+  async createPlaceholder(order: PlaceholderOrder): Promise<void> {
+    this.#assertLeading();
+    await this.#hands.placeholders.create(order);
+  }
+
+  async removePlaceholder(name: string): Promise<void> {
+    this.#assertLeading();
+    await this.#hands.placeholders.remove(name);
   }
 
   /** The machine's id as the cloud knows it now; undefined where it has none left. */

@@ -2,6 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { Departure, DepartureStatus, DrainCounts } from "../core/departure.ts";
 import type { DrainStep } from "../core/drain-step.ts";
 import { explain } from "../core/explain.ts";
+import { statusSaying } from "../core/ledger.ts";
 import type { Reason } from "../core/reason.ts";
 import { messageOf } from "../errors.ts";
 import type { Executor } from "./executor.ts";
@@ -45,6 +46,15 @@ export class ProgressLedger {
     return this.write(departure, ({ status }) =>
       status.reason === reason ? undefined : { ...status, reason, message },
     );
+  }
+
+  /** Writes a reason with what was found, into the timeline as well; undefined when it is gone. */
+  tell(
+    departure: Departure,
+    word: { readonly reason: Reason; readonly detail?: string | undefined },
+  ): Promise<Departure | undefined> {
+    const at = this.#clock.now();
+    return this.write(departure, (fresh) => statusSaying(fresh, { ...word, at }));
   }
 
   /** Takes a step's counts; writes them unless that was done a moment ago or is under way. */

@@ -18,6 +18,7 @@ import { Alarm } from "./alarm.ts";
 import type { CaseBook } from "./case-book.ts";
 import type { Executor } from "./executor.ts";
 import type { Health } from "./health.ts";
+import type { PlaceholderSweep } from "./placeholder-sweep.ts";
 import { PlanReporter } from "./plan-reporter.ts";
 
 export interface RotationOptions {
@@ -25,6 +26,7 @@ export interface RotationOptions {
   readonly gates: GateSource;
   readonly cases: CaseBook;
   readonly executor: Executor;
+  readonly sweep: PlaceholderSweep;
   readonly clock: Clock;
   /** Says every decision and carries none out. */
   readonly dryRun: boolean;
@@ -84,6 +86,7 @@ export class Rotation {
     this.#reporter.show(verdict.plan, snapshot.departures);
     await this.#carryOutAll(verdict.decisions, snapshot, signal);
     if (!this.#options.dryRun) this.#showStatus(verdict.plan, snapshot);
+    await this.#sweep(signal);
     health.passEnded();
     return verdict.askAgainAt;
   }
@@ -96,6 +99,14 @@ export class Rotation {
       .catch((error: unknown) =>
         executor.voice.log.warn("policy-status-not-written", { error: messageOf(error) }),
       );
+  }
+
+  /** By the newest picture: a departure that has begun since keeps its placeholders. */
+  async #sweep(signal: AbortSignal): Promise<void> {
+    const { fleet, cases, sweep, dryRun } = this.#options;
+    if (dryRun) return;
+    const newest = () => cases.overlay(fleet.view().departures);
+    await sweep.run(newest).catch((error: unknown) => this.#failed(error, signal));
   }
 
   async #carryOutAll(

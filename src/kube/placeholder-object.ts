@@ -9,6 +9,9 @@ import { conditionOf } from "./translate-node.ts";
 /** The PriorityClass of `deploy/base/placeholder-priority.yaml`. */
 export const placeholderPriorityClass = "lastcall-placeholder";
 
+/** The same pod that keeps the namespaces of every pod: it is on most nodes already. */
+export const placeholderImage = "registry.k8s.io/pause:3.10";
+
 export const placeholderSelector =
   "app.kubernetes.io/name=lastcall,app.kubernetes.io/component=placeholder";
 

@@ -9,11 +9,14 @@ import { Controller } from "../../src/controller/controller.ts";
 import { cronProblem } from "../../src/core/cron-window.ts";
 import { seededRng } from "../../src/core/rng.ts";
 import { formatInstant, instant, type Millis, plus, seconds } from "../../src/core/time.ts";
+import { KubeClusterRoom } from "../../src/kube/cluster-room.ts";
 import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
 import { KubeFleet } from "../../src/kube/fleet.ts";
 import { KubeNodeMarks } from "../../src/kube/node-marks.ts";
 import { KubeNodePods } from "../../src/kube/node-pods.ts";
+import { KubePlaceholders } from "../../src/kube/placeholders.ts";
 import { KubePolicyStatus } from "../../src/kube/policy-status.ts";
+import { KubeVolumeAttachments } from "../../src/kube/volume-attachments.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
 import { podBehaviour } from "../../src/sim/cluster-controllers/kubelet.ts";
 import { startControllers } from "../../src/sim/cluster-controllers.ts";
@@ -25,6 +28,9 @@ export const dawn = instant(Date.UTC(2026, 10, 20));
 export const departures = "/apis/lastcall.dev/v1alpha1/departures";
 export const policies = "/apis/lastcall.dev/v1alpha1/departurepolicies";
 export const nodes = "/api/v1/nodes";
+
+/** Where the controller itself lives. */
+const placeholderPlace = { namespace: "lastcall", image: "registry.k8s.io/pause:3.10" };
 
 /** A Deployment `web` with a budget; its pods take `exitAfterSeconds` of their grace to end. */
 export function webWorkload(
@@ -299,6 +305,9 @@ export class ModelWorld {
         marks: new KubeNodeMarks(api, clock),
         pods: new KubeNodePods({ api, clock, rng }),
         store: new KubeDepartureStore(api),
+        placeholders: new KubePlaceholders({ api, clock, rng, ...placeholderPlace }),
+        room: new KubeClusterRoom(api),
+        attachments: new KubeVolumeAttachments({ api, clock, rng }),
         releaserFor: () => this.releaser,
       },
       policyStatus: new KubePolicyStatus(api, clock),

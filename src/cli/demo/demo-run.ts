@@ -41,6 +41,7 @@ export function controllerOn(
     fetch: noNetwork,
     log,
     metrics: noMetrics,
+    namespace: "default",
     identity,
     leadership: new LeaderLease(lease),
     releaserFor: () => world.releaser,

@@ -1,0 +1,16 @@
+import { type Departure, isVoluntary } from "../core/departure.ts";
+import type { Reason } from "../core/reason.ts";
+
+/** What the parts of a case share: the departure as it is now, and a word into its ledger. */
+export interface CaseContext {
+  readonly departure: () => Departure;
+  /** Writes what goes on inside the phase: status, timeline, log. */
+  readonly tell: (reason: Reason, detail?: string) => Promise<void>;
+  /** Calls back whenever the departure was seen anew; gives the way to stop it. */
+  readonly onObserved: (listener: () => void) => () => void;
+}
+
+/** The cloud takes the node: nothing may be waited for that a drain does not need. */
+export function isPressed(departure: Departure): boolean {
+  return !isVoluntary(departure.cause) || departure.noticedAt !== undefined;
+}

@@ -1,0 +1,144 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { NodePods } from "../contracts/node-pods.ts";
+import type { VolumeAttachments } from "../contracts/volume-attachments.ts";
+import type { DrainCounts } from "../core/departure.ts";
+import { drainBeganAt, type Happening, hasMadeRoom } from "../core/ledger.ts";
+import type { NodeFacts } from "../core/node.ts";
+import { placeholderName } from "../core/placeholder-plan.ts";
+import type { PodIdentity } from "../core/pod.ts";
+import type { Policy } from "../core/policy.ts";
+import type { Rng } from "../core/rng.ts";
+import { type Instant, plus } from "../core/time.ts";
+import type { CaseContext } from "./case-context.ts";
+import type { CaseVoice } from "./case-voice.ts";
+import { type DrainEnd, DrainRun, hardDeadline } from "./drain-run.ts";
+import type { DrainTurns } from "./drain-turns.ts";
+import type { Executor } from "./executor.ts";
+import type { ProgressLedger } from "./progress-ledger.ts";
+import { volumeWords, waitForVolumes } from "./volume-wait.ts";
+
+type Work = Omit<Happening, "at">;
+
+export interface DrainWorkOrder {
+  readonly node: NodeFacts;
+  readonly policy: Policy;
+}
+
+export interface DrainWorkParts {
+  readonly context: CaseContext;
+  readonly voice: CaseVoice;
+  readonly ledger: ProgressLedger;
+  readonly tools: {
+    readonly executor: Executor;
+    readonly pods: NodePods;
+    readonly attachments: VolumeAttachments;
+    readonly turns: DrainTurns;
+    readonly clock: Clock;
+    readonly rng: Rng;
+    readonly self?: string | undefined;
+  };
+  /** What an interrupted drain of this case had counted. */
+  readonly counted: DrainCounts | undefined;
+  readonly onCounts: (counts: DrainCounts) => void;
+}
+
+/** The phase Draining: the pods leave, then their volumes are waited for. */
+export async function drainNode(
+  order: DrainWorkOrder,
+  parts: DrainWorkParts,
+  signal: AbortSignal,
+): Promise<Work> {
+  const { context, voice, ledger, tools, counted } = parts;
+  const departure = context.departure();
+  const drain = counted ?? departure.status.drain;
+  const begun = { ...departure, status: { ...departure.status, drain } };
+  const run = new DrainRun(
+    { ...order, departure: begun },
+    {
+      ...tools,
+      onStep: (step, plan) => {
+        tools.turns.enter(departure, plan);
+        voice.drainStepped(context.departure(), step, plan);
+        ledger.note(context.departure(), step);
+        parts.onCounts(step.counts);
+      },
+      onAccepted: (pod) => giveRoom(pod, parts),
+    },
+  );
+  const stop = context.onObserved(() => run.update(context.departure()));
+  try {
+    const end = await run.run(signal);
+    voice.drainEnded(context.departure(), end);
+    tools.turns.leave(departure);
+    if (end.verdict === "Done") await awaitVolumes(end, { order, parts }, signal);
+    return drainHappening(end, order.policy);
+  } finally {
+    stop();
+  }
+}
+
+/**
+ * The pod's replacement needs the room now. Not before: a pod that its budget holds keeps its room,
+ * and in the moment between the replacement outranks the placeholder.
+ */
+function giveRoom(pod: PodIdentity, { context, tools, voice }: DrainWorkParts): void {
+  const departure = context.departure();
+  if (!hasMadeRoom(departure.status)) return;
+  tools.executor
+    .removePlaceholder(placeholderName(pod.uid))
+    .catch((error: unknown) => voice.faulted("room-not-given", departure, error));
+}
+
+/** A fault in looking after volumes holds no departure up. */
+async function awaitVolumes(
+  end: DrainEnd,
+  about: { readonly order: DrainWorkOrder; readonly parts: DrainWorkParts },
+  signal: AbortSignal,
+): Promise<void> {
+  if (end.volumes === "None") return;
+  const { order, parts } = about;
+  const { context, tools, voice } = parts;
+  const emptyAt = tools.clock.now();
+  const until = () => volumeLimit({ order, parts, emptyAt });
+  try {
+    const left = await waitForVolumes(
+      { node: order.node.name, staying: end.staying, until },
+      { context, tools },
+      signal,
+    );
+    if (left.length > 0) voice.volumesLeft(context.departure(), volumeWords(left));
+  } catch (error) {
+    signal.throwIfAborted();
+    voice.faulted("volumes-not-seen", context.departure(), error);
+  }
+}
+
+/** The notice's deadline; else the drain's own timeout, which begins anew where it is none. */
+function volumeLimit(about: {
+  readonly order: DrainWorkOrder;
+  readonly parts: DrainWorkParts;
+  readonly emptyAt: Instant;
+}): Instant {
+  const { drain } = about.order.policy;
+  const departure = about.parts.context.departure();
+  const beganAt = drainBeganAt(departure.status) ?? about.emptyAt;
+  const fromAt = drain.onTimeout === "Wait" ? about.emptyAt : beganAt;
+  return hardDeadline(departure) ?? plus(fromAt, drain.timeoutMs);
+}
+
+function drainHappening(end: DrainEnd, policy: Policy): Work {
+  switch (end.verdict) {
+    case "Done":
+      return { event: "Drained", reason: "DrainDone" };
+    case "DeadlineReached":
+      return { event: "CutShort", reason: "DeadlineReached", detail: end.detail };
+    case "TimedOut":
+      return {
+        event: policy.drain.onTimeout === "Proceed" ? "CutShort" : "GaveUp",
+        reason: "DrainTimeout",
+        detail: end.detail,
+      };
+    default:
+      return end.verdict satisfies never;
+  }
+}

@@ -1,0 +1,97 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { ClusterRoom } from "../contracts/cluster-room.ts";
+import type { FleetView } from "../contracts/fleet.ts";
+import type { NodePods } from "../contracts/node-pods.ts";
+import { isLive } from "../core/departure.ts";
+import { isUnderWay } from "../core/departure-index.ts";
+import { type DrainPlan, planDrain } from "../core/drain-plan.ts";
+import type { NodeFacts } from "../core/node.ts";
+import type { PodFacts } from "../core/pod.ts";
+import type { Policy } from "../core/policy.ts";
+import { returningPods } from "../core/returning-pod.ts";
+import { type Homeless, podsWithoutRoom, roomsOf } from "../core/room.ts";
+import { earlier, minutes, plus } from "../core/time.ts";
+import { Alarm } from "./alarm.ts";
+import { type CaseContext, isPressed } from "./case-context.ts";
+import type { DrainTurns } from "./drain-turns.ts";
+
+export interface LookAheadTools {
+  readonly pods: NodePods;
+  readonly room: ClusterRoom;
+  readonly turns: DrainTurns;
+  readonly view: () => FleetView;
+  readonly clock: Clock;
+  readonly self?: string | undefined;
+}
+
+export interface LookAheadOrder {
+  readonly node: NodeFacts;
+  readonly policy: Policy;
+}
+
+/** Budgets change without a word to us: a wait for another drain is thought over this often. */
+const thinkAgainMs = minutes(1);
+
+/**
+ * Which pods of the node would have no place elsewhere as things are. Costs one list of all pods,
+ * of which nothing is kept but sums.
+ */
+export async function findHomeless(
+  order: LookAheadOrder,
+  tools: LookAheadTools,
+  signal: AbortSignal,
+): Promise<readonly Homeless[]> {
+  const { plan, pods } = await planAhead(order, tools);
+  const returning = await tools.room.withVolumes(returningPods(plan.pods, pods));
+  if (returning.length === 0) return [];
+  const loads = await tools.room.loads(signal);
+  const { nodes, departures } = tools.view();
+  const underWay = departures.filter((one) => isLive(one) && isUnderWay(one));
+  const leaving = new Set([order.node.name, ...underWay.map((one) => one.node.name)]);
+  if (!nodes.some((node) => !leaving.has(node.name) && node.allocatable !== undefined)) return [];
+  return podsWithoutRoom(returning, roomsOf({ nodes, loads, leaving }));
+}
+
+/**
+ * Resolves when the drain may run beside those that do, and counts it among them from that moment.
+ * Under a notice, and once the departure's own deadline has come, it does not wait.
+ */
+export async function takeTurn(
+  order: LookAheadOrder,
+  about: { readonly context: CaseContext; readonly tools: LookAheadTools },
+  signal: AbortSignal,
+): Promise<void> {
+  const { context, tools } = about;
+  const { turns, clock } = tools;
+  const alarm = new Alarm(clock);
+  const ring = () => alarm.ring();
+  const stops = [turns.onLeave(ring), context.onObserved(ring)];
+  try {
+    for (;;) {
+      const { plan } = await planAhead(order, tools);
+      signal.throwIfAborted();
+      const departure = context.departure();
+      const { deadlineAt } = departure;
+      const urgent =
+        isPressed(departure) || (deadlineAt ?? Number.POSITIVE_INFINITY) <= clock.now();
+      const conflict = urgent ? undefined : turns.conflictOf(departure, plan);
+      if (conflict === undefined) return turns.enter(departure, plan);
+      await context.tell("ConflictWait", conflict);
+      const againAt = plus(clock.now(), thinkAgainMs);
+      await alarm.wait(deadlineAt === undefined ? againAt : earlier(againAt, deadlineAt), signal);
+    }
+  } finally {
+    for (const stop of stops) stop();
+  }
+}
+
+async function planAhead(
+  order: LookAheadOrder,
+  tools: LookAheadTools,
+): Promise<{ readonly plan: DrainPlan; readonly pods: readonly PodFacts[] }> {
+  const { node, policy } = order;
+  const [pods, budgets] = await Promise.all([tools.pods.list(node.name), tools.pods.budgets()]);
+  const now = tools.clock.now();
+  const plan = planDrain({ node, pods, budgets, rule: policy.drain, now, self: tools.self });
+  return { plan, pods };
+}

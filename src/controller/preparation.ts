@@ -1,0 +1,92 @@
+import { departureAnnotation } from "../core/interruption.ts";
+import type { Happening } from "../core/ledger.ts";
+import type { NodeFacts } from "../core/node.ts";
+import type { Policy } from "../core/policy.ts";
+import type { Homeless } from "../core/room.ts";
+import { messageOf } from "../errors.ts";
+import { type CaseContext, isPressed } from "./case-context.ts";
+import type { CaseVoice } from "./case-voice.ts";
+import { findHomeless, type LookAheadTools, takeTurn } from "./look-ahead.ts";
+import { type RoomEnd, RoomMaking, type RoomTools } from "./room-making.ts";
+
+type Work = Omit<Happening, "at">;
+
+export interface PreparationOrder {
+  readonly node: NodeFacts;
+  readonly policy: Policy;
+}
+
+export interface PreparationParts {
+  readonly context: CaseContext;
+  readonly tools: LookAheadTools & RoomTools;
+  readonly voice: CaseVoice;
+}
+
+/**
+ * What comes before the mark of a departure that has the time: pods without a place elsewhere are
+ * said, and a drain that could block another waits for it. A fault in looking holds nothing up.
+ */
+export async function lookAhead(
+  order: PreparationOrder,
+  parts: PreparationParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const { context, tools, voice } = parts;
+  const departure = context.departure();
+  // Marked by us already: a controller before this one has looked, and may have made room since.
+  const again = order.node.annotations[departureAnnotation] === departure.name;
+  if (isPressed(departure) || again) return;
+  try {
+    const homeless = await findHomeless(order, tools, signal);
+    if (homeless.length > 0) {
+      voice.homeless(departure, homeless);
+      await context.tell("NoRoomElsewhere", homelessWords(homeless));
+    }
+    await takeTurn(order, { context, tools }, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    voice.faulted("look-ahead-failed", departure, error);
+  }
+}
+
+/** What comes between the mark and the drain: room for the pods, where the policy wants it. */
+export async function makeRoom(
+  order: PreparationOrder,
+  parts: PreparationParts,
+  signal: AbortSignal,
+): Promise<Work> {
+  const { context } = parts;
+  const { replacement } = order.policy;
+  if (replacement.when === "None" || isPressed(context.departure())) return prepared;
+  await context.tell("ReplacementWait");
+  const { verdict, detail } = await roomEnd(order, parts, signal);
+  if (verdict !== "TimedOut") return prepared;
+  parts.voice.roomTimedOut(context.departure(), detail);
+  const event = replacement.onTimeout === "Proceed" ? "Prepared" : "GaveUp";
+  return { event, reason: "ReplacementTimeout", detail };
+}
+
+export const prepared: Work = { event: "Prepared", reason: "DrainRunning" };
+
+/** Room that cannot even be looked for is room that was not found: the policy says what follows. */
+async function roomEnd(
+  order: PreparationOrder,
+  parts: PreparationParts,
+  signal: AbortSignal,
+): Promise<RoomEnd> {
+  try {
+    return await new RoomMaking(order, parts.context, parts.tools).run(signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    parts.voice.faulted("room-failed", parts.context.departure(), error);
+    return { verdict: "TimedOut", detail: messageOf(error) };
+  }
+}
+
+function homelessWords(homeless: readonly Homeless[]): string {
+  const named = homeless
+    .slice(0, 3)
+    .map(({ pod, detail }) => `${pod.namespace}/${pod.name} (${detail})`);
+  const others = homeless.length - named.length;
+  return [...named, ...(others > 0 ? [`and ${others} more`] : [])].join(", ");
+}

@@ -1,0 +1,152 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { ClusterRoom } from "../contracts/cluster-room.ts";
+import type { NodePods } from "../contracts/node-pods.ts";
+import type { FollowedPlaceholders, Placeholders } from "../contracts/placeholders.ts";
+import { planDrain } from "../core/drain-plan.ts";
+import { sayingSince } from "../core/ledger.ts";
+import type { NodeFacts } from "../core/node.ts";
+import { nextRoomStep, type RoomStep } from "../core/placeholder-plan.ts";
+import type { PodPlacement } from "../core/placement.ts";
+import type { BudgetFacts, PodFacts } from "../core/pod.ts";
+import type { Policy } from "../core/policy.ts";
+import type { Rng } from "../core/rng.ts";
+import { earlier, type Instant, plus } from "../core/time.ts";
+import { messageOf } from "../errors.ts";
+import { Alarm } from "./alarm.ts";
+import { backoffMs } from "./backoff.ts";
+import { type CaseContext, isPressed } from "./case-context.ts";
+import type { Executor } from "./executor.ts";
+
+export interface RoomTools {
+  readonly executor: Executor;
+  readonly pods: NodePods;
+  readonly placeholders: Placeholders;
+  readonly room: ClusterRoom;
+  readonly clock: Clock;
+  readonly rng: Rng;
+  readonly self?: string | undefined;
+}
+
+export interface RoomEnd {
+  /** `Pressed`: a notice has come, and there is no time for room. */
+  readonly verdict: "Ready" | "TimedOut" | "Pressed";
+  readonly detail: string;
+}
+
+interface Seen {
+  readonly pods: () => readonly PodFacts[];
+  readonly budgets: readonly BudgetFacts[];
+  readonly followed: FollowedPlaceholders;
+  readonly sinceAt: Instant;
+}
+
+/**
+ * Makes room before a drain: asks core which placeholders to create, creates them, and looks again
+ * when a pod changes, until all of them run or time is up. It keeps nothing: begun anew after a
+ * restart it goes on from the placeholders that are there.
+ */
+export class RoomMaking {
+  readonly #order: { readonly node: NodeFacts; readonly policy: Policy };
+  readonly #context: CaseContext;
+  readonly #tools: RoomTools;
+  readonly #alarm: Alarm;
+  #attempts = 0;
+  #trouble: string | undefined;
+
+  constructor(
+    order: { readonly node: NodeFacts; readonly policy: Policy },
+    context: CaseContext,
+    tools: RoomTools,
+  ) {
+    this.#order = order;
+    this.#context = context;
+    this.#tools = tools;
+    this.#alarm = new Alarm(tools.clock);
+  }
+
+  async run(signal: AbortSignal): Promise<RoomEnd> {
+    const { pods, placeholders, clock } = this.#tools;
+    const { node } = this.#order;
+    const departure = this.#context.departure();
+    // The watches end with the making, not with whatever called it.
+    const done = new AbortController();
+    const stop = AbortSignal.any([signal, done.signal]);
+    const nodePods = pods.follow(node.name, stop);
+    const followed = placeholders.follow(departure.uid, stop);
+    const ring = () => this.#alarm.ring();
+    const stops = [
+      nodePods.onChange(ring),
+      followed.onChange(ring),
+      this.#context.onObserved(ring),
+    ];
+    try {
+      const [budgets] = await Promise.all([pods.budgets(), nodePods.synced(), followed.synced()]);
+      const sinceAt = sayingSince(departure.status, "ReplacementWait") ?? clock.now();
+      const reach = await this.#placements(nodePods.pods());
+      const seen = { pods: () => nodePods.pods().map(reach), budgets, followed, sinceAt };
+      return await this.#untilThere(seen, signal);
+    } finally {
+      for (const stopListening of stops) stopListening();
+      done.abort();
+    }
+  }
+
+  async #untilThere(seen: Seen, signal: AbortSignal): Promise<RoomEnd> {
+    for (;;) {
+      signal.throwIfAborted();
+      if (isPressed(this.#context.departure())) return { verdict: "Pressed", detail: "" };
+      const step = this.#step(seen);
+      const detail = this.#trouble === undefined ? step.detail : `${step.detail}; ${this.#trouble}`;
+      if (step.verdict !== "Waiting") return { verdict: step.verdict, detail };
+      const againAt = await this.#carryOut(step, signal);
+      await this.#alarm.wait(againAt, signal);
+    }
+  }
+
+  #step({ pods, budgets, followed, sinceAt }: Seen): RoomStep {
+    const { node, policy } = this.#order;
+    const now = this.#tools.clock.now();
+    const livePods = pods();
+    const plan = planDrain({
+      node,
+      pods: livePods,
+      budgets,
+      rule: policy.drain,
+      now,
+      self: this.#tools.self,
+    });
+    return nextRoomStep({
+      departure: this.#context.departure(),
+      plan,
+      pods: livePods,
+      placeholders: followed.placeholders(),
+      rule: policy.replacement,
+      sinceAt,
+      now,
+    });
+  }
+
+  /** Does what the step says; what fails is tried again after a pause. Gives when to look again. */
+  async #carryOut(step: RoomStep, signal: AbortSignal): Promise<Instant> {
+    const { executor, clock, rng } = this.#tools;
+    const results = await Promise.allSettled([
+      ...step.create.map((order) => executor.createPlaceholder(order)),
+      ...step.remove.map((name) => executor.removePlaceholder(name)),
+    ]);
+    signal.throwIfAborted();
+    const failed = results.find((result) => result.status === "rejected");
+    this.#trouble = failed === undefined ? undefined : messageOf(failed.reason);
+    this.#attempts = failed === undefined ? 0 : this.#attempts + 1;
+    if (failed === undefined) return step.endsAt;
+    return earlier(step.endsAt, plus(clock.now(), backoffMs(this.#attempts, rng)));
+  }
+
+  /** Where volumes can be reached is asked once: volumes do not move. */
+  async #placements(pods: readonly PodFacts[]): Promise<(pod: PodFacts) => PodFacts> {
+    const placements = new Map<string, PodPlacement | undefined>();
+    for (const { uid, placement } of await this.#tools.room.withVolumes(pods)) {
+      placements.set(uid, placement);
+    }
+    return (pod) => ({ ...pod, placement: placements.get(pod.uid) ?? pod.placement });
+  }
+}
