@@ -1,0 +1,188 @@
+import { describe, expect, it } from "vitest";
+import { minutes, seconds } from "../../src/core/time.ts";
+import type { ModelWorld } from "../support/model-world.ts";
+import {
+  close,
+  depart,
+  hasEnded,
+  ledgerOf,
+  open,
+  requestsOf,
+  roomStory,
+  stepsOf,
+  told,
+  workload,
+} from "./room-story.ts";
+
+const attachments = "/apis/storage.k8s.io/v1/volumeattachments";
+const volumes = "/api/v1/persistentvolumes";
+
+function attach(world: ModelWorld, about: { node: string; volume: string; claim: string }): void {
+  const { node, volume, claim } = about;
+  world.create(volumes, {
+    apiVersion: "v1",
+    kind: "PersistentVolume",
+    metadata: { name: volume },
+    spec: { claimRef: { namespace: "default", name: claim } },
+  });
+  world.create(attachments, {
+    apiVersion: "storage.k8s.io/v1",
+    kind: "VolumeAttachment",
+    metadata: { name: `csi-${volume}` },
+    spec: { nodeName: node, attacher: "csi", source: { persistentVolumeName: volume } },
+  });
+}
+
+function detach(world: ModelWorld, volume: string): void {
+  world.api.handle({ method: "DELETE", path: `${attachments}/csi-${volume}` });
+}
+
+/** A pod with the claim `data` on `n0`, which it leaves within three seconds. */
+async function database(world = roomStory({ replacement: { when: "None" } })) {
+  close(world, ["n1", "n2"]);
+  workload(world, "db", { replicas: 1, cpu: "1", claim: "data" });
+  await world.pass(seconds(30));
+  open(world, ["n1", "n2"]);
+  attach(world, { node: "n0", volume: "pv-data", claim: "data" });
+  return world;
+}
+
+describe("a node whose last pod has left", () => {
+  it("keeps its machine until the volumes of its pods are detached", async () => {
+    const world = await database();
+    depart(world, "n0");
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.passUntil(() => ledgerOf(world, "n0").reason === "VolumeWait", minutes(1));
+    expect(ledgerOf(world, "n0")).toMatchObject({
+      phase: "Draining",
+      message: "n0 is empty, and waits for its volumes to be detached: default/data.",
+    });
+    await world.pass(seconds(60));
+    expect(world.released).toEqual([]);
+    detach(world, "pv-data");
+    await world.passUntil(hasEnded(world, "n0"), minutes(1));
+    const ends = stepsOf(world, "n0").map((step) => Number(step.split(" ")[0]));
+    expect(ends.at(-1)).toBeLessThan(70);
+    expect(world.released).toHaveLength(1);
+    stop.abort();
+    await running;
+  });
+
+  it("waits no longer than the drain may take, and names what is still attached", async () => {
+    const world = await database();
+    depart(world, "n0");
+    await told(world, hasEnded(world, "n0"));
+    // Three seconds to leave, then the twenty minutes of the policy's timeout.
+    expect(stepsOf(world, "n0")).toContain("1203 Releasing");
+    const event = world.events.find(({ reason }) => reason === "VolumesAttached");
+    expect(event?.message).toBe("n0 still has volumes attached: default/data");
+  });
+
+  it("waits neither for the volumes of others nor for those of pods that stay", async () => {
+    const world = await database();
+    detach(world, "pv-data");
+    attach(world, { node: "n1", volume: "pv-other", claim: "other" });
+    attach(world, { node: "n0", volume: "pv-logs", claim: "logs" });
+    world.create("/api/v1/namespaces/default/pods", {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: {
+        name: "logs-x",
+        namespace: "default",
+        ownerReferences: [
+          { apiVersion: "apps/v1", kind: "DaemonSet", name: "logs", uid: "ds", controller: true },
+        ],
+      },
+      spec: {
+        nodeName: "n0",
+        containers: [{ name: "c", image: "c:1" }],
+        volumes: [{ name: "data", persistentVolumeClaim: { claimName: "logs" } }],
+      },
+    });
+    depart(world, "n0");
+    await told(world, hasEnded(world, "n0"));
+    expect(stepsOf(world, "n0").map((step) => step.split(" ")[1])).not.toContain("VolumeWait");
+  });
+
+  it("asks nothing about volumes where no pod had any", async () => {
+    const world = roomStory({ replacement: { when: "None" } });
+    workload(world, "web", { replicas: 3, cpu: "1" });
+    await world.pass(seconds(30));
+    const requests = requestsOf(world);
+    depart(world, "n0");
+    await told(world, hasEnded(world, "n0"));
+    expect(requests.filter((one) => one.includes("volumeattachments"))).toEqual([]);
+  });
+
+  it("waits until the deadline and not longer under a notice", async () => {
+    const world = await database();
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.pass(seconds(10));
+    world.notice("n0", seconds(120));
+    await world.pass(seconds(119));
+    expect(ledgerOf(world, "n0")).toMatchObject({ phase: "Draining", reason: "VolumeWait" });
+    await world.pass(seconds(3));
+    expect(ledgerOf(world, "n0").phase).toBe("Releasing");
+    stop.abort();
+    await running;
+  });
+});
+
+describe("the ledger of a departure", () => {
+  it("counts how each pod ended and names those that did not end cleanly", async () => {
+    const world = roomStory({ replacement: { when: "None" } });
+    close(world, ["n1", "n2"]);
+    workload(world, "web", { replicas: 2, cpu: "1" });
+    workload(world, "deaf", { replicas: 1, cpu: "1", exitAfterSeconds: "never" });
+    await world.pass(seconds(30));
+    open(world, ["n1", "n2"]);
+    const name = world.podsOn("n0").find((pod) => pod.metadata?.labels?.app === "deaf");
+    depart(world, "n0");
+    await told(world, hasEnded(world, "n0"));
+    expect(ledgerOf(world, "n0").drain).toMatchObject({
+      cleanExit: 2,
+      killed: 1,
+      leftBehind: 0,
+      notClean: [{ namespace: "default", name: name?.metadata?.name, outcome: "Killed" }],
+    });
+  });
+
+  it("names what a notice's deadline left behind", async () => {
+    const world = roomStory();
+    // A finalizer keeps the object after its processes have ended.
+    world.create("/api/v1/namespaces/default/pods", {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "kept", namespace: "default", finalizers: ["example.com/kept"] },
+      spec: { nodeName: "n0", containers: [{ name: "c", image: "c:1" }] },
+    });
+    await world.pass(seconds(10));
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.pass(seconds(10));
+    world.notice("n0", seconds(20));
+    await world.pass(seconds(30));
+    expect(ledgerOf(world, "n0").drain).toMatchObject({
+      cleanExit: 0,
+      leftBehind: 1,
+      notClean: [{ namespace: "default", name: "kept", outcome: "LeftBehind" }],
+    });
+    stop.abort();
+    await running;
+  });
+
+  it("keeps the outcomes that a controller before it has written", async () => {
+    const world = roomStory({ replacement: { when: "None" } });
+    close(world, ["n1", "n2"]);
+    workload(world, "web", { replicas: 2, cpu: "1" });
+    workload(world, "slow", { replicas: 1, cpu: "1", exitAfterSeconds: 50 });
+    await world.pass(seconds(30));
+    open(world, ["n1", "n2"]);
+    depart(world, "n0");
+    await told(world, () => ledgerOf(world, "n0").drain?.cleanExit === 2);
+    await told(world, hasEnded(world, "n0"));
+    expect(ledgerOf(world, "n0").drain).toMatchObject({ cleanExit: 3, killed: 0 });
+  });
+});

@@ -1,0 +1,137 @@
+import { describe, expect, it } from "vitest";
+import { minutes, seconds } from "../../src/core/time.ts";
+import type { ModelWorld } from "../support/model-world.ts";
+import {
+  close,
+  depart,
+  hasEnded,
+  ledgerOf,
+  open,
+  requestsOf,
+  roomStory,
+  stepsOf,
+  told,
+  workload,
+} from "./room-story.ts";
+
+const none = { when: "None" };
+const wholeClusterList = /^GET \/api\/v1\/pods\?fieldSelector=status\.phase/;
+
+describe("a planned departure", () => {
+  it("says before the cordon which pods have no place elsewhere, and goes on", async () => {
+    const world = roomStory({ nodes: ["n0", "n1"], replacement: none });
+    workload(world, "web", { replicas: 4, cpu: "2" });
+    await world.pass(seconds(30));
+    let saidBefore: readonly string[] | undefined;
+    world.beforeWrite = ({ method, path }) => {
+      if (method !== "PATCH" || path !== "/api/v1/nodes/n0") return;
+      saidBefore ??= world.events.map(({ reason, about }) => `${reason} ${about.kind}`);
+    };
+    depart(world, "n0");
+    await told(world, hasEnded(world, "n0"));
+    expect(saidBefore?.filter((said) => said.startsWith("NoRoom"))).toEqual([
+      "NoRoomElsewhere Node",
+      "NoRoomElsewhere Pod",
+      "NoRoomElsewhere Node",
+      "NoRoomElsewhere Pod",
+    ]);
+    const entry = ledgerOf(world, "n0").timeline?.find(({ step }) => step === "NoRoomElsewhere");
+    expect(entry?.result).toContain("(0 of 1 nodes: 1 short of cpu)");
+    expect(ledgerOf(world, "n0").outcome).toBe("Planned");
+  });
+
+  it("says nothing where there is room", async () => {
+    const world = roomStory({ replacement: none });
+    workload(world, "web", { replicas: 3, cpu: "1" });
+    await world.pass(seconds(30));
+    const requests = requestsOf(world);
+    depart(world, "n0");
+    await told(world, hasEnded(world, "n0"));
+    expect(stepsOf(world, "n0").map((step) => step.split(" ")[1])).toEqual([
+      "Preparing",
+      "Draining",
+      "Releasing",
+      "Ended",
+    ]);
+    expect(requests.filter((one) => wholeClusterList.test(one))).toHaveLength(1);
+  });
+});
+
+describe("a notice", () => {
+  it("lists no pods but those of its node before it cordons and drains", async () => {
+    const world = roomStory();
+    workload(world, "web", { replicas: 4, cpu: "2" });
+    await world.pass(seconds(30));
+    const requests = requestsOf(world);
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.pass(seconds(10));
+    world.notice("n0", seconds(120));
+    await world.pass(seconds(20));
+    expect(world.podsOn("n0")).toEqual([]);
+    expect(requests.filter((one) => wholeClusterList.test(one))).toEqual([]);
+    expect(stepsOf(world, "n0").slice(0, 2)).toEqual(["0 Preparing", "0 Draining"]);
+    stop.abort();
+    await running;
+  });
+});
+
+describe("two departures that need the same two budgets", () => {
+  /** A pod of `web` and one of `db` on each of two nodes; one of each may be away. */
+  async function entangled(): Promise<ModelWorld> {
+    const world = roomStory({ nodes: ["n0", "n1", "n2"], replacement: none });
+    close(world, ["n2"]);
+    for (const name of ["web", "db"]) {
+      workload(world, name, { replicas: 2, cpu: "1", maxUnavailable: 1, exitAfterSeconds: 40 });
+    }
+    await world.pass(seconds(30));
+    for (const name of ["n0", "n1"]) expect(world.podsOn(name)).toHaveLength(2);
+    open(world, ["n2"]);
+    for (const name of ["n0", "n1"]) depart(world, name);
+    return world;
+  }
+
+  const waits = (world: ModelWorld) => (name: string) =>
+    stepsOf(world, name).some((step) => step.endsWith("ConflictWait"));
+
+  it("go one after the other, and the second says for whom it waits", async () => {
+    const world = await entangled();
+    await told(world, () => ["n0", "n1"].every((name) => hasEnded(world, name)()));
+    const second = ["n0", "n1"].filter(waits(world));
+    expect(second).toHaveLength(1);
+    const [first] = ["n0", "n1"].filter((name) => !second.includes(name));
+    const lastEviction = world.steps.lastIndexOf(`evict ${first}`);
+    expect(world.steps.indexOf(`cordon ${second[0]}`)).toBeGreaterThan(lastEviction);
+    const entry = ledgerOf(world, second[0] ?? "").timeline?.find(
+      ({ step }) => step === "ConflictWait",
+    );
+    expect(entry?.result).toContain(`${first}-`);
+    expect(entry?.result).toContain("over default/db and default/web");
+    for (const name of ["n0", "n1"]) expect(ledgerOf(world, name).outcome).toBe("Planned");
+  });
+
+  it("do not wait for each other once the cloud takes one of them", async () => {
+    const world = await entangled();
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.passUntil(() => ["n0", "n1"].some(waits(world)), minutes(1));
+    const [second] = ["n0", "n1"].filter(waits(world));
+    expect(world.marksOf(second ?? "")).toEqual([]);
+    const noticedAt = world.clock.now();
+    world.api.handle({
+      method: "PATCH",
+      path: `/apis/lastcall.dev/v1alpha1/departures/${world.departureOf(second ?? "")?.metadata?.name}`,
+      patchType: "application/merge-patch+json",
+      body: {
+        spec: {
+          noticedAt: new Date(noticedAt).toISOString(),
+          deadlineAt: new Date(noticedAt + 120_000).toISOString(),
+        },
+      },
+    });
+    await world.pass(seconds(1));
+    expect(world.marksOf(second ?? "")).toContain("unschedulable");
+    stop.abort();
+    await running;
+  });
+});

@@ -1,0 +1,178 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse } from "yaml";
+import type { KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
+import { minutes } from "../../src/core/time.ts";
+import { podBehaviour } from "../../src/sim/cluster-controllers/kubelet.ts";
+import { departures, ModelWorld, spotPolicy } from "../support/model-world.ts";
+
+export const ownPods = "/api/v1/namespaces/lastcall/pods";
+
+const manifest = join(import.meta.dirname, "../../deploy/base/placeholder-priority.yaml");
+const priorityClass = parse(readFileSync(manifest, "utf8")) as KubeObject;
+
+export interface StoryOptions {
+  readonly nodes?: readonly string[];
+  readonly replacement?: Readonly<Record<string, string>>;
+  readonly drain?: Readonly<Record<string, string>>;
+  readonly withoutPriorityClass?: true;
+}
+
+/** Machines of four cores, the policy `spot` that plans nothing, and what `deploy/base` installs. */
+export function roomStory(options: StoryOptions = {}): ModelWorld {
+  const world = new ModelWorld();
+  world.create("/api/v1/namespaces", {
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: { name: "lastcall" },
+  });
+  if (options.withoutPriorityClass === undefined) {
+    world.create("/apis/scheduling.k8s.io/v1/priorityclasses", priorityClass);
+  }
+  for (const name of options.nodes ?? ["n0", "n1", "n2"]) world.addNode(name, "a");
+  const replacement = options.replacement ?? { when: "BeforeDrain", timeout: "10m" };
+  const drain = options.drain ?? { timeout: "20m", onTimeout: "Wait" };
+  spotPolicy(world, { replacement, drain });
+  return world;
+}
+
+/** Every request of the controller, from now on: `GET /api/v1/pods?fieldSelector=…`. */
+export function requestsOf(world: ModelWorld): readonly string[] {
+  const seen: string[] = [];
+  const { api } = world;
+  const take = ({ method, path, query }: Partial<KubeRequest>): void => {
+    const text = Object.entries(query ?? {}).map(([key, value]) => `${key}=${value}`);
+    seen.push(`${method ?? "WATCH"} ${path}?${text.join("&")}`);
+  };
+  const send = api.send.bind(api);
+  const watch = api.watch.bind(api);
+  api.send = (request) => {
+    take(request);
+    return send(request);
+  };
+  api.watch = (request) => {
+    take(request);
+    return watch(request);
+  };
+  return seen;
+}
+
+export function close(world: ModelWorld, names: readonly string[]): void {
+  for (const name of names) world.patchNode(name, { spec: { unschedulable: true } });
+}
+
+export function open(world: ModelWorld, names: readonly string[]): void {
+  for (const name of names) world.patchNode(name, { spec: { unschedulable: null } });
+}
+
+export interface WorkloadShape {
+  readonly replicas: number;
+  readonly cpu: string;
+  readonly maxUnavailable?: number;
+  readonly exitAfterSeconds?: number | "never";
+  readonly claim?: string;
+}
+
+/** A Deployment whose pods ask for `cpu`, and a budget where `maxUnavailable` is given. */
+export function workload(world: ModelWorld, name: string, shape: WorkloadShape): void {
+  const labels = { app: name };
+  const exit = String(shape.exitAfterSeconds ?? 3);
+  const claimName = shape.claim;
+  const volumes = [{ name: "data", persistentVolumeClaim: { claimName } }];
+  world.create("/apis/apps/v1/namespaces/default/deployments", {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name, namespace: "default" },
+    spec: {
+      replicas: shape.replicas,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels, annotations: { [podBehaviour.exitSeconds]: exit } },
+        spec: {
+          terminationGracePeriodSeconds: 60,
+          ...(claimName === undefined ? {} : { volumes }),
+          containers: [{ name: "c", image: "c:1", resources: { requests: { cpu: shape.cpu } } }],
+        },
+      },
+    },
+  });
+  if (shape.maxUnavailable === undefined) return;
+  world.create("/apis/policy/v1/namespaces/default/poddisruptionbudgets", {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: { name, namespace: "default" },
+    spec: { maxUnavailable: shape.maxUnavailable, selector: { matchLabels: labels } },
+  });
+}
+
+/** A person's word: the node is to leave now, under the policy `spot`. */
+export function depart(world: ModelWorld, node: string): void {
+  const found = world.get(`/api/v1/nodes/${node}`);
+  const uid = found?.metadata?.uid ?? "";
+  const spec = found?.spec as { providerID?: string } | undefined;
+  world.create(departures, {
+    apiVersion: "lastcall.dev/v1alpha1",
+    kind: "Departure",
+    metadata: { name: `${node}-${uid.slice(0, 8)}` },
+    spec: {
+      node: { name: node, uid, providerID: spec?.providerID },
+      cause: "Manual",
+      policy: "spot",
+    },
+  });
+}
+
+export interface Placeholder {
+  readonly name: string;
+  readonly phase: string;
+  readonly node: string | undefined;
+}
+
+export function placeholdersOf(world: ModelWorld): readonly Placeholder[] {
+  return world.list(ownPods).map((pod) => ({
+    name: pod.metadata?.name ?? "",
+    phase: (pod.status as { phase: string }).phase,
+    node: (pod.spec as { nodeName?: string }).nodeName,
+  }));
+}
+
+export interface Ledger {
+  readonly phase?: string;
+  readonly outcome?: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly drain?: Readonly<Record<string, unknown>>;
+  readonly timeline?: readonly { at: string; step: string; result: string }[];
+}
+
+export function ledgerOf(world: ModelWorld, node: string): Ledger {
+  return (world.departureOf(node)?.status as Ledger | undefined) ?? {};
+}
+
+/** The steps of the timeline, each with its seconds since the departure began. */
+export function stepsOf(world: ModelWorld, node: string): readonly string[] {
+  const timeline = ledgerOf(world, node).timeline ?? [];
+  const [first] = timeline;
+  const sinceMs = (at: string) => Date.parse(at) - Date.parse(first?.at ?? at);
+  return timeline.map(({ at, step }) => `${Math.round(sinceMs(at) / 1000)} ${step}`);
+}
+
+/** The story with the controller on it, until `ends` or for `limit` at most. */
+export async function told(
+  world: ModelWorld,
+  ends: () => boolean,
+  limit = minutes(30),
+): Promise<void> {
+  const stop = new AbortController();
+  const running = world.startController(stop.signal);
+  try {
+    await world.passUntil(ends, limit);
+  } finally {
+    stop.abort();
+    await running;
+  }
+}
+
+export function hasEnded(world: ModelWorld, node: string): () => boolean {
+  return () => ledgerOf(world, node).phase === "Ended";
+}
