@@ -41,7 +41,7 @@ export function controllerOn(
     fetch: noNetwork,
     log,
     metrics: noMetrics,
-    namespace: "default",
+    namespace: "lastcall",
     identity,
     leadership: new LeaderLease(lease),
     releaserFor: () => world.releaser,
