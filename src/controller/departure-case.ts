@@ -124,7 +124,9 @@ export class DepartureCase {
   /** While a machine is being released by us, its node is meant to go: the release sees to it. */
   #heeds(found: Interruption): boolean {
     if (this.#departure.status.phase !== "Releasing") return true;
-    return this.#waitsForCloud() && found.event === "NodeGone";
+    if (!this.#waitsForCloud()) return false;
+    const letGoByUs = this.#departure.status.machine !== undefined;
+    return found.event === "NodeGone" || (found.event === "Withdrawn" && !letGoByUs);
   }
 
   #waitsForCloud(): boolean {

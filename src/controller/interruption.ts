@@ -52,8 +52,12 @@ function heed(
   const { departure, policy } = notice;
   const fresh = departure.status.phase === "Scheduled" || departure.status.phase === "Held";
   const reaction = reactionTo(departure, policy);
-  if (fresh && (reaction === "Ignore" || reaction === "Notify")) {
-    const ended = { event: "Cancelled", reason: "NoticeIgnored", at: clock.now() } as const;
+  const isOff = departure.withdrawnAt !== undefined;
+  if (fresh && (isOff || reaction === "Ignore" || reaction === "Notify")) {
+    const why = isOff
+      ? ({ event: "Withdrawn", reason: "NoticeWithdrawn" } as const)
+      : ({ event: "Cancelled", reason: "NoticeIgnored" } as const);
+    const ended = { ...why, at: clock.now() };
     executor
       .record(departure, (now) => statusAfter({ ...now, policy: policy.name }, ended))
       .catch((error: unknown) =>

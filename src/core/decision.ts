@@ -49,7 +49,7 @@ export type Decision = Reasoned &
         readonly departure: Departure;
         readonly event: Extract<
           PhaseEvent,
-          "Blocked" | "Unblocked" | "Cancelled" | "NodeGone" | "MachineReplaced"
+          "Blocked" | "Unblocked" | "Cancelled" | "Withdrawn" | "NodeGone" | "MachineReplaced"
         >;
         readonly detail?: string | undefined;
       }

@@ -36,7 +36,7 @@ function lookAt(departure: Departure, node: NodeFacts | undefined): Interruption
   if (identity !== "Same") return { event: "MachineReplaced", reason: "MachineReplaced" };
   if (departure.deletionAt !== undefined) return cancelled("the Departure was deleted");
   if (departure.withdrawnAt !== undefined) {
-    return { event: "Cancelled", reason: "NoticeWithdrawn" };
+    return { event: "Withdrawn", reason: "NoticeWithdrawn" };
   }
   if (departure.noticedAt !== undefined && isVoluntary(departure.cause)) {
     return { event: "Noticed", reason: "Noticed" };

@@ -23,7 +23,8 @@ export interface OutcomeFacts {
  * still on it; `Forced`: we let it go, but pods had to be deleted past their budget or were left.
  */
 export function outcomeOf(facts: OutcomeFacts): Outcome {
-  if (facts.event === "Cancelled" || facts.undoneBy === "Cancelled") return "Cancelled";
+  const takenBack = facts.event === "Cancelled" || facts.event === "Withdrawn";
+  if (takenBack || facts.undoneBy === "Cancelled") return "Cancelled";
   if (facts.event === "RolledBack" && facts.undoneBy === "GaveUp") return "RolledBack";
   if (facts.event === "RolledBack" && facts.undoneBy === "Fault") return "Failed";
   const byCloud = facts.noticed || !isVoluntary(facts.cause);

@@ -19,6 +19,8 @@ export const phaseEvents = [
   "Released",
   "RolledBack",
   "Cancelled",
+  /** The cloud took its notice back; unlike a person it may do so after the drain, too. */
+  "Withdrawn",
   "NodeGone",
   /** The Node object lives on with another machine behind it. */
   "MachineReplaced",
@@ -56,6 +58,7 @@ const table: Readonly<Record<Phase, Readonly<Partial<Record<PhaseEvent, Transiti
     Blocked: { to: "Held", effects: [] },
     Noticed: begin,
     Cancelled: close,
+    Withdrawn: close,
     NodeGone: close,
     MachineReplaced: close,
   },
@@ -64,6 +67,7 @@ const table: Readonly<Record<Phase, Readonly<Partial<Record<PhaseEvent, Transiti
     Unblocked: { to: "Scheduled", effects: [] },
     Noticed: begin,
     Cancelled: close,
+    Withdrawn: close,
     NodeGone: close,
     MachineReplaced: close,
   },
@@ -71,6 +75,7 @@ const table: Readonly<Record<Phase, Readonly<Partial<Record<PhaseEvent, Transiti
     Prepared: { to: "Draining", effects: ["DrainPods"] },
     GaveUp: undo,
     Cancelled: undo,
+    Withdrawn: undo,
     NodeGone: close,
     MachineReplaced: undo,
   },
@@ -79,12 +84,15 @@ const table: Readonly<Record<Phase, Readonly<Partial<Record<PhaseEvent, Transiti
     CutShort: { to: "Releasing", effects: ["ReleaseMachine"] },
     GaveUp: undo,
     Cancelled: undo,
+    Withdrawn: undo,
     NodeGone: close,
     MachineReplaced: undo,
   },
   Releasing: {
     Released: { to: "Ended", effects: ["RemoveNode", "CloseLedger"] },
     GaveUp: undo,
+    // Only while the cloud is waited for: a machine that we have let go does not come back.
+    Withdrawn: undo,
     NodeGone: close,
     // The group was quicker than we: the new machine has taken the old Node object, cordon and all.
     MachineReplaced: free,

@@ -48,6 +48,7 @@ const cases: readonly (readonly [string, Partial<OutcomeFacts>, Outcome])[] = [
     "Cancelled",
   ],
   ["was cancelled before it began", { phase: "Scheduled", event: "Cancelled" }, "Cancelled"],
+  ["was left by the cloud's notice", { phase: "Scheduled", event: "Withdrawn" }, "Cancelled"],
   [
     "got another machine in mid-drain",
     { phase: "RollingBack", event: "RolledBack", undoneBy: "MachineReplaced" },

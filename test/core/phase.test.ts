@@ -106,4 +106,8 @@ describe("the phases of a departure", () => {
   it("ignore a cancel once the machine is being released", () => {
     expect(transition("Releasing", "Cancelled")).toBeUndefined();
   });
+
+  it("heed a notice that is taken back while the cloud's taking of the machine is waited for", () => {
+    expect(transition("Releasing", "Withdrawn")?.to).toBe("RollingBack");
+  });
 });
