@@ -24,7 +24,7 @@ const io = {
 
 try {
   const options = resolveOptions("agent", { flags: flagsOf(process.argv.slice(2)), env: io.env });
-  process.exitCode = await runAgent({ options, words: [], io });
+  process.exitCode = await runAgent({ options, io });
 } catch (error) {
   io.err(`lastcall agent: ${messageOf(error)}\n`);
   process.exitCode = isLastcallError(error) ? error.exitCode : 1;

@@ -11,14 +11,19 @@ import { LastcallError } from "../errors.ts";
 import { bunServe } from "../runtime/bun-server.ts";
 import { createLog } from "../runtime/log.ts";
 import { apiServerOf, readAccountToken, readBootId } from "../runtime/service-account.ts";
+import type { CommandIo } from "./command-io.ts";
 import type { CommandInput, CommandRun } from "./command-spec.ts";
 import { findNoticeSource } from "./notice-sources.ts";
 import { version } from "./version.ts";
 
-type Input = CommandInput<"agent">;
+interface Input {
+  readonly options: CommandInput<"agent">["options"];
+  /** Less than other commands have: what is not asked for, the agent's image need not load. */
+  readonly io: Pick<CommandIo, "err" | "env" | "clock" | "rng" | "fetch" | "signal">;
+}
 
 /** The notice watcher of one node, until it is interrupted. */
-export const runAgent: CommandRun<"agent"> = async (input) => {
+export const runAgent = (async (input: Input) => {
   const { options, io } = input;
   const { clock, rng } = io;
   const log = createLog({
@@ -47,7 +52,7 @@ export const runAgent: CommandRun<"agent"> = async (input) => {
   }
   log.info("stopped");
   return 0;
-};
+}) satisfies CommandRun<"agent">;
 
 interface Cluster {
   readonly api: AgentApi;

@@ -12,7 +12,7 @@ export interface Connection {
 /** Finds the cluster as kubectl does. Throws KUBECONFIG_INVALID. */
 export async function connect(
   options: { readonly kubeconfig?: string | undefined; readonly context?: string | undefined },
-  io: CommandIo,
+  io: Pick<CommandIo, "env" | "clock">,
 ): Promise<Connection> {
   const { loadKubeAccess } = await import("../kube/kubeconfig.ts");
   const { HttpKubeApi } = await import("../kube/http-api.ts");

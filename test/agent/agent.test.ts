@@ -4,43 +4,18 @@ import { AgentHealth } from "../../src/agent/agent-health.ts";
 import { AgentMetrics } from "../../src/agent/agent-metrics.ts";
 import { DepartureDesk } from "../../src/agent/departure-desk.ts";
 import type { KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
-import type { NoticeSink, NoticeSource } from "../../src/contracts/notice-source.ts";
+import type { NoticeSource } from "../../src/contracts/notice-source.ts";
 import type { Notice } from "../../src/core/notice.ts";
 import { seededRng } from "../../src/core/rng.ts";
 import { formatInstant, instant, minutes, plus, seconds } from "../../src/core/time.ts";
-import { LastcallError } from "../../src/errors.ts";
 import type { ModelApi } from "../../src/sim/model-api.ts";
 import { ManualClock, settle } from "../support/manual-clock.ts";
 import { modelClusterApi } from "../support/model-cluster-api.ts";
 import { unreachable } from "../support/scripted-api.ts";
+import { ScriptedSource } from "../support/scripted-source.ts";
 
 const departures = "/apis/lastcall.dev/v1alpha1/departures";
 const node = { name: "n1", uid: "0b1f7a3e-7f0e", bootID: "boot-1" };
-
-/** A cloud that says what a test tells it to, on two channels. */
-class ScriptedSource implements NoticeSource {
-  readonly cloud = "aws";
-  readonly channels = ["aws/a", "aws/b"];
-  sink: NoticeSink | undefined;
-
-  run(sink: NoticeSink, signal: AbortSignal): Promise<void> {
-    this.sink = sink;
-    return new Promise((resolve) => {
-      signal.addEventListener("abort", () => resolve(), { once: true });
-    });
-  }
-
-  say(channel: string, notices: readonly Notice[], skewMs?: number): void {
-    const at = instant(clock.now() - (skewMs ?? 0));
-    const reading = { kind: "Read", notices, ignored: [], problems: [] } as const;
-    this.sink?.onTurn(channel);
-    this.sink?.onReading({ channel, reading, at, skewMs });
-  }
-
-  fail(code: "CLOUD_UNREACHABLE" | "NOTICE_UNREADABLE"): void {
-    this.sink?.onTrouble("aws/a", new LastcallError(code, `Cannot ask: ${code}`));
-  }
-}
 
 let clock: ManualClock;
 let api: ModelApi;
@@ -56,7 +31,7 @@ let apiIsAway: boolean;
 beforeEach(async () => {
   clock = new ManualClock();
   api = await modelClusterApi(clock);
-  source = new ScriptedSource();
+  source = new ScriptedSource(clock);
   sent = [];
   logged = [];
   metrics = new AgentMetrics();
@@ -274,7 +249,7 @@ describe("an agent that was restarted", () => {
     ending.abort();
     await running;
     ending = new AbortController();
-    source = new ScriptedSource();
+    source = new ScriptedSource(clock);
     sent = [];
   }
 

@@ -1,0 +1,171 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Agent } from "../../src/agent/agent.ts";
+import { AgentHealth } from "../../src/agent/agent-health.ts";
+import { AgentMetrics } from "../../src/agent/agent-metrics.ts";
+import { DepartureDesk } from "../../src/agent/departure-desk.ts";
+import type { Notice, NoticeCause } from "../../src/core/notice.ts";
+import { seededRng } from "../../src/core/rng.ts";
+import { hours, minutes, plus, seconds } from "../../src/core/time.ts";
+import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
+import { ScriptedSource } from "../support/scripted-source.ts";
+
+/** The real agent of one node, beside the real controller, on a model cluster. */
+let world: ModelWorld;
+let source: ScriptedSource;
+let ending: AbortController;
+let running: Promise<unknown>;
+
+beforeEach(() => {
+  world = new ModelWorld();
+  for (const name of ["n0", "n1", "n2"]) world.addNode(name, "a");
+  webWorkload(world, { replicas: 6, maxUnavailable: 6 });
+  ending = new AbortController();
+});
+afterEach(async () => {
+  ending.abort();
+  await running;
+});
+
+async function start(policy: object): Promise<void> {
+  spotPolicy(world, { ...policy });
+  source = new ScriptedSource(world.clock);
+  const node = world.get(`${nodes}/n1`);
+  const identity = { name: "n1", uid: node?.metadata?.uid ?? "", bootID: "boot-2" };
+  const agent = new Agent({
+    findSource: async () => source,
+    desk: new DepartureDesk({ api: world.api, identify: async () => identity }),
+    health: new AgentHealth(world.clock),
+    clock: world.clock,
+    rng: seededRng(1),
+    metrics: new AgentMetrics(),
+    log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+    dryRun: false,
+  });
+  running = Promise.allSettled([agent.run(ending.signal), world.startController(ending.signal)]);
+  await world.pass(seconds(30));
+}
+
+function notice(cause: NoticeCause, leftSeconds?: number): Notice {
+  const deadlineAt =
+    leftSeconds === undefined ? undefined : plus(world.clock.now(), seconds(leftSeconds));
+  return { cause, deadlineAt, noticedAt: world.clock.now(), source: "aws/a", eventId: "event-1" };
+}
+
+/** The cloud says this every second on its one channel, and nothing on the other. */
+async function keepSaying(notices: readonly Notice[], count: number): Promise<void> {
+  for (let second = 0; second < count; second += 1) {
+    source.say("aws/a", notices);
+    source.say("aws/b", []);
+    await world.pass(seconds(1));
+  }
+}
+
+const departingTaint = "lastcall.dev/departing";
+
+describe("from the cloud's word to a cordoned node", () => {
+  it("no time passes, and its pods are asked to leave", async () => {
+    await start({ lifetime: {} });
+    expect(world.podsOn("n1").length).toBeGreaterThan(0);
+    source.say("aws/a", [notice("SpotInterruption", 120)]);
+    await world.pass(seconds(0));
+    expect(world.marksOf("n1")).toEqual(
+      expect.arrayContaining(["unschedulable", departingTaint, "lastcall.dev/departure"]),
+    );
+    await world.pass(seconds(20));
+    expect(world.podsOn("n1")).toEqual([]);
+    expect(world.stepsOf("n1")[0]).toBe("cordon");
+    expect(world.stepsOf("n0")).toEqual([]);
+  });
+
+  it("a planned departure becomes the forced one, and there is no other", async () => {
+    await start({ lifetime: { max: "24h", reserve: "30m" } });
+    const before = world.departureOf("n1");
+    expect(before).toMatchObject({ spec: { cause: "Planned" } });
+    source.say("aws/a", [notice("SpotInterruption", 120)]);
+    await world.pass(seconds(1));
+    expect(world.statusOf("n1").phase).toBe("Draining");
+    expect(world.departureOf("n1")?.metadata?.uid).toBe(before?.metadata?.uid);
+    const ofNode = world
+      .list(departures)
+      .filter((one) => (one.spec as { node: { name: string } }).node.name === "n1");
+    expect(ofNode).toHaveLength(1);
+  });
+
+  it("an overdue plan's deadline does not push pods out that the cloud leaves two minutes", async () => {
+    // Born at dawn, to leave an hour later at the latest; paused until two hours after that.
+    await start({ lifetime: { max: "1h", reserve: "0s" }, paused: true });
+    await world.pass(hours(3));
+    source.say("aws/a", [notice("SpotInterruption", 120)]);
+    await world.pass(seconds(30));
+    expect(world.departureOf("n1")?.status).toMatchObject({ drain: { forced: 0, left: 0 } });
+  });
+
+  it("a notice that is taken back puts the node back to work, once", async () => {
+    await start({ lifetime: {} });
+    await keepSaying([notice("SpotInterruption", 120)], 5);
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    await keepSaying([], 15);
+    expect(world.marksOf("n1")).toEqual([]);
+    expect(world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Cancelled" });
+    expect(world.departureOf("n1")?.status).toMatchObject({ reason: "NoticeWithdrawn" });
+    await keepSaying([], 60);
+    expect(world.stepsOf("n1").filter((step) => step === "uncordon")).toHaveLength(1);
+  });
+
+  it("a node that somebody else had cordoned stays cordoned when the notice is taken back", async () => {
+    await start({ lifetime: {} });
+    world.patchNode("n1", { spec: { unschedulable: true } });
+    await keepSaying([notice("SpotInterruption", 120)], 5);
+    await keepSaying([], 15);
+    // The second is the cluster's own echo of the first.
+    expect(world.marksOf("n1")).toEqual(["unschedulable", "node.kubernetes.io/unschedulable"]);
+  });
+
+  it("the same notice again, after it was taken back, takes the node again", async () => {
+    await start({ lifetime: {} });
+    const same = notice("SpotInterruption", 600);
+    await keepSaying([same], 5);
+    await keepSaying([], 15);
+    expect(world.marksOf("n1")).toEqual([]);
+    await keepSaying([same], 5);
+    expect(world.marksOf("n1")).toContain("unschedulable");
+  });
+
+  it("a rebalance recommendation is ignored by default, and what was planned stays planned", async () => {
+    await start({ lifetime: { max: "24h", reserve: "30m" } });
+    const planned = world.departureOf("n1");
+    await keepSaying([notice("RebalanceRecommendation")], 90);
+    expect(world.marksOf("n1")).toEqual([]);
+    const after = world.get(`${departures}/${planned?.metadata?.name}`);
+    expect(after?.spec).toMatchObject({ cause: "Planned" });
+    expect(after?.spec).not.toHaveProperty("noticedAt");
+    const ignored = world
+      .list(departures)
+      .filter((one) => (one.spec as { cause: string }).cause === "RebalanceRecommendation");
+    expect(ignored).toHaveLength(1);
+    expect(ignored[0]?.status).toMatchObject({ phase: "Ended", reason: "NoticeIgnored" });
+  });
+
+  it("a rebalance recommendation that the policy heeds, and the interruption after it, are one case", async () => {
+    await start({ lifetime: {}, onNotice: { rebalance: "Drain" } });
+    const early = notice("RebalanceRecommendation");
+    await keepSaying([early], 5);
+    const late = { ...notice("SpotInterruption", 120), eventId: "event-2" };
+    await keepSaying([early, late], 5);
+    expect(
+      world.list(departures).filter((one) => one.metadata?.name?.startsWith("n1-")),
+    ).toHaveLength(1);
+    expect(world.departureOf("n1")?.spec).toMatchObject({ cause: "SpotInterruption" });
+  });
+
+  it("a person who deletes the departure has the last word on this notice", async () => {
+    await start({ lifetime: {} });
+    const standing = notice("SpotInterruption", 600);
+    await keepSaying([standing], 5);
+    const name = world.departureOf("n1")?.metadata?.name ?? "";
+    world.api.handle({ method: "DELETE", path: `${departures}/${name}` });
+    await world.pass(minutes(2));
+    expect(world.marksOf("n1")).toEqual([]);
+    expect(world.list(departures)).toEqual([]);
+  });
+});

@@ -1,0 +1,36 @@
+import type { Clock } from "../../src/contracts/clock.ts";
+import type { NoticeSink, NoticeSource } from "../../src/contracts/notice-source.ts";
+import type { Notice } from "../../src/core/notice.ts";
+import { instant } from "../../src/core/time.ts";
+import { LastcallError } from "../../src/errors.ts";
+
+/** A cloud that says what a test tells it to, on two channels. */
+export class ScriptedSource implements NoticeSource {
+  readonly cloud = "aws";
+  readonly channels = ["aws/a", "aws/b"];
+  readonly #clock: Clock;
+  #sink: NoticeSink | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  run(sink: NoticeSink, signal: AbortSignal): Promise<void> {
+    this.#sink = sink;
+    return new Promise((resolve) => {
+      signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+  }
+
+  /** `skewMs`: by how much the agent's clock is ahead of the cloud's. */
+  say(channel: string, notices: readonly Notice[], skewMs?: number): void {
+    const at = instant(this.#clock.now() - (skewMs ?? 0));
+    const reading = { kind: "Read", notices, ignored: [], problems: [] } as const;
+    this.#sink?.onTurn(channel);
+    this.#sink?.onReading({ channel, reading, at, skewMs });
+  }
+
+  fail(code: "CLOUD_UNREACHABLE" | "NOTICE_UNREADABLE"): void {
+    this.#sink?.onTrouble("aws/a", new LastcallError(code, `Cannot ask: ${code}`));
+  }
+}
