@@ -69,17 +69,19 @@ async function cluster({ options, io }: Input): Promise<Cluster> {
     const { api, close } = await connect(options, io);
     return { api, close, identify: () => readOwnNode(api, { name, clock: io.clock }) };
   }
+  // The folder of the service account is set by tests alone; in a pod the kubelet mounts it.
+  const readToken = () => readAccountToken(io.env.LASTCALL_ACCOUNT_FOLDER);
   return {
     api: new AccountApi({
       server,
-      readToken: () => readAccountToken(),
+      readToken,
       fetch: io.fetch,
       clock: io.clock,
       userAgent: `lastcall-agent/${version}`,
     }),
     identify: async () => ({
       name,
-      uid: ownUid(await readAccountToken(), name),
+      uid: ownUid(await readToken(), name),
       bootID: await readBootId(),
     }),
     close: () => {},
