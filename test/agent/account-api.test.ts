@@ -1,0 +1,86 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { AccountApi } from "../../src/agent/account-api.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { json, type Script, ScriptedServer } from "../support/scripted-server.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const clock = new ManualClock();
+let server: ScriptedServer;
+let tokens: string[];
+
+async function serve(script: Script): Promise<AccountApi> {
+  server = await new ScriptedServer(script).start();
+  return new AccountApi({
+    server: server.url,
+    readToken: async () => tokens.shift() ?? "none",
+    fetch,
+    clock,
+    userAgent: "lastcall-agent/test",
+  });
+}
+
+beforeEach(() => {
+  tokens = ["first", "second"];
+});
+afterEach(() => server.stop());
+
+describe("the agent's way to the API server", () => {
+  it("sends the token that stands in the file now, and a patch as what it is", async () => {
+    const api = await serve((_, response) => json(response, 200, { kind: "Departure" }));
+    await api.send({ method: "GET", path: "/a" });
+    const answer = await api.send({
+      method: "PATCH",
+      path: "/b",
+      patchType: "application/merge-patch+json",
+      body: { spec: {} },
+    });
+    expect(answer).toEqual({ status: 200, body: { kind: "Departure" } });
+    expect(server.seen.map((one) => one.headers.authorization)).toEqual([
+      "Bearer first",
+      "Bearer second",
+    ]);
+    expect(server.seen[1]).toMatchObject({ method: "PATCH", url: "/b", body: '{"spec":{}}' });
+    expect(server.seen[1]?.headers["content-type"]).toBe("application/merge-patch+json");
+  });
+
+  it("gives an overloaded server's words and its Retry-After back", async () => {
+    const api = await serve((_, response) => {
+      response.writeHead(429, { "retry-after": "1" }).end("Too many requests");
+    });
+    expect(await api.send({ method: "GET", path: "/a" })).toEqual({
+      status: 429,
+      body: "Too many requests",
+      retryAfterSeconds: 1,
+    });
+  });
+
+  it("gives up on a server that is silent for five seconds", async () => {
+    const api = await serve(() => {});
+    const asked = api.send({ method: "GET", path: "/a" });
+    const failed = expect(asked).rejects.toMatchObject({
+      code: "API_UNREACHABLE",
+      retryable: true,
+    });
+    await waitUntil(async () => server.seen.length === 1, { what: "it is asked", timeoutMs: 5000 });
+    await clock.advance(5000);
+    await failed;
+  });
+
+  it("calls a lost connection and a refused one unreachable", async () => {
+    const api = await serve((_, response) => void response.destroy());
+    await expect(api.send({ method: "GET", path: "/a" })).rejects.toMatchObject({
+      code: "API_UNREACHABLE",
+    });
+    await server.stop();
+    await expect(api.send({ method: "GET", path: "/a" })).rejects.toThrow(/does not answer/);
+  });
+
+  it("ends when it is told to", async () => {
+    const api = await serve(() => {});
+    const ending = new AbortController();
+    const asked = api.send({ method: "GET", path: "/a", signal: ending.signal });
+    const failed = expect(asked).rejects.toMatchObject({ code: "INTERRUPTED" });
+    ending.abort();
+    await failed;
+  });
+});

@@ -1,0 +1,46 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { detectCloud } from "../../../src/cloud/metadata/detect-cloud.ts";
+import { instant } from "../../../src/core/time.ts";
+import { ScaledClock } from "../../../src/runtime/scaled-clock.ts";
+import { AwsMetadataServer } from "../../support/aws-metadata-server.ts";
+import { AzureMetadataServer } from "../../support/azure-metadata-server.ts";
+import { GcpMetadataServer } from "../../support/gcp-metadata-server.ts";
+import { illnesses, type MetadataServer } from "../../support/metadata-server.ts";
+
+const clock = new ScaledClock({ startAt: instant(Date.UTC(2026, 10, 20)), speed: 10 });
+const never = new AbortController().signal;
+let server: MetadataServer | undefined;
+
+afterEach(() => server?.stop());
+
+const servers = [
+  ["aws", AwsMetadataServer],
+  ["gcp", GcpMetadataServer],
+  ["azure", AzureMetadataServer],
+] as const;
+
+describe("the search for the cloud", () => {
+  it.each(servers)("knows %s by its own answer", async (cloud, Server) => {
+    server = await new Server(() => clock.now()).start();
+    expect(await detectCloud({ baseUrl: server.url, fetch, clock }, never)).toBe(cloud);
+  });
+
+  it.each(illnesses)("takes a service that is ill for no cloud: %s", async (illness) => {
+    server = await new AwsMetadataServer(() => clock.now()).start();
+    server.fallIll(illness);
+    expect(await detectCloud({ baseUrl: server.url, fetch, clock }, never)).toBeUndefined();
+  });
+
+  it("finds none where nobody listens", async () => {
+    server = await new AwsMetadataServer(() => clock.now()).start();
+    const baseUrl = server.url;
+    await server.stop();
+    expect(await detectCloud({ baseUrl, fetch, clock }, never)).toBeUndefined();
+  });
+
+  it("ends with the reason of its signal", async () => {
+    const ended = AbortSignal.abort(new Error("enough"));
+    const asked = detectCloud({ baseUrl: "http://127.0.0.1:9", fetch, clock }, ended);
+    await expect(asked).rejects.toThrow("enough");
+  });
+});
