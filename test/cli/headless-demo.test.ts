@@ -24,7 +24,7 @@ describe("A day and a half of 18 nodes, with Lastcall and without", () => {
 
   beforeAll(async () => {
     runs = await Promise.all(seeds.map((seed) => simulate(seed, { hours: 36 })));
-  }, 60_000);
+  }, 120_000);
 
   it("break no invariant", () => {
     expect(runs.flatMap((run) => run.violations)).toEqual([]);

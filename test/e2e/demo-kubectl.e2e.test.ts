@@ -5,10 +5,14 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { buildControlPlane } from "../controlplane/build.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const run = promisify(execFile);
-const binary = process.env.LASTCALL_KUBECTL ?? "kubectl";
+/** The kubectl that is built with the control plane, or another one that the environment names. */
+const named = process.env.LASTCALL_KUBECTL;
+const binary = named ?? buildControlPlane().controlplane;
+const firstArgs = named === undefined ? ["kubectl"] : [];
 const program = join(import.meta.dirname, "../../src/cli/main.ts");
 
 let home: string;
@@ -39,7 +43,7 @@ afterEach(async () => {
 
 async function kubectl(...args: readonly string[]): Promise<string> {
   const env = { ...process.env, KUBECONFIG: kubeconfig, HOME: home };
-  const { stdout } = await run(binary, args, { env, timeout: 60_000 });
+  const { stdout } = await run(binary, [...firstArgs, ...args], { env, timeout: 60_000 });
   return stdout;
 }
 
