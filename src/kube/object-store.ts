@@ -31,7 +31,9 @@ export class ObjectStore<T> {
   }
 
   /**
-   * Keeps the object and gives its key. One of a version that is known changes nothing. One that
+   * Keeps the object and gives its key. One of a version that is known changes nothing, nor does
+   * one whose translation is as before: a thousand kubelets report three times a second that all is
+   * well, and whoever listens would think anew each time. One that
    * cannot be translated is reported and leaves what was known of it as it is: a stale fact can be
    * found out when it is acted upon, a missing one looks like an object that is gone.
    */
@@ -48,8 +50,9 @@ export class ObjectStore<T> {
       return key;
     }
     const before = this.items.get(key);
-    this.items.set(key, item);
     if (version !== undefined) this.#versions.set(key, version);
+    if (this.items.has(key) && isSame(before, item)) return key;
+    this.items.set(key, item);
     this.#options.onChange({ kind: "Set", key, item, before });
     return key;
   }
@@ -88,4 +91,9 @@ export class ObjectStore<T> {
 function nameOf(object: KubeObject): string {
   const { namespace, name } = object.metadata ?? {};
   return namespace ? `${namespace}/${name ?? ""}` : (name ?? "");
+}
+
+/** Translations are plain data, and one translator writes their fields in one order. */
+function isSame(before: unknown, item: unknown): boolean {
+  return JSON.stringify(before) === JSON.stringify(item);
 }
