@@ -29,6 +29,12 @@ export type PatchType =
   | "application/strategic-merge-patch+json"
   | "application/apply-patch+yaml";
 
+/**
+ * `Later`: a record, or a view that can wait a moment; in a rush it lets cordons and evictions go
+ * first. Everything else is `Now`.
+ */
+export type Urgency = "Now" | "Later";
+
 export interface KubeRequest {
   readonly method: KubeMethod;
   /** The path below the server's address, such as `/api/v1/nodes/n1`; without a query. */
@@ -37,6 +43,8 @@ export interface KubeRequest {
   readonly body?: unknown;
   /** For PATCH only. */
   readonly patchType?: PatchType | undefined;
+  /** Default `Now`. */
+  readonly urgency?: Urgency | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -52,6 +60,8 @@ export interface KubeWatchRequest {
   readonly path: string;
   /** `watch=1` is added; `resourceVersion`, `fieldSelector`, `timeoutSeconds` … are the caller's. */
   readonly query?: Readonly<Record<string, string>> | undefined;
+  /** Of opening it. Default `Now`. */
+  readonly urgency?: Urgency | undefined;
   readonly signal: AbortSignal;
 }
 

@@ -7,7 +7,10 @@ import { faultOf } from "./fault.ts";
 import { departurePath, departuresPath } from "./paths.ts";
 import { departureObject, statusObject, translateDeparture } from "./translate-departure.ts";
 
-/** Departures in the cluster; the resourceVersion in each write is the fence. */
+/**
+ * Departures in the cluster; the resourceVersion in each write is the fence. In a rush the writes
+ * stand back behind cordons and evictions: they record what is done, and are not what is done.
+ */
 export class KubeDepartureStore implements DepartureStore {
   readonly #api: KubeApi;
 
@@ -16,7 +19,8 @@ export class KubeDepartureStore implements DepartureStore {
   }
 
   async create(order: DepartureOrder): Promise<StoreResult> {
-    return this.#send({ method: "POST", path: departuresPath, body: departureObject(order) });
+    const body = departureObject(order);
+    return this.#send({ method: "POST", path: departuresPath, urgency: "Later", body });
   }
 
   async read(name: string): Promise<StoreResult> {
@@ -32,6 +36,7 @@ export class KubeDepartureStore implements DepartureStore {
       method: "PATCH",
       path: departurePath(departure.name),
       patchType: "application/merge-patch+json",
+      urgency: "Later",
       body: { metadata: fence(departure), spec },
     });
   }
@@ -47,6 +52,7 @@ export class KubeDepartureStore implements DepartureStore {
       method: "PATCH",
       path: `${departurePath(departure.name)}/status`,
       patchType: "application/merge-patch+json",
+      urgency: "Later",
       body: {
         metadata: fence(departure),
         status: { ...Object.fromEntries(removed), ...statusObject(status) },
@@ -57,6 +63,7 @@ export class KubeDepartureStore implements DepartureStore {
   async remove(departure: Departure): Promise<StoreResult> {
     const request: KubeRequest = {
       method: "DELETE",
+      urgency: "Later",
       path: departurePath(departure.name),
       body: {
         apiVersion: "v1",

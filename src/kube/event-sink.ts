@@ -70,6 +70,7 @@ export class KubeEventSink implements EventSink {
       method: "PATCH",
       path: `/api/v1/namespaces/${series.namespace}/events/${series.name}`,
       patchType: "application/merge-patch+json",
+      urgency: "Later",
       body: { count: series.count, lastTimestamp },
     });
   }
@@ -83,6 +84,7 @@ export class KubeEventSink implements EventSink {
     const answer = await this.#options.api.send({
       method: "POST",
       path: `/api/v1/namespaces/${namespace}/events`,
+      urgency: "Later",
       body: {
         apiVersion: "v1",
         kind: "Event",

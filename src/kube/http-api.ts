@@ -7,6 +7,7 @@ import type {
   KubeRequest,
   KubeWatchEvent,
   KubeWatchRequest,
+  Urgency,
 } from "../contracts/kube-api.ts";
 import { type Millis, millis, minutes, seconds } from "../core/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
@@ -14,6 +15,7 @@ import { Deadline } from "./deadline.ts";
 import { HttpConnection, type WireRequest } from "./http-connection.ts";
 import type { KubeAccess } from "./kube-access.ts";
 import { readLines } from "./line-reader.ts";
+import { RequestLanes } from "./request-lanes.ts";
 import { SilenceGuard } from "./silence-guard.ts";
 import { type Asked, interruptedError, timeoutError, transportError } from "./transport-error.ts";
 
@@ -40,6 +42,7 @@ export class HttpKubeApi implements KubeApi {
   readonly #server: string;
   readonly #clock: Clock;
   readonly #connection: HttpConnection;
+  readonly #lanes: RequestLanes;
   readonly #requestTimeoutMs: Millis;
   readonly #watchSilenceMs: Millis;
 
@@ -48,10 +51,12 @@ export class HttpKubeApi implements KubeApi {
     this.#clock = options.clock;
     this.#requestTimeoutMs = options.requestTimeoutMs ?? seconds(30);
     this.#watchSilenceMs = options.watchSilenceMs ?? minutes(3);
+    const maxSockets = options.maxSockets ?? 64;
+    this.#lanes = new RequestLanes(maxSockets);
     this.#connection = new HttpConnection({
       access: options.access,
       clock: options.clock,
-      maxSockets: options.maxSockets ?? 64,
+      maxSockets,
       userAgent: options.userAgent ?? "lastcall",
     });
   }
@@ -60,8 +65,10 @@ export class HttpKubeApi implements KubeApi {
     const asked = this.#asked(request.method, request.path);
     const deadline = this.#deadline(asked, request.signal);
     try {
-      const response = await this.#connection.open(toWire(request, deadline.signal));
-      return toAnswer(response, await readText(response), asked);
+      return await this.#inLane(request, deadline.signal, async () => {
+        const response = await this.#connection.open(toWire(request, deadline.signal));
+        return toAnswer(response, await readText(response), asked);
+      });
     } catch (error) {
       throw transportError(deadline.signal.aborted ? deadline.signal.reason : error, asked);
     } finally {
@@ -101,7 +108,9 @@ export class HttpKubeApi implements KubeApi {
     try {
       const query = { ...request.query, watch: "1" };
       const wire = { method: "GET", path: request.path, query, use: "Watch" } as const;
-      const response = await this.#connection.open({ ...wire, signal: stop.signal });
+      const response = await this.#inLane(request, stop.signal, () =>
+        this.#connection.open({ ...wire, signal: stop.signal }),
+      );
       // From here on time is no matter, the caller's signal is.
       ended.addEventListener("abort", () => response.destroy(), { once: true });
       if (ended.aborted) response.destroy();
@@ -112,6 +121,19 @@ export class HttpKubeApi implements KubeApi {
     } finally {
       deadline.signal.removeEventListener("abort", abort);
       deadline.end();
+    }
+  }
+
+  async #inLane<T>(
+    { urgency = "Now" }: { readonly urgency?: Urgency | undefined },
+    signal: AbortSignal,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    await this.#lanes.enter(urgency, signal);
+    try {
+      return await work();
+    } finally {
+      this.#lanes.leave(urgency);
     }
   }
 

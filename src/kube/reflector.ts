@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
+import type { KubeApi, KubeObject, Urgency } from "../contracts/kube-api.ts";
 import type { Rng } from "../core/rng.ts";
 import { type Instant, type Millis, millis, minutes } from "../core/time.ts";
 import { isLastcallError, LastcallError } from "../errors.ts";
@@ -31,6 +31,8 @@ export interface ReflectorOptions<T> {
    * 56 MiB resident in pages of 500 and 43 in pages of 100 (Node 26, bundled).
    */
   readonly pageLimit?: number | undefined;
+  /** Of the watch that follows the list; what the list shows is enough to begin with. */
+  readonly watchUrgency?: Urgency | undefined;
 }
 
 type Verb = "list" | "watch";
@@ -214,7 +216,7 @@ export class Reflector<T> {
   }
 
   async #watch(version: string, signal: AbortSignal): Promise<Ending> {
-    const { api, clock, path, query } = this.#options;
+    const { api, clock, path, query, watchUrgency: urgency } = this.#options;
     const startMs = clock.monotonic();
     let heard = false;
     const more = {
@@ -222,7 +224,7 @@ export class Reflector<T> {
       allowWatchBookmarks: "true",
       timeoutSeconds: String(this.#watchSeconds()),
     };
-    for await (const event of api.watch({ path, query: { ...query, ...more }, signal })) {
+    for await (const event of api.watch({ path, query: { ...query, ...more }, urgency, signal })) {
       const { object } = event;
       if (event.type === "ERROR") {
         const status = numberOf(object.code) ?? 500;
