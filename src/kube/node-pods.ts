@@ -16,11 +16,20 @@ import { translatePod } from "./translate-pod.ts";
 /** A pod whose owner has been restarted for it once is not reason enough for a second time. */
 const restartedFor = "lastcall.dev/restarted-for";
 
+/** How long drains that begin one after another are told the same budgets. */
+const budgetsKeptMs = 1000;
+
+interface SharedBudgets {
+  readonly askedMs: number;
+  readonly list: Promise<readonly BudgetFacts[]>;
+}
+
 /** The pods of one node at a time: listed and watched by `spec.nodeName`, never cluster-wide. */
 export class KubeNodePods implements NodePods {
   readonly #api: KubeApi;
   readonly #clock: Clock;
   readonly #rng: Rng;
+  #budgets: SharedBudgets | undefined;
 
   constructor(tools: { readonly api: KubeApi; readonly clock: Clock; readonly rng: Rng }) {
     this.#api = tools.api;
@@ -42,6 +51,7 @@ export class KubeNodePods implements NodePods {
       path: podsPath,
       query: onNode(nodeName),
       translate: translatePod,
+      watchUrgency: "Later",
       onChange: () => bell.ring(),
     });
     const running = reflector.run(signal);
@@ -54,7 +64,22 @@ export class KubeNodePods implements NodePods {
     };
   }
 
-  async budgets(): Promise<readonly BudgetFacts[]> {
+  /** Drains that begin together share one list: a budget's word is only a forecast in any case. */
+  budgets(): Promise<readonly BudgetFacts[]> {
+    const nowMs = this.#clock.monotonic();
+    if (this.#budgets !== undefined && nowMs - this.#budgets.askedMs < budgetsKeptMs) {
+      return this.#budgets.list;
+    }
+    const asked = { askedMs: nowMs, list: this.#listBudgets() };
+    this.#budgets = asked;
+    // A fault is not kept: the next drain asks again.
+    asked.list.catch(() => {
+      if (this.#budgets === asked) this.#budgets = undefined;
+    });
+    return asked.list;
+  }
+
+  async #listBudgets(): Promise<readonly BudgetFacts[]> {
     const objects = await listAll(this.#api, budgetsPath);
     return objects.map(translateBudget);
   }
