@@ -26,6 +26,11 @@ export interface DepartingMark {
   readonly cause: Cause;
   /** For the node condition `Departing`: one sentence with the deadline. */
   readonly message: string;
+  /**
+   * The node as a watch has shown it. The mark is then tried without a look before it; where any of
+   * this is no longer so, the server refuses, and the node is read as ever.
+   */
+  readonly seen?: NodeFacts | undefined;
 }
 
 export interface UnmarkTarget {

@@ -16,6 +16,8 @@ export class CaseBook {
   readonly #cases = new Map<string, DepartureCase>();
   readonly #restUntil = new Map<string, number>();
   readonly #running = new Set<Promise<void>>();
+  /** As the watch has shown them last. */
+  #nodes: ReadonlyMap<string, NodeFacts> = new Map();
 
   constructor(tools: CaseTools) {
     this.#tools = tools;
@@ -24,7 +26,8 @@ export class CaseBook {
   /** Begins a departure, or takes one up again; one that is running already is left to itself. */
   open(departure: Departure, how: { policy: Policy; signal: AbortSignal; first?: First }): void {
     if (this.#cases.has(departure.uid) || this.#rests(departure)) return;
-    const newCase = new DepartureCase(departure, how.policy, this.#tools);
+    const node = this.#nodes.get(departure.node.name);
+    const newCase = new DepartureCase({ departure, policy: how.policy, node }, this.#tools);
     this.#cases.set(departure.uid, newCase);
     const run = newCase
       .run(how.signal, how.first)
@@ -38,6 +41,7 @@ export class CaseBook {
 
   /** Hands each case what the watch has seen of it last. */
   observe(departures: readonly Departure[], nodes: ReadonlyMap<string, NodeFacts>): void {
+    this.#nodes = nodes;
     const seen = new Map(departures.map((one) => [one.uid, one]));
     for (const [uid, open] of this.#cases) {
       const departure = seen.get(uid);

@@ -1,7 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { ClusterRoom } from "../contracts/cluster-room.ts";
 import type { FleetView } from "../contracts/fleet.ts";
-import type { MarkResult } from "../contracts/node-marks.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
 import type { Placeholders } from "../contracts/placeholders.ts";
 import type { VolumeAttachments } from "../contracts/volume-attachments.ts";
@@ -44,6 +43,13 @@ export interface CaseTools {
   readonly readNode: (name: string) => Promise<NodeFacts | undefined>;
 }
 
+/** A departure, the policy to carry it out by, and its node as the watch has shown it last. */
+export interface CaseFacts {
+  readonly departure: Departure;
+  readonly policy: Policy;
+  readonly node: NodeFacts | undefined;
+}
+
 type Work = Omit<Happening, "at">;
 
 /** How long after its deadline a notice may still come true. */
@@ -64,7 +70,6 @@ export class DepartureCase {
   #pending: Interruption | undefined;
   #counted: DrainCounts | undefined;
   #forsaken = false;
-  #marked: Promise<MarkResult> | undefined;
   readonly #observers = new Set<() => void>();
   readonly #context: CaseContext = {
     departure: () => this.#departure,
@@ -74,10 +79,13 @@ export class DepartureCase {
       return () => this.#observers.delete(listener);
     },
   };
+  /** The node was marked in this run: who it is has just been tested. */
+  #marked = false;
 
-  constructor(departure: Departure, policy: Policy, tools: CaseTools) {
-    this.#departure = departure;
-    this.#policy = policy;
+  constructor(about: CaseFacts, tools: CaseTools) {
+    this.#departure = about.departure;
+    this.#node = about.node;
+    this.#policy = about.policy;
     this.#tools = tools;
     this.#voice = new CaseVoice(tools.executor.voice, tools.clock);
     this.#ledger = new ProgressLedger(tools);
@@ -108,7 +116,6 @@ export class DepartureCase {
   /** Runs to the end; `first` is what set it going, absent when a case is taken up again. */
   async run(signal: AbortSignal, first?: Work): Promise<void> {
     let happening: Work | undefined = first;
-    if (first?.event === "Noticed") this.#markAhead();
     try {
       while (isLive(this.#departure) && !this.#forsaken) {
         happening ??= await this.#workOnPhase(signal);
@@ -130,14 +137,19 @@ export class DepartureCase {
   }
 
   #waitsForCloud(): boolean {
-    const forced = !isVoluntary(this.#departure.cause) || this.#departure.noticedAt !== undefined;
-    return forced || this.#policy.instance.release === "None";
+    return this.#isForced() || this.#policy.instance.release === "None";
+  }
+
+  #isForced(): boolean {
+    return !isVoluntary(this.#departure.cause) || this.#departure.noticedAt !== undefined;
   }
 
   async #advance(work: Work): Promise<boolean> {
     const happening: Happening = { ...work, at: this.#tools.clock.now() };
     const before = this.#departure;
-    const after = await this.#ledger.write(before, (fresh) => statusAfter(fresh, happening));
+    const after = this.#isUrgent(work)
+      ? this.#jot(happening)
+      : await this.#ledger.write(before, (fresh) => statusAfter(fresh, happening));
     if (after === undefined) return false;
     this.#departure = after;
     if (after.status.phase !== before.status.phase) this.#voice.phaseChanged(before, after);
@@ -157,6 +169,18 @@ export class DepartureCase {
     await clearRoom(this.#departure, this.#tools).catch((error: unknown) =>
       this.#voice.faulted("room-not-cleared", this.#departure, error),
     );
+  }
+
+  /** Under a notice neither cordon nor first eviction waits for the ledger; it follows on. */
+  #isUrgent({ event }: Work): boolean {
+    return this.#isForced() && (event === "Noticed" || event === "Prepared");
+  }
+
+  #jot(happening: Happening): Departure {
+    const status = statusAfter(this.#departure, happening);
+    if (status === undefined) return this.#departure;
+    this.#ledger.jot(this.#departure, happening);
+    return { ...this.#departure, status };
   }
 
   /** The next thing that happens to the departure in its phase; undefined: look again. */
@@ -197,19 +221,6 @@ export class DepartureCase {
     }
   }
 
-  /** Under a notice the cordon does not wait for the ledger: both are written side by side. */
-  #markAhead(): void {
-    this.#marked = this.#tools.executor.mark(this.#departure);
-    // Whoever waits for it hears of a fault, and tries again.
-    this.#marked.catch(() => undefined);
-  }
-
-  #mark(): Promise<MarkResult> {
-    const ahead = this.#marked ?? this.#tools.executor.mark(this.#departure);
-    this.#marked = undefined;
-    return ahead;
-  }
-
   async #prepare(signal: AbortSignal): Promise<Work> {
     // Under a notice nothing comes before the mark, not even a look at the node.
     if (isPressed(this.#departure)) return this.#markAnd(() => Promise.resolve(prepared), signal);
@@ -221,9 +232,13 @@ export class DepartureCase {
   }
 
   async #markAnd(next: () => Promise<Work>, signal: AbortSignal): Promise<Work> {
-    const result = await this.#retry(() => this.#mark(), signal);
+    const result = await this.#retry(
+      () => this.#tools.executor.mark(this.#departure, this.#node),
+      signal,
+    );
     switch (result.kind) {
       case "Done":
+        this.#marked = true;
         this.#voice.cordoned(this.#departure);
         return next();
       case "Gone":
@@ -257,8 +272,14 @@ export class DepartureCase {
 
   /** The node as it is now; undefined where it is gone. */
   async #order(signal: AbortSignal): Promise<{ node: NodeFacts; policy: Policy } | undefined> {
-    const node = await this.#retry(() => this.#tools.readNode(this.#departure.node.name), signal);
+    const node = await this.#nodeToDrain(signal);
     return node === undefined ? undefined : { node, policy: this.#policy };
+  }
+
+  /** A case that was taken up in mid-drain looks afresh at whose pods these are. */
+  async #nodeToDrain(signal: AbortSignal): Promise<NodeFacts | undefined> {
+    if (this.#marked && this.#node !== undefined) return this.#node;
+    return this.#retry(() => this.#tools.readNode(this.#departure.node.name), signal);
   }
 
   async #release(signal: AbortSignal): Promise<Work> {

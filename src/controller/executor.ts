@@ -108,12 +108,14 @@ export class Executor {
     }
   }
 
-  async mark(departure: Departure): Promise<MarkResult> {
+  /** `seen`: the node as the watch shows it, which spares a look where it is still so. */
+  async mark(departure: Departure, seen: NodeFacts | undefined): Promise<MarkResult> {
     this.#assertLeading();
     const { node, name, cause, deadlineAt } = departure;
     return this.#hands.marks.mark(node, {
       departure: name,
       cause,
+      seen,
       message: explain(isVoluntary(cause) ? "Started" : "Noticed", { node: node.name, deadlineAt }),
     });
   }

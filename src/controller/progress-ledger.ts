@@ -2,7 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { Departure, DepartureStatus, DrainCounts } from "../core/departure.ts";
 import type { DrainStep } from "../core/drain-step.ts";
 import { explain } from "../core/explain.ts";
-import { statusSaying } from "../core/ledger.ts";
+import { type Happening, statusAfter, statusSaying } from "../core/ledger.ts";
 import type { Reason } from "../core/reason.ts";
 import { messageOf } from "../errors.ts";
 import type { Executor } from "./executor.ts";
@@ -20,7 +20,8 @@ export class ProgressLedger {
   readonly #executor: Executor;
   readonly #clock: Clock;
   #tail: Promise<unknown> = Promise.resolve();
-  #version: string | undefined;
+  #written: Departure | undefined;
+  #unwritten: readonly Happening[] = [];
   #counts: DrainCounts | undefined;
   #writtenAtMs = Number.NEGATIVE_INFINITY;
   #writing = false;
@@ -28,6 +29,15 @@ export class ProgressLedger {
   constructor(tools: { readonly executor: Executor; readonly clock: Clock }) {
     this.#executor = tools.executor;
     this.#clock = tools.clock;
+  }
+
+  /**
+   * Takes down what has happened, to be written with whatever is written next. For what must not
+   * wait for a write, and is found out anew by a controller that takes over before it.
+   */
+  jot(departure: Departure, happening: Happening): void {
+    this.#written ??= departure;
+    this.#unwritten = [...this.#unwritten, happening];
   }
 
   /** Undefined when the Departure is gone. */
@@ -81,12 +91,24 @@ export class ProgressLedger {
   }
 
   async #record(departure: Departure, change: Change): Promise<Departure | undefined> {
-    const current = { ...departure, resourceVersion: this.#version ?? departure.resourceVersion };
-    const after = await this.#executor.record(current, (fresh) => {
-      const drain = this.#counts ?? fresh.status.drain;
-      return change({ ...fresh, status: { ...fresh.status, drain } });
-    });
-    this.#version = after?.resourceVersion;
+    const { resourceVersion, status } = this.#written ?? departure;
+    const jotted = this.#unwritten;
+    const after = await this.#executor.record(
+      { ...departure, resourceVersion, status },
+      (fresh) => {
+        const caughtUp = jotted.reduce(afterHappening, fresh);
+        const drain = this.#counts ?? caughtUp.status.drain;
+        const now = { ...caughtUp, status: { ...caughtUp.status, drain } };
+        return change(now) ?? (jotted.length > 0 ? now.status : undefined);
+      },
+    );
+    this.#written = after;
+    this.#unwritten = this.#unwritten.slice(jotted.length);
     return after;
   }
+}
+
+/** One that the cluster knows of already, since an answer was lost, changes nothing. */
+function afterHappening(departure: Departure, happening: Happening): Departure {
+  return { ...departure, status: statusAfter(departure, happening) ?? departure.status };
 }

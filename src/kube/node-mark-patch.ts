@@ -1,5 +1,6 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
 import type { DepartingMark } from "../contracts/node-marks.ts";
+import type { NodeFacts } from "../core/node.ts";
 
 /** The marks of contract.md section 3. */
 export const departingTaint = "lastcall.dev/departing";
@@ -46,6 +47,46 @@ export function markPatch(
       path: "/metadata/labels",
       value: { [excludeLabel]: excludeValue, ...node.metadata?.labels },
     },
+  ];
+}
+
+/**
+ * `markPatch` from the facts that a watch has shown: each fact that matters is tested, so that the
+ * server refuses the patch whole where one is no longer so, a taint or annotation by others too.
+ * A `null` tests that there is none. Undefined where the node bears a departure's mark already.
+ */
+export function markPatchOfSeen(
+  seen: NodeFacts,
+  mark: Pick<DepartingMark, "departure" | "cause">,
+): PatchOperation[] | undefined {
+  if (seen.annotations[departureAnnotation] !== undefined) return undefined;
+  const taint = { key: departingTaint, value: mark.cause, effect: "NoSchedule" };
+  const others = seen.taints.filter((other) => other.key !== departingTaint);
+  return [
+    { op: "test", path: "/metadata/uid", value: seen.uid },
+    { op: "test", path: "/spec/providerID", value: seen.providerID ?? null },
+    ...testedBoot(seen),
+    { op: "test", path: "/spec/unschedulable", value: seen.unschedulable || null },
+    { op: "test", path: "/spec/taints", value: seen.taints.length > 0 ? seen.taints : null },
+    ...setNew("annotations", departureAnnotation, mark.departure),
+    ...(seen.unschedulable ? setNew("annotations", cordonedBeforeAnnotation, "true") : []),
+    ...(excludeLabel in seen.labels ? [] : setNew("labels", excludeLabel, excludeValue)),
+    { op: "add", path: "/spec/unschedulable", value: true },
+    { op: "add", path: "/spec/taints", value: [...others, taint] },
+  ];
+}
+
+/** A node whose kubelet never reported has no nodeInfo to test. */
+function testedBoot({ bootID }: NodeFacts): PatchOperation[] {
+  if (bootID === undefined) return [];
+  return [{ op: "test", path: "/status/nodeInfo/bootID", value: bootID }];
+}
+
+function setNew(map: "annotations" | "labels", key: string, value: string): PatchOperation[] {
+  const path = `/metadata/${map}/${key.replaceAll("/", "~1")}`;
+  return [
+    { op: "test", path, value: null },
+    { op: "add", path, value },
   ];
 }
 

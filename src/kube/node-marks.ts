@@ -14,6 +14,7 @@ import { faultOf } from "./fault.ts";
 import {
   departureAnnotation,
   markPatch,
+  markPatchOfSeen,
   type PatchOperation,
   unmarkPatch,
 } from "./node-mark-patch.ts";
@@ -30,6 +31,8 @@ type Verdict = { readonly request: KubeRequest } | { readonly result: MarkResult
 export class KubeNodeMarks implements NodeMarks {
   readonly #api: KubeApi;
   readonly #clock: Clock;
+  /** The last write of each node's condition, while it is under way. */
+  readonly #conditions = new Map<string, Promise<void>>();
 
   constructor(api: KubeApi, clock: Clock) {
     this.#api = api;
@@ -42,15 +45,32 @@ export class KubeNodeMarks implements NodeMarks {
   }
 
   async mark(node: NodeIdentity, mark: DepartingMark): Promise<MarkResult> {
-    const result = await this.#readAndSend(node.name, (object, facts) => {
-      const mismatch = mismatchOf(node, facts);
-      if (mismatch !== undefined) return { result: mismatch };
-      const owner = facts.annotations[departureAnnotation];
-      if (owner !== undefined && owner !== mark.departure) return { result: { kind: "NotOurs" } };
-      return { request: patchRequest(node.name, markPatch(object, mark)) };
-    });
-    if (result.kind === "Done") await this.#writeCondition(node.name, "True", mark);
+    const result =
+      (await this.#markSeen(node, mark)) ??
+      (await this.#readAndSend(node.name, (object, facts) => {
+        const mismatch = mismatchOf(node, facts);
+        if (mismatch !== undefined) return { result: mismatch };
+        const owner = facts.annotations[departureAnnotation];
+        if (owner !== undefined && owner !== mark.departure) return { result: { kind: "NotOurs" } };
+        return { request: patchRequest(node.name, markPatch(object, mark)) };
+      }));
+    // What follows on the mark does not wait for it.
+    if (result.kind === "Done") void this.#writeCondition(node.name, "True", mark);
     return result;
+  }
+
+  /** Undefined where what was seen is not enough, or not so any more: only a fresh look tells. */
+  async #markSeen(node: NodeIdentity, mark: DepartingMark): Promise<MarkResult | undefined> {
+    const { seen } = mark;
+    if (seen === undefined || compareIdentity(node, seen) !== "Same") return undefined;
+    const patch = markPatchOfSeen(seen, mark);
+    if (patch === undefined) return undefined;
+    const request = patchRequest(node.name, patch);
+    const answer = await this.#api.send(request);
+    if (answer.status < 300) return { kind: "Done" };
+    if (answer.status === 404) return { kind: "Gone" };
+    if (wasOvertaken(answer)) return undefined;
+    throw faultOf(request, answer);
   }
 
   async unmark(target: UnmarkTarget): Promise<MarkResult> {
@@ -106,12 +126,22 @@ export class KubeNodeMarks implements NodeMarks {
     );
   }
 
-  /** The condition is for people's eyes: a fault in writing it stops nothing. */
-  async #writeCondition(
-    name: string,
-    status: "True" | "False",
-    mark: DepartingMark,
-  ): Promise<void> {
+  /**
+   * The condition is for people's eyes: a fault in writing it stops nothing. One after another, so
+   * that the last one written is the last one meant.
+   */
+  #writeCondition(name: string, status: "True" | "False", mark: DepartingMark): Promise<void> {
+    const before = this.#conditions.get(name) ?? Promise.resolve();
+    const written = before
+      .then(() => this.#sendCondition(name, status, mark))
+      .finally(() => {
+        if (this.#conditions.get(name) === written) this.#conditions.delete(name);
+      });
+    this.#conditions.set(name, written);
+    return written;
+  }
+
+  async #sendCondition(name: string, status: "True" | "False", mark: DepartingMark): Promise<void> {
     const at = formatInstant(this.#clock.now());
     const condition = {
       type: "Departing",
@@ -121,14 +151,18 @@ export class KubeNodeMarks implements NodeMarks {
       lastHeartbeatTime: at,
       lastTransitionTime: at,
     };
-    await this.#api
-      .send({
-        method: "PATCH",
-        path: `${nodePath(name)}/status`,
-        patchType: "application/strategic-merge-patch+json",
-        body: { status: { conditions: [condition] } },
-      })
-      .catch(() => undefined);
+    const request: KubeRequest = {
+      method: "PATCH",
+      path: `${nodePath(name)}/status`,
+      patchType: "application/strategic-merge-patch+json",
+      urgency: "Later",
+      body: { status: { conditions: [condition] } },
+    };
+    try {
+      await this.#api.send(request);
+    } catch {
+      // Said above.
+    }
   }
 
   async #get(name: string): Promise<KubeObject | undefined> {

@@ -125,6 +125,8 @@ export class ModelWorld {
       metadata: {
         name,
         labels: { "cloud.google.com/gke-spot": "true", "topology.kubernetes.io/zone": zone },
+        // As every kubelet sets it: a real node is never without annotations.
+        annotations: { "volumes.kubernetes.io/controller-managed-attach-detach": "true" },
       },
       spec: { providerID: `gce://demo/${zone}/${name}` },
       status: {

@@ -1,0 +1,143 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
+import { seededRng } from "../../src/core/rng.ts";
+import { type Instant, parseInstant } from "../../src/core/time.ts";
+import { KubeNodeMarks } from "../../src/kube/node-marks.ts";
+import { translateNode } from "../../src/kube/translate-node.ts";
+import { ModelApi } from "../../src/sim/model-api.ts";
+import { SteppingClock } from "../support/stepping-clock.ts";
+
+const path = "/api/v1/nodes/n1";
+const providerID = "gce://p/europe-west1-b/n1";
+const label = "node.kubernetes.io/exclude-from-external-load-balancers";
+const mark = { departure: "n1-0badcafe", cause: "SpotInterruption", message: "It goes." } as const;
+
+let api: ModelApi;
+let asked: string[];
+let marks: KubeNodeMarks;
+
+beforeEach(() => {
+  const clock = new SteppingClock(parseInstant("2026-11-20T00:00:00Z") as Instant);
+  api = new ModelApi({ clock, rng: seededRng(1) });
+  asked = [];
+  const listening: KubeApi = {
+    send: (request: KubeRequest) => {
+      asked.push(`${request.method} ${request.path}`);
+      return api.send(request);
+    },
+    watch: (request) => api.watch(request),
+  };
+  marks = new KubeNodeMarks(listening, clock);
+});
+
+async function createNode(more: { readonly spec?: object; readonly labels?: object } = {}) {
+  const body = {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: { name: "n1", labels: { zone: "b", ...more.labels }, annotations: { theirs: "1" } },
+    spec: { providerID, ...more.spec },
+  };
+  await api.send({ method: "POST", path: "/api/v1/nodes", body });
+  return translateNode(await node());
+}
+
+async function patchNode(body: object): Promise<void> {
+  const patchType = "application/merge-patch+json";
+  await api.send({ method: "PATCH", path, patchType, body });
+}
+
+async function node(): Promise<KubeObject> {
+  return (await api.send({ method: "GET", path })).body as KubeObject;
+}
+
+const foreignTaint = { key: "theirs", effect: "NoSchedule" };
+const departingTaint = {
+  key: "lastcall.dev/departing",
+  value: "SpotInterruption",
+  effect: "NoSchedule",
+};
+
+describe("a mark on a node that the watch has shown", () => {
+  it("is one patch without a look, and the condition after it", async () => {
+    const seen = await createNode();
+    expect(await marks.mark(seen, { ...mark, seen })).toEqual({ kind: "Done" });
+    await expect.poll(() => asked).toEqual([`PATCH ${path}`, `PATCH ${path}/status`]);
+  });
+
+  it("cordons, taints, names its departure and leaves what is others'", async () => {
+    const seen = await createNode({ spec: { taints: [foreignTaint] } });
+    await marks.mark(seen, { ...mark, seen });
+    expect(await node()).toMatchObject({
+      metadata: {
+        annotations: { theirs: "1", "lastcall.dev/departure": "n1-0badcafe" },
+        labels: { zone: "b", [label]: "lastcall" },
+      },
+      spec: { unschedulable: true, taints: [foreignTaint, departingTaint] },
+    });
+  });
+
+  it("keeps a foreign value of the load-balancer label", async () => {
+    const seen = await createNode({ labels: { [label]: "somebody" } });
+    await marks.mark(seen, { ...mark, seen });
+    expect((await node()).metadata?.labels).toEqual({ zone: "b", [label]: "somebody" });
+  });
+
+  it("remembers that others had cordoned the node", async () => {
+    const seen = await createNode({ spec: { unschedulable: true } });
+    await marks.mark(seen, { ...mark, seen });
+    await marks.unmark({ name: "n1", uid: seen.uid, departure: mark.departure });
+    expect((await node()).spec).toMatchObject({ unschedulable: true });
+  });
+
+  it.each([
+    [
+      "a new taint",
+      { spec: { taints: [foreignTaint] } },
+      { spec: { taints: [foreignTaint, departingTaint] } },
+    ],
+    [
+      "a cordon",
+      { spec: { unschedulable: true } },
+      { metadata: { annotations: { "lastcall.dev/cordoned-before": "true" } } },
+    ],
+    [
+      "a load-balancer label",
+      { metadata: { labels: { [label]: "x" } } },
+      { metadata: { labels: { [label]: "x" } } },
+    ],
+    [
+      "rid of its annotations",
+      { metadata: { annotations: null } },
+      { spec: { unschedulable: true } },
+    ],
+  ])(
+    "looks again where the node has meanwhile got %s, and keeps that",
+    async (_, change, after) => {
+      const seen = await createNode();
+      await patchNode(change);
+      expect(await marks.mark(seen, { ...mark, seen })).toEqual({ kind: "Done" });
+      expect(asked.slice(0, 3)).toEqual([`PATCH ${path}`, `GET ${path}`, `PATCH ${path}`]);
+      expect(await node()).toMatchObject(after);
+    },
+  );
+
+  it("is not written over another departure's", async () => {
+    const seen = await createNode();
+    await patchNode({ metadata: { annotations: { "lastcall.dev/departure": "another" } } });
+    expect(await marks.mark(seen, { ...mark, seen })).toEqual({ kind: "NotOurs" });
+    expect((await node()).spec).not.toHaveProperty("unschedulable");
+  });
+
+  it("is not written on another machine that has taken the node over", async () => {
+    const seen = await createNode();
+    const meant = { ...seen, providerID: "gce://p/europe-west1-b/former" };
+    const found = { kind: "Mismatch", found: "OtherMachine" };
+    expect(await marks.mark(meant, { ...mark, seen })).toEqual(found);
+  });
+
+  it("is Gone where the node is", async () => {
+    const seen = await createNode();
+    await api.send({ method: "DELETE", path });
+    expect(await marks.mark(seen, { ...mark, seen })).toEqual({ kind: "Gone" });
+  });
+});
