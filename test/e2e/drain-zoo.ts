@@ -1,0 +1,125 @@
+/** One pod of each kind of the table in docs/drain.md, all on one node, and what becomes of each. */
+
+/** What `kubectl drain` or a drain plan does to a pod. */
+export type Fate = "Leaves" | "Stays" | "Held";
+
+export interface Kind {
+  /** The app that its pod belongs to; the pod's own name may be longer. */
+  readonly app: string;
+  readonly kubectl: Fate;
+  readonly plan: Fate;
+  /** What the plan says of it: the reason of its line. */
+  readonly reason: string;
+  /** What makes kubectl refuse to begin, where no flag waves it through. */
+  readonly refusal?: RegExp;
+}
+
+/** Where `plan` is not what `kubectl` does, docs/drain.md says why. */
+export const kinds: readonly Kind[] = [
+  { app: "web", kubectl: "Leaves", plan: "Leaves", reason: "Evictable" },
+  { app: "database", kubectl: "Leaves", plan: "Leaves", reason: "Evictable" },
+  { app: "batch", kubectl: "Leaves", plan: "Leaves", reason: "Evictable" },
+  {
+    app: "logs",
+    kubectl: "Stays",
+    plan: "Stays",
+    reason: "DaemonSet",
+    refusal: /DaemonSet-managed/,
+  },
+  { app: "static", kubectl: "Stays", plan: "Stays", reason: "Mirror" },
+  {
+    app: "bare",
+    kubectl: "Leaves",
+    plan: "Leaves",
+    reason: "NoController",
+    refusal: /no controller/,
+  },
+  { app: "cache", kubectl: "Leaves", plan: "Leaves", reason: "EmptyDir", refusal: /local storage/ },
+  { app: "socket", kubectl: "Leaves", plan: "Leaves", reason: "HostPath" },
+  { app: "held", kubectl: "Held", plan: "Held", reason: "SingleReplica" },
+  { app: "torn", kubectl: "Held", plan: "Held", reason: "MultipleBudgets" },
+  // The differences.
+  { app: "done", kubectl: "Leaves", plan: "Stays", reason: "Finished" },
+  {
+    app: "leaving",
+    kubectl: "Leaves",
+    plan: "Held",
+    reason: "Terminating",
+    refusal: /no controller/,
+  },
+  { app: "marked", kubectl: "Leaves", plan: "Held", reason: "DoNotDisturb" },
+  { app: "karpenter", kubectl: "Leaves", plan: "Held", reason: "DoNotDisrupt" },
+  { app: "autoscaler", kubectl: "Leaves", plan: "Held", reason: "NotSafeToEvict" },
+];
+
+interface PodShape {
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly spec?: object;
+}
+
+/** One List for kubectl. `done` has still to finish, and `leaving` to be deleted. */
+export function zoo(node: string): object {
+  return {
+    apiVersion: "v1",
+    kind: "List",
+    items: [
+      ...["web", "held", "torn"].map((app) => workload("Deployment", app)),
+      workload("StatefulSet", "database", {}, { serviceName: "database" }),
+      workload("DaemonSet", "logs"),
+      job("batch"),
+      bare("static", node, { annotations: { "kubernetes.io/config.mirror": "x" } }),
+      bare("bare", node),
+      bare("done", node),
+      bare("leaving", node, { spec: { terminationGracePeriodSeconds: 3600 } }),
+      workload("Deployment", "cache", { spec: { volumes: [{ name: "v", emptyDir: {} }] } }),
+      workload("Deployment", "socket", {
+        spec: { volumes: [{ name: "v", hostPath: { path: "/run" } }] },
+      }),
+      marked("marked", "lastcall.dev/do-not-disturb", "true"),
+      marked("karpenter", "karpenter.sh/do-not-disrupt", "true"),
+      marked("autoscaler", "cluster-autoscaler.kubernetes.io/safe-to-evict", "false"),
+      budget("held", "held", { maxUnavailable: 0 }),
+      budget("torn-a", "torn", { minAvailable: 0 }),
+      budget("torn-b", "torn", { minAvailable: 0 }),
+    ],
+  };
+}
+
+function podOf(app: string, { annotations = {}, spec = {} }: PodShape) {
+  const labels = { app, "e2e.lastcall.dev/ignores-sigterm": "true" };
+  return {
+    metadata: { labels, annotations },
+    spec: { containers: [{ name: app, image: `registry.example/${app}:1` }], ...spec },
+  };
+}
+
+function workload(kind: string, app: string, pod: PodShape = {}, more: object = {}): object {
+  const template = podOf(app, pod);
+  const spec = { selector: { matchLabels: { app } }, template, ...more };
+  const replicas = kind === "DaemonSet" ? {} : { replicas: 1 };
+  return { apiVersion: "apps/v1", kind, metadata: { name: app }, spec: { ...spec, ...replicas } };
+}
+
+function marked(app: string, annotation: string, value: string): object {
+  return workload("Deployment", app, { annotations: { [annotation]: value } });
+}
+
+function job(app: string): object {
+  const template = podOf(app, { spec: { restartPolicy: "Never" } });
+  return { apiVersion: "batch/v1", kind: "Job", metadata: { name: app }, spec: { template } };
+}
+
+function bare(app: string, nodeName: string, pod: PodShape = {}): object {
+  const { metadata, spec } = podOf(app, { ...pod, spec: { ...pod.spec, nodeName } });
+  return { apiVersion: "v1", kind: "Pod", metadata: { ...metadata, name: app }, spec };
+}
+
+function budget(name: string, app: string, spec: object): object {
+  const selector = { matchLabels: { app } };
+  return {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: { name },
+    spec: { ...spec, selector },
+  };
+}
