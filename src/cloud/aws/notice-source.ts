@@ -45,13 +45,13 @@ const paths: readonly Path[] = [
   {
     name: "aws/target-lifecycle-state",
     path: "/latest/meta-data/autoscaling/target-lifecycle-state",
-    everyMs: seconds(2),
+    everyMs: seconds(5),
     read: readTargetLifecycleState,
   },
   {
     name: "aws/rebalance",
     path: "/latest/meta-data/events/recommendations/rebalance",
-    everyMs: seconds(5),
+    everyMs: seconds(10),
     read: readRebalance,
   },
   {
