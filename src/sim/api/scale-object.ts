@@ -50,7 +50,8 @@ function scaleOf(object: ModelObject): object {
     kind: "Scale",
     apiVersion: "autoscaling/v1",
     metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
-    spec: { replicas: spec.replicas },
+    // autoscaling/v1 leaves a wanted zero out (`omitempty`), but not one that is there.
+    spec: spec.replicas ? { replicas: spec.replicas } : {},
     status: {
       replicas: recordOf(object.status).replicas ?? 0,
       selector: selector.join(","),

@@ -207,7 +207,7 @@ export function objectSentences(target: TargetOf): void {
       ]);
     });
 
-    it("scales a workload by its scale, and nothing else of it", async () => {
+    it("scales a workload by its scale, which leaves a wanted zero out", async () => {
       const sets = new Dialog(
         target,
         ({ namespace }) => `/apis/apps/v1/namespaces/${namespace}/replicasets`,
@@ -223,7 +223,8 @@ export function objectSentences(target: TargetOf): void {
         },
       });
       const scale = await sets.mustGet("scaled/scale");
-      expect(scale).toMatchObject({ kind: "Scale", spec: { replicas: 0 } });
+      expect(scale).toMatchObject({ kind: "Scale", status: { replicas: 0 } });
+      expect(scale.spec).toEqual({});
       mustBe(200, await sets.merge("scaled/scale", { spec: { replicas: 2 } }));
       expect(field(await sets.mustGet("scaled"), "spec.replicas")).toBe(2);
       mustBe(200, await sets.delete("scaled"));
