@@ -30,10 +30,10 @@ export type PatchType =
   | "application/apply-patch+yaml";
 
 /**
- * `Later`: a record, or a view that can wait a moment; in a rush it lets cordons and evictions go
- * first. Everything else is `Now`.
+ * Who goes first in a rush. `First`: a cordon, since every pod that still comes must leave again;
+ * `Later`: a record, or a view that can wait a moment. Everything else, evictions too, is `Now`.
  */
-export type Urgency = "Now" | "Later";
+export type Urgency = "First" | "Now" | "Later";
 
 export interface KubeRequest {
   readonly method: KubeMethod;

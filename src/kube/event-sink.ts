@@ -10,8 +10,11 @@ const seriesMs = 10 * 60_000;
 const maxSeries = 2000;
 /** The API server refuses longer notes. */
 const maxMessage = 1000;
-/** Events are the least of our writes: past this many under way, more are dropped. */
-const maxUnderWay = 32;
+/**
+ * Events are the least of our writes: past this many that wait, more are dropped. A burst of 300
+ * notices has two a node.
+ */
+const maxUnderWay = 1000;
 
 interface Series {
   readonly name: string;

@@ -175,7 +175,13 @@ export class KubeNodeMarks implements NodeMarks {
 }
 
 function patchRequest(name: string, body: readonly PatchOperation[]): KubeRequest {
-  return { method: "PATCH", path: nodePath(name), patchType: "application/json-patch+json", body };
+  return {
+    method: "PATCH",
+    path: nodePath(name),
+    patchType: "application/json-patch+json",
+    urgency: "First",
+    body,
+  };
 }
 
 function mismatchOf(then: NodeIdentity, now: NodeIdentity): MarkResult | undefined {

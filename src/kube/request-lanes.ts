@@ -1,21 +1,31 @@
 import type { Urgency } from "../contracts/kube-api.ts";
 
-/** So few keep the ledger going while hundreds of evictions wait, and cost these next to nothing. */
-const laterInRush = 4;
+/** From the most urgent to the least. */
+const lanes = ["First", "Now", "Later"] as const;
+
+/**
+ * How many of a lane may be under way beside more urgent ones. A server with a few cores is kept
+ * busy by few: more would only make each of them slow, the urgent ones too.
+ */
+const besideUrgent = { First: Number.POSITIVE_INFINITY, Now: 8, Later: 4 } as const;
 
 interface Waiter {
   readonly start: () => void;
 }
 
 /**
- * Lets at most so many requests be under way, those of `Now` first. While any of these is there,
- * only a few of `Later` run beside them: a server that is asked for everything at once serves
+ * Lets at most so many requests be under way, the urgent ones first. While any more urgent one is
+ * there, only a few of a lane run beside it: a server that is asked for everything at once serves
  * everything late.
  */
 export class RequestLanes {
   readonly #most: number;
-  readonly #underWay = { Now: 0, Later: 0 };
-  readonly #waiting = { Now: new Set<Waiter>(), Later: new Set<Waiter>() };
+  readonly #underWay = { First: 0, Now: 0, Later: 0 };
+  readonly #waiting = {
+    First: new Set<Waiter>(),
+    Now: new Set<Waiter>(),
+    Later: new Set<Waiter>(),
+  };
 
   constructor(most: number) {
     this.#most = most;
@@ -43,7 +53,7 @@ export class RequestLanes {
       const abort = (): void => {
         lane.delete(waiter);
         reject(signal.reason);
-        // The last of `Now` to give up ends the rush.
+        // The last urgent one to give up ends the rush.
         this.#startAll();
       };
       const waiter = {
@@ -60,7 +70,7 @@ export class RequestLanes {
   }
 
   #startAll(): void {
-    for (const urgency of ["Now", "Later"] as const) {
+    for (const urgency of lanes) {
       for (const waiter of this.#waiting[urgency]) {
         if (!this.#hasRoom(urgency)) break;
         waiter.start();
@@ -69,9 +79,10 @@ export class RequestLanes {
   }
 
   #hasRoom(urgency: Urgency): boolean {
-    const { Now, Later } = this.#underWay;
-    if (Now + Later >= this.#most) return false;
-    const isRush = Now > 0 || this.#waiting.Now.size > 0;
-    return urgency === "Now" || !isRush || Later < laterInRush;
+    const { First, Now, Later } = this.#underWay;
+    if (First + Now + Later >= this.#most) return false;
+    const moreUrgent = lanes.slice(0, lanes.indexOf(urgency));
+    const isRush = moreUrgent.some((one) => this.#underWay[one] + this.#waiting[one].size > 0);
+    return !isRush || this.#underWay[urgency] < besideUrgent[urgency];
   }
 }

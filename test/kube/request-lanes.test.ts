@@ -35,6 +35,15 @@ describe("request lanes", () => {
     expect([now.count, later.count]).toEqual([1, 4]);
   });
 
+  it("let eight of Now in, evictions such as these, while a cordon is under way", async () => {
+    const lanes = new RequestLanes(64);
+    const first = crowd(lanes, "First", 20);
+    const now = crowd(lanes, "Now", 20);
+    const later = crowd(lanes, "Later", 20);
+    await settle();
+    expect([first.count, now.count, later.count]).toEqual([20, 8, 4]);
+  });
+
   it("let the rest of Later in as soon as the last of Now has left", async () => {
     const lanes = new RequestLanes(64);
     crowd(lanes, "Now", 1);
