@@ -1,0 +1,161 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parse } from "yaml";
+import type { ControlPlane } from "../test/support/control-plane.ts";
+import { freePort } from "../test/support/free-port.ts";
+import { waitUntil } from "../test/support/wait-until.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+export interface ControllerProcess {
+  readonly pid: number;
+  /** How it found its cluster: a pod's service account, or a kubeconfig with the same token. */
+  readonly access: "service account" | "kubeconfig";
+  /** What `deploy/` sets for it. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Resident memory in MiB: now, and the most it ever was. */
+  memory(): { readonly nowMiB: number; readonly peakMiB: number };
+  /** Processor time in seconds since its start. */
+  cpuSeconds(): number;
+  log(): string;
+  stop(): Promise<void>;
+}
+
+export interface ControllerStart {
+  readonly plane: ControlPlane;
+  readonly token: string;
+  readonly folder: string;
+  readonly access?: ControllerProcess["access"] | undefined;
+  /** More arguments for Node, such as a heap profile's. */
+  readonly nodeArgs?: readonly string[] | undefined;
+}
+
+/** The bundle, as `deploy/` starts it, in a process of its own. Resolves when it is ready. */
+export async function startController(start: ControllerStart): Promise<ControllerProcess> {
+  const health = await freePort();
+  const metrics = await freePort();
+  const access = start.access ?? (mayUnshare() ? "service account" : "kubeconfig");
+  const environment = deployedEnvironment();
+  const command = commandOf(start, { access, health, metrics });
+  const child = spawn(command.file, command.args, {
+    cwd: start.folder,
+    env: {
+      PATH: process.env.PATH,
+      HOME: start.folder,
+      POD_NAMESPACE: "lastcall",
+      ...environment,
+      ...command.env,
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const running = follow(child, { access, environment });
+  await waitUntil(async () => (await fetch(`http://127.0.0.1:${health}/readyz`)).status === 200, {
+    what: `the controller is ready\n${running.log()}`,
+    timeoutMs: 120_000,
+    intervalMs: 20,
+  });
+  return running;
+}
+
+interface Command {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+function commandOf(
+  { plane, token, folder, nodeArgs = [] }: ControllerStart,
+  how: { readonly access: string; readonly health: number; readonly metrics: number },
+): Command {
+  const addresses = [
+    ...["--health-address", `127.0.0.1:${how.health}`],
+    ...["--metrics-address", `127.0.0.1:${how.metrics}`],
+  ];
+  const program = [...nodeArgs, join(root, "bin/lastcall.js"), "run", ...addresses];
+  if (how.access === "kubeconfig") {
+    const args = [...program, "--kubeconfig", plane.kubeconfigFor("bench", token)];
+    return { file: process.execPath, args, env: {} };
+  }
+  const account = join(folder, "account");
+  mkdirSync(account, { recursive: true });
+  writeFileSync(join(account, "token"), token);
+  writeFileSync(join(account, "namespace"), "lastcall");
+  writeFileSync(join(account, "ca.crt"), readFileSync(plane.caFile));
+  const { hostname, port } = new URL(plane.url);
+  // In a mount namespace of its own it finds the account where a kubelet puts it.
+  const script = [
+    "mount -t tmpfs bench /run",
+    "mkdir -p /run/secrets/kubernetes.io/serviceaccount",
+    'cp "$ACCOUNT"/* /run/secrets/kubernetes.io/serviceaccount/',
+    'exec "$@"',
+  ].join(" && ");
+  return {
+    file: "unshare",
+    args: ["--mount", "sh", "-c", script, "sh", process.execPath, ...program],
+    env: {
+      ACCOUNT: account,
+      KUBERNETES_SERVICE_HOST: hostname,
+      KUBERNETES_SERVICE_PORT: port,
+    },
+  };
+}
+
+function mayUnshare(): boolean {
+  const script = "mount -t tmpfs bench /run";
+  return spawnSync("unshare", ["--mount", "sh", "-c", script]).status === 0;
+}
+
+/** What ships is what is measured. */
+function deployedEnvironment(): Readonly<Record<string, string>> {
+  const text = readFileSync(join(root, "deploy/base/controller.yaml"), "utf8");
+  const deployment = parse(text.split("\n---\n")[0] ?? "");
+  const variables: readonly { name: string; value?: string }[] =
+    deployment.spec.template.spec.containers[0].env;
+  return Object.fromEntries(
+    variables.flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]])),
+  );
+}
+
+function follow(
+  child: ChildProcess,
+  how: Pick<ControllerProcess, "access" | "environment">,
+): ControllerProcess {
+  const pid = child.pid ?? 0;
+  let log = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding("utf8");
+    stream?.on("data", (chunk: string) => {
+      log += chunk;
+    });
+  }
+  const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  const orphaned = () => void child.kill("SIGKILL");
+  process.once("exit", orphaned);
+  return {
+    pid,
+    ...how,
+    memory: () => ({ nowMiB: statusOf(pid, "VmRSS"), peakMiB: statusOf(pid, "VmHWM") }),
+    cpuSeconds: () => cpuSecondsOf(pid),
+    log: () => log,
+    stop: async () => {
+      child.kill("SIGTERM");
+      await ended;
+      process.off("exit", orphaned);
+    },
+  };
+}
+
+function statusOf(pid: number, field: string): number {
+  const text = readFileSync(`/proc/${pid}/status`, "utf8");
+  const kib = Number(new RegExp(`^${field}:\\s*(\\d+) kB`, "m").exec(text)?.[1]);
+  return Math.round(kib / 102.4) / 10;
+}
+
+/** User and system time are fields 14 and 15 of a process's stat, in ticks of 10 ms. */
+function cpuSecondsOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}

@@ -1,0 +1,113 @@
+/**
+ * What the controller costs while nothing happens: resident memory of the bundle on the real
+ * control plane, once it is synced and after five minutes, and API requests an hour as the server's
+ * audit log counts them. `node bench/controller.ts [nodes] [pods a node]`, default 1,000 and 30.
+ */
+
+import { waitUntil } from "../test/support/wait-until.ts";
+import {
+  type BenchWorld,
+  controllerUser,
+  fillFleet,
+  rest,
+  startBenchWorld,
+} from "./bench-world.ts";
+import { type ControllerProcess, startController } from "./controller-process.ts";
+import { type Figure, writeResult } from "./result-file.ts";
+
+const idleSeconds = Number(process.env.BENCH_IDLE_SECONDS ?? 300);
+/** Each watch ends after 30 to 50 minutes and is opened again: nodes, departures, policies, lease. */
+const watchesPerHour = 4 * 2;
+
+const nodes = Number(process.argv[2] ?? 1000);
+const podsPerNode = Number(process.argv[3] ?? 30);
+const goalMiB = nodes <= 1000 ? 100 : 200;
+
+const policy = {
+  apiVersion: "lastcall.dev/v1alpha1",
+  kind: "DeparturePolicy",
+  metadata: { name: "spot" },
+  spec: { lifetime: { max: "24h", reserve: "30m" }, spacing: { mode: "Late", min: "1m" } },
+};
+
+interface Idle {
+  readonly syncedMiB: number;
+  readonly idleMiB: number;
+  readonly peakMiB: number;
+  readonly requestsPerHour: number;
+  readonly cpuShare: number;
+}
+
+async function measure(world: BenchWorld, controller: ControllerProcess): Promise<Idle> {
+  await untilPlanned(world);
+  const syncedMiB = controller.memory().nowMiB;
+  const before = (await world.audit.of(controllerUser)).length;
+  const cpuBefore = controller.cpuSeconds();
+  await rest(idleSeconds);
+  const { nowMiB, peakMiB } = controller.memory();
+  const asked = (await world.audit.of(controllerUser)).slice(before);
+  return {
+    ...{ syncedMiB, idleMiB: nowMiB, peakMiB },
+    requestsPerHour: Math.round((asked.length * 3600) / idleSeconds) + watchesPerHour,
+    cpuShare: (controller.cpuSeconds() - cpuBefore) / idleSeconds,
+  };
+}
+
+/** Every node has its Departure. */
+async function untilPlanned({ plane }: BenchWorld): Promise<void> {
+  const path = "/apis/lastcall.dev/v1alpha1/departures?limit=1";
+  await waitUntil(
+    async () => {
+      const { metadata } = (await plane.request({ path })).body;
+      return 1 + (metadata.remainingItemCount ?? 0) >= nodes;
+    },
+    { what: `${nodes} departures are planned`, timeoutMs: 300_000, intervalMs: 500 },
+  );
+}
+
+function figuresOf(access: string, idle: Idle): Figure[] {
+  const fleet = `${nodes} nodes, ${nodes * podsPerNode} pods, ${access}`;
+  return [
+    { name: `resident once synced, ${fleet}`, value: idle.syncedMiB, unit: "MiB" },
+    { name: `resident after idling, ${fleet}`, value: idle.idleMiB, unit: "MiB", goal: goalMiB },
+    { name: `peak resident, ${fleet}`, value: idle.peakMiB, unit: "MiB" },
+    {
+      name: `steady requests, ${fleet}`,
+      value: idle.requestsPerHour,
+      unit: "requests/h",
+      goal: 200,
+    },
+  ];
+}
+
+async function main(): Promise<void> {
+  const world = await startBenchWorld();
+  try {
+    await fillFleet(world, { prefix: "spot", nodes, podsPerNode });
+    const applied = await world.plane.kubectl(["apply", "-f", "-"], {
+      input: JSON.stringify(policy),
+    });
+    if (applied.code !== 0) throw new Error(`Cannot apply the policy: ${applied.stderr}`);
+    const start = { ...world, token: world.controllerToken };
+    const controller = await startController(start);
+    const idle = await measure(world, controller);
+    await controller.stop();
+    const { access, environment } = controller;
+    writeResult({
+      bench: nodes === 1000 ? "controller" : `controller-${nodes}`,
+      setting: {
+        nodes,
+        pods: nodes * podsPerNode,
+        idleSeconds,
+        access,
+        ...environment,
+        cpuShare: idle.cpuShare,
+      },
+      figures: figuresOf(access, idle),
+    });
+  } finally {
+    await world.stop();
+  }
+}
+
+await main();

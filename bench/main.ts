@@ -1,0 +1,80 @@
+/**
+ * `npm run bench [name…]`: runs the named benches, or all of them, each in a process of its own,
+ * adds to each result file the machine and the command, and prints one table of all figures.
+ */
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { availableParallelism, cpus, totalmem } from "node:os";
+import { basename } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Figure, isMet, readResult, resultFile } from "./result-file.ts";
+
+const folder = fileURLToPath(new URL(".", import.meta.url));
+
+/** A file of this folder is a bench when it keeps its result under its own name. */
+const known = ["controller", "drain", "notice", "plan", "audit"];
+
+function benchesToRun(words: readonly string[]): readonly string[] {
+  const there = new Set(readdirSync(folder).map((file) => basename(file, ".ts")));
+  const benches = known.filter((name) => there.has(name));
+  const unknown = words.filter((word) => !benches.includes(word));
+  if (unknown.length > 0) {
+    console.error(`Cannot run ${unknown.join(", ")}: no such bench, of ${benches.join(", ")}`);
+    process.exit(2);
+  }
+  return words.length > 0 ? words : benches;
+}
+
+function runBench(name: string): boolean {
+  console.log(`\n=== ${name}`);
+  const { status } = spawnSync(process.execPath, [`${folder}${name}.ts`], { stdio: "inherit" });
+  if (status !== 0 || !existsSync(resultFile(name))) return false;
+  const stamped = { ...readResult(name), command: `npm run bench ${name}`, ...surroundings() };
+  writeFileSync(resultFile(name), `${JSON.stringify(stamped, null, 2)}\n`);
+  return true;
+}
+
+function surroundings() {
+  return {
+    machine: {
+      cores: availableParallelism(),
+      processor: cpus()[0]?.model ?? "unknown",
+      memoryGiB: Math.round(totalmem() / 2 ** 30),
+      node: process.version,
+    },
+    date: new Date().toISOString().slice(0, 10),
+  };
+}
+
+function table(name: string): string[] {
+  const { figures } = readResult(name);
+  if (figures === undefined) return [`${name}: see bench/results/${name}.json`];
+  return figures.map((figure) => {
+    const met = isMet(figure);
+    const verdict = met === undefined ? "" : met ? "met" : "MISSED";
+    const goal = figure.goal === undefined ? "" : `${figure.goal}${goalUnit(figure)}`;
+    const ratio = figure.ratio === undefined ? "" : `${figure.ratio} x`;
+    return [
+      `${name}: ${figure.name}`.padEnd(66),
+      `${figure.value} ${figure.unit}`.padStart(16),
+      (figure.rawLimit === undefined ? "" : `raw ${figure.rawLimit}`).padStart(12),
+      ratio.padStart(9),
+      goal === "" ? "" : `  goal ${goal} ${verdict}`,
+    ].join(" ");
+  });
+}
+
+function goalUnit({ ratio, unit }: Figure): string {
+  return ratio === undefined ? ` ${unit}` : " x";
+}
+
+const names = benchesToRun(process.argv.slice(2));
+const failed = names.filter((name) => !runBench(name));
+console.log("");
+for (const name of names.filter((one) => !failed.includes(one))) {
+  for (const line of table(name)) console.log(line.trimEnd());
+}
+if (failed.length > 0) {
+  console.error(`${failed.join(", ")} failed`);
+  process.exitCode = 1;
+}

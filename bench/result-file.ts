@@ -1,0 +1,54 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+
+/** One measured figure. Where a raw limit was measured in the same run, `ratio` is what counts. */
+export interface Figure {
+  readonly name: string;
+  readonly value: number;
+  readonly unit: "MiB" | "ms" | "s" | "requests/h" | "x";
+  /** The same by nothing but the requests that cannot be spared, in the same run. */
+  readonly rawLimit?: number | undefined;
+  readonly ratio?: number | undefined;
+  /** At most this: of the ratio where there is one, of the value otherwise. */
+  readonly goal?: number | undefined;
+}
+
+export interface BenchResult {
+  readonly bench: string;
+  /** What was measured on: sizes, flags, way of access. */
+  readonly setting: Readonly<Record<string, string | number | boolean>>;
+  readonly figures: readonly Figure[];
+}
+
+/** Where the result of a bench is kept. */
+export function resultFile(bench: string): URL {
+  return new URL(`results/${bench}.json`, import.meta.url);
+}
+
+export function writeResult(result: BenchResult): void {
+  mkdirSync(new URL("results/", import.meta.url), { recursive: true });
+  writeFileSync(resultFile(result.bench), `${JSON.stringify(result, null, 2)}\n`);
+}
+
+export function readResult(bench: string): BenchResult {
+  return JSON.parse(readFileSync(resultFile(bench), "utf8")) as BenchResult;
+}
+
+/** A time beside the raw limit of the same run. */
+export function beside(figure: {
+  readonly name: string;
+  readonly ms: number;
+  readonly rawMs: number;
+  readonly goal: number;
+}): Figure {
+  const { name, ms, rawMs, goal } = figure;
+  const ratio = rounded(ms / rawMs);
+  return { name, value: rounded(ms), unit: "ms", rawLimit: rounded(rawMs), ratio, goal };
+}
+
+export function isMet({ value, ratio, goal }: Figure): boolean | undefined {
+  return goal === undefined ? undefined : (ratio ?? value) <= goal;
+}
+
+export function rounded(value: number): number {
+  return Number(value.toPrecision(4));
+}
