@@ -2,7 +2,11 @@ import type { Instant } from "../core/time.ts";
 import type { ModelObject } from "./api/model-object.ts";
 import type { StoredChange } from "./api/watch-history.ts";
 import type { CloudEvent } from "./cloud-event.ts";
-import { controllerOf, type PodObject } from "./cluster-controllers/cluster-object.ts";
+import {
+  controllerOf,
+  type NodeObject,
+  type PodObject,
+} from "./cluster-controllers/cluster-object.ts";
 import { gkeShutdownGrace, podBehaviour } from "./cluster-controllers/kubelet.ts";
 import { type DepartureObject, departureStorage } from "./departure-object.ts";
 import type { ModelCluster } from "./model-cluster.ts";
@@ -78,10 +82,20 @@ export class FleetTally {
   #seePod({ type, object, previous }: StoredChange): void {
     const [now, before] = [object as PodObject, previous as PodObject | undefined];
     if (type === "DELETED" || before?.status.phase !== "Running" || isDaemon(now)) return;
-    const grantedSeconds = grantedBy(before, now);
-    if (grantedSeconds === undefined) return;
+    const toldSeconds = grantedBy(before, now);
+    if (toldSeconds === undefined) return;
+    // An eviction does not lengthen what a kubelet that is shutting down leaves a pod.
+    const grantedSeconds = this.#isShuttingDown(now.spec.nodeName)
+      ? Math.min(toldSeconds, gkeShutdownGrace.regularSeconds)
+      : toldSeconds;
     if (grantedSeconds < wantedSeconds(now)) this.#podsCut += 1;
     if (grantedSeconds < exitSeconds(now)) this.#podsLost += 1;
+  }
+
+  #isShuttingDown(nodeName: string | undefined): boolean {
+    const node = this.#cluster.api.context.store.collection("nodes").get("", nodeName ?? "");
+    const { conditions = [] } = (node as NodeObject | undefined)?.status ?? {};
+    return conditions.some(({ message }) => message === "node is shutting down");
   }
 
   #seeDeparture({ type, object, previous }: StoredChange): void {

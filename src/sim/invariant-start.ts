@@ -37,8 +37,9 @@ export function plannedInTime(lifetime: Millis): Invariant {
     check: (store) => (happening) => {
       if (happening.kind !== "Change" || happening.storage !== departureStorage) return undefined;
       const { type, object } = happening.change;
-      const { node, cause, departAt, deadlineAt } = (object as DepartureObject).spec;
-      if (type === "DELETED" || cause !== "Planned") return undefined;
+      const { node, cause, departAt, deadlineAt, noticedAt } = (object as DepartureObject).spec;
+      // Once noticed it is planned no more: its deadline is the cloud's, which may name none.
+      if (type === "DELETED" || cause !== "Planned" || noticedAt !== undefined) return undefined;
       const [departs, deadline] = [departAt, deadlineAt].map((text) => parseInstant(text ?? ""));
       if (departs === undefined || deadline === undefined) {
         return `the planned departure of ${node.name} has no instant or no deadline`;

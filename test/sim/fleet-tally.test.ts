@@ -51,6 +51,27 @@ it.each([
 });
 
 it.each([
+  { what: "asks for no more than is granted", grace: 15, exits: "10", cut: 0, lost: 0 },
+  { what: "asks for more but is done in time", grace: 60, exits: "10", cut: 1, lost: 0 },
+  { what: "asks for more and needs it", grace: 60, exits: "20", cut: 1, lost: 1 },
+  { what: "never ends by itself", grace: 10, exits: "never", cut: 0, lost: 1 },
+])(
+  "An eviction after the machine was taken saves no pod that $what: cut $cut, lost $lost",
+  async (row) => {
+    const fleet = startFleet(1);
+    const node = fleet.names[0] ?? "";
+    const name = runPod(fleet, { node, ...row });
+    await fleet.clock.advance(seconds(10));
+    fleet.cluster.cloud.preempt(node);
+    await fleet.clock.advance(seconds(1));
+    const path = `/api/v1/namespaces/default/pods/${name}`;
+    expect(fleet.cluster.api.handle({ method: "DELETE", path }).status).toBe(200);
+    await fleet.clock.advance(minutes(2));
+    expect(fleet.tally.counts()).toMatchObject({ podsCut: row.cut, podsLost: row.lost });
+  },
+);
+
+it.each([
   { what: "with all it asks for", grace: 60, given: undefined, exits: "20", cut: 0, lost: 0 },
   { what: "with less than it asks for", grace: 60, given: 30, exits: "20", cut: 1, lost: 0 },
   { what: "with less than it needs", grace: 60, given: 10, exits: "20", cut: 1, lost: 1 },
