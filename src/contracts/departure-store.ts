@@ -10,6 +10,8 @@ export interface DepartureStore {
   create(order: DepartureOrder): Promise<StoreResult>;
   /** Moves a departure that has not begun. */
   move(departure: Departure, to: MoveOrder): Promise<StoreResult>;
+  /** The first notice for a planned departure: its deadline, the plan's own, becomes the cloud's. */
+  notice(departure: Departure, word: NoticeWord): Promise<StoreResult>;
   /** Replaces the status. */
   record(departure: Departure, status: DepartureStatus): Promise<StoreResult>;
   /** Reads one afresh. */
@@ -20,6 +22,13 @@ export interface DepartureStore {
 export interface MoveOrder {
   readonly departAt: Instant;
   readonly deadlineAt?: Instant | undefined;
+}
+
+export interface NoticeWord {
+  readonly noticedAt: Instant;
+  /** Absent: the cloud names none, and the plan's counts no more. */
+  readonly deadlineAt?: Instant | undefined;
+  readonly source: string;
 }
 
 export type StoreResult =

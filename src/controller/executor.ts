@@ -1,5 +1,5 @@
 import type { ClusterRoom } from "../contracts/cluster-room.ts";
-import type { DepartureStore, MoveOrder } from "../contracts/departure-store.ts";
+import type { DepartureStore, MoveOrder, NoticeWord } from "../contracts/departure-store.ts";
 import type { InstanceReleaser, ReleaseResult } from "../contracts/instance-releaser.ts";
 import type { MarkResult, NodeMarks } from "../contracts/node-marks.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
@@ -76,6 +76,12 @@ export class Executor {
   async move(departure: Departure, to: MoveOrder): Promise<void> {
     this.#assertLeading();
     await this.#hands.store.move(departure, to);
+  }
+
+  /** Turns a planned departure into a forced one; what was written since is seen at the next look. */
+  async notice(departure: Departure, word: NoticeWord): Promise<void> {
+    this.#assertLeading();
+    await this.#hands.store.notice(departure, word);
   }
 
   /** Deletes the record of a departure that ended long ago. */

@@ -1,6 +1,7 @@
 import { type Departure, isLive, isVoluntary } from "./departure.ts";
 import { compareIdentity } from "./identity.ts";
 import type { NodeFacts } from "./node.ts";
+import { isMarkGone } from "./node-notice.ts";
 import { type PhaseEvent, transition } from "./phase.ts";
 import type { Reason } from "./reason.ts";
 
@@ -35,7 +36,7 @@ function lookAt(departure: Departure, node: NodeFacts | undefined): Interruption
   if (identity === "OtherNode") return { event: "NodeGone", reason: "NodeGone" };
   if (identity !== "Same") return { event: "MachineReplaced", reason: "MachineReplaced" };
   if (departure.deletionAt !== undefined) return cancelled("the Departure was deleted");
-  if (departure.withdrawnAt !== undefined) {
+  if (departure.withdrawnAt !== undefined || isMarkGone(departure, node)) {
     return { event: "Withdrawn", reason: "NoticeWithdrawn" };
   }
   if (departure.noticedAt !== undefined && isVoluntary(departure.cause)) {

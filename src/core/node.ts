@@ -8,6 +8,13 @@ export interface Taint {
   readonly effect: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
 }
 
+/** A condition that is True; of those only such as announce the machine's end are kept. */
+export interface NodeCondition {
+  readonly type: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
 /** What core knows of a node: only the fields that a decision reads. */
 export interface NodeFacts extends NodeIdentity {
   readonly labels: Readonly<Record<string, string>>;
@@ -17,6 +24,8 @@ export interface NodeFacts extends NodeIdentity {
   readonly ready: boolean;
   /** The message of the Ready condition; the kubelet writes "node is shutting down" there. */
   readonly readyMessage?: string | undefined;
+  /** `PreemptionScheduled` and `VMEventScheduled` of AKS while they hold; absent where none does. */
+  readonly noticeConditions?: readonly NodeCondition[] | undefined;
   /** `status.allocatable`: what pods may ask of it in all; absent where the Node does not say. */
   readonly allocatable?: Amounts | undefined;
   /** The Node object's `creationTimestamp`. */

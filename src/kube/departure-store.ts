@@ -1,4 +1,9 @@
-import type { DepartureStore, MoveOrder, StoreResult } from "../contracts/departure-store.ts";
+import type {
+  DepartureStore,
+  MoveOrder,
+  NoticeWord,
+  StoreResult,
+} from "../contracts/departure-store.ts";
 import type { KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
 import type { DepartureOrder } from "../core/decision.ts";
 import type { Departure, DepartureStatus } from "../core/departure.ts";
@@ -37,6 +42,22 @@ export class KubeDepartureStore implements DepartureStore {
       path: departurePath(departure.name),
       patchType: "application/merge-patch+json",
       urgency: "Later",
+      body: { metadata: fence(departure), spec },
+    });
+  }
+
+  async notice(departure: Departure, word: NoticeWord): Promise<StoreResult> {
+    const { noticedAt, deadlineAt, source } = word;
+    const spec = {
+      noticedAt: formatInstant(noticedAt),
+      // null takes the field away.
+      deadlineAt: deadlineAt === undefined ? null : formatInstant(deadlineAt),
+      source,
+    };
+    return this.#send({
+      method: "PATCH",
+      path: departurePath(departure.name),
+      patchType: "application/merge-patch+json",
       body: { metadata: fence(departure), spec },
     });
   }

@@ -1,5 +1,5 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
-import type { NodeFacts, Taint } from "../core/node.ts";
+import type { NodeCondition, NodeFacts, Taint } from "../core/node.ts";
 import { fieldsOf, instantOf, listOf, oneOf, textMapOf, textOf } from "./json-field.ts";
 import { keptAnnotations, nodeAnnotations } from "./kept-annotation.ts";
 import { amountsOf } from "./translate-placement.ts";
@@ -23,10 +23,23 @@ export function translateNode(node: KubeObject): NodeFacts {
     unschedulable: spec.unschedulable === true,
     ready: ready.status === "True",
     readyMessage: textOf(ready.message),
+    noticeConditions: noticeConditionsOf(status.conditions),
     allocatable: status.allocatable === undefined ? undefined : amountsOf(status.allocatable),
     createdAt: instantOf(meta.creationTimestamp),
     deletionAt: instantOf(meta.deletionTimestamp),
   };
+}
+
+const noticeTypes: ReadonlySet<unknown> = new Set(["PreemptionScheduled", "VMEventScheduled"]);
+
+/** Undefined, and not an empty list of its own, for the many nodes that have none. */
+function noticeConditionsOf(conditions: unknown): readonly NodeCondition[] | undefined {
+  const standing = listOf(conditions).flatMap((condition) => {
+    const { type, status, reason, message } = fieldsOf(condition);
+    if (!noticeTypes.has(type) || status !== "True") return [];
+    return [{ type: String(type), reason: textOf(reason) ?? "", message: textOf(message) ?? "" }];
+  });
+  return standing.length === 0 ? undefined : standing;
 }
 
 /** The condition of that type; no fields where there is none. */

@@ -1,0 +1,130 @@
+import type { DepartureOrder } from "./decision.ts";
+import { type Departure, departureName, isLive, isVoluntary } from "./departure.ts";
+import { isUnderWay } from "./departure-index.ts";
+import { explain } from "./explain.ts";
+import type { NodeCondition, NodeFacts } from "./node.ts";
+import type { Notice } from "./notice.ts";
+import type { Policy } from "./policy.ts";
+import { selectPolicy } from "./selector.ts";
+import { type Instant, parseHttpDate, plus, seconds } from "./time.ts";
+
+/**
+ * What a platform writes on a Node when it takes it, for where no agent runs. Sources: kubelet
+ * `nodeshutdown` (the Ready condition's message, which may have other errors beside it), AKS
+ * node-problem-detector (`PreemptionScheduled`, and `VMEventScheduled` with the event as its reason).
+ */
+export function noticeOfNode(node: NodeFacts, at: Instant): Notice | undefined {
+  if (node.ready && node.noticeConditions === undefined) return undefined;
+  for (const condition of node.noticeConditions ?? []) {
+    const notice = ofCondition(condition, at);
+    if (notice !== undefined) return notice;
+  }
+  if (node.ready || !node.readyMessage?.includes("node is shutting down")) return undefined;
+  // How long the kubelet still waits depends on each pod's priority: there is no one deadline.
+  return {
+    cause: "NodeShutdown",
+    noticedAt: at,
+    source: "node/Ready",
+    eventId: `shutdown-${node.bootID ?? node.uid}`,
+  };
+}
+
+const eventCauses = {
+  PreemptScheduled: "SpotInterruption",
+  SpotEvictionIncoming: "SpotInterruption",
+  TerminateScheduled: "LifecycleHook",
+  RebootScheduled: "ScheduledMaintenance",
+  RedeployScheduled: "ScheduledMaintenance",
+} as const;
+
+/** Preempt's shortest notice; what has started, or names no time, may be nearer. */
+const shortestMs = seconds(30);
+
+function ofCondition({ type, reason, message }: NodeCondition, at: Instant): Notice | undefined {
+  const named = eventCauses[reason as keyof typeof eventCauses];
+  // A condition of its own for preemption needs no reason that we know; a freeze takes nothing away.
+  const cause = named ?? (type === "PreemptionScheduled" ? "SpotInterruption" : undefined);
+  if (cause === undefined) return undefined;
+  const told = /[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT/.exec(message);
+  const eventId = /EventId: ([0-9A-Za-z-]{8,80})/i.exec(message)?.[1];
+  const namedAt = parseHttpDate(told?.[0] ?? "");
+  return {
+    cause,
+    deadlineAt: namedAt ?? (cause === "SpotInterruption" ? plus(at, shortestMs) : undefined),
+    noticedAt: at,
+    source: `node/${type}`,
+    eventId: eventId ?? `${reason}-${told?.[0] ?? ""}`.replaceAll(/[^A-Za-z0-9-]+/g, "_"),
+  };
+}
+
+export interface NodesSeen {
+  readonly nodes: readonly NodeFacts[];
+  readonly departures: readonly Departure[];
+  readonly policies: readonly Policy[];
+  readonly at: Instant;
+}
+
+/** What a mark on a node calls for: a departure of its own, or that the planned one is forced. */
+export type MarkCall =
+  | { readonly kind: "Make"; readonly order: DepartureOrder }
+  | { readonly kind: "Force"; readonly departure: Departure; readonly word: MarkWord };
+
+export interface MarkWord {
+  readonly noticedAt: Instant;
+  readonly deadlineAt?: Instant | undefined;
+  readonly source: string;
+}
+
+/**
+ * What the marks on nodes call for: of nodes that a policy owns, which are not leaving already, and not
+ * twice for the same event. Maintenance, which a policy may ignore, forces no plan: it gets a
+ * departure of its own, which is judged by itself.
+ */
+export function callsOfMarks(seen: NodesSeen): readonly MarkCall[] {
+  return seen.nodes.flatMap((node): readonly MarkCall[] => {
+    const notice = noticeOfNode(node, seen.at);
+    if (notice === undefined || selectPolicy(node, seen.policies) === undefined) return [];
+    const former = seen.departures.filter((one) => one.node.uid === node.uid);
+    const source = `${notice.source}/${notice.eventId}`;
+    const isKnown = former.some((one) =>
+      isLive(one) ? isLeaving(one) : one.source === source && one.node.bootID === node.bootID,
+    );
+    if (isKnown) return [];
+    const { noticedAt, deadlineAt, cause } = notice;
+    const departure = former.find((one) => isLive(one) && one.cause === "Planned");
+    if (departure !== undefined && cause !== "ScheduledMaintenance") {
+      return [{ kind: "Force", departure, word: { noticedAt, deadlineAt, source } }];
+    }
+    const taken = new Set(former.map((one) => one.name));
+    return [{ kind: "Make", order: orderOf(node, { notice, source, taken }) }];
+  });
+}
+
+/** Whether a departure was made by a mark on its node that is no more. */
+export function isMarkGone(departure: Departure, node: NodeFacts): boolean {
+  const { source = "", noticedAt } = departure;
+  if (!source.startsWith("node/") || noticedAt === undefined) return false;
+  return noticeOfNode(node, noticedAt) === undefined;
+}
+
+function isLeaving(departure: Departure): boolean {
+  const isNoticed = departure.noticedAt !== undefined || !isVoluntary(departure.cause);
+  return isNoticed || isUnderWay(departure);
+}
+
+function orderOf(
+  node: NodeFacts,
+  how: { readonly notice: Notice; readonly source: string; readonly taken: ReadonlySet<string> },
+): DepartureOrder {
+  const { cause, deadlineAt, noticedAt } = how.notice;
+  const { name, uid, providerID, bootID } = node;
+  const first = departureName(node);
+  let free = first;
+  for (let count = 2; how.taken.has(free); count += 1) free = `${first}-${count}`;
+  return {
+    name: free,
+    node: { name, uid, providerID, bootID },
+    ...{ cause, deadlineAt, noticedAt, source: how.source, reason: "Noticed" },
+    message: explain("Noticed", { node: name, deadlineAt }),
+  };
+}

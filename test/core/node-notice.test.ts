@@ -1,0 +1,168 @@
+import { describe, expect, it } from "vitest";
+import type { Departure } from "../../src/core/departure.ts";
+import { interruptionOf } from "../../src/core/interruption.ts";
+import type { NodeFacts } from "../../src/core/node.ts";
+import { callsOfMarks, noticeOfNode } from "../../src/core/node-notice.ts";
+import { defaultPolicy } from "../../src/core/policy-default.ts";
+import { instant, plus, seconds } from "../../src/core/time.ts";
+
+const nowAt = instant(Date.UTC(2026, 7, 1, 5, 40));
+
+function node(fields: Partial<NodeFacts> = {}): NodeFacts {
+  return {
+    name: "aks-1",
+    uid: "0b1f7a3e-7f0e",
+    bootID: "boot-1",
+    labels: { "kubernetes.azure.com/scalesetpriority": "spot" },
+    annotations: {},
+    taints: [],
+    unschedulable: false,
+    ready: true,
+    ...fields,
+  };
+}
+
+const dying: Partial<NodeFacts> = {
+  ready: false,
+  readyMessage: "[container runtime is down, node is shutting down]",
+};
+const evicted: Partial<NodeFacts> = {
+  noticeConditions: [
+    {
+      type: "PreemptionScheduled",
+      reason: "SpotEvictionIncoming",
+      message:
+        "Preempt Scheduled: Sat, 01 Aug 2026 05:41:02 GMT. DurationInSeconds: -1. EventId: 602d9444-d2cd-49c7-8624-8643e7171297",
+    },
+  ],
+};
+
+function event(reason: string, message = ""): Partial<NodeFacts> {
+  return { noticeConditions: [{ type: "VMEventScheduled", reason, message }] };
+}
+
+describe("a node's own marks", () => {
+  it("are no notice while it is ready, or not ready for another reason", () => {
+    expect(noticeOfNode(node(), nowAt)).toBeUndefined();
+    const other = node({ ready: false, readyMessage: "Kubelet stopped posting node status." });
+    expect(noticeOfNode(other, nowAt)).toBeUndefined();
+  });
+
+  it("tell of the kubelet's shutdown, among whatever else is wrong", () => {
+    const notice = noticeOfNode(node(dying), nowAt);
+    expect(notice).toMatchObject({ cause: "NodeShutdown", eventId: "shutdown-boot-1" });
+    expect(notice).not.toHaveProperty("deadlineAt");
+  });
+
+  it("tell of AKS's eviction with its time and its event", () => {
+    expect(noticeOfNode(node(evicted), nowAt)).toEqual({
+      cause: "SpotInterruption",
+      deadlineAt: Date.UTC(2026, 7, 1, 5, 41, 2),
+      noticedAt: nowAt,
+      source: "node/PreemptionScheduled",
+      eventId: "602d9444-d2cd-49c7-8624-8643e7171297",
+    });
+  });
+
+  it.each([
+    ["PreemptScheduled", "SpotInterruption"],
+    ["TerminateScheduled", "LifecycleHook"],
+    ["RebootScheduled", "ScheduledMaintenance"],
+    ["RedeployScheduled", "ScheduledMaintenance"],
+    ["FreezeScheduled", undefined],
+    ["NoVMEventScheduled", undefined],
+  ])("of %s mean %s", (reason, cause) => {
+    expect(noticeOfNode(node(event(reason)), nowAt)?.cause).toBe(cause);
+  });
+
+  it("leave a preemption without a readable time the shortest notice there is", () => {
+    const notice = noticeOfNode(node(event("PreemptScheduled", "soon")), nowAt);
+    expect(notice?.deadlineAt).toBe(plus(nowAt, seconds(30)));
+  });
+});
+
+describe("a departure that a node's mark calls for", () => {
+  const policies = [{ ...defaultPolicy, name: "spot" }];
+
+  function calls(one: NodeFacts, departures: readonly Departure[] = []) {
+    return callsOfMarks({ nodes: [one], departures, policies, at: nowAt });
+  }
+
+  function orders(one: NodeFacts, departures: readonly Departure[] = []) {
+    return calls(one, departures).flatMap((call) => (call.kind === "Make" ? call.order : []));
+  }
+
+  function departure(fields: Partial<Departure> & { phase?: "Scheduled" | "Draining" | "Ended" }) {
+    const { phase = "Ended", ...rest } = fields;
+    return {
+      name: "aks-1-0b1f7a3e",
+      uid: "d1",
+      resourceVersion: "1",
+      node: { name: "aks-1", uid: "0b1f7a3e-7f0e", bootID: "boot-1" },
+      cause: "Planned" as const,
+      hold: false,
+      status: { phase, timeline: [] },
+      ...rest,
+    };
+  }
+
+  it("names the node with its boot, the cause and the event", () => {
+    expect(orders(node(evicted))).toMatchObject([
+      {
+        name: "aks-1-0b1f7a3e",
+        node: { name: "aks-1", uid: "0b1f7a3e-7f0e", bootID: "boot-1" },
+        cause: "SpotInterruption",
+        source: "node/PreemptionScheduled/602d9444-d2cd-49c7-8624-8643e7171297",
+      },
+    ]);
+  });
+
+  it("is not made for a node that no policy owns", () => {
+    expect(calls(node({ ...evicted, labels: {} }))).toEqual([]);
+  });
+
+  it.each([
+    ["an agent told of it", { phase: "Scheduled", cause: "SpotInterruption" }],
+    ["its planned departure was noticed", { phase: "Scheduled", noticedAt: nowAt }],
+    ["it is being drained or released by plan", { phase: "Draining" }],
+  ] as const)("is not made where the node is leaving already: %s", (_, fields) => {
+    expect(calls(node(evicted), [departure(fields)])).toEqual([]);
+  });
+
+  it("is the planned one, made a forced one", () => {
+    const planned = departure({ phase: "Scheduled" });
+    expect(calls(node(evicted), [planned])).toEqual([
+      {
+        kind: "Force",
+        departure: planned,
+        word: {
+          noticedAt: nowAt,
+          deadlineAt: Date.UTC(2026, 7, 1, 5, 41, 2),
+          source: "node/PreemptionScheduled/602d9444-d2cd-49c7-8624-8643e7171297",
+        },
+      },
+    ]);
+  });
+
+  it("stands beside a plan where a policy may ignore it, under the next free name", () => {
+    const [order] = orders(node(event("RebootScheduled")), [departure({ phase: "Scheduled" })]);
+    expect(order?.name).toBe("aks-1-0b1f7a3e-2");
+    // The first record is gone after 72 hours; its name is free again.
+    const [later] = orders(node(evicted), [departure({ name: "aks-1-0b1f7a3e-2" })]);
+    expect(later?.name).toBe("aks-1-0b1f7a3e");
+  });
+
+  it("is made once for one event of one boot", () => {
+    const source = "node/Ready/shutdown-boot-1";
+    const ended = departure({ source, cause: "NodeShutdown" });
+    expect(calls(node(dying), [ended])).toEqual([]);
+    expect(orders(node({ ...dying, bootID: "boot-2" }), [ended])).toHaveLength(1);
+  });
+
+  it("is undone when the mark goes", () => {
+    const fields = { source: "node/Ready/shutdown-boot-1", cause: "NodeShutdown" } as const;
+    const live = departure({ ...fields, phase: "Draining", noticedAt: nowAt });
+    expect(interruptionOf(live, node(dying))).toBeUndefined();
+    expect(interruptionOf(live, node())).toEqual({ event: "Withdrawn", reason: "NoticeWithdrawn" });
+  });
+});
