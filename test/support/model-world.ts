@@ -8,7 +8,14 @@ import { AlwaysLeading } from "../../src/controller/always-leading.ts";
 import { Controller } from "../../src/controller/controller.ts";
 import { cronProblem } from "../../src/core/cron-window.ts";
 import { seededRng } from "../../src/core/rng.ts";
-import { formatInstant, instant, type Millis, plus, seconds } from "../../src/core/time.ts";
+import {
+  formatInstant,
+  type Instant,
+  instant,
+  type Millis,
+  plus,
+  seconds,
+} from "../../src/core/time.ts";
 import { KubeClusterRoom } from "../../src/kube/cluster-room.ts";
 import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
 import { KubeFleet } from "../../src/kube/fleet.ts";
@@ -116,7 +123,7 @@ export class ModelWorld {
     return ((this.get(path) as { items?: KubeObject[] } | undefined)?.items ?? []) as KubeObject[];
   }
 
-  addNode(name: string, zone: string): void {
+  addNode(name: string, zone: string, labels: Readonly<Record<string, string>> = {}): void {
     this.#boots += 1;
     this.#machines.set(`gce://demo/${zone}/${name}`, `machine-${this.#boots}`);
     const node = this.create("/api/v1/nodes", {
@@ -124,7 +131,11 @@ export class ModelWorld {
       kind: "Node",
       metadata: {
         name,
-        labels: { "cloud.google.com/gke-spot": "true", "topology.kubernetes.io/zone": zone },
+        labels: {
+          "cloud.google.com/gke-spot": "true",
+          "topology.kubernetes.io/zone": zone,
+          ...labels,
+        },
         // As every kubelet sets it: a real node is never without annotations.
         annotations: { "volumes.kubernetes.io/controller-managed-attach-detach": "true" },
       },
@@ -152,6 +163,7 @@ export class ModelWorld {
       if (now !== machineId) return Promise.resolve({ kind: "Replaced" });
       this.#machines.delete(providerID);
       this.releaseIds.push(machineId);
+      this.onRelease(providerID.split("/").at(-1) ?? "");
       const [zone, name] = providerID.split("/").slice(-2) as [string, string];
       void this.#bearAnew(name, zone);
       this.released.push(providerID);
@@ -159,6 +171,9 @@ export class ModelWorld {
       return Promise.resolve({ kind: "Released" });
     },
   };
+
+  /** Told of each machine that is let go, before it goes. */
+  onRelease: (machine: string) => void = () => {};
 
   /** The group's new machine: half a minute later, under the old name. */
   async #bearAnew(name: string, zone: string): Promise<void> {
@@ -182,8 +197,14 @@ export class ModelWorld {
       const step = this.#stepOf(request);
       if (step !== undefined) this.steps.push(step);
     }
-    return this.api.send(request);
+    const answering = this.api.send(request);
+    const at = this.clock.now();
+    void answering.then(({ status }) => this.afterRequest(request, { at, status }));
+    return answering;
   }
+
+  /** Told of each answer to the controller, as an API server's audit log would be. */
+  afterRequest: (request: KubeRequest, answer: { at: Instant; status: number }) => void = () => {};
 
   #stepOf({ method, path, body }: KubeRequest): string | undefined {
     const node = /^\/api\/v1\/nodes\/([^/]+)$/.exec(path)?.[1];
