@@ -10,6 +10,7 @@ import type {
   PolicyTie,
 } from "./fleet-plan.ts";
 import { forecastPolicy } from "./forecast.ts";
+import { withMachineBirths } from "./machine-birth.ts";
 import { zoneOf } from "./node.ts";
 import type { BadPolicy, Policy } from "./policy.ts";
 import { type PlacedPolicy, planPolicy } from "./policy-plan.ts";
@@ -21,7 +22,8 @@ import { windowProblem } from "./windows.ts";
  * repeatable: the same input in any order gives the same plan. A policy with a window that cannot be
  * worked out counts as one that could not be read.
  */
-export function planFleet(input: PlanInput): FleetPlan {
+export function planFleet(given: PlanInput): FleetPlan {
+  const input = { ...given, nodes: withMachineBirths(given.nodes, given.departures) };
   const { at } = input;
   const { good, bad } = sortPolicies(input);
   const departures = indexDepartures(input.departures);
