@@ -12,6 +12,7 @@ import { cloudReleasers } from "./cloud-releasers.ts";
 import type { CommandIo } from "./command-io.ts";
 import type { CommandInput, CommandRun } from "./command-spec.ts";
 import { connect } from "./connect.ts";
+import { firstContact } from "./first-contact.ts";
 import { readPolicyFiles } from "./policy-files.ts";
 
 type Options = CommandInput<"run">["options"];
@@ -30,6 +31,7 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
       : (await readPolicyFiles(options.filename, io)).policies;
   const metrics = new PrometheusMetrics();
   const { api, namespace, close } = await connect(options, io);
+  await firstContact(api, io.clock, io.signal);
   const identity = processIdentity(io.env.POD_NAME);
   const { controller } = assembleController({
     api,

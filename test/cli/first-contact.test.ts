@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import { firstContact } from "../../src/cli/first-contact.ts";
+import type { KubeAnswer, KubeApi } from "../../src/contracts/kube-api.ts";
+import { instant, seconds } from "../../src/core/time.ts";
+import { LastcallError } from "../../src/errors.ts";
+import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
+import { VirtualClock } from "../../src/sim/virtual-clock.ts";
+
+const unreachable = new LastcallError("API_UNREACHABLE", "Cannot GET /version: connection refused");
+
+/** Lets a minute pass for a contact whose answers come from `answer`; gives its end and its length. */
+async function contact(
+  answer: (atMs: number) => KubeAnswer,
+): Promise<{ end: unknown; ms: number }> {
+  const clock = new VirtualClock({ startAt: instant(0), settle: eventLoopTurn });
+  const api: KubeApi = {
+    send: async () => answer(clock.monotonic()),
+    watch: () => {
+      throw new Error("nothing is watched");
+    },
+  };
+  let ms = 0;
+  const end = firstContact(api, clock, new AbortController().signal)
+    .then(
+      () => "Answered",
+      (error: unknown) => error,
+    )
+    .finally(() => {
+      ms = clock.monotonic();
+    });
+  await clock.runUntil(instant(seconds(60)));
+  return { end: await end, ms };
+}
+
+describe("the first contact with the API server", () => {
+  it("is made at once where it answers", async () => {
+    expect(await contact(() => ({ status: 200, body: {} }))).toEqual({ end: "Answered", ms: 0 });
+  });
+
+  it("waits for one that is being restarted", async () => {
+    const found = await contact((atMs) => {
+      if (atMs < 5000) throw unreachable;
+      return { status: 200, body: {} };
+    });
+    expect(found).toEqual({ end: "Answered", ms: 5000 });
+  });
+
+  it("ends after twenty seconds with what was wrong", async () => {
+    const found = await contact(() => {
+      throw unreachable;
+    });
+    expect(found).toEqual({ end: unreachable, ms: 20_000 });
+  });
+
+  it("ends at once where nobody knows who asks", async () => {
+    const { end, ms } = await contact(() => ({ status: 401, body: { message: "Unauthorized" } }));
+    expect(end).toMatchObject({ code: "API_UNAUTHORIZED", exitCode: 1 });
+    expect(ms).toBe(0);
+  });
+});
