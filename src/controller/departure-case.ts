@@ -65,6 +65,8 @@ export class DepartureCase {
   readonly #voice: CaseVoice;
   readonly #ledger: ProgressLedger;
   #departure: Departure;
+  /** As the watch has shown it last. */
+  #seen: Departure | undefined;
   #node: NodeFacts | undefined;
   #phaseWork = new AbortController();
   #pending: Interruption | undefined;
@@ -98,13 +100,19 @@ export class DepartureCase {
   /** Tells the case what the watch has seen last. */
   observe(departure: Departure, node: NodeFacts | undefined): void {
     this.#node = node;
-    const { status } = this.#departure;
-    this.#departure = { ...departure, resourceVersion: this.#departure.resourceVersion, status };
-    for (const observer of this.#observers) observer();
+    if (departure !== this.#seen) this.#take(departure);
     const found = interruptionOf(this.#departure, node);
     if (found === undefined || !this.#heeds(found)) return;
     this.#pending = found;
     this.#phaseWork.abort();
+  }
+
+  /** In a burst of notices each case hears every word about the others: only its own is news. */
+  #take(departure: Departure): void {
+    this.#seen = departure;
+    const { resourceVersion, status } = this.#departure;
+    this.#departure = { ...departure, resourceVersion, status };
+    for (const observer of this.#observers) observer();
   }
 
   /** The Departure was deleted: nothing more is done for it, its marks are cleared as strays. */

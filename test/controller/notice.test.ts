@@ -80,3 +80,32 @@ describe("a notice", async () => {
     },
   );
 });
+
+describe("a burst of notices", () => {
+  /** How often the drain of n0 thinks in the half minute in which so many others get notices. */
+  async function looksBeside(others: number): Promise<number> {
+    const world = new ModelWorld();
+    for (let index = 0; index <= 20; index += 1) world.addNode(`n${index}`, "a");
+    webWorkload(world, { replicas: 42, maxUnavailable: 42, exitAfterSeconds: 60 });
+    await world.pass(seconds(5));
+    let looks = 0;
+    world.onLookAtPods = (node) => {
+      if (node === "n0") looks += 1;
+    };
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    world.notice("n0", seconds(120));
+    await world.pass(seconds(5));
+    for (let index = 1; index <= others; index += 1) world.notice(`n${index}`, seconds(120));
+    await world.pass(seconds(30));
+    stop.abort();
+    await running;
+    return looks;
+  }
+
+  it("makes no drain think anew of what is not its own", async () => {
+    const alone = await looksBeside(0);
+    expect(alone).toBeGreaterThan(0);
+    expect(await looksBeside(15)).toBe(alone);
+  });
+});

@@ -3,6 +3,7 @@ import { parsePolicyObject } from "../../src/config/parse-policy-object.ts";
 import { resourceDefinitions } from "../../src/config/resource-definition.ts";
 import type { InstanceReleaser } from "../../src/contracts/instance-releaser.ts";
 import type { KubeAnswer, KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
+import type { NodePods } from "../../src/contracts/node-pods.ts";
 import type { ClusterEvent, Log } from "../../src/contracts/telemetry.ts";
 import { AlwaysLeading } from "../../src/controller/always-leading.ts";
 import { Controller } from "../../src/controller/controller.ts";
@@ -206,6 +207,23 @@ export class ModelWorld {
   /** Told of each answer to the controller, as an API server's audit log would be. */
   afterRequest: (request: KubeRequest, answer: { at: Instant; status: number }) => void = () => {};
 
+  /** Told of each look that a drain takes at its node's pods. */
+  onLookAtPods: (node: string) => void = () => {};
+
+  #nodePods(tools: ConstructorParameters<typeof KubeNodePods>[0]): NodePods {
+    const pods = new KubeNodePods(tools);
+    const { follow } = KubeNodePods.prototype;
+    pods.follow = (node, signal) => {
+      const followed = follow.call(pods, node, signal);
+      const look = () => {
+        this.onLookAtPods(node);
+        return followed.pods();
+      };
+      return { ...followed, pods: look };
+    };
+    return pods;
+  }
+
   #stepOf({ method, path, body }: KubeRequest): string | undefined {
     const node = /^\/api\/v1\/nodes\/([^/]+)$/.exec(path)?.[1];
     if (node !== undefined && method === "DELETE") return `remove ${node}`;
@@ -326,7 +344,7 @@ export class ModelWorld {
       gates: { ask: () => Promise.resolve({}) },
       hands: {
         marks: new KubeNodeMarks(api, clock),
-        pods: new KubeNodePods({ api, clock, rng }),
+        pods: this.#nodePods({ api, clock, rng }),
         store: new KubeDepartureStore(api),
         placeholders: new KubePlaceholders({ api, clock, rng, ...placeholderPlace }),
         room: new KubeClusterRoom(api),
