@@ -5,6 +5,7 @@ import type { NodePods } from "../contracts/node-pods.ts";
 import type { Placeholders } from "../contracts/placeholders.ts";
 import type { VolumeAttachments } from "../contracts/volume-attachments.ts";
 import { type Departure, type DrainCounts, isLive, isVoluntary } from "../core/departure.ts";
+import { drainRuleOf } from "../core/drain-rule.ts";
 import { type Interruption, interruptionOf } from "../core/interruption.ts";
 import { type Happening, statusAfter } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
@@ -275,7 +276,12 @@ export class DepartureCase {
         this.#counted = counts;
       },
     };
-    return drainNode(order, parts, signal);
+    const { policy } = order;
+    const drain = drainRuleOf(this.#departure, {
+      rule: policy.drain,
+      now: this.#tools.clock.now(),
+    });
+    return drainNode({ ...order, policy: { ...policy, drain } }, parts, signal);
   }
 
   /** The node as it is now; undefined where it is gone. */
@@ -300,7 +306,11 @@ export class DepartureCase {
     try {
       await this.#retry(
         () =>
-          releaseMachine(this.#departure, { ...this.#tools, mode, ledger: this.#ledger }, signal),
+          releaseMachine(
+            withMachine(this.#departure, this.#node),
+            { ...this.#tools, mode, ledger: this.#ledger },
+            signal,
+          ),
         signal,
       );
     } catch (error) {
@@ -339,6 +349,16 @@ export class DepartureCase {
       onRetry: (error) => this.#voice.faulted("retrying", this.#departure, error),
     });
   }
+}
+
+/**
+ * A person who writes a Departure by hand may name no machine. A Node object keeps its providerID for
+ * life, so that the Node of the same uid tells it.
+ */
+function withMachine(departure: Departure, node: NodeFacts | undefined): Departure {
+  const { providerID, uid } = departure.node;
+  if (providerID !== undefined || node?.uid !== uid) return departure;
+  return { ...departure, node: { ...departure.node, providerID: node.providerID } };
 }
 
 /** Nothing is left to do: the node's going ends the phase by interruption. */

@@ -1,4 +1,4 @@
-import { type BudgetLedger, readBudgets } from "./budget.ts";
+import { type BudgetLedger, budgetVerdict, readBudgets } from "./budget.ts";
 import type { Decision, DepartureOrder, Verdict } from "./decision.ts";
 import { type Departure, departureName, isLive, isVoluntary } from "./departure.ts";
 import { explain, type ReasonFacts } from "./explain.ts";
@@ -8,6 +8,7 @@ import { departureAnnotation, interruptionOf } from "./interruption.ts";
 import type { NodeFacts } from "./node.ts";
 import { planFleet } from "./plan.ts";
 import type { Policy } from "./policy.ts";
+import { policyFor } from "./reaction.ts";
 import type { Reason } from "./reason.ts";
 import { retryAt } from "./retry.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -88,15 +89,39 @@ function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
   const found = interruptionOf(departure, pass.nodes.get(departure.node.name));
   // What the cloud has spoken of is begun by the fast side, at once and by the policy's reaction.
   if (found?.event === "Noticed") return [];
+  const leader = found?.event === "NodeGone" ? leftBy(departure, pass) : undefined;
+  if (leader !== undefined) {
+    return [note(departure, "Cancelled", { reason: "PlanChanged", detail: leader })];
+  }
   if (found !== undefined) return [note(departure, found.event as NoteEvent, found)];
   if (!isVoluntary(departure.cause)) return [];
   return departure.cause === "Manual" ? manual(departure, pass) : planned(departure, pass);
 }
 
+/** The other departure of the node with which it went: the one that only stood by has no part in it. */
+function leftBy(departure: Departure, { former }: Pass): string | undefined {
+  const others = former.get(departure.node.uid) ?? [];
+  return others.find((one) => {
+    const { startedAt, outcome } = one.status;
+    const stayed = outcome === "RolledBack" || outcome === "Cancelled" || outcome === "Failed";
+    return one.uid !== departure.uid && startedAt !== undefined && !stayed;
+  })?.name;
+}
+
 /** What a person asked for waits for its own instant and for the budgets, for no window or gate. */
 function manual(departure: Departure, pass: Pass): Decision[] {
-  if (departure.hold) return hold(departure, { reason: "HeldByPerson" });
-  if (departure.departAt !== undefined && departure.departAt > pass.now) return [];
+  const { departAt, deadlineAt, hold: held } = departure;
+  const { now, ledger, snapshot } = pass;
+  if (held) return hold(departure, { reason: "HeldByPerson" });
+  const node = pass.nodes.get(departure.node.name);
+  if (node === undefined || (departAt !== undefined && departAt > now)) return [];
+  const policy = policyFor(departure, node, snapshot.policies);
+  const forced = deadlineAt !== undefined && now >= deadlineAt;
+  if (policy.budgets.length === 0 || forced) return [begin(departure, "Requested")];
+  if (pass.begun.has(policy.name)) return [];
+  const budget = budgetVerdict(ledger, { policy, node });
+  if (budget.kind === "Held") return hold(departure, budget);
+  pass.begun.add(policy.name);
   return [begin(departure, "Requested")];
 }
 
@@ -232,6 +257,14 @@ function because(
   return { reason, explain: explain(reason, facts) };
 }
 
+/** When a departure that has not begun is to be looked at whether or not anything changes. */
+function nextLookAt({ departAt, status }: Departure, now: Instant): Instant | undefined {
+  const { phase } = status;
+  if (phase !== "Scheduled" && phase !== "Held") return undefined;
+  if (departAt !== undefined && departAt > now) return departAt;
+  return phase === "Held" ? plus(now, heldAgainMs) : undefined;
+}
+
 /** The earliest of: the next departure's instant, and another look at what is held. */
 function nextLook(decisions: readonly Decision[], pass: Pass): Instant | undefined {
   let at: Instant | undefined;
@@ -239,12 +272,10 @@ function nextLook(decisions: readonly Decision[], pass: Pass): Instant | undefin
     const next = entry.departAt > pass.now ? entry.departAt : plus(pass.now, heldAgainMs);
     at = at === undefined ? next : earlier(at, next);
   }
-  const manualAhead = pass.snapshot.departures.flatMap((one) =>
-    one.status.phase === "Scheduled" && one.departAt !== undefined && one.departAt > pass.now
-      ? [one.departAt]
-      : [],
-  );
-  for (const next of manualAhead) at = at === undefined ? next : earlier(at, next);
+  for (const departure of pass.snapshot.departures) {
+    const next = nextLookAt(departure, pass.now);
+    if (next !== undefined) at = at === undefined ? next : earlier(at, next);
+  }
   const waits = decisions.some((one) => one.kind === "Note" && one.event === "Blocked");
   return waits ? earlier(at ?? plus(pass.now, heldAgainMs), plus(pass.now, heldAgainMs)) : at;
 }

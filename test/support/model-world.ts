@@ -284,6 +284,10 @@ export class ModelWorld {
     this.#patch(`${policies}/spot`, body);
   }
 
+  patchBudget(name: string, body: object): void {
+    this.#patch(`/apis/policy/v1/namespaces/default/poddisruptionbudgets/${name}`, body);
+  }
+
   #patch(path: string, body: object): void {
     const patchType = "application/merge-patch+json";
     const answer = this.api.handle({ method: "PATCH", path, patchType, body });

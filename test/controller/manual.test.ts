@@ -1,0 +1,105 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { formatInstant, minutes, plus, seconds } from "../../src/core/time.ts";
+import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
+
+/** A running controller over three nodes, each planned for a day later; ended after each test. */
+const running: { stop: AbortController; done: Promise<void> }[] = [];
+
+async function fleet(spec: Readonly<Record<string, unknown>> = {}): Promise<ModelWorld> {
+  const world = new ModelWorld();
+  for (const name of ["n0", "n1", "n2"]) world.addNode(name, name);
+  webWorkload(world, { replicas: 6, maxUnavailable: 6 });
+  spotPolicy(world, { lifetime: { max: "24h" }, ...spec });
+  await world.pass(seconds(5));
+  const stop = new AbortController();
+  running.push({ stop, done: world.startController(stop.signal) });
+  await world.pass(seconds(5));
+  return world;
+}
+
+afterEach(async () => {
+  for (const { stop, done } of running.splice(0)) {
+    stop.abort();
+    await done;
+  }
+});
+
+/** As `lastcall depart` writes it. */
+function ask(world: ModelWorld, name: string, spec: Readonly<Record<string, unknown>> = {}): void {
+  const uid = world.get(`${nodes}/${name}`)?.metadata?.uid ?? "";
+  world.create(departures, {
+    apiVersion: "lastcall.dev/v1alpha1",
+    kind: "Departure",
+    metadata: { name: `${name}-${uid.slice(0, 8)}-2` },
+    spec: { node: { name, uid }, cause: "Manual", source: "person", ...spec },
+  });
+}
+
+/** `cause phase outcome` of every departure of the node that was there at first. */
+function endsOf(world: ModelWorld, name: string): readonly string[] {
+  return world.list(departures).flatMap(({ spec, status }) => {
+    const { node, cause } = spec as { node: { name: string; uid: string }; cause: string };
+    const { phase, outcome } = (status ?? {}) as { phase?: string; outcome?: string };
+    const old = node.name === name && world.firstUids.includes(node.uid);
+    return old ? `${cause} ${phase}${outcome === undefined ? "" : ` ${outcome}`}` : [];
+  });
+}
+
+describe("a departure that a person asked for", () => {
+  it("rotates the node at once, and the planned one of the node ends with it", async () => {
+    const world = await fleet();
+    ask(world, "n1");
+    await world.pass(minutes(2));
+    expect(world.stepsOf("n1")).toEqual(["cordon", "evict", "evict", "release", "remove"]);
+    expect(endsOf(world, "n1").toSorted()).toEqual([
+      "Manual Ended Planned",
+      "Planned Ended Cancelled",
+    ]);
+    expect(world.stepsOf("n0")).toEqual([]);
+  });
+
+  it("waits for its instant", async () => {
+    const world = await fleet();
+    ask(world, "n1", { departAt: formatInstant(plus(world.clock.now(), minutes(10))) });
+    await world.pass(minutes(9));
+    expect(world.stepsOf("n1")).toEqual([]);
+    await world.pass(minutes(2));
+    expect(world.stepsOf("n1")).toContain("release");
+  });
+
+  it("waits for the budgets, and says so", async () => {
+    const world = await fleet({ budgets: [{ nodes: 1 }] });
+    for (const name of ["n0", "n1", "n2"]) ask(world, name);
+    await world.pass(seconds(2));
+    expect(
+      world.list(nodes).filter((node) => world.marksOf(node.metadata?.name ?? "").length > 0),
+    ).toHaveLength(1);
+    const held = world.list(departures).filter(({ spec, status }) => {
+      const { cause } = spec as { cause: string };
+      return cause === "Manual" && (status as { reason?: string })?.reason === "BudgetSpent";
+    });
+    expect(held).toHaveLength(2);
+    await world.passUntil(() => world.released.length === 3, minutes(15));
+  });
+
+  it("goes past the budgets once its deadline has come", async () => {
+    const world = await fleet({ budgets: [{ nodes: 1 }] });
+    world.patchNode("n0", { spec: { unschedulable: true } });
+    ask(world, "n1", { deadlineAt: formatInstant(plus(world.clock.now(), minutes(5))) });
+    await world.pass(minutes(4));
+    expect(world.stepsOf("n1")).toEqual([]);
+    await world.pass(minutes(3));
+    expect(world.stepsOf("n1")).toContain("cordon");
+  });
+
+  it("has until its deadline to drain, and is then rolled back as the policy says", async () => {
+    const world = await fleet();
+    world.patchBudget("web", { spec: { maxUnavailable: 0 } });
+    ask(world, "n1", { deadlineAt: formatInstant(plus(world.clock.now(), minutes(20))) });
+    await world.pass(minutes(19));
+    expect(endsOf(world, "n1")).toContain("Manual Draining");
+    await world.pass(minutes(2));
+    expect(endsOf(world, "n1")).toContain("Manual Ended RolledBack");
+    expect(world.marksOf("n1")).toEqual([]);
+  });
+});
