@@ -46,6 +46,19 @@ export const commandList: readonly CommandSpec[] = [
     load: async () => (await import("./drain-plan.ts")).runDrainPlan,
   }),
   command({
+    name: "depart",
+    summary: "Makes nodes leave now, at a time or by a deadline, with all the same care",
+    words: "NODE…",
+    minWords: 1,
+    maxWords: Number.POSITIVE_INFINITY,
+    examples: [
+      "lastcall depart n1 n2",
+      "lastcall depart n1 --at 2026-11-21T02:00:00Z",
+      "lastcall depart n1 --by 2026-11-21T06:00:00Z --dry-run",
+    ],
+    load: async () => (await import("./depart.ts")).runDepart,
+  }),
+  command({
     name: "audit",
     summary: "Grace budgets and other Spot readiness of workloads, live or from manifests",
     words: "",

@@ -55,7 +55,7 @@ export function translateDeparture(object: KubeObject): Departure | undefined {
 }
 
 /** The object that a new Departure is created from. Its status is written by the controller alone. */
-export function departureObject(order: DepartureOrder): KubeObject {
+export function departureObject(order: Omit<DepartureOrder, "reason" | "message">): KubeObject {
   return {
     apiVersion,
     kind: "Departure",

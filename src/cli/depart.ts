@@ -1,0 +1,157 @@
+import type { StoreResult } from "../contracts/departure-store.ts";
+import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
+import { type DepartStep, type DepartWish, departStep } from "../core/depart-order.ts";
+import type { Departure } from "../core/departure.ts";
+import type { NodeFacts } from "../core/node.ts";
+import { formatInstant } from "../core/time.ts";
+import { isLastcallError, LastcallError } from "../errors.ts";
+import type { CommandRun } from "./command-spec.ts";
+import { connect } from "./connect.ts";
+import { printData } from "./print-data.ts";
+
+type Depart = Parameters<CommandRun<"depart">>[0];
+
+interface Written {
+  readonly node: string;
+  readonly step: DepartStep;
+  /** As the cluster holds it now; with `--dry-run` as it would. */
+  readonly object: KubeObject;
+}
+
+/**
+ * Makes a Departure for each node, which the controller carries out. All nodes are looked at before
+ * anything is written; of several writes each is tried, and the first fault is thrown at the end.
+ */
+export const runDepart: CommandRun<"depart"> = async (input) => {
+  const wish = wishOf(input);
+  const { options, io } = input;
+  const { api, close } = await connect(options, io);
+  try {
+    const steps = await lookAll([...new Set(input.words)], wish, api);
+    const { written, faults } = await writeAll(steps, { wish, dryRun: options.dryRun }, api);
+    await show(written, input);
+    for (const fault of faults.slice(1)) io.err(`lastcall: ${fault.message}\n`);
+    if (faults[0] !== undefined) throw faults[0];
+    return 0;
+  } finally {
+    close();
+  }
+};
+
+function wishOf({ options, io }: Depart): DepartWish {
+  const departAt = options.at ?? io.clock.now();
+  const { by } = options;
+  if (by !== undefined && by <= departAt) {
+    throw new LastcallError(
+      "USAGE",
+      `Cannot take --by ${formatInstant(by)}: the departure begins at ${formatInstant(departAt)}, a later instant is wanted`,
+    );
+  }
+  return { departAt, deadlineAt: by };
+}
+
+type Steps = readonly { readonly node: NodeFacts; readonly step: DepartStep }[];
+
+async function lookAll(names: readonly string[], wish: DepartWish, api: KubeApi): Promise<Steps> {
+  const { listAll } = await import("../kube/list.ts");
+  const { departuresPath } = await import("../kube/paths.ts");
+  const { translateDeparture } = await import("../kube/translate-departure.ts");
+  const objects = await listAll(api, departuresPath);
+  const departures = objects.flatMap((object) => translateDeparture(object) ?? []);
+  const nodes = await Promise.all(names.map((name) => readNode(name, api)));
+  return nodes.map((node) => ({ node, step: departStep(node, wish, departures) }));
+}
+
+async function readNode(name: string, api: KubeApi): Promise<NodeFacts> {
+  const { faultOf } = await import("../kube/fault.ts");
+  const { nodePath } = await import("../kube/paths.ts");
+  const { translateNode } = await import("../kube/translate-node.ts");
+  const request = { method: "GET", path: nodePath(name) } as const;
+  const answer = await api.send(request);
+  if (answer.status === 404) {
+    throw new LastcallError(
+      "NOT_FOUND",
+      `Cannot make ${name} depart: no node has that name, an existing one is wanted`,
+    );
+  }
+  if (answer.status !== 200) throw faultOf(request, answer);
+  return translateNode(answer.body as KubeObject);
+}
+
+async function writeAll(
+  steps: Steps,
+  how: { readonly wish: DepartWish; readonly dryRun: boolean },
+  api: KubeApi,
+): Promise<{ readonly written: readonly Written[]; readonly faults: readonly LastcallError[] }> {
+  const { departureObject } = await import("../kube/translate-departure.ts");
+  const written: Written[] = [];
+  const faults: LastcallError[] = [];
+  for (const { node, step } of steps) {
+    try {
+      const departure = how.dryRun ? undefined : await write(step, how.wish, api);
+      const order = departure ?? planned(step, how.wish);
+      const { name, source = "", ...rest } = order;
+      const object = departureObject({ ...rest, name, source });
+      written.push({ node: node.name, step, object });
+    } catch (error) {
+      if (!isLastcallError(error)) throw error;
+      faults.push(error);
+    }
+  }
+  return { written, faults };
+}
+
+/** What would be there, had it been written. */
+function planned(step: DepartStep, wish: DepartWish) {
+  if (step.kind === "Create") return step.order;
+  return step.kind === "Move" ? { ...step.departure, ...given(wish) } : step.departure;
+}
+
+function given({ departAt, deadlineAt }: DepartWish): DepartWish {
+  return deadlineAt === undefined ? { departAt } : { departAt, deadlineAt };
+}
+
+async function write(step: DepartStep, wish: DepartWish, api: KubeApi): Promise<Departure> {
+  const { KubeDepartureStore } = await import("../kube/departure-store.ts");
+  const store = new KubeDepartureStore(api);
+  switch (step.kind) {
+    case "Create":
+      return doneOr(step.order.name, await store.create(step.order));
+    case "Move":
+      return doneOr(step.departure.name, await store.move(step.departure, wish));
+    case "Leave":
+      return step.departure;
+  }
+}
+
+function doneOr(name: string, result: StoreResult): Departure {
+  if (result.kind === "Done") return result.departure;
+  const found = result.kind === "Gone" ? "it is gone" : "somebody has written it just now";
+  throw new LastcallError(
+    "CONFLICT",
+    `Cannot write Departure ${name}: ${found}, a second try is wanted`,
+  );
+}
+
+async function show(written: readonly Written[], { options, io }: Depart): Promise<void> {
+  if (options.output !== "table") {
+    const items = written.map(({ object }) => object);
+    await printData({ apiVersion: "v1", kind: "List", items }, options.output, io);
+    return;
+  }
+  for (const one of written) io.out(`${lineOf(one)}${options.dryRun ? " (dry run)" : ""}\n`);
+}
+
+function lineOf({ node, step, object }: Written): string {
+  const { name = "" } = object.metadata ?? {};
+  const { departAt, deadlineAt } = object.spec as { departAt?: string; deadlineAt?: string };
+  const by = deadlineAt === undefined ? "" : `, by ${deadlineAt}`;
+  switch (step.kind) {
+    case "Create":
+      return `departure/${name} created: ${node} leaves at ${departAt}${by}`;
+    case "Move":
+      return `departure/${name} moved: ${node} leaves at ${departAt}${by}`;
+    case "Leave":
+      return `departure/${name} unchanged: ${node} is leaving already, ${step.departure.status.phase}`;
+  }
+}

@@ -1,0 +1,67 @@
+import type { DepartureOrder } from "./decision.ts";
+import { type Departure, departureName, isLive, isVoluntary } from "./departure.ts";
+import { isUnderWay } from "./departure-index.ts";
+import { explain } from "./explain.ts";
+import type { NodeFacts } from "./node.ts";
+import type { Instant } from "./time.ts";
+
+/** What a person wants of a node: to leave at an instant, and to be gone by another. */
+export interface DepartWish {
+  readonly departAt: Instant;
+  readonly deadlineAt?: Instant | undefined;
+}
+
+/** What has to be written so that the wish comes true. */
+export type DepartStep =
+  | { readonly kind: "Create"; readonly order: DepartureOrder }
+  /** A person has asked before: the same departure, at the new instants. */
+  | { readonly kind: "Move"; readonly departure: Departure }
+  /** It is leaving already, for the cloud's word or a person's. */
+  | { readonly kind: "Leave"; readonly departure: Departure };
+
+/**
+ * A departure that is only planned stays as it is: it is held while the person's own is live, and
+ * ends with the node. `departures` may be those of the whole cluster.
+ */
+export function departStep(
+  node: NodeFacts,
+  wish: DepartWish,
+  departures: readonly Departure[],
+): DepartStep {
+  const ofNode = departures.filter((one) => one.node.uid === node.uid);
+  const live = ofNode.filter(isLive);
+  const leaving = live.find((one) => isUnderWay(one) || isNoticed(one));
+  if (leaving !== undefined) return { kind: "Leave", departure: leaving };
+  const asked = live.find(({ cause }) => cause === "Manual");
+  if (asked !== undefined) {
+    const sameDeadline = wish.deadlineAt === undefined || wish.deadlineAt === asked.deadlineAt;
+    const same = asked.departAt === wish.departAt && sameDeadline;
+    return { kind: same ? "Leave" : "Move", departure: asked };
+  }
+  const { name, uid, providerID, bootID } = node;
+  return {
+    kind: "Create",
+    order: {
+      name: freeName(node, departures),
+      node: { name, uid, providerID, bootID },
+      cause: "Manual",
+      ...wish,
+      source: "person",
+      reason: "Requested",
+      message: explain("Requested", { node: name }),
+    },
+  };
+}
+
+function isNoticed({ cause, noticedAt }: Departure): boolean {
+  return !isVoluntary(cause) || noticedAt !== undefined;
+}
+
+/** The pinned name where it is free, else `-2`, `-3` …, as for every further one of a node. */
+function freeName(node: NodeFacts, departures: readonly Departure[]): string {
+  const taken = new Set(departures.map(({ name }) => name));
+  const first = departureName(node);
+  let name = first;
+  for (let count = 2; taken.has(name); count += 1) name = `${first}-${count}`;
+  return name;
+}

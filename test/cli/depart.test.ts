@@ -1,0 +1,96 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { CommandIo } from "../../src/cli/command-io.ts";
+import { runCommandLine } from "../../src/cli/command-line.ts";
+import { seededRng } from "../../src/core/rng.ts";
+import { realClock } from "../../src/runtime/real-clock.ts";
+import { type HttpFace, serveModel } from "../../src/sim/http-face.ts";
+import { departures, ModelWorld } from "../support/model-world.ts";
+
+let world: ModelWorld;
+let face: HttpFace;
+let folder: string;
+
+beforeEach(async () => {
+  world = new ModelWorld();
+  for (const name of ["n0", "n1"]) world.addNode(name, "a");
+  face = await serveModel({ api: world.api });
+  folder = await mkdtemp(join(tmpdir(), "lastcall-depart-"));
+  await writeFile(join(folder, "kubeconfig"), face.kubeconfig);
+});
+
+afterEach(async () => {
+  await face.close();
+  await rm(folder, { recursive: true });
+});
+
+async function lastcall(...args: readonly string[]) {
+  let [stdout, stderr] = ["", ""];
+  const io: Partial<CommandIo> = {
+    out: (text) => {
+      stdout += text;
+    },
+    err: (text) => {
+      stderr += text;
+    },
+    env: { KUBECONFIG: join(folder, "kubeconfig") },
+    ...{ isTerminal: false, colour: false, columns: 80 },
+    ...{ clock: realClock, rng: seededRng(1), signal: new AbortController().signal },
+  };
+  const exit = await runCommandLine(args, io as CommandIo);
+  return { exit, stdout, stderr };
+}
+
+function made(): readonly object[] {
+  return world.list(departures).map(({ spec }) => spec as object);
+}
+
+const at = "2030-01-01T00:00:00.000Z";
+const by = "2030-01-01T06:00:00.000Z";
+
+describe("lastcall depart", () => {
+  it("makes a Departure for each node", async () => {
+    const { exit, stdout } = await lastcall("depart", "n0", "n1", "--at", at, "--by", by);
+    expect(exit).toBe(0);
+    expect(
+      stdout.match(/^departure\/n[01]-\w{8} created: n[01] leaves at .*, by .*$/gm),
+    ).toHaveLength(2);
+    const common = { cause: "Manual", source: "person", departAt: at, deadlineAt: by };
+    expect(made()).toMatchObject([
+      { node: { name: "n0", uid: world.firstUids[0], providerID: "gce://demo/a/n0" }, ...common },
+      { node: { name: "n1", uid: world.firstUids[1], providerID: "gce://demo/a/n1" }, ...common },
+    ]);
+  });
+
+  it("moves what was asked for before, and says what it leaves alone", async () => {
+    await lastcall("depart", "n0", "--at", at);
+    expect((await lastcall("depart", "n0", "--at", at)).stdout).toContain(
+      "unchanged: n0 is leaving",
+    );
+    expect((await lastcall("depart", "n0", "--at", by)).stdout).toContain("moved: n0 leaves at");
+    expect(made()).toMatchObject([{ departAt: by }]);
+  });
+
+  it("writes nothing with --dry-run, and prints what it would write", async () => {
+    const { stdout } = await lastcall("depart", "n0", "--at", at, "--dry-run", "-o", "json");
+    expect(JSON.parse(stdout)).toMatchObject({
+      kind: "List",
+      items: [{ kind: "Departure", spec: { node: { name: "n0" }, departAt: at } }],
+    });
+    expect(made()).toEqual([]);
+  });
+
+  it.each([
+    [1, ["n0", "nobody"], "Cannot make nobody depart: no node has that name"],
+    [2, ["n0", "--by", "2020-01-01T00:00:00Z"], "Cannot take --by 2020-01-01T00:00:00.000Z"],
+    [2, [], "NODE"],
+  ] as const)("exits with %i on %j and writes nothing", async (code, args, says) => {
+    const { exit, stdout, stderr } = await lastcall("depart", ...args);
+    expect({ exit, stdout }).toEqual({ exit: code, stdout: "" });
+    expect(stderr).toContain(says);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+    expect(made()).toEqual([]);
+  });
+});
