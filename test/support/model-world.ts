@@ -242,15 +242,13 @@ export class ModelWorld {
     );
   }
 
-  /** The first departure of a node that was ever begun or ended, else the first of all. */
+  /** The first departure of a node that has begun, else one that has ended, else the first of all. */
   departureOf(node: string): KubeObject | undefined {
     const ofNode = (one: KubeObject) => (one.spec as { node: { name: string } }).node.name === node;
     const all = this.list(departures).filter(ofNode);
-    const begun = (one: KubeObject) => {
-      const status = one.status as { startedAt?: string; endedAt?: string } | undefined;
-      return status?.startedAt !== undefined || status?.endedAt !== undefined;
-    };
-    return all.find(begun) ?? all[0];
+    const has = (field: string) => (one: KubeObject) =>
+      (one.status as Record<string, unknown> | undefined)?.[field] !== undefined;
+    return all.find(has("startedAt")) ?? all.find(has("endedAt")) ?? all[0];
   }
 
   statusOf(node: string): { readonly phase?: string; readonly outcome?: string } {
