@@ -6,6 +6,7 @@ import type {
   NodeSelector,
   PodRule,
   Policy,
+  Waves,
   Window,
 } from "../core/policy.ts";
 import { parseInstant } from "../core/time.ts";
@@ -16,6 +17,7 @@ import type {
   WrittenLabelSelector,
   WrittenNodeSelector,
   WrittenPodRule,
+  WrittenWaves,
 } from "./policy-spec.ts";
 import { spanOf } from "./scalar-field.ts";
 import type { WrittenRequirement } from "./selector-schema.ts";
@@ -44,6 +46,7 @@ export function policyFromSpec(identity: PolicyIdentity, spec: PolicySpec): Poli
     spacing: { mode: spacing.mode, minMs: spanOf(spacing.min) },
     windows: spec.windows.map(windowOf),
     budgets: spec.budgets.map(budgetOf),
+    ...(spec.waves && { waves: wavesOf(spec.waves) }),
     gates: gatesOf(spec.gates),
     replacement: {
       when: replacement.when,
@@ -93,6 +96,13 @@ function budgetOf({ nodes, perHour, scope = "Policy" }: WrittenBudget): Budget {
 
 function amountOf(nodes: number | string): Amount {
   return typeof nodes === "number" ? { count: nodes } : { percent: Number.parseInt(nodes, 10) };
+}
+
+function wavesOf({ sizes, restartedAt }: WrittenWaves): Waves {
+  return {
+    sizes: sizes.map(amountOf),
+    ...(restartedAt !== undefined && { restartedAt: parseInstant(restartedAt) }),
+  };
 }
 
 function gatesOf({ freezeUntil, alerts, blockingPods }: WrittenGates): Gates {

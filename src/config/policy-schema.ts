@@ -4,6 +4,7 @@ import type { ListField, ObjectField, SchemaRule } from "./field-schema.ts";
 import { ruleOn } from "./field-schema.ts";
 import type { WrittenBudget, WrittenLifetime } from "./policy-spec.ts";
 import {
+  amountField,
   choiceField,
   durationField,
   instantField,
@@ -92,14 +93,9 @@ const budgets: ListField = {
     type: "object",
     description: "One limit: `nodes` or `perHour`.",
     properties: {
-      nodes: {
-        type: "amount",
-        description:
-          "At most so many at once: a count, or a share of the matched nodes rounded down, but at least 1. Nodes that are not ready, cordoned by others, terminating or under notice count as out.",
-        minimum: 1,
-        pattern: "^([1-9][0-9]?|100)%$",
-        wanted: "a count from 1 on or a share from 1% to 100%",
-      },
+      nodes: amountField(
+        "At most so many at once: a count, or a share of the matched nodes rounded down, but at least 1. Nodes that are not ready, cordoned by others, terminating or under notice count as out.",
+      ),
       perHour: {
         type: "integer",
         description: "At most so many departures started in any 60 minutes.",
@@ -134,6 +130,27 @@ const budgets: ListField = {
         holds: ({ perHour, scope = "Policy" }) => perHour === undefined || scope === "Policy",
       }),
     ],
+  },
+};
+
+const waves: ObjectField = {
+  type: "object",
+  description:
+    "Planned departures in waves, the canary first. Absent: the budgets alone limit how many leave.",
+  required: ["sizes"],
+  properties: {
+    sizes: {
+      type: "list",
+      description:
+        "How many departures each wave has; the next wave begins when all of them have ended well, and after the last there is no limit. One that is rolled back, fails or leaves pods behind halts them: then nodes leave at their deadlines only.",
+      minItems: 1,
+      maxItems: 32,
+      wanted: "at least one wave, such as [1, 10%]",
+      items: amountField("A count, or a share of the matched nodes rounded down, but at least 1."),
+    },
+    restartedAt: instantField(
+      "What ended before this instant does not count: the waves begin anew with the canary. To go on after a halt, or to try a change of the policy with care, put the present instant here.",
+    ),
   },
 };
 
@@ -279,6 +296,7 @@ export const policySpec: ObjectField = {
     spacing,
     windows: windowsField,
     budgets,
+    waves,
     gates,
     replacement,
     drain: drainField,

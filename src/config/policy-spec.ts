@@ -17,6 +17,7 @@ export interface PolicySpec {
   readonly spacing: { readonly mode: "Late" | "Even"; readonly min: string };
   readonly windows: readonly WrittenWindow[];
   readonly budgets: readonly WrittenBudget[];
+  readonly waves?: WrittenWaves;
   readonly gates: WrittenGates;
   readonly replacement: Pick<ReplacementRule, "when" | "onTimeout"> & { readonly timeout: string };
   readonly drain: WrittenDrain;
@@ -49,6 +50,11 @@ export interface WrittenBudget {
   readonly nodes?: number | string;
   readonly perHour?: number;
   readonly scope?: BudgetScope;
+}
+
+export interface WrittenWaves {
+  readonly sizes: readonly (number | string)[];
+  readonly restartedAt?: string;
 }
 
 export interface WrittenGates {

@@ -1,5 +1,5 @@
 import type { FieldSchema, ObjectField } from "./field-schema.ts";
-import { conditionsField, instantField, textField } from "./scalar-field.ts";
+import { choiceField, conditionsField, instantField, textField } from "./scalar-field.ts";
 
 function counter(description: string): FieldSchema {
   return { type: "integer", description };
@@ -48,7 +48,26 @@ export const policyStatus: ObjectField = {
         explain: textField({ description: "The same in one sentence." }),
       },
     },
+    waves: {
+      type: "object",
+      description: "How far the waves have come; absent where the policy has none.",
+      properties: {
+        state: choiceField({
+          description:
+            "`Halted` by a departure that ended badly, `Passed` when all have left well.",
+          choices: ["UnderWay", "Passed", "Halted"],
+        }),
+        wave: counter("The wave that is under way, from 1 on."),
+        of: counter("How many there are."),
+        size: counter("How many departures it has."),
+        leftWell: counter("How many of them have ended well."),
+        underWay: counter("How many of the policy's nodes are leaving now."),
+        haltedBy: textField({ description: "The Departure that halts them." }),
+      },
+    },
     nextDepartureAt: instantField("When the next node leaves."),
-    conditions: conditionsField("`Ready`: the policy is understood; `Feasible`: see `forecast`."),
+    conditions: conditionsField(
+      "`Ready`: the policy is understood; `Feasible`: see `forecast`; `WavesPassed`: see `waves`.",
+    ),
   },
 };

@@ -1,6 +1,12 @@
 import { parseDuration } from "../core/duration.ts";
 import type { Millis } from "../core/time.ts";
-import type { BooleanField, ListField, SchemaRule, StringField } from "./field-schema.ts";
+import type {
+  AmountField,
+  BooleanField,
+  ListField,
+  SchemaRule,
+  StringField,
+} from "./field-schema.ts";
 import { ruleOn } from "./field-schema.ts";
 
 const durationPattern = "^(0|(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|ms|s|m|h))+)$";
@@ -63,6 +69,16 @@ export function instantField(description: string): StringField {
     format: "date-time",
     maxLength: 40,
     wanted: "an RFC 3339 instant such as 2026-12-01T00:00:00Z",
+  };
+}
+
+export function amountField(description: string): AmountField {
+  return {
+    type: "amount",
+    description,
+    minimum: 1,
+    pattern: "^([1-9][0-9]?|100)%$",
+    wanted: "a count from 1 on or a share from 1% to 100%",
   };
 }
 

@@ -14,6 +14,7 @@ import { retryAt } from "./retry.ts";
 import type { Snapshot } from "./snapshot.ts";
 import { startVerdict } from "./start.ts";
 import { earlier, hours, type Instant, later, minutes, plus } from "./time.ts";
+import type { WaveStanding } from "./wave.ts";
 
 /** How long the record of an ended departure is kept. */
 const keepEndedMs = hours(72);
@@ -23,6 +24,7 @@ const heldAgainMs = minutes(1);
 interface Planned {
   readonly entry: PlannedDeparture;
   readonly policy: Policy;
+  readonly waves: WaveStanding | undefined;
 }
 
 /** What one pass knows: the snapshot, indexed, and the plan made from it. */
@@ -67,8 +69,8 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
 }
 
 function indexOf(plan: FleetPlan): Pick<Pass, "planned" | "left"> {
-  const planned = plan.policies.flatMap(({ policy, departures }) =>
-    departures.map((entry) => [entry.node.uid, { entry, policy }] as const),
+  const planned = plan.policies.flatMap(({ policy, departures, waves }) =>
+    departures.map((entry) => [entry.node.uid, { entry, policy, waves }] as const),
   );
   return {
     planned: new Map(planned),
@@ -128,22 +130,23 @@ function manual(departure: Departure, pass: Pass): Decision[] {
 function planned(departure: Departure, pass: Pass): Decision[] {
   const found = pass.planned.get(departure.node.uid);
   if (found === undefined) return unplanned(departure, pass);
-  const { entry, policy } = found;
+  const { entry } = found;
   const moves = moved(departure, entry);
   if (entry.departAt > pass.now) {
     const free: Decision[] =
       departure.status.phase === "Held" ? [note(departure, "Unblocked", { reason: "NotYet" })] : [];
     return [...moves, ...free];
   }
-  return [...moves, ...due(departure, policy, pass)];
+  return [...moves, ...due(departure, found, pass)];
 }
 
-function due(departure: Departure, policy: Policy, pass: Pass): Decision[] {
+function due(departure: Departure, { policy, waves }: Planned, pass: Pass): Decision[] {
   const node = pass.nodes.get(departure.node.name);
   if (node === undefined || pass.begun.has(policy.name)) return [];
   const { ledger, now, snapshot } = pass;
   const gateAnswer = snapshot.gateAnswers[policy.name];
-  const verdict = startVerdict({ departure, node, policy, ledger, gateAnswer, now });
+  const question = { departure, node, policy, ledger, waves, gateAnswer, now };
+  const verdict = startVerdict(question);
   if (verdict.kind === "Held") return hold(departure, verdict);
   if (policy.dryRun) return [{ kind: "Leave", node, ...because("DryRun", departure) }];
   pass.begun.add(policy.name);

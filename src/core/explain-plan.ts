@@ -2,6 +2,7 @@ import { formatDuration } from "./duration.ts";
 import type { BirthSource, Forecast, PolicyPlan } from "./fleet-plan.ts";
 import type { Reason } from "./reason.ts";
 import { between, formatInstant, type Instant, seconds } from "./time.ts";
+import { explainWaves } from "./wave.ts";
 
 /** What a sentence about one node's place in the plan, or outside it, is made of. */
 export interface PlanFacts {
@@ -26,7 +27,13 @@ export function explainPlan(reason: Reason, facts: PlanFacts): string {
 }
 
 /** Whether the plan of one policy can be kept, and if not what would have to be wider: one sentence. */
-export function explainForecast({ policy, spacing, forecast, departures }: PolicyPlan): string {
+export function explainForecast({
+  policy,
+  spacing,
+  forecast,
+  waves,
+  departures,
+}: PolicyPlan): string {
   const parts = [...lateParts(forecast), ...budgetParts(forecast)];
   const { reachedMs, wantedMs } = spacing;
   if (reachedMs !== null && wantedMs !== null && reachedMs < wantedMs) {
@@ -41,6 +48,7 @@ export function explainForecast({ policy, spacing, forecast, departures }: Polic
     const until = formatInstant(freezeUntil);
     parts.push(`the freeze until ${until} holds back ${count(frozen.length, "departure")}`);
   }
+  if (waves !== undefined && waves.state !== "Passed") parts.push(explainWaves(waves));
   const all = count(departures.length, "departure");
   const verdict = forecast.feasible
     ? `All ${all} can be kept`

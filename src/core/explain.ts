@@ -37,6 +37,8 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   OutsideWindow: (f) =>
     `waits for a window${f.at === undefined ? "" : ` that opens at ${time(f.at)}`}`,
   BudgetSpent: (f) => `waits, because the budget is spent: ${f.detail ?? "unknown"}`,
+  WaveWait: (f) => `waits for the wave before it: ${f.detail ?? "unknown"}`,
+  WaveHalted: (f) => `waits, because a departure before it ended badly: ${f.detail ?? "unknown"}`,
   Frozen: (f) => `waits until the freeze ends at ${time(f.at)}`,
   AlertsFiring: (f) => `waits, because alerts fire: ${f.detail ?? "unknown"}`,
   AlertsUnknown: () => "waits, because Alertmanager does not answer and a gate fails closed",

@@ -3,6 +3,7 @@ import type { NodeFacts } from "./node.ts";
 import type { BadPolicy, Policy } from "./policy.ts";
 import type { Reason } from "./reason.ts";
 import type { Instant, Millis } from "./time.ts";
+import type { WaveStanding } from "./wave.ts";
 
 /** What a plan is made of. Without departures it is the plan of a first day. */
 export interface PlanInput {
@@ -30,6 +31,8 @@ export interface PolicyPlan {
   readonly matched: number;
   readonly spacing: PlanSpacing;
   readonly forecast: Forecast;
+  /** Absent where the policy has none. */
+  readonly waves?: WaveStanding | undefined;
   /** By `departAt`, then by name. */
   readonly departures: readonly PlannedDeparture[];
   /** How many departures that were planned before have another instant now. */

@@ -2,6 +2,7 @@ import { explainForecast, explainPlan } from "./explain-plan.ts";
 import type { FleetPlan, NotPlanned, PlannedDeparture, PolicyPlan } from "./fleet-plan.ts";
 import type { Reason } from "./reason.ts";
 import { formatInstant, type Millis } from "./time.ts";
+import type { WaveStanding } from "./wave.ts";
 
 /** The report of `lastcall plan -o json`; names and shape are pinned by the contract. */
 export interface PlanReport {
@@ -26,7 +27,20 @@ export interface PolicyReport {
     readonly widenBySeconds: number;
     readonly explain: string;
   };
+  /** Absent where the policy has none. */
+  readonly waves?: WaveReport;
   readonly departures: readonly DepartureReport[];
+}
+
+export interface WaveReport {
+  readonly state: "UnderWay" | "Passed" | "Halted";
+  readonly wave: number;
+  readonly of: number;
+  readonly size: number;
+  readonly leftWell: number;
+  readonly underWay: number;
+  /** The name of a Departure; null where nothing halts them. */
+  readonly haltedBy: string | null;
 }
 
 export interface DepartureReport {
@@ -88,8 +102,13 @@ function policyReport(plan: PolicyPlan): PolicyReport {
       widenBySeconds: forecast.widenBySeconds,
       explain: explainForecast(plan),
     },
+    ...(plan.waves && { waves: waveReport(plan.waves) }),
     departures: plan.departures.map((one) => departureReport(one, policy.name)),
   };
+}
+
+export function waveReport({ haltedBy, ...standing }: WaveStanding): WaveReport {
+  return { ...standing, haltedBy: haltedBy?.departure ?? null };
 }
 
 function departureReport(one: PlannedDeparture, policy: string): DepartureReport {

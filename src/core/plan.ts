@@ -15,6 +15,7 @@ import { zoneOf } from "./node.ts";
 import type { BadPolicy, Policy } from "./policy.ts";
 import { type PlacedPolicy, planPolicy } from "./policy-plan.ts";
 import { hours } from "./time.ts";
+import { waveStanding } from "./wave.ts";
 import { windowProblem } from "./windows.ts";
 
 /**
@@ -102,6 +103,7 @@ function withForecasts(input: PlanInput, { groups, placed }: Groups): readonly P
     return {
       ...{ policy: plan.policy, matched: plan.matched, spacing, moved },
       forecast: forecastPolicy({ ...plan, budgets }),
+      waves: waveStanding({ ...plan, departures: input.departures }),
       departures: budgets.heldBackTo.size === 0 ? plan.departures : plan.departures.map(held),
     };
   });

@@ -1,7 +1,9 @@
 import type { Departure } from "./departure.ts";
 import { explainForecast } from "./explain-plan.ts";
 import type { FleetPlan, PolicyPlan } from "./fleet-plan.ts";
+import { type WaveReport, waveReport } from "./plan-report.ts";
 import { hours, type Instant, type Millis, plus } from "./time.ts";
+import { explainWaves, type WaveStanding } from "./wave.ts";
 
 /** What the controller made of one policy. */
 export interface PolicyStatus {
@@ -24,12 +26,14 @@ export interface PolicyStatus {
     readonly widenBySeconds: number;
     readonly explain: string;
   };
+  /** Null where the policy has none. */
+  readonly waves: WaveReport | null;
   readonly nextDepartureAt: Instant | undefined;
   readonly conditions: readonly PolicyCondition[];
 }
 
 export interface PolicyCondition {
-  readonly type: "Ready" | "Feasible";
+  readonly type: "Ready" | "Feasible" | "WavesPassed";
   readonly status: "True" | "False";
   readonly reason: string;
   readonly message: string;
@@ -77,6 +81,7 @@ function statusOf(
       widenBySeconds: forecast.widenBySeconds,
       explain,
     },
+    waves: plan.waves === undefined ? null : waveReport(plan.waves),
     nextDepartureAt: plan.departures[0]?.departAt,
     conditions: [
       { type: "Ready", status: "True", reason: "Understood", message: "The policy is in force." },
@@ -86,8 +91,19 @@ function statusOf(
         reason: forecast.feasible ? "InTime" : "Late",
         message: explain,
       },
+      ...(plan.waves === undefined ? [] : [waveCondition(plan.waves)]),
     ],
   };
+}
+
+function waveCondition(waves: WaveStanding): PolicyCondition {
+  const passed = waves.state === "Passed";
+  const message = `${upperFirst(explainWaves(waves))}.`;
+  return { type: "WavesPassed", status: passed ? "True" : "False", reason: waves.state, message };
+}
+
+function upperFirst(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function inSeconds(span: Millis | null): number | null {

@@ -11,6 +11,8 @@ export interface Policy {
   readonly spacing: { readonly mode: "Late" | "Even"; readonly minMs: Millis };
   readonly windows: readonly Window[];
   readonly budgets: readonly Budget[];
+  /** Absent: no waves, the budgets alone limit how many leave. */
+  readonly waves?: Waves | undefined;
   readonly gates: Gates;
   readonly replacement: ReplacementRule;
   readonly drain: DrainRule;
@@ -84,6 +86,13 @@ export type BudgetScope = "Policy" | "Zone" | "Cluster";
 export type Budget =
   | { readonly kind: "Nodes"; readonly scope: BudgetScope; readonly nodes: Amount }
   | { readonly kind: "PerHour"; readonly perHour: number };
+
+/** How many departures each wave has, the canary first; the next begins when all have left well. */
+export interface Waves {
+  readonly sizes: readonly Amount[];
+  /** What ended before does not count: the waves begin anew with the canary. */
+  readonly restartedAt?: Instant | undefined;
+}
 
 /** A count, or a share of the matched nodes: rounded down, at least 1. */
 export type Amount = { readonly count: number } | { readonly percent: number };

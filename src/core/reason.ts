@@ -24,6 +24,8 @@ export const reasons = [
   "NotYet",
   "OutsideWindow",
   "BudgetSpent",
+  "WaveWait",
+  "WaveHalted",
   "Frozen",
   "AlertsFiring",
   "AlertsUnknown",

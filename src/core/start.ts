@@ -7,12 +7,14 @@ import type { Policy } from "./policy.ts";
 import type { Reason } from "./reason.ts";
 import type { GateAnswer } from "./snapshot.ts";
 import type { Instant } from "./time.ts";
+import { type WaveStanding, waveVerdict } from "./wave.ts";
 
 export interface StartQuestion {
   readonly departure: Departure;
   readonly node: NodeFacts;
   readonly policy: Policy;
   readonly ledger: BudgetLedger;
+  readonly waves: WaveStanding | undefined;
   readonly gateAnswer: GateAnswer | undefined;
   readonly now: Instant;
 }
@@ -37,8 +39,8 @@ const unforced: ReadonlySet<Reason> = new Set([
 ]);
 
 /**
- * Whether a planned departure whose instant has come may start. Windows, gates and budgets hold it
- * back; its deadline forces it past them, and the reason says so. A node that was overdue from the
+ * Whether a planned departure whose instant has come may start. Windows, gates, waves and budgets hold
+ * it back; its deadline forces it past them, and the reason says so. A node that was overdue from the
  * first is never forced: it would take all the others of its kind along.
  */
 export function startVerdict(question: StartQuestion): StartVerdict {
@@ -52,13 +54,15 @@ export function startVerdict(question: StartQuestion): StartVerdict {
 }
 
 function heldBy(question: StartQuestion): Extract<StartVerdict, { kind: "Held" }> | undefined {
-  const { departure, node, policy, ledger, gateAnswer, now } = question;
+  const { departure, node, policy, ledger, waves, gateAnswer, now } = question;
   if (departure.hold) return { kind: "Held", reason: "HeldByPerson" };
   if (node.unschedulable && node.annotations[departureAnnotation] === undefined) {
     return { kind: "Held", reason: "CordonedByOthers" };
   }
   const gate = gateVerdict({ policy, node, answer: gateAnswer, now });
   if (gate.kind === "Held") return gate;
+  const wave = waveVerdict(waves);
+  if (wave.kind === "Held") return wave;
   const budget = budgetVerdict(ledger, { policy, node });
   return budget.kind === "Held" ? budget : undefined;
 }
