@@ -1,4 +1,5 @@
 import { type Departure, isLive, isVoluntary } from "./departure.ts";
+import { holdAnnotation, holdOf } from "./hold.ts";
 import { compareIdentity } from "./identity.ts";
 import type { NodeFacts } from "./node.ts";
 import { isMarkGone } from "./node-notice.ts";
@@ -13,7 +14,6 @@ export interface Interruption {
 
 /** The annotation that names the Departure which marked a node. */
 export const departureAnnotation = "lastcall.dev/departure";
-export const holdAnnotation = "lastcall.dev/hold";
 
 /**
  * What the world has done to a departure that is live, whatever it was doing: its node went, got
@@ -54,10 +54,20 @@ function takenBack(departure: Departure, node: NodeFacts): Interruption | undefi
   const ours = node.annotations[departureAnnotation] === departure.name;
   if (ours && !node.unschedulable) return cancelled("the node was uncordoned");
   if (departure.hold) return cancelled("the Departure has hold set");
-  if (departure.cause === "Planned" && node.annotations[holdAnnotation] !== undefined) {
+  if (departure.cause === "Planned" && isHeldAnew(departure, node)) {
     return cancelled(`the node has the annotation ${holdAnnotation}`);
   }
   return undefined;
+}
+
+/** A hold that was over when the departure began, or that its deadline went past, is no new word. */
+function isHeldAnew({ departAt, deadlineAt, status }: Departure, node: NodeFacts): boolean {
+  const hold = holdOf(node);
+  if (hold.kind !== "Until") return hold.kind === "Always" && hold.mark === holdAnnotation;
+  const startedAt = status.startedAt ?? hold.until;
+  const dueAt = departAt ?? startedAt;
+  const byDeadline = deadlineAt !== undefined && dueAt <= deadlineAt && startedAt >= deadlineAt;
+  return hold.until > startedAt && !byDeadline;
 }
 
 function cancelled(detail: string): Interruption {

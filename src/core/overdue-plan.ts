@@ -24,14 +24,19 @@ const neverOpensMs = hours(400 * 24);
  */
 export function placeOverdue(jobs: readonly Job[], around: AroundOverdue): readonly Placed[] {
   if (jobs.length === 0) return [];
-  const kept = keepPlaces(jobs, around);
+  const kept = keepPlaces(jobs.filter(isKept), around);
   const others = [...around.placed, ...kept].map((one) => one.at);
   if (around.lastStart !== undefined) others.push(around.lastStart);
   const search = { around, others, gap: overdueGap(around) };
-  const fresh = jobs.filter((job) => job.keptAt === undefined);
+  const fresh = jobs.filter((job) => !isKept(job));
   const inWindows = lookAhead(fresh, search);
   const left = fresh.slice(inWindows.length);
   return [...kept, ...inWindows, ...pastWindows(left, { ...search, inWindows })];
+}
+
+/** A hold may have put the instant of the plan before off. */
+function isKept({ keptAt, release }: Job): boolean {
+  return keptAt !== undefined && keptAt >= release;
 }
 
 function keepPlaces(jobs: readonly Job[], { policy, at }: AroundOverdue): readonly Placed[] {

@@ -99,11 +99,13 @@ function sortOut({ candidates, at }: PlanCandidates, hours: OpenHours): Classes 
 }
 
 /**
- * Departures whose time has come keep it. Of those that something has held back for long only the
+ * Departures whose time has come keep it, unless a hold has put it off. Of those that something has held back for long only the
  * oldest does; the others are planned anew, so that they do not all leave at once when a gate opens.
  */
 function dueJobs(jobs: readonly Job[], at: Instant): ReadonlySet<Job> {
-  const due = jobs.filter((job) => job.keptAt !== undefined && job.keptAt <= at);
+  const due = jobs.filter(
+    (job) => job.keptAt !== undefined && job.keptAt <= at && job.release <= at,
+  );
   const sorted = due.sort((a, b) => (a.keptAt ?? 0) - (b.keptAt ?? 0) || a.rank - b.rank);
   return new Set(
     sorted.filter((job, place) => {

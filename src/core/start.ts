@@ -49,8 +49,13 @@ export function startVerdict(question: StartQuestion): StartVerdict {
   const { departAt, deadlineAt } = question.departure;
   const overdue = departAt !== undefined && deadlineAt !== undefined && departAt > deadlineAt;
   const forced = deadlineAt !== undefined && question.now >= deadlineAt && !overdue;
-  if (forced && !unforced.has(held.reason)) return { kind: "Allowed", reason: "DeadlineForces" };
+  if (forced && !isFirm(held)) return { kind: "Allowed", reason: "DeadlineForces" };
   return held;
+}
+
+/** A hold that names an instant is gone past by the deadline, as the plan says; one for good is not. */
+function isFirm({ reason, retryAt }: Extract<StartVerdict, { kind: "Held" }>): boolean {
+  return unforced.has(reason) && !(reason === "OnHold" && retryAt !== undefined);
 }
 
 function heldBy(question: StartQuestion): Extract<StartVerdict, { kind: "Held" }> | undefined {
