@@ -35,6 +35,8 @@ export type Triage =
       readonly policy: Policy | undefined;
       readonly tiedWith: readonly string[];
       readonly entry: NotPlanned;
+      /** When a departure that a person has asked for will start, where nobody holds it. */
+      readonly requestedAt?: Instant | undefined;
     };
 
 export interface TriageContext {
@@ -77,7 +79,8 @@ export function triage(node: NodeFacts, context: TriageContext): Triage {
   }
   const { reason, detail } = refused ?? { reason: "NoBirth", detail: undefined };
   const entry = { node, policy: policy?.name ?? null, reason, detail };
-  return { kind: "NotPlanned", policy, tiedWith, entry };
+  const requestedAt = reason === "Requested" ? startOf(departure, context.at) : undefined;
+  return { kind: "NotPlanned", policy, tiedWith, entry, requestedAt };
 }
 
 interface Life {
@@ -102,6 +105,11 @@ function departureSpan(
     earliestAt: hold.kind === "Until" ? later(grown, hold.until) : grown,
     deadlineAt: minus(plus(born, lifetime.maxMs), lifetime.reserveMs),
   };
+}
+
+function startOf(departure: Departure | undefined, at: Instant): Instant | undefined {
+  if (departure === undefined || departure.hold || isUnderWay(departure)) return undefined;
+  return later(departure.departAt ?? at, at);
 }
 
 function leavingAlready(departure: Departure | undefined): Refusal | undefined {

@@ -27,6 +27,7 @@ export function placeOverdue(jobs: readonly Job[], around: AroundOverdue): reado
   const kept = keepPlaces(jobs.filter(isKept), around);
   const others = [...around.placed, ...kept].map((one) => one.at);
   if (around.lastStart !== undefined) others.push(around.lastStart);
+  others.push(...around.requested);
   const search = { around, others, gap: overdueGap(around) };
   const fresh = jobs.filter((job) => !isKept(job));
   const inWindows = lookAhead(fresh, search);

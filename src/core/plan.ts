@@ -14,7 +14,7 @@ import { withMachineBirths } from "./machine-birth.ts";
 import { zoneOf } from "./node.ts";
 import type { BadPolicy, Policy } from "./policy.ts";
 import { type PlacedPolicy, planPolicy } from "./policy-plan.ts";
-import { hours } from "./time.ts";
+import { hours, type Instant } from "./time.ts";
 import { waveStanding } from "./wave.ts";
 import { windowProblem } from "./windows.ts";
 
@@ -32,8 +32,8 @@ export function planFleet(given: PlanInput): FleetPlan {
   const context = { policies: good, badPolicies: bad, departures, at };
   const triaged = input.nodes.map((node) => triage(node, context));
   const groups = good.map((policy) => groupOf(policy, triaged));
-  const placed = groups.map(({ policy, candidates }) =>
-    planPolicy({ policy, candidates, at, lastStartAt: starts.get(policy.name) }),
+  const placed = groups.map(({ policy, candidates, requested }) =>
+    planPolicy({ policy, candidates, at, lastStartAt: starts.get(policy.name), requested }),
   );
   return {
     at,
@@ -66,10 +66,12 @@ interface Group {
   readonly candidates: readonly Candidate[];
   readonly matched: number;
   readonly matchedByZone: ReadonlyMap<string, number>;
+  readonly requested: readonly Instant[];
 }
 
 function groupOf(policy: Policy, triaged: readonly Triage[]): Group {
   const candidates: Candidate[] = [];
+  const requested: Instant[] = [];
   const matchedByZone = new Map<string, number>();
   let matched = 0;
   for (const one of triaged) {
@@ -78,8 +80,9 @@ function groupOf(policy: Policy, triaged: readonly Triage[]): Group {
     matched += 1;
     matchedByZone.set(zoneOf(node), (matchedByZone.get(zoneOf(node)) ?? 0) + 1);
     if (one.kind === "Candidate") candidates.push(one.candidate);
+    else if (one.requestedAt !== undefined) requested.push(one.requestedAt);
   }
-  return { policy, candidates, matched, matchedByZone };
+  return { policy, candidates, matched, matchedByZone, requested };
 }
 
 interface Groups {

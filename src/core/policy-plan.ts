@@ -4,6 +4,7 @@ import { type KeepableJob, type Seated, seatJobs } from "./kept-plan.ts";
 import { nextOpen, openTime } from "./open-time.ts";
 import { placeOverdue } from "./overdue-plan.ts";
 import type { Policy } from "./policy.ts";
+import { clearOfRequests } from "./requested.ts";
 import { bestGapMs, smallestGapMs } from "./spacing.ts";
 import { type Instant, instant, later, type Millis, millis, minutes } from "./time.ts";
 import { type OpenHours, openHours, windowNameAt } from "./windows.ts";
@@ -24,6 +25,8 @@ export interface PlanCandidates {
   readonly at: Instant;
   /** When a node of the policy was last made to leave. */
   readonly lastStartAt: Instant | undefined;
+  /** When departures that a person has asked for will start. */
+  readonly requested: readonly Instant[];
 }
 
 export interface PlacedPolicy {
@@ -53,7 +56,8 @@ export function planPolicy(input: PlanCandidates): PlacedPolicy {
   const problem = { jobs: classes.free, open, fixed, lastStart };
   const bestMs = bestGapMs(problem);
   const goal = mode === "Late" ? Math.min(minMs, bestMs ?? minMs) : (bestMs ?? 0);
-  const seated = seatJobs({ ...problem, mode, goal, goalIsBest: goal === bestMs });
+  const free = clearOfRequests(problem, { gap: goal, requested: input.requested });
+  const seated = seatJobs({ ...problem, open: free, mode, goal, goalIsBest: goal === bestMs });
   const placed: Placed[] = seated.map(({ job, at: slot }) => spaced(job, { at: slot, hours }));
   for (const job of classes.due) placed.push(spaced(job, { at: job.keptAt ?? at, hours }));
   for (const job of classes.forced) placed.push(forced(job, hours));
