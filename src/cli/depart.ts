@@ -3,10 +3,12 @@ import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import { type DepartStep, type DepartWish, departStep } from "../core/depart-order.ts";
 import type { Departure } from "../core/departure.ts";
 import type { NodeFacts } from "../core/node.ts";
+import { selectPolicy } from "../core/selector.ts";
 import { formatInstant } from "../core/time.ts";
 import { isLastcallError, LastcallError } from "../errors.ts";
 import type { CommandRun } from "./command-spec.ts";
 import { connect } from "./connect.ts";
+import { type FleetSnapshot, readFleet, type SnapshotSource } from "./fleet-snapshot.ts";
 import { printData } from "./print-data.ts";
 
 type Depart = Parameters<CommandRun<"depart">>[0];
@@ -25,18 +27,17 @@ interface Written {
 export const runDepart: CommandRun<"depart"> = async (input) => {
   const wish = wishOf(input);
   const { options, io } = input;
-  const { api, close } = await connect(options, io);
-  try {
-    const steps = await lookAll([...new Set(input.words)], wish, api);
-    const { written, faults } = await writeAll(steps, { wish, dryRun: options.dryRun }, api);
-    await show(written, input);
-    for (const fault of faults.slice(1)) io.err(`lastcall: ${fault.message}\n`);
-    if (faults[0] !== undefined) throw faults[0];
-    return 0;
-  } finally {
-    close();
-  }
+  const steps = stepsFor(input.words, wish, await readFleet(wholeCluster(options), {}, io));
+  const { written, faults } = await carryOut(steps, wish, input);
+  await show(written, input);
+  for (const fault of faults.slice(1)) io.err(`lastcall: ${fault.message}\n`);
+  if (faults[0] !== undefined) throw faults[0];
+  return 0;
 };
+
+function wholeCluster({ kubeconfig, context }: Depart["options"]): SnapshotSource {
+  return { kubeconfig, context, from: [], filename: [] };
+}
 
 function wishOf({ options, io }: Depart): DepartWish {
   const departAt = options.at ?? io.clock.now();
@@ -52,44 +53,43 @@ function wishOf({ options, io }: Depart): DepartWish {
 
 type Steps = readonly { readonly node: NodeFacts; readonly step: DepartStep }[];
 
-async function lookAll(names: readonly string[], wish: DepartWish, api: KubeApi): Promise<Steps> {
-  const { listAll } = await import("../kube/list.ts");
-  const { departuresPath } = await import("../kube/paths.ts");
-  const { translateDeparture } = await import("../kube/translate-departure.ts");
-  const objects = await listAll(api, departuresPath);
-  const departures = objects.flatMap((object) => translateDeparture(object) ?? []);
-  const nodes = await Promise.all(names.map((name) => readNode(name, api)));
-  return nodes.map((node) => ({ node, step: departStep(node, wish, departures) }));
+function stepsFor(names: readonly string[], wish: DepartWish, fleet: FleetSnapshot): Steps {
+  const nodes = new Map(fleet.nodes.map((node) => [node.name, node]));
+  return [...new Set(names)].map((name) => {
+    const node = nodes.get(name);
+    if (node === undefined) {
+      throw new LastcallError(
+        "NOT_FOUND",
+        `Cannot make ${name} depart: no node has that name, an existing one is wanted`,
+      );
+    }
+    const policy = selectPolicy(node, fleet.policies)?.policy.name;
+    return { node, step: departStep(node, { ...wish, policy }, fleet.departures) };
+  });
 }
 
-async function readNode(name: string, api: KubeApi): Promise<NodeFacts> {
-  const { faultOf } = await import("../kube/fault.ts");
-  const { nodePath } = await import("../kube/paths.ts");
-  const { translateNode } = await import("../kube/translate-node.ts");
-  const request = { method: "GET", path: nodePath(name) } as const;
-  const answer = await api.send(request);
-  if (answer.status === 404) {
-    throw new LastcallError(
-      "NOT_FOUND",
-      `Cannot make ${name} depart: no node has that name, an existing one is wanted`,
-    );
+/** A dry run speaks to nobody. */
+async function carryOut(steps: Steps, wish: DepartWish, { options, io }: Depart) {
+  if (options.dryRun) return writeAll(steps, { wish });
+  const { api, close } = await connect(options, io);
+  try {
+    return await writeAll(steps, { wish, api });
+  } finally {
+    close();
   }
-  if (answer.status !== 200) throw faultOf(request, answer);
-  return translateNode(answer.body as KubeObject);
 }
 
 async function writeAll(
   steps: Steps,
-  how: { readonly wish: DepartWish; readonly dryRun: boolean },
-  api: KubeApi,
+  { wish, api }: { readonly wish: DepartWish; readonly api?: KubeApi },
 ): Promise<{ readonly written: readonly Written[]; readonly faults: readonly LastcallError[] }> {
   const { departureObject } = await import("../kube/translate-departure.ts");
   const written: Written[] = [];
   const faults: LastcallError[] = [];
   for (const { node, step } of steps) {
     try {
-      const departure = how.dryRun ? undefined : await write(step, how.wish, api);
-      const order = departure ?? planned(step, how.wish);
+      const departure = api === undefined ? undefined : await write(step, wish, api);
+      const order = departure ?? planned(step, wish);
       const { name, source = "", ...rest } = order;
       const object = departureObject({ ...rest, name, source });
       written.push({ node: node.name, step, object });

@@ -9,6 +9,8 @@ import type { Instant } from "./time.ts";
 export interface DepartWish {
   readonly departAt: Instant;
   readonly deadlineAt?: Instant | undefined;
+  /** The policy that the node falls under. */
+  readonly policy?: string | undefined;
 }
 
 /** What has to be written so that the wish comes true. */
