@@ -2,19 +2,24 @@ import type { Clock } from "../contracts/clock.ts";
 import type { Fleet } from "../contracts/fleet.ts";
 import type { GateSource } from "../contracts/gate-source.ts";
 import type { Leadership } from "../contracts/leadership.ts";
+import type { NoticeFeed } from "../contracts/notice-feed.ts";
 import type { PolicyStatusSink } from "../contracts/policy-status-sink.ts";
 import type { Rng } from "../core/rng.ts";
 import { CaseBook } from "./case-book.ts";
 import { DrainTurns } from "./drain-turns.ts";
 import { Executor, type Hands, type Voice } from "./executor.ts";
+import { listenToFeeds } from "./feed-listening.ts";
 import { Health } from "./health.ts";
 import { followInterruptions } from "./interruption.ts";
+import { NoticeDesk } from "./notice-desk.ts";
 import { PlaceholderSweep } from "./placeholder-sweep.ts";
 import { Rotation } from "./rotation.ts";
 
 export interface ControllerOptions {
   readonly fleet: Fleet;
   readonly gates: GateSource;
+  /** Where else notices come from; heard while this replica leads. */
+  readonly feeds?: readonly NoticeFeed[] | undefined;
   readonly hands: Hands;
   readonly policyStatus: PolicyStatusSink;
   readonly voice: Voice;
@@ -68,7 +73,7 @@ export class Controller {
   /** One time of leading: ends when its signal aborts, after the cases have let go. */
   async #lead(signal: AbortSignal): Promise<void> {
     const { fleet, gates, hands, policyStatus, voice, clock, rng } = this.#options;
-    const { self, dryRun, leadership } = this.#options;
+    const { self, dryRun, leadership, feeds = [] } = this.#options;
     const mayAct = () => !signal.aborted && !dryRun && leadership.isLeader();
     const executor = new Executor({ hands, voice, mayAct });
     const readNode = (name: string) => hands.marks.read(name);
@@ -82,9 +87,13 @@ export class Controller {
       turns: new DrainTurns(),
       view: () => fleet.view(),
     });
+    const desk = new NoticeDesk({ fleet, executor, clock });
     const stopFollowing = dryRun
       ? () => {}
-      : followInterruptions({ fleet, cases, executor, clock }, signal);
+      : followInterruptions({ fleet, cases, executor, desk, clock }, signal);
+    const deaf = new AbortController();
+    const hearing = AbortSignal.any([signal, deaf.signal]);
+    const listening = dryRun ? [] : listenToFeeds(feeds, { desk, voice }, hearing);
     const rotation = new Rotation({
       fleet,
       gates,
@@ -102,6 +111,8 @@ export class Controller {
       if (!signal.aborted) throw error;
     } finally {
       stopFollowing();
+      deaf.abort();
+      await Promise.all(listening);
       await cases.settled();
       this.health.stoodDown();
     }

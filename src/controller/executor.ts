@@ -78,10 +78,18 @@ export class Executor {
     await this.#hands.store.move(departure, to);
   }
 
-  /** Turns a planned departure into a forced one; what was written since is seen at the next look. */
+  /** Forces a departure, or brings its deadline forward. One that says as much by now is left as it is. */
   async notice(departure: Departure, word: NoticeWord): Promise<void> {
-    this.#assertLeading();
-    await this.#hands.store.notice(departure, word);
+    let current = departure;
+    for (;;) {
+      this.#assertLeading();
+      const result = await this.#hands.store.notice(current, word);
+      if (result.kind !== "Conflict") return;
+      const fresh = await this.#hands.store.read(current.name);
+      if (fresh.kind !== "Done" || fresh.departure.uid !== departure.uid) return;
+      if (!isLive(fresh.departure) || saysAsMuch(fresh.departure, word)) return;
+      current = fresh.departure;
+    }
   }
 
   /** Deletes the record of a departure that ended long ago. */
@@ -238,4 +246,11 @@ export class Executor {
       );
     }
   }
+}
+
+function saysAsMuch({ noticedAt, deadlineAt }: Departure, word: NoticeWord): boolean {
+  if (noticedAt === undefined) return false;
+  return (
+    word.deadlineAt === undefined || (deadlineAt ?? Number.POSITIVE_INFINITY) <= word.deadlineAt
+  );
 }

@@ -1,9 +1,8 @@
-import type { DepartureOrder } from "./decision.ts";
-import { type Departure, departureName, isLive, isVoluntary } from "./departure.ts";
+import { type Departure, isLive, isVoluntary } from "./departure.ts";
 import { isUnderWay } from "./departure-index.ts";
-import { explain } from "./explain.ts";
 import type { NodeCondition, NodeFacts } from "./node.ts";
 import type { Notice } from "./notice.ts";
+import { type NoticeCall, noticeOrder } from "./notice-call.ts";
 import type { Policy } from "./policy.ts";
 import { selectPolicy } from "./selector.ts";
 import { type Instant, parseHttpDate, plus, seconds } from "./time.ts";
@@ -64,24 +63,13 @@ export interface NodesSeen {
   readonly at: Instant;
 }
 
-/** What a mark on a node calls for: a departure of its own, or that the planned one is forced. */
-export type MarkCall =
-  | { readonly kind: "Make"; readonly order: DepartureOrder }
-  | { readonly kind: "Force"; readonly departure: Departure; readonly word: MarkWord };
-
-export interface MarkWord {
-  readonly noticedAt: Instant;
-  readonly deadlineAt?: Instant | undefined;
-  readonly source: string;
-}
-
 /**
  * What the marks on nodes call for: of nodes that a policy owns, which are not leaving already, and not
  * twice for the same event. Maintenance, which a policy may ignore, forces no plan: it gets a
  * departure of its own, which is judged by itself.
  */
-export function callsOfMarks(seen: NodesSeen): readonly MarkCall[] {
-  return seen.nodes.flatMap((node): readonly MarkCall[] => {
+export function callsOfMarks(seen: NodesSeen): readonly NoticeCall[] {
+  return seen.nodes.flatMap((node): readonly NoticeCall[] => {
     const notice = noticeOfNode(node, seen.at);
     if (notice === undefined || selectPolicy(node, seen.policies) === undefined) return [];
     const former = seen.departures.filter((one) => one.node.uid === node.uid);
@@ -95,8 +83,7 @@ export function callsOfMarks(seen: NodesSeen): readonly MarkCall[] {
     if (departure !== undefined && cause !== "ScheduledMaintenance") {
       return [{ kind: "Force", departure, word: { noticedAt, deadlineAt, source } }];
     }
-    const taken = new Set(former.map((one) => one.name));
-    return [{ kind: "Make", order: orderOf(node, { notice, source, taken }) }];
+    return [{ kind: "Make", order: noticeOrder(node, { notice, source, former }) }];
   });
 }
 
@@ -110,21 +97,4 @@ export function isMarkGone(departure: Departure, node: NodeFacts): boolean {
 function isLeaving(departure: Departure): boolean {
   const isNoticed = departure.noticedAt !== undefined || !isVoluntary(departure.cause);
   return isNoticed || isUnderWay(departure);
-}
-
-function orderOf(
-  node: NodeFacts,
-  how: { readonly notice: Notice; readonly source: string; readonly taken: ReadonlySet<string> },
-): DepartureOrder {
-  const { cause, deadlineAt, noticedAt } = how.notice;
-  const { name, uid, providerID, bootID } = node;
-  const first = departureName(node);
-  let free = first;
-  for (let count = 2; how.taken.has(free); count += 1) free = `${first}-${count}`;
-  return {
-    name: free,
-    node: { name, uid, providerID, bootID },
-    ...{ cause, deadlineAt, noticedAt, source: how.source, reason: "Noticed" },
-    message: explain("Noticed", { node: name, deadlineAt }),
-  };
 }

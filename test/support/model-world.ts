@@ -4,6 +4,7 @@ import { resourceDefinitions } from "../../src/config/resource-definition.ts";
 import type { InstanceReleaser } from "../../src/contracts/instance-releaser.ts";
 import type { KubeAnswer, KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
 import type { NodePods } from "../../src/contracts/node-pods.ts";
+import type { NoticeFeed } from "../../src/contracts/notice-feed.ts";
 import type { ClusterEvent, Log } from "../../src/contracts/telemetry.ts";
 import { AlwaysLeading } from "../../src/controller/always-leading.ts";
 import { Controller } from "../../src/controller/controller.ts";
@@ -324,7 +325,10 @@ export class ModelWorld {
     }
   }
 
-  startController(signal: AbortSignal, options: { dryRun?: boolean } = {}): Promise<void> {
+  startController(
+    signal: AbortSignal,
+    options: { dryRun?: boolean; feeds?: readonly NoticeFeed[] } = {},
+  ): Promise<void> {
     const { clock } = this;
     const api = this.watched;
     const rng = seededRng(7);
@@ -362,6 +366,7 @@ export class ModelWorld {
       leadership: new AlwaysLeading(),
       clock,
       rng,
+      feeds: options.feeds,
       dryRun: options.dryRun ?? false,
     });
     return controller.run(signal);

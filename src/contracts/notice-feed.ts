@@ -1,0 +1,29 @@
+import type { MachineWord } from "../core/machine-word.ts";
+import type { LastcallError } from "../errors.ts";
+
+/**
+ * The cloud's word about any machine of the fleet, from a place outside the cluster: a queue, a list
+ * of operations. Only the leader listens. One feed may tell the same word any number of times.
+ */
+export interface NoticeFeed {
+  /**
+   * Listens until the signal aborts, then resolves. Never rejects: what goes wrong is told to
+   * `onTrouble`, and the feed goes on.
+   */
+  run(listener: FeedListener, signal: AbortSignal): Promise<void>;
+}
+
+export interface FeedListener {
+  /**
+   * Resolves when what the word calls for is written into the cluster, and says what became of it.
+   * Rejects where it could not be written: the word is not heard then, and is to be told again.
+   */
+  onWord(word: MachineWord): Promise<WordFate>;
+  onTrouble(error: LastcallError): void;
+}
+
+/**
+ * `Taken`: a Departure stands for it, or stood; `NoNode`: no node of the cluster is this machine;
+ * `NotOwned`: its node falls under no policy.
+ */
+export type WordFate = "Taken" | "NoNode" | "NotOwned";

@@ -1,0 +1,42 @@
+import type { DepartureOrder } from "./decision.ts";
+import { type Departure, departureName } from "./departure.ts";
+import { explain } from "./explain.ts";
+import type { NodeFacts } from "./node.ts";
+import type { Notice } from "./notice.ts";
+import type { Instant } from "./time.ts";
+
+/** What a notice about a node calls for: a departure of its own, or that one there is changed. */
+export type NoticeCall =
+  | { readonly kind: "Make"; readonly order: DepartureOrder }
+  | { readonly kind: "Force"; readonly departure: Departure; readonly word: ForcingWord };
+
+/** What makes a planned departure a forced one, or one that is forced an earlier one. */
+export interface ForcingWord {
+  readonly noticedAt: Instant;
+  readonly deadlineAt?: Instant | undefined;
+  readonly source: string;
+}
+
+/** The departure that a notice about a node makes, under the next free name of the node's. */
+export function noticeOrder(
+  node: NodeFacts,
+  how: {
+    readonly notice: Notice;
+    readonly source: string;
+    /** The departures that the node has, and had. */
+    readonly former: readonly Departure[];
+  },
+): DepartureOrder {
+  const { cause, deadlineAt, noticedAt } = how.notice;
+  const { name, uid, providerID, bootID } = node;
+  const taken = new Set(how.former.map((one) => one.name));
+  const first = departureName(node);
+  let free = first;
+  for (let count = 2; taken.has(free); count += 1) free = `${first}-${count}`;
+  return {
+    name: free,
+    node: { name, uid, providerID, bootID },
+    ...{ cause, deadlineAt, noticedAt, source: how.source, reason: "Noticed" },
+    message: explain("Noticed", { node: name, deadlineAt }),
+  };
+}

@@ -1,0 +1,150 @@
+import { describe, expect, it } from "vitest";
+import type { FeedListener, NoticeFeed, WordFate } from "../../src/contracts/notice-feed.ts";
+import type { MachineWord } from "../../src/core/machine-word.ts";
+import { hours, plus, seconds } from "../../src/core/time.ts";
+import { LastcallError } from "../../src/errors.ts";
+import { departures, ModelWorld, spotPolicy, webWorkload } from "../support/model-world.ts";
+
+/** A feed that says what a test has it say. */
+class ScriptedFeed implements NoticeFeed {
+  #listener: FeedListener | undefined;
+  listening = 0;
+
+  async run(listener: FeedListener, signal: AbortSignal): Promise<void> {
+    this.#listener = listener;
+    this.listening += 1;
+    await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    this.listening -= 1;
+  }
+
+  get listener(): FeedListener {
+    if (this.#listener === undefined) throw new Error("nobody listens");
+    return this.#listener;
+  }
+}
+
+interface Stage {
+  readonly world: ModelWorld;
+  readonly feed: ScriptedFeed;
+  word(name: string, fields?: Partial<MachineWord["notice"]>): MachineWord;
+  /** Tells a word and lets a second pass. */
+  tell(word: MachineWord): Promise<WordFate>;
+  stop(): Promise<void>;
+}
+
+async function stage(lifetime: Readonly<Record<string, string>> = {}): Promise<Stage> {
+  const world = new ModelWorld();
+  for (const name of ["n0", "n1", "n2"]) world.addNode(name, "a");
+  webWorkload(world, { replicas: 6, maxUnavailable: 6 });
+  spotPolicy(world, { lifetime });
+  const feed = new ScriptedFeed();
+  const stop = new AbortController();
+  const running = world.startController(stop.signal, { feeds: [feed] });
+  await world.pass(seconds(30));
+  return {
+    world,
+    feed,
+    word: (name, fields) => ({
+      machine: `gce://demo/a/${name}`,
+      notice: {
+        cause: "Preempted",
+        noticedAt: world.clock.now(),
+        deadlineAt: plus(world.clock.now(), seconds(30)),
+        source: "test/feed",
+        eventId: `event-${name}`,
+        ...fields,
+      },
+    }),
+    tell: async (word) => {
+      const told = Promise.allSettled([feed.listener.onWord(word)]);
+      await world.pass(seconds(1));
+      const [fate] = await told;
+      if (fate.status === "rejected") throw fate.reason;
+      return fate.value;
+    },
+    stop: async () => {
+      stop.abort();
+      await running;
+      expect(feed.listening).toBe(0);
+    },
+  };
+}
+
+describe("a word of a feed about a machine", () => {
+  it("has its node cordoned and drained, by one departure however often it is told", async () => {
+    const { world, feed, word, tell, stop } = await stage();
+    const told = word("n1");
+    const many = Array.from({ length: 100 }, () => feed.listener.onWord(told));
+    expect(await tell(told)).toBe("Taken");
+    expect(new Set(await Promise.all(many))).toEqual(new Set(["Taken"]));
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    await world.pass(seconds(10));
+    expect(world.podsOn("n1")).toEqual([]);
+    expect(await tell(told)).toBe("Taken");
+    expect(world.list(departures)).toHaveLength(1);
+    expect(world.writes.filter((write) => write === `POST ${departures}`)).toHaveLength(1);
+    expect(world.departureOf("n1")?.spec).toMatchObject({
+      cause: "Preempted",
+      source: "test/feed/event-n1",
+    });
+    await stop();
+  });
+
+  it("forces the planned departure of its node", async () => {
+    const { world, word, tell, stop } = await stage({ max: "24h", reserve: "30m" });
+    await world.pass(hours(1));
+    const planned = world.departureOf("n1")?.metadata?.uid;
+    expect(await tell(word("n1"))).toBe("Taken");
+    await world.pass(seconds(20));
+    expect(world.podsOn("n1")).toEqual([]);
+    expect(world.departureOf("n1")?.metadata?.uid).toBe(planned);
+    expect(world.list(departures)).toHaveLength(3);
+    await stop();
+  });
+
+  it("comes through although somebody writes to the planned departure at that moment", async () => {
+    const { world, word, tell, stop } = await stage({ max: "24h", reserve: "30m" });
+    await world.pass(hours(1));
+    const path = `${departures}/${world.departureOf("n1")?.metadata?.name}`;
+    let rivals = 0;
+    world.beforeWrite = (request) => {
+      if (request.path !== path || rivals > 0) return;
+      rivals += 1;
+      const patchType = "application/merge-patch+json";
+      const body = { metadata: { annotations: { by: "a rival" } } };
+      world.api.handle({ method: "PATCH", path, patchType, body });
+    };
+    expect(await tell(word("n1"))).toBe("Taken");
+    expect(rivals).toBe(1);
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    await stop();
+  });
+
+  it("concerns nobody where no node is the machine", async () => {
+    const { world, word, tell, stop } = await stage();
+    expect(await tell(word("n9"))).toBe("NoNode");
+    expect(world.list(departures)).toEqual([]);
+    await stop();
+  });
+
+  it("is not heard while it cannot be written, and is heard when it is told again", async () => {
+    const { world, word, tell, stop } = await stage();
+    const fault = new LastcallError("API_UNREACHABLE", "the API server is away");
+    world.beforeWrite = () => {
+      throw fault;
+    };
+    await expect(tell(word("n1"))).rejects.toBe(fault);
+    world.beforeWrite = () => {};
+    expect(await tell(word("n1"))).toBe("Taken");
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    await stop();
+  });
+
+  it("that troubles its feed ends nothing", async () => {
+    const { world, feed, word, tell, stop } = await stage();
+    feed.listener.onTrouble(new LastcallError("CLOUD_UNREACHABLE", "no answer"));
+    expect(world.logged.some((line) => line.includes("feed-trouble"))).toBe(true);
+    expect(await tell(word("n1"))).toBe("Taken");
+    await stop();
+  });
+});

@@ -1,0 +1,159 @@
+import { describe, expect, it } from "vitest";
+import type { Departure, Outcome } from "../../src/core/departure.ts";
+import { meaningOf } from "../../src/core/machine-word.ts";
+import type { NodeFacts } from "../../src/core/node.ts";
+import type { Notice } from "../../src/core/notice.ts";
+import { defaultPolicy } from "../../src/core/policy-default.ts";
+import { hours, instant, minutes, plus, seconds } from "../../src/core/time.ts";
+
+const eventAt = instant(Date.UTC(2026, 10, 20, 12));
+const nowAt = plus(eventAt, seconds(5));
+const deadlineAt = plus(eventAt, seconds(30));
+
+const gone: Notice = {
+  cause: "Preempted",
+  deadlineAt,
+  noticedAt: eventAt,
+  source: "gcp/operations",
+  eventId: "operation-1",
+};
+
+function node(fields: Partial<NodeFacts> = {}): NodeFacts {
+  return {
+    name: "n1",
+    uid: "0123456789abcdef",
+    providerID: "gce://p/z/n1",
+    bootID: "boot-1",
+    labels: { "cloud.google.com/gke-spot": "true" },
+    annotations: {},
+    taints: [],
+    unschedulable: false,
+    ready: true,
+    createdAt: plus(eventAt, hours(-20)),
+    ...fields,
+  };
+}
+
+type Fields = Partial<Departure> & { readonly phase?: Departure["status"]["phase"] };
+
+function departure({ phase = "Scheduled", status, ...rest }: Fields): Departure {
+  return {
+    name: "n1-01234567",
+    uid: "d1",
+    resourceVersion: "1",
+    node: { name: "n1", uid: "0123456789abcdef", bootID: "boot-1" },
+    cause: "Planned",
+    deadlineAt: plus(eventAt, hours(3)),
+    hold: false,
+    status: { phase, timeline: [], ...status },
+    ...rest,
+  };
+}
+
+function ended(outcome: Outcome, endedAt: Departure["status"]["endedAt"], fields: Fields = {}) {
+  const status = { phase: "Ended", outcome, endedAt, timeline: [] } as const;
+  return departure({ ...fields, status });
+}
+
+function meaning(world: {
+  node?: NodeFacts;
+  departures?: readonly Departure[];
+  notice?: Notice;
+  machine?: string;
+}) {
+  const { departures = [], notice = gone, machine = "gce://p/z/n1" } = world;
+  const policies = [{ ...defaultPolicy, name: "spot" }];
+  const seen = { nodes: [world.node ?? node()], departures, policies, at: nowAt };
+  return meaningOf({ machine, notice }, seen);
+}
+
+describe("the cloud's word about a machine", () => {
+  it("makes a departure of the machine's node", () => {
+    expect(meaning({})).toMatchObject({
+      kind: "Make",
+      order: {
+        name: "n1-01234567",
+        node: { name: "n1", bootID: "boot-1" },
+        cause: "Preempted",
+        deadlineAt,
+        noticedAt: eventAt,
+        source: "gcp/operations/operation-1",
+      },
+    });
+  });
+
+  it("finds an EC2 machine by its id alone, and no other whose id only ends alike", () => {
+    const providerID = "aws:///eu-west-1a/i-0abc";
+    expect(meaning({ node: node({ providerID }), machine: "i-0abc" }).kind).toBe("Make");
+    expect(meaning({ node: node({ providerID }), machine: "0abc" }).kind).toBe("NoNode");
+  });
+
+  it.each([
+    ["no node is the machine", node({ providerID: "gce://p/z/n2" }), "NoNode"],
+    ["a node without a providerID bears the name", node({ providerID: undefined }), "NoNode"],
+    ["the Node was made after the event", node({ createdAt: nowAt }), "NoNode"],
+    ["the machine was born after the event", node({ instanceBornAt: nowAt }), "NoNode"],
+    [
+      "an old machine stands behind a new Node",
+      node({ createdAt: nowAt, instanceBornAt: eventAt }),
+      "Make",
+    ],
+    ["no policy owns the node", node({ labels: {} }), "NotOwned"],
+  ])("where %s: %s", (_, one, kind) => {
+    expect(meaning({ node: one }).kind).toBe(kind);
+  });
+
+  it.each(["Scheduled", "Held", "Preparing", "Draining", "RollingBack"] as const)(
+    "forces a planned departure that is %s",
+    (phase) => {
+      const planned = departure({ phase });
+      const word = { noticedAt: eventAt, deadlineAt, source: "gcp/operations/operation-1" };
+      const found = meaning({ departures: [planned] });
+      expect(found).toEqual({ kind: "Force", departure: planned, word });
+    },
+  );
+
+  it("leaves a machine to its release that we have asked for ourselves", () => {
+    expect(meaning({ departures: [departure({ phase: "Releasing" })] }).kind).toBe("Known");
+  });
+
+  it("leaves a plan alone at a word that a policy may ignore", () => {
+    const notice = { ...gone, cause: "RebalanceRecommendation" } as const;
+    const found = meaning({ notice, departures: [departure({})] });
+    expect(found).toMatchObject({ kind: "Make", order: { name: "n1-01234567-2" } });
+  });
+
+  describe("where the agent was quicker", () => {
+    const told = { cause: "SpotInterruption", noticedAt: eventAt, source: "agent/gcp" } as const;
+
+    it("is known", () => {
+      expect(meaning({ departures: [departure({ ...told, deadlineAt })] }).kind).toBe("Known");
+    });
+
+    it("brings a later deadline forward, and leaves who told it first", () => {
+      const later = departure({ ...told, deadlineAt: plus(deadlineAt, seconds(90)) });
+      const word = { noticedAt: eventAt, deadlineAt, source: "agent/gcp" };
+      const found = meaning({ departures: [later] });
+      expect(found).toEqual({ kind: "Force", departure: later, word });
+    });
+  });
+
+  it.each([
+    [
+      "had its departure, in whatever way that ended",
+      ended("Cancelled", nowAt, { source: "gcp/operations/operation-1" }),
+      "Known",
+    ],
+    ["took a machine that left by another departure", ended("Preempted", nowAt), "Known"],
+    ["came after a departure that left the machine in place", ended("Cancelled", nowAt), "Make"],
+    [
+      "came after the machine before it had left",
+      ended("Planned", plus(eventAt, minutes(-9))),
+      "Make",
+    ],
+  ])("that %s: %s", (_, former, kind) => {
+    // The new machine took the old Node object over, with a boot of its own.
+    const now = node({ bootID: "boot-2" });
+    expect(meaning({ node: now, departures: [former] }).kind).toBe(kind);
+  });
+});
