@@ -52,7 +52,7 @@ const longestLife = millis(hours(24) + minutes(50));
 /**
  * Machines behind the Nodes of a model cluster, in managed groups: they are born, boot, register,
  * are taken with a notice or released on request, and their groups make them anew under the same
- * name with another id. Held to `test/sim/model-cloud.test.ts`.
+ * name with another id. Held to the contract suites of its seams and to `test/sim/model-cloud.test.ts`.
  */
 export class ModelCloud implements InstanceReleaser {
   readonly #context: ApiContext;
@@ -120,6 +120,10 @@ export class ModelCloud implements InstanceReleaser {
     this.#faults.push({ fault, left: fault.times ?? 1 });
   }
 
+  stopFailing(): void {
+    this.#faults.length = 0;
+  }
+
   async describe(providerID: string, signal: AbortSignal): Promise<DescribedMachine> {
     signal.throwIfAborted();
     this.#maybeFail("describe");
@@ -134,6 +138,8 @@ export class ModelCloud implements InstanceReleaser {
     this.#maybeFail("release");
     const asked = this.#releases.get(request.requestId) ?? this.#begin(request);
     this.#releases.set(request.requestId, asked);
+    // Once it is done the machine itself tells: it is gone, or another has its place.
+    void asked.then(() => this.#releases.delete(request.requestId));
     return untilAborted(asked, signal);
   }
 

@@ -12,9 +12,9 @@ export interface ReleaserWorld {
   /** The id of the machine that the cloud has under this name now. */
   idOf(providerID: string): string | undefined;
   /** Puts a new machine in the place of one, as a group does after a preemption; gives its id. */
-  replace(providerID: string): string;
-  /** Takes a machine away for good. */
-  remove(providerID: string): void;
+  replace(providerID: string): Promise<string>;
+  /** Takes a machine away for good, without the releaser. */
+  remove(providerID: string): Promise<void>;
   /** The providerID of a machine that there never was. */
   readonly unknownProviderID: string;
   /** From now until `heal` the cloud answers nothing else. */
@@ -71,7 +71,7 @@ export function instanceReleaserContract(
 
       it("tells another id once a new machine has the place", async () => {
         const { providerID, id } = world.addMachine("n1");
-        const newId = world.replace(providerID);
+        const newId = await world.replace(providerID);
         expect(newId).not.toBe(id);
         const state = await world.pass(world.releaser.describe(providerID, never));
         expect(state).toMatchObject({ kind: "Present", id: newId });
@@ -115,14 +115,14 @@ export function instanceReleaserContract(
 
       it("counts a machine that is gone already as success, and asks for nothing", async () => {
         const machine = world.addMachine("n1");
-        world.remove(machine.providerID);
+        await world.remove(machine.providerID);
         expect(await release(requestFor(machine))).toEqual({ kind: "AlreadyGone" });
         expect(world.asked()).toBe(0);
       });
 
       it("does not touch a machine with another id", async () => {
         const machine = world.addMachine("n1");
-        const newId = world.replace(machine.providerID);
+        const newId = await world.replace(machine.providerID);
         expect(await release(requestFor(machine))).toEqual({ kind: "Replaced" });
         expect(world.asked()).toBe(0);
         expect(world.idOf(machine.providerID)).toBe(newId);

@@ -184,14 +184,6 @@ describe("ModelCloud as a releaser of instances", () => {
     expect(nodes()).toHaveLength(2);
   });
 
-  it("does the same request once, however often it is asked", async () => {
-    const { name } = firstSpot();
-    const both = [release("Recreate"), release("Recreate")];
-    await at(200);
-    expect(await Promise.all(both)).toEqual([{ kind: "Released" }, { kind: "Released" }]);
-    expect(storyOf(name).filter((line) => line.endsWith("Stopping"))).toHaveLength(1);
-  });
-
   it("leaves a machine alone that took the name of the one that was meant", async () => {
     const { name, providerID, machineId } = firstSpot();
     cluster.cloud.preempt(name);

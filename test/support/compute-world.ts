@@ -79,8 +79,8 @@ export async function startComputeWorld(options: ComputeWorldOptions = {}): Prom
       return { providerID: providerIdOf(name), id: machine.id };
     },
     idOf: (providerID) => machineOf(providerID)?.id,
-    replace: (providerID) => server.model.replaceMachine(zone, nameOf(providerID)).id,
-    remove: (providerID) => server.model.removeMachine(zone, nameOf(providerID)),
+    replace: async (providerID) => server.model.replaceMachine(zone, nameOf(providerID)).id,
+    remove: async (providerID) => server.model.removeMachine(zone, nameOf(providerID)),
     fail: (fault) => server.failNext(faults[fault], { times: 1_000 }),
     heal: () => server.stopFailing(),
     asked: () => server.model.taken,

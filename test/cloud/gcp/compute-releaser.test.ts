@@ -195,7 +195,7 @@ describe("what stands there before the act", () => {
     world.server.failNext(refusal, { match: /recreateInstances/ });
     const work = release("n1");
     await world.passUntil(() => world.acts().length === 1);
-    const newId = world.replace(providerIdOf("n1"));
+    const newId = await world.replace(providerIdOf("n1"));
     await work;
     expect(world.asked()).toBe(0);
     expect(world.idOf(providerIdOf("n1"))).toBe(newId);

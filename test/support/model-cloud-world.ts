@@ -1,0 +1,105 @@
+import { hours, type Instant, instant, plus } from "../../src/core/time.ts";
+import { type ErrorCode, LastcallError } from "../../src/errors.ts";
+import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
+import type { CloudEvent } from "../../src/sim/cloud-event.ts";
+import { endlessFate } from "../../src/sim/fate.ts";
+import { type ModelCluster, startModelCluster } from "../../src/sim/model-cluster.ts";
+import { type MachineGroup, type ModelMachine, providerIdOf } from "../../src/sim/model-machine.ts";
+import { VirtualClock } from "../../src/sim/virtual-clock.ts";
+import type { ReleaserWorld } from "../contract/instance-releaser.contract.ts";
+
+/** Long after everything that a test has begun is over. */
+const patience = hours(2);
+
+const group: MachineGroup = {
+  name: "pool",
+  zone: "europe-west1-b",
+  size: 8,
+  price: "Preemptible",
+};
+
+const faults = {
+  Unreachable: "CLOUD_UNREACHABLE",
+  RateLimited: "CLOUD_RATE_LIMITED",
+  RightMissing: "CLOUD_RIGHT_MISSING",
+} as const satisfies Record<string, ErrorCode>;
+
+/** The model cloud as a contract suite sees it. Nothing happens to its machines but by the suite. */
+export interface ModelCloudWorld extends ReleaserWorld {
+  readonly cluster: ModelCluster;
+  readonly clock: VirtualClock;
+}
+
+export async function startModelCloudWorld(): Promise<ModelCloudWorld> {
+  const startAt: Instant = instant(Date.UTC(2026, 10, 20));
+  const clock = new VirtualClock({ startAt, settle: eventLoopTurn });
+  const cluster = startModelCluster({ clock, seed: 5, groups: [group], fate: endlessFate });
+  const { cloud } = cluster;
+  const events: CloudEvent[] = [];
+  cloud.subscribe((event) => events.push(event));
+  // The machines are there already: a test is given one after another, by whatever name.
+  const free = [...cloud.machines()];
+  let removed = 0;
+
+  function now(providerID: string): ModelMachine | undefined {
+    const machine = cloud.machines().find((one) => providerIdOf(one) === providerID);
+    return machine?.state === "Gone" ? undefined : machine;
+  }
+
+  function happened(kind: CloudEvent["kind"], providerID?: string): number {
+    const isMeant = ({ machine }: CloudEvent) =>
+      providerID === undefined || providerIdOf(machine) === providerID;
+    return events.filter((event) => event.kind === kind && isMeant(event)).length;
+  }
+
+  async function passUntil(condition: () => boolean): Promise<void> {
+    if (await clock.runUntilDone(condition, plus(clock.now(), patience))) return;
+    throw new Error(`still not so after ${patience} ms`);
+  }
+
+  async function pass<T>(work: Promise<T>): Promise<T> {
+    let isSettled = false;
+    const settle = (): void => {
+      isSettled = true;
+    };
+    work.then(settle, settle);
+    await passUntil(() => isSettled);
+    return work;
+  }
+
+  return {
+    cluster,
+    clock,
+    releaser: cloud,
+    modes: ["Recreate", "Delete", "DeleteInstance"],
+    unknownProviderID: `gce://demo/${group.zone}/nobody`,
+    addMachine() {
+      const machine = free.shift();
+      if (machine === undefined) throw new Error("the group has no machine left");
+      return { providerID: providerIdOf(machine), id: machine.id };
+    },
+    idOf: (providerID) => now(providerID)?.id,
+    async replace(providerID) {
+      const before = now(providerID);
+      cloud.preempt(before?.name ?? "");
+      await passUntil(() => ![undefined, before?.id].includes(now(providerID)?.id));
+      return now(providerID)?.id ?? "";
+    },
+    async remove(providerID) {
+      removed += 1;
+      const request = { providerID, machineId: now(providerID)?.id ?? "", mode: "Delete" } as const;
+      const requestId = `by somebody else, ${removed}`;
+      await pass(cloud.release({ ...request, requestId }, new AbortController().signal));
+    },
+    fail(fault) {
+      const error = new LastcallError(faults[fault], `Cannot go on: ${fault}`);
+      for (const on of ["describe", "release"] as const) cloud.failNext({ on, error, times: 1000 });
+    },
+    heal: () => cloud.stopFailing(),
+    asked: () => happened("Stopping") - removed,
+    births: (providerID) => 1 + happened("Born", providerID),
+    pass,
+    passUntil,
+    close: async () => cluster.stop(),
+  };
+}
