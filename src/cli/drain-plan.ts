@@ -1,13 +1,18 @@
-import { isLive } from "../core/departure.ts";
-import { isUnderWay } from "../core/departure-index.ts";
-import { planDrain } from "../core/drain-plan.ts";
-import { drainPlanReport } from "../core/drain-plan-report.ts";
-import { bornAt } from "../core/node.ts";
+import type { OptionsOf } from "../config/options.ts";
+import type { ClusterRoom } from "../contracts/cluster-room.ts";
+import { findHomeless } from "../controller/room-search.ts";
+import { planDrain, warnOfRoom } from "../core/drain-plan.ts";
+import { type DrainPlanReport, drainPlanReport } from "../core/drain-plan-report.ts";
+import { bornAt, type NodeFacts } from "../core/node.ts";
+import type { PodFacts } from "../core/pod.ts";
 import { defaultPolicy } from "../core/policy-default.ts";
-import { loadsOf, type NodeRoom, roomsOf } from "../core/room.ts";
+import { returningPods } from "../core/returning-pod.ts";
 import { selectPolicy } from "../core/selector.ts";
 import { LastcallError } from "../errors.ts";
+import type { CommandIo } from "./command-io.ts";
 import type { CommandRun } from "./command-spec.ts";
+import { connect } from "./connect.ts";
+import { roomInCluster, roomInFiles } from "./drain-room.ts";
 import { type FleetSnapshot, readFleet } from "./fleet-snapshot.ts";
 import { printData } from "./print-data.ts";
 import { formatTable } from "./table.ts";
@@ -15,29 +20,8 @@ import { formatTable } from "./table.ts";
 /** How one node's pods would leave, planned or under a notice. */
 export const runDrainPlan: CommandRun<"drain-plan"> = async ({ options, words, io }) => {
   const name = words[0] as string;
-  const fleet = await readFleet(options, { podsOfNode: name }, io);
-  const node = fleet.nodes.find((one) => one.name === name);
-  if (node === undefined) {
-    const known = fleet.nodes.length === 0 ? "there are none" : `there are ${fleet.nodes.length}`;
-    throw new LastcallError(
-      options.from.length > 0 ? "INPUT_INVALID" : "NOT_FOUND",
-      `Cannot plan the drain of ${name}: no node has that name (${known}), an existing one is wanted`,
-    );
-  }
-  const policy = selectPolicy(node, fleet.policies)?.policy ?? defaultPolicy;
-  const now = options.at ?? io.clock.now();
-  const report = drainPlanReport(
-    planDrain({
-      node,
-      pods: fleet.pods,
-      budgets: fleet.budgets,
-      rule: policy.drain,
-      notice: options.notice === undefined ? undefined : { leftMs: options.notice },
-      now,
-      everyPod: options.from.length > 0 ? fleet.pods : undefined,
-      rooms: options.from.length > 0 ? otherRooms(fleet, name) : undefined,
-    }),
-  );
+  const plan = options.from.length > 0 ? planFromFiles : planFromCluster;
+  const { report, node } = await plan({ name, options, io });
   if (options.output !== "table") {
     await printData(report, options.output, io);
     return 0;
@@ -47,17 +31,77 @@ export const runDrainPlan: CommandRun<"drain-plan"> = async ({ options, words, i
   return 0;
 };
 
-/** What other nodes have left; undefined where the files say of no other node how large it is. */
-function otherRooms(fleet: FleetSnapshot, name: string): readonly NodeRoom[] | undefined {
-  const { nodes, pods, departures } = fleet;
-  const known = nodes.some((node) => node.name !== name && node.allocatable !== undefined);
-  if (!known) return undefined;
-  const underWay = departures.filter((one) => isLive(one) && isUnderWay(one));
-  const leaving = new Set([name, ...underWay.map((one) => one.node.name)]);
-  return roomsOf({ nodes, loads: loadsOf(pods), leaving });
+interface Asked {
+  readonly name: string;
+  readonly options: OptionsOf<"drain-plan">;
+  readonly io: CommandIo;
 }
 
-function tableOf(report: ReturnType<typeof drainPlanReport>): string {
+interface Planned {
+  readonly node: NodeFacts;
+  readonly report: DrainPlanReport;
+}
+
+async function planFromFiles(asked: Asked): Promise<Planned> {
+  const fleet = await readFleet(asked.options, {}, asked.io);
+  return planWith(fleet, { asked, room: roomInFiles(fleet.pods), everyPod: fleet.pods });
+}
+
+async function planFromCluster(asked: Asked): Promise<Planned> {
+  const { name, options, io } = asked;
+  const { api, close } = await connect(options, io);
+  try {
+    const fleet = await readFleet(options, { podsOfNode: name, api }, io);
+    const { room, clear } = await roomInCluster(api, { io, quiet: options.quiet });
+    return await planWith(fleet, { asked, room }).finally(clear);
+  } finally {
+    close();
+  }
+}
+
+async function planWith(
+  fleet: FleetSnapshot,
+  about: {
+    readonly asked: Asked;
+    readonly room: ClusterRoom;
+    readonly everyPod?: readonly PodFacts[];
+  },
+): Promise<Planned> {
+  const { name, options, io } = about.asked;
+  const node = nodeNamed(name, { fleet, options });
+  const policy = selectPolicy(node, fleet.policies)?.policy ?? defaultPolicy;
+  const plan = planDrain({
+    node,
+    pods: fleet.pods,
+    budgets: fleet.budgets,
+    rule: policy.drain,
+    notice: options.notice === undefined ? undefined : { leftMs: options.notice },
+    now: options.at ?? io.clock.now(),
+    everyPod: about.everyPod,
+  });
+  const homeless = await findHomeless(
+    returningPods(plan.pods, fleet.pods),
+    { scene: { ...fleet, node: name }, room: about.room },
+    io.signal,
+  );
+  return { node, report: drainPlanReport(warnOfRoom(plan, homeless)) };
+}
+
+function nodeNamed(
+  name: string,
+  about: { readonly fleet: FleetSnapshot; readonly options: { readonly from: readonly string[] } },
+): NodeFacts {
+  const { nodes } = about.fleet;
+  const node = nodes.find((one) => one.name === name);
+  if (node !== undefined) return node;
+  const known = nodes.length === 0 ? "there are none" : `there are ${nodes.length}`;
+  throw new LastcallError(
+    about.options.from.length > 0 ? "INPUT_INVALID" : "NOT_FOUND",
+    `Cannot plan the drain of ${name}: no node has that name (${known}), an existing one is wanted`,
+  );
+}
+
+function tableOf(report: DrainPlanReport): string {
   const rows = report.pods.map((pod) => [
     pod.namespace,
     pod.name,

@@ -1,6 +1,6 @@
 import { parsePolicyObject } from "../config/parse-policy-object.ts";
 import { sentenceOf } from "../config/problem.ts";
-import type { KubeObject } from "../contracts/kube-api.ts";
+import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import { cronProblem } from "../core/cron-window.ts";
 import type { Departure } from "../core/departure.ts";
 import type { NodeFacts } from "../core/node.ts";
@@ -34,6 +34,8 @@ export interface SnapshotSource {
 export interface SnapshotNeeds {
   /** Only the pods of this node; absent: no pods and no budgets. */
   readonly podsOfNode?: string | undefined;
+  /** A connection that is there already and stays; absent: one is made for the reading. */
+  readonly api?: KubeApi | undefined;
 }
 
 /** Reads the fleet. `--from` contacts nothing. Throws what is wrong with file, object or cluster. */
@@ -61,7 +63,9 @@ async function readCluster(
 ): Promise<readonly KubeObject[]> {
   const { listAll } = await import("../kube/list.ts");
   const paths = await import("../kube/paths.ts");
-  const { api, close } = await connect(source, io);
+  const { api, close } = needs.api
+    ? { api: needs.api, close: () => {} }
+    : await connect(source, io);
   const node = needs.podsOfNode;
   const kinds = [
     { kind: "Node", path: paths.nodesPath },

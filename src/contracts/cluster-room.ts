@@ -1,8 +1,11 @@
+import type { Amounts } from "../core/placement.ts";
 import type { PodFacts } from "../core/pod.ts";
 import type { NodeLoads } from "../core/room.ts";
 
 /** What the cluster has room for: asked before a planned departure, never under a notice. */
 export interface ClusterRoom {
+  /** What is promised on one node: one list of its pods. */
+  loadOn(nodeName: string, signal: AbortSignal): Promise<Amounts>;
   /** What is promised on each node: one list of all pods, of which one page at a time is held. */
   loads(signal: AbortSignal): Promise<NodeLoads>;
   /** The same pods, with where their volumes can be reached as far as that can be found out. */

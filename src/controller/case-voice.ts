@@ -5,7 +5,7 @@ import type { DrainPlan } from "../core/drain-plan.ts";
 import type { DrainStep } from "../core/drain-step.ts";
 import { explain } from "../core/explain.ts";
 import { explainDrain } from "../core/explain-drain.ts";
-import type { Homeless } from "../core/room.ts";
+import type { Homeless } from "../core/room-fit.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import type { DrainEnd } from "./drain-run.ts";
 import type { Voice } from "./executor.ts";

@@ -2,18 +2,17 @@ import type { Clock } from "../contracts/clock.ts";
 import type { ClusterRoom } from "../contracts/cluster-room.ts";
 import type { FleetView } from "../contracts/fleet.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
-import { isLive } from "../core/departure.ts";
-import { isUnderWay } from "../core/departure-index.ts";
 import { type DrainPlan, planDrain } from "../core/drain-plan.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { PodFacts } from "../core/pod.ts";
 import type { Policy } from "../core/policy.ts";
 import { returningPods } from "../core/returning-pod.ts";
-import { type Homeless, podsWithoutRoom, roomsOf } from "../core/room.ts";
+import type { Homeless } from "../core/room-fit.ts";
 import { earlier, minutes, plus } from "../core/time.ts";
 import { Alarm } from "./alarm.ts";
 import { type CaseContext, isPressed } from "./case-context.ts";
 import type { DrainTurns } from "./drain-turns.ts";
+import { findHomeless } from "./room-search.ts";
 
 export interface LookAheadTools {
   readonly pods: NodePods;
@@ -32,24 +31,15 @@ export interface LookAheadOrder {
 /** Budgets change without a word to us: a wait for another drain is thought over this often. */
 const thinkAgainMs = minutes(1);
 
-/**
- * Which pods of the node would have no place elsewhere as things are. Costs one list of all pods,
- * of which nothing is kept but sums.
- */
-export async function findHomeless(
+/** Which pods of the node would have no place elsewhere as things are. */
+export async function homelessPods(
   order: LookAheadOrder,
   tools: LookAheadTools,
   signal: AbortSignal,
 ): Promise<readonly Homeless[]> {
   const { plan, pods } = await planAhead(order, tools);
-  const returning = await tools.room.withVolumes(returningPods(plan.pods, pods));
-  if (returning.length === 0) return [];
-  const loads = await tools.room.loads(signal);
-  const { nodes, departures } = tools.view();
-  const underWay = departures.filter((one) => isLive(one) && isUnderWay(one));
-  const leaving = new Set([order.node.name, ...underWay.map((one) => one.node.name)]);
-  if (!nodes.some((node) => !leaving.has(node.name) && node.allocatable !== undefined)) return [];
-  return podsWithoutRoom(returning, roomsOf({ nodes, loads, leaving }));
+  const scene = { ...tools.view(), node: order.node.name };
+  return findHomeless(returningPods(plan.pods, pods), { scene, room: tools.room }, signal);
 }
 
 /**

@@ -2,11 +2,11 @@ import { departureAnnotation } from "../core/interruption.ts";
 import type { Happening } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { Policy } from "../core/policy.ts";
-import type { Homeless } from "../core/room.ts";
+import type { Homeless } from "../core/room-fit.ts";
 import { messageOf } from "../errors.ts";
 import { type CaseContext, isPressed } from "./case-context.ts";
 import type { CaseVoice } from "./case-voice.ts";
-import { findHomeless, type LookAheadTools, takeTurn } from "./look-ahead.ts";
+import { homelessPods, type LookAheadTools, takeTurn } from "./look-ahead.ts";
 import { type RoomEnd, RoomMaking, type RoomTools } from "./room-making.ts";
 
 type Work = Omit<Happening, "at">;
@@ -37,7 +37,7 @@ export async function lookAhead(
   const again = order.node.annotations[departureAnnotation] === departure.name;
   if (isPressed(departure) || again) return;
   try {
-    const homeless = await findHomeless(order, tools, signal);
+    const homeless = await homelessPods(order, tools, signal);
     if (homeless.length > 0) {
       voice.homeless(departure, homeless);
       await context.tell("NoRoomElsewhere", homelessWords(homeless));

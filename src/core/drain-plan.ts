@@ -5,8 +5,7 @@ import type { NodeFacts } from "./node.ts";
 import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "./pod.ts";
 import { type DrainAction, type DrainScene, decidePod, type PodDecision } from "./pod-action.ts";
 import type { DrainRule } from "./policy.ts";
-import { returningPods } from "./returning-pod.ts";
-import { type NodeRoom, podsWithoutRoom } from "./room.ts";
+import type { Homeless } from "./room-fit.ts";
 import { between, type Instant, type Millis, millis, plus } from "./time.ts";
 
 /** The ordered pods of one node with the seconds that each really gets. Spans count from `at`. */
@@ -73,8 +72,6 @@ export interface DrainQuestion {
   /** Every pod of the cluster, where they are at hand: for budgets without a fresh status. */
   readonly everyPod?: readonly PodFacts[] | undefined;
   readonly terminatingNamespaces?: ReadonlySet<string> | undefined;
-  /** Where else pods could go, where that is known: then those that fit nowhere are warned of. */
-  readonly rooms?: readonly NodeRoom[] | undefined;
   /** The uid of the pod that runs this controller: it leaves last. */
   readonly self?: string | undefined;
 }
@@ -108,13 +105,19 @@ export function planDrain(question: DrainQuestion): DrainPlan {
     pods: Object.freeze(pods.sort(inOrder)),
     skipped: Object.freeze(decided.flatMap(skippedPod).sort(byName)),
     blocked: Object.freeze(pods.filter((pod) => pod.action === "Block").map(remarkOn)),
-    warnings: Object.freeze([
-      ...nodeWarnings(node, scene),
-      ...acting.flatMap(warningsOf),
-      ...roomWarnings(pods, question),
-    ]),
+    warnings: Object.freeze([...nodeWarnings(node, scene), ...acting.flatMap(warningsOf)]),
     demands: Object.freeze(demandsOf(acting, question.budgets)),
   });
+}
+
+/** The same plan with a warning for each of its pods that has no place elsewhere. */
+export function warnOfRoom(plan: DrainPlan, homeless: readonly Homeless[]): DrainPlan {
+  const warnings = homeless
+    .toSorted((a, b) => byName(a.pod, b.pod))
+    .map(({ pod: { namespace, name }, detail }): DrainRemark => {
+      return { namespace, name, reason: "NoRoomElsewhere", detail };
+    });
+  return Object.freeze({ ...plan, warnings: Object.freeze([...plan.warnings, ...warnings]) });
 }
 
 interface Decided {
@@ -226,18 +229,6 @@ function warningsOf(one: Acting): DrainRemark[] {
 
 function nodeWarnings(node: NodeFacts, scene: DrainScene): DrainRemark[] {
   return scene.unreachable ? [{ namespace: "", name: node.name, reason: "NodeUnreachable" }] : [];
-}
-
-function roomWarnings(planned: readonly PlannedPod[], question: DrainQuestion): DrainRemark[] {
-  if (question.rooms === undefined) return [];
-  return podsWithoutRoom(returningPods(planned, question.pods), question.rooms)
-    .toSorted((a, b) => byName(a.pod, b.pod))
-    .map(({ pod: { namespace, name }, detail }) => ({
-      namespace,
-      name,
-      reason: "NoRoomElsewhere",
-      detail,
-    }));
 }
 
 function demandsOf(acting: readonly Acting[], budgets: readonly BudgetFacts[]): BudgetDemand[] {

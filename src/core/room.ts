@@ -13,13 +13,6 @@ export interface NodeRoom {
 /** What is promised on each node already, by its name: the requests of its pods, and their number. */
 export type NodeLoads = ReadonlyMap<string, Amounts>;
 
-/** A pod for which there is no place, and what the nodes lack. */
-export interface Homeless {
-  readonly pod: PodFacts;
-  /** As in `0 of 3 nodes: 2 short of cpu, 1 tainted gpu`. */
-  readonly detail: string;
-}
-
 /** What one pod counts for on its node; a finished one for nothing. */
 export function loadOf(pod: Pick<PodFacts, "phase" | "placement">): Amounts {
   if (pod.phase === "Succeeded" || pod.phase === "Failed") return {};
@@ -52,31 +45,13 @@ export function roomsOf(about: {
   });
 }
 
-/**
- * Of the pods that are to leave together those that have no place elsewhere. Each is put, the
- * largest first, where the least is left over. This finds a place for all in nearly every case
- * where there is one; that it finds none is a warning, never a ground to stop, because what it
- * does not judge (spreading, affinity between pods, new machines) can go either way.
- */
-export function podsWithoutRoom(
-  pods: readonly PodFacts[],
-  rooms: readonly NodeRoom[],
-): readonly Homeless[] {
-  const free = new Map(rooms.map(({ node, free: left }) => [node.name, left]));
-  const largestFirst = pods.toSorted((a, b) => sizeOf(b, rooms) - sizeOf(a, rooms));
-  return largestFirst.flatMap((pod) => {
-    const misfits = rooms.map((room) => misfitOf(pod, { ...room, free: freeOn(room, free) }));
-    const [best] = rooms
-      .filter((_, index) => misfits[index] === undefined)
-      .toSorted((a, b) => shareLeft(a, free) - shareLeft(b, free));
-    if (best === undefined) return [{ pod, detail: detailOf(misfits) }];
-    free.set(best.node.name, less(freeOn(best, free), loadOf(pod)));
-    return [];
-  });
+/** Why a pod cannot go to a node, in two or three words; undefined where it can. */
+export function misfitOf(pod: PodFacts, room: NodeRoom): string | undefined {
+  return barrierOf(pod, room.node) ?? shortageOf(pod, room);
 }
 
-/** Why a pod cannot go to a node, in two or three words; undefined where it can. */
-export function misfitOf(pod: PodFacts, { node, free }: NodeRoom): string | undefined {
+/** What keeps a pod off a node however empty it is. */
+export function barrierOf(pod: PodFacts, node: NodeFacts): string | undefined {
   const { placement } = pod;
   if (placement === undefined) return undefined;
   const selected = Object.entries(placement.nodeSelector);
@@ -87,11 +62,17 @@ export function misfitOf(pod: PodFacts, { node, free }: NodeRoom): string | unde
   const reached = placement.volumeNodes?.every((nodes) => matchesNodeSelector(node, nodes)) ?? true;
   if (!reached) return "out of reach of its volume";
   const taint = repellingTaint(node.taints, pod.tolerations);
-  if (taint !== undefined) return `tainted ${taint.key}`;
-  const lacking = Object.entries(loadOf(pod)).find(
-    ([resource, amount]) => isSaid(node, resource) && exceeds(amount, free[resource] ?? 0),
-  );
-  return lacking === undefined ? undefined : `short of ${lacking[0]}`;
+  return taint === undefined ? undefined : `tainted ${taint.key}`;
+}
+
+/** What a pod asks for and a node has not enough of. */
+export function shortageOf(pod: PodFacts, { node, free }: NodeRoom): string | undefined {
+  if (pod.placement === undefined) return undefined;
+  for (const [resource, amount] of Object.entries(loadOf(pod))) {
+    const lacks = isSaid(node, resource) && exceeds(amount, free[resource] ?? 0);
+    if (lacks) return `short of ${resource}`;
+  }
+  return undefined;
 }
 
 /** Every machine has these, so that a Node that does not name one has just not said how much. */
@@ -106,38 +87,10 @@ function exceeds(amount: number, free: number): boolean {
   return amount > 0 && amount > free + 1e-6 * Math.max(1, Math.abs(free));
 }
 
-function less(a: Amounts, b: Amounts): Amounts {
+export function less(a: Amounts, b: Amounts): Amounts {
   const left: Record<string, number> = { ...a };
   for (const [resource, amount] of Object.entries(b)) {
     left[resource] = (left[resource] ?? 0) - amount;
   }
   return left;
-}
-
-function freeOn(room: NodeRoom, free: ReadonlyMap<string, Amounts>): Amounts {
-  return free.get(room.node.name) ?? room.free;
-}
-
-/** The largest share of an ordinary machine that a pod takes, of any resource. */
-function sizeOf(pod: PodFacts, rooms: readonly NodeRoom[]): number {
-  const machine = rooms[0]?.node.allocatable ?? {};
-  const shares = Object.entries(loadOf(pod)).map(
-    ([resource, amount]) => amount / (machine[resource] ?? Number.POSITIVE_INFINITY),
-  );
-  return Math.max(0, ...shares);
-}
-
-function shareLeft(room: NodeRoom, free: ReadonlyMap<string, Amounts>): number {
-  const all = room.node.allocatable?.cpu ?? 1;
-  return (freeOn(room, free).cpu ?? 0) / (all || 1);
-}
-
-function detailOf(misfits: readonly (string | undefined)[]): string {
-  const counts = Map.groupBy(misfits, (misfit) => misfit ?? "");
-  const words = [...counts]
-    .map(([misfit, nodes]) => ({ misfit, count: nodes.length }))
-    .toSorted((a, b) => b.count - a.count || (a.misfit < b.misfit ? -1 : 1))
-    .map(({ misfit, count }) => `${count} ${misfit}`);
-  const found = words.length === 0 ? "" : `: ${words.join(", ")}`;
-  return `0 of ${misfits.length} nodes${found}`;
 }

@@ -9,18 +9,33 @@ import { listPages } from "./list.ts";
 import { podsPath, volumePath } from "./paths.ts";
 import { nodeSelectorOf, translatePlacement } from "./translate-placement.ts";
 
+const notFinished = "status.phase!=Succeeded,status.phase!=Failed";
+
 /** Adds up what pods ask for, and finds where volumes can be reached. */
 export class KubeClusterRoom implements ClusterRoom {
   readonly #api: KubeApi;
+  readonly #onPage: (pods: number) => void;
 
-  constructor(api: KubeApi) {
+  /** `onPage` is told how many pods each page had. */
+  constructor(api: KubeApi, onPage: (pods: number) => void = () => {}) {
     this.#api = api;
+    this.#onPage = onPage;
   }
 
-  async loads(signal: AbortSignal): Promise<NodeLoads> {
+  async loadOn(nodeName: string, signal: AbortSignal): Promise<Amounts> {
+    const loads = await this.#sumUp(`spec.nodeName=${nodeName},${notFinished}`, signal);
+    return loads.get(nodeName) ?? {};
+  }
+
+  loads(signal: AbortSignal): Promise<NodeLoads> {
+    return this.#sumUp(notFinished, signal);
+  }
+
+  async #sumUp(fieldSelector: string, signal: AbortSignal): Promise<NodeLoads> {
     const loads = new Map<string, Amounts>();
-    const query = { fieldSelector: "status.phase!=Succeeded,status.phase!=Failed" };
+    const query = { fieldSelector };
     for await (const page of listPages(this.#api, podsPath, { query, signal })) {
+      this.#onPage(page.length);
       for (const object of page) {
         const spec = fieldsOf(object.spec);
         const nodeName = textOf(spec.nodeName);

@@ -16,6 +16,7 @@ import {
 
 const none = { when: "None" };
 const wholeClusterList = /^GET \/api\/v1\/pods\?fieldSelector=status\.phase/;
+const lookAtRoom = /^GET \/api\/v1\/pods\?fieldSelector=spec\.nodeName=n[12],status\.phase/;
 
 describe("a planned departure", () => {
   it("says before the cordon which pods have no place elsewhere, and goes on", async () => {
@@ -40,7 +41,7 @@ describe("a planned departure", () => {
     expect(ledgerOf(world, "n0").outcome).toBe("Planned");
   });
 
-  it("says nothing where there is room", async () => {
+  it("says nothing where there is room, and finds it with the pods of one other node", async () => {
     const world = roomStory({ replacement: none });
     workload(world, "web", { replicas: 3, cpu: "1" });
     await world.pass(seconds(30));
@@ -53,7 +54,23 @@ describe("a planned departure", () => {
       "Releasing",
       "Ended",
     ]);
+    expect(requests.filter((one) => lookAtRoom.test(one))).toHaveLength(1);
+    expect(requests.filter((one) => wholeClusterList.test(one))).toEqual([]);
+  });
+});
+
+describe("a planned departure from a fleet of twenty full nodes", () => {
+  it("lists all pods once before it says that a pod fits nowhere", async () => {
+    const names = Array.from({ length: 20 }, (_, at) => `n${at}`);
+    const world = roomStory({ nodes: names, replacement: none });
+    workload(world, "web", { replicas: 20, cpu: "4" });
+    await world.pass(seconds(60));
+    const requests = requestsOf(world);
+    depart(world, "n0");
+    await told(world, hasEnded(world, "n0"));
     expect(requests.filter((one) => wholeClusterList.test(one))).toHaveLength(1);
+    const entry = ledgerOf(world, "n0").timeline?.find(({ step }) => step === "NoRoomElsewhere");
+    expect(entry?.result).toContain("(0 of 19 nodes: 19 short of cpu)");
   });
 });
 

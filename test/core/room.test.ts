@@ -1,21 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { planDrain } from "../../src/core/drain-plan.ts";
+import { planDrain, warnOfRoom } from "../../src/core/drain-plan.ts";
 import type { NodeFacts } from "../../src/core/node.ts";
-import type { PodPlacement } from "../../src/core/placement.ts";
 import type { PodFacts } from "../../src/core/pod.ts";
-import { loadsOf, podsWithoutRoom, roomsOf } from "../../src/core/room.ts";
+import { returningPods } from "../../src/core/returning-pod.ts";
+import { loadsOf, roomsOf } from "../../src/core/room.ts";
+import { podsWithoutRoom } from "../../src/core/room-fit.ts";
 import { node, pod, rule, startAt } from "./drain-scene.ts";
-
-const size = { cpu: 4, memory: 16e9, pods: 110 };
-
-function machine(name: string, changes: Partial<NodeFacts> = {}): NodeFacts {
-  return node({ name, uid: `uid-${name}`, allocatable: size, ...changes });
-}
-
-function asking(name: string, placement: Partial<PodPlacement>, changes: Partial<PodFacts> = {}) {
-  const asked = { requests: {}, nodeSelector: {}, podAffinity: [], podAntiAffinity: [] };
-  return pod(name, { placement: { ...asked, ...placement }, ...changes });
-}
+import { asking, machine, size } from "./room-scene.ts";
 
 function inZone(zone: string) {
   const key = "topology.kubernetes.io/zone";
@@ -157,10 +148,13 @@ describe("pods that leave together", () => {
 describe("a drain plan that knows the other nodes", () => {
   const big = { requests: { cpu: 8 } };
   const rooms = roomsOf({ nodes: [machine("n2")], loads: new Map(), leaving: new Set() });
-  const warned = (pods: readonly PodFacts[]) =>
-    planDrain({ node: node(), pods, budgets: [], rule: rule(), now: startAt, rooms })
+  const warned = (pods: readonly PodFacts[]) => {
+    const plan = planDrain({ node: node(), pods, budgets: [], rule: rule(), now: startAt });
+    const homelessPods = podsWithoutRoom(returningPods(plan.pods, pods), rooms);
+    return warnOfRoom(plan, homelessPods)
       .warnings.filter(({ reason }) => reason === "NoRoomElsewhere")
       .map(({ name, detail }) => `${name}: ${detail}`);
+  };
 
   it("warns of the pods that fit nowhere", () => {
     expect(warned([asking("big", big), asking("small", {})])).toEqual([

@@ -1,0 +1,40 @@
+import type { ClusterRoom } from "../contracts/cluster-room.ts";
+import type { KubeApi } from "../contracts/kube-api.ts";
+import type { PodFacts } from "../core/pod.ts";
+import { loadsOf } from "../core/room.ts";
+import type { CommandIo } from "./command-io.ts";
+
+/** What the files say of room; where volumes can be reached they do not say. */
+export function roomInFiles(pods: readonly PodFacts[]): ClusterRoom {
+  const loads = loadsOf(pods);
+  return {
+    loadOn: (nodeName) => Promise.resolve(loads.get(nodeName) ?? {}),
+    loads: () => Promise.resolve(loads),
+    withVolumes: (some) => Promise.resolve(some),
+  };
+}
+
+/** Work that takes less than this says nothing. */
+const silentMs = 2000;
+
+/** The cluster's own; a long look at all pods says on a terminal how far it is. */
+export async function roomInCluster(
+  api: KubeApi,
+  about: { readonly io: CommandIo; readonly quiet: boolean },
+): Promise<{ readonly room: ClusterRoom; readonly clear: () => void }> {
+  const { KubeClusterRoom } = await import("../kube/cluster-room.ts");
+  const { io, quiet } = about;
+  const startedMs = io.clock.monotonic();
+  let seen = 0;
+  let shown = "";
+  const onPage = (pods: number): void => {
+    seen += pods;
+    if (quiet || !io.isTerminal || io.clock.monotonic() - startedMs < silentMs) return;
+    shown = `looking for room: ${seen} pods seen`;
+    io.err(`\r${shown}`);
+  };
+  const clear = (): void => {
+    if (shown !== "") io.err(`\r${" ".repeat(shown.length)}\r`);
+  };
+  return { room: new KubeClusterRoom(api, onPage), clear };
+}

@@ -1,0 +1,46 @@
+import type { ClusterRoom } from "../contracts/cluster-room.ts";
+import type { FleetView } from "../contracts/fleet.ts";
+import { isLive } from "../core/departure.ts";
+import { isUnderWay } from "../core/departure-index.ts";
+import type { Amounts } from "../core/placement.ts";
+import type { PodFacts } from "../core/pod.ts";
+import type { Homeless } from "../core/room-fit.ts";
+import { searchRoom } from "../core/room-search.ts";
+
+export interface RoomScene extends Pick<FleetView, "nodes" | "departures"> {
+  /** The name of the node whose pods are to leave. */
+  readonly node: string;
+}
+
+/**
+ * Those of the pods that would have no place elsewhere as things are. Where there is room it costs
+ * one list of the pods of a node or two; where there is none, one list of all pods, of which
+ * nothing is kept but sums. Gives none where no other node says how large it is.
+ */
+export async function findHomeless(
+  pods: readonly PodFacts[],
+  about: { readonly scene: RoomScene; readonly room: ClusterRoom },
+  signal: AbortSignal,
+): Promise<readonly Homeless[]> {
+  const { scene, room } = about;
+  const { nodes, departures } = scene;
+  const underWay = departures.filter((one) => isLive(one) && isUnderWay(one));
+  const leaving = new Set([scene.node, ...underWay.map((one) => one.node.name)]);
+  const known = nodes.some((node) => !leaving.has(node.name) && node.allocatable !== undefined);
+  if (pods.length === 0 || !known) return [];
+  const placed = await room.withVolumes(pods);
+  const loads = new Map<string, Amounts>();
+  for (;;) {
+    const answer = searchRoom({ pods: placed, nodes, leaving, loads });
+    if (answer.kind === "Settled") return answer.homeless;
+    if (answer.kind === "LookEverywhere") {
+      const all = await room.loads(signal);
+      for (const { name } of nodes) loads.set(name, all.get(name) ?? {});
+    } else {
+      const found = answer.nodes.map(
+        async (name) => [name, await room.loadOn(name, signal)] as const,
+      );
+      for (const [name, load] of await Promise.all(found)) loads.set(name, load);
+    }
+  }
+}

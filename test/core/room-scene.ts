@@ -1,0 +1,21 @@
+import type { NodeFacts } from "../../src/core/node.ts";
+import type { PodPlacement } from "../../src/core/placement.ts";
+import type { PodFacts } from "../../src/core/pod.ts";
+import { node, pod } from "./drain-scene.ts";
+
+export const size = { cpu: 4, memory: 16e9, pods: 110 };
+
+/** A machine of four cores. */
+export function machine(name: string, changes: Partial<NodeFacts> = {}): NodeFacts {
+  return node({ name, uid: `uid-${name}`, allocatable: size, ...changes });
+}
+
+/** A pod on `n1` that asks something of a place. */
+export function asking(
+  name: string,
+  placement: Partial<PodPlacement>,
+  changes: Partial<PodFacts> = {},
+): PodFacts {
+  const asked = { requests: {}, nodeSelector: {}, podAffinity: [], podAntiAffinity: [] };
+  return pod(name, { placement: { ...asked, ...placement }, ...changes });
+}
