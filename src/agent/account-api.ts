@@ -1,10 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { KubeAnswer, KubeApi, KubeRequest } from "../contracts/kube-api.ts";
+import type { KubeAnswer, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
 import { type Millis, seconds } from "../core/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
-
-/** All that the agent needs of the Kubernetes API: requests, no watch. */
-export type AgentApi = Pick<KubeApi, "send">;
 
 export type AgentFetch = (
   url: string,
@@ -34,7 +31,7 @@ const timeoutMs: Millis = seconds(5);
  * The API server, for an agent that asks it a few times in its life: web standards only, nothing
  * kept open. The larger client of `src/kube` costs twice the memory that the agent may have.
  */
-export class AccountApi implements AgentApi {
+export class AccountApi implements KubeSender {
   readonly #options: AccountApiOptions;
 
   constructor(options: AccountApiOptions) {

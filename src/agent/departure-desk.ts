@@ -1,10 +1,9 @@
-import type { KubeAnswer, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
+import type { KubeAnswer, KubeObject, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
 import { departureName, isVoluntary } from "../core/departure.ts";
 import type { NodeIdentity } from "../core/identity.ts";
 import type { NoticeCase, NoticeCause } from "../core/notice.ts";
 import { formatInstant, type Instant } from "../core/time.ts";
 import { LastcallError } from "../errors.ts";
-import type { AgentApi } from "./account-api.ts";
 import { type DepartureView, departureBody, tightening, viewDeparture } from "./departure-view.ts";
 
 const departuresPath = "/apis/lastcall.dev/v1alpha1/departures";
@@ -13,7 +12,7 @@ const departuresPath = "/apis/lastcall.dev/v1alpha1/departures";
 const mostDepartures = 30;
 
 export interface DeskOptions {
-  readonly api: AgentApi;
+  readonly api: KubeSender;
   /** Who we are; asked for each time, since the token that tells it may not be there yet. */
   readonly identify: () => Promise<NodeIdentity>;
 }
@@ -30,7 +29,7 @@ export type Filed =
  * time may mend.
  */
 export class DepartureDesk {
-  readonly #api: AgentApi;
+  readonly #api: KubeSender;
   readonly #identify: () => Promise<NodeIdentity>;
 
   constructor({ api, identify }: DeskOptions) {

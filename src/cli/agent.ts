@@ -1,11 +1,11 @@
-import { AccountApi, type AgentApi } from "../agent/account-api.ts";
+import { AccountApi } from "../agent/account-api.ts";
 import { Agent } from "../agent/agent.ts";
 import { AgentHealth } from "../agent/agent-health.ts";
 import { AgentMetrics } from "../agent/agent-metrics.ts";
 import { DepartureDesk } from "../agent/departure-desk.ts";
 import { ownUid } from "../agent/own-node.ts";
 import type { Clock } from "../contracts/clock.ts";
-import type { KubeApi } from "../contracts/kube-api.ts";
+import type { KubeApi, KubeSender } from "../contracts/kube-api.ts";
 import type { NodeIdentity } from "../core/identity.ts";
 import { LastcallError } from "../errors.ts";
 import { bunServe } from "../runtime/bun-server.ts";
@@ -55,7 +55,7 @@ export const runAgent = (async (input: Input) => {
 }) satisfies CommandRun<"agent">;
 
 interface Cluster {
-  readonly api: AgentApi;
+  readonly api: KubeSender;
   readonly identify: () => Promise<NodeIdentity>;
   readonly close: () => void;
 }

@@ -21,6 +21,9 @@ export interface KubeApi {
   watch(request: KubeWatchRequest): AsyncIterable<KubeWatchEvent>;
 }
 
+/** Requests without watches: all that an act needs, and all that the agent's small client has. */
+export type KubeSender = Pick<KubeApi, "send">;
+
 export type KubeMethod = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 export type PatchType =

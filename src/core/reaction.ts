@@ -22,7 +22,7 @@ export function policyFor(
  * What the policy says to do at the cloud's word. A word that no rule names drains: a notice fails
  * open to draining.
  */
-export function reactionTo(departure: Departure, policy: Policy): NoticeReaction {
+export function reactionTo(departure: Pick<Departure, "cause">, policy: Policy): NoticeReaction {
   if (isVoluntary(departure.cause)) return "Drain";
   switch (departure.cause) {
     case "SpotInterruption":

@@ -1,4 +1,4 @@
-import type { KubeAnswer, KubeApi, KubeRequest } from "../contracts/kube-api.ts";
+import type { KubeAnswer, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
 import type { PodIdentity } from "../core/pod.ts";
 import { type Millis, seconds } from "../core/time.ts";
@@ -19,7 +19,7 @@ export interface EvictOptions {
  * Source of the answers: kubernetes pkg/registry/core/pod/storage/eviction.go.
  */
 export async function evictPod(
-  api: KubeApi,
+  api: KubeSender,
   pod: PodIdentity,
   options: EvictOptions = {},
 ): Promise<EvictionAnswer> {
@@ -39,7 +39,7 @@ export async function evictPod(
 
 /** Deletes one pod, told by its uid, past every budget. Answers and errors as `evictPod`. */
 export async function deletePod(
-  api: KubeApi,
+  api: KubeSender,
   pod: PodIdentity,
   options: EvictOptions = {},
 ): Promise<EvictionAnswer> {
@@ -63,7 +63,7 @@ function deleteOptions(pod: PodIdentity, { graceSeconds, dryRun }: EvictOptions)
   };
 }
 
-async function ask(api: KubeApi, request: KubeRequest): Promise<EvictionAnswer> {
+async function ask(api: KubeSender, request: KubeRequest): Promise<EvictionAnswer> {
   try {
     return readAnswer(await api.send(request));
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
+import type { KubeObject, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
 import { refusalError } from "./refusal.ts";
 
 interface ListBody {
@@ -8,7 +8,7 @@ interface ListBody {
 
 /** Every object of a collection, in pages. Throws the fault of the first answer that is none. */
 export async function listAll(
-  api: KubeApi,
+  api: KubeSender,
   path: string,
   query: Readonly<Record<string, string>> = {},
 ): Promise<readonly KubeObject[]> {
@@ -24,7 +24,7 @@ export interface PageOptions {
 
 /** The same page by page, so that no more than one of them has to be held. */
 export async function* listPages(
-  api: KubeApi,
+  api: KubeSender,
   path: string,
   { query, signal }: PageOptions,
 ): AsyncGenerator<readonly KubeObject[]> {

@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { KubeAnswer, KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
+import type { KubeAnswer, KubeObject, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
 import type {
   DepartingMark,
   MarkResult,
@@ -29,12 +29,12 @@ type Verdict = { readonly request: KubeRequest } | { readonly result: MarkResult
 
 /** Reads a node and writes it in one breath; each write tests that nobody wrote in between. */
 export class KubeNodeMarks implements NodeMarks {
-  readonly #api: KubeApi;
+  readonly #api: KubeSender;
   readonly #clock: Clock;
   /** The last write of each node's condition, while it is under way. */
   readonly #conditions = new Map<string, Promise<void>>();
 
-  constructor(api: KubeApi, clock: Clock) {
+  constructor(api: KubeSender, clock: Clock) {
     this.#api = api;
     this.#clock = clock;
   }

@@ -9,6 +9,7 @@ import { deletePod, evictPod } from "./evict.ts";
 import { faultOf } from "./fault.ts";
 import { listAll } from "./list.ts";
 import { budgetsPath, podsPath } from "./paths.ts";
+import { listPodsOn, onNode } from "./pods-on-node.ts";
 import { Reflector } from "./reflector.ts";
 import { translateBudget } from "./translate-budget.ts";
 import { translatePod } from "./translate-pod.ts";
@@ -38,8 +39,7 @@ export class KubeNodePods implements NodePods {
   }
 
   async list(nodeName: string): Promise<readonly PodFacts[]> {
-    const objects = await listAll(this.#api, podsPath, onNode(nodeName));
-    return objects.map(translatePod);
+    return listPodsOn(this.#api, nodeName);
   }
 
   follow(nodeName: string, signal: AbortSignal): FollowedPods {
@@ -123,10 +123,6 @@ export class KubeNodePods implements NodePods {
     const parent = ownersOf(answer.body as KubeObject).find((one) => one.kind === "Deployment");
     return parent === undefined ? undefined : `${apps}/deployments/${parent.name}`;
   }
-}
-
-function onNode(nodeName: string): Readonly<Record<string, string>> {
-  return { fieldSelector: `spec.nodeName=${nodeName}` };
 }
 
 function ownersOf(object: KubeObject): readonly { readonly kind: string; readonly name: string }[] {
