@@ -16,6 +16,7 @@ import { isLastcallError, type LastcallError, messageOf } from "../errors.ts";
 import type { AgentHealth } from "./agent-health.ts";
 import { Bell } from "./bell.ts";
 import type { DepartureDesk } from "./departure-desk.ts";
+import type { Fallback } from "./fallback.ts";
 import { TroubleLog } from "./trouble-log.ts";
 
 export interface AgentOptions {
@@ -29,6 +30,8 @@ export interface AgentOptions {
   readonly metrics: Pick<Metrics, "count">;
   /** Says everything, writes nothing. */
   readonly dryRun: boolean;
+  /** Absent: where no controller acts, nobody does. */
+  readonly fallback?: Pick<Fallback, "heed" | "filed" | "withdrawn" | "run"> | undefined;
 }
 
 const firstRetryMs = 50;
@@ -64,7 +67,8 @@ export class Agent implements NoticeSink {
     const source = await this.#options.findSource(signal);
     this.#source = source;
     this.#options.log.info("listening", { cloud: source.cloud });
-    await Promise.all([source.run(this, signal), this.#keepTold(signal)]);
+    const fallback = this.#options.fallback?.run(signal);
+    await Promise.all([source.run(this, signal), this.#keepTold(signal), fallback]);
   }
 
   onReading({ channel, reading, at, skewMs }: HeardReading): void {
@@ -108,22 +112,31 @@ export class Agent implements NoticeSink {
 
   /** Whether it failed, and is to be tried again. */
   async #tell(wanted: NoticeCase | undefined, signal: AbortSignal): Promise<boolean> {
-    const { desk, log, dryRun } = this.#options;
+    const { log, dryRun } = this.#options;
     try {
       if (dryRun)
         log.info("dry-run", { would: wanted === undefined ? "withdraw" : "tell", ...said(wanted) });
-      else if (wanted === undefined) {
-        const name = await desk.withdraw(this.#cloudNow(), signal);
-        if (name !== undefined) log.info("withdrawn", { departure: name });
-      } else {
-        const filed = await desk.file(wanted, signal);
-        log.info("told", { departure: filed.name, as: filed.kind, ...said(wanted) });
-      }
+      else await this.#write(wanted, signal);
       this.#told = wanted ?? "Nothing";
       return false;
     } catch (error) {
       if (!signal.aborted) this.#troubles.tell("cluster", faultOf(error));
       return true;
+    }
+  }
+
+  async #write(wanted: NoticeCase | undefined, signal: AbortSignal): Promise<void> {
+    const { desk, log, fallback } = this.#options;
+    fallback?.heed(wanted, this.#skewMs);
+    if (wanted === undefined) {
+      const name = await desk.withdraw(this.#cloudNow(), signal);
+      if (name === undefined) return;
+      fallback?.withdrawn(name);
+      log.info("withdrawn", { departure: name });
+    } else {
+      const filed = await desk.file(wanted, signal);
+      fallback?.filed(filed);
+      log.info("told", { departure: filed.name, as: filed.kind, ...said(wanted) });
     }
   }
 

@@ -11,6 +11,7 @@ import { LastcallError } from "../errors.ts";
 import { bunServe } from "../runtime/bun-server.ts";
 import { createLog } from "../runtime/log.ts";
 import { apiServerOf, readAccountToken, readBootId } from "../runtime/service-account.ts";
+import type { FallbackParts } from "./agent-fallback.ts";
 import type { CommandIo } from "./command-io.ts";
 import type { CommandInput, CommandRun } from "./command-spec.ts";
 import { findNoticeSource } from "./notice-sources.ts";
@@ -35,9 +36,11 @@ export const runAgent = (async (input: Input) => {
   const health = new AgentHealth(clock);
   const metrics = new AgentMetrics();
   const { api, close, identify } = await cluster(input);
+  const desk = new DepartureDesk({ api, identify });
   const agent = new Agent({
     findSource: (signal) => findNoticeSource({ options, io, health }, signal),
-    desk: new DepartureDesk({ api, identify }),
+    desk,
+    fallback: await fallbackOf(input, { api, desk, identify, log, metrics }),
     ...{ health, clock, rng, log, metrics, dryRun: options.dryRun },
   });
   const servers = await serveStatus(options, { health, metrics });
@@ -58,6 +61,15 @@ interface Cluster {
   readonly api: KubeSender;
   readonly identify: () => Promise<NodeIdentity>;
   readonly close: () => void;
+}
+
+/** Loaded only where it is asked for: what cordons and drains is a third of the agent's code. */
+async function fallbackOf({ options, io }: Input, parts: FallbackParts) {
+  if (options.fallback === "None" || options.dryRun) return undefined;
+  const { agentFallback } = await import("./agent-fallback.ts");
+  const namespace = options.namespace ?? io.env.POD_NAMESPACE ?? "lastcall";
+  const { clock, rng } = io;
+  return agentFallback({ mode: options.fallback, namespace, clock, rng, ...parts });
 }
 
 /** In a pod the small client with the pod's own token; elsewhere, for a try, the kubeconfig. */

@@ -1,3 +1,4 @@
+import { agentOptions } from "./agent-options.ts";
 import type { CamelCase, Command, Option, ValueOf } from "./option.ts";
 
 /** The commands that a person starts, without audit, which prints in more forms. */
@@ -180,29 +181,7 @@ export const options = [
     commands: ["run", "doctor"],
     help: "The Azure Resource Manager server; absent: Azure's",
   },
-  {
-    name: "node-name",
-    type: "text",
-    value: "NAME",
-    required: true,
-    commands: ["agent"],
-    help: "The node that the agent runs on",
-  },
-  {
-    name: "cloud",
-    type: "choice",
-    choices: ["auto", "aws", "gcp", "azure"],
-    default: "auto",
-    commands: ["agent"],
-    help: "Whose metadata to watch; auto asks around",
-  },
-  {
-    name: "metadata-url",
-    type: "url",
-    value: "URL",
-    commands: ["agent"],
-    help: "The metadata server; absent: the cloud's own",
-  },
+  ...agentOptions,
   {
     name: "at",
     type: "instant",

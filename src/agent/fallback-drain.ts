@@ -1,0 +1,128 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { NodePods } from "../contracts/node-pods.ts";
+import type { Log, Metrics } from "../contracts/telemetry.ts";
+import { recordAnswer } from "../core/drain-answer.ts";
+import { type DrainPlan, planDrain } from "../core/drain-plan.ts";
+import type { DrainAct, DrainProgress } from "../core/drain-progress.ts";
+import { type DrainStep, nextDrainActs } from "../core/drain-step.ts";
+import type { EvictionAnswer } from "../core/eviction-answer.ts";
+import type { NodeFacts } from "../core/node.ts";
+import type { PodFacts } from "../core/pod.ts";
+import { defaultPolicy } from "../core/policy-default.ts";
+import type { Rng } from "../core/rng.ts";
+import { between, type Instant, type Millis, millis, seconds } from "../core/time.ts";
+import { messageOf } from "../errors.ts";
+
+export interface FallbackDrainTools {
+  readonly pods: Pick<NodePods, "list" | "evict" | "remove">;
+  readonly clock: Clock;
+  readonly rng: Rng;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "count">;
+}
+
+/** Without a watch: how often the pods are looked at. */
+const lookEveryMs: Millis = seconds(1);
+
+/** The agent may read no policy, so the drain goes by the defaults of one. */
+const { drain: rule } = defaultPolicy;
+
+/**
+ * One node's drain where no controller does it: the plan and the steps of core, as in the controller,
+ * on the pods as a list shows them every second. It looks at no budget beforehand (a right less); the
+ * eviction API's refusal tells of one soon enough.
+ */
+export class FallbackDrain {
+  readonly #node: NodeFacts;
+  readonly #tools: FallbackDrainTools;
+  readonly #startedAt: Instant;
+  #progress: DrainProgress = {};
+  #plan: DrainPlan | undefined;
+  #planDeadlineAt: Instant | undefined;
+
+  constructor(node: NodeFacts, startedAt: Instant, tools: FallbackDrainTools) {
+    this.#node = node;
+    this.#startedAt = startedAt;
+    this.#tools = tools;
+  }
+
+  /** Does what is due at `now`, which is in the cloud's time; how long to wait before the next turn. */
+  async turn(when: {
+    readonly now: () => Instant;
+    readonly deadlineAt: Instant | undefined;
+  }): Promise<Millis | "Ended"> {
+    const livePods = await this.#tools.pods.list(this.#node.name);
+    const now = when.now();
+    const step = this.#step({ livePods, now, deadlineAt: when.deadlineAt });
+    if (step.verdict !== "Running") {
+      const { total, left, evicted, forced, cut } = step.counts;
+      const { verdict } = step;
+      this.#tools.log.warn("fallback-drained", { verdict, total, left, evicted, forced, cut });
+      return "Ended";
+    }
+    for (const act of step.acts) void this.#carryOut(act, when.now);
+    const askMs = step.askAgainAt === undefined ? lookEveryMs : between(now, step.askAgainAt);
+    return millis(Math.min(lookEveryMs, Math.max(0, askMs)));
+  }
+
+  #step(seen: {
+    readonly livePods: readonly PodFacts[];
+    readonly now: Instant;
+    readonly deadlineAt: Instant | undefined;
+  }): DrainStep {
+    const state = { ...seen, startedAt: this.#startedAt, rule };
+    let step = nextDrainActs({ ...state, plan: this.#planFor(seen), progress: this.#progress });
+    if (step.unplanned.length > 0) {
+      // A pod that came late, past the cordon: it is planned like the others.
+      this.#plan = undefined;
+      step = nextDrainActs({ ...state, plan: this.#planFor(seen), progress: this.#progress });
+    }
+    this.#progress = step.progress;
+    return step;
+  }
+
+  #planFor(seen: {
+    readonly livePods: readonly PodFacts[];
+    readonly now: Instant;
+    readonly deadlineAt: Instant | undefined;
+  }): DrainPlan {
+    const { livePods, now, deadlineAt } = seen;
+    if (this.#plan !== undefined && this.#planDeadlineAt === deadlineAt) return this.#plan;
+    this.#planDeadlineAt = deadlineAt;
+    this.#plan = planDrain({
+      node: this.#node,
+      pods: livePods,
+      budgets: [],
+      rule,
+      notice: deadlineAt === undefined ? undefined : { leftMs: between(now, deadlineAt) },
+      now,
+    });
+    return this.#plan;
+  }
+
+  async #carryOut(act: DrainAct, now: () => Instant): Promise<void> {
+    const answer = await this.#ask(act).catch(
+      (error: unknown): EvictionAnswer => ({ kind: "NoAnswer", message: messageOf(error) }),
+    );
+    const { rng } = this.#tools;
+    this.#progress = recordAnswer({ progress: this.#progress, act, answer, now: now(), rng });
+  }
+
+  async #ask(act: DrainAct): Promise<EvictionAnswer> {
+    const { pods, metrics } = this.#tools;
+    const { graceSeconds } = "graceSeconds" in act ? act : { graceSeconds: undefined };
+    switch (act.kind) {
+      case "Evict": {
+        const answer = await pods.evict(act.pod, { graceSeconds });
+        metrics.count("lastcall_evictions_total", { result: answer.kind });
+        return answer;
+      }
+      case "Delete":
+        metrics.count("lastcall_pods_forced_total", { reason: act.reason });
+        return pods.remove(act.pod, { graceSeconds });
+      case "RestartOwner":
+        // The default rule never asks for it.
+        return { kind: "Failed", retryable: false, message: "an agent restarts no workload" };
+    }
+  }
+}

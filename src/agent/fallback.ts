@@ -1,0 +1,253 @@
+import type { LeaderSight } from "../contracts/leader-sight.ts";
+import type { NodeMarks } from "../contracts/node-marks.ts";
+import { departureName } from "../core/departure.ts";
+import { explain } from "../core/explain.ts";
+import type { NodeIdentity } from "../core/identity.ts";
+import type { NoticeCase } from "../core/notice.ts";
+import { defaultPolicy } from "../core/policy-default.ts";
+import { reactionTo } from "../core/reaction.ts";
+import { type Instant, type Millis, millis, minus, seconds } from "../core/time.ts";
+import { isLastcallError, messageOf } from "../errors.ts";
+import { Bell } from "./bell.ts";
+import type { DepartureDesk, Filed } from "./departure-desk.ts";
+import type { DepartureView } from "./departure-view.ts";
+import { FallbackDrain, type FallbackDrainTools } from "./fallback-drain.ts";
+import { TroubleLog } from "./trouble-log.ts";
+
+export interface FallbackOptions extends FallbackDrainTools {
+  readonly mode: "Cordon" | "Drain";
+  readonly desk: Pick<DepartureDesk, "look">;
+  readonly identify: () => Promise<NodeIdentity>;
+  readonly marks: Pick<NodeMarks, "read" | "mark" | "unmark">;
+  /** Undefined: there is no Lease, and a controller that has taken a case is taken to live. */
+  readonly leader: () => Promise<LeaderSight | undefined>;
+}
+
+/** How long a controller has to take a case before the agent does it. */
+export const controllerLeadMs: Millis = seconds(3);
+
+const retryMs: Millis = seconds(1);
+/** While a controller has the case: how often it is looked whether that still lives. */
+const watchMs: Millis = seconds(10);
+
+interface OpenCase {
+  notice: NoticeCase;
+  readonly sinceMs: number;
+  filed: Filed | undefined;
+  /** The Departure by whose name the node was marked here. */
+  markedFor: string | undefined;
+  drain: FallbackDrain | undefined;
+  isOver: boolean;
+}
+
+/**
+ * Does a controller's first work on the own node where no controller does: cordons it, and drains it
+ * into the deadline. It looks at the Departure before each turn and stops as soon as a controller has
+ * it. Should both act for a moment, no harm is done: the mark is the same one, and an eviction names
+ * its pod's uid.
+ */
+export class Fallback {
+  readonly #options: FallbackOptions;
+  readonly #bell: Bell;
+  readonly #troubles: TroubleLog;
+  #case: OpenCase | undefined;
+  #putBack: { readonly name: string; readonly sinceMs: number } | undefined;
+  #leader: { readonly version: string; readonly sinceMs: number } | undefined;
+  #skewMs: Millis = millis(0);
+
+  constructor(options: FallbackOptions) {
+    this.#options = options;
+    this.#bell = new Bell(options.clock);
+    this.#troubles = new TroubleLog(options);
+  }
+
+  /** What stands against the machine now, told before it is brought to the cluster. */
+  heed(notice: NoticeCase | undefined, skewMs: Millis): void {
+    this.#skewMs = skewMs;
+    if (notice === undefined) {
+      if (this.#case?.markedFor !== undefined) this.withdrawn(this.#case.markedFor);
+      this.#case = undefined;
+    } else if (this.#case === undefined) {
+      const sinceMs = this.#options.clock.monotonic();
+      const nothing = { filed: undefined, markedFor: undefined, drain: undefined };
+      this.#case = { notice, sinceMs, ...nothing, isOver: false };
+      this.#putBack = undefined;
+    } else if (JSON.stringify(notice) !== JSON.stringify(this.#case.notice)) {
+      this.#case.notice = notice;
+      this.#case.isOver = false;
+    } else return;
+    this.#bell.ring();
+  }
+
+  /** The cluster knows the case now. */
+  filed(filed: Filed): void {
+    if (this.#case === undefined) return;
+    this.#case.filed = filed;
+    this.#bell.ring();
+  }
+
+  /** The notice of this Departure is off. An earlier run of the agent may have marked the node for it. */
+  withdrawn(name: string): void {
+    this.#putBack = { name, sinceMs: this.#options.clock.monotonic() };
+    this.#bell.ring();
+  }
+
+  /** Runs until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#bell.wait(await this.#tryTurn(signal), signal);
+    }
+  }
+
+  async #tryTurn(signal: AbortSignal): Promise<Millis | undefined> {
+    try {
+      return this.#putBack === undefined
+        ? await this.#turn(signal)
+        : await this.#putNodeBack(this.#putBack, signal);
+    } catch (error) {
+      if (!signal.aborted) this.#troubles.tell("fallback", faultOf(error));
+      return retryMs;
+    }
+  }
+
+  /** How long to wait before the next turn; undefined: until something is told. */
+  async #turn(signal: AbortSignal): Promise<Millis | undefined> {
+    const open = this.#case;
+    if (open === undefined || open.isOver) return undefined;
+    const leadMs = this.#leadMs(open.sinceMs);
+    if (leadMs > 0) return leadMs;
+    const node = await this.#options.identify();
+    const name = open.filed?.name ?? departureName(node);
+    const turn = await this.#whose(open, name, signal);
+    if (turn === "Controller") return watchMs;
+    if (turn === "Agent" && !signal.aborted) {
+      const restMs = await this.#act(open, { node, name });
+      if (restMs !== "Ended") return restMs;
+    }
+    open.isOver = true;
+    return undefined;
+  }
+
+  /** "Nobody": there is nothing to do, or a person or the policy wants it so. */
+  async #whose(
+    open: OpenCase,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<"Agent" | "Controller" | "Nobody"> {
+    if (open.filed?.kind === "Closed") return "Nobody";
+    // Without the policies, which an agent may not read, their defaults say what a cause asks for.
+    if (reactionTo(open.notice, defaultPolicy) === "Ignore") return "Nobody";
+    const departure = await this.#look(open, name, signal);
+    if (departure === undefined) return open.filed === undefined ? "Agent" : "Nobody";
+    if (departure.isBeingDeleted || departure.withdrawnAt !== undefined) return "Nobody";
+    switch (departure.phase) {
+      case "Scheduled":
+      case "Held":
+        return "Agent";
+      case "Preparing":
+      case "Draining":
+        if (departure.reason === "AwaitingMachine") return "Nobody";
+        return (await this.#leaderIsGone()) ? "Agent" : "Controller";
+      default:
+        return open.filed === undefined ? "Agent" : "Nobody";
+    }
+  }
+
+  /** A cluster that takes no Departure need not show one either. */
+  async #look(
+    open: OpenCase,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<DepartureView | undefined> {
+    try {
+      return await this.#options.desk.look(name, signal);
+    } catch (error) {
+      const answered = isLastcallError(error) && error.code !== "API_UNREACHABLE";
+      if (answered && open.filed === undefined && !signal.aborted) return undefined;
+      throw error;
+    }
+  }
+
+  /** By the rule by which another replica would take over. */
+  async #leaderIsGone(): Promise<boolean> {
+    const sight = await this.#options.leader();
+    if (sight === undefined) return false;
+    const nowMs = this.#options.clock.monotonic();
+    if (this.#leader?.version !== sight.version) {
+      this.#leader = { version: sight.version, sinceMs: nowMs };
+    }
+    const leftMs = sight.held ? sight.durationMs : controllerLeadMs;
+    return nowMs - this.#leader.sinceMs >= leftMs;
+  }
+
+  async #act(
+    open: OpenCase,
+    { node, name }: { readonly node: NodeIdentity; readonly name: string },
+  ): Promise<Millis | "Ended"> {
+    if (open.markedFor !== name) {
+      const done = await this.#mark(open.notice, { node, name });
+      if (done !== "Marked") return done;
+      open.markedFor = name;
+    }
+    if (this.#options.mode === "Cordon") return "Ended";
+    open.drain ??= await this.#beginDrain(node.name);
+    if (open.drain === undefined) return "Ended";
+    return open.drain.turn({ now: () => this.#now(), deadlineAt: open.notice.deadlineAt });
+  }
+
+  async #mark(
+    { cause, deadlineAt }: NoticeCase,
+    { node, name }: { readonly node: NodeIdentity; readonly name: string },
+  ): Promise<"Marked" | Millis | "Ended"> {
+    const { marks, log } = this.#options;
+    const message = explain("Noticed", { node: node.name, deadlineAt });
+    const { kind } = await marks.mark(node, { departure: name, cause, message });
+    if (kind === "Done") {
+      log.warn("fallback-cordoned", { node: node.name, departure: name, cause });
+      return "Marked";
+    }
+    log.warn("fallback-not-cordoned", { node: node.name, departure: name, found: kind });
+    // After a reboot the Node shows the boot before until the kubelet has reported.
+    return kind === "Mismatch" ? retryMs : "Ended";
+  }
+
+  async #beginDrain(nodeName: string): Promise<FallbackDrain | undefined> {
+    const facts = await this.#options.marks.read(nodeName);
+    return facts === undefined ? undefined : new FallbackDrain(facts, this.#now(), this.#options);
+  }
+
+  /** A controller that lives does it within the same time, and then there is nothing left to do. */
+  async #putNodeBack(
+    order: { readonly name: string; readonly sinceMs: number },
+    signal: AbortSignal,
+  ): Promise<Millis | undefined> {
+    const leadMs = this.#leadMs(order.sinceMs);
+    if (leadMs > 0) return leadMs;
+    const { desk, marks, identify, log } = this.#options;
+    const node = await identify();
+    const departure = await desk.look(order.name, signal).catch((error: unknown) => {
+      if (isLastcallError(error) && error.code === "CRD_MISSING") return undefined;
+      throw error;
+    });
+    const isTaken = departure !== undefined && !["Scheduled", "Held"].includes(departure.phase);
+    if (!isTaken) {
+      const { name, uid } = node;
+      await marks.unmark({ name, uid, departure: order.name });
+      log.info("fallback-put-back", { node: name, departure: order.name });
+    }
+    if (this.#putBack === order) this.#putBack = undefined;
+    return millis(0);
+  }
+
+  #leadMs(sinceMs: number): Millis {
+    return millis(controllerLeadMs - (this.#options.clock.monotonic() - sinceMs));
+  }
+
+  #now(): Instant {
+    return minus(this.#options.clock.now(), this.#skewMs);
+  }
+}
+
+function faultOf(error: unknown): Error {
+  return isLastcallError(error) ? error : new Error(messageOf(error));
+}

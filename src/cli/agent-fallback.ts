@@ -1,0 +1,31 @@
+import type { DepartureDesk } from "../agent/departure-desk.ts";
+import { Fallback, type FallbackOptions } from "../agent/fallback.ts";
+import type { KubeSender } from "../contracts/kube-api.ts";
+import { deletePod, evictPod } from "../kube/evict.ts";
+import { readLeaderSight } from "../kube/leader-sight.ts";
+import { KubeNodeMarks } from "../kube/node-marks.ts";
+import { listPodsOn } from "../kube/pods-on-node.ts";
+
+export interface FallbackParts extends Pick<FallbackOptions, "identify" | "log" | "metrics"> {
+  readonly api: KubeSender;
+  readonly desk: DepartureDesk;
+}
+
+interface FallbackInput extends FallbackParts, Pick<FallbackOptions, "mode" | "clock" | "rng"> {
+  /** Of the controllers' Lease. */
+  readonly namespace: string;
+}
+
+/** The fallback with the same hands on the cluster as the controller's. */
+export function agentFallback({ api, namespace, ...parts }: FallbackInput): Fallback {
+  return new Fallback({
+    ...parts,
+    marks: new KubeNodeMarks(api, parts.clock),
+    pods: {
+      list: (nodeName) => listPodsOn(api, nodeName),
+      evict: (pod, options) => evictPod(api, pod, options),
+      remove: (pod, options) => deletePod(api, pod, options),
+    },
+    leader: () => readLeaderSight(api, { namespace, name: "lastcall" }),
+  });
+}

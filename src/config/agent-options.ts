@@ -1,0 +1,36 @@
+import type { Option } from "./option.ts";
+
+/** What `lastcall agent` alone takes, beside what every command does. */
+export const agentOptions = [
+  {
+    name: "node-name",
+    type: "text",
+    value: "NAME",
+    required: true,
+    commands: ["agent"],
+    help: "The node that the agent runs on",
+  },
+  {
+    name: "cloud",
+    type: "choice",
+    choices: ["auto", "aws", "gcp", "azure"],
+    default: "auto",
+    commands: ["agent"],
+    help: "Whose metadata to watch; auto asks around",
+  },
+  {
+    name: "metadata-url",
+    type: "url",
+    value: "URL",
+    commands: ["agent"],
+    help: "The metadata server; absent: the cloud's own",
+  },
+  {
+    name: "fallback",
+    type: "choice",
+    choices: ["None", "Cordon", "Drain"],
+    default: "None",
+    commands: ["agent"],
+    help: "What the agent does itself where no controller has taken a notice within three seconds",
+  },
+] as const satisfies readonly Option[];
