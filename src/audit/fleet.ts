@@ -2,7 +2,8 @@ import { type GrantedGrace, grantGrace } from "../core/grace-budget.ts";
 import type { LabelSelector } from "../core/pod.ts";
 import { type AuditNode, readNodes, type SeenPlatform } from "./audit-node.ts";
 import { fieldsOf, textMapOf, textOf, valueAt, wholeNumberOf } from "./json-field.ts";
-import { matchesSelector, readSelector } from "./label-match.ts";
+import { indexByLabels, indexBySelector, type SelectedBy, type Selecting } from "./label-index.ts";
+import { readSelector } from "./label-match.ts";
 import { canRunOn, landingOf } from "./landing.ts";
 import type { Manifest } from "./manifest.ts";
 import type { Platform } from "./platform.ts";
@@ -13,15 +14,17 @@ import { listWorkloads, type NotJudged } from "./workload-list.ts";
 export interface Fleet {
   readonly manifests: readonly Manifest[];
   readonly workloads: readonly Workload[];
-  readonly workloadsIn: ReadonlyMap<string, readonly Workload[]>;
+  /** The workloads of a namespace whose pods a selector selects. */
+  readonly selectedIn: (namespace: string) => SelectedBy<Workload>;
   /** Those whose pods may ever stand on a Spot node; see `landingOf` and `canRunOn`. */
   readonly onSpot: ReadonlySet<Workload>;
   readonly notJudged: readonly NotJudged[];
   readonly nodes: readonly AuditNode[];
-  /** PodDisruptionBudgets by namespace. */
-  readonly budgets: ReadonlyMap<string, readonly DisruptionBudget[]>;
-  /** Selectors of Services by namespace; Services without one are left out. */
-  readonly services: ReadonlyMap<string, readonly Readonly<Record<string, string>>[]>;
+  readonly budgets: readonly DisruptionBudget[];
+  /** The PodDisruptionBudgets of a namespace that select a pod's labels. */
+  readonly budgetsIn: (namespace: string) => Selecting<DisruptionBudget>;
+  /** The selectors of a namespace's Services that select a pod's labels. */
+  readonly servicesIn: (namespace: string) => Selecting<LabelSelector>;
   /** The least replicas that a HorizontalPodAutoscaler may set, by `namespace/Kind/name`. */
   readonly autoscaled: ReadonlyMap<string, number>;
   readonly problems: readonly string[];
@@ -39,37 +42,46 @@ export function readFleet(manifests: readonly Manifest[]): Fleet {
   const list = listWorkloads(manifests);
   const nodes = readNodes(manifests);
   const spotNodes = nodes.filter((node) => node.spot);
+  const budgets = manifests.flatMap((manifest) => readBudget(manifest) ?? []);
+  const services = manifests.flatMap((manifest) => readServiceSelector(manifest) ?? []);
   return {
     ...list,
     manifests,
     onSpot: new Set(list.workloads.filter((workload) => canLandOn(spotNodes, workload))),
-    workloadsIn: Map.groupBy(list.workloads, (workload) => workload.namespace),
+    selectedIn: byNamespace(list.workloads, {
+      namespaceOf: (workload) => workload.namespace,
+      index: (own) => indexByLabels(own, (workload) => workload.template.labels),
+    }),
     nodes,
-    budgets: byNamespace(manifests, readBudget),
-    services: byNamespace(manifests, readServiceSelector),
+    budgets,
+    budgetsIn: byNamespace(budgets, {
+      namespaceOf: (budget) => budget.manifest.namespace,
+      index: (own) => indexBySelector(own, (budget) => budget.selector),
+    }),
+    servicesIn: byNamespace(services, {
+      namespaceOf: (service) => service.namespace,
+      index: (own) => {
+        const selectors = own.map((service) => service.selector);
+        return indexBySelector(selectors, (selector) => selector);
+      },
+    }),
     autoscaled: readAutoscaled(manifests),
   };
 }
 
 /** The budgets that select the pods of a workload. */
 export function budgetsOf(fleet: Fleet, workload: Workload): readonly DisruptionBudget[] {
-  const inNamespace = fleet.budgets.get(workload.namespace) ?? [];
-  return inNamespace.filter((budget) => selects(budget.selector, workload));
+  return fleet.budgetsIn(workload.namespace)(workload.template.labels);
 }
 
 /** The workloads whose pods a budget selects; DaemonSets are no concern of a drain. */
 export function workloadsOf(fleet: Fleet, budget: DisruptionBudget): readonly Workload[] {
-  const inNamespace = fleet.workloadsIn.get(budget.manifest.namespace) ?? [];
-  return inNamespace.filter(
-    (workload) => workload.kind !== "DaemonSet" && selects(budget.selector, workload),
-  );
+  const selected = fleet.selectedIn(budget.manifest.namespace)(budget.selector);
+  return selected.filter((workload) => workload.kind !== "DaemonSet");
 }
 
 export function isServed(fleet: Fleet, workload: Workload): boolean {
-  const selectors = fleet.services.get(workload.namespace) ?? [];
-  return selectors.some((matchLabels) =>
-    matchesSelector({ matchLabels }, workload.template.labels),
-  );
+  return fleet.servicesIn(workload.namespace)(workload.template.labels).length > 0;
 }
 
 /** The pods that a workload keeps at least: an autoscaler's lower bound beats `replicas`. */
@@ -96,23 +108,21 @@ function canLandOn(spotNodes: readonly AuditNode[], { template }: Workload): boo
   return spotNodes.length === 0 || spotNodes.some((node) => canRunOn(template, node));
 }
 
-function selects(selector: LabelSelector | undefined, workload: Workload): boolean {
-  return selector !== undefined && matchesSelector(selector, workload.template.labels);
-}
-
-function byNamespace<Item>(
-  manifests: readonly Manifest[],
-  read: (manifest: Manifest) => Item | undefined,
-): ReadonlyMap<string, readonly Item[]> {
-  const found = new Map<string, Item[]>();
-  for (const manifest of manifests) {
-    const item = read(manifest);
-    if (item === undefined) continue;
-    const items = found.get(manifest.namespace) ?? [];
-    items.push(item);
-    found.set(manifest.namespace, items);
-  }
-  return found;
+/** One index a namespace, made when somebody first asks for it. */
+function byNamespace<Item, Index>(
+  items: readonly Item[],
+  how: {
+    readonly namespaceOf: (item: Item) => string;
+    readonly index: (items: readonly Item[]) => Index;
+  },
+): (namespace: string) => Index {
+  const groups = Map.groupBy(items, how.namespaceOf);
+  const made = new Map<string, Index>();
+  return (namespace) => {
+    const found = made.get(namespace) ?? how.index(groups.get(namespace) ?? []);
+    made.set(namespace, found);
+    return found;
+  };
 }
 
 function readBudget(manifest: Manifest): DisruptionBudget | undefined {
@@ -126,10 +136,14 @@ function readBudget(manifest: Manifest): DisruptionBudget | undefined {
   };
 }
 
-function readServiceSelector(manifest: Manifest): Readonly<Record<string, string>> | undefined {
+/** A Service without a selector is left out: somebody else says where it leads. */
+function readServiceSelector(
+  manifest: Manifest,
+): { readonly namespace: string; readonly selector: LabelSelector } | undefined {
   if (manifest.kind !== "Service" || manifest.group !== "") return undefined;
-  const selector = textMapOf(valueAt(manifest.json, ["spec", "selector"]));
-  return Object.keys(selector).length === 0 ? undefined : selector;
+  const matchLabels = textMapOf(valueAt(manifest.json, ["spec", "selector"]));
+  if (Object.keys(matchLabels).length === 0) return undefined;
+  return { namespace: manifest.namespace, selector: { matchLabels } };
 }
 
 function readAutoscaled(manifests: readonly Manifest[]): ReadonlyMap<string, number> {

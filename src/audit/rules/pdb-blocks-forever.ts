@@ -47,7 +47,7 @@ spec:
 };
 
 function checkPdbBlocksForever(fleet: Fleet): readonly Remark[] {
-  return [...fleet.budgets.values()].flat().flatMap((budget): readonly Remark[] => {
+  return fleet.budgets.flatMap((budget): readonly Remark[] => {
     if (allowedDisruptions(fleet, budget) !== 0) return [];
     const workloads = workloadsOf(fleet, budget).filter((workload) => fleet.onSpot.has(workload));
     if (workloads.length === 0) return [];

@@ -69,10 +69,9 @@ function spreadMissesItself({ template }: Workload): boolean {
 
 /** Anti-affinity may well mean the pods of others, so every workload of the namespace counts. */
 function antiAffinityMissesAll(fleet: Fleet, workload: Workload): boolean {
-  const near = fleet.workloadsIn.get(workload.namespace) ?? [];
+  const selected = fleet.selectedIn(workload.namespace);
   return workload.template.apart.some(
-    (term) =>
-      !term.otherNamespaces && !near.some((other) => selects(term.selector, other.template.labels)),
+    (term) => !term.otherNamespaces && selected(term.selector).length === 0,
   );
 }
 
