@@ -8,6 +8,7 @@ export interface RawDeparture {
   readonly metadata?: ObjectMeta;
   readonly spec?: {
     readonly node?: { readonly name?: string; readonly uid?: string };
+    readonly cause?: string;
     readonly departAt?: string;
   };
   readonly status?: { readonly phase?: string; readonly outcome?: string };
