@@ -118,9 +118,12 @@ const drain: ObjectField = {
 export const departureStatus: ObjectField = {
   type: "object",
   description: "The ledger of the departure.",
+  // What nobody has begun is scheduled, also to those who look before the controller has written.
+  default: {},
   properties: {
     phase: choiceField({
       description: "Where it is.",
+      default: "Scheduled",
       choices: wordsOf<Phase>({
         Scheduled: true,
         Held: true,
