@@ -26,20 +26,35 @@ export interface SeenPlatform extends Platform {
 export function readNodes(manifests: readonly Manifest[]): readonly AuditNode[] {
   return manifests
     .filter((manifest) => manifest.kind === "Node" && manifest.group === "")
-    .map((manifest) => {
-      const info = fieldsOf(valueAt(manifest.json, ["status", "nodeInfo"]));
-      return {
-        name: manifest.name,
-        labels: manifest.labels,
-        taints: listOf(valueAt(manifest.json, ["spec", "taints"])).map(
-          (item) => fieldsOf(item) as unknown as Taint,
-        ),
-        spot: isSpot(manifest.labels),
-        providerID: textOf(valueAt(manifest.json, ["spec", "providerID"])) ?? "",
-        kubeletVersion: textOf(info.kubeletVersion) ?? "",
-        osImage: textOf(info.osImage) ?? "",
-      };
-    });
+    .map(readNode);
+}
+
+export function readNode({ name, labels, json }: Manifest): AuditNode {
+  const info = fieldsOf(valueAt(json, ["status", "nodeInfo"]));
+  return {
+    name,
+    labels,
+    taints: listOf(valueAt(json, ["spec", "taints"])).map(
+      (item) => fieldsOf(item) as unknown as Taint,
+    ),
+    spot: isSpot(labels),
+    providerID: textOf(valueAt(json, ["spec", "providerID"])) ?? "",
+    kubeletVersion: textOf(info.kubeletVersion) ?? "",
+    osImage: textOf(info.osImage) ?? "",
+  };
+}
+
+/** One node of each sort: nodes that differ in name only take the same pods and give them the same. */
+export function distinctNodes(nodes: readonly AuditNode[]): readonly AuditNode[] {
+  const sorts = new Map<string, AuditNode>();
+  for (const node of nodes) {
+    const { name: _name, providerID, labels, ...rest } = node;
+    const { "kubernetes.io/hostname": _hostname, ...shared } = labels;
+    const cloud = providerID.slice(0, providerID.indexOf(":"));
+    const sort = JSON.stringify([cloud, Object.entries(shared).sort(), rest]);
+    if (!sorts.has(sort)) sorts.set(sort, node);
+  }
+  return [...sorts.values()];
 }
 
 /**

@@ -34,10 +34,18 @@ export function audit(options: AuditOptions): AuditReport {
   if (fleet.problems.length > 0) {
     throw new LastcallError("INPUT_INVALID", fleet.problems.join("\n"));
   }
-  const platforms = choosePlatforms(fleet, options);
+  const notes = notesOn(fleet, options);
+  return { ...auditFleet(fleet, choosePlatforms(fleet, options), options.baseline), notes };
+}
+
+/** Judges what was read before; what could not be read is passed over, and there are no notes. */
+export function auditFleet(
+  fleet: Fleet,
+  platforms: readonly Platform[],
+  baseline?: Baseline,
+): AuditReport {
   const judged = judge(fleet, platforms);
   const open = judged.filter((one) => one.reason === undefined).map((one) => one.finding);
-  const { baseline } = options;
   const known = open.filter((finding) => baseline !== undefined && isKnown(baseline, finding));
   const knownOnes = new Set(known);
   const findings = open.filter((finding) => !knownOnes.has(finding));
@@ -55,7 +63,7 @@ export function audit(options: AuditOptions): AuditReport {
     ),
     known,
     notJudged: fleet.notJudged.map(({ manifest, reason }) => ({ ...placed(manifest), reason })),
-    notes: notesOn(fleet, options),
+    notes: [],
     summary: {
       workloads: workloads.length,
       cut: Object.fromEntries(platforms.map(({ name }) => [name, countCut(workloads, name)])),

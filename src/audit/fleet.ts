@@ -37,10 +37,12 @@ export interface DisruptionBudget {
   readonly maxUnavailable: unknown;
 }
 
-/** Sorts the objects of the input by what the rules ask of them. */
-export function readFleet(manifests: readonly Manifest[]): Fleet {
+/** Sorts the objects of the input by what the rules ask of them; its nodes, unless others are given. */
+export function readFleet(
+  manifests: readonly Manifest[],
+  nodes: readonly AuditNode[] = readNodes(manifests),
+): Fleet {
   const list = listWorkloads(manifests);
-  const nodes = readNodes(manifests);
   const spotNodes = nodes.filter((node) => node.spot);
   const budgets = manifests.flatMap((manifest) => readBudget(manifest) ?? []);
   const services = manifests.flatMap((manifest) => readServiceSelector(manifest) ?? []);

@@ -64,6 +64,21 @@ ${rules.join("\n")}
 - Custom resources are listed as not judged: what pods a Prometheus or a Kafka makes, no file shows.
   Audit the live cluster to see them.
 
+## Live
+
+The controller that leads audits the cluster two minutes after it has begun to lead and then every
+six hours (\`run --audit-every\`; \`0\` turns it off). Each policy gets the condition \`SpotReady\`, for
+its own nodes, with one sentence: how many workloads are cut, at how many seconds, what else was
+found, and an example. Two gauges carry the numbers: \`lastcall_audit_findings{policy,rule,severity}\`
+and \`lastcall_audit_workloads{policy,platform,grace="Cut|Whole"}\`.
+
+It lists workloads, budgets, autoscalers and Services in pages of 100, one namespace at a time, and
+keeps none of them; \`lastcall-audit\` in \`deploy/base/rbac.yaml\` is all that it needs. Pods are not
+read, so that pods of custom resources are not judged here; budgets are what the platform ships.
+
+When a departure ends a pod badly, the ledger and the Event name the rule that foretells it:
+\`status.drain.notClean[].rule\` of the Departure.
+
 ## At admission
 
 \`lastcall setup admission\` prints a ValidatingAdmissionPolicy that says the same as

@@ -7,7 +7,7 @@ import type { InstanceReleaser } from "../contracts/instance-releaser.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import type { Leadership } from "../contracts/leadership.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
-import { Controller } from "../controller/controller.ts";
+import { Controller, type ControllerOptions } from "../controller/controller.ts";
 import { cronProblem } from "../core/cron-window.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Rng } from "../core/rng.ts";
@@ -40,6 +40,8 @@ export interface ControllerParts {
   readonly releaserFor: (providerID: string) => InstanceReleaser | undefined;
   /** These policies instead of the cluster's. */
   readonly fixedPolicies?: readonly Policy[] | undefined;
+  /** Absent: the workloads are not audited. */
+  readonly audit?: ControllerOptions["audit"];
   /** The uid of the pod that runs it, where it is one. */
   readonly self?: string | undefined;
   /** Says every decision, writes nothing. */
@@ -86,6 +88,7 @@ export function assembleController(parts: ControllerParts): AssembledController 
       releaserFor: parts.releaserFor,
     },
     policyStatus: new KubePolicyStatus(api, clock),
+    audit: parts.audit,
     voice: { log, metrics, events },
     leadership: parts.leadership,
     clock,

@@ -5,23 +5,7 @@ import type { KubeAnswer, KubeApi } from "../contracts/kube-api.ts";
 import type { ShutdownGroup } from "../core/grace-budget.ts";
 import { LastcallError } from "../errors.ts";
 import type { LiveCluster } from "./audit.ts";
-
-/** What the audit looks at, as API roots and resources; namespaced unless it says otherwise. */
-const resources = [
-  { root: "/api/v1", name: "nodes", scope: "Cluster" },
-  { root: "/apis/scheduling.k8s.io/v1", name: "priorityclasses", scope: "Cluster" },
-  { root: "/apis/apps/v1", name: "deployments", scope: "Namespace" },
-  { root: "/apis/apps/v1", name: "statefulsets", scope: "Namespace" },
-  { root: "/apis/apps/v1", name: "daemonsets", scope: "Namespace" },
-  { root: "/apis/batch/v1", name: "jobs", scope: "Namespace" },
-  { root: "/apis/batch/v1", name: "cronjobs", scope: "Namespace" },
-  { root: "/apis/policy/v1", name: "poddisruptionbudgets", scope: "Namespace" },
-  { root: "/apis/autoscaling/v2", name: "horizontalpodautoscalers", scope: "Namespace" },
-  { root: "/apis/networking.k8s.io/v1", name: "ingresses", scope: "Namespace" },
-  { root: "/api/v1", name: "services", scope: "Namespace" },
-  { root: "/api/v1", name: "replicationcontrollers", scope: "Namespace" },
-  { root: "/api/v1", name: "pods", scope: "Namespace" },
-] as const;
+import { type AuditedKind, clusterKinds, namespacedKinds, podKind } from "./audited-kind.ts";
 
 export interface ReadClusterOptions {
   readonly api: KubeApi;
@@ -41,15 +25,18 @@ export interface ReadClusterOptions {
  */
 export async function readCluster(options: ReadClusterOptions): Promise<LiveCluster> {
   const objects: unknown[] = [];
-  for (const resource of resources) {
-    const inOne = resource.scope === "Namespace" && options.namespace !== undefined;
-    const path = inOne
-      ? `${resource.root}/namespaces/${options.namespace}/${resource.name}`
-      : `${resource.root}/${resource.name}`;
-    objects.push(...(await listAll(path, options)));
+  for (const { path } of clusterKinds) objects.push(...(await listAll(path, options)));
+  for (const kind of [...namespacedKinds, podKind]) {
+    objects.push(...(await listAll(pathIn(kind, options.namespace), options)));
   }
   const readBudgets = options.budgets === "Proxy" ? await askKubelets(objects, options) : new Map();
   return { objects, readBudgets };
+}
+
+function pathIn({ path }: AuditedKind, namespace: string | undefined): string {
+  if (namespace === undefined) return path;
+  const cut = path.lastIndexOf("/");
+  return `${path.slice(0, cut)}/namespaces/${namespace}${path.slice(cut)}`;
 }
 
 /** All pages of a list; the items get the head that a list leaves away. */

@@ -3,11 +3,12 @@ import type { Leadership } from "../contracts/leadership.ts";
 import type { Log } from "../contracts/telemetry.ts";
 import type { Controller } from "../controller/controller.ts";
 import { messageOf } from "../errors.ts";
+import { eventLoopTurn } from "../runtime/event-loop-turn.ts";
 import { createLog } from "../runtime/log.ts";
 import { holderIsDead, processIdentity } from "../runtime/process-identity.ts";
 import { serve } from "../server/http-server.ts";
 import { PrometheusMetrics } from "../server/metrics.ts";
-import { assembleController } from "./assemble-controller.ts";
+import { assembleController, type ControllerParts } from "./assemble-controller.ts";
 import { cloudReleasers } from "./cloud-releasers.ts";
 import type { CommandIo } from "./command-io.ts";
 import type { CommandInput, CommandRun } from "./command-spec.ts";
@@ -45,6 +46,7 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
     leadership: await leadershipOf({ options, io, api, namespace, identity, log }),
     releaserFor: await cloudReleasers(options, io),
     fixedPolicies,
+    audit: await auditOf(options, api),
     self: io.env.POD_UID,
     dryRun: options.dryRun,
   });
@@ -59,6 +61,13 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
     close();
   }
 };
+
+/** Its code is loaded only where it is wanted. */
+async function auditOf({ auditEvery }: Options, api: KubeApi): Promise<ControllerParts["audit"]> {
+  if (auditEvery === 0) return undefined;
+  const { ClusterAuditor } = await import("./cluster-auditor.ts");
+  return { auditor: new ClusterAuditor(api, eventLoopTurn), everyMs: auditEvery };
+}
 
 async function leadershipOf(tools: {
   readonly options: Options;

@@ -1,4 +1,5 @@
 import { agentOptions } from "./agent-options.ts";
+import { auditOptions } from "./audit-options.ts";
 import type { CamelCase, Command, Option, ValueOf } from "./option.ts";
 
 /** The commands that a person starts, without audit, which prints in more forms. */
@@ -217,29 +218,7 @@ export const options = [
     commands: ["depart"],
     help: "The deadline after which the machine may be gone",
   },
-  {
-    name: "platform",
-    type: "text",
-    value: "NAME",
-    list: true,
-    commands: ["audit"],
-    help: "gke, gke-25, gke-120, eks, eks-al2023, aks, kubelet:TOTAL/CRITICAL or kubelet:FILE; may be repeated",
-  },
-  {
-    name: "fail-on",
-    type: "choice",
-    choices: ["error", "warning", "info", "never"],
-    default: "error",
-    commands: ["audit"],
-    help: "The lightest finding that makes the exit code 3",
-  },
-  {
-    name: "baseline",
-    type: "text",
-    value: "FILE",
-    commands: ["audit"],
-    help: "A file of findings that are known and accepted",
-  },
+  ...auditOptions,
   {
     name: "scenario",
     type: "text",

@@ -67,7 +67,7 @@ export const policyStatus: ObjectField = {
     },
     nextDepartureAt: instantField("When the next node leaves."),
     conditions: conditionsField(
-      "`Ready`: the policy is understood; `Feasible`: see `forecast`; `WavesPassed`: see `waves`.",
+      "`Ready`: the policy is understood; `Feasible`: see `forecast`; `WavesPassed`: see `waves`; `SpotReady`: what the audit says of the workloads that can run on its nodes.",
     ),
   },
 };

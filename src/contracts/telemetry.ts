@@ -20,7 +20,13 @@ export const metricNames = {
     "lastcall_actions_total",
     "lastcall_errors_total",
   ],
-  gauges: ["lastcall_departures", "lastcall_plan_spacing_seconds", "lastcall_nodes_managed"],
+  gauges: [
+    "lastcall_departures",
+    "lastcall_plan_spacing_seconds",
+    "lastcall_nodes_managed",
+    "lastcall_audit_findings",
+    "lastcall_audit_workloads",
+  ],
   histograms: [
     "lastcall_notice_to_cordon_seconds",
     "lastcall_notice_to_detached_seconds",

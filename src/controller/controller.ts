@@ -4,7 +4,10 @@ import type { GateSource } from "../contracts/gate-source.ts";
 import type { Leadership } from "../contracts/leadership.ts";
 import type { NoticeFeed } from "../contracts/notice-feed.ts";
 import type { PolicyStatusSink } from "../contracts/policy-status-sink.ts";
+import type { WorkloadAuditor } from "../contracts/workload-auditor.ts";
 import type { Rng } from "../core/rng.ts";
+import type { Millis } from "../core/time.ts";
+import { messageOf } from "../errors.ts";
 import { CaseBook } from "./case-book.ts";
 import { DrainTurns } from "./drain-turns.ts";
 import { Executor, type Hands, type Voice } from "./executor.ts";
@@ -14,6 +17,7 @@ import { followInterruptions } from "./interruption.ts";
 import { NoticeDesk } from "./notice-desk.ts";
 import { PlaceholderSweep } from "./placeholder-sweep.ts";
 import { Rotation } from "./rotation.ts";
+import { WorkloadWatch } from "./workload-watch.ts";
 
 export interface ControllerOptions {
   readonly fleet: Fleet;
@@ -22,6 +26,8 @@ export interface ControllerOptions {
   readonly feeds?: readonly NoticeFeed[] | undefined;
   readonly hands: Hands;
   readonly policyStatus: PolicyStatusSink;
+  /** Absent: workloads are not audited. */
+  readonly audit?: { readonly auditor: WorkloadAuditor; readonly everyMs: Millis } | undefined;
   readonly voice: Voice;
   readonly leadership: Leadership;
   readonly clock: Clock;
@@ -91,9 +97,10 @@ export class Controller {
     const stopFollowing = dryRun
       ? () => {}
       : followInterruptions({ fleet, cases, executor, desk, clock }, signal);
-    const deaf = new AbortController();
-    const hearing = AbortSignal.any([signal, deaf.signal]);
-    const listening = dryRun ? [] : listenToFeeds(feeds, { desk, voice }, hearing);
+    const over = new AbortController();
+    const leading = AbortSignal.any([signal, over.signal]);
+    const listening = dryRun ? [] : listenToFeeds(feeds, { desk, voice }, leading);
+    const auditing = this.#watchWorkloads(leading);
     const rotation = new Rotation({
       fleet,
       gates,
@@ -111,10 +118,20 @@ export class Controller {
       if (!signal.aborted) throw error;
     } finally {
       stopFollowing();
-      deaf.abort();
-      await Promise.all(listening);
+      over.abort();
+      await Promise.all([...listening, auditing]);
       await cases.settled();
       this.health.stoodDown();
     }
+  }
+
+  /** Beside the rotation and never in its way: whatever ends it, departures go on. */
+  async #watchWorkloads(signal: AbortSignal): Promise<void> {
+    const { audit, fleet, policyStatus, voice, clock, dryRun } = this.#options;
+    if (audit === undefined) return;
+    const watch = new WorkloadWatch({ ...audit, fleet, policyStatus, voice, clock, dryRun });
+    await watch.run(signal).catch((error: unknown) => {
+      if (!signal.aborted) voice.log.error("audit-ended", { error: messageOf(error) });
+    });
   }
 }

@@ -33,8 +33,8 @@ export interface PolicyStatus {
 }
 
 export interface PolicyCondition {
-  readonly type: "Ready" | "Feasible" | "WavesPassed";
-  readonly status: "True" | "False";
+  readonly type: "Ready" | "Feasible" | "WavesPassed" | "SpotReady";
+  readonly status: "True" | "False" | "Unknown";
   readonly reason: string;
   readonly message: string;
 }

@@ -1,4 +1,4 @@
-import type { KubeObject, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
+import type { KubeObject, KubeRequest, KubeSender, Urgency } from "../contracts/kube-api.ts";
 import { refusalError } from "./refusal.ts";
 
 interface ListBody {
@@ -19,6 +19,9 @@ export async function listAll(
 
 export interface PageOptions {
   readonly query?: Readonly<Record<string, string>> | undefined;
+  /** Objects a page; the default is kubectl's. */
+  readonly limit?: number | undefined;
+  readonly urgency?: Urgency | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -26,12 +29,13 @@ export interface PageOptions {
 export async function* listPages(
   api: KubeSender,
   path: string,
-  { query, signal }: PageOptions,
+  { query, limit = 500, urgency, signal }: PageOptions,
 ): AsyncGenerator<readonly KubeObject[]> {
   let next: string | undefined;
   do {
-    const page = { ...query, limit: "500", ...(next === undefined ? {} : { continue: next }) };
-    const request: KubeRequest = { method: "GET", path, query: page, signal };
+    const from = next === undefined ? {} : { continue: next };
+    const page = { ...query, limit: String(limit), ...from };
+    const request: KubeRequest = { method: "GET", path, query: page, urgency, signal };
     const answer = await api.send(request);
     if (answer.status !== 200) throw refusalError({ verb: "list", path, ...answer });
     const body = answer.body as ListBody;

@@ -1,13 +1,19 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeApi } from "../contracts/kube-api.ts";
 import type { PolicyStatusSink } from "../contracts/policy-status-sink.ts";
-import type { PolicyStatus } from "../core/policy-status.ts";
+import type { PolicyCondition, PolicyStatus } from "../core/policy-status.ts";
 import { formatInstant, type Instant } from "../core/time.ts";
+import { fieldsOf, instantOf, listOf, oneOf, textOf } from "./json-field.ts";
 import { policyPath } from "./paths.ts";
+
+interface Standing {
+  readonly status: string;
+  readonly since: Instant;
+}
 
 interface Written {
   readonly gist: string;
-  readonly conditions: ReadonlyMap<string, { readonly status: string; readonly since: Instant }>;
+  readonly conditions: ReadonlyMap<string, Standing>;
 }
 
 /** Keeps `DeparturePolicy.status` in step, with one request for each change. */
@@ -15,6 +21,9 @@ export class KubePolicyStatus implements PolicyStatusSink {
   readonly #api: KubeApi;
   readonly #clock: Clock;
   readonly #written = new Map<string, Written>();
+  readonly #newest = new Map<string, PolicyStatus>();
+  /** Conditions of their own pace, by policy. */
+  readonly #added = new Map<string, PolicyCondition>();
 
   constructor(api: KubeApi, clock: Clock) {
     this.#api = api;
@@ -26,14 +35,24 @@ export class KubePolicyStatus implements PolicyStatusSink {
     await Promise.all(fromCluster.map((status) => this.#writeOne(status)));
   }
 
+  async add(policy: string, condition: PolicyCondition): Promise<void> {
+    this.#added.set(policy, condition);
+    const status = this.#newest.get(policy);
+    if (status !== undefined) await this.#writeOne(status);
+  }
+
   async #writeOne(status: PolicyStatus): Promise<void> {
-    const gist = gistOf(status);
-    const before = this.#written.get(status.name);
-    if (before?.gist === gist) return;
+    this.#newest.set(status.name, status);
+    const before = this.#written.get(status.name) ?? (await this.#readWritten(status.name));
+    const added = this.#added.get(status.name);
+    const conditions = added === undefined ? status.conditions : [...status.conditions, added];
+    const whole = { ...status, conditions };
+    const gist = gistOf(whole);
+    if (before.gist === gist) return;
     const now = this.#clock.now();
     const since = new Map(
-      status.conditions.map((one) => {
-        const known = before?.conditions.get(one.type);
+      conditions.map((one) => {
+        const known = before.conditions.get(one.type);
         const kept = known?.status === one.status ? known.since : now;
         return [one.type, { status: one.status, since: kept }] as const;
       }),
@@ -42,9 +61,33 @@ export class KubePolicyStatus implements PolicyStatusSink {
       method: "PATCH",
       path: `${policyPath(status.name)}/status`,
       patchType: "application/merge-patch+json",
-      body: { status: bodyOf(status, since) },
+      body: { status: bodyOf(whole, since) },
     });
     if (answer.status < 300) this.#written.set(status.name, { gist, conditions: since });
+  }
+
+  /**
+   * What a leader before this one has written: since when its conditions stand, and the one that
+   * comes at its own pace, which a write without it would take away.
+   */
+  async #readWritten(policy: string): Promise<Written> {
+    const answer = await this.#api.send({ method: "GET", path: policyPath(policy) });
+    const found = listOf(fieldsOf(fieldsOf(answer.body).status).conditions).map(fieldsOf);
+    const earlier = found.find(({ type }) => type === "SpotReady");
+    if (earlier !== undefined && !this.#added.has(policy)) {
+      this.#added.set(policy, {
+        type: "SpotReady",
+        status: oneOf(["True", "False", "Unknown"] as const, earlier.status) ?? "Unknown",
+        reason: textOf(earlier.reason) ?? "",
+        message: textOf(earlier.message) ?? "",
+      });
+    }
+    const standing = found.flatMap(({ type, status, lastTransitionTime }) => {
+      const since = instantOf(lastTransitionTime);
+      const isWhole = typeof type === "string" && typeof status === "string";
+      return isWhole && since !== undefined ? [[type, { status, since }] as const] : [];
+    });
+    return { gist: "", conditions: new Map(standing) };
   }
 }
 
@@ -59,7 +102,7 @@ function gistOf({ spacing: _spacing, forecast, conditions, ...rest }: PolicyStat
     feasible,
     late,
     widenBySeconds,
-    conditions.map((one) => one.status),
+    conditions.map((one) => [one.status, one.type === "SpotReady" ? one.message : ""]),
   ]);
 }
 

@@ -44,6 +44,14 @@ const gauges: Readonly<Record<GaugeName, Described>> = {
     labels: ["policy", "kind"],
   },
   lastcall_nodes_managed: { help: "Nodes that a policy matches.", labels: ["policy"] },
+  lastcall_audit_findings: {
+    help: "What the audit finds on workloads that can run on a policy's nodes, by rule.",
+    labels: ["policy", "rule", "severity"],
+  },
+  lastcall_audit_workloads: {
+    help: "Workloads that can run on a policy's nodes, by whether the grace they ask for is cut.",
+    labels: ["policy", "platform", "grace"],
+  },
 };
 
 const histograms: Readonly<Record<HistogramName, string>> = {

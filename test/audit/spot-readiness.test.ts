@@ -1,43 +1,73 @@
 import { describe, expect, it } from "vitest";
 import { ruleList } from "../../src/audit/rule-list.ts";
-import { ruleOfLoss, spotReadiness } from "../../src/audit/spot-readiness.ts";
+import { addUp, spotReadiness, sumUp } from "../../src/audit/spot-readiness.ts";
+import { losses, ruleOfLoss } from "../../src/core/loss-rule.ts";
 import { auditYaml, deployment } from "./support/audit-yaml.ts";
 
+const cut = deployment({ pod: "terminationGracePeriodSeconds: 60", spec: "replicas: 1" });
+const other = deployment({ name: "api", pod: "terminationGracePeriodSeconds: 90" });
+const job =
+  "{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {activeDeadlineSeconds: 60, template: {spec: {terminationGracePeriodSeconds: 5, restartPolicy: Never}}}}\n";
+
+async function sumOf(yaml: string, platforms: readonly string[] = ["gke"]) {
+  return sumUp(await auditYaml(yaml, { platforms }));
+}
+
 describe("what a live audit comes to", () => {
-  const cut = deployment({ pod: "terminationGracePeriodSeconds: 60", spec: "replicas: 1" });
-  const job =
-    "{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {activeDeadlineSeconds: 60, template: {spec: {terminationGracePeriodSeconds: 5, restartPolicy: Never}}}}\n";
-
-  it("with errors and warnings is False, the worst first", async () => {
-    const readiness = spotReadiness(await auditYaml(cut, { platforms: ["gke"] }));
-
-    expect(readiness).toEqual({
+  it("with errors and warnings is False: what is cut, what was found, and an example", async () => {
+    expect(spotReadiness(await sumOf(`${cut}---\n${job}`))).toEqual({
       status: "False",
       reason: "FindingsOpen",
-      message: "1 grace-cut, 1 single-replica",
-      counts: [
-        { rule: "grace-cut", severity: "error", count: 1 },
-        { rule: "single-replica", severity: "warning", count: 1 },
-      ],
+      message:
+        "1 of 2 workloads are cut at 15 s on gke; found: 1 grace-cut, 1 single-replica; " +
+        "such as Deployment default/web: Asks for 60 s and gets 15 s on gke at priority 0.",
     });
   });
 
   it("without any is True", async () => {
-    expect(spotReadiness(await auditYaml(job, { platforms: ["gke"] }))).toMatchObject({
+    expect(spotReadiness(await sumOf(job))).toEqual({
       status: "True",
       reason: "NothingFound",
-      message: "Nothing speaks against 1 workloads on Spot nodes",
+      message: "Nothing speaks against 1 workload on these nodes.",
     });
   });
 
-  it("without workloads is Unknown", async () => {
-    expect(spotReadiness(await auditYaml("")).status).toBe("Unknown");
+  it("says of nodes without graceful shutdown that pods get no time", async () => {
+    const { message } = spotReadiness(await sumOf(job, ["aks"]));
+
+    expect(message).toMatch(/^1 of 1 workloads get no time on aks; .*1 no-graceful-shutdown/);
   });
+
+  it("without workloads is Unknown", async () => {
+    expect(spotReadiness(await sumOf(""))).toMatchObject({
+      status: "Unknown",
+      reason: "NoWorkloads",
+    });
+  });
+
+  it.each([["gke"], ["aks"], ["gke", "eks"]])(
+    "of parts adds up to that of the whole on %s",
+    async (...platforms) => {
+      const whole = await sumOf([cut, other, job].join("---\n"), platforms);
+      const parts = [
+        await sumOf(cut, platforms),
+        await sumOf(other, platforms),
+        await sumOf(job, platforms),
+      ];
+      const sum = parts.reduce(addUp);
+
+      expect({ ...sum, counts: sum.counts.map(gist).sort() }).toEqual({
+        ...whole,
+        counts: whole.counts.map(gist).sort(),
+      });
+    },
+  );
 });
 
-it.each(["Cut", "NoGrace", "Blocked"] as const)(
-  "a pod that was %s has a rule that foretells it",
-  (loss) => {
-    expect(ruleList.map((rule) => rule.id)).toContain(ruleOfLoss(loss));
-  },
-);
+function gist({ rule, severity, count }: { rule: string; severity: string; count: number }) {
+  return `${rule} ${severity} ${count}`;
+}
+
+it.each(losses)("a pod that came off as %s has a rule that foretells it", (loss) => {
+  expect(ruleList.map((rule) => rule.id)).toContain(ruleOfLoss(loss));
+});

@@ -1,0 +1,138 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { Fleet, FleetView } from "../contracts/fleet.ts";
+import type { PolicyStatusSink } from "../contracts/policy-status-sink.ts";
+import type {
+  AuditTarget,
+  WorkloadAuditor,
+  WorkloadVerdict,
+} from "../contracts/workload-auditor.ts";
+import { selectPolicy } from "../core/selector.ts";
+import { type Instant, type Millis, minutes, plus, seconds } from "../core/time.ts";
+import { isLastcallError, messageOf } from "../errors.ts";
+import { Alarm } from "./alarm.ts";
+import type { Voice } from "./executor.ts";
+
+export interface WorkloadWatchOptions {
+  readonly auditor: WorkloadAuditor;
+  /** From the end of one audit to the next. */
+  readonly everyMs: Millis;
+  readonly fleet: Fleet;
+  readonly policyStatus: PolicyStatusSink;
+  readonly clock: Clock;
+  readonly voice: Voice;
+  /** Shows the metrics and writes no condition. */
+  readonly dryRun: boolean;
+}
+
+/** A controller that has just begun has better things to do. */
+const firstAfterMs: Millis = minutes(2);
+/** A new policy is judged before its turn, but the workloads are never read more often than this. */
+const leastGapMs: Millis = minutes(15);
+/** Nodes change all the time; whether a policy has got its first is looked at this often. */
+const gatherMs: Millis = seconds(30);
+
+/**
+ * Keeps the audit of the workloads up to date, as metrics and as the condition `SpotReady` of each
+ * policy: at a slow pace, by the leader alone, and never in the way of a departure.
+ */
+export class WorkloadWatch {
+  readonly #options: WorkloadWatchOptions;
+  readonly #alarm: Alarm;
+
+  constructor(options: WorkloadWatchOptions) {
+    this.#options = options;
+    this.#alarm = new Alarm(options.clock);
+  }
+
+  /** Runs until the signal aborts; a fault of an audit is said and the next one tries again. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, fleet, everyMs, voice } = this.#options;
+    const stop = fleet.onChange(() => this.#alarm.ring());
+    try {
+      await clock.sleep(shorter(firstAfterMs, everyMs), signal);
+      for (;;) {
+        const judged = policiesOf(fleet.view());
+        await this.#audit(signal);
+        const doneAt = clock.now();
+        await clock.sleep(shorter(leastGapMs, everyMs), signal);
+        await this.#untilDue({ dueAt: plus(doneAt, everyMs), judged }, signal);
+      }
+    } finally {
+      stop();
+      voice.metrics.set("lastcall_audit_findings", []);
+      voice.metrics.set("lastcall_audit_workloads", []);
+    }
+  }
+
+  /** The next turn comes by time, or because other policies have nodes than those judged. */
+  async #untilDue(
+    { dueAt, judged }: { readonly dueAt: Instant; readonly judged: string },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock, fleet } = this.#options;
+    while (clock.now() < dueAt && policiesOf(fleet.view()) === judged) {
+      const woken = await this.#alarm.wait(dueAt, signal);
+      if (woken === "Rung") await clock.sleep(gatherMs, signal);
+    }
+  }
+
+  async #audit(signal: AbortSignal): Promise<void> {
+    const { auditor, fleet, voice } = this.#options;
+    try {
+      const verdicts = await auditor.judge(targetsOf(fleet.view()), signal);
+      this.#show(verdicts);
+      await this.#write(verdicts);
+    } catch (error) {
+      signal.throwIfAborted();
+      const code = isLastcallError(error) ? error.code : "UNEXPECTED";
+      voice.metrics.count("lastcall_errors_total", { code });
+      voice.log.warn("audit-failed", { code, error: messageOf(error) });
+    }
+  }
+
+  #show(verdicts: readonly WorkloadVerdict[]): void {
+    const { metrics, log } = this.#options.voice;
+    metrics.set(
+      "lastcall_audit_findings",
+      verdicts.flatMap(({ policy, findings }) =>
+        findings.map(({ rule, severity, count }) => ({
+          labels: { policy, rule, severity },
+          value: count,
+        })),
+      ),
+    );
+    metrics.set(
+      "lastcall_audit_workloads",
+      verdicts.flatMap(({ policy, workloads }) =>
+        workloads.flatMap(({ platform, cut, whole }) => [
+          { labels: { policy, platform, grace: "Cut" }, value: cut },
+          { labels: { policy, platform, grace: "Whole" }, value: whole },
+        ]),
+      ),
+    );
+    for (const { policy, condition } of verdicts) {
+      log.info("audited", { policy, reason: condition.reason, message: condition.message });
+    }
+  }
+
+  async #write(verdicts: readonly WorkloadVerdict[]): Promise<void> {
+    if (this.#options.dryRun) return;
+    for (const { policy, condition } of verdicts) {
+      await this.#options.policyStatus.add(policy, condition);
+    }
+  }
+}
+
+function targetsOf({ nodes, policies }: FleetView): readonly AuditTarget[] {
+  const owned = Map.groupBy(nodes, (node) => selectPolicy(node, policies)?.policy.name);
+  return policies.map(({ name }) => ({ policy: name, nodes: owned.get(name) ?? [] }));
+}
+
+/** Which policies there are, and which of them have nodes. */
+function policiesOf(view: FleetView): string {
+  return JSON.stringify(targetsOf(view).map(({ policy, nodes }) => [policy, nodes.length > 0]));
+}
+
+function shorter(a: Millis, b: Millis): Millis {
+  return a < b ? a : b;
+}

@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import { audit } from "../../src/audit/audit.ts";
+import { fieldsOf } from "../../src/audit/json-field.ts";
+import { leanObject } from "../../src/audit/lean-object.ts";
+import { ruleList } from "../../src/audit/rule-list.ts";
+import { parseManifests } from "../../src/cli/parse-manifests.ts";
+import { platform } from "./support/audit-yaml.ts";
+
+/** What an API server adds to the first container of every example. */
+const noise = {
+  env: [{ name: "TOKEN", value: "x" }],
+  resources: { requests: { cpu: "1" } },
+  livenessProbe: { httpGet: { path: "/", port: 80 } },
+};
+
+describe.each(ruleList)("a lean object and the rule $id", ({ bad, good, id }) => {
+  it.each([
+    ["bad", bad],
+    ["good", good],
+  ])("the audit says of its %s example what it says of the whole", (_, { yaml, platforms }) => {
+    const { documents } = parseManifests({ file: "-", text: yaml });
+    const objects = documents.map(({ value }) => fieldsOf(value));
+    const report = (read: (object: ReturnType<typeof fieldsOf>) => unknown) =>
+      audit({
+        sources: objects.map((object) => ({ json: read(object), origin: "Recorded" as const })),
+        platforms: (platforms ?? ["gke"]).map(platform),
+      });
+
+    expect(report(leanObject)).toEqual(report((object) => object));
+    expect(ruleList.map((rule) => rule.id)).toContain(id);
+  });
+});
+
+it("a lean object has no managedFields, no status and no environment", () => {
+  const container = { name: "main", ...noise };
+  const lean = leanObject({
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "web", managedFields: [{ manager: "kubectl" }] },
+    spec: { template: { spec: { containers: [container], initContainers: [container] } } },
+    status: { replicas: 1 },
+  });
+
+  expect(lean).toEqual({
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "web", annotations: {} },
+    spec: {
+      template: { spec: { containers: [{ name: "main" }], initContainers: [{ name: "main" }] } },
+    },
+  });
+});
+
+it.each([
+  ['{"spec":{"terminationGracePeriodSeconds":30}}', "Set"],
+  ["{}", "Default"],
+])("a grace of 30 s that was applied as %s is %s, lean or not", (applied, graceSource) => {
+  const annotations = { "kubectl.kubernetes.io/last-applied-configuration": applied };
+  const pod = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "p", annotations },
+    spec: { terminationGracePeriodSeconds: 30, containers: [] },
+  };
+  const { workloads } = audit({
+    sources: [{ json: leanObject(pod), origin: "Recorded" }],
+    platforms: [platform("gke")],
+  });
+
+  expect(workloads).toMatchObject([{ graceSource }]);
+});

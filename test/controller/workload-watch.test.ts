@@ -1,0 +1,186 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Fleet, FleetView } from "../../src/contracts/fleet.ts";
+import type { AuditTarget, WorkloadVerdict } from "../../src/contracts/workload-auditor.ts";
+import { WorkloadWatch } from "../../src/controller/workload-watch.ts";
+import type { NodeFacts } from "../../src/core/node.ts";
+import type { Policy } from "../../src/core/policy.ts";
+import { type Millis, millis } from "../../src/core/time.ts";
+import { LastcallError } from "../../src/errors.ts";
+import { ManualClock, settle } from "../support/manual-clock.ts";
+
+const minute = 60_000;
+const hour = 60 * minute;
+
+const policy = (name: string) => ({ name, weight: 0 }) as Policy;
+const spotNode = { name: "n", labels: { "cloud.google.com/gke-spot": "true" } };
+
+let clock: ManualClock;
+let view: FleetView;
+let listeners: (() => void)[];
+let asked: { readonly atMs: number; readonly targets: readonly AuditTarget[] }[];
+let answer: () => readonly WorkloadVerdict[];
+let conditions: Map<string, string>;
+let gauges: Map<string, unknown>;
+let errors: string[];
+let stop: AbortController;
+let running: Promise<void>;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  view = fleetOf([spotNode], ["spot"]);
+  listeners = [];
+  asked = [];
+  conditions = new Map();
+  gauges = new Map();
+  errors = [];
+  stop = new AbortController();
+  answer = () => [
+    {
+      policy: "spot",
+      condition: { type: "SpotReady", status: "False", reason: "FindingsOpen", message: "bad." },
+      findings: [{ rule: "grace-cut", severity: "error", count: 3 }],
+      workloads: [{ platform: "gke", cut: 72, whole: 12 }],
+    },
+  ];
+});
+
+afterEach(async () => {
+  stop.abort();
+  await running;
+});
+
+function fleetOf(nodes: readonly object[], policies: readonly string[]): FleetView {
+  const named = policies.map(policy);
+  return { nodes: nodes as NodeFacts[], policies: named, badPolicies: [], departures: [] };
+}
+
+function change(to: FleetView): void {
+  view = to;
+  for (const listener of listeners) listener();
+}
+
+function start(everyMs: number, dryRun = false): void {
+  const fleet = {
+    view: () => view,
+    onChange: (listener: () => void) => {
+      listeners.push(listener);
+      return () => undefined;
+    },
+  } as Partial<Fleet> as Fleet;
+  const watch = new WorkloadWatch({
+    auditor: {
+      judge: async (targets) => {
+        asked.push({ atMs: clock.monotonic(), targets });
+        return answer();
+      },
+    },
+    everyMs: millis(everyMs) as Millis,
+    fleet,
+    policyStatus: {
+      write: () => Promise.resolve(),
+      add: async (name, condition) => {
+        conditions.set(name, condition.message);
+      },
+    },
+    clock,
+    voice: {
+      log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+      metrics: {
+        count: (_, { code }) => errors.push(code ?? ""),
+        set: (name, series) => gauges.set(name, series),
+        observe: () => {},
+      },
+      events: { emit: () => {} },
+    },
+    dryRun,
+  });
+  running = watch.run(stop.signal).catch(() => undefined);
+}
+
+const times = () => asked.map(({ atMs }) => atMs / minute);
+
+describe("the watch over workloads", () => {
+  it("audits two minutes after it began, and then at its pace", async () => {
+    start(6 * hour);
+    await clock.advance(13 * hour);
+
+    expect(times()).toEqual([2, 362, 722]);
+  });
+
+  it("judges each policy against the nodes under it", async () => {
+    view = fleetOf([spotNode, { name: "stable", labels: {} }], ["other", "spot"]);
+    start(hour);
+    await clock.advance(3 * minute);
+
+    expect(asked[0]?.targets).toEqual([
+      { policy: "other", nodes: [spotNode] },
+      { policy: "spot", nodes: [] },
+    ]);
+  });
+
+  it("shows the numbers by policy, and the sentence as a condition", async () => {
+    start(hour);
+    await clock.advance(3 * minute);
+
+    expect(gauges.get("lastcall_audit_findings")).toEqual([
+      { labels: { policy: "spot", rule: "grace-cut", severity: "error" }, value: 3 },
+    ]);
+    expect(gauges.get("lastcall_audit_workloads")).toEqual([
+      { labels: { policy: "spot", platform: "gke", grace: "Cut" }, value: 72 },
+      { labels: { policy: "spot", platform: "gke", grace: "Whole" }, value: 12 },
+    ]);
+    expect(conditions).toEqual(new Map([["spot", "bad."]]));
+  });
+
+  it("in a dry run writes no condition", async () => {
+    start(hour, true);
+    await clock.advance(3 * minute);
+
+    expect(gauges.size).toBe(2);
+    expect(conditions.size).toBe(0);
+  });
+
+  it("counts a fault, keeps what it last showed, and goes on at its pace", async () => {
+    start(hour);
+    await clock.advance(3 * minute);
+    answer = () => {
+      throw new LastcallError("RIGHT_MISSING", "Cannot list jobs: forbidden, the right is wanted");
+    };
+    await clock.advance(hour);
+    expect(errors).toEqual(["RIGHT_MISSING"]);
+    expect(gauges.get("lastcall_audit_findings")).not.toEqual([]);
+
+    await clock.advance(hour);
+    expect(asked).toHaveLength(3);
+  });
+
+  it("judges a new policy before its turn, a quarter of an hour after the last audit at the soonest", async () => {
+    start(6 * hour);
+    await clock.advance(3 * minute);
+    change(fleetOf([spotNode], ["spot", "gpu"]));
+    await clock.advance(13 * minute);
+    expect(times()).toEqual([2]);
+
+    await clock.advance(2 * minute);
+    expect(times()).toEqual([2, 17]);
+  });
+
+  it("does not mind nodes that come and go under the same policies", async () => {
+    start(6 * hour);
+    await clock.advance(hour);
+    change(fleetOf([spotNode, { ...spotNode, name: "n2" }], ["spot"]));
+    await clock.advance(hour);
+
+    expect(times()).toEqual([2]);
+  });
+
+  it("takes its numbers back when it ends, so that a replica without the lead shows none", async () => {
+    start(hour);
+    await clock.advance(3 * minute);
+    stop.abort();
+    await settle();
+
+    expect(gauges.get("lastcall_audit_findings")).toEqual([]);
+    expect(gauges.get("lastcall_audit_workloads")).toEqual([]);
+  });
+});

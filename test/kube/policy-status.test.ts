@@ -1,0 +1,87 @@
+import { describe, expect, it } from "vitest";
+import type { KubeRequest } from "../../src/contracts/kube-api.ts";
+import type { PolicyCondition, PolicyStatus } from "../../src/core/policy-status.ts";
+import { KubePolicyStatus } from "../../src/kube/policy-status.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { ScriptedApi } from "../support/scripted-api.ts";
+
+const status: PolicyStatus = {
+  name: "spot",
+  generation: 3,
+  matchedNodes: 1,
+  departures: { scheduled: 0, underWay: 0, done24h: 0 },
+  spacing: { wantedSeconds: null, reachedSeconds: null, bestSeconds: null },
+  forecast: { feasible: true, late: [], widenBySeconds: 0, explain: "all is well" },
+  waves: null,
+  nextDepartureAt: undefined,
+  conditions: [{ type: "Ready", status: "True", reason: "Understood", message: "In force." }],
+};
+const ready: PolicyCondition = {
+  type: "SpotReady",
+  status: "False",
+  reason: "FindingsOpen",
+  message: "2 of 3 workloads are cut at 15 s on gke.",
+};
+const earlier = (type: string, standing: string) => ({
+  type,
+  status: standing,
+  reason: "FindingsOpen",
+  message: "said before",
+  lastTransitionTime: "2026-11-01T00:00:00Z",
+});
+
+function sinkOver(conditions: readonly object[] = []) {
+  const api = new ScriptedApi(() => ({ status: 200, body: { status: { conditions } } }));
+  const patches = () => api.sent.filter(({ method }) => method === "PATCH").map(conditionsIn);
+  return { sink: new KubePolicyStatus(api, new ManualClock()), patches };
+}
+
+function conditionsIn({ body }: KubeRequest) {
+  return (body as { status: { conditions: readonly { type: string }[] } }).status.conditions;
+}
+
+describe("the status of a policy", () => {
+  it("carries a condition that came at its own pace, and writes it only once", async () => {
+    const { sink, patches } = sinkOver();
+    await sink.write([status]);
+    await sink.add("spot", ready);
+    await sink.write([status]);
+
+    expect(patches().map((one) => one.map(({ type }) => type))).toEqual([
+      ["Ready"],
+      ["Ready", "SpotReady"],
+    ]);
+  });
+
+  it("writes such a condition again where only its sentence is another", async () => {
+    const { sink, patches } = sinkOver();
+    await sink.add("spot", ready);
+    await sink.write([status]);
+    await sink.add("spot", { ...ready, message: "3 of 3 workloads are cut at 15 s on gke." });
+
+    expect(patches()).toHaveLength(2);
+  });
+
+  it("keeps what a leader before has said of the workloads, until there is a newer word", async () => {
+    const { sink, patches } = sinkOver([earlier("Ready", "True"), earlier("SpotReady", "True")]);
+    await sink.write([status]);
+    expect(patches()[0]).toMatchObject([
+      { type: "Ready", lastTransitionTime: "2026-11-01T00:00:00.000Z" },
+      { type: "SpotReady", message: "said before", lastTransitionTime: "2026-11-01T00:00:00.000Z" },
+    ]);
+
+    await sink.add("spot", ready);
+    expect(patches()[1]).toMatchObject([
+      { type: "Ready", lastTransitionTime: "2026-11-01T00:00:00.000Z" },
+      { type: "SpotReady", status: "False", lastTransitionTime: "2026-11-20T00:00:00.000Z" },
+    ]);
+  });
+
+  it("of a policy from a file is not written", async () => {
+    const { sink, patches } = sinkOver();
+    await sink.write([{ ...status, generation: undefined }]);
+    await sink.add("spot", ready);
+
+    expect(patches()).toEqual([]);
+  });
+});
