@@ -108,6 +108,9 @@ const drain: ObjectField = {
             description: "How it ended.",
             choices: wordsOf<UncleanPod["outcome"]>({ Killed: true, LeftBehind: true }),
           }),
+          rule: textField({
+            description: "The rule of `lastcall audit` that foretells such an end.",
+          }),
         },
       },
     },

@@ -1,10 +1,11 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { EventTarget } from "../contracts/telemetry.ts";
-import type { Departure } from "../core/departure.ts";
+import type { Departure, UncleanPod } from "../core/departure.ts";
 import type { DrainPlan } from "../core/drain-plan.ts";
 import type { DrainStep } from "../core/drain-step.ts";
 import { explain } from "../core/explain.ts";
 import { explainDrain } from "../core/explain-drain.ts";
+import { ruleOfLoss, wordOnRule } from "../core/loss-rule.ts";
 import type { Homeless } from "../core/room-fit.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import type { DrainEnd } from "./drain-run.ts";
@@ -68,10 +69,25 @@ export class CaseVoice {
       const { namespace, name, uid } = pod;
       this.#sayOnce(`cut ${namespace}/${name}`, departure, {
         reason: "PodCut",
-        message: `${namespace}/${name} ${explainDrain(pod.reason, pod)}`,
+        message: `${namespace}/${name} ${explainDrain(pod.reason, pod)} ${wordOnRule(ruleOfLoss("Cut"))}`,
         about: [{ kind: "Pod", namespace, name, uid }],
       });
     }
+    for (const pod of step.counts.notClean?.slice(0, namedPods) ?? []) {
+      this.#sayUnclean(departure, pod);
+    }
+  }
+
+  /** Says what came of a pod that did not end cleanly, and which audit rule foretells it. */
+  #sayUnclean(departure: Departure, { namespace, name, outcome, rule }: UncleanPod): void {
+    const what =
+      outcome === "Killed" ? "was killed when its grace was over" : "was left behind on the node";
+    const word = rule === undefined ? "" : ` ${wordOnRule(rule)}`;
+    this.#sayOnce(`unclean ${namespace}/${name}`, departure, {
+      reason: outcome === "Killed" ? "PodKilled" : "PodLeftBehind",
+      message: `${namespace}/${name} ${what}${word}`,
+      about: [],
+    });
   }
 
   /** What goes on inside a phase. */

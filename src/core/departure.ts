@@ -53,6 +53,8 @@ export interface UncleanPod {
   readonly namespace: string;
   readonly name: string;
   readonly outcome: "Killed" | "LeftBehind";
+  /** The audit rule that foretells it, where one does; see loss-rule.ts. */
+  readonly rule?: string | undefined;
 }
 
 export interface TimelineEntry {

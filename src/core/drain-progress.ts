@@ -1,6 +1,7 @@
 import type { DrainCounts, UncleanPod } from "./departure.ts";
 import type { DrainPlan } from "./drain-plan.ts";
 import type { DrainReason, ForceReason } from "./drain-reason.ts";
+import { type Loss, ruleOfLoss } from "./loss-rule.ts";
 import type { OwnerFacts, PodFacts, PodIdentity } from "./pod.ts";
 import { stuckAfterMs } from "./pod-action.ts";
 import { type Instant, plus } from "./time.ts";
@@ -89,6 +90,8 @@ export interface GonePod extends Credit {
   readonly pod: PodIdentity;
   readonly at: Instant;
   readonly how: PodOutcome;
+  /** What the audit calls it, where it could have been foretold. */
+  readonly loss?: Loss | undefined;
 }
 
 export type PodProgress =
@@ -167,7 +170,20 @@ export function goneFrom(
 ): GonePod {
   const killed = state.kind === "Leaving" && about.at >= state.deadlineAt;
   const how = about.how ?? (killed ? "Killed" : "CleanExit");
-  return { kind: "Gone", pod: state.pod, at: about.at, how, ...creditOf(state) };
+  const loss = lossOf(state, how);
+  return { kind: "Gone", pod: state.pod, at: about.at, how, loss, ...creditOf(state) };
+}
+
+/** Undefined for a clean exit, and where the pod's own manifest could not have told. */
+function lossOf(state: Exclude<PodProgress, GonePod>, how: PodOutcome): Loss | undefined {
+  if (how === "CleanExit") return undefined;
+  if (state.kind === "Leaving") {
+    if (state.cut) return "Cut";
+    return how === "Killed" ? "OverGrace" : undefined;
+  }
+  const troubles = { MultipleBudgets: "TwoBudgets", BudgetHolds: "Blocked" } as const;
+  const reason = state.trouble?.reason;
+  return reason === "MultipleBudgets" || reason === "BudgetHolds" ? troubles[reason] : undefined;
 }
 
 /** An act counts where it is under way, or where its answer was lost: it may well have happened. */
@@ -226,5 +242,6 @@ export function withEarlierOutcomes(
 function uncleanPod(state: PodProgress): UncleanPod[] {
   if (state.kind !== "Gone" || state.how === "CleanExit") return [];
   const { namespace, name } = state.pod;
-  return [{ namespace, name, outcome: state.how }];
+  const rule = state.loss === undefined ? undefined : ruleOfLoss(state.loss);
+  return [{ namespace, name, outcome: state.how, rule }];
 }

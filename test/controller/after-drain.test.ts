@@ -145,8 +145,21 @@ describe("the ledger of a departure", () => {
       cleanExit: 2,
       killed: 1,
       leftBehind: 0,
-      notClean: [{ namespace: "default", name: name?.metadata?.name, outcome: "Killed" }],
+      notClean: [
+        {
+          namespace: "default",
+          name: name?.metadata?.name,
+          outcome: "Killed",
+          rule: "exec-sigterm-lost",
+        },
+      ],
     });
+    expect(world.events.filter(({ reason }) => reason === "PodKilled")).toMatchObject([
+      {
+        about: { kind: "Node", name: "n0" },
+        message: `default/${name?.metadata?.name} was killed when its grace was over (audit rule exec-sigterm-lost, docs/audit/exec-sigterm-lost.md)`,
+      },
+    ]);
   });
 
   it("names what a notice's deadline left behind", async () => {
@@ -167,8 +180,13 @@ describe("the ledger of a departure", () => {
     expect(ledgerOf(world, "n0").drain).toMatchObject({
       cleanExit: 0,
       leftBehind: 1,
-      notClean: [{ namespace: "default", name: "kept", outcome: "LeftBehind" }],
+      notClean: [{ namespace: "default", name: "kept", outcome: "LeftBehind", rule: "grace-cut" }],
     });
+    const said = world.events.filter(({ about }) => about.kind === "Node");
+    expect(said.map(({ reason }) => reason)).toContain("PodLeftBehind");
+    expect(said.find(({ reason }) => reason === "PodCut")?.message).toContain(
+      "(audit rule grace-cut, docs/audit/grace-cut.md)",
+    );
     stop.abort();
     await running;
   });
