@@ -163,6 +163,21 @@ export const departureStatus: ObjectField = {
       description: "Whether somebody else had cordoned the node before.",
     },
     drain,
+    demands: {
+      type: "list",
+      description:
+        "What the drain asks of the budgets that others may need too, until its pods are gone.",
+      items: {
+        type: "object",
+        description: "One PodDisruptionBudget.",
+        required: ["budget", "pods", "disruptionsAllowed"],
+        properties: {
+          budget: textField({ description: "Its namespace and name." }),
+          pods: counter("How many of its pods are on the node."),
+          disruptionsAllowed: counter("How many it allowed to be away when the drain began."),
+        },
+      },
+    },
     actions: {
       type: "list",
       description: "What was done around the departure, and with what result.",

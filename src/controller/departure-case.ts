@@ -4,7 +4,13 @@ import type { FleetView } from "../contracts/fleet.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
 import type { Placeholders } from "../contracts/placeholders.ts";
 import type { VolumeAttachments } from "../contracts/volume-attachments.ts";
-import { type Departure, type DrainCounts, isLive, isVoluntary } from "../core/departure.ts";
+import {
+  type Departure,
+  type DrainCounts,
+  isLive,
+  isVoluntary,
+  mayHoldBudgets,
+} from "../core/departure.ts";
 import { drainRuleOf } from "../core/drain-rule.ts";
 import { type Interruption, interruptionOf } from "../core/interruption.ts";
 import { type Happening, statusAfter } from "../core/ledger.ts";
@@ -132,7 +138,9 @@ export class DepartureCase {
         happening = undefined;
       }
     } finally {
-      this.#tools.turns.leave(this.#departure);
+      // One that a fault has stopped in mid-drain holds its budgets until it is taken up again.
+      const over = this.#forsaken || !mayHoldBudgets(this.#departure.status.phase);
+      if (over) this.#tools.turns.leave(this.#departure);
       if (this.#forsaken || !isLive(this.#departure)) await this.#clearRoom();
     }
   }
@@ -235,7 +243,12 @@ export class DepartureCase {
     if (isPressed(this.#departure)) return this.#markAnd(() => Promise.resolve(prepared), signal);
     const order = await this.#order(signal);
     if (order === undefined) return { event: "NodeGone", reason: "NodeGone" };
-    const parts = { context: this.#context, tools: this.#tools, voice: this.#voice };
+    const parts = {
+      context: this.#context,
+      tools: this.#tools,
+      voice: this.#voice,
+      ledger: this.#ledger,
+    };
     await lookAhead(order, parts, signal);
     return this.#markAnd(() => makeRoom(order, parts, signal), signal);
   }

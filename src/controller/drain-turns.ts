@@ -1,41 +1,71 @@
-import type { Departure } from "../core/departure.ts";
-import { departuresInConflict } from "../core/drain-conflict.ts";
-import type { DrainPlan } from "../core/drain-plan.ts";
+import { type Departure, isLive, mayHoldBudgets } from "../core/departure.ts";
+import {
+  type BudgetDemand,
+  contestable,
+  type Demanding,
+  departuresInConflict,
+} from "../core/drain-conflict.ts";
 
-interface Running {
-  readonly name: string;
-  /** As it was when the drain began: the budgets that it has spent since are its to hold. */
-  readonly plan: DrainPlan;
-}
-
-/** Which drains run, so that one that could block another waits until that one is over. */
+/**
+ * Which drains run, so that one that could block another waits until that one is over. What each
+ * asks of budgets is in its Departure's status; this knows it before the watch shows it, and knows
+ * sooner that a drain is over.
+ */
 export class DrainTurns {
-  readonly #running = new Map<string, Running>();
+  readonly #running = new Map<string, readonly BudgetDemand[]>();
+  readonly #over = new Set<string>();
   readonly #listeners = new Set<() => void>();
 
-  /** As in `n1-3f2a, over shop/web and shop/cache`; undefined where nothing stands in the way. */
-  conflictOf(departure: Departure, plan: DrainPlan): string | undefined {
-    for (const [uid, other] of this.#running) {
-      if (uid === departure.uid) continue;
-      const conflict = departuresInConflict(other.plan, plan);
+  /**
+   * As in `n1-3f2a, over shop/web and shop/cache`; undefined where nothing stands in the way.
+   * `known` are all departures: one that is not among them any more holds nothing.
+   */
+  conflictOf(
+    departure: Departure,
+    plan: Demanding,
+    known: readonly Departure[],
+  ): string | undefined {
+    this.#forget(known);
+    for (const other of known) {
+      if (other.uid === departure.uid || this.#over.has(other.uid)) continue;
+      const conflict = departuresInConflict({ demands: this.#demandsOf(other) }, plan);
       if (conflict !== undefined) return `${other.name}, over ${conflict.budgets.join(" and ")}`;
     }
     return undefined;
   }
 
-  /** The first plan of a departure counts. */
-  enter(departure: Departure, plan: DrainPlan): void {
-    if (this.#running.has(departure.uid)) return;
-    this.#running.set(departure.uid, { name: departure.name, plan });
+  /** Gives what the departure holds from now on: what it asked for first counts. */
+  enter(departure: Departure, plan: Demanding): readonly BudgetDemand[] {
+    const { uid, status } = departure;
+    const held = this.#running.get(uid) ?? status.demands ?? contestable(plan.demands);
+    this.#running.set(uid, held);
+    this.#over.delete(uid);
+    return held;
   }
 
-  leave(departure: Departure): void {
-    if (!this.#running.delete(departure.uid)) return;
+  leave({ uid }: Departure): void {
+    this.#over.add(uid);
+    if (!this.#running.delete(uid)) return;
     for (const listener of this.#listeners) listener();
   }
 
   onLeave(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  #demandsOf(departure: Departure): readonly BudgetDemand[] {
+    if (!isLive(departure)) return [];
+    const recorded = mayHoldBudgets(departure.status.phase) ? departure.status.demands : undefined;
+    return this.#running.get(departure.uid) ?? recorded ?? [];
+  }
+
+  #forget(known: readonly Departure[]): void {
+    const there = new Set(known.map(({ uid }) => uid));
+    for (const uid of [...this.#over, ...this.#running.keys()]) {
+      if (there.has(uid)) continue;
+      this.#over.delete(uid);
+      this.#running.delete(uid);
+    }
   }
 }

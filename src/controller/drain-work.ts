@@ -57,7 +57,7 @@ export async function drainNode(
     {
       ...tools,
       onStep: (step, plan) => {
-        tools.turns.enter(departure, plan);
+        ledger.holds(tools.turns.enter(departure, plan));
         voice.drainStepped(context.departure(), step, plan);
         ledger.note(context.departure(), step);
         parts.onCounts(step.counts);

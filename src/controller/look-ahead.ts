@@ -2,6 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { ClusterRoom } from "../contracts/cluster-room.ts";
 import type { FleetView } from "../contracts/fleet.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
+import type { BudgetDemand } from "../core/drain-conflict.ts";
 import { type DrainPlan, planDrain } from "../core/drain-plan.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { PodFacts } from "../core/pod.ts";
@@ -43,14 +44,15 @@ export async function homelessPods(
 }
 
 /**
- * Resolves when the drain may run beside those that do, and counts it among them from that moment.
- * Under a notice, and once the departure's own deadline has come, it does not wait.
+ * Resolves when the drain may run beside those that do, and counts it among them from that moment;
+ * with what it holds of the budgets. Under a notice, and once the departure's own deadline has
+ * come, it does not wait.
  */
 export async function takeTurn(
   order: LookAheadOrder,
   about: { readonly context: CaseContext; readonly tools: LookAheadTools },
   signal: AbortSignal,
-): Promise<void> {
+): Promise<readonly BudgetDemand[]> {
   const { context, tools } = about;
   const { turns, clock } = tools;
   const alarm = new Alarm(clock);
@@ -64,7 +66,9 @@ export async function takeTurn(
       const { deadlineAt } = departure;
       const urgent =
         isPressed(departure) || (deadlineAt ?? Number.POSITIVE_INFINITY) <= clock.now();
-      const conflict = urgent ? undefined : turns.conflictOf(departure, plan);
+      const conflict = urgent
+        ? undefined
+        : turns.conflictOf(departure, plan, tools.view().departures);
       if (conflict === undefined) return turns.enter(departure, plan);
       await context.tell("ConflictWait", conflict);
       const againAt = plus(clock.now(), thinkAgainMs);

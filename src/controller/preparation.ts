@@ -7,6 +7,7 @@ import { messageOf } from "../errors.ts";
 import { type CaseContext, isPressed } from "./case-context.ts";
 import type { CaseVoice } from "./case-voice.ts";
 import { homelessPods, type LookAheadTools, takeTurn } from "./look-ahead.ts";
+import type { ProgressLedger } from "./progress-ledger.ts";
 import { type RoomEnd, RoomMaking, type RoomTools } from "./room-making.ts";
 
 type Work = Omit<Happening, "at">;
@@ -20,6 +21,7 @@ export interface PreparationParts {
   readonly context: CaseContext;
   readonly tools: LookAheadTools & RoomTools;
   readonly voice: CaseVoice;
+  readonly ledger: ProgressLedger;
 }
 
 /**
@@ -31,22 +33,30 @@ export async function lookAhead(
   parts: PreparationParts,
   signal: AbortSignal,
 ): Promise<void> {
-  const { context, tools, voice } = parts;
+  const { context, tools, voice, ledger } = parts;
   const departure = context.departure();
+  if (isPressed(departure)) return;
   // Marked by us already: a controller before this one has looked, and may have made room since.
   const again = order.node.annotations[departureAnnotation] === departure.name;
-  if (isPressed(departure) || again) return;
   try {
-    const homeless = await homelessPods(order, tools, signal);
-    if (homeless.length > 0) {
-      voice.homeless(departure, homeless);
-      await context.tell("NoRoomElsewhere", homelessWords(homeless));
-    }
-    await takeTurn(order, { context, tools }, signal);
+    if (!again) await sayHomeless(order, parts, signal);
+    const held = departure.status.demands;
+    ledger.holds(held ?? (await takeTurn(order, { context, tools }, signal)));
   } catch (error) {
     signal.throwIfAborted();
     voice.faulted("look-ahead-failed", departure, error);
   }
+}
+
+async function sayHomeless(
+  order: PreparationOrder,
+  { context, tools, voice }: PreparationParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const homeless = await homelessPods(order, tools, signal);
+  if (homeless.length === 0) return;
+  voice.homeless(context.departure(), homeless);
+  await context.tell("NoRoomElsewhere", homelessWords(homeless));
 }
 
 /** What comes between the mark and the drain: room for the pods, where the policy wants it. */

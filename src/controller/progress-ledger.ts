@@ -1,5 +1,11 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { Departure, DepartureStatus, DrainCounts } from "../core/departure.ts";
+import {
+  type Departure,
+  type DepartureStatus,
+  type DrainCounts,
+  mayHoldBudgets,
+} from "../core/departure.ts";
+import type { BudgetDemand } from "../core/drain-conflict.ts";
 import type { DrainStep } from "../core/drain-step.ts";
 import { explain } from "../core/explain.ts";
 import { type Happening, statusAfter, statusSaying } from "../core/ledger.ts";
@@ -23,6 +29,7 @@ export class ProgressLedger {
   #written: Departure | undefined;
   #unwritten: readonly Happening[] = [];
   #counts: DrainCounts | undefined;
+  #demands: readonly BudgetDemand[] | undefined;
   #writtenAtMs = Number.NEGATIVE_INFINITY;
   #writing = false;
 
@@ -38,6 +45,11 @@ export class ProgressLedger {
   jot(departure: Departure, happening: Happening): void {
     this.#written ??= departure;
     this.#unwritten = [...this.#unwritten, happening];
+  }
+
+  /** Takes down what the drain asks of budgets, to be written with whatever is written next. */
+  holds(demands: readonly BudgetDemand[]): void {
+    if (demands.length > 0) this.#demands ??= demands;
   }
 
   /** Undefined when the Departure is gone. */
@@ -98,7 +110,9 @@ export class ProgressLedger {
       (fresh) => {
         const caughtUp = jotted.reduce(afterHappening, fresh);
         const drain = this.#counts ?? caughtUp.status.drain;
-        const now = { ...caughtUp, status: { ...caughtUp.status, drain } };
+        const held = this.#demands ?? caughtUp.status.demands;
+        const demands = mayHoldBudgets(caughtUp.status.phase) ? held : undefined;
+        const now = { ...caughtUp, status: { ...caughtUp.status, drain, demands } };
         return change(now) ?? (jotted.length > 0 ? now.status : undefined);
       },
     );

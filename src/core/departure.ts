@@ -1,3 +1,4 @@
+import type { BudgetDemand } from "./drain-conflict.ts";
 import type { NodeIdentity } from "./identity.ts";
 import type { Reason } from "./reason.ts";
 import type { Instant } from "./time.ts";
@@ -96,7 +97,17 @@ export interface DepartureStatus {
   /** The machine as the cloud named it just before its release, so that a new one is told apart. */
   readonly machine?: { readonly id: string } | undefined;
   readonly drain?: DrainCounts | undefined;
+  /**
+   * The budgets over which another drain could get into a conflict with this one, as they were
+   * before it began: what it has spent of them since is its to hold. Kept until the pods are gone.
+   */
+  readonly demands?: readonly BudgetDemand[] | undefined;
   readonly timeline: readonly TimelineEntry[];
+}
+
+/** Whether a departure's pods are leaving in this phase, or are about to. */
+export function mayHoldBudgets(phase: Phase): boolean {
+  return phase === "Preparing" || phase === "Draining";
 }
 
 /** Contract: `<node>-<first 8 of the node uid>`. */

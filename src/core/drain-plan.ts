@@ -1,4 +1,5 @@
 import { budgetName, budgetsOf } from "./budget-standing.ts";
+import type { BudgetDemand } from "./drain-conflict.ts";
 import { layWaves, type Tier, tierOf, tiers, type WaveSlot } from "./drain-order.ts";
 import type { DrainReason } from "./drain-reason.ts";
 import type { NodeFacts } from "./node.ts";
@@ -52,13 +53,6 @@ export interface DrainRemark {
   readonly name: string;
   readonly reason: DrainReason;
   readonly detail?: string | undefined;
-}
-
-/** How much of a budget one drain asks for. */
-export interface BudgetDemand {
-  readonly budget: string;
-  readonly pods: number;
-  readonly disruptionsAllowed: number;
 }
 
 export interface DrainQuestion {

@@ -1,4 +1,9 @@
-import type { Departure, DepartureStatus, TimelineEntry } from "./departure.ts";
+import {
+  type Departure,
+  type DepartureStatus,
+  mayHoldBudgets,
+  type TimelineEntry,
+} from "./departure.ts";
 import { explain } from "./explain.ts";
 import { outcomeOf, type Undoing } from "./outcome.ts";
 import { type PhaseEvent, transition } from "./phase.ts";
@@ -33,8 +38,9 @@ export function statusAfter(
     deadlineAt: departure.deadlineAt,
     detail: happening.detail,
   });
+  const { demands: _, ...lasting } = status;
   const after: DepartureStatus = {
-    ...status,
+    ...(mayHoldBudgets(step.to) ? status : lasting),
     phase: step.to,
     reason: happening.reason,
     message,

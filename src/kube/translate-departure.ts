@@ -1,6 +1,7 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
 import type { DepartureOrder } from "../core/decision.ts";
 import type { Cause, Departure, DepartureStatus, DrainCounts, Phase } from "../core/departure.ts";
+import type { BudgetDemand } from "../core/drain-conflict.ts";
 import type { NodeIdentity } from "../core/identity.ts";
 import type { Reason } from "../core/reason.ts";
 import { formatInstant, type Instant, parseInstant } from "../core/time.ts";
@@ -27,6 +28,7 @@ interface RawStatus {
   readonly endedAt?: string;
   readonly machine?: { readonly id: string };
   readonly drain?: DrainCounts;
+  readonly demands?: readonly BudgetDemand[];
   readonly timeline?: readonly { at: string; step: string; result: string }[];
 }
 
@@ -92,6 +94,7 @@ function statusOf(raw: RawStatus): DepartureStatus {
     endedAt: instantOf(raw.endedAt),
     machine: raw.machine,
     drain: raw.drain,
+    demands: raw.demands,
     timeline: (raw.timeline ?? []).flatMap((entry) => {
       const at = parseInstant(entry.at);
       return at === undefined ? [] : [{ ...entry, at }];

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { KubeObject } from "../../src/contracts/kube-api.ts";
 import { minutes, seconds } from "../../src/core/time.ts";
 import type { ModelWorld } from "../support/model-world.ts";
 import {
@@ -150,5 +151,61 @@ describe("two departures that need the same two budgets", () => {
     expect(world.marksOf(second ?? "")).toContain("unschedulable");
     stop.abort();
     await running;
+  });
+
+  /**
+   * On each of two full nodes a pod of `web`, which can be nowhere else, and two of `db`, for one of
+   * which there is room on the third. If each drain takes what the other needs, both wait for ever.
+   */
+  async function interlocked(): Promise<ModelWorld> {
+    const world = roomStory({ nodes: ["n0", "n1"], replacement: none });
+    world.addNode("n2", "b");
+    const requests = { cpu: "3" };
+    world.create("/api/v1/namespaces/default/pods", {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "filler", namespace: "default" },
+      spec: { nodeName: "n2", containers: [{ name: "c", image: "c:1", resources: { requests } }] },
+    });
+    close(world, ["n2"]);
+    const nodeSelector = { "topology.kubernetes.io/zone": "a" };
+    workload(world, "web", { replicas: 2, cpu: "2", maxUnavailable: 1, nodeSelector });
+    await world.pass(seconds(30));
+    workload(world, "db", { replicas: 4, cpu: "1", maxUnavailable: 1 });
+    await world.pass(seconds(30));
+    for (const name of ["n0", "n1"]) expect(world.podsOn(name)).toHaveLength(3);
+    open(world, ["n2"]);
+    for (const name of ["n0", "n1"]) depart(world, name);
+    return world;
+  }
+
+  it("keep their order when the leader dies in mid-drain, and neither waits for ever", async () => {
+    const world = await interlocked();
+    const draining = () => ["n0", "n1"].find((name) => ledgerOf(world, name).phase === "Draining");
+    const isStaying = (pod: KubeObject) => pod.metadata?.deletionTimestamp === undefined;
+    const oneStays = () => {
+      const pods = world.podsOn(draining() ?? "");
+      return pods.length === 1 && pods.every(isStaying);
+    };
+    await told(world, oneStays, minutes(2));
+    const first = draining() ?? "";
+    const second = first === "n0" ? "n1" : "n0";
+    expect(oneStays()).toBe(true);
+    expect(waits(world)(second)).toBe(true);
+    // What the first has spent of its budgets can no longer be told from its pods.
+    let leftAtCordon: number | undefined;
+    world.beforeWrite = ({ method, path }) => {
+      if (method !== "PATCH" || path !== `/api/v1/nodes/${second}`) return;
+      leftAtCordon ??= world.podsOn(first).length;
+    };
+    await told(world, () => ["n0", "n1"].every((name) => hasEnded(world, name)()));
+    expect(leftAtCordon).toBe(0);
+    for (const name of ["n0", "n1"]) expect(ledgerOf(world, name).outcome).toBe("Planned");
+  });
+
+  it("hold no budgets any more once they have ended", async () => {
+    const world = await entangled();
+    await told(world, () => ["n0", "n1"].every((name) => hasEnded(world, name)()));
+    for (const name of ["n0", "n1"]) expect(ledgerOf(world, name)).not.toHaveProperty("demands");
   });
 });

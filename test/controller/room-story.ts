@@ -71,6 +71,7 @@ export interface WorkloadShape {
   readonly maxUnavailable?: number;
   readonly exitAfterSeconds?: number | "never";
   readonly claim?: string;
+  readonly nodeSelector?: Readonly<Record<string, string>>;
 }
 
 /** A Deployment whose pods ask for `cpu`, and a budget where `maxUnavailable` is given. */
@@ -90,6 +91,7 @@ export function workload(world: ModelWorld, name: string, shape: WorkloadShape):
         metadata: { labels, annotations: { [podBehaviour.exitSeconds]: exit } },
         spec: {
           terminationGracePeriodSeconds: 60,
+          ...(shape.nodeSelector === undefined ? {} : { nodeSelector: shape.nodeSelector }),
           ...(claimName === undefined ? {} : { volumes }),
           containers: [{ name: "c", image: "c:1", resources: { requests: { cpu: shape.cpu } } }],
         },
