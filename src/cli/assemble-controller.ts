@@ -34,6 +34,8 @@ export interface ControllerParts {
   readonly metrics: Metrics;
   /** The controller's own, where its placeholder pods live. */
   readonly namespace: string;
+  /** What runs in them; absent: the pause image of Kubernetes itself. */
+  readonly placeholderImage?: string | undefined;
   /** Which replica speaks in Events. */
   readonly identity: string;
   readonly leadership: Leadership;
@@ -82,7 +84,13 @@ export function assembleController(parts: ControllerParts): AssembledController 
       marks: new KubeNodeMarks(api, clock),
       pods: new KubeNodePods({ api, clock, rng }),
       store: new KubeDepartureStore(api),
-      placeholders: new KubePlaceholders({ api, clock, rng, namespace, image: placeholderImage }),
+      placeholders: new KubePlaceholders({
+        api,
+        clock,
+        rng,
+        namespace,
+        image: parts.placeholderImage ?? placeholderImage,
+      }),
       room: new KubeClusterRoom(api),
       attachments: new KubeVolumeAttachments({ api, clock, rng }),
       releaserFor: parts.releaserFor,

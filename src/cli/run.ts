@@ -42,6 +42,7 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
     log,
     metrics,
     namespace: options.namespace ?? namespace,
+    placeholderImage: options.placeholderImage,
     identity,
     leadership: await leadershipOf({ options, io, api, namespace, identity, log }),
     releaserFor: await cloudReleasers(options, io),

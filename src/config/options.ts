@@ -169,6 +169,13 @@ export const options = [
     help: "Decides and says everything, and writes nothing",
   },
   {
+    name: "placeholder-image",
+    type: "text",
+    value: "IMAGE",
+    commands: ["run"],
+    help: "What runs in the pods that keep room; absent: registry.k8s.io/pause:3.10",
+  },
+  {
     name: "gcp-endpoint",
     type: "url",
     value: "URL",

@@ -32,10 +32,25 @@ export function startDemoWorld(options: DemoWorldOptions): ModelCluster {
   const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
   for (const body of definitions) create(cluster.api, { path, body });
   create(cluster.api, { path: "/api/v1/namespaces", body: { metadata: { name: "lastcall" } } });
+  create(cluster.api, placeholderPriority);
   create(cluster.api, demoPolicy(startAt));
   for (const object of demoWorkloads(nodes)) create(cluster.api, object);
   return cluster;
 }
+
+/** As `deploy/base/placeholder-priority.yaml` has it, so that a policy may want room first. */
+const placeholderPriority: DemoObject = {
+  path: "/apis/scheduling.k8s.io/v1/priorityclasses",
+  body: {
+    apiVersion: "scheduling.k8s.io/v1",
+    kind: "PriorityClass",
+    metadata: { name: "lastcall-placeholder" },
+    value: -10,
+    preemptionPolicy: "Never",
+    globalDefault: false,
+    description: "Pods that keep room for those of a node that is about to leave.",
+  },
+};
 
 function groupsOf(nodes: number): readonly MachineGroup[] {
   return zones.map((zone, index) => ({
