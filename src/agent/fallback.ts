@@ -30,6 +30,9 @@ const retryMs: Millis = seconds(1);
 /** While a controller has the case: how often it is looked whether that still lives. */
 const watchMs: Millis = seconds(10);
 
+/** "Nobody": there is nothing to do, or a person or the policy wants it so. */
+type Turn = "Agent" | "Controller" | "Nobody";
+
 interface OpenCase {
   notice: NoticeCase;
   readonly sinceMs: number;
@@ -37,6 +40,7 @@ interface OpenCase {
   /** The Departure by whose name the node was marked here. */
   markedFor: string | undefined;
   drain: FallbackDrain | undefined;
+  turn: Turn | undefined;
   isOver: boolean;
 }
 
@@ -69,7 +73,7 @@ export class Fallback {
       this.#case = undefined;
     } else if (this.#case === undefined) {
       const sinceMs = this.#options.clock.monotonic();
-      const nothing = { filed: undefined, markedFor: undefined, drain: undefined };
+      const nothing = { filed: undefined, markedFor: undefined, drain: undefined, turn: undefined };
       this.#case = { notice, sinceMs, ...nothing, isOver: false };
       this.#putBack = undefined;
     } else if (JSON.stringify(notice) !== JSON.stringify(this.#case.notice)) {
@@ -119,6 +123,8 @@ export class Fallback {
     const node = await this.#options.identify();
     const name = open.filed?.name ?? departureName(node);
     const turn = await this.#whose(open, name, signal);
+    if (turn !== open.turn) this.#options.log.info("fallback-turn", { departure: name, turn });
+    open.turn = turn;
     if (turn === "Controller") return watchMs;
     if (turn === "Agent" && !signal.aborted) {
       const restMs = await this.#act(open, { node, name });
@@ -128,12 +134,7 @@ export class Fallback {
     return undefined;
   }
 
-  /** "Nobody": there is nothing to do, or a person or the policy wants it so. */
-  async #whose(
-    open: OpenCase,
-    name: string,
-    signal: AbortSignal,
-  ): Promise<"Agent" | "Controller" | "Nobody"> {
+  async #whose(open: OpenCase, name: string, signal: AbortSignal): Promise<Turn> {
     if (open.filed?.kind === "Closed") return "Nobody";
     // Without the policies, which an agent may not read, their defaults say what a cause asks for.
     if (reactionTo(open.notice, defaultPolicy) === "Ignore") return "Nobody";

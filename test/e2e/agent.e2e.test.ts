@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
-import type { Pod } from "kubernetes-types/core/v1.js";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { formatInstant, instant } from "../../src/core/time.ts";
 import { AgentProcess } from "../support/agent-process.ts";
+import { agentPodsOf, agentTokenOn } from "../support/agent-token.ts";
 import type { ApiAnswer } from "../support/api-request.ts";
 import { AwsMetadataServer } from "../support/aws-metadata-server.ts";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
@@ -10,8 +10,6 @@ import { createNodes } from "../support/kwok-fleet.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const departures = "/apis/lastcall.dev/v1alpha1/departures";
-const agentPods =
-  "/api/v1/namespaces/lastcall/pods?labelSelector=app.kubernetes.io/component%3Dagent";
 const deploy = new URL("../../deploy", import.meta.url).pathname;
 const bootID = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
 
@@ -31,7 +29,7 @@ beforeAll(async () => {
   await apply("-f", `${deploy}/crds/departures.lastcall.dev.yaml`);
   await apply("-f", `${deploy}/base/namespace.yaml`);
   await apply("-k", `${deploy}/agent`);
-  await waitUntil(async () => (await pods()).length === 2, {
+  await waitUntil(async () => (await agentPodsOf(plane)).length === 2, {
     ...{ what: "an agent runs on each spot node", timeoutMs: 60_000, signal: plane.signal },
   });
   await admissionWorks();
@@ -48,27 +46,8 @@ async function apply(...args: readonly string[]): Promise<void> {
   expect(applied).toMatchObject({ code: 0 });
 }
 
-async function pods(): Promise<readonly Pod[]> {
-  const { body } = await plane.request({ path: agentPods });
-  return (body.items as Pod[]).filter((pod) => pod.spec?.nodeName !== undefined);
-}
-
-/** A token as the kubelet of that node gets it for the agent that runs there. */
-async function tokenOn(nodeName: string): Promise<string> {
-  const pod = (await pods()).find((one) => one.spec?.nodeName === nodeName);
-  const { name, uid } = pod?.metadata ?? {};
-  const boundObjectRef = { apiVersion: "v1", kind: "Pod", name, uid };
-  const { status, body } = await plane.request({
-    method: "POST",
-    path: "/api/v1/namespaces/lastcall/serviceaccounts/lastcall-agent/token",
-    body: {
-      apiVersion: "authentication.k8s.io/v1",
-      kind: "TokenRequest",
-      spec: { boundObjectRef, expirationSeconds: 3607 },
-    },
-  });
-  expect(status).toBe(201);
-  return String(body.status.token);
+function tokenOn(nodeName: string): Promise<string> {
+  return agentTokenOn(plane, nodeName);
 }
 
 function departure(nodeName: string, change: { name?: string; spec?: object } = {}): object {

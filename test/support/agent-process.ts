@@ -10,6 +10,8 @@ export interface AgentProcessOptions {
   readonly apiUrl: string;
   readonly caFile: string;
   readonly token: string;
+  /** More flags than it is always given. */
+  readonly flags?: readonly string[];
 }
 
 /** Node, or what the variable names: the agent's image runs it on Bun. */
@@ -29,7 +31,7 @@ export class AgentProcess {
     writeFileSync(join(this.#folder, "token"), `${options.token}\n`);
     const api = new URL(options.apiUrl);
     const flags = ["--health-address=127.0.0.1:0", "--metrics-address=127.0.0.1:0"];
-    this.#child = spawn(runtime, [entry, "agent", ...flags], {
+    this.#child = spawn(runtime, [entry, "agent", ...flags, ...(options.flags ?? [])], {
       env: {
         PATH: process.env.PATH,
         KUBERNETES_SERVICE_HOST: api.hostname,

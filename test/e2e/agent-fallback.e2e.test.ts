@@ -1,0 +1,297 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { formatInstant, instant } from "../../src/core/time.ts";
+import { AgentProcess } from "../support/agent-process.ts";
+import { agentPodsOf, agentTokenOn } from "../support/agent-token.ts";
+import type { ApiAnswer } from "../support/api-request.ts";
+import { AwsMetadataServer } from "../support/aws-metadata-server.ts";
+import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
+import { freePort } from "../support/free-port.ts";
+import { createNodes } from "../support/kwok-fleet.ts";
+import { type LastcallProcess, startLastcall } from "../support/lastcall-process.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { mustRun } from "./must-run.ts";
+
+const deploy = new URL("../../deploy", import.meta.url).pathname;
+const bootID = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+const departures = "/apis/lastcall.dev/v1alpha1/departures";
+/** Each test takes one of its own. */
+const nodeNames = ["alone", "beside", "orphan", "rights", "other"] as const;
+type NodeName = (typeof nodeNames)[number];
+
+let plane: ControlPlane;
+let folder: string;
+let metadata: AwsMetadataServer;
+let agent: AgentProcess | undefined;
+let controller: LastcallProcess | undefined;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "lastcall-fallback-"));
+  plane = await startControlPlane();
+  const nodes = nodeNames.map((name) => ({ name, provisioning: "spot" as const, bootID }));
+  await createNodes(plane, nodes);
+  await mustRun(plane, ["apply", "-k", `${deploy}/crds`]);
+  await mustRun(plane, ["apply", "-f", `${deploy}/base/namespace.yaml`]);
+  await mustRun(plane, ["apply", "-f", `${deploy}/base/rbac.yaml`]);
+  await mustRun(plane, ["apply", "-k", `${deploy}/agent-fallback/drain`]);
+  await mustRun(plane, ["apply", "-f", "-"], heldBudget);
+  const wait = { timeoutMs: 60_000, signal: plane.signal };
+  const placed = async () => (await agentPodsOf(plane)).length === nodeNames.length;
+  await waitUntil(placed, { what: "an agent is on each node", ...wait });
+  await createPod("other", "probe");
+  const token = await agentTokenOn(plane, "rights");
+  const inForce = async () =>
+    (await evict(token, "probe", "All")).status === 403 &&
+    (await patchNode(token, "other", { metadata: { labels: { x: "y" } } })).status === 403;
+  await waitUntil(inForce, { what: "the admission policies are in force", ...wait });
+});
+
+afterAll(async () => {
+  await plane?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+beforeEach(async () => {
+  metadata = await new AwsMetadataServer(() => instant(Date.now())).start();
+});
+afterEach(async () => {
+  await agent?.stop();
+  await controller?.stop();
+  agent = undefined;
+  controller = undefined;
+  await metadata.stop();
+  await plane.kubectl(["delete", "departures", "--all", "--wait=false"]);
+});
+
+/** A pod of this label may not be disrupted. */
+const heldBudget = {
+  apiVersion: "policy/v1",
+  kind: "PodDisruptionBudget",
+  metadata: { name: "held" },
+  spec: { minAvailable: 1, selector: { matchLabels: { app: "held" } } },
+};
+
+async function createPod(nodeName: NodeName, name: string, app = "web"): Promise<void> {
+  const body = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, labels: { app } },
+    spec: {
+      nodeName,
+      terminationGracePeriodSeconds: 10,
+      containers: [{ name: "main", image: "registry.example/main:1" }],
+    },
+  };
+  const { status } = await plane.request({
+    ...{ method: "POST", path: "/api/v1/namespaces/default/pods", body },
+  });
+  expect(status).toBe(201);
+  const isReady = async () => {
+    const pod = await plane.request({ path: `/api/v1/namespaces/default/pods/${name}` });
+    return pod.body.status?.phase === "Running";
+  };
+  await waitUntil(isReady, { what: `${name} runs`, timeoutMs: 20_000, signal: plane.signal });
+}
+
+function evict(token: string, name: string, dryRun?: "All"): Promise<ApiAnswer> {
+  const path = `/api/v1/namespaces/default/pods/${name}/eviction`;
+  const body = {
+    apiVersion: "policy/v1",
+    kind: "Eviction",
+    metadata: { namespace: "default", name },
+    ...(dryRun === undefined ? {} : { deleteOptions: { dryRun: [dryRun] } }),
+  };
+  return plane.request({ method: "POST", path, body, token });
+}
+
+function patchNode(token: string, name: string, body: object, sub = ""): Promise<ApiAnswer> {
+  const contentType = "application/strategic-merge-patch+json";
+  const path = `/api/v1/nodes/${name}${sub}`;
+  return plane.request({ method: "PATCH", path, body, contentType, token });
+}
+
+async function startAgent(nodeName: NodeName): Promise<AgentProcess> {
+  const started = new AgentProcess({
+    ...{ nodeName, metadataUrl: metadata.url, apiUrl: plane.url, caFile: plane.caFile },
+    token: await agentTokenOn(plane, nodeName),
+    flags: ["--fallback=Drain"],
+  });
+  agent = started;
+  await until("the agent listens", async () => started.said("listening"));
+  return started;
+}
+
+async function startController(): Promise<LastcallProcess> {
+  const token = await plane.tokenFor("lastcall", "lastcall");
+  const kubeconfig = plane.kubeconfigFor("controller", token);
+  const address = async () => `127.0.0.1:${await freePort()}`;
+  const args = ["run", "--kubeconfig", kubeconfig, "--namespace", "lastcall"];
+  const ports = ["--health-address", await address(), "--metrics-address", await address()];
+  const started = startLastcall([...args, ...ports], { folder });
+  controller = started;
+  await until("the controller leads", async () => {
+    const path = "/apis/coordination.k8s.io/v1/namespaces/lastcall/leases/lastcall";
+    return (await plane.request({ path })).body.spec?.holderIdentity?.length > 0;
+  });
+  return started;
+}
+
+function interrupt(leftMs: number): void {
+  const time = formatInstant(instant(Date.now() + leftMs));
+  metadata.values.set("spot/instance-action", JSON.stringify({ action: "terminate", time }));
+}
+
+function until(what: string, holds: () => Promise<boolean>, timeoutMs = 20_000): Promise<boolean> {
+  return waitUntil(holds, { what, timeoutMs, signal: plane.signal, intervalMs: 50 });
+}
+
+/** The pods of a node without the agent itself, which is a DaemonSet's. */
+async function podsOn(nodeName: NodeName): Promise<readonly string[]> {
+  const query = `fieldSelector=spec.nodeName%3D${nodeName}`;
+  const { body } = await plane.request({ path: `/api/v1/namespaces/default/pods?${query}` });
+  return body.items.map((pod: { metadata: { name: string } }) => pod.metadata.name).toSorted();
+}
+
+async function isCordoned(nodeName: NodeName): Promise<boolean> {
+  const { body } = await plane.request({ path: `/api/v1/nodes/${nodeName}` });
+  return body.spec.unschedulable === true;
+}
+
+describe("an agent with the rights of its fallback", () => {
+  test("alone, cordons its node and drains it within the notice, past a budget at the last", async () => {
+    await createPod("alone", "web-alone");
+    await createPod("alone", "held-alone", "held");
+    const running = await startAgent("alone");
+    const deadlineMs = Date.now() + 30_000;
+    interrupt(30_000);
+    await until("the node is cordoned", () => isCordoned("alone"));
+    await until("the free pod is gone", async () => !(await podsOn("alone")).includes("web-alone"));
+    await until("the node is drained", async () => (await podsOn("alone")).length === 0, 30_000);
+    expect(Date.now()).toBeLessThan(deadlineMs);
+    await until("it says so", async () => running.said("fallback-drained"));
+    const { body } = await plane.request({ path: "/api/v1/nodes/alone" });
+    const [departure] = (await plane.request({ path: departures })).body.items;
+    expect(body.metadata.annotations["lastcall.dev/departure"]).toBe(departure.metadata.name);
+    expect(body.spec.taints).toContainEqual(
+      expect.objectContaining({ key: "lastcall.dev/departing", value: "SpotInterruption" }),
+    );
+    expect(body.metadata.labels).toMatchObject({
+      "node.kubernetes.io/exclude-from-external-load-balancers": "lastcall",
+    });
+    expect(body.status.conditions).toContainEqual(
+      expect.objectContaining({ type: "Departing", status: "True" }),
+    );
+  });
+
+  test("does nothing beside a controller", async () => {
+    await createPod("beside", "web-beside");
+    await startController();
+    const running = await startAgent("beside");
+    interrupt(120_000);
+    await until("the node is drained", async () => (await podsOn("beside")).length === 0);
+    await until("the agent has looked whose turn it is", async () => running.said("fallback-turn"));
+    const turns = running.log.filter((line) => line.includes("fallback"));
+    expect(turns).toHaveLength(1);
+    expect(turns[0]).not.toContain('"turn":"Agent"');
+  });
+
+  test("goes on where a controller was killed in the middle of the drain", async () => {
+    await createPod("orphan", "held-orphan", "held");
+    const leader = await startController();
+    const running = await startAgent("orphan");
+    interrupt(100_000);
+    await until("the controller has taken it", async () => {
+      const { body } = await plane.request({ path: departures });
+      return body.items[0]?.status?.phase === "Draining";
+    });
+    await leader.kill();
+    controller = undefined;
+    await until("the node is drained", async () => (await podsOn("orphan")).length === 0, 100_000);
+    expect(running.said("fallback-cordoned")).toBe(true);
+  });
+});
+
+describe("the rights of the fallback", () => {
+  test.each([
+    ["cordon another node", "other", { spec: { unschedulable: true } }, ""],
+    ["label its node as it likes", "rights", { metadata: { labels: { a: "b" } } }, ""],
+    ["annotate its node as it likes", "rights", { metadata: { annotations: { a: "b" } } }, ""],
+    ["taint its node as it likes", "rights", taints("NoSchedule", "mine"), ""],
+    ["drive pods away by its taint", "rights", taints("NoExecute", "lastcall.dev/departing"), ""],
+    ["say that its node is ready", "rights", condition("Ready"), "/status"],
+    ["write another node's condition", "other", condition("Departing"), "/status"],
+    ["change its node's capacity", "rights", { status: { capacity: { cpu: "99" } } }, "/status"],
+  ])("do not let it %s", async (_, name, body, sub) => {
+    const token = await agentTokenOn(plane, "rights");
+    const refused = await patchNode(token, name, body, sub);
+    expect(refused.status).toBe(403);
+    expect(refused.body.message).toContain("an agent");
+  });
+
+  test("do not let it uncordon what somebody else has cordoned", async () => {
+    await mustRun(plane, ["cordon", "rights"]);
+    const token = await agentTokenOn(plane, "rights");
+    const body = { spec: { unschedulable: null } };
+    expect((await patchNode(token, "rights", body)).status).toBe(403);
+    await mustRun(plane, ["uncordon", "rights"]);
+  });
+
+  test("let it write the condition Departing of its own node", async () => {
+    const token = await agentTokenOn(plane, "rights");
+    const written = await patchNode(token, "rights", condition("Departing"), "/status");
+    expect(written.status).toBe(200);
+  });
+
+  test("let it evict and delete pods of its own node and no others", async () => {
+    await createPod("rights", "own-evicted");
+    await createPod("rights", "own-deleted");
+    await createPod("other", "foreign");
+    const token = await agentTokenOn(plane, "rights");
+    const path = "/api/v1/namespaces/default/pods";
+    for (const refused of [
+      await evict(token, "foreign"),
+      await plane.request({ method: "DELETE", path: `${path}/foreign`, token }),
+    ]) {
+      expect(refused.status).toBe(403);
+      expect(refused.body.message).toContain('its token is bound to node "rights"');
+    }
+    expect((await evict(token, "own-evicted")).status).toBe(201);
+    const deleted = await plane.request({ method: "DELETE", path: `${path}/own-deleted`, token });
+    expect(deleted.status).toBe(200);
+  });
+
+  test("are none on secrets, budgets, the list of nodes, other leases and policies", async () => {
+    const token = await agentTokenOn(plane, "rights");
+    for (const path of [
+      "/api/v1/secrets",
+      "/api/v1/nodes",
+      "/apis/policy/v1/poddisruptionbudgets",
+      "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler",
+      "/apis/coordination.k8s.io/v1/namespaces/lastcall/leases",
+      "/apis/lastcall.dev/v1alpha1/departurepolicies",
+      departures,
+    ]) {
+      expect({ path, status: (await plane.request({ path, token })).status }).toEqual({
+        path,
+        status: 403,
+      });
+    }
+  });
+
+  test("do not let a token without a node evict or mark anything", async () => {
+    const token = await plane.tokenFor("lastcall", "lastcall-agent");
+    expect((await evict(token, "probe")).status).toBe(403);
+    const cordon = { spec: { unschedulable: true } };
+    expect((await patchNode(token, "rights", cordon)).status).toBe(403);
+  });
+});
+
+function taints(effect: string, key: string): object {
+  return { spec: { taints: [{ key, effect, value: "x" }] } };
+}
+
+function condition(type: string): object {
+  return { status: { conditions: [{ type, status: "True", reason: "Test", message: "" }] } };
+}
