@@ -17,6 +17,7 @@ import type { AgentHealth } from "./agent-health.ts";
 import { Bell } from "./bell.ts";
 import type { DepartureDesk } from "./departure-desk.ts";
 import type { Fallback } from "./fallback.ts";
+import type { NoticeFeed } from "./notice-feed.ts";
 import { TroubleLog } from "./trouble-log.ts";
 
 export interface AgentOptions {
@@ -31,6 +32,7 @@ export interface AgentOptions {
   /** Says everything, writes nothing. */
   readonly dryRun: boolean;
   /** Absent: where no controller acts, nobody does. */
+  readonly feed?: Pick<NoticeFeed, "show"> | undefined;
   readonly fallback?: Pick<Fallback, "heed" | "filed" | "withdrawn" | "run"> | undefined;
 }
 
@@ -81,6 +83,8 @@ export class Agent implements NoticeSink {
     const before = this.#book;
     this.#book = readInto(before, { channel, reading, at });
     this.#announceNew(before);
+    // At once: the loop may be waiting for an API server that is away.
+    this.#options.feed?.show(caseOf(this.#book, this.#cloudNow()), this.#skewMs);
     this.#ringIfNews(before);
   }
 
@@ -96,6 +100,7 @@ export class Agent implements NoticeSink {
     while (!signal.aborted) {
       this.#options.health.turned("agent");
       const wanted = caseOf(this.#book, this.#cloudNow());
+      this.#options.feed?.show(wanted, this.#skewMs);
       const failed = this.#isTold(wanted) ? false : await this.#tell(wanted, signal);
       if (!failed) this.#failures = 0;
       await this.#bell.wait(this.#nextLookMs(wanted, failed ? "Failed" : "Told"), signal);

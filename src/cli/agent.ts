@@ -3,6 +3,7 @@ import { Agent } from "../agent/agent.ts";
 import { AgentHealth } from "../agent/agent-health.ts";
 import { AgentMetrics } from "../agent/agent-metrics.ts";
 import { DepartureDesk } from "../agent/departure-desk.ts";
+import { NoticeFeed } from "../agent/notice-feed.ts";
 import { ownUid } from "../agent/own-node.ts";
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeApi, KubeSender } from "../contracts/kube-api.ts";
@@ -37,16 +38,17 @@ export const runAgent = (async (input: Input) => {
   const metrics = new AgentMetrics();
   const { api, close, identify } = await cluster(input);
   const desk = new DepartureDesk({ api, identify });
+  const feed = options.noticeAddress === undefined ? undefined : new NoticeFeed(clock);
   const agent = new Agent({
     findSource: (signal) => findNoticeSource({ options, io, health }, signal),
     desk,
     fallback: await fallbackOf(input, { api, desk, identify, log, metrics }),
-    ...{ health, clock, rng, log, metrics, dryRun: options.dryRun },
+    ...{ feed, health, clock, rng, log, metrics, dryRun: options.dryRun },
   });
-  const servers = await serveStatus(options, { health, metrics });
+  const servers = await serveStatus(options, { health, metrics, feed });
   log.info("started", { node: options.nodeName, dryRun: options.dryRun, version });
   try {
-    await agent.run(io.signal);
+    await Promise.all([agent.run(io.signal), feed?.run(io.signal)]);
   } catch (error) {
     if (!io.signal.aborted) throw error;
   } finally {
@@ -116,12 +118,19 @@ interface OwnName {
   readonly clock: Clock;
 }
 
-async function serveStatus(
-  options: Input["options"],
-  { health, metrics }: { readonly health: AgentHealth; readonly metrics: AgentMetrics },
-) {
+interface Told {
+  readonly health: AgentHealth;
+  readonly metrics: AgentMetrics;
+  readonly feed: NoticeFeed | undefined;
+}
+
+async function serveStatus(options: Input["options"], { health, metrics, feed }: Told) {
   const serve = bunServe() ?? (await import("../server/http-server.ts")).serve;
+  const { noticeAddress } = options;
   return Promise.all([
+    ...(feed === undefined || noticeAddress === undefined
+      ? []
+      : [serve(noticeAddress, { "/notice": (request) => feed.answer(request) })]),
     serve(options.metricsAddress, {
       "/metrics": () => ({
         status: 200,

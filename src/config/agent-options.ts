@@ -33,4 +33,11 @@ export const agentOptions = [
     commands: ["agent"],
     help: "What the agent does itself where no controller has taken a notice within three seconds",
   },
+  {
+    name: "notice-address",
+    type: "address",
+    value: "ADDRESS",
+    commands: ["agent"],
+    help: "Where /notice tells applications on the node what is known; absent: nowhere",
+  },
 ] as const satisfies readonly Option[];

@@ -1,23 +1,18 @@
+import {
+  type HttpStream,
+  mostUnreadBytes,
+  type Routes,
+  type Serve,
+} from "../contracts/http-route.ts";
 import { LastcallError, messageOf } from "../errors.ts";
-
-interface StatusAnswer {
-  readonly status: number;
-  readonly type?: string | undefined;
-  readonly text: string;
-}
-
-type StatusRoutes = Readonly<Record<string, () => StatusAnswer | Promise<StatusAnswer>>>;
-
-type Serve = (
-  address: string,
-  routes: StatusRoutes,
-) => Promise<{ readonly port: number; close(): Promise<void> }>;
 
 /** What is used of Bun's own server. */
 interface BunRuntime {
   serve(options: {
     readonly port: number;
     readonly hostname?: string;
+    /** Longer than the keep-alive of a stream that has nothing to say. */
+    readonly idleTimeout: number;
     readonly fetch: (request: Request) => Promise<Response>;
   }): { readonly port: number; stop(now: boolean): Promise<void> };
 }
@@ -35,7 +30,7 @@ export function bunServe(): Serve | undefined {
 
 function listen(
   bun: BunRuntime,
-  { address, routes }: { readonly address: string; readonly routes: StatusRoutes },
+  { address, routes }: { readonly address: string; readonly routes: Routes },
 ): Awaited<ReturnType<Serve>> {
   const [, host = "", port = "0"] = /^(.*):(\d{1,5})$/.exec(address) ?? [];
   const hostname = host.replace(/^\[(.*)\]$/, "$1");
@@ -43,6 +38,7 @@ function listen(
     const server = bun.serve({
       port: Number(port),
       ...(hostname === "" ? {} : { hostname }),
+      idleTimeout: 60,
       fetch: async (request) => answer(request, routes),
     });
     return { port: server.port, close: () => server.stop(true) };
@@ -55,12 +51,37 @@ function listen(
   }
 }
 
-async function answer(request: Request, routes: StatusRoutes): Promise<Response> {
+async function answer(request: Request, routes: Routes): Promise<Response> {
   const route = request.method === "GET" ? routes[new URL(request.url).pathname] : undefined;
-  const { status, text, type } =
-    route === undefined ? { status: 404, text: "not found\n" } : await route();
+  const found =
+    route === undefined
+      ? { status: 404, text: "not found\n" }
+      : await route({ accept: request.headers.get("accept") ?? "" });
+  if ("open" in found) return streamed(found);
+  const { status, text, type } = found;
   return new Response(text, {
     status,
     headers: { "content-type": type ?? "text/plain; charset=utf-8" },
   });
+}
+
+function streamed({ type, open }: HttpStream): Response {
+  const encoder = new TextEncoder();
+  let leave = (): void => {};
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        leave = open({
+          send: (text) => {
+            if ((controller.desiredSize ?? 0) > 0) return controller.enqueue(encoder.encode(text));
+            leave();
+            controller.error(new Error("the client does not read"));
+          },
+        });
+      },
+      cancel: () => leave(),
+    },
+    new ByteLengthQueuingStrategy({ highWaterMark: mostUnreadBytes }),
+  );
+  return new Response(body, { headers: { "content-type": type, "cache-control": "no-store" } });
 }

@@ -1,13 +1,11 @@
-import { createServer, type Server } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
+import {
+  type HttpAnswer,
+  type HttpStream,
+  mostUnreadBytes,
+  type Routes,
+} from "../contracts/http-route.ts";
 import { LastcallError, messageOf } from "../errors.ts";
-
-export interface HttpAnswer {
-  readonly status: number;
-  readonly type?: string | undefined;
-  readonly text: string;
-}
-
-export type Routes = Readonly<Record<string, () => HttpAnswer | Promise<HttpAnswer>>>;
 
 /**
  * Serves the few paths of `routes` by GET; anything else is 404. `address` is `:9101` (every
@@ -21,12 +19,13 @@ export async function serve(
   const server = createServer((request, response) => {
     const path = (request.url ?? "/").split("?")[0] ?? "/";
     const route = request.method === "GET" || request.method === "HEAD" ? routes[path] : undefined;
-    const answer = route === undefined ? { status: 404, text: "not found\n" } : route();
+    const asked = { accept: request.headers.accept ?? "" };
+    const answer = route === undefined ? { status: 404, text: "not found\n" } : route(asked);
     Promise.resolve(answer)
       .catch((error: unknown) => ({ status: 500, type: undefined, text: `${messageOf(error)}\n` }))
-      .then(({ status, text, ...rest }: HttpAnswer) => {
-        response.writeHead(status, { "content-type": rest.type ?? "text/plain; charset=utf-8" });
-        response.end(text);
+      .then((found: HttpAnswer | HttpStream) => {
+        if ("open" in found) stream(response, found);
+        else send(response, found);
       })
       .catch(() => response.destroy());
   });
@@ -40,6 +39,23 @@ export async function serve(
         server.closeAllConnections();
       }),
   };
+}
+
+function send(response: ServerResponse, { status, type, text }: HttpAnswer): void {
+  response.writeHead(status, { "content-type": type ?? "text/plain; charset=utf-8" });
+  response.end(text);
+}
+
+function stream(response: ServerResponse, { type, open }: HttpStream): void {
+  response.writeHead(200, { "content-type": type, "cache-control": "no-store" });
+  response.flushHeaders();
+  const leave = open({
+    send: (text) => {
+      if (response.writableLength > mostUnreadBytes) response.destroy();
+      else response.write(text);
+    },
+  });
+  response.once("close", leave);
 }
 
 function parseAddress(address: string): { host: string | undefined; port: number } {

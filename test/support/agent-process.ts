@@ -64,7 +64,7 @@ export class AgentProcess {
   async stop(): Promise<number | null> {
     this.#child.kill("SIGTERM");
     const code = await this.#ended;
-    rmSync(this.#folder, { recursive: true });
+    rmSync(this.#folder, { recursive: true, force: true });
     return code;
   }
 }

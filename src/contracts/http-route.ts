@@ -1,0 +1,37 @@
+/** What is read of a request; only GET is answered at all. */
+export interface HttpRequest {
+  readonly accept: string;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly type?: string | undefined;
+  readonly text: string;
+}
+
+/** An answer that has no end of its own, such as server-sent events. */
+export interface HttpStream {
+  readonly type: string;
+  /** Begins to send; gives what is to be called once the client has gone. */
+  readonly open: (client: StreamClient) => () => void;
+}
+
+export interface StreamClient {
+  /** A client that does not read is cut off instead: what it has not read is kept for nobody. */
+  send(text: string): void;
+}
+
+export type Route = (
+  request: HttpRequest,
+) => HttpAnswer | HttpStream | Promise<HttpAnswer | HttpStream>;
+
+export type Routes = Readonly<Record<string, Route>>;
+
+/** Serves at `:9101` (every interface) or `127.0.0.1:0` (a free port). Throws PORT_TAKEN and USAGE. */
+export type Serve = (
+  address: string,
+  routes: Routes,
+) => Promise<{ readonly port: number; close(): Promise<void> }>;
+
+/** More than this unread is a client that has stopped reading. */
+export const mostUnreadBytes = 16_384;

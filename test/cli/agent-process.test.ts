@@ -1,0 +1,81 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { formatInstant, instant } from "../../src/core/time.ts";
+import { AgentProcess } from "../support/agent-process.ts";
+import { AwsMetadataServer } from "../support/aws-metadata-server.ts";
+import { freePort } from "../support/free-port.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+/**
+ * The agent's process without any cluster, on Node or on what LASTCALL_AGENT_RUNTIME names. Only its
+ * machine's metadata service is there.
+ */
+let metadata: AwsMetadataServer;
+let agent: AgentProcess;
+let url: string;
+
+beforeEach(async () => {
+  metadata = await new AwsMetadataServer(() => instant(Date.now())).start();
+  const address = `127.0.0.1:${await freePort()}`;
+  url = `http://${address}/notice`;
+  agent = new AgentProcess({
+    ...{ nodeName: "n1", metadataUrl: metadata.url, apiUrl: "https://127.0.0.1:1" },
+    ...{ caFile: "", token: "none", flags: [`--notice-address=${address}`] },
+  });
+  await until("the agent listens", async () => agent.said("listening"));
+});
+afterEach(async () => {
+  await agent.stop();
+  await metadata.stop();
+});
+
+function until(what: string, holds: () => Promise<boolean>): Promise<boolean> {
+  const signal = new AbortController().signal;
+  return waitUntil(holds, { what, timeoutMs: 15_000, signal, intervalMs: 20 });
+}
+
+function interrupt(): string {
+  const time = formatInstant(instant(Date.now() + 120_000));
+  metadata.values.set("spot/instance-action", JSON.stringify({ action: "terminate", time }));
+  return time;
+}
+
+async function* eventsOf(response: Response): AsyncGenerator<unknown> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const bytes of response.body as unknown as AsyncIterable<Uint8Array>) {
+    text += decoder.decode(bytes, { stream: true });
+    for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
+      const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
+      text = text.slice(end + 2);
+      if (data !== undefined) yield JSON.parse(data);
+    }
+  }
+}
+
+describe("an agent's process that applications may ask", () => {
+  it("tells them by JSON and by events what its machine was told, also without a cluster", async () => {
+    const plain = await fetch(url);
+    expect(plain.headers.get("content-type")).toContain("application/json");
+    expect(await plain.json()).toEqual({ notice: null });
+    const leaving = new AbortController();
+    const headers = { accept: "text/event-stream" };
+    const events = eventsOf(await fetch(url, { headers, signal: leaving.signal }));
+    expect((await events.next()).value).toEqual({ notice: null });
+    const deadlineAt = interrupt();
+    const told = { cause: "SpotInterruption", deadlineAt };
+    expect((await events.next()).value).toMatchObject({ notice: told });
+    expect(await (await fetch(url)).json()).toMatchObject({ notice: told });
+    leaving.abort();
+  });
+
+  it("answers nothing else there, and takes no orders", async () => {
+    expect((await fetch(url, { method: "POST", body: "{}" })).status).toBe(404);
+    expect((await fetch(new URL("/metrics", url))).status).toBe(404);
+  });
+
+  it("ends at once when told to, though somebody listens", async () => {
+    const response = await fetch(url, { headers: { accept: "text/event-stream" } });
+    expect(await agent.stop()).toBe(0);
+    await response.text().catch(() => {});
+  });
+});
