@@ -4,7 +4,9 @@ import type {
   ReleaseRequest,
   ReleaseResult,
 } from "../contracts/instance-releaser.ts";
+import type { BirthReading, MachineBirths } from "../contracts/machine-births.ts";
 import { hours, type Instant, millis, minus, minutes, plus } from "../core/time.ts";
+import type { LastcallError } from "../errors.ts";
 import { type ApiContext, randomUid } from "./api/api-context.ts";
 import type { ModelObject } from "./api/model-object.ts";
 import type { CloudEvent, CloudFault } from "./cloud-event.ts";
@@ -54,7 +56,7 @@ const longestLife = millis(hours(24) + minutes(50));
  * are taken with a notice or released on request, and their groups make them anew under the same
  * name with another id. Held to the contract suites of its seams and to `test/sim/model-cloud.test.ts`.
  */
-export class ModelCloud implements InstanceReleaser {
+export class ModelCloud implements InstanceReleaser, MachineBirths {
   readonly #context: ApiContext;
   readonly #kubelet: Kubelet;
   readonly #timetable: Timetable;
@@ -133,6 +135,17 @@ export class ModelCloud implements InstanceReleaser {
     return { kind: "Present", id: machine.id, bornAt: machine.bornAt, running };
   }
 
+  async birthsOf(providerIDs: readonly string[], signal: AbortSignal): Promise<BirthReading> {
+    signal.throwIfAborted();
+    const fault = this.#nextFault("births");
+    if (fault !== undefined) return { bornAt: new Map(), faults: [fault] };
+    const standing = providerIDs.flatMap((providerID) => {
+      const machine = this.#behind(providerID)?.machine;
+      return machine && machine.state !== "Gone" ? [[providerID, machine.bornAt] as const] : [];
+    });
+    return { bornAt: new Map(standing), faults: [] };
+  }
+
   async release(request: ReleaseRequest, signal: AbortSignal): Promise<ReleaseResult> {
     signal.throwIfAborted();
     this.#maybeFail("release");
@@ -176,12 +189,17 @@ export class ModelCloud implements InstanceReleaser {
   }
 
   #maybeFail(on: CloudFault["on"]): void {
+    const fault = this.#nextFault(on);
+    if (fault !== undefined) throw fault;
+  }
+
+  #nextFault(on: CloudFault["on"]): LastcallError | undefined {
     const at = this.#faults.findIndex(({ fault }) => fault.on === on);
     const found = this.#faults[at];
-    if (!found) return;
+    if (!found) return undefined;
     found.left -= 1;
     if (found.left === 0) this.#faults.splice(at, 1);
-    throw found.fault.error;
+    return found.fault.error;
   }
 
   #open(group: MachineGroup, first: "Registered" | "Booting"): void {

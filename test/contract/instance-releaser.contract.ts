@@ -23,7 +23,7 @@ export interface ReleaserWorld {
   /** How often the cloud took a request to let a machine go. */
   asked(): number;
   /** How many machines there ever were under this name. */
-  births(providerID: string): number;
+  bornHere(providerID: string): number;
   /** Lets time pass until the work settles. */
   pass<T>(work: Promise<T>): Promise<T>;
   /** Lets time pass until this is so. */
@@ -107,10 +107,10 @@ export function instanceReleaserContract(
         if (world.modes.includes("Recreate")) {
           const other = { mode: "Recreate", requestId: crypto.randomUUID() } as const;
           await release({ ...requestFor(renewed), ...other });
-          await world.passUntil(() => world.births(renewed.providerID) === 2);
+          await world.passUntil(() => world.bornHere(renewed.providerID) === 2);
           expect(world.idOf(renewed.providerID)).toBeDefined();
         }
-        expect(world.births(shrunk.providerID)).toBe(1);
+        expect(world.bornHere(shrunk.providerID)).toBe(1);
       });
 
       it("counts a machine that is gone already as success, and asks for nothing", async () => {
@@ -143,7 +143,7 @@ export function instanceReleaserContract(
           Promise.all(both.map((one) => world.releaser.release(one, never))),
         );
         expect(results).toEqual([{ kind: "Released" }, { kind: "Released" }]);
-        expect(world.births(machine.providerID)).toBeLessThanOrEqual(2);
+        expect(world.bornHere(machine.providerID)).toBeLessThanOrEqual(2);
       });
     });
 
@@ -193,7 +193,7 @@ export function instanceReleaserContract(
         const taken = await release(requestFor(machine));
         expect(["Released", "AlreadyGone", "Replaced"]).toContain(taken.kind);
         expect(world.idOf(machine.providerID)).not.toBe(machine.id);
-        expect(world.births(machine.providerID)).toBeLessThanOrEqual(2);
+        expect(world.bornHere(machine.providerID)).toBeLessThanOrEqual(2);
       });
     });
   });

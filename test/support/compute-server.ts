@@ -11,6 +11,7 @@ import {
   machineBody,
   operationBody,
 } from "./compute-body.ts";
+import { listPage } from "./compute-list-page.ts";
 import {
   ComputeModel,
   ComputeRefusal,
@@ -232,9 +233,10 @@ export class ComputeServer {
     switch (key) {
       case "GET instances":
         this.#allow("compute.instances.list", call);
-        return this.#list(
-          call,
+        return listPage(
+          "instance",
           this.model.machines(location).map((one) => machineBody(one, this.project)),
+          call.query,
         );
       case "GET instances/N":
         this.#allow("compute.instances.get", call);
@@ -256,9 +258,10 @@ export class ComputeServer {
       }
       case "GET operations":
         this.#allow(operationRight(scope, "list"), call);
-        return this.#list(
-          call,
+        return listPage(
+          "operation",
           this.model.operations(place).map((one) => this.#operation(one)),
+          call.query,
         );
       case "GET operations/N":
         this.#allow(operationRight(scope, "get"), call);
@@ -283,14 +286,6 @@ export class ComputeServer {
 
   #operation(operation: ComputeOperation): object {
     return operationBody(operation, this.project);
-  }
-
-  #list(call: ComputeRequestRecord, items: readonly object[]): object {
-    const start = Number(call.query.pageToken ?? 0);
-    const end = start + Number(call.query.maxResults ?? 500);
-    const nextPageToken = end < items.length ? { nextPageToken: String(end) } : {};
-    const kind = call.path.includes("/operations") ? "operation" : "instance";
-    return { kind: `compute#${kind}List`, items: items.slice(start, end), ...nextPageToken };
   }
 
   #allow(permission: string, call: ComputeRequestRecord): void {

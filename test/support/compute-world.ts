@@ -1,3 +1,4 @@
+import { ComputeBirths } from "../../src/cloud/gcp/compute-births.ts";
 import { ComputeClient } from "../../src/cloud/gcp/compute-client.ts";
 import { parseComputeEndpoint } from "../../src/cloud/gcp/compute-endpoint.ts";
 import { ComputeReleaser } from "../../src/cloud/gcp/compute-releaser.ts";
@@ -5,6 +6,7 @@ import { noTokens, type TokenSource } from "../../src/cloud/gcp/token-source.ts"
 import { seededRng } from "../../src/core/rng.ts";
 import { instant, type Millis } from "../../src/core/time.ts";
 import type { ReleaserWorld } from "../contract/instance-releaser.contract.ts";
+import type { BirthWorld } from "../contract/machine-births.contract.ts";
 import type { ComputeGroup, ComputeMachine } from "./compute-body.ts";
 import {
   type ComputeFault,
@@ -15,7 +17,7 @@ import {
 import { countingFetch, passTime, SteppingClock } from "./stepping-clock.ts";
 
 /** A releaser before our Compute Engine server, both on one stepping clock. */
-export interface ComputeWorld extends ReleaserWorld {
+export interface ComputeWorld extends ReleaserWorld, BirthWorld {
   readonly server: ComputeServer;
   readonly clock: SteppingClock;
   readonly client: ComputeClient;
@@ -72,6 +74,7 @@ export async function startComputeWorld(options: ComputeWorldOptions = {}): Prom
     client,
     group,
     releaser: new ComputeReleaser({ client, clock, rng, goneWithinMs }),
+    births: new ComputeBirths(client),
     modes: ["Recreate", "Delete", "DeleteInstance"],
     unknownProviderID: providerIdOf("nobody"),
     addMachine(name) {
@@ -84,7 +87,7 @@ export async function startComputeWorld(options: ComputeWorldOptions = {}): Prom
     fail: (fault) => server.failNext(faults[fault], { times: 1_000 }),
     heal: () => server.stopFailing(),
     asked: () => server.model.taken,
-    births: (providerID) => births.filter(({ name }) => name === nameOf(providerID)).length,
+    bornHere: (providerID) => births.filter(({ name }) => name === nameOf(providerID)).length,
     acts: () =>
       server.log
         .filter(({ method }) => method !== "GET")

@@ -7,6 +7,7 @@ import { type ModelCluster, startModelCluster } from "../../src/sim/model-cluste
 import { type MachineGroup, type ModelMachine, providerIdOf } from "../../src/sim/model-machine.ts";
 import { VirtualClock } from "../../src/sim/virtual-clock.ts";
 import type { ReleaserWorld } from "../contract/instance-releaser.contract.ts";
+import type { BirthWorld } from "../contract/machine-births.contract.ts";
 
 /** Long after everything that a test has begun is over. */
 const patience = hours(2);
@@ -25,7 +26,7 @@ const faults = {
 } as const satisfies Record<string, ErrorCode>;
 
 /** The model cloud as a contract suite sees it. Nothing happens to its machines but by the suite. */
-export interface ModelCloudWorld extends ReleaserWorld {
+export interface ModelCloudWorld extends ReleaserWorld, BirthWorld {
   readonly cluster: ModelCluster;
   readonly clock: VirtualClock;
 }
@@ -71,6 +72,7 @@ export async function startModelCloudWorld(): Promise<ModelCloudWorld> {
     cluster,
     clock,
     releaser: cloud,
+    births: cloud,
     modes: ["Recreate", "Delete", "DeleteInstance"],
     unknownProviderID: `gce://demo/${group.zone}/nobody`,
     addMachine() {
@@ -93,11 +95,13 @@ export async function startModelCloudWorld(): Promise<ModelCloudWorld> {
     },
     fail(fault) {
       const error = new LastcallError(faults[fault], `Cannot go on: ${fault}`);
-      for (const on of ["describe", "release"] as const) cloud.failNext({ on, error, times: 1000 });
+      for (const on of ["describe", "release", "births"] as const) {
+        cloud.failNext({ on, error, times: 1000 });
+      }
     },
     heal: () => cloud.stopFailing(),
     asked: () => happened("Stopping") - removed,
-    births: (providerID) => 1 + happened("Born", providerID),
+    bornHere: (providerID) => 1 + happened("Born", providerID),
     pass,
     passUntil,
     close: async () => cluster.stop(),

@@ -36,14 +36,19 @@ export type Stage = "Running" | "Leaving" | "Stopped";
 const resourceName = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const projectName = /^([a-z0-9][-a-z0-9]*(\.[a-z0-9][-a-z0-9]*)*:)?[a-z0-9][-a-z0-9]*$/;
 
-/** Reads `gce://project/zone/name`. Throws CLOUD_REFUSED for anything else; nothing is sent then. */
-export function instanceRefOf(providerID: string): InstanceRef {
+/** Reads `gce://project/zone/name`; undefined for anything else, such as a name that is none. */
+export function findInstanceRef(providerID: string): InstanceRef | undefined {
   const machine = parseProviderId(providerID);
-  if (machine?.cloud === "gcp") {
-    const { project, zone, instance: name } = machine;
-    const named = resourceName.test(zone) && resourceName.test(name) && projectName.test(project);
-    if (named) return { project, zone, name };
-  }
+  if (machine?.cloud !== "gcp") return undefined;
+  const { project, zone, instance: name } = machine;
+  const named = resourceName.test(zone) && resourceName.test(name) && projectName.test(project);
+  return named ? { project, zone, name } : undefined;
+}
+
+/** As `findInstanceRef`. Throws CLOUD_REFUSED where there is none; nothing is sent then. */
+export function instanceRefOf(providerID: string): InstanceRef {
+  const ref = findInstanceRef(providerID);
+  if (ref !== undefined) return ref;
   throw new LastcallError(
     "CLOUD_REFUSED",
     `Cannot find the machine: found the providerID ${JSON.stringify(providerID)}, wanted gce://project/zone/instance`,
@@ -60,9 +65,13 @@ export function readInstance(body: Readonly<Record<string, unknown>>): Instance 
   const { id, status } = body;
   if (typeof id !== "string" || id === "" || typeof status !== "string") return undefined;
   const startedAt = instantOf(body.lastStartTimestamp);
-  // A stop and a start begin the 24 hours of a preemptible machine anew, so the last start counts.
-  const bornAt = startedAt ?? instantOf(body.creationTimestamp);
+  const bornAt = birthOf(body);
   return { id, status, stage: stageOf(status), bornAt, startedAt, group: groupOf(body.metadata) };
+}
+
+/** A stop and a start begin the 24 hours of a preemptible machine anew, so the last start counts. */
+export function birthOf(body: Readonly<Record<string, unknown>>): Instant | undefined {
+  return instantOf(body.lastStartTimestamp) ?? instantOf(body.creationTimestamp);
 }
 
 /**

@@ -126,7 +126,7 @@ describe("our Compute Engine server", () => {
       "PROVISIONING false",
       "RUNNING false",
     ]);
-    expect(world.births(providerID)).toBe(2);
+    expect(world.bornHere(providerID)).toBe(2);
   });
 
   it("gives lists in pages", async () => {
