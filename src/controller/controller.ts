@@ -2,6 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { Fleet } from "../contracts/fleet.ts";
 import type { GateSource } from "../contracts/gate-source.ts";
 import type { Leadership } from "../contracts/leadership.ts";
+import type { MachineBirths } from "../contracts/machine-births.ts";
 import type { NoticeFeed } from "../contracts/notice-feed.ts";
 import type { PolicyStatusSink } from "../contracts/policy-status-sink.ts";
 import type { WorkloadAuditor } from "../contracts/workload-auditor.ts";
@@ -22,6 +23,8 @@ import { WorkloadWatch } from "./workload-watch.ts";
 export interface ControllerOptions {
   readonly fleet: Fleet;
   readonly gates: GateSource;
+  /** Where the cloud can be asked how old its machines are. */
+  readonly births?: MachineBirths | undefined;
   /** Where else notices come from; heard while this replica leads. */
   readonly feeds?: readonly NoticeFeed[] | undefined;
   readonly hands: Hands;
@@ -79,7 +82,7 @@ export class Controller {
   /** One time of leading: ends when its signal aborts, after the cases have let go. */
   async #lead(signal: AbortSignal): Promise<void> {
     const { fleet, gates, hands, policyStatus, voice, clock, rng } = this.#options;
-    const { self, dryRun, leadership, feeds = [] } = this.#options;
+    const { self, dryRun, leadership, births, feeds = [] } = this.#options;
     const mayAct = () => !signal.aborted && !dryRun && leadership.isLeader();
     const executor = new Executor({ hands, voice, mayAct });
     const readNode = (name: string) => hands.marks.read(name);
@@ -104,6 +107,7 @@ export class Controller {
     const rotation = new Rotation({
       fleet,
       gates,
+      births,
       cases,
       executor,
       sweep: new PlaceholderSweep({ placeholders: hands.placeholders, executor, clock }),

@@ -1,6 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Fleet } from "../contracts/fleet.ts";
 import type { GateSource } from "../contracts/gate-source.ts";
+import type { MachineBirths } from "../contracts/machine-births.ts";
 import type { PolicyStatusSink } from "../contracts/policy-status-sink.ts";
 import { decide } from "../core/decide.ts";
 import type { Decision } from "../core/decision.ts";
@@ -15,6 +16,7 @@ import type { Snapshot } from "../core/snapshot.ts";
 import { type Instant, type Millis, millis, plus } from "../core/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { Alarm } from "./alarm.ts";
+import { BirthBook } from "./birth-book.ts";
 import type { CaseBook } from "./case-book.ts";
 import type { Executor } from "./executor.ts";
 import type { Health } from "./health.ts";
@@ -24,6 +26,8 @@ import { PlanReporter } from "./plan-reporter.ts";
 export interface RotationOptions {
   readonly fleet: Fleet;
   readonly gates: GateSource;
+  /** Where the cloud can be asked how old its machines are. */
+  readonly births?: MachineBirths | undefined;
   readonly cases: CaseBook;
   readonly executor: Executor;
   readonly sweep: PlaceholderSweep;
@@ -50,12 +54,17 @@ export class Rotation {
   readonly #options: RotationOptions;
   readonly #alarm: Alarm;
   readonly #reporter: PlanReporter;
+  readonly #births: BirthBook | undefined;
   readonly #said = new Map<string, string>();
 
   constructor(options: RotationOptions) {
     this.#options = options;
     this.#alarm = new Alarm(options.clock);
-    this.#reporter = new PlanReporter(options.executor.voice);
+    const { births, clock, executor } = options;
+    const { voice } = executor;
+    this.#reporter = new PlanReporter(voice);
+    const onNews = () => this.#alarm.ring();
+    this.#births = births && new BirthBook({ births, clock, voice, onNews });
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -80,8 +89,16 @@ export class Rotation {
     const view = fleet.view();
     const nodes = new Map(view.nodes.map((node) => [node.name, node]));
     cases.observe(view.departures, nodes);
-    const gateAnswers = await gates.ask(view.policies, signal);
-    const snapshot = { ...view, departures: cases.overlay(view.departures), gateAnswers };
+    const [gateAnswers, aged] = await Promise.all([
+      gates.ask(view.policies, signal),
+      this.#births?.tell(view, signal) ?? view.nodes,
+    ]);
+    const snapshot = {
+      ...view,
+      nodes: aged,
+      departures: cases.overlay(view.departures),
+      gateAnswers,
+    };
     const verdict = decide(snapshot, clock.now());
     this.#reporter.show(verdict.plan, snapshot.departures);
     await this.#carryOutAll(verdict.decisions, snapshot, signal);

@@ -4,8 +4,8 @@ import type { NodeFacts } from "./node.ts";
 import { type Instant, later } from "./time.ts";
 
 /**
- * The nodes, each with the birth of the machine that stands behind it now as far as the ledger
- * tells it. A group that is quick makes its new machine before the old Node object is gone, and
+ * The nodes, each with the birth of the machine that stands behind it now: by the cloud's word, else as
+ * far as the ledger tells it. A group that is quick makes its new machine before the old Node object is gone, and
  * the machine takes it over: same uid, new boot (GKE does so with preemptible nodes). Its life
  * began no earlier than the departure of the one before it ended. Without this a new machine would
  * be overdue from its first minute, and be rotated again and again.
@@ -18,10 +18,9 @@ export function withMachineBirths(
   if (ended.length === 0) return nodes;
   const byUid = Map.groupBy(ended, (one) => one.node.uid);
   return nodes.map((node) => {
-    const takenOverAt = newestEnd(node, byUid.get(node.uid) ?? []);
-    if (takenOverAt === undefined) return node;
-    const known = node.instanceBornAt ?? takenOverAt;
-    return { ...node, instanceBornAt: later(known, takenOverAt) };
+    if (node.instanceBornAt !== undefined) return node;
+    const instanceBornAt = newestEnd(node, byUid.get(node.uid) ?? []);
+    return instanceBornAt === undefined ? node : { ...node, instanceBornAt };
   });
 }
 

@@ -43,6 +43,11 @@ describe("a machine that took over the Node object of the one before it", () => 
     expect(found?.instanceBornAt).toBe(endedAt);
   });
 
+  it("was born when the cloud says, where it says it", () => {
+    const told = { ...node, instanceBornAt: plus(endedAt, minutes(-2)) };
+    expect(withMachineBirths([told], [departureOf("first")])).toEqual([told]);
+  });
+
   it("has a life of its own in the plan, instead of being overdue again and again", () => {
     const lifetime = { minMs: hours(0), maxMs: hours(24), reserveMs: minutes(30) };
     const plan = planFleet({

@@ -3,6 +3,7 @@ import { parsePolicyObject } from "../../src/config/parse-policy-object.ts";
 import { resourceDefinitions } from "../../src/config/resource-definition.ts";
 import type { InstanceReleaser } from "../../src/contracts/instance-releaser.ts";
 import type { KubeAnswer, KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
+import type { MachineBirths } from "../../src/contracts/machine-births.ts";
 import type { NodePods } from "../../src/contracts/node-pods.ts";
 import type { NoticeFeed } from "../../src/contracts/notice-feed.ts";
 import type { ClusterEvent, Log } from "../../src/contracts/telemetry.ts";
@@ -327,7 +328,7 @@ export class ModelWorld {
 
   startController(
     signal: AbortSignal,
-    options: { dryRun?: boolean; feeds?: readonly NoticeFeed[] } = {},
+    options: { dryRun?: boolean; feeds?: readonly NoticeFeed[]; births?: MachineBirths } = {},
   ): Promise<void> {
     const { clock } = this;
     const api = this.watched;
@@ -367,6 +368,7 @@ export class ModelWorld {
       clock,
       rng,
       feeds: options.feeds,
+      births: options.births,
       dryRun: options.dryRun ?? false,
     });
     return controller.run(signal);

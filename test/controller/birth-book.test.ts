@@ -1,0 +1,162 @@
+import { describe, expect, it } from "vitest";
+import type { BirthReading, MachineBirths } from "../../src/contracts/machine-births.ts";
+import { BirthBook } from "../../src/controller/birth-book.ts";
+import type { NodeFacts } from "../../src/core/node.ts";
+import { defaultPolicy } from "../../src/core/policy-default.ts";
+import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time.ts";
+import { LastcallError } from "../../src/errors.ts";
+import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
+import { VirtualClock } from "../../src/sim/virtual-clock.ts";
+
+const startAt = instant(Date.UTC(2026, 10, 20));
+const bornAt = plus(startAt, hours(-1));
+const policies = [
+  { ...defaultPolicy, name: "spot", lifetime: { ...defaultPolicy.lifetime, maxMs: hours(24) } },
+];
+
+function node(name: string, bootID = "boot-1"): NodeFacts {
+  return {
+    name,
+    uid: `uid-${name}`,
+    providerID: `gce://p/z/${name}`,
+    bootID,
+    labels: { "cloud.google.com/gke-preemptible": "true" },
+    annotations: {},
+    taints: [],
+    unschedulable: false,
+    ready: true,
+    createdAt: plus(startAt, hours(-48)),
+  };
+}
+
+/** A cloud that takes its time; a test may have it fail. */
+class SlowBirths implements MachineBirths {
+  readonly asked: string[] = [];
+  takesMs = seconds(0.2);
+  fault: LastcallError | undefined;
+  readonly #clock: VirtualClock;
+
+  constructor(clock: VirtualClock) {
+    this.#clock = clock;
+  }
+
+  async birthsOf(providerIDs: readonly string[], signal: AbortSignal): Promise<BirthReading> {
+    const names = providerIDs.map((providerID) => providerID.split("/").at(-1));
+    this.asked.push(`${this.#clock.monotonic() / 1000} ${names.join(" ")}`);
+    await this.#clock.sleep(this.takesMs, signal);
+    if (this.fault !== undefined) return { bornAt: new Map(), faults: [this.fault] };
+    const told = providerIDs.filter((one) => !one.endsWith("unknown"));
+    return { bornAt: new Map(told.map((one) => [one, bornAt])), faults: [] };
+  }
+}
+
+function stage() {
+  const clock = new VirtualClock({ startAt, settle: eventLoopTurn });
+  const births = new SlowBirths(clock);
+  const said: string[] = [];
+  const counted: string[] = [];
+  const log = (event: string, fields: object = {}) =>
+    said.push(`${event} ${JSON.stringify(fields)}`);
+  const voice = {
+    log: { debug: log, info: log, warn: log, error: log },
+    metrics: {
+      count: (_: string, labels: Readonly<Record<string, string>>) =>
+        counted.push(labels.code ?? ""),
+      set: () => {},
+      observe: () => {},
+    },
+  };
+  const stop = new AbortController();
+  let news = 0;
+  const onNews = () => {
+    news += 1;
+  };
+  const book = new BirthBook({ births, clock, voice, onNews });
+  /** The births that the plan is made with, and after how many seconds it could be made. */
+  async function tell(...nodes: readonly NodeFacts[]) {
+    const from = clock.monotonic();
+    let answer: { births: readonly (Instant | undefined)[]; waited: number } | undefined;
+    void book.tell({ nodes, policies }, stop.signal).then((aged) => {
+      const known = aged.map((one) => one.instanceBornAt);
+      answer = { births: known, waited: (clock.monotonic() - from) / 1000 };
+    });
+    await clock.runUntilDone(() => answer !== undefined, plus(clock.now(), minutes(1)));
+    return answer;
+  }
+  return { clock, births, said, counted, tell, news: () => news };
+}
+
+describe("the births of the machines behind nodes", () => {
+  it("are asked for together and once, and cost no time from then on", async () => {
+    const { births, tell } = stage();
+    expect(await tell(node("n1"), node("n2"))).toEqual({ births: [bornAt, bornAt], waited: 0.2 });
+    expect(await tell(node("n1"), node("n2"))).toEqual({ births: [bornAt, bornAt], waited: 0 });
+    expect(births.asked).toEqual(["0 n1 n2"]);
+  });
+
+  it("are asked for anew for another boot, of that machine alone", async () => {
+    const { clock, births, tell } = stage();
+    await tell(node("n1"), node("n2"));
+    await clock.advance(minutes(1));
+    await tell(node("n1", "boot-2"), node("n2"));
+    expect(births.asked).toEqual(["0 n1 n2", "60.2 n1"]);
+  });
+
+  it("are asked for no more often than every five seconds, however the machines come", async () => {
+    const { births, tell } = stage();
+    await tell(node("n1"));
+    expect(await tell(node("n1"), node("n2"))).toEqual({
+      births: [bornAt, bornAt],
+      waited: 5,
+    });
+    expect(births.asked).toEqual(["0 n1", "5 n2"]);
+  });
+
+  it("hold the plan up for eight seconds at the most, and wake it when they come", async () => {
+    const { clock, births, tell, news } = stage();
+    births.takesMs = seconds(20);
+    expect(await tell(node("n1"))).toEqual({ births: [undefined], waited: 8 });
+    await clock.advance(seconds(11));
+    expect(news()).toBe(0);
+    await clock.advance(seconds(1));
+    expect(news()).toBe(1);
+    expect(await tell(node("n1"))).toEqual({ births: [bornAt], waited: 0 });
+  });
+
+  it("that cannot be asked are counted each time, said once, and asked for again after a while", async () => {
+    const { clock, births, said, counted, tell } = stage();
+    births.fault = new LastcallError("CLOUD_RIGHT_MISSING", "Cannot list: no right");
+    expect(await tell(node("n1"))).toEqual({ births: [undefined], waited: 0.2 });
+    for (let minute = 0; minute < 30; minute++) {
+      expect((await tell(node("n1")))?.waited).toBe(0);
+      await clock.advance(minutes(1));
+    }
+    const askedAt = births.asked.map((line) => Number.parseFloat(line));
+    expect(counted).toEqual(Array(askedAt.length).fill("CLOUD_RIGHT_MISSING"));
+    expect(askedAt.length).toBeGreaterThan(3);
+    expect(askedAt.length).toBeLessThan(9);
+    expect(said).toHaveLength(1);
+    expect(said[0]).toContain("the age of the Node object counts instead");
+    births.fault = undefined;
+    await clock.advance(minutes(10));
+    await tell(node("n1"));
+    await clock.advance(seconds(1));
+    expect(await tell(node("n1"))).toEqual({ births: [bornAt], waited: 0 });
+  });
+
+  it("that the cloud does not tell are asked for again after ten minutes", async () => {
+    const { clock, births, tell } = stage();
+    expect(await tell(node("unknown"))).toEqual({ births: [undefined], waited: 0.2 });
+    await clock.advance(minutes(9));
+    await tell(node("unknown"));
+    await clock.advance(minutes(1));
+    await tell(node("unknown"));
+    expect(births.asked).toEqual(["0 unknown", "600.2 unknown"]);
+  });
+
+  it("are asked for no node that no policy plans", async () => {
+    const { births, tell } = stage();
+    await tell({ ...node("n1"), labels: {} }, { ...node("n2"), providerID: undefined });
+    expect(births.asked).toEqual([]);
+  });
+});
