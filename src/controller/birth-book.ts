@@ -48,16 +48,20 @@ export class BirthBook {
     this.#options = options;
   }
 
-  /** The nodes, each with its machine's birth where it is known. */
-  async tell(
+  /** Asks about the machines that are seen for the first time, and waits a while for the answer. */
+  async learn(
     view: { readonly nodes: readonly NodeFacts[]; readonly policies: readonly Policy[] },
     signal: AbortSignal,
-  ): Promise<readonly NodeFacts[]> {
+  ): Promise<void> {
     const planned = view.nodes.filter((node) => isPlanned(node, view.policies));
     this.#forgetOthers(planned);
     this.#askAbout(planned, signal);
     if (planned.some((node) => this.#isNew(node))) await this.#waitFor(planned, signal);
-    return view.nodes.map((node) => this.#withBirth(node));
+  }
+
+  /** The nodes, each with its machine's birth where it is known. */
+  withBirths(nodes: readonly NodeFacts[]): readonly NodeFacts[] {
+    return nodes.map((node) => this.#withBirth(node));
   }
 
   #withBirth(node: NodeFacts): NodeFacts {

@@ -86,19 +86,18 @@ export class Rotation {
   async #pass(signal: AbortSignal): Promise<Instant | undefined> {
     const { fleet, cases, clock, gates, health } = this.#options;
     health.passBegan();
-    const view = fleet.view();
-    const nodes = new Map(view.nodes.map((node) => [node.name, node]));
-    cases.observe(view.departures, nodes);
-    const [gateAnswers, aged] = await Promise.all([
-      gates.ask(view.policies, signal),
-      this.#births?.tell(view, signal) ?? view.nodes,
+    const before = fleet.view();
+    const [gateAnswers] = await Promise.all([
+      gates.ask(before.policies, signal),
+      this.#births?.learn(before, signal),
     ]);
-    const snapshot = {
-      ...view,
-      nodes: aged,
-      departures: cases.overlay(view.departures),
-      gateAnswers,
-    };
+    // The answers may have taken their time: what has come meanwhile is asked about as well, and all
+    // is decided on the newest picture.
+    await this.#births?.learn(fleet.view(), signal);
+    const view = fleet.view();
+    cases.observe(view.departures, new Map(view.nodes.map((node) => [node.name, node])));
+    const nodes = this.#births?.withBirths(view.nodes) ?? view.nodes;
+    const snapshot = { ...view, nodes, departures: cases.overlay(view.departures), gateAnswers };
     const verdict = decide(snapshot, clock.now());
     this.#reporter.show(verdict.plan, snapshot.departures);
     await this.#carryOutAll(verdict.decisions, snapshot, signal);

@@ -76,8 +76,8 @@ function stage() {
   async function tell(...nodes: readonly NodeFacts[]) {
     const from = clock.monotonic();
     let answer: { births: readonly (Instant | undefined)[]; waited: number } | undefined;
-    void book.tell({ nodes, policies }, stop.signal).then((aged) => {
-      const known = aged.map((one) => one.instanceBornAt);
+    void book.learn({ nodes, policies }, stop.signal).then(() => {
+      const known = book.withBirths(nodes).map((one) => one.instanceBornAt);
       answer = { births: known, waited: (clock.monotonic() - from) / 1000 };
     });
     await clock.runUntilDone(() => answer !== undefined, plus(clock.now(), minutes(1)));
