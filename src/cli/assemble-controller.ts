@@ -6,6 +6,7 @@ import type { Fleet } from "../contracts/fleet.ts";
 import type { InstanceReleaser } from "../contracts/instance-releaser.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import type { Leadership } from "../contracts/leadership.ts";
+import type { MachineBirths } from "../contracts/machine-births.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
 import { Controller, type ControllerOptions } from "../controller/controller.ts";
 import { cronProblem } from "../core/cron-window.ts";
@@ -40,6 +41,8 @@ export interface ControllerParts {
   readonly identity: string;
   readonly leadership: Leadership;
   readonly releaserFor: (providerID: string) => InstanceReleaser | undefined;
+  /** Where the cloud can be asked how old its machines are. */
+  readonly births?: MachineBirths | undefined;
   /** These policies instead of the cluster's. */
   readonly fixedPolicies?: readonly Policy[] | undefined;
   /** Absent: the workloads are not audited. */
@@ -80,6 +83,7 @@ export function assembleController(parts: ControllerParts): AssembledController 
   const controller = new Controller({
     fleet,
     gates: gateSource(parts),
+    births: parts.births,
     hands: {
       marks: new KubeNodeMarks(api, clock),
       pods: new KubeNodePods({ api, clock, rng }),

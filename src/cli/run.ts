@@ -9,7 +9,7 @@ import { holderIsDead, processIdentity } from "../runtime/process-identity.ts";
 import { serve } from "../server/http-server.ts";
 import { PrometheusMetrics } from "../server/metrics.ts";
 import { assembleController, type ControllerParts } from "./assemble-controller.ts";
-import { cloudReleasers } from "./cloud-releasers.ts";
+import { cloudParts } from "./cloud-parts.ts";
 import type { CommandIo } from "./command-io.ts";
 import type { CommandInput, CommandRun } from "./command-spec.ts";
 import { connect } from "./connect.ts";
@@ -45,7 +45,7 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
     placeholderImage: options.placeholderImage,
     identity,
     leadership: await leadershipOf({ options, io, api, namespace, identity, log }),
-    releaserFor: await cloudReleasers(options, io),
+    ...(await cloudParts(options, io)),
     fixedPolicies,
     audit: await auditOf(options, api),
     self: io.env.POD_UID,

@@ -3,6 +3,7 @@ import { resourceDefinitions } from "../../config/resource-definition.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { InstanceReleaser } from "../../contracts/instance-releaser.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
+import type { MachineBirths } from "../../contracts/machine-births.ts";
 import type { Log, Metrics } from "../../contracts/telemetry.ts";
 import { seededRng } from "../../core/rng.ts";
 import { LeaderLease } from "../../kube/leader-lease.ts";
@@ -26,7 +27,11 @@ export function startFleet(fleet: DemoFleet): ModelCluster {
 
 /** The real controller, leader election and all, over the model; it does not run yet. */
 export function controllerOn(
-  world: { readonly api: KubeApi; readonly releaser: InstanceReleaser } & DemoFleet,
+  world: DemoFleet & {
+    readonly api: KubeApi;
+    readonly releaser: InstanceReleaser;
+    readonly births: MachineBirths;
+  },
   log: Log,
 ): AssembledController {
   const { api, clock, seed } = world;
@@ -45,6 +50,7 @@ export function controllerOn(
     identity,
     leadership: new LeaderLease(lease),
     releaserFor: () => world.releaser,
+    births: world.births,
     dryRun: false,
   });
 }

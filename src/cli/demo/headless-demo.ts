@@ -61,7 +61,11 @@ async function runWith(
   const invariants = demoInvariants(startAt);
   const witness = new RunWitness({ cluster, clock, invariants, seed, run: 0 });
   const over = new AbortController();
-  const world = { api: witness.api(demoActor), releaser: witness.releaser(demoActor) };
+  const world = {
+    api: witness.api(demoActor),
+    releaser: witness.releaser(demoActor),
+    births: cluster.cloud,
+  };
   const { controller } = controllerOn({ ...options, ...world, clock }, log);
   const running = controller.run(AbortSignal.any([signal, over.signal]));
   await passHours(clock, options, (share) => options.onProgress(0.5 + share / 2));

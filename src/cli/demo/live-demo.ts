@@ -37,7 +37,10 @@ export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
   const [tally, shadowTally] = [new FleetTally(cluster), new FleetTally(shadow)];
   const over = new AbortController();
   const { api, cloud } = cluster;
-  const { fleet, controller } = controllerOn({ ...options, api, releaser: cloud }, log);
+  const { fleet, controller } = controllerOn(
+    { ...options, api, releaser: cloud, births: cloud },
+    log,
+  );
   const news = new FleetNews();
   let running: Promise<void> = Promise.resolve();
   return {

@@ -20,6 +20,11 @@ const byGroup = ["Recreate", "Delete"] as const;
 export const computePermissions: readonly ComputePermission[] = [
   { permission: "compute.instances.get", neededFor: "looking a machine up", modes: all },
   {
+    permission: "compute.instances.list",
+    neededFor: "learning how old machines are; without it the age of the Node object counts",
+    modes: all,
+  },
+  {
     permission: "compute.instanceGroupManagers.update",
     neededFor: "having the group recreate or delete a machine",
     modes: byGroup,

@@ -9,8 +9,7 @@ import type { Rng } from "../../core/rng.ts";
 import { type Instant, type Millis, minutes, seconds } from "../../core/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { type BackoffRule, backoff } from "./backoff.ts";
-import { ComputeClient } from "./compute-client.ts";
-import { defaultComputeEndpoint, parseComputeEndpoint } from "./compute-endpoint.ts";
+import type { ComputeClient } from "./compute-client.ts";
 import {
   type Instance,
   type InstanceRef,
@@ -19,7 +18,6 @@ import {
   readInstance,
 } from "./compute-instance.ts";
 import { awaitOperation } from "./compute-operation.ts";
-import { googleTokens } from "./google-auth.ts";
 import { releaseCall } from "./release-call.ts";
 import { checkRequestId, requestIdAfter } from "./request-id.ts";
 
@@ -29,25 +27,6 @@ export interface ComputeReleaserOptions {
   readonly rng: Rng;
   /** How long one release waits for the machine to go; 20 minutes by default. */
   readonly goneWithinMs?: Millis | undefined;
-}
-
-export interface ComputeSettings {
-  /** The value of `--gcp-endpoint`. */
-  readonly endpoint?: string | undefined;
-  /** The value of GOOGLE_APPLICATION_CREDENTIALS. */
-  readonly keyFile?: string | undefined;
-  readonly fetch: typeof fetch;
-  readonly clock: Clock;
-  readonly rng: Rng;
-}
-
-/** Puts the parts together. Throws CONFIG_INVALID for an endpoint that cannot be one. */
-export function createComputeReleaser(settings: ComputeSettings): ComputeReleaser {
-  const { fetch, clock, rng, keyFile } = settings;
-  const endpoint = parseComputeEndpoint(settings.endpoint ?? defaultComputeEndpoint);
-  const tokens = googleTokens({ endpoint, keyFile });
-  const client = new ComputeClient({ endpoint, tokens, fetch, clock, rng });
-  return new ComputeReleaser({ client, clock, rng });
 }
 
 /** Attempts of the act itself; before each the machine is looked at again. */

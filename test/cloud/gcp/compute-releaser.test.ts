@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { createComputeEngine } from "../../../src/cloud/gcp/compute-engine.ts";
 import { computePermissions } from "../../../src/cloud/gcp/compute-permission.ts";
-import { createComputeReleaser } from "../../../src/cloud/gcp/compute-releaser.ts";
 import type { ReleaseRequest, ReleaseResult } from "../../../src/contracts/instance-releaser.ts";
 import { seededRng } from "../../../src/core/rng.ts";
 import { minutes, seconds } from "../../../src/core/time.ts";
@@ -38,12 +38,12 @@ function asks() {
     .map(({ method, path, query, body }) => ({ method, path, query, body }));
 }
 
-it("createComputeReleaser puts the parts together for an endpoint on loopback", async () => {
+it("createComputeEngine puts the parts together for an endpoint on loopback", async () => {
   await start();
   const { id } = world.addMachine("n1");
   const { endpoint } = world.server;
   const settings = { endpoint, fetch, clock: world.clock, rng: seededRng(1) };
-  const state = await createComputeReleaser(settings).describe(providerIdOf("n1"), never);
+  const state = await createComputeEngine(settings).releaser.describe(providerIdOf("n1"), never);
   expect(state).toMatchObject({ kind: "Present", id });
   expect(world.server.log[0]?.authorization).toBeUndefined();
 });

@@ -1,0 +1,37 @@
+import type { Clock } from "../../contracts/clock.ts";
+import type { InstanceReleaser } from "../../contracts/instance-releaser.ts";
+import type { MachineBirths } from "../../contracts/machine-births.ts";
+import type { Rng } from "../../core/rng.ts";
+import { ComputeBirths } from "./compute-births.ts";
+import { ComputeClient } from "./compute-client.ts";
+import { defaultComputeEndpoint, parseComputeEndpoint } from "./compute-endpoint.ts";
+import { ComputeReleaser } from "./compute-releaser.ts";
+import { googleTokens } from "./google-auth.ts";
+
+export interface ComputeSettings {
+  /** The value of `--gcp-endpoint`. */
+  readonly endpoint?: string | undefined;
+  /** The value of GOOGLE_APPLICATION_CREDENTIALS. */
+  readonly keyFile?: string | undefined;
+  readonly fetch: typeof fetch;
+  readonly clock: Clock;
+  readonly rng: Rng;
+}
+
+/** What the controller has of Compute Engine; all over one client and one set of credentials. */
+export interface ComputeEngine {
+  readonly releaser: InstanceReleaser;
+  readonly births: MachineBirths;
+}
+
+/** Puts the parts together; nothing is sent yet. Throws CONFIG_INVALID for an endpoint that cannot be one. */
+export function createComputeEngine(settings: ComputeSettings): ComputeEngine {
+  const { fetch, clock, rng, keyFile } = settings;
+  const endpoint = parseComputeEndpoint(settings.endpoint ?? defaultComputeEndpoint);
+  const tokens = googleTokens({ endpoint, keyFile });
+  const client = new ComputeClient({ endpoint, tokens, fetch, clock, rng });
+  return {
+    releaser: new ComputeReleaser({ client, clock, rng }),
+    births: new ComputeBirths(client),
+  };
+}
