@@ -5,6 +5,7 @@ import type { NoticeCase } from "../core/notice.ts";
 import {
   caseOf,
   emptyNoticeBook,
+  eventsToBegin,
   type NoticeBook,
   nextChangeAt,
   readInto,
@@ -13,6 +14,7 @@ import {
 import type { Rng } from "../core/rng.ts";
 import { between, formatInstant, type Instant, type Millis, millis, minus } from "../core/time.ts";
 import { isLastcallError, type LastcallError, messageOf } from "../errors.ts";
+import type { Acknowledger } from "./acknowledger.ts";
 import type { AgentHealth } from "./agent-health.ts";
 import { Bell } from "./bell.ts";
 import type { DepartureDesk } from "./departure-desk.ts";
@@ -32,6 +34,7 @@ export interface AgentOptions {
   /** Says everything, writes nothing. */
   readonly dryRun: boolean;
   /** Absent: where no controller acts, nobody does. */
+  readonly acknowledger?: Pick<Acknowledger, "follow" | "run"> | undefined;
   readonly feed?: Pick<NoticeFeed, "show"> | undefined;
   readonly fallback?: Pick<Fallback, "heed" | "filed" | "withdrawn" | "run"> | undefined;
 }
@@ -69,8 +72,14 @@ export class Agent implements NoticeSink {
     const source = await this.#options.findSource(signal);
     this.#source = source;
     this.#options.log.info("listening", { cloud: source.cloud });
-    const fallback = this.#options.fallback?.run(signal);
-    await Promise.all([source.run(this, signal), this.#keepTold(signal), fallback]);
+    const { fallback, acknowledger } = this.#options;
+    const events = () => eventsToBegin(this.#book);
+    await Promise.all([
+      source.run(this, signal),
+      this.#keepTold(signal),
+      fallback?.run(signal),
+      acknowledger?.run({ source, events }, signal),
+    ]);
   }
 
   onReading({ channel, reading, at, skewMs }: HeardReading): void {
@@ -131,9 +140,10 @@ export class Agent implements NoticeSink {
   }
 
   async #write(wanted: NoticeCase | undefined, signal: AbortSignal): Promise<void> {
-    const { desk, log, fallback } = this.#options;
+    const { desk, log, fallback, acknowledger } = this.#options;
     fallback?.heed(wanted, this.#skewMs);
     if (wanted === undefined) {
+      acknowledger?.follow(undefined);
       const name = await desk.withdraw(this.#cloudNow(), signal);
       if (name === undefined) return;
       fallback?.withdrawn(name);
@@ -141,6 +151,7 @@ export class Agent implements NoticeSink {
     } else {
       const filed = await desk.file(wanted, signal);
       fallback?.filed(filed);
+      acknowledger?.follow(filed.kind === "Closed" ? undefined : filed.name);
       log.info("told", { departure: filed.name, as: filed.kind, ...said(wanted) });
     }
   }

@@ -50,7 +50,7 @@ export class FallbackDrain {
   async turn(when: {
     readonly now: () => Instant;
     readonly deadlineAt: Instant | undefined;
-  }): Promise<Millis | "Ended"> {
+  }): Promise<Millis | "Drained" | "Ended"> {
     const livePods = await this.#tools.pods.list(this.#node.name);
     const now = when.now();
     const step = this.#step({ livePods, now, deadlineAt: when.deadlineAt });
@@ -58,7 +58,7 @@ export class FallbackDrain {
       const { total, left, evicted, forced, cut } = step.counts;
       const { verdict } = step;
       this.#tools.log.warn("fallback-drained", { verdict, total, left, evicted, forced, cut });
-      return "Ended";
+      return left === 0 ? "Drained" : "Ended";
     }
     for (const act of step.acts) void this.#carryOut(act, when.now);
     const askMs = step.askAgainAt === undefined ? lookEveryMs : between(now, step.askAgainAt);

@@ -21,6 +21,8 @@ export interface FallbackOptions extends FallbackDrainTools {
   readonly marks: Pick<NodeMarks, "read" | "mark" | "unmark">;
   /** Undefined: there is no Lease, and a controller that has taken a case is taken to live. */
   readonly leader: () => Promise<LeaderSight | undefined>;
+  /** The node is drained to the last pod. */
+  readonly onDrained?: (() => void) | undefined;
 }
 
 /** How long a controller has to take a case before the agent does it. */
@@ -193,7 +195,11 @@ export class Fallback {
     if (this.#options.mode === "Cordon") return "Ended";
     open.drain ??= await this.#beginDrain(node.name);
     if (open.drain === undefined) return "Ended";
-    return open.drain.turn({ now: () => this.#now(), deadlineAt: open.notice.deadlineAt });
+    const { deadlineAt } = open.notice;
+    const turn = await open.drain.turn({ now: () => this.#now(), deadlineAt });
+    if (turn !== "Drained") return turn;
+    this.#options.onDrained?.();
+    return "Ended";
   }
 
   async #mark(

@@ -6,7 +6,8 @@ import { readLeaderSight } from "../kube/leader-sight.ts";
 import { KubeNodeMarks } from "../kube/node-marks.ts";
 import { listPodsOn } from "../kube/pods-on-node.ts";
 
-export interface FallbackParts extends Pick<FallbackOptions, "identify" | "log" | "metrics"> {
+export interface FallbackParts
+  extends Pick<FallbackOptions, "identify" | "log" | "metrics" | "onDrained"> {
   readonly api: KubeSender;
   readonly desk: DepartureDesk;
 }

@@ -1,4 +1,5 @@
 import { AccountApi } from "../agent/account-api.ts";
+import { Acknowledger } from "../agent/acknowledger.ts";
 import { Agent } from "../agent/agent.ts";
 import { AgentHealth } from "../agent/agent-health.ts";
 import { AgentMetrics } from "../agent/agent-metrics.ts";
@@ -38,12 +39,19 @@ export const runAgent = (async (input: Input) => {
   const metrics = new AgentMetrics();
   const { api, close, identify } = await cluster(input);
   const desk = new DepartureDesk({ api, identify });
+  const acknowledger =
+    options.azureAcknowledge && !options.dryRun
+      ? new Acknowledger({ desk, clock, log, metrics })
+      : undefined;
   const feed = options.noticeAddress === undefined ? undefined : new NoticeFeed(clock);
   const agent = new Agent({
     findSource: (signal) => findNoticeSource({ options, io, health }, signal),
     desk,
-    fallback: await fallbackOf(input, { api, desk, identify, log, metrics }),
-    ...{ feed, health, clock, rng, log, metrics, dryRun: options.dryRun },
+    fallback: await fallbackOf(input, {
+      ...{ api, desk, identify, log, metrics },
+      onDrained: () => acknowledger?.drained(),
+    }),
+    ...{ acknowledger, feed, health, clock, rng, log, metrics, dryRun: options.dryRun },
   });
   const servers = await serveStatus(options, { health, metrics, feed });
   log.info("started", { node: options.nodeName, dryRun: options.dryRun, version });

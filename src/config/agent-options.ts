@@ -40,4 +40,11 @@ export const agentOptions = [
     commands: ["agent"],
     help: "Where /notice tells applications on the node what is known; absent: nowhere",
   },
+  {
+    name: "azure-acknowledge",
+    type: "switch",
+    default: "false",
+    commands: ["agent"],
+    help: "Tells Azure to begin once the node is drained, where an event takes no other machine",
+  },
 ] as const satisfies readonly Option[];

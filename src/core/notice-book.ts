@@ -54,6 +54,15 @@ export function caseOf(book: NoticeBook, at: Instant): NoticeCase | undefined {
   return mergeNotices(book.held.map((one) => one.notice).filter((one) => isNear(one, at)));
 }
 
+/** The events that the cloud may be told to begin. */
+export function eventsToBegin(book: NoticeBook): readonly string[] {
+  return book.held
+    .filter(
+      ({ notice, missingSinceAt }) => notice.canBegin === true && missingSinceAt === undefined,
+    )
+    .map(({ notice }) => notice.eventId);
+}
+
 /** When the case changes next by time alone; undefined: never. */
 export function nextChangeAt(book: NoticeBook, at: Instant): Instant | undefined {
   const ahead = book.held

@@ -197,7 +197,17 @@ describe("Azure's Scheduled Events", () => {
       noticedAt: at,
       source: "azure/scheduled-events",
       eventId: event.EventId,
+      canBegin: false,
     });
+  });
+
+  it.each([
+    ["that names this machine alone", { Resources: [ownName] }, true],
+    ["that names a neighbour, too", {}, false],
+    ["that has started", { Resources: [ownName], EventStatus: "Started", NotBefore: "" }, false],
+    ["with a time that cannot be read", { Resources: [ownName], NotBefore: "presently" }, false],
+  ])("one %s: whether it may be told to begin", (_, change, canBegin) => {
+    expect(only(readEvents({ ...event, ...change }))).toMatchObject({ canBegin });
   });
 
   it("are nothing to us where they name only our neighbours", () => {

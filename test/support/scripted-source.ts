@@ -10,9 +10,20 @@ export class ScriptedSource implements NoticeSource {
   readonly channels = ["aws/a", "aws/b"];
   readonly #clock: Clock;
   #sink: NoticeSink | undefined;
+  readonly acknowledged: string[] = [];
+  /** Thrown at the next acknowledgement. */
+  refusal: LastcallError | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+  }
+
+  acknowledge(eventId: string): Promise<void> {
+    const { refusal } = this;
+    this.refusal = undefined;
+    if (refusal !== undefined) return Promise.reject(refusal);
+    this.acknowledged.push(eventId);
+    return Promise.resolve();
   }
 
   run(sink: NoticeSink, signal: AbortSignal): Promise<void> {

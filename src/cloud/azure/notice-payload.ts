@@ -74,6 +74,8 @@ function azureEvent(
     noticedAt: at,
     source: "azure/scheduled-events",
     eventId: eventId.replaceAll(/[^A-Za-z0-9:._-]+/g, "_").slice(0, 80),
+    // A started event has no NotBefore any more.
+    canBegin: resources.length === 1 && namedAt !== undefined,
   };
   return unreadable ? { notice, problem: `${glimpse(notBefore)} is no time` } : { notice };
 }

@@ -1,0 +1,111 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { NoticeSource } from "../contracts/notice-source.ts";
+import type { Log, Metrics } from "../contracts/telemetry.ts";
+import { seconds } from "../core/time.ts";
+import { isLastcallError, messageOf } from "../errors.ts";
+import { Bell } from "./bell.ts";
+import type { DepartureDesk } from "./departure-desk.ts";
+import { TroubleLog } from "./trouble-log.ts";
+
+export interface AcknowledgerOptions {
+  readonly desk: Pick<DepartureDesk, "look">;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "count">;
+}
+
+export interface Acknowledged {
+  readonly source: Pick<NoticeSource, "acknowledge">;
+  /** The events that stand and take no machine but this one, now. */
+  readonly events: () => readonly string[];
+}
+
+/** How often the Departure is looked at, while one is followed. */
+const lookEveryMs = seconds(2);
+
+/**
+ * Tells the cloud that it need not wait any longer, once the node is drained to the last pod. Each event
+ * once in the life of the agent; a second time after a restart changes nothing.
+ */
+export class Acknowledger {
+  readonly #options: AcknowledgerOptions;
+  readonly #bell: Bell;
+  readonly #troubles: TroubleLog;
+  readonly #done = new Set<string>();
+  #departure: string | undefined;
+  #isDrained = false;
+
+  constructor(options: AcknowledgerOptions) {
+    this.#options = options;
+    this.#bell = new Bell(options.clock);
+    this.#troubles = new TroubleLog(options);
+  }
+
+  /** The case is this Departure's; undefined: there is none any more. */
+  follow(departure: string | undefined): void {
+    if (departure !== this.#departure) this.#isDrained = false;
+    this.#departure = departure;
+    this.#bell.ring();
+  }
+
+  /** The agent itself has drained the node. */
+  drained(): void {
+    this.#isDrained = true;
+    this.#bell.ring();
+  }
+
+  /** Runs until the signal aborts. */
+  async run(cloud: Acknowledged, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const due = cloud.events().filter((id) => !this.#done.has(id));
+      const isOpen = this.#departure !== undefined;
+      if (isOpen && due.length > 0) await this.#tryTurn(cloud, due, signal);
+      await this.#bell.wait(isOpen ? lookEveryMs : undefined, signal);
+    }
+  }
+
+  async #tryTurn(cloud: Acknowledged, due: readonly string[], signal: AbortSignal): Promise<void> {
+    try {
+      if (!(await this.#isNodeDrained(signal))) return;
+    } catch (error) {
+      if (!signal.aborted) this.#troubles.tell("acknowledge", faultOf(error));
+      return;
+    }
+    for (const id of due) await this.#acknowledge(cloud, id, signal);
+  }
+
+  async #acknowledge(
+    { source }: Acknowledged,
+    eventId: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { log, metrics } = this.#options;
+    const action = "AzureAcknowledge";
+    try {
+      await source.acknowledge?.(eventId, signal);
+      this.#done.add(eventId);
+      metrics.count("lastcall_actions_total", { action, result: "Done" });
+      log.info("acknowledged", { eventId, departure: this.#departure });
+    } catch (error) {
+      if (signal.aborted) return;
+      metrics.count("lastcall_actions_total", { action, result: "Failed" });
+      this.#troubles.tell("acknowledge", faultOf(error));
+      // What the cloud has refused outright it would refuse again.
+      if (isLastcallError(error) && !error.retryable) this.#done.add(eventId);
+    }
+  }
+
+  async #isNodeDrained(signal: AbortSignal): Promise<boolean> {
+    if (this.#isDrained) return true;
+    if (this.#departure === undefined) return false;
+    const departure = await this.#options.desk.look(this.#departure, signal);
+    // Only a departure that was carried out waits for its machine to be taken.
+    this.#isDrained = departure?.phase === "Releasing" && departure.podsLeft === 0;
+    if (departure === undefined || departure.phase === "Ended") this.#departure = undefined;
+    return this.#isDrained;
+  }
+}
+
+function faultOf(error: unknown): Error {
+  return isLastcallError(error) ? error : new Error(messageOf(error));
+}
