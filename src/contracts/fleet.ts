@@ -19,8 +19,11 @@ export interface Fleet {
   run(signal: AbortSignal): Promise<void>;
   /** Resolves when every watch has had its first complete list. */
   synced(signal: AbortSignal): Promise<void>;
-  /** The newest picture; cheap, no copies. */
+  /** The newest picture; cheap where nothing has changed since the last one. */
   view(): FleetView;
+  /** One node of it by name, and one departure by uid, without the rest. */
+  node(name: string): NodeFacts | undefined;
+  departure(uid: string): Departure | undefined;
   /** Calls back after every change, many changes in one turn as one; gives the way to stop it. */
   onChange(listener: () => void): () => void;
   /** The longest silence of any of the watches, for the health check. */

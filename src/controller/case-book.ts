@@ -1,5 +1,5 @@
+import type { Fleet } from "../contracts/fleet.ts";
 import type { Departure } from "../core/departure.ts";
-import type { NodeFacts } from "../core/node.ts";
 import type { Policy } from "../core/policy.ts";
 import { type Millis, minutes } from "../core/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
@@ -16,17 +16,17 @@ export class CaseBook {
   readonly #cases = new Map<string, DepartureCase>();
   readonly #restUntil = new Map<string, number>();
   readonly #running = new Set<Promise<void>>();
-  /** As the watch has shown them last. */
-  #nodes: ReadonlyMap<string, NodeFacts> = new Map();
+  readonly #fleet: Pick<Fleet, "node" | "departure">;
 
-  constructor(tools: CaseTools) {
+  constructor(fleet: Pick<Fleet, "node" | "departure">, tools: CaseTools) {
+    this.#fleet = fleet;
     this.#tools = tools;
   }
 
   /** Begins a departure, or takes one up again; one that is running already is left to itself. */
   open(departure: Departure, how: { policy: Policy; signal: AbortSignal; first?: First }): void {
     if (this.#cases.has(departure.uid) || this.#rests(departure)) return;
-    const node = this.#nodes.get(departure.node.name);
+    const node = this.#fleet.node(departure.node.name);
     const newCase = new DepartureCase({ departure, policy: how.policy, node }, this.#tools);
     this.#cases.set(departure.uid, newCase);
     const run = newCase
@@ -40,14 +40,12 @@ export class CaseBook {
   }
 
   /** Hands each case what the watch has seen of it last. */
-  observe(departures: readonly Departure[], nodes: ReadonlyMap<string, NodeFacts>): void {
-    this.#nodes = nodes;
-    const seen = new Map(departures.map((one) => [one.uid, one]));
+  observe(): void {
     for (const [uid, open] of this.#cases) {
-      const departure = seen.get(uid);
+      const departure = this.#fleet.departure(uid);
       // A case is opened on what the watch has shown, so that what is missing has been deleted.
       if (departure === undefined) open.forsake();
-      else open.observe(departure, nodes.get(departure.node.name));
+      else open.observe(departure, this.#fleet.node(departure.node.name));
     }
   }
 

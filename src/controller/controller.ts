@@ -86,7 +86,7 @@ export class Controller {
     const mayAct = () => !signal.aborted && !dryRun && leadership.isLeader();
     const executor = new Executor({ hands, voice, mayAct });
     const readNode = (name: string) => hands.marks.read(name);
-    const cases = new CaseBook({
+    const cases = new CaseBook(fleet, {
       ...hands,
       executor,
       clock,

@@ -25,13 +25,12 @@ interface InterruptionTools {
 export function followInterruptions(tools: InterruptionTools, signal: AbortSignal): () => void {
   const { fleet, cases, desk } = tools;
   const look = (): void => {
-    const view = fleet.view();
-    const nodes = new Map(view.nodes.map((node) => [node.name, node]));
-    cases.observe(view.departures, nodes);
-    for (const departure of view.departures) {
+    cases.observe();
+    const { departures, policies } = fleet.view();
+    for (const departure of departures) {
       if (!isLive(departure) || !isNoticed(departure)) continue;
-      const node = nodes.get(departure.node.name);
-      heed({ departure, node, policy: policyFor(departure, node, view.policies) }, tools, signal);
+      const node = fleet.node(departure.node.name);
+      heed({ departure, node, policy: policyFor(departure, node, policies) }, tools, signal);
     }
     desk.lookAtMarks();
   };

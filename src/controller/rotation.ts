@@ -95,7 +95,7 @@ export class Rotation {
     // is decided on the newest picture.
     await this.#births?.learn(fleet.view(), signal);
     const view = fleet.view();
-    cases.observe(view.departures, new Map(view.nodes.map((node) => [node.name, node])));
+    cases.observe();
     const nodes = this.#births?.withBirths(view.nodes) ?? view.nodes;
     const snapshot = { ...view, nodes, departures: cases.overlay(view.departures), gateAnswers };
     const verdict = decide(snapshot, clock.now());

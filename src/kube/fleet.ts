@@ -36,18 +36,23 @@ export class KubeFleet implements Fleet {
   readonly #fixedPolicies: readonly Policy[];
   readonly #bell = new ChangeBell();
   #view: FleetView | undefined;
+  #parts: Partial<Pick<FleetView, "nodes" | "departures">> = {};
 
   constructor(options: KubeFleetOptions) {
     const { api, clock, rng, onTrouble } = options;
-    const onChange = (): void => {
+    // Only what has changed is laid out anew: in a burst every word of a watch asks for a view.
+    const changing = (part: "nodes" | "departures" | "policies") => () => {
       this.#view = undefined;
+      this.#parts = { ...this.#parts, [part]: undefined };
       this.#bell.ring();
     };
-    const common = { api, clock, rng, onChange, onTrouble };
+    const common = { api, clock, rng, onTrouble };
     this.#nodes = new Reflector({
       ...common,
       path: nodesPath,
+      keyBy: "name",
       translate: translateNode,
+      onChange: changing("nodes"),
       // A node is ten kilobytes of JSON and more: short pages keep the peak of a list low.
       pageLimit: 100,
     });
@@ -55,6 +60,7 @@ export class KubeFleet implements Fleet {
       ...common,
       path: departuresPath,
       translate: translateDeparture,
+      onChange: changing("departures"),
     });
     this.#fixedPolicies = options.fixedPolicies ?? [];
     if (options.fixedPolicies !== undefined) return;
@@ -62,6 +68,7 @@ export class KubeFleet implements Fleet {
       ...common,
       path: policiesPath,
       translate: options.readPolicy,
+      onChange: changing("policies"),
     });
   }
 
@@ -88,6 +95,14 @@ export class KubeFleet implements Fleet {
     return this.#view;
   }
 
+  node(name: string): NodeFacts | undefined {
+    return this.#nodes.items().get(name);
+  }
+
+  departure(uid: string): Departure | undefined {
+    return this.#departures.items().get(uid);
+  }
+
   onChange(listener: () => void): () => void {
     return this.#bell.listen(listener);
   }
@@ -107,9 +122,14 @@ export class KubeFleet implements Fleet {
 
   #makeView(): FleetView {
     const readings = [...(this.#policies?.items().values() ?? [])];
+    const {
+      nodes = [...this.#nodes.items().values()],
+      departures = [...this.#departures.items().values()].filter((one) => one !== undefined),
+    } = this.#parts;
+    this.#parts = { nodes, departures };
     return {
-      nodes: [...this.#nodes.items().values()],
-      departures: [...this.#departures.items().values()].flatMap((one) => one ?? []),
+      nodes,
+      departures,
       policies: [
         ...this.#fixedPolicies,
         ...readings.flatMap((one) => ("policy" in one ? one.policy : [])),
