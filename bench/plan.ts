@@ -52,7 +52,8 @@ interface FleetOptions {
 function nodesOf({ size, held }: FleetOptions): readonly NodeFacts[] {
   const rng = seededRng(size);
   return Array.from({ length: size }, (_, i) => {
-    const bornAt = now - Math.floor(rng() * hours(20));
+    // The youngest half of a day: each of them has a night before its deadline.
+    const bornAt = now - Math.floor(rng() * hours(10));
     const hold = new Date(now + Math.floor(rng() * hours(3))).toISOString();
     return {
       ...{ name: `node-${i}`, uid: `uid-${i}`, providerID: `gce://p/zone/node-${i}` },
@@ -78,6 +79,8 @@ const shapes = [
   { name: "even", mode: "Even", windows: [], held: 0 },
   { name: "even, windows", mode: "Even", windows: [nights, sale], held: 0 },
   { name: "late, holds", mode: "Late", windows: [], held: 0.02 },
+  { name: "late, windows and holds", mode: "Late", windows: [nights, sale], held: 0.02 },
+  { name: "even, windows and holds", mode: "Even", windows: [nights, sale], held: 0.02 },
 ] as const;
 
 function cases(): readonly Case[] {

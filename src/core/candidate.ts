@@ -2,7 +2,7 @@ import { type Departure, isVoluntary } from "./departure.ts";
 import { type DepartureIndex, isUnderWay, keptInstant } from "./departure-index.ts";
 import type { BirthSource, NotPlanned } from "./fleet-plan.ts";
 import { holdOf } from "./hold.ts";
-import { parseProviderId } from "./identity.ts";
+import { isKnownProviderId } from "./identity.ts";
 import { bornAt, type NodeFacts, zoneOf } from "./node.ts";
 import type { BadPolicy, Policy } from "./policy.ts";
 import type { Reason } from "./reason.ts";
@@ -60,21 +60,16 @@ export function triage(node: NodeFacts, context: TriageContext): Triage {
   const refused = leavingAlready(departure) ?? refusal(node, policy, context.badPolicies);
   const born = bornAt(node);
   if (refused === undefined && policy?.lifetime.maxMs !== undefined && born !== undefined) {
-    const lifetime = { ...policy.lifetime, maxMs: policy.lifetime.maxMs };
-    const span = departureSpan(node, { born, lifetime, at: context.at });
-    const bornFrom = node.instanceBornAt === undefined ? "Node" : "Instance";
-    const keptAt = keptInstant(departure, node);
-    const { earliestAt, deadlineAt } = span;
-    const zone = zoneOf(node);
-    const candidate = {
+    const { minMs, maxMs, reserveMs } = policy.lifetime;
+    const candidate: Candidate = {
       node,
-      zone,
+      zone: zoneOf(node),
       bornAt: born,
-      bornFrom,
-      earliestAt,
-      deadlineAt,
-      keptAt,
-    } as const;
+      bornFrom: node.instanceBornAt === undefined ? "Node" : "Instance",
+      earliestAt: earliestOf(node, later(context.at, plus(born, minMs))),
+      deadlineAt: minus(plus(born, maxMs), reserveMs),
+      keptAt: keptInstant(departure, node),
+    };
     return { kind: "Candidate", policy, tiedWith, candidate };
   }
   const { reason, detail } = refused ?? { reason: "NoBirth", detail: undefined };
@@ -83,28 +78,13 @@ export function triage(node: NodeFacts, context: TriageContext): Triage {
   return { kind: "NotPlanned", policy, tiedWith, entry, requestedAt };
 }
 
-interface Life {
-  readonly born: Instant;
-  readonly lifetime: Policy["lifetime"] & {
-    readonly maxMs: NonNullable<Policy["lifetime"]["maxMs"]>;
-  };
-  readonly at: Instant;
-}
-
 /**
  * Contract: earliest is the latest of now, birth + min and an instant that the hold names; deadline
  * is birth + max - reserve. A hold can put the earliest after the deadline; the deadline wins.
  */
-function departureSpan(
-  node: NodeFacts,
-  { born, lifetime, at }: Life,
-): { readonly earliestAt: Instant; readonly deadlineAt: Instant } {
+function earliestOf(node: NodeFacts, grownAt: Instant): Instant {
   const hold = holdOf(node);
-  const grown = later(at, plus(born, lifetime.minMs));
-  return {
-    earliestAt: hold.kind === "Until" ? later(grown, hold.until) : grown,
-    deadlineAt: minus(plus(born, lifetime.maxMs), lifetime.reserveMs),
-  };
+  return hold.kind === "Until" ? later(grownAt, hold.until) : grownAt;
 }
 
 function startOf(departure: Departure | undefined, at: Instant): Instant | undefined {
@@ -124,8 +104,10 @@ function refusal(
   policy: Policy | undefined,
   badPolicies: readonly BadPolicy[],
 ): Refusal | undefined {
-  const bad = badPolicies.find((other) => mightOwn(node, { bad: other, policy }));
-  if (bad !== undefined) return { reason: "PolicyInvalid", detail: `${bad.name}: ${bad.problem}` };
+  for (const bad of badPolicies) {
+    if (!mightOwn(node, { bad, policy })) continue;
+    return { reason: "PolicyInvalid", detail: `${bad.name}: ${bad.problem}` };
+  }
   if (policy === undefined) return { reason: "NoPolicy" };
   if (node.deletionAt !== undefined) return { reason: "NodeTerminating" };
   const rival = rivalOf(node);
@@ -137,7 +119,7 @@ function refusal(
     return { reason: "OnHold", detail: hold.readable ? hold.mark : unreadable(node, hold.mark) };
   }
   if (!node.providerID) return { reason: "NoProviderID" };
-  if (parseProviderId(node.providerID) === undefined) {
+  if (!isKnownProviderId(node.providerID)) {
     return { reason: "UnknownProvider", detail: node.providerID };
   }
   return bornAt(node) === undefined ? { reason: "NoBirth" } : undefined;

@@ -3,25 +3,29 @@ import { compareIdentity } from "./identity.ts";
 import type { NodeFacts } from "./node.ts";
 import { between, type Instant, minutes } from "./time.ts";
 
-/** The live departures of a fleet, found by node. */
+/** The departures of a fleet: the live ones found by node, and apart those that wait no more. */
 export interface DepartureIndex {
+  /** Under way or ended. Of a fleet's departures most wait for their time. */
+  readonly begun: readonly Departure[];
   /** The live departure that concerns the node; of several the one that is furthest. */
   of(node: NodeFacts): Departure | undefined;
 }
 
 export function indexDepartures(departures: readonly Departure[]): DepartureIndex {
   const byUid = new Map<string, Departure>();
+  const begun: Departure[] = [];
   for (const departure of departures) {
+    if (isUnderWay(departure)) begun.push(departure);
     if (!isLive(departure)) continue;
     const other = byUid.get(departure.node.uid);
     if (other === undefined || urgency(departure) > urgency(other)) {
       byUid.set(departure.node.uid, departure);
     }
   }
-  return { of: (node) => byUid.get(node.uid) };
+  return { begun, of: (node) => byUid.get(node.uid) };
 }
 
-/** Whether the node is being made to leave already, rather than waiting for its time. */
+/** Whether it waits for its time no more: its node is being made to leave, or it has ended. */
 export function isUnderWay(departure: Departure): boolean {
   return departure.status.phase !== "Scheduled" && departure.status.phase !== "Held";
 }

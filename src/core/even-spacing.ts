@@ -1,5 +1,12 @@
 import { assignSlots, type Slotted } from "./slot-assignment.ts";
-import { earlyInstants, freeGapMs, lateInstants, type SpacingProblem } from "./spacing.ts";
+import {
+  earlyInstants,
+  freeGapMs,
+  lateInstants,
+  type Spacing,
+  type SpacingProblem,
+  spacingOf,
+} from "./spacing.ts";
 
 /**
  * Rounds of widening at most: each costs a search, and beyond a dozen bottlenecks nobody sees the
@@ -12,23 +19,24 @@ const jobsInAllRounds = 40_000;
  * Instants as wide apart as possible: first the departures that hold the smallest gap down get
  * theirs, then the rest is spread as widely as these leave room, and so on. Without this a fleet
  * with one crowded hour would leave crowded all day. Sorted; keeps the best gap of `bestGapMs`
- * between all departures that have a choice.
+ * between all departures that have a choice. `kept` is a gap that can be kept.
  */
-export function evenInstants(problem: SpacingProblem): Float64Array {
-  let left = problem;
+export function evenInstants(spacing: Spacing, kept: number): Float64Array {
+  let left = spacing;
+  let gap = kept;
   const settled: number[] = [];
-  const rounds = Math.min(roundsAtMost, Math.ceil(jobsInAllRounds / problem.jobs.length));
-  for (let round = 1; left.jobs.length > 0; round += 1) {
-    const gap = freeGapMs(left);
+  const rounds = Math.min(roundsAtMost, Math.ceil(jobsInAllRounds / left.problem.jobs.length));
+  for (let round = 1; ; round += 1) {
+    gap = freeGapMs(left, gap);
     const early = earlyInstants(left, gap) ?? new Float64Array();
     const late = lateInstants(left, gap) ?? early;
     const tight = round < rounds ? tightSlots(early, late) : new Set<number>();
     const done = tight.size === 0 || tight.size === early.length;
     // Among plans of one gap the latest is the best: a node that leaves early has lived for less.
-    settled.push(...(done ? late : early.filter((slot) => tight.has(slot))));
-    left = done ? { ...left, jobs: [] } : withoutSlots(left, { early, tight });
+    for (const slot of done ? late : early) if (done || tight.has(slot)) settled.push(slot);
+    if (done) return Float64Array.from(settled).sort();
+    left = spacingOf(withoutSlots(left.problem, { early, tight }));
   }
-  return Float64Array.from(settled).sort();
 }
 
 /**

@@ -1,6 +1,13 @@
-import { type ClosedRange, type OpenTime, previousOpen, rangeIndexAt } from "./open-time.ts";
+import { type ClosedRanges, type OpenTime, previousOpen, rangeIndexAt } from "./open-time.ts";
 import { RankSet } from "./rank-set.ts";
-import type { SlotProblem } from "./start-slot.ts";
+import type { Disorder } from "./start-slot.ts";
+
+export interface DisorderedJobs {
+  /** Sorted. */
+  readonly releases: Float64Array;
+  readonly disorder: Disorder;
+  readonly open: OpenTime;
+}
 
 /**
  * The starts that no schedule with this gap can use, sorted, beyond those that are closed anyway;
@@ -15,16 +22,15 @@ import type { SlotProblem } from "./start-slot.ts";
  * closed ranges inside merged blocks.
  */
 export function forbiddenRegions(
-  problem: SlotProblem,
+  { releases, disorder, open }: DisorderedJobs,
   gap: number,
-): readonly ClosedRange[] | undefined {
-  const { releases, deadlines } = problem.jobs;
-  const late = new LateSchedule(problem, gap);
+): ClosedRanges | undefined {
+  const late = new LateSchedule({ deadlines: disorder.deadlines, open, gap });
   for (let at = releases.length - 1; at >= 0; at -= 1) {
     const release = releases[at] as number;
-    const first = late.add(deadlines[at] as number);
+    const first = late.add(disorder.ranks[at] as number);
     if (first < release) return undefined;
-    if (releases[at - 1] !== release) late.forbid({ low: first - gap + 1, high: release - 1 });
+    if (releases[at - 1] !== release) late.forbid(first - gap + 1, release - 1);
   }
   return late.forbidden();
 }
@@ -40,20 +46,27 @@ class LateSchedule {
   readonly #first: Float64Array;
   readonly #count: Uint32Array;
 
-  constructor(problem: SlotProblem, gap: number) {
-    const all = problem.jobs.deadlines.slice().sort();
-    this.#deadlines = all.filter((deadline, at) => deadline !== all[at - 1]);
+  constructor(about: {
+    readonly deadlines: Float64Array;
+    readonly open: OpenTime;
+    readonly gap: number;
+  }) {
+    const { deadlines, open, gap } = about;
+    this.#deadlines = deadlines;
     this.#gap = gap;
-    this.#regions = new RegionStack(problem.open);
-    this.#blocks = new RankSet(this.#deadlines.length);
-    this.#last = new Float64Array(this.#deadlines.length);
-    this.#first = new Float64Array(this.#deadlines.length);
-    this.#count = new Uint32Array(this.#deadlines.length);
+    this.#regions = new RegionStack(open);
+    this.#blocks = new RankSet(deadlines.length);
+    this.#last = new Float64Array(deadlines.length);
+    this.#first = new Float64Array(deadlines.length);
+    this.#count = new Uint32Array(deadlines.length);
   }
 
-  /** Adds a job and gives the first start of the whole schedule; -Infinity where it has none. */
-  add(deadline: number): number {
-    const rank = this.#rankOf(deadline);
+  /**
+   * Adds a job, known by the rank of its deadline, and gives the first start of the whole schedule;
+   * -Infinity where it has none.
+   */
+  add(rank: number): number {
+    const deadline = this.#at(this.#deadlines, rank);
     const block = this.#blocks.atOrAbove(rank);
     const room = block < 0 ? Number.POSITIVE_INFINITY : this.#at(this.#first, block) - this.#gap;
     if (deadline > room) {
@@ -71,11 +84,12 @@ class LateSchedule {
     return this.#at(this.#first, this.#blocks.atOrAbove(0));
   }
 
-  forbid(region: ClosedRange): void {
-    this.#regions.push(region);
+  /** Both ends included; the regions come latest first. */
+  forbid(low: number, high: number): void {
+    this.#regions.push(low, high);
   }
 
-  forbidden(): readonly ClosedRange[] {
+  forbidden(): ClosedRanges {
     return this.#regions.pushed();
   }
 
@@ -106,17 +120,6 @@ class LateSchedule {
     return at;
   }
 
-  #rankOf(deadline: number): number {
-    let low = 0;
-    let high = this.#deadlines.length - 1;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#deadlines[middle] as number) < deadline) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-
   #at(of: Float64Array | Uint32Array, rank: number): number {
     return of[rank] as number;
   }
@@ -132,7 +135,7 @@ class RegionStack {
     this.#open = open;
   }
 
-  push({ low, high }: ClosedRange): void {
+  push(low: number, high: number): void {
     if (low > high) return;
     const top = this.#lows.length - 1;
     const lowest = this.#lows[top];
@@ -143,8 +146,8 @@ class RegionStack {
     }
   }
 
-  pushed(): readonly ClosedRange[] {
-    return this.#lows.map((low, at) => ({ low, high: this.#highs[at] as number })).reverse();
+  pushed(): ClosedRanges {
+    return { lows: this.#lows.toReversed(), highs: this.#highs.toReversed() };
   }
 
   /** The last allowed instant at or before `at`; -Infinity where there is none. */

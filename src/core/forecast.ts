@@ -19,25 +19,19 @@ export interface ForecastInput {
  */
 export function forecastPolicy(input: ForecastInput): Forecast {
   const { policy, departures, hours, budgets } = input;
+  const { heldBackTo, pastDeadline } = budgets;
   const shut = departures.filter((one) => one.reason === "DeadlineBeatsWindow");
-  const overdue = departures.filter((one) => one.reason === "Overdue");
-  const held = departures.filter((one) => budgets.heldBackTo.has(one));
-  const forced = departures.filter((one) => budgets.pastDeadline.has(one));
-  const late = new Set([...shut, ...overdue, ...forced].map(nameOf));
+  const late = departures.filter((one) => one.reason !== "Spaced" || pastDeadline.has(one));
   const { widenBySeconds, helpless } = wideningFor(shut, { windows: policy.windows, hours });
   return {
-    feasible: late.size === 0,
-    late: late.size === 0 ? [] : departures.map(nameOf).filter((name) => late.has(name)),
+    feasible: late.length === 0,
+    late: late.map((one) => one.node.name),
     widenBySeconds,
     helpless,
     shut: shut.length,
-    overdue: overdue.length,
-    heldBack: held.length,
-    heldPastDeadline: forced.length,
+    overdue: late.filter((one) => one.reason === "Overdue").length,
+    heldBack: heldBackTo.size === 0 ? 0 : departures.filter((one) => heldBackTo.has(one)).length,
+    heldPastDeadline: late.filter((one) => pastDeadline.has(one)).length,
     tight: budgets.tight.get(policy.name) ?? [],
   };
-}
-
-function nameOf(departure: PlannedDeparture): string {
-  return departure.node.name;
 }

@@ -17,6 +17,8 @@ export type Hold =
   /** Not planned while the mark is there. `readable` is false where the value means nothing to us. */
   | { readonly kind: "Always"; readonly mark: string; readonly readable: boolean };
 
+const none: Hold = { kind: "None" };
+
 /**
  * What a person's marks on a node ask for. `"true"` holds for good and an RFC 3339 instant until
  * then. A duration such as `"4h"` counts from the machine's birth, as the duration of a pod's
@@ -28,7 +30,7 @@ export function holdOf(node: NodeFacts): Hold {
     if (node.annotations[mark] === "true") return { kind: "Always", mark, readable: true };
   }
   const value = node.annotations[holdAnnotation];
-  if (value === undefined || value === "" || value === "false") return { kind: "None" };
+  if (value === undefined || value === "" || value === "false") return none;
   if (value === "true") return { kind: "Always", mark: holdAnnotation, readable: true };
   const named = parseInstant(value);
   if (named !== undefined) return { kind: "Until", until: named };

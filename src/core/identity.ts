@@ -42,6 +42,11 @@ export function parseProviderId(providerID: string): Machine | undefined {
   return undefined;
 }
 
+/** Whether the machine behind a providerID could be known. */
+export function isKnownProviderId(providerID: string): boolean {
+  return gce.test(providerID) || ec2.test(providerID) || azure.test(providerID);
+}
+
 export type IdentityMatch = "Same" | "OtherNode" | "OtherMachine" | "Rebooted";
 
 /** Compares who a node was with who it is now; a field that was not known then is not compared. */

@@ -2,7 +2,7 @@ import { assert } from "../errors.ts";
 import { evenInstants } from "./even-spacing.ts";
 import { nextOpen } from "./open-time.ts";
 import { assignSlots, type Slotted } from "./slot-assignment.ts";
-import { earlyInstants, lateInstants, type SpacingProblem } from "./spacing.ts";
+import { earlyInstants, lateInstants, type Spacing, spacingOf } from "./spacing.ts";
 
 /** A job that may have had a slot in the plan before. */
 export interface KeepableJob extends Slotted {
@@ -11,9 +11,8 @@ export interface KeepableJob extends Slotted {
 
 export interface Seating<Job extends KeepableJob> {
   readonly jobs: readonly Job[];
-  readonly open: SpacingProblem["open"];
-  readonly fixed: readonly number[];
-  readonly lastStart?: number | undefined;
+  /** The same jobs, and where they may leave. */
+  readonly spacing: Spacing;
   readonly mode: "Late" | "Even";
   /** The gap that the plan is to reach. */
   readonly goal: number;
@@ -52,10 +51,13 @@ export function seatJobs<Job extends KeepableJob>(seating: Seating<Job>): readon
   const around = { kept, gap: seating.goal };
   // A node whose deadline left no room after the newest start at the best gap may have some at this
   // smaller one, but not enough beside its neighbours; then the past is let go.
-  const seated =
-    seatAround(seating, around) ?? seatAround({ ...seating, lastStart: undefined }, around);
+  const seated = seatAround(seating, around) ?? seatAround(withoutPast(seating), around);
   assert(seated !== undefined, "the gap of a plan is one that can be kept");
   return seated;
+}
+
+function withoutPast<Job extends KeepableJob>(seating: Seating<Job>): Seating<Job> {
+  return { ...seating, spacing: spacingOf({ ...seating.spacing.problem, lastStart: undefined }) };
 }
 
 interface Around<Job> {
@@ -71,28 +73,34 @@ function seatAround<Job extends KeepableJob>(
   const jobs = without(seating.jobs, kept);
   const seated = kept.map((job) => ({ job, at: job.keptAt ?? job.deadline }));
   if (jobs.length === 0) return seated;
-  const fixed = [...seating.fixed, ...seated.map(({ at }) => at)];
-  const problem = { jobs, fixed, open: seating.open, lastStart: seating.lastStart };
-  const slots = slotsOf(problem, seating.mode, gap);
+  const slots = slotsOf(spacingAround(seating.spacing, jobs, seated), seating.mode, gap);
   if (slots === undefined) return undefined;
   const order = assignSlots(slots, jobs);
   return [...seated, ...order.map((job, at) => ({ job, at: slots[at] as number }))];
 }
 
-function slotsOf(
-  problem: SpacingProblem,
-  mode: "Late" | "Even",
-  gap: number,
-): Float64Array | undefined {
-  if (mode === "Late") return lateInstants(problem, gap);
-  return earlyInstants(problem, gap) === undefined ? undefined : evenInstants(problem);
+function spacingAround(
+  spacing: Spacing,
+  jobs: readonly KeepableJob[],
+  seated: readonly Seated<KeepableJob>[],
+): Spacing {
+  if (seated.length === 0) return spacing;
+  const fixed = [...spacing.problem.fixed, ...seated.map(({ at }) => at)];
+  return spacingOf({ ...spacing.problem, jobs, fixed });
+}
+
+function slotsOf(spacing: Spacing, mode: "Late" | "Even", gap: number): Float64Array | undefined {
+  if (mode === "Late") return lateInstants(spacing, gap);
+  return earlyInstants(spacing, gap) === undefined ? undefined : evenInstants(spacing, gap);
 }
 
 /** Jobs whose old instant is still allowed and a gap away from what is fixed and from each other. */
 function keepable<Job extends KeepableJob>(
-  { jobs, open, fixed, lastStart }: Seating<Job>,
+  { jobs, spacing }: Seating<Job>,
   gap: number,
 ): readonly Job[] {
+  const { open, lastStart } = spacing.problem;
+  const { walls } = spacing;
   const allowed = jobs.filter(
     ({ keptAt, release, deadline }) =>
       keptAt !== undefined &&
@@ -101,7 +109,6 @@ function keepable<Job extends KeepableJob>(
       nextOpen(open, keptAt) === keptAt,
   );
   const sorted = [...allowed].sort((a, b) => (a.keptAt ?? 0) - (b.keptAt ?? 0) || a.rank - b.rank);
-  const walls = [...fixed].sort((a, b) => a - b);
   const kept: Job[] = [];
   let wall = 0;
   let last = Number.NEGATIVE_INFINITY;
@@ -131,6 +138,7 @@ function withoutNearest<Job extends KeepableJob>(
 
 function without<Job>(jobs: readonly Job[], kept: readonly Job[]): readonly Job[] {
   if (kept.length === 0) return jobs;
+  if (kept.length === jobs.length) return [];
   const stay = new Set(kept);
   return jobs.filter((job) => !stay.has(job));
 }

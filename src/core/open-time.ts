@@ -10,10 +10,10 @@ export interface OpenTime {
   readonly highs: readonly number[];
 }
 
-/** A closed range of whole milliseconds. */
-export interface ClosedRange {
-  readonly low: number;
-  readonly high: number;
+/** Closed ranges of whole milliseconds, sorted by `lows`; they may overlap. */
+export interface ClosedRanges {
+  readonly lows: ArrayLike<number>;
+  readonly highs: ArrayLike<number>;
 }
 
 export function openTime(spans: readonly Span[]): OpenTime {
@@ -31,9 +31,8 @@ export function mirrored(open: OpenTime): OpenTime {
   };
 }
 
-/** `open` without `holes`, which are sorted by `low`; they may overlap. */
-export function withoutRanges(open: OpenTime, holes: readonly ClosedRange[]): OpenTime {
-  if (holes.length === 0) return open;
+export function withoutRanges(open: OpenTime, holes: ClosedRanges): OpenTime {
+  if (holes.lows.length === 0) return open;
   const lows: number[] = [];
   const highs: number[] = [];
   let next = 0;
@@ -41,13 +40,15 @@ export function withoutRanges(open: OpenTime, holes: readonly ClosedRange[]): Op
     const high = open.highs[at] as number;
     let low = open.lows[at] as number;
     // A hole that reaches past this range is looked at again for the next one.
-    for (let hole = holes[next]; hole !== undefined && hole.low <= high; hole = holes[next]) {
-      if (hole.low > low) {
+    while (next < holes.lows.length && (holes.lows[next] as number) <= high) {
+      const holeLow = holes.lows[next] as number;
+      const holeHigh = holes.highs[next] as number;
+      if (holeLow > low) {
         lows.push(low);
-        highs.push(hole.low - 1);
+        highs.push(holeLow - 1);
       }
-      if (hole.high + 1 > low) low = hole.high + 1;
-      if (hole.high > high) break;
+      if (holeHigh + 1 > low) low = holeHigh + 1;
+      if (holeHigh > high) break;
       next += 1;
     }
     if (low <= high) {
@@ -61,10 +62,8 @@ export function withoutRanges(open: OpenTime, holes: readonly ClosedRange[]): Op
 /** `open` without the instants closer than `gap` to one of the sorted `fixed` ones. */
 export function keptAway(open: OpenTime, fixed: readonly number[], gap: number): OpenTime {
   if (gap <= 0 || fixed.length === 0) return open;
-  return withoutRanges(
-    open,
-    fixed.map((at) => ({ low: at - gap + 1, high: at + gap - 1 })),
-  );
+  const lows = fixed.map((at) => at - gap + 1);
+  return withoutRanges(open, { lows, highs: fixed.map((at) => at + gap - 1) });
 }
 
 /** The index of the last range that begins at or before `at`; -1 where all begin later. */

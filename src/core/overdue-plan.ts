@@ -1,13 +1,15 @@
+import type { PlannedDeparture } from "./fleet-plan.ts";
 import { openTime } from "./open-time.ts";
 import { overdueInstants } from "./overdue.ts";
-import type { Job, Placed, PlanCandidates } from "./policy-plan.ts";
+import { departureOf, type Job } from "./planned-departure.ts";
+import type { PlanCandidates } from "./policy-plan.ts";
 import { smallestGapMs } from "./spacing.ts";
 import { hours, instant, plus } from "./time.ts";
 import { type OpenHours, openHours } from "./windows.ts";
 
 export interface AroundOverdue extends PlanCandidates {
   /** Every other departure of the policy. */
-  readonly placed: readonly Placed[];
+  readonly placed: readonly PlannedDeparture[];
   readonly lastStart: number | undefined;
 }
 
@@ -22,10 +24,13 @@ const neverOpensMs = hours(400 * 24);
  * instants at least min(spacing.min, the reached gap) from every other departure. Those that were
  * planned before and are still to come keep what they have.
  */
-export function placeOverdue(jobs: readonly Job[], around: AroundOverdue): readonly Placed[] {
+export function placeOverdue(
+  jobs: readonly Job[],
+  around: AroundOverdue,
+): readonly PlannedDeparture[] {
   if (jobs.length === 0) return [];
   const kept = keepPlaces(jobs.filter(isKept), around);
-  const others = [...around.placed, ...kept].map((one) => one.at);
+  const others: number[] = [...around.placed, ...kept].map((one) => one.departAt);
   if (around.lastStart !== undefined) others.push(around.lastStart);
   others.push(...around.requested);
   const search = { around, others, gap: overdueGap(around) };
@@ -40,7 +45,10 @@ function isKept({ keptAt, release }: Job): boolean {
   return keptAt !== undefined && keptAt >= release;
 }
 
-function keepPlaces(jobs: readonly Job[], { policy, at }: AroundOverdue): readonly Placed[] {
+function keepPlaces(
+  jobs: readonly Job[],
+  { policy, at }: AroundOverdue,
+): readonly PlannedDeparture[] {
   const instants = jobs.flatMap((job) => (job.keptAt === undefined ? [] : [job.keptAt]));
   const last = instants.reduce((a, b) => Math.max(a, b), at as number);
   const open = openHours(policy.windows, { startAt: at, endAt: instant(last + 1) });
@@ -52,7 +60,7 @@ function keepPlaces(jobs: readonly Job[], { policy, at }: AroundOverdue): readon
  * send every overdue node away at once, so that then the wanted gap counts alone.
  */
 function overdueGap({ policy, placed }: AroundOverdue): number {
-  const reached = smallestGapMs(placed.map((one) => one.at)) ?? 0;
+  const reached = smallestGapMs(placed.map((one) => one.departAt)) ?? 0;
   return reached > 0 ? Math.min(policy.spacing.minMs, reached) : policy.spacing.minMs;
 }
 
@@ -63,7 +71,10 @@ interface Search {
 }
 
 /** Looks twice as far ahead until every node has its instant or nothing opens any more. */
-function lookAhead(jobs: readonly Job[], { around, others, gap }: Search): readonly Placed[] {
+function lookAhead(
+  jobs: readonly Job[],
+  { around, others, gap }: Search,
+): readonly PlannedDeparture[] {
   const { policy, at } = around;
   const releases = jobs.map((job) => job.release);
   const from = releases.reduce((a, b) => Math.max(a, b), at as number) - at;
@@ -90,16 +101,16 @@ function opensLate({ bounds, spans }: OpenHours): boolean {
 /** For nodes whose windows never open: still one by one. */
 function pastWindows(
   jobs: readonly Job[],
-  { around, others, gap, inWindows }: Search & { readonly inWindows: readonly Placed[] },
-): readonly Placed[] {
+  { around, others, gap, inWindows }: Search & { readonly inWindows: readonly PlannedDeparture[] },
+): readonly PlannedDeparture[] {
   const open = { lows: [around.at], highs: [Number.MAX_SAFE_INTEGER] };
-  const all = [...others, ...inWindows.map((one) => one.at)];
+  const all = [...others, ...inWindows.map((one) => one.departAt)];
   const instants = overdueInstants(jobs, { others: all, gap, open });
   const bounds = { startAt: around.at, endAt: plus(around.at, firstLookMs) };
   const shut = { bounds, spans: [], allow: [], deny: [] };
   return jobs.map((job, at) => placedAt(job, instants[at] as number, shut));
 }
 
-function placedAt(job: Job, at: number, open: OpenHours): Placed {
-  return { job, at, reason: "Overdue", hours: open };
+function placedAt(job: Job, at: number, hours: OpenHours): PlannedDeparture {
+  return departureOf(job, { at, reason: "Overdue", hours });
 }

@@ -24,11 +24,13 @@ import { windowProblem } from "./windows.ts";
  * worked out counts as one that could not be read.
  */
 export function planFleet(given: PlanInput): FleetPlan {
-  const input = { ...given, nodes: withMachineBirths(given.nodes, given.departures) };
+  const departures = indexDepartures(given.departures);
+  const { begun } = departures;
+  // The departures that wait, nearly all of them, are found by their nodes and gone through once.
+  const input = { ...given, nodes: withMachineBirths(given.nodes, begun), departures: begun };
   const { at } = input;
   const { good, bad } = sortPolicies(input);
-  const departures = indexDepartures(input.departures);
-  const starts = newestStarts(input.departures, at);
+  const starts = newestStarts(begun, at);
   const context = { policies: good, badPolicies: bad, departures, at };
   const triaged = input.nodes.map((node) => triage(node, context));
   const groups = good.map((policy) => groupOf(policy, triaged));
@@ -38,9 +40,7 @@ export function planFleet(given: PlanInput): FleetPlan {
   return {
     at,
     policies: withForecasts(input, { groups, placed }),
-    notPlanned: triaged
-      .flatMap((one) => (one.kind === "NotPlanned" ? [one.entry] : []))
-      .sort(byName),
+    notPlanned: notPlannedOf(triaged),
     ties: tiesOf(triaged),
   };
 }
@@ -76,9 +76,9 @@ function groupOf(policy: Policy, triaged: readonly Triage[]): Group {
   let matched = 0;
   for (const one of triaged) {
     if (one.policy !== policy) continue;
-    const node = one.kind === "Candidate" ? one.candidate.node : one.entry.node;
+    const zone = one.kind === "Candidate" ? one.candidate.zone : zoneOf(one.entry.node);
     matched += 1;
-    matchedByZone.set(zoneOf(node), (matchedByZone.get(zoneOf(node)) ?? 0) + 1);
+    matchedByZone.set(zone, (matchedByZone.get(zone) ?? 0) + 1);
     if (one.kind === "Candidate") candidates.push(one.candidate);
     else if (one.requestedAt !== undefined) requested.push(one.requestedAt);
   }
@@ -146,6 +146,12 @@ function tiesOf(triaged: readonly Triage[]): readonly PolicyTie[] {
   return [...ties]
     .map(([policy, { tiedWith, nodes }]) => ({ policy, tiedWith: [...tiedWith].sort(), nodes }))
     .sort((a, b) => compare(a.policy, b.policy));
+}
+
+function notPlannedOf(triaged: readonly Triage[]): readonly NotPlanned[] {
+  const entries: NotPlanned[] = [];
+  for (const one of triaged) if (one.kind === "NotPlanned") entries.push(one.entry);
+  return entries.sort(byName);
 }
 
 function byName(a: NotPlanned, b: NotPlanned): number {

@@ -1,23 +1,14 @@
 import type { Candidate } from "./candidate.ts";
-import type { PlannedDeparture, PlannedReason, PlanSpacing } from "./fleet-plan.ts";
-import { type KeepableJob, type Seated, seatJobs } from "./kept-plan.ts";
+import type { PlannedDeparture, PlanSpacing } from "./fleet-plan.ts";
+import { seatJobs } from "./kept-plan.ts";
 import { nextOpen, openTime } from "./open-time.ts";
 import { placeOverdue } from "./overdue-plan.ts";
+import { byTime, departureOf, type Job } from "./planned-departure.ts";
 import type { Policy } from "./policy.ts";
 import { clearOfRequests } from "./requested.ts";
-import { bestGapMs, smallestGapMs } from "./spacing.ts";
+import { bestGapMs, smallestStepMs, spacingOf } from "./spacing.ts";
 import { type Instant, instant, later, type Millis, millis, minutes } from "./time.ts";
-import { type OpenHours, openHours, windowNameAt } from "./windows.ts";
-
-/** A candidate as the optimiser sees it. */
-export interface Job extends KeepableJob {
-  readonly candidate: Candidate;
-}
-
-export interface Placed extends Seated<Job> {
-  readonly reason: PlannedReason;
-  readonly hours: OpenHours;
-}
+import { type OpenHours, openHours } from "./windows.ts";
 
 export interface PlanCandidates {
   readonly policy: Policy;
@@ -54,19 +45,25 @@ export function planPolicy(input: PlanCandidates): PlacedPolicy {
   const fixed = classes.forced.map(({ deadline }) => deadline);
   const lastStart = newestOf(input.lastStartAt, classes.due);
   const problem = { jobs: classes.free, open, fixed, lastStart };
-  const bestMs = bestGapMs(problem);
+  const wanted = spacingOf(problem);
+  const bestMs = bestGapMs(wanted);
   const goal = mode === "Late" ? Math.min(minMs, bestMs ?? minMs) : (bestMs ?? 0);
   const free = clearOfRequests(problem, { gap: goal, requested: input.requested });
-  const seated = seatJobs({ ...problem, open: free, mode, goal, goalIsBest: goal === bestMs });
-  const placed: Placed[] = seated.map(({ job, at: slot }) => spaced(job, { at: slot, hours }));
-  for (const job of classes.due) placed.push(spaced(job, { at: job.keptAt ?? at, hours }));
-  for (const job of classes.forced) placed.push(forced(job, hours));
-  const all = [...placed, ...placeOverdue(classes.overdue, { ...input, placed, lastStart })];
-  const departures = all.map(departureOf).sort(byTime);
+  const spacing = free === open ? wanted : spacingOf({ ...problem, open: free });
+  const seated = seatJobs({ jobs: classes.free, spacing, mode, goal, goalIsBest: goal === bestMs });
+  const placed = seated.map((one) => departureOf(one.job, { at: one.at, reason: "Spaced", hours }));
+  for (const job of classes.due) {
+    placed.push(departureOf(job, { at: job.keptAt ?? at, reason: "Spaced", hours }));
+  }
+  for (const job of classes.forced) {
+    placed.push(departureOf(job, { at: job.deadline, reason: "DeadlineBeatsWindow", hours }));
+  }
+  const overdue = placeOverdue(classes.overdue, { ...input, placed, lastStart });
+  const departures = [...placed, ...overdue].sort(byTime);
   return {
     spacing: {
       wantedMs: mode === "Late" ? minMs : null,
-      reachedMs: asMillis(smallestGapMs(all.map((one) => one.at))),
+      reachedMs: asMillis(smallestStepMs(departures.map((one) => one.departAt))),
       bestMs: asMillis(bestMs),
     },
     departures,
@@ -103,8 +100,9 @@ function sortOut({ candidates, at }: PlanCandidates, hours: OpenHours): Classes 
 }
 
 /**
- * Departures whose time has come keep it, unless a hold has put it off. Of those that something has held back for long only the
- * oldest does; the others are planned anew, so that they do not all leave at once when a gate opens.
+ * Departures whose time has come keep it, unless a hold has put it off. Of those that something has
+ * held back for long only the oldest does; the others are planned anew, so that they do not all leave
+ * at once when a gate opens.
  */
 function dueJobs(jobs: readonly Job[], at: Instant): ReadonlySet<Job> {
   const due = jobs.filter(
@@ -140,36 +138,6 @@ function newestOf(lastStartAt: Instant | undefined, due: readonly Job[]): number
   const starts = due.map((job) => job.keptAt ?? 0);
   if (lastStartAt !== undefined) starts.push(lastStartAt);
   return starts.length === 0 ? undefined : starts.reduce((a, b) => Math.max(a, b));
-}
-
-function spaced(job: Job, { at, hours }: Pick<Placed, "at" | "hours">): Placed {
-  return { job, at, reason: "Spaced", hours };
-}
-
-function forced(job: Job, hours: OpenHours): Placed {
-  return { job, at: job.deadline, reason: "DeadlineBeatsWindow", hours };
-}
-
-function departureOf({ job, at, reason, hours }: Placed): PlannedDeparture {
-  const { node, zone, bornAt, bornFrom, earliestAt, deadlineAt, keptAt } = job.candidate;
-  const departAt = instant(at);
-  return {
-    node,
-    zone,
-    bornAt,
-    bornFrom,
-    earliestAt,
-    deadlineAt,
-    departAt,
-    window: reason === "DeadlineBeatsWindow" ? null : windowNameAt(hours, departAt),
-    reason,
-    movedFrom: keptAt === undefined || keptAt === departAt ? undefined : keptAt,
-  };
-}
-
-function byTime(a: PlannedDeparture, b: PlannedDeparture): number {
-  if (a.departAt !== b.departAt) return a.departAt - b.departAt;
-  return a.node.name < b.node.name ? -1 : 1;
 }
 
 function asMillis(ms: number | null): Millis | null {

@@ -1,5 +1,5 @@
 import { keptAway, type OpenTime } from "./open-time.ts";
-import { earlyInstants, type SpacingProblem } from "./spacing.ts";
+import { earlyInstants, type SpacingProblem, spacingOf } from "./spacing.ts";
 
 export interface AroundRequests {
   /** The gap that the planned departures keep from each other. */
@@ -19,7 +19,7 @@ export function clearOfRequests(problem: SpacingProblem, around: AroundRequests)
   const walls = [...requested].sort((a, b) => a - b);
   const clearBy = (distance: number): OpenTime => keptAway(problem.open, walls, distance);
   const canKeep = (distance: number): boolean =>
-    earlyInstants({ ...problem, open: clearBy(distance) }, gap) !== undefined;
+    earlyInstants(spacingOf({ ...problem, open: clearBy(distance) }), gap) !== undefined;
   if (canKeep(gap)) return clearBy(gap);
   let kept = 0;
   let lost = gap;

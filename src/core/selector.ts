@@ -21,6 +21,8 @@ export interface PolicyChoice {
   readonly tiedWith: readonly string[];
 }
 
+const nobody: readonly string[] = [];
+
 /**
  * The policy that a node falls under: of those that match the one with the highest weight, then
  * the first by name. Undefined where none matches.
@@ -30,19 +32,19 @@ export function selectPolicy(
   policies: readonly Policy[],
 ): PolicyChoice | undefined {
   let policy: Policy | undefined;
-  let tied: string[] = [];
+  let tied = nobody;
   for (const other of policies) {
     if (policy !== undefined && other.weight < policy.weight) continue;
     if (!matchesNodeSelector(node, other.nodeSelector ?? defaultNodeSelector)) continue;
     if (policy === undefined || other.weight > policy.weight) {
       policy = other;
-      tied = [];
+      tied = nobody;
     } else if (other.name < policy.name) {
-      tied.push(policy.name);
+      tied = [...tied, policy.name];
       policy = other;
-    } else tied.push(other.name);
+    } else tied = [...tied, other.name];
   }
-  return policy === undefined ? undefined : { policy, tiedWith: tied.sort() };
+  return policy && { policy, tiedWith: tied === nobody ? nobody : [...tied].sort() };
 }
 
 /**

@@ -20,39 +20,75 @@ export interface SpacingProblem {
   readonly lastStart?: number | undefined;
 }
 
+/** A problem with its parts in order: worked out once for every question about it. */
+export interface Spacing {
+  readonly problem: SpacingProblem;
+  readonly ranges: SortedRanges;
+  /** The fixed departures in order. */
+  readonly walls: readonly number[];
+}
+
+/** Each range is narrowed to open instants at both its ends, which brings more of them into order. */
+export function spacingOf(problem: SpacingProblem): Spacing {
+  const { jobs, open, fixed } = problem;
+  const narrowed = jobs.map((job) => {
+    const release = nextOpen(open, job.release);
+    const deadline = previousOpen(open, job.deadline);
+    return release === job.release && deadline === job.deadline ? job : { release, deadline };
+  });
+  return { problem, ranges: sortRanges(narrowed), walls: [...fixed].sort((a, b) => a - b) };
+}
+
 /**
  * The largest smallest gap between neighbours that any plan could have, in milliseconds; null under
  * two departures, 0 where two must leave at one instant. Exact to the millisecond: a gap that can be
  * kept leaves every smaller one possible too, so a search by halves over whole milliseconds finds
  * the largest.
  */
-export function bestGapMs(problem: SpacingProblem): number | null {
-  if (problem.jobs.length + problem.fixed.length < 2) return null;
-  const limit = smallestGapMs(problem.fixed) ?? Number.POSITIVE_INFINITY;
-  return problem.jobs.length === 0 ? limit : widestGap(prepare(problem), limit);
+export function bestGapMs(spacing: Spacing): number | null {
+  const { jobs, fixed } = spacing.problem;
+  if (jobs.length + fixed.length < 2) return null;
+  const limit = smallestGapMs(fixed) ?? Number.POSITIVE_INFINITY;
+  return jobs.length === 0 ? limit : widestGap(spacing, { kept: 0, limit });
 }
 
 /**
  * The latest instants that keep `gapMs` between any two and from the fixed ones: the k-th is as late
  * as the k-th of any plan can be, so their sum is the largest. Undefined where the gap cannot be kept.
  */
-export function lateInstants(problem: SpacingProblem, gapMs: number): Float64Array | undefined {
-  return latest(prepare(problem), gapMs);
+export function lateInstants(spacing: Spacing, gapMs: number): Float64Array | undefined {
+  const ranges = mirroredRanges(afterLastStart(spacing, gapMs));
+  const open = mirrored(keptAway(spacing.problem.open, spacing.walls, gapMs));
+  return earliestSlots({ ranges, open }, gapMs)
+    ?.map((slot) => -slot)
+    .reverse();
 }
 
 /** The earliest instants of that kind. */
-export function earlyInstants(problem: SpacingProblem, gapMs: number): Float64Array | undefined {
-  return earliest(prepare(problem), gapMs);
+export function earlyInstants(spacing: Spacing, gapMs: number): Float64Array | undefined {
+  const ranges = afterLastStart(spacing, gapMs);
+  const open = keptAway(spacing.problem.open, spacing.walls, gapMs);
+  return earliestSlots({ ranges, open }, gapMs);
 }
 
-/** The largest gap that the jobs can keep between each other and from what is fixed. */
-export function freeGapMs(problem: SpacingProblem): number {
-  return widestGap(prepare(problem), Number.POSITIVE_INFINITY);
+/**
+ * The largest gap that the jobs can keep between each other and from what is fixed, where `kept` is
+ * one that they can.
+ */
+export function freeGapMs(spacing: Spacing, kept: number): number {
+  const limit = Number.POSITIVE_INFINITY;
+  // More often than not that is the largest: one look instead of a search.
+  if (kept > 0 && earlyInstants(spacing, kept + 1) === undefined) return kept;
+  return widestGap(spacing, { kept, limit });
 }
 
 /** The smallest gap between neighbours in time; null under two instants. */
-export function smallestGapMs(instants: Iterable<number>): number | null {
-  const sorted = Float64Array.from(instants).sort();
+export function smallestGapMs(instants: readonly number[]): number | null {
+  return smallestStepMs(Float64Array.from(instants).sort());
+}
+
+/** The same of instants that are sorted. */
+export function smallestStepMs(sorted: ArrayLike<number>): number | null {
   if (sorted.length < 2) return null;
   let smallest = Number.POSITIVE_INFINITY;
   for (let at = 1; at < sorted.length; at += 1) {
@@ -61,39 +97,24 @@ export function smallestGapMs(instants: Iterable<number>): number | null {
   return smallest;
 }
 
-/** A problem with its parts in order. */
-interface Prepared {
-  readonly jobs: SortedRanges;
-  readonly open: OpenTime;
-  readonly fixed: readonly number[];
-  readonly lastStart: number | undefined;
-}
-
-/** Each range is narrowed to open instants at both its ends, which brings more of them into order. */
-function prepare({ jobs, open, fixed, lastStart }: SpacingProblem): Prepared {
-  const narrowed = jobs.map((job) => {
-    const release = nextOpen(open, job.release);
-    const deadline = previousOpen(open, job.deadline);
-    return release === job.release && deadline === job.deadline ? job : { release, deadline };
-  });
-  const walls = [...fixed].sort((a, b) => a - b);
-  return { jobs: sortRanges(narrowed), open, fixed: walls, lastStart };
-}
-
-function widestGap(problem: Prepared, limit: number): number {
-  let kept = 0;
-  let lost = Math.min(limit, gapBound(problem)) + 1;
+function widestGap(
+  spacing: Spacing,
+  from: { readonly kept: number; readonly limit: number },
+): number {
+  let { kept } = from;
+  let lost = Math.min(from.limit, gapBound(spacing)) + 1;
   while (lost - kept > 1) {
     const gap = Math.floor((kept + lost) / 2);
-    if (earliest(problem, gap) === undefined) lost = gap;
+    if (earlyInstants(spacing, gap) === undefined) lost = gap;
     else kept = gap;
   }
   return kept;
 }
 
 /** No gap can be wider: the free departures alone have to share the time from first to last. */
-function gapBound({ jobs, fixed, lastStart }: Prepared): number {
-  const { releases, deadlines } = jobs;
+function gapBound({ problem, ranges }: Spacing): number {
+  const { fixed, lastStart } = problem;
+  const { releases, deadlines } = ranges;
   const first = releases[0] ?? 0;
   const last = deadlines.reduce((a, b) => Math.max(a, b), first);
   if (releases.length > 1) return Math.floor((last - first) / (releases.length - 1));
@@ -105,29 +126,16 @@ function gapBound({ jobs, fixed, lastStart }: Prepared): number {
   return Number.isFinite(bound) ? bound : 0;
 }
 
-function earliest(problem: Prepared, gap: number): Float64Array | undefined {
-  const jobs = afterLastStart(problem, gap);
-  return earliestSlots({ jobs, open: keptAway(problem.open, problem.fixed, gap) }, gap);
-}
-
-function latest(problem: Prepared, gap: number): Float64Array | undefined {
-  const jobs = mirroredRanges(afterLastStart(problem, gap));
-  const open = mirrored(keptAway(problem.open, problem.fixed, gap));
-  return earliestSlots({ jobs, open }, gap)
-    ?.map((slot) => -slot)
-    .reverse();
-}
-
 /** Keeps the gap from the newest start, but for jobs whose deadline leaves no room for it. */
-function afterLastStart({ jobs, lastStart }: Prepared, gap: number): SortedRanges {
-  const clearAt = lastStart === undefined ? Number.NEGATIVE_INFINITY : lastStart + gap;
-  const { releases, deadlines, agreeable } = jobs;
-  if ((releases[0] ?? clearAt) >= clearAt) return jobs;
+function afterLastStart({ problem, ranges }: Spacing, gap: number): SortedRanges {
+  const clearAt = (problem.lastStart ?? Number.NEGATIVE_INFINITY) + gap;
+  const { releases, deadlines, disorder } = ranges;
+  if ((releases[0] ?? clearAt) >= clearAt) return ranges;
   const moved = releases.map((release, at) =>
     release >= clearAt || (deadlines[at] as number) < clearAt ? release : clearAt,
   );
-  // In agreeable order those without room come first, and all that follow stay in order.
-  if (agreeable) return { releases: moved, deadlines, agreeable };
+  // In one order those without room come first, and all that follow stay in order.
+  if (disorder === undefined) return { releases: moved, deadlines, disorder };
   return sortRanges(
     Array.from(moved, (release, at) => ({ release, deadline: deadlines[at] as number })),
   );

@@ -14,12 +14,20 @@ export interface StartRange {
 export interface SortedRanges {
   readonly releases: Float64Array;
   readonly deadlines: Float64Array;
-  /** Whether the deadlines are in order too. */
-  readonly agreeable: boolean;
+  /** The deadlines by themselves where they are in another order; undefined where in the same. */
+  readonly disorder: Disorder | undefined;
+}
+
+/** For the forbidden regions, worked out once for all gaps. */
+export interface Disorder {
+  /** Distinct deadlines in order. */
+  readonly deadlines: Float64Array;
+  /** The place of the i-th job's deadline among them. */
+  readonly ranks: Uint32Array;
 }
 
 export interface SlotProblem {
-  readonly jobs: SortedRanges;
+  readonly ranges: SortedRanges;
   /** The instants that all jobs share; a fixed departure is a hole in it. */
   readonly open: OpenTime;
 }
@@ -39,13 +47,36 @@ export function sortRanges(jobs: StartRange[]): SortedRanges {
     deadlines[at] = job.deadline;
     if (at > 0 && job.deadline < (deadlines[at - 1] as number)) agreeable = false;
   });
-  return { releases, deadlines, agreeable };
+  return { releases, deadlines, disorder: agreeable ? undefined : disorderOf(deadlines) };
+}
+
+function disorderOf(deadlines: Float64Array): Disorder {
+  const sorted = deadlines.slice().sort();
+  const distinct = sorted.filter((deadline, at) => deadline !== sorted[at - 1]);
+  return {
+    deadlines: distinct,
+    ranks: Uint32Array.from(deadlines, (one) => rankIn(distinct, one)),
+  };
+}
+
+/** The index of the first of the sorted numbers at or above `value`. */
+function rankIn(sorted: Float64Array, value: number): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((sorted[middle] as number) < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /** The same jobs with time run backwards. */
-export function mirroredRanges({ releases, deadlines, agreeable }: SortedRanges): SortedRanges {
+export function mirroredRanges({ releases, deadlines, disorder }: SortedRanges): SortedRanges {
   const back = (of: Float64Array): Float64Array => of.map((at) => -at).reverse();
-  if (agreeable) return { releases: back(deadlines), deadlines: back(releases), agreeable };
+  if (disorder === undefined) {
+    return { releases: back(deadlines), deadlines: back(releases), disorder };
+  }
   const jobs = Array.from(releases, (release, at) => ({
     release: -(deadlines[at] as number),
     deadline: -release,
@@ -67,19 +98,23 @@ export function mirroredRanges({ releases, deadlines, agreeable }: SortedRanges)
  * which is what their proof needs of a forbidden region.
  */
 export function earliestSlots(problem: SlotProblem, gap: number): Float64Array | undefined {
-  const { jobs, open } = problem;
-  if (jobs.agreeable) return packed(problem, gap);
-  const holes = gap > 0 ? forbiddenRegions(problem, gap) : [];
-  if (holes === undefined) return undefined;
-  // The forbidden regions have seen to the deadlines: any order of the jobs will do. Without a gap
-  // no job is in the way of another.
-  const deadlines = new Float64Array(jobs.deadlines.length).fill(Number.POSITIVE_INFINITY);
-  return packed({ jobs: { ...jobs, deadlines }, open: withoutRanges(open, holes) }, gap);
+  const { releases, deadlines, disorder } = problem.ranges;
+  if (disorder === undefined) return packed({ releases, deadlines, open: problem.open }, gap);
+  // Without a gap no job is in the way of another.
+  if (gap <= 0) return packed({ releases, open: problem.open }, gap);
+  const holes = forbiddenRegions({ releases, disorder, open: problem.open }, gap);
+  // The forbidden regions have seen to the deadlines: any order of the jobs will do.
+  return holes && packed({ releases, open: withoutRanges(problem.open, holes) }, gap);
+}
+
+interface Packing {
+  readonly releases: Float64Array;
+  readonly deadlines?: Float64Array;
+  readonly open: OpenTime;
 }
 
 /** One pass over the jobs in order and the open ranges in order. */
-function packed({ jobs, open }: SlotProblem, gap: number): Float64Array | undefined {
-  const { releases, deadlines } = jobs;
+function packed({ releases, deadlines, open }: Packing, gap: number): Float64Array | undefined {
   const { lows, highs } = open;
   const slots = new Float64Array(releases.length);
   let range = 0;
@@ -89,7 +124,7 @@ function packed({ jobs, open }: SlotProblem, gap: number): Float64Array | undefi
     while (range < highs.length && (highs[range] as number) < start) range += 1;
     if (range === highs.length) return undefined;
     start = Math.max(start, lows[range] as number);
-    if (start > (deadlines[at] as number)) return undefined;
+    if (deadlines !== undefined && start > (deadlines[at] as number)) return undefined;
     slots[at] = start;
     last = start;
   }

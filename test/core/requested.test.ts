@@ -4,7 +4,7 @@ import type { NodeFacts } from "../../src/core/node.ts";
 import { planFleet } from "../../src/core/plan.ts";
 import { clearOfRequests } from "../../src/core/requested.ts";
 import { seededRng } from "../../src/core/rng.ts";
-import { earlyInstants } from "../../src/core/spacing.ts";
+import { earlyInstants, spacingOf } from "../../src/core/spacing.ts";
 import { formatInstant, hours, instant, minutes } from "../../src/core/time.ts";
 import { aDeparture, aNode, aPolicy, at } from "./fleet-builder.ts";
 import { canKeepGap } from "./spacing-oracle.ts";
@@ -103,7 +103,7 @@ describe("the distance from requested departures", () => {
       while (best < gap && canKeepGap(allowed(best + 1), gap)) best += 1;
       const problem = { jobs, open, fixed: [] };
       const clear = clearOfRequests(problem, { gap, requested });
-      const slots = earlyInstants({ ...problem, open: clear }, gap);
+      const slots = earlyInstants(spacingOf({ ...problem, open: clear }), gap);
       expect(slots, `seed ${seed}`).toBeDefined();
       const away = [...(slots ?? [])].flatMap((slot) =>
         requested.map((one) => Math.abs(one - slot)),
