@@ -20,12 +20,13 @@ import { Bell } from "./bell.ts";
 import type { DepartureDesk } from "./departure-desk.ts";
 import type { Fallback } from "./fallback.ts";
 import type { NoticeFeed } from "./notice-feed.ts";
+import { SecondLook } from "./second-look.ts";
 import { TroubleLog } from "./trouble-log.ts";
 
 export interface AgentOptions {
   /** Finds the cloud; resolves as late as its metadata service appears. */
   readonly findSource: (signal: AbortSignal) => Promise<NoticeSource>;
-  readonly desk: Pick<DepartureDesk, "file" | "withdraw">;
+  readonly desk: Pick<DepartureDesk, "file" | "withdraw" | "receptionOf">;
   readonly health: AgentHealth;
   readonly clock: Clock;
   readonly rng: Rng;
@@ -52,6 +53,7 @@ export class Agent implements NoticeSink {
   readonly #options: AgentOptions;
   readonly #bell: Bell;
   readonly #troubles: TroubleLog;
+  readonly #secondLook: SecondLook;
   #book: NoticeBook = emptyNoticeBook;
   #source: NoticeSource | undefined;
   /** The case that the cluster knows; "Unknown" until a start has found out what an earlier one left. */
@@ -65,6 +67,7 @@ export class Agent implements NoticeSink {
     this.#options = options;
     this.#bell = new Bell(options.clock);
     this.#troubles = new TroubleLog(options);
+    this.#secondLook = new SecondLook(options);
   }
 
   /** Runs until the signal aborts. */
@@ -110,6 +113,7 @@ export class Agent implements NoticeSink {
       this.#options.health.turned("agent");
       const wanted = caseOf(this.#book, this.#cloudNow());
       this.#options.feed?.show(wanted, this.#skewMs);
+      if (await this.#secondLook.isRefuted(signal)) this.#told = "Unknown";
       const failed = this.#isTold(wanted) ? false : await this.#tell(wanted, signal);
       if (!failed) this.#failures = 0;
       await this.#bell.wait(this.#nextLookMs(wanted, failed ? "Failed" : "Told"), signal);
@@ -144,6 +148,7 @@ export class Agent implements NoticeSink {
     fallback?.heed(wanted, this.#skewMs);
     if (wanted === undefined) {
       acknowledger?.follow(undefined);
+      this.#secondLook.told(undefined);
       const name = await desk.withdraw(this.#cloudNow(), signal);
       if (name === undefined) return;
       fallback?.withdrawn(name);
@@ -151,6 +156,7 @@ export class Agent implements NoticeSink {
     } else {
       const filed = await desk.file(wanted, signal);
       fallback?.filed(filed);
+      this.#secondLook.told(filed.name);
       acknowledger?.follow(filed.kind === "Closed" ? undefined : filed.name);
       log.info("told", { departure: filed.name, as: filed.kind, ...said(wanted) });
     }
@@ -161,6 +167,8 @@ export class Agent implements NoticeSink {
     const nowAt = this.#cloudNow();
     const changeAt = nextChangeAt(this.#book, nowAt);
     const waits: number[] = changeAt === undefined ? [] : [between(nowAt, changeAt)];
+    const lookMs = this.#secondLook.waitMs();
+    if (lookMs !== undefined) waits.push(lookMs);
     if (wanted === undefined && this.#told === "Unknown" && this.#allHeardMs !== undefined) {
       waits.push(withdrawAfterMs - this.#quietMs());
     }

@@ -83,6 +83,18 @@ export class DepartureDesk {
     return answer.status === 404 ? undefined : viewDeparture(answer.body as KubeObject);
   }
 
+  /** "Mistaken": a controller has closed it, because it took us for another machine than we are. */
+  async receptionOf(
+    name: string,
+    signal: AbortSignal,
+  ): Promise<"Waiting" | "Settled" | "Mistaken"> {
+    const departure = await this.look(name, signal);
+    if (departure?.phase === "Scheduled" || departure?.phase === "Held") return "Waiting";
+    const { phase } = departure ?? {};
+    if (departure === undefined || !isMistaken(departure)) return "Settled";
+    return phase === "Ended" ? "Mistaken" : "Waiting";
+  }
+
   /** Every Departure of this node, in the order in which they were made, and the next free name. */
   async #all(
     node: NodeIdentity,
@@ -173,14 +185,17 @@ function isClosedBy(
   departure: DepartureView,
   { node, notice }: { readonly node: NodeIdentity; readonly notice: NoticeCase },
 ): boolean {
-  const mistaken = ["MachineReplaced", "WrongMachine", "NodeGone"].includes(departure.reason ?? "");
   return (
     departure.phase === "Ended" &&
-    !mistaken &&
+    !isMistaken(departure) &&
     departure.withdrawnAt === undefined &&
     departure.bootID === node.bootID &&
     notice.eventIds.every((id) => departure.eventIds.includes(id))
   );
+}
+
+function isMistaken({ reason }: DepartureView): boolean {
+  return ["MachineReplaced", "WrongMachine", "NodeGone"].includes(reason ?? "");
 }
 
 function pathOf(name: string): string {

@@ -88,6 +88,8 @@ export class Fallback {
   /** The cluster knows the case now. */
   filed(filed: Filed): void {
     if (this.#case === undefined) return;
+    // Another Departure is another chance: the first was closed by mistake.
+    if (this.#case.filed?.name !== filed.name) this.#case.isOver = false;
     this.#case.filed = filed;
     this.#bell.ring();
   }

@@ -107,6 +107,8 @@ describe("an agent that hears a notice", () => {
 
   it("asks nothing more of the API server while the notice only stands", async () => {
     await start();
+    // Right after its start it looks again at what it has told.
+    await quiet(130);
     const notice = spot(120);
     source.say("aws/a", [notice]);
     await settle();

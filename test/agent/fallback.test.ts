@@ -130,7 +130,7 @@ describe("an agent with fallback: Drain and no controller", () => {
     await withPods({ maxUnavailable: 6 });
     await startAgent("Drain");
     standing = [notice(600)];
-    await pass(30);
+    await pass(60);
     const before = sent.length;
     await pass(300);
     expect(sent.length).toBe(before);

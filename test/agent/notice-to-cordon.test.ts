@@ -26,11 +26,11 @@ afterEach(async () => {
   await running;
 });
 
-async function start(policy: object): Promise<void> {
+async function start(policy: object, bootID = "boot-2"): Promise<void> {
   spotPolicy(world, { ...policy });
   source = new ScriptedSource(world.clock);
   const node = world.get(`${nodes}/n1`);
-  const identity = { name: "n1", uid: node?.metadata?.uid ?? "", bootID: "boot-2" };
+  const identity = { name: "n1", uid: node?.metadata?.uid ?? "", bootID };
   const agent = new Agent({
     findSource: async () => source,
     desk: new DepartureDesk({ api: world.api, identify: async () => identity }),
@@ -42,7 +42,7 @@ async function start(policy: object): Promise<void> {
     dryRun: false,
   });
   running = Promise.allSettled([agent.run(ending.signal), world.startController(ending.signal)]);
-  await world.pass(seconds(30));
+  await world.pass(seconds(bootID === "boot-2" ? 30 : 1));
 }
 
 function notice(cause: NoticeCause, leftSeconds?: number): Notice {
@@ -167,5 +167,31 @@ describe("from the cloud's word to a cordoned node", () => {
     await world.pass(minutes(2));
     expect(world.marksOf("n1")).toEqual([]);
     expect(world.list(departures)).toEqual([]);
+  });
+
+  it("a notice right after a reboot takes the node, though the Node shows the boot before", async () => {
+    await start({ lifetime: {} }, "boot-9");
+    const standing = [notice("SpotInterruption", 60)];
+    await keepSaying(standing, 5);
+    expect(world.departureOf("n1")?.status).toMatchObject({ reason: "WrongMachine" });
+    expect(world.marksOf("n1")).toEqual([]);
+    world.api.handle({
+      method: "PATCH",
+      path: `${nodes}/n1/status`,
+      patchType: "application/merge-patch+json",
+      body: { status: { nodeInfo: { bootID: "boot-9" } } },
+    });
+    await keepSaying(standing, 5);
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    const taken = world.list(departures).filter((one) => {
+      return (one.status as { phase?: string } | undefined)?.phase !== "Ended";
+    });
+    expect(taken).toHaveLength(1);
+  });
+
+  it("a machine that stays another one for the cluster is told of six times, not for ever", async () => {
+    await start({ lifetime: {} }, "boot-9");
+    await keepSaying([notice("SpotInterruption", 600)], 300);
+    expect(world.list(departures)).toHaveLength(6);
   });
 });
