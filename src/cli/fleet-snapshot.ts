@@ -48,12 +48,27 @@ export async function readFleet(
   for (const warning of fixed?.warnings ?? []) io.err(`lastcall: ${warning}\n`);
   const objects =
     source.from.length > 0
-      ? (await readObjects(source.from, io)).map(({ object }) => object)
+      ? distinct((await readObjects(source.from, io)).map(({ object }) => object))
       : await readCluster(source, { ...needs, policies: fixed === undefined }, io);
   const translated = await translateAll(objects);
   return fixed === undefined
     ? translated
     : { ...translated, policies: fixed.policies, badPolicies: [] };
+}
+
+/**
+ * Files overlap: of an object that is there more than once the last counts. One that was written by
+ * hand may have no uid; its name stands in for it.
+ */
+function distinct(objects: readonly KubeObject[]): readonly KubeObject[] {
+  const found = new Map<string, KubeObject>();
+  for (const object of objects) {
+    const { namespace = "", name = "", uid } = object.metadata ?? {};
+    const place = `${namespace}/${name}`;
+    const known = uid ? object : { ...object, metadata: { ...object.metadata, uid: place } };
+    found.set(`${object.kind} ${place}`, known);
+  }
+  return [...found.values()];
 }
 
 async function readCluster(

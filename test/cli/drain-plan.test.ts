@@ -1,0 +1,107 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { CommandIo } from "../../src/cli/command-io.ts";
+import { runCommandLine } from "../../src/cli/command-line.ts";
+import type { KubeObject } from "../../src/contracts/kube-api.ts";
+import type { DrainPlanReport } from "../../src/core/drain-plan-report.ts";
+import { seededRng } from "../../src/core/rng.ts";
+import { seconds } from "../../src/core/time.ts";
+import { type HttpFace, serveModel } from "../../src/sim/http-face.ts";
+import { roomStory, workload } from "../controller/room-story.ts";
+import type { ModelWorld } from "../support/model-world.ts";
+
+const resources = {
+  Node: "/api/v1/nodes",
+  Pod: "/api/v1/pods",
+  PodDisruptionBudget: "/apis/policy/v1/poddisruptionbudgets",
+  DeparturePolicy: "/apis/lastcall.dev/v1alpha1/departurepolicies",
+  Namespace: "/api/v1/namespaces",
+};
+let world: ModelWorld;
+let face: HttpFace;
+let folder: string;
+
+/** Three nodes of four cores; `web` fills two of them, and `db` keeps its one pod by a budget. */
+beforeEach(async () => {
+  world = roomStory({ nodes: ["n0", "n1", "n2"] });
+  workload(world, "web", { replicas: 4, cpu: "2" });
+  await world.pass(seconds(30));
+  workload(world, "db", { replicas: 1, cpu: "1", maxUnavailable: 0 });
+  await world.pass(seconds(30));
+  face = await serveModel({ api: world.api });
+  folder = await mkdtemp(join(tmpdir(), "lastcall-drain-plan-"));
+  await writeFile(join(folder, "kubeconfig"), face.kubeconfig);
+});
+
+afterEach(async () => {
+  await face.close();
+  await rm(folder, { recursive: true });
+});
+
+/** What `kubectl get … -o json` would write. */
+function listed(change: (object: KubeObject) => KubeObject = (one) => one): string {
+  const items = Object.entries(resources).flatMap(([kind, path]) =>
+    world.list(path).map((object) => change({ ...object, kind })),
+  );
+  return JSON.stringify({ apiVersion: "v1", kind: "List", items });
+}
+
+async function planOf(
+  node: string,
+  files: Readonly<Record<string, string>> = {},
+): Promise<DrainPlanReport> {
+  const from = Object.keys(files).flatMap((file) => ["--from", file]);
+  let [stdout, stderr] = ["", ""];
+  const io: Partial<CommandIo> = {
+    out: (text) => {
+      stdout += text;
+    },
+    err: (text) => {
+      stderr += text;
+    },
+    files: {
+      readText: (path: string) => Promise.resolve(files[path] ?? ""),
+      list: () => Promise.resolve(undefined),
+    } as unknown as CommandIo["files"],
+    env: { KUBECONFIG: join(folder, "kubeconfig") },
+    ...{ isTerminal: false, colour: false, columns: 80 },
+    ...{ clock: world.clock, rng: seededRng(1), signal: new AbortController().signal },
+  };
+  const args = ["drain-plan", node, "-o", "json", ...from];
+  const exit = await runCommandLine(args, io as CommandIo);
+  expect({ exit, stderr }).toEqual({ exit: 0, stderr: "" });
+  return JSON.parse(stdout) as DrainPlanReport;
+}
+
+const nodeOfWeb = () =>
+  ["n0", "n1", "n2"].find((name) => {
+    const names = world.podsOn(name).map((pod) => pod.metadata?.name ?? "");
+    return names.length === 2 && names.every((one) => one.startsWith("web"));
+  }) ?? "";
+
+describe("lastcall drain-plan", () => {
+  it("says on a live cluster what it says of the same cluster in files", async () => {
+    const live = await planOf(nodeOfWeb());
+    expect(live.warnings.map(({ reason }) => reason)).toEqual(["NoRoomElsewhere"]);
+    expect(live).toEqual(await planOf(nodeOfWeb(), { "all.json": listed() }));
+  });
+
+  it("takes an object that is in two files once, as it is in the last", async () => {
+    const older = listed((one) => ({ ...one, status: {} }));
+    const twice = await planOf(nodeOfWeb(), { "old.json": older, "new.json": listed() });
+    expect(twice).toEqual(await planOf(nodeOfWeb(), { "all.json": listed() }));
+  });
+
+  it("tells pods apart that were written by hand, without a uid", async () => {
+    const withoutUid = (one: KubeObject) => ({ ...one, metadata: { ...one.metadata, uid: "" } });
+    for (const node of ["n0", "n1", "n2"]) {
+      const { pods, ...rest } = await planOf(node, { "all.json": listed() });
+      const nameless = await planOf(node, { "all.json": listed(withoutUid) });
+      const uids = pods.map(({ namespace, name }) => `${namespace}/${name}`);
+      const renamed = pods.map((one, at) => ({ ...one, uid: uids[at] }));
+      expect(nameless).toEqual({ ...rest, pods: renamed });
+    }
+  });
+});
