@@ -78,6 +78,7 @@ async function planWith(
     notice: options.notice === undefined ? undefined : { leftMs: options.notice },
     now: options.at ?? io.clock.now(),
     everyPod: about.everyPod,
+    terminatingNamespaces: fleet.terminatingNamespaces,
   });
   const homeless = await findHomeless(
     returningPods(plan.pods, fleet.pods),

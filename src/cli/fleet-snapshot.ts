@@ -20,6 +20,8 @@ export interface FleetSnapshot {
   readonly policies: readonly Policy[];
   readonly badPolicies: readonly { readonly name: string; readonly problem: string }[];
   readonly departures: readonly Departure[];
+  /** As far as they can be known: the API evicts no pod in them. */
+  readonly terminatingNamespaces: ReadonlySet<string>;
 }
 
 export interface SnapshotSource {
@@ -91,6 +93,11 @@ async function readCluster(
       : [
           { kind: "PodDisruptionBudget", path: paths.budgetsPath },
           {
+            kind: "Namespace",
+            path: paths.namespacesPath,
+            query: { fieldSelector: "status.phase=Terminating" },
+          },
+          {
             kind: "Pod",
             path: paths.podsPath,
             query: { fieldSelector: `spec.nodeName=${node}` },
@@ -102,8 +109,11 @@ async function readCluster(
       const query = "query" in rest ? rest.query : {};
       const found = await listAll(api, path, query).catch((error: unknown) => {
         // A policy can be tried on a cluster on which nothing has been installed yet.
-        const untouched = !needs.policies && isLastcallError(error) && error.code === "CRD_MISSING";
-        if (untouched) return [];
+        const code = isLastcallError(error) ? error.code : undefined;
+        const untouched = !needs.policies && code === "CRD_MISSING";
+        // Worth a word in the plan, not worth a right that the caller may not have.
+        const dispensable = kind === "Namespace" && code === "RIGHT_MISSING";
+        if (untouched || dispensable) return [];
         throw error;
       });
       return found.map((object) => ({ ...object, kind }));
@@ -119,6 +129,7 @@ async function translateAll(objects: readonly KubeObject[]): Promise<FleetSnapsh
   const { translatePod } = await import("../kube/translate-pod.ts");
   const { translateBudget } = await import("../kube/translate-budget.ts");
   const { translateDeparture } = await import("../kube/translate-departure.ts");
+  const { fieldsOf } = await import("../kube/json-field.ts");
   const ofKind = (kind: string) => objects.filter((object) => object.kind === kind);
   const readings = ofKind("DeparturePolicy").map((object) => ({
     name: object.metadata?.name ?? "",
@@ -128,6 +139,11 @@ async function translateAll(objects: readonly KubeObject[]): Promise<FleetSnapsh
     nodes: ofKind("Node").map(translateNode),
     pods: ofKind("Pod").map(translatePod),
     budgets: ofKind("PodDisruptionBudget").map(translateBudget),
+    terminatingNamespaces: new Set(
+      ofKind("Namespace")
+        .filter(({ status }) => fieldsOf(status).phase === "Terminating")
+        .map(({ metadata }) => metadata?.name ?? ""),
+    ),
     departures: ofKind("Departure").flatMap((object) => translateDeparture(object) ?? []),
     policies: readings.flatMap(({ parsed }) => ("policy" in parsed ? parsed.policy : [])),
     badPolicies: readings.flatMap(({ name, parsed }) =>

@@ -5,6 +5,7 @@ export const apiVersion = "lastcall.dev/v1alpha1";
 export const policiesPath = "/apis/lastcall.dev/v1alpha1/departurepolicies";
 export const departuresPath = "/apis/lastcall.dev/v1alpha1/departures";
 export const nodesPath = "/api/v1/nodes";
+export const namespacesPath = "/api/v1/namespaces";
 export const budgetsPath = "/apis/policy/v1/poddisruptionbudgets";
 export const podsPath = "/api/v1/pods";
 export const attachmentsPath = "/apis/storage.k8s.io/v1/volumeattachments";

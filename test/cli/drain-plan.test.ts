@@ -51,6 +51,7 @@ function listed(change: (object: KubeObject) => KubeObject = (one) => one): stri
 async function planOf(
   node: string,
   files: Readonly<Record<string, string>> = {},
+  flags: readonly string[] = [],
 ): Promise<DrainPlanReport> {
   const from = Object.keys(files).flatMap((file) => ["--from", file]);
   let [stdout, stderr] = ["", ""];
@@ -69,7 +70,7 @@ async function planOf(
     ...{ isTerminal: false, colour: false, columns: 80 },
     ...{ clock: world.clock, rng: seededRng(1), signal: new AbortController().signal },
   };
-  const args = ["drain-plan", node, "-o", "json", ...from];
+  const args = ["drain-plan", node, "-o", "json", ...from, ...flags];
   const exit = await runCommandLine(args, io as CommandIo);
   expect({ exit, stderr }).toEqual({ exit: 0, stderr: "" });
   return JSON.parse(stdout) as DrainPlanReport;
@@ -92,6 +93,25 @@ describe("lastcall drain-plan", () => {
     const older = listed((one) => ({ ...one, status: {} }));
     const twice = await planOf(nodeOfWeb(), { "old.json": older, "new.json": listed() });
     expect(twice).toEqual(await planOf(nodeOfWeb(), { "all.json": listed() }));
+  });
+
+  it.each<[string, string, readonly string[]]>([
+    ["Wait", "with its namespace in a planned drain", []],
+    [
+      "Delete",
+      "past the eviction API, which would refuse it, under a notice",
+      ["--notice", "120s"],
+    ],
+  ])("has a pod of a terminating namespace %s: it goes %s", async (action, _, flags) => {
+    const ending = { status: { phase: "Terminating" } };
+    const isDefault = (one: KubeObject) =>
+      one.kind === "Namespace" && one.metadata?.name === "default";
+    const files = { "all.json": listed((one) => (isDefault(one) ? { ...one, ...ending } : one)) };
+    const { pods } = await planOf(nodeOfWeb(), files, flags);
+    expect(pods.map((one) => [one.action, one.reason])).toEqual([
+      [action, "NamespaceTerminating"],
+      [action, "NamespaceTerminating"],
+    ]);
   });
 
   it("tells pods apart that were written by hand, without a uid", async () => {
