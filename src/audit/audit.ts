@@ -6,7 +6,7 @@ import { canReach, type Fleet, graceOn, readFleet } from "./fleet.ts";
 import { faultyIgnores, ignoredRules } from "./ignore.ts";
 import { landingOf } from "./landing.ts";
 import { type Manifest, type ManifestSource, placeOf, readManifest } from "./manifest.ts";
-import { defaultPlatformNames, knownPlatform, type Platform } from "./platform.ts";
+import { assumedPlatforms, defaultPlatformNames, type Platform } from "./platform.ts";
 import type { AuditReport, ReportedWorkload } from "./report.ts";
 import { asFinding, type Finding, type Remark, type Rule, severities } from "./rule.ts";
 import { rankOf, ruleList } from "./rule-list.ts";
@@ -76,7 +76,7 @@ function choosePlatforms(fleet: Fleet, options: AuditOptions): readonly Platform
   const named = new Map(options.platforms.map((platform) => [platform.name, platform]));
   if (named.size > 0) return [...named.values()];
   const seen = platformsOfNodes(fleet.nodes, options.readBudgets ?? new Map());
-  return seen.length > 0 ? seen : defaultPlatformNames.map(knownPlatform);
+  return seen.length > 0 ? seen : assumedPlatforms();
 }
 
 interface Judged {

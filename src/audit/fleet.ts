@@ -1,12 +1,13 @@
 import { type GrantedGrace, grantGrace } from "../core/grace-budget.ts";
 import type { LabelSelector } from "../core/pod.ts";
 import { type AuditNode, readNodes, type SeenPlatform } from "./audit-node.ts";
-import { fieldsOf, textMapOf, textOf, valueAt, wholeNumberOf } from "./json-field.ts";
+import { fieldsOf, listOf, textMapOf, textOf, valueAt, wholeNumberOf } from "./json-field.ts";
 import { indexByLabels, indexBySelector, type SelectedBy, type Selecting } from "./label-index.ts";
 import { readSelector } from "./label-match.ts";
-import { canRunOn, landingOf } from "./landing.ts";
+import { canRunOn, cloudOf, landingOf } from "./landing.ts";
 import type { Manifest } from "./manifest.ts";
 import type { Platform } from "./platform.ts";
+import { isStatusPort } from "./pod-template.ts";
 import type { Workload } from "./workload.ts";
 import { listWorkloads, type NotJudged } from "./workload-list.ts";
 
@@ -94,7 +95,10 @@ export function replicasOf(fleet: Fleet, workload: Workload): number | undefined
 
 /** Whether the workload is judged against a platform: all of them, or those it can be placed on. */
 export function canReach(workload: Workload, platform: Platform | SeenPlatform): boolean {
-  if (!("nodes" in platform)) return true;
+  if (!("nodes" in platform)) {
+    const cloud = platform.assumedCloud === undefined ? undefined : cloudOf(workload.template);
+    return cloud === undefined || cloud === platform.assumedCloud;
+  }
   return platform.nodes.some((node) => canRunOn(workload.template, node));
 }
 
@@ -138,24 +142,39 @@ function readBudget(manifest: Manifest): DisruptionBudget | undefined {
   };
 }
 
-/** A Service without a selector is left out: somebody else says where it leads. */
+/**
+ * A Service without a selector is left out: somebody else says where it leads. So is one for
+ * metrics alone: nobody's request fails with it.
+ */
 function readServiceSelector(
   manifest: Manifest,
 ): { readonly namespace: string; readonly selector: LabelSelector } | undefined {
   if (manifest.kind !== "Service" || manifest.group !== "") return undefined;
   const matchLabels = textMapOf(valueAt(manifest.json, ["spec", "selector"]));
   if (Object.keys(matchLabels).length === 0) return undefined;
+  const ports = listOf(valueAt(manifest.json, ["spec", "ports"])).map(fieldsOf);
+  if (ports.length > 0 && ports.every(isStatusPort)) return undefined;
   return { namespace: manifest.namespace, selector: { matchLabels } };
+}
+
+/** Of a HorizontalPodAutoscaler, or of KEDA's ScaledObject, which makes one. */
+function lowerBoundOf({ kind, group, json }: Manifest): number | undefined {
+  const spec = fieldsOf(valueAt(json, ["spec"]));
+  if (kind === "HorizontalPodAutoscaler" && group === "autoscaling") {
+    return wholeNumberOf(spec.minReplicas) ?? 1;
+  }
+  if (kind !== "ScaledObject" || group !== "keda.sh") return undefined;
+  return wholeNumberOf(spec.minReplicaCount) ?? 0;
 }
 
 function readAutoscaled(manifests: readonly Manifest[]): ReadonlyMap<string, number> {
   const found = new Map<string, number>();
   for (const manifest of manifests) {
-    if (manifest.kind !== "HorizontalPodAutoscaler" || manifest.group !== "autoscaling") continue;
-    const spec = fieldsOf(valueAt(manifest.json, ["spec"]));
-    const target = fieldsOf(spec.scaleTargetRef);
-    const key = `${manifest.namespace}/${textOf(target.kind)}/${textOf(target.name)}`;
-    found.set(key, wholeNumberOf(spec.minReplicas) ?? 1);
+    const lowerBound = lowerBoundOf(manifest);
+    if (lowerBound === undefined) continue;
+    const target = fieldsOf(valueAt(manifest.json, ["spec", "scaleTargetRef"]));
+    const kind = textOf(target.kind) ?? "Deployment";
+    found.set(`${manifest.namespace}/${kind}/${textOf(target.name)}`, lowerBound);
   }
   return found;
 }

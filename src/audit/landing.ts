@@ -13,6 +13,7 @@ export type Landing = "Only" | "May" | "Never";
  * not count either: a manifest does not show what admission adds, and GKE's Spot pools have none.
  */
 export function landingOf(template: PodTemplate): Landing {
+  if (isTiedElsewhere(template)) return "Never";
   const named = Object.keys(spotLabels).filter((key) => namesLabel(template, key));
   if (named.length === 0) return "May";
   const onSpot = named.some((key) =>
@@ -22,6 +23,25 @@ export function landingOf(template: PodTemplate): Landing {
   const elsewhere =
     fits(template, {}) || named.some((key) => fits(template, { [key]: notSpot(key) }));
   return elsewhere ? "May" : "Only";
+}
+
+/** Labels that only one cloud sets, by what they begin with. */
+const cloudLabels: Readonly<Record<string, RegExp>> = {
+  gke: /^cloud\.google\.com\//,
+  eks: /^(eks\.amazonaws\.com|karpenter\.k8s\.aws)\//,
+  aks: /^(kubernetes\.azure\.com|karpenter\.azure\.com)\//,
+};
+
+/** The cloud whose labels the pods ask their node to have; undefined where they ask for none. */
+export function cloudOf({ nodeSelector, nodeTerms }: PodTemplate): string | undefined {
+  const terms = (nodeTerms ?? []).map((term) =>
+    term.filter(({ operator }) => operator === "In" || operator === "Exists"),
+  );
+  return Object.keys(cloudLabels).find((cloud) => {
+    const isOf = (key: string): boolean => cloudLabels[cloud]?.test(key) === true;
+    if (Object.keys(nodeSelector).some(isOf)) return true;
+    return terms.length > 0 && terms.every((term) => term.some(({ key }) => isOf(key)));
+  });
 }
 
 /** Whether the scheduler could place the pods on this node: selector, affinity and taints. */
@@ -37,6 +57,28 @@ export function canRunOn(template: PodTemplate, node: AuditNode): boolean {
       (term) => term.length > 0 && term.every((one) => meetsRequirement(one, node.labels)),
     );
   return placed && node.taints.every((taint) => isTolerated(taint, template.tolerations));
+}
+
+/** Control planes and Fargate are no Spot nodes, whatever else their labels say. */
+function isTiedElsewhere({ nodeSelector, nodeTerms }: PodTemplate): boolean {
+  const selected = Object.entries(nodeSelector).some(([key, value]) => isElsewhere(key, [value]));
+  const terms = nodeTerms ?? [];
+  return (
+    selected ||
+    (terms.length > 0 &&
+      terms.every((term) =>
+        term.some(
+          ({ key, operator, values }) =>
+            (operator === "Exists" && isElsewhere(key, undefined)) ||
+            (operator === "In" && isElsewhere(key, values)),
+        ),
+      ))
+  );
+}
+
+function isElsewhere(key: string, values: readonly string[] | undefined): boolean {
+  if (/^node-role\.kubernetes\.io\/(control-plane|master)$/.test(key)) return true;
+  return key === "eks.amazonaws.com/compute-type" && values?.join() === "fargate";
 }
 
 function namesLabel(template: PodTemplate, key: string): boolean {

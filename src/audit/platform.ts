@@ -17,6 +17,8 @@ export interface Platform {
   /** Empty: no graceful shutdown. */
   readonly groups: readonly ShutdownGroup[];
   readonly source: BudgetSource;
+  /** Nobody named it, so that only what can be on its cloud is judged against it. */
+  readonly assumedCloud?: string | undefined;
 }
 
 interface KnownPlatform {
@@ -53,6 +55,14 @@ export type KnownPlatformName = keyof typeof knownPlatforms;
 
 /** Judged against when neither the user nor a node of the input names a platform. */
 export const defaultPlatformNames = ["gke", "eks-al2023", "eks", "aks"] as const;
+
+/** Those, each for the workloads of its own cloud. */
+export function assumedPlatforms(): readonly Platform[] {
+  return defaultPlatformNames.map((name) => ({
+    ...knownPlatform(name),
+    assumedCloud: name.replace(/-.*/, ""),
+  }));
+}
 
 /** What a platform argument asks for; the file of a `KubeletFile` is read by the caller. */
 export type PlatformRequest =

@@ -1,5 +1,6 @@
 import type { LabelRequirement, LabelSelector, Toleration } from "../core/pod.ts";
 import {
+  type Fields,
   fieldsOf,
   isFields,
   listOf,
@@ -9,7 +10,7 @@ import {
   valueAt,
 } from "./json-field.ts";
 import { readRequirements, readSelector } from "./label-match.ts";
-import { preStopSeconds } from "./pre-stop.ts";
+import { preStopActs, preStopSeconds } from "./pre-stop.ts";
 
 /** What the rules know of the pods of a workload: only the fields that some rule reads. */
 export interface PodTemplate {
@@ -33,10 +34,13 @@ export interface Container {
   readonly sidecar: boolean;
   readonly command: readonly string[];
   readonly args: readonly string[];
+  /** Ports that somebody may wait for; those of metrics and health checks are none. */
   readonly hasPorts: boolean;
   readonly hasReadinessProbe: boolean;
   /** Seconds that the preStop hook takes at least; 0 where none shows. */
   readonly preStopSeconds: number;
+  /** The preStop hook does more than wait, so that it may end the process itself. */
+  readonly preStopActs: boolean;
   readonly mounts: readonly Mount[];
 }
 
@@ -95,11 +99,19 @@ function readContainer(value: unknown, role: "Main" | "Sidecar"): Container {
     sidecar: role === "Sidecar",
     command: textListOf(fields.command),
     args: textListOf(fields.args),
-    hasPorts: listOf(fields.ports).length > 0,
+    hasPorts: listOf(fields.ports).some((port) => !isStatusPort(fieldsOf(port))),
     hasReadinessProbe: isFields(fields.readinessProbe),
     preStopSeconds: preStopSeconds(fields),
+    preStopActs: preStopActs(fields),
     mounts: listOf(fields.volumeMounts).map(readMount),
   };
+}
+
+const statusPort = /metrics|prometheus|health|^(?:prom|ready|readiness|liveness|probes?)$/i;
+
+/** A port for metrics or health checks, by its name: of a container's `ports`, or of a Service's. */
+export function isStatusPort({ name, targetPort }: Fields): boolean {
+  return [name, targetPort].some((word) => statusPort.test(textOf(word) ?? ""));
 }
 
 function readMount(value: unknown): Mount {
@@ -131,7 +143,12 @@ function readNodeTerms(spec: unknown): PodTemplate["nodeTerms"] {
     "nodeSelectorTerms",
   ]);
   if (!Array.isArray(required)) return undefined;
-  return required.map((term) => readRequirements(fieldsOf(term).matchExpressions));
+  const terms = required.map(fieldsOf);
+  // The DaemonSet controller ties each pod to its node so; of the workload it says nothing.
+  if (terms.some((term) => "matchFields" in term && listOf(term.matchExpressions).length === 0)) {
+    return undefined;
+  }
+  return terms.map((term) => readRequirements(term.matchExpressions));
 }
 
 function readAntiAffinity(spec: unknown): readonly AntiAffinityTerm[] {

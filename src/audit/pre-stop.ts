@@ -1,4 +1,4 @@
-import { fieldsOf, textListOf, valueAt, wholeNumberOf } from "./json-field.ts";
+import { fieldsOf, isFields, textListOf, valueAt, wholeNumberOf } from "./json-field.ts";
 
 /** Seconds in each unit that `sleep` takes. */
 const unitSeconds: Readonly<Record<string, number>> = { "": 1, s: 1, m: 60, h: 3600, d: 86_400 };
@@ -14,6 +14,16 @@ export function preStopSeconds(container: unknown): number {
   const builtIn = wholeNumberOf(valueAt(hook, ["sleep", "seconds"]));
   if (builtIn !== undefined) return builtIn;
   return sleepSecondsOf(textListOf(valueAt(hook, ["exec", "command"])));
+}
+
+/** Whether the hook does anything but sleep: such a hook may well stop the process itself. */
+export function preStopActs(container: unknown): boolean {
+  const hook = fieldsOf(valueAt(container, ["lifecycle", "preStop"]));
+  if (isFields(hook.httpGet)) return true;
+  const command = textListOf(valueAt(hook, ["exec", "command"]))
+    .filter((word) => !/^(?:.*\/)?(?:ba|da|a)?sh$|^-[a-z]+$/.test(word))
+    .join(" ");
+  return /[a-z]/i.test(command.replace(sleepCall, " "));
 }
 
 /** The sleeps of a command line added up: `sh -c "sleep 5; nginx -s quit; sleep 1m"` is 65. */

@@ -55,8 +55,54 @@ describe("whether a workload can land on Spot nodes, by its own word", () => {
       ),
       spot: "May",
     },
+    {
+      why: "the control plane's nodes",
+      pod: 'nodeSelector: {node-role.kubernetes.io/control-plane: ""}',
+      spot: "Never",
+    },
+    {
+      why: "the control plane's nodes by affinity",
+      pod: affinity("{key: node-role.kubernetes.io/control-plane, operator: Exists}"),
+      spot: "Never",
+    },
+    {
+      why: "anywhere but on the control plane's nodes",
+      pod: affinity("{key: node-role.kubernetes.io/control-plane, operator: DoesNotExist}"),
+      spot: "May",
+    },
+    { why: "Fargate", pod: selector("eks.amazonaws.com/compute-type", "fargate"), spot: "Never" },
+    {
+      why: "EC2, not Fargate",
+      pod: selector("eks.amazonaws.com/compute-type", "ec2"),
+      spot: "May",
+    },
   ])("$why: $spot", async ({ pod, spot }) => {
     expect((await auditYaml(deployment({ pod }))).workloads).toMatchObject([{ spot }]);
+  });
+
+  it.each([
+    { pod: "restartPolicy: Always", reaches: ["gke", "eks-al2023", "eks", "aks"] },
+    { pod: selector("cloud.google.com/gke-spot", "true"), reaches: ["gke"] },
+    { pod: selector("kubernetes.azure.com/scalesetpriority", "spot"), reaches: ["aks"] },
+    {
+      pod: affinity("{key: karpenter.k8s.aws/instance-family, operator: In, values: [m7i]}"),
+      reaches: ["eks-al2023", "eks"],
+    },
+    {
+      pod: affinity("{key: cloud.google.com/gke-spot, operator: DoesNotExist}"),
+      reaches: ["gke", "eks-al2023", "eks", "aks"],
+    },
+  ])("where no platform is named, {$pod} is judged against $reaches", async ({ pod, reaches }) => {
+    const { workloads } = await auditYaml(deployment({ pod }));
+
+    expect(Object.keys(workloads[0]?.granted ?? {})).toEqual(reaches);
+  });
+
+  it("a platform that is named counts for every workload", async () => {
+    const pod = selector("cloud.google.com/gke-spot", "true");
+    const { workloads } = await auditYaml(deployment({ pod }), { platforms: ["eks", "gke"] });
+
+    expect(workloads).toMatchObject([{ granted: { eks: 0, gke: 15 } }]);
   });
 
   it("what is kept off Spot nodes has its numbers, and no findings", async () => {
@@ -143,6 +189,15 @@ describe("with nodes in the input", () => {
     );
 
     expect(workloads).toMatchObject([{ spot }]);
+  });
+
+  it("a pod that its DaemonSet's controller has tied to a node may be on any", async () => {
+    const tie =
+      "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [n]}]}]}}}";
+    const pod = `{apiVersion: v1, kind: Pod, metadata: {name: p, ownerReferences: [{kind: DaemonSet, name: d, controller: true}]}, spec: {${tie}, containers: []}}\n`;
+    const { workloads } = await auditYaml(`${gkeSpot("n", "v1.33.1-gke.1")}---\n${pod}`);
+
+    expect(workloads).toMatchObject([{ kind: "DaemonSet", spot: "May", granted: { gke: 15 } }]);
   });
 
   it("on a budget that nobody knows, a cut is information only", async () => {

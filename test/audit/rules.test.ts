@@ -9,8 +9,8 @@ async function remarks(rule: string, yaml: string, platform = "gke") {
   return own.map((finding) => `${finding.severity} ${finding.message}`);
 }
 
-const withContainer = (container: string, pod = "") =>
-  `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 2, template: {metadata: {labels: {app: web}}, spec: {${pod} containers: [{name: main, image: main, ${container}}]}}}}\n`;
+const withContainer = (container: string, pod = "", kind = "Deployment") =>
+  `{apiVersion: apps/v1, kind: ${kind}, metadata: {name: web}, spec: {replicas: 2, template: {metadata: {labels: {app: web}}, spec: {${pod} containers: [{name: main, image: main, ${container}}]}}}}\n`;
 
 describe("how long a preStop hook takes", () => {
   it.each([
@@ -104,6 +104,18 @@ describe("what a PodDisruptionBudget lets go", () => {
     expect(await remarks("single-replica", deployment({ spec: "paused: false" }))).toHaveLength(1);
   });
 
+  it.each([
+    { bound: "minReplicaCount: 3,", single: 0 },
+    { bound: "minReplicaCount: 1,", single: 1 },
+    { bound: "", single: 0 },
+  ])("follows a ScaledObject of KEDA with {$bound}", async ({ bound, single }) => {
+    const keda = `{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {name: k}, spec: {${bound} scaleTargetRef: {name: web}}}\n---\n`;
+
+    expect(
+      await remarks("single-replica", keda + deployment({ spec: "paused: false" })),
+    ).toHaveLength(single);
+  });
+
   it("is nobody else's in another namespace", async () => {
     const pdb = (namespace: string) =>
       `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b, namespace: ${namespace}}, spec: {maxUnavailable: 1, selector: {}}}\n---\n`;
@@ -120,6 +132,7 @@ describe("where data lives", () => {
 
   it.each([
     { name: "data", source: "emptyDir: {}", path: "/var/lib/x", says: "warning" },
+    { name: "data", source: "emptyDir: {}", path: "/usr/local/etc/haproxy", says: undefined },
     { name: "store", source: "emptyDir: {}", path: "/srv", says: "info" },
     { name: "cache", source: "emptyDir: {}", path: "/var/cache", says: undefined },
     { name: "tmp-volume", source: "emptyDir:", path: "/tmp", says: undefined },
@@ -130,10 +143,16 @@ describe("where data lives", () => {
   ])("$name from $source on $path: $says", async ({ name, source, path, says }) => {
     const found = await remarks(
       "local-data",
-      withContainer(mount(name, path), volume(name, source)),
+      withContainer(mount(name, path), volume(name, source), "StatefulSet"),
     );
 
     expect(found[0]?.split(" ")[0]).toBe(says);
+  });
+
+  it("what a Deployment keeps in an emptyDir each rollout empties too: information", async () => {
+    const yaml = withContainer(mount("data", "/var/lib/x"), volume("data", "emptyDir: {}"));
+
+    expect((await remarks("local-data", yaml))[0]?.split(" ")[0]).toBe("info");
   });
 
   it("a host path that is only read is left alone", async () => {
@@ -148,20 +167,78 @@ describe("where data lives", () => {
 
 describe("a shell before the process", () => {
   it.each([
-    { command: '[sh, -c, "a && b"]', lost: true },
-    { command: '[/bin/bash, -ec, "a\\nb"]', lost: true },
-    { command: '[sh, -c], args: ["a; b"]', lost: true },
-    { command: '[sh, -c, "server --port 80 > /dev/stdout 2>&1"]', lost: false },
-    { command: '[sh, -c, "server --port 80 \\\\\\n --verbose"]', lost: false },
-    { command: '[sh, -c, "a && exec b"]', lost: false },
-    { command: "[sh, -c, \"trap 'kill $p' TERM; b & p=$!; wait\"]", lost: false },
-    { command: "[tini, --, server]", lost: false },
-    { command: '[python, -c, "a; b"]', lost: false },
-  ])("$command loses SIGTERM: $lost", async ({ command, lost }) => {
+    { command: '[sh, -c, "a && b"]', says: "warning" },
+    { command: '[/bin/bash, -ec, "a\\nb"]', says: "info" },
+    { command: '[bash, -c, "a; b | tee log"]', says: "warning" },
+    { command: '[bash, -c, "while true; do a; done"]', says: "warning" },
+    { command: '[/bin/ash, -c, "a && b"]', says: "info" },
+    { command: '[sh, -c], args: ["a; b"]', says: "warning" },
+    { command: '[sh, -c, "server --port 80 > /dev/stdout 2>&1"]', says: "info" },
+    { command: '[sh, -c, "server --port 80 \\\\\\n --verbose"]', says: "info" },
+    { command: '[sh, -c, "# starts it\\nserver;\\n"]', says: "info" },
+    { command: "[bash, -c, server --port 80]", says: undefined },
+    { command: '[sh, -c, "a && exec b"]', says: undefined },
+    { command: "[sh, -c, \"trap 'kill $p' TERM; b & p=$!; wait\"]", says: undefined },
+    { command: "[tini, --, server]", says: undefined },
+    { command: '[python, -c, "a; b"]', says: undefined },
+  ])("$command: $says", async ({ command, says }) => {
     const found = await remarks("exec-sigterm-lost", withContainer(`command: ${command}`));
 
-    expect(found).toHaveLength(lost ? 1 : 0);
+    expect(found[0]?.split(" ")[0]).toBe(says);
   });
+
+  const preStop = (action: string) =>
+    withContainer(`command: [sh, -c, "a; b"], lifecycle: {preStop: {${action}}}`);
+
+  it.each([
+    { action: 'exec: {command: [/bin/sh, -c, "sleep 5 && kill -SIGTERM $(pidof b)"]}', says: 0 },
+    { action: "exec: {command: [nginx, -s, quit]}", says: 0 },
+    { action: "httpGet: {path: /quit, port: 80}", says: 0 },
+    { action: 'exec: {command: [/bin/sh, -c, "sleep 15"]}', says: 1 },
+    { action: "sleep: {seconds: 15}", says: 1 },
+  ])("with the preStop hook {$action} is flagged: $says", async ({ action, says }) => {
+    expect(await remarks("exec-sigterm-lost", preStop(action))).toHaveLength(says);
+  });
+
+  it("of a pod that runs to its end is nobody's loss", async () => {
+    const pod =
+      '{apiVersion: v1, kind: Pod, metadata: {name: t}, spec: {restartPolicy: Never, containers: [{name: m, command: [sh, -c, "a; b"]}]}}\n';
+
+    expect(await remarks("exec-sigterm-lost", pod)).toEqual([]);
+  });
+});
+
+describe("a readiness probe", () => {
+  const service = (ports: string) =>
+    `{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {selector: {app: web}, ports: [${ports}]}}\n---\n`;
+
+  it.each([
+    { service: service("{port: 80}"), container: "args: []", missing: 1 },
+    { service: service("{port: 80, name: http}"), container: "args: []", missing: 1 },
+    {
+      service: service("{port: 9402, name: tcp-prometheus-servicemonitor}"),
+      container: "args: []",
+      missing: 0,
+    },
+    {
+      service: service("{port: 80}, {port: 9090, name: http-metrics}"),
+      container: "args: []",
+      missing: 1,
+    },
+    { service: service("{port: 9090, targetPort: metrics}"), container: "args: []", missing: 0 },
+    { service: "", container: "ports: [{containerPort: 8080}]", missing: 1 },
+    { service: "", container: "ports: [{containerPort: 8080, name: metrics}]", missing: 0 },
+    { service: "", container: "ports: [{containerPort: 1, name: http-healthz}]", missing: 0 },
+    { service: "", container: "ports: [{containerPort: 1, name: http}]", missing: 1 },
+    { service: "", container: "args: []", missing: 0 },
+  ])(
+    "behind $service with $container is missed: $missing",
+    async ({ service, container, missing }) => {
+      expect(await remarks("readiness-missing", service + withContainer(container))).toHaveLength(
+        missing,
+      );
+    },
+  );
 });
 
 describe("a job", () => {
@@ -176,6 +253,34 @@ describe("a job", () => {
     { spec: "activeDeadlineSeconds: 600, backoffLimit: 0,", says: "warning" },
   ])("with {$spec} is: $says", async ({ spec, says }) => {
     expect((await remarks("long-job-on-spot", job(spec)))[0]?.split(" ")[0]).toBe(says);
+  });
+});
+
+describe("what comes again by itself", () => {
+  const hook = (key: string) =>
+    `{apiVersion: batch/v1, kind: Job, metadata: {name: j, annotations: {"${key}": pre-install}}, spec: {template: {spec: {restartPolicy: Never}}}}\n`;
+
+  it.each(["helm.sh/hook", "argocd.argoproj.io/hook"])(
+    "a job with %s needs no deadline",
+    async (key) => {
+      expect(await remarks("long-job-on-spot", hook(key))).toEqual([]);
+    },
+  );
+
+  it.each([
+    { kind: "Deployment", flagged: 1 },
+    { kind: "DaemonSet", flagged: 0 },
+  ])("a critical $kind is flagged: $flagged", async ({ kind, flagged }) => {
+    const yaml = withContainer("args: []", "priorityClassName: system-cluster-critical,", kind);
+
+    expect(await remarks("critical-on-spot", yaml)).toHaveLength(flagged);
+  });
+
+  it("a critical job is not", async () => {
+    const yaml =
+      "{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {template: {spec: {priorityClassName: system-cluster-critical, restartPolicy: Never}}}}\n";
+
+    expect(await remarks("critical-on-spot", yaml)).toEqual([]);
   });
 });
 
@@ -224,14 +329,17 @@ describe("keeping replicas apart", () => {
 
   it.each([
     { pod: apart("app: web"), nothing: 0 },
-    { pod: apart("app: other"), nothing: 0, beside: "other" },
+    { pod: apart("app: other"), nothing: 0, beside: "other", together: 2 },
     { pod: apart("app: gone"), nothing: 1 },
     { pod: apart("app: gone", ", namespaces: [far]"), nothing: 0 },
     { pod: "topologySpreadConstraints: [{topologyKey: zone, maxSkew: 1}]", nothing: 1 },
-  ])("$pod selects nothing: $nothing", async ({ pod, nothing, beside = "beside" }) => {
-    const yaml = `${deployment({ pod })}---\n${deployment({ name: beside })}`;
+  ])(
+    "$pod selects nothing: $nothing",
+    async ({ pod, nothing, beside = "beside", together = 1 }) => {
+      const yaml = `${deployment({ pod })}---\n${deployment({ name: beside })}`;
 
-    expect(await remarks("spread-selects-nothing", yaml)).toHaveLength(nothing);
-    expect((await remarks("no-spread", yaml)).length).toBe(1);
-  });
+      expect(await remarks("spread-selects-nothing", yaml)).toHaveLength(nothing);
+      expect((await remarks("no-spread", yaml)).length).toBe(together);
+    },
+  );
 });

@@ -6,7 +6,7 @@ export const execSigtermLost: Rule = {
   id: "exec-sigterm-lost",
   severity: "warning",
   title: "a shell stands between SIGTERM and the process",
-  why: "In a container whose first process is a shell that runs a script, SIGTERM reaches the shell and goes no further: the server never hears it, works on until the grace is over and is killed. Only a script of several commands without exec and without a trap is flagged; for a single command most shells replace themselves. What an image's own entry point does cannot be seen.",
+  why: "In a container whose first process is a shell that runs a script, SIGTERM reaches the shell and goes no further: the server never hears it, works on until the grace is over and is killed. A script without exec and without a trap is flagged. Which shell it is matters: dash, the sh of Debian and Ubuntu, stays in front of whatever it runs, while bash and the ash of Alpine replace themselves with the last command of a plain list. So several commands are a warning under sh and information under the others, and a single command is information under sh. Pods that run to their end, and containers whose preStop hook does more than wait, are left alone. What an image's own entry point does cannot be seen.",
   fix: "Start the last command of the script with exec, or trap SIGTERM and pass it on, or run an init such as tini.",
   whenNotToUse:
     "The process has nothing to finish, or shareProcessNamespace and an init take care of signals.",
@@ -39,31 +39,56 @@ spec:
   check: checkExecSigtermLost,
 };
 
-const shell = /^(?:.*\/)?(?:ba|da|a|z|k)?sh$/;
+const shell = /^(?:.*\/)?(sh|dash|bash|ash|zsh|ksh)$/;
 const option = /^-[a-z]*c[a-z]*$/;
 const severalCommands = /[;|&\n]/;
+
+/** What even a shell that replaces itself where it can stays in front of. */
+const neverReplaced = /[|&]|\b(?:if|for|while|until|case)\b/;
 
 /** Redirections such as `2>&1` and continued lines look like several commands, and are none. */
 const lookalikes = /\d*[<>]&\d*-?|&>|\\\n/g;
 
 function checkExecSigtermLost(fleet: Fleet): readonly Remark[] {
   return spotWorkloads(fleet)
-    .filter((workload) => workload.kind !== "Job" && workload.kind !== "CronJob")
+    .filter((workload) => workload.template.restartPolicy === "Always")
     .flatMap((workload) =>
-      workload.template.containers.filter(losesSigterm).map((container) => ({
-        severity: "warning",
-        about: workload,
-        message: `The shell of container ${container.name} does not pass SIGTERM on to what it starts`,
-        fix: "Start the last command of the script with exec",
-      })),
+      workload.template.containers.flatMap((container): readonly Remark[] => {
+        const severity = judge(container);
+        if (severity === undefined) return [];
+        const does = severity === "warning" ? "does" : "may";
+        const message = `The shell of container ${container.name} ${does} not pass SIGTERM on to what it starts`;
+        return [
+          {
+            severity,
+            about: workload,
+            message,
+            fix: "Start the last command of the script with exec",
+          },
+        ];
+      }),
     );
 }
 
-function losesSigterm({ command, args }: Container): boolean {
-  const line = [...command, ...args];
-  if (!shell.test(line[0] ?? "")) return false;
-  const at = line.findIndex((word) => option.test(word));
-  const script = at < 0 ? undefined : line[at + 1]?.trim();
-  if (script === undefined || /\b(exec|trap)\s/.test(script)) return false;
-  return severalCommands.test(script.replace(lookalikes, " "));
+/** Tried with dash 0.5.12, bash 5.2 and the ash of busybox 1.35. */
+function judge({ command, args, preStopActs }: Container): "warning" | "info" | undefined {
+  const [program = "", ...rest] = [...command, ...args];
+  const name = shell.exec(program)?.[1];
+  const at = rest.findIndex((word) => option.test(word));
+  const script = at < 0 ? undefined : rest[at + 1];
+  if (name === undefined || script === undefined || preStopActs) return undefined;
+  if (/\b(exec|trap)\s/.test(script)) return undefined;
+  const bare = bareScript(script);
+  const stays = name === "sh" || name === "dash";
+  if (!severalCommands.test(bare)) return stays ? "info" : undefined;
+  return stays || neverReplaced.test(bare.replaceAll("&&", ";")) ? "warning" : "info";
+}
+
+/** Without comments, and without what only looks like a second command. */
+function bareScript(script: string): string {
+  return script
+    .replace(/^\s*#.*$/gm, "")
+    .replace(lookalikes, " ")
+    .replace(/[\s;]+$/, "")
+    .trim();
 }

@@ -1,6 +1,7 @@
 import type { Fleet } from "../fleet.ts";
 import type { PodTemplate, Volume } from "../pod-template.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
+import type { Workload } from "../workload.ts";
 
 /** Names that say that what is in the volume can be made again. */
 const throwAway =
@@ -9,11 +10,14 @@ const throwAway =
 /** Names that say that it cannot. */
 const kept = /data|storage|state|\bdb\b|database|queue|upload|wal|backup|persist/i;
 
+/** What is mounted there was written at the start, by an init container or a sidecar. */
+const configPath = /(^|\/)etc(\/|$)/;
+
 export const localData: Rule = {
   id: "local-data",
   severity: "warning",
   title: "data lives on the node's own disk",
-  why: "What is in an emptyDir or behind a hostPath is gone with a Spot node, for good. An emptyDir whose name says cache or temporary is left alone, one whose name says data is a warning, the rest is information; a hostPath that is written to by anything but a DaemonSet is a warning.",
+  why: "What is in an emptyDir or behind a hostPath is gone with a Spot node, for good. An emptyDir whose name says cache or temporary, or that is mounted as configuration, is left alone; one whose name says data is a warning in a StatefulSet and information elsewhere, where each rollout empties it too; the rest is information. A hostPath that is written to by anything but a DaemonSet is a warning.",
   fix: "Use a PersistentVolumeClaim, an object store, or replicate the data to other nodes.",
   whenNotToUse: "The data can be made again, or is replicated by the application itself.",
   bad: {
@@ -56,14 +60,15 @@ function checkLocalData(fleet: Fleet): readonly Remark[] {
     .filter((workload) => workload.kind !== "DaemonSet")
     .flatMap((workload) =>
       workload.template.volumes.flatMap((volume): readonly Remark[] => {
-        const found = judge(volume, workload.template);
+        const found = judge(volume, workload);
         return found === undefined ? [] : [{ ...found, about: workload }];
       }),
     );
 }
 
-function judge(volume: Volume, template: PodTemplate): Omit<Remark, "about"> | undefined {
+function judge(volume: Volume, workload: Workload): Omit<Remark, "about"> | undefined {
   if (volume.kind === "Other") return undefined;
+  const { template, kind } = workload;
   const mounts = mountsOf(volume.name, template);
   const fix =
     "Keep it in a PersistentVolumeClaim or an object store, or name it a cache if it is one";
@@ -74,8 +79,10 @@ function judge(volume: Volume, template: PodTemplate): Omit<Remark, "about"> | u
   }
   const words = [volume.name, ...mounts.map((mount) => mount.path)].join(" ");
   if (volume.inMemory || (throwAway.test(words) && !kept.test(volume.name))) return undefined;
+  if (mounts.length > 0 && mounts.every((mount) => configPath.test(mount.path))) return undefined;
   const message = `Keeps the emptyDir ${volume.name} on the node's disk, which goes with the node`;
-  return { severity: kept.test(words) ? "warning" : "info", message, fix };
+  const isWarning = kind === "StatefulSet" && kept.test(words);
+  return { severity: isWarning ? "warning" : "info", message, fix };
 }
 
 function mountsOf(

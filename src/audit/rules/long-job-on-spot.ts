@@ -10,7 +10,7 @@ export const longJobOnSpot: Rule = {
   id: "long-job-on-spot",
   severity: "warning",
   title: "a job that may run long, or may fail only once, can land on Spot nodes",
-  why: "A job that loses its node starts again from nothing unless it writes checkpoints, and each loss counts as a failure unless a podFailurePolicy ignores the condition DisruptionTarget. With backoffLimit 0 one taken node fails the job. A deadline over an hour or a backoffLimit of 0 is a warning; no deadline at all is information.",
+  why: "A job that loses its node starts again from nothing unless it writes checkpoints, and each loss counts as a failure unless a podFailurePolicy ignores the condition DisruptionTarget. With backoffLimit 0 one taken node fails the job. A deadline over an hour or a backoffLimit of 0 is a warning; no deadline at all is information, and nothing where it is a hook of Helm or Argo CD.",
   fix: "Write checkpoints; ignore DisruptionTarget in a podFailurePolicy (restartPolicy Never); or keep long jobs on stable nodes.",
   whenNotToUse: "The job is short although it sets no deadline, or it resumes where it stopped.",
   bad: {
@@ -62,6 +62,7 @@ function judge(workload: Workload): Omit<Remark, "about"> | undefined {
   }
   const podSeconds = valueAt(spec, ["template", "spec", "activeDeadlineSeconds"]);
   const limitSeconds = wholeNumberOf(valueAt(spec, ["activeDeadlineSeconds"]) ?? podSeconds);
+  if (limitSeconds === undefined && isHook(workload)) return undefined;
   if (limitSeconds === undefined) {
     const message = "May run for any time, and starts again from nothing when its node goes";
     return { severity: "info", message, fix };
@@ -69,6 +70,12 @@ function judge(workload: Workload): Omit<Remark, "about"> | undefined {
   if (limitSeconds <= longSeconds) return undefined;
   const message = `May run for ${limitSeconds} s, and starts again from nothing when its node goes`;
   return { severity: "warning", message, fix };
+}
+
+/** A hook of Helm or Argo CD runs once, while somebody waits for it. */
+function isHook({ manifest }: Workload): boolean {
+  const keys = Object.keys(manifest.annotations);
+  return keys.some((key) => key === "helm.sh/hook" || key === "argocd.argoproj.io/hook");
 }
 
 function jobSpecOf({ kind, manifest }: Workload): unknown {

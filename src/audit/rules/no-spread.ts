@@ -1,4 +1,5 @@
 import { type Fleet, replicasOf } from "../fleet.ts";
+import { matchesSelector } from "../label-match.ts";
 import { isReplicated, type Remark, type Rule, spotWorkloads } from "../rule.ts";
 import type { Workload } from "../workload.ts";
 
@@ -44,7 +45,7 @@ spec:
 function checkNoSpread(fleet: Fleet): readonly Remark[] {
   return spotWorkloads(fleet).flatMap((workload): readonly Remark[] => {
     const replicas = replicasOf(fleet, workload) ?? 0;
-    if (!isReplicated(workload) || replicas < 2 || isSpread(workload)) return [];
+    if (!isReplicated(workload) || replicas < 2 || isSpread(fleet, workload)) return [];
     const message = `Nothing keeps its ${replicas} replicas from sharing one node`;
     const fix =
       "Add a topologySpreadConstraint over kubernetes.io/hostname that selects these pods";
@@ -52,6 +53,16 @@ function checkNoSpread(fleet: Fleet): readonly Remark[] {
   });
 }
 
-function isSpread({ template }: Workload): boolean {
-  return template.spreadSelectors.length > 0 || template.apart.length > 0;
+/**
+ * Anti-affinity against other workloads alone keeps no two of its own pods apart; a selector that
+ * matches no pod at all has a rule of its own.
+ */
+function isSpread(fleet: Fleet, { template, namespace }: Workload): boolean {
+  if (template.spreadSelectors.length > 0) return true;
+  const selectedNear = fleet.selectedIn(namespace);
+  return template.apart.some(
+    ({ selector }) =>
+      selector !== undefined &&
+      (matchesSelector(selector, template.labels) || selectedNear(selector).length === 0),
+  );
 }
