@@ -321,7 +321,8 @@ export class ComputeModel {
     const tail = `${hex(now).padStart(13, "5")}-${hex(BigInt(id)).slice(0, 8)}-${hex(this.#sequence).padStart(8, "0")}`;
     const operation: ComputeOperation = {
       id,
-      name: `operation-${now}-${tail}`,
+      // What Compute Engine does of itself has a name of its own.
+      name: `${type.endsWith(".preempted") ? "systemevent" : "operation"}-${now}-${tail}`,
       type,
       scope: about.place.scope,
       location: about.place.location,

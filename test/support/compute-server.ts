@@ -33,6 +33,8 @@ export type ComputeFault =
   | { readonly kind: "DropAfter" }
   /** Answers 200 (or `status`) with text that is no JSON. */
   | { readonly kind: "Garbage"; readonly status?: number }
+  /** Answers 200 with this text. */
+  | { readonly kind: "Text"; readonly text: string }
   /** Never answers. */
   | { readonly kind: "Hang" }
   /** Answers after this long on the server's clock. */
@@ -137,6 +139,10 @@ export class ComputeServer {
     this.#denied.add(permission);
   }
 
+  allow(permission: string): void {
+    this.#denied.delete(permission);
+  }
+
   async close(): Promise<void> {
     this.#closed.abort();
     this.#http.closeAllConnections();
@@ -154,12 +160,12 @@ export class ComputeServer {
     }
     const answer = fault?.kind === "Refuse" ? refusalOf(fault) : await this.#answer(call, response);
     if (fault?.kind === "DropAfter") return void request.socket.destroy();
-    const garbage = fault?.kind === "Garbage";
-    call.status = garbage ? (fault.status ?? 200) : answer.status;
+    const odd = oddTextOf(fault);
+    call.status = odd === undefined ? answer.status : odd.status;
     response.writeHead(call.status, {
-      "content-type": garbage ? "text/html" : "application/json; charset=UTF-8",
+      "content-type": odd === undefined ? "application/json; charset=UTF-8" : "text/html",
     });
-    response.end(garbage ? "<html>no healthy upstream" : JSON.stringify(answer.body));
+    response.end(odd?.text ?? JSON.stringify(answer.body));
   }
 
   async #read(request: IncomingMessage): Promise<ComputeRequestRecord> {
@@ -326,6 +332,12 @@ function refusalOf(fault: Extract<ComputeFault, { kind: "Refuse" }>): {
 } {
   const { status, reason, message = `Refused for the test: ${reason}` } = fault;
   return { status, body: errorBody({ status, reason, message }) };
+}
+
+function oddTextOf(fault: ComputeFault | undefined) {
+  if (fault?.kind === "Text") return { status: 200, text: fault.text };
+  if (fault?.kind !== "Garbage") return undefined;
+  return { status: fault.status ?? 200, text: "<html>no healthy upstream" };
 }
 
 function unknownCall(call: ComputeRequestRecord): ComputeRefusal {

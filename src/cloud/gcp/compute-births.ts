@@ -56,7 +56,8 @@ export class ComputeBirths implements MachineBirths {
       action: `list the instances of ${project}/${zone}`,
       permission: "compute.instances.list",
     };
-    for await (const item of listItems(this.#client, list, into.signal)) {
+    const send = this.#client.sendPatiently.bind(this.#client);
+    for await (const item of listItems(send, list, into.signal)) {
       const providerID = wanted.get(String(item.name));
       const bornAt = birthOf(item);
       if (providerID !== undefined && bornAt !== undefined) into.bornAt.set(providerID, bornAt);

@@ -1,13 +1,19 @@
+import type { Millis } from "../../core/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { type Fields, fieldsOf, wordOf } from "../metadata/payload-field.ts";
-import type { ComputeClient } from "./compute-client.ts";
+import type { ComputeAnswer, ComputeCall } from "./compute-client.ts";
 import type { CallPurpose } from "./compute-fault.ts";
 
 export interface ComputeList extends CallPurpose {
   /** The collection, such as `/projects/p/zones/z/instances`. */
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
+  /** For each page; the client's own where absent. */
+  readonly timeoutMs?: Millis;
 }
+
+/** `send` of a client, or `sendPatiently`. */
+type Send = (call: ComputeCall, signal: AbortSignal) => Promise<ComputeAnswer>;
 
 /** The most that a page holds, and the API's own limit. */
 const pageSize = "500";
@@ -19,17 +25,17 @@ const mostPages = 100;
  * Throws `LastcallError` for a call that fails and for an answer that is no list.
  */
 export async function* listItems(
-  client: ComputeClient,
+  send: Send,
   list: ComputeList,
   signal: AbortSignal,
 ): AsyncGenerator<Fields> {
   let pageToken: string | undefined;
   for (let page = 0; page < mostPages; page++) {
-    const { path, action, permission } = list;
+    const { path, action, permission, timeoutMs } = list;
     const token = pageToken === undefined ? {} : { pageToken };
     const query = { maxResults: pageSize, ...list.query, ...token };
-    const call = { method: "GET", path, query, action, permission } as const;
-    const answer = await client.sendPatiently(call, signal);
+    const call = { method: "GET", path, query, action, permission, timeoutMs } as const;
+    const answer = await send(call, signal);
     if (answer.kind === "NotFound") throw unreadable(list, "the answer 404");
     const { items = [], nextPageToken } = answer.body;
     if (!Array.isArray(items)) throw unreadable(list, "items that are no list");

@@ -17,6 +17,7 @@ function formOf(value: unknown): string {
   return value
     .replace(/^https:\/\/[a-z]+\.googleapis\.com/, "<host>")
     .replace(/(projects|zones|instances|instanceGroupManagers)\/[^/]+/g, "$1/<name>")
+    .replace(/systemevent-\d{13}-[0-9a-f]{13}-[0-9a-f]{8}-[0-9a-f]{8}/, "<event>")
     .replace(/operation-\d{13}-[0-9a-f]{13}-[0-9a-f]{8}-[0-9a-f]{8}/, "<operation>")
     .replace(/^\d{15,20}$/, "<id>")
     .replace(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}-0[78]:00$/, "<instant>");
@@ -74,6 +75,7 @@ describe("our Compute Engine server", () => {
     const real = operations["compute.instances.preempted"] ?? [];
     expect(real.length).toBeGreaterThan(0);
     for (const one of real) {
+      expectSameForm(body, one, operationFields);
       expect(body).toMatchObject({
         operationType: one.operationType,
         statusMessage: one.statusMessage,

@@ -1,0 +1,138 @@
+import type { Clock } from "../../contracts/clock.ts";
+import type { FeedListener } from "../../contracts/notice-feed.ts";
+import type { MachineWord } from "../../core/machine-word.ts";
+import {
+  type Instant,
+  instant,
+  later,
+  type Millis,
+  minus,
+  minutes,
+  plus,
+  seconds,
+} from "../../core/time.ts";
+import { isLastcallError, LastcallError } from "../../errors.ts";
+import type { ComputeClient } from "./compute-client.ts";
+import { listItems } from "./compute-list.ts";
+import { preemptedType, readPreemption, type ZoneRef } from "./preemption-operation.ts";
+
+/**
+ * A preemption that is older than this when we begin to listen is not told: its machine is gone, and
+ * half a minute later a new one may stand under its name. One that could not be written down is told
+ * again for as long.
+ */
+const freshMs: Millis = seconds(60);
+/** Operations may be listed out of their order by so much. */
+const disorderMs: Millis = minutes(2);
+const answerWithinMs: Millis = seconds(10);
+
+/** Before all operations. */
+const never = instant(0);
+
+interface Known {
+  readonly insertedAt: Instant;
+  /** Until when it is told again if nobody has heard it; absent: it is heard. */
+  readonly tellUntilAt?: Instant | undefined;
+}
+
+/** One zone's list of preemptions: tells each operation until it is heard. */
+export class PreemptionZone {
+  readonly #ref: ZoneRef;
+  readonly #client: ComputeClient;
+  readonly #clock: Clock;
+  readonly #known = new Map<string, Known>();
+  /** In the cloud's time: what is older was dealt with in an earlier look. */
+  #floorAt: Instant | undefined;
+  #isFirst = true;
+  #unreadable = 0;
+
+  constructor(ref: ZoneRef, tools: { readonly client: ComputeClient; readonly clock: Clock }) {
+    this.#ref = ref;
+    this.#client = tools.client;
+    this.#clock = tools.clock;
+  }
+
+  /** Looks once, and resolves when every word is heard or refused. Throws where the list failed. */
+  async poll(listener: FeedListener, signal: AbortSignal): Promise<void> {
+    const { words, problems } = await this.#read(signal);
+    const fresh = words.filter((word) => this.#isToBeTold(word));
+    this.#isFirst = false;
+    this.#raiseFloor(words);
+    if (problems.length !== this.#unreadable && problems[0] !== undefined) {
+      listener.onTrouble(unreadable(this.#ref, problems[0]));
+    }
+    this.#unreadable = problems.length;
+    await Promise.all(fresh.map((word) => this.#tell(word, listener)));
+  }
+
+  async #read(
+    signal: AbortSignal,
+  ): Promise<{ readonly words: readonly MachineWord[]; readonly problems: readonly string[] }> {
+    const { project, zone } = this.#ref;
+    const list = {
+      path: `/projects/${project}/zones/${zone}/operations`,
+      query: {
+        filter: `operationType = "${preemptedType}"`,
+        orderBy: "creationTimestamp desc",
+        fields: "items(id,name,operationType,insertTime,targetLink),nextPageToken",
+      },
+      action: `list the preemptions of ${project}/${zone}`,
+      permission: "compute.zoneOperations.list",
+      timeoutMs: answerWithinMs,
+    };
+    const heard = { ...this.#ref, at: this.#clock.now() };
+    const firstFloorAt = this.#isFirst ? minus(heard.at, disorderMs) : never;
+    const words: MachineWord[] = [];
+    const problems: string[] = [];
+    const send = this.#client.send.bind(this.#client);
+    for await (const item of listItems(send, list, signal)) {
+      const reading = readPreemption(item, heard);
+      if (reading.kind === "Unreadable") problems.push(reading.problem);
+      if (reading.kind !== "Preempted") continue;
+      words.push(reading.word);
+      // The newest come first: what follows was dealt with in an earlier look, or before our time.
+      if (reading.insertedAt < (this.#floorAt ?? firstFloorAt)) break;
+    }
+    return { words, problems };
+  }
+
+  #isToBeTold({ notice }: MachineWord): boolean {
+    const { eventId, noticedAt } = notice;
+    const now = this.#clock.now();
+    if (this.#floorAt !== undefined && noticedAt < this.#floorAt) return false;
+    const known = this.#known.get(eventId);
+    if (known !== undefined) return known.tellUntilAt !== undefined && known.tellUntilAt >= now;
+    const isStale = this.#isFirst && noticedAt < minus(now, freshMs);
+    const tellUntilAt = isStale ? undefined : plus(now, freshMs);
+    this.#known.set(eventId, { insertedAt: noticedAt, tellUntilAt });
+    return !isStale;
+  }
+
+  #raiseFloor(words: readonly MachineWord[]): void {
+    let floorAt = this.#floorAt;
+    for (const { notice } of words) {
+      const at = minus(notice.noticedAt, disorderMs);
+      floorAt = floorAt === undefined ? at : later(floorAt, at);
+    }
+    this.#floorAt = floorAt;
+    for (const [name, { insertedAt }] of this.#known) {
+      if (floorAt !== undefined && insertedAt < floorAt) this.#known.delete(name);
+    }
+  }
+
+  async #tell(word: MachineWord, listener: FeedListener): Promise<void> {
+    const { eventId, noticedAt } = word.notice;
+    try {
+      await listener.onWord(word);
+      this.#known.set(eventId, { insertedAt: noticedAt });
+    } catch (error) {
+      if (!isLastcallError(error)) throw error;
+      listener.onTrouble(error);
+    }
+  }
+}
+
+function unreadable({ project, zone }: ZoneRef, problem: string): LastcallError {
+  const message = `Cannot read a preemption in ${project}/${zone}: ${problem}`;
+  return new LastcallError("NOTICE_UNREADABLE", message);
+}

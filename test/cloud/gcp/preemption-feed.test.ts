@@ -1,0 +1,267 @@
+import { readFileSync } from "node:fs";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { PreemptionFeed } from "../../../src/cloud/gcp/preemption-feed.ts";
+import { readPreemption } from "../../../src/cloud/gcp/preemption-operation.ts";
+import type { FeedListener } from "../../../src/contracts/notice-feed.ts";
+import type { MachineWord } from "../../../src/core/machine-word.ts";
+import { seededRng } from "../../../src/core/rng.ts";
+import { instant, minutes, plus, seconds } from "../../../src/core/time.ts";
+import { LastcallError } from "../../../src/errors.ts";
+import { type ComputeWorld, startComputeWorld, zone } from "../../support/compute-world.ts";
+import { foreignText } from "../../support/foreign-text.ts";
+
+const otherZone = "us-central1-f";
+const listPath = `/zones/${zone}/operations`;
+
+let world: ComputeWorld;
+let stop: AbortController;
+let running: Promise<void>;
+/** The machines told of, each with the seconds on the clock. */
+let heard: string[];
+let words: MachineWord[];
+let troubles: LastcallError[];
+/** What the listener answers; a test may have it fail. */
+let answer: () => Promise<"Taken" | "NoNode">;
+let nodes: readonly string[];
+
+beforeEach(async () => {
+  world = await startComputeWorld();
+  stop = new AbortController();
+  [heard, words, troubles] = [[], [], []];
+  answer = async () => "Taken";
+  for (const name of ["n1", "n2", "n3"]) world.addMachine(name);
+  nodes = ["n1", "n2", "n3"].map((name) => `gce://project1/${zone}/${name}`);
+});
+
+afterEach(async () => {
+  stop.abort();
+  await world.pass(running);
+  await world.close();
+});
+
+function listen(): void {
+  const listener: FeedListener = {
+    onWord: (word) => {
+      words.push(word);
+      heard.push(`${Math.floor(world.clock.monotonic() / 1000)} ${word.machine.split("/").at(-1)}`);
+      return answer();
+    },
+    onTrouble: (error) => troubles.push(error),
+  };
+  const { client, clock } = world;
+  const machines = () => nodes;
+  const options = { client, clock, rng: () => 0.5, pollMs: seconds(10), machines };
+  running = new PreemptionFeed(options).run(listener, stop.signal);
+}
+
+/** Lets the clock go on to this many seconds after the start of the world. */
+function until(atSeconds: number): Promise<void> {
+  return world.passUntil(() => world.clock.monotonic() >= atSeconds * 1000);
+}
+
+function polls(path = listPath): number {
+  return world.server.log.filter((call) => call.path === path).length;
+}
+
+describe("the preemptions of a zone", () => {
+  it("are told once each, with the power's going as the deadline", async () => {
+    listen();
+    await until(11);
+    const { insertAt, name } = world.server.model.preempt(zone, "n2");
+    await until(60);
+    expect(heard).toEqual(["20 n2"]);
+    expect(words[0]).toEqual({
+      machine: `gce://project1/${zone}/n2`,
+      notice: {
+        cause: "Preempted",
+        noticedAt: insertAt,
+        deadlineAt: plus(insertAt, seconds(30)),
+        source: "gcp/operations",
+        eventId: name,
+      },
+    });
+    expect(troubles).toEqual([]);
+  });
+
+  it("are asked for with one request of one right a round", async () => {
+    listen();
+    await until(60);
+    expect(polls()).toBeGreaterThanOrEqual(6);
+    expect(polls()).toBeLessThanOrEqual(7);
+    expect([...world.server.permissionsUsed]).toEqual(["compute.zoneOperations.list"]);
+    expect(world.server.log[0]?.query).toMatchObject({
+      filter: 'operationType = "compute.instances.preempted"',
+      orderBy: "creationTimestamp desc",
+    });
+  });
+
+  it("of the last minute are told at the start, and none from before", async () => {
+    world.server.model.preempt(zone, "n1");
+    await world.pass(world.clock.sleep(seconds(61)));
+    world.server.model.preempt(zone, "n2");
+    await world.pass(world.clock.sleep(seconds(50)));
+    listen();
+    await until(150);
+    expect(heard).toEqual(["111 n2"]);
+  });
+
+  it("are all told when a whole zone goes at once", async () => {
+    const many = Array.from({ length: 700 }, (_, index) => `m${index}`);
+    for (const name of many) world.server.model.addMachine({ name, zone });
+    listen();
+    await until(11);
+    for (const name of many) world.server.model.preempt(zone, name);
+    await until(45);
+    expect(new Set(words.map(({ machine }) => machine)).size).toBe(700);
+    expect(words).toHaveLength(700);
+  });
+
+  it("that could not be written down are told again, for a minute", async () => {
+    answer = () => Promise.reject(new LastcallError("API_UNREACHABLE", "the API server is away"));
+    listen();
+    await until(11);
+    world.server.model.preempt(zone, "n1");
+    await until(45);
+    expect(heard).toEqual(["20 n1", "30 n1", "40 n1"]);
+    expect(troubles.map(({ code }) => code)).toEqual(Array(3).fill("API_UNREACHABLE"));
+    answer = async () => "NoNode";
+    await until(140);
+    expect(heard).toEqual(["20 n1", "30 n1", "40 n1", "50 n1"]);
+  });
+
+  it("are asked for in no zone without a node, and in a new one from its first node on", async () => {
+    nodes = [];
+    listen();
+    await until(25);
+    expect(world.server.log).toEqual([]);
+    nodes = [`gce://project1/${otherZone}/n9`, "aws:///eu-west-1a/i-0abc"];
+    await until(45);
+    expect(polls()).toBe(0);
+    expect(polls(`/zones/${otherZone}/operations`)).toBeGreaterThan(0);
+  });
+});
+
+describe("a zone that cannot be asked", () => {
+  it("does not keep the words of another", async () => {
+    nodes = [...nodes, `gce://project1/${otherZone}/n9`];
+    const match = new RegExp(otherZone);
+    world.server.failNext({ kind: "Hang" }, { match, times: 99 });
+    listen();
+    await until(11);
+    world.server.model.preempt(zone, "n1");
+    await until(25);
+    expect(heard).toEqual(["20 n1"]);
+  });
+
+  it("is asked less and less often, and its words come once it answers", async () => {
+    world.server.deny("compute.zoneOperations.list");
+    listen();
+    await until(600);
+    expect(polls()).toBeLessThan(10);
+    expect(new Set(troubles.map(({ code }) => code))).toEqual(new Set(["CLOUD_RIGHT_MISSING"]));
+    expect(troubles[0]?.message).toContain("wanted the permission compute.zoneOperations.list");
+    world.server.allow("compute.zoneOperations.list");
+    await until(900);
+    world.server.model.preempt(zone, "n3");
+    await until(930);
+    expect(words.map(({ machine }) => machine)).toEqual([`gce://project1/${zone}/n3`]);
+  });
+});
+
+const recorded = JSON.parse(
+  readFileSync(new URL("../../data/gce/operations-2019.json", import.meta.url), "utf8"),
+) as { operations: Record<string, Record<string, unknown>[]> };
+
+describe("an operation", () => {
+  const at = instant(Date.parse("2019-03-28T00:00:00-07:00"));
+  const ref = { project: "first-220321", zone: "us-central1-c", at };
+  const [real = {}] = recorded.operations["compute.instances.preempted"] ?? [];
+
+  it("as recorded names the machine and the moment", () => {
+    const noticedAt = Date.parse("2019-03-27T21:55:16.317-07:00");
+    expect(readPreemption(real, ref)).toMatchObject({
+      kind: "Preempted",
+      word: {
+        machine: "gce://first-220321/us-central1-c/karsul4",
+        notice: {
+          noticedAt,
+          deadlineAt: noticedAt + 30_000,
+          eventId: "systemevent-1553748916317-585205c3a2be6-4acf9d68-acb90ff5",
+        },
+      },
+    });
+  });
+
+  it.each(Object.keys(recorded.operations).filter((type) => !type.endsWith("preempted")))(
+    "of the type %s is none",
+    (type) => {
+      for (const one of recorded.operations[type] ?? []) {
+        expect(readPreemption(one, ref)).toEqual({ kind: "Other" });
+      }
+    },
+  );
+
+  it.each([
+    ["no time", { insertTime: undefined }],
+    ["no time that is one", { insertTime: "soon" }],
+    ["a time far ahead", { insertTime: "2039-03-28T00:00:00-07:00" }],
+    ["no name", { name: "", id: 5 }],
+    ["a name that is none", { name: "a/b" }],
+    ["no target", { targetLink: undefined }],
+    ["a target in another zone", { targetLink: "/zones/us-east1-b/instances/n1" }],
+    ["a target that is no machine", { targetLink: "/zones/us-central1-c/disks/n1" }],
+    ["a target whose name is none", { targetLink: "/zones/us-central1-c/instances/N_1" }],
+  ])("with %s is unreadable", (_, change) => {
+    const reading = readPreemption({ ...real, ...change }, ref);
+    expect(reading).toMatchObject({
+      kind: "Unreadable",
+      problem: expect.stringMatching(/^found /),
+    });
+  });
+
+  it("of any form whatever is read, and never as another machine's or another time's", () => {
+    fc.assert(
+      fc.property(foreignText([JSON.stringify(real)]), (text) => {
+        const item = objectOf(text);
+        const reading = readPreemption(item, ref);
+        if (reading.kind !== "Preempted") return;
+        expect(reading.word.machine).toMatch(
+          /^gce:\/\/first-220321\/us-central1-c\/[a-z][-a-z0-9]*$/,
+        );
+        expect(reading.insertedAt).toBeLessThanOrEqual(plus(at, minutes(10)));
+        expect(reading.word.notice.eventId).toMatch(/^[-A-Za-z0-9]{1,120}$/);
+      }),
+      { seed: 11, numRuns: 500 },
+    );
+  });
+});
+
+function objectOf(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+it("a list of any form whatever ends no listening", async () => {
+  const sample = JSON.stringify({
+    items: recorded.operations["compute.instances.preempted"],
+    nextPageToken: "more",
+  });
+  const texts = fc.sample(foreignText([sample]), { seed: 5, numRuns: 60 });
+  const rng = seededRng(1);
+  listen();
+  for (const text of texts) {
+    world.server.failNext({ kind: "Text", text }, { match: /operations/ });
+    if (rng() < 0.3) await until(world.clock.monotonic() / 1000 + 10);
+  }
+  world.server.stopFailing();
+  await until(world.clock.monotonic() / 1000 + 700);
+  world.server.model.preempt(zone, "n1");
+  await until(world.clock.monotonic() / 1000 + 30);
+  expect(words.at(-1)?.machine).toBe(`gce://project1/${zone}/n1`);
+  expect(troubles.length).toBeGreaterThan(5);
+});
