@@ -7,6 +7,7 @@ import type { InstanceReleaser } from "../contracts/instance-releaser.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import type { Leadership } from "../contracts/leadership.ts";
 import type { MachineBirths } from "../contracts/machine-births.ts";
+import type { NoticeFeed } from "../contracts/notice-feed.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
 import { Controller, type ControllerOptions } from "../controller/controller.ts";
 import { cronProblem } from "../core/cron-window.ts";
@@ -43,6 +44,8 @@ export interface ControllerParts {
   readonly releaserFor: (providerID: string) => InstanceReleaser | undefined;
   /** Where the cloud can be asked how old its machines are. */
   readonly births?: MachineBirths | undefined;
+  /** Where notices come from outside the cluster, for the fleet that is watched. */
+  readonly feedsFor?: ((fleet: Fleet) => readonly NoticeFeed[]) | undefined;
   /** These policies instead of the cluster's. */
   readonly fixedPolicies?: readonly Policy[] | undefined;
   /** Absent: the workloads are not audited. */
@@ -84,6 +87,7 @@ export function assembleController(parts: ControllerParts): AssembledController 
     fleet,
     gates: gateSource(parts),
     births: parts.births,
+    feeds: parts.feedsFor?.(fleet),
     hands: {
       marks: new KubeNodeMarks(api, clock),
       pods: new KubeNodePods({ api, clock, rng }),

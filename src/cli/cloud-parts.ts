@@ -1,6 +1,10 @@
+import type { Fleet, FleetView } from "../contracts/fleet.ts";
 import type { InstanceReleaser } from "../contracts/instance-releaser.ts";
 import type { MachineBirths } from "../contracts/machine-births.ts";
+import type { NoticeFeed } from "../contracts/notice-feed.ts";
 import { parseProviderId } from "../core/identity.ts";
+import { selectPolicy } from "../core/selector.ts";
+import type { Millis } from "../core/time.ts";
 import type { CommandIo } from "./command-io.ts";
 
 /** What a controller has of the clouds. */
@@ -8,6 +12,8 @@ export interface CloudParts {
   /** The cloud behind a providerID; undefined where there is none to ask. */
   readonly releaserFor: (providerID: string) => InstanceReleaser | undefined;
   readonly births: MachineBirths;
+  /** Where notices come from outside the cluster, for the fleet that is watched. */
+  readonly feedsFor: (fleet: Fleet) => readonly NoticeFeed[];
 }
 
 /**
@@ -15,7 +21,10 @@ export interface CloudParts {
  * no cloud is asked of which no machine is seen. Throws CONFIG_INVALID for an endpoint that is none.
  */
 export async function cloudParts(
-  options: { readonly gcpEndpoint?: string | undefined },
+  options: {
+    readonly gcpEndpoint?: string | undefined;
+    readonly gcpPreemptionPoll?: Millis | undefined;
+  },
   io: CommandIo,
 ): Promise<CloudParts> {
   const { createComputeEngine } = await import("../cloud/gcp/compute-engine.ts");
@@ -26,8 +35,19 @@ export async function cloudParts(
     clock: io.clock,
     rng: io.rng,
   });
+  const pollMs = options.gcpPreemptionPoll;
   return {
     releaserFor: (id) => (parseProviderId(id)?.cloud === "gcp" ? gcp.releaser : undefined),
     births: gcp.births,
+    feedsFor: (fleet) =>
+      pollMs === undefined
+        ? []
+        : [gcp.preemptions({ pollMs, machines: () => ownedMachines(fleet.view()) })],
   };
+}
+
+/** The machines of the nodes that some policy owns: at the others no word is acted upon. */
+function ownedMachines({ nodes, policies }: FleetView): readonly string[] {
+  const owned = nodes.filter((node) => selectPolicy(node, policies) !== undefined);
+  return owned.flatMap(({ providerID }) => providerID ?? []);
 }

@@ -183,6 +183,13 @@ export const options = [
     help: "The Compute Engine server, to which /compute/v1/… is appended; absent: Google's",
   },
   {
+    name: "gcp-preemption-poll",
+    type: "duration",
+    value: "DURATION",
+    commands: ["run"],
+    help: "How often to ask each zone of Compute Engine for preemptions, such as 10s; absent: not at all",
+  },
+  {
     name: "azure-endpoint",
     type: "url",
     value: "URL",

@@ -1,12 +1,17 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { InstanceReleaser } from "../../contracts/instance-releaser.ts";
 import type { MachineBirths } from "../../contracts/machine-births.ts";
+import type { NoticeFeed } from "../../contracts/notice-feed.ts";
+import { formatDuration } from "../../core/duration.ts";
 import type { Rng } from "../../core/rng.ts";
+import { type Millis, minutes, seconds } from "../../core/time.ts";
+import { LastcallError } from "../../errors.ts";
 import { ComputeBirths } from "./compute-births.ts";
 import { ComputeClient } from "./compute-client.ts";
 import { defaultComputeEndpoint, parseComputeEndpoint } from "./compute-endpoint.ts";
 import { ComputeReleaser } from "./compute-releaser.ts";
 import { googleTokens } from "./google-auth.ts";
+import { PreemptionFeed, type PreemptionFeedOptions } from "./preemption-feed.ts";
 
 export interface ComputeSettings {
   /** The value of `--gcp-endpoint`. */
@@ -22,7 +27,13 @@ export interface ComputeSettings {
 export interface ComputeEngine {
   readonly releaser: InstanceReleaser;
   readonly births: MachineBirths;
+  /** Throws CONFIG_INVALID for a pace that cannot be one. */
+  preemptions(how: Pick<PreemptionFeedOptions, "pollMs" | "machines">): NoticeFeed;
 }
+
+/** Slower than a machine dies is no notice, and faster only spends the project's quota. */
+const fastestPollMs = seconds(1);
+const slowestPollMs = minutes(1);
 
 /** Puts the parts together; nothing is sent yet. Throws CONFIG_INVALID for an endpoint that cannot be one. */
 export function createComputeEngine(settings: ComputeSettings): ComputeEngine {
@@ -33,5 +44,15 @@ export function createComputeEngine(settings: ComputeSettings): ComputeEngine {
   return {
     releaser: new ComputeReleaser({ client, clock, rng }),
     births: new ComputeBirths(client),
+    preemptions: (how) => {
+      checkPace(how.pollMs);
+      return new PreemptionFeed({ client, clock, rng, ...how });
+    },
   };
+}
+
+function checkPace(pollMs: Millis): void {
+  if (pollMs >= fastestPollMs && pollMs <= slowestPollMs) return;
+  const message = `Cannot use --gcp-preemption-poll: found ${formatDuration(pollMs)}, wanted 1s to 1m`;
+  throw new LastcallError("CONFIG_INVALID", message);
 }

@@ -45,6 +45,11 @@ export const computePermissions: readonly ComputePermission[] = [
     modes: ["Recreate", "Delete", "DeleteInstance"],
   },
   {
+    permission: "compute.zoneOperations.list",
+    neededFor: "asking for preemptions (--gcp-preemption-poll), and for nothing else",
+    modes: [],
+  },
+  {
     permission: "compute.regionOperations.get",
     neededFor: "waiting for an operation of a regional group",
     modes: byGroup,

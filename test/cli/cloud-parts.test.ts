@@ -1,0 +1,32 @@
+import { describe, expect, it } from "vitest";
+import { cloudParts } from "../../src/cli/cloud-parts.ts";
+import type { CommandIo } from "../../src/cli/command-io.ts";
+import type { Fleet } from "../../src/contracts/fleet.ts";
+import { minutes, seconds } from "../../src/core/time.ts";
+
+const io = { env: {}, fetch, rng: () => 0.5 } as unknown as CommandIo;
+const fleet = {} as Fleet;
+
+describe("what a controller has of the clouds", () => {
+  it("asks for preemptions only where that is wanted", async () => {
+    expect((await cloudParts({}, io)).feedsFor(fleet)).toEqual([]);
+    const parts = await cloudParts({ gcpPreemptionPoll: seconds(10) }, io);
+    expect(parts.feedsFor(fleet)).toHaveLength(1);
+  });
+
+  it.each([
+    [seconds(0.5), "500ms"],
+    [minutes(2), "2m"],
+  ])("refuses to ask every %i ms", async (gcpPreemptionPoll, found) => {
+    const parts = await cloudParts({ gcpPreemptionPoll }, io);
+    expect(() => parts.feedsFor(fleet)).toThrow(
+      `Cannot use --gcp-preemption-poll: found ${found}, wanted 1s to 1m`,
+    );
+  });
+
+  it("releases machines of Compute Engine, and of no cloud that it does not know", async () => {
+    const { releaserFor } = await cloudParts({}, io);
+    expect(releaserFor("gce://p/z/n1")).toBeDefined();
+    expect(releaserFor("aws:///eu-west-1a/i-0abc")).toBeUndefined();
+  });
+});
