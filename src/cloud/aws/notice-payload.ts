@@ -3,7 +3,7 @@ import { type Instant, parseHttpDate, parseInstant, plus, seconds } from "../../
 import { type Fields, fieldsOf, glimpse, parseJson, wordOf } from "../metadata/payload-field.ts";
 
 /** The notice of a stop or a terminate: two minutes (AWS, "Spot Instance interruption notices"). */
-const spotNoticeMs = seconds(120);
+export const spotNoticeMs = seconds(120);
 
 /** A text of the EC2 metadata service, and when it came in the cloud's time. */
 export interface Heard {
@@ -119,6 +119,6 @@ export function readTargetLifecycleState({ text, at }: Heard): NoticeReading {
 }
 
 /** An id goes into an annotation: a short word without commas or control codes. */
-function wordForId(text: string): string {
+export function wordForId(text: string): string {
   return text.replaceAll(/[^A-Za-z0-9:._-]+/g, "_").slice(0, 80);
 }

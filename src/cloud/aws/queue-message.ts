@@ -1,0 +1,203 @@
+import type { MachineWord } from "../../core/machine-word.ts";
+import type { Notice } from "../../core/notice.ts";
+import { earlier, type Instant, parseHttpDate, parseInstant, plus } from "../../core/time.ts";
+import { type Fields, fieldsOf, glimpse, parseJson, wordOf } from "../metadata/payload-field.ts";
+import { type Heard, spotNoticeMs, wordForId } from "./notice-payload.ts";
+
+/** What one message of the queue says. */
+export type MessageReading =
+  | {
+      readonly kind: "Read";
+      /** One or more. */
+      readonly words: readonly MachineWord[];
+      /** Parts that could not be read, beside those that could. */
+      readonly problems: readonly string[];
+    }
+  /** It is understood and takes no machine away, of this cluster or of another. */
+  | { readonly kind: "Ignored"; readonly what: string }
+  /** Garbage, or a message for somebody else. */
+  | { readonly kind: "Unreadable"; readonly problem: string };
+
+/** The largest message that SQS takes, in bytes; one of as many characters is no smaller. */
+const longestText = 1_048_576;
+
+/** A message of ours in an envelope of SNS, and one more for a forwarder in between. */
+const deepestEnvelope = 2;
+
+/**
+ * A message of the queue: an event of EventBridge, a lifecycle hook's own message to SQS, or either in
+ * SNS' envelope. `at`: when it came into the queue. Takes any text whatever. Sources: EventBridge
+ * "AWS service events", EC2 "Spot Instance interruption notices", EC2 Auto Scaling "Amazon SQS
+ * notifications for lifecycle hooks", AWS Health "Event pattern".
+ */
+export function readQueueMessage({ text, at }: Heard): MessageReading {
+  if (text.length > longestText) return unreadable(`a message of ${text.length} characters`);
+  return readBody({ text, at }, deepestEnvelope);
+}
+
+function readBody({ text, at }: Heard, envelopes: number): MessageReading {
+  const fields = fieldsOf(parseJson(text)?.value);
+  if (fields === undefined) return unreadable(`${glimpse(text)} is no JSON object`);
+  if (wordOf(fields["detail-type"]) !== undefined) return readEvent(fields, at);
+  if (wordOf(fields.LifecycleTransition) !== undefined) {
+    return readHook(fields, { at: eventAt(fields.Time, at) });
+  }
+  if (fields.Event === "autoscaling:TEST_NOTIFICATION") {
+    return { kind: "Ignored", what: "a test notification of an Auto Scaling group" };
+  }
+  const inner = fields.Message;
+  // SNS asks by a link, in a message of its own type, whether a subscription is wanted.
+  const isLetter = typeof inner === "string" && (fields.Type ?? "Notification") === "Notification";
+  if (isLetter && envelopes > 0) return readBody({ text: inner, at }, envelopes - 1);
+  return unreadable(`${glimpse(text)} is no event of EventBridge, SNS or Auto Scaling`);
+}
+
+function readEvent(event: Fields, at: Instant): MessageReading {
+  const detail = fieldsOf(event.detail);
+  const type = wordOf(event["detail-type"]) ?? "";
+  if (detail === undefined) return unreadable(`${glimpse(type)} has no detail`);
+  const told = { detail, at: eventAt(event.time, at) };
+  const id = wordOf(event.id);
+  switch (`${wordOf(event.source)}/${type}`) {
+    case "aws.ec2/EC2 Spot Instance Interruption Warning":
+      return readInterruption({ ...told, id, source: "aws/queue/spot-interruption" });
+    // The second name is that of interruptible reservations in some of AWS' pages.
+    case "aws.ec2/EC2 Capacity Reservation Instance Interruption Warning":
+    case "aws.ec2/EC2 Interruptible Capacity Reservation Instance Interruption Warning":
+      return readInterruption({ ...told, id, source: "aws/queue/capacity-reservation" });
+    case "aws.ec2/EC2 Instance Rebalance Recommendation":
+      return aboutInstance(
+        { ...told, id, source: "aws/queue/rebalance" },
+        { cause: "RebalanceRecommendation" },
+      );
+    case "aws.ec2/EC2 Instance State-change Notification":
+      return readStateChange({ ...told, id, source: "aws/queue/state-change" });
+    case "aws.autoscaling/EC2 Instance-terminate Lifecycle Action":
+      return readHook(detail, { at: told.at, id });
+    case "aws.health/AWS Health Event":
+      return readHealth({ ...told, id, source: "aws/queue/health" });
+    default:
+      return unreadable(`${glimpse(type)} of ${glimpse(event.source)} is no event that is heeded`);
+  }
+}
+
+interface Told {
+  readonly detail: Fields;
+  /** When it happened. */
+  readonly at: Instant;
+  /** The same in every copy of the event. */
+  readonly id: string | undefined;
+  readonly source: string;
+}
+
+/** Two minutes from the event; hibernation begins at once. Whatever else is to be done takes it too. */
+function readInterruption(told: Told): MessageReading {
+  const namedAt = instantOf(told.detail["instance-termination-time"]);
+  const isNow = told.detail["instance-action"] === "hibernate";
+  const deadlineAt = isNow ? told.at : (namedAt ?? plus(told.at, spotNoticeMs));
+  return aboutInstance(told, { cause: "SpotInterruption", deadlineAt });
+}
+
+const stayingStates = new Set(["pending", "running"]);
+
+/**
+ * A machine that is stopping still ends its pods, by the kubelet's own clock; one that has stopped has
+ * none left, and its deadline was the event.
+ */
+function readStateChange(told: Told): MessageReading {
+  const state = wordOf(told.detail.state) ?? "";
+  if (stayingStates.has(state)) return { kind: "Ignored", what: `the state ${state}` };
+  switch (state) {
+    case "stopping":
+    case "shutting-down":
+      return aboutInstance(told, { cause: "NodeShutdown" });
+    case "stopped":
+    case "terminated":
+      return aboutInstance(told, { cause: "Preempted", deadlineAt: told.at });
+    default:
+      return unreadable(`${glimpse(told.detail.state)} is no state that takes an instance away`);
+  }
+}
+
+/** How long the hook waits is not said, so there is no deadline. */
+function readHook(
+  detail: Fields,
+  { at, id }: { readonly at: Instant; readonly id?: string | undefined },
+): MessageReading {
+  const transition = wordOf(detail.LifecycleTransition);
+  if (transition !== "autoscaling:EC2_INSTANCE_TERMINATING") {
+    return unreadable(`${glimpse(transition ?? "nothing")} is no transition that is heeded`);
+  }
+  const named = { "instance-id": detail.EC2InstanceId };
+  // One hook may speak by several ways, each with a body of its own: the token is in all of them.
+  const token = wordOf(detail.LifecycleActionToken) ?? id;
+  const told = { detail: named, at, id: token, source: "aws/queue/lifecycle-hook" };
+  return aboutInstance(told, { cause: "LifecycleHook" });
+}
+
+/**
+ * A change that AWS has planned, for each of its instances. `startTime` is in the form of an HTTP date.
+ * One that is over, and what is no change of EC2, is nobody's.
+ */
+function readHealth(told: Told): MessageReading {
+  const { detail } = told;
+  if (detail.service !== "EC2" || detail.eventTypeCategory !== "scheduledChange") {
+    const found = `${glimpse(detail.service)}, ${glimpse(detail.eventTypeCategory)}`;
+    return unreadable(`a Health event of ${found} is no scheduled change of EC2`);
+  }
+  if (detail.statusCode === "closed")
+    return { kind: "Ignored", what: "a Health event that is over" };
+  const start = wordOf(detail.startTime) ?? "";
+  const deadlineAt = parseHttpDate(start) ?? parseInstant(start);
+  if (deadlineAt === undefined) return unreadable(`${glimpse(detail.startTime)} is no startTime`);
+  const entities = Array.isArray(detail.affectedEntities) ? detail.affectedEntities : [];
+  // An event that is told again, with more entities or another page of them, keeps its ARN.
+  const id = wordOf(detail.eventArn)?.split("/").at(-1) ?? told.id;
+  return together(
+    entities.map((entity) => {
+      const named = { "instance-id": fieldsOf(entity)?.entityValue };
+      return aboutInstance(
+        { ...told, detail: named, id },
+        { cause: "ScheduledMaintenance", deadlineAt },
+      );
+    }),
+  );
+}
+
+/** A volume among the entities costs no instance its notice. */
+function together(readings: readonly MessageReading[]): MessageReading {
+  const words = readings.flatMap((one): readonly MachineWord[] =>
+    one.kind === "Read" ? one.words : [],
+  );
+  const problems = readings.flatMap((one) => (one.kind === "Unreadable" ? one.problem : []));
+  if (words.length === 0) return unreadable(problems[0] ?? "a Health event names no instance");
+  // A page holds up to a thousand entities: a few say what is amiss.
+  return { kind: "Read", words, problems: problems.slice(0, 3) };
+}
+
+function aboutInstance(told: Told, said: Pick<Notice, "cause" | "deadlineAt">): MessageReading {
+  const machine = wordOf(told.detail["instance-id"]) ?? "";
+  if (!/^i-[0-9a-f]{8,32}$/.test(machine)) {
+    return unreadable(`${glimpse(told.detail["instance-id"] ?? "")} is no instance`);
+  }
+  const notice: Notice = {
+    ...said,
+    noticedAt: told.at,
+    source: told.source,
+    eventId: wordForId(told.id ?? `${told.source}-${told.at}`),
+  };
+  return { kind: "Read", words: [{ machine, notice }], problems: [] };
+}
+
+/** Nothing happens after it was told: a clock that says so would make the deadline too late. */
+function eventAt(time: unknown, toldAt: Instant): Instant {
+  return earlier(instantOf(time) ?? toldAt, toldAt);
+}
+
+function instantOf(value: unknown): Instant | undefined {
+  return parseInstant(wordOf(value) ?? "");
+}
+
+function unreadable(problem: string): MessageReading {
+  return { kind: "Unreadable", problem };
+}

@@ -1,0 +1,223 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type MessageReading, readQueueMessage } from "../../../src/cloud/aws/queue-message.ts";
+import { instant } from "../../../src/core/time.ts";
+import { foreignText } from "../../support/foreign-text.ts";
+import {
+  directHook,
+  healthEvent,
+  inSns,
+  rebalance,
+  reservationWarning,
+  spotWarning,
+  stateChange,
+  terminateAction,
+  testNotification,
+} from "../../support/queue-body.ts";
+
+/** When the message came into the queue: three seconds after the event. */
+const at = instant(Date.UTC(2026, 10, 20, 12, 0, 3));
+const eventAt = Date.UTC(2026, 10, 20, 12);
+const id = "0a1b2c3d-1111-2222-3333-444455556666";
+const about = { instanceId: "i-0123456789abcdef0", time: "2026-11-20T12:00:00Z", id };
+
+function read(body: unknown): MessageReading {
+  return readQueueMessage({ text: JSON.stringify(body), at });
+}
+
+/** The one word of a message, or what there is instead. */
+function only(body: unknown): unknown {
+  const reading = read(body);
+  return reading.kind === "Read" && reading.words.length === 1 ? reading.words[0] : reading;
+}
+
+describe("a message of the queue", () => {
+  it("warns of a Spot interruption two minutes after the event, however long it was under way", () => {
+    expect(only(spotWarning(about))).toEqual({
+      machine: "i-0123456789abcdef0",
+      notice: {
+        cause: "SpotInterruption",
+        deadlineAt: eventAt + 120_000,
+        noticedAt: eventAt,
+        source: "aws/queue/spot-interruption",
+        eventId: id,
+      },
+    });
+  });
+
+  it.each([
+    ["stop", 120_000],
+    ["hibernate", 0],
+    ["suspend", 120_000],
+  ])("has %s leave %i ms from the event", (action, ms) => {
+    const notice = { cause: "SpotInterruption", deadlineAt: eventAt + ms };
+    expect(only(spotWarning(about, action))).toMatchObject({ notice });
+  });
+
+  it.each([
+    ["no time", ""],
+    ["a time that is none", "presently"],
+    ["a time after it was sent", "2026-11-20T13:00:00Z"],
+  ])("counts two minutes from its arrival in the queue where it names %s", (_, time) => {
+    expect(only(spotWarning({ ...about, time }))).toMatchObject({
+      notice: { deadlineAt: at + 120_000 },
+    });
+  });
+
+  it("tells the end that a capacity reservation's interruption names", () => {
+    expect(only(reservationWarning(about, "2026-11-20T12:01:30Z"))).toMatchObject({
+      notice: { cause: "SpotInterruption", deadlineAt: eventAt + 90_000 },
+    });
+    expect(only(reservationWarning(about, ""))).toMatchObject({
+      notice: { deadlineAt: eventAt + 120_000 },
+    });
+  });
+
+  it("recommends a rebalance without a deadline", () => {
+    const told = only(rebalance(about));
+    expect(told).toMatchObject({ notice: { cause: "RebalanceRecommendation", eventId: id } });
+    expect(told).not.toHaveProperty("notice.deadlineAt");
+  });
+
+  it.each([
+    ["stopping", "NodeShutdown", undefined],
+    ["shutting-down", "NodeShutdown", undefined],
+    ["stopped", "Preempted", eventAt],
+    ["terminated", "Preempted", eventAt],
+  ])("in the state %s is a %s", (state, cause, deadlineAt) => {
+    expect(only(stateChange(about, state))).toMatchObject({ notice: { cause } });
+    const reading = only(stateChange(about, state)) as { notice: { deadlineAt?: number } };
+    expect(reading.notice.deadlineAt).toBe(deadlineAt);
+  });
+
+  it.each(["pending", "running"])("in the state %s takes nothing away", (state) => {
+    expect(read(stateChange(about, state)).kind).toBe("Ignored");
+  });
+
+  const byHook = {
+    machine: about.instanceId,
+    notice: { cause: "LifecycleHook", eventId: "87654321-4321-4321-4321-210987654321" },
+  };
+
+  it.each([
+    ["EventBridge", terminateAction(about)],
+    ["the group itself", directHook(about)],
+    ["EventBridge and SNS", inSns(terminateAction(about))],
+    ["the group and SNS", inSns(directHook(about))],
+    ["the group, in a message of a message", inSns({ Message: JSON.stringify(directHook(about)) })],
+  ])("tells of a lifecycle hook by %s, and it is the same one by all", (_, body) => {
+    expect(only(body)).toMatchObject(byHook);
+    expect(only(body)).not.toHaveProperty("notice.deadlineAt");
+  });
+
+  it.each([
+    ["a spot warning", spotWarning(about)],
+    ["a rebalance recommendation", rebalance(about)],
+    ["a state change", stateChange(about, "stopping")],
+  ])("says %s in an envelope of SNS as it does without", (_, body) => {
+    expect(read(inSns(body))).toEqual(read(body));
+  });
+
+  it("is ignored where a group only tries its notifications", () => {
+    expect(read(testNotification()).kind).toBe("Ignored");
+    expect(read(inSns(testNotification())).kind).toBe("Ignored");
+  });
+
+  describe("from AWS Health", () => {
+    const startTime = "Sat, 21 Nov 2026 15:10:09 GMT";
+    const entities = [
+      { entityValue: "i-0000000000000000a" },
+      { entityValue: "i-0000000000000000b" },
+    ];
+
+    it("names every machine of a scheduled change, each with the beginning as its deadline", () => {
+      const reading = read(healthEvent(about, { entities, startTime }));
+      const notice = {
+        cause: "ScheduledMaintenance",
+        deadlineAt: Date.UTC(2026, 10, 21, 15, 10, 9),
+        noticedAt: eventAt,
+        source: "aws/queue/health",
+        eventId: "retirement-0c1f7a3e",
+      };
+      expect(reading).toEqual({
+        kind: "Read",
+        words: [
+          { machine: "i-0000000000000000a", notice },
+          { machine: "i-0000000000000000b", notice },
+        ],
+        problems: [],
+      });
+    });
+
+    it("loses no machine to an entity that is none", () => {
+      const mixed = [5, { entityValue: "vol-0123456789abcdef0" }, ...entities, {}, null];
+      const reading = read(healthEvent(about, { entities: mixed, startTime }));
+      expect(reading.kind === "Read" && reading.words).toHaveLength(2);
+      expect(reading.kind === "Read" && reading.problems).toHaveLength(3);
+    });
+
+    it.each([
+      ["names no machine", { affectedEntities: [] }, "Unreadable"],
+      ["names no time", { startTime: "soon" }, "Unreadable"],
+      ["is about another service", { service: "RDS" }, "Unreadable"],
+      ["announces no change", { eventTypeCategory: "accountNotification" }, "Unreadable"],
+      ["is over", { statusCode: "closed" }, "Ignored"],
+    ])("is not acted upon where it %s", (_, more, kind) => {
+      expect(read(healthEvent(about, { entities, startTime, more })).kind).toBe(kind);
+    });
+  });
+
+  it.each([
+    ["no JSON", "<html></html>"],
+    ["an empty text", ""],
+    ["a list", "[]"],
+    ["an event without a detail", JSON.stringify({ ...spotWarning(about), detail: null })],
+    ["another's event", JSON.stringify({ ...spotWarning(about), source: "aws.s3" })],
+    ["an event of tomorrow", JSON.stringify({ ...spotWarning(about), "detail-type": "EC2 Dawn" })],
+    ["no instance", JSON.stringify(spotWarning({ ...about, instanceId: "mi-0123456789abcdef0" }))],
+    ["a state of tomorrow", JSON.stringify(stateChange(about, "dreaming"))],
+    ["a launch", JSON.stringify(directHook(about, "LAUNCHING"))],
+    ["a question of SNS", JSON.stringify({ ...inSns({}), Type: "SubscriptionConfirmation" })],
+    ["envelope in envelope", JSON.stringify(inSns(inSns(inSns(spotWarning(about)))))],
+    ["a megabyte of blanks", " ".repeat(1_048_577)],
+  ])("that is %s cannot be read", (_, text) => {
+    expect(readQueueMessage({ text, at }).kind).toBe("Unreadable");
+  });
+
+  it("may be any text: it is read without a throw, and little is said of it", () => {
+    const startTime = "Sat, 21 Nov 2026 15:10:09 GMT";
+    const entities = [{ entityValue: "i-0123456789abcdef0" }];
+    const samples = [
+      spotWarning(about),
+      reservationWarning(about, "2026-11-20T12:01:30Z"),
+      rebalance(about),
+      stateChange(about, "stopped"),
+      terminateAction(about),
+      directHook(about),
+      healthEvent(about, { entities, startTime }),
+      inSns(spotWarning(about)),
+    ].map((body) => JSON.stringify(body));
+    fc.assert(
+      fc.property(foreignText(samples), (text) => {
+        const reading = readQueueMessage({ text, at });
+        const said =
+          reading.kind === "Read"
+            ? reading.problems
+            : [reading.kind === "Ignored" ? reading.what : reading.problem];
+        for (const sentence of said) {
+          expect(sentence.length).toBeLessThan(250);
+          expect(sentence).toMatch(/^[\x20-\x7e…]*$/);
+        }
+        if (reading.kind !== "Read") return;
+        expect(reading.words.length).toBeGreaterThan(0);
+        for (const { machine, notice } of reading.words) {
+          expect(machine).toMatch(/^i-[0-9a-f]+$/);
+          expect(notice.eventId).toMatch(/^[A-Za-z0-9:._-]{1,120}$/);
+          expect(Number.isFinite(notice.deadlineAt ?? 0)).toBe(true);
+          expect(Number.isFinite(notice.noticedAt)).toBe(true);
+        }
+      }),
+      { seed: 20_261_122, numRuns: 4000 },
+    );
+  });
+});
