@@ -1,5 +1,5 @@
 import type { DepartureOrder } from "../core/decision.ts";
-import type { Departure, DepartureStatus } from "../core/departure.ts";
+import type { Cause, Departure, DepartureStatus } from "../core/departure.ts";
 import type { Instant } from "../core/time.ts";
 
 /**
@@ -29,6 +29,8 @@ export interface NoticeWord {
   /** Absent: the cloud names none, and the plan's counts no more. */
   readonly deadlineAt?: Instant | undefined;
   readonly source: string;
+  /** Absent: it stays. */
+  readonly cause?: Cause | undefined;
 }
 
 export type StoreResult =

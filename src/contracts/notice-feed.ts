@@ -24,6 +24,7 @@ export interface FeedListener {
 
 /**
  * `Taken`: a Departure stands for it, or stood; `NoNode`: no node of the cluster is this machine;
- * `NotOwned`: its node falls under no policy.
+ * `NotOwned`: its node falls under no policy; `TooEarly`: it is to be told again when its time comes
+ * (`actFromAt`); `Stale`: its time is long past.
  */
-export type WordFate = "Taken" | "NoNode" | "NotOwned";
+export type WordFate = "Taken" | "NoNode" | "NotOwned" | "TooEarly" | "Stale";

@@ -79,6 +79,8 @@ export class DepartureCase {
   #pending: Interruption | undefined;
   #counted: DrainCounts | undefined;
   #forsaken = false;
+  /** The cause is another, and the policy does something else at it. */
+  #rethinks = false;
   readonly #observers = new Set<() => void>();
   readonly #context: CaseContext = {
     departure: () => this.#departure,
@@ -118,7 +120,13 @@ export class DepartureCase {
   #take(departure: Departure): void {
     this.#seen = departure;
     const { resourceVersion, status } = this.#departure;
+    const reaction = reactionTo(this.#departure, this.#policy);
     this.#departure = { ...departure, resourceVersion, status };
+    // A node that was only cordoned for a recommendation is drained when its interruption comes.
+    if (reactionTo(departure, this.#policy) !== reaction) {
+      this.#rethinks = true;
+      this.#phaseWork.abort();
+    }
     for (const observer of this.#observers) observer();
   }
 
@@ -204,13 +212,16 @@ export class DepartureCase {
   async #workOnPhase(signal: AbortSignal): Promise<Work | undefined> {
     this.#phaseWork = new AbortController();
     this.#pending = undefined;
+    this.#rethinks = false;
     const stop = AbortSignal.any([signal, this.#phaseWork.signal]);
     try {
       return await this.#workOf(stop);
     } catch (error) {
       if (this.#forsaken) return undefined;
-      if (signal.aborted || this.#pending === undefined) throw error;
-      return this.#confirmed(this.#pending);
+      if (signal.aborted) throw error;
+      if (this.#pending !== undefined) return this.#confirmed(this.#pending);
+      if (this.#rethinks) return undefined;
+      throw error;
     }
   }
 

@@ -2,10 +2,11 @@ import type { Clock } from "../contracts/clock.ts";
 import type { Fleet } from "../contracts/fleet.ts";
 import type { WordFate } from "../contracts/notice-feed.ts";
 import type { Departure } from "../core/departure.ts";
-import { type MachineWord, meaningOf } from "../core/machine-word.ts";
+import { type MachineWord, meaningOf, type WordMeaning } from "../core/machine-word.ts";
 import { callsOfMarks } from "../core/node-notice.ts";
 import type { NoticeCall } from "../core/notice-call.ts";
-import { messageOf } from "../errors.ts";
+import { between, type Millis, millis, plus } from "../core/time.ts";
+import { LastcallError, messageOf } from "../errors.ts";
 import type { Executor } from "./executor.ts";
 
 export interface NoticeDeskTools {
@@ -13,6 +14,9 @@ export interface NoticeDeskTools {
   readonly executor: Executor;
   readonly clock: Clock;
 }
+
+/** A watch that lags by more is no reason to hold a word back: it is to be told again. */
+const watchLagMs: Millis = millis(2000);
 
 /**
  * Writes down what notices without an agent call for: the platform's own marks on nodes, and the
@@ -23,6 +27,7 @@ export class NoticeDesk {
   readonly #tools: NoticeDeskTools;
   /** What was written, or is being written, and is not seen yet. */
   readonly #asked = new Map<string, Promise<void>>();
+  readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(tools: NoticeDeskTools) {
     this.#tools = tools;
@@ -40,20 +45,59 @@ export class NoticeDesk {
     }
   }
 
-  /** See `FeedListener.onWord`. */
+  /**
+   * See `FeedListener.onWord`. Words of one machine take turns: the second is judged by what has come of
+   * the first, which may be a departure of a cause that the policy ignores.
+   */
   async heed(word: MachineWord): Promise<WordFate> {
-    const { fleet, clock } = this.#tools;
-    const meaning = meaningOf(word, { ...fleet.view(), at: clock.now() });
-    if (meaning.kind === "NoNode" || meaning.kind === "NotOwned") return meaning.kind;
-    if (meaning.kind === "Known") return "Taken";
-    await this.#carryOut(meaning);
-    this.#count(word);
-    return "Taken";
+    const turn = (this.#turns.get(word.machine) ?? Promise.resolve())
+      .catch(() => undefined)
+      .then(() => this.#untilKnown(word));
+    this.#turns.set(word.machine, turn);
+    try {
+      return await turn;
+    } finally {
+      if (this.#turns.get(word.machine) === turn) this.#turns.delete(word.machine);
+    }
   }
 
-  #count({ notice: { source, cause } }: MachineWord): void {
-    const cloud = source.split("/")[0] ?? "";
-    const labels = { cloud, kind: cause, source };
+  /** What is written counts when the watch shows it: another's departure may have had the name. */
+  async #untilKnown(word: MachineWord): Promise<WordFate> {
+    const { clock } = this.#tools;
+    const until = plus(clock.now(), watchLagMs);
+    for (let isNew = true; isNew || clock.now() < until; isNew = false) {
+      const meaning = this.#meaning(word);
+      if (meaning.kind === "Known") return "Taken";
+      if (meaning.kind !== "Make" && meaning.kind !== "Force") return meaning.kind;
+      await this.#carryOut(meaning);
+      if (isNew) this.#count(word);
+      if (this.#meaning(word).kind === "Known") return "Taken";
+      await this.#nextChange(between(clock.now(), until));
+    }
+    throw new LastcallError(
+      "CONFLICT",
+      `Cannot tell what became of the notice for ${word.machine}: the watch shows no departure for it, one is wanted`,
+    );
+  }
+
+  #meaning(word: MachineWord): WordMeaning {
+    const { fleet, clock } = this.#tools;
+    return meaningOf(word, { ...fleet.view(), at: clock.now() });
+  }
+
+  async #nextChange(most: Millis): Promise<void> {
+    const { fleet, clock } = this.#tools;
+    const change = new AbortController();
+    const stop = fleet.onChange(() => change.abort());
+    // The sleep is called off by the change; that it then rejects is no fault.
+    await clock.sleep(most, change.signal).catch(() => undefined);
+    stop();
+  }
+
+  /** A source begins with its cloud and its way: `aws/queue/spot-interruption`. */
+  #count({ notice }: MachineWord): void {
+    const [cloud = "", source = ""] = notice.source.split("/");
+    const labels = { cloud, kind: notice.cause, source };
     this.#tools.executor.voice.metrics.count("lastcall_notices_total", labels);
   }
 

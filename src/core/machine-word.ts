@@ -1,11 +1,12 @@
-import { type Departure, isLive, isVoluntary } from "./departure.ts";
+import { type Cause, type Departure, isLive, isVoluntary } from "./departure.ts";
 import { isUnderWay } from "./departure-index.ts";
+import { parseProviderId } from "./identity.ts";
 import type { NodeFacts } from "./node.ts";
 import type { NodesSeen } from "./node-notice.ts";
-import type { Notice } from "./notice.ts";
-import { type NoticeCall, noticeOrder } from "./notice-call.ts";
+import { actFromAt, type Notice } from "./notice.ts";
+import { type ForcingWord, type NoticeCall, noticeOrder } from "./notice-call.ts";
 import { selectPolicy } from "./selector.ts";
-import type { Instant } from "./time.ts";
+import { earlier, hours, type Instant, type Millis, minutes, plus } from "./time.ts";
 
 /** The cloud's word about one machine of the fleet, heard outside the cluster. */
 export interface MachineWord {
@@ -22,7 +23,17 @@ export type WordMeaning =
   /** No node is this machine; one that bears its name has a younger machine behind it. */
   | { readonly kind: "NoNode" }
   /** The machine's node falls under no policy. */
-  | { readonly kind: "NotOwned" };
+  | { readonly kind: "NotOwned" }
+  /** It is true, and its time is not near (`actFromAt`). */
+  | { readonly kind: "TooEarly" }
+  /** Its time is long past. */
+  | { readonly kind: "Stale" };
+
+/** After its deadline a machine is gone, or was started again and the word is of its last life. */
+const staleAfterMs: Millis = minutes(5);
+
+/** What names no deadline is true for as long as a lifecycle hook waits where nobody says how long. */
+const trueForMs: Millis = hours(1);
 
 /**
  * What a word calls for. The same event by two ways is one departure: where one stands, the earlier
@@ -30,16 +41,18 @@ export type WordMeaning =
  * it was and gets one of its own.
  */
 export function meaningOf({ machine, notice }: MachineWord, seen: NodesSeen): WordMeaning {
+  if (isStale(notice, seen.at)) return { kind: "Stale" };
   const node = seen.nodes.find((one) => isMachine(one, machine));
-  if (node === undefined || isYounger(node, notice.noticedAt)) return { kind: "NoNode" };
+  if (node === undefined || isAnothers(notice, node)) return { kind: "NoNode" };
   if (selectPolicy(node, seen.policies) === undefined) return { kind: "NotOwned" };
+  if ((actFromAt(notice) ?? seen.at) > seen.at) return { kind: "TooEarly" };
   const source = `${notice.source}/${notice.eventId}`;
   const former = seen.departures.filter((one) => one.node.uid === node.uid);
   if (former.some((one) => isDealtWith(one, { notice, source }))) return { kind: "Known" };
   const noticed = former.find((one) => isLive(one) && isNoticed(one));
-  if (noticed !== undefined) return tightened(noticed, notice) ?? { kind: "Known" };
+  if (noticed !== undefined) return tightened(noticed, { notice, source }) ?? { kind: "Known" };
   const chosen = former.find((one) => isLive(one) && (one.cause === "Planned" || isUnderWay(one)));
-  if (chosen === undefined || mayBeIgnored(notice)) {
+  if (chosen === undefined || mayBeIgnored(notice.cause)) {
     return { kind: "Make", order: noticeOrder(node, { notice, source, former }) };
   }
   // Our own release is on its way: the machine goes as planned, whoever takes it.
@@ -52,9 +65,16 @@ function isMachine({ providerID }: NodeFacts, machine: string): boolean {
   return providerID === machine || providerID?.endsWith(`/${machine}`) === true;
 }
 
-/** Names come again: what happened before this node's machine was born happened to another one. */
-function isYounger({ createdAt, instanceBornAt }: NodeFacts, eventAt: Instant): boolean {
-  return (instanceBornAt ?? createdAt ?? eventAt) > eventAt;
+/**
+ * Names come again: what happened before this node's machine was born happened to another one. EC2's ids
+ * never do, and a young node's Spot warning may be older than its Node; but a machine that was stopped
+ * may have been started again.
+ */
+function isAnothers({ cause, noticedAt }: Notice, node: NodeFacts): boolean {
+  const { createdAt, instanceBornAt, providerID } = node;
+  const staysItself = parseProviderId(providerID ?? "")?.cloud === "aws";
+  if (staysItself && cause !== "NodeShutdown" && cause !== "Preempted") return false;
+  return (instanceBornAt ?? createdAt ?? noticedAt) > noticedAt;
 }
 
 const machineLeft: ReadonlySet<unknown> = new Set(["Planned", "Preempted", "Forced", "Expired"]);
@@ -73,18 +93,36 @@ function isNoticed(departure: Departure): boolean {
   return departure.noticedAt !== undefined || !isVoluntary(departure.cause);
 }
 
-/** What is known stays, whoever told it; only the deadline moves, and only to an earlier instant. */
+/**
+ * What is known stays, whoever told it, and the deadline only moves to an earlier instant. A cause at
+ * which the policy may leave the node at work gives way to one at which the node has to go.
+ */
 function tightened(
   departure: Departure,
-  { deadlineAt, noticedAt }: Notice,
+  told: { readonly notice: Notice; readonly source: string },
 ): WordMeaning | undefined {
-  const known = departure.deadlineAt;
-  if (deadlineAt === undefined || (known !== undefined && known <= deadlineAt)) return undefined;
-  const { source = "" } = departure;
-  const word = { noticedAt: departure.noticedAt ?? noticedAt, deadlineAt, source };
+  const { cause, noticedAt } = told.notice;
+  const known = departure.deadlineAt ?? never;
+  const deadlineAt = earlier(known, told.notice.deadlineAt ?? never);
+  const isGraver = mayBeIgnored(departure.cause) && !mayBeIgnored(cause);
+  if (deadlineAt === known && !isGraver) return undefined;
+  const word: ForcingWord = {
+    noticedAt: departure.noticedAt ?? noticedAt,
+    deadlineAt: deadlineAt === never ? undefined : deadlineAt,
+    source: isGraver ? told.source : (departure.source ?? ""),
+    ...(isGraver ? { cause } : {}),
+  };
   return { kind: "Force", departure, word };
 }
 
-function mayBeIgnored({ cause }: Notice): boolean {
+const never = Number.MAX_SAFE_INTEGER as Instant;
+
+function mayBeIgnored(cause: Cause): boolean {
   return cause === "RebalanceRecommendation" || cause === "ScheduledMaintenance";
+}
+
+function isStale({ cause, deadlineAt, noticedAt }: Notice, at: Instant): boolean {
+  // A machine that was shutting down is gone soon, too, or was started again.
+  const isShort = deadlineAt !== undefined || cause === "NodeShutdown";
+  return at > plus(deadlineAt ?? noticedAt, isShort ? staleAfterMs : trueForMs);
 }

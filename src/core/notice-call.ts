@@ -2,7 +2,7 @@ import type { DepartureOrder } from "./decision.ts";
 import { type Departure, departureName } from "./departure.ts";
 import { explain } from "./explain.ts";
 import type { NodeFacts } from "./node.ts";
-import type { Notice } from "./notice.ts";
+import type { Notice, NoticeCause } from "./notice.ts";
 import type { Instant } from "./time.ts";
 
 /** What a notice about a node calls for: a departure of its own, or that one there is changed. */
@@ -15,6 +15,8 @@ export interface ForcingWord {
   readonly noticedAt: Instant;
   readonly deadlineAt?: Instant | undefined;
   readonly source: string;
+  /** Absent: it stays. */
+  readonly cause?: NoticeCause | undefined;
 }
 
 /** The departure that a notice about a node makes, under the next free name of the node's. */

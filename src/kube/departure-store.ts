@@ -47,12 +47,13 @@ export class KubeDepartureStore implements DepartureStore {
   }
 
   async notice(departure: Departure, word: NoticeWord): Promise<StoreResult> {
-    const { noticedAt, deadlineAt, source } = word;
+    const { noticedAt, deadlineAt, source, cause } = word;
     const spec = {
       noticedAt: formatInstant(noticedAt),
       // null takes the field away.
       deadlineAt: deadlineAt === undefined ? null : formatInstant(deadlineAt),
       source,
+      ...(cause === undefined ? {} : { cause }),
     };
     return this.#send({
       method: "PATCH",

@@ -140,6 +140,32 @@ describe("a word of a feed about a machine", () => {
     await stop();
   });
 
+  it("is not taken for another one of the same machine that the policy ignores", async () => {
+    const { world, feed, word, tell, stop } = await stage();
+    const first = { cause: "RebalanceRecommendation", deadlineAt: undefined } as const;
+    const recommended = feed.listener.onWord(word("n1", { ...first, eventId: "event-0" }));
+    expect(await tell(word("n1", { cause: "SpotInterruption" }))).toBe("Taken");
+    expect(await recommended).toBe("Taken");
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    await world.pass(seconds(10));
+    expect(world.podsOn("n1")).toEqual([]);
+    await stop();
+  });
+
+  it("is carried out where the policy has only cordoned for the one before it", async () => {
+    const { world, word, tell, stop } = await stage();
+    world.patchPolicy({ spec: { onNotice: { rebalance: "Cordon" } } });
+    const first = { cause: "RebalanceRecommendation", deadlineAt: undefined } as const;
+    await tell(word("n1", { ...first, eventId: "event-0" }));
+    await world.pass(seconds(10));
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    expect(world.podsOn("n1")).not.toEqual([]);
+    expect(await tell(word("n1", { cause: "SpotInterruption" }))).toBe("Taken");
+    await world.pass(seconds(10));
+    expect(world.podsOn("n1")).toEqual([]);
+    await stop();
+  });
+
   it("that troubles its feed ends nothing", async () => {
     const { world, feed, word, tell, stop } = await stage();
     feed.listener.onTrouble(new LastcallError("CLOUD_UNREACHABLE", "no answer"));

@@ -4,7 +4,7 @@ import { meaningOf } from "../../src/core/machine-word.ts";
 import type { NodeFacts } from "../../src/core/node.ts";
 import type { Notice } from "../../src/core/notice.ts";
 import { defaultPolicy } from "../../src/core/policy-default.ts";
-import { hours, instant, minutes, plus, seconds } from "../../src/core/time.ts";
+import { hours, instant, millis, minutes, plus, seconds } from "../../src/core/time.ts";
 
 const eventAt = instant(Date.UTC(2026, 10, 20, 12));
 const nowAt = plus(eventAt, seconds(5));
@@ -60,10 +60,11 @@ function meaning(world: {
   departures?: readonly Departure[];
   notice?: Notice;
   machine?: string;
+  at?: typeof nowAt;
 }) {
-  const { departures = [], notice = gone, machine = "gce://p/z/n1" } = world;
+  const { departures = [], notice = gone, machine = "gce://p/z/n1", at = nowAt } = world;
   const policies = [{ ...defaultPolicy, name: "spot" }];
-  const seen = { nodes: [world.node ?? node()], departures, policies, at: nowAt };
+  const seen = { nodes: [world.node ?? node()], departures, policies, at };
   return meaningOf({ machine, notice }, seen);
 }
 
@@ -86,6 +87,48 @@ describe("the cloud's word about a machine", () => {
     const providerID = "aws:///eu-west-1a/i-0abc";
     expect(meaning({ node: node({ providerID }), machine: "i-0abc" }).kind).toBe("Make");
     expect(meaning({ node: node({ providerID }), machine: "0abc" }).kind).toBe("NoNode");
+  });
+
+  it.each([
+    ["SpotInterruption", "Make"],
+    ["LifecycleHook", "Make"],
+    ["Preempted", "NoNode"],
+    ["NodeShutdown", "NoNode"],
+  ] as const)("%s of an EC2 machine that is older than its Node: %s", (cause, kind) => {
+    const young = node({ providerID: "aws:///eu-west-1a/i-0abc", createdAt: nowAt });
+    const notice = { ...gone, cause };
+    expect(meaning({ node: young, machine: "i-0abc", notice }).kind).toBe(kind);
+  });
+
+  it.each([
+    ["with a deadline, five minutes after it", gone, 330, "Make", "Stale"],
+    [
+      "of a shutdown, five minutes after the event",
+      { ...gone, cause: "NodeShutdown", deadlineAt: undefined },
+      300,
+      "Make",
+      "Stale",
+    ],
+    [
+      "of a hook, an hour after the event",
+      { ...gone, cause: "LifecycleHook", deadlineAt: undefined },
+      3600,
+      "Make",
+      "Stale",
+    ],
+  ] as const)("%s: it is past", (_, notice, lastSecond, before, after) => {
+    const lastAt = plus(eventAt, seconds(lastSecond));
+    expect(meaning({ notice, at: lastAt }).kind).toBe(before);
+    expect(meaning({ notice, at: plus(lastAt, millis(1)) }).kind).toBe(after);
+  });
+
+  it("of maintenance is too early until a quarter of an hour before it", () => {
+    const beginsAt = plus(eventAt, hours(30));
+    const notice = { ...gone, cause: "ScheduledMaintenance", deadlineAt: beginsAt } as const;
+    const nearAt = plus(beginsAt, minutes(-15));
+    expect(meaning({ notice, at: plus(nearAt, millis(-1)) }).kind).toBe("TooEarly");
+    expect(meaning({ notice, at: nearAt }).kind).toBe("Make");
+    expect(meaning({ notice, machine: "gce://p/z/n2" }).kind).toBe("NoNode");
   });
 
   it.each([
@@ -136,6 +179,22 @@ describe("the cloud's word about a machine", () => {
       const found = meaning({ departures: [later] });
       expect(found).toEqual({ kind: "Force", departure: later, word });
     });
+  });
+
+  it("takes the place of a recommendation that the policy may ignore, deadline or none", () => {
+    const told = { noticedAt: eventAt, source: "agent/aws/rebalance" };
+    const recommended = departure({
+      ...told,
+      cause: "RebalanceRecommendation",
+      deadlineAt: undefined,
+    });
+    const hook = { ...gone, cause: "LifecycleHook", deadlineAt: undefined } as const;
+    const source = "gcp/operations/operation-1";
+    const word = { noticedAt: eventAt, deadlineAt: undefined, source, cause: "LifecycleHook" };
+    const found = meaning({ notice: hook, departures: [recommended] });
+    expect(found).toEqual({ kind: "Force", departure: recommended, word });
+    const graver = departure({ ...told, cause: "SpotInterruption", deadlineAt });
+    expect(meaning({ notice: hook, departures: [graver] }).kind).toBe("Known");
   });
 
   it.each([
