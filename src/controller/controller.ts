@@ -102,7 +102,7 @@ export class Controller {
       : followInterruptions({ fleet, cases, executor, desk, clock }, signal);
     const over = new AbortController();
     const leading = AbortSignal.any([signal, over.signal]);
-    const listening = dryRun ? [] : listenToFeeds(feeds, { desk, voice }, leading);
+    const listening = dryRun ? [] : listenToFeeds(feeds, { desk, voice, clock }, leading);
     const auditing = this.#watchWorkloads(leading);
     const rotation = new Rotation({
       fleet,

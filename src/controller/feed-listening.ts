@@ -1,22 +1,28 @@
+import type { Clock } from "../contracts/clock.ts";
 import type { FeedListener, NoticeFeed } from "../contracts/notice-feed.ts";
+import { Sampler } from "../core/sampler.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import type { Voice } from "./executor.ts";
 import type { NoticeDesk } from "./notice-desk.ts";
 
 /**
- * Sets every feed listening and gives their ends. A feed that fails against its word is counted and
- * said; neither the others nor the rotation end with it.
+ * Sets every feed listening and gives their ends. Every trouble is counted, and one a minute of a kind is
+ * said. A feed that fails against its word is a trouble, too: neither the others nor the rotation end
+ * with it.
  */
 export function listenToFeeds(
   feeds: readonly NoticeFeed[],
-  { desk, voice }: { readonly desk: NoticeDesk; readonly voice: Voice },
+  tools: { readonly desk: NoticeDesk; readonly voice: Voice; readonly clock: Clock },
   signal: AbortSignal,
 ): readonly Promise<void>[] {
+  const { desk, voice, clock } = tools;
+  const sampler = new Sampler();
   const onTrouble = (error: unknown): void => {
     if (signal.aborted) return;
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";
     voice.metrics.count("lastcall_errors_total", { code });
-    voice.log.warn("feed-trouble", { code, error: messageOf(error) });
+    const said = sampler.admit(code, clock.monotonic());
+    if (said) voice.log.warn("feed-trouble", { code, error: messageOf(error), ...said });
   };
   const listener: FeedListener = { onWord: (word) => desk.heed(word), onTrouble };
   return feeds.map((feed) => feed.run(listener, signal).catch(onTrouble));

@@ -166,6 +166,20 @@ describe("a word of a feed about a machine", () => {
     await stop();
   });
 
+  it("is said once a minute where it troubles its feed a hundred times", async () => {
+    const { world, feed, stop } = await stage();
+    const lines = () => world.logged.filter((line) => line.includes("feed-trouble"));
+    for (let count = 0; count < 100; count += 1) {
+      feed.listener.onTrouble(new LastcallError("NOTICE_UNREADABLE", "no notice"));
+    }
+    expect(lines()).toHaveLength(1);
+    await world.pass(seconds(60));
+    feed.listener.onTrouble(new LastcallError("NOTICE_UNREADABLE", "no notice"));
+    expect(lines()).toHaveLength(2);
+    expect(lines()[1]).toContain('"alsoSince":99');
+    await stop();
+  });
+
   it("that troubles its feed ends nothing", async () => {
     const { world, feed, word, tell, stop } = await stage();
     feed.listener.onTrouble(new LastcallError("CLOUD_UNREACHABLE", "no answer"));
