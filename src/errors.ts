@@ -27,6 +27,8 @@ const catalogue = {
   CLOUD_REFUSED: { retryable: false, exitCode: 1 },
   CLOUD_CREDENTIALS: { retryable: false, exitCode: 1 },
   NOTICE_UNREADABLE: { retryable: true, exitCode: 1 },
+  NOTICE_STALE: { retryable: false, exitCode: 1 },
+  INSTANCE_UNKNOWN: { retryable: false, exitCode: 1 },
   PORT_TAKEN: { retryable: false, exitCode: 1 },
   // Exit 130: interrupted.
   INTERRUPTED: { retryable: false, exitCode: 130 },

@@ -6,6 +6,7 @@ import { parseProviderId } from "../core/identity.ts";
 import { selectPolicy } from "../core/selector.ts";
 import type { Millis } from "../core/time.ts";
 import type { CommandIo } from "./command-io.ts";
+import { type QueueChoice, queueFeeds } from "./queue-feeds.ts";
 
 /** What a controller has of the clouds. */
 export interface CloudParts {
@@ -24,7 +25,7 @@ export async function cloudParts(
   options: {
     readonly gcpEndpoint?: string | undefined;
     readonly gcpPreemptionPoll?: Millis | undefined;
-  },
+  } & QueueChoice,
   io: CommandIo,
 ): Promise<CloudParts> {
   const { createComputeEngine } = await import("../cloud/gcp/compute-engine.ts");
@@ -36,13 +37,14 @@ export async function cloudParts(
     rng: io.rng,
   });
   const pollMs = options.gcpPreemptionPoll;
+  const queues = await queueFeeds(options, io);
   return {
     releaserFor: (id) => (parseProviderId(id)?.cloud === "gcp" ? gcp.releaser : undefined),
     births: gcp.births,
     feedsFor: (fleet) =>
       pollMs === undefined
-        ? []
-        : [gcp.preemptions({ pollMs, machines: () => ownedMachines(fleet.view()) })],
+        ? queues
+        : [...queues, gcp.preemptions({ pollMs, machines: () => ownedMachines(fleet.view()) })],
   };
 }
 

@@ -8,7 +8,11 @@ export const commandList: readonly CommandSpec[] = [
     words: "",
     minWords: 0,
     maxWords: 0,
-    examples: ["lastcall run --dry-run", "lastcall run -f policy.yaml --leader-elect=false"],
+    examples: [
+      "lastcall run --dry-run",
+      "lastcall run -f policy.yaml --leader-elect=false",
+      "lastcall run --sqs-queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/lastcall",
+    ],
     load: async () => (await import("./run.ts")).runController,
   }),
   command({

@@ -1,6 +1,7 @@
 import { agentOptions } from "./agent-options.ts";
 import { auditOptions } from "./audit-options.ts";
 import type { CamelCase, Command, Option, ValueOf } from "./option.ts";
+import { queueOptions } from "./queue-options.ts";
 
 /** The commands that a person starts, without audit, which prints in more forms. */
 const briefCommands = [
@@ -196,6 +197,7 @@ export const options = [
     commands: ["run", "doctor"],
     help: "The Azure Resource Manager server; absent: Azure's",
   },
+  ...queueOptions,
   ...agentOptions,
   {
     name: "at",

@@ -1,0 +1,187 @@
+import type { Clock } from "../../contracts/clock.ts";
+import type { FeedListener, NoticeFeed, WordFate } from "../../contracts/notice-feed.ts";
+import type { MachineWord } from "../../core/machine-word.ts";
+import { actFromAt } from "../../core/notice.ts";
+import type { Rng } from "../../core/rng.ts";
+import { between, hours, type Millis, millis, seconds } from "../../core/time.ts";
+import { type ErrorCode, isLastcallError, LastcallError, messageOf } from "../../errors.ts";
+import type { QueueClient, QueueMessage } from "./queue-client.ts";
+import { readQueueMessage } from "./queue-message.ts";
+
+export interface SqsFeedOptions {
+  readonly client: QueueClient;
+  /** How many wait for messages at a time. */
+  readonly receivers: number;
+  /** What becomes of messages that are not for a node of this cluster, or cannot be read. */
+  readonly unknown: "Leave" | "Delete";
+  readonly clock: Clock;
+  readonly rng: Rng;
+}
+
+/** So many messages wait for the cluster at the most; the others are as safe in the queue. */
+const mostOpen = 1000;
+const firstRestMs = 1000;
+const longestRestMs = 30_000;
+const firstRetryMs = 50;
+/** On a notice of two minutes each second may be the one in which the API server is back. */
+const longestRetryMs = 1000;
+/** SQS hides no message for longer than twelve hours. */
+const longestHiddenMs: Millis = hours(11);
+
+/**
+ * A queue that speaks of EC2's machines. A message stays in it, hidden from others, until each of its
+ * words is heard, so that no death of ours loses one.
+ */
+export class SqsFeed implements NoticeFeed {
+  readonly #options: SqsFeedOptions;
+  /** Received and not dealt with, by id, under the handle of the newest receipt. */
+  readonly #open = new Map<string, QueueMessage>();
+
+  constructor(options: SqsFeedOptions) {
+    this.#options = options;
+  }
+
+  async run(listener: FeedListener, signal: AbortSignal): Promise<void> {
+    const { receivers, clock } = this.#options;
+    const loops = Array.from({ length: receivers }, () => this.#receive(listener, signal));
+    await Promise.allSettled([...loops, this.#keepHidden(listener, signal)]);
+    // Whoever leads next has them at once; a queue that does not answer shows them by itself.
+    const left = [...this.#open.values()].map((one) => this.#hide(one, millis(0), listener));
+    this.#open.clear();
+    await Promise.race([Promise.all(left), clock.sleep(seconds(2))]);
+  }
+
+  async #receive(listener: FeedListener, signal: AbortSignal): Promise<void> {
+    let failures = 0;
+    for (;;) {
+      while (this.#open.size >= mostOpen) await this.#rest(firstRestMs, signal);
+      try {
+        const messages = await this.#options.client.receive(signal);
+        failures = 0;
+        for (const message of messages) void this.#take(message, listener, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        listener.onTrouble(faultOf(error));
+        await this.#rest(Math.min(longestRestMs, firstRestMs * 2 ** failures), signal);
+        failures = Math.min(failures + 1, 20);
+      }
+    }
+  }
+
+  /** With half of it by chance, so that many do not return at once. */
+  #rest(wholeMs: number, signal: AbortSignal): Promise<void> {
+    const { clock, rng } = this.#options;
+    return clock.sleep(millis(Math.round(wholeMs * (0.5 + rng() / 2))), signal);
+  }
+
+  /** While the cluster cannot be written no other reader gets what is open here. */
+  async #keepHidden(listener: FeedListener, signal: AbortSignal): Promise<void> {
+    const { client, clock } = this.#options;
+    for (;;) {
+      await clock.sleep(millis(client.hiddenMs / 2), signal);
+      const all = [...this.#open.values()];
+      await Promise.all(all.map((one) => this.#hide(one, client.hiddenMs, listener)));
+    }
+  }
+
+  /** None waits for another. One that comes again while it is open is the same. */
+  async #take(message: QueueMessage, listener: FeedListener, signal: AbortSignal): Promise<void> {
+    const isOpen = this.#open.has(message.id);
+    this.#open.set(message.id, message);
+    if (isOpen) return;
+    try {
+      const end = await this.#endOf(message, listener, signal);
+      const newest = this.#open.get(message.id) ?? message;
+      if (end === "Remove") await this.#remove(newest, listener);
+      else await this.#hide(newest, end, listener);
+    } catch (error) {
+      // It stays open and is given back at the end.
+      if (signal.aborted) return;
+      listener.onTrouble(faultOf(error));
+    }
+    this.#open.delete(message.id);
+  }
+
+  /** Whether a message has done its work, or for how long it is to be hidden. */
+  async #endOf(
+    message: QueueMessage,
+    listener: FeedListener,
+    signal: AbortSignal,
+  ): Promise<"Remove" | Millis> {
+    const reading = readQueueMessage({ text: message.text, at: message.sentAt });
+    if (reading.kind === "Ignored") return "Remove";
+    if (reading.kind === "Unreadable") {
+      listener.onTrouble(unheeded("NOTICE_UNREADABLE", reading.problem));
+      return this.#endOfUnknown(message);
+    }
+    for (const problem of reading.problems) {
+      listener.onTrouble(unheeded("NOTICE_UNREADABLE", problem));
+    }
+    const fates = await Promise.all(
+      reading.words.map((word) => this.#tell(word, listener, signal)),
+    );
+    if (fates.includes("NoNode") && this.#options.unknown === "Leave") {
+      return this.#endOfUnknown(message);
+    }
+    const nowAt = this.#options.clock.now();
+    const waits = reading.words.flatMap(({ notice }, place) =>
+      fates[place] === "TooEarly" ? between(nowAt, actFromAt(notice) ?? nowAt) : [],
+    );
+    if (waits.length === 0) return "Remove";
+    return millis(Math.max(1000, Math.min(longestHiddenMs, ...waits)));
+  }
+
+  /**
+   * Another cluster on the queue is to have its message soon, since it has two minutes; what nobody has
+   * wanted ten times is asked for less and less.
+   */
+  #endOfUnknown({ receipts }: QueueMessage): "Remove" | Millis {
+    if (this.#options.unknown === "Delete") return "Remove";
+    return seconds(2 ** Math.max(0, Math.min(receipts - 10, 6)));
+  }
+
+  /** Until it is heard. Rejects when the signal aborts. */
+  async #tell(word: MachineWord, listener: FeedListener, signal: AbortSignal): Promise<WordFate> {
+    for (let attempt = 0; ; attempt += 1) {
+      signal.throwIfAborted();
+      try {
+        const fate = await listener.onWord(word);
+        sayFate(word, fate, listener);
+        return fate;
+      } catch (error) {
+        signal.throwIfAborted();
+        listener.onTrouble(faultOf(error));
+        const wholeMs = Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(attempt, 20));
+        await this.#rest(wholeMs, signal);
+      }
+    }
+  }
+
+  async #remove(message: QueueMessage, listener: FeedListener): Promise<void> {
+    // One that could not be removed comes again, and finds its work done.
+    await this.#options.client.remove(message).catch((error) => listener.onTrouble(faultOf(error)));
+  }
+
+  async #hide(message: QueueMessage, span: Millis, listener: FeedListener): Promise<void> {
+    const { client } = this.#options;
+    await client.hide(message, span).catch((error) => listener.onTrouble(faultOf(error)));
+  }
+}
+
+function sayFate({ machine, notice }: MachineWord, fate: WordFate, listener: FeedListener): void {
+  if (fate === "Stale") {
+    listener.onTrouble(unheeded("NOTICE_STALE", `its ${notice.cause} of ${machine} is long past`));
+  } else if (fate === "NoNode") {
+    listener.onTrouble(unheeded("INSTANCE_UNKNOWN", `${machine} is no node of this cluster`));
+  }
+}
+
+function unheeded(code: ErrorCode, found: string): LastcallError {
+  const wanted = "a notice for a node is wanted";
+  return new LastcallError(code, `Cannot heed a message of the queue: ${found}, ${wanted}`);
+}
+
+/** A defect of ours must not end the loop either: it is told as one. */
+function faultOf(error: unknown): LastcallError {
+  return isLastcallError(error) ? error : new LastcallError("BROKEN_INVARIANT", messageOf(error));
+}

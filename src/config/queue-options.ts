@@ -1,0 +1,30 @@
+import type { Option } from "./option.ts";
+
+/** What `lastcall run` takes for a queue of notices. */
+export const queueOptions = [
+  {
+    name: "sqs-queue-url",
+    type: "url",
+    value: "URL",
+    commands: ["run"],
+    help: "A queue of SQS to which EC2's notices are sent; absent: none is read",
+  },
+  {
+    name: "sqs-receivers",
+    type: "integer",
+    value: "N",
+    minimum: 1,
+    maximum: 20,
+    default: "2",
+    commands: ["run"],
+    help: "How many receivers wait for messages of the queue at a time",
+  },
+  {
+    name: "sqs-unknown",
+    type: "choice",
+    choices: ["Leave", "Delete"],
+    default: "Leave",
+    commands: ["run"],
+    help: "What becomes of messages that are for no node of this cluster or cannot be read; Delete where the queue is this cluster's alone",
+  },
+] as const satisfies readonly Option[];

@@ -1,0 +1,264 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { SqsFeed } from "../../../src/cloud/aws/sqs-feed.ts";
+import type { FeedListener, WordFate } from "../../../src/contracts/notice-feed.ts";
+import type { MachineWord } from "../../../src/core/machine-word.ts";
+import { seededRng } from "../../../src/core/rng.ts";
+import {
+  formatInstant,
+  hours,
+  instant,
+  type Millis,
+  plus,
+  seconds,
+} from "../../../src/core/time.ts";
+import { LastcallError } from "../../../src/errors.ts";
+import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
+import { VirtualClock } from "../../../src/sim/virtual-clock.ts";
+import { FakeQueue, queueFault } from "../../support/fake-queue.ts";
+import { healthEvent, rebalance, spotWarning, testNotification } from "../../support/queue-body.ts";
+
+const dawn = instant(Date.UTC(2026, 10, 20, 12));
+const ours = "i-00000000000000001";
+const theirs = "i-00000000000000002";
+
+/** A cluster that takes every word of its own machine, as long as it can be written. */
+class Cluster implements FeedListener {
+  readonly words: MachineWord[] = [];
+  readonly troubles: LastcallError[] = [];
+  fault: LastcallError | undefined;
+  fates: Record<string, WordFate> = { [ours]: "Taken" };
+
+  async onWord(word: MachineWord): Promise<WordFate> {
+    if (this.fault !== undefined) throw this.fault;
+    this.words.push(word);
+    return this.fates[word.machine] ?? "NoNode";
+  }
+
+  onTrouble(error: LastcallError): void {
+    this.troubles.push(error);
+  }
+
+  codes(): string[] {
+    return [...new Set(this.troubles.map(({ code }) => code))];
+  }
+}
+
+describe("the feed of a queue", () => {
+  let clock: VirtualClock;
+  let queue: FakeQueue;
+  let cluster: Cluster;
+  let ending: AbortController;
+  let running: Promise<void>;
+
+  beforeEach(() => {
+    clock = new VirtualClock({ startAt: dawn, settle: eventLoopTurn });
+    queue = new FakeQueue(clock);
+    cluster = new Cluster();
+    ending = new AbortController();
+    running = Promise.resolve();
+  });
+  afterEach(async () => {
+    ending.abort();
+    await pass(seconds(5));
+    await running;
+  });
+
+  function start(unknown: "Leave" | "Delete" = "Leave", receivers = 2): void {
+    const feed = new SqsFeed({ client: queue, receivers, unknown, clock, rng: seededRng(1) });
+    running = feed.run(cluster, ending.signal);
+  }
+
+  function pass(span: Millis): Promise<void> {
+    return clock.runUntil(plus(clock.now(), span));
+  }
+
+  function about(instanceId: string, id?: string) {
+    return { instanceId, time: formatInstant(clock.now()), id };
+  }
+
+  it("tells a word and removes its message", async () => {
+    queue.send(spotWarning(about(ours)));
+    start();
+    await pass(seconds(1));
+    expect(cluster.words).toMatchObject([
+      {
+        machine: ours,
+        notice: { cause: "SpotInterruption", deadlineAt: plus(dawn, seconds(120)) },
+      },
+    ]);
+    expect(queue.size).toBe(0);
+    expect(cluster.troubles).toEqual([]);
+  });
+
+  it("hears at once what comes while it waits", async () => {
+    start();
+    await pass(seconds(7));
+    queue.send(spotWarning(about(ours)));
+    await pass(seconds(0));
+    expect(cluster.words).toHaveLength(1);
+  });
+
+  it("takes many messages at once, none after another's end", async () => {
+    for (let count = 0; count < 300; count += 1) queue.send(spotWarning(about(ours, `e-${count}`)));
+    cluster.fault = queueFault();
+    start();
+    await pass(seconds(3));
+    expect(queue.shown).toBe(0);
+    cluster.fault = undefined;
+    await pass(seconds(2));
+    expect(cluster.words).toHaveLength(300);
+    expect(queue.size).toBe(0);
+  });
+
+  it("keeps a message, hidden, for as long as the cluster cannot be written", async () => {
+    cluster.fault = new LastcallError("API_UNREACHABLE", "the API server is away");
+    queue.send(spotWarning(about(ours)));
+    start();
+    for (let second = 0; second < 60; second += 1) {
+      await pass(seconds(1));
+      expect([queue.size, queue.shown]).toEqual([1, 0]);
+    }
+    expect(cluster.codes()).toEqual(["API_UNREACHABLE"]);
+    cluster.fault = undefined;
+    await pass(seconds(1));
+    expect(cluster.words).toHaveLength(1);
+    expect(queue.size).toBe(0);
+  });
+
+  it("gives back what it has not told when it ends", async () => {
+    cluster.fault = new LastcallError("LEASE_LOST", "another leads");
+    queue.send(spotWarning(about(ours)));
+    start();
+    await pass(seconds(1));
+    expect(queue.shown).toBe(0);
+    ending.abort();
+    await pass(seconds(1));
+    await running;
+    expect([queue.size, queue.shown]).toEqual([1, 1]);
+  });
+
+  it("comes back to a queue that was away, sooner than in a minute", async () => {
+    queue.fault = queueFault();
+    start();
+    await pass(hours(1));
+    const asked = queue.calls.length;
+    // Two receivers, each every 15 to 30 s.
+    expect(asked).toBeGreaterThan(240);
+    expect(asked).toBeLessThan(520);
+    expect(cluster.codes()).toEqual(["CLOUD_UNREACHABLE"]);
+    queue.fault = undefined;
+    queue.send(spotWarning(about(ours)));
+    await pass(seconds(30));
+    expect(cluster.words).toHaveLength(1);
+  });
+
+  it("lets another cluster on the queue have its message within two seconds", async () => {
+    queue.send(spotWarning(about(theirs)));
+    start();
+    const other = new Cluster();
+    other.fates = { [theirs]: "Taken" };
+    const feed = new SqsFeed({
+      ...{ client: queue, receivers: 2, unknown: "Leave", clock, rng: seededRng(2) },
+    });
+    const others = feed.run(other, ending.signal);
+    await pass(seconds(2));
+    expect(other.words).toHaveLength(1);
+    expect(queue.size).toBe(0);
+    ending.abort();
+    await pass(seconds(5));
+    await others;
+  });
+
+  it("asks less and less for what nobody wants", async () => {
+    queue.send(spotWarning(about(theirs)));
+    start();
+    await pass(seconds(600));
+    expect(queue.size).toBe(1);
+    expect(cluster.words.length).toBeGreaterThan(15);
+    expect(cluster.words.length).toBeLessThan(30);
+    expect(cluster.codes()).toEqual(["INSTANCE_UNKNOWN"]);
+  });
+
+  it.each([
+    [
+      "another's machine",
+      spotWarning({ instanceId: theirs, time: "2026-11-20T12:00:00Z" }),
+      "INSTANCE_UNKNOWN",
+    ],
+    ["garbage", "<html></html>", "NOTICE_UNREADABLE"],
+    ["a megabyte", "x".repeat(1_048_577), "NOTICE_UNREADABLE"],
+    [
+      "somebody else's event",
+      { source: "aws.s3", "detail-type": "Object Created", detail: {} },
+      "NOTICE_UNREADABLE",
+    ],
+  ])("deletes %s only where the queue is its own", async (_, body, code) => {
+    queue.send(body);
+    start("Delete");
+    await pass(seconds(1));
+    expect(queue.size).toBe(0);
+    expect(cluster.codes()).toEqual([code]);
+    ending.abort();
+    await running;
+    ending = new AbortController();
+    queue.send(body);
+    start("Leave");
+    await pass(seconds(30));
+    expect(queue.size).toBe(1);
+  });
+
+  it("removes what is of use to nobody: a trial, what is past, what no policy owns", async () => {
+    cluster.fates = { [ours]: "NotOwned", [theirs]: "Stale" };
+    queue.send(testNotification());
+    queue.send(spotWarning(about(ours)));
+    queue.send(spotWarning(about(theirs)));
+    start();
+    await pass(seconds(1));
+    expect(queue.size).toBe(0);
+    expect(cluster.codes()).toEqual(["NOTICE_STALE"]);
+  });
+
+  it("tells each machine of a Health event, and keeps it for the one that is another's", async () => {
+    const entities = [ours, theirs].map((entityValue) => ({ entityValue }));
+    queue.send(healthEvent(about(""), { entities, startTime: "Fri, 20 Nov 2026 12:10:00 GMT" }));
+    start();
+    await pass(seconds(1));
+    expect(new Set(cluster.words.map(({ machine }) => machine))).toEqual(new Set([ours, theirs]));
+    expect(queue.size).toBe(1);
+  });
+
+  it("leaves maintenance that is a day ahead in the queue until its time is near", async () => {
+    const startTime = "Sat, 21 Nov 2026 12:15:00 GMT";
+    const nearAt = plus(dawn, hours(24));
+    queue.send(healthEvent(about(""), { entities: [{ entityValue: ours }], startTime }));
+    cluster.onWord = async (word) => {
+      cluster.words.push(word);
+      return clock.now() < nearAt ? "TooEarly" : "Taken";
+    };
+    start();
+    await pass(hours(23));
+    // It is hidden for eleven hours at most, of the twelve that SQS allows.
+    expect(cluster.words).toHaveLength(3);
+    expect(queue.size).toBe(1);
+    await pass(hours(1));
+    await pass(seconds(30));
+    expect(cluster.words).toHaveLength(4);
+    expect(queue.size).toBe(0);
+    expect(cluster.troubles).toEqual([]);
+  });
+
+  it("does not end at a defect of whoever listens", async () => {
+    const onWord = cluster.onWord.bind(cluster);
+    let failures = 0;
+    cluster.onWord = (word) => {
+      failures += 1;
+      if (failures === 1) throw new TypeError("undefined is not a function");
+      return onWord(word);
+    };
+    queue.send(rebalance(about(ours)));
+    start();
+    await pass(seconds(1));
+    expect(cluster.words).toHaveLength(1);
+    expect(cluster.codes()).toEqual(["BROKEN_INVARIANT"]);
+  });
+});

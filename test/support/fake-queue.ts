@@ -1,0 +1,105 @@
+import type { QueueClient, QueueMessage } from "../../src/cloud/aws/queue-client.ts";
+import type { Clock } from "../../src/contracts/clock.ts";
+import { type Instant, type Millis, millis, plus, seconds } from "../../src/core/time.ts";
+import { LastcallError } from "../../src/errors.ts";
+
+interface Kept {
+  readonly id: string;
+  readonly text: string;
+  readonly sentAt: Instant;
+  receipts: number;
+  shownAt: Instant;
+}
+
+/** A queue in memory, on a test's clock, which several readers may share. */
+export class FakeQueue implements QueueClient {
+  readonly hiddenMs = seconds(20);
+  readonly #clock: Clock;
+  readonly #kept = new Map<string, Kept>();
+  readonly #waiting = new Set<AbortController>();
+  #sent = 0;
+  /** Requests of each kind fail with this while it is set. */
+  fault: LastcallError | undefined;
+  readonly calls: string[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  send(body: unknown): void {
+    this.#sent += 1;
+    const id = `message-${this.#sent}`;
+    const text = typeof body === "string" ? body : JSON.stringify(body);
+    const nowAt = this.#clock.now();
+    this.#kept.set(id, { id, text, sentAt: nowAt, receipts: 0, shownAt: nowAt });
+    this.#wakeAll();
+  }
+
+  get size(): number {
+    return this.#kept.size;
+  }
+
+  /** Those that a reader would get now. */
+  get shown(): number {
+    return this.#ready().length;
+  }
+
+  async receive(signal: AbortSignal): Promise<readonly QueueMessage[]> {
+    this.#call("receive");
+    const until = plus(this.#clock.now(), seconds(20));
+    while (this.#ready().length === 0 && this.#clock.now() < until) {
+      await this.#waitInLine(until, signal);
+      signal.throwIfAborted();
+    }
+    return this.#ready()
+      .slice(0, 10)
+      .map((one) => {
+        one.receipts += 1;
+        one.shownAt = plus(this.#clock.now(), this.hiddenMs);
+        const { id, text, sentAt, receipts } = one;
+        return { id, text, sentAt, receipts, handle: `${id}/${receipts}` };
+      });
+  }
+
+  async remove({ id }: QueueMessage): Promise<void> {
+    this.#call(`remove ${id}`);
+    this.#kept.delete(id);
+  }
+
+  async hide({ id, handle }: QueueMessage, span: Millis): Promise<void> {
+    this.#call(`hide ${id} ${span}`);
+    const one = this.#kept.get(id);
+    if (one === undefined || handle !== `${id}/${one.receipts}`) return;
+    one.shownAt = plus(this.#clock.now(), span);
+    this.#wakeAll();
+  }
+
+  #ready(): Kept[] {
+    const nowAt = this.#clock.now();
+    return [...this.#kept.values()].filter((one) => one.shownAt <= nowAt);
+  }
+
+  /** Until something changes, or a message is shown again by itself. */
+  async #waitInLine(until: Instant, signal: AbortSignal): Promise<void> {
+    const own = new AbortController();
+    this.#waiting.add(own);
+    const shownAt = [...this.#kept.values()].map((one) => one.shownAt);
+    const span = millis(Math.min(until, ...shownAt) - this.#clock.now());
+    // That it is called off is no fault.
+    await this.#clock.sleep(span, AbortSignal.any([signal, own.signal])).catch(() => undefined);
+    this.#waiting.delete(own);
+  }
+
+  #wakeAll(): void {
+    for (const one of this.#waiting) one.abort();
+  }
+
+  #call(what: string): void {
+    this.calls.push(what);
+    if (this.fault !== undefined) throw this.fault;
+  }
+}
+
+export function queueFault(): LastcallError {
+  return new LastcallError("CLOUD_UNREACHABLE", "Cannot ask the queue: no answer, wanted one");
+}
