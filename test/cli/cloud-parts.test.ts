@@ -6,11 +6,12 @@ import { minutes, seconds } from "../../src/core/time.ts";
 
 const io = { env: {}, fetch, rng: () => 0.5 } as unknown as CommandIo;
 const fleet = {} as Fleet;
+const plain = { sqsReceivers: 2, sqsUnknown: "Leave" } as const;
 
 describe("what a controller has of the clouds", () => {
   it("asks for preemptions only where that is wanted", async () => {
-    expect((await cloudParts({}, io)).feedsFor(fleet)).toEqual([]);
-    const parts = await cloudParts({ gcpPreemptionPoll: seconds(10) }, io);
+    expect((await cloudParts(plain, io)).feedsFor(fleet)).toEqual([]);
+    const parts = await cloudParts({ ...plain, gcpPreemptionPoll: seconds(10) }, io);
     expect(parts.feedsFor(fleet)).toHaveLength(1);
   });
 
@@ -18,14 +19,14 @@ describe("what a controller has of the clouds", () => {
     [seconds(0.5), "500ms"],
     [minutes(2), "2m"],
   ])("refuses to ask every %i ms", async (gcpPreemptionPoll, found) => {
-    const parts = await cloudParts({ gcpPreemptionPoll }, io);
+    const parts = await cloudParts({ ...plain, gcpPreemptionPoll }, io);
     expect(() => parts.feedsFor(fleet)).toThrow(
       `Cannot use --gcp-preemption-poll: found ${found}, wanted 1s to 1m`,
     );
   });
 
   it("releases machines of Compute Engine, and of no cloud that it does not know", async () => {
-    const { releaserFor } = await cloudParts({}, io);
+    const { releaserFor } = await cloudParts(plain, io);
     expect(releaserFor("gce://p/z/n1")).toBeDefined();
     expect(releaserFor("aws:///eu-west-1a/i-0abc")).toBeUndefined();
   });
