@@ -70,7 +70,14 @@ function nodesOf({ size, held }: FleetOptions): readonly NodeFacts[] {
 interface Case {
   readonly name: string;
   readonly size: number;
-  readonly run: () => void;
+  /** Made when its turn comes: a controller has one fleet in memory, not those of all cases. */
+  readonly input: () => PlanInput;
+}
+
+interface Shape {
+  readonly mode: "Late" | "Even";
+  readonly windows: readonly Window[];
+  readonly held: number;
 }
 
 const shapes = [
@@ -85,29 +92,29 @@ const shapes = [
 
 function cases(): readonly Case[] {
   const fresh = shapes.flatMap((shape) =>
-    sizes.map((size): Case => {
-      const policies = [policyOf(shape.mode, shape.windows)];
-      const nodes = nodesOf({ size, held: shape.held });
-      const input: PlanInput = { policies, badPolicies: [], nodes, departures: [], at: now };
-      return { name: shape.name, size, run: () => void planFleet(input) };
-    }),
+    sizes.map((size): Case => ({ name: shape.name, size, input: () => freshFleet(shape, size) })),
   );
-  return [...fresh, ...sizes.map(replanCase)];
+  const replans = sizes.map(
+    (size): Case => ({ name: "replan after one change", size, input: () => keptFleet(size) }),
+  );
+  return [...fresh, ...replans];
+}
+
+function freshFleet({ mode, windows, held }: Shape, size: number): PlanInput {
+  const policies = [policyOf(mode, windows)];
+  return { policies, badPolicies: [], nodes: nodesOf({ size, held }), departures: [], at: now };
 }
 
 /** A plan that is kept, and one node that has just been preempted. */
-function replanCase(size: number): Case {
-  const policies = [policyOf("Late", [nights, sale])];
-  const nodes = nodesOf({ size, held: 0 });
-  const input: PlanInput = { policies, badPolicies: [], nodes, departures: [], at: now };
+function keptFleet(size: number): PlanInput {
+  const input = freshFleet({ mode: "Late", windows: [nights, sale], held: 0 }, size);
   const departures = (planFleet(input).policies[0]?.departures ?? []).map(
     ({ node, departAt }): Departure => ({
       ...{ name: node.name, uid: node.uid, resourceVersion: "1", node, cause: "Planned" },
       ...{ departAt, policy: "spot", hold: false, status: { phase: "Scheduled", timeline: [] } },
     }),
   );
-  const again = { ...input, departures, nodes: nodes.slice(1) };
-  return { name: "replan after one change", size, run: () => void planFleet(again) };
+  return { ...input, departures, nodes: input.nodes.slice(1) };
 }
 
 function cpuMs(run: () => void): number {
@@ -117,12 +124,14 @@ function cpuMs(run: () => void): number {
   return (user + system) / 1000;
 }
 
-function measure({ name, size, run }: Case): {
+function measure({ name, size, input }: Case): {
   name: string;
   size: number;
   cpuMs: number;
   firstMs: number;
 } {
+  const fleet = input();
+  const run = (): void => void planFleet(fleet);
   const rounds = Array.from({ length: roundsOf[size] ?? 5 }, () => cpuMs(run));
   return { name, size, cpuMs: Math.min(...rounds), firstMs: rounds[0] ?? 0 };
 }
