@@ -52,7 +52,8 @@ export function selectPolicy(
  * a term without requirements selects nothing, and so does a selector without terms.
  */
 export function matchesNodeSelector(node: NodeFacts, selector: NodeSelector): boolean {
-  return selector.nodeSelectorTerms.some((term) => matchesTerm(node, term));
+  for (const term of selector.nodeSelectorTerms) if (matchesTerm(node, term)) return true;
+  return false;
 }
 
 function matchesTerm(node: NodeFacts, term: NodeSelectorTerm): boolean {
@@ -62,7 +63,10 @@ function matchesTerm(node: NodeFacts, term: NodeSelectorTerm): boolean {
     if (!holds(node.labels[wanted.key], wanted)) return false;
   }
   // Node affinity knows one field; a requirement on any other selects nothing.
-  return matchFields.every((wanted) => wanted.key === "metadata.name" && holds(node.name, wanted));
+  for (const wanted of matchFields) {
+    if (wanted.key !== "metadata.name" || !holds(node.name, wanted)) return false;
+  }
+  return true;
 }
 
 /** One requirement on the value of its label; undefined where the node does not have the label. */

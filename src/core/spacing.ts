@@ -2,9 +2,9 @@ import { keptAway, mirrored, nextOpen, type OpenTime, previousOpen } from "./ope
 import {
   earliestSlots,
   mirroredRanges,
+  rangesOf,
   type SortedRanges,
   type StartRange,
-  sortRanges,
 } from "./start-slot.ts";
 
 /**
@@ -31,12 +31,17 @@ export interface Spacing {
 /** Each range is narrowed to open instants at both its ends, which brings more of them into order. */
 export function spacingOf(problem: SpacingProblem): Spacing {
   const { jobs, open, fixed } = problem;
-  const narrowed = jobs.map((job) => {
-    const release = nextOpen(open, job.release);
-    const deadline = previousOpen(open, job.deadline);
-    return release === job.release && deadline === job.deadline ? job : { release, deadline };
+  const releases = new Float64Array(jobs.length);
+  const deadlines = new Float64Array(jobs.length);
+  jobs.forEach((job, at) => {
+    releases[at] = nextOpen(open, job.release);
+    deadlines[at] = previousOpen(open, job.deadline);
   });
-  return { problem, ranges: sortRanges(narrowed), walls: [...fixed].sort((a, b) => a - b) };
+  return {
+    problem,
+    ranges: rangesOf(releases, deadlines),
+    walls: [...fixed].sort((a, b) => a - b),
+  };
 }
 
 /**
@@ -136,7 +141,5 @@ function afterLastStart({ problem, ranges }: Spacing, gap: number): SortedRanges
   );
   // In one order those without room come first, and all that follow stay in order.
   if (disorder === undefined) return { releases: moved, deadlines, disorder };
-  return sortRanges(
-    Array.from(moved, (release, at) => ({ release, deadline: deadlines[at] as number })),
-  );
+  return rangesOf(moved, deadlines);
 }

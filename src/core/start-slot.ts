@@ -36,18 +36,25 @@ export function inStartOrder(a: StartRange, b: StartRange): number {
   return a.release - b.release || a.deadline - b.deadline;
 }
 
-/** Sorts `jobs`, which is handed over. */
-export function sortRanges(jobs: StartRange[]): SortedRanges {
+/** Of the i-th job of each; sorted where they are not. */
+export function rangesOf(releases: Float64Array, deadlines: Float64Array): SortedRanges {
+  if (isSorted(releases) && isSorted(deadlines))
+    return { releases, deadlines, disorder: undefined };
+  const jobs = Array.from(releases, (release, at) => ({ release, deadline: deadlines[at] ?? 0 }));
   jobs.sort(inStartOrder);
-  const releases = new Float64Array(jobs.length);
-  const deadlines = new Float64Array(jobs.length);
-  let agreeable = true;
-  jobs.forEach((job, at) => {
-    releases[at] = job.release;
-    deadlines[at] = job.deadline;
-    if (at > 0 && job.deadline < (deadlines[at - 1] as number)) agreeable = false;
-  });
-  return { releases, deadlines, disorder: agreeable ? undefined : disorderOf(deadlines) };
+  const inOrder = Float64Array.from(jobs, (job) => job.deadline);
+  return {
+    releases: Float64Array.from(jobs, (job) => job.release),
+    deadlines: inOrder,
+    disorder: isSorted(inOrder) ? undefined : disorderOf(inOrder),
+  };
+}
+
+function isSorted(values: Float64Array): boolean {
+  for (let at = 1; at < values.length; at += 1) {
+    if ((values[at] as number) < (values[at - 1] as number)) return false;
+  }
+  return true;
 }
 
 function disorderOf(deadlines: Float64Array): Disorder {
@@ -72,16 +79,9 @@ function rankIn(sorted: Float64Array, value: number): number {
 }
 
 /** The same jobs with time run backwards. */
-export function mirroredRanges({ releases, deadlines, disorder }: SortedRanges): SortedRanges {
+export function mirroredRanges({ releases, deadlines }: SortedRanges): SortedRanges {
   const back = (of: Float64Array): Float64Array => of.map((at) => -at).reverse();
-  if (disorder === undefined) {
-    return { releases: back(deadlines), deadlines: back(releases), disorder };
-  }
-  const jobs = Array.from(releases, (release, at) => ({
-    release: -(deadlines[at] as number),
-    deadline: -release,
-  }));
-  return sortRanges(jobs);
+  return rangesOf(back(deadlines), back(releases));
 }
 
 /**
