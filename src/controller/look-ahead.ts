@@ -32,13 +32,18 @@ export interface LookAheadOrder {
 /** Budgets change without a word to us: a wait for another drain is thought over this often. */
 const thinkAgainMs = minutes(1);
 
+/** What a drain that began now would be. */
+export interface Outlook {
+  readonly plan: DrainPlan;
+  readonly pods: readonly PodFacts[];
+}
+
 /** Which pods of the node would have no place elsewhere as things are. */
 export async function homelessPods(
   order: LookAheadOrder,
-  tools: LookAheadTools,
+  { plan, pods, tools }: Outlook & { readonly tools: LookAheadTools },
   signal: AbortSignal,
 ): Promise<readonly Homeless[]> {
-  const { plan, pods } = await planAhead(order, tools);
   const scene = { ...tools.view(), node: order.node.name };
   return findHomeless(returningPods(plan.pods, pods), { scene, room: tools.room }, signal);
 }
@@ -50,7 +55,11 @@ export async function homelessPods(
  */
 export async function takeTurn(
   order: LookAheadOrder,
-  about: { readonly context: CaseContext; readonly tools: LookAheadTools },
+  about: {
+    readonly context: CaseContext;
+    readonly tools: LookAheadTools;
+    readonly outlook: Outlook;
+  },
   signal: AbortSignal,
 ): Promise<readonly BudgetDemand[]> {
   const { context, tools } = about;
@@ -59,8 +68,7 @@ export async function takeTurn(
   const ring = () => alarm.ring();
   const stops = [turns.onLeave(ring), context.onObserved(ring)];
   try {
-    for (;;) {
-      const { plan } = await planAhead(order, tools);
+    for (let { plan } = about.outlook; ; { plan } = await planAhead(order, tools)) {
       signal.throwIfAborted();
       const departure = context.departure();
       const { deadlineAt } = departure;
@@ -79,10 +87,7 @@ export async function takeTurn(
   }
 }
 
-async function planAhead(
-  order: LookAheadOrder,
-  tools: LookAheadTools,
-): Promise<{ readonly plan: DrainPlan; readonly pods: readonly PodFacts[] }> {
+export async function planAhead(order: LookAheadOrder, tools: LookAheadTools): Promise<Outlook> {
   const { node, policy } = order;
   const [pods, budgets] = await Promise.all([tools.pods.list(node.name), tools.pods.budgets()]);
   const now = tools.clock.now();

@@ -6,7 +6,13 @@ import type { Homeless } from "../core/room-fit.ts";
 import { messageOf } from "../errors.ts";
 import { type CaseContext, isPressed } from "./case-context.ts";
 import type { CaseVoice } from "./case-voice.ts";
-import { homelessPods, type LookAheadTools, takeTurn } from "./look-ahead.ts";
+import {
+  homelessPods,
+  type LookAheadTools,
+  type Outlook,
+  planAhead,
+  takeTurn,
+} from "./look-ahead.ts";
 import type { ProgressLedger } from "./progress-ledger.ts";
 import { type RoomEnd, RoomMaking, type RoomTools } from "./room-making.ts";
 
@@ -39,9 +45,10 @@ export async function lookAhead(
   // Marked by us already: a controller before this one has looked, and may have made room since.
   const again = order.node.annotations[departureAnnotation] === departure.name;
   try {
-    if (!again) await sayHomeless(order, parts, signal);
+    const outlook = await planAhead(order, tools);
+    if (!again) await sayHomeless(order, { ...parts, outlook }, signal);
     const held = departure.status.demands;
-    ledger.holds(held ?? (await takeTurn(order, { context, tools }, signal)));
+    ledger.holds(held ?? (await takeTurn(order, { context, tools, outlook }, signal)));
   } catch (error) {
     signal.throwIfAborted();
     voice.faulted("look-ahead-failed", departure, error);
@@ -50,10 +57,10 @@ export async function lookAhead(
 
 async function sayHomeless(
   order: PreparationOrder,
-  { context, tools, voice }: PreparationParts,
+  { context, tools, voice, outlook }: PreparationParts & { readonly outlook: Outlook },
   signal: AbortSignal,
 ): Promise<void> {
-  const homeless = await homelessPods(order, tools, signal);
+  const homeless = await homelessPods(order, { ...outlook, tools }, signal);
   if (homeless.length === 0) return;
   voice.homeless(context.departure(), homeless);
   await context.tell("NoRoomElsewhere", homelessWords(homeless));
