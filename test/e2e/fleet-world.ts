@@ -58,9 +58,9 @@ export class FleetWorld {
     const audit = createAuditLog();
     const plane = await startControlPlane({ apiServerFlags: audit.flags });
     const cloud = await Cloud.start(plane, cloudOptions);
-    for (const file of ["crds", "base/namespace.yaml", "base/rbac.yaml"]) {
-      const path = join(deploy, file);
-      await mustRun(plane, ["apply", file === "crds" ? "-k" : "-f", path]);
+    await mustRun(plane, ["apply", "-k", join(deploy, "crds")]);
+    for (const file of ["namespace.yaml", "rbac.yaml", "placeholder-priority.yaml"]) {
+      await mustRun(plane, ["apply", "-f", join(deploy, "base", file)]);
     }
     const nodes = await registerFleet(plane);
     cloud.adopt(nodes.map((node) => ({ name: nameOf(node), zone: zoneOf(node) })));
@@ -84,12 +84,16 @@ export class FleetWorld {
   }
 
   /** Starts `lastcall run` in a process of its own. */
-  async startController(kubeconfig: string): Promise<LastcallProcess> {
+  async startController(
+    kubeconfig: string,
+    more: readonly string[] = [],
+  ): Promise<LastcallProcess> {
     const address = async () => `127.0.0.1:${await freePort()}`;
     const process = startLastcall(
       [
         ...["run", "--kubeconfig", kubeconfig, "--gcp-endpoint", this.cloud.endpoint],
         ...["--health-address", await address(), "--metrics-address", await address()],
+        ...more,
       ],
       { folder: this.#folder },
     );

@@ -64,5 +64,5 @@ const daemonSet = {
 };
 
 function container(name: string) {
-  return { name, image: `registry.example/${name}:1` };
+  return { name, image: `registry.example/${name}:1`, resources: { requests: { cpu: "100m" } } };
 }

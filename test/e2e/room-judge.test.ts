@@ -1,0 +1,87 @@
+import { describe, expect, it } from "vitest";
+import type { Change, History } from "./history.ts";
+import { judgeRoom } from "./room-judge.ts";
+
+interface Sight {
+  readonly name: string;
+  readonly node?: string;
+  readonly ready?: true;
+  readonly leaving?: true;
+}
+
+function podAt(order: number, { name, node = "a", ready, leaving }: Sight): Change {
+  const isRoom = name.startsWith("room-");
+  return {
+    kind: "Pod",
+    type: "Set",
+    order,
+    object: {
+      metadata: {
+        name,
+        namespace: isRoom ? "lastcall" : "default",
+        uid: `uid-${name}`,
+        ...(leaving && { deletionTimestamp: "1970-01-01T00:00:00Z" }),
+      },
+      spec: { nodeName: node, containers: [{ name: "c" }] },
+      status: { conditions: [{ type: "Ready", status: ready ? "True" : "False" }] },
+    },
+  };
+}
+
+function goneAt(order: number, sight: Sight): Change {
+  return { ...podAt(order, sight), type: "Gone" };
+}
+
+const room = { name: "room-uid-p", node: "b" };
+
+/** One pod, with room for it on another node. */
+const good = [
+  podAt(1, { name: "p", ready: true }),
+  podAt(2, room),
+  podAt(3, { ...room, ready: true }),
+  podAt(4, { name: "p", ready: true, leaving: true }),
+  goneAt(5, room),
+  goneAt(6, { name: "p", leaving: true }),
+];
+
+function judged(changes: readonly Change[]): readonly string[] {
+  const history: History = { changes, audit: [], releases: [], machineEnds: [] };
+  return judgeRoom(history, "a");
+}
+
+function changed(orders: readonly number[], more: readonly Change[] = []): readonly Change[] {
+  const kept = good.filter(({ order }) => !orders.includes(order));
+  return [...kept, ...more].toSorted((a, b) => a.order - b.order);
+}
+
+describe("the judge of make before break", () => {
+  it("finds nothing where all went well", () => {
+    expect(judged(good)).toEqual([]);
+  });
+
+  it.each<[string, readonly Change[], string]>([
+    ["that nobody left", changed([4, 6]), "nobody left a"],
+    ["a pod without room", changed([2, 3, 5]), "p left without room elsewhere"],
+    [
+      "room that was ready too late",
+      changed([3], [podAt(4.5, { ...room, ready: true })]),
+      "the room of p was not ready before the first pod had to leave",
+    ],
+    ["room that was kept", changed([5]), "the room of p was never given up"],
+    [
+      "room that was given up too early",
+      changed([5], [goneAt(3.5, room)]),
+      "the room of p was given up before it had to leave",
+    ],
+    [
+      "room on the leaving node",
+      changed(
+        [2, 3, 5],
+        [podAt(2, { name: room.name, ready: true }), goneAt(5, { name: room.name })],
+      ),
+      "the room of p was on the node that leaves",
+    ],
+  ])("finds %s", (_, changes, sentence) => {
+    expect(judged(changes)).toEqual([sentence]);
+  });
+});
