@@ -3,7 +3,8 @@ import type { Departure } from "../core/departure.ts";
 import type { Policy } from "../core/policy.ts";
 import { type Millis, minutes } from "../core/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
-import { type CaseTools, DepartureCase } from "./departure-case.ts";
+import type { CaseTools } from "./case-tools.ts";
+import { DepartureCase } from "./departure-case.ts";
 
 type First = Parameters<DepartureCase["run"]>[1];
 

@@ -1,0 +1,29 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { ClusterRoom } from "../contracts/cluster-room.ts";
+import type { FleetView } from "../contracts/fleet.ts";
+import type { NodePods } from "../contracts/node-pods.ts";
+import type { Placeholders } from "../contracts/placeholders.ts";
+import type { VolumeAttachments } from "../contracts/volume-attachments.ts";
+import type { NodeFacts } from "../core/node.ts";
+import type { Rng } from "../core/rng.ts";
+import type { DrainTurns } from "./drain-turns.ts";
+import type { Executor } from "./executor.ts";
+
+/** What every case works with. */
+export interface CaseTools {
+  readonly executor: Executor;
+  readonly pods: NodePods;
+  readonly placeholders: Placeholders;
+  readonly room: ClusterRoom;
+  readonly attachments: VolumeAttachments;
+  /** The drains that run, over all cases. */
+  readonly turns: DrainTurns;
+  /** The watched fleet as it is now. */
+  readonly view: () => FleetView;
+  readonly clock: Clock;
+  readonly rng: Rng;
+  /** The uid of the pod that runs this controller, where it is one. */
+  readonly self?: string | undefined;
+  /** A fresh look at one node, past the watch. */
+  readonly readNode: (name: string) => Promise<NodeFacts | undefined>;
+}

@@ -1,0 +1,209 @@
+import { type Departure, type DrainCounts, isVoluntary } from "../core/departure.ts";
+import { drainRuleOf } from "../core/drain-rule.ts";
+import type { Happening } from "../core/ledger.ts";
+import type { NodeFacts } from "../core/node.ts";
+import type { Policy } from "../core/policy.ts";
+import { reactionTo } from "../core/reaction.ts";
+import { between, minutes, plus } from "../core/time.ts";
+import { isLastcallError, messageOf } from "../errors.ts";
+import { retrying } from "./backoff.ts";
+import { type CaseContext, isCloudsToTake, isPressed } from "./case-context.ts";
+import type { CaseTools } from "./case-tools.ts";
+import type { CaseVoice } from "./case-voice.ts";
+import { drainNode } from "./drain-work.ts";
+import { lookAhead, makeRoom, prepared } from "./preparation.ts";
+import type { ProgressLedger } from "./progress-ledger.ts";
+import { releaseMachine } from "./release-work.ts";
+import { clearRoom } from "./room-clearing.ts";
+
+type Work = Omit<Happening, "at">;
+
+/** How long after its deadline a notice may still come true. */
+const unfulfilledMs = minutes(10);
+
+export interface PhaseWorkParts {
+  readonly policy: Policy;
+  readonly context: CaseContext;
+  readonly tools: CaseTools;
+  readonly voice: CaseVoice;
+  readonly ledger: ProgressLedger;
+}
+
+/** What is done in each phase of a departure. */
+export class PhaseWork {
+  readonly #parts: PhaseWorkParts;
+  /** What an interrupted drain of this case had counted. */
+  #counted: DrainCounts | undefined;
+  /** The node was marked in this run: who it is has just been tested. */
+  #marked = false;
+
+  constructor(parts: PhaseWorkParts) {
+    this.#parts = parts;
+  }
+
+  /** The next thing that happens to the departure in its phase; undefined: look again. */
+  run(signal: AbortSignal): Promise<Work | undefined> {
+    switch (this.#departure.status.phase) {
+      case "Preparing":
+        return this.#prepare(signal);
+      case "Draining":
+        return this.#drainNode(signal);
+      case "Releasing":
+        return this.#release(signal);
+      case "RollingBack":
+        return this.#rollBack(signal);
+      default:
+        // Scheduled and Held are the rotation's; a case begins with the event that ends them.
+        return Promise.resolve(undefined);
+    }
+  }
+
+  async #prepare(signal: AbortSignal): Promise<Work> {
+    // Under a notice nothing comes before the mark, not even a look at the node.
+    if (isPressed(this.#departure)) return this.#markAnd(() => Promise.resolve(prepared), signal);
+    const order = await this.#order(signal);
+    if (order === undefined) return { event: "NodeGone", reason: "NodeGone" };
+    await lookAhead(order, this.#parts, signal);
+    return this.#markAnd(() => makeRoom(order, this.#parts, signal), signal);
+  }
+
+  async #markAnd(next: () => Promise<Work>, signal: AbortSignal): Promise<Work> {
+    const result = await this.#retry(
+      () => this.#parts.tools.executor.mark(this.#departure, this.#node),
+      signal,
+    );
+    switch (result.kind) {
+      case "Done":
+        this.#marked = true;
+        this.#parts.voice.cordoned(this.#departure);
+        return next();
+      case "Gone":
+        return { event: "NodeGone", reason: "NodeGone" };
+      case "Mismatch":
+        return { event: "MachineReplaced", reason: "WrongMachine", detail: result.found };
+      case "NotOurs":
+        return { event: "Cancelled", reason: "LeftToOthers", detail: "another Departure has it" };
+    }
+  }
+
+  async #drainNode(signal: AbortSignal): Promise<Work> {
+    if (reactionTo(this.#departure, this.#parts.policy) === "Cordon") {
+      await this.#parts.ledger.say(this.#departure, "AwaitingMachine");
+      return this.#untilTaken(signal);
+    }
+    const order = await this.#order(signal);
+    if (order === undefined) return { event: "NodeGone", reason: "NodeGone" };
+    const parts = {
+      ...this.#parts,
+      counted: this.#counted,
+      onCounts: (counts: DrainCounts) => {
+        this.#counted = counts;
+      },
+    };
+    const { policy } = order;
+    const drain = drainRuleOf(this.#departure, {
+      rule: policy.drain,
+      now: this.#parts.tools.clock.now(),
+    });
+    return drainNode({ ...order, policy: { ...policy, drain } }, parts, signal);
+  }
+
+  /** The node as it is now; undefined where it is gone. */
+  async #order(signal: AbortSignal): Promise<{ node: NodeFacts; policy: Policy } | undefined> {
+    const node = await this.#nodeToDrain(signal);
+    return node === undefined ? undefined : { node, policy: this.#parts.policy };
+  }
+
+  /** A case that was taken up in mid-drain looks afresh at whose pods these are. */
+  async #nodeToDrain(signal: AbortSignal): Promise<NodeFacts | undefined> {
+    if (this.#marked && this.#node !== undefined) return this.#node;
+    return this.#retry(() => this.#parts.tools.readNode(this.#departure.node.name), signal);
+  }
+
+  async #release(signal: AbortSignal): Promise<Work> {
+    await this.clearRoom();
+    const mode = this.#parts.policy.instance.release;
+    if (isCloudsToTake(this.#departure, this.#parts.policy) || mode === "None") {
+      await this.#parts.ledger.say(this.#departure, "AwaitingMachine");
+      return this.#untilTaken(signal);
+    }
+    try {
+      await this.#retry(
+        () =>
+          releaseMachine(
+            withMachine(this.#departure, this.#node),
+            { ...this.#parts.tools, mode, ledger: this.#parts.ledger },
+            signal,
+          ),
+        signal,
+      );
+    } catch (error) {
+      if (signal.aborted || !isLastcallError(error) || error.code === "LEASE_LOST") throw error;
+      this.#parts.voice.faulted("release-failed", this.#departure, error);
+      return { event: "GaveUp", reason: "ReleaseFailed", detail: messageOf(error) };
+    }
+    return { event: "Released", reason: "Released" };
+  }
+
+  /**
+   * The node's going ends this by interruption. A machine that the cloud has still not taken well
+   * after the instant it named will not be taken: its node goes back to work.
+   */
+  async #untilTaken(signal: AbortSignal): Promise<Work> {
+    const { noticedAt, deadlineAt } = this.#departure;
+    const noticed = noticedAt !== undefined || !isVoluntary(this.#departure.cause);
+    if (deadlineAt === undefined || !noticed) return never(signal);
+    const { clock } = this.#parts.tools;
+    await clock.sleep(between(clock.now(), plus(deadlineAt, unfulfilledMs)), signal);
+    return { event: "GaveUp", reason: "NoticeWithdrawn" };
+  }
+
+  async #rollBack(signal: AbortSignal): Promise<Work> {
+    await this.clearRoom();
+    const { node, name, status } = this.#departure;
+    await this.#retry(() => this.#parts.tools.executor.unmark({ node, departure: name }), signal);
+    return { event: "RolledBack", reason: status.reason ?? "RolledBackByRule" };
+  }
+
+  /** Past the drain nobody needs room any more. What fails here is swept by the rotation. */
+  async clearRoom(): Promise<void> {
+    await clearRoom(this.#departure, this.#parts.tools).catch((error: unknown) =>
+      this.#parts.voice.faulted("room-not-cleared", this.#departure, error),
+    );
+  }
+
+  get #departure(): Departure {
+    return this.#parts.context.departure();
+  }
+
+  get #node(): NodeFacts | undefined {
+    return this.#parts.context.node();
+  }
+
+  #retry<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    return retrying(work, {
+      clock: this.#parts.tools.clock,
+      rng: this.#parts.tools.rng,
+      signal,
+      onRetry: (error) => this.#parts.voice.faulted("retrying", this.#departure, error),
+    });
+  }
+}
+
+/**
+ * A person who writes a Departure by hand may name no machine. A Node object keeps its providerID for
+ * life, so that the Node of the same uid tells it.
+ */
+function withMachine(departure: Departure, node: NodeFacts | undefined): Departure {
+  const { providerID, uid } = departure.node;
+  if (providerID !== undefined || node?.uid !== uid) return departure;
+  return { ...departure, node: { ...departure.node, providerID: node.providerID } };
+}
+
+/** Nothing is left to do: the node's going ends the phase by interruption. */
+function never(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}
