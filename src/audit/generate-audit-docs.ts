@@ -66,7 +66,7 @@ ${rules.join("\n")}
 
 ## Live
 
-The controller that leads audits the cluster two minutes after it has begun to lead and then every
+The controller that leads audits the cluster ten minutes after it has begun to lead and then every
 six hours (\`run --audit-every\`; \`0\` turns it off). Each policy gets the condition \`SpotReady\`, for
 its own nodes, with one sentence: how many workloads are cut, at how many seconds, what else was
 found, and an example. Two gauges carry the numbers: \`lastcall_audit_findings{policy,rule,severity}\`
