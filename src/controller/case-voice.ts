@@ -1,11 +1,12 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { EventTarget } from "../contracts/telemetry.ts";
 import type { Departure, UncleanPod } from "../core/departure.ts";
-import type { DrainPlan } from "../core/drain-plan.ts";
+import type { DrainPlan, PlannedPod } from "../core/drain-plan.ts";
 import type { DrainStep } from "../core/drain-step.ts";
 import { explain } from "../core/explain.ts";
 import { explainDrain } from "../core/explain-drain.ts";
 import { ruleOfLoss, wordOnRule } from "../core/loss-rule.ts";
+import type { PodIdentity } from "../core/pod.ts";
 import type { Homeless } from "../core/room-fit.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import type { DrainEnd } from "./drain-run.ts";
@@ -61,7 +62,7 @@ export class CaseVoice {
       this.#sayOnce(`blocked ${namespace}/${name}`, departure, {
         reason: "DrainBlocked",
         message: `${namespace}/${name} holds up the drain of ${departure.node.name}: ${held.message}`,
-        about: [{ kind: "Pod", ...held.pod }],
+        about: [{ kind: "Pod", ...held.pod }, ...held.budgets.map(aboutBudget)],
       });
     }
     for (const pod of plan.pods) {
@@ -100,6 +101,18 @@ export class CaseVoice {
       reason,
       message,
     });
+  }
+
+  /** Says before the cordon which pods their budgets will hold; of many only the first. */
+  impossible(departure: Departure, pods: readonly PlannedPod[]): void {
+    for (const pod of pods.slice(0, namedPods)) {
+      const { namespace, name, uid, budgets } = pod;
+      this.#sayOnce(`impossible ${uid}`, departure, {
+        reason: "BudgetImpossible",
+        message: `${namespace}/${name} ${explainDrain(pod.reason, pod)}`,
+        about: [{ kind: "Pod", namespace, name, uid }, ...budgets.map(aboutBudget)],
+      });
+    }
   }
 
   /** Says before the cordon which pods may find no place elsewhere; of many only the first. */
@@ -160,6 +173,10 @@ export class CaseVoice {
       });
     }
   }
+}
+
+function aboutBudget(budget: PodIdentity): EventTarget {
+  return { kind: "PodDisruptionBudget", ...budget };
 }
 
 function nodeOf(departure: Departure): EventTarget {

@@ -1,3 +1,4 @@
+import type { DrainReason } from "../core/drain-reason.ts";
 import { departureAnnotation } from "../core/interruption.ts";
 import type { Happening } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
@@ -46,13 +47,35 @@ export async function lookAhead(
   const again = order.node.annotations[departureAnnotation] === departure.name;
   try {
     const outlook = await planAhead(order, tools);
-    if (!again) await sayHomeless(order, { ...parts, outlook }, signal);
+    if (!again) {
+      await sayImpossible(outlook, parts);
+      await sayHomeless(order, { ...parts, outlook }, signal);
+    }
     const held = departure.status.demands;
     ledger.holds(held ?? (await takeTurn(order, { context, tools, outlook }, signal)));
   } catch (error) {
     signal.throwIfAborted();
     voice.faulted("look-ahead-failed", departure, error);
   }
+}
+
+/** What a budget does that no replacement makes give way. */
+const lasting: ReadonlySet<DrainReason> = new Set([
+  "BudgetImpossible",
+  "MultipleBudgets",
+  "SingleReplica",
+]);
+
+/** A drain that such a pod holds up ends by its timeout, or by a notice, or when somebody helps. */
+async function sayImpossible(
+  { plan }: Outlook,
+  { context, voice }: PreparationParts,
+): Promise<void> {
+  const pods = plan.pods.filter(({ reason }) => lasting.has(reason));
+  if (pods.length === 0) return;
+  voice.impossible(context.departure(), pods);
+  const words = pods.map(({ namespace, name, detail }) => `${namespace}/${name} (${detail})`);
+  await context.tell("BudgetImpossible", firstFew(words));
 }
 
 async function sayHomeless(
@@ -101,9 +124,10 @@ async function roomEnd(
 }
 
 function homelessWords(homeless: readonly Homeless[]): string {
-  const named = homeless
-    .slice(0, 3)
-    .map(({ pod, detail }) => `${pod.namespace}/${pod.name} (${detail})`);
-  const others = homeless.length - named.length;
-  return [...named, ...(others > 0 ? [`and ${others} more`] : [])].join(", ");
+  return firstFew(homeless.map(({ pod, detail }) => `${pod.namespace}/${pod.name} (${detail})`));
+}
+
+function firstFew(words: readonly string[]): string {
+  const others = words.length - 3;
+  return [...words.slice(0, 3), ...(others > 0 ? [`and ${others} more`] : [])].join(", ");
 }

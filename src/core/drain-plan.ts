@@ -38,6 +38,8 @@ export interface PlannedPod extends PodIdentity {
   readonly forceAtMs?: Millis | undefined;
   /** `namespace/name` of the budget that covers it. */
   readonly budget?: string | undefined;
+  /** Every budget that selects it, for a word on each. */
+  readonly budgets: readonly PodIdentity[];
   readonly reason: DrainReason;
   readonly detail?: string | undefined;
   /** When a block by annotation ends by itself. */
@@ -178,6 +180,7 @@ function plannedPod(
     cut,
     forceAtMs: slot.forceAtMs,
     budget: decision.budget,
+    budgets: decision.budgets,
     reason: reasonOf(decision, { tier, cut }),
     detail: decision.detail,
     freeAt: decision.freeAt,

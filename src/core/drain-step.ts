@@ -51,6 +51,8 @@ export interface HeldPod {
   readonly pod: PodIdentity;
   readonly reason: DrainReason;
   readonly budget?: string | undefined;
+  /** The budgets that are behind it. */
+  readonly budgets: readonly PodIdentity[];
   /** The server's own words, or the sentence of the reason. */
   readonly message: string;
 }
@@ -180,15 +182,27 @@ function inFlight(
   };
 }
 
+const budgetTroubles: ReadonlySet<DrainReason> = new Set([
+  "BudgetHolds",
+  "BudgetStale",
+  "MultipleBudgets",
+]);
+
 function held(
   planned: PlannedPod,
   about: { readonly state: PodProgress | undefined; readonly view: TurnView },
 ): HeldPod[] {
   const { namespace, name, uid } = planned;
   const pod = { namespace, name, uid };
-  if (about.state?.kind === "Blocked") return [{ pod, ...about.state.trouble }];
+  if (about.state?.kind === "Blocked") {
+    const { trouble } = about.state;
+    return [
+      { pod, ...trouble, budgets: budgetTroubles.has(trouble.reason) ? planned.budgets : [] },
+    ];
+  }
   if (about.state?.kind !== "Waiting" || !isUntouchable(planned, about.view)) return [];
-  return [{ pod, reason: planned.reason, message: explainDrain(planned.reason, planned) }];
+  const message = explainDrain(planned.reason, planned);
+  return [{ pod, reason: planned.reason, message, budgets: [] }];
 }
 
 function unplannedPods(state: DrainState, progress: DrainProgress): readonly PodIdentity[] {

@@ -50,6 +50,7 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   Started: () => "is leaving now",
   DeadlineForces: (f) =>
     `leaves now, because its deadline ${time(f.deadlineAt)} leaves no other way`,
+  BudgetImpossible: (f) => `has pods that their budgets will not let go${after(f)}`,
   NoRoomElsewhere: (f) => `has pods that may find no place elsewhere${after(f)}`,
   ConflictWait: (f) => `waits, because its drain and another could block each other${after(f)}`,
   ReplacementWait: (f) => `waits for room for its pods elsewhere${after(f)}`,

@@ -1,8 +1,8 @@
-import { type BudgetStanding, budgetStanding } from "./budget-standing.ts";
+import { type BudgetStanding, budgetStanding, budgetsOf } from "./budget-standing.ts";
 import { disturbanceMark } from "./disturbance-mark.ts";
 import type { DrainReason } from "./drain-reason.ts";
 import { matchesLabelSelector } from "./label-selector.ts";
-import type { BudgetFacts, PodFacts } from "./pod.ts";
+import type { BudgetFacts, PodFacts, PodIdentity } from "./pod.ts";
 import type { DrainRule, PodRule } from "./policy.ts";
 import { formatInstant, type Instant, type Millis, millis, plus } from "./time.ts";
 
@@ -34,6 +34,8 @@ export type PodDecision =
       readonly kind: "Act";
       readonly action: DrainAction;
       readonly budget?: string | undefined;
+      /** Every budget that selects it. */
+      readonly budgets: readonly PodIdentity[];
       /** Waited for until it completes: for `boundMs` at most, or until time is up. */
       readonly completion?: { readonly boundMs: Millis | undefined } | undefined;
       /** When a block ends by itself. */
@@ -59,7 +61,10 @@ export function decidePod(pod: PodFacts, scene: DrainScene): PodDecision {
     byRule(rule) ??
     byBudget(pod, { scene, standing }) ??
     act({ action: "Evict", reason: "Evictable" });
-  return withLosses({ ...decision, budget: standing.budget }, { pod, rule, scene });
+  const budgets = budgetsOf(pod, scene.budgets).map(({ namespace, name, uid }) => {
+    return { namespace, name, uid };
+  });
+  return withLosses({ ...decision, budget: standing.budget, budgets }, { pod, rule, scene });
 }
 
 function selects(rule: PodRule, pod: PodFacts): boolean {
@@ -200,7 +205,7 @@ function overruled(
 }
 
 function act(
-  about: Omit<Act, "kind" | "warnings"> & { readonly warnings?: readonly Remark[] },
+  about: Omit<Act, "kind" | "warnings" | "budgets"> & { readonly warnings?: readonly Remark[] },
 ): Act {
-  return { kind: "Act", warnings: [], ...about };
+  return { kind: "Act", warnings: [], budgets: [], ...about };
 }

@@ -37,6 +37,7 @@ export const reasons = [
   // What goes on during a departure.
   "Started",
   "DeadlineForces",
+  "BudgetImpossible",
   "NoRoomElsewhere",
   "ConflictWait",
   "ReplacementWait",

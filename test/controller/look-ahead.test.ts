@@ -209,3 +209,33 @@ describe("two departures that need the same two budgets", () => {
     for (const name of ["n0", "n1"]) expect(ledgerOf(world, name)).not.toHaveProperty("demands");
   });
 });
+
+describe("a planned departure with a pod that its budget never lets go", () => {
+  it("says so before the cordon, on node, pod and budget, and again when it is refused", async () => {
+    const world = roomStory({
+      replacement: none,
+      drain: { timeout: "1m", onTimeout: "RollBack" },
+    });
+    workload(world, "db", { replicas: 2, cpu: "1", maxUnavailable: 0 });
+    await world.pass(seconds(30));
+    const [node = ""] = ["n0", "n1", "n2"].filter((name) => world.podsOn(name).length > 0);
+    let saidBefore: readonly string[] | undefined;
+    const said = () => world.events.map(({ reason, about }) => `${reason} ${about.kind}`);
+    world.beforeWrite = ({ method, path }) => {
+      if (method === "PATCH" && path === `/api/v1/nodes/${node}`) saidBefore ??= said();
+    };
+    depart(world, node);
+    await told(world, hasEnded(world, node));
+    const about = ["Node", "Pod", "PodDisruptionBudget"];
+    expect(saidBefore).toEqual(
+      expect.arrayContaining(about.map((one) => `BudgetImpossible ${one}`)),
+    );
+    expect(said()).toEqual(expect.arrayContaining(about.map((one) => `DrainBlocked ${one}`)));
+    const event = world.events.find((one) => one.about.kind === "PodDisruptionBudget");
+    expect(event?.about).toMatchObject({ namespace: "default", name: "db" });
+    expect(event?.message).toContain("default/db allows maxUnavailable 0 of 2");
+    const entry = ledgerOf(world, node).timeline?.find(({ step }) => step === "BudgetImpossible");
+    expect(entry?.result).toContain("default/db-");
+    expect(ledgerOf(world, node).outcome).toBe("RolledBack");
+  });
+});
