@@ -1,0 +1,22 @@
+# The agent: docker build -f deploy/images/agent.Dockerfile -t lastcall-agent:0.1.0 .
+# Nothing is in it but Bun, the C library and the agent; no shell and no package manager.
+FROM node:26.9.0-trixie-slim AS bundle
+WORKDIR /src
+COPY package.json package-lock.json ./
+COPY web/package.json web/
+RUN npm ci --ignore-scripts
+COPY src src
+COPY tools tools
+RUN node tools/bundle.ts
+
+FROM oven/bun:1.4.5-debian AS root
+COPY --from=bundle /src/dist /dist
+COPY deploy/images/agent-root.sh /
+RUN sh /agent-root.sh /dist /root-fs
+
+FROM scratch
+COPY --from=root /root-fs /
+# 6 MiB less, for code that runs for some milliseconds a minute.
+ENV BUN_JSC_useJIT=0
+USER 65532:65532
+ENTRYPOINT ["/bun", "/app/agent.js"]

@@ -1,0 +1,19 @@
+# The controller and every other command: docker build -f deploy/images/controller.Dockerfile -t lastcall:0.1.0 .
+FROM node:26.9.0-trixie-slim AS bundle
+WORKDIR /src
+COPY package.json package-lock.json ./
+COPY web/package.json web/
+RUN npm ci --ignore-scripts
+COPY src src
+COPY tools tools
+RUN node tools/bundle.ts
+
+FROM node:26.9.0-trixie-slim
+# Only Node is wanted of the base.
+RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /opt/yarn*
+COPY package.json LICENSE /app/
+COPY bin /app/bin
+COPY --from=bundle /src/dist /app/dist
+ENV NODE_ENV=production
+USER 65532:65532
+ENTRYPOINT ["node", "/app/bin/lastcall.js"]
