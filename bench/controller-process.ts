@@ -6,6 +6,7 @@ import { parse } from "yaml";
 import type { ControlPlane } from "../test/support/control-plane.ts";
 import { freePort } from "../test/support/free-port.ts";
 import { waitUntil } from "../test/support/wait-until.ts";
+import { cpuSecondsOf, memoryMiB } from "./process-figures.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -136,7 +137,7 @@ function follow(
   return {
     pid,
     ...how,
-    memory: () => ({ nowMiB: statusOf(pid, "VmRSS"), peakMiB: statusOf(pid, "VmHWM") }),
+    memory: () => ({ nowMiB: memoryMiB(pid, "VmRSS"), peakMiB: memoryMiB(pid, "VmHWM") }),
     cpuSeconds: () => cpuSecondsOf(pid),
     log: () => log,
     stop: async () => {
@@ -145,17 +146,4 @@ function follow(
       process.off("exit", orphaned);
     },
   };
-}
-
-function statusOf(pid: number, field: string): number {
-  const text = readFileSync(`/proc/${pid}/status`, "utf8");
-  const kib = Number(new RegExp(`^${field}:\\s*(\\d+) kB`, "m").exec(text)?.[1]);
-  return Math.round(kib / 102.4) / 10;
-}
-
-/** User and system time are fields 14 and 15 of a process's stat, in ticks of 10 ms. */
-function cpuSecondsOf(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / 100;
 }

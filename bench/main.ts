@@ -11,8 +11,14 @@ import { type Figure, isMet, readResult, resultFile } from "./result-file.ts";
 
 const folder = fileURLToPath(new URL(".", import.meta.url));
 
+/** What follows the first flag is the bench's own: `agent --minutes 1`. */
+const args = process.argv.slice(2);
+const firstFlag = args.findIndex((word) => word.startsWith("--"));
+const words = firstFlag < 0 ? args : args.slice(0, firstFlag);
+const flags = firstFlag < 0 ? [] : args.slice(firstFlag);
+
 /** A file of this folder is a bench when it keeps its result under its own name. */
-const known = ["controller", "drain", "notice", "plan", "audit"];
+const known = ["controller", "drain", "notice", "agent", "plan", "audit"];
 
 function benchesToRun(words: readonly string[]): readonly string[] {
   const there = new Set(readdirSync(folder).map((file) => basename(file, ".ts")));
@@ -27,7 +33,8 @@ function benchesToRun(words: readonly string[]): readonly string[] {
 
 function runBench(name: string): boolean {
   console.log(`\n=== ${name}`);
-  const { status } = spawnSync(process.execPath, [`${folder}${name}.ts`], { stdio: "inherit" });
+  const args = [`${folder}${name}.ts`, ...flags];
+  const { status } = spawnSync(process.execPath, args, { stdio: "inherit" });
   if (status !== 0 || !existsSync(resultFile(name))) return false;
   const stamped = { ...readResult(name), command: `npm run bench ${name}`, ...surroundings() };
   writeFileSync(resultFile(name), `${JSON.stringify(stamped, null, 2)}\n`);
@@ -68,7 +75,7 @@ function goalUnit({ ratio, unit }: Figure): string {
   return ratio === undefined ? ` ${unit}` : " x";
 }
 
-const names = benchesToRun(process.argv.slice(2));
+const names = benchesToRun(words);
 const failed = names.filter((name) => !runBench(name));
 console.log("");
 for (const name of names.filter((one) => !failed.includes(one))) {

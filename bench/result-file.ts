@@ -4,7 +4,8 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 export interface Figure {
   readonly name: string;
   readonly value: number;
-  readonly unit: "MiB" | "ms" | "s" | "requests/h" | "x";
+  /** `m`: thousandths of a core. */
+  readonly unit: "MiB" | "ms" | "s" | "requests/h" | "m" | "x";
   /** The same by nothing but the requests that cannot be spared, in the same run. */
   readonly rawLimit?: number | undefined;
   readonly ratio?: number | undefined;
