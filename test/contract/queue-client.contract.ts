@@ -1,0 +1,88 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { QueueClient, QueueMessage } from "../../src/cloud/aws/queue-client.ts";
+import { millis, seconds } from "../../src/core/time.ts";
+
+/** A queue with nothing in it, and the side of those who send. */
+export interface QueueWorld {
+  readonly client: QueueClient;
+  send(text: string): Promise<void>;
+  /** Lets time pass until a message that is hidden for a second is shown again. */
+  passHidden(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What every queue promises that `SqsFeed` reads. */
+export function queueClientContract(name: string, makeWorld: () => Promise<QueueWorld>): void {
+  describe(`${name} as a QueueClient`, () => {
+    let world: QueueWorld;
+    const never = new AbortController().signal;
+
+    beforeEach(async () => {
+      world = await makeWorld();
+    });
+    afterEach(() => world.close());
+
+    async function one(): Promise<QueueMessage> {
+      const [message, ...others] = await world.client.receive(never);
+      expect(others).toEqual([]);
+      expect(message).toBeDefined();
+      return message as QueueMessage;
+    }
+
+    it("gives a message as it was sent, whatever is in it", async () => {
+      const text = '{"a": "ü \\u0000 <html>"}\n\t]]>';
+      await world.send(text);
+      expect(await one()).toMatchObject({ text, receipts: 1 });
+    });
+
+    it("gives one that comes while it waits", async () => {
+      const receiving = one();
+      await world.send("later");
+      expect((await receiving).text).toBe("later");
+    });
+
+    it("gives a hidden message again, under the same id, and counts its receipts", async () => {
+      await world.send("again");
+      const first = await one();
+      await world.client.hide(first, seconds(1));
+      await world.passHidden();
+      const second = await one();
+      expect(second).toMatchObject({ id: first.id, text: "again", receipts: 2 });
+      expect(second.sentAt).toBe(first.sentAt);
+    });
+
+    it("gives at once what is hidden no more", async () => {
+      await world.send("back");
+      await world.client.hide(await one(), millis(0));
+      expect((await one()).text).toBe("back");
+    });
+
+    it("gives nobody what is hidden or removed", async () => {
+      await world.send("hidden");
+      await world.send("removed");
+      const messages = [await world.client.receive(never)].flat();
+      while (messages.length < 2) messages.push(...(await world.client.receive(never)));
+      for (const message of messages) {
+        if (message.text === "removed") await world.client.remove(message);
+      }
+      await world.send("new");
+      expect((await one()).text).toBe("new");
+    });
+
+    it("lets a message be removed twice, and one that is gone be hidden", async () => {
+      await world.send("once");
+      const message = await one();
+      await world.client.remove(message);
+      await world.client.remove(message);
+      await world.client.hide(message, seconds(5));
+    });
+
+    it("ends a wait with the signal's reason", async () => {
+      const ending = new AbortController();
+      const receiving = world.client.receive(ending.signal);
+      const reason = new Error("enough");
+      ending.abort(reason);
+      await expect(receiving).rejects.toBe(reason);
+    });
+  });
+}

@@ -1,0 +1,133 @@
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { type ChildPart, startPart } from "./child-part.ts";
+import { freePort } from "./free-port.ts";
+import { waitUntil } from "./wait-until.ts";
+
+/** github.com/getmoto/moto, Apache-2.0: a server that speaks AWS' protocols. */
+const release = "5.2.5";
+const region = "eu-west-1";
+
+/** Ends with the test that started it: the pipe of its standard input breaks then. */
+const program = [
+  "import os, sys, threading",
+  "from moto.server import main",
+  "threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()",
+  "main(sys.argv[1:])",
+].join("\n");
+
+/** SQS by moto, on loopback, with one queue. Its producers' side is plain requests, not AWS' client. */
+export class Moto {
+  readonly #part: ChildPart;
+  readonly #folder: string;
+  readonly url: string;
+  queueUrl = "";
+
+  private constructor(part: ChildPart, folder: string, url: string) {
+    this.#part = part;
+    this.#folder = folder;
+    this.url = url;
+  }
+
+  static async start(onDeath: (error: Error) => void = () => {}): Promise<Moto> {
+    const python = await install();
+    const folder = mkdtempSync(join(tmpdir(), "lastcall-moto-"));
+    const port = await freePort();
+    const args = ["-c", program, "-H", "127.0.0.1", "-p", String(port)];
+    const part = startPart({ name: "moto", command: python, args, folder, onDeath });
+    const moto = new Moto(part, folder, `http://127.0.0.1:${port}`);
+    await waitUntil(async () => (await fetch(`${moto.url}/moto-api/`)).ok, {
+      what: `moto answers (${part.logFile})`,
+      timeoutMs: 60_000,
+      intervalMs: 100,
+    });
+    await moto.makeQueue();
+    return moto;
+  }
+
+  /** What a process needs to find it as AWS. */
+  get environment(): Readonly<Record<string, string>> {
+    return {
+      AWS_ENDPOINT_URL: this.url,
+      AWS_REGION: region,
+      AWS_ACCESS_KEY_ID: "test",
+      AWS_SECRET_ACCESS_KEY: "test",
+    };
+  }
+
+  async makeQueue(name = "notices"): Promise<void> {
+    const { QueueUrl } = await this.#ask("CreateQueue", { QueueName: name });
+    this.queueUrl = String(QueueUrl);
+  }
+
+  /** Sends each body as a message, at once. */
+  async send(...bodies: readonly unknown[]): Promise<void> {
+    const texts = bodies.map((body) => (typeof body === "string" ? body : JSON.stringify(body)));
+    await Promise.all(
+      texts.map((MessageBody) =>
+        this.#ask("SendMessage", { QueueUrl: this.queueUrl, MessageBody }),
+      ),
+    );
+  }
+
+  /** How many messages are in the queue: such as a reader would get, and such as are hidden. */
+  async count(): Promise<{ readonly shown: number; readonly hidden: number }> {
+    const { Attributes } = (await this.#ask("GetQueueAttributes", {
+      QueueUrl: this.queueUrl,
+      AttributeNames: ["All"],
+    })) as { Attributes: Record<string, string> };
+    return {
+      shown: Number(Attributes.ApproximateNumberOfMessages),
+      hidden: Number(Attributes.ApproximateNumberOfMessagesNotVisible),
+    };
+  }
+
+  async stop(): Promise<void> {
+    await this.#part.kill();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  async #ask(action: string, body: object): Promise<Readonly<Record<string, unknown>>> {
+    const answer = await fetch(this.url, {
+      method: "POST",
+      headers: {
+        "content-type": "application/x-amz-json-1.0",
+        "x-amz-target": `AmazonSQS.${action}`,
+        // moto reads the region and the service from it, and asks for no more.
+        authorization: `AWS4-HMAC-SHA256 Credential=test/20261120/${region}/sqs/aws4_request`,
+      },
+      body: JSON.stringify(body),
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`Cannot ${action}: ${answer.status} ${text}, wanted 200`);
+    return text === "" ? {} : JSON.parse(text);
+  }
+}
+
+/** Installs it into a cache outside the checkout, once; gives the python that has it. */
+async function install(): Promise<string> {
+  const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "lastcall");
+  const home = join(cache, `moto-${release}`);
+  const python = join(home, "bin", "python");
+  if (existsSync(join(home, "complete"))) return python;
+  mkdirSync(cache, { recursive: true });
+  const run = promisify(execFile);
+  try {
+    rmSync(home, { recursive: true, force: true });
+    await run("python3", ["-m", "venv", home], { timeout: 120_000 });
+    const wanted = `moto[server,sqs]==${release}`;
+    await run(python, ["-m", "pip", "install", "--quiet", wanted], { timeout: 600_000 });
+  } catch (error) {
+    rmSync(home, { recursive: true, force: true });
+    const told = String((error as { stderr?: string }).stderr || error).trim();
+    throw new Error(
+      `Cannot install moto ${release} into ${home}: ${told.split("\n").at(-1)}; python3 with venv, and PyPI, are wanted`,
+      { cause: error },
+    );
+  }
+  mkdirSync(join(home, "complete"));
+  return python;
+}
