@@ -1,0 +1,40 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+
+/** The version of deploy/images/agent.Dockerfile. */
+const release = "1.4.5";
+
+/**
+ * Has the end-to-end tests run the agent on Bun, as its image does; the unit tests run it on Node. Bun
+ * comes from npm into the cache beside the control plane's binaries, once. Whoever sets
+ * LASTCALL_AGENT_RUNTIME says otherwise.
+ */
+export function setup(): void {
+  process.env.LASTCALL_AGENT_RUNTIME ??= installBun();
+}
+
+function installBun(): string {
+  const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "lastcall");
+  const home = join(cache, `bun-${release}`);
+  if (!existsSync(home)) fetchInto(home);
+  const vendor = join(home, "node_modules", "@oven");
+  const found = readdirSync(vendor)[0];
+  if (found === undefined) throw new Error(`Cannot find Bun in ${vendor}: it is empty`);
+  return join(vendor, found, "bin", "bun");
+}
+
+/** Under another name until it is whole. */
+function fetchInto(home: string): void {
+  const half = `${home}.${process.pid}`;
+  mkdirSync(half, { recursive: true });
+  const wanted = ["--no-save", "--ignore-scripts", "--no-audit", "--no-fund", `bun@${release}`];
+  try {
+    execFileSync("npm", ["install", "--prefix", half, ...wanted], { stdio: "pipe" });
+    renameSync(half, home);
+  } catch (error) {
+    rmSync(half, { recursive: true, force: true });
+    throw new Error(`Cannot install Bun ${release}: ${String(error)}; a registry of npm is wanted`);
+  }
+}
