@@ -4,7 +4,7 @@ import { type Departure, type DrainCounts, isVoluntary } from "../core/departure
 import { recordAnswer } from "../core/drain-answer.ts";
 import { type DrainPlan, planDrain } from "../core/drain-plan.ts";
 import { type DrainAct, type DrainProgress, withEarlierOutcomes } from "../core/drain-progress.ts";
-import { type DrainStep, nextDrainActs } from "../core/drain-step.ts";
+import { type DrainStep, nextDrainActs, tightened } from "../core/drain-step.ts";
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
 import { drainBeganAt } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
@@ -23,8 +23,11 @@ export interface DrainTools {
   readonly rng: Rng;
   /** The uid of the pod that runs this controller, where it is one. */
   readonly self?: string | undefined;
-  /** Told after each step; the ledger writes what is new of it at its own pace. */
-  readonly onStep: (step: DrainStep, plan: DrainPlan) => void;
+  /**
+   * Told after each step; the ledger writes what is new of it at its own pace, and says when it
+   * wants to be told again.
+   */
+  readonly onStep: (step: DrainStep, plan: DrainPlan) => Instant | undefined;
   /** Told when the API has let a pod go, or its owner makes a new one: now that one needs room. */
   readonly onAccepted: (pod: PodIdentity) => void;
 }
@@ -65,6 +68,7 @@ export class DrainRun {
   #progress: DrainProgress = {};
   #plan: DrainPlan | undefined;
   #planDeadlineAt: Instant | undefined;
+  #tellAgainAt: Instant | undefined;
   #held: string | undefined;
   #volumes: DrainEnd["volumes"] = "None";
 
@@ -100,7 +104,7 @@ export class DrainRun {
         }
         this.#held = step.blocked[0]?.message;
         for (const act of step.acts) void this.#carryOut(act, signal);
-        const woken = await this.#alarm.wait(step.askAgainAt, signal);
+        const woken = await this.#alarm.wait(tightened(step.askAgainAt, this.#tellAgainAt), signal);
         if (woken === "Rung") await clock.sleep(gatherMs, signal);
       }
     } finally {
@@ -131,7 +135,7 @@ export class DrainRun {
     this.#progress = step.progress;
     const { drain } = this.#order.departure.status;
     step = { ...step, counts: withEarlierOutcomes(step.counts, drain) };
-    this.#tools.onStep(step, this.#plan ?? plan);
+    this.#tellAgainAt = this.#tools.onStep(step, this.#plan ?? plan);
     return step;
   }
 

@@ -59,8 +59,8 @@ export async function drainNode(
       onStep: (step, plan) => {
         ledger.holds(tools.turns.enter(departure, plan));
         voice.drainStepped(context.departure(), step, plan);
-        ledger.note(context.departure(), step);
         parts.onCounts(step.counts);
+        return ledger.note(context.departure(), step);
       },
       onAccepted: (pod) => giveRoom(pod, parts),
     },

@@ -10,6 +10,7 @@ import type { DrainStep } from "../core/drain-step.ts";
 import { explain } from "../core/explain.ts";
 import { type Happening, statusAfter, statusSaying } from "../core/ledger.ts";
 import type { Reason } from "../core/reason.ts";
+import { type Instant, millis, plus } from "../core/time.ts";
 import { messageOf } from "../errors.ts";
 import type { Executor } from "./executor.ts";
 
@@ -32,6 +33,8 @@ export class ProgressLedger {
   #demands: readonly BudgetDemand[] | undefined;
   #writtenAtMs = Number.NEGATIVE_INFINITY;
   #writing = false;
+  /** What was written last of the drain's progress. */
+  #gist: string | undefined;
 
   constructor(tools: { readonly executor: Executor; readonly clock: Clock }) {
     this.#executor = tools.executor;
@@ -79,15 +82,21 @@ export class ProgressLedger {
     return this.write(departure, (fresh) => statusSaying(fresh, { ...word, at }));
   }
 
-  /** Takes a step's counts; writes them unless that was done a moment ago or is under way. */
-  note(departure: Departure, step: DrainStep): void {
-    const changed = JSON.stringify(step.counts) !== JSON.stringify(this.#counts);
+  /**
+   * Takes what is new of a step and writes it, unless that was done a moment ago or is under way:
+   * then it gives when to come with the newest step again.
+   */
+  note(departure: Departure, step: DrainStep): Instant | undefined {
     this.#counts = step.counts;
+    const first = step.blocked[0];
+    const gist = JSON.stringify([step.counts, first?.message]);
+    if (gist === this.#gist) return undefined;
     const nowMs = this.#clock.monotonic();
-    if (!changed || this.#writing || nowMs - this.#writtenAtMs < progressEveryMs) return;
+    const restMs = this.#writing ? progressEveryMs : this.#writtenAtMs + progressEveryMs - nowMs;
+    if (restMs > 0) return plus(this.#clock.now(), millis(restMs));
+    this.#gist = gist;
     this.#writtenAtMs = nowMs;
     this.#writing = true;
-    const first = step.blocked[0];
     const reason: Reason = first === undefined ? "DrainRunning" : "DrainBlocked";
     const message = explain(reason, { node: departure.node.name, detail: first?.message });
     // Progress is for people's eyes: a fault in writing it does not stop the drain.
@@ -100,6 +109,7 @@ export class ProgressLedger {
       .finally(() => {
         this.#writing = false;
       });
+    return undefined;
   }
 
   async #record(departure: Departure, change: Change): Promise<Departure | undefined> {

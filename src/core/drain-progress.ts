@@ -56,6 +56,8 @@ export interface InFlightPod extends Tried {
   readonly act: DrainAct;
   readonly graceSeconds: number;
   readonly cut: boolean;
+  /** Set where it is asked again of a pod that is held: it stays held until that is granted. */
+  readonly held?: Trouble | undefined;
 }
 
 /** Its owner makes a new one elsewhere and then takes this one away. */
@@ -197,6 +199,12 @@ export function creditOf(state: Exclude<PodProgress, GonePod>): Credit {
   return { by: "Others", cut: false };
 }
 
+/** What holds a pod up; undefined where nothing that it could not pass has been said of it. */
+export function troubleThatHolds(state: PodProgress | undefined): Trouble | undefined {
+  if (state?.kind === "Blocked") return state.trouble;
+  return state?.kind === "InFlight" ? state.held : undefined;
+}
+
 /** So many pods that did not leave cleanly are named in a Departure's status. */
 export const namedPodsLimit = 20;
 
@@ -211,8 +219,8 @@ export function countDrain(progress: DrainProgress): DrainCounts {
     left: count((state) => state.kind !== "Gone" || state.how === "LeftBehind"),
     evicted: count((state) => "by" in state && state.by === "Eviction"),
     forced: count((state) => "by" in state && state.by === "Delete"),
-    waiting: count((state) => state.kind !== "Gone" && state.kind !== "Blocked"),
-    blocked: count((state) => state.kind === "Blocked"),
+    waiting: count((state) => state.kind !== "Gone" && troubleThatHolds(state) === undefined),
+    blocked: count((state) => troubleThatHolds(state) !== undefined),
     cut: count((state) => "cut" in state && state.cut),
     cleanExit: ended("CleanExit"),
     killed: ended("Killed"),

@@ -7,6 +7,7 @@ import {
   goneFrom,
   observeDrain,
   type PodProgress,
+  troubleThatHolds,
 } from "./drain-progress.ts";
 import type { DrainReason } from "./drain-reason.ts";
 import { type DrainLimit, isUntouchable, type Turn, type TurnView, turnOf } from "./drain-turn.ts";
@@ -176,6 +177,7 @@ function inFlight(
     pod: act.pod,
     attempts: tried.attempts + 1,
     sinceAt: about.now,
+    held: act.kind === "Evict" ? troubleThatHolds(state) : undefined,
     act,
     graceSeconds,
     cut,
@@ -194,8 +196,8 @@ function held(
 ): HeldPod[] {
   const { namespace, name, uid } = planned;
   const pod = { namespace, name, uid };
-  if (about.state?.kind === "Blocked") {
-    const { trouble } = about.state;
+  const trouble = troubleThatHolds(about.state);
+  if (trouble !== undefined) {
     return [
       { pod, ...trouble, budgets: budgetTroubles.has(trouble.reason) ? planned.budgets : [] },
     ];

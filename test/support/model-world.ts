@@ -202,7 +202,11 @@ export class ModelWorld {
     }
     const answering = this.api.send(request);
     const at = this.clock.now();
-    void answering.then(({ status }) => this.afterRequest(request, { at, status }));
+    void answering.then(
+      ({ status }) => this.afterRequest(request, { at, status }),
+      // One that is lost is the sender's affair.
+      () => undefined,
+    );
     return answering;
   }
 
