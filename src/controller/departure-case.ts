@@ -115,12 +115,15 @@ export class DepartureCase {
     }
   }
 
-  /** While a machine is being released by us, its node is meant to go: the release sees to it. */
+  /**
+   * While a machine is being released by us, its node is meant to go: the release sees to it. Where the
+   * cloud is waited for, the node's going tells, or that another machine has taken it over.
+   */
   #heeds(found: Interruption): boolean {
     if (this.#departure.status.phase !== "Releasing") return true;
     if (!isCloudsToTake(this.#departure, this.#policy)) return false;
     const letGoByUs = this.#departure.status.machine !== undefined;
-    return found.event === "NodeGone" || (found.event === "Withdrawn" && !letGoByUs);
+    return found.event !== "Withdrawn" || !letGoByUs;
   }
 
   async #advance(work: Work): Promise<boolean> {

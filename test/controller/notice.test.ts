@@ -109,3 +109,24 @@ describe("a burst of notices", () => {
     expect(await looksBeside(15)).toBe(alone);
   });
 });
+
+describe("a machine that was taken, and made anew behind the same Node object", () => {
+  it("ends the departure as the cloud's doing, and is put to work at once", async () => {
+    const world = fleet();
+    await world.pass(seconds(5));
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    world.notice("n1", seconds(30));
+    await world.pass(seconds(20));
+    expect(ledgerOf(world).phase).toBe("Releasing");
+    const path = `${nodes}/n1/status`;
+    const patchType = "application/merge-patch+json";
+    const body = { status: { nodeInfo: { bootID: "another boot" } } };
+    world.api.handle({ method: "PATCH", path, patchType, body });
+    await world.pass(seconds(5));
+    expect(world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Preempted" });
+    expect(world.marksOf("n1")).toEqual([]);
+    stop.abort();
+    await running;
+  });
+});

@@ -302,13 +302,15 @@ export class ModelWorld {
   notice(name: string, lead: Millis): void {
     const node = this.get(`${nodes}/${name}`);
     const uid = node?.metadata?.uid ?? "";
+    const status = node?.status as { nodeInfo?: { bootID?: string } } | undefined;
+    const bootID = status?.nodeInfo?.bootID ?? "";
     const now = this.clock.now();
     this.create(departures, {
       apiVersion: "lastcall.dev/v1alpha1",
       kind: "Departure",
       metadata: { name: `${name}-${uid.slice(0, 8)}-notice` },
       spec: {
-        node: { name, uid },
+        node: { name, uid, bootID },
         cause: "SpotInterruption",
         noticedAt: formatInstant(now),
         deadlineAt: formatInstant(plus(now, lead)),
