@@ -1,6 +1,6 @@
 import { type BudgetLedger, budgetVerdict, readBudgets } from "./budget.ts";
 import type { Decision, DepartureOrder, Verdict } from "./decision.ts";
-import { type Departure, departureName, isLive, isVoluntary } from "./departure.ts";
+import { type Departure, freeName, isLive, isVoluntary } from "./departure.ts";
 import { explain, type ReasonFacts } from "./explain.ts";
 import { explainPlan } from "./explain-plan.ts";
 import type { FleetPlan, NotPlanned, PlannedDeparture } from "./fleet-plan.ts";
@@ -202,7 +202,7 @@ function schedule(node: NodeFacts, { entry, policy }: Planned, pass: Pass): Deci
   if (policy.dryRun) return [{ kind: "Leave", node, ...words }];
   const former = pass.former.get(node.uid) ?? [];
   const order: DepartureOrder = {
-    name: nextName(node, former),
+    name: freeName(node, former),
     node: { name: node.name, uid: node.uid, providerID: node.providerID, bootID: node.bootID },
     cause: "Planned",
     departAt: later(entry.departAt, retryAt(former) ?? entry.departAt),
@@ -217,12 +217,6 @@ function schedule(node: NodeFacts, { entry, policy }: Planned, pass: Pass): Deci
 
 function sentenceOf(entry: PlannedDeparture, policy: string | undefined): string {
   return explainPlan(entry.reason, { ...entry, node: entry.node.name, policy });
-}
-
-/** The pinned name; a node that stayed after a departure ended gets `-2`, `-3` … for the next. */
-function nextName(node: NodeFacts, former: readonly Departure[]): string {
-  const name = departureName(node);
-  return former.length === 0 ? name : `${name}-${former.length + 1}`;
 }
 
 function begin(departure: Departure, reason: Reason): Decision {

@@ -1,5 +1,5 @@
 import type { DepartureOrder } from "./decision.ts";
-import { type Departure, departureName, isLive, isVoluntary } from "./departure.ts";
+import { type Departure, freeName, isLive, isVoluntary } from "./departure.ts";
 import { isUnderWay } from "./departure-index.ts";
 import { explain } from "./explain.ts";
 import type { NodeFacts } from "./node.ts";
@@ -57,13 +57,4 @@ export function departStep(
 
 function isNoticed({ cause, noticedAt }: Departure): boolean {
   return !isVoluntary(cause) || noticedAt !== undefined;
-}
-
-/** The pinned name where it is free, else `-2`, `-3` …, as for every further one of a node. */
-function freeName(node: NodeFacts, departures: readonly Departure[]): string {
-  const taken = new Set(departures.map(({ name }) => name));
-  const first = departureName(node);
-  let name = first;
-  for (let count = 2; taken.has(name); count += 1) name = `${first}-${count}`;
-  return name;
 }

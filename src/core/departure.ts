@@ -115,6 +115,15 @@ export function departureName(node: NodeIdentity): string {
   return `${node.name}-${node.uid.slice(0, 8)}`;
 }
 
+/** The pinned name where it is free, else `-2`, `-3` …: a node that stays may have several. */
+export function freeName(node: NodeIdentity, departures: readonly Departure[]): string {
+  const taken = new Set(departures.map(({ name }) => name));
+  const first = departureName(node);
+  let name = first;
+  for (let count = 2; taken.has(name); count += 1) name = `${first}-${count}`;
+  return name;
+}
+
 export function isLive(departure: Departure): boolean {
   return departure.status.phase !== "Ended";
 }

@@ -1,5 +1,5 @@
 import type { DepartureOrder } from "./decision.ts";
-import { type Departure, departureName } from "./departure.ts";
+import { type Departure, freeName } from "./departure.ts";
 import { explain } from "./explain.ts";
 import type { NodeFacts } from "./node.ts";
 import type { Notice, NoticeCause } from "./notice.ts";
@@ -31,12 +31,8 @@ export function noticeOrder(
 ): DepartureOrder {
   const { cause, deadlineAt, noticedAt } = how.notice;
   const { name, uid, providerID, bootID } = node;
-  const taken = new Set(how.former.map((one) => one.name));
-  const first = departureName(node);
-  let free = first;
-  for (let count = 2; taken.has(free); count += 1) free = `${first}-${count}`;
   return {
-    name: free,
+    name: freeName(node, how.former),
     node: { name, uid, providerID, bootID },
     ...{ cause, deadlineAt, noticedAt, source: how.source, reason: "Noticed" },
     message: explain("Noticed", { node: name, deadlineAt }),

@@ -123,6 +123,21 @@ describe("a node without a departure", () => {
     if (only?.kind !== "Schedule") return;
     expect(only.order.departAt).toBeGreaterThanOrEqual(plus(endedAt, minutes(10)));
   });
+
+  it("never takes a name that is there, also where the records before it are forgotten", () => {
+    const ended = { phase: "Ended", endedAt: plus(now, hours(-1)), timeline: [] } as const;
+    const second = departure({ name: "n1-01234567-2", status: ended });
+    const third = departure({ name: "n1-01234567-3", uid: "d3", status: ended });
+    const names = decided(world({ departures: [second, third] })).flatMap((one) =>
+      one.kind === "Schedule" ? one.order.name : [],
+    );
+    expect(names).toEqual(["n1-01234567"]);
+    const all = [departure({ uid: "d0", status: ended }), third];
+    const [name] = decided(world({ departures: all })).flatMap((one) =>
+      one.kind === "Schedule" ? one.order.name : [],
+    );
+    expect(name).toBe("n1-01234567-2");
+  });
 });
 
 describe("a planned departure whose time has come", () => {
