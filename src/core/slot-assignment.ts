@@ -8,19 +8,24 @@ export interface Slotted extends StartRange {
   readonly rank: number;
 }
 
+/** Deadlines that lie within so many milliseconds are ties: machines of one group, made at once. */
+const tieMs = 60_000;
+
 /**
  * Which job leaves at which of the sorted `slots`: answers the jobs in the order of the slots. Each
  * slot goes to the released job with the earliest deadline, which finds a complete assignment
- * wherever one exists. Of jobs with the same deadline one goes whose zone differs from the one
- * before, out of the zone with most of them left, so that the zones alternate as long as they can;
- * then the older node, then the name. The order of `jobs` plays no part.
+ * wherever one exists. Deadlines within a minute of each other without a slot in between are ties:
+ * of such jobs one goes whose zone differs from the one before, out of the zone with most of them
+ * left, so that the zones alternate as long as they can; then the older node, then the name. The
+ * order of `jobs` plays no part.
  */
 export function assignSlots<Job extends Slotted>(
   slots: Float64Array,
   jobs: readonly Job[],
 ): readonly Job[] {
   const coming = [...jobs].sort((a, b) => inStartOrder(a, b) || a.rank - b.rank);
-  const waiting = new WaitingJobs<Job>();
+  const ties = tiesOf(jobs, slots);
+  const waiting = new WaitingJobs<Job>(ties);
   const order: Job[] = [];
   let next = 0;
   let zone: string | undefined;
@@ -37,6 +42,24 @@ export function assignSlots<Job extends Slotted>(
   return order;
 }
 
+/**
+ * For each deadline the first one of those that it ties with. The same slots lie before all of them,
+ * so that whoever of them takes a slot costs the others none.
+ */
+function tiesOf(jobs: readonly StartRange[], slots: Float64Array): ReadonlyMap<number, number> {
+  const deadlines = Float64Array.from(jobs.map((job) => job.deadline)).sort();
+  const ties = new Map<number, number>();
+  let slot = 0;
+  let first = Number.NEGATIVE_INFINITY;
+  for (const deadline of deadlines) {
+    const before = slot;
+    while (slot < slots.length && (slots[slot] as number) <= deadline) slot += 1;
+    if (slot > before || deadline - first >= tieMs) first = deadline;
+    ties.set(deadline, first);
+  }
+  return ties;
+}
+
 /** Released jobs of one deadline and zone: sorted by rank, taken from `head` on. */
 interface Queue<Job> {
   readonly jobs: Job[];
@@ -45,24 +68,30 @@ interface Queue<Job> {
 
 type Zones<Job> = Map<string, Queue<Job>>;
 
-/** Released jobs by deadline, and inside one deadline by zone. */
+/** Released jobs by deadline, ties counting as one, and inside one deadline by zone. */
 class WaitingJobs<Job extends Slotted> {
+  readonly #ties: ReadonlyMap<number, number>;
   /** Most deadlines are those of one job, which then stands here by itself. */
   readonly #groups = new Map<number, Job | Zones<Job>>();
   /** A binary heap of the deadlines in `#groups`. */
   readonly #heap: number[] = [];
 
+  constructor(ties: ReadonlyMap<number, number>) {
+    this.#ties = ties;
+  }
+
   add(job: Job): void {
-    const group = this.#groups.get(job.deadline);
+    const deadline = this.#ties.get(job.deadline) ?? job.deadline;
+    const group = this.#groups.get(deadline);
     if (group === undefined) {
-      this.#groups.set(job.deadline, job);
-      pushHeap(this.#heap, job.deadline);
+      this.#groups.set(deadline, job);
+      pushHeap(this.#heap, deadline);
     } else if (group instanceof Map) enqueue(group, job);
     else {
       const zones: Zones<Job> = new Map();
       enqueue(zones, group);
       enqueue(zones, job);
-      this.#groups.set(job.deadline, zones);
+      this.#groups.set(deadline, zones);
     }
   }
 

@@ -51,6 +51,20 @@ describe("a plan in Late", () => {
     expect(times({ nodes }).map((line) => line.slice(0, 2))).toEqual(["n1", "n3", "n2", "n4"]);
   });
 
+  it.each([
+    // The last slot is the youngest's deadline, which the older ones do not live to see.
+    ["alternates zones among nodes born in the same minute", 10, ["n1", "n3", "n2", "n4"]],
+    ["lets the older go first where minutes lie between", 120, ["n1", "n2", "n3", "n4"]],
+  ])("%s", (_, secondsApart, expected) => {
+    const nodes = ["a", "a", "b", "b"].map((zone, at) =>
+      aNode(`n${at + 1}`, {
+        createdAt: instant(now + at * secondsApart * 1000),
+        ...inZone(zone),
+      }),
+    );
+    expect(times({ nodes }).map((line) => line.slice(0, 2))).toEqual(expected);
+  });
+
   it("reaches only the best gap where the wanted one has no room", () => {
     // All three are 22:30 old: one hour is left, 30 minutes between each two.
     const nodes = [bornHours("n1", 22.5), bornHours("n2", 22.5), bornHours("n3", 22.5)];
