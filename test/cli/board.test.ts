@@ -5,6 +5,7 @@ import { ageBar, nodeRow, spanText } from "../../src/cli/demo/board-row.ts";
 import type { BoardNode, BoardState, Doing } from "../../src/cli/demo/board-state.ts";
 import { clipped, plainText, widthOf } from "../../src/cli/demo/styled-line.ts";
 import { hours, instant, minus, minutes, plus, seconds } from "../../src/core/time.ts";
+import type { WindowState } from "../../src/core/window-state.ts";
 
 const now = instant(Date.UTC(2026, 10, 20, 6, 0, 0));
 const noCounts = {
@@ -25,6 +26,12 @@ function leavingIn(hoursAhead: number): Doing {
 function stateOf(nodes: readonly BoardNode[]): BoardState {
   return {
     ...{ now, startedAt: minus(now, hours(6)), seed: 7, speed: 60, kubeconfig: "/tmp/k" },
+    policies: [
+      {
+        ...{ name: "spot", forecast: "All 18 departures can be kept" },
+        windows: { state: "Open", until: plus(now, hours(5)), window: "settlement" },
+      },
+    ],
     nodes: nodes.toSorted((a, b) => (a.zone < b.zone ? -1 : 1)),
     news: Array.from({ length: 9 }, (_, index) => ({
       ...{ at: minus(now, minutes(index)), node: `spot-${index}` },
@@ -75,6 +82,33 @@ describe("The board", () => {
     expect(text.indexOf("spot-0 has left")).toBeGreaterThan(0);
     expect(text.indexOf("spot-1 has left")).toBeGreaterThan(text.indexOf("spot-0 has left"));
     expect(textOf(fleet, { columns: 120, rows: 24 })).not.toContain("has left");
+  });
+
+  it("shows each policy's windows and forecast, where that costs no node its line", () => {
+    const text = textOf(fleet, { columns: 120, rows: 26 });
+    expect(text).toContain(
+      " spot  open for departures until 11:00, 5h00m from now (window settlement)",
+    );
+    expect(text).toContain("All 18 departures can be kept");
+    for (const { name } of fleet.nodes) expect(text).toContain(` ${name} `);
+    expect(textOf(fleet, { columns: 120, rows: 25 })).not.toContain("open for departures");
+  });
+
+  it.each<[WindowState, string]>([
+    [{ state: "Open" }, "open for departures at any time"],
+    [
+      { state: "Open", until: plus(now, hours(1)) },
+      "open for departures until 07:00, 1h00m from now",
+    ],
+    [
+      { state: "Shut", until: plus(now, hours(1)), window: "sale" },
+      "shut for departures until 07:00, 1h00m from now (window sale)",
+    ],
+    [{ state: "Shut" }, "shut for departures"],
+  ])("says of %j: %s", (windows, expected) => {
+    const policies = [{ name: "spot", forecast: "", windows }];
+    const lines = textOf({ ...fleet, policies }, { columns: 120, rows: 30 }).split("\n");
+    expect(lines).toContain(` spot  ${expected}`);
   });
 
   it("shows who is under way and who leaves next where not all nodes fit", () => {

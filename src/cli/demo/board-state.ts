@@ -1,4 +1,5 @@
 import type { Instant } from "../../core/time.ts";
+import type { WindowState } from "../../core/window-state.ts";
 import type { FleetCounts } from "../../sim/simulation-report.ts";
 
 /** What the board shows, at one instant; everything that is on it follows from this alone. */
@@ -10,12 +11,21 @@ export interface BoardState {
   readonly speed: number;
   /** The path of the file for a second terminal's kubectl. */
   readonly kubeconfig: string;
+  /** By name. */
+  readonly policies: readonly BoardPolicy[];
   /** By zone, then by name. */
   readonly nodes: readonly BoardNode[];
   /** What happened last, the newest first. */
   readonly news: readonly BoardNews[];
   readonly withLastcall: FleetCounts;
   readonly without: FleetCounts;
+}
+
+export interface BoardPolicy {
+  readonly name: string;
+  readonly windows: WindowState;
+  /** The sentence of its forecast. */
+  readonly forecast: string;
 }
 
 /** One machine's place in the fleet, and what it is doing. */

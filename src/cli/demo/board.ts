@@ -1,4 +1,5 @@
 import { between, formatInstant, type Instant } from "../../core/time.ts";
+import type { WindowState } from "../../core/window-state.ts";
 import type { FleetCounts } from "../../sim/simulation-report.ts";
 import { nodeRow, rowHeads, rowWidths, spanText } from "./board-row.ts";
 import type { BoardNews, BoardNode, BoardState } from "./board-state.ts";
@@ -12,12 +13,12 @@ export interface BoardSize {
 const mostNews = 8;
 
 /**
- * The board in exactly as many lines as fit: head and totals always, then the nodes, then air and
- * the news. Where not all nodes fit, those under way and the next to leave are shown.
+ * The board in exactly as many lines as fit: head and totals always, then the nodes, then the
+ * policies, air and the news. Where not all nodes fit, those under way and the next to leave are shown.
  */
 export function board(state: BoardState, size: BoardSize): readonly StyledLine[] {
-  const head = headLines(state);
   const totals = totalLines(state);
+  const head = [...headLines(state), ...policyLines(state, size.rows - totals.length)];
   const nodes = nodeLines(state, {
     ...size,
     rows: Math.max(1, size.rows - head.length - totals.length),
@@ -50,6 +51,29 @@ function headLines(state: BoardState): readonly StyledLine[] {
       cell("   elsewhere: kubectl get dep,nodes", "dim"),
     ],
   ];
+}
+
+/** The windows and the forecast of each policy, where they cost no node its line. */
+function policyLines(state: BoardState, rows: number): readonly StyledLine[] {
+  const lines = state.policies.flatMap(({ name, windows, forecast }) => [
+    [cell(` ${name}  `, "strong"), cell(windowText(windows, state.now), windowTone(windows))],
+    [cell(` ${" ".repeat(name.length)}  `), cell(forecast, "dim")],
+  ]);
+  const headRows = 2;
+  return rows >= headRows + lines.length + 1 + state.nodes.length ? lines : [];
+}
+
+function windowText({ state, until, window }: WindowState, now: Instant): string {
+  const name = window === undefined ? "" : ` (window ${window})`;
+  if (until === undefined) {
+    return state === "Open" ? "open for departures at any time" : `shut for departures${name}`;
+  }
+  const clock = `${timeText(until).slice(11, 16)}, ${spanText(between(now, until))} from now`;
+  return `${state === "Open" ? "open" : "shut"} for departures until ${clock}${name}`;
+}
+
+function windowTone({ state }: WindowState): Tone {
+  return state === "Open" ? "good" : "warn";
 }
 
 function nodeLines(state: BoardState, size: BoardSize): readonly StyledLine[] {

@@ -1,21 +1,37 @@
 import type { FleetView } from "../../contracts/fleet.ts";
 import { type Departure, isLive } from "../../core/departure.ts";
-import type { PlannedDeparture } from "../../core/fleet-plan.ts";
+import { explainForecast } from "../../core/explain-plan.ts";
+import type { FleetPlan, PlannedDeparture } from "../../core/fleet-plan.ts";
 import { planFleet } from "../../core/plan.ts";
 import type { Instant } from "../../core/time.ts";
+import { windowState } from "../../core/window-state.ts";
 import type { ModelMachine } from "../../sim/model-machine.ts";
-import type { BoardNode, Doing } from "./board-state.ts";
+import type { BoardNode, BoardState, Doing } from "./board-state.ts";
 
 /**
- * Every machine with what it is doing: the cloud knows the machines, the Departures what becomes of
- * them, and core's plan why each leaves when it does, the same plan as the controller acts upon.
+ * Every machine with what it is doing, and where each policy stands: the cloud knows the machines,
+ * the Departures what becomes of them, and core's plan why each leaves when it does, the same plan as
+ * the controller acts upon.
  */
-export function boardNodes(
+export function fleetPicture(
   machines: readonly ModelMachine[],
   view: FleetView,
   now: Instant,
-): readonly BoardNode[] {
+): Pick<BoardState, "nodes" | "policies"> {
   const plan = planFleet({ ...view, at: now });
+  const policies = plan.policies.map((one) => ({
+    name: one.policy.name,
+    windows: windowState(one.policy.windows, now),
+    forecast: explainForecast(one),
+  }));
+  return { policies, nodes: boardNodes(machines, view, plan) };
+}
+
+function boardNodes(
+  machines: readonly ModelMachine[],
+  view: FleetView,
+  plan: FleetPlan,
+): readonly BoardNode[] {
   const planned = new Map(
     plan.policies.flatMap(({ departures }) => departures.map((one) => [one.node.name, one])),
   );

@@ -5,7 +5,7 @@ import type { ModelApi } from "../../sim/model-api.ts";
 import type { BoardNews, BoardState } from "./board-state.ts";
 import { controllerOn, startFleet } from "./demo-run.ts";
 import { FleetNews } from "./fleet-news.ts";
-import { boardNodes } from "./fleet-picture.ts";
+import { fleetPicture } from "./fleet-picture.ts";
 
 export interface LiveDemoOptions {
   readonly clock: Clock;
@@ -57,7 +57,7 @@ export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
         now,
         startedAt,
         seed,
-        nodes: boardNodes(cloud.machines(), fleet.view(), now),
+        ...fleetPicture(cloud.machines(), fleet.view(), now),
         news: news.endings(),
         withLastcall: tally.counts(),
         without: shadowTally.counts(),
