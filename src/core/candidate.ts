@@ -20,6 +20,8 @@ export interface Candidate {
   readonly deadlineAt: Instant;
   /** The instant of the plan before. */
   readonly keptAt: Instant | undefined;
+  /** Whether something holds it back although its instant has come. */
+  readonly isHeld: boolean;
 }
 
 export type Triage =
@@ -69,6 +71,7 @@ export function triage(node: NodeFacts, context: TriageContext): Triage {
       earliestAt: earliestOf(node, later(context.at, plus(born, minMs))),
       deadlineAt: minus(plus(born, maxMs), reserveMs),
       keptAt: keptInstant(departure, node),
+      isHeld: departure?.status.phase === "Held",
     };
     return { kind: "Candidate", policy, tiedWith, candidate };
   }

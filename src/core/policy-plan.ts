@@ -83,10 +83,11 @@ interface Classes {
   readonly overdue: readonly Job[];
 }
 
-function sortOut({ candidates, at }: PlanCandidates, hours: OpenHours): Classes {
+function sortOut(input: PlanCandidates, hours: OpenHours): Classes {
+  const { candidates, at, lastStartAt } = input;
   const open = openTime(hours.spans);
   const jobs = [...candidates].sort(oldestFirst).map(jobOf);
-  const due = dueJobs(jobs, at);
+  const due = dueJobs(jobs, { at, lastStartAt });
   const free: Job[] = [];
   const shut: Job[] = [];
   const overdue: Job[] = [];
@@ -100,19 +101,24 @@ function sortOut({ candidates, at }: PlanCandidates, hours: OpenHours): Classes 
 }
 
 /**
- * Departures whose time has come keep it, unless a hold has put it off. Of those that something has
- * held back for long only the oldest does; the others are planned anew, so that they do not all leave
- * at once when a gate opens.
+ * Departures whose time has come keep it, unless a hold has put it off. Those that something has held
+ * back for long do so until another has left; then only the oldest does, and the others are planned
+ * anew, so that they do not all leave at once when a gate opens.
  */
-function dueJobs(jobs: readonly Job[], at: Instant): ReadonlySet<Job> {
+function dueJobs(
+  jobs: readonly Job[],
+  { at, lastStartAt }: Pick<PlanCandidates, "at" | "lastStartAt">,
+): ReadonlySet<Job> {
   const due = jobs.filter(
     (job) => job.keptAt !== undefined && job.keptAt <= at && job.release <= at,
   );
   const sorted = due.sort((a, b) => (a.keptAt ?? 0) - (b.keptAt ?? 0) || a.rank - b.rank);
   return new Set(
     sorted.filter((job, place) => {
-      const waitedMs = at - (job.keptAt ?? at);
-      return place === 0 || waitedMs <= heldBackAfterMs || job.deadline < at;
+      const dueAt = job.keptAt ?? at;
+      const isKept = at - dueAt <= heldBackAfterMs || job.deadline < at;
+      const nobodyLeft = lastStartAt === undefined || lastStartAt <= dueAt;
+      return place === 0 || isKept || (job.candidate.isHeld && nobodyLeft);
     }),
   );
 }

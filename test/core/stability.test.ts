@@ -139,6 +139,25 @@ describe("a plan that is kept", () => {
     expect(again.spacing.reachedMs).toBeGreaterThanOrEqual(minutes(15));
   });
 
+  it("leaves those that are held where they are until the first of them has left", () => {
+    const nodes = Array.from({ length: 4 }, (_, i) =>
+      aNode(`n${i}`, { createdAt: instant(now - hours(10)) }),
+    );
+    const [n0, ...others] = nodes as [NodeFacts, ...NodeFacts[]];
+    const ago = (node: NodeFacts) => minutes(80 - 20 * nodes.indexOf(node));
+    const held = (node: NodeFacts) =>
+      aDeparture(node, { departAt: instant(now - ago(node)), status: { phase: "Held" } });
+    for (const policy of [late, even]) {
+      expect(plan({ nodes, policy, departures: nodes.map(held) }).moved).toBe(0);
+      // The gate has opened for n0; n1, n2 and n3 do not follow on its heels.
+      const status = { phase: "Draining", startedAt: instant(now - 1000) } as const;
+      const left = aDeparture(n0, { departAt: instant(now - ago(n0)), status });
+      const again = plan({ nodes, policy, departures: [left, ...others.map(held)] });
+      expect(again.departures.filter((one) => one.departAt <= now)).toHaveLength(1);
+      expect(again.spacing.reachedMs).toBeGreaterThanOrEqual(minutes(15));
+    }
+  });
+
   it("plans a recreated machine behind an old Node object anew", () => {
     const node = aNode("n1", { bootID: "new", instanceBornAt: now });
     const old = aDeparture(node, { departAt: plus(now, minutes(5)) });
