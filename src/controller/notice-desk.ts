@@ -64,15 +64,20 @@ export class NoticeDesk {
   /** What is written counts when the watch shows it: another's departure may have had the name. */
   async #untilKnown(word: MachineWord): Promise<WordFate> {
     const { clock } = this.#tools;
-    const until = plus(clock.now(), watchLagMs);
-    for (let isNew = true; isNew || clock.now() < until; isNew = false) {
+    let asked: string | undefined;
+    for (let until = clock.now(); asked === undefined || clock.now() < until; ) {
       const meaning = this.#meaning(word);
       if (meaning.kind === "Known") return "Taken";
       if (meaning.kind !== "Make" && meaning.kind !== "Force") return meaning.kind;
+      const { key } = this.#deedOf(meaning);
+      if (key === asked) {
+        await this.#nextChange(between(clock.now(), until));
+        continue;
+      }
       await this.#carryOut(meaning);
-      if (isNew) this.#count(word);
-      if (this.#meaning(word).kind === "Known") return "Taken";
-      await this.#nextChange(between(clock.now(), until));
+      if (asked === undefined) this.#count(word);
+      asked = key;
+      until = plus(clock.now(), watchLagMs);
     }
     throw new LastcallError(
       "CONFLICT",

@@ -152,6 +152,25 @@ describe("a word of a feed about a machine", () => {
     await stop();
   });
 
+  it("makes a departure of its own where the one that it was to force has just ended", async () => {
+    const { world, word, tell, stop } = await stage();
+    world.patchPolicy({ spec: { onNotice: { rebalance: "Cordon" } } });
+    await tell(word("n1", { cause: "RebalanceRecommendation", deadlineAt: undefined }));
+    const path = `${departures}/${world.departureOf("n1")?.metadata?.name}`;
+    world.beforeWrite = (request) => {
+      if (request.path !== path) return;
+      world.beforeWrite = () => {};
+      const patchType = "application/merge-patch+json";
+      const body = { status: { phase: "Ended", outcome: "Cancelled" } };
+      world.api.handle({ method: "PATCH", path: `${path}/status`, patchType, body });
+    };
+    const interruption = word("n1", { cause: "SpotInterruption", eventId: "event-2" });
+    expect(await tell(interruption)).toBe("Taken");
+    const causes = world.list(departures).map(({ spec }) => (spec as { cause: string }).cause);
+    expect(causes.toSorted()).toEqual(["RebalanceRecommendation", "SpotInterruption"]);
+    await stop();
+  });
+
   it("is carried out where the policy has only cordoned for the one before it", async () => {
     const { world, word, tell, stop } = await stage();
     world.patchPolicy({ spec: { onNotice: { rebalance: "Cordon" } } });
