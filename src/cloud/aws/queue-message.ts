@@ -1,6 +1,13 @@
 import type { MachineWord } from "../../core/machine-word.ts";
 import type { Notice } from "../../core/notice.ts";
-import { earlier, type Instant, parseHttpDate, parseInstant, plus } from "../../core/time.ts";
+import {
+  earlier,
+  type Instant,
+  parseHttpDate,
+  parseInstant,
+  plus,
+  seconds,
+} from "../../core/time.ts";
 import { type Fields, fieldsOf, glimpse, parseJson, wordOf } from "../metadata/payload-field.ts";
 import { type Heard, spotNoticeMs, wordForId } from "./notice-payload.ts";
 
@@ -100,10 +107,10 @@ function readInterruption(told: Told): MessageReading {
 
 const stayingStates = new Set(["pending", "running"]);
 
-/**
- * A machine that is stopping still ends its pods, by the kubelet's own clock; one that has stopped has
- * none left, and its deadline was the event.
- */
+/** Nothing runs on a machine that has stopped: its pods are moved within this, budgets or not. */
+const clearingMs = seconds(30);
+
+/** A machine that is stopping still ends its pods, by the kubelet's own clock. */
 function readStateChange(told: Told): MessageReading {
   const state = wordOf(told.detail.state) ?? "";
   if (stayingStates.has(state)) return { kind: "Ignored", what: `the state ${state}` };
@@ -113,7 +120,10 @@ function readStateChange(told: Told): MessageReading {
       return aboutInstance(told, { cause: "NodeShutdown" });
     case "stopped":
     case "terminated":
-      return aboutInstance(told, { cause: "Preempted", deadlineAt: told.at });
+      return aboutInstance(told, {
+        cause: "Preempted",
+        deadlineAt: plus(told.at, clearingMs),
+      });
     default:
       return unreadable(`${glimpse(told.detail.state)} is no state that takes an instance away`);
   }

@@ -82,8 +82,8 @@ describe("a message of the queue", () => {
   it.each([
     ["stopping", "NodeShutdown", undefined],
     ["shutting-down", "NodeShutdown", undefined],
-    ["stopped", "Preempted", eventAt],
-    ["terminated", "Preempted", eventAt],
+    ["stopped", "Preempted", eventAt + 30_000],
+    ["terminated", "Preempted", eventAt + 30_000],
   ])("in the state %s is a %s", (state, cause, deadlineAt) => {
     expect(only(stateChange(about, state))).toMatchObject({ notice: { cause } });
     const reading = only(stateChange(about, state)) as { notice: { deadlineAt?: number } };
