@@ -45,11 +45,16 @@ export function textListOf(value: unknown): readonly string[] {
   return listOf(value).filter((item) => typeof item === "string");
 }
 
+/** A sentence shows no more of a text than this. */
+const textLimit = 60;
+
 /** What a value is, for a sentence about a value that should be something else. */
 export function describeValue(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object") return "an object";
-  return typeof value === "string" ? `the text ${JSON.stringify(value)}` : String(value);
+  if (typeof value !== "string") return String(value);
+  const shown = value.length > textLimit ? `${value.slice(0, textLimit)}…` : value;
+  return `the text ${JSON.stringify(shown)}`;
 }

@@ -1,4 +1,4 @@
-import { Composer, type Document, isMap, isNode, isSeq, LineCounter, Parser } from "yaml";
+import { Composer, type Document, isMap, isNode, isScalar, isSeq, LineCounter, Parser } from "yaml";
 import { cutJsonValues, scanJsonLines } from "./json-lines.ts";
 
 /** One document of a file: its value, and where it and the items of its list begin. */
@@ -23,7 +23,7 @@ export interface ManifestText {
 }
 
 /** Aliases may expand to at most this many nodes, or the file is taken for an alias bomb. */
-const maxAliasCount = 100;
+const maxAliasCount = 1000;
 
 /** JSON that does not parse and is longer than this is not tried as YAML, which takes far longer. */
 const flowLimitChars = 1_000_000;
@@ -82,14 +82,26 @@ function parseYaml(source: PlacedText): ParsedText {
   const lines = new LineCounter();
   const documents: ParsedDocument[] = [];
   const problems: string[] = [];
-  const composer = new Composer({ merge: true, prettyErrors: false, logLevel: "silent" });
-  for (const document of composer.compose(new Parser(lines.addNewLine).parse(source.text))) {
-    const read = readDocument({ ...source, document, lines });
-    if (typeof read === "string") problems.push(read);
-    else if (read !== undefined) documents.push(read);
+  const composer = new Composer(composerOptions);
+  try {
+    for (const document of composer.compose(new Parser(lines.addNewLine).parse(source.text))) {
+      const read = readDocument({ ...source, document, lines });
+      if (typeof read === "string") problems.push(read);
+      else if (read !== undefined) documents.push(read);
+    }
+  } catch (thrown) {
+    problems.push(notPlain(source.file, source.firstLine, thrown));
   }
   return { documents, problems };
 }
+
+/** The parser's own search for keys that are written twice compares each with each. */
+const composerOptions = {
+  merge: true,
+  uniqueKeys: false,
+  prettyErrors: false,
+  logLevel: "silent",
+} as const;
 
 interface PlacedText {
   readonly file: string;
@@ -111,12 +123,50 @@ function readDocument(source: YamlDocument): ParsedDocument | string | undefined
   if (contents === null) return undefined;
   const line = lineAt(source, contents.range[0]);
   try {
+    const twice = keyWrittenTwice(contents);
+    if (twice !== undefined) {
+      const { file } = source;
+      return duplicateKey({ file, key: twice.key, line: lineAt(source, twice.offset) });
+    }
     const value: unknown = document.toJS({ maxAliasCount });
     return value === null ? undefined : { value, line, itemLines: itemLinesOf(source) };
   } catch (thrown) {
-    const why = thrown instanceof Error ? thrown.message : String(thrown);
-    return `Cannot read ${source.file}:${line}: ${lowerFirst(why)}, plain YAML is wanted`;
+    return notPlain(source.file, line, thrown);
   }
+}
+
+/** What only hostile text does to a parser: nesting or aliases without end. */
+function notPlain(file: string, line: number, thrown: unknown): string {
+  const why = thrown instanceof Error ? thrown.message : String(thrown);
+  return `Cannot read ${file}:${line}: ${lowerFirst(why)}, plain YAML is wanted`;
+}
+
+/** The second place of the first key that one object has twice, as text, which JSON makes of it. */
+function keyWrittenTwice(
+  node: unknown,
+): { readonly key: string; readonly offset: number } | undefined {
+  if (isSeq(node)) return firstOf(node.items, keyWrittenTwice);
+  if (!isMap(node)) return undefined;
+  const seen = new Set<string>();
+  return firstOf(node.items, ({ key, value }) => {
+    if (isScalar(key)) {
+      const text = key.source ?? String(key.value);
+      if (seen.has(text)) return { key: text, offset: key.range?.[0] ?? 0 };
+      seen.add(text);
+    }
+    return keyWrittenTwice(value);
+  });
+}
+
+function firstOf<Item, Found>(
+  items: readonly Item[],
+  find: (item: Item) => Found | undefined,
+): Found | undefined {
+  for (const item of items) {
+    const found = find(item);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** The line in the file, from 1, of an offset in the text. */
@@ -128,17 +178,10 @@ function describeError(source: YamlDocument, error: Document.Parsed["errors"][nu
   const { file, text, lines } = source;
   const [from] = error.pos;
   const line = lineAt(source, from);
-  if (error.code === "DUPLICATE_KEY") {
-    return duplicateKey({ file, line, key: keyAt(text, from) });
-  }
   const at = lines.linePos(from).line;
   const row = text.slice(lines.lineStarts[at - 1] ?? 0, lines.lineStarts[at]);
   const wanted = row.includes("{{") ? "the output of helm template is wanted" : "YAML is wanted";
   return `Cannot read ${file}:${line}: ${lowerFirst(error.message)}, ${wanted}`;
-}
-
-function keyAt(text: string, offset: number): string {
-  return /^["']?([^"':\n]*)/.exec(text.slice(offset, offset + 200))?.[1]?.trim() ?? "";
 }
 
 function duplicateKey(at: {

@@ -133,6 +133,9 @@ function takeObject(found: Found, object: Placed): void {
   if (!isFields(value)) {
     const what = describeValue(value);
     found.problems.push(`Cannot read ${place}: it is ${what}, a Kubernetes object is wanted`);
+  } else if (isListWithoutList(value)) {
+    const what = describeValue(value.items);
+    found.problems.push(`Cannot read ${place}: items is ${what}, a list is wanted`);
   } else if (isList(value)) takeItems(found, { object, list: value });
   else if (typeof value.kind !== "string" || typeof value.apiVersion !== "string") {
     found.notes.push(`${place} has no apiVersion and kind, so it is no Kubernetes object`);
@@ -146,6 +149,11 @@ interface List extends Fields {
 function isList(value: Fields): value is List {
   const { kind, items } = value;
   return typeof kind === "string" && kind.endsWith("List") && Array.isArray(items);
+}
+
+/** A List whose items are none; nothing at all there is an empty list, as Go writes it. */
+function isListWithoutList({ kind, items }: Fields): boolean {
+  return kind === "List" && items !== undefined && items !== null && !Array.isArray(items);
 }
 
 /** The items of a `DeploymentList` need not say that they are Deployments; those of a `List` do. */

@@ -39,6 +39,31 @@ describe("input that is not understood ends the run with exit code 2 and one sen
     { why: "a key twice in JSON", text: inJson, says: "bad.yaml:4: the key name is written twice" },
     { why: "an alias bomb", text: bomb, says: "bad.yaml:1: excessive alias count" },
     {
+      why: "a key twice that JSON would write alike",
+      text: 'kind: Pod\nmetadata:\n  labels: {1: a, "1": b}\n',
+      says: "bad.yaml:3: the key 1 is written twice",
+    },
+    {
+      why: "a merge key twice",
+      text: "x: &l {a: b}\ny: {<<: *l, <<: *l}\n",
+      says: "bad.yaml:2: the key << is written twice",
+    },
+    {
+      why: "items that are no list",
+      text: "apiVersion: v1\nkind: List\nitems: {}\n",
+      says: "bad.yaml:1: items is an object, a list is wanted",
+    },
+    {
+      why: "nesting without end",
+      text: `a: ${"[".repeat(50_000)}`,
+      says: "Cannot read bad.yaml:1: maximum call stack size exceeded",
+    },
+    {
+      why: "a long text",
+      text: "x".repeat(5000),
+      says: `${"x".repeat(60)}…", a Kubernetes object`,
+    },
+    {
       why: "an alias of nothing",
       text: "a: *b\n",
       says: "Cannot read bad.yaml:1: unresolved alias",
@@ -122,6 +147,22 @@ describe("input that is not understood ends the run with exit code 2 and one sen
 });
 
 describe("input of any form is read", () => {
+  it("an object of very many keys, in time that grows with their number", async () => {
+    const keys = Array.from({ length: 40_000 }, (_, at) => `  key${at}: v\n`).join("");
+    const text = `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n${keys}`;
+
+    expect((await auditRun({ files: ["map.yaml"] }, { "map.yaml": text })).exit).toBe(0);
+  }, 15_000);
+
+  it("an anchor that is used many times, and a merge key", async () => {
+    const uses = Array.from({ length: 500 }, () => "*grace").join(", ");
+    const annotations = `metadata: {name: p, labels: &l {a: b}, uses: [${uses}]}`;
+    const text = `apiVersion: v1\nkind: Pod\nx: &grace 60\n${annotations}\nspec: {<<: *l, terminationGracePeriodSeconds: *grace}\n`;
+    const run = await auditRun({ files: ["p.yaml"], output: "json" }, { "p.yaml": text });
+
+    expect(JSON.parse(run.stdout).workloads).toMatchObject([{ name: "p", wantedGraceSeconds: 60 }]);
+  });
+
   const list = `apiVersion: v1
 kind: List
 items:
