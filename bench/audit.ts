@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
@@ -7,7 +8,8 @@ import { nodeFiles } from "../src/cli/node-files.ts";
 
 /**
  * The audit of 10,000 manifests in 1,000 files, as a share of what the YAML parser alone takes for
- * the same text. The goal is 5 s on two cores.
+ * the same text, and beside kube-score where that is on the PATH (`go install
+ * github.com/zegl/kube-score/cmd/kube-score`). The goal is 5 s on two cores.
  */
 const manifestCount = 10_000;
 const perFile = 10;
@@ -105,6 +107,7 @@ async function main(): Promise<void> {
   const parserSeconds = await timed(async () => {
     for (const text of texts) for (const document of parseAllDocuments(text)) document.toJS();
   });
+  const kubeScoreSeconds = timedKubeScore(folder);
   rmSync(folder, { recursive: true });
   const result = {
     manifests: manifestCount,
@@ -113,11 +116,32 @@ async function main(): Promise<void> {
     auditSeconds,
     parserSeconds,
     auditOverParser: auditSeconds / parserSeconds,
+    kubeScoreSeconds,
+    kubeScoreOverAudit: kubeScoreSeconds === null ? null : kubeScoreSeconds / auditSeconds,
   };
   writeFileSync("bench/results/audit.json", `${JSON.stringify(result, null, 2)}\n`);
+  const beside =
+    result.kubeScoreOverAudit === null
+      ? ""
+      : `; kube-score takes ${result.kubeScoreOverAudit.toFixed(2)} x as long`;
   process.stdout.write(
-    `audit of ${manifestCount} manifests: ${auditSeconds.toFixed(2)} s, ${result.auditOverParser.toFixed(2)} x the YAML parser alone\n`,
+    `audit of ${manifestCount} manifests: ${auditSeconds.toFixed(2)} s, ${result.auditOverParser.toFixed(2)} x the YAML parser alone${beside}\n`,
   );
+}
+
+/** It ends with 1 where it has found something, as here it has; null where it is not there. */
+function timedKubeScore(folder: string): number | null {
+  const files = readdirSync(folder).map((name) => join(folder, name));
+  const begun = performance.now();
+  const { status, error } = spawnSync(
+    "kube-score",
+    ["score", "--output-format", "json", ...files],
+    {
+      stdio: "ignore",
+    },
+  );
+  if (error !== undefined || status === null || status > 1) return null;
+  return (performance.now() - begun) / 1000;
 }
 
 async function runOn(folder: string): Promise<void> {
