@@ -6,7 +6,10 @@ export interface ManifestSource {
   readonly file?: string | undefined;
   /** The first line of the object in that file, from 1. */
   readonly line?: number | undefined;
-  /** Recorded: an API server gave it back, with its defaults filled in; absent: Written. */
+  /**
+   * Recorded: an API server gave it back, with its defaults filled in. Absent: told by its uid,
+   * which only a server gives.
+   */
   readonly origin?: "Written" | "Recorded" | undefined;
   readonly json: unknown;
 }
@@ -29,6 +32,7 @@ export function readManifest(source: ManifestSource, defaultNamespace: string): 
   const apiVersion = textOf(object.apiVersion) ?? "";
   return {
     ...source,
+    origin: source.origin ?? (textOf(metadata.uid) === undefined ? "Written" : "Recorded"),
     apiVersion,
     group: apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "",
     kind: textOf(object.kind) ?? "",

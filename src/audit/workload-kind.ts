@@ -60,6 +60,21 @@ export function workloadKindOf(manifest: Manifest): WorkloadKind | undefined {
  * Whether an object is of a kind that Kubernetes does not define: what pods its controller makes
  * (a Prometheus or a Kafka makes many) no file shows.
  */
-export function isCustomResource(manifest: Manifest): boolean {
-  return !ownGroups.has(manifest.group) && !/(^|\.)k8s\.io$/.test(manifest.group);
+export function isCustomResource({ group, kind }: Manifest): boolean {
+  if (ownGroups.has(group) || /(^|\.)k8s\.io$/.test(group)) return false;
+  return !(podlessGroups.has(group) || podlessKinds.has(`${kind}.${group}`));
 }
+
+/** Wide-spread custom resources that are known to make no pods. */
+const podlessGroups = new Set([
+  "cert-manager.io",
+  "external-secrets.io",
+  "keda.sh",
+  "kyverno.io",
+  "lastcall.dev",
+]);
+const podlessKinds = new Set(
+  ["PodMonitor", "Probe", "PrometheusRule", "ScrapeConfig", "ServiceMonitor"].map(
+    (kind) => `${kind}.monitoring.coreos.com`,
+  ),
+);

@@ -1,3 +1,4 @@
+import { createReadStream } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import type { FileContent, ManifestFiles } from "./read-manifests.ts";
 
@@ -12,7 +13,12 @@ export function nodeFiles(stdin: AsyncIterable<Uint8Array>): ManifestFiles {
 
 async function readLimited(path: string, limitBytes: number): Promise<FileContent> {
   try {
-    const { size } = await stat(path);
+    const found = await stat(path);
+    // A pipe such as that of `-f <(helm template .)` has no size, and need not have an end.
+    if (!found.isFile() && !found.isDirectory()) {
+      return await readStream(createReadStream(path), limitBytes);
+    }
+    const { size } = found;
     if (size > limitBytes) return { kind: "TooLarge", sizeBytes: size };
     return { kind: "Text", text: decode(await readFile(path)) };
   } catch (error) {

@@ -37,6 +37,8 @@ export const fileLimitBytes = 64 * 1024 * 1024;
 
 const manifestFile = /\.(ya?ml|json)$/i;
 
+const kustomization = /^(kustomization\.ya?ml|Kustomization)$/;
+
 interface Found {
   readonly sources: ManifestSource[];
   readonly problems: string[];
@@ -55,7 +57,9 @@ export async function readManifests(
   const found: Found = { sources: [], problems: [], notes: [] };
   const texts: { readonly file: string; readonly text: string }[] = [];
   for (const path of paths) {
-    for (const file of await listFiles({ path, files, found })) {
+    const listed = await listFiles({ path, files, found });
+    if (listed.length === 0) found.notes.push(`${path} holds no file .yaml, .yml or .json`);
+    for (const file of listed) {
       options.onFile?.(texts.length);
       const text = await readText(file, files);
       if (text.kind === "Text") texts.push({ file, text: text.text });
@@ -102,6 +106,11 @@ async function listFiles(options: {
       `Cannot read ${path}: it is a Helm chart that is not rendered, the output of helm template is wanted`,
     );
     return [];
+  }
+  if (entries.some((entry) => kustomization.test(entry.name))) {
+    found.notes.push(
+      `${path} is for Kustomize: its patches are judged as if they were whole, the output of kubectl kustomize says more`,
+    );
   }
   const listed: string[] = [];
   for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {

@@ -50,6 +50,25 @@ describe("the table", () => {
     expect(lines).toContain("… and 182 more workloads (-o json has all)");
   });
 
+  it("names what was not judged by its kinds, and static pods apart", async () => {
+    const made = (apiVersion: string, kind: string) =>
+      `{apiVersion: ${apiVersion}, kind: ${kind}, metadata: {name: m}}\n---\n`;
+    const fixed =
+      "{apiVersion: v1, kind: Pod, metadata: {name: p, ownerReferences: [{kind: Node, name: n, controller: true}]}, spec: {}}\n";
+    const yaml =
+      made("monitoring.coreos.com/v1", "Prometheus") +
+      made("monitoring.coreos.com/v1", "ServiceMonitor") +
+      made("cert-manager.io/v1", "Certificate") +
+      made("kafka.strimzi.io/v1", "Kafka") +
+      fixed;
+    const lines = auditTable(await auditYaml(yaml, { platforms: ["gke"] }), { colour: "Off" });
+
+    expect(lines.split("\n").slice(-3, -1)).toEqual([
+      "Not judged: 2 custom resources (Kafka, Prometheus), what pods they make does not show",
+      "Not judged: 1 static pod, which only a kubelet ends",
+    ]);
+  });
+
   it("says so when there is nothing", async () => {
     expect(auditTable(await auditYaml(""), { colour: "Off" })).toMatch(/^No workloads\.\n/);
   });

@@ -80,6 +80,14 @@ describe("the grace that a workload asks for", () => {
     expect((await auditYaml(yaml, { origin })).workloads).toMatchObject([{ graceSource: source }]);
   });
 
+  it("of 30 s that a server gave back, told by its uid, is the default, whatever read it", async () => {
+    const pod = (uid: string) =>
+      `{apiVersion: v1, kind: Pod, metadata: {name: p${uid}}, spec: {terminationGracePeriodSeconds: 30}}\n`;
+    const { workloads } = await auditYaml(`${pod("")}---\n${pod(", uid: a-b")}`);
+
+    expect(workloads.map(({ graceSource }) => graceSource)).toEqual(["Set", "Default"]);
+  });
+
   it("of 30 s on a recorded object is set where the text that was applied names it", async () => {
     const applied = `{"spec":{"terminationGracePeriodSeconds":30}}`;
     const annotations = `annotations: {kubectl.kubernetes.io/last-applied-configuration: '${applied}'}`;

@@ -138,7 +138,7 @@ function findingLine(finding: Finding): string {
 }
 
 function closing(report: AuditReport, paint: Paint): string {
-  const { summary, notJudged } = report;
+  const { summary } = report;
   const counts = severities.map((severity) => {
     const count = summary.findings[severity];
     const text = `${count} ${severity}${count === 1 || severity === "info" ? "" : "s"}`;
@@ -148,11 +148,28 @@ function closing(report: AuditReport, paint: Paint): string {
     ...(report.ignored.length > 0 ? [`${report.ignored.length} ignored`] : []),
     ...(report.known.length > 0 ? [`${report.known.length} in the baseline`] : []),
   ];
-  const kinds = [...new Set(notJudged.map((one) => one.kind))].sort().join(", ");
-  const unseen =
-    notJudged.length > 0
-      ? [`Not judged: ${notJudged.length} objects whose pods the input does not show (${kinds})`]
-      : [];
-  const workloads = `${summary.workloads} workload${summary.workloads === 1 ? "" : "s"}`;
-  return ["", `${workloads}: ${[...counts, ...aside].join(", ")}`, ...unseen].join("\n");
+  const workloads = counted(summary.workloads, "workload");
+  const lines = ["", `${workloads}: ${[...counts, ...aside].join(", ")}`, ...unseenLines(report)];
+  return lines.join("\n");
+}
+
+function unseenLines({ notJudged }: AuditReport): readonly string[] {
+  const because = (reason: string) => notJudged.filter((one) => one.reason === reason);
+  const custom = because("CustomResource");
+  const fixed = because("StaticPod");
+  const kinds = [...new Set(custom.map((one) => one.kind))].sort().join(", ");
+  return [
+    ...(custom.length > 0
+      ? [
+          `Not judged: ${counted(custom.length, "custom resource")} (${kinds}), what pods they make does not show`,
+        ]
+      : []),
+    ...(fixed.length > 0
+      ? [`Not judged: ${counted(fixed.length, "static pod")}, which only a kubelet ends`]
+      : []),
+  ];
+}
+
+function counted(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
 }

@@ -1,0 +1,268 @@
+import { describe, expect, it } from "vitest";
+import { fileLimitBytes } from "../../src/cli/read-manifests.ts";
+import { auditRun } from "../audit/support/audit-run.ts";
+import { deployment } from "../audit/support/audit-yaml.ts";
+
+const sixty = deployment({ pod: "terminationGracePeriodSeconds: 60" });
+const thirty = deployment({});
+
+describe("input that is not understood ends the run with exit code 2 and one sentence", () => {
+  const duplicate = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nkind: Job\n";
+  const bomb = [
+    "a: &a [x, x, x, x, x, x, x, x, x, x]",
+    "b: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]",
+    "c: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]",
+    "d: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c]",
+  ].join("\n");
+  const inJson =
+    '{"apiVersion": "v1",\n "kind": "Pod",\n "metadata": {"name": "a",\n  "name": "b"}}';
+
+  it.each([
+    { why: "a broken line", text: "kind: Pod\n  name: [\n", says: "Cannot read bad.yaml:" },
+    { why: "a key twice", text: duplicate, says: "bad.yaml:4: the key kind is written twice" },
+    { why: "a key twice in JSON", text: inJson, says: "bad.yaml:4: the key name is written twice" },
+    { why: "an alias bomb", text: bomb, says: "bad.yaml:1: excessive alias count" },
+    {
+      why: "a key twice that JSON would write alike",
+      text: 'kind: Pod\nmetadata:\n  labels: {1: a, "1": b}\n',
+      says: "bad.yaml:3: the key 1 is written twice",
+    },
+    {
+      why: "a merge key twice",
+      text: "x: &l {a: b}\ny: {<<: *l, <<: *l}\n",
+      says: "bad.yaml:2: the key << is written twice",
+    },
+    {
+      why: "items that are no list",
+      text: "apiVersion: v1\nkind: List\nitems: {}\n",
+      says: "bad.yaml:1: items is an object, a list is wanted",
+    },
+    {
+      why: "nesting without end",
+      text: `a: ${"[".repeat(50_000)}`,
+      says: "Cannot read bad.yaml:1: maximum call stack size exceeded",
+    },
+    {
+      why: "a long text",
+      text: "x".repeat(5000),
+      says: `${"x".repeat(60)}…", a Kubernetes object`,
+    },
+    {
+      why: "an alias of nothing",
+      text: "a: *b\n",
+      says: "Cannot read bad.yaml:1: unresolved alias",
+    },
+    { why: "text", text: "hello\n", says: 'it is the text "hello", a Kubernetes object is wanted' },
+    {
+      why: "a bare list",
+      text: "[{kind: Pod}]",
+      says: "it is a list, a Kubernetes object is wanted",
+    },
+    {
+      why: "a List of text",
+      text: "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod}\n- web\n",
+      says: 'bad.yaml:5: items[1] is the text "web", a Kubernetes object is wanted',
+    },
+    {
+      why: "a chart's template",
+      text: "kind: Deployment\nmetadata:\n  {{- include 'labels' . }}\n",
+      says: "the output of helm template is wanted",
+    },
+    { why: "half a JSON file", text: '{"kind": "Pod",\n', says: "Cannot read bad.yaml:" },
+  ])("$why", async ({ text, says }) => {
+    const run = await auditRun({ files: ["bad.yaml"] }, { "bad.yaml": text });
+
+    expect(run).toMatchObject({ exit: 2, stdout: "" });
+    expect(run.error).toContain(says);
+    expect(run.error.split("\n")).toHaveLength(1);
+  });
+
+  it("names every bad file, not only the first", async () => {
+    const texts = { "dir/a.yaml": "a: [\n", "dir/b.yaml": duplicate, "dir/c.yaml": sixty };
+    const run = await auditRun({ files: ["dir"] }, texts);
+
+    expect(run.error).toMatch(/Cannot read dir\/a\.yaml:.*\nCannot read dir\/b\.yaml:4:/);
+    expect(run.stdout).toBe("");
+  });
+
+  it("a file over the limit", async () => {
+    const run = await auditRun(
+      { files: ["big.yaml"] },
+      { "big.yaml": "#".repeat(fileLimitBytes + 1) },
+    );
+
+    expect(run).toMatchObject({
+      exit: 2,
+      error: "Cannot read big.yaml: it has 65 MiB, at most 64 MiB are wanted",
+    });
+  });
+
+  it("a file that is not there", async () => {
+    const run = await auditRun({ files: ["lost.yaml"] }, {});
+
+    expect(run.error).toBe("Cannot read lost.yaml: it does not exist, a readable file is wanted");
+  });
+
+  it("a Helm chart that is not rendered", async () => {
+    const texts = { "chart/Chart.yaml": "name: x", "chart/templates/a.yaml": "{{ x }}" };
+
+    expect((await auditRun({ files: ["chart"] }, texts)).error).toBe(
+      "Cannot read chart: it is a Helm chart that is not rendered, the output of helm template is wanted",
+    );
+  });
+
+  it.each([
+    { platform: "gkee", says: "it is unknown" },
+    { platform: "kubelet:5s/30s", says: "more than the 5 s in all" },
+    { platform: "kubelet:kubelet.yaml", says: "Cannot read kubelet.yaml: it does not exist" },
+  ])("the platform $platform", async ({ platform, says }) => {
+    const run = await auditRun(
+      { files: ["web.yaml"], platforms: [platform] },
+      { "web.yaml": sixty },
+    );
+
+    expect(run).toMatchObject({ exit: 2, stdout: "" });
+    expect(run.error).toContain(says);
+  });
+
+  it("nothing named at all", async () => {
+    expect((await auditRun({}, {})).error).toContain("neither a file nor a cluster is named");
+  });
+});
+
+describe("a note says", () => {
+  it.each([
+    {
+      why: "that a folder holds no manifest",
+      texts: { "dir/readme.md": "x" },
+      says: "dir holds no file .yaml, .yml or .json",
+    },
+    {
+      why: "that a folder is for Kustomize",
+      texts: { "dir/kustomization.yaml": "", "dir/web.yaml": thirty },
+      says: "dir is for Kustomize",
+    },
+    {
+      why: "that one below it is",
+      texts: { "dir/base/kustomization.yml": "", "dir/base/web.yaml": thirty },
+      says: "dir/base is for Kustomize",
+    },
+  ])("$why", async ({ texts, says }) => {
+    const run = await auditRun({ files: ["dir"], platforms: ["gke"] }, texts);
+
+    expect(run.stderr).toContain(says);
+    expect(run.exit).toBe(0);
+  });
+});
+
+describe("input of any form is read", () => {
+  it("an object of very many keys, in time that grows with their number", async () => {
+    const keys = Array.from({ length: 40_000 }, (_, at) => `  key${at}: v\n`).join("");
+    const text = `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n${keys}`;
+
+    expect((await auditRun({ files: ["map.yaml"] }, { "map.yaml": text })).exit).toBe(0);
+  }, 15_000);
+
+  it("an anchor that is used many times, and a merge key", async () => {
+    const uses = Array.from({ length: 500 }, () => "*grace").join(", ");
+    const annotations = `metadata: {name: p, labels: &l {a: b}, uses: [${uses}]}`;
+    const text = `apiVersion: v1\nkind: Pod\nx: &grace 60\n${annotations}\nspec: {<<: *l, terminationGracePeriodSeconds: *grace}\n`;
+    const run = await auditRun({ files: ["p.yaml"], output: "json" }, { "p.yaml": text });
+
+    expect(JSON.parse(run.stdout).workloads).toMatchObject([{ name: "p", wantedGraceSeconds: 60 }]);
+  });
+
+  const list = `apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: a}
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: b}
+`;
+  const json = JSON.stringify(
+    {
+      kind: "PodList",
+      apiVersion: "v1",
+      metadata: { note: 'a "quoted\\" { [ brace' },
+      items: [{ metadata: { name: "a" } }, { metadata: { name: "b", labels: { items: "[{" } } }],
+    },
+    null,
+    1,
+  );
+
+  const pod = (name: string) =>
+    `{"apiVersion": "v1", "kind": "Pod",\n "metadata": {"name": "${name}"}}`;
+  const values = `${pod("a }{")}\n${pod("b")}\n`;
+
+  it.each([
+    { why: "nothing", text: "", found: [] },
+    { why: "comments", text: "# nothing\n---\n# here\n", found: [] },
+    { why: "documents", text: `${sixty}---\n${thirty}`, found: ["web:1", "web:6"] },
+    { why: "a List, each item with its line", text: list, found: ["a:4", "b:7"] },
+    { why: "a typed list in JSON", text: json, found: ["a:8", "b:13"] },
+    { why: "JSON values one after the other", text: values, found: ["a }{:1", "b:3"] },
+    { why: "a byte order mark", text: `\uFEFF${sixty}`, found: ["web:1"] },
+    {
+      why: "Windows line ends",
+      text: `${sixty}---\n${sixty}`.replaceAll("\n", "\r\n"),
+      found: ["web:1", "web:6"],
+    },
+    {
+      why: "anchors and merge keys",
+      text: "x: &x {name: a}\napiVersion: v1\nkind: Pod\nmetadata: {<<: *x}\n",
+      found: ["a:1"],
+    },
+  ])("$why", async ({ text, found }) => {
+    const run = await auditRun({ files: ["-"], output: "json", failOn: "never" }, { "-": text });
+    const { workloads } = JSON.parse(run.stdout) as {
+      workloads: { name: string; line: number; file: string }[];
+    };
+
+    expect(workloads.map((one) => `${one.name}:${one.line}`)).toEqual(found);
+    for (const one of workloads) expect(one.file).toBe("-");
+  });
+
+  it("a directory with what is below it, but not hidden files and other formats", async () => {
+    const run = await auditRun(
+      { files: ["k8s/"], output: "json", failOn: "never" },
+      {
+        "k8s/b/two.yml": sixty,
+        "k8s/a.yaml": thirty,
+        "k8s/.git/x.yaml": "[",
+        "k8s/notes.md": "[",
+      },
+    );
+    const { workloads } = JSON.parse(run.stdout) as { workloads: { file: string }[] };
+
+    expect(workloads.map((one) => one.file)).toEqual(["k8s/a.yaml", "k8s/b/two.yml"]);
+  });
+
+  it("a recording by --from has the server's defaults in it, a manifest has not", async () => {
+    const texts = { "web.yaml": deployment({ pod: "terminationGracePeriodSeconds: 30" }) };
+    const json = { output: "json", failOn: "never" } as const;
+    const from = await auditRun({ from: ["web.yaml"], ...json }, texts);
+    const files = await auditRun({ files: ["web.yaml"], ...json }, texts);
+
+    expect(JSON.parse(from.stdout)).toMatchObject({ workloads: [{ graceSource: "Default" }] });
+    expect(JSON.parse(files.stdout)).toMatchObject({ workloads: [{ graceSource: "Set" }] });
+  });
+
+  it("an object without a kind is passed over, and that is said", async () => {
+    const run = await auditRun({ files: ["values.yaml"] }, { "values.yaml": "replicas: 3\n" });
+
+    expect(run.exit).toBe(0);
+    expect(run.stderr).toContain("values.yaml:1 has no apiVersion and kind");
+  });
+
+  it("a live cluster, where no file is named", async () => {
+    const object = { apiVersion: "v1", kind: "Pod", metadata: { name: "a", uid: "u" } };
+    const run = await auditRun({ output: "json", failOn: "never" }, {}, [object]);
+
+    expect(JSON.parse(run.stdout)).toMatchObject({
+      workloads: [{ name: "a", file: null, line: null }],
+    });
+  });
+});
