@@ -1,10 +1,11 @@
-import { criticalPriority } from "../core/grace-budget.ts";
+import { criticalPriority, grantGrace } from "../core/grace-budget.ts";
 import { LastcallError } from "../errors.ts";
+import type { Platform } from "./platform.ts";
 import { spotLabels } from "./spot-label.ts";
 
 export interface AdmissionOptions {
-  /** Warn lets the object in and tells the user; Deny refuses it. */
-  readonly action: "Warn" | "Deny";
+  /** Warn lets the object in and tells the user; Deny refuses it; Audit leaves a note in the audit log. */
+  readonly action: "Warn" | "Deny" | "Audit";
   /** What a regular and a critical pod get at shutdown, in whole seconds. */
   readonly regularSeconds: number;
   readonly criticalSeconds: number;
@@ -17,11 +18,20 @@ export interface AdmissionOptions {
   readonly namespace: string;
 }
 
+/** What regular and critical pods get on a platform; groups in between are not told apart here. */
+export function admissionBudget({
+  groups,
+}: Platform): Pick<AdmissionOptions, "regularSeconds" | "criticalSeconds"> {
+  const given = (podPriority: number) =>
+    grantGrace({ wantedSeconds: Number.MAX_SAFE_INTEGER, podPriority, groups }).grantedSeconds;
+  return { regularSeconds: given(0), criticalSeconds: given(criticalPriority) };
+}
+
 /** How each group of kinds keeps its pods; CEL checks types by kind, so each has its own policy. */
 const shapes = [
   {
     name: "templates",
-    podSpec: "object.spec.template.spec",
+    podSpec: ".spec.template.spec",
     rules: [
       ["apps", "v1", "deployments, statefulsets, daemonsets, replicasets"],
       ["batch", "v1", "jobs"],
@@ -29,17 +39,18 @@ const shapes = [
   },
   {
     name: "cronjobs",
-    podSpec: "object.spec.jobTemplate.spec.template.spec",
+    podSpec: ".spec.jobTemplate.spec.template.spec",
     rules: [["batch", "v1", "cronjobs"]],
   },
-  { name: "pods", podSpec: "object.spec", rules: [["", "v1", "pods"]] },
+  { name: "pods", podSpec: ".spec", rules: [["", "v1", "pods"]] },
 ] as const;
 
 /**
  * The YAML of a ValidatingAdmissionPolicy (with its binding) that holds the rule `grace-cut` at the
  * API server, and of the ConfigMap that carries the budget. A grace of exactly 30 s passes: the
  * server has filled it in before admission, so nobody may have chosen it. Objects that another one
- * owns pass too, their owner was judged. Source: Kubernetes "Validating Admission Policy" (GA 1.30).
+ * owns pass too, their owner was judged; and so does a change that leaves the pods as they are, or
+ * Deny would keep controllers from writing to what was there before. Source: Kubernetes "Validating Admission Policy" (GA 1.30).
  */
 export function admissionManifests(options: AdmissionOptions): string {
   for (const count of [options.regularSeconds, options.criticalSeconds]) {
@@ -89,9 +100,11 @@ ${rules.join("\n")}
   matchConditions:
   - name: is-not-owned
     expression: "!has(object.metadata.ownerReferences) || !object.metadata.ownerReferences.exists(o, has(o.controller) && o.controller)"
+  - name: asks-anew
+    expression: "request.operation == 'CREATE' || object${shape.podSpec} != oldObject${shape.podSpec}"
   variables:
   - name: pod
-    expression: ${shape.podSpec}
+    expression: object${shape.podSpec}
   - name: critical
     expression: >-
       (has(variables.pod.priority) && variables.pod.priority >= ${criticalPriority}) ||

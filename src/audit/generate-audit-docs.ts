@@ -45,6 +45,14 @@ down, \`Default\` as the platform ships it, \`Unknown\` where nobody knows. On A
 cannot be read: there it is the default. A configured budget is what was asked for, no proof that
 the kubelet got its inhibitor.
 
+On a live cluster kubelets are asked only where you say so. \`--ask-kubelets=direct\` goes to port
+10250 of each Spot node with your own token and needs \`get\` on \`nodes/configz\` (before Kubernetes
+1.33 on \`nodes/proxy\`), a way to the nodes, and serving certificates that the cluster's authority has
+signed, or \`--kubelet-insecure-tls\`. \`--ask-kubelets=proxy\` goes through the API server and needs
+\`nodes/proxy\`, **which amounts to a shell in every pod of every node**: do not grant it for this
+alone. A node that does not answer is judged by what its platform ships, and named. Tried against a
+kubelet of our own making, which speaks HTTPS as platform documentation has it; not against a real one.
+
 ## Rules
 
 Ordered by what hurts first.
@@ -82,9 +90,24 @@ When a departure ends a pod badly, the ledger and the Event name the rule that f
 ## At admission
 
 \`lastcall setup admission\` prints a ValidatingAdmissionPolicy that says the same as
-[grace-cut](grace-cut.md) when somebody applies a workload: as a warning, or as a refusal. The
-budget is a ConfigMap, so that it can be changed without the policy. A grace of exactly 30 s passes,
-because the API server has filled it in before it asks.
+[grace-cut](grace-cut.md) when somebody applies a workload.
+
+\`\`\`
+lastcall setup admission | kubectl apply -f -                     # a warning, GKE's 15 s
+lastcall setup admission --platform kubelet:60s/20s --action Deny # a refusal, a budget of one's own
+\`\`\`
+
+- \`--action Warn|Deny|Audit\`: the user is told, the object is refused, or the server's audit log
+  says so. With Deny an object that is there already can still be changed, as long as its pods stay
+  as they are.
+- \`--platform\`: as for the audit, \`gke\` without it. The budget is the ConfigMap
+  \`lastcall-grace-budget\`, in the namespace of \`-n\` (\`lastcall\` without it, which must exist), so
+  that it can be changed without the policy. Of a kubelet with more groups than two, the regular
+  and the critical one count.
+- \`--scope Named|Possible\`: workloads that name Spot nodes in selector, affinity or tolerations, or
+  all that do not keep off them.
+
+A grace of exactly 30 s passes, because the API server has filled it in before it asks.
 
 ## In CI
 

@@ -1,6 +1,10 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { KubeApi } from "../contracts/kube-api.ts";
+import type { KubeAccess } from "../kube/kube-access.ts";
 import { runAudit } from "./audit.ts";
 import type { CommandRun } from "./command-spec.ts";
 import { connect } from "./connect.ts";
+import { type AskKubelet, proxiedKubelet } from "./kubelet-budgets.ts";
 import { nodeFiles } from "./node-files.ts";
 import { readCluster } from "./read-cluster.ts";
 import { version } from "./version.ts";
@@ -26,12 +30,29 @@ export const runAuditCommand: CommandRun<"audit"> = async ({ options, io }) =>
       isTty: io.isTerminal,
       colour: io.colour,
       readCluster: async (namespace) => {
-        const { api, close } = await connect(options, io);
+        const { api, access, close } = await connect(options, io);
         try {
-          return await readCluster({ api, namespace, budgets: "PlatformDefault" });
+          const askKubelet = await kubeletsOf(options, { api, access, clock: io.clock });
+          return await readCluster({ api, namespace, askKubelet, signal: io.signal });
         } finally {
           close();
         }
       },
     },
   );
+
+/** How kubelets are asked for their budgets; undefined where they are not. */
+async function kubeletsOf(
+  { askKubelets, kubeletInsecureTls }: Parameters<typeof runAuditCommand>[0]["options"],
+  {
+    api,
+    access,
+    clock,
+  }: { readonly api: KubeApi; readonly access: KubeAccess; readonly clock: Clock },
+): Promise<AskKubelet | undefined> {
+  if (askKubelets === "never") return undefined;
+  if (askKubelets === "proxy") return proxiedKubelet(api);
+  const { directKubelet } = await import("./direct-kubelet.ts");
+  const certificate = kubeletInsecureTls ? "Unverified" : "Verified";
+  return directKubelet(access, { clock, certificate });
+}

@@ -1,18 +1,17 @@
 import { audit } from "../audit/audit.ts";
 import { type Baseline, readBaseline } from "../audit/baseline.ts";
-import { readKubeletConfiguration } from "../audit/kubelet-configuration.ts";
 import type { ManifestSource } from "../audit/manifest.ts";
 import { githubAnnotations } from "../audit/output/github.ts";
 import { sarifLog } from "../audit/output/sarif.ts";
 import { auditTable } from "../audit/output/table.ts";
-import { type Platform, parsePlatform } from "../audit/platform.ts";
+import type { Platform } from "../audit/platform.ts";
 import type { AuditReport } from "../audit/report.ts";
 import { type Severity, severities } from "../audit/rule.ts";
 import { printYaml } from "../config/yaml-text.ts";
 import type { ShutdownGroup } from "../core/grace-budget.ts";
 import { LastcallError } from "../errors.ts";
-import { parseManifests } from "./parse-manifests.ts";
-import { type ManifestFiles, readManifests, readText } from "./read-manifests.ts";
+import { loadDocument, loadPlatform } from "./load-platform.ts";
+import { type ManifestFiles, readManifests } from "./read-manifests.ts";
 
 /** The parsed command line of `lastcall audit`. */
 export interface AuditCommand {
@@ -36,6 +35,8 @@ export interface AuditCommand {
 export interface LiveCluster {
   readonly objects: readonly unknown[];
   readonly readBudgets: ReadonlyMap<string, readonly ShutdownGroup[]>;
+  /** What a reader should know of how it was read, one sentence each. */
+  readonly notes: readonly string[];
 }
 
 /** The outside of the command. */
@@ -80,30 +81,8 @@ export async function runAudit(command: AuditCommand, io: AuditIo): Promise<numb
   return reaches(report, command.failOn) ? 3 : 0;
 }
 
-async function loadPlatform(text: string, io: AuditIo): Promise<Platform> {
-  const request = parsePlatform(text);
-  if (request.kind === "Ready") return request.platform;
-  const json = await loadDocument(request.path, io);
-  const groups = readKubeletConfiguration(json, request.path);
-  return { name: request.name, groups, source: "File" };
-}
-
 async function loadBaseline(path: string | undefined, io: AuditIo): Promise<Baseline | undefined> {
   return path === undefined ? undefined : readBaseline(await loadDocument(path, io), path);
-}
-
-/** The one document of a small file. */
-async function loadDocument(path: string, io: AuditIo): Promise<unknown> {
-  const text = await readText(path, io);
-  if (text.kind === "Problem") throw new LastcallError("INPUT_UNREADABLE", text.problem);
-  const { documents, problems } = parseManifests({ file: path, text: text.text });
-  if (problems.length > 0) throw new LastcallError("INPUT_INVALID", problems.join("\n"));
-  const [document] = documents;
-  if (documents.length === 1 && document !== undefined) return document.value;
-  throw new LastcallError(
-    "INPUT_INVALID",
-    `Cannot read ${path}: it holds ${documents.length} documents, exactly one is wanted`,
-  );
 }
 
 interface Input {
@@ -147,8 +126,8 @@ async function loadCluster(command: AuditCommand, io: AuditIo): Promise<Input> {
       "Cannot audit: neither a file nor a cluster is named, -f FILE or a kubeconfig is wanted",
     );
   }
-  const { objects, readBudgets } = await io.readCluster(command.namespace);
-  return { sources: objects.map((json) => ({ json, origin: "Recorded" })), notes: [], readBudgets };
+  const { objects, readBudgets, notes } = await io.readCluster(command.namespace);
+  return { sources: objects.map((json) => ({ json, origin: "Recorded" })), notes, readBudgets };
 }
 
 function render(

@@ -80,7 +80,11 @@ export const commandList: readonly CommandSpec[] = [
     words: "crds|admission",
     minWords: 1,
     maxWords: 1,
-    examples: ["lastcall setup crds | kubectl apply -f -", "lastcall setup crds --apply"],
+    examples: [
+      "lastcall setup crds | kubectl apply -f -",
+      "lastcall setup crds --apply",
+      "lastcall setup admission --platform gke --action Warn | kubectl apply -f -",
+    ],
     load: async () => (await import("./setup.ts")).runSetup,
   }),
   command({

@@ -1,9 +1,12 @@
 import type { KubeApi } from "../contracts/kube-api.ts";
+import type { KubeAccess } from "../kube/kube-access.ts";
 import type { CommandIo } from "./command-io.ts";
 import { version } from "./version.ts";
 
 export interface Connection {
   readonly api: KubeApi;
+  /** The same access, for those who talk to something else than the API server with it. */
+  readonly access: KubeAccess;
   /** The namespace of the context, or of this pod; `lastcall` where neither names one. */
   readonly namespace: string;
   close(): void;
@@ -21,6 +24,7 @@ export async function connect(
   const api = new HttpKubeApi({ access, clock: io.clock, userAgent: `lastcall/${version}` });
   return {
     api,
+    access,
     namespace: io.env.POD_NAMESPACE ?? access.namespace ?? "lastcall",
     close: () => api.close(),
   };

@@ -1,21 +1,17 @@
 import { isFields, listOf, textOf, valueAt } from "../audit/json-field.ts";
-import { readKubeletConfiguration } from "../audit/kubelet-configuration.ts";
 import { isSpot } from "../audit/spot-label.ts";
 import type { KubeAnswer, KubeApi } from "../contracts/kube-api.ts";
-import type { ShutdownGroup } from "../core/grace-budget.ts";
 import { LastcallError } from "../errors.ts";
 import type { LiveCluster } from "./audit.ts";
 import { type AuditedKind, clusterKinds, namespacedKinds, podKind } from "./audited-kind.ts";
+import { type AskKubelet, readKubeletBudgets } from "./kubelet-budgets.ts";
 
 export interface ReadClusterOptions {
   readonly api: KubeApi;
   /** Absent: all namespaces. */
   readonly namespace?: string | undefined;
-  /**
-   * Proxy asks each Spot node's kubelet for its configuration through the API server. That needs
-   * `get` on nodes/proxy, which amounts to running commands in every pod of the node: opt in only.
-   */
-  readonly budgets: "PlatformDefault" | "Proxy";
+  /** Absent: no kubelet is asked, and nodes give what their platform ships. */
+  readonly askKubelet?: AskKubelet | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -29,8 +25,10 @@ export async function readCluster(options: ReadClusterOptions): Promise<LiveClus
   for (const kind of [...namespacedKinds, podKind]) {
     objects.push(...(await listAll(pathIn(kind, options.namespace), options)));
   }
-  const readBudgets = options.budgets === "Proxy" ? await askKubelets(objects, options) : new Map();
-  return { objects, readBudgets };
+  if (options.askKubelet === undefined) return { objects, readBudgets: new Map(), notes: [] };
+  const nodes = objects.filter(isFields).filter(isSpotNode);
+  const { read, notes } = await readKubeletBudgets(nodes, options.askKubelet, options.signal);
+  return { objects, readBudgets: read, notes };
 }
 
 function pathIn({ path }: AuditedKind, namespace: string | undefined): string {
@@ -56,24 +54,6 @@ async function listAll(path: string, options: ReadClusterOptions): Promise<reado
     next = textOf(valueAt(answer.body, ["metadata", "continue"])) || undefined;
   } while (next !== undefined);
   return objects;
-}
-
-/** A node whose kubelet does not answer keeps the platform's default. */
-async function askKubelets(
-  objects: readonly unknown[],
-  options: ReadClusterOptions,
-): Promise<ReadonlyMap<string, readonly ShutdownGroup[]>> {
-  const budgets = new Map<string, readonly ShutdownGroup[]>();
-  for (const node of objects.filter(isSpotNode)) {
-    const name = textOf(valueAt(node, ["metadata", "name"])) ?? "";
-    const path = `/api/v1/nodes/${name}/proxy/configz`;
-    const answer = await options.api.send({ method: "GET", path, signal: options.signal });
-    if (answer.status === 403) throw refusal(path, answer);
-    if (answer.status === 200) {
-      budgets.set(name, readKubeletConfiguration(answer.body, `the kubelet of ${name}`));
-    }
-  }
-  return budgets;
 }
 
 function isSpotNode(object: unknown): boolean {

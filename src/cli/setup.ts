@@ -20,7 +20,7 @@ export const runSetup: CommandRun<"setup"> = async (input) => {
   return 0;
 };
 
-async function setupObjects({ words, options }: Setup): Promise<readonly KubeObject[]> {
+async function setupObjects({ words, options, io }: Setup): Promise<readonly KubeObject[]> {
   const what = words[0];
   if (what === "crds") return resourceDefinitions.map((one) => crdOf(one) as KubeObject);
   if (what !== "admission") {
@@ -29,13 +29,14 @@ async function setupObjects({ words, options }: Setup): Promise<readonly KubeObj
       `Cannot set up ${JSON.stringify(what)}: it is not known, crds or admission is wanted`,
     );
   }
-  // GKE's default, the smallest budget of the platforms that have one.
-  const { admissionManifests } = await import("../audit/admission.ts");
+  const { admissionBudget, admissionManifests } = await import("../audit/admission.ts");
+  const { loadPlatform } = await import("./load-platform.ts");
+  const { nodeFiles } = await import("./node-files.ts");
+  const platform = await loadPlatform(options.platform, nodeFiles(io.files.stdinBytes()));
   const text = admissionManifests({
-    action: "Warn",
-    regularSeconds: 15,
-    criticalSeconds: 15,
-    scope: "Named",
+    ...admissionBudget(platform),
+    action: options.action,
+    scope: options.scope,
     namespace: options.namespace ?? "lastcall",
   });
   return readYaml(text).documents.map(({ value }) => value as KubeObject);

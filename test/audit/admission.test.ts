@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { admissionManifests } from "../../src/audit/admission.ts";
+import { admissionBudget, admissionManifests } from "../../src/audit/admission.ts";
+import type { Platform } from "../../src/audit/platform.ts";
 import { parseManifests } from "../../src/cli/parse-manifests.ts";
+
+import { platform } from "./support/audit-yaml.ts";
 
 const options = {
   action: "Warn",
@@ -40,7 +43,7 @@ describe("the admission policy", () => {
     }
   });
 
-  it.each(["Warn", "Deny"] as const)("does %s, and nothing else", (action) => {
+  it.each(["Warn", "Deny", "Audit"] as const)("does %s, and nothing else", (action) => {
     const bindings = objects({ action }).filter((one) => one.kind.endsWith("Binding"));
 
     for (const binding of bindings) {
@@ -55,6 +58,27 @@ describe("the admission policy", () => {
     )) {
       expect(text).toContain(kind);
     }
+  });
+
+  it.each([
+    ["gke", { regularSeconds: 15, criticalSeconds: 15 }],
+    ["gke-25", { regularSeconds: 25, criticalSeconds: 5 }],
+    ["kubelet:60s/20s", { regularSeconds: 40, criticalSeconds: 20 }],
+    ["aks", { regularSeconds: 0, criticalSeconds: 0 }],
+  ])("has the budget of %s", (name, budget) => {
+    expect(admissionBudget(platform(name))).toEqual(budget);
+  });
+
+  it("takes of many groups those of a regular and of a critical pod", () => {
+    const groups = [
+      { priority: 100_000, seconds: 10 },
+      { priority: 0, seconds: 120 },
+      { priority: 2_000_000_500, seconds: 60 },
+      { priority: 1_000_000, seconds: 20 },
+    ];
+    const many: Platform = { name: "kubelet:FILE", groups, source: "File" };
+
+    expect(admissionBudget(many)).toEqual({ regularSeconds: 120, criticalSeconds: 20 });
   });
 
   it.each([-1, 1.5, Number.NaN])("a budget of %d s is refused", (regularSeconds) => {

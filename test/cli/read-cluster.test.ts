@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { audit } from "../../src/audit/audit.ts";
+import { proxiedKubelet } from "../../src/cli/kubelet-budgets.ts";
 import { readCluster } from "../../src/cli/read-cluster.ts";
 import type { KubeAnswer, KubeApi, KubeRequest } from "../../src/contracts/kube-api.ts";
 
@@ -50,7 +51,7 @@ describe("the live cluster", () => {
 
   it("is read page by page, and judged by what its nodes ship", async () => {
     const { api } = apiOf(fleet);
-    const live = await readCluster({ api, budgets: "PlatformDefault" });
+    const live = await readCluster({ api });
     const report = audit({
       ...live,
       sources: live.objects.map((json) => ({ json })),
@@ -66,14 +67,14 @@ describe("the live cluster", () => {
 
   it("asks no kubelet unless told to", async () => {
     const { api, asked } = apiOf(fleet);
-    await readCluster({ api, budgets: "PlatformDefault" });
+    await readCluster({ api });
 
     expect(asked.filter((path) => path.includes("proxy"))).toEqual([]);
   });
 
   it("is judged by what its kubelets say, where they are asked", async () => {
     const { api } = apiOf(fleet);
-    const live = await readCluster({ api, budgets: "Proxy" });
+    const live = await readCluster({ api, askKubelet: proxiedKubelet(api) });
     const report = audit({
       ...live,
       sources: live.objects.map((json) => ({ json })),
@@ -95,7 +96,7 @@ describe("the live cluster", () => {
 
   it("of one namespace is asked for that one only", async () => {
     const { api, asked } = apiOf({});
-    await readCluster({ api, namespace: "shop", budgets: "PlatformDefault" });
+    await readCluster({ api, namespace: "shop" });
 
     expect(asked).toContain("/apis/apps/v1/namespaces/shop/deployments");
     expect(asked).toContain("/api/v1/nodes");
@@ -109,7 +110,7 @@ describe("the live cluster", () => {
   ])("an answer of $status is $code, with the server's words", async ({ status, code }) => {
     const { api } = apiOf({ "/api/v1/nodes": { status, body: { message: "not you" } } });
 
-    await expect(readCluster({ api, budgets: "PlatformDefault" })).rejects.toMatchObject({
+    await expect(readCluster({ api })).rejects.toMatchObject({
       code,
       message: `Cannot list /api/v1/nodes: the API server answered ${status} (not you), 200 is wanted`,
     });

@@ -18,7 +18,7 @@ export async function auditRun(
     },
     isTty: false,
     colour: false,
-    readCluster: live && (async () => ({ objects: live, readBudgets: new Map() })),
+    readCluster: live && (async () => ({ objects: live, readBudgets: new Map(), notes: [] })),
   };
   const defaults = {
     files: [],

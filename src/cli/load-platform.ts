@@ -1,0 +1,28 @@
+import { readKubeletConfiguration } from "../audit/kubelet-configuration.ts";
+import { type Platform, parsePlatform } from "../audit/platform.ts";
+import { LastcallError } from "../errors.ts";
+import { parseManifests } from "./parse-manifests.ts";
+import { type ManifestFiles, readText } from "./read-manifests.ts";
+
+/** A platform as typed, its file read where it names one. Throws USAGE, INPUT_UNREADABLE, INPUT_INVALID. */
+export async function loadPlatform(text: string, files: ManifestFiles): Promise<Platform> {
+  const request = parsePlatform(text);
+  if (request.kind === "Ready") return request.platform;
+  const json = await loadDocument(request.path, files);
+  const groups = readKubeletConfiguration(json, request.path);
+  return { name: request.name, groups, source: "File" };
+}
+
+/** The one document of a small file. */
+export async function loadDocument(path: string, files: ManifestFiles): Promise<unknown> {
+  const text = await readText(path, files);
+  if (text.kind === "Problem") throw new LastcallError("INPUT_UNREADABLE", text.problem);
+  const { documents, problems } = parseManifests({ file: path, text: text.text });
+  if (problems.length > 0) throw new LastcallError("INPUT_INVALID", problems.join("\n"));
+  const [document] = documents;
+  if (documents.length === 1 && document !== undefined) return document.value;
+  throw new LastcallError(
+    "INPUT_INVALID",
+    `Cannot read ${path}: it holds ${documents.length} documents, exactly one is wanted`,
+  );
+}
