@@ -114,6 +114,20 @@ const drain: ObjectField = {
         },
       },
     },
+    forcedPods: {
+      type: "list",
+      description: "The first pods that were deleted past the eviction API.",
+      items: {
+        type: "object",
+        description: "One pod.",
+        required: ["namespace", "name", "reason"],
+        properties: {
+          namespace: textField({ description: "Its namespace." }),
+          name: textField({ description: "Its name." }),
+          reason: textField({ description: "Why; a word of docs/drain.md." }),
+        },
+      },
+    },
   },
 };
 

@@ -2,6 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { EventTarget } from "../contracts/telemetry.ts";
 import type { Departure, UncleanPod } from "../core/departure.ts";
 import type { DrainPlan, PlannedPod } from "../core/drain-plan.ts";
+import type { DrainAct } from "../core/drain-progress.ts";
 import type { DrainStep } from "../core/drain-step.ts";
 import { explain } from "../core/explain.ts";
 import { explainDrain } from "../core/explain-drain.ts";
@@ -55,7 +56,7 @@ export class CaseVoice {
     this.#voice.metrics.observe("lastcall_notice_to_cordon_seconds", Math.max(0, seconds));
   }
 
-  /** Says each pod that is held up, and each that will be cut short, once. */
+  /** Says each pod that is held up, that is deleted past its budget or will be cut short, once. */
   drainStepped(departure: Departure, step: DrainStep, plan: DrainPlan): void {
     for (const held of step.blocked) {
       const { namespace, name } = held.pod;
@@ -65,6 +66,7 @@ export class CaseVoice {
         about: [{ kind: "Pod", ...held.pod }, ...held.budgets.map(aboutBudget)],
       });
     }
+    for (const act of step.acts) if (act.kind === "Delete") this.#forced(departure, act, plan);
     for (const pod of plan.pods) {
       if (!pod.cut) continue;
       const { namespace, name, uid } = pod;
@@ -88,6 +90,16 @@ export class CaseVoice {
       reason: outcome === "Killed" ? "PodKilled" : "PodLeftBehind",
       message: `${namespace}/${name} ${what}${word}`,
       about: [],
+    });
+  }
+
+  #forced(departure: Departure, act: DrainAct & { kind: "Delete" }, plan: DrainPlan): void {
+    const { namespace, name, uid } = act.pod;
+    const { budgets = [] } = plan.pods.find((pod) => pod.uid === uid) ?? {};
+    this.#sayOnce(`forced ${uid}`, departure, {
+      reason: "PodForced",
+      message: `${namespace}/${name} ${explainDrain(act.reason, { ...act, detail: namespace })}`,
+      about: [{ kind: "Pod", ...act.pod }, ...budgets.map(aboutBudget)],
     });
   }
 

@@ -1,4 +1,5 @@
 import type { BudgetDemand } from "./drain-conflict.ts";
+import type { ForceReason } from "./drain-reason.ts";
 import type { NodeIdentity } from "./identity.ts";
 import type { Reason } from "./reason.ts";
 import type { Instant } from "./time.ts";
@@ -48,6 +49,8 @@ export interface DrainCounts {
   readonly leftBehind?: number | undefined;
   /** The first pods that were killed or left behind; a status is bounded. */
   readonly notClean?: readonly UncleanPod[] | undefined;
+  /** The first pods that were deleted past the eviction API, and why. */
+  readonly forcedPods?: readonly ForcedPod[] | undefined;
 }
 
 export interface UncleanPod {
@@ -56,6 +59,12 @@ export interface UncleanPod {
   readonly outcome: "Killed" | "LeftBehind";
   /** The audit rule that foretells it, where one does; see loss-rule.ts. */
   readonly rule?: string | undefined;
+}
+
+export interface ForcedPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly reason: ForceReason;
 }
 
 export interface TimelineEntry {

@@ -1,4 +1,4 @@
-import type { DrainCounts, UncleanPod } from "./departure.ts";
+import type { DrainCounts, ForcedPod, UncleanPod } from "./departure.ts";
 import type { DrainPlan } from "./drain-plan.ts";
 import type { DrainReason, ForceReason } from "./drain-reason.ts";
 import { type Loss, ruleOfLoss } from "./loss-rule.ts";
@@ -221,29 +221,40 @@ export function countDrain(progress: DrainProgress): DrainCounts {
     forced: count((state) => "by" in state && state.by === "Delete"),
     waiting: count((state) => state.kind !== "Gone" && troubleThatHolds(state) === undefined),
     blocked: count((state) => troubleThatHolds(state) !== undefined),
-    cut: count((state) => "cut" in state && state.cut),
+    cut: count((state) => "by" in state && state.cut),
     cleanExit: ended("CleanExit"),
     killed: ended("Killed"),
     leftBehind: ended("LeftBehind"),
     notClean: states.flatMap(uncleanPod).slice(0, namedPodsLimit),
+    forcedPods: states.flatMap(forcedPod).slice(0, namedPodsLimit),
   };
 }
 
 /**
- * The counts with the outcomes that a controller before us has written. Its pods are gone, so that
- * no count of ours has them; those it left behind are among ours again.
+ * The counts with those that a controller before us has written. Its pods are gone, so that no
+ * count of ours has them, and those that leave still are not credited twice: nobody of us has set
+ * them off. What it left behind is among ours again.
  */
 export function withEarlierOutcomes(
   counts: DrainCounts,
   earlier: DrainCounts | undefined,
 ): DrainCounts {
   if (earlier === undefined) return counts;
+  const goneBefore = (earlier.cleanExit ?? 0) + (earlier.killed ?? 0);
   const killedBefore = (earlier.notClean ?? []).filter(({ outcome }) => outcome === "Killed");
   return {
     ...counts,
+    total: goneBefore + counts.total,
+    evicted: earlier.evicted + counts.evicted,
+    forced: earlier.forced + counts.forced,
+    cut: earlier.cut + counts.cut,
     cleanExit: (earlier.cleanExit ?? 0) + (counts.cleanExit ?? 0),
     killed: (earlier.killed ?? 0) + (counts.killed ?? 0),
     notClean: [...killedBefore, ...(counts.notClean ?? [])].slice(0, namedPodsLimit),
+    forcedPods: [...(earlier.forcedPods ?? []), ...(counts.forcedPods ?? [])].slice(
+      0,
+      namedPodsLimit,
+    ),
   };
 }
 
@@ -252,4 +263,10 @@ function uncleanPod(state: PodProgress): UncleanPod[] {
   const { namespace, name } = state.pod;
   const rule = state.loss === undefined ? undefined : ruleOfLoss(state.loss);
   return [{ namespace, name, outcome: state.how, rule }];
+}
+
+function forcedPod(state: PodProgress): ForcedPod[] {
+  if (!("by" in state) || state.by !== "Delete" || state.forced === undefined) return [];
+  const { namespace, name } = state.pod;
+  return [{ namespace, name, reason: state.forced }];
 }

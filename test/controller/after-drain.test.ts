@@ -201,6 +201,34 @@ describe("the ledger of a departure", () => {
     depart(world, "n0");
     await told(world, () => ledgerOf(world, "n0").drain?.cleanExit === 2);
     await told(world, hasEnded(world, "n0"));
-    expect(ledgerOf(world, "n0").drain).toMatchObject({ cleanExit: 3, killed: 0 });
+    expect(ledgerOf(world, "n0").drain).toMatchObject({
+      ...{ total: 3, left: 0, evicted: 3, forced: 0, cut: 0 },
+      ...{ cleanExit: 3, killed: 0 },
+    });
+  });
+
+  it("names each pod that was deleted past its budget, over the death of a controller", async () => {
+    const drain = { timeout: "60s", onTimeout: "Proceed" };
+    const world = roomStory({ replacement: { when: "None" }, drain });
+    close(world, ["n1", "n2"]);
+    workload(world, "kept", { replicas: 1, cpu: "1", maxUnavailable: 0, exitAfterSeconds: 50 });
+    await world.pass(seconds(30));
+    open(world, ["n1", "n2"]);
+    const [pod] = world.podsOn("n0");
+    depart(world, "n0");
+    await told(world, () => ledgerOf(world, "n0").drain?.forced === 1);
+    expect(world.podsOn("n0")).toHaveLength(1);
+    await told(world, hasEnded(world, "n0"));
+    const name = pod?.metadata?.name;
+    expect(ledgerOf(world, "n0")).toMatchObject({
+      outcome: "Forced",
+      drain: {
+        ...{ total: 1, evicted: 0, forced: 1 },
+        forcedPods: [{ namespace: "default", name, reason: "ForcedAtTimeout" }],
+      },
+    });
+    const forced = world.events.filter(({ reason }) => reason === "PodForced");
+    expect(forced.map(({ about }) => about.kind)).toEqual(["Node", "Pod", "PodDisruptionBudget"]);
+    expect(forced[0]?.message).toContain(`default/${name} was deleted past its budget`);
   });
 });

@@ -65,6 +65,7 @@ it("planned: DNS is asked when the last workload has gone", () => {
     killed: 0,
     leftBehind: 0,
     notClean: [],
+    forcedPods: [],
   });
 });
 
