@@ -1,6 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { FollowedPods, NodePods } from "../contracts/node-pods.ts";
 import { type Departure, type DrainCounts, isVoluntary } from "../core/departure.ts";
+import { marksOf } from "../core/disturbance-mark.ts";
 import { recordAnswer } from "../core/drain-answer.ts";
 import { type DrainPlan, planDrain } from "../core/drain-plan.ts";
 import { type DrainAct, type DrainProgress, withEarlierOutcomes } from "../core/drain-progress.ts";
@@ -67,7 +68,8 @@ export class DrainRun {
   #departure: Departure;
   #progress: DrainProgress = {};
   #plan: DrainPlan | undefined;
-  #planDeadlineAt: Instant | undefined;
+  /** The notice's deadline, or else what the pods were marked with, when the plan was made. */
+  #planBasis: Instant | string | undefined;
   #tellAgainAt: Instant | undefined;
   #held: string | undefined;
   #volumes: DrainEnd["volumes"] = "None";
@@ -146,11 +148,14 @@ export class DrainRun {
     readonly deadlineAt: Instant | undefined;
   }): DrainPlan {
     const { now, deadlineAt } = seen;
-    if (this.#plan !== undefined && this.#planDeadlineAt === deadlineAt) return this.#plan;
-    this.#planDeadlineAt = deadlineAt;
+    const pods = seen.followed.pods();
+    // A mark counts as it is now. Under a notice none does, and a new plan would move the waves.
+    const basis = deadlineAt ?? marksOf(pods);
+    if (this.#plan !== undefined && this.#planBasis === basis) return this.#plan;
+    this.#planBasis = basis;
     this.#plan = planDrain({
       node: this.#order.node,
-      pods: seen.followed.pods(),
+      pods,
       budgets: seen.budgets,
       rule: this.#order.policy.drain,
       notice: deadlineAt === undefined ? undefined : { leftMs: between(now, deadlineAt) },

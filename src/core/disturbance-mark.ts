@@ -33,6 +33,16 @@ export function disturbanceMark(pod: PodFacts, now: Instant): DisturbanceMark | 
   return longest;
 }
 
+const keys = [...timed.map(([key]) => key), safeToEvict];
+
+/** All that the marks of pods say: another text means that one was set, changed or taken away. */
+export function marksOf(pods: readonly PodFacts[]): string {
+  const said = pods.flatMap(({ uid, annotations }) =>
+    keys.flatMap((key) => (key in annotations ? [`${uid} ${key}=${annotations[key]}`] : [])),
+  );
+  return said.toSorted().join("\n");
+}
+
 function autoscalerMark(pod: PodFacts): DisturbanceMark | undefined {
   if (pod.annotations[safeToEvict] !== "false") return undefined;
   return { reason: "NotSafeToEvict", detail: `${safeToEvict}: "false"` };

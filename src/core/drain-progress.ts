@@ -208,8 +208,14 @@ export function troubleThatHolds(state: PodProgress | undefined): Trouble | unde
 /** So many pods that did not leave cleanly are named in a Departure's status. */
 export const namedPodsLimit = 20;
 
-/** The sum for a Departure's status: `left` are the pods that are still there, or were at the end. */
-export function countDrain(progress: DrainProgress): DrainCounts {
+/**
+ * The sum for a Departure's status: `left` are the pods that are still there, or were at the end;
+ * `held` the uids of those that a budget, a mark or a rule holds up.
+ */
+export function countDrain(
+  progress: DrainProgress,
+  held: ReadonlySet<string> = new Set(),
+): DrainCounts {
   const states = Object.values(progress);
   const count = (holds: (state: PodProgress) => boolean): number => states.filter(holds).length;
   const ended = (how: PodOutcome): number =>
@@ -219,8 +225,8 @@ export function countDrain(progress: DrainProgress): DrainCounts {
     left: count((state) => state.kind !== "Gone" || state.how === "LeftBehind"),
     evicted: count((state) => "by" in state && state.by === "Eviction"),
     forced: count((state) => "by" in state && state.by === "Delete"),
-    waiting: count((state) => state.kind !== "Gone" && troubleThatHolds(state) === undefined),
-    blocked: count((state) => troubleThatHolds(state) !== undefined),
+    waiting: count((state) => state.kind !== "Gone" && !held.has(state.pod.uid)),
+    blocked: count((state) => state.kind !== "Gone" && held.has(state.pod.uid)),
     cut: count((state) => "by" in state && state.cut),
     cleanExit: ended("CleanExit"),
     killed: ended("Killed"),

@@ -81,13 +81,16 @@ export function nextDrainActs(state: DrainState): DrainStep {
   const acting = turns.flatMap(({ turn, uid }) => (turn.kind === "Act" ? [{ turn, uid }] : []));
   const next: Record<string, PodProgress> = { ...progress };
   for (const { turn, uid } of acting) next[uid] = inFlight(progress[uid], { turn, now });
+  const blocked = plan.pods.flatMap((planned) =>
+    heldUp(planned, { state: next[planned.uid], view }),
+  );
   return {
     acts: acting.map(({ turn }) => turn.act),
     progress: next,
     askAgainAt: soonest([...turns.map(({ turn }) => lookAt(turn)), endOf(state)], now),
     verdict,
-    counts: countDrain(next),
-    blocked: plan.pods.flatMap((planned) => held(planned, { state: next[planned.uid], view })),
+    counts: countDrain(next, new Set(blocked.map(({ pod }) => pod.uid))),
+    blocked,
     unplanned,
   };
 }
@@ -190,21 +193,22 @@ const budgetTroubles: ReadonlySet<DrainReason> = new Set([
   "MultipleBudgets",
 ]);
 
-function held(
+function heldUp(
   planned: PlannedPod,
   about: { readonly state: PodProgress | undefined; readonly view: TurnView },
 ): HeldPod[] {
   const { namespace, name, uid } = planned;
   const pod = { namespace, name, uid };
-  const trouble = troubleThatHolds(about.state);
-  if (trouble !== undefined) {
-    return [
-      { pod, ...trouble, budgets: budgetTroubles.has(trouble.reason) ? planned.budgets : [] },
-    ];
+  const { state } = about;
+  const isOpen = state?.kind === "Waiting" || state?.kind === "Blocked";
+  if (isOpen && isUntouchable(planned, about.view)) {
+    const message = explainDrain(planned.reason, planned);
+    return [{ pod, reason: planned.reason, message, budgets: [] }];
   }
-  if (about.state?.kind !== "Waiting" || !isUntouchable(planned, about.view)) return [];
-  const message = explainDrain(planned.reason, planned);
-  return [{ pod, reason: planned.reason, message, budgets: [] }];
+  const trouble = troubleThatHolds(state);
+  if (trouble === undefined) return [];
+  const budgets = budgetTroubles.has(trouble.reason) ? planned.budgets : [];
+  return [{ pod, ...trouble, budgets }];
 }
 
 function unplannedPods(state: DrainState, progress: DrainProgress): readonly PodIdentity[] {

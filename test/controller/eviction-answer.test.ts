@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { KubeAnswer } from "../../src/contracts/kube-api.ts";
+import type { KubeAnswer, KubeObject } from "../../src/contracts/kube-api.ts";
 import { minutes, seconds } from "../../src/core/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { dawn, type ModelWorld } from "../support/model-world.ts";
@@ -176,5 +176,59 @@ describe("a pod that its budget holds for good", () => {
     const message = `n0 is draining, held up by ${words}.`;
     const look = { reason: "DrainBlocked", message, blocked: 2, left: 2 };
     expect([...looks]).toEqual([JSON.stringify(look)]);
+  });
+});
+
+describe("a pod that is marked not to be disturbed", () => {
+  const mark = "lastcall.dev/do-not-disturb";
+
+  async function marked(): Promise<ModelWorld> {
+    const world = await twoPods();
+    for (const pod of world.podsOn("n0")) setMark(world, pod, "true");
+    depart(world, "n0");
+    return world;
+  }
+
+  function setMark(world: ModelWorld, pod: KubeObject, value: string | null): void {
+    const path = `/api/v1/namespaces/default/pods/${pod.metadata?.name}`;
+    const patchType = "application/merge-patch+json";
+    const body = { metadata: { annotations: { [mark]: value } } };
+    world.api.handle({ method: "PATCH", path, patchType, body });
+  }
+
+  it("leaves once a person takes the mark away in mid-drain, and no other does", async () => {
+    const world = await marked();
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.pass(minutes(1));
+    const [freed, kept] = world.podsOn("n0");
+    setMark(world, freed as KubeObject, null);
+    await world.pass(seconds(20));
+    expect(world.podsOn("n0").map(({ metadata }) => metadata?.name)).toEqual([
+      kept?.metadata?.name,
+    ]);
+    stop.abort();
+    await running;
+  });
+
+  it("stays when the mark is set while its budget holds it", async () => {
+    const world = roomStory({ nodes: ["n0", "n1"], replacement: { when: "None" } });
+    close(world, ["n1"]);
+    workload(world, "victim", { replicas: 1, cpu: "1", maxUnavailable: 0 });
+    await world.pass(seconds(30));
+    open(world, ["n1"]);
+    depart(world, "n0");
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.pass(minutes(1));
+    const [pod] = world.podsOn("n0");
+    setMark(world, pod as KubeObject, "true");
+    await world.pass(seconds(1));
+    const evictions = world.writes.filter((one) => one.endsWith("/eviction")).length;
+    await world.pass(minutes(1));
+    expect(world.writes.filter((one) => one.endsWith("/eviction"))).toHaveLength(evictions);
+    expect(ledgerOf(world, "n0").message).toContain(mark);
+    stop.abort();
+    await running;
   });
 });
