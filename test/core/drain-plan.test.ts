@@ -74,6 +74,16 @@ it("an ordinary pod, and one whose rule says Evict, warn of nothing", () => {
   expect(plan([pod("a", { controller: undefined, emptyDir: true })], ruled).warnings).toEqual([]);
 });
 
+it("a placeholder of ours has no controller and loses nothing", () => {
+  const labels = {
+    "app.kubernetes.io/name": "lastcall",
+    "app.kubernetes.io/component": "placeholder",
+  };
+  const made = plan([pod("room-1", { controller: undefined, labels })]);
+  expect(made.pods).toMatchObject([{ action: "Evict", reason: "Evictable" }]);
+  expect(made.warnings).toEqual([]);
+});
+
 it("a stuck pod is named in a warning", () => {
   expect(plan([pod("a", stuck)]).warnings).toMatchObject([
     { name: "a", reason: "StuckTerminating" },
