@@ -81,10 +81,19 @@ function evictionCall(name: string): RawCall {
 
 /** Made late, so that the instants in them are the instant of sending. */
 async function departuresOf(
-  { plane }: BenchWorld,
+  world: BenchWorld,
   fleet: readonly BenchNode[],
   cause: Cause,
 ): Promise<readonly (() => object)[]> {
+  const nodes = await nodesByName(world, fleet);
+  return nodes.map((node) => () => departureOf(node, cause));
+}
+
+/** The Node objects of a fleet, in its order. */
+export async function nodesByName(
+  { plane }: BenchWorld,
+  fleet: readonly BenchNode[],
+): Promise<readonly RawNode[]> {
   const { body } = await plane.request({ path: "/api/v1/nodes" });
   const byName = new Map<string, RawNode>(
     body.items.map((node: RawNode) => [node.metadata.name, node]),
@@ -92,11 +101,11 @@ async function departuresOf(
   return fleet.map(({ name }) => {
     const node = byName.get(name);
     if (node === undefined) throw new Error(`Cannot find node ${name}: it is gone, wanted it`);
-    return () => departureOf(node, cause);
+    return node;
   });
 }
 
-interface RawNode {
+export interface RawNode {
   readonly metadata: { readonly name: string; readonly uid: string };
   readonly spec: { readonly providerID: string };
   readonly status: { readonly nodeInfo: { readonly bootID: string } };
@@ -123,7 +132,7 @@ function departureOf({ metadata, spec, status }: RawNode, cause: Cause): object 
 }
 
 /** The log is read only when all is over, since reading it takes a share of two cores. */
-async function burstSince(about: {
+export async function burstSince(about: {
   readonly world: BenchWorld;
   readonly fleet: readonly BenchNode[];
   readonly startAt: number;

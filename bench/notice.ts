@@ -1,10 +1,26 @@
 /**
- * Bursts of notices, made as Departures: how long until every node is cordoned and until the last
- * eviction is accepted, counted from the first Departure's sending, beside nothing but PATCH and
- * eviction requests for as many nodes in the same round.
+ * Bursts of notices: how long until every node is cordoned and until the last eviction is accepted,
+ * beside nothing but PATCH and eviction requests for as many nodes in the same round. Made as
+ * Departures, counted from the first one's sending, and by agents, counted from the instant at which
+ * their metadata says it.
  */
-import { fillFleet, rest, startBenchWorld, untilPodsRun } from "./bench-world.ts";
-import { type BurstTimes, departureBurst, endNodes, median, rawBurst } from "./burst.ts";
+import { agentBurst } from "./agent-burst.ts";
+import {
+  type BenchNode,
+  type BenchWorld,
+  fillFleet,
+  rest,
+  startBenchWorld,
+  untilPodsRun,
+} from "./bench-world.ts";
+import {
+  type Burst,
+  type BurstTimes,
+  departureBurst,
+  endNodes,
+  median,
+  rawBurst,
+} from "./burst.ts";
 import { startController } from "./controller-process.ts";
 import { beside, type Figure, writeResult } from "./result-file.ts";
 
@@ -15,23 +31,43 @@ const bursts = [
   { nodes: 300, connections: 64, rounds: 1 },
 ].filter(({ nodes }) => process.argv.length < 3 || process.argv.includes(String(nodes)));
 
+const ways = {
+  "by Departures": (world: BenchWorld, fleet: readonly BenchNode[]) =>
+    departureBurst(world, fleet, "SpotInterruption"),
+  "by agents": agentBurst,
+} as const;
+type Way = keyof typeof ways;
+const wayNames = Object.keys(ways) as readonly Way[];
+
 interface Round {
-  readonly raw: BurstTimes;
-  readonly ours: BurstTimes;
+  readonly raw: Burst;
+  readonly ours: Readonly<Record<Way, Burst>>;
 }
 
+/** One notice alone is compared too, but the goals are for bursts: its Departure is written first. */
 function figuresOf(nodes: number, rounds: readonly Round[]): Figure[] {
-  const of = (field: keyof BurstTimes, name: string, goal: number): Figure => {
-    const { raw, ours } = median(rounds, (one) => one.ours[field] / one.raw[field]);
-    return beside({ name: `${nodes} notices, ${name}`, ms: ours[field], rawMs: raw[field], goal });
+  const of = (way: Way, field: keyof BurstTimes, name: string, goal: number): Figure => {
+    const timesOf = ({ raw, ours }: Round) => ({
+      ms: ours[way].times[field],
+      rawMs: raw.times[field],
+    });
+    const times = timesOf(median(rounds, (one) => timesOf(one).ms / timesOf(one).rawMs));
+    const title = `${nodes} notice${nodes === 1 ? "" : "s"} ${way}, ${name}`;
+    return beside({ name: title, ...times, ...(nodes === 1 ? {} : { goal }) });
   };
-  return [of("cordonedMs", "all cordoned", 3), of("evictedMs", "last eviction", 1.5)];
+  return wayNames.flatMap((way) => [
+    of(way, "cordonedMs", "all cordoned", 3),
+    of(way, "evictedMs", "last eviction", 1.5),
+  ]);
 }
 
 async function main(): Promise<void> {
   const world = await startBenchWorld();
   try {
-    const total = bursts.reduce((sum, { nodes, rounds }) => sum + 2 * nodes * rounds, 0);
+    const total = bursts.reduce(
+      (sum, { nodes, rounds }) => sum + (1 + wayNames.length) * nodes * rounds,
+      0,
+    );
     const fleet = [...(await fillFleet(world, { prefix: "notice", nodes: total, podsPerNode }))];
     const take = (count: number) => fleet.splice(0, count);
     const start = { ...world, token: world.controllerToken };
@@ -42,14 +78,18 @@ async function main(): Promise<void> {
     for (const { nodes, connections, rounds } of bursts) {
       const measured: Round[] = [];
       for (let round = 0; round < rounds; round += 1) {
-        const fate = [take(nodes), take(nodes)] as const;
-        const raw = await rawBurst(world, fate[0], connections);
-        await endNodes(world, fate[0]);
+        const fate = take(nodes);
+        const raw = await rawBurst(world, fate, connections);
+        await endNodes(world, fate);
         await rest(nodes > 1 ? 10 : 2);
-        const ours = await departureBurst(world, fate[1], "SpotInterruption");
-        await endNodes(world, fate[1]);
-        await rest(nodes > 1 ? 10 : 2);
-        measured.push({ raw: raw.times, ours: ours.times });
+        const ours = {} as Record<Way, Burst>;
+        for (const way of wayNames) {
+          const own = take(nodes);
+          ours[way] = await ways[way](world, own);
+          await endNodes(world, own);
+          await rest(nodes > 1 ? 10 : 2);
+        }
+        measured.push({ raw, ours });
         console.log(JSON.stringify({ nodes, round, raw: raw.times, ours }));
       }
       figures.push(...figuresOf(nodes, measured));

@@ -39,7 +39,7 @@ export function beside(figure: {
   readonly name: string;
   readonly ms: number;
   readonly rawMs: number;
-  readonly goal: number;
+  readonly goal?: number | undefined;
 }): Figure {
   const { name, ms, rawMs, goal } = figure;
   const ratio = rounded(ms / rawMs);
