@@ -111,6 +111,15 @@ describe("The board", () => {
     expect(lines).toContain(` spot  ${expected}`);
   });
 
+  it("says what the audit found, as soon as there is one", () => {
+    const audit = "5 of 7 workloads are cut at 15 s on gke.";
+    const windows = { state: "Open" } as const;
+    const policies = [{ name: "spot", forecast: "All can be kept", windows, audit }];
+    const text = textOf({ ...fleet, policies }, { columns: 120, rows: 30 });
+    expect(text).toContain(`All can be kept\n       ${audit}`);
+    expect(textOf(fleet, { columns: 120, rows: 30 })).not.toContain("workloads");
+  });
+
   it("shows who is under way and who leaves next where not all nodes fit", () => {
     const draining: Doing = { kind: "Draining", podsLeft: 2, podsTotal: 5, blocked: 0 };
     const state = { ...fleet, nodes: [node(0, draining), ...fleet.nodes.slice(1)] };

@@ -26,6 +26,8 @@ export interface BoardPolicy {
   readonly windows: WindowState;
   /** The sentence of its forecast. */
   readonly forecast: string;
+  /** What the audit says of the workloads on its nodes; absent until the first audit. */
+  readonly audit?: string | undefined;
 }
 
 /** One machine's place in the fleet, and what it is doing. */

@@ -53,12 +53,16 @@ function headLines(state: BoardState): readonly StyledLine[] {
   ];
 }
 
-/** The windows and the forecast of each policy, where they cost no node its line. */
+/** The windows, the forecast and the audit of each policy, where they cost no node its line. */
 function policyLines(state: BoardState, rows: number): readonly StyledLine[] {
-  const lines = state.policies.flatMap(({ name, windows, forecast }) => [
-    [cell(` ${name}  `, "strong"), cell(windowText(windows, state.now), windowTone(windows))],
-    [cell(` ${" ".repeat(name.length)}  `), cell(forecast, "dim")],
-  ]);
+  const lines = state.policies.flatMap(({ name, windows, forecast, audit }) => {
+    const indent = cell(` ${" ".repeat(name.length)}  `);
+    return [
+      [cell(` ${name}  `, "strong"), cell(windowText(windows, state.now), windowTone(windows))],
+      [indent, cell(forecast, "dim")],
+      ...(audit === undefined ? [] : [[indent, cell(audit, "dim")]]),
+    ];
+  });
   const headRows = 2;
   return rows >= headRows + lines.length + 1 + state.nodes.length ? lines : [];
 }

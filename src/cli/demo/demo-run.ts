@@ -9,7 +9,11 @@ import { seededRng } from "../../core/rng.ts";
 import { LeaderLease } from "../../kube/leader-lease.ts";
 import { startDemoWorld } from "../../sim/demo-world.ts";
 import type { ModelCluster } from "../../sim/model-cluster.ts";
-import { type AssembledController, assembleController } from "../assemble-controller.ts";
+import {
+  type AssembledController,
+  assembleController,
+  type ControllerParts,
+} from "../assemble-controller.ts";
 
 export interface DemoFleet {
   readonly clock: Clock;
@@ -31,6 +35,8 @@ export function controllerOn(
     readonly api: KubeApi;
     readonly releaser: InstanceReleaser;
     readonly births: MachineBirths;
+    /** Absent: the workloads are not audited. */
+    readonly audit?: ControllerParts["audit"];
   },
   log: Log,
 ): AssembledController {
@@ -51,6 +57,7 @@ export function controllerOn(
     leadership: new LeaderLease(lease),
     releaserFor: () => world.releaser,
     births: world.births,
+    audit: world.audit,
     dryRun: false,
   });
 }

@@ -15,7 +15,7 @@ import type { BoardNode, BoardState, Doing } from "./board-state.ts";
  */
 export function fleetPicture(
   machines: readonly ModelMachine[],
-  view: FleetView,
+  view: FleetView & { readonly audits: ReadonlyMap<string, string> },
   now: Instant,
 ): Pick<BoardState, "nodes" | "policies"> {
   const plan = planFleet({ ...view, at: now });
@@ -23,6 +23,7 @@ export function fleetPicture(
     name: one.policy.name,
     windows: windowState(one.policy.windows, now),
     forecast: explainForecast(one),
+    audit: view.audits.get(one.policy.name),
   }));
   return { policies, nodes: boardNodes(machines, view, plan) };
 }

@@ -1,7 +1,10 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { Log } from "../../contracts/telemetry.ts";
+import { hours } from "../../core/time.ts";
+import { policiesPath } from "../../kube/paths.ts";
 import { FleetTally } from "../../sim/fleet-tally.ts";
 import type { ModelApi } from "../../sim/model-api.ts";
+import { ClusterAuditor } from "../cluster-auditor.ts";
 import type { BoardNews, BoardState } from "./board-state.ts";
 import { controllerOn, startFleet } from "./demo-run.ts";
 import { FleetNews } from "./fleet-news.ts";
@@ -37,8 +40,10 @@ export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
   const [tally, shadowTally] = [new FleetTally(cluster), new FleetTally(shadow)];
   const over = new AbortController();
   const { api, cloud } = cluster;
+  // Without a pause: nothing is more urgent in virtual time, and the same seed gives the same board.
+  const audit = { auditor: new ClusterAuditor(api, () => Promise.resolve()), everyMs: hours(6) };
   const { fleet, controller } = controllerOn(
-    { ...options, api, releaser: cloud, births: cloud },
+    { ...options, api, releaser: cloud, births: cloud, audit },
     log,
   );
   const news = new FleetNews();
@@ -57,7 +62,7 @@ export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
         now,
         startedAt,
         seed,
-        ...fleetPicture(cloud.machines(), fleet.view(), now),
+        ...fleetPicture(cloud.machines(), { ...fleet.view(), audits: auditSentences(api) }, now),
         news: news.endings(),
         withLastcall: tally.counts(),
         without: shadowTally.counts(),
@@ -69,5 +74,24 @@ export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
       cluster.stop();
       shadow.stop();
     },
+  };
+}
+
+/** What the condition SpotReady of each policy says, by the policy's name. */
+function auditSentences(api: ModelApi): ReadonlyMap<string, string> {
+  const { body } = api.handle({ method: "GET", path: policiesPath });
+  const { items } = body as { readonly items: readonly PolicyObject[] };
+  return new Map(
+    items.flatMap(({ metadata, status }) => {
+      const said = status?.conditions?.find(({ type }) => type === "SpotReady");
+      return said === undefined ? [] : [[metadata.name, said.message] as const];
+    }),
+  );
+}
+
+interface PolicyObject {
+  readonly metadata: { readonly name: string };
+  readonly status?: {
+    readonly conditions?: readonly { readonly type: string; readonly message: string }[];
   };
 }
