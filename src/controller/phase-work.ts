@@ -1,4 +1,5 @@
 import { type Departure, type DrainCounts, isVoluntary } from "../core/departure.ts";
+import { planDrain } from "../core/drain-plan.ts";
 import { drainRuleOf } from "../core/drain-rule.ts";
 import type { Happening } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
@@ -93,6 +94,13 @@ export class PhaseWork {
     }
     const order = await this.#order(signal);
     if (order === undefined) return { event: "NodeGone", reason: "NodeGone" };
+    return this.#drainPods(order, signal);
+  }
+
+  #drainPods(
+    order: { readonly node: NodeFacts; readonly policy: Policy },
+    signal: AbortSignal,
+  ): Promise<Work> {
     const parts = {
       ...this.#parts,
       counted: this.#counted,
@@ -127,12 +135,13 @@ export class PhaseWork {
       await this.#parts.ledger.say(this.#departure, "AwaitingMachine");
       return this.#untilTaken(signal);
     }
+    const lastLook = () => this.#drainLateComers(signal);
     try {
-      await this.#retry(
+      return await this.#retry(
         () =>
           releaseMachine(
             withMachine(this.#departure, this.#node),
-            { ...this.#parts.tools, mode, ledger: this.#parts.ledger },
+            { ...this.#parts.tools, mode, ledger: this.#parts.ledger, lastLook },
             signal,
           ),
         signal,
@@ -142,7 +151,22 @@ export class PhaseWork {
       this.#parts.voice.faulted("release-failed", this.#departure, error);
       return { event: "GaveUp", reason: "ReleaseFailed", detail: messageOf(error) };
     }
-    return { event: "Released", reason: "Released" };
+  }
+
+  /**
+   * A scheduler that had chosen the node before its cordon may bind a pod to it later, and a watch may
+   * show that later still. What is on the node just before its machine goes leaves as the others did.
+   */
+  async #drainLateComers(signal: AbortSignal): Promise<Work | undefined> {
+    const { pods, clock, self } = this.#parts.tools;
+    const node = this.#node;
+    if (node === undefined) return undefined;
+    const there = await pods.list(node.name);
+    const rule = this.#parts.policy.drain;
+    const plan = planDrain({ node, pods: there, budgets: [], rule, now: clock.now(), self });
+    if (plan.pods.length === 0) return undefined;
+    const work = await this.#drainPods({ node, policy: this.#parts.policy }, signal);
+    return work.event === "GaveUp" ? work : undefined;
   }
 
   /**

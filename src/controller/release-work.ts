@@ -1,4 +1,5 @@
 import type { Departure } from "../core/departure.ts";
+import type { Happening } from "../core/ledger.ts";
 import type { ReleaseMode } from "../core/policy.ts";
 import type { Executor } from "./executor.ts";
 import type { ProgressLedger } from "./progress-ledger.ts";
@@ -7,7 +8,11 @@ export interface ReleaseTools {
   readonly executor: Executor;
   readonly ledger: ProgressLedger;
   readonly mode: Exclude<ReleaseMode, "None">;
+  /** Looks once more for pods, and gives what ends the release instead. */
+  readonly lastLook: () => Promise<Work | undefined>;
 }
+
+type Work = Omit<Happening, "at">;
 
 /**
  * Lets the machine go, then takes its Node object away; in this order, never the other way round.
@@ -18,8 +23,8 @@ export async function releaseMachine(
   departure: Departure,
   tools: ReleaseTools,
   signal: AbortSignal,
-): Promise<void> {
-  const { executor, ledger, mode } = tools;
+): Promise<Work> {
+  const { executor, ledger, mode, lastLook } = tools;
   const providerID = departure.node.providerID;
   if (providerID !== undefined) {
     const id = departure.status.machine?.id ?? (await executor.machineId(providerID, signal));
@@ -27,9 +32,12 @@ export async function releaseMachine(
       await ledger.write(departure, ({ status }) =>
         status.machine?.id === id ? undefined : { ...status, machine: { id } },
       );
+      const kept = await lastLook();
+      if (kept !== undefined) return kept;
       signal.throwIfAborted();
       await executor.release(departure, { mode, machineId: id }, signal);
     }
   }
   await executor.removeNode(departure);
+  return { event: "Released", reason: "Released" };
 }
