@@ -1,8 +1,8 @@
 import { assert } from "../errors.ts";
 import { evenInstants } from "./even-spacing.ts";
-import { nextOpen } from "./open-time.ts";
+import { nextOpen, previousOpen } from "./open-time.ts";
 import { assignSlots, type Slotted } from "./slot-assignment.ts";
-import { earlyInstants, lateInstants, type Spacing, spacingOf } from "./spacing.ts";
+import { clearFrom, earlyInstants, lateInstants, type Spacing, spacingOf } from "./spacing.ts";
 
 /** A job that may have had a slot in the plan before. */
 export interface KeepableJob extends Slotted {
@@ -104,7 +104,7 @@ function keepable<Job extends KeepableJob>(
   const allowed = jobs.filter(
     ({ keptAt, release, deadline }) =>
       keptAt !== undefined &&
-      keptAt >= Math.max(release, (lastStart ?? Number.NEGATIVE_INFINITY) + gap) &&
+      keptAt >= Math.max(release, clearFrom(lastStart, previousOpen(open, deadline), gap)) &&
       keptAt <= deadline &&
       nextOpen(open, keptAt) === keptAt,
   );

@@ -44,7 +44,8 @@ export function planPolicy(input: PlanCandidates): PlacedPolicy {
   const open = openTime(hours.spans);
   const fixed = classes.forced.map(({ deadline }) => deadline);
   const lastStart = newestOf(input.lastStartAt, classes.due);
-  const problem = { jobs: classes.free, open, fixed, lastStart };
+  const past = lastStart === undefined ? undefined : { at: lastStart, leastGap: minMs };
+  const problem = { jobs: classes.free, open, fixed, lastStart: past };
   const wanted = spacingOf(problem);
   const bestMs = bestGapMs(wanted);
   const goal = mode === "Late" ? Math.min(minMs, bestMs ?? minMs) : (bestMs ?? 0);

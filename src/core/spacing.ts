@@ -16,8 +16,16 @@ export interface SpacingProblem {
   readonly open: OpenTime;
   /** Departures whose instant is not ours to choose. They count in every gap. */
   readonly fixed: readonly number[];
-  /** The newest start that has happened: every node that can keeps away from it as well. */
-  readonly lastStart?: number | undefined;
+  readonly lastStart?: LastStart | undefined;
+}
+
+/**
+ * The newest start that has happened. It is a neighbour like any other, but for a node that cannot even
+ * keep `leastGap` from it: the past cannot be moved, and the others are not to suffer for it.
+ */
+export interface LastStart {
+  readonly at: number;
+  readonly leastGap: number;
 }
 
 /** A problem with its parts in order: worked out once for every question about it. */
@@ -123,7 +131,7 @@ function gapBound({ problem, ranges }: Spacing): number {
   const first = releases[0] ?? 0;
   const last = deadlines.reduce((a, b) => Math.max(a, b), first);
   if (releases.length > 1) return Math.floor((last - first) / (releases.length - 1));
-  let bound = lastStart === undefined ? Number.POSITIVE_INFINITY : Math.max(0, last - lastStart);
+  let bound = lastStart === undefined ? Number.POSITIVE_INFINITY : Math.max(0, last - lastStart.at);
   for (const at of fixed) {
     bound = Math.min(bound, Math.max(Math.abs(at - first), Math.abs(at - last)));
   }
@@ -131,13 +139,19 @@ function gapBound({ problem, ranges }: Spacing): number {
   return Number.isFinite(bound) ? bound : 0;
 }
 
-/** Keeps the gap from the newest start, but for jobs whose deadline leaves no room for it. */
+/** When a job with this deadline is far enough from the newest start; it need not be if it cannot. */
+export function clearFrom(lastStart: LastStart | undefined, deadline: number, gap: number): number {
+  if (lastStart === undefined) return Number.NEGATIVE_INFINITY;
+  const { at, leastGap } = lastStart;
+  return deadline < at + Math.min(gap, leastGap) ? Number.NEGATIVE_INFINITY : at + gap;
+}
+
 function afterLastStart({ problem, ranges }: Spacing, gap: number): SortedRanges {
-  const clearAt = (problem.lastStart ?? Number.NEGATIVE_INFINITY) + gap;
+  const { lastStart } = problem;
   const { releases, deadlines, disorder } = ranges;
-  if ((releases[0] ?? clearAt) >= clearAt) return ranges;
+  if (lastStart === undefined || (releases[0] ?? 0) >= lastStart.at + gap) return ranges;
   const moved = releases.map((release, at) =>
-    release >= clearAt || (deadlines[at] as number) < clearAt ? release : clearAt,
+    Math.max(release, clearFrom(lastStart, deadlines[at] as number, gap)),
   );
   // In one order those without room come first, and all that follow stay in order.
   if (disorder === undefined) return { releases: moved, deadlines, disorder };

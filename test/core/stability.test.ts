@@ -200,6 +200,31 @@ describe("a plan that is kept", () => {
   });
 });
 
+describe("in Even the newest start", () => {
+  const gone = aDeparture(aNode("n0"), {
+    status: { phase: "Ended", startedAt: instant(now - minutes(5)) },
+  });
+  /** A node whose deadline is so many minutes from now. */
+  const dueIn = (name: string, count: number) =>
+    aNode(name, { createdAt: instant(now - minutes(23 * 60 + 30 - count)) });
+
+  it("is a neighbour like any other", () => {
+    // From 23:55 on three gaps of 4:45 h reach the first two deadlines; the third has room.
+    const nodes = [dueIn("n1", 280), dueIn("n2", 565), dueIn("n3", 1260)];
+    expect(departs(plan({ nodes, policy: even, departures: [gone] }))).toEqual({
+      n1: "2026-11-20T04:40:00.000Z",
+      n2: "2026-11-20T09:25:00.000Z",
+      n3: "2026-11-20T21:00:00.000Z",
+    });
+  });
+
+  it("does not press the others together for a node that cannot keep spacing.min from it", () => {
+    const nodes = [dueIn("n1", 5), dueIn("n2", 1260)];
+    const made = plan({ nodes, policy: even, departures: [gone] });
+    expect(made.spacing.bestMs).toBe(minutes(1260));
+  });
+});
+
 describe("a fleet that lives on", () => {
   it.each([
     ["Late", late],
