@@ -6,6 +6,7 @@ import { isKnownProviderId } from "./identity.ts";
 import { bornAt, type NodeFacts, zoneOf } from "./node.ts";
 import type { BadPolicy, Policy } from "./policy.ts";
 import type { Reason } from "./reason.ts";
+import { retryAt } from "./retry.ts";
 import { rivalOf } from "./rival.ts";
 import { defaultNodeSelector, matchesNodeSelector, selectPolicy } from "./selector.ts";
 import { type Instant, later, minus, plus } from "./time.ts";
@@ -18,6 +19,8 @@ export interface Candidate {
   readonly bornFrom: BirthSource;
   readonly earliestAt: Instant;
   readonly deadlineAt: Instant;
+  /** Until when the node rests after a departure that was undone; undefined where none was. */
+  readonly restUntil: Instant | undefined;
   /** The instant of the plan before. */
   readonly keptAt: Instant | undefined;
   /** Whether something holds it back although its instant has come. */
@@ -63,6 +66,7 @@ export function triage(node: NodeFacts, context: TriageContext): Triage {
   const born = bornAt(node);
   if (refused === undefined && policy?.lifetime.maxMs !== undefined && born !== undefined) {
     const { minMs, maxMs, reserveMs } = policy.lifetime;
+    const former = context.departures.former.get(node.uid);
     const candidate: Candidate = {
       node,
       zone: zoneOf(node),
@@ -70,6 +74,7 @@ export function triage(node: NodeFacts, context: TriageContext): Triage {
       bornFrom: node.instanceBornAt === undefined ? "Node" : "Instance",
       earliestAt: earliestOf(node, later(context.at, plus(born, minMs))),
       deadlineAt: minus(plus(born, maxMs), reserveMs),
+      restUntil: former === undefined ? undefined : retryAt(former),
       keptAt: keptInstant(departure, node),
       isHeld: departure?.status.phase === "Held",
     };

@@ -10,10 +10,9 @@ import { planFleet } from "./plan.ts";
 import type { Policy } from "./policy.ts";
 import { policyFor } from "./reaction.ts";
 import type { Reason } from "./reason.ts";
-import { retryAt } from "./retry.ts";
 import type { Snapshot } from "./snapshot.ts";
 import { startVerdict } from "./start.ts";
-import { earlier, hours, type Instant, later, minutes, plus } from "./time.ts";
+import { earlier, hours, type Instant, minutes, plus } from "./time.ts";
 import type { WaveStanding } from "./wave.ts";
 
 /** How long the record of an ended departure is kept. */
@@ -205,7 +204,7 @@ function schedule(node: NodeFacts, { entry, policy }: Planned, pass: Pass): Deci
     name: freeName(node, former),
     node: { name: node.name, uid: node.uid, providerID: node.providerID, bootID: node.bootID },
     cause: "Planned",
-    departAt: later(entry.departAt, retryAt(former) ?? entry.departAt),
+    departAt: entry.departAt,
     deadlineAt: entry.deadlineAt,
     source: "planner",
     policy: policy.name,

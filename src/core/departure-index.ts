@@ -7,6 +7,8 @@ import { between, type Instant, minutes } from "./time.ts";
 export interface DepartureIndex {
   /** Under way or ended. Of a fleet's departures most wait for their time. */
   readonly begun: readonly Departure[];
+  /** Those that have ended, by the uid of the node. */
+  readonly former: ReadonlyMap<string, readonly Departure[]>;
   /** The live departure that concerns the node; of several the one that is furthest. */
   of(node: NodeFacts): Departure | undefined;
 }
@@ -22,7 +24,9 @@ export function indexDepartures(departures: readonly Departure[]): DepartureInde
       byUid.set(departure.node.uid, departure);
     }
   }
-  return { begun, of: (node) => byUid.get(node.uid) };
+  const ended = begun.filter((departure) => !isLive(departure));
+  const former = Map.groupBy(ended, (departure) => departure.node.uid);
+  return { begun, former, of: (node) => byUid.get(node.uid) };
 }
 
 /** Whether it waits for its time no more: its node is being made to leave, or it has ended. */

@@ -1,7 +1,7 @@
 import type { Candidate } from "./candidate.ts";
 import type { PlannedDeparture, PlanSpacing } from "./fleet-plan.ts";
 import { seatJobs } from "./kept-plan.ts";
-import { nextOpen, openTime } from "./open-time.ts";
+import { nextOpen, type OpenTime, openTime, previousOpen } from "./open-time.ts";
 import { placeOverdue } from "./overdue-plan.ts";
 import { byTime, departureOf, type Job } from "./planned-departure.ts";
 import type { Policy } from "./policy.ts";
@@ -87,7 +87,7 @@ interface Classes {
 function sortOut(input: PlanCandidates, hours: OpenHours): Classes {
   const { candidates, at, lastStartAt } = input;
   const open = openTime(hours.spans);
-  const jobs = [...candidates].sort(oldestFirst).map(jobOf);
+  const jobs = [...candidates].sort(oldestFirst).map((one, rank) => jobOf(one, rank, { open, at }));
   const due = dueJobs(jobs, { at, lastStartAt });
   const free: Job[] = [];
   const shut: Job[] = [];
@@ -124,9 +124,24 @@ function dueJobs(
   );
 }
 
-function jobOf(candidate: Candidate, rank: number): Job {
-  const { zone, keptAt, earliestAt, deadlineAt } = candidate;
-  return { candidate, zone, rank, release: earliestAt, deadline: deadlineAt, keptAt };
+function jobOf(
+  candidate: Candidate,
+  rank: number,
+  when: { readonly open: OpenTime; readonly at: Instant },
+): Job {
+  const { zone, keptAt, deadlineAt } = candidate;
+  const release = rested(candidate, when);
+  return { candidate, zone, rank, release, deadline: deadlineAt, keptAt };
+}
+
+/** The rest after a departure that was undone: as much of it as the deadline leaves. */
+function rested(
+  { earliestAt, deadlineAt, restUntil }: Candidate,
+  { open, at }: { readonly open: OpenTime; readonly at: Instant },
+): number {
+  if (restUntil === undefined) return earliestAt;
+  const limit = deadlineAt < at ? restUntil : previousOpen(open, deadlineAt);
+  return Math.max(earliestAt, Math.min(restUntil, limit));
 }
 
 function oldestFirst(a: Candidate, b: Candidate): number {

@@ -225,6 +225,33 @@ describe("in Even the newest start", () => {
   });
 });
 
+describe("a node whose departure was rolled back", () => {
+  const status = {
+    phase: "Ended",
+    outcome: "RolledBack",
+    startedAt: instant(now - minutes(20)),
+    endedAt: instant(now - minutes(3)),
+  } as const;
+  const leftMinutes = (name: string, count: number) =>
+    aNode(name, { createdAt: instant(now - minutes(23 * 60 + 30 - count)) });
+
+  it.each([
+    // Four share 40 minutes, 13:20 apart. The oldest would be the first, but it rests until 00:07.
+    ["rests for ten minutes, and another takes its place", [38, 40, 40, 40], "00:13:20"],
+    ["rests for as long as its deadline lets it", [4, 40, 40, 40], "00:04:00"],
+    ["rests past its deadline too", [-1], "00:07:00"],
+  ])("%s", (_, left, expected) => {
+    const nodes = left.map((count, at) => leftMinutes(`n${at}`, count));
+    const former = aDeparture(nodes[0] as NodeFacts, { status });
+    const policy = aPolicy({ spacing: { mode: "Late", minMs: minutes(20) } });
+    const first = plan({ nodes, policy, departures: [former] });
+    expect(departs(first).n0).toBe(`2026-11-20T${expected}.000Z`);
+    const departures = [former, ...kept(first)];
+    const again = plan({ nodes, policy, departures, atInstant: plus(now, minutes(1)) });
+    expect(departs(again).n0).toBe(`2026-11-20T${expected}.000Z`);
+  });
+});
+
 describe("a fleet that lives on", () => {
   it.each([
     ["Late", late],
