@@ -103,8 +103,8 @@ function sortOut(input: PlanCandidates, hours: OpenHours): Classes {
 
 /**
  * Departures whose time has come keep it, unless a hold has put it off. Those that something has held
- * back for long do so until another has left; then only the oldest does, and the others are planned
- * anew, so that they do not all leave at once when a gate opens.
+ * back for long do so until another has left; then they are planned anew, so that they do not all
+ * leave at once when a gate opens. Of those that nobody has looked at for long only the oldest does.
  */
 function dueJobs(
   jobs: readonly Job[],
@@ -119,7 +119,7 @@ function dueJobs(
       const dueAt = job.keptAt ?? at;
       const isKept = at - dueAt <= heldBackAfterMs || job.deadline < at;
       const nobodyLeft = lastStartAt === undefined || lastStartAt <= dueAt;
-      return place === 0 || isKept || (job.candidate.isHeld && nobodyLeft);
+      return isKept || (nobodyLeft && (place === 0 || job.candidate.isHeld));
     }),
   );
 }
