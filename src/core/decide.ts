@@ -131,7 +131,7 @@ function planned(departure: Departure, pass: Pass): Decision[] {
   if (found === undefined) return unplanned(departure, pass);
   const { entry } = found;
   const moves = moved(departure, entry);
-  if (entry.departAt > pass.now) {
+  if (entry.beginAt > pass.now) {
     const free: Decision[] =
       departure.status.phase === "Held" ? [note(departure, "Unblocked", { reason: "NotYet" })] : [];
     return [...moves, ...free];
@@ -265,7 +265,7 @@ function nextLookAt({ departAt, status }: Departure, now: Instant): Instant | un
 function nextLook(decisions: readonly Decision[], pass: Pass): Instant | undefined {
   let at: Instant | undefined;
   for (const { entry } of pass.planned.values()) {
-    const next = entry.departAt > pass.now ? entry.departAt : plus(pass.now, heldAgainMs);
+    const next = entry.beginAt > pass.now ? entry.beginAt : plus(pass.now, heldAgainMs);
     at = at === undefined ? next : earlier(at, next);
   }
   for (const departure of pass.snapshot.departures) {

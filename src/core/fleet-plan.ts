@@ -62,6 +62,8 @@ export interface PlannedDeparture {
   readonly earliestAt: Instant;
   readonly deadlineAt: Instant;
   readonly departAt: Instant;
+  /** When to begin: at `departAt`, or seconds before where a window would shut meanwhile. */
+  readonly beginAt: Instant;
   /** The Allow window it leaves in; null without one. */
   readonly window: string | null;
   readonly reason: PlannedReason;

@@ -1,7 +1,8 @@
 import type { Candidate } from "./candidate.ts";
 import type { PlannedDeparture, PlannedReason } from "./fleet-plan.ts";
 import type { KeepableJob } from "./kept-plan.ts";
-import { instant } from "./time.ts";
+import { spanIndexAt } from "./span.ts";
+import { earlier, type Instant, instant, later, minus, seconds } from "./time.ts";
 import { type OpenHours, windowNameAt } from "./windows.ts";
 
 /** A candidate as the optimiser sees it. */
@@ -27,10 +28,31 @@ export function departureOf({ candidate }: Job, { at, reason, hours }: Place): P
     earliestAt,
     deadlineAt,
     departAt,
+    beginAt:
+      reason === "DeadlineBeatsWindow" ? departAt : beginAtOf(departAt, { earliestAt, hours }),
     window: reason === "DeadlineBeatsWindow" ? null : windowNameAt(hours, departAt),
     reason,
     movedFrom: keptAt === undefined || keptAt === departAt ? undefined : keptAt,
   };
+}
+
+/** From the decision to the record in the cluster it takes a moment; the window is to be open then. */
+const beforeShutMs = seconds(5);
+
+/**
+ * `Late` lays a departure on the very last millisecond of a window, at which nobody can act: it
+ * begins some seconds before. The end of what is looked at is no end of a window.
+ */
+function beginAtOf(
+  departAt: Instant,
+  { earliestAt, hours }: { readonly earliestAt: Instant; readonly hours: OpenHours },
+): Instant {
+  const span = hours.spans[spanIndexAt(hours.spans, departAt)];
+  if (span === undefined || span.endAt >= hours.bounds.endAt || span.endAt <= departAt) {
+    return departAt;
+  }
+  const safeAt = later(later(minus(span.endAt, beforeShutMs), span.startAt), earliestAt);
+  return earlier(departAt, safeAt);
 }
 
 export function byTime(a: PlannedDeparture, b: PlannedDeparture): number {

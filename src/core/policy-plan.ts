@@ -88,7 +88,7 @@ function sortOut(input: PlanCandidates, hours: OpenHours): Classes {
   const { candidates, at, lastStartAt } = input;
   const open = openTime(hours.spans);
   const jobs = [...candidates].sort(oldestFirst).map((one, rank) => jobOf(one, rank, { open, at }));
-  const due = dueJobs(jobs, { at, lastStartAt });
+  const due = dueJobs(jobs, { at, lastStartAt, opensAt: nextOpen(open, at) });
   const free: Job[] = [];
   const shut: Job[] = [];
   const overdue: Job[] = [];
@@ -101,17 +101,24 @@ function sortOut(input: PlanCandidates, hours: OpenHours): Classes {
   return { free, forced: shut, due: [...due], overdue };
 }
 
+interface DueTime extends Pick<PlanCandidates, "at" | "lastStartAt"> {
+  /** When the windows open next, or now. */
+  readonly opensAt: number;
+}
+
 /**
- * Departures whose time has come keep it, unless a hold has put it off. Those that something has held
- * back for long do so until another has left; then they are planned anew, so that they do not all
- * leave at once when a gate opens. Of those that nobody has looked at for long only the oldest does.
+ * Departures whose time has come keep it, unless a hold has put it off or the window has shut. Those
+ * that something has held back for long do so until another has left; then they are planned anew, so
+ * that they do not all leave at once when a gate opens. Of those that nobody has looked at for long
+ * only the oldest does.
  */
-function dueJobs(
-  jobs: readonly Job[],
-  { at, lastStartAt }: Pick<PlanCandidates, "at" | "lastStartAt">,
-): ReadonlySet<Job> {
+function dueJobs(jobs: readonly Job[], { at, lastStartAt, opensAt }: DueTime): ReadonlySet<Job> {
   const due = jobs.filter(
-    (job) => job.keptAt !== undefined && job.keptAt <= at && job.release <= at,
+    ({ keptAt, release, deadline }) =>
+      keptAt !== undefined &&
+      keptAt <= at &&
+      release <= at &&
+      (opensAt <= at || opensAt > deadline),
   );
   const sorted = due.sort((a, b) => (a.keptAt ?? 0) - (b.keptAt ?? 0) || a.rank - b.rank);
   return new Set(

@@ -6,7 +6,8 @@ import type { NodeFacts } from "../../src/core/node.ts";
 import type { Policy } from "../../src/core/policy.ts";
 import { defaultPolicy } from "../../src/core/policy-default.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
-import { hours, type Instant, instant, minutes, plus } from "../../src/core/time.ts";
+import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time.ts";
+import { daily } from "./fleet-builder.ts";
 
 const now = instant(Date.UTC(2026, 10, 20, 12));
 const uid = "0123456789abcdef";
@@ -233,5 +234,53 @@ describe("the instant to ask again", () => {
     const { askAgainAt, decisions } = decide(world({ departures: [planned] }), now);
     const moved = decisions.find((one) => one.kind === "Move");
     expect(askAgainAt).toBe(moved?.kind === "Move" ? moved.departAt : later);
+  });
+});
+
+describe("a departure that no window lets go in time", () => {
+  it.each([0, 50, 70_000])(
+    "is forced %i ms after its deadline, however late the look",
+    (lateMs) => {
+      const policies = [{ ...spot, windows: [daily("20:00-21:00")] }];
+      const deadlineAt = plus(now, minutes(30));
+      const due = departure({ departAt: deadlineAt, deadlineAt });
+      const old = node({ createdAt: plus(now, hours(-23)) });
+      const said = inShort(
+        world({ policies, nodes: [old], departures: [due] }),
+        instant(deadlineAt + lateMs),
+      );
+      expect(said).toEqual(["Begin Due: DeadlineForces"]);
+    },
+  );
+});
+
+describe("a departure at the last instant of a window", () => {
+  // Nobody can act within the millisecond in which the window is open still.
+  const endAt = plus(now, hours(6));
+  const lastAt = instant(endAt - 1);
+  const window = { ...daily("00:00-18:00"), name: "day" };
+  const policies = [{ ...spot, windows: [window] }];
+  const old = node({ createdAt: plus(now, hours(-12)) });
+  const last = departure({ departAt: lastAt, deadlineAt: plus(now, minutes(11 * 60 + 30)) });
+  const snapshot = world({ policies, nodes: [old], departures: [last] });
+
+  it("begins seconds before, while the window is open for certain", () => {
+    const early = plus(endAt, seconds(-5));
+    expect(inShort(snapshot, instant(early - 1))).toEqual([]);
+    expect(decide(snapshot, instant(early - 1)).askAgainAt).toBe(early);
+    expect(inShort(snapshot, early)).toEqual(["Begin Due: Spaced"]);
+  });
+
+  it("that was missed is planned anew, and not held until its deadline", () => {
+    const policiesAgain = [{ ...spot, windows: [window, daily("20:00-21:00")] }];
+    const missed = world({ policies: policiesAgain, nodes: [old], departures: [last] });
+    const [move] = decided(missed, endAt);
+    // 12:00 + 8 h is when the next window opens, 21:00 when it shuts, 23:30 the deadline.
+    expect(move).toMatchObject({ kind: "Move", departAt: instant(plus(now, hours(9)) - 1) });
+  });
+
+  it("without a window begins at its instant and no earlier", () => {
+    const anyHour = world({ nodes: [old], departures: [last] });
+    expect(inShort(anyHour, instant(lastAt - 1))).toEqual([]);
   });
 });
