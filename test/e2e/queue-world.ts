@@ -1,0 +1,207 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Node, Pod } from "kubernetes-types/core/v1.js";
+import { type AuditLog, createAuditLog } from "../support/audit-log.ts";
+import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
+import { freePort } from "../support/free-port.ts";
+import { createNodes, deleteNode } from "../support/kwok-fleet.ts";
+import { type LastcallProcess, startLastcall } from "../support/lastcall-process.ts";
+import { Moto } from "../support/moto.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { controllerUser } from "./fleet-world.ts";
+import { type History, isReady, nameOf, type RawDeparture } from "./history.ts";
+import { mustRun } from "./must-run.ts";
+import { Onlooker } from "./onlooker.ts";
+
+const deploy = join(import.meta.dirname, "..", "..", "deploy");
+const departuresPath = "/apis/lastcall.dev/v1alpha1/departures";
+const settleMs = 90_000;
+const podsPerSpotNode = 3;
+
+export interface QueueNode {
+  readonly name: string;
+  readonly instanceId: string;
+}
+
+/**
+ * A control plane with Spot nodes as EKS labels them, room for their pods on others, moto's queue, and
+ * an onlooker.
+ */
+export class QueueWorld {
+  readonly plane: ControlPlane;
+  readonly moto: Moto;
+  readonly onlooker: Onlooker;
+  readonly nodes: readonly QueueNode[];
+  readonly #audit: AuditLog;
+  readonly #folder = mkdtempSync(join(tmpdir(), "lastcall-queue-"));
+  readonly #processes = new Set<LastcallProcess>();
+  metricsUrl = "";
+
+  private constructor(parts: {
+    readonly plane: ControlPlane;
+    readonly moto: Moto;
+    readonly audit: AuditLog;
+    readonly nodes: readonly QueueNode[];
+  }) {
+    this.plane = parts.plane;
+    this.moto = parts.moto;
+    this.nodes = parts.nodes;
+    this.#audit = parts.audit;
+    this.onlooker = new Onlooker(parts.plane);
+  }
+
+  static async start(spotNodes: number): Promise<QueueWorld> {
+    const audit = createAuditLog();
+    const [plane, moto] = await Promise.all([
+      startControlPlane({ apiServerFlags: audit.flags }),
+      Moto.start(),
+    ]);
+    for (const file of ["crds", "base/namespace.yaml", "base/rbac.yaml"]) {
+      await mustRun(plane, ["apply", file === "crds" ? "-k" : "-f", join(deploy, file)]);
+    }
+    const nodes = await registerFleet(plane, spotNodes);
+    const replicas = spotNodes * podsPerSpotNode;
+    await mustRun(plane, ["apply", "-f", "-"], workload(replicas));
+    const world = new QueueWorld({ plane, moto, audit, nodes });
+    await world.until("departures can be listed", async () => {
+      return (await plane.request({ path: departuresPath })).status === 200;
+    });
+    await world.until("every pod is ready", () => world.arePodsReady(replicas));
+    await mustRun(plane, ["apply", "-f", "-"], {
+      apiVersion: "lastcall.dev/v1alpha1",
+      kind: "DeparturePolicy",
+      metadata: { name: "spot" },
+      spec: { lifetime: {} },
+    });
+    await world.onlooker.start();
+    return world;
+  }
+
+  /** Starts `lastcall run` on the queue; what is sent before it leads waits there. */
+  async startController(...more: readonly string[]): Promise<LastcallProcess> {
+    const token = await this.plane.tokenFor("lastcall", "lastcall");
+    const kubeconfig = this.plane.kubeconfigFor("lastcall", token);
+    const [health, metrics] = [await freePort(), await freePort()];
+    const process = startLastcall(
+      [
+        ...["run", "--kubeconfig", kubeconfig, "--sqs-queue-url", this.moto.queueUrl, ...more],
+        ...["--health-address", `127.0.0.1:${health}`, "--metrics-address", `127.0.0.1:${metrics}`],
+      ],
+      { folder: this.#folder, env: this.moto.environment },
+    );
+    this.#processes.add(process);
+    void process.ended.then(() => this.#processes.delete(process));
+    this.metricsUrl = `http://127.0.0.1:${metrics}/metrics`;
+    return process;
+  }
+
+  /** What the controller counts under that name and those labels; 0 where it has not counted yet. */
+  async counted(series: string): Promise<number> {
+    const text = await (await fetch(this.metricsUrl)).text();
+    const line = text.split("\n").find((one) => one.startsWith(`${series} `));
+    return Number(line?.split(" ").at(-1) ?? 0);
+  }
+
+  async departures(): Promise<readonly RawDeparture[]> {
+    return (await this.plane.request({ path: departuresPath })).body.items;
+  }
+
+  async cordoned(): Promise<readonly string[]> {
+    const { body } = await this.plane.request({ path: "/api/v1/nodes" });
+    return (body.items as Node[]).filter((one) => one.spec?.unschedulable === true).map(nameOf);
+  }
+
+  async podsOn(node: QueueNode): Promise<readonly Pod[]> {
+    const path = `/api/v1/pods?fieldSelector=spec.nodeName%3D${node.name}`;
+    return (await this.plane.request({ path })).body.items;
+  }
+
+  /** The machine goes, and its cloud provider takes the Node away. */
+  async take(node: QueueNode): Promise<void> {
+    await deleteNode(this.plane, node.name);
+  }
+
+  async arePodsReady(count: number): Promise<boolean> {
+    const { body } = await this.plane.request({ path: "/api/v1/namespaces/default/pods" });
+    return body.items.length === count && body.items.every(isReady);
+  }
+
+  history(): History {
+    const audit = this.#audit.read().filter(({ user }) => user === controllerUser);
+    return { changes: this.onlooker.changes(), audit, releases: [], machineEnds: [] };
+  }
+
+  async until<T>(
+    what: string,
+    condition: () => Promise<T | false | undefined>,
+    timeoutMs = settleMs,
+  ): Promise<T> {
+    const deaths = [...this.#processes].map(({ death }) => death);
+    const signal = AbortSignal.any([this.plane.signal, ...deaths]);
+    try {
+      return await waitUntil(condition, { what, timeoutMs, signal, intervalMs: 50 });
+    } catch (error) {
+      const logs = [...this.#processes].map((one) => one.log().split("\n").slice(-40).join("\n"));
+      throw new Error([String(error), ...logs].join("\n"), { cause: error });
+    }
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#processes].map((one) => one.kill()));
+    await this.onlooker.stop();
+    await this.moto.stop();
+    await this.plane.stop();
+    this.#audit.remove();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** Spot nodes by EKS' label, and three without a mark, which nobody owns. */
+async function registerFleet(plane: ControlPlane, count: number): Promise<readonly QueueNode[]> {
+  const fleet = Array.from({ length: count }, (_, place) => ({
+    name: `ip-10-0-0-${place + 1}.eu-west-1.compute.internal`,
+    instanceId: `i-0${String(place + 1).padStart(16, "0")}`,
+  }));
+  const zone = "eu-west-1a";
+  const plain = ["plain-1", "plain-2", "plain-3"];
+  await createNodes(plane, [
+    ...plain.map((name) => ({ name, zone, provisioning: "standard" as const })),
+    ...fleet.map(({ name, instanceId }) => ({
+      ...{ name, zone, provisioning: "standard" as const },
+      providerID: `aws:///${zone}/${instanceId}`,
+      labels: { "eks.amazonaws.com/capacityType": "SPOT" },
+    })),
+  ]);
+  return fleet;
+}
+
+function workload(replicas: number): object {
+  const labels = { app: "web" };
+  const annotations = { "e2e.lastcall.dev/exit-after": "1s" };
+  const containers = [{ name: "web", image: "registry.example/web:1" }];
+  const spread = {
+    maxSkew: 1,
+    topologyKey: "kubernetes.io/hostname",
+    whenUnsatisfiable: "ScheduleAnyway",
+    labelSelector: { matchLabels: labels },
+  };
+  const spec = { containers, topologySpreadConstraints: [spread] };
+  const deployment = {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "web" },
+    spec: {
+      replicas,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels, annotations }, spec },
+    },
+  };
+  const budget = {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: { name: "web" },
+    spec: { maxUnavailable: "50%", selector: { matchLabels: labels } },
+  };
+  return { apiVersion: "v1", kind: "List", items: [deployment, budget] };
+}

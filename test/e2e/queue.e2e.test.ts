@@ -1,0 +1,195 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { LastcallProcess } from "../support/lastcall-process.ts";
+import { rebalance, spotWarning, stateChange, testNotification } from "../support/queue-body.ts";
+import { controllerUser } from "./fleet-world.ts";
+import { judgeNotices } from "./notice-judge.ts";
+import { type QueueNode, QueueWorld } from "./queue-world.ts";
+
+const outageMs = 25_000;
+const spotNodes = 12;
+let world: QueueWorld;
+let controller: LastcallProcess;
+/** Those that have had their notice, in that order. */
+const noticed: QueueNode[] = [];
+
+beforeAll(async () => {
+  world = await QueueWorld.start(spotNodes);
+  controller = await world.startController();
+});
+
+afterAll(() => world?.stop());
+
+/** The next nodes that nobody has given notice yet. */
+function nextNodes(count: number): readonly QueueNode[] {
+  const chosen = world.nodes.filter((one) => !noticed.includes(one)).slice(0, count);
+  expect(chosen).toHaveLength(count);
+  noticed.push(...chosen);
+  return chosen;
+}
+
+/** In whole seconds, as EventBridge writes it. */
+function now(): string {
+  return new Date().toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+function warning({ instanceId }: QueueNode, id = `event-${instanceId}`): object {
+  return spotWarning({ instanceId, time: now(), id });
+}
+
+async function areEmpty(nodes: readonly QueueNode[]): Promise<boolean> {
+  const pods = await Promise.all(nodes.map((node) => world.podsOn(node)));
+  return pods.every((some) => some.length === 0);
+}
+
+async function areCordoned(nodes: readonly QueueNode[]): Promise<boolean> {
+  const cordoned = await world.cordoned();
+  return nodes.every(({ name }) => cordoned.includes(name));
+}
+
+async function departuresOf({ name }: QueueNode) {
+  return (await world.departures()).filter(({ spec }) => spec?.node?.name === name);
+}
+
+async function isQueueEmpty(): Promise<boolean> {
+  const { shown, hidden } = await world.moto.count();
+  return shown + hidden === 0;
+}
+
+describe("a Spot warning in the queue", () => {
+  test("has the node of its machine cordoned and drained, and is removed", async () => {
+    const nodes = nextNodes(1);
+    const [node] = nodes as [QueueNode];
+    const warned = warning(node) as { time: string };
+    await world.moto.send(warned);
+    await world.until("the node is cordoned", () => areCordoned(nodes));
+    await world.until("its pods have left", () => areEmpty(nodes));
+    await world.until("the queue is empty", isQueueEmpty);
+    const [departure, ...others] = await departuresOf(node);
+    expect(others).toEqual([]);
+    expect(departure?.spec).toMatchObject({
+      cause: "SpotInterruption",
+      deadlineAt: new Date(Date.parse(warned.time) + 120_000).toISOString(),
+      source: `aws/queue/spot-interruption/event-${node.instanceId}`,
+    });
+  });
+
+  test("is one departure, whether it comes once or fifty times", async () => {
+    const nodes = nextNodes(1);
+    const [node] = nodes as [QueueNode];
+    await world.moto.send(...Array.from({ length: 50 }, () => warning(node)));
+    await world.until("its pods have left", () => areEmpty(nodes));
+    await world.until("the queue is empty", isQueueEmpty);
+    expect(await departuresOf(node)).toHaveLength(1);
+    const labels = 'cloud="aws",kind="SpotInterruption",source="queue"';
+    expect(await world.counted(`lastcall_notices_total{${labels}}`)).toBe(2);
+  });
+
+  test("is not lost behind the recommendation that comes with it and is ignored", async () => {
+    const nodes = nextNodes(1);
+    const [node] = nodes as [QueueNode];
+    const { instanceId } = node;
+    await world.moto.send(rebalance({ instanceId, time: now(), id: "r-1" }), warning(node));
+    await world.until("its pods have left", () => areEmpty(nodes));
+    const causes = (await departuresOf(node)).map(({ spec }) => (spec as { cause: string }).cause);
+    expect(causes).toContain("SpotInterruption");
+  });
+
+  test("is heard among four others, garbage, trials and other clusters' machines", async () => {
+    const nodes = nextNodes(4);
+    const garbage = [
+      "",
+      "<html></html>",
+      "[".repeat(5000),
+      "x".repeat(200_000),
+      '{"Message":"{}"}',
+    ];
+    const foreign = Array.from({ length: 10 }, (_, place) =>
+      spotWarning({ instanceId: `i-0ffffffffffffff${place}0`, time: now(), id: `f-${place}` }),
+    );
+    const noise = [...garbage.filter((text) => text !== ""), ...foreign, testNotification()];
+    await world.moto.send(...noise, ...nodes.map((node) => warning(node)), ...noise);
+    await world.until("all are cordoned", () => areCordoned(nodes));
+    await world.until("their pods have left", () => areEmpty(nodes));
+    // What is not ours stays for whoever it is for; the trials are gone.
+    await world.until("what is ours is gone from the queue", async () => {
+      const { shown, hidden } = await world.moto.count();
+      return shown + hidden === 2 * (noise.length - 1);
+    });
+    expect(await world.counted('lastcall_errors_total{code="INSTANCE_UNKNOWN"}')).toBeGreaterThan(
+      19,
+    );
+    expect(await world.counted('lastcall_errors_total{code="NOTICE_UNREADABLE"}')).toBeGreaterThan(
+      7,
+    );
+    expect(
+      controller
+        .log()
+        .split("\n")
+        .filter((line) => /feed-trouble/.test(line)).length,
+    ).toBeLessThan(9);
+  });
+});
+
+describe("a machine that has stopped", () => {
+  test("has its node's pods moved at once", async () => {
+    const nodes = nextNodes(1);
+    const [{ instanceId }] = nodes as [QueueNode];
+    await world.moto.send(stateChange({ instanceId, time: now(), id: "s-1" }, "terminated"));
+    await world.until("its pods have left", () => areEmpty(nodes));
+  });
+});
+
+describe("a controller that is killed in mid-case", () => {
+  test("is followed by one that finishes it, and hears what came meanwhile", async () => {
+    const first = nextNodes(1);
+    await world.moto.send(...first.map((node) => warning(node)));
+    await world.until("the node is cordoned", () => areCordoned(first));
+    await controller.kill();
+    const second = nextNodes(1);
+    await world.moto.send(...second.map((node) => warning(node)));
+    controller = await world.startController();
+    await world.until("both nodes' pods have left", () => areEmpty([...first, ...second]));
+    for (const node of [...first, ...second]) expect(await departuresOf(node)).toHaveLength(1);
+  });
+});
+
+describe("an API server that is away while a notice comes", () => {
+  test("finds it kept in the queue, and carried out on its return", async () => {
+    const nodes = nextNodes(1);
+    const total = async () => {
+      const { shown, hidden } = await world.moto.count();
+      return shown + hidden;
+    };
+    const before = await total();
+    await world.plane.stopApiServer();
+    await world.moto.send(...nodes.map((node) => warning(node)));
+    await pause(outageMs);
+    expect(await total()).toBe(before + 1);
+    await world.plane.startApiServer();
+    await world.until("its pods have left", () => areEmpty(nodes));
+    await world.until("its message is gone", async () => (await total()) === before);
+    expect(controller.death.aborted).toBe(false);
+  });
+});
+
+describe("an onlooker", () => {
+  test("has seen nothing amiss", () => {
+    const charge = {
+      noticed: noticed.map(({ name }) => name),
+      spared: world.nodes.filter((one) => !noticed.includes(one)).map(({ name }) => name),
+      user: controllerUser,
+    };
+    expect(charge.noticed).toHaveLength(11);
+    expect(judgeNotices(world.history(), charge)).toEqual([]);
+  });
+});
+
+describe("a queue of one cluster's own", () => {
+  test("is emptied of what is for nobody, with --sqs-unknown Delete", async () => {
+    expect(await isQueueEmpty()).toBe(false);
+    await controller.stop();
+    controller = await world.startController("--sqs-unknown", "Delete");
+    await world.until("the queue is empty", isQueueEmpty);
+  });
+});
