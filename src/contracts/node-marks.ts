@@ -45,5 +45,5 @@ export type MarkResult =
   | { readonly kind: "Gone" }
   /** The node is there with another machine or boot behind it; nothing was written. */
   | { readonly kind: "Mismatch"; readonly found: Exclude<IdentityMatch, "Same"> }
-  /** Somebody else's departure or cordon is on it; nothing was written. */
-  | { readonly kind: "NotOurs" };
+  /** The mark of another departure is on it, of this name; nothing was written. */
+  | { readonly kind: "NotOurs"; readonly departure: string };

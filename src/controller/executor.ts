@@ -11,6 +11,7 @@ import { type Departure, type DepartureStatus, isLive, isVoluntary } from "../co
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
 import { explain } from "../core/explain.ts";
 import type { NodeFacts } from "../core/node.ts";
+import { wordFor } from "../core/notice-call.ts";
 import type { PlaceholderOrder } from "../core/placeholder-plan.ts";
 import type { OwnerFacts, PodIdentity } from "../core/pod.ts";
 import type { ReleaseMode } from "../core/policy.ts";
@@ -90,6 +91,20 @@ export class Executor {
       if (!isLive(fresh.departure) || saysAsMuch(fresh.departure, word)) return;
       current = fresh.departure;
     }
+  }
+
+  /**
+   * Gives what the cloud has said of a node to the departure that has the node. "Stray": none has it, and
+   * the mark that says so is left over.
+   */
+  async handOver(notice: Departure, owner: string): Promise<"Done" | "Stray"> {
+    this.#assertLeading();
+    const found = await this.#hands.store.read(owner);
+    if (found.kind !== "Done" || !isLive(found.departure)) return "Stray";
+    if (found.departure.node.uid !== notice.node.uid) return "Stray";
+    const word = wordFor(found.departure, notice);
+    if (word !== undefined) await this.notice(found.departure, word);
+    return "Done";
   }
 
   /** Deletes the record of a departure that ended long ago. */

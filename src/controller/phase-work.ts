@@ -83,8 +83,22 @@ export class PhaseWork {
       case "Mismatch":
         return { event: "MachineReplaced", reason: "WrongMachine", detail: result.found };
       case "NotOurs":
-        return { event: "Cancelled", reason: "LeftToOthers", detail: "another Departure has it" };
+        return this.#yieldTo(result.departure, next, signal);
     }
+  }
+
+  /** A node leaves once. What the cloud has said is not lost with the departure that came second. */
+  async #yieldTo(owner: string, next: () => Promise<Work>, signal: AbortSignal): Promise<Work> {
+    const { executor } = this.#parts.tools;
+    const { node } = this.#departure;
+    if (isPressed(this.#departure)) {
+      const handed = await this.#retry(() => executor.handOver(this.#departure, owner), signal);
+      if (handed === "Stray") {
+        await this.#retry(() => executor.unmark({ node, departure: owner }), signal);
+        return this.#markAnd(next, signal);
+      }
+    }
+    return { event: "Cancelled", reason: "LeftToOthers", detail: owner };
   }
 
   async #drainNode(signal: AbortSignal): Promise<Work> {

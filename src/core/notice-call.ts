@@ -1,9 +1,9 @@
 import type { DepartureOrder } from "./decision.ts";
-import { type Departure, freeName } from "./departure.ts";
+import { type Departure, freeName, isVoluntary } from "./departure.ts";
 import { explain } from "./explain.ts";
 import type { NodeFacts } from "./node.ts";
 import type { Notice, NoticeCause } from "./notice.ts";
-import type { Instant } from "./time.ts";
+import { earlier, type Instant } from "./time.ts";
 
 /** What a notice about a node calls for: a departure of its own, or that one there is changed. */
 export type NoticeCall =
@@ -37,4 +37,22 @@ export function noticeOrder(
     ...{ cause, deadlineAt, noticedAt, source: how.source, reason: "Noticed" },
     message: explain("Noticed", { node: name, deadlineAt }),
   };
+}
+
+/**
+ * What a notice that came as a departure of its own says to the one that has the node already; undefined
+ * where that says as much. A plan's own deadline gives way to the cloud's, a person's counts on.
+ */
+export function wordFor(owner: Departure, notice: Departure): ForcingWord | undefined {
+  const isFirst = owner.noticedAt === undefined && isVoluntary(owner.cause);
+  const known = isFirst && owner.cause === "Planned" ? undefined : owner.deadlineAt;
+  const deadlineAt = earliest(known, notice.deadlineAt);
+  if (!isFirst && deadlineAt === owner.deadlineAt) return undefined;
+  const noticedAt = owner.noticedAt ?? notice.noticedAt ?? notice.createdAt;
+  if (noticedAt === undefined) return undefined;
+  return { noticedAt, deadlineAt, source: notice.source ?? "" };
+}
+
+function earliest(a: Instant | undefined, b: Instant | undefined): Instant | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : earlier(a, b);
 }

@@ -51,7 +51,9 @@ export class KubeNodeMarks implements NodeMarks {
         const mismatch = mismatchOf(node, facts);
         if (mismatch !== undefined) return { result: mismatch };
         const owner = facts.annotations[departureAnnotation];
-        if (owner !== undefined && owner !== mark.departure) return { result: { kind: "NotOurs" } };
+        if (owner !== undefined && owner !== mark.departure) {
+          return { result: { kind: "NotOurs", departure: owner } };
+        }
         return { request: patchRequest(node.name, markPatch(object, mark)) };
       }));
     // What follows on the mark does not wait for it.
@@ -78,7 +80,7 @@ export class KubeNodeMarks implements NodeMarks {
       if (facts.uid !== target.uid) return { result: { kind: "Gone" } };
       const owner = facts.annotations[departureAnnotation];
       if (owner === undefined) return { result: { kind: "Done" } };
-      if (owner !== target.departure) return { result: { kind: "NotOurs" } };
+      if (owner !== target.departure) return { result: { kind: "NotOurs", departure: owner } };
       return { request: patchRequest(target.name, unmarkPatch(object)) };
     });
     if (result.kind === "Done") {

@@ -194,4 +194,51 @@ describe("from the cloud's word to a cordoned node", () => {
     await keepSaying([notice("SpotInterruption", 600)], 300);
     expect(world.list(departures)).toHaveLength(6);
   });
+
+  it("a departure under way becomes the forced one, though the record of the node's first is gone", async () => {
+    await start({ lifetime: { max: "24h", reserve: "30m" } });
+    world.api.handle({
+      method: "PATCH",
+      path: "/apis/policy/v1/namespaces/default/poddisruptionbudgets/web",
+      patchType: "application/merge-patch+json",
+      body: { spec: { maxUnavailable: 0 } },
+    });
+    // As it is when the first was undone and its record forgotten after three days.
+    const planned = world.departureOf("n1");
+    const first = planned?.metadata?.name ?? "";
+    const node = (planned?.spec as { node: object } | undefined)?.node;
+    const begun = world.create(departures, {
+      apiVersion: "lastcall.dev/v1alpha1",
+      kind: "Departure",
+      metadata: { name: `${first}-2` },
+      spec: { node, cause: "Manual", source: "person" },
+    });
+    world.api.handle({ method: "DELETE", path: `${departures}/${first}` });
+    await world.passUntil(() => {
+      const now = world.get(`${departures}/${begun.metadata?.name}`);
+      return (now?.status as { phase?: string } | undefined)?.phase === "Draining";
+    }, minutes(10));
+    source.say("aws/a", [notice("SpotInterruption", 60)]);
+    await world.pass(seconds(5));
+    const live = world.list(departures).filter((one) => {
+      const { name } = (one.spec as { node: { name: string } }).node;
+      return name === "n1" && (one.status as { phase?: string })?.phase !== "Ended";
+    });
+    expect(live).toMatchObject([{ metadata: { name: `${first}-2` } }]);
+    expect(live[0]?.spec).toMatchObject({ noticedAt: expect.any(String) });
+  });
+
+  it("a mark that is left over from a departure that is no more does not keep a notice back", async () => {
+    await start({ lifetime: {} });
+    world.patchNode("n1", { metadata: { annotations: { "lastcall.dev/departure": "gone" } } });
+    source.say("aws/a", [notice("SpotInterruption", 120)]);
+    await world.pass(seconds(1));
+    const name = world.departureOf("n1")?.metadata?.name;
+    expect(world.get(`${nodes}/n1`)).toMatchObject({
+      metadata: { annotations: { "lastcall.dev/departure": name } },
+      spec: { unschedulable: true },
+    });
+    await world.pass(seconds(20));
+    expect(world.podsOn("n1")).toEqual([]);
+  });
 });

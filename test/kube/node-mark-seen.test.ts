@@ -124,7 +124,7 @@ describe("a mark on a node that the watch has shown", () => {
   it("is not written over another departure's", async () => {
     const seen = await createNode();
     await patchNode({ metadata: { annotations: { "lastcall.dev/departure": "another" } } });
-    expect(await marks.mark(seen, { ...mark, seen })).toEqual({ kind: "NotOurs" });
+    expect(await marks.mark(seen, { ...mark, seen })).toMatchObject({ kind: "NotOurs" });
     expect((await node()).spec).not.toHaveProperty("unschedulable");
   });
 

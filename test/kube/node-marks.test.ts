@@ -104,9 +104,11 @@ describe("the marks on a node that leaves", () => {
   it("of another departure are left alone", async () => {
     const who = await identity();
     await marks.mark(who, mark);
-    expect(await marks.mark(who, { ...mark, departure: "other" })).toEqual({ kind: "NotOurs" });
+    expect(await marks.mark(who, { ...mark, departure: "other" })).toMatchObject({
+      kind: "NotOurs",
+    });
     const target = { name: "n1", uid: who.uid, departure: "other" };
-    expect(await marks.unmark(target)).toEqual({ kind: "NotOurs" });
+    expect(await marks.unmark(target)).toMatchObject({ kind: "NotOurs" });
   });
 
   it("protect the Node object of a machine that came back under its name from removal", async () => {
