@@ -87,7 +87,13 @@ export function parsePlatform(text: string): PlatformRequest {
   if (isKnownPlatform(text)) return { kind: "Ready", platform: knownPlatform(text) };
   const argument = /^kubelet:(.+)$/s.exec(text)?.[1];
   if (argument === undefined) throw unknownPlatform(text);
-  const pair = /^(-?[\d.][^/]*)\/(-?[\d.][^/]*)$/.exec(argument);
+  const pair = /^(-?\.?\d[^/]*)\/(-?\.?\d[^/]*)$/.exec(argument);
+  if (parseDuration(argument) !== undefined) {
+    throw new LastcallError(
+      "USAGE",
+      `Cannot read the platform ${text}: it is one duration, the pair TOTAL/CRITICAL such as kubelet:30s/15s is wanted`,
+    );
+  }
   if (pair === null) return { kind: "KubeletFile", name: text, path: argument };
   const totalMs = parseDuration(pair[1] ?? "");
   const criticalMs = parseDuration(pair[2] ?? "");

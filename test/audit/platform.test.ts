@@ -37,18 +37,20 @@ describe("a platform by name", () => {
     { text: "kubelet:-30s/5s", says: "it is no pair of durations" },
     { text: "kubelet:30/15", says: "it is no pair of durations" },
     { text: "kubelet:500ms/0s", says: "a period is 500 ms, 0 or at least 1 s is wanted" },
+    { text: "kubelet:30s", says: "it is one duration, the pair TOTAL/CRITICAL" },
   ])("$text is refused: $says", ({ text, says }) => {
     expect(() => parsePlatform(text)).toThrow(says);
     expect(() => parsePlatform(text)).toThrow(expect.objectContaining({ exitCode: 2 }));
   });
 
-  it("takes anything else behind kubelet: for a file", () => {
-    expect(parsePlatform("kubelet:conf/kubelet.yaml")).toEqual({
-      kind: "KubeletFile",
-      name: "kubelet:conf/kubelet.yaml",
-      path: "conf/kubelet.yaml",
-    });
-  });
+  it.each(["conf/kubelet.yaml", "./1.yaml", "/etc/kubelet/2.yaml", "-"])(
+    "takes anything else behind kubelet: for a file: %s",
+    (path) => {
+      const name = `kubelet:${path}`;
+
+      expect(parsePlatform(name)).toEqual({ kind: "KubeletFile", name, path });
+    },
+  );
 });
 
 describe("a KubeletConfiguration", () => {

@@ -138,6 +138,7 @@ describe("where data lives", () => {
     { name: "tmp-volume", source: "emptyDir:", path: "/tmp", says: undefined },
     { name: "data", source: "emptyDir: {medium: Memory}", path: "/x", says: undefined },
     { name: "host", source: "hostPath: {path: /srv/files}", path: "/x", says: "warning" },
+    { name: "logs", source: "hostPath: {path: /var/log/app.log}", path: "/x", says: undefined },
     { name: "socket", source: "hostPath: {path: /run/docker.sock}", path: "/x", says: undefined },
     { name: "claim", source: "persistentVolumeClaim: {claimName: c}", path: "/x", says: undefined },
   ])("$name from $source on $path: $says", async ({ name, source, path, says }) => {
@@ -149,10 +150,15 @@ describe("where data lives", () => {
     expect(found[0]?.split(" ")[0]).toBe(says);
   });
 
-  it("what a Deployment keeps in an emptyDir each rollout empties too: information", async () => {
-    const yaml = withContainer(mount("data", "/var/lib/x"), volume("data", "emptyDir: {}"));
+  it.each([
+    { kind: "Deployment", says: "info", why: "each rollout empties it too" },
+    { kind: "ReplicaSet", says: "warning", why: "nothing else does" },
+    { kind: "StatefulSet", says: "warning", why: "its pods are meant to keep something" },
+    { kind: "DaemonSet", says: undefined, why: "it belongs to its node" },
+  ])("an emptyDir of data in a $kind is: $says, because $why", async ({ kind, says }) => {
+    const yaml = withContainer(mount("data", "/var/lib/x"), volume("data", "emptyDir: {}"), kind);
 
-    expect((await remarks("local-data", yaml))[0]?.split(" ")[0]).toBe("info");
+    expect((await remarks("local-data", yaml))[0]?.split(" ")[0]).toBe(says);
   });
 
   it("a host path that is only read is left alone", async () => {

@@ -17,7 +17,7 @@ export const localData: Rule = {
   id: "local-data",
   severity: "warning",
   title: "data lives on the node's own disk",
-  why: "What is in an emptyDir or behind a hostPath is gone with a Spot node, for good. An emptyDir whose name says cache or temporary, or that is mounted as configuration, is left alone; one whose name says data is a warning in a StatefulSet and information elsewhere, where each rollout empties it too; the rest is information. A hostPath that is written to by anything but a DaemonSet is a warning.",
+  why: "What is in an emptyDir or behind a hostPath is gone with a Spot node, for good. An emptyDir whose name says cache or temporary, or that is mounted as configuration, is left alone; one whose name says data is a warning, and information in a Deployment, whose rollouts empty it too; the rest is information. A hostPath that is written to by anything but a DaemonSet is a warning, unless it is for logs, sockets or devices.",
   fix: "Use a PersistentVolumeClaim, an object store, or replicate the data to other nodes.",
   whenNotToUse: "The data can be made again, or is replicated by the application itself.",
   bad: {
@@ -81,7 +81,7 @@ function judge(volume: Volume, workload: Workload): Omit<Remark, "about"> | unde
   if (volume.inMemory || (throwAway.test(words) && !kept.test(volume.name))) return undefined;
   if (mounts.length > 0 && mounts.every((mount) => configPath.test(mount.path))) return undefined;
   const message = `Keeps the emptyDir ${volume.name} on the node's disk, which goes with the node`;
-  const isWarning = kind === "StatefulSet" && kept.test(words);
+  const isWarning = kind !== "Deployment" && kept.test(words);
   return { severity: isWarning ? "warning" : "info", message, fix };
 }
 
@@ -94,9 +94,9 @@ function mountsOf(
     .filter((mount) => mount.volume === volume);
 }
 
-/** Devices, sockets, kernel interfaces and what the kubelet manages hold no data of the pod. */
+/** Devices, sockets, kernel interfaces, logs and what the kubelet manages hold no data of the pod. */
 function isDevice(path: string): boolean {
-  return /^\/(dev|proc|sys|run|var\/run|lib\/modules|etc|var\/lib\/kubelet)(\/|$)|\.sock$/.test(
+  return /^\/(dev|proc|sys|run|var\/run|var\/log|lib\/modules|etc|var\/lib\/kubelet)(\/|$)|\.sock$/.test(
     path,
   );
 }
