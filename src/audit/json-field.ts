@@ -45,6 +45,15 @@ export function textListOf(value: unknown): readonly string[] {
   return listOf(value).filter((item) => typeof item === "string");
 }
 
+/**
+ * A name for a sentence, on one line and without escape sequences: what a stranger wrote into a
+ * manifest must not draw on a terminal, nor speak to a CI system in commands of its own.
+ */
+export function nameOf(value: unknown): string | undefined {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+  return textOf(value)?.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, "\ufffd");
+}
+
 /** A sentence shows no more of a text than this. */
 const textLimit = 60;
 

@@ -1,4 +1,4 @@
-import { fieldsOf, textMapOf, textOf } from "./json-field.ts";
+import { fieldsOf, nameOf, textMapOf, textOf } from "./json-field.ts";
 
 /** One Kubernetes object as it was written, and where; the reading itself happens elsewhere. */
 export interface ManifestSource {
@@ -35,9 +35,9 @@ export function readManifest(source: ManifestSource, defaultNamespace: string): 
     origin: source.origin ?? (textOf(metadata.uid) === undefined ? "Written" : "Recorded"),
     apiVersion,
     group: apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "",
-    kind: textOf(object.kind) ?? "",
-    namespace: textOf(metadata.namespace) || defaultNamespace,
-    name: textOf(metadata.name) ?? textOf(metadata.generateName) ?? "unnamed",
+    kind: nameOf(object.kind) ?? "",
+    namespace: nameOf(metadata.namespace) || defaultNamespace,
+    name: nameOf(metadata.name) ?? nameOf(metadata.generateName) ?? "unnamed",
     labels: textMapOf(metadata.labels),
     annotations: textMapOf(metadata.annotations),
   };

@@ -4,6 +4,7 @@ import {
   fieldsOf,
   isFields,
   listOf,
+  nameOf,
   textListOf,
   textMapOf,
   textOf,
@@ -95,7 +96,7 @@ function readContainers(spec: unknown): readonly Container[] {
 function readContainer(value: unknown, role: "Main" | "Sidecar"): Container {
   const fields = fieldsOf(value);
   return {
-    name: textOf(fields.name) ?? "",
+    name: nameOf(fields.name) ?? "",
     sidecar: role === "Sidecar",
     command: textListOf(fields.command),
     args: textListOf(fields.args),
@@ -117,7 +118,7 @@ export function isStatusPort({ name, targetPort }: Fields): boolean {
 function readMount(value: unknown): Mount {
   const fields = fieldsOf(value);
   return {
-    volume: textOf(fields.name) ?? "",
+    volume: nameOf(fields.name) ?? "",
     path: textOf(fields.mountPath) ?? "",
     readOnly: fields.readOnly === true,
   };
@@ -125,14 +126,14 @@ function readMount(value: unknown): Mount {
 
 function readVolume(value: unknown): Volume {
   const fields = fieldsOf(value);
-  const name = textOf(fields.name) ?? "";
+  const name = nameOf(fields.name) ?? "";
   const emptyDir = fields.emptyDir;
   if (emptyDir !== undefined) {
     return { kind: "EmptyDir", name, inMemory: fieldsOf(emptyDir).medium === "Memory" };
   }
   const hostPath = fields.hostPath;
   if (!isFields(hostPath)) return { kind: "Other", name };
-  return { kind: "HostPath", name, path: textOf(hostPath.path) ?? "" };
+  return { kind: "HostPath", name, path: nameOf(hostPath.path) ?? "" };
 }
 
 function readNodeTerms(spec: unknown): PodTemplate["nodeTerms"] {

@@ -1,4 +1,4 @@
-import { describeValue, fieldsOf, valueAt, wholeNumberOf } from "./json-field.ts";
+import { describeValue, fieldsOf, nameOf, valueAt, wholeNumberOf } from "./json-field.ts";
 import { type Manifest, placeOf } from "./manifest.ts";
 
 /** The classes that every cluster has. Source: kubernetes pkg/apis/scheduling/v1/helpers.go. */
@@ -48,5 +48,6 @@ export function resolvePriority(
   const className = valueAt(podSpec, ["priorityClassName"]);
   if (typeof className !== "string" || className === "") return { priority: classes.whenNone };
   const priority = classes.values.get(className);
-  return priority === undefined ? { priority: 0, unknownClass: className } : { priority };
+  const unknownClass = nameOf(className) ?? "";
+  return priority === undefined ? { priority: 0, unknownClass } : { priority };
 }

@@ -1,4 +1,4 @@
-import { fieldsOf, listOf, textOf, valueAt } from "./json-field.ts";
+import { fieldsOf, listOf, nameOf, textOf, valueAt } from "./json-field.ts";
 import type { Manifest } from "./manifest.ts";
 import { readPriorityClasses } from "./priority.ts";
 import { readWorkload, type Workload } from "./workload.ts";
@@ -57,8 +57,8 @@ function keyOf(manifest: Manifest, named: Owner): string {
 function ownerOf(manifest: Manifest): Owner | undefined {
   const references = listOf(valueAt(manifest.json, ["metadata", "ownerReferences"]));
   const controller = references.map(fieldsOf).find((reference) => reference.controller === true);
-  const kind = textOf(controller?.kind);
-  const name = textOf(controller?.name);
+  const kind = nameOf(controller?.kind);
+  const name = nameOf(controller?.name);
   return kind === undefined || name === undefined ? undefined : { kind, name };
 }
 

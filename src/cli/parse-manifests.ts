@@ -1,4 +1,5 @@
 import { Composer, type Document, isMap, isNode, isScalar, isSeq, LineCounter, Parser } from "yaml";
+import { nameOf } from "../audit/json-field.ts";
 import { cutJsonValues, scanJsonLines } from "./json-lines.ts";
 
 /** One document of a file: its value, and where it and the items of its list begin. */
@@ -138,7 +139,7 @@ function readDocument(source: YamlDocument): ParsedDocument | string | undefined
 /** What only hostile text does to a parser: nesting or aliases without end. */
 function notPlain(file: string, line: number, thrown: unknown): string {
   const why = thrown instanceof Error ? thrown.message : String(thrown);
-  return `Cannot read ${file}:${line}: ${lowerFirst(why)}, plain YAML is wanted`;
+  return `Cannot read ${file}:${line}: ${nameOf(lowerFirst(why))}, plain YAML is wanted`;
 }
 
 /** The second place of the first key that one object has twice, as text, which JSON makes of it. */
@@ -181,7 +182,7 @@ function describeError(source: YamlDocument, error: Document.Parsed["errors"][nu
   const at = lines.linePos(from).line;
   const row = text.slice(lines.lineStarts[at - 1] ?? 0, lines.lineStarts[at]);
   const wanted = row.includes("{{") ? "the output of helm template is wanted" : "YAML is wanted";
-  return `Cannot read ${file}:${line}: ${lowerFirst(error.message)}, ${wanted}`;
+  return `Cannot read ${file}:${line}: ${nameOf(lowerFirst(error.message))}, ${wanted}`;
 }
 
 function duplicateKey(at: {
@@ -189,7 +190,7 @@ function duplicateKey(at: {
   readonly line: number;
   readonly key: string;
 }): string {
-  return `Cannot read ${at.file}:${at.line}: the key ${at.key} is written twice in one object, once is wanted`;
+  return `Cannot read ${at.file}:${at.line}: the key ${nameOf(at.key)} is written twice in one object, once is wanted`;
 }
 
 function itemLinesOf(source: YamlDocument): readonly number[] {

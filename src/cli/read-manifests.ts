@@ -1,4 +1,4 @@
-import { describeValue, type Fields, isFields } from "../audit/json-field.ts";
+import { describeValue, type Fields, isFields, nameOf } from "../audit/json-field.ts";
 import type { ManifestSource } from "../audit/manifest.ts";
 import type { ParsedDocument, ParsedText } from "./parse-manifests.ts";
 import { parseMany } from "./parse-many.ts";
@@ -116,6 +116,12 @@ async function listFiles(options: {
   for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
     const below = `${path.replace(/\/+$/, "")}/${entry.name}`;
+    if (nameOf(entry.name) !== entry.name) {
+      found.problems.push(
+        `Cannot read ${nameOf(below)}: its name holds control characters, a plain name is wanted`,
+      );
+      continue;
+    }
     if (entry.kind === "Directory") {
       listed.push(...(await listFiles({ path: below, files, found })));
     } else if (manifestFile.test(entry.name)) listed.push(below);

@@ -74,6 +74,50 @@ describe("the table", () => {
   });
 });
 
+describe("what a stranger wrote into a manifest", () => {
+  const hostile = JSON.stringify("x\n::error::pwned\u001b[2J\u009b31m\r\u2028");
+  const yaml = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: ${hostile}, namespace: ${hostile}, annotations: {lastcall.dev/audit-ignore: ${hostile}}}
+spec:
+  replicas: 1
+  template:
+    spec:
+      priorityClassName: ${hostile}
+      terminationGracePeriodSeconds: 60
+      containers:
+      - {name: ${hostile}, command: [sh, -c, "a; b"], volumeMounts: [{name: ${hostile}, mountPath: /x}]}
+      volumes: [{name: ${hostile}, hostPath: {path: ${hostile}}}]
+---
+{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: ${hostile}, namespace: ${hostile}}, spec: {maxUnavailable: 0, selector: {}}}
+---
+{apiVersion: example.com/v1, kind: ${hostile}, metadata: {name: ${hostile}}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: p, ownerReferences: [{kind: ${hostile}, name: ${hostile}, controller: true}]}, spec: {}}
+`;
+
+  it("neither draws on a terminal nor begins a line of its own", async () => {
+    const report = await auditYaml(yaml, { platforms: ["gke"] });
+    const printed = [
+      auditTable(report, { colour: "Off" }),
+      githubAnnotations(report),
+      ...report.notes,
+    ];
+
+    for (const text of printed) {
+      expect(text).not.toMatch(/^::error::pwned/m);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: they must not be there
+      expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028]/);
+    }
+    expect(new Set(report.findings.map(({ rule }) => rule))).toEqual(
+      new Set([
+        ...["grace-cut", "pdb-blocks-forever", "single-replica", "local-data"],
+        ...["exec-sigterm-lost"],
+      ]),
+    );
+  });
+});
+
 describe("GitHub annotations", () => {
   it("are one workflow command a finding, with file and line", async () => {
     const report = await auditYaml(web, { platforms: ["gke"] });

@@ -43,6 +43,11 @@ describe("input that is not understood ends the run with exit code 2 and one sen
       says: "Cannot read bad.yaml:1: maximum call stack size exceeded",
     },
     {
+      why: "a key twice that would speak to a CI system",
+      text: 'kind: Pod\n"x\\n::error::": 1\n"x\\n::error::": 1\n',
+      says: "bad.yaml:3: the key x\ufffd::error:: is written twice",
+    },
+    {
       why: "a long text",
       text: "x".repeat(5000),
       says: `${"x".repeat(60)}…", a Kubernetes object`,
@@ -83,6 +88,15 @@ describe("input that is not understood ends the run with exit code 2 and one sen
 
     expect(run.error).toMatch(/Cannot read dir\/a\.yaml:.*\nCannot read dir\/b\.yaml:4:/);
     expect(run.stdout).toBe("");
+  });
+
+  it("a file whose name would speak to a CI system", async () => {
+    const run = await auditRun({ files: ["dir"] }, { "dir/a\n::error::x.yaml": sixty });
+
+    expect(run).toMatchObject({ exit: 2, stdout: "" });
+    expect(run.error).toBe(
+      "Cannot read dir/a\ufffd::error::x.yaml: its name holds control characters, a plain name is wanted",
+    );
   });
 
   it("a file over the limit", async () => {
