@@ -1,17 +1,29 @@
-import { type DisruptionBudget, type Fleet, replicasOf, workloadsOf } from "./fleet.ts";
+import {
+  type DisruptionBudget,
+  type Fleet,
+  mostReplicasOf,
+  replicasOf,
+  workloadsOf,
+} from "./fleet.ts";
 import { isReplicated } from "./rule.ts";
 
 /**
  * How many pods a budget lets go at a time while all are healthy; undefined where the specification
  * does not say it (replicas unknown, nothing selected, pods without a replicated owner).
  * Percentages round up, of what must stay and of what may go alike; a budget with neither expects
- * no pods, and so allows none to go.
+ * no pods, and so allows none to go. Where an autoscaler sets the number, at its lower or upper
+ * bound.
  * Source: kubernetes pkg/controller/disruption `getExpectedPodCount`.
  */
-export function allowedDisruptions(fleet: Fleet, budget: DisruptionBudget): number | undefined {
+export function allowedDisruptions(
+  fleet: Fleet,
+  budget: DisruptionBudget,
+  bound: "Least" | "Most" = "Least",
+): number | undefined {
   const workloads = workloadsOf(fleet, budget);
   if (workloads.length === 0 || !workloads.every(isReplicated)) return undefined;
-  const counts = workloads.map((workload) => replicasOf(fleet, workload));
+  const countOf = bound === "Least" ? replicasOf : mostReplicasOf;
+  const counts = workloads.map((workload) => countOf(fleet, workload));
   if (counts.some((count) => count === undefined)) return undefined;
   const expected = counts.reduce<number>((sum, count) => sum + (count ?? 0), 0);
   if (expected === 0) return undefined;

@@ -26,9 +26,14 @@ export interface Fleet {
   readonly budgetsIn: (namespace: string) => Selecting<DisruptionBudget>;
   /** The selectors of a namespace's Services that select a pod's labels. */
   readonly servicesIn: (namespace: string) => Selecting<LabelSelector>;
-  /** The least replicas that a HorizontalPodAutoscaler may set, by `namespace/Kind/name`. */
-  readonly autoscaled: ReadonlyMap<string, number>;
+  /** What HorizontalPodAutoscalers may set, by `namespace/Kind/name`. */
+  readonly autoscaled: ReadonlyMap<string, ReplicaBounds>;
   readonly problems: readonly string[];
+}
+
+export interface ReplicaBounds {
+  readonly least: number;
+  readonly most: number;
 }
 
 export interface DisruptionBudget {
@@ -89,8 +94,16 @@ export function isServed(fleet: Fleet, workload: Workload): boolean {
 
 /** The pods that a workload keeps at least: an autoscaler's lower bound beats `replicas`. */
 export function replicasOf(fleet: Fleet, workload: Workload): number | undefined {
-  const key = `${workload.namespace}/${workload.kind}/${workload.name}`;
-  return fleet.autoscaled.get(key) ?? workload.replicas;
+  return boundsOf(fleet, workload)?.least ?? workload.replicas;
+}
+
+/** The most that it may have. */
+export function mostReplicasOf(fleet: Fleet, workload: Workload): number | undefined {
+  return boundsOf(fleet, workload)?.most ?? workload.replicas;
+}
+
+function boundsOf(fleet: Fleet, { namespace, kind, name }: Workload): ReplicaBounds | undefined {
+  return fleet.autoscaled.get(`${namespace}/${kind}/${name}`);
 }
 
 /** Whether the workload is judged against a platform: all of them, or those it can be placed on. */
@@ -158,23 +171,25 @@ function readServiceSelector(
 }
 
 /** Of a HorizontalPodAutoscaler, or of KEDA's ScaledObject, which makes one. */
-function lowerBoundOf({ kind, group, json }: Manifest): number | undefined {
+function readBounds({ kind, group, json }: Manifest): ReplicaBounds | undefined {
   const spec = fieldsOf(valueAt(json, ["spec"]));
   if (kind === "HorizontalPodAutoscaler" && group === "autoscaling") {
-    return wholeNumberOf(spec.minReplicas) ?? 1;
+    const least = wholeNumberOf(spec.minReplicas) ?? 1;
+    return { least, most: wholeNumberOf(spec.maxReplicas) ?? least };
   }
   if (kind !== "ScaledObject" || group !== "keda.sh") return undefined;
-  return wholeNumberOf(spec.minReplicaCount) ?? 0;
+  const least = wholeNumberOf(spec.minReplicaCount) ?? 0;
+  return { least, most: wholeNumberOf(spec.maxReplicaCount) ?? 100 };
 }
 
-function readAutoscaled(manifests: readonly Manifest[]): ReadonlyMap<string, number> {
-  const found = new Map<string, number>();
+function readAutoscaled(manifests: readonly Manifest[]): Fleet["autoscaled"] {
+  const found = new Map<string, ReplicaBounds>();
   for (const manifest of manifests) {
-    const lowerBound = lowerBoundOf(manifest);
-    if (lowerBound === undefined) continue;
+    const bounds = readBounds(manifest);
+    if (bounds === undefined) continue;
     const target = fieldsOf(valueAt(manifest.json, ["spec", "scaleTargetRef"]));
     const kind = textOf(target.kind) ?? "Deployment";
-    found.set(`${manifest.namespace}/${kind}/${textOf(target.name)}`, lowerBound);
+    found.set(`${manifest.namespace}/${kind}/${textOf(target.name)}`, bounds);
   }
   return found;
 }

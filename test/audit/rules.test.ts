@@ -116,6 +116,24 @@ describe("what a PodDisruptionBudget lets go", () => {
     ).toHaveLength(single);
   });
 
+  it.each([
+    { term: "minAvailable: 1", bounds: "minReplicas: 1, maxReplicas: 5", says: "warning" },
+    { term: "minAvailable: 5", bounds: "minReplicas: 1, maxReplicas: 5", says: "error" },
+    { term: "minAvailable: 100%", bounds: "minReplicas: 1, maxReplicas: 5", says: "error" },
+    { term: "maxUnavailable: 0", bounds: "minReplicas: 1, maxReplicas: 5", says: "error" },
+    { term: "minAvailable: 1", bounds: "maxReplicas: 1", says: "error" },
+    { term: "minAvailable: 1", bounds: "minReplicas: 2, maxReplicas: 5", says: undefined },
+  ])("$term under an autoscaler with {$bounds}: $says", async ({ term, bounds, says }) => {
+    const hpa = `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h}, spec: {${bounds}, scaleTargetRef: {kind: Deployment, name: web}}}\n---\n`;
+    const pdb = `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}, spec: {${term}, selector: {matchLabels: {app: web}}}}\n---\n`;
+    const found = await remarks(
+      "pdb-blocks-forever",
+      hpa + pdb + deployment({ spec: "paused: false" }),
+    );
+
+    expect(found[0]?.split(" ")[0]).toBe(says);
+  });
+
   it("is nobody else's in another namespace", async () => {
     const pdb = (namespace: string) =>
       `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b, namespace: ${namespace}}, spec: {maxUnavailable: 1, selector: {}}}\n---\n`;

@@ -7,7 +7,7 @@ export const pdbBlocksForever: Rule = {
   id: "pdb-blocks-forever",
   severity: "error",
   title: "a PodDisruptionBudget never allows an eviction",
-  why: "A maxUnavailable of 0, or a minAvailable as high as the replicas (a percentage rounds up: 50 % of one pod is one pod), refuses every eviction for ever. A planned drain waits until its timeout, upgrades of the cluster stand still, and under a notice the pods stay to the end and are killed without their grace.",
+  why: "A maxUnavailable of 0, or a minAvailable as high as the replicas (a percentage rounds up: 50 % of one pod is one pod), refuses every eviction for ever; where an autoscaler may add replicas, for as long as it does not, which is a warning. A planned drain waits until its timeout, upgrades of the cluster stand still, and under a notice the pods stay to the end and are killed without their grace.",
   fix: "Leave at least one pod of room: maxUnavailable 1, or more replicas than minAvailable.",
   whenNotToUse:
     "Somebody must agree to each restart by hand, and the workload is kept off Spot nodes.",
@@ -52,9 +52,14 @@ function checkPdbBlocksForever(fleet: Fleet): readonly Remark[] {
     const workloads = workloadsOf(fleet, budget).filter((workload) => fleet.onSpot.has(workload));
     if (workloads.length === 0) return [];
     const held = workloads.map(nameOfObject).join(", ");
-    const message = `${termOf(budget)} never lets a pod of ${held} be evicted`;
     const fix = "Allow one pod to go: maxUnavailable 1, or more replicas than minAvailable";
-    return [{ severity: "error", about: budget.manifest, message, fix }];
+    const about = budget.manifest;
+    if (allowedDisruptions(fleet, budget, "Most") !== 0) {
+      const message = `${termOf(budget)} lets no pod of ${held} be evicted while the autoscaler keeps the least replicas`;
+      return [{ severity: "warning", about, message, fix }];
+    }
+    const message = `${termOf(budget)} never lets a pod of ${held} be evicted`;
+    return [{ severity: "error", about, message, fix }];
   });
 }
 
