@@ -2,6 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { FollowedPods, NodePods } from "../contracts/node-pods.ts";
 import { type Departure, type DrainCounts, isVoluntary } from "../core/departure.ts";
 import { marksOf } from "../core/disturbance-mark.ts";
+import { drainAccount } from "../core/drain-account.ts";
 import { recordAnswer } from "../core/drain-answer.ts";
 import { type DrainPlan, planDrain } from "../core/drain-plan.ts";
 import { type DrainAct, type DrainProgress, withEarlierOutcomes } from "../core/drain-progress.ts";
@@ -44,6 +45,8 @@ export interface DrainEnd {
   readonly counts: DrainCounts;
   /** The first that held it up, for the ledger. */
   readonly detail?: string | undefined;
+  /** What came of it beside what its first plan said. */
+  readonly account?: string | undefined;
   /** Whether any pod that was on the node had a volume of its own. */
   readonly volumes: "Some" | "None";
   /** The pods that are still there: those that a drain leaves alone. */
@@ -68,6 +71,7 @@ export class DrainRun {
   #departure: Departure;
   #progress: DrainProgress = {};
   #plan: DrainPlan | undefined;
+  #firstPlan: DrainPlan | undefined;
   /** The notice's deadline, or else what the pods were marked with, when the plan was made. */
   #planBasis: Instant | string | undefined;
   #tellAgainAt: Instant | undefined;
@@ -99,11 +103,9 @@ export class DrainRun {
       for (;;) {
         signal.throwIfAborted();
         const step = this.#step({ followed, budgets, startedAt });
-        if (step.verdict !== "Running") {
-          const { verdict, counts } = step;
-          const staying = followed.pods();
-          return { verdict, counts, detail: this.#held, volumes: this.#volumes, staying };
-        }
+        const { verdict, counts } = step;
+        if (verdict !== "Running")
+          return this.#endWith({ verdict, counts }, { followed, startedAt });
         this.#held = step.blocked[0]?.message;
         for (const act of step.acts) void this.#carryOut(act, signal);
         const woken = await this.#alarm.wait(tightened(step.askAgainAt, this.#tellAgainAt), signal);
@@ -113,6 +115,23 @@ export class DrainRun {
       stop();
       done.abort();
     }
+  }
+
+  #endWith(
+    { verdict, counts }: Pick<DrainEnd, "verdict" | "counts">,
+    about: { readonly followed: FollowedPods; readonly startedAt: Instant },
+  ): DrainEnd {
+    const plan = this.#firstPlan;
+    const { startedAt, followed } = about;
+    const endedAt = this.#tools.clock.now();
+    return {
+      verdict,
+      counts,
+      detail: this.#held,
+      account: plan && drainAccount({ plan, startedAt, endedAt, counts }),
+      volumes: this.#volumes,
+      staying: followed.pods(),
+    };
   }
 
   #step(seen: {
@@ -162,6 +181,7 @@ export class DrainRun {
       now,
       self: this.#tools.self,
     });
+    this.#firstPlan ??= this.#plan;
     return this.#plan;
   }
 

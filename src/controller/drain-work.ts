@@ -129,7 +129,7 @@ function volumeLimit(about: {
 function drainHappening(end: DrainEnd, policy: Policy): Work {
   switch (end.verdict) {
     case "Done":
-      return { event: "Drained", reason: "DrainDone" };
+      return { event: "Drained", reason: "DrainDone", detail: end.account };
     case "DeadlineReached":
       return { event: "CutShort", reason: "DeadlineReached", detail: end.detail };
     case "TimedOut":

@@ -58,7 +58,7 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   DrainRunning: (f) => `is draining${f.detail === undefined ? "" : `: ${f.detail}`}`,
   DrainBlocked: (f) => `is draining, held up by ${f.detail ?? "a budget"}`,
   DrainTimeout: (f) => `was not empty when the drain's time was up${after(f)}`,
-  DrainDone: () => "is drained",
+  DrainDone: (f) => `is drained${after(f)}`,
   VolumeWait: (f) => `is empty, and waits for its volumes to be detached${after(f)}`,
   DeadlineReached: (f) => `reached its deadline ${time(f.deadlineAt)}${after(f)}`,
   ReleaseRunning: () => "is drained, and its machine is being released",
