@@ -1,9 +1,9 @@
 import { type Departure, isLive, mayHoldBudgets } from "../core/departure.ts";
 import {
   type BudgetDemand,
+  conflictWith,
   contestable,
   type Demanding,
-  departuresInConflict,
 } from "../core/drain-conflict.ts";
 
 /**
@@ -26,12 +26,11 @@ export class DrainTurns {
     known: readonly Departure[],
   ): string | undefined {
     this.#forget(known);
-    for (const other of known) {
-      if (other.uid === departure.uid || this.#over.has(other.uid)) continue;
-      const conflict = departuresInConflict({ demands: this.#demandsOf(other) }, plan);
-      if (conflict !== undefined) return `${other.name}, over ${conflict.budgets.join(" and ")}`;
-    }
-    return undefined;
+    const running = known
+      .filter(({ uid }) => uid !== departure.uid && !this.#over.has(uid))
+      .map((other) => ({ name: other.name, demands: this.#demandsOf(other) }));
+    const found = conflictWith(running, plan);
+    return found && `${found.drains.join(" and ")}, over ${found.budgets.join(" and ")}`;
   }
 
   /** Gives what the departure holds from now on: what it asked for first counts. */

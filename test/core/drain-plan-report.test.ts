@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { departuresInConflict } from "../../src/core/drain-conflict.ts";
 import { type DrainQuestion, planDrain } from "../../src/core/drain-plan.ts";
 import { drainPlanReport } from "../../src/core/drain-plan-report.ts";
 import { drainReasons } from "../../src/core/drain-reason.ts";
@@ -96,29 +95,4 @@ it.each(drainReasons)("the reason %s has a sentence and a line in docs/drain.md"
   expect(sentence).not.toContain("undefined");
   const docs = readFileSync(new URL("../../docs/drain.md", import.meta.url), "utf8");
   expect(docs).toContain(`| \`${reason}\` |`);
-});
-
-const shop = { labels: { app: "shop" } };
-const two = [budget("shop", { selector: { matchLabels: { app: "shop" } } }), budget("web")];
-
-function planOf(pods: readonly PodFacts[], budgets = two) {
-  return planDrain({ node: node(), pods, budgets, rule: rule(), now: startAt });
-}
-
-it("two drains that share two tight budgets can block each other", () => {
-  const a = planOf([pod("a1"), pod("a2", shop)]);
-  const b = planOf([pod("b1"), pod("b2", shop)]);
-  expect(departuresInConflict(a, b)).toEqual({ budgets: ["default/shop", "default/web"] });
-});
-
-it("two drains that share one budget only take turns", () => {
-  expect(
-    departuresInConflict(planOf([pod("a1"), pod("a2", shop)]), planOf([pod("b1")])),
-  ).toBeUndefined();
-});
-
-it("two drains whose budgets let both go at once are in no conflict", () => {
-  const wide = two.map((one) => ({ ...one, disruptionsAllowed: 2 }));
-  const a = planOf([pod("a1"), pod("a2", shop)], wide);
-  expect(departuresInConflict(a, planOf([pod("b1"), pod("b2", shop)], wide))).toBeUndefined();
 });
