@@ -57,19 +57,31 @@ export function podsWithoutRoom(
   });
 }
 
+/** One of each kind of pod: what holds of one of them holds of all that ask the same of a place. */
+export function oneOfEachKind(pods: readonly PodFacts[]): readonly PodFacts[] {
+  return [...new Map(pods.map((pod) => [kindOf(pod), pod])).values()];
+}
+
+function kindOf(pod: PodFacts): string {
+  return `${whereOf(pod)} ${JSON.stringify(loadOf(pod))}`;
+}
+
+function whereOf({ placement, tolerations }: PodFacts): string {
+  const { nodeSelector, requiredNodes, volumeNodes } = placement ?? {};
+  return JSON.stringify([nodeSelector, requiredNodes, volumeNodes, tolerations]);
+}
+
 /** The largest first. */
 function guestsOf(pods: readonly PodFacts[], rooms: readonly NodeRoom[]): readonly Guest[] {
   const machine = rooms[0]?.node.allocatable ?? {};
   const reaches = new Map<string, readonly NodeRoom[]>();
   const guests = pods.map((pod) => {
-    const { nodeSelector, requiredNodes, volumeNodes } = pod.placement ?? {};
     const load = loadOf(pod);
-    const where = JSON.stringify([nodeSelector, requiredNodes, volumeNodes, pod.tolerations]);
+    const where = whereOf(pod);
     const reach =
       reaches.get(where) ?? rooms.filter(({ node }) => barrierOf(pod, node) === undefined);
     reaches.set(where, reach);
-    const kind = `${where} ${JSON.stringify(load)}`;
-    return { guest: { pod, load, kind, reach }, size: sizeOf(load, machine) };
+    return { guest: { pod, load, kind: kindOf(pod), reach }, size: sizeOf(load, machine) };
   });
   return guests.toSorted((a, b) => b.size - a.size).map(({ guest }) => guest);
 }

@@ -1,7 +1,7 @@
 import type { NodeFacts } from "./node.ts";
 import type { PodFacts } from "./pod.ts";
 import { misfitOf, type NodeLoads, roomsOf } from "./room.ts";
-import { type Homeless, podsWithoutRoom } from "./room-fit.ts";
+import { type Homeless, oneOfEachKind, podsWithoutRoom } from "./room-fit.ts";
 
 export interface RoomQuestion {
   /** The pods that leave together and come back elsewhere. */
@@ -35,14 +35,16 @@ export function searchRoom(question: RoomQuestion): RoomAnswer {
   const rooms = roomsOf(question);
   const [seen, unseen] = parted(rooms, ({ node }) => loads.has(node.name));
   const homeless = podsWithoutRoom(pods, seen, unseen);
-  const hopeful = homeless.filter(({ pod }) => rooms.some(({ node }) => couldTake(node, pod)));
-  if (hopeful.length === 0) return { kind: "Settled", homeless };
-  const wanting = hopeful.map(({ pod }) => pod);
+  const wanting = oneOfEachKind(homeless.map(({ pod }) => pod)).filter((pod) =>
+    rooms.some(({ node }) => couldTake(node, pod)),
+  );
+  if (wanting.length === 0) return { kind: "Settled", homeless };
+  const kinds = oneOfEachKind(pods);
   const newestFirst = unseen
     .map(({ node }) => node)
     .toSorted((a, b) => (b.createdAt ?? 0) - (a.createdAt ?? 0) || (a.name < b.name ? -1 : 1));
   const [better, others] = parted(newestFirst, (node) => couldTakeAny(node, wanting));
-  const open = [...better, ...others.filter((node) => couldTakeAny(node, pods))];
+  const open = [...better, ...others.filter((node) => couldTakeAny(node, kinds))];
   if (open.length === 0) return { kind: "Settled", homeless };
   const few = open.length + seen.length <= oneByOneLimit || seen.length < oneByOneLimit / 2;
   if (!few) return { kind: "LookEverywhere" };
