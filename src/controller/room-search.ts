@@ -26,7 +26,7 @@ export async function findHomeless(
   const { nodes, departures } = scene;
   const underWay = departures.filter((one) => isLive(one) && isUnderWay(one));
   const leaving = new Set([scene.node, ...underWay.map((one) => one.node.name)]);
-  const known = nodes.some((node) => !leaving.has(node.name) && node.allocatable !== undefined);
+  const known = nodes.some(({ name, allocatable }) => name !== scene.node && allocatable);
   if (pods.length === 0 || !known) return [];
   const placed = await room.withVolumes(pods);
   const loads = new Map<string, Amounts>();

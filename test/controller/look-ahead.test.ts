@@ -60,6 +60,20 @@ describe("a planned departure", () => {
   });
 });
 
+describe("planned departures of all nodes at once", () => {
+  it("say of every pod that no node is left for it", async () => {
+    const world = roomStory({ nodes: ["n0", "n1"], replacement: none });
+    workload(world, "web", { replicas: 2, cpu: "1" });
+    await world.pass(seconds(30));
+    for (const name of ["n0", "n1"]) depart(world, name);
+    await told(world, () => ["n0", "n1"].every((name) => hasEnded(world, name)()));
+    const said = ["n0", "n1"].flatMap((name) =>
+      stepsOf(world, name).filter((step) => step.endsWith("NoRoomElsewhere")),
+    );
+    expect(said).not.toEqual([]);
+  });
+});
+
 describe("a planned departure from a fleet of twenty full nodes", () => {
   it("lists all pods once before it says that a pod fits nowhere", async () => {
     const names = Array.from({ length: 20 }, (_, at) => `n${at}`);
