@@ -2,7 +2,15 @@ import { describe, expect, it } from "vitest";
 import { type Rng, seededRng } from "../../src/core/rng.ts";
 import { minutes, plus, seconds } from "../../src/core/time.ts";
 import type { ModelWorld } from "../support/model-world.ts";
-import { depart, hasEnded, ledgerOf, placeholdersOf, roomStory, workload } from "./room-story.ts";
+import {
+  depart,
+  hasEnded,
+  ledgerOf,
+  noticeOf,
+  placeholdersOf,
+  roomStory,
+  workload,
+} from "./room-story.ts";
 
 /** So many runs, each with a seed of its own: `CHAOS_SEED=17` runs that one alone. */
 const seeds = process.env.CHAOS_SEED
@@ -38,13 +46,22 @@ function chaosOf(rng: Rng): Chaos {
   return { world, leaving: nodes.slice(0, -2) };
 }
 
-/** Runs one controller after another, each killed at some instant, until all have left. */
+/**
+ * Runs one controller after another, each killed at some instant, until all have left; now and then
+ * the cloud gives notice of a node that is leaving already.
+ */
 async function carriedOut({ world, leaving }: Chaos, rng: Rng): Promise<void> {
   const until = plus(world.clock.now(), minutes(30));
+  const noticed = new Set<string>();
   const isOver = () => leaving.every((name) => hasEnded(world, name)());
   while (!isOver() && world.clock.now() < until) {
     const stop = new AbortController();
     const running = world.startController(stop.signal);
+    const [taken] = leaving.filter((name) => !noticed.has(name) && !hasEnded(world, name)());
+    if (taken !== undefined && rng() < 0.2) {
+      noticed.add(taken);
+      noticeOf(world, taken, seconds(20 + Math.floor(rng() * 100)));
+    }
     const lives = 5 + Math.floor(rng() * 120);
     for (let second = 0; second < lives && !isOver(); second += 1) await world.pass(seconds(1));
     if (isOver()) await world.pass(seconds(5));
