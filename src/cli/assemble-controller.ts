@@ -19,6 +19,7 @@ import { KubeDepartureStore } from "../kube/departure-store.ts";
 import { KubeEventSink } from "../kube/event-sink.ts";
 import { KubeFleet, type PolicyReading } from "../kube/fleet.ts";
 import { KubeGateSource } from "../kube/gate-source.ts";
+import { NodeEventFeed } from "../kube/node-event-feed.ts";
 import { KubeNodeMarks } from "../kube/node-marks.ts";
 import { KubeNodePods } from "../kube/node-pods.ts";
 import { placeholderImage } from "../kube/placeholder-object.ts";
@@ -87,7 +88,7 @@ export function assembleController(parts: ControllerParts): AssembledController 
     fleet,
     gates: gateSource(parts),
     births: parts.births,
-    feeds: parts.feedsFor?.(fleet),
+    feeds: [new NodeEventFeed({ api, clock, rng, fleet }), ...(parts.feedsFor?.(fleet) ?? [])],
     hands: {
       marks: new KubeNodeMarks(api, clock),
       pods: new KubeNodePods({ api, clock, rng }),

@@ -43,7 +43,34 @@ function ofCondition({ type, reason, message }: NodeCondition, at: Instant): Not
   const named = eventCauses[reason as keyof typeof eventCauses];
   // A condition of its own for preemption needs no reason that we know; a freeze takes nothing away.
   const cause = named ?? (type === "PreemptionScheduled" ? "SpotInterruption" : undefined);
-  if (cause === undefined) return undefined;
+  return cause && announced({ cause, reason, message, source: `node/${type}` }, at);
+}
+
+/**
+ * The same where the platform writes an Event about the Node, as AKS does on nodes that have no
+ * condition for it. No Event takes it back.
+ */
+export function noticeOfEvent(
+  { reason, message }: { readonly reason: string; readonly message: string },
+  at: Instant,
+): Notice | undefined {
+  const cause = eventCauses[reason as keyof typeof eventCauses];
+  return cause && announced({ cause, reason, message, source: "azure/node-event" }, at);
+}
+
+/** The reasons of the Events that `noticeOfEvent` knows. */
+export const noticeEventReasons = [
+  "PreemptScheduled",
+  "TerminateScheduled",
+  "RebootScheduled",
+  "RedeployScheduled",
+] as const satisfies readonly (keyof typeof eventCauses)[];
+
+function announced(
+  said: Pick<Notice, "cause" | "source"> & { readonly reason: string; readonly message: string },
+  at: Instant,
+): Notice {
+  const { cause, source, reason, message } = said;
   const told = /[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT/.exec(message);
   const eventId = /EventId: ([0-9A-Za-z-]{8,80})/i.exec(message)?.[1];
   const namedAt = parseHttpDate(told?.[0] ?? "");
@@ -51,7 +78,7 @@ function ofCondition({ type, reason, message }: NodeCondition, at: Instant): Not
     cause,
     deadlineAt: namedAt ?? (cause === "SpotInterruption" ? plus(at, shortestMs) : undefined),
     noticedAt: at,
-    source: `node/${type}`,
+    source,
     eventId: eventId ?? `${reason}-${told?.[0] ?? ""}`.replaceAll(/[^A-Za-z0-9-]+/g, "_"),
   };
 }

@@ -1,0 +1,121 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { Fleet } from "../contracts/fleet.ts";
+import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
+import type { FeedListener, NoticeFeed } from "../contracts/notice-feed.ts";
+import { parseProviderId } from "../core/identity.ts";
+import { noticeEventReasons, noticeOfEvent } from "../core/node-notice.ts";
+import type { Rng } from "../core/rng.ts";
+import { type Instant, type Millis, seconds } from "../core/time.ts";
+import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
+import { fieldsOf, instantOf, textOf } from "./json-field.ts";
+import { eventsPath } from "./paths.ts";
+import { Reflector } from "./reflector.ts";
+
+export interface NodeEventFeedOptions {
+  readonly api: KubeApi;
+  readonly clock: Clock;
+  readonly rng: Rng;
+  readonly fleet: Pick<Fleet, "view" | "node" | "onChange">;
+}
+
+/** What is kept of an Event. */
+interface NodeEvent {
+  readonly node: string;
+  readonly reason: string;
+  readonly message: string;
+  /** When it was last seen to be so. */
+  readonly at: Instant;
+}
+
+/** A word that came too early, or could not be written, is told again after this. */
+const againMs: Millis = seconds(1);
+
+/**
+ * The Events that AKS writes about a Node which Azure takes, for nodes without a condition that says
+ * so. Nothing is asked for before a node of Azure is seen. An Event is renewed while it holds: each
+ * notice is told once.
+ */
+export class NodeEventFeed implements NoticeFeed {
+  readonly #options: NodeEventFeedOptions;
+  readonly #told = new Set<string>();
+
+  constructor(options: NodeEventFeedOptions) {
+    this.#options = options;
+  }
+
+  async run(listener: FeedListener, signal: AbortSignal): Promise<void> {
+    await this.#untilAzureIsSeen(signal);
+    if (signal.aborted) return;
+    await Promise.all(noticeEventReasons.map((reason) => this.#follow(reason, listener, signal)));
+  }
+
+  async #untilAzureIsSeen(signal: AbortSignal): Promise<void> {
+    const { fleet } = this.#options;
+    const seen = Promise.withResolvers<void>();
+    const look = (): void => {
+      const isAzure = fleet.view().nodes.some(({ providerID = "" }) => isOfAzure(providerID));
+      if (isAzure || signal.aborted) seen.resolve();
+    };
+    const stop = fleet.onChange(look);
+    signal.addEventListener("abort", look, { once: true });
+    look();
+    await seen.promise;
+    stop();
+  }
+
+  async #follow(reason: string, listener: FeedListener, signal: AbortSignal): Promise<void> {
+    const { api, clock, rng } = this.#options;
+    const watch = new Reflector<NodeEvent>({
+      ...{ api, clock, rng, path: eventsPath, translate: translateEvent },
+      query: { fieldSelector: `involvedObject.kind=Node,reason=${reason}` },
+      onTrouble: (error) => listener.onTrouble(error),
+      onChange: (change) => {
+        if (change.kind === "Set") void this.#tell(change.item, listener, signal);
+      },
+    });
+    await watch.run(signal).catch((error: unknown) => listener.onTrouble(faultOf(error)));
+  }
+
+  async #tell(event: NodeEvent, listener: FeedListener, signal: AbortSignal): Promise<void> {
+    const { fleet, clock } = this.#options;
+    const machine = fleet.node(event.node)?.providerID;
+    const notice = noticeOfEvent(event, event.at);
+    if (machine === undefined || notice === undefined) return;
+    const key = `${machine} ${notice.eventId}`;
+    if (this.#told.has(key)) return;
+    this.#told.add(key);
+    while (!signal.aborted) {
+      try {
+        const fate = await listener.onWord({ machine, notice });
+        if (fate !== "TooEarly") return;
+      } catch (error) {
+        if (!signal.aborted) listener.onTrouble(faultOf(error));
+      }
+      await clock.sleep(againMs, signal).catch(() => undefined);
+    }
+  }
+}
+
+function translateEvent(object: KubeObject): NodeEvent {
+  const event = fieldsOf(object);
+  const { creationTimestamp } = fieldsOf(event.metadata);
+  const series = fieldsOf(event.series).lastObservedTime;
+  const times = [event.lastTimestamp, series, event.eventTime, creationTimestamp];
+  const at = times.map(instantOf).find((one) => one !== undefined);
+  const node = textOf(fieldsOf(event.involvedObject).name);
+  if (at === undefined || node === undefined) {
+    throw new LastcallError(
+      "NOTICE_UNREADABLE",
+      `Cannot read the Event ${textOf(fieldsOf(event.metadata).name)}: it has no time or names no Node`,
+    );
+  }
+  return { node, reason: textOf(event.reason) ?? "", message: textOf(event.message) ?? "", at };
+}
+
+function isOfAzure(providerID: string): boolean {
+  return parseProviderId(providerID)?.cloud === "azure";
+}
+
+function faultOf(error: unknown): LastcallError {
+  return isLastcallError(error) ? error : new LastcallError("BROKEN_INVARIANT", messageOf(error));
+}

@@ -1,0 +1,154 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { FleetView } from "../../src/contracts/fleet.ts";
+import type { WordFate } from "../../src/contracts/notice-feed.ts";
+import type { MachineWord } from "../../src/core/machine-word.ts";
+import type { NodeFacts } from "../../src/core/node.ts";
+import { seededRng } from "../../src/core/rng.ts";
+import { formatInstant, plus, seconds } from "../../src/core/time.ts";
+import { NodeEventFeed } from "../../src/kube/node-event-feed.ts";
+import { ModelWorld } from "../support/model-world.ts";
+
+const machine = "azure:///subscriptions/s/resourceGroups/g/virtualMachines/aks-1";
+const events = "/api/v1/namespaces/default/events";
+
+function nodeOf(providerID: string): NodeFacts {
+  return { name: "n1", uid: "u1", providerID } as NodeFacts;
+}
+
+let stop = new AbortController();
+afterEach(() => stop.abort());
+
+/** A feed on the model, over a fleet whose one node has this machine. */
+function listen(providerID = machine, answer: () => WordFate = () => "Taken") {
+  stop = new AbortController();
+  const world = new ModelWorld();
+  let nodes = [nodeOf(providerID)];
+  const listeners = new Set<() => void>();
+  const words: MachineWord[] = [];
+  const troubles: string[] = [];
+  const feed = new NodeEventFeed({
+    ...{ api: world.api, clock: world.clock, rng: seededRng(1) },
+    fleet: {
+      view: () => ({ nodes, departures: [], policies: [], badPolicies: [] }) satisfies FleetView,
+      node: (name) => nodes.find((one) => one.name === name),
+      onChange: (listener) => {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+    },
+  });
+  const listener = {
+    onWord: async (word: MachineWord) => {
+      words.push(word);
+      return answer();
+    },
+    onTrouble: (error: Error) => void troubles.push(error.message),
+  };
+  const ended = feed.run(listener, stop.signal);
+  const become = (id: string): void => {
+    nodes = [nodeOf(id)];
+    for (const changed of listeners) changed();
+  };
+  return { world, words, troubles, ended, become };
+}
+
+function say(world: ModelWorld, reason: string, more: { message?: string; kind?: string } = {}) {
+  const { kind = "Node", message = "a Preempt event is scheduled" } = more;
+  const lastTimestamp = formatInstant(world.clock.now());
+  return world.create(events, {
+    apiVersion: "v1",
+    kind: "Event",
+    metadata: { name: `n1.${reason}.${world.clock.now()}`.toLowerCase(), namespace: "default" },
+    involvedObject: { kind, name: "n1" },
+    ...{ reason, message, lastTimestamp, type: "Warning" },
+  });
+}
+
+describe("an Event about a Node of AKS", () => {
+  it.each([
+    ["PreemptScheduled", "SpotInterruption"],
+    ["TerminateScheduled", "LifecycleHook"],
+    ["RebootScheduled", "ScheduledMaintenance"],
+    ["RedeployScheduled", "ScheduledMaintenance"],
+  ])("with the reason %s is a notice for its machine: %s", async (reason, cause) => {
+    const { world, words } = listen();
+    await world.pass(seconds(1));
+    say(world, reason);
+    await world.pass(seconds(1));
+    expect(words).toMatchObject([{ machine, notice: { cause, source: "azure/node-event" } }]);
+  });
+
+  it("of a preemption has the shortest deadline that Azure gives, or the one that it names", async () => {
+    const { world, words } = listen();
+    const at = world.clock.now();
+    say(world, "PreemptScheduled");
+    await world.pass(seconds(1));
+    say(world, "PreemptScheduled", {
+      message: "Preempt Scheduled: Fri, 20 Nov 2026 00:01:30 GMT. EventId: 0a1b2c3d-4e5f",
+    });
+    await world.pass(seconds(1));
+    expect(words.map(({ notice }) => notice.deadlineAt)).toEqual([
+      plus(at, seconds(30)),
+      plus(at, seconds(90)),
+    ]);
+  });
+
+  it("is told once, however often it is renewed", async () => {
+    const { world, words } = listen();
+    const said = say(world, "PreemptScheduled");
+    await world.pass(seconds(1));
+    for (let count = 2; count < 6; count += 1) {
+      const lastTimestamp = formatInstant(world.clock.now());
+      const path = `${events}/${said.metadata?.name}`;
+      const patchType = "application/merge-patch+json";
+      world.api.handle({ method: "PATCH", path, patchType, body: { count, lastTimestamp } });
+      await world.pass(seconds(2));
+    }
+    expect(words).toHaveLength(1);
+  });
+
+  it("is told again until it is taken, and until its time has come", async () => {
+    let fate: WordFate = "TooEarly";
+    const { world, words } = listen(machine, () => fate);
+    say(world, "RebootScheduled");
+    await world.pass(seconds(3));
+    expect(words.length).toBeGreaterThan(1);
+    fate = "Taken";
+    await world.pass(seconds(2));
+    const taken = words.length;
+    await world.pass(seconds(10));
+    expect(words).toHaveLength(taken);
+  });
+
+  it("of a freeze, or about a pod, is none", async () => {
+    const { world, words, troubles } = listen();
+    say(world, "FreezeScheduled");
+    say(world, "PreemptScheduled", { kind: "Pod" });
+    await world.pass(seconds(1));
+    expect({ words, troubles }).toEqual({ words: [], troubles: [] });
+  });
+});
+
+describe("Events of Nodes", () => {
+  it("are not asked for before a node of Azure is seen", async () => {
+    const { world, words, become } = listen("gce://p/z/n1");
+    let asked = 0;
+    const { watch } = world.api;
+    world.api.watch = (request) => {
+      asked += 1;
+      return watch.call(world.api, request);
+    };
+    say(world, "PreemptScheduled");
+    await world.pass(seconds(10));
+    expect({ asked, words }).toEqual({ asked: 0, words: [] });
+    become(machine);
+    await world.pass(seconds(1));
+    expect(words).toHaveLength(1);
+  });
+
+  it("end with their signal, also before a node of Azure is seen", async () => {
+    const { ended } = listen("gce://p/z/n1");
+    stop.abort();
+    await expect(ended).resolves.toBeUndefined();
+  });
+});
