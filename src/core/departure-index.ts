@@ -51,6 +51,12 @@ export function keptInstant(
 /** A start that is late by less than this started on time, as far as its neighbours are concerned. */
 const lagMs = minutes(1);
 
+export interface NewestStart {
+  readonly at: Instant;
+  /** Whether the plan, or whoever asked for it, wanted it then. */
+  readonly isOnTime: boolean;
+}
+
 /**
  * By policy: when a node was last made to leave, up to `at`. A start a moment after its planned
  * instant counts as that instant: else each start would push all later ones on by its own lag.
@@ -58,24 +64,25 @@ const lagMs = minutes(1);
 export function newestStarts(
   departures: readonly Departure[],
   at: Instant,
-): ReadonlyMap<string, Instant> {
-  const newest = new Map<string, Instant>();
+): ReadonlyMap<string, NewestStart> {
+  const newest = new Map<string, NewestStart>();
   for (const departure of departures) {
     const { policy, cause } = departure;
-    const startAt = startOf(departure);
-    if (policy === undefined || startAt === undefined || startAt > at) continue;
-    if (isVoluntary(cause) && startAt > (newest.get(policy) ?? Number.NEGATIVE_INFINITY)) {
-      newest.set(policy, startAt);
+    const start = startOf(departure);
+    if (policy === undefined || start === undefined || start.at > at) continue;
+    if (isVoluntary(cause) && start.at > (newest.get(policy)?.at ?? Number.NEGATIVE_INFINITY)) {
+      newest.set(policy, start);
     }
   }
   return newest;
 }
 
-function startOf({ departAt, status }: Departure): Instant | undefined {
+function startOf({ departAt, status }: Departure): NewestStart | undefined {
   const { startedAt } = status;
-  if (startedAt === undefined || departAt === undefined) return startedAt;
-  const late = between(departAt, startedAt);
-  return late >= 0 && late < lagMs ? departAt : startedAt;
+  if (startedAt === undefined) return undefined;
+  const lateMs = departAt === undefined ? lagMs : between(departAt, startedAt);
+  const isOnTime = departAt !== undefined && lateMs >= 0 && lateMs < lagMs;
+  return { at: isOnTime ? departAt : startedAt, isOnTime };
 }
 
 function urgency(departure: Departure): number {

@@ -35,7 +35,7 @@ export function planFleet(given: PlanInput): FleetPlan {
   const triaged = input.nodes.map((node) => triage(node, context));
   const groups = good.map((policy) => groupOf(policy, triaged));
   const placed = groups.map(({ policy, candidates, requested }) =>
-    planPolicy({ policy, candidates, at, lastStartAt: starts.get(policy.name), requested }),
+    planPolicy({ policy, candidates, at, newestStart: starts.get(policy.name), requested }),
   );
   return {
     at,

@@ -1,4 +1,5 @@
 import type { Candidate } from "./candidate.ts";
+import type { NewestStart } from "./departure-index.ts";
 import type { PlannedDeparture, PlanSpacing } from "./fleet-plan.ts";
 import { seatJobs } from "./kept-plan.ts";
 import { nextOpen, type OpenTime, openTime, previousOpen } from "./open-time.ts";
@@ -6,7 +7,7 @@ import { placeOverdue } from "./overdue-plan.ts";
 import { byTime, departureOf, type Job } from "./planned-departure.ts";
 import type { Policy } from "./policy.ts";
 import { clearOfRequests } from "./requested.ts";
-import { bestGapMs, smallestStepMs, spacingOf } from "./spacing.ts";
+import { bestGapMs, type SpacingProblem, smallestStepMs, spacingOf } from "./spacing.ts";
 import { type Instant, instant, later, type Millis, millis, minutes } from "./time.ts";
 import { type OpenHours, openHours } from "./windows.ts";
 
@@ -15,7 +16,7 @@ export interface PlanCandidates {
   readonly candidates: readonly Candidate[];
   readonly at: Instant;
   /** When a node of the policy was last made to leave. */
-  readonly lastStartAt: Instant | undefined;
+  readonly newestStart: NewestStart | undefined;
   /** When departures that a person has asked for will start. */
   readonly requested: readonly Instant[];
 }
@@ -43,12 +44,13 @@ export function planPolicy(input: PlanCandidates): PlacedPolicy {
   const { mode, minMs } = policy.spacing;
   const open = openTime(hours.spans);
   const fixed = classes.forced.map(({ deadline }) => deadline);
-  const lastStart = newestOf(input.lastStartAt, classes.due);
-  const past = lastStart === undefined ? undefined : { at: lastStart, leastGap: minMs };
-  const problem = { jobs: classes.free, open, fixed, lastStart: past };
+  const lastStart = newestOf(input.newestStart, classes.due);
+  const goalOf = (best: number | null): number =>
+    mode === "Late" ? Math.min(minMs, best ?? minMs) : (best ?? 0);
+  const problem = withPast({ jobs: classes.free, open, fixed }, { lastStart, goalOf });
   const wanted = spacingOf(problem);
   const bestMs = bestGapMs(wanted);
-  const goal = mode === "Late" ? Math.min(minMs, bestMs ?? minMs) : (bestMs ?? 0);
+  const goal = goalOf(bestMs);
   const free = clearOfRequests(problem, { gap: goal, requested: input.requested });
   const spacing = free === open ? wanted : spacingOf({ ...problem, open: free });
   const seated = seatJobs({ jobs: classes.free, spacing, mode, goal, goalIsBest: goal === bestMs });
@@ -73,6 +75,18 @@ export function planPolicy(input: PlanCandidates): PlacedPolicy {
   };
 }
 
+interface Past {
+  readonly lastStart: number | undefined;
+  readonly goalOf: (best: number | null) => number;
+}
+
+/** A node that cannot keep half of what the others could from the newest start is let off. */
+function withPast(problem: SpacingProblem, { lastStart, goalOf }: Past): SpacingProblem {
+  if (lastStart === undefined) return problem;
+  const leastGap = Math.floor(goalOf(bestGapMs(spacingOf(problem))) / 2);
+  return { ...problem, lastStart: { at: lastStart, leastGap } };
+}
+
 interface Classes {
   /** The optimiser chooses their instants. */
   readonly free: readonly Job[];
@@ -85,10 +99,10 @@ interface Classes {
 }
 
 function sortOut(input: PlanCandidates, hours: OpenHours): Classes {
-  const { candidates, at, lastStartAt } = input;
+  const { candidates, at } = input;
   const open = openTime(hours.spans);
   const jobs = [...candidates].sort(oldestFirst).map((one, rank) => jobOf(one, rank, { open, at }));
-  const due = dueJobs(jobs, { at, lastStartAt, opensAt: nextOpen(open, at) });
+  const due = dueJobs(jobs, { ...input, opensAt: nextOpen(open, at) });
   const free: Job[] = [];
   const shut: Job[] = [];
   const overdue: Job[] = [];
@@ -101,7 +115,7 @@ function sortOut(input: PlanCandidates, hours: OpenHours): Classes {
   return { free, forced: shut, due: [...due], overdue };
 }
 
-interface DueTime extends Pick<PlanCandidates, "at" | "lastStartAt"> {
+interface DueTime extends Pick<PlanCandidates, "at" | "newestStart" | "policy"> {
   /** When the windows open next, or now. */
   readonly opensAt: number;
 }
@@ -112,7 +126,11 @@ interface DueTime extends Pick<PlanCandidates, "at" | "lastStartAt"> {
  * that they do not all leave at once when a gate opens. Of those that nobody has looked at for long
  * only the oldest does.
  */
-function dueJobs(jobs: readonly Job[], { at, lastStartAt, opensAt }: DueTime): ReadonlySet<Job> {
+function dueJobs(jobs: readonly Job[], time: DueTime): ReadonlySet<Job> {
+  const { at, opensAt, newestStart, policy } = time;
+  const leftAt = newestStart?.at ?? Number.NEGATIVE_INFINITY;
+  // One that left at another time than planned may be nearer than the plan wanted.
+  const clearAt = newestStart?.isOnTime ? leftAt : leftAt + policy.spacing.minMs;
   const due = jobs.filter(
     ({ keptAt, release, deadline }) =>
       keptAt !== undefined &&
@@ -124,9 +142,9 @@ function dueJobs(jobs: readonly Job[], { at, lastStartAt, opensAt }: DueTime): R
   return new Set(
     sorted.filter((job, place) => {
       const dueAt = job.keptAt ?? at;
-      const isKept = at - dueAt <= heldBackAfterMs || job.deadline < at;
-      const nobodyLeft = lastStartAt === undefined || lastStartAt <= dueAt;
-      return isKept || (nobodyLeft && (place === 0 || job.candidate.isHeld));
+      if (job.deadline < at) return true;
+      if (at - dueAt <= heldBackAfterMs) return dueAt >= clearAt;
+      return leftAt <= dueAt && (place === 0 || job.candidate.isHeld);
     }),
   );
 }
@@ -163,9 +181,9 @@ function hoursUntilLastDeadline({ policy, candidates, at }: PlanCandidates): Ope
   return openHours(policy.windows, { startAt: at, endAt: instant(last + 1) });
 }
 
-function newestOf(lastStartAt: Instant | undefined, due: readonly Job[]): number | undefined {
+function newestOf(newestStart: NewestStart | undefined, due: readonly Job[]): number | undefined {
   const starts = due.map((job) => job.keptAt ?? 0);
-  if (lastStartAt !== undefined) starts.push(lastStartAt);
+  if (newestStart !== undefined) starts.push(newestStart.at);
   return starts.length === 0 ? undefined : starts.reduce((a, b) => Math.max(a, b));
 }
 

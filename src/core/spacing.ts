@@ -20,8 +20,9 @@ export interface SpacingProblem {
 }
 
 /**
- * The newest start that has happened. It is a neighbour like any other, but for a node that cannot even
- * keep `leastGap` from it: the past cannot be moved, and the others are not to suffer for it.
+ * The newest start that has happened. It is a neighbour like any other, but for a node whose deadline
+ * does not even leave it `leastGap` from it: the past cannot be moved, and the others are not to suffer
+ * for it.
  */
 export interface LastStart {
   readonly at: number;
@@ -143,7 +144,7 @@ function gapBound({ problem, ranges }: Spacing): number {
 export function clearFrom(lastStart: LastStart | undefined, deadline: number, gap: number): number {
   if (lastStart === undefined) return Number.NEGATIVE_INFINITY;
   const { at, leastGap } = lastStart;
-  return deadline < at + Math.min(gap, leastGap) ? Number.NEGATIVE_INFINITY : at + gap;
+  return deadline < at + leastGap ? Number.NEGATIVE_INFINITY : at + gap;
 }
 
 function afterLastStart({ problem, ranges }: Spacing, gap: number): SortedRanges {

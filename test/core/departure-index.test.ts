@@ -22,18 +22,18 @@ function started(departAt: typeof noon, startedAt: typeof noon): Departure {
 describe("the newest start of a policy", () => {
   it("is the planned instant where the start lagged by a moment", () => {
     const starts = newestStarts([started(noon, plus(noon, seconds(2)))], plus(noon, minutes(5)));
-    expect(starts.get("spot")).toBe(noon);
+    expect(starts.get("spot")).toEqual({ at: noon, isOnTime: true });
   });
 
   it("is when it really was where budgets held it back", () => {
     const startedAt = plus(noon, minutes(20));
     const starts = newestStarts([started(noon, startedAt)], plus(noon, minutes(30)));
-    expect(starts.get("spot")).toBe(startedAt);
+    expect(starts.get("spot")).toEqual({ at: startedAt, isOnTime: false });
   });
 
   it("is when it really was where it came before its time", () => {
     const startedAt = plus(noon, seconds(-30));
     const starts = newestStarts([started(noon, startedAt)], plus(noon, minutes(30)));
-    expect(starts.get("spot")).toBe(startedAt);
+    expect(starts.get("spot")).toEqual({ at: startedAt, isOnTime: false });
   });
 });

@@ -158,6 +158,21 @@ describe("a plan that is kept", () => {
     }
   });
 
+  it("puts a departure off that is due as one leaves that was held until now", () => {
+    const [n0, n1] = [aNode("n0"), aNode("n1")];
+    const policy = aPolicy({ lifetime: { ...late.lifetime, maxMs: hours(10) } });
+    const startedAt = instant(now - 1000);
+    const status = { phase: "Draining", startedAt } as const;
+    const due = aDeparture(n1, { departAt: now });
+    const held = aDeparture(n0, { departAt: instant(now - minutes(10)), status });
+    const onTime = aDeparture(n0, { departAt: startedAt, status });
+    const n1Departs = (first: Departure) =>
+      plan({ nodes: [n0, n1], policy, departures: [first, due] }).departures[0]?.departAt;
+    expect(n1Departs(held)).toBeGreaterThanOrEqual(plus(startedAt, minutes(15)));
+    // One that left on time is as near as the plan wanted it, and nobody is put off.
+    expect(n1Departs(onTime)).toBe(now);
+  });
+
   it("plans a recreated machine behind an old Node object anew", () => {
     const node = aNode("n1", { bootID: "new", instanceBornAt: now });
     const old = aDeparture(node, { departAt: plus(now, minutes(5)) });
@@ -222,6 +237,24 @@ describe("in Even the newest start", () => {
     const nodes = [dueIn("n1", 5), dueIn("n2", 1260)];
     const made = plan({ nodes, policy: even, departures: [gone] });
     expect(made.spacing.bestMs).toBe(minutes(1260));
+  });
+});
+
+describe("in a crowded Late the newest start", () => {
+  it("is a neighbour like any other, although the crowd ahead would be wider without it", () => {
+    const gone = aDeparture(aNode("n0"), {
+      ...{ departAt: now, status: { phase: "Ended", startedAt: now } },
+    });
+    // Deadlines 26, 54 and 83 minutes from now: 26 apart with the start, 28:30 without.
+    const nodes = [26, 54, 83].map((count, at) =>
+      aNode(`n${at + 1}`, { createdAt: instant(now - minutes(23 * 60 + 30 - count)) }),
+    );
+    const policy = aPolicy({ spacing: { mode: "Late", minMs: minutes(30) } });
+    expect(departs(plan({ nodes, policy, departures: [gone] }))).toEqual({
+      n1: "2026-11-20T00:26:00.000Z",
+      n2: "2026-11-20T00:54:00.000Z",
+      n3: "2026-11-20T01:23:00.000Z",
+    });
   });
 });
 

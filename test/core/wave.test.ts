@@ -13,7 +13,8 @@ const sizes: readonly Amount[] = [{ count: 1 }, { count: 3 }, { percent: 10 }];
 
 function ended(outcome: Outcome, over: Partial<DepartureStatus> = {}, name = "n1"): Departure {
   const status = { phase: "Ended", outcome, endedAt: plus(now, minutes(-5)), ...over } as const;
-  return aDeparture(aNode(name), { status: { startedAt: plus(now, minutes(-9)), ...status } });
+  const startedAt = plus(now, minutes(-9));
+  return aDeparture(aNode(name), { departAt: startedAt, status: { startedAt, ...status } });
 }
 
 const underWay = aDeparture(aNode("n9"), { status: { phase: "Draining", startedAt: now } });
@@ -134,7 +135,7 @@ describe("a departure that is due", () => {
   });
 
   it("waits for the canary", () => {
-    const canary = aDeparture(n1, { status: { phase: "Draining", startedAt: now } });
+    const canary = aDeparture(n1, { departAt: now, status: { phase: "Draining", startedAt: now } });
     expect(about(world({ departures: [canary, due] }))).toEqual(["Note WaveWait"]);
   });
 
