@@ -23,7 +23,7 @@ export interface PodTemplate {
   /** Required node affinity: terms are OR-ed, the requirements of one AND-ed; absent: none. */
   readonly nodeTerms?: readonly (readonly LabelRequirement[])[] | undefined;
   readonly tolerations: readonly Toleration[];
-  readonly spreadSelectors: readonly (LabelSelector | undefined)[];
+  readonly spread: readonly SpreadConstraint[];
   readonly apart: readonly AntiAffinityTerm[];
   readonly restartPolicy: string;
   readonly priorityClassName?: string | undefined;
@@ -56,6 +56,11 @@ export type Volume =
   | { readonly kind: "HostPath"; readonly name: string; readonly path: string }
   | { readonly kind: "Other"; readonly name: string };
 
+export interface SpreadConstraint {
+  readonly selector: LabelSelector | undefined;
+  readonly topologyKey: string;
+}
+
 export interface AntiAffinityTerm {
   readonly selector: LabelSelector | undefined;
   /** The term looks into named or selected namespaces, not only into the pod's own. */
@@ -75,9 +80,10 @@ export function readPodTemplate(template: unknown): PodTemplate {
     nodeSelector: textMapOf(spec.nodeSelector),
     nodeTerms: readNodeTerms(spec),
     tolerations: listOf(spec.tolerations).map((item) => fieldsOf(item) as Toleration),
-    spreadSelectors: listOf(spec.topologySpreadConstraints).map((item) =>
-      readSelector(fieldsOf(item).labelSelector),
-    ),
+    spread: listOf(spec.topologySpreadConstraints).map((item) => ({
+      selector: readSelector(fieldsOf(item).labelSelector),
+      topologyKey: textOf(fieldsOf(item).topologyKey) ?? "",
+    })),
     apart: readAntiAffinity(spec),
     restartPolicy: textOf(spec.restartPolicy) ?? "Always",
     priorityClassName: textOf(spec.priorityClassName),

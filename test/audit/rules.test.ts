@@ -363,7 +363,26 @@ describe("keeping replicas apart", () => {
       const yaml = `${deployment({ pod })}---\n${deployment({ name: beside })}`;
 
       expect(await remarks("spread-selects-nothing", yaml)).toHaveLength(nothing);
-      expect((await remarks("no-spread", yaml)).length).toBe(together);
+      const found = await remarks("no-spread", yaml);
+      expect(found.filter((one) => one.startsWith("warning"))).toHaveLength(together);
     },
   );
+
+  const spread = (...keys: string[]) =>
+    `topologySpreadConstraints: [${keys.map((key) => `{maxSkew: 1, topologyKey: ${key}, labelSelector: {matchLabels: {app: web}}}`).join(", ")}]`;
+  const zone = "topology.kubernetes.io/zone";
+
+  it.each([
+    { pod: "restartPolicy: Always", says: "warning … one node" },
+    { pod: spread("kubernetes.io/hostname"), says: "info … one zone" },
+    { pod: apart("app: web"), says: "info … one zone" },
+    { pod: spread(zone), says: undefined },
+    { pod: spread("kubernetes.io/hostname", zone), says: undefined },
+    { pod: apart("app: web").replace("kubernetes.io/hostname", zone), says: undefined },
+    { pod: apart("app: gone"), says: undefined },
+  ])("by {$pod} leaves: $says", async ({ pod, says }) => {
+    const [found] = await remarks("no-spread", deployment({ pod }));
+
+    expect(found?.replace(/ .*(one \w+)$/, " … $1")).toBe(says);
+  });
 });

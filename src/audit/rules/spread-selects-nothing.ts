@@ -64,7 +64,7 @@ function checkSpreadSelectsNothing(fleet: Fleet): readonly Remark[] {
 }
 
 function spreadMissesItself({ template }: Workload): boolean {
-  return template.spreadSelectors.some((selector) => !selects(selector, template.labels));
+  return template.spread.some(({ selector }) => !selects(selector, template.labels));
 }
 
 /** Anti-affinity may well mean the pods of others, so every workload of the namespace counts. */
