@@ -1,0 +1,235 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
+import type { KubectlResult } from "../support/kubectl.ts";
+import { runLastcall } from "../support/lastcall-process.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { mustRun } from "./must-run.ts";
+
+let plane: ControlPlane;
+let folder: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "lastcall-admission-"));
+  plane = await startControlPlane({
+    ...{ withControllerManager: false, withScheduler: false, withKwok: false },
+  });
+  await mustRun(plane, ["create", "namespace", "lastcall"]);
+  await mustRun(plane, ["create", "serviceaccount", "default"]);
+});
+
+afterAll(async () => {
+  await plane?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const onSpot = { nodeSelector: { "cloud.google.com/gke-spot": "true" } };
+const container = { name: "main", image: "main:1" };
+
+function deployment(name: string, pod: object, metadata: object = {}): object {
+  const labels = { app: name };
+  const spec = { containers: [container], ...pod };
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name, ...metadata },
+    spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
+  };
+}
+
+function ofKind(kind: string, pod: object): object {
+  const spec = { restartPolicy: "Never", containers: [container], ...pod };
+  const template = { spec };
+  const metadata = { name: kind.toLowerCase() };
+  if (kind === "Pod") return { apiVersion: "v1", kind, metadata, spec };
+  if (kind === "Job") return { apiVersion: "batch/v1", kind, metadata, spec: { template } };
+  const cron = { schedule: "0 3 * * *", jobTemplate: { spec: { template } } };
+  return { apiVersion: "batch/v1", kind, metadata, spec: cron };
+}
+
+function apply(object: object, ...more: string[]): Promise<KubectlResult> {
+  return plane.kubectl(["apply", "-f", "-", ...more], { input: JSON.stringify(object) });
+}
+
+const dryRun = "--dry-run=server";
+const slow = { terminationGracePeriodSeconds: 60, ...onSpot };
+const said = (wanted: number, budget: number) =>
+  `asks for ${wanted} s of terminationGracePeriodSeconds, and a Spot node gives ${budget} s (lastcall audit: grace-cut)`;
+
+/** Sets the policy up as a user does, and waits until the server has taken it in. */
+async function setUp(...flags: string[]): Promise<void> {
+  const args = ["setup", "admission", "--apply", "--kubeconfig", plane.kubeconfig, ...flags];
+  expect(await runLastcall(args, { folder })).toMatchObject({ code: 0 });
+}
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  await waitUntil(holds, {
+    what: "the policy is in force",
+    timeoutMs: 60_000,
+    signal: plane.signal,
+  });
+}
+
+describe("the admission policy as it is printed without flags", () => {
+  beforeAll(async () => {
+    await setUp();
+    await until(async () => (await apply(deployment("probe", slow), dryRun)).stderr !== "");
+  });
+
+  test("lets a workload in and has kubectl show the warning", async () => {
+    const { code, stderr } = await apply(deployment("slow", slow));
+
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^Warning: /);
+    expect(stderr).toContain(said(60, 15));
+  });
+
+  test.each([
+    ["that fits the budget", { ...onSpot, terminationGracePeriodSeconds: 15 }],
+    ["whose grace nobody chose", onSpot],
+    [
+      "that cannot land on Spot nodes",
+      {
+        terminationGracePeriodSeconds: 60,
+        nodeSelector: { "cloud.google.com/gke-provisioning": "standard" },
+      },
+    ],
+    ["that names no Spot node", { terminationGracePeriodSeconds: 60 }],
+  ])("is silent on a workload %s", async (_, pod) => {
+    expect(await apply(deployment("silent", pod), dryRun)).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test.each([
+    [
+      "an affinity",
+      {
+        affinity: {
+          nodeAffinity: {
+            requiredDuringSchedulingIgnoredDuringExecution: {
+              nodeSelectorTerms: [
+                {
+                  matchExpressions: [
+                    {
+                      key: "karpenter.sh/capacity-type",
+                      operator: "In",
+                      values: ["spot", "on-demand"],
+                    },
+                  ],
+                },
+              ],
+            },
+          },
+        },
+      },
+    ],
+    [
+      "a toleration",
+      {
+        tolerations: [
+          {
+            key: "kubernetes.azure.com/scalesetpriority",
+            operator: "Equal",
+            value: "spot",
+            effect: "NoSchedule",
+          },
+        ],
+      },
+    ],
+  ])("knows a workload that names Spot nodes by %s", async (_, placing) => {
+    const pod = { terminationGracePeriodSeconds: 40, ...placing };
+
+    expect((await apply(deployment("placed", pod), dryRun)).stderr).toContain(said(40, 15));
+  });
+
+  test.each(["Pod", "Job", "CronJob"])("judges a %s", async (kind) => {
+    const { code, stderr } = await apply(ofKind(kind, slow), dryRun);
+
+    expect(code).toBe(0);
+    expect(stderr).toContain(said(60, 15));
+  });
+
+  test("leaves what a controller makes alone: its owner was judged", async () => {
+    const owner = { apiVersion: "apps/v1", kind: "Made", name: "by", uid: "1", controller: true };
+    const owned = deployment("owned", slow, { ownerReferences: [owner] });
+
+    expect(await apply(owned, dryRun)).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test("takes another budget from its ConfigMap", async () => {
+    const patch = JSON.stringify({ data: { regularSeconds: "50" } });
+    await mustRun(plane, [
+      "patch",
+      "configmap",
+      "lastcall-grace-budget",
+      "-n",
+      "lastcall",
+      "-p",
+      patch,
+    ]);
+    await until(async () =>
+      (await apply(deployment("probe", slow), dryRun)).stderr.includes(said(60, 50)),
+    );
+
+    const fits = { ...onSpot, terminationGracePeriodSeconds: 50 };
+    expect((await apply(deployment("fits", fits), dryRun)).stderr).toBe("");
+  });
+});
+
+describe("the admission policy with --action Deny", () => {
+  beforeAll(async () => {
+    await mustRun(plane, ["delete", "deployment", "--all"]);
+    await mustRun(plane, ["apply", "-f", "-"], deployment("before", slow));
+    // Over what is there: with all bindings deleted first, the server (seen with 1.36.3) goes on
+    // with the parameters that it had.
+    await setUp("--action", "Deny", "--platform", "gke-25", "--scope", "Possible");
+    // Action, budget and scope reach the server's own watches one after the other.
+    const anywhere = deployment("probe", { terminationGracePeriodSeconds: 60 });
+    await until(async () => {
+      const { code, stderr } = await apply(anywhere, dryRun);
+      return code !== 0 && stderr.includes(said(60, 25));
+    });
+  });
+
+  test("refuses a workload over the budget of the platform", async () => {
+    const { code, stderr } = await apply(deployment("slow", slow));
+
+    expect(code).toBe(1);
+    expect(stderr).toContain(said(60, 25));
+  });
+
+  test("refuses, with --scope Possible, one that does not keep off Spot nodes", async () => {
+    const anywhere = deployment("anywhere", { terminationGracePeriodSeconds: 26 });
+    const stable = { "karpenter.sh/capacity-type": "on-demand" };
+    const kept = deployment("kept", { terminationGracePeriodSeconds: 26, nodeSelector: stable });
+
+    expect((await apply(anywhere, dryRun)).code).toBe(1);
+    expect(await apply(kept, dryRun)).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test("lets what was there before be changed, as long as its pods stay as they are", async () => {
+    const annotate = ["annotate", "deployment", "before", "seen=true"];
+    expect(await plane.kubectl(annotate)).toMatchObject({ code: 0 });
+    expect(await plane.kubectl(["scale", "deployment", "before", "--replicas=3"])).toMatchObject({
+      code: 0,
+    });
+
+    const slower = JSON.stringify({
+      spec: { template: { spec: { terminationGracePeriodSeconds: 90 } } },
+    });
+    const patched = await plane.kubectl(["patch", "deployment", "before", "-p", slower]);
+    expect(patched.code).toBe(1);
+    expect(patched.stderr).toContain(said(90, 25));
+  });
+
+  test("holds critical pods to the critical share", async () => {
+    const critical = {
+      ...slow,
+      priorityClassName: "system-cluster-critical",
+      terminationGracePeriodSeconds: 6,
+    };
+
+    expect((await apply(deployment("dns", critical), dryRun)).stderr).toContain(said(6, 5));
+  });
+});
