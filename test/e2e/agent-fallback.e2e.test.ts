@@ -7,10 +7,12 @@ import { AgentProcess } from "../support/agent-process.ts";
 import { agentPodsOf, agentTokenOn } from "../support/agent-token.ts";
 import type { ApiAnswer } from "../support/api-request.ts";
 import { AwsMetadataServer } from "../support/aws-metadata-server.ts";
+import { AzureMetadataServer } from "../support/azure-metadata-server.ts";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
 import { freePort } from "../support/free-port.ts";
 import { createNodes } from "../support/kwok-fleet.ts";
 import { type LastcallProcess, startLastcall } from "../support/lastcall-process.ts";
+import { httpDate } from "../support/metadata-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { mustRun } from "./must-run.ts";
 
@@ -18,7 +20,7 @@ const deploy = new URL("../../deploy", import.meta.url).pathname;
 const bootID = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
 const departures = "/apis/lastcall.dev/v1alpha1/departures";
 /** Each test takes one of its own. */
-const nodeNames = ["alone", "beside", "orphan", "rights", "other"] as const;
+const nodeNames = ["alone", "beside", "orphan", "killed", "azure", "rights", "other"] as const;
 type NodeName = (typeof nodeNames)[number];
 
 let plane: ControlPlane;
@@ -112,11 +114,14 @@ function patchNode(token: string, name: string, body: object, sub = ""): Promise
   return plane.request({ method: "PATCH", path, body, contentType, token });
 }
 
-async function startAgent(nodeName: NodeName): Promise<AgentProcess> {
+async function startAgent(
+  nodeName: NodeName,
+  { metadataUrl = metadata.url, flags = [] as readonly string[] } = {},
+): Promise<AgentProcess> {
   const started = new AgentProcess({
-    ...{ nodeName, metadataUrl: metadata.url, apiUrl: plane.url, caFile: plane.caFile },
+    ...{ nodeName, metadataUrl, apiUrl: plane.url, caFile: plane.caFile },
     token: await agentTokenOn(plane, nodeName),
-    flags: ["--fallback=Drain"],
+    flags: ["--fallback=Drain", ...flags],
   });
   agent = started;
   await until("the agent listens", async () => started.said("listening"));
@@ -210,6 +215,46 @@ describe("an agent with the rights of its fallback", () => {
     controller = undefined;
     await until("the node is drained", async () => (await podsOn("orphan")).length === 0, 100_000);
     expect(running.said("fallback-cordoned")).toBe(true);
+  });
+});
+
+describe("an agent that is killed in the middle of its own drain", () => {
+  test("goes on with it when it is there again", async () => {
+    await createPod("killed", "web-killed");
+    await createPod("killed", "held-killed", "held");
+    const first = await startAgent("killed");
+    interrupt(40_000);
+    const freeIsGone = async () => !(await podsOn("killed")).includes("web-killed");
+    await until("the free pod is gone", freeIsGone);
+    await first.kill();
+    const second = await startAgent("killed");
+    await until("the node is drained", async () => (await podsOn("killed")).length === 0, 40_000);
+    await until("it says so", async () => second.said("fallback-drained"));
+    expect((await plane.request({ path: departures })).body.items).toHaveLength(1);
+  });
+});
+
+describe("an agent that acknowledges", () => {
+  test("tells Azure to begin once its node is drained, and not before", async () => {
+    const azure = await new AzureMetadataServer(() => instant(Date.now())).start();
+    await createPod("azure", "web-azure");
+    const event = { EventType: "Preempt", EventStatus: "Scheduled" } as const;
+    const { url: metadataUrl, name } = azure;
+    await startAgent("azure", { metadataUrl, flags: ["--azure-acknowledge"] });
+    const NotBefore = httpDate(instant(Date.now() + 60_000));
+    azure.set([{ ...event, EventId: "event-1", Resources: [name], NotBefore }]);
+    let early: readonly string[] = [];
+    await until("the node is drained", async () => {
+      const acknowledged = [...azure.acknowledged];
+      const isDrained = (await podsOn("azure")).length === 0;
+      if (!isDrained) early = acknowledged;
+      return isDrained;
+    });
+    expect(early).toEqual([]);
+    await until("the event is acknowledged", async () => azure.acknowledged.length > 0);
+    expect(azure.acknowledged).toEqual(["event-1"]);
+    await agent?.stop();
+    await azure.stop();
   });
 });
 

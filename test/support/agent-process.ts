@@ -61,8 +61,17 @@ export class AgentProcess {
   }
 
   /** As a kubelet ends it; gives the exit code. */
-  async stop(): Promise<number | null> {
-    this.#child.kill("SIGTERM");
+  stop(): Promise<number | null> {
+    return this.#end("SIGTERM");
+  }
+
+  /** No chance to clean up. */
+  async kill(): Promise<void> {
+    await this.#end("SIGKILL");
+  }
+
+  async #end(signal: "SIGTERM" | "SIGKILL"): Promise<number | null> {
+    this.#child.kill(signal);
     const code = await this.#ended;
     rmSync(this.#folder, { recursive: true, force: true });
     return code;
