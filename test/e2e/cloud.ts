@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { Pod } from "kubernetes-types/core/v1.js";
-import { millis } from "../../src/core/time.ts";
+import { type Instant, type Millis, millis } from "../../src/core/time.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
-import type { ComputeMachine } from "../support/compute-body.ts";
+import type { ComputeMachine, ComputeOperation } from "../support/compute-body.ts";
 import { type ComputeServer, startComputeServer } from "../support/compute-server.ts";
 import type { ControlPlane } from "../support/control-plane.ts";
 import { nodeObject } from "../support/kwok-fleet.ts";
@@ -25,6 +25,8 @@ const timings = {
 export const generationLabel = "e2e.lastcall.dev/generation";
 
 export interface CloudOptions {
+  /** How long a machine takes to stop, for worlds in which that matters. */
+  readonly stopMs?: Millis;
   readonly before?: (call: RelayCall) => Promise<"Pass" | "Drop">;
   readonly after?: (call: RelayCall) => Promise<void>;
 }
@@ -45,7 +47,7 @@ export class Cloud {
     const server = await startComputeServer({
       clock: realClock,
       project,
-      timings,
+      timings: { ...timings, ...(options.stopMs && { stopMs: options.stopMs }) },
       onInstanceGone: (machine) => late.cloud?.machineEnds.push({ machine, at: Date.now() }),
       onInstanceBorn: (machine) => late.cloud?.boot(machine),
     });
@@ -86,6 +88,28 @@ export class Cloud {
       this.#server.model.addMachine({ name, zone, group: groups.get(zone) });
     }
     this.#opened = true;
+  }
+
+  /** Takes a Spot machine; gives the operation that says so. */
+  preempt(name: string): ComputeOperation {
+    const { zone } = this.#machine(name);
+    return this.#server.model.preempt(zone, name);
+  }
+
+  /** When the machine that has this name now was last started. */
+  startedAt(name: string): Instant {
+    return this.#machine(name).startedAt;
+  }
+
+  /** From now on calls that need this permission are forbidden. */
+  deny(permission: string): void {
+    this.#server.deny(permission);
+  }
+
+  #machine(name: string): ComputeMachine {
+    const machine = this.#server.model.allMachines().find((one) => one.name === name);
+    if (machine === undefined) throw new Error(`Cannot find the machine ${name}`);
+    return machine;
   }
 
   async stop(): Promise<void> {

@@ -10,6 +10,8 @@ export interface RawDeparture {
     readonly node?: { readonly name?: string; readonly uid?: string };
     readonly cause?: string;
     readonly departAt?: string;
+    readonly deadlineAt?: string;
+    readonly source?: string;
   };
   readonly status?: { readonly phase?: string; readonly outcome?: string };
 }

@@ -91,6 +91,10 @@ export class ComputeModel {
     return [...this.#machines.values()].filter((machine) => machine.zone === zone);
   }
 
+  allMachines(): readonly ComputeMachine[] {
+    return [...this.#machines.values()];
+  }
+
   machine(zone: string, name: string): ComputeMachine {
     const found = this.#machines.get(`${zone}/${name}`);
     if (found) return found;
