@@ -29,6 +29,7 @@ const catalogue = {
   NOTICE_UNREADABLE: { retryable: true, exitCode: 1 },
   NOTICE_STALE: { retryable: false, exitCode: 1 },
   INSTANCE_UNKNOWN: { retryable: false, exitCode: 1 },
+  SCRIPT_FAILED: { retryable: false, exitCode: 1 },
   PORT_TAKEN: { retryable: false, exitCode: 1 },
   // Exit 130: interrupted.
   INTERRUPTED: { retryable: false, exitCode: 130 },

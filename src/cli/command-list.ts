@@ -77,13 +77,15 @@ export const commandList: readonly CommandSpec[] = [
   command({
     name: "setup",
     summary: "Prints, or with --apply runs, what has to be set up once",
-    words: "crds|admission",
+    words: "crds|admission|gcp",
     minWords: 1,
     maxWords: 1,
     examples: [
       "lastcall setup crds | kubectl apply -f -",
       "lastcall setup crds --apply",
       "lastcall setup admission --platform gke --action Warn | kubectl apply -f -",
+      "lastcall setup gcp --project my-project-1 > setup.sh",
+      "lastcall setup gcp --project my-project-1 --cluster main --location europe-west1 --apply",
     ],
     load: async () => (await import("./setup.ts")).runSetup,
   }),

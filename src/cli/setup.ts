@@ -11,6 +11,7 @@ type Setup = Parameters<CommandRun<"setup">>[0];
 
 /** Prints, or with `--apply` applies, what has to be there once. */
 export const runSetup: CommandRun<"setup"> = async (input) => {
+  if (input.words[0] === "gcp") return (await import("./setup-gcp.ts")).runSetupGcp(input);
   const objects = await setupObjects(input);
   if (!input.options.apply) {
     input.io.out(objects.map(printYaml).join("---\n"));
@@ -26,7 +27,7 @@ async function setupObjects({ words, options, io }: Setup): Promise<readonly Kub
   if (what !== "admission") {
     throw new LastcallError(
       "USAGE",
-      `Cannot set up ${JSON.stringify(what)}: it is not known, crds or admission is wanted`,
+      `Cannot set up ${JSON.stringify(what)}: it is not known, crds, admission or gcp is wanted`,
     );
   }
   const { admissionBudget, admissionManifests } = await import("../audit/admission.ts");

@@ -2,6 +2,7 @@ import { agentOptions } from "./agent-options.ts";
 import { auditOptions } from "./audit-options.ts";
 import type { CamelCase, Command, Option, ValueOf } from "./option.ts";
 import { queueOptions } from "./queue-options.ts";
+import { setupOptions } from "./setup-options.ts";
 
 /** The commands that a person starts, without audit, which prints in more forms. */
 const briefCommands = [
@@ -187,7 +188,7 @@ export const options = [
     name: "gcp-preemption-poll",
     type: "duration",
     value: "DURATION",
-    commands: ["run"],
+    commands: ["run", "setup"],
     help: "How often to ask each zone of Compute Engine for preemptions, such as 10s; absent: not at all",
   },
   {
@@ -334,6 +335,7 @@ export const options = [
     commands: ["setup", "migrate"],
     help: "Does it, instead of printing it",
   },
+  ...setupOptions,
   {
     name: "address",
     type: "address",

@@ -7,6 +7,8 @@ export interface ComputePermission {
   readonly neededFor: string;
   /** The release modes that need it; looking a machine up counts as needed by all. */
   readonly modes: readonly ReleaseMode[];
+  /** Needed only where this is in use. */
+  readonly only?: "RegionalGroups" | "PreemptionPoll";
 }
 
 const all = ["Recreate", "Delete", "DeleteInstance", "None"] as const;
@@ -47,11 +49,27 @@ export const computePermissions: readonly ComputePermission[] = [
   {
     permission: "compute.zoneOperations.list",
     neededFor: "asking for preemptions (--gcp-preemption-poll), and for nothing else",
-    modes: [],
+    modes: all,
+    only: "PreemptionPoll",
   },
   {
     permission: "compute.regionOperations.get",
     neededFor: "waiting for an operation of a regional group",
     modes: byGroup,
+    only: "RegionalGroups",
   },
 ];
+
+export interface ComputeUse {
+  readonly mode: ReleaseMode;
+  readonly regionalGroups: boolean;
+  readonly preemptionPoll: boolean;
+}
+
+/** What a controller that is used so needs, and no more. */
+export function permissionsFor(use: ComputeUse): readonly ComputePermission[] {
+  const inUse = { RegionalGroups: use.regionalGroups, PreemptionPoll: use.preemptionPoll };
+  return computePermissions.filter(
+    ({ modes, only }) => modes.includes(use.mode) && (only === undefined || inUse[only]),
+  );
+}

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { createComputeEngine } from "../../../src/cloud/gcp/compute-engine.ts";
-import { computePermissions } from "../../../src/cloud/gcp/compute-permission.ts";
+import { permissionsFor } from "../../../src/cloud/gcp/compute-permission.ts";
 import type { ReleaseRequest, ReleaseResult } from "../../../src/contracts/instance-releaser.ts";
 import { seededRng } from "../../../src/core/rng.ts";
 import { minutes, seconds } from "../../../src/core/time.ts";
@@ -316,7 +316,7 @@ it("no mode needs a permission that the list does not give it", async () => {
     await start();
     world.addMachine("n1");
     await release("n1", { mode });
-    const listed = computePermissions.filter(({ modes }) => modes.includes(mode));
+    const listed = permissionsFor({ mode, regionalGroups: false, preemptionPoll: false });
     const names = listed.map(({ permission }) => permission);
     expect(names).toEqual(expect.arrayContaining([...world.server.permissionsUsed]));
     await world.close();

@@ -1,0 +1,38 @@
+import { spawn } from "node:child_process";
+
+export interface ScriptIo {
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Runs a script by bash, with its output as it comes and nothing to read. Gives "Ended" where all
+ * went well, else how it ended. Rejects with the signal's reason when that aborts; the script is
+ * told to stop then.
+ */
+export function runScript(script: string, io: ScriptIo): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const { env, signal } = io;
+    if (signal.aborted) return reject(signal.reason);
+    // A group of its own, so that what the script has started is told to stop with it.
+    const child = spawn("bash", ["-c", script], {
+      env,
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: true,
+    });
+    child.stdout.setEncoding("utf8").on("data", io.out);
+    child.stderr.setEncoding("utf8").on("data", io.err);
+    const stop = () => {
+      if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, "SIGTERM");
+    };
+    signal.addEventListener("abort", stop, { once: true });
+    child.once("error", ({ message }) => resolve(`"${message}"`));
+    child.once("close", (code, killedBy) => {
+      signal.removeEventListener("abort", stop);
+      if (signal.aborted) reject(signal.reason);
+      else resolve(code === 0 ? "Ended" : (killedBy ?? `exit code ${code}`));
+    });
+  });
+}

@@ -1,0 +1,173 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { CommandIo } from "../../src/cli/command-io.ts";
+import { runSetup } from "../../src/cli/setup.ts";
+import { LastcallError } from "../../src/errors.ts";
+import { type FakeGcloud, makeFakeGcloud } from "../support/fake-gcloud.ts";
+
+type Input = Parameters<typeof runSetup>[0];
+
+const permissions =
+  "compute.instances.get,compute.instances.list,compute.instanceGroupManagers.update,compute.instanceGroupManagers.get,compute.zoneOperations.get";
+const role = {
+  describe: "gcloud|iam|roles|describe|lastcall|--project|my-project-1|--format|value(deleted)",
+  create: `gcloud|iam|roles|create|lastcall|--project|my-project-1|--title|Lastcall|--stage|GA|--permissions|${permissions}|--quiet`,
+  update: `gcloud|iam|roles|update|lastcall|--project|my-project-1|--permissions|${permissions}|--quiet`,
+  undelete: "gcloud|iam|roles|undelete|lastcall|--project|my-project-1|--quiet",
+};
+const grantTo = (member: string) =>
+  `gcloud|projects|add-iam-policy-binding|my-project-1|--condition=None|--role|projects/my-project-1/roles/lastcall|--member|${member}|--quiet`;
+const project = "gcloud|projects|describe|my-project-1|--format|value(projectNumber)";
+const direct = [
+  project,
+  grantTo(
+    "principal://iam.googleapis.com/projects/601024681890/locations/global/workloadIdentityPools/my-project-1.svc.id.goog/subject/ns/lastcall/sa/lastcall",
+  ),
+];
+const account = "lastcall-shop@my-project-1.iam.gserviceaccount.com";
+
+let gcloud: FakeGcloud;
+let printed: string;
+let said: string;
+
+beforeEach(() => {
+  gcloud = makeFakeGcloud();
+  [printed, said] = ["", ""];
+});
+afterEach(() => gcloud.remove());
+
+async function setup(options: object, signal = new AbortController().signal): Promise<number> {
+  const io = {
+    out: (text: string) => {
+      printed += text;
+    },
+    err: (text: string) => {
+      said += text;
+    },
+    env: { PATH: gcloud.path },
+    signal,
+  } as unknown as CommandIo;
+  const defaults = {
+    project: "my-project-1",
+    serviceAccount: "lastcall",
+    role: "lastcall",
+    release: "Recreate",
+    regionalGroups: false,
+    apply: true,
+  };
+  return runSetup({ words: ["gcp"], options: { ...defaults, ...options }, io } as unknown as Input);
+}
+
+async function faultOf(work: Promise<number>): Promise<LastcallError> {
+  const error = await work.then(String, (thrown: unknown) => thrown);
+  if (error instanceof LastcallError) return error;
+  throw new Error(`no fault, but ${error}`);
+}
+
+describe("lastcall setup gcp", () => {
+  it("prints the script and runs nothing without --apply", async () => {
+    expect(await setup({ apply: false })).toBe(0);
+    expect(printed).toMatch(/^#!\/usr\/bin\/env bash\n/);
+    expect(gcloud.calls()).toEqual([]);
+  });
+
+  it.each([
+    ["a project", { project: undefined }, "--project"],
+    ["the location of its cluster", { cluster: "main" }, "--location"],
+    ["the cluster at its location", { location: "europe-west1" }, "--cluster"],
+  ])("without %s is a mistake, and runs nothing", async (_, options, flag) => {
+    const fault = await faultOf(setup(options));
+    expect(fault).toMatchObject({ code: "USAGE", exitCode: 2 });
+    expect(fault.message).toContain(`${flag} is missing`);
+    expect(gcloud.calls()).toEqual([]);
+  });
+
+  it("refuses what would be more than a value, and runs nothing", async () => {
+    const fault = await faultOf(setup({ project: "x'; gcloud projects delete y; '" }));
+    expect(fault.code).toBe("USAGE");
+    expect(gcloud.calls()).toEqual([]);
+  });
+});
+
+describe("lastcall setup gcp --apply", () => {
+  it("makes the role and grants it to the ServiceAccount", async () => {
+    expect(await setup({})).toBe(0);
+    expect(gcloud.calls()).toEqual([role.describe, role.create, ...direct]);
+    expect(printed).toContain("Done: lastcall/lastcall has the role lastcall in my-project-1.");
+  });
+
+  it("makes nothing a second time", async () => {
+    await setup({});
+    gcloud.forget();
+    expect(await setup({})).toBe(0);
+    expect(gcloud.calls()).toEqual([role.describe, role.update, ...direct]);
+  });
+
+  it("takes a role back that was deleted", async () => {
+    gcloud.put("role");
+    gcloud.put("role-deleted");
+    expect(await setup({})).toBe(0);
+    expect(gcloud.calls()).toEqual([role.describe, role.undelete, role.update, ...direct]);
+  });
+
+  it("changes nothing where the cluster has no Workload Identity", async () => {
+    const cluster = { cluster: "main", location: "europe-west1" };
+    const fault = await faultOf(setup(cluster));
+    expect(fault).toMatchObject({ code: "SCRIPT_FAILED", exitCode: 1 });
+    expect(said).toContain("the cluster main has no Workload Identity of my-project-1");
+    expect(gcloud.calls()).toHaveLength(1);
+    gcloud.put("workload-pool");
+    expect(await setup(cluster)).toBe(0);
+  });
+
+  it("ends where a step fails, with what that said", async () => {
+    gcloud.put("role-deleted");
+    gcloud.put("slow-account");
+    expect((await faultOf(setup({}))).message).toContain("the script ended with exit code 1");
+    expect(said).toContain("ERROR: no such account yet");
+    expect(printed).not.toContain("Done");
+  });
+
+  it("is told to stop when it is interrupted", async () => {
+    const reason = new Error("interrupted");
+    await expect(setup({}, AbortSignal.abort(reason))).rejects.toBe(reason);
+    expect(gcloud.calls()).toEqual([]);
+  });
+});
+
+describe("lastcall setup gcp --google-service-account --apply", () => {
+  const context = `it's "mine"; $(touch "$here/pwned") \`id\` | &`;
+  const options = { googleServiceAccount: "lastcall-shop", context };
+  const kubectl = `kubectl|--context|${context}|--namespace|lastcall`;
+  const find = `gcloud|iam|service-accounts|describe|${account}|--project|my-project-1`;
+  const make =
+    "gcloud|iam|service-accounts|create|lastcall-shop|--project|my-project-1|--display-name|Lastcall|--quiet";
+  const bind = [
+    `gcloud|iam|service-accounts|add-iam-policy-binding|${account}|--project|my-project-1|--condition=None|--role|roles/iam.workloadIdentityUser|--member|serviceAccount:my-project-1.svc.id.goog[lastcall/lastcall]|--quiet`,
+    `${kubectl}|annotate|serviceaccount|lastcall|--overwrite|iam.gke.io/gcp-service-account=${account}`,
+  ];
+  const look = `${kubectl}|get|serviceaccount|lastcall`;
+  const grant = grantTo(`serviceAccount:${account}`);
+
+  it("makes the account, binds both halves, and makes nothing a second time", async () => {
+    gcloud.put("service-account");
+    expect(await setup(options)).toBe(0);
+    const made = [look, role.describe, role.create, find, make, grant, ...bind];
+    expect(gcloud.calls()).toEqual(made);
+    gcloud.forget();
+    expect(await setup(options)).toBe(0);
+    expect(gcloud.calls()).toEqual([look, role.describe, role.update, find, grant, ...bind]);
+  });
+
+  it("waits for an account that is not known everywhere yet", async () => {
+    gcloud.put("service-account");
+    gcloud.put("slow-account");
+    expect(await setup(options)).toBe(0);
+    expect(gcloud.calls().filter((call) => call === grant)).toHaveLength(2);
+    expect(gcloud.calls()).toContain("sleep|1");
+  });
+
+  it("changes nothing where the ServiceAccount is not there", async () => {
+    expect((await faultOf(setup(options))).code).toBe("SCRIPT_FAILED");
+    expect(gcloud.calls()).toEqual([look]);
+  });
+});

@@ -1,0 +1,111 @@
+import { spawnSync } from "node:child_process";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type SetupChoice, setupScript, shellQuoted } from "../../../src/cloud/gcp/setup-script.ts";
+
+const plain: SetupChoice = {
+  project: "my-project-1",
+  namespace: "lastcall",
+  serviceAccount: "lastcall",
+  role: "lastcall",
+  release: "Recreate",
+  regionalGroups: false,
+  preemptionPoll: false,
+};
+const whole: SetupChoice = {
+  ...plain,
+  role: "lastcall.shop",
+  release: "DeleteInstance",
+  preemptionPoll: true,
+  googleServiceAccount: "lastcall-shop",
+  cluster: { name: "main", location: "europe-west1" },
+  kubeconfig: "/home/me/my kube/config",
+  context: "it's mine",
+};
+
+describe("the script of setup gcp", () => {
+  it.each([
+    ["gcp-direct.sh", plain],
+    ["gcp-service-account.sh", whole],
+  ])("is %s as people have read it", async (file, choice) => {
+    await expect(setupScript(choice)).toMatchFileSnapshot(`../../golden/setup/${file}`);
+  });
+
+  it("is a script of bash, whatever was chosen", () => {
+    for (const release of ["Recreate", "Delete", "DeleteInstance", "None"] as const) {
+      for (const regionalGroups of [true, false]) {
+        for (const choice of [plain, whole]) {
+          const script = setupScript({ ...choice, release, regionalGroups });
+          const { status, stderr } = spawnSync("bash", ["-n"], { input: script, encoding: "utf8" });
+          expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+        }
+      }
+    }
+  });
+
+  it.each([
+    [
+      "Recreate",
+      false,
+      false,
+      ["instanceGroupManagers.update", "instanceGroupManagers.get", "zoneOperations.get"],
+    ],
+    [
+      "Delete",
+      true,
+      false,
+      [
+        "instanceGroupManagers.update",
+        "instanceGroupManagers.get",
+        "zoneOperations.get",
+        "regionOperations.get",
+      ],
+    ],
+    ["DeleteInstance", true, false, ["instances.delete", "zoneOperations.get"]],
+    ["None", false, true, ["zoneOperations.list"]],
+  ] as const)(
+    "for %s (regional groups: %s, preemptions: %s) grants what that needs",
+    (release, regionalGroups, preemptionPoll, more) => {
+      const script = setupScript({ ...plain, release, regionalGroups, preemptionPoll });
+      const granted = /^permissions='(.*)'$/m.exec(script)?.[1]?.split(",");
+      const wanted = ["instances.get", "instances.list", ...more].map((one) => `compute.${one}`);
+      expect(granted).toEqual(wanted);
+    },
+  );
+
+  it.each([
+    ["project", "My_Project", "--project"],
+    ["project", "x'; touch pwned; '", "--project"],
+    ["project", "", "--project"],
+    ["project", "my-project-1\n", "--project"],
+    ["namespace", "Shop", "--namespace"],
+    ["namespace", "a]/b", "--namespace"],
+    ["serviceAccount", "a/b", "--service-account"],
+    ["role", "no-dashes", "--role"],
+    ["googleServiceAccount", "lastcall@p.iam.gserviceaccount.com", "--google-service-account"],
+    ["context", "a\nb", "--context"],
+    ["context", "a\u202eb", "--context"],
+    ["kubeconfig", "a\u0000b", "--kubeconfig"],
+  ])("refuses the %s %j", (field, value, flag) => {
+    const make = () => setupScript({ ...plain, [field]: value });
+    expect(make).toThrow(expect.objectContaining({ code: "USAGE" }));
+    expect(make).toThrow(`Cannot use ${flag}: found ${JSON.stringify(value)}, wanted `);
+  });
+
+  it.each(["name", "location"])("refuses a cluster with an odd %s", (field) => {
+    const cluster = { name: "main", location: "europe-west1", [field]: "$(id)" };
+    expect(() => setupScript({ ...plain, cluster })).toThrow(/^Cannot use --(cluster|location): /);
+  });
+});
+
+it("a quoted text comes out of the shell as it went in", () => {
+  fc.assert(
+    fc.property(fc.array(fc.string({ minLength: 1 }), { minLength: 1, maxLength: 40 }), (given) => {
+      const texts = given.map((one) => one.replaceAll("\u0000", ""));
+      const script = `printf '%s\\0' ${texts.map(shellQuoted).join(" ")}`;
+      const { stdout } = spawnSync("bash", ["-c", script], { encoding: "utf8" });
+      expect(stdout.split("\u0000").slice(0, -1)).toEqual(texts);
+    }),
+    { seed: 3, numRuns: 25 },
+  );
+});

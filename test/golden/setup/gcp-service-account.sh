@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Gives the Lastcall controller its rights on Compute Engine, by Workload Identity.
+# Made by `lastcall setup gcp`. It can be run again: what is there is brought in line.
+#
+# For instance.release: DeleteInstance the controller needs these permissions and no others:
+#   compute.instances.get: looking a machine up
+#   compute.instances.list: learning how old machines are; without it the age of the Node object counts
+#   compute.instances.delete: deleting a machine without its group
+#   compute.zoneOperations.get: waiting for an operation in a zone
+#   compute.zoneOperations.list: asking for preemptions (--gcp-preemption-poll), and for nothing else
+set -euo pipefail
+
+project='my-project-1'
+role='lastcall.shop'
+namespace='lastcall'
+service_account='lastcall'
+google_service_account='lastcall-shop'
+cluster='main'
+location='europe-west1'
+permissions='compute.instances.get,compute.instances.list,compute.instances.delete,compute.zoneOperations.get,compute.zoneOperations.list'
+
+command -v gcloud >/dev/null || { echo "Cannot go on: gcloud is not on the PATH" >&2; exit 1; }
+command -v kubectl >/dev/null || { echo "Cannot go on: kubectl is not on the PATH" >&2; exit 1; }
+
+# The ServiceAccount comes with deploy/base; without it nothing is changed.
+kubectl=(kubectl --kubeconfig '/home/me/my kube/config' --context 'it'\''s mine' --namespace "$namespace")
+"${kubectl[@]}" get serviceaccount "$service_account" >/dev/null
+
+# Only looked at: to switch Workload Identity on is a change of the cluster and of its nodes.
+pool="$(gcloud container clusters describe "$cluster" --project "$project" --location "$location" \
+  --format 'value(workloadIdentityConfig.workloadPool)')"
+if [[ "$pool" != "$project.svc.id.goog" ]]; then
+  echo "Cannot go on: the cluster $cluster has no Workload Identity of $project, see docs/cloud/gcp.md" >&2
+  exit 1
+fi
+
+# 1. The role: what the controller does on Compute Engine, and nothing else.
+state="$(gcloud iam roles describe "$role" --project "$project" --format 'value(deleted)' 2>/dev/null \
+  || echo missing)"
+case "$state" in
+  missing)
+    gcloud iam roles create "$role" --project "$project" --title Lastcall \
+      --stage GA --permissions "$permissions" --quiet
+    ;;
+  True)
+    # A role that was deleted keeps its id for some weeks.
+    gcloud iam roles undelete "$role" --project "$project" --quiet
+    gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
+    ;;
+  *)
+    gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
+    ;;
+esac
+
+# 2. A Google service account, with the role.
+account="$google_service_account@$project.iam.gserviceaccount.com"
+if ! gcloud iam service-accounts describe "$account" --project "$project" >/dev/null 2>&1; then
+  gcloud iam service-accounts create "$google_service_account" --project "$project" \
+    --display-name Lastcall --quiet
+fi
+member="serviceAccount:$account"
+# One that was just made may not be known everywhere yet.
+for attempt in 1 2 3 4 5; do
+  if gcloud projects add-iam-policy-binding "$project" --condition=None \
+    --role "projects/$project/roles/$role" --member "$member" --quiet >/dev/null; then break; fi
+  if [[ "$attempt" == 5 ]]; then echo "Cannot grant the role to $account" >&2; exit 1; fi
+  sleep "$attempt"
+done
+
+# 3. The ServiceAccount of the controller may act as it, and says so.
+gcloud iam service-accounts add-iam-policy-binding "$account" --project "$project" \
+  --condition=None --role roles/iam.workloadIdentityUser \
+  --member "serviceAccount:$project.svc.id.goog[$namespace/$service_account]" --quiet >/dev/null
+"${kubectl[@]}" annotate serviceaccount "$service_account" --overwrite \
+  "iam.gke.io/gcp-service-account=$account"
+
+echo "Done: $namespace/$service_account has the role $role in $project."
+echo "A right may take some minutes until it holds."

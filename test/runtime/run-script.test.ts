@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { runScript } from "../../src/runtime/run-script.ts";
+
+function run(script: string, onOutput: (text: string) => void = () => {}, stop?: AbortSignal) {
+  const said = { out: "", err: "" };
+  const io = {
+    out: (text: string) => {
+      said.out += text;
+      onOutput(text);
+    },
+    err: (text: string) => {
+      said.err += text;
+    },
+    env: process.env,
+    signal: stop ?? new AbortController().signal,
+  };
+  return { said, end: runScript(script, io) };
+}
+
+describe("a script run by bash", () => {
+  it("ends well, with what it said on either stream", async () => {
+    const { said, end } = run("echo one; echo two >&2");
+    expect(await end).toBe("Ended");
+    expect(said).toEqual({ out: "one\n", err: "two\n" });
+  });
+
+  it("tells its exit code, and the signal that ended it", async () => {
+    expect(await run("exit 7").end).toBe("exit code 7");
+    expect(await run("kill -KILL $$").end).toBe("SIGKILL");
+  });
+
+  it("has nothing to read, so that no question of a tool can hold it up", async () => {
+    const { said, end } = run('read -r answer || echo "nothing to read"');
+    expect(await end).toBe("Ended");
+    expect(said.out).toBe("nothing to read\n");
+  });
+
+  it("is told to stop with all that it has started", { timeout: 20_000 }, async () => {
+    const reason = new Error("interrupted");
+    const stop = new AbortController();
+    const { said, end } = run(
+      "echo begun; sleep 600; echo over",
+      () => stop.abort(reason),
+      stop.signal,
+    );
+    await expect(end).rejects.toBe(reason);
+    expect(said.out).toBe("begun\n");
+  });
+});
