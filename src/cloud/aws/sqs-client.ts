@@ -125,7 +125,7 @@ async function ofReceipt(
 }
 
 /** The region in a host of AWS', `sqs.eu-west-1.amazonaws.com` or a VPC endpoint's; else undefined. */
-function regionOf(url: string): string | undefined {
+export function regionOf(url: string): string | undefined {
   const { hostname } = new URL(url);
   if (!/\.(amazonaws\.com|amazonaws\.com\.cn|api\.aws)$/.test(hostname)) return undefined;
   return /(?:^|\.)([a-z]{2}(?:-[a-z]+)+-\d)(?:\.|$)/.exec(hostname)?.[1];

@@ -1,0 +1,19 @@
+import { describe, expect, it } from "vitest";
+import { regionOf } from "../../../src/cloud/aws/sqs-client.ts";
+
+describe("the region of a queue", () => {
+  it.each([
+    ["https://sqs.eu-west-1.amazonaws.com/123456789012/lastcall", "eu-west-1"],
+    ["https://sqs-fips.us-gov-west-1.amazonaws.com/123456789012/lastcall", "us-gov-west-1"],
+    ["https://sqs.cn-north-1.amazonaws.com.cn/123456789012/lastcall", "cn-north-1"],
+    ["https://sqs.eu-west-1.api.aws/123456789012/lastcall", "eu-west-1"],
+    ["https://ap-southeast-2.queue.amazonaws.com/123456789012/lastcall", "ap-southeast-2"],
+    ["https://vpce-0a1b-2c3d.sqs.eu-central-1.vpce.amazonaws.com/123456789012/q", "eu-central-1"],
+    // It is then the environment's to say.
+    ["https://queue.amazonaws.com/123456789012/lastcall", undefined],
+    ["http://127.0.0.1:5000/123456789012/lastcall", undefined],
+    ["http://sqs.eu-west-1.localhost.localstack.cloud:4566/000000000000/q", undefined],
+  ])("in %s is %s", (url, region) => {
+    expect(regionOf(url)).toBe(region);
+  });
+});
