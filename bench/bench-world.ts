@@ -66,6 +66,8 @@ export interface FleetSize {
   readonly prefix: string;
   readonly nodes: number;
   readonly podsPerNode: number;
+  /** By the node's place; default as Compute Engine has it. */
+  readonly providerIdOf?: (place: number) => string;
 }
 
 /** Names of what `fillFleet` has made: a node's, and its pods' in the namespace `default`. */
@@ -92,6 +94,7 @@ export async function fillFleet(world: BenchWorld, size: FleetSize): Promise<rea
       name,
       zone: `europe-west1-${"bcd"[(from + at) % 3]}`,
       annotations: nodeAnnotations(name),
+      ...(size.providerIdOf && { providerID: size.providerIdOf(from + at) }),
     }));
     await createNodes(world.plane, wanted);
     await client.sendAll(

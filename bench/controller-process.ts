@@ -29,6 +29,9 @@ export interface ControllerStart {
   readonly token: string;
   readonly folder: string;
   readonly access?: ControllerProcess["access"] | undefined;
+  /** More arguments, and more environment, for the controller. */
+  readonly args?: readonly string[] | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
   /** More arguments for Node, such as a heap profile's. */
   readonly nodeArgs?: readonly string[] | undefined;
 }
@@ -48,6 +51,7 @@ export async function startController(start: ControllerStart): Promise<Controlle
       POD_NAMESPACE: "lastcall",
       ...environment,
       ...command.env,
+      ...start.env,
     },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -67,14 +71,14 @@ interface Command {
 }
 
 function commandOf(
-  { plane, token, folder, nodeArgs = [] }: ControllerStart,
+  { plane, token, folder, args: more = [], nodeArgs = [] }: ControllerStart,
   how: { readonly access: string; readonly health: number; readonly metrics: number },
 ): Command {
   const addresses = [
     ...["--health-address", `127.0.0.1:${how.health}`],
     ...["--metrics-address", `127.0.0.1:${how.metrics}`],
   ];
-  const program = [...nodeArgs, join(root, "bin/lastcall.js"), "run", ...addresses];
+  const program = [...nodeArgs, join(root, "bin/lastcall.js"), "run", ...more, ...addresses];
   if (how.access === "kubeconfig") {
     const args = [...program, "--kubeconfig", plane.kubeconfigFor("bench", token)];
     return { file: process.execPath, args, env: {} };
