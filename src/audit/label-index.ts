@@ -1,4 +1,4 @@
-import type { LabelSelector } from "../core/pod.ts";
+import type { LabelSelector } from "../core/label-selector.ts";
 import { matchesSelector } from "./label-match.ts";
 
 type Labels = Readonly<Record<string, string>>;

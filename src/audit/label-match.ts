@@ -1,4 +1,4 @@
-import type { LabelRequirement, LabelSelector } from "../core/pod.ts";
+import type { LabelRequirement, LabelSelector } from "../core/label-selector.ts";
 import { fieldsOf, isFields, listOf, textListOf, textMapOf, textOf } from "./json-field.ts";
 
 type Labels = Readonly<Record<string, string>>;

@@ -1,4 +1,5 @@
-import type { LabelRequirement, Toleration } from "../core/pod.ts";
+import type { LabelRequirement } from "../core/label-selector.ts";
+import type { Toleration } from "../core/pod.ts";
 import type { AuditNode } from "./audit-node.ts";
 import { meetsRequirement } from "./label-match.ts";
 import type { PodTemplate } from "./pod-template.ts";

@@ -1,4 +1,5 @@
-import type { LabelRequirement, LabelSelector, Toleration } from "../core/pod.ts";
+import type { LabelRequirement, LabelSelector } from "../core/label-selector.ts";
+import type { Toleration } from "../core/pod.ts";
 import {
   type Fields,
   fieldsOf,

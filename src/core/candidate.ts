@@ -1,5 +1,10 @@
 import { type Departure, isVoluntary } from "./departure.ts";
-import { type DepartureIndex, isUnderWay, keptInstant } from "./departure-index.ts";
+import {
+  type DepartureIndex,
+  isUnderWay,
+  keptInstant,
+  type NewestStart,
+} from "./departure-index.ts";
 import type { BirthSource, NotPlanned } from "./fleet-plan.ts";
 import { holdOf } from "./hold.ts";
 import { isKnownProviderId } from "./identity.ts";
@@ -25,6 +30,17 @@ export interface Candidate {
   readonly keptAt: Instant | undefined;
   /** Whether something holds it back although its instant has come. */
   readonly isHeld: boolean;
+}
+
+/** Those of one policy. */
+export interface PlanCandidates {
+  readonly policy: Policy;
+  readonly candidates: readonly Candidate[];
+  readonly at: Instant;
+  /** When a node of the policy was last made to leave. */
+  readonly newestStart: NewestStart | undefined;
+  /** When departures that a person has asked for will start. */
+  readonly requested: readonly Instant[];
 }
 
 export type Triage =

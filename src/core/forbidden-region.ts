@@ -1,6 +1,13 @@
 import { type ClosedRanges, type OpenTime, previousOpen, rangeIndexAt } from "./open-time.ts";
 import { RankSet } from "./rank-set.ts";
-import type { Disorder } from "./start-slot.ts";
+
+/** Deadlines in another order than the releases, worked out once for all gaps. */
+export interface Disorder {
+  /** Distinct deadlines in order. */
+  readonly deadlines: Float64Array;
+  /** The place of the i-th job's deadline among them. */
+  readonly ranks: Uint32Array;
+}
 
 export interface DisorderedJobs {
   /** Sorted. */

@@ -1,4 +1,14 @@
-import type { LabelRequirement, LabelSelector } from "./pod.ts";
+export interface LabelRequirement {
+  readonly key: string;
+  readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt";
+  readonly values: readonly string[];
+}
+
+/** `{}` selects everything; as in Kubernetes. */
+export interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>> | undefined;
+  readonly matchExpressions?: readonly LabelRequirement[] | undefined;
+}
 
 /** Whether `selector` selects `labels`; all of it must hold, and `{}` selects everything. */
 export function matchesLabelSelector(

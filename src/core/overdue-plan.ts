@@ -1,8 +1,8 @@
+import type { PlanCandidates } from "./candidate.ts";
 import type { PlannedDeparture } from "./fleet-plan.ts";
 import { openTime } from "./open-time.ts";
 import { overdueInstants } from "./overdue.ts";
 import { departureOf, type Job } from "./planned-departure.ts";
-import type { PlanCandidates } from "./policy-plan.ts";
 import { smallestGapMs } from "./spacing.ts";
 import { hours, instant, plus } from "./time.ts";
 import { type OpenHours, openHours } from "./windows.ts";

@@ -1,3 +1,4 @@
+import type { LabelSelector } from "./label-selector.ts";
 import type { Taint } from "./node.ts";
 import type { PodPlacement } from "./placement.ts";
 import type { Instant } from "./time.ts";
@@ -65,16 +66,4 @@ export interface BudgetFacts {
   readonly expectedPods: number;
   /** False while the disruption controller has not yet seen the newest spec. */
   readonly observed: boolean;
-}
-
-export interface LabelRequirement {
-  readonly key: string;
-  readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt";
-  readonly values: readonly string[];
-}
-
-/** `{}` selects everything; as in Kubernetes. */
-export interface LabelSelector {
-  readonly matchLabels?: Readonly<Record<string, string>> | undefined;
-  readonly matchExpressions?: readonly LabelRequirement[] | undefined;
 }

@@ -1,25 +1,14 @@
-import type { Candidate } from "./candidate.ts";
+import type { Candidate, PlanCandidates } from "./candidate.ts";
 import type { NewestStart } from "./departure-index.ts";
 import type { PlannedDeparture, PlanSpacing } from "./fleet-plan.ts";
 import { seatJobs } from "./kept-plan.ts";
 import { nextOpen, type OpenTime, openTime, previousOpen } from "./open-time.ts";
 import { placeOverdue } from "./overdue-plan.ts";
 import { byTime, departureOf, type Job } from "./planned-departure.ts";
-import type { Policy } from "./policy.ts";
 import { clearOfRequests } from "./requested.ts";
 import { bestGapMs, type SpacingProblem, smallestStepMs, spacingOf } from "./spacing.ts";
 import { type Instant, instant, later, type Millis, millis, minutes } from "./time.ts";
 import { type OpenHours, openHours } from "./windows.ts";
-
-export interface PlanCandidates {
-  readonly policy: Policy;
-  readonly candidates: readonly Candidate[];
-  readonly at: Instant;
-  /** When a node of the policy was last made to leave. */
-  readonly newestStart: NewestStart | undefined;
-  /** When departures that a person has asked for will start. */
-  readonly requested: readonly Instant[];
-}
 
 export interface PlacedPolicy {
   readonly spacing: PlanSpacing;

@@ -1,4 +1,4 @@
-import type { LabelRequirement, LabelSelector } from "./pod.ts";
+import type { LabelRequirement, LabelSelector } from "./label-selector.ts";
 import type { Instant, Millis } from "./time.ts";
 
 /** A DeparturePolicy with its defaults filled in: what the planner and the drain read. */

@@ -1,5 +1,5 @@
+import type { LabelRequirement } from "./label-selector.ts";
 import type { NodeFacts } from "./node.ts";
-import type { LabelRequirement } from "./pod.ts";
 import type { NodeSelector, NodeSelectorTerm, Policy } from "./policy.ts";
 
 /** Nodes that a cloud or a provisioner labels as Spot or preemptible; any one label is enough. */

@@ -1,4 +1,4 @@
-import { forbiddenRegions } from "./forbidden-region.ts";
+import { type Disorder, forbiddenRegions } from "./forbidden-region.ts";
 import { type OpenTime, withoutRanges } from "./open-time.ts";
 
 /** When one node may start: from `release` to `deadline`, both included, whole milliseconds. */
@@ -16,14 +16,6 @@ export interface SortedRanges {
   readonly deadlines: Float64Array;
   /** The deadlines by themselves where they are in another order; undefined where in the same. */
   readonly disorder: Disorder | undefined;
-}
-
-/** For the forbidden regions, worked out once for all gaps. */
-export interface Disorder {
-  /** Distinct deadlines in order. */
-  readonly deadlines: Float64Array;
-  /** The place of the i-th job's deadline among them. */
-  readonly ranks: Uint32Array;
 }
 
 export interface SlotProblem {

@@ -1,6 +1,6 @@
 import type { GateSource } from "../contracts/gate-source.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
-import type { LabelRequirement, LabelSelector } from "../core/pod.ts";
+import type { LabelRequirement, LabelSelector } from "../core/label-selector.ts";
 import type { Gates, Policy } from "../core/policy.ts";
 import type { GateAnswer } from "../core/snapshot.ts";
 import { listAll } from "./list.ts";

@@ -1,5 +1,6 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
-import type { BudgetFacts, LabelRequirement, LabelSelector } from "../core/pod.ts";
+import type { LabelRequirement, LabelSelector } from "../core/label-selector.ts";
+import type { BudgetFacts } from "../core/pod.ts";
 import { fieldsOf, listOf, numberOf, oneOf, textMapOf, textOf } from "./json-field.ts";
 
 const operators = ["In", "NotIn", "Exists", "DoesNotExist"] as const;

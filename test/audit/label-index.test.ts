@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { indexByLabels, indexBySelector } from "../../src/audit/label-index.ts";
 import { matchesSelector } from "../../src/audit/label-match.ts";
-import type { LabelSelector } from "../../src/core/pod.ts";
+import type { LabelSelector } from "../../src/core/label-selector.ts";
 
 const key = fc.constantFrom("app", "tier", "__proto__", "a=b");
 const labels = fc.dictionary(key, fc.constantFrom("x", "y", "b=x"), { maxKeys: 3 });

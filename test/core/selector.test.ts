@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { LabelRequirement } from "../../src/core/label-selector.ts";
 import type { NodeFacts } from "../../src/core/node.ts";
-import type { LabelRequirement } from "../../src/core/pod.ts";
 import { defaultNodeSelector, matchesNodeSelector, selectPolicy } from "../../src/core/selector.ts";
 import { aNode, aPolicy } from "./fleet-builder.ts";
 

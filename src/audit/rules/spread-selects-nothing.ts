@@ -1,4 +1,4 @@
-import type { LabelSelector } from "../../core/pod.ts";
+import type { LabelSelector } from "../../core/label-selector.ts";
 import type { Fleet } from "../fleet.ts";
 import { matchesSelector } from "../label-match.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";

@@ -1,5 +1,4 @@
 import type { KubeAnswer } from "../../contracts/kube-api.ts";
-import type { ResourceType } from "./resource-type.ts";
 
 /** `details.causes[]` of a Status. */
 export interface StatusCause {
@@ -56,7 +55,7 @@ export function statusOf(parts: RefusalParts): object {
 
 /** What was asked about: `details` of most refusals. */
 export interface RefusedObject {
-  readonly type: Pick<ResourceType, "group" | "plural" | "kind">;
+  readonly type: { readonly group: string; readonly plural: string; readonly kind: string };
   readonly name: string;
 }
 

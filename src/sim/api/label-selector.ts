@@ -1,4 +1,4 @@
-import type { LabelRequirement, LabelSelector } from "../../core/pod.ts";
+import type { LabelRequirement, LabelSelector } from "../../core/label-selector.ts";
 import { badRequest } from "./api-refusal.ts";
 
 export type Labels = Readonly<Record<string, string>>;

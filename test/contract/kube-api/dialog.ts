@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { KubeAnswer, KubeObject, PatchType } from "../../../src/contracts/kube-api.ts";
-import type { KubeApiTarget } from "../kube-api.contract.ts";
 import { type Duty, meetsDuty } from "./duty.ts";
+import type { KubeApiTarget } from "./target.ts";
 
 export type TargetOf = () => KubeApiTarget;
 type Query = Readonly<Record<string, string>>;
