@@ -35,7 +35,8 @@ function tableOf(report: PlanReport): string {
       one.window ?? "",
       one.reason,
     ]);
-    const title = `Policy ${policy.name}: ${policy.matched} nodes. ${policy.forecast.explain}.\n`;
+    const moved = policy.moved === 0 ? "" : `, ${policy.moved} moved`;
+    const title = `Policy ${policy.name}: ${policy.matched} nodes${moved}. ${policy.forecast.explain}.\n`;
     return rows.length === 0 ? title : title + formatTable(heads, rows);
   });
   const left = report.notPlanned.map((one) => [one.node, one.reason, one.explain]);

@@ -27,6 +27,8 @@ export interface PolicyReport {
     readonly widenBySeconds: number;
     readonly explain: string;
   };
+  /** How many departures have another instant than in the plan before. */
+  readonly moved: number;
   /** Absent where the policy has none. */
   readonly waves?: WaveReport;
   readonly departures: readonly DepartureReport[];
@@ -87,10 +89,11 @@ export function planWarnings(plan: FleetPlan): readonly string[] {
 }
 
 function policyReport(plan: PolicyPlan): PolicyReport {
-  const { policy, matched, spacing, forecast } = plan;
+  const { policy, matched, spacing, forecast, moved } = plan;
   return {
     name: policy.name,
     matched,
+    moved,
     spacing: {
       wantedSeconds: inSeconds(spacing.wantedMs),
       reachedSeconds: inSeconds(spacing.reachedMs),

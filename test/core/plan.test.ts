@@ -274,6 +274,7 @@ describe("the report", () => {
       bornHours("n3", 0, { labels: {} }),
     ];
     const report = planReport(plan({ nodes }));
+    expect(report.policies[0]?.moved).toBe(0);
     expect(report).toMatchObject({
       apiVersion: "lastcall.dev/v1alpha1",
       kind: "Plan",

@@ -3,6 +3,7 @@ import type { Departure } from "../../src/core/departure.ts";
 import type { PlanInput } from "../../src/core/fleet-plan.ts";
 import type { NodeFacts } from "../../src/core/node.ts";
 import { planFleet } from "../../src/core/plan.ts";
+import { planReport } from "../../src/core/plan-report.ts";
 import type { Policy } from "../../src/core/policy.ts";
 import { seededRng } from "../../src/core/rng.ts";
 import { formatInstant, hours, type Instant, instant, minutes, plus } from "../../src/core/time.ts";
@@ -156,6 +157,24 @@ describe("a plan that is kept", () => {
       expect(again.departures.filter((one) => one.departAt <= now)).toEqual([]);
       expect(again.spacing.reachedMs).toBeGreaterThanOrEqual(minutes(15));
     }
+  });
+
+  it("counts in its report those that had another instant before", () => {
+    // Past its deadline of 23:30 nobody can stay; the other one keeps its place.
+    const nodes = [aNode("n1"), aNode("n2")];
+    const [n1, n2] = nodes as [NodeFacts, NodeFacts];
+    const departures = [
+      aDeparture(n1, { departAt: plus(now, hours(23.75)) }),
+      aDeparture(n2, { departAt: plus(now, hours(20)) }),
+    ];
+    const policies = [aPolicy()];
+    const all = { policies, badPolicies: [], nodes, departures, at: now };
+    const [report] = planReport(planFleet(all)).policies;
+    expect(report?.moved).toBe(1);
+    expect(report?.departures.map((one) => one.explain.includes("moved from"))).toEqual([
+      false,
+      true,
+    ]);
   });
 
   it("puts a departure off that is due as one leaves that was held until now", () => {
