@@ -111,9 +111,10 @@ function earliestOf(node: NodeFacts, grownAt: Instant): Instant {
   return hold.kind === "Until" ? later(grownAt, hold.until) : grownAt;
 }
 
+/** One that waits for a budget stands where it was wanted: it does not push others along with the time. */
 function startOf(departure: Departure | undefined, at: Instant): Instant | undefined {
   if (departure === undefined || departure.hold || isUnderWay(departure)) return undefined;
-  return later(departure.departAt ?? at, at);
+  return departure.departAt ?? departure.createdAt ?? at;
 }
 
 function leavingAlready(departure: Departure | undefined): Refusal | undefined {

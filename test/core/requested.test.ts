@@ -50,6 +50,13 @@ describe("planned departures and one that a person has asked for", () => {
     );
   });
 
+  it("are not pushed along by one that has waited two hours for a budget", () => {
+    const near = aDeparture(nodes[0] as NodeFacts, { departAt: at("2026-11-20T00:05:00Z") });
+    const waiting = asked("00:00", { departAt: at("2026-11-19T22:00:00Z") });
+    const made = plan({ nodes: nodes.slice(0, 1), departures: [near, waiting] });
+    expect(made.times).toEqual(["n1 00:05"]);
+  });
+
   it("are as far from it as can be where the gap has no room beside it, and keep their own gap", () => {
     // Two nodes have an hour left and are to be 45 minutes apart: from 00:15 neither can be 45 away.
     const old = ["n1", "n2"].map((name) => aNode(name, { createdAt: instant(now - hours(22.5)) }));
