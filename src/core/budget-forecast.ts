@@ -124,17 +124,19 @@ function isEarlier(a: Line, b: Line): boolean {
 /** Starts at the line's instant, or moves it on to where it might; at the deadline it is forced. */
 function takeTurn(line: Line, departure: PlannedDeparture): "Starts" | "Forced" | "Waits" {
   const roomFrom = roomIn(line);
-  if (roomFrom <= line.at) return "Starts";
-  line.waiting = true;
   // Overdue nodes may leave after the last instant that the open hours know of.
   const isOverdue = departure.reason === "Overdue";
-  const startAt = isOverdue ? roomFrom : nextOpen(line.open, roomFrom);
-  if (isOverdue || startAt <= departure.deadlineAt) {
-    line.at = startAt;
-    return "Waits";
+  const isPlanned = isOverdue || roomFrom === departure.departAt;
+  // The line may stand where nothing is open, behind one that its deadline forced.
+  const startAt = isPlanned ? roomFrom : nextOpen(line.open, roomFrom);
+  if (!isOverdue && startAt > departure.deadlineAt) {
+    line.at = Math.max(line.at, departure.deadlineAt);
+    return "Forced";
   }
-  line.at = Math.max(line.at, departure.deadlineAt);
-  return "Forced";
+  if (startAt <= line.at) return "Starts";
+  line.waiting = true;
+  line.at = startAt;
+  return "Waits";
 }
 
 function roomIn(line: Line): number {

@@ -131,6 +131,21 @@ describe("budgets in a forecast", () => {
     expect(made.forecast.tight).toEqual([{ budget: "1 an hour", needed: 2 }]);
   });
 
+  it("make late all of those whose window shuts before there is room, not the first alone", () => {
+    // Planned 5 minutes apart up to 01:00, two an hour: for n3 and n4 there is room again from 01:44
+    // on, when the window is shut, and their deadline is 02:00.
+    const nodes = ["n1", "n2", "n3", "n4"].map((name) => dueIn(name, 120));
+    const made = plan({
+      policy: {
+        windows: [daily("00:00-01:00")],
+        budgets: [{ kind: "PerHour", perHour: 2 }],
+        spacing: { mode: "Late", minMs: minutes(5) },
+      },
+      nodes,
+    });
+    expect(made.forecast).toMatchObject({ late: ["n3", "n4"], heldBack: 2, heldPastDeadline: 2 });
+  });
+
   it("that are wide enough hold nothing back", () => {
     const nodes = [dueIn("n1", 60), dueIn("n2", 75)];
     const made = plan({ policy: { ...tight, budgets: [{ kind: "PerHour", perHour: 2 }] }, nodes });
