@@ -3,7 +3,6 @@ import type { FeedListener } from "../../contracts/notice-feed.ts";
 import type { MachineWord } from "../../core/machine-word.ts";
 import {
   type Instant,
-  instant,
   later,
   type Millis,
   minus,
@@ -17,17 +16,16 @@ import { listItems } from "./compute-list.ts";
 import { preemptedType, readPreemption, type ZoneRef } from "./preemption-operation.ts";
 
 /**
- * A preemption that is older than this when we begin to listen is not told: its machine is gone, and
- * half a minute later a new one may stand under its name. One that could not be written down is told
- * again for as long.
+ * A preemption that is older than this when we begin to listen, or come back to a zone that did not
+ * answer, is not told: its machine is gone, and half a minute later a new one may stand under its name.
+ * One that could not be written down is told again for as long.
  */
 const freshMs: Millis = seconds(60);
+/** After a longer silence of the zone we begin anew; longer than the slowest pace with its jitter. */
+const longestGapMs: Millis = seconds(90);
 /** Operations may be listed out of their order by so much. */
 const disorderMs: Millis = minutes(2);
 const answerWithinMs: Millis = seconds(10);
-
-/** Before all operations. */
-const never = instant(0);
 
 interface Known {
   readonly insertedAt: Instant;
@@ -43,7 +41,8 @@ export class PreemptionZone {
   readonly #known = new Map<string, Known>();
   /** In the cloud's time: what is older was dealt with in an earlier look. */
   #floorAt: Instant | undefined;
-  #isFirst = true;
+  /** On the monotonic clock, when the zone last answered. */
+  #answeredAt = Number.NEGATIVE_INFINITY;
   #unreadable = 0;
 
   constructor(ref: ZoneRef, tools: { readonly client: ComputeClient; readonly clock: Clock }) {
@@ -55,8 +54,10 @@ export class PreemptionZone {
   /** Looks once, and resolves when every word is heard or refused. Throws where the list failed. */
   async poll(listener: FeedListener, signal: AbortSignal): Promise<void> {
     const { words, problems } = await this.#read(signal);
-    const fresh = words.filter((word) => this.#isToBeTold(word));
-    this.#isFirst = false;
+    const answeredAt = this.#clock.monotonic();
+    const look = answeredAt - this.#answeredAt > longestGapMs ? "First" : "Next";
+    this.#answeredAt = answeredAt;
+    const fresh = words.filter((word) => this.#isToBeTold(word, look));
     this.#raiseFloor(words);
     if (problems.length !== this.#unreadable && problems[0] !== undefined) {
       listener.onTrouble(unreadable(this.#ref, problems[0]));
@@ -81,7 +82,7 @@ export class PreemptionZone {
       timeoutMs: answerWithinMs,
     };
     const heard = { ...this.#ref, at: this.#clock.now() };
-    const firstFloorAt = this.#isFirst ? minus(heard.at, disorderMs) : never;
+    const floorAt = this.#floorAt ?? minus(heard.at, disorderMs);
     const words: MachineWord[] = [];
     const problems: string[] = [];
     const send = this.#client.send.bind(this.#client);
@@ -91,18 +92,18 @@ export class PreemptionZone {
       if (reading.kind !== "Preempted") continue;
       words.push(reading.word);
       // The newest come first: what follows was dealt with in an earlier look, or before our time.
-      if (reading.insertedAt < (this.#floorAt ?? firstFloorAt)) break;
+      if (reading.insertedAt < floorAt) break;
     }
     return { words, problems };
   }
 
-  #isToBeTold({ notice }: MachineWord): boolean {
+  #isToBeTold({ notice }: MachineWord, look: "First" | "Next"): boolean {
     const { eventId, noticedAt } = notice;
     const now = this.#clock.now();
     if (this.#floorAt !== undefined && noticedAt < this.#floorAt) return false;
     const known = this.#known.get(eventId);
     if (known !== undefined) return known.tellUntilAt !== undefined && known.tellUntilAt >= now;
-    const isStale = this.#isFirst && noticedAt < minus(now, freshMs);
+    const isStale = look === "First" && noticedAt < minus(now, freshMs);
     const tellUntilAt = isStale ? undefined : plus(now, freshMs);
     this.#known.set(eventId, { insertedAt: noticedAt, tellUntilAt });
     return !isStale;

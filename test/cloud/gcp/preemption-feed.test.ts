@@ -169,6 +169,23 @@ describe("a zone that cannot be asked", () => {
   });
 });
 
+it("a preemption of which an outage has kept us is not told when its machine is long gone", async () => {
+  listen();
+  await until(11);
+  world.server.failNext({ kind: "Drop" }, { match: /operations/, times: 1_000 });
+  await until(60);
+  world.server.model.preempt(zone, "n1");
+  await until(400);
+  world.server.stopFailing();
+  const before = polls();
+  await world.passUntil(() => polls() > before);
+  await until(world.clock.monotonic() / 1000 + 30);
+  expect(heard).toEqual([]);
+  world.server.model.preempt(zone, "n2");
+  await until(world.clock.monotonic() / 1000 + 15);
+  expect(words.map(({ machine }) => machine)).toEqual([`gce://project1/${zone}/n2`]);
+});
+
 const recorded = JSON.parse(
   readFileSync(new URL("../../data/gce/operations-2019.json", import.meta.url), "utf8"),
 ) as { operations: Record<string, Record<string, unknown>[]> };
