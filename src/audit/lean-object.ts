@@ -23,10 +23,16 @@ export function leanObject(object: Fields): Fields {
   return {
     ...head,
     metadata: leanMetadata(fieldsOf(metadata)),
-    ...(spec === undefined ? {} : { spec: leanSpec(spec) }),
-    // Of the kinds that are listed, only a Job's says something: whether it is over.
-    ...(object.kind === "Job" ? { status } : {}),
+    ...(spec === undefined ? {} : { spec: object.kind === "Pod" ? leanPod(spec) : leanSpec(spec) }),
+    ...leanStatus(object.kind, fieldsOf(status)),
   };
+}
+
+/** Whether a pod or a Job is over, and what a node is. */
+function leanStatus(kind: unknown, { phase, conditions, nodeInfo, addresses }: Fields): Fields {
+  if (kind === "Pod") return { status: { phase } };
+  if (kind === "Job") return { status: { conditions } };
+  return kind === "Node" ? { status: { nodeInfo, addresses } } : {};
 }
 
 function leanMetadata(metadata: Fields): Fields {
@@ -45,12 +51,15 @@ function leanSpec(spec: unknown): unknown {
   }
   if (!("template" in fields)) return spec;
   const template = fieldsOf(fields.template);
-  const pod = fieldsOf(template.spec);
+  return { ...fields, template: { ...template, spec: leanPod(template.spec) } };
+}
+
+function leanPod(spec: unknown): Fields {
+  const pod = fieldsOf(spec);
   const lists = (["containers", "initContainers"] as const)
     .filter((name) => name in pod)
     .map((name) => [name, listOf(pod[name]).map(leanContainer)]);
-  const leanPod = { ...pod, ...Object.fromEntries(lists) };
-  return { ...fields, template: { ...template, spec: leanPod } };
+  return { ...pod, ...Object.fromEntries(lists) };
 }
 
 function leanContainer(container: unknown): Fields {

@@ -32,7 +32,7 @@ export function listWorkloads(manifests: readonly Manifest[]): WorkloadList {
   const notJudged: NotJudged[] = [];
   const workloads: Workload[] = [];
   const orphans = new Map<string, Workload>();
-  const present = new Set(manifests.map((manifest) => keyOf(manifest, manifest)));
+  const present = new Set(manifests.map(objectKey));
   for (const manifest of manifests) {
     if (isCustomResource(manifest)) notJudged.push({ manifest, reason: "CustomResource" });
     if (workloadKindOf(manifest) === undefined || isOver(manifest)) continue;
@@ -40,14 +40,25 @@ export function listWorkloads(manifests: readonly Manifest[]): WorkloadList {
     if (owner?.kind === "Node") notJudged.push({ manifest, reason: "StaticPod" });
     if (owner?.kind === "Node") continue;
     const root = owner === undefined ? undefined : rootOf(manifest, owner);
-    if ([owner, root].some((one) => one !== undefined && present.has(keyOf(manifest, one))))
-      continue;
+    if (ownerKeys(manifest).some((key) => present.has(key))) continue;
     const read = readWorkload(manifest, classes);
     if (read.kind === "Problem") problems.push(read.problem);
     else if (root === undefined || !countsAsOwner(manifest, root)) workloads.push(read.workload);
     else addToOwner(orphans, { owner: root, workload: read.workload });
   }
   return { workloads: [...workloads, ...orphans.values()], notJudged, problems };
+}
+
+/** What an object is known by to those that it owns. */
+export function objectKey(manifest: Manifest): string {
+  return keyOf(manifest, manifest);
+}
+
+/** The keys of the object's owner and of that one's: where either is listed, it is not. */
+export function ownerKeys(manifest: Manifest): readonly string[] {
+  const owner = ownerOf(manifest);
+  if (owner === undefined) return [];
+  return [owner, rootOf(manifest, owner)].map((one) => keyOf(manifest, one));
 }
 
 function keyOf(manifest: Manifest, named: Owner): string {

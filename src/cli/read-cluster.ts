@@ -1,5 +1,8 @@
-import { isFields, listOf, textOf, valueAt } from "../audit/json-field.ts";
+import { type Fields, isFields, listOf, textOf, valueAt } from "../audit/json-field.ts";
+import { leanObject } from "../audit/lean-object.ts";
+import { readManifest } from "../audit/manifest.ts";
 import { isSpot } from "../audit/spot-label.ts";
+import { objectKey, ownerKeys } from "../audit/workload-list.ts";
 import type { KubeAnswer, KubeApi } from "../contracts/kube-api.ts";
 import { LastcallError } from "../errors.ts";
 import type { LiveCluster } from "./audit.ts";
@@ -16,17 +19,23 @@ export interface ReadClusterOptions {
 }
 
 /**
- * Lists what the audit judges. Throws API_REFUSED, RIGHT_MISSING, API_UNAUTHORIZED and what the API
+ * Lists what the audit judges, lean, and of the pods only those whose workload is not listed: of
+ * tens of thousands few are left. Throws API_REFUSED, RIGHT_MISSING, API_UNAUTHORIZED and what the API
  * throws; a resource that the server does not know is passed over.
  */
 export async function readCluster(options: ReadClusterOptions): Promise<LiveCluster> {
-  const objects: unknown[] = [];
-  for (const { path } of clusterKinds) objects.push(...(await listAll(path, options)));
-  for (const kind of [...namespacedKinds, podKind]) {
-    objects.push(...(await listAll(pathIn(kind, options.namespace), options)));
+  const objects: Fields[] = [];
+  const known = new Set<string>();
+  for (const kind of [...clusterKinds, ...namespacedKinds, podKind]) {
+    for await (const json of listed(kind, options)) {
+      const manifest = readManifest({ json }, "default");
+      if (kind === podKind && ownerKeys(manifest).some((key) => known.has(key))) continue;
+      if (namespacedKinds.includes(kind)) known.add(objectKey(manifest));
+      objects.push(json);
+    }
   }
   if (options.askKubelet === undefined) return { objects, readBudgets: new Map(), notes: [] };
-  const nodes = objects.filter(isFields).filter(isSpotNode);
+  const nodes = objects.filter(isSpotNode);
   const { read, notes } = await readKubeletBudgets(nodes, options.askKubelet, options.signal);
   return { objects, readBudgets: read, notes };
 }
@@ -37,23 +46,23 @@ function pathIn({ path }: AuditedKind, namespace: string | undefined): string {
   return `${path.slice(0, cut)}/namespaces/${namespace}${path.slice(cut)}`;
 }
 
-/** All pages of a list; the items get the head that a list leaves away. */
-async function listAll(path: string, options: ReadClusterOptions): Promise<readonly unknown[]> {
-  const objects: unknown[] = [];
+/** All objects of a kind; they get the head that a list leaves away. */
+async function* listed(
+  kind: AuditedKind,
+  { api, namespace, signal }: ReadClusterOptions,
+): AsyncGenerator<Fields> {
+  const path = clusterKinds.includes(kind) ? kind.path : pathIn(kind, namespace);
   let next: string | undefined;
   do {
     const query = { limit: "500", ...(next === undefined ? {} : { continue: next }) };
-    const answer = await options.api.send({ method: "GET", path, query, signal: options.signal });
-    if (answer.status === 404) return [];
+    const answer = await api.send({ method: "GET", path, query, signal });
+    if (answer.status === 404) return;
     if (answer.status !== 200) throw refusal(path, answer);
-    const kind = textOf(valueAt(answer.body, ["kind"]))?.replace(/List$/, "");
-    const apiVersion = textOf(valueAt(answer.body, ["apiVersion"]));
-    for (const item of listOf(valueAt(answer.body, ["items"]))) {
-      if (isFields(item)) objects.push({ apiVersion, kind, ...item });
+    for (const item of listOf(valueAt(answer.body, ["items"])).filter(isFields)) {
+      yield leanObject({ ...item, apiVersion: kind.apiVersion, kind: kind.kind });
     }
     next = textOf(valueAt(answer.body, ["metadata", "continue"])) || undefined;
   } while (next !== undefined);
-  return objects;
 }
 
 function isSpotNode(object: unknown): boolean {

@@ -65,6 +65,44 @@ describe("the live cluster", () => {
     ]);
   });
 
+  it("gives of its pods those whose workload it has not listed", async () => {
+    const owned = (name: string, kind: string, owner: string, labels: object = {}) => ({
+      metadata: {
+        ...{ name, namespace: "default", labels },
+        ownerReferences: [{ kind, name: owner, controller: true }],
+      },
+      spec: { containers: [{ name: "c", env: [{ name: "A" }] }] },
+      status: { phase: "Running", podIP: "10.0.0.1" },
+    });
+    const { api } = apiOf({
+      "/api/v1/nodes": list("Node", [node]),
+      "/apis/apps/v1/deployments": list("Deployment", [
+        { metadata: { name: "web", namespace: "default" }, spec: {} },
+      ]),
+      "/apis/apps/v1/daemonsets": list("DaemonSet", [
+        { metadata: { name: "log", namespace: "default" }, spec: {} },
+      ]),
+      "/api/v1/pods": list("Pod", [
+        owned("web-5d9f8c-a", "ReplicaSet", "web-5d9f8c", { "pod-template-hash": "5d9f8c" }),
+        owned("log-a", "DaemonSet", "log"),
+        owned("kafka-0", "Kafka", "kafka"),
+        owned("proxy-n1", "Node", "n1"),
+        { metadata: { name: "bare", namespace: "default" }, spec: {} },
+      ]),
+    });
+    const { objects } = await readCluster({ api });
+    const pods = objects.filter((one) => (one as { kind: string }).kind === "Pod");
+
+    expect(pods).toMatchObject(
+      ["kafka-0", "proxy-n1", "bare"].map((name) => ({ metadata: { name } })),
+    );
+    expect(pods[0]).toMatchObject({
+      spec: { containers: [{ name: "c" }] },
+      status: { phase: "Running" },
+    });
+    expect(JSON.stringify(pods)).not.toMatch(/podIP|env/);
+  });
+
   it("asks no kubelet unless told to", async () => {
     const { api, asked } = apiOf(fleet);
     await readCluster({ api });
