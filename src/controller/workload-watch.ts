@@ -44,7 +44,10 @@ export class WorkloadWatch {
     this.#alarm = new Alarm(options.clock);
   }
 
-  /** Runs until the signal aborts; a fault of an audit is said and the next one tries again. */
+  /**
+   * Runs until the signal aborts. A fault of an audit is said; one that passes by itself is tried
+   * again after the least gap, a right that is missing at the next turn.
+   */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, fleet, everyMs, voice } = this.#options;
     const stop = fleet.onChange(() => this.#alarm.ring());
@@ -52,9 +55,10 @@ export class WorkloadWatch {
       await clock.sleep(shorter(firstAfterMs, everyMs), signal);
       for (;;) {
         const judged = policiesOf(fleet.view());
-        await this.#audit(signal);
+        const result = await this.#audit(signal);
         const doneAt = clock.now();
         await clock.sleep(shorter(leastGapMs, everyMs), signal);
+        if (result === "TryAgain") continue;
         await this.#untilDue({ dueAt: plus(doneAt, everyMs), judged }, signal);
       }
     } finally {
@@ -76,17 +80,19 @@ export class WorkloadWatch {
     }
   }
 
-  async #audit(signal: AbortSignal): Promise<void> {
+  async #audit(signal: AbortSignal): Promise<"Done" | "TryAgain"> {
     const { auditor, fleet, voice } = this.#options;
     try {
       const verdicts = await auditor.judge(targetsOf(fleet.view()), signal);
       this.#show(verdicts);
       await this.#write(verdicts);
+      return "Done";
     } catch (error) {
       signal.throwIfAborted();
       const code = isLastcallError(error) ? error.code : "UNEXPECTED";
       voice.metrics.count("lastcall_errors_total", { code });
       voice.log.warn("audit-failed", { code, error: messageOf(error) });
+      return isLastcallError(error) && error.retryable ? "TryAgain" : "Done";
     }
   }
 

@@ -154,6 +154,19 @@ describe("the watch over workloads", () => {
     expect(asked).toHaveLength(3);
   });
 
+  it("tries again after a quarter of an hour where a fault passes by itself", async () => {
+    const verdicts = answer();
+    answer = () => {
+      throw new LastcallError("API_UNREACHABLE", "Cannot list jobs: no answer, one is wanted");
+    };
+    start(6 * hour);
+    await clock.advance(30 * minute);
+    answer = () => verdicts;
+    await clock.advance(11 * hour);
+
+    expect(times()).toEqual([10, 25, 40, 400]);
+  });
+
   it("judges a new policy before its turn, a quarter of an hour after the last audit at the soonest", async () => {
     start(6 * hour);
     await clock.advance(11 * minute);
