@@ -78,6 +78,11 @@ export function platformsOfNodes(
   return [...seen.values()].map((entry) => ({ ...entry.platform, nodes: entry.nodes }));
 }
 
+/** GKE Autopilot names its nodes so, and lets nobody ask their kubelets. */
+export function isAutopilot(nodeName: string): boolean {
+  return nodeName.startsWith("gk3-");
+}
+
 /** What the platform ships on such a node, told by provider, version and image. */
 export function defaultPlatformOf(node: AuditNode): Platform {
   if (node.providerID.startsWith("gce://")) {

@@ -1,6 +1,6 @@
 import type { ShutdownGroup } from "../core/grace-budget.ts";
 import { LastcallError } from "../errors.ts";
-import { platformsOfNodes } from "./audit-node.ts";
+import { isAutopilot, platformsOfNodes } from "./audit-node.ts";
 import { type Baseline, isKnown } from "./baseline.ts";
 import { canReach, type Fleet, graceOn, readFleet } from "./fleet.ts";
 import { faultyIgnores, ignoredRules } from "./ignore.ts";
@@ -145,6 +145,12 @@ function notesOn(fleet: Fleet, options: AuditOptions): readonly string[] {
   if (options.platforms.length === 0 && fleet.nodes.length === 0) {
     notes.push(
       `No platform was named and the input holds no nodes: judged against ${defaultPlatformNames.join(", ")}`,
+    );
+  }
+  const autopilot = fleet.nodes.filter((node) => isAutopilot(node.name)).length;
+  if (autopilot > 0 && options.platforms.length === 0) {
+    notes.push(
+      `${autopilot} node${autopilot === 1 ? " is" : "s are"} of GKE Autopilot, where the kubelet's setting cannot be read: GKE's default was taken`,
     );
   }
   const classes = fleet.workloads.flatMap((one) => one.unknownPriorityClass ?? []);

@@ -1,3 +1,4 @@
+import { isAutopilot } from "../audit/audit-node.ts";
 import { type Fields, textOf, valueAt } from "../audit/json-field.ts";
 import { readKubeletConfiguration } from "../audit/kubelet-configuration.ts";
 import type { KubeAnswer, KubeApi } from "../contracts/kube-api.ts";
@@ -25,7 +26,7 @@ export function proxiedKubelet(api: KubeApi): AskKubelet {
     api.send({ method: "GET", path: `/api/v1/nodes/${nodeNameOf(node)}/proxy/configz`, signal });
 }
 
-/** Asks the nodes; throws RIGHT_MISSING and API_UNAUTHORIZED, as the next node will say the same. */
+/** Asks the nodes, but those that may not be asked; throws RIGHT_MISSING and API_UNAUTHORIZED, as the next node will say the same. */
 export async function readKubeletBudgets(
   nodes: readonly Fields[],
   ask: AskKubelet,
@@ -33,7 +34,7 @@ export async function readKubeletBudgets(
 ): Promise<KubeletBudgets> {
   const read = new Map<string, readonly ShutdownGroup[]>();
   const notes: string[] = [];
-  const queue = [...nodes];
+  const queue = nodes.filter((node) => !isAutopilot(nodeNameOf(node)));
   const worker = async (): Promise<void> => {
     for (let node = queue.shift(); node !== undefined; node = queue.shift()) {
       const name = nodeNameOf(node);

@@ -200,6 +200,15 @@ describe("with nodes in the input", () => {
     expect(workloads).toMatchObject([{ kind: "DaemonSet", spot: "May", granted: { gke: 15 } }]);
   });
 
+  it("of GKE Autopilot it is said that the default was taken", async () => {
+    const { platforms, notes } = await auditYaml(gkeSpot("gk3-a-pool-1", "v1.33.1-gke.1"));
+
+    expect(platforms).toMatchObject([{ name: "gke", source: "Default" }]);
+    expect(notes).toEqual([
+      "1 node is of GKE Autopilot, where the kubelet's setting cannot be read: GKE's default was taken",
+    ]);
+  });
+
   it("on a budget that nobody knows, a cut is information only", async () => {
     const pod = "terminationGracePeriodSeconds: 60";
     const { findings } = await auditYaml(`${node("n", {})}---\n${deployment({ pod })}`);

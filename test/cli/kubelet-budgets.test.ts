@@ -167,6 +167,16 @@ describe("the way to a kubelet", () => {
 });
 
 describe("a kubelet asked through the API server", () => {
+  it("is left alone on GKE Autopilot, which would refuse", async () => {
+    const api = new ScriptedApi(() => ({ status: 403, body: {} }));
+
+    expect(await readKubeletBudgets([node("gk3-a-pool-1")], proxiedKubelet(api))).toEqual({
+      read: new Map(),
+      notes: [],
+    });
+    expect(api.sent).toEqual([]);
+  });
+
   it("that is away costs one note, and the others give their budgets", async () => {
     const api = new ScriptedApi(({ path }) =>
       path.includes("/n1/") ? unreachable() : { status: 200, body: configz },
