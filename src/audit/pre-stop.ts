@@ -3,7 +3,8 @@ import { fieldsOf, isFields, textListOf, valueAt, wholeNumberOf } from "./json-f
 /** Seconds in each unit that `sleep` takes. */
 const unitSeconds: Readonly<Record<string, number>> = { "": 1, s: 1, m: 60, h: 3600, d: 86_400 };
 
-const sleepCall = /(?:^|[\s;&|(/'"])sleep\s+(\d+(?:\.\d+)?)([smhd]?)(?![\w.])/g;
+const sleepCall =
+  /(?:^|[\s;&|(/'"])sleep\s+(inf(?:inity)?|\d+(?:\.\d+)?)([smhd]?)(?![\w.])|time\.sleep\((\d+(?:\.\d+)?)\)/g;
 
 /**
  * How many seconds a container's preStop hook takes at least, as far as it shows: the built-in
@@ -26,11 +27,15 @@ export function preStopActs(container: unknown): boolean {
   return /[a-z]/i.test(command.replace(sleepCall, " "));
 }
 
-/** The sleeps of a command line added up: `sh -c "sleep 5; nginx -s quit; sleep 1m"` is 65. */
+/**
+ * The sleeps of a command line added up: `sh -c "sleep 5; nginx -s quit; sleep 1m"` is 65. Infinite
+ * for `sleep infinity`.
+ */
 export function sleepSecondsOf(command: readonly string[]): number {
   let totalSeconds = 0;
-  for (const [, count, unit] of command.join(" ").matchAll(sleepCall)) {
-    totalSeconds += Number(count) * (unitSeconds[unit ?? ""] ?? 1);
+  for (const [, count, unit, pythons] of command.join(" ").matchAll(sleepCall)) {
+    if (count?.startsWith("inf")) return Number.POSITIVE_INFINITY;
+    totalSeconds += Number(count ?? pythons) * (unitSeconds[unit ?? ""] ?? 1);
   }
   return totalSeconds;
 }

@@ -46,8 +46,10 @@ function checkPrestopOverGrace(fleet: Fleet): readonly Remark[] {
     const hookSeconds = longestPreStop(workload.template);
     const graceSeconds = workload.wantedGraceSeconds;
     if (hookSeconds === 0 || hookSeconds < graceSeconds) return [];
-    const message = `The preStop hook takes at least ${hookSeconds} s of a grace of ${graceSeconds} s, so nothing is left for SIGTERM`;
-    const fix = `Ask for more than ${hookSeconds} s, or shorten the hook`;
+    const ends = Number.isFinite(hookSeconds);
+    const takes = ends ? `takes at least ${hookSeconds} s` : "has no end and takes all";
+    const message = `The preStop hook ${takes} of a grace of ${graceSeconds} s, so nothing is left for SIGTERM`;
+    const fix = ends ? `Ask for more than ${hookSeconds} s, or shorten the hook` : "End the hook";
     return [{ severity: "error", about: workload, message, fix }];
   });
 }

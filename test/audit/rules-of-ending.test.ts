@@ -1,0 +1,140 @@
+import { describe, expect, it } from "vitest";
+import { sleepSecondsOf } from "../../src/audit/pre-stop.ts";
+import { remarks, withContainer } from "./support/rule-remarks.ts";
+
+describe("how long a preStop hook takes", () => {
+  it.each([
+    { command: ["sleep", "15"], seconds: 15 },
+    { command: ["/bin/sleep", "7.5"], seconds: 7.5 },
+    { command: ["sh", "-c", "sleep 5 && nginx -s quit; sleep 1m"], seconds: 65 },
+    { command: ["/bin/sh", "-c", "/bin/sleep 20"], seconds: 20 },
+    { command: ["sh", "-c", "nosleep 9; sleepy 3"], seconds: 0 },
+    { command: ["python3", "-c", "import time; time.sleep(20)"], seconds: 20 },
+    { command: ["sleep", "infinity"], seconds: Number.POSITIVE_INFINITY },
+    { command: ["sh", "-c", "sleep inf; sleep 3"], seconds: Number.POSITIVE_INFINITY },
+    { command: ["/wait-shutdown"], seconds: 0 },
+    { command: [], seconds: 0 },
+  ])("$command is $seconds s", ({ command, seconds }) => {
+    expect(sleepSecondsOf(command)).toBe(seconds);
+  });
+});
+
+describe("a preStop hook", () => {
+  const hook = (seconds: number) => `lifecycle: {preStop: {sleep: {seconds: ${seconds}}}}`;
+
+  it.each([
+    { grace: 20, sleep: 19, over: 0, why: "one second is left" },
+    { grace: 20, sleep: 20, over: 1, why: "nothing is left" },
+    { grace: 20, sleep: 25, over: 1, why: "it is longer than the grace" },
+  ])("of $sleep s in a grace of $grace s: $why", async ({ grace, sleep, over }) => {
+    const yaml = withContainer(hook(sleep), `terminationGracePeriodSeconds: ${grace},`);
+
+    expect(await remarks("prestop-over-grace", yaml)).toHaveLength(over);
+  });
+
+  it.each([
+    { sleep: 10, platform: "gke", says: [] },
+    { sleep: 11, platform: "gke", says: ["warning … leaves 4 s"] },
+    { sleep: 15, platform: "gke", says: ["error … leaves 0 s"] },
+    { sleep: 29, platform: "gke", says: ["error … leaves 0 s"] },
+    { sleep: 30, platform: "gke", says: [] },
+    { sleep: 15, platform: "eks-al2023", says: [] },
+    { sleep: 15, platform: "aks", says: [] },
+  ])("of $sleep s in the default grace on $platform: $says", async ({ sleep, platform, says }) => {
+    const found = await remarks("prestop-eats-budget", withContainer(hook(sleep)), platform);
+
+    expect(found.map((one) => one.replace(/ .*(leaves \d+ s).*/, " … $1"))).toEqual(says);
+  });
+
+  it("without an end takes all of any grace", async () => {
+    const yaml = withContainer("lifecycle: {preStop: {exec: {command: [sleep, infinity]}}}");
+
+    expect(await remarks("prestop-over-grace", yaml)).toEqual([
+      "error The preStop hook has no end and takes all of a grace of 30 s, so nothing is left for SIGTERM",
+    ]);
+  });
+
+  it("of a sidecar counts, of a container that runs before does not", async () => {
+    const init = (policy: string) =>
+      withContainer("ports: []", `initContainers: [{name: i, ${policy} ${hook(40)}}],`);
+
+    expect(await remarks("prestop-over-grace", init("restartPolicy: Always,"))).toHaveLength(1);
+    expect(await remarks("prestop-over-grace", init(""))).toHaveLength(0);
+  });
+});
+
+describe("a shell before the process", () => {
+  it.each([
+    { command: '[sh, -c, "a && b"]', says: "warning" },
+    { command: '[/bin/bash, -ec, "a\\nb"]', says: "info" },
+    { command: '[bash, -c, "a; b | tee log"]', says: "warning" },
+    { command: '[bash, -c, "while true; do a; done"]', says: "warning" },
+    { command: '[/bin/ash, -c, "a && b"]', says: "info" },
+    { command: '[sh, -c], args: ["a; b"]', says: "warning" },
+    { command: '[sh, -c, "server --port 80 > /dev/stdout 2>&1"]', says: "info" },
+    { command: '[sh, -c, "server --port 80 \\\\\\n --verbose"]', says: "info" },
+    { command: '[sh, -c, "# starts it\\nserver;\\n"]', says: "info" },
+    { command: "[bash, -c, server --port 80]", says: undefined },
+    { command: '[sh, -c, "a && exec b"]', says: undefined },
+    { command: "[sh, -c, \"trap 'kill $p' TERM; b & p=$!; wait\"]", says: undefined },
+    { command: "[tini, --, server]", says: undefined },
+    { command: '[python, -c, "a; b"]', says: undefined },
+  ])("$command: $says", async ({ command, says }) => {
+    const found = await remarks("exec-sigterm-lost", withContainer(`command: ${command}`));
+
+    expect(found[0]?.split(" ")[0]).toBe(says);
+  });
+
+  const preStop = (action: string) =>
+    withContainer(`command: [sh, -c, "a; b"], lifecycle: {preStop: {${action}}}`);
+
+  it.each([
+    { action: 'exec: {command: [/bin/sh, -c, "sleep 5 && kill -SIGTERM $(pidof b)"]}', says: 0 },
+    { action: "exec: {command: [nginx, -s, quit]}", says: 0 },
+    { action: "httpGet: {path: /quit, port: 80}", says: 0 },
+    { action: 'exec: {command: [/bin/sh, -c, "sleep 15"]}', says: 1 },
+    { action: "sleep: {seconds: 15}", says: 1 },
+  ])("with the preStop hook {$action} is flagged: $says", async ({ action, says }) => {
+    expect(await remarks("exec-sigterm-lost", preStop(action))).toHaveLength(says);
+  });
+
+  it("of a pod that runs to its end is nobody's loss", async () => {
+    const pod =
+      '{apiVersion: v1, kind: Pod, metadata: {name: t}, spec: {restartPolicy: Never, containers: [{name: m, command: [sh, -c, "a; b"]}]}}\n';
+
+    expect(await remarks("exec-sigterm-lost", pod)).toEqual([]);
+  });
+});
+
+describe("a readiness probe", () => {
+  const service = (ports: string) =>
+    `{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {selector: {app: web}, ports: [${ports}]}}\n---\n`;
+
+  it.each([
+    { service: service("{port: 80}"), container: "args: []", missing: 1 },
+    { service: service("{port: 80, name: http}"), container: "args: []", missing: 1 },
+    {
+      service: service("{port: 9402, name: tcp-prometheus-servicemonitor}"),
+      container: "args: []",
+      missing: 0,
+    },
+    {
+      service: service("{port: 80}, {port: 9090, name: http-metrics}"),
+      container: "args: []",
+      missing: 1,
+    },
+    { service: service("{port: 9090, targetPort: metrics}"), container: "args: []", missing: 0 },
+    { service: "", container: "ports: [{containerPort: 8080}]", missing: 1 },
+    { service: "", container: "ports: [{containerPort: 8080, name: metrics}]", missing: 0 },
+    { service: "", container: "ports: [{containerPort: 1, name: http-healthz}]", missing: 0 },
+    { service: "", container: "ports: [{containerPort: 1, name: http}]", missing: 1 },
+    { service: "", container: "args: []", missing: 0 },
+  ])(
+    "behind $service with $container is missed: $missing",
+    async ({ service, container, missing }) => {
+      expect(await remarks("readiness-missing", service + withContainer(container))).toHaveLength(
+        missing,
+      );
+    },
+  );
+});
