@@ -3,11 +3,11 @@ import type { LabelSelector } from "../core/label-selector.ts";
 import { type AuditNode, readNodes, type SeenPlatform } from "./audit-node.ts";
 import { fieldsOf, listOf, textMapOf, textOf, valueAt, wholeNumberOf } from "./json-field.ts";
 import { indexByLabels, indexBySelector, type SelectedBy, type Selecting } from "./label-index.ts";
-import { readSelector } from "./label-match.ts";
 import { canRunOn, cloudOf, landingOf } from "./landing.ts";
 import type { Manifest } from "./manifest.ts";
 import type { Platform } from "./platform.ts";
 import { isStatusPort } from "./pod-template.ts";
+import { readSelector } from "./read-selector.ts";
 import type { Workload } from "./workload.ts";
 import { listWorkloads, type NotJudged } from "./workload-list.ts";
 

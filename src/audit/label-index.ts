@@ -1,5 +1,5 @@
 import type { LabelSelector } from "../core/label-selector.ts";
-import { matchesSelector } from "./label-match.ts";
+import { matchesLabelSelector } from "../core/label-selector.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -25,7 +25,7 @@ export function indexByLabels<Item>(
     if (selector === undefined) return [];
     const [pair] = Object.entries(selector.matchLabels ?? {});
     const near = pair === undefined ? items : (byPair.get(pairKey(pair)) ?? []);
-    return near.filter((item) => matchesSelector(selector, labelsOf(item)));
+    return near.filter((item) => matchesLabelSelector(selector, labelsOf(item)));
   };
 }
 
@@ -48,7 +48,7 @@ export function indexBySelector<Item>(
       .sort((a, b) => a - b)
       .flatMap((at) => {
         const item = items[at] as Item;
-        return matchesSelector(selectorOf(item) as LabelSelector, labels) ? [item] : [];
+        return matchesLabelSelector(selectorOf(item) as LabelSelector, labels) ? [item] : [];
       });
   };
 }

@@ -1,7 +1,7 @@
 import type { LabelRequirement } from "../core/label-selector.ts";
+import { meetsRequirement } from "../core/label-selector.ts";
 import type { Toleration } from "../core/pod.ts";
 import type { AuditNode } from "./audit-node.ts";
-import { meetsRequirement } from "./label-match.ts";
 import type { PodTemplate } from "./pod-template.ts";
 import { spotLabels } from "./spot-label.ts";
 
@@ -55,7 +55,7 @@ export function canRunOn(template: PodTemplate, node: AuditNode): boolean {
   const placed =
     terms === undefined ||
     terms.some(
-      (term) => term.length > 0 && term.every((one) => meetsRequirement(one, node.labels)),
+      (term) => term.length > 0 && term.every((one) => meetsRequirement(node.labels, one)),
     );
   return placed && node.taints.every((taint) => isTolerated(taint, template.tolerations));
 }
@@ -100,7 +100,7 @@ function termFits(
   term: readonly LabelRequirement[],
   marks: Readonly<Record<string, string>>,
 ): boolean {
-  return term.every((one) => !Object.hasOwn(spotLabels, one.key) || meetsRequirement(one, marks));
+  return term.every((one) => !Object.hasOwn(spotLabels, one.key) || meetsRequirement(marks, one));
 }
 
 /** What the same label says on a node that is not Spot, where its makers have a word for that. */

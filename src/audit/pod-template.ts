@@ -11,8 +11,8 @@ import {
   textOf,
   valueAt,
 } from "./json-field.ts";
-import { readRequirements, readSelector } from "./label-match.ts";
 import { preStopActs, preStopSeconds } from "./pre-stop.ts";
+import { readRequirements, readSelector } from "./read-selector.ts";
 
 /** What the rules know of the pods of a workload: only the fields that some rule reads. */
 export interface PodTemplate {

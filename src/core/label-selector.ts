@@ -1,7 +1,8 @@
 export interface LabelRequirement {
   readonly key: string;
   readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt";
-  readonly values: readonly string[];
+  /** Exists and DoesNotExist have none. */
+  readonly values?: readonly string[] | undefined;
 }
 
 /** `{}` selects everything; as in Kubernetes. */
@@ -10,34 +11,48 @@ export interface LabelSelector {
   readonly matchExpressions?: readonly LabelRequirement[] | undefined;
 }
 
+export type Labels = Readonly<Record<string, string>>;
+
 /** Whether `selector` selects `labels`; all of it must hold, and `{}` selects everything. */
-export function matchesLabelSelector(
-  selector: LabelSelector,
-  labels: Readonly<Record<string, string>>,
-): boolean {
+export function matchesLabelSelector(selector: LabelSelector, labels: Labels): boolean {
   const exact = Object.entries(selector.matchLabels ?? {});
   return (
     exact.every(([key, value]) => labels[key] === value) &&
-    (selector.matchExpressions ?? []).every((requirement) =>
-      holds(requirement, labels[requirement.key]),
-    )
+    (selector.matchExpressions ?? []).every((one) => meetsRequirement(labels, one))
   );
 }
 
-/** A missing label satisfies NotIn and DoesNotExist, as in apimachinery's labels.Requirement. */
-function holds(requirement: LabelRequirement, value: string | undefined): boolean {
-  switch (requirement.operator) {
+/**
+ * Whether labels meet one requirement of a label selector or of node affinity. A missing label satisfies
+ * NotIn and DoesNotExist, and Gt and Lt compare whole numbers and nothing else. Source: apimachinery
+ * `pkg/labels/selector.go`, Requirement.Matches.
+ */
+export function meetsRequirement(labels: Labels, requirement: LabelRequirement): boolean {
+  const { key, operator, values = [] } = requirement;
+  const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
+  switch (operator) {
     case "In":
-      return value !== undefined && requirement.values.includes(value);
+      return value !== undefined && values.includes(value);
     case "NotIn":
-      return value === undefined || !requirement.values.includes(value);
+      return value === undefined || !values.includes(value);
     case "Exists":
       return value !== undefined;
     case "DoesNotExist":
       return value === undefined;
     case "Gt":
-      return value !== undefined && Number(value) > Number(requirement.values[0]);
+      return isOrdered(values[0], value);
     case "Lt":
-      return value !== undefined && Number(value) < Number(requirement.values[0]);
+      return isOrdered(value, values[0]);
   }
+}
+
+/** Whether both are whole numbers and the first is the smaller: no other text is ever ordered. */
+function isOrdered(low: string | undefined, high: string | undefined): boolean {
+  const lower = wholeNumber(low);
+  const upper = wholeNumber(high);
+  return lower !== undefined && upper !== undefined && lower < upper;
+}
+
+function wholeNumber(text: string | undefined): bigint | undefined {
+  return text !== undefined && /^[+-]?\d+$/.test(text) ? BigInt(text.replace("+", "")) : undefined;
 }

@@ -1,4 +1,4 @@
-import type { LabelRequirement } from "./label-selector.ts";
+import { meetsRequirement } from "./label-selector.ts";
 import type { NodeFacts } from "./node.ts";
 import type { NodeSelector, NodeSelectorTerm, Policy } from "./policy.ts";
 
@@ -60,42 +60,13 @@ function matchesTerm(node: NodeFacts, term: NodeSelectorTerm): boolean {
   const { matchExpressions, matchFields } = term;
   if (matchExpressions.length + matchFields.length === 0) return false;
   for (const wanted of matchExpressions) {
-    if (!holds(node.labels[wanted.key], wanted)) return false;
+    if (!meetsRequirement(node.labels, wanted)) return false;
   }
   // Node affinity knows one field; a requirement on any other selects nothing.
-  for (const wanted of matchFields) {
-    if (wanted.key !== "metadata.name" || !holds(node.name, wanted)) return false;
-  }
-  return true;
-}
-
-/** One requirement on the value of its label; undefined where the node does not have the label. */
-function holds(value: string | undefined, { operator, values }: LabelRequirement): boolean {
-  switch (operator) {
-    case "In":
-      return value !== undefined && values.includes(value);
-    case "NotIn":
-      return value === undefined || !values.includes(value);
-    case "Exists":
-      return value !== undefined;
-    case "DoesNotExist":
-      return value === undefined;
-    case "Gt":
-      return isOrdered(values[0], value);
-    case "Lt":
-      return isOrdered(value, values[0]);
-  }
-}
-
-/** Whether both are whole numbers and the first is the smaller: no other text is ever ordered. */
-function isOrdered(low: string | undefined, high: string | undefined): boolean {
-  const lower = wholeNumber(low);
-  const upper = wholeNumber(high);
-  return lower !== undefined && upper !== undefined && lower < upper;
-}
-
-function wholeNumber(text: string | undefined): bigint | undefined {
-  return text !== undefined && /^[+-]?\d+$/.test(text) ? BigInt(text.replace("+", "")) : undefined;
+  return matchFields.every(
+    (wanted) =>
+      wanted.key === "metadata.name" && meetsRequirement({ "metadata.name": node.name }, wanted),
+  );
 }
 
 function labelled(key: string, ...values: string[]): NodeSelectorTerm {

@@ -77,7 +77,7 @@ function selectorText(selector: LabelSelector): string {
   return [...exact, ...expressions].join(",");
 }
 
-function requirementText({ key, operator, values }: LabelRequirement): string {
+function requirementText({ key, operator, values = [] }: LabelRequirement): string {
   switch (operator) {
     case "Exists":
       return key;

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { indexByLabels, indexBySelector } from "../../src/audit/label-index.ts";
-import { matchesSelector } from "../../src/audit/label-match.ts";
 import type { LabelSelector } from "../../src/core/label-selector.ts";
+import { matchesLabelSelector } from "../../src/core/label-selector.ts";
 
 const key = fc.constantFrom("app", "tier", "__proto__", "a=b");
 const labels = fc.dictionary(key, fc.constantFrom("x", "y", "b=x"), { maxKeys: 3 });
@@ -22,7 +22,7 @@ describe("an index of labels", () => {
       fc.property(fc.array(labels, { maxLength: 8 }), selector, (all, asked) => {
         const items = all.map((own, at) => ({ at, own }));
         const wanted = items.filter(
-          ({ own }) => asked !== undefined && matchesSelector(asked, own),
+          ({ own }) => asked !== undefined && matchesLabelSelector(asked, own),
         );
 
         expect(indexByLabels(items, ({ own }) => own)(asked)).toEqual(wanted);
@@ -34,7 +34,9 @@ describe("an index of labels", () => {
     fc.assert(
       fc.property(fc.array(selector, { maxLength: 8 }), labels, (all, asked) => {
         const items = all.map((own, at) => ({ at, own }));
-        const wanted = items.filter(({ own }) => own !== undefined && matchesSelector(own, asked));
+        const wanted = items.filter(
+          ({ own }) => own !== undefined && matchesLabelSelector(own, asked),
+        );
 
         expect(indexBySelector(items, ({ own }) => own)(asked)).toEqual(wanted);
       }),

@@ -160,7 +160,7 @@ describe("a placeholder", () => {
     const placement = { ...asked, requiredNodes: terms("a", "b"), volumeNodes: [terms("b", "c")] };
     const made = orderFor(asking("a", { placement }))?.placement;
     const pairs = made?.requiredNodes?.nodeSelectorTerms.map((term) =>
-      term.matchExpressions.map(({ values }) => values[0]).join(""),
+      term.matchExpressions.map(({ values }) => values?.[0]).join(""),
     );
     expect(pairs).toEqual(["ab", "ac", "bb", "bc"]);
     expect(made?.volumeNodes).toBeUndefined();

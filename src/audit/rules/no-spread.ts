@@ -1,5 +1,5 @@
+import { matchesLabelSelector } from "../../core/label-selector.ts";
 import { type Fleet, replicasOf } from "../fleet.ts";
-import { matchesSelector } from "../label-match.ts";
 import { isReplicated, type Remark, type Rule, spotWorkloads } from "../rule.ts";
 import type { Workload } from "../workload.ts";
 
@@ -73,7 +73,7 @@ function spreadKeys(fleet: Fleet, { template, namespace }: Workload): readonly s
   return [...template.spread, ...template.apart].flatMap(({ selector, topologyKey }) => {
     const selected = selectedNear(selector);
     if (selected.length === 0) return ["none"];
-    const own = selector !== undefined && matchesSelector(selector, template.labels);
+    const own = selector !== undefined && matchesLabelSelector(selector, template.labels);
     return own ? [topologyKey] : [];
   });
 }

@@ -1,6 +1,6 @@
 import type { LabelSelector } from "../../core/label-selector.ts";
+import { matchesLabelSelector } from "../../core/label-selector.ts";
 import type { Fleet } from "../fleet.ts";
-import { matchesSelector } from "../label-match.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
 import type { Workload } from "../workload.ts";
 
@@ -80,5 +80,5 @@ function selects(
   selector: LabelSelector | undefined,
   labels: Readonly<Record<string, string>>,
 ): boolean {
-  return selector !== undefined && matchesSelector(selector, labels);
+  return selector !== undefined && matchesLabelSelector(selector, labels);
 }

@@ -1,7 +1,11 @@
-import type { LabelRequirement, LabelSelector } from "../../core/label-selector.ts";
+import {
+  type LabelRequirement,
+  type LabelSelector,
+  type Labels,
+  meetsRequirement,
+} from "../../core/label-selector.ts";
 import { badRequest } from "./api-refusal.ts";
 
-export type Labels = Readonly<Record<string, string>>;
 export type LabelMatcher = (labels: Labels | undefined) => boolean;
 
 const key = "[A-Za-z0-9][-A-Za-z0-9_./]*";
@@ -30,27 +34,7 @@ export function labelMatcher(selector: LabelSelector): LabelMatcher {
 }
 
 function matcherOf(requirements: readonly LabelRequirement[]): LabelMatcher {
-  return (labels = noLabels) => requirements.every((one) => meets(labels, one));
-}
-
-/** Whether labels meet one requirement; Gt and Lt compare integers, as node affinity does. */
-export function meets(labels: Labels, requirement: LabelRequirement): boolean {
-  const value = labels[requirement.key];
-  const values = requirement.values ?? [];
-  switch (requirement.operator) {
-    case "In":
-      return value !== undefined && values.includes(value);
-    case "NotIn":
-      return value === undefined || !values.includes(value);
-    case "Exists":
-      return value !== undefined;
-    case "DoesNotExist":
-      return value === undefined;
-    case "Gt":
-      return value !== undefined && Number(value) > Number(values[0]);
-    case "Lt":
-      return value !== undefined && Number(value) < Number(values[0]);
-  }
+  return (labels = noLabels) => requirements.every((one) => meetsRequirement(labels, one));
 }
 
 const operators = { "=": "In", "==": "In", "!=": "NotIn", ">": "Gt", "<": "Lt" } as const;

@@ -1,6 +1,6 @@
+import { meetsRequirement } from "../../core/label-selector.ts";
 import type { Taint } from "../../core/node.ts";
 import type { Toleration } from "../../core/pod.ts";
-import { meets } from "../api/label-selector.ts";
 import type { NodeObject, NodeTerm, PodSpec } from "./cluster-object.ts";
 
 /** Whether a pod's selector and required affinity choose the node. */
@@ -40,6 +40,7 @@ function termFits(term: NodeTerm, node: NodeObject): boolean {
   const matchFields = term.matchFields ?? [];
   if (expressions.length + matchFields.length === 0) return false;
   return (
-    expressions.every((one) => meets(labels, one)) && matchFields.every((one) => meets(fields, one))
+    expressions.every((one) => meetsRequirement(labels, one)) &&
+    matchFields.every((one) => meetsRequirement(fields, one))
   );
 }
