@@ -16,6 +16,7 @@ import { apiServerOf, readAccountToken, readBootId } from "../runtime/service-ac
 import type { FallbackParts } from "./agent-fallback.ts";
 import type { CommandIo } from "./command-io.ts";
 import type { CommandInput, CommandRun } from "./command-spec.ts";
+import { healthRoutes } from "./health-routes.ts";
 import { findNoticeSource } from "./notice-sources.ts";
 import { version } from "./version.ts";
 
@@ -146,17 +147,6 @@ async function serveStatus(options: Input["options"], { health, metrics, feed }:
         text: metrics.exposition(),
       }),
     }),
-    serve(options.healthAddress, {
-      "/healthz": () => {
-        const problem = health.problem();
-        return problem === undefined
-          ? { status: 200, text: "ok\n" }
-          : { status: 503, text: `${problem}\n` };
-      },
-      "/readyz": () =>
-        health.ready()
-          ? { status: 200, text: "ok\n" }
-          : { status: 503, text: "the metadata service was not heard yet\n" },
-    }),
+    serve(options.healthAddress, healthRoutes(health, "the metadata service was not heard yet")),
   ]);
 }

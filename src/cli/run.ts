@@ -14,6 +14,7 @@ import type { CommandIo } from "./command-io.ts";
 import type { CommandInput, CommandRun } from "./command-spec.ts";
 import { connect } from "./connect.ts";
 import { firstContact } from "./first-contact.ts";
+import { healthRoutes } from "./health-routes.ts";
 import { readPolicyFiles } from "./policy-files.ts";
 
 type Options = CommandInput<"run">["options"];
@@ -109,18 +110,7 @@ async function serveStatus(
     serve(options.metricsAddress, {
       "/metrics": async () => ({ status: 200, ...(await parts.metrics.exposition()) }),
     }),
-    serve(options.healthAddress, {
-      "/healthz": () => {
-        const problem = health.problem();
-        return problem === undefined
-          ? { status: 200, text: "ok\n" }
-          : { status: 503, text: `${problem}\n` };
-      },
-      "/readyz": () =>
-        health.ready()
-          ? { status: 200, text: "ok\n" }
-          : { status: 503, text: "the first lists are not complete\n" },
-    }),
+    serve(options.healthAddress, healthRoutes(health, "the first lists are not complete")),
   ]);
   const servers = opened.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
   const stop = async (): Promise<void> => {
