@@ -42,12 +42,12 @@ const trueForMs: Millis = hours(1);
  */
 export function meaningOf({ machine, notice }: MachineWord, seen: NodesSeen): WordMeaning {
   if (isStale(notice, seen.at)) return { kind: "Stale" };
-  const node = seen.nodes.find((one) => isMachine(one, machine));
+  const node = machinesOf(seen.nodes).get(machine);
   if (node === undefined || isAnothers(notice, node)) return { kind: "NoNode" };
   if (selectPolicy(node, seen.policies) === undefined) return { kind: "NotOwned" };
   if ((actFromAt(notice) ?? seen.at) > seen.at) return { kind: "TooEarly" };
   const source = `${notice.source}/${notice.eventId}`;
-  const former = seen.departures.filter((one) => one.node.uid === node.uid);
+  const former = departuresByNode(seen.departures).get(node.uid) ?? [];
   if (former.some((one) => isDealtWith(one, { notice, source }))) return { kind: "Known" };
   const noticed = former.find((one) => isLive(one) && isNoticed(one));
   if (noticed !== undefined) return tightened(noticed, { notice, source }) ?? { kind: "Known" };
@@ -61,8 +61,33 @@ export function meaningOf({ machine, notice }: MachineWord, seen: NodesSeen): Wo
   return { kind: "Force", departure: chosen, word: { noticedAt, deadlineAt, source } };
 }
 
-function isMachine({ providerID }: NodeFacts, machine: string): boolean {
-  return providerID === machine || providerID?.endsWith(`/${machine}`) === true;
+const machines = new WeakMap<readonly NodeFacts[], ReadonlyMap<string, NodeFacts>>();
+
+/** By providerID and by its last part. Of a burst every word asks of the same picture. */
+function machinesOf(nodes: readonly NodeFacts[]): ReadonlyMap<string, NodeFacts> {
+  const known = machines.get(nodes);
+  if (known !== undefined) return known;
+  const made = new Map<string, NodeFacts>();
+  for (const node of nodes) {
+    const { providerID = "" } = node;
+    for (const name of [providerID, providerID.slice(providerID.lastIndexOf("/") + 1)]) {
+      if (name !== "" && !made.has(name)) made.set(name, node);
+    }
+  }
+  machines.set(nodes, made);
+  return made;
+}
+
+const byNode = new WeakMap<readonly Departure[], ReadonlyMap<string, readonly Departure[]>>();
+
+function departuresByNode(
+  departures: readonly Departure[],
+): ReadonlyMap<string, readonly Departure[]> {
+  const known = byNode.get(departures);
+  if (known !== undefined) return known;
+  const made = Map.groupBy(departures, ({ node }) => node.uid);
+  byNode.set(departures, made);
+  return made;
 }
 
 /**
