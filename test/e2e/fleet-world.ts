@@ -13,6 +13,7 @@ import { type History, isReady, keyOf, nameOf, type RawDeparture } from "./histo
 import type { Charge } from "./judge.ts";
 import { mustRun } from "./must-run.ts";
 import { Onlooker } from "./onlooker.ts";
+import { untilAlive } from "./until-alive.ts";
 import { podCount, workload } from "./workload.ts";
 
 const zones = ["europe-west1-b", "europe-west1-c", "europe-west1-d"];
@@ -134,19 +135,13 @@ export class FleetWorld {
   }
 
   /** Waits for a condition, unless the control plane or a controller dies meanwhile. */
-  async until<T>(
+  until<T>(
     what: string,
     condition: () => Promise<T | false | undefined>,
     timeoutMs = settleMs,
   ): Promise<T> {
-    const deaths = [...this.#processes].map(({ death }) => death);
-    const signal = AbortSignal.any([this.plane.signal, ...deaths]);
-    try {
-      return await waitUntil(condition, { what, timeoutMs, signal, intervalMs: 100 });
-    } catch (error) {
-      const logs = [...this.#processes].map((one) => one.log().split("\n").slice(-30).join("\n"));
-      throw new Error([String(error), ...logs].join("\n"), { cause: error });
-    }
+    const living = { plane: this.plane, processes: this.#processes };
+    return untilAlive(condition, { what, timeoutMs }, living);
   }
 
   async stop(): Promise<void> {

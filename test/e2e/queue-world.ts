@@ -8,11 +8,11 @@ import { freePort } from "../support/free-port.ts";
 import { createNodes, deleteNode } from "../support/kwok-fleet.ts";
 import { type LastcallProcess, startLastcall } from "../support/lastcall-process.ts";
 import { Moto } from "../support/moto.ts";
-import { waitUntil } from "../support/wait-until.ts";
 import { controllerUser } from "./fleet-world.ts";
 import { type History, isReady, nameOf, type RawDeparture } from "./history.ts";
 import { mustRun } from "./must-run.ts";
 import { Onlooker } from "./onlooker.ts";
+import { untilAlive } from "./until-alive.ts";
 
 const deploy = join(import.meta.dirname, "..", "..", "deploy");
 const departuresPath = "/apis/lastcall.dev/v1alpha1/departures";
@@ -132,19 +132,13 @@ export class QueueWorld {
     return { changes: this.onlooker.changes(), audit, releases: [], machineEnds: [] };
   }
 
-  async until<T>(
+  until<T>(
     what: string,
     condition: () => Promise<T | false | undefined>,
     timeoutMs = settleMs,
   ): Promise<T> {
-    const deaths = [...this.#processes].map(({ death }) => death);
-    const signal = AbortSignal.any([this.plane.signal, ...deaths]);
-    try {
-      return await waitUntil(condition, { what, timeoutMs, signal, intervalMs: 50 });
-    } catch (error) {
-      const logs = [...this.#processes].map((one) => one.log().split("\n").slice(-40).join("\n"));
-      throw new Error([String(error), ...logs].join("\n"), { cause: error });
-    }
+    const living = { plane: this.plane, processes: this.#processes };
+    return untilAlive(condition, { what, timeoutMs }, living);
   }
 
   async stop(): Promise<void> {
