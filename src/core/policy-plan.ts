@@ -104,7 +104,7 @@ function sortOut(input: PlanCandidates, hours: OpenHours): Classes {
   return { free, forced: shut, due: [...due], overdue };
 }
 
-interface DueTime extends Pick<PlanCandidates, "at" | "newestStart" | "policy"> {
+interface DueTime extends Pick<PlanCandidates, "at" | "newestStart"> {
   /** When the windows open next, or now. */
   readonly opensAt: number;
 }
@@ -116,10 +116,9 @@ interface DueTime extends Pick<PlanCandidates, "at" | "newestStart" | "policy"> 
  * only the oldest does.
  */
 function dueJobs(jobs: readonly Job[], time: DueTime): ReadonlySet<Job> {
-  const { at, opensAt, newestStart, policy } = time;
+  const { at, opensAt, newestStart } = time;
   const leftAt = newestStart?.at ?? Number.NEGATIVE_INFINITY;
-  // One that left at another time than planned may be nearer than the plan wanted.
-  const clearAt = newestStart?.isOnTime ? leftAt : leftAt + policy.spacing.minMs;
+  const isOnTime = newestStart?.isOnTime ?? true;
   const due = jobs.filter(
     ({ keptAt, release, deadline }) =>
       keptAt !== undefined &&
@@ -132,7 +131,8 @@ function dueJobs(jobs: readonly Job[], time: DueTime): ReadonlySet<Job> {
     sorted.filter((job, place) => {
       const dueAt = job.keptAt ?? at;
       if (job.deadline < at) return true;
-      if (at - dueAt <= heldBackAfterMs) return dueAt >= clearAt;
+      // Who was due already as another left late is put off once, and stays where that puts it.
+      if (at - dueAt <= heldBackAfterMs) return isOnTime || dueAt > leftAt;
       return leftAt <= dueAt && (place === 0 || job.candidate.isHeld);
     }),
   );

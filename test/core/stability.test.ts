@@ -182,14 +182,30 @@ describe("a plan that is kept", () => {
     const policy = aPolicy({ lifetime: { ...late.lifetime, maxMs: hours(10) } });
     const startedAt = instant(now - 1000);
     const status = { phase: "Draining", startedAt } as const;
-    const due = aDeparture(n1, { departAt: now });
+    const due = aDeparture(n1, { departAt: startedAt });
     const held = aDeparture(n0, { departAt: instant(now - minutes(10)), status });
     const onTime = aDeparture(n0, { departAt: startedAt, status });
     const n1Departs = (first: Departure) =>
       plan({ nodes: [n0, n1], policy, departures: [first, due] }).departures[0]?.departAt;
     expect(n1Departs(held)).toBeGreaterThanOrEqual(plus(startedAt, minutes(15)));
     // One that left on time is as near as the plan wanted it, and nobody is put off.
-    expect(n1Departs(onTime)).toBe(now);
+    expect(n1Departs(onTime)).toBe(startedAt);
+  });
+
+  it("puts nobody off a second time where a crowd leaves no room behind a late start", () => {
+    const startedAt = instant(now - 1000);
+    const late = aDeparture(aNode("n0"), {
+      departAt: instant(now - minutes(10)),
+      status: { phase: "Draining", startedAt },
+    });
+    // Three share the four minutes up to their deadline, two minutes apart.
+    const nodes = [1, 2, 3].map((number) =>
+      aNode(`n${number}`, { createdAt: instant(now - minutes(23 * 60 + 26)) }),
+    );
+    const departures = nodes.map((node, at) =>
+      aDeparture(node, { departAt: plus(now, minutes(2 * at)) }),
+    );
+    expect(plan({ nodes, departures: [late, ...departures] }).moved).toBe(0);
   });
 
   it("plans a recreated machine behind an old Node object anew", () => {
