@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { FeedListener, NoticeFeed, WordFate } from "../../src/contracts/notice-feed.ts";
 import type { MachineWord } from "../../src/core/machine-word.ts";
-import { hours, plus, seconds } from "../../src/core/time.ts";
+import { formatInstant, hours, plus, seconds } from "../../src/core/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { departures, ModelWorld, spotPolicy, webWorkload } from "../support/model-world.ts";
 
@@ -117,6 +117,24 @@ describe("a word of a feed about a machine", () => {
     expect(await tell(word("n1"))).toBe("Taken");
     expect(rivals).toBe(1);
     expect(world.marksOf("n1")).toContain("unschedulable");
+    await stop();
+  });
+
+  it.each([
+    ["sooner", seconds(90)],
+    ["later", seconds(150)],
+  ])("is the departure that an agent has made, whose deadline was %s", async (when, lead) => {
+    const { world, word, tell, stop } = await stage();
+    world.notice("n1", lead);
+    await world.pass(seconds(1));
+    const deadlineAt = plus(world.clock.now(), seconds(119));
+    expect(await tell(word("n1", { cause: "SpotInterruption", deadlineAt }))).toBe("Taken");
+    expect(world.list(departures)).toHaveLength(1);
+    const wanted = when === "sooner" ? plus(world.clock.now(), seconds(88)) : deadlineAt;
+    expect(world.departureOf("n1")?.spec).toMatchObject({
+      deadlineAt: formatInstant(wanted),
+      source: "test",
+    });
     await stop();
   });
 
