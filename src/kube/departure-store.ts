@@ -14,7 +14,8 @@ import { departureObject, statusObject, translateDeparture } from "./translate-d
 
 /**
  * Departures in the cluster; the resourceVersion in each write is the fence. In a rush the writes
- * stand back behind cordons and evictions: they record what is done, and are not what is done.
+ * stand back behind cordons and evictions: they record what is done, and are not what is done. But a
+ * notice is: until it is written its node is not cordoned.
  */
 export class KubeDepartureStore implements DepartureStore {
   readonly #api: KubeApi;
@@ -25,7 +26,8 @@ export class KubeDepartureStore implements DepartureStore {
 
   async create(order: DepartureOrder): Promise<StoreResult> {
     const body = departureObject(order);
-    return this.#send({ method: "POST", path: departuresPath, urgency: "Later", body });
+    const urgency = order.noticedAt === undefined ? "Later" : "First";
+    return this.#send({ method: "POST", path: departuresPath, urgency, body });
   }
 
   async read(name: string): Promise<StoreResult> {
@@ -59,6 +61,7 @@ export class KubeDepartureStore implements DepartureStore {
       method: "PATCH",
       path: departurePath(departure.name),
       patchType: "application/merge-patch+json",
+      urgency: "First",
       body: { metadata: fence(departure), spec },
     });
   }
