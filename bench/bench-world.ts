@@ -73,6 +73,7 @@ export interface FleetSize {
 /** Names of what `fillFleet` has made: a node's, and its pods' in the namespace `default`. */
 export interface BenchNode {
   readonly name: string;
+  readonly zone: string;
   readonly pods: readonly string[];
 }
 
@@ -84,15 +85,16 @@ export async function fillFleet(world: BenchWorld, size: FleetSize): Promise<rea
     const name = `${size.prefix}-${String(at).padStart(4, "0")}`;
     return {
       name,
+      zone: `europe-west1-${"bcd"[at % 3]}`,
       pods: Array.from({ length: size.podsPerNode }, (_, pod) => `${name}-${pod}`),
     };
   });
   const client = new RawClient(world.plane, { token: world.plane.adminToken, connections: 32 });
   for (let from = 0; from < fleet.length; from += nodesAtOnce) {
     const some = fleet.slice(from, from + nodesAtOnce);
-    const wanted = some.map(({ name }, at) => ({
+    const wanted = some.map(({ name, zone }, at) => ({
       name,
-      zone: `europe-west1-${"bcd"[(from + at) % 3]}`,
+      zone,
       annotations: nodeAnnotations(name),
       ...(size.providerIdOf && { providerID: size.providerIdOf(from + at) }),
     }));

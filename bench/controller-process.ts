@@ -64,6 +64,12 @@ export async function startController(start: ControllerStart): Promise<Controlle
   return running;
 }
 
+/**
+ * A bench never asks Google how old its machines are, whatever credentials are found here: nothing
+ * listens on the port of the discard protocol.
+ */
+const nobody = "http://127.0.0.1:9";
+
 interface Command {
   readonly file: string;
   readonly args: readonly string[];
@@ -78,7 +84,9 @@ function commandOf(
     ...["--health-address", `127.0.0.1:${how.health}`],
     ...["--metrics-address", `127.0.0.1:${how.metrics}`],
   ];
-  const program = [...nodeArgs, join(root, "bin/lastcall.js"), "run", ...more, ...addresses];
+  const cloud = more.includes("--gcp-endpoint") ? [] : ["--gcp-endpoint", nobody];
+  const flags = [...cloud, ...more, ...addresses];
+  const program = [...nodeArgs, join(root, "bin/lastcall.js"), "run", ...flags];
   if (how.access === "kubeconfig") {
     const args = [...program, "--kubeconfig", plane.kubeconfigFor("bench", token)];
     return { file: process.execPath, args, env: {} };

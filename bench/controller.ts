@@ -4,6 +4,8 @@
  * audit log counts them. `node bench/controller.ts [nodes] [pods a node]`, default 1,000 and 30.
  */
 
+import { realClock } from "../src/runtime/real-clock.ts";
+import { startComputeServer } from "../test/support/compute-server.ts";
 import { waitUntil } from "../test/support/wait-until.ts";
 import {
   type BenchWorld,
@@ -19,6 +21,8 @@ const idleSeconds = Number(process.env.BENCH_IDLE_SECONDS ?? 300);
 /** Each watch ends after 30 to 50 minutes and is opened again: nodes, departures, policies, lease. */
 const watchesPerHour = 4 * 2;
 
+/** Of the nodes that kwok plays. */
+const project = { id: "e2e-project", number: "601024681890" };
 const nodes = Number(process.argv[2] ?? 1000);
 const podsPerNode = Number(process.argv[3] ?? 30);
 const goalMiB = nodes <= 1000 ? 100 : 200;
@@ -82,13 +86,16 @@ function figuresOf(access: string, idle: Idle): Figure[] {
 
 async function main(): Promise<void> {
   const world = await startBenchWorld();
+  const cloud = await startComputeServer({ clock: realClock, project });
   try {
-    await fillFleet(world, { prefix: "spot", nodes, podsPerNode });
+    const fleet = await fillFleet(world, { prefix: "spot", nodes, podsPerNode });
+    for (const { name, zone } of fleet) cloud.model.addMachine({ name, zone });
     const applied = await world.plane.kubectl(["apply", "-f", "-"], {
       input: JSON.stringify(policy),
     });
     if (applied.code !== 0) throw new Error(`Cannot apply the policy: ${applied.stderr}`);
-    const start = { ...world, token: world.controllerToken };
+    const args = ["--gcp-endpoint", cloud.endpoint];
+    const start = { ...world, token: world.controllerToken, args };
     const controller = await startController(start);
     const idle = await measure(world, controller);
     await controller.stop();
@@ -106,6 +113,7 @@ async function main(): Promise<void> {
       figures: figuresOf(access, idle),
     });
   } finally {
+    await cloud.close();
     await world.stop();
   }
 }
