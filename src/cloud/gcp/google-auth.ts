@@ -29,7 +29,7 @@ export function googleTokens(options: GoogleTokenOptions): TokenSource {
   return options.endpoint.loopback && !named ? noTokens : new GoogleTokens();
 }
 
-/** Loads the library at the first token only: it costs 17 MiB, and other clouds never need it. */
+/** Loads the library at the first token only: it costs memory, and other clouds never need it. */
 class GoogleTokens implements TokenSource {
   #library: Library | undefined;
   #auth: GoogleAuth | undefined;
