@@ -1,7 +1,8 @@
 /**
  * Bursts of notices by a queue (moto's SQS, on the same machine): how long until every node is cordoned
  * and until the last eviction is accepted, counted from the sending of the first message, beside nothing
- * but PATCH and eviction requests for as many nodes in the same round. And what AWS' client costs.
+ * but PATCH and eviction requests for as many nodes in the same round, and beside what the queue takes
+ * by itself: moto is written in Python, and shares the machine. And what AWS' client costs.
  */
 import { Moto } from "../test/support/moto.ts";
 import { spotWarning } from "../test/support/queue-body.ts";
@@ -19,6 +20,8 @@ import { startController } from "./controller-process.ts";
 import { beside, type Figure, writeResult } from "./result-file.ts";
 
 const podsPerNode = 5;
+/** The controller's default. */
+const receivers = 2;
 const bursts = [
   { nodes: 1, connections: 32, rounds: 5 },
   { nodes: 50, connections: 32, rounds: 3 },
@@ -28,6 +31,8 @@ const bursts = [
 interface Round {
   readonly raw: Burst;
   readonly ours: Burst;
+  /** As many messages sent, received and deleted with nothing done about them. */
+  readonly queueMs: number;
 }
 
 interface Machine extends BenchNode {
@@ -48,8 +53,17 @@ async function queueBurst(
   await moto.send(
     ...fleet.map(({ instanceId }) => spotWarning({ instanceId, time, id: instanceId })),
   );
-  const burst = await burstSince({ world, fleet, startAt, user: controllerUser });
-  return burst;
+  return burstSince({ world, fleet, startAt, user: controllerUser });
+}
+
+/** What the queue itself takes, on one that the controller does not read. */
+async function queueAlone(moto: Moto, count: number): Promise<number> {
+  const startAt = Date.now();
+  const time = new Date(startAt).toISOString();
+  const places = Array.from({ length: count }, (_, place) => instanceIdOf(place));
+  await moto.send(...places.map((instanceId) => spotWarning({ instanceId, time, id: instanceId })));
+  await moto.drain(count, receivers);
+  return Date.now() - startAt;
 }
 
 function figuresOf(nodes: number, rounds: readonly Round[]): Figure[] {
@@ -59,7 +73,16 @@ function figuresOf(nodes: number, rounds: readonly Round[]): Figure[] {
     const title = `${nodes} notice${nodes === 1 ? "" : "s"} by a queue, ${name}`;
     return beside({ name: title, ...times });
   };
-  return [of("cordonedMs", "all cordoned"), of("evictedMs", "last eviction")];
+  const alone = median(rounds, (one) => one.queueMs).queueMs;
+  return [
+    of("cordonedMs", "all cordoned"),
+    of("evictedMs", "last eviction"),
+    {
+      name: `${nodes} message${nodes === 1 ? "" : "s"} through moto alone`,
+      value: alone,
+      unit: "ms",
+    },
+  ];
 }
 
 async function applyPolicy({ plane }: BenchWorld): Promise<void> {
@@ -76,7 +99,7 @@ async function applyPolicy({ plane }: BenchWorld): Promise<void> {
   if (status !== 201) throw new Error(`Cannot make the policy: ${status} ${body.message}`);
 }
 
-async function measure(world: BenchWorld, moto: Moto): Promise<void> {
+async function measure(world: BenchWorld, moto: Moto, idle: Moto): Promise<void> {
   const total = bursts.reduce((sum, { nodes, rounds }) => sum + 2 * nodes * rounds, 0);
   const providerIdOf = (place: number) => `aws:///eu-west-1a/${instanceIdOf(place)}`;
   const size = { prefix: "queue", nodes: total, podsPerNode, providerIdOf };
@@ -104,8 +127,9 @@ async function measure(world: BenchWorld, moto: Moto): Promise<void> {
       const ours = await queueBurst(world, moto, own);
       await endNodes(world, own);
       await rest(nodes > 1 ? 10 : 2);
-      measured.push({ raw, ours });
-      console.log(JSON.stringify({ nodes, round, raw: raw.times, ours }));
+      const queueMs = await queueAlone(idle, nodes);
+      measured.push({ raw, ours, queueMs });
+      console.log(JSON.stringify({ nodes, round, raw: raw.times, ours, queueMs }));
     }
     figures.push(...figuresOf(nodes, measured));
   }
@@ -124,11 +148,11 @@ async function measure(world: BenchWorld, moto: Moto): Promise<void> {
 
 const world = await startBenchWorld();
 try {
-  const moto = await Moto.start();
+  const motos = [await Moto.start(), await Moto.start()] as const;
   try {
-    await measure(world, moto);
+    await measure(world, ...motos);
   } finally {
-    await moto.stop();
+    for (const moto of motos) await moto.stop();
   }
 } finally {
   await world.stop();

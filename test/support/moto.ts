@@ -73,6 +73,27 @@ export class Moto {
     );
   }
 
+  /** Receives and deletes so many messages by so many readers, with nothing done about any. */
+  async drain(count: number, readers: number): Promise<void> {
+    const QueueUrl = this.queueUrl;
+    let left = count;
+    const read = async (): Promise<void> => {
+      while (left > 0) {
+        const asked = { QueueUrl, MaxNumberOfMessages: 10, WaitTimeSeconds: 0 };
+        const { Messages = [] } = (await this.#ask("ReceiveMessage", asked)) as {
+          Messages?: readonly { readonly ReceiptHandle: string }[];
+        };
+        left -= Messages.length;
+        await Promise.all(
+          Messages.map(({ ReceiptHandle }) =>
+            this.#ask("DeleteMessage", { QueueUrl, ReceiptHandle }),
+          ),
+        );
+      }
+    };
+    await Promise.all(Array.from({ length: readers }, read));
+  }
+
   /** How many messages are in the queue: such as a reader would get, and such as are hidden. */
   async count(): Promise<{ readonly shown: number; readonly hidden: number }> {
     const { Attributes } = (await this.#ask("GetQueueAttributes", {
