@@ -1,0 +1,276 @@
+import { expect } from "vitest";
+import { formatInstant, instant } from "../../src/core/time.ts";
+import { AgentProcess } from "../support/agent-process.ts";
+import { agentTokenOn } from "../support/agent-token.ts";
+import { AwsMetadataServer } from "../support/aws-metadata-server.ts";
+import { AzureMetadataServer } from "../support/azure-metadata-server.ts";
+import type { ControlPlane } from "../support/control-plane.ts";
+import { GcpMetadataServer } from "../support/gcp-metadata-server.ts";
+import { httpDate } from "../support/metadata-server.ts";
+import type { Moto } from "../support/moto.ts";
+import {
+  directHook,
+  healthEvent,
+  inSns,
+  rebalance,
+  reservationWarning,
+  spotWarning,
+  stateChange,
+  terminateAction,
+} from "../support/queue-body.ts";
+
+/** In which the words are said. */
+export interface SignalWorld {
+  readonly plane: ControlPlane;
+  readonly moto: Moto;
+  /** What has to be stopped, the last first. */
+  readonly atEnd: (() => Promise<unknown>)[];
+}
+
+export interface Signal {
+  readonly signal: string;
+  readonly cause: string;
+  readonly source: string;
+  /** Makes the cloud say it of the node; an agent and its service stay until `atEnd` is called. */
+  readonly say: (world: SignalWorld, node: string) => Promise<unknown>;
+}
+
+const now = () => instant(Date.now());
+const soon = (ms: number) => instant(Date.now() + ms);
+const minute = 60_000;
+
+export function instanceIdOf(node: string): string {
+  return `i-0${node.replace(/\D/g, "").padStart(16, "0")}`;
+}
+
+async function runAgent(
+  { plane, atEnd }: SignalWorld,
+  node: string,
+  metadataUrl: string,
+): Promise<void> {
+  const token = await agentTokenOn(plane, node);
+  const { url: apiUrl, caFile } = plane;
+  const agent = new AgentProcess({ nodeName: node, metadataUrl, apiUrl, caFile, token });
+  atEnd.push(() => agent.stop());
+}
+
+function byEc2(path: string, value: () => unknown): Signal["say"] {
+  return async (world, node) => {
+    const server = await new AwsMetadataServer(now).start();
+    world.atEnd.push(() => server.stop());
+    const said = value();
+    server.values.set(path, typeof said === "string" ? said : JSON.stringify(said));
+    await runAgent(world, node, server.url);
+  };
+}
+
+function byGce(path: string, value: string): Signal["say"] {
+  return async (world, node) => {
+    const server = await new GcpMetadataServer(now).start();
+    world.atEnd.push(() => server.stop());
+    server.set(path, value);
+    await runAgent(world, node, server.url);
+  };
+}
+
+function byAzure(EventType: string): Signal["say"] {
+  return async (world, node) => {
+    const server = await new AzureMetadataServer(now).start();
+    world.atEnd.push(() => server.stop());
+    const NotBefore = httpDate(soon(minute));
+    const about = { Resources: [server.name], EventStatus: "Scheduled", NotBefore } as const;
+    server.set([{ EventId: `event-${node}`, EventType, ...about }]);
+    await runAgent(world, node, server.url);
+  };
+}
+
+type QueueBody = (about: { instanceId: string; time: string; id: string }) => object;
+
+function byQueue(body: QueueBody): Signal["say"] {
+  return ({ moto }, node) => {
+    const time = new Date().toISOString().replace(/\.\d+Z$/, "Z");
+    return moto.send(body({ instanceId: instanceIdOf(node), time, id: `event-${node}` }));
+  };
+}
+
+function byCondition(type: string, more: object): Signal["say"] {
+  return async ({ plane }, node) => {
+    const { status } = await plane.request({
+      method: "PATCH",
+      path: `/api/v1/nodes/${node}/status`,
+      contentType: "application/strategic-merge-patch+json",
+      body: {
+        status: { conditions: [{ type, lastTransitionTime: formatInstant(now()), ...more }] },
+      },
+    });
+    expect(status).toBe(200);
+  };
+}
+
+function byEvent(reason: string): Signal["say"] {
+  return async ({ plane }, node) => {
+    const lastTimestamp = new Date().toISOString().replace(/\.\d+Z$/, "Z");
+    const { status } = await plane.request({
+      method: "POST",
+      path: "/api/v1/namespaces/default/events",
+      body: {
+        apiVersion: "v1",
+        kind: "Event",
+        metadata: { name: `${node}.${reason.toLowerCase()}`, namespace: "default" },
+        involvedObject: { kind: "Node", name: node, uid: node },
+        ...{ reason, type: "Warning", source: { component: "aks-node-problem-detector" } },
+        ...{ firstTimestamp: lastTimestamp, lastTimestamp, count: 1 },
+        message: `${reason}: ${httpDate(soon(minute))}. DurationInSeconds: -1. EventId: event-${node}`,
+      },
+    });
+    expect(status).toBe(201);
+  };
+}
+
+/** Every word by which a cloud says that it takes a machine, and how it is said here. */
+export const cloudSignals: readonly Signal[] = [
+  {
+    signal: "the Node: a kubelet that shuts down",
+    cause: "NodeShutdown",
+    source: "node/Ready",
+    say: byCondition("Ready", {
+      ...{ status: "False", reason: "KubeletNotReady", message: "node is shutting down" },
+    }),
+  },
+  {
+    signal: "EC2's metadata: spot/instance-action",
+    cause: "SpotInterruption",
+    source: "agent/aws/spot-instance-action",
+    say: byEc2("spot/instance-action", () => ({
+      action: "terminate",
+      time: formatInstant(soon(2 * minute)),
+    })),
+  },
+  {
+    signal: "EC2's metadata: a rebalance recommendation",
+    cause: "RebalanceRecommendation",
+    source: "agent/aws/rebalance",
+    say: byEc2("events/recommendations/rebalance", () => ({ noticeTime: formatInstant(now()) })),
+  },
+  {
+    signal: "EC2's metadata: a scheduled event",
+    cause: "ScheduledMaintenance",
+    source: "agent/aws/scheduled-events",
+    say: byEc2("events/maintenance/scheduled", () => [
+      {
+        NotBefore: httpDate(soon(5 * minute)).replace(/^\w+, /, ""),
+        ...{ Code: "instance-stop", EventId: "instance-event-1", State: "active" },
+      },
+    ]),
+  },
+  {
+    signal: "EC2's metadata: the state that the group wants",
+    cause: "LifecycleHook",
+    source: "agent/aws/target-lifecycle-state",
+    say: byEc2("autoscaling/target-lifecycle-state", () => "Terminated"),
+  },
+  {
+    signal: "Compute Engine's metadata: preempted",
+    cause: "SpotInterruption",
+    source: "agent/gcp/preempted",
+    say: byGce("instance/preempted", "TRUE"),
+  },
+  {
+    signal: "Compute Engine's metadata: maintenance that terminates",
+    cause: "ScheduledMaintenance",
+    source: "agent/gcp/maintenance-event",
+    say: byGce("instance/maintenance-event", "TERMINATE_ON_HOST_MAINTENANCE"),
+  },
+  ...(
+    [
+      ["Preempt", "SpotInterruption"],
+      ["Terminate", "LifecycleHook"],
+      ["Reboot", "ScheduledMaintenance"],
+      ["Redeploy", "ScheduledMaintenance"],
+    ] as const
+  ).map(([type, cause]) => ({
+    signal: `Azure's Scheduled Events: ${type}`,
+    ...{ cause, source: "agent/azure/scheduled-events", say: byAzure(type) },
+  })),
+  {
+    signal: "the queue: a Spot warning",
+    cause: "SpotInterruption",
+    source: "aws/queue/",
+    say: byQueue((about) => spotWarning(about)),
+  },
+  {
+    signal: "the queue: a capacity reservation's end",
+    cause: "SpotInterruption",
+    source: "aws/queue/",
+    say: byQueue((about) => reservationWarning(about, formatInstant(soon(2 * minute)))),
+  },
+  {
+    signal: "the queue: a rebalance recommendation",
+    cause: "RebalanceRecommendation",
+    source: "aws/queue/",
+    say: byQueue((about) => rebalance(about)),
+  },
+  {
+    signal: "the queue: a machine that stops",
+    cause: "NodeShutdown",
+    source: "aws/queue/",
+    say: byQueue((about) => stateChange(about, "stopping")),
+  },
+  {
+    signal: "the queue: a lifecycle hook by EventBridge",
+    cause: "LifecycleHook",
+    source: "aws/queue/",
+    say: byQueue((about) => terminateAction(about)),
+  },
+  {
+    signal: "the queue: a lifecycle hook straight",
+    cause: "LifecycleHook",
+    source: "aws/queue/",
+    say: byQueue((about) => directHook(about)),
+  },
+  {
+    signal: "the queue: a lifecycle hook by SNS",
+    cause: "LifecycleHook",
+    source: "aws/queue/",
+    say: byQueue((about) => inSns(directHook(about))),
+  },
+  {
+    signal: "the queue: AWS Health",
+    cause: "ScheduledMaintenance",
+    source: "aws/queue/",
+    say: byQueue(({ instanceId, ...about }) =>
+      healthEvent(about, {
+        entities: [{ entityValue: instanceId, status: "PENDING" }],
+        startTime: new Date(Date.now() + 5 * minute).toUTCString(),
+      }),
+    ),
+  },
+  {
+    signal: "the Node: AKS' condition PreemptionScheduled",
+    cause: "SpotInterruption",
+    source: "node/PreemptionScheduled",
+    say: byCondition("PreemptionScheduled", {
+      ...{ status: "True", reason: "SpotEvictionIncoming", message: "Spot eviction incoming" },
+    }),
+  },
+  {
+    signal: "the Node: AKS' condition VMEventScheduled",
+    cause: "ScheduledMaintenance",
+    source: "node/VMEventScheduled",
+    say: byCondition("VMEventScheduled", {
+      ...{ status: "True", reason: "RebootScheduled", message: "Reboot Scheduled" },
+    }),
+  },
+  {
+    signal: "the Node's Events: PreemptScheduled",
+    cause: "SpotInterruption",
+    source: "azure/node-event",
+    say: byEvent("PreemptScheduled"),
+  },
+  {
+    signal: "the Node's Events: RedeployScheduled",
+    cause: "ScheduledMaintenance",
+    source: "azure/node-event",
+    say: byEvent("RedeployScheduled"),
+  },
+];
