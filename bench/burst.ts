@@ -146,10 +146,10 @@ export async function burstSince(about: {
       const since = (await world.audit.of(user)).filter((one) => one.receivedAt >= startAt - 1);
       const cordons = firstOfEach(since.filter((one) => isCordon(one) && nodes.has(one.name)));
       const evictions = firstOfEach(since.filter((one) => isEviction(one) && pods.has(one.name)));
-      if (cordons.length < nodes.size || evictions.length < pods.size) return undefined;
+      if (cordons.size < nodes.size || evictions.size < pods.size) return undefined;
       const times = {
-        cordonedMs: Math.max(...cordons) - startAt,
-        evictedMs: Math.max(...evictions) - startAt,
+        cordonedMs: Math.max(...cordons.values()) - startAt,
+        evictedMs: Math.max(...evictions.values()) - startAt,
       };
       return { times, requests: countByKind(since) };
     },
@@ -157,6 +157,30 @@ export async function burstSince(about: {
       what: `${pods.size} pods of ${nodes.size} nodes are evicted`,
       timeoutMs: 180_000,
       intervalMs: 8000,
+      signal: world.plane.signal,
+    },
+  );
+}
+
+/** By node, when its cordon was written; waits for all of the fleet. */
+export function cordonsSince(about: {
+  readonly world: BenchWorld;
+  readonly fleet: readonly BenchNode[];
+  readonly startAt: number;
+  readonly user: string;
+}): Promise<ReadonlyMap<string, number>> {
+  const { world, fleet, startAt, user } = about;
+  const nodes = new Set(fleet.map(({ name }) => name));
+  return waitUntil(
+    async () => {
+      const since = (await world.audit.of(user)).filter((one) => one.receivedAt >= startAt - 1);
+      const cordons = firstOfEach(since.filter((one) => isCordon(one) && nodes.has(one.name)));
+      return cordons.size === nodes.size && cordons;
+    },
+    {
+      what: `${nodes.size} nodes are cordoned`,
+      timeoutMs: 60_000,
+      intervalMs: 2000,
       signal: world.plane.signal,
     },
   );
@@ -170,12 +194,12 @@ function isEviction({ resource, subresource, code }: Answered): boolean {
   return resource === "pods" && subresource === "eviction" && code < 300;
 }
 
-function firstOfEach(answers: readonly Answered[]): readonly number[] {
+function firstOfEach(answers: readonly Answered[]): ReadonlyMap<string, number> {
   const first = new Map<string, number>();
   for (const { name, answeredAt } of answers) {
     first.set(name, Math.min(answeredAt, first.get(name) ?? answeredAt));
   }
-  return [...first.values()];
+  return first;
 }
 
 function countByKind(answers: readonly Answered[]): Readonly<Record<string, number>> {

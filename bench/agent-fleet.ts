@@ -1,0 +1,109 @@
+import { Agent } from "../src/agent/agent.ts";
+import { AgentHealth } from "../src/agent/agent-health.ts";
+import { DepartureDesk } from "../src/agent/departure-desk.ts";
+import { AwsNoticeSource } from "../src/cloud/aws/notice-source.ts";
+import { GcpNoticeSource } from "../src/cloud/gcp/notice-source.ts";
+import type { NoticeSource } from "../src/contracts/notice-source.ts";
+import { seededRng } from "../src/core/rng.ts";
+import { HttpKubeApi } from "../src/kube/http-api.ts";
+import { loadKubeAccess } from "../src/kube/kubeconfig.ts";
+import { realClock } from "../src/runtime/real-clock.ts";
+import { AwsMetadataServer } from "../test/support/aws-metadata-server.ts";
+import { GcpMetadataServer } from "../test/support/gcp-metadata-server.ts";
+import type { MetadataServer } from "../test/support/metadata-server.ts";
+import { waitUntil } from "../test/support/wait-until.ts";
+import type { BenchNode, BenchWorld } from "./bench-world.ts";
+import { nodesByName, type RawNode } from "./burst.ts";
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+const uncounted = { count() {} };
+
+/** A cloud by its metadata service, as the benches play it. */
+export interface BenchCloud<Server extends MetadataServer> {
+  readonly start: () => Promise<Server>;
+  /** The agent's ear; the place makes each one's chance its own. */
+  readonly source: (baseUrl: string, place: number) => NoticeSource;
+  /** Whether an agent has begun to listen. */
+  readonly isHeard: (server: Server) => boolean;
+  /** From the next answer on, the machine is being taken. */
+  readonly take: (server: Server) => void;
+}
+
+const clock = realClock;
+
+/** Asked every second. */
+export const ec2: BenchCloud<AwsMetadataServer> = {
+  start: () => new AwsMetadataServer(clock.now).start(),
+  source: (baseUrl, place) => new AwsNoticeSource({ baseUrl, fetch, clock, rng: seededRng(place) }),
+  isHeard: ({ seen }) => seen.some(({ url }) => url.endsWith("/spot/instance-action")),
+  take: ({ values }) => {
+    const time = new Date(Date.now() + 120_000).toISOString().replace(/\.\d+Z$/, "Z");
+    values.set("spot/instance-action", JSON.stringify({ action: "terminate", time }));
+  },
+};
+
+/** The paths that an agent on Compute Engine watches by a request that hangs. */
+const watchedPaths = 2;
+
+/** Answers as the value changes. */
+export const computeEngine: BenchCloud<GcpMetadataServer> = {
+  start: () => new GcpMetadataServer(clock.now).start(),
+  source: (baseUrl, place) => new GcpNoticeSource({ baseUrl, fetch, clock, rng: seededRng(place) }),
+  isHeard: ({ held }) => held === watchedPaths,
+  take: (server) => server.set("instance/preempted", "TRUE"),
+};
+
+/**
+ * Runs `work` while an agent listens for each node, all in this process, each at a metadata server of its
+ * own; the servers are in the order of the fleet.
+ */
+export async function withAgents<Server extends MetadataServer, T>(
+  {
+    world,
+    fleet,
+    cloud,
+  }: {
+    readonly world: BenchWorld;
+    readonly fleet: readonly BenchNode[];
+    readonly cloud: BenchCloud<Server>;
+  },
+  work: (servers: readonly Server[]) => Promise<T>,
+): Promise<T> {
+  const nodes = await nodesByName(world, fleet);
+  const file = world.plane.kubeconfigFor("bench", world.benchToken);
+  const access = await loadKubeAccess({ kubeconfig: file, env: {} });
+  const api = new HttpKubeApi({ access, clock, userAgent: "lastcall-agents" });
+  const servers = await Promise.all(nodes.map(() => cloud.start()));
+  const stop = new AbortController();
+  const running = nodes.map((node, place) => {
+    const source = cloud.source(servers[place]?.url ?? "", place);
+    return agentOf(node, { api, source, place }).run(stop.signal);
+  });
+  try {
+    await waitUntil(async () => servers.every(cloud.isHeard), {
+      what: "every agent listens",
+      timeoutMs: 60_000,
+    });
+    return await work(servers);
+  } finally {
+    stop.abort();
+    await Promise.allSettled(running);
+    await Promise.all(servers.map((server) => server.stop()));
+    api.close();
+  }
+}
+
+function agentOf(
+  { metadata, status }: RawNode,
+  parts: { readonly api: HttpKubeApi; readonly source: NoticeSource; readonly place: number },
+): Agent {
+  const { api, source, place } = parts;
+  const { name, uid } = metadata;
+  const identity = { name, uid, bootID: status.nodeInfo.bootID };
+  return new Agent({
+    findSource: () => Promise.resolve(source),
+    desk: new DepartureDesk({ api, identify: () => Promise.resolve(identity) }),
+    ...{ health: new AgentHealth(clock), clock, rng: seededRng(place), log: silent },
+    ...{ metrics: uncounted, dryRun: false },
+  });
+}
