@@ -1,4 +1,4 @@
-import { type Departure, isVoluntary } from "../core/departure.ts";
+import { type Departure, isNoticed } from "../core/departure.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Reason } from "../core/reason.ts";
@@ -14,12 +14,7 @@ export interface CaseContext {
   readonly onObserved: (listener: () => void) => () => void;
 }
 
-/** The cloud takes the node: nothing may be waited for that a drain does not need. */
-export function isPressed(departure: Departure): boolean {
-  return !isVoluntary(departure.cause) || departure.noticedAt !== undefined;
-}
-
 /** The machine is not ours to release: the cloud takes it, or the policy leaves it to others. */
 export function isCloudsToTake(departure: Departure, policy: Policy): boolean {
-  return isPressed(departure) || policy.instance.release === "None";
+  return isNoticed(departure) || policy.instance.release === "None";
 }

@@ -1,11 +1,11 @@
-import { type Departure, isLive, mayHoldBudgets } from "../core/departure.ts";
+import { type Departure, isLive, isNoticed, mayHoldBudgets } from "../core/departure.ts";
 import { type Interruption, interruptionOf } from "../core/interruption.ts";
 import { type Happening, statusAfter } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { Policy } from "../core/policy.ts";
 import { reactionTo } from "../core/reaction.ts";
 import type { Reason } from "../core/reason.ts";
-import { type CaseContext, isCloudsToTake, isPressed } from "./case-context.ts";
+import { type CaseContext, isCloudsToTake } from "./case-context.ts";
 import type { CaseTools } from "./case-tools.ts";
 import { CaseVoice } from "./case-voice.ts";
 import { PhaseWork } from "./phase-work.ts";
@@ -148,7 +148,7 @@ export class DepartureCase {
 
   /** Under a notice neither cordon nor first eviction waits for the ledger; it follows on. */
   #isUrgent({ event }: Work): boolean {
-    return isPressed(this.#departure) && (event === "Noticed" || event === "Prepared");
+    return isNoticed(this.#departure) && (event === "Noticed" || event === "Prepared");
   }
 
   #jot(happening: Happening): Departure {

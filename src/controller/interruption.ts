@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Fleet } from "../contracts/fleet.ts";
-import { type Departure, isLive, isVoluntary } from "../core/departure.ts";
+import { type Departure, isLive, isNoticed } from "../core/departure.ts";
 import { statusAfter } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { Policy } from "../core/policy.ts";
@@ -36,10 +36,6 @@ export function followInterruptions(tools: InterruptionTools, signal: AbortSigna
   };
   look();
   return fleet.onChange(look);
-}
-
-function isNoticed(departure: Departure): boolean {
-  return departure.noticedAt !== undefined || !isVoluntary(departure.cause);
 }
 
 function heed(

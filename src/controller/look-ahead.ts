@@ -2,6 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { ClusterRoom } from "../contracts/cluster-room.ts";
 import type { FleetView } from "../contracts/fleet.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
+import { isNoticed } from "../core/departure.ts";
 import type { BudgetDemand } from "../core/drain-conflict.ts";
 import { type DrainPlan, planDrain } from "../core/drain-plan.ts";
 import type { NodeFacts } from "../core/node.ts";
@@ -11,7 +12,7 @@ import { returningPods } from "../core/returning-pod.ts";
 import type { Homeless } from "../core/room-fit.ts";
 import { earlier, minutes, plus } from "../core/time.ts";
 import { Alarm } from "./alarm.ts";
-import { type CaseContext, isPressed } from "./case-context.ts";
+import type { CaseContext } from "./case-context.ts";
 import type { DrainTurns } from "./drain-turns.ts";
 import { findHomeless } from "./room-search.ts";
 
@@ -73,7 +74,7 @@ export async function takeTurn(
       const departure = context.departure();
       const { deadlineAt } = departure;
       const urgent =
-        isPressed(departure) || (deadlineAt ?? Number.POSITIVE_INFINITY) <= clock.now();
+        isNoticed(departure) || (deadlineAt ?? Number.POSITIVE_INFINITY) <= clock.now();
       const conflict = urgent
         ? undefined
         : turns.conflictOf(departure, plan, tools.view().departures);

@@ -1,4 +1,4 @@
-import { type Departure, type DrainCounts, isVoluntary } from "../core/departure.ts";
+import { type Departure, type DrainCounts, isNoticed } from "../core/departure.ts";
 import { planDrain } from "../core/drain-plan.ts";
 import { drainRuleOf } from "../core/drain-rule.ts";
 import type { Happening } from "../core/ledger.ts";
@@ -8,7 +8,7 @@ import { reactionTo } from "../core/reaction.ts";
 import { between, minutes, plus } from "../core/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { retrying } from "./backoff.ts";
-import { type CaseContext, isCloudsToTake, isPressed } from "./case-context.ts";
+import { type CaseContext, isCloudsToTake } from "./case-context.ts";
 import type { CaseTools } from "./case-tools.ts";
 import type { CaseVoice } from "./case-voice.ts";
 import { drainNode } from "./drain-work.ts";
@@ -61,7 +61,7 @@ export class PhaseWork {
 
   async #prepare(signal: AbortSignal): Promise<Work> {
     // Under a notice nothing comes before the mark, not even a look at the node.
-    if (isPressed(this.#departure)) return this.#markAnd(() => Promise.resolve(prepared), signal);
+    if (isNoticed(this.#departure)) return this.#markAnd(() => Promise.resolve(prepared), signal);
     const order = await this.#order(signal);
     if (order === undefined) return { event: "NodeGone", reason: "NodeGone" };
     await lookAhead(order, this.#parts, signal);
@@ -91,7 +91,7 @@ export class PhaseWork {
   async #yieldTo(owner: string, next: () => Promise<Work>, signal: AbortSignal): Promise<Work> {
     const { executor } = this.#parts.tools;
     const { node } = this.#departure;
-    if (isPressed(this.#departure)) {
+    if (isNoticed(this.#departure)) {
       const handed = await this.#retry(() => executor.handOver(this.#departure, owner), signal);
       if (handed === "Stray") {
         await this.#retry(() => executor.unmark({ node, departure: owner }), signal);
@@ -188,9 +188,8 @@ export class PhaseWork {
    * after the instant it named will not be taken: its node goes back to work.
    */
   async #untilTaken(signal: AbortSignal): Promise<Work> {
-    const { noticedAt, deadlineAt } = this.#departure;
-    const noticed = noticedAt !== undefined || !isVoluntary(this.#departure.cause);
-    if (deadlineAt === undefined || !noticed) return never(signal);
+    const { deadlineAt } = this.#departure;
+    if (deadlineAt === undefined || !isNoticed(this.#departure)) return never(signal);
     const { clock } = this.#parts.tools;
     await clock.sleep(between(clock.now(), plus(deadlineAt, unfulfilledMs)), signal);
     return { event: "GaveUp", reason: "NoticeWithdrawn" };

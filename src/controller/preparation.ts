@@ -1,3 +1,4 @@
+import { isNoticed } from "../core/departure.ts";
 import type { DrainReason } from "../core/drain-reason.ts";
 import { departureAnnotation } from "../core/interruption.ts";
 import type { Happening } from "../core/ledger.ts";
@@ -5,7 +6,7 @@ import type { NodeFacts } from "../core/node.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Homeless } from "../core/room-fit.ts";
 import { messageOf } from "../errors.ts";
-import { type CaseContext, isPressed } from "./case-context.ts";
+import type { CaseContext } from "./case-context.ts";
 import type { CaseVoice } from "./case-voice.ts";
 import {
   homelessPods,
@@ -42,7 +43,7 @@ export async function lookAhead(
 ): Promise<void> {
   const { context, tools, voice, ledger } = parts;
   const departure = context.departure();
-  if (isPressed(departure)) return;
+  if (isNoticed(departure)) return;
   // Marked by us already: a controller before this one has looked, and may have made room since.
   const again = order.node.annotations[departureAnnotation] === departure.name;
   try {
@@ -97,7 +98,7 @@ export async function makeRoom(
 ): Promise<Work> {
   const { context } = parts;
   const { replacement } = order.policy;
-  if (replacement.when === "None" || isPressed(context.departure())) return prepared;
+  if (replacement.when === "None" || isNoticed(context.departure())) return prepared;
   await context.tell("ReplacementWait");
   const { verdict, detail } = await roomEnd(order, parts, signal);
   if (verdict !== "TimedOut") return prepared;

@@ -2,6 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { ClusterRoom } from "../contracts/cluster-room.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
 import type { FollowedPlaceholders, Placeholders } from "../contracts/placeholders.ts";
+import { isNoticed } from "../core/departure.ts";
 import { planDrain } from "../core/drain-plan.ts";
 import { sayingSince } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
@@ -14,7 +15,7 @@ import { earlier, type Instant, plus } from "../core/time.ts";
 import { messageOf } from "../errors.ts";
 import { Alarm } from "./alarm.ts";
 import { backoffMs } from "./backoff.ts";
-import { type CaseContext, isPressed } from "./case-context.ts";
+import type { CaseContext } from "./case-context.ts";
 import type { Executor } from "./executor.ts";
 
 export interface RoomTools {
@@ -94,7 +95,7 @@ export class RoomMaking {
   async #untilThere(seen: Seen, signal: AbortSignal): Promise<RoomEnd> {
     for (;;) {
       signal.throwIfAborted();
-      if (isPressed(this.#context.departure())) return { verdict: "Pressed", detail: "" };
+      if (isNoticed(this.#context.departure())) return { verdict: "Pressed", detail: "" };
       const step = this.#step(seen);
       const detail = this.#trouble === undefined ? step.detail : `${step.detail}; ${this.#trouble}`;
       if (step.verdict !== "Waiting") return { verdict: step.verdict, detail };

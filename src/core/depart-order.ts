@@ -1,5 +1,5 @@
 import type { DepartureOrder } from "./decision.ts";
-import { type Departure, freeName, isLive, isVoluntary } from "./departure.ts";
+import { type Departure, freeName, isLive, isNoticed } from "./departure.ts";
 import { isUnderWay } from "./departure-index.ts";
 import { explain } from "./explain.ts";
 import type { NodeFacts } from "./node.ts";
@@ -53,8 +53,4 @@ export function departStep(
       message: explain("Requested", { node: name }),
     },
   };
-}
-
-function isNoticed({ cause, noticedAt }: Departure): boolean {
-  return !isVoluntary(cause) || noticedAt !== undefined;
 }

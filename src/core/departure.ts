@@ -141,3 +141,8 @@ export function isLive(departure: Departure): boolean {
 export function isVoluntary(cause: Cause): boolean {
   return cause === "Planned" || cause === "Manual";
 }
+
+/** The cloud takes the node: nothing may be waited for that a drain does not need. */
+export function isNoticed({ cause, noticedAt }: Departure): boolean {
+  return noticedAt !== undefined || !isVoluntary(cause);
+}

@@ -1,4 +1,4 @@
-import { type Cause, type Departure, isLive, isVoluntary } from "./departure.ts";
+import { type Cause, type Departure, isLive, isNoticed } from "./departure.ts";
 import { isUnderWay } from "./departure-index.ts";
 import { parseProviderId } from "./identity.ts";
 import type { NodeFacts } from "./node.ts";
@@ -112,10 +112,6 @@ function isDealtWith(
   if (one.source === source) return true;
   const { endedAt, outcome } = one.status;
   return endedAt !== undefined && endedAt >= notice.noticedAt && machineLeft.has(outcome);
-}
-
-function isNoticed(departure: Departure): boolean {
-  return departure.noticedAt !== undefined || !isVoluntary(departure.cause);
 }
 
 /**

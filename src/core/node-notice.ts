@@ -1,4 +1,4 @@
-import { type Departure, isLive, isVoluntary } from "./departure.ts";
+import { type Departure, isLive, isNoticed } from "./departure.ts";
 import { isUnderWay } from "./departure-index.ts";
 import type { NodeCondition, NodeFacts } from "./node.ts";
 import type { Notice } from "./notice.ts";
@@ -122,6 +122,5 @@ export function isMarkGone(departure: Departure, node: NodeFacts): boolean {
 }
 
 function isLeaving(departure: Departure): boolean {
-  const isNoticed = departure.noticedAt !== undefined || !isVoluntary(departure.cause);
-  return isNoticed || isUnderWay(departure);
+  return isNoticed(departure) || isUnderWay(departure);
 }
