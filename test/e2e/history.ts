@@ -1,7 +1,7 @@
 import type { Node, Pod } from "kubernetes-types/core/v1.js";
 import type { ObjectMeta } from "kubernetes-types/meta/v1.js";
 import type { PodDisruptionBudget } from "kubernetes-types/policy/v1.js";
-import type { AuditEntry } from "../support/audit-log.ts";
+import { type AuditEntry, unanswered } from "../support/audit-log.ts";
 
 /** A Departure as it lies in the cluster; only what the judge reads. */
 export interface RawDeparture {
@@ -79,4 +79,18 @@ export function isReady(object: Pod | Node): boolean {
     | readonly { readonly type: string; readonly status: string }[]
     | undefined;
   return conditions?.find(({ type }) => type === "Ready")?.status === "True";
+}
+
+/**
+ * `namespace/name` of each pod whose eviction the user was granted. One that was not answered counts,
+ * too: a server that is killed in between may have granted it, and only the pod itself can tell.
+ */
+export function evictionsBy(user: string, { audit }: History): ReadonlySet<string> {
+  const granted = audit.filter(
+    (entry) =>
+      entry.user === user &&
+      entry.subresource === "eviction" &&
+      (entry.code === 201 || entry.code === unanswered),
+  );
+  return new Set(granted.map(({ namespace, name }) => `${namespace}/${name}`));
 }

@@ -1,6 +1,6 @@
 import type { Node, Pod } from "kubernetes-types/core/v1.js";
 import { describe, expect, it } from "vitest";
-import type { AuditEntry } from "../support/audit-log.ts";
+import { type AuditEntry, unanswered } from "../support/audit-log.ts";
 import type { Change, History } from "./history.ts";
 import { judge, zonesAlternate } from "./judge.ts";
 
@@ -40,6 +40,11 @@ describe("the judge", () => {
     const takenOver = without(good, [10, 11], [nodeAt(10, { boot: "boot-2" })]);
     const audit = good.audit.filter(({ verb }) => verb !== "delete");
     expect(judge({ ...takenOver, audit }, charge)).toEqual([]);
+  });
+
+  it("takes an eviction whose answer was lost with the API server for one", () => {
+    const isEviction = ({ subresource }: AuditEntry) => subresource === "eviction";
+    expect(judge(withAudit(isEviction, { code: unanswered }), charge)).toEqual([]);
   });
 
   it.each<[string, History, RegExp]>([

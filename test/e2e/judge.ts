@@ -1,6 +1,6 @@
 import type { Pod } from "kubernetes-types/core/v1.js";
 import type { PodDisruptionBudget } from "kubernetes-types/policy/v1.js";
-import { type History, isBoundToNode, isReady, keyOf, nameOf } from "./history.ts";
+import { evictionsBy, type History, isBoundToNode, isReady, keyOf, nameOf } from "./history.ts";
 import {
   type Incarnation,
   incarnationsOf,
@@ -80,12 +80,7 @@ function cordonedBeforeFirstEviction({ former, stories }: Facts): readonly strin
 }
 
 function leftByEviction({ former, stories, history, user }: Facts): readonly string[] {
-  const granted = new Set(
-    history.audit
-      .filter(({ subresource, code }) => subresource === "eviction" && code === 201)
-      .filter((entry) => entry.user === user)
-      .map(({ namespace, name }) => `${namespace}/${name}`),
-  );
+  const granted = evictionsBy(user, history);
   return former.flatMap((node) =>
     podsOf(node, stories).flatMap(({ name, namespace, goneAt, evicted }) => {
       if (goneAt === undefined) return [`${name} is still on ${node.name}`];

@@ -1,4 +1,4 @@
-import { type History, nameOf } from "./history.ts";
+import { evictionsBy, type History, nameOf } from "./history.ts";
 import { incarnationsOf, podStoriesOf, podsOf } from "./incarnation.ts";
 
 /** What a cluster under notices is held to. */
@@ -14,13 +14,7 @@ export interface NoticeCharge {
 export function judgeNotices(history: History, charge: NoticeCharge): readonly string[] {
   const lives = incarnationsOf(history);
   const stories = podStoriesOf(history.changes);
-  const granted = new Set(
-    history.audit
-      .filter(({ subresource, code, user }) => {
-        return subresource === "eviction" && code === 201 && user === charge.user;
-      })
-      .map(({ namespace, name }) => `${namespace}/${name}`),
-  );
+  const granted = evictionsBy(charge.user, history);
   const ofNoticed = charge.noticed.flatMap((name) => {
     const life = lives.find((one) => one.name === name);
     if (life?.cordonedAt === undefined) return [`${name} was never cordoned`];

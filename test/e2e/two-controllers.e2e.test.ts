@@ -44,6 +44,8 @@ describe("of two controllers", () => {
   test("the other goes on when the leader is killed in mid-drain", async () => {
     await world.until("a node is drained", isDraining);
     await leader.process.kill();
+    // What it had sent by then is still its word as a leader.
+    await world.until("the relay has heard all of it", async () => !(await leader.relay.isInUse()));
     const before = leader.writes.length;
     await world.until("the fleet is rotated", () => world.isRotated(), 240_000);
     expect(await holder()).toBe(standby);

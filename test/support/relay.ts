@@ -29,6 +29,8 @@ export interface RelayOptions {
 
 export interface Relay {
   readonly url: string;
+  /** Whether a caller still holds a connection, and so may have said more than was handed on. */
+  isInUse(): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -39,7 +41,11 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, close: () => close(server) };
+  return {
+    url: `http://127.0.0.1:${port}`,
+    isInUse: () => isInUse(server),
+    close: () => close(server),
+  };
 }
 
 async function hand(
@@ -80,6 +86,12 @@ function ask(
         : requestPlain(url, options, resolve);
     asked.on("error", reject);
     asked.end(body);
+  });
+}
+
+function isInUse(server: Server): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    server.getConnections((error, count) => (error ? reject(error) : resolve(count > 0)));
   });
 }
 
