@@ -44,7 +44,7 @@ export function queueClientContract(name: string, makeWorld: () => Promise<Queue
     it("gives a hidden message again, under the same id, and counts its receipts", async () => {
       await world.send("again");
       const first = await one();
-      await world.client.hide(first, seconds(1));
+      await world.client.hide([first], seconds(1));
       await world.passHidden();
       const second = await one();
       expect(second).toMatchObject({ id: first.id, text: "again", receipts: 2 });
@@ -53,7 +53,7 @@ export function queueClientContract(name: string, makeWorld: () => Promise<Queue
 
     it("gives at once what is hidden no more", async () => {
       await world.send("back");
-      await world.client.hide(await one(), millis(0));
+      await world.client.hide([await one()], millis(0));
       expect((await one()).text).toBe("back");
     });
 
@@ -62,9 +62,7 @@ export function queueClientContract(name: string, makeWorld: () => Promise<Queue
       await world.send("removed");
       const messages = [await world.client.receive(never)].flat();
       while (messages.length < 2) messages.push(...(await world.client.receive(never)));
-      for (const message of messages) {
-        if (message.text === "removed") await world.client.remove(message);
-      }
+      await world.client.remove(messages.filter(({ text }) => text === "removed"));
       await world.send("new");
       expect((await one()).text).toBe("new");
     });
@@ -72,9 +70,20 @@ export function queueClientContract(name: string, makeWorld: () => Promise<Queue
     it("lets a message be removed twice, and one that is gone be hidden", async () => {
       await world.send("once");
       const message = await one();
-      await world.client.remove(message);
-      await world.client.remove(message);
-      await world.client.hide(message, seconds(5));
+      await world.client.remove([message]);
+      await world.client.remove([message]);
+      await world.client.hide([message], seconds(5));
+    });
+
+    it("removes and shows as many as are named, beside one that is gone", async () => {
+      for (let count = 0; count < 25; count += 1) await world.send(`message ${count}`);
+      const messages: QueueMessage[] = [];
+      while (messages.length < 25) messages.push(...(await world.client.receive(never)));
+      const [gone, ...rest] = messages as [QueueMessage, ...QueueMessage[]];
+      await world.client.remove([gone]);
+      await world.client.remove([gone, ...rest.slice(0, 23)]);
+      await world.client.hide([gone, ...rest.slice(23)], millis(0));
+      expect((await one()).id).toBe(rest.at(-1)?.id);
     });
 
     it("ends a wait with the signal's reason", async () => {

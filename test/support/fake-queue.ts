@@ -61,16 +61,18 @@ export class FakeQueue implements QueueClient {
       });
   }
 
-  async remove({ id }: QueueMessage): Promise<void> {
-    this.#call(`remove ${id}`);
-    this.#kept.delete(id);
+  async remove(messages: readonly QueueMessage[]): Promise<void> {
+    this.#call(`remove ${idsOf(messages)}`);
+    for (const { id } of messages) this.#kept.delete(id);
   }
 
-  async hide({ id, handle }: QueueMessage, span: Millis): Promise<void> {
-    this.#call(`hide ${id} ${span}`);
-    const one = this.#kept.get(id);
-    if (one === undefined || handle !== `${id}/${one.receipts}`) return;
-    one.shownAt = plus(this.#clock.now(), span);
+  async hide(messages: readonly QueueMessage[], span: Millis): Promise<void> {
+    this.#call(`hide ${idsOf(messages)} ${span}`);
+    for (const { id, handle } of messages) {
+      const one = this.#kept.get(id);
+      if (one === undefined || handle !== `${id}/${one.receipts}`) continue;
+      one.shownAt = plus(this.#clock.now(), span);
+    }
     this.#wakeAll();
   }
 
@@ -98,6 +100,10 @@ export class FakeQueue implements QueueClient {
     this.calls.push(what);
     if (this.fault !== undefined) throw this.fault;
   }
+}
+
+function idsOf(messages: readonly QueueMessage[]): string {
+  return messages.map(({ id }) => id).join(",");
 }
 
 export function queueFault(): LastcallError {

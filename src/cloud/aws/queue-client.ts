@@ -10,10 +10,10 @@ export interface QueueClient {
    * every reader for `hiddenMs`. Throws the signal's reason when it aborts.
    */
   receive(signal: AbortSignal): Promise<readonly QueueMessage[]>;
-  /** It is told no more. One that is gone already, or hidden no more, is no fault. */
-  remove(message: QueueMessage): Promise<void>;
-  /** It is told again after `span`, to whoever asks then; at once where that is 0. As `remove`. */
-  hide(message: QueueMessage, span: Millis): Promise<void>;
+  /** They are told no more. One that is gone already, or hidden no more, is no fault. */
+  remove(messages: readonly QueueMessage[]): Promise<void>;
+  /** They are told again after `span`, to whoever asks then; at once where that is 0. As `remove`. */
+  hide(messages: readonly QueueMessage[], span: Millis): Promise<void>;
   readonly hiddenMs: Millis;
 }
 

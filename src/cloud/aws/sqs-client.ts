@@ -1,6 +1,7 @@
 import {
-  ChangeMessageVisibilityCommand,
-  DeleteMessageCommand,
+  type BatchResultErrorEntry,
+  ChangeMessageVisibilityBatchCommand,
+  DeleteMessageBatchCommand,
   type Message,
   ReceiveMessageCommand,
   SQSClient,
@@ -20,6 +21,8 @@ export interface SqsOptions {
 /** The longest that SQS lets a reader wait. */
 const waitSeconds = 20;
 const hiddenMs: Millis = seconds(20);
+/** The most messages of one request, whatever it asks. */
+const mostAtOnce = 10;
 /** A queue's answer takes its time, a broken connection takes for ever. */
 const answerLimitMs = (waitSeconds + 5) * 1000;
 
@@ -61,7 +64,7 @@ export class SqsClient implements QueueClient {
   async receive(signal: AbortSignal): Promise<readonly QueueMessage[]> {
     const command = new ReceiveMessageCommand({
       QueueUrl: this.#url,
-      MaxNumberOfMessages: 10,
+      MaxNumberOfMessages: mostAtOnce,
       WaitTimeSeconds: waitSeconds,
       VisibilityTimeout: hiddenMs / 1000,
       MessageSystemAttributeNames: ["SentTimestamp", "ApproximateReceiveCount"],
@@ -78,24 +81,26 @@ export class SqsClient implements QueueClient {
     }
   }
 
-  async remove({ handle }: QueueMessage): Promise<void> {
-    await ofReceipt(
-      this.#client.send(new DeleteMessageCommand({ QueueUrl: this.#url, ReceiptHandle: handle })),
-      { action: "delete a message of the queue", permission: "sqs:DeleteMessage" },
-    );
+  async remove(messages: readonly QueueMessage[]): Promise<void> {
+    const asked = { action: "delete messages of the queue", permission: "sqs:DeleteMessage" };
+    await inTens(messages, async (some) => {
+      const Entries = some.map(entryOf);
+      const command = new DeleteMessageBatchCommand({ QueueUrl: this.#url, Entries });
+      await ofReceipts(this.#client.send(command), asked);
+    });
   }
 
-  async hide({ handle }: QueueMessage, span: Millis): Promise<void> {
-    await ofReceipt(
-      this.#client.send(
-        new ChangeMessageVisibilityCommand({
-          QueueUrl: this.#url,
-          ReceiptHandle: handle,
-          VisibilityTimeout: Math.max(0, Math.ceil(span / 1000)),
-        }),
-      ),
-      { action: "hide a message of the queue", permission: "sqs:ChangeMessageVisibility" },
-    );
+  async hide(messages: readonly QueueMessage[], span: Millis): Promise<void> {
+    const VisibilityTimeout = Math.max(0, Math.ceil(span / 1000));
+    const asked = {
+      action: "hide messages of the queue",
+      permission: "sqs:ChangeMessageVisibility",
+    };
+    await inTens(messages, async (some) => {
+      const Entries = some.map((one, place) => ({ ...entryOf(one, place), VisibilityTimeout }));
+      const command = new ChangeMessageVisibilityBatchCommand({ QueueUrl: this.#url, Entries });
+      await ofReceipts(this.#client.send(command), asked);
+    });
   }
 
   #read({ MessageId, ReceiptHandle, Body, Attributes }: Message): QueueMessage | undefined {
@@ -112,16 +117,38 @@ export class SqsClient implements QueueClient {
   }
 }
 
-async function ofReceipt(
-  sent: Promise<unknown>,
+/** An entry's id is its own within the request. */
+function entryOf({ handle }: QueueMessage, place: number) {
+  return { Id: String(place), ReceiptHandle: handle };
+}
+
+/** Every request is sent, whatever becomes of the others; throws the first fault. */
+async function inTens(
+  messages: readonly QueueMessage[],
+  send: (some: readonly QueueMessage[]) => Promise<void>,
+): Promise<void> {
+  const count = Math.ceil(messages.length / mostAtOnce);
+  const tens = Array.from({ length: count }, (_, place) =>
+    messages.slice(place * mostAtOnce, (place + 1) * mostAtOnce),
+  );
+  const ends = await Promise.allSettled(tens.map(send));
+  const failed = ends.find((end) => end.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+}
+
+/** The answer to a batch is a success with the entries that failed in it. */
+async function ofReceipts(
+  sent: Promise<{ readonly Failed?: readonly BatchResultErrorEntry[] | undefined }>,
   asked: { readonly action: string; readonly permission: string },
 ): Promise<void> {
-  try {
-    await sent;
-  } catch (error) {
-    if (goneNames.has((error as Error).name)) return;
+  const { Failed = [] } = await sent.catch((error: unknown) => {
     throw faultOfQueue(error, asked);
-  }
+  });
+  const failed = Failed.find(({ Code = "" }) => !goneNames.has(Code));
+  if (failed === undefined) return;
+  const { Code: name, Message: message, SenderFault: isOurs } = failed;
+  const $metadata = { httpStatusCode: isOurs ? 400 : 500 };
+  throw faultOfQueue({ name, message, $metadata }, asked);
 }
 
 /** The region in a host of AWS', `sqs.eu-west-1.amazonaws.com` or a VPC endpoint's; else undefined. */

@@ -25,6 +25,9 @@ const longestRestMs = 30_000;
 const firstRetryMs = 50;
 /** On a notice of two minutes each second may be the one in which the API server is back. */
 const longestRetryMs = 1000;
+/** SQS removes ten at a time: one that has done its work waits a moment for nine others. */
+const mostRemoved = 10;
+const lingerMs: Millis = millis(500);
 /** SQS hides no message for longer than twelve hours. */
 const longestHiddenMs: Millis = hours(11);
 
@@ -36,6 +39,8 @@ export class SqsFeed implements NoticeFeed {
   readonly #options: SqsFeedOptions;
   /** Received and not dealt with, by id, under the handle of the newest receipt. */
   readonly #open = new Map<string, QueueMessage>();
+  /** The ids of those among them that are to be removed. */
+  #done: string[] = [];
 
   constructor(options: SqsFeedOptions) {
     this.#options = options;
@@ -45,10 +50,11 @@ export class SqsFeed implements NoticeFeed {
     const { receivers, clock } = this.#options;
     const loops = Array.from({ length: receivers }, () => this.#receive(listener, signal));
     await Promise.allSettled([...loops, this.#keepHidden(listener, signal)]);
+    const removed = this.#removeDone(listener);
     // Whoever leads next has them at once; a queue that does not answer shows them by itself.
-    const left = [...this.#open.values()].map((one) => this.#hide(one, millis(0), listener));
+    const given = this.#hide([...this.#open.values()], millis(0), listener);
     this.#open.clear();
-    await Promise.race([Promise.all(left), clock.sleep(seconds(2))]);
+    await Promise.race([Promise.all([removed, given]), clock.sleep(seconds(2))]);
   }
 
   async #receive(listener: FeedListener, signal: AbortSignal): Promise<void> {
@@ -79,8 +85,7 @@ export class SqsFeed implements NoticeFeed {
     const { client, clock } = this.#options;
     for (;;) {
       await clock.sleep(millis(client.hiddenMs / 2), signal);
-      const all = [...this.#open.values()];
-      await Promise.all(all.map((one) => this.#hide(one, client.hiddenMs, listener)));
+      await this.#hide([...this.#open.values()], client.hiddenMs, listener);
     }
   }
 
@@ -91,9 +96,8 @@ export class SqsFeed implements NoticeFeed {
     if (isOpen) return;
     try {
       const end = await this.#endOf(message, listener, signal);
-      const newest = this.#open.get(message.id) ?? message;
-      if (end === "Remove") await this.#remove(newest, listener);
-      else await this.#hide(newest, end, listener);
+      if (end === "Remove") return this.#finish(message.id, listener, signal);
+      await this.#hide([this.#open.get(message.id) ?? message], end, listener);
     } catch (error) {
       // It stays open and is given back at the end.
       if (signal.aborted) return;
@@ -157,14 +161,37 @@ export class SqsFeed implements NoticeFeed {
     }
   }
 
-  async #remove(message: QueueMessage, listener: FeedListener): Promise<void> {
-    // One that could not be removed comes again, and finds its work done.
-    await this.#options.client.remove(message).catch((error) => listener.onTrouble(faultOf(error)));
+  #finish(id: string, listener: FeedListener, signal: AbortSignal): void {
+    this.#done.push(id);
+    if (this.#done.length >= mostRemoved) void this.#removeDone(listener);
+    if (this.#done.length !== 1) return;
+    const lingering = this.#options.clock.sleep(lingerMs, signal);
+    // When the feed ends it removes them itself.
+    void lingering.then(
+      () => this.#removeDone(listener),
+      () => undefined,
+    );
   }
 
-  async #hide(message: QueueMessage, span: Millis, listener: FeedListener): Promise<void> {
+  async #removeDone(listener: FeedListener): Promise<void> {
+    const ids = this.#done;
+    this.#done = [];
+    const messages = ids.flatMap((id) => this.#open.get(id) ?? []);
+    for (const id of ids) this.#open.delete(id);
+    if (messages.length === 0) return;
+    // One that could not be removed comes again, and finds its work done.
     const { client } = this.#options;
-    await client.hide(message, span).catch((error) => listener.onTrouble(faultOf(error)));
+    await client.remove(messages).catch((error) => listener.onTrouble(faultOf(error)));
+  }
+
+  async #hide(
+    messages: readonly QueueMessage[],
+    span: Millis,
+    listener: FeedListener,
+  ): Promise<void> {
+    const { client } = this.#options;
+    if (messages.length === 0) return;
+    await client.hide(messages, span).catch((error) => listener.onTrouble(faultOf(error)));
   }
 }
 

@@ -110,6 +110,27 @@ describe("the feed of a queue", () => {
     expect(queue.size).toBe(0);
   });
 
+  it("removes what it has told ten at a time, and a lone message soon", async () => {
+    for (let count = 0; count < 43; count += 1) queue.send(spotWarning(about(ours, `e-${count}`)));
+    start();
+    await pass(seconds(1));
+    const sizes = queue.calls
+      .filter((call) => call.startsWith("remove "))
+      .map((call) => call.split(",").length);
+    expect(sizes).toEqual([10, 10, 10, 10, 3]);
+  });
+
+  it("removes what it has told, and gives none of it back, when it ends", async () => {
+    queue.send(spotWarning(about(ours)));
+    start();
+    await pass(seconds(0));
+    expect([cluster.words.length, queue.size]).toEqual([1, 1]);
+    ending.abort();
+    await pass(seconds(0));
+    expect(queue.size).toBe(0);
+    expect(queue.calls.filter((call) => call.startsWith("hide "))).toEqual([]);
+  });
+
   it("keeps a message, hidden, for as long as the cluster cannot be written", async () => {
     cluster.fault = new LastcallError("API_UNREACHABLE", "the API server is away");
     queue.send(spotWarning(about(ours)));
@@ -163,6 +184,7 @@ describe("the feed of a queue", () => {
     const others = feed.run(other, ending.signal);
     await pass(seconds(2));
     expect(other.words).toHaveLength(1);
+    await pass(seconds(1));
     expect(queue.size).toBe(0);
     ending.abort();
     await pass(seconds(5));
