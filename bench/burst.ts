@@ -31,6 +31,27 @@ export async function rawBurst(
   return burstSince({ world, fleet, startAt, user: benchUser });
 }
 
+/** The same where each node is named only as its word comes, by `read`, which ends with the last. */
+export async function rawBurstByWord(
+  world: BenchWorld,
+  fleet: readonly BenchNode[],
+  how: {
+    readonly connections: number;
+    readonly startAt: number;
+    readonly read: (onWord: (node: BenchNode) => void) => Promise<void>;
+  },
+): Promise<Burst> {
+  const { connections, startAt, read } = how;
+  const client = new RawClient(world.plane, { token: world.benchToken, connections });
+  await read(({ name, pods }) => {
+    client.push(cordonCall(name), "First");
+    for (const pod of pods) client.push(evictionCall(pod), "Later");
+  });
+  await client.whenDone();
+  client.close();
+  return burstSince({ world, fleet, startAt, user: benchUser });
+}
+
 export type Cause = "SpotInterruption" | "Manual";
 
 /** The same by a running controller: one Departure a node, as agents or a person would make them. */

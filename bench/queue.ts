@@ -1,8 +1,9 @@
 /**
  * Bursts of notices by a queue (moto's SQS, on the same machine): how long until every node is cordoned
- * and until the last eviction is accepted, counted from the sending of the first message, beside nothing
- * but PATCH and eviction requests for as many nodes in the same round, and beside what the queue takes
- * by itself: moto is written in Python, and shares the machine. And what AWS' client costs.
+ * and until the last eviction is accepted, counted from the sending of the first message. The limit of
+ * the same round reads the same queue by as many readers, and does nothing but PATCH and eviction
+ * requests, cordons first. Told beside it: the same requests without a queue, and the queue without the
+ * requests, since moto is written in Python and shares the machine.
  */
 import { Moto } from "../test/support/moto.ts";
 import { spotWarning } from "../test/support/queue-body.ts";
@@ -15,21 +16,40 @@ import {
   startBenchWorld,
   untilPodsRun,
 } from "./bench-world.ts";
-import { type Burst, type BurstTimes, burstSince, endNodes, median, rawBurst } from "./burst.ts";
+import {
+  type Burst,
+  type BurstTimes,
+  burstSince,
+  endNodes,
+  median,
+  rawBurst,
+  rawBurstByWord,
+} from "./burst.ts";
 import { startController } from "./controller-process.ts";
 import { beside, type Figure, writeResult } from "./result-file.ts";
 
 const podsPerNode = 5;
 /** The controller's default. */
 const receivers = 2;
-const bursts = [
-  { nodes: 1, connections: 32, rounds: 5 },
+/** The largest first: its fleet is what the controller's memory is measured on. */
+const bursts: readonly BurstSize[] = [
+  { nodes: 300, connections: 64, rounds: 3 },
   { nodes: 50, connections: 32, rounds: 3 },
-  { nodes: 300, connections: 64, rounds: 1 },
+  { nodes: 1, connections: 32, rounds: 5 },
 ].filter(({ nodes }) => process.argv.length < 3 || process.argv.includes(String(nodes)));
+/** Without a queue, by a queue, and by the controller. */
+const burstsOfRound = 3;
+
+interface BurstSize {
+  readonly nodes: number;
+  readonly connections: number;
+  readonly rounds: number;
+}
 
 interface Round {
   readonly raw: Burst;
+  /** The same requests, for nodes that are known beforehand. */
+  readonly bare: Burst;
   readonly ours: Burst;
   /** As many messages sent, received and deleted with nothing done about them. */
   readonly queueMs: number;
@@ -43,43 +63,72 @@ function instanceIdOf(place: number): string {
   return `i-${String(place).padStart(17, "0")}`;
 }
 
+function warningsOf(fleet: readonly Machine[], startAt: number): readonly object[] {
+  const time = new Date(startAt).toISOString();
+  return fleet.map(({ instanceId }) => spotWarning({ instanceId, time, id: instanceId }));
+}
+
 async function queueBurst(
   world: BenchWorld,
   moto: Moto,
   fleet: readonly Machine[],
 ): Promise<Burst> {
   const startAt = Date.now();
-  const time = new Date(startAt).toISOString();
-  await moto.send(
-    ...fleet.map(({ instanceId }) => spotWarning({ instanceId, time, id: instanceId })),
-  );
+  await moto.send(...warningsOf(fleet, startAt));
   return burstSince({ world, fleet, startAt, user: controllerUser });
 }
 
-/** What the queue itself takes, on one that the controller does not read. */
-async function queueAlone(moto: Moto, count: number): Promise<number> {
+/** By a queue that the controller does not read. */
+async function rawQueueBurst(
+  world: BenchWorld,
+  moto: Moto,
+  about: { readonly fleet: readonly Machine[]; readonly connections: number },
+): Promise<Burst> {
+  const { fleet, connections } = about;
+  const byId = new Map(fleet.map((one) => [one.instanceId, one]));
   const startAt = Date.now();
-  const time = new Date(startAt).toISOString();
-  const places = Array.from({ length: count }, (_, place) => instanceIdOf(place));
-  await moto.send(...places.map((instanceId) => spotWarning({ instanceId, time, id: instanceId })));
-  await moto.drain(count, receivers);
+  await moto.send(...warningsOf(fleet, startAt));
+  return rawBurstByWord(world, fleet, {
+    ...{ connections, startAt },
+    read: (onWord) =>
+      moto.read(fleet.length, receivers, (text) => {
+        const node = byId.get(JSON.parse(text).detail["instance-id"]);
+        if (node !== undefined) onWord(node);
+      }),
+  });
+}
+
+/** What the queue itself takes. */
+async function queueAlone(moto: Moto, fleet: readonly Machine[]): Promise<number> {
+  const startAt = Date.now();
+  await moto.send(...warningsOf(fleet, startAt));
+  await moto.read(fleet.length, receivers);
   return Date.now() - startAt;
 }
 
 function figuresOf(nodes: number, rounds: readonly Round[]): Figure[] {
-  const of = (field: keyof BurstTimes, name: string): Figure => {
-    const timesOf = ({ raw, ours }: Round) => ({ ms: ours.times[field], rawMs: raw.times[field] });
+  const title = `${nodes} notice${nodes === 1 ? "" : "s"} by a queue`;
+  const of = (
+    field: keyof BurstTimes,
+    name: string,
+    limit: { readonly by: "raw" | "bare"; readonly goal?: number },
+  ): Figure => {
+    const timesOf = (round: Round) => ({
+      ms: round.ours.times[field],
+      rawMs: round[limit.by].times[field],
+    });
     const times = timesOf(median(rounds, (one) => timesOf(one).ms / timesOf(one).rawMs));
-    const title = `${nodes} notice${nodes === 1 ? "" : "s"} by a queue, ${name}`;
-    return beside({ name: title, ...times });
+    return beside({ name: `${title}, ${name}`, ...times, goal: limit.goal });
   };
-  const alone = median(rounds, (one) => one.queueMs).queueMs;
+  const isBurst = nodes > 1;
   return [
-    of("cordonedMs", "all cordoned"),
-    of("evictedMs", "last eviction"),
+    of("cordonedMs", "all cordoned", { by: "raw", ...(isBurst && { goal: 3 }) }),
+    of("evictedMs", "last eviction", { by: "raw", ...(isBurst && { goal: 1.5 }) }),
+    of("cordonedMs", "all cordoned, beside requests without a queue", { by: "bare" }),
+    of("evictedMs", "last eviction, beside requests without a queue", { by: "bare" }),
     {
-      name: `${nodes} message${nodes === 1 ? "" : "s"} through moto alone`,
-      value: alone,
+      name: `${title}, the queue alone`,
+      value: median(rounds, (one) => one.queueMs).queueMs,
       unit: "ms",
     },
   ];
@@ -99,48 +148,73 @@ async function applyPolicy({ plane }: BenchWorld): Promise<void> {
   if (status !== 201) throw new Error(`Cannot make the policy: ${status} ${body.message}`);
 }
 
-async function measure(world: BenchWorld, moto: Moto, idle: Moto): Promise<void> {
-  const total = bursts.reduce((sum, { nodes, rounds }) => sum + 2 * nodes * rounds, 0);
-  const providerIdOf = (place: number) => `aws:///eu-west-1a/${instanceIdOf(place)}`;
-  const size = { prefix: "queue", nodes: total, podsPerNode, providerIdOf };
-  const fleet = (await fillFleet(world, size)).map((node, place): Machine => {
-    return { ...node, instanceId: instanceIdOf(place) };
-  });
-  const take = (count: number) => fleet.splice(0, count);
-  await applyPolicy(world);
-  const controller = await startController({
-    ...{ ...world, token: world.controllerToken, env: moto.environment },
-    args: ["--sqs-queue-url", moto.queueUrl],
-  });
+let machines = 0;
+
+/** Machines for one round, which all end with it. */
+async function fillRound(world: BenchWorld, nodes: number): Promise<Machine[]> {
+  const first = machines;
+  const count = burstsOfRound * nodes;
+  machines += count;
+  const providerIdOf = (place: number) => `aws:///eu-west-1a/${instanceIdOf(first + place)}`;
+  const size = { prefix: `queue-${first}`, nodes: count, podsPerNode, providerIdOf };
+  const fleet = await fillFleet(world, size);
   await untilPodsRun(world);
   await rest(15);
-  const idleMiB = controller.memory().nowMiB;
+  return fleet.map((node, place) => ({ ...node, instanceId: instanceIdOf(first + place) }));
+}
+
+async function measureRound(
+  world: BenchWorld,
+  queues: { readonly read: Moto; readonly idle: Moto },
+  about: { readonly size: BurstSize; readonly fleet: readonly Machine[] },
+): Promise<Round> {
+  const { nodes, connections } = about.size;
+  const left = [...about.fleet];
+  const burst = async (run: (fleet: readonly Machine[]) => Promise<Burst>): Promise<Burst> => {
+    const part = left.splice(0, nodes);
+    const told = await run(part);
+    await endNodes(world, part);
+    await rest(nodes > 1 ? 10 : 2);
+    return told;
+  };
+  return {
+    bare: await burst((fleet) => rawBurst(world, fleet, connections)),
+    raw: await burst((fleet) => rawQueueBurst(world, queues.idle, { fleet, connections })),
+    ours: await burst((fleet) => queueBurst(world, queues.read, fleet)),
+    queueMs: await queueAlone(queues.idle, about.fleet.slice(0, nodes)),
+  };
+}
+
+async function measure(world: BenchWorld, read: Moto, idle: Moto): Promise<void> {
+  await applyPolicy(world);
+  const controller = await startController({
+    ...{ ...world, token: world.controllerToken, env: read.environment },
+    args: ["--sqs-queue-url", read.queueUrl],
+  });
   const figures: Figure[] = [];
-  for (const { nodes, connections, rounds } of bursts) {
-    const measured: Round[] = [];
-    for (let round = 0; round < rounds; round += 1) {
-      const bare = take(nodes);
-      const raw = await rawBurst(world, bare, connections);
-      await endNodes(world, bare);
-      await rest(nodes > 1 ? 10 : 2);
-      const own = take(nodes);
-      const ours = await queueBurst(world, moto, own);
-      await endNodes(world, own);
-      await rest(nodes > 1 ? 10 : 2);
-      const queueMs = await queueAlone(idle, nodes);
-      measured.push({ raw, ours, queueMs });
-      console.log(JSON.stringify({ nodes, round, raw: raw.times, ours, queueMs }));
+  let idleMiB: number | undefined;
+  for (const size of bursts) {
+    const rounds: Round[] = [];
+    for (let round = 0; round < size.rounds; round += 1) {
+      const fleet = await fillRound(world, size.nodes);
+      idleMiB ??= controller.memory().nowMiB;
+      const measured = await measureRound(world, { read, idle }, { size, fleet });
+      rounds.push(measured);
+      const { raw, bare } = measured;
+      const told = { ...measured, raw: raw.times, bare: bare.times };
+      console.log(JSON.stringify({ nodes: size.nodes, round, ...told }));
     }
-    figures.push(...figuresOf(nodes, measured));
+    figures.unshift(...figuresOf(size.nodes, rounds));
   }
   const { peakMiB } = controller.memory();
   await controller.stop();
+  const fleet = burstsOfRound * (bursts[0]?.nodes ?? 0);
   writeResult({
     bench: "queue",
-    setting: { fleet: total, podsPerNode, access: controller.access, queue: "moto" },
+    setting: { fleet, podsPerNode, access: controller.access, queue: "moto" },
     figures: [
       ...figures,
-      { name: "resident before the bursts, reading a queue", value: idleMiB, unit: "MiB" },
+      { name: "resident before the bursts, reading a queue", value: idleMiB ?? 0, unit: "MiB" },
       { name: "peak resident over all bursts", value: peakMiB, unit: "MiB" },
     ],
   });

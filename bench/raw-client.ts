@@ -15,6 +15,8 @@ export class RawClient {
   readonly #target: { readonly url: string; readonly ca: string; readonly agent: Agent };
   readonly #token: string;
   readonly #connections: number;
+  readonly #waiting = { First: [] as RawCall[], Later: [] as RawCall[] };
+  readonly #workers = new Set<Promise<void>>();
 
   constructor(plane: ControlPlane, how: { readonly token: string; readonly connections: number }) {
     const ca = readFileSync(plane.caFile, "utf8");
@@ -28,14 +30,37 @@ export class RawClient {
   async sendAll(calls: readonly RawCall[], allowed: readonly number[] = []): Promise<void> {
     const queue = calls.values();
     const work = async (): Promise<void> => {
-      for (const call of queue) {
-        const { status, body } = await this.send(call);
-        if (status < 300 || allowed.includes(status)) continue;
-        const said = JSON.stringify(body.message ?? body);
-        throw new Error(`Cannot ${call.method} ${call.path}: ${status} ${said}, wanted success`);
-      }
+      for (const call of queue) await this.#succeed(call, allowed);
     };
     await Promise.all(Array.from({ length: this.#connections }, work));
+  }
+
+  /** Sends it as soon as a connection is free, and what is `First` before all else that waits. */
+  push(call: RawCall, urgency: "First" | "Later"): void {
+    this.#waiting[urgency].push(call);
+    if (this.#workers.size >= this.#connections) return;
+    const worker: Promise<void> = this.#work().finally(() => this.#workers.delete(worker));
+    this.#workers.add(worker);
+  }
+
+  /** Until all that was pushed is answered. */
+  async whenDone(): Promise<void> {
+    while (this.#workers.size > 0) await Promise.all(this.#workers);
+  }
+
+  async #work(): Promise<void> {
+    for (;;) {
+      const call = this.#waiting.First.shift() ?? this.#waiting.Later.shift();
+      if (call === undefined) return;
+      await this.#succeed(call, []);
+    }
+  }
+
+  async #succeed(call: RawCall, allowed: readonly number[]): Promise<void> {
+    const { status, body } = await this.send(call);
+    if (status < 300 || allowed.includes(status)) return;
+    const said = JSON.stringify(body.message ?? body);
+    throw new Error(`Cannot ${call.method} ${call.path}: ${status} ${said}, wanted success`);
   }
 
   send(call: RawCall): Promise<ApiAnswer> {

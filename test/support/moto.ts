@@ -63,32 +63,41 @@ export class Moto {
     this.queueUrl = String(QueueUrl);
   }
 
-  /** Sends each body as a message, at once. */
+  /** Sends each body as a message, at once, ten by a request. */
   async send(...bodies: readonly unknown[]): Promise<void> {
-    const texts = bodies.map((body) => (typeof body === "string" ? body : JSON.stringify(body)));
+    const Entries = bodies.map((body, place) => ({
+      Id: String(place),
+      MessageBody: typeof body === "string" ? body : JSON.stringify(body),
+    }));
     await Promise.all(
-      texts.map((MessageBody) =>
-        this.#ask("SendMessage", { QueueUrl: this.queueUrl, MessageBody }),
+      inTens(Entries).map((some) =>
+        this.#ask("SendMessageBatch", { QueueUrl: this.queueUrl, Entries: some }),
       ),
     );
   }
 
-  /** Receives and deletes so many messages by so many readers, with nothing done about any. */
-  async drain(count: number, readers: number): Promise<void> {
+  /** Receives so many messages by so many readers, hands each on, and deletes it at once. */
+  async read(
+    count: number,
+    readers: number,
+    onText: (text: string) => void = () => {},
+  ): Promise<void> {
     const QueueUrl = this.queueUrl;
     let left = count;
     const read = async (): Promise<void> => {
       while (left > 0) {
         const asked = { QueueUrl, MaxNumberOfMessages: 10, WaitTimeSeconds: 0 };
         const { Messages = [] } = (await this.#ask("ReceiveMessage", asked)) as {
-          Messages?: readonly { readonly ReceiptHandle: string }[];
+          Messages?: readonly { readonly ReceiptHandle: string; readonly Body: string }[];
         };
         left -= Messages.length;
-        await Promise.all(
-          Messages.map(({ ReceiptHandle }) =>
-            this.#ask("DeleteMessage", { QueueUrl, ReceiptHandle }),
-          ),
-        );
+        if (Messages.length === 0) continue;
+        for (const { Body } of Messages) onText(Body);
+        const Entries = Messages.map(({ ReceiptHandle }, place) => ({
+          Id: String(place),
+          ReceiptHandle,
+        }));
+        await this.#ask("DeleteMessageBatch", { QueueUrl, Entries });
       }
     };
     await Promise.all(Array.from({ length: readers }, read));
@@ -126,6 +135,12 @@ export class Moto {
     if (!answer.ok) throw new Error(`Cannot ${action}: ${answer.status} ${text}, wanted 200`);
     return text === "" ? {} : JSON.parse(text);
   }
+}
+
+/** SQS takes no more by one request. */
+function inTens<T>(all: readonly T[]): readonly (readonly T[])[] {
+  const count = Math.ceil(all.length / 10);
+  return Array.from({ length: count }, (_, place) => all.slice(place * 10, (place + 1) * 10));
 }
 
 /** Installs it into a cache outside the checkout, once; gives the python that has it. */
