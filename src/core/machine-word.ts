@@ -1,12 +1,11 @@
-import { type Cause, type Departure, isLive, isNoticed } from "./departure.ts";
-import { isUnderWay } from "./departure-index.ts";
+import type { Departure } from "./departure.ts";
 import { parseProviderId } from "./identity.ts";
 import type { NodeFacts } from "./node.ts";
 import type { NodesSeen } from "./node-notice.ts";
 import { actFromAt, type Notice } from "./notice.ts";
-import { type ForcingWord, type NoticeCall, noticeOrder } from "./notice-call.ts";
+import { callOf, type NoticeCall } from "./notice-call.ts";
 import { selectPolicy } from "./selector.ts";
-import { earlier, hours, type Instant, type Millis, minutes, plus } from "./time.ts";
+import { hours, type Instant, type Millis, minutes, plus } from "./time.ts";
 
 /** The cloud's word about one machine of the fleet, heard outside the cluster. */
 export interface MachineWord {
@@ -35,11 +34,7 @@ const staleAfterMs: Millis = minutes(5);
 /** What names no deadline is true for as long as a lifecycle hook waits where nobody says how long. */
 const trueForMs: Millis = hours(1);
 
-/**
- * What a word calls for. The same event by two ways is one departure: where one stands, the earlier
- * deadline counts. What a policy may ignore (a rebalance, maintenance) leaves a planned departure as
- * it was and gets one of its own.
- */
+/** What a word calls for; the same event by two ways is one departure. */
 export function meaningOf({ machine, notice }: MachineWord, seen: NodesSeen): WordMeaning {
   if (isStale(notice, seen.at)) return { kind: "Stale" };
   const node = machinesOf(seen.nodes).get(machine);
@@ -49,16 +44,7 @@ export function meaningOf({ machine, notice }: MachineWord, seen: NodesSeen): Wo
   const source = `${notice.source}/${notice.eventId}`;
   const former = departuresByNode(seen.departures).get(node.uid) ?? [];
   if (former.some((one) => isDealtWith(one, { notice, source }))) return { kind: "Known" };
-  const noticed = former.find((one) => isLive(one) && isNoticed(one));
-  if (noticed !== undefined) return tightened(noticed, { notice, source }) ?? { kind: "Known" };
-  const chosen = former.find((one) => isLive(one) && (one.cause === "Planned" || isUnderWay(one)));
-  if (chosen === undefined || mayBeIgnored(notice.cause)) {
-    return { kind: "Make", order: noticeOrder(node, { notice, source, former }) };
-  }
-  // Our own release is on its way: the machine goes as planned, whoever takes it.
-  if (chosen.status.phase === "Releasing") return { kind: "Known" };
-  const { noticedAt, deadlineAt } = notice;
-  return { kind: "Force", departure: chosen, word: { noticedAt, deadlineAt, source } };
+  return callOf(node, { notice, source, former }) ?? { kind: "Known" };
 }
 
 const machines = new WeakMap<readonly NodeFacts[], ReadonlyMap<string, NodeFacts>>();
@@ -112,34 +98,6 @@ function isDealtWith(
   if (one.source === source) return true;
   const { endedAt, outcome } = one.status;
   return endedAt !== undefined && endedAt >= notice.noticedAt && machineLeft.has(outcome);
-}
-
-/**
- * What is known stays, whoever told it, and the deadline only moves to an earlier instant. A cause at
- * which the policy may leave the node at work gives way to one at which the node has to go.
- */
-function tightened(
-  departure: Departure,
-  told: { readonly notice: Notice; readonly source: string },
-): WordMeaning | undefined {
-  const { cause, noticedAt } = told.notice;
-  const known = departure.deadlineAt ?? never;
-  const deadlineAt = earlier(known, told.notice.deadlineAt ?? never);
-  const isGraver = mayBeIgnored(departure.cause) && !mayBeIgnored(cause);
-  if (deadlineAt === known && !isGraver) return undefined;
-  const word: ForcingWord = {
-    noticedAt: departure.noticedAt ?? noticedAt,
-    deadlineAt: deadlineAt === never ? undefined : deadlineAt,
-    source: isGraver ? told.source : (departure.source ?? ""),
-    ...(isGraver ? { cause } : {}),
-  };
-  return { kind: "Force", departure, word };
-}
-
-const never = Number.MAX_SAFE_INTEGER as Instant;
-
-function mayBeIgnored(cause: Cause): boolean {
-  return cause === "RebalanceRecommendation" || cause === "ScheduledMaintenance";
 }
 
 function isStale({ cause, deadlineAt, noticedAt }: Notice, at: Instant): boolean {

@@ -1,8 +1,7 @@
-import { type Departure, isLive, isNoticed } from "./departure.ts";
-import { isUnderWay } from "./departure-index.ts";
+import { type Departure, isLive } from "./departure.ts";
 import type { NodeCondition, NodeFacts } from "./node.ts";
 import type { Notice } from "./notice.ts";
-import { type NoticeCall, noticeOrder } from "./notice-call.ts";
+import { callOf, type NoticeCall } from "./notice-call.ts";
 import type { Policy } from "./policy.ts";
 import { selectPolicy } from "./selector.ts";
 import { type Instant, parseHttpDate, plus, seconds } from "./time.ts";
@@ -90,27 +89,18 @@ export interface NodesSeen {
   readonly at: Instant;
 }
 
-/**
- * What the marks on nodes call for: of nodes that a policy owns, which are not leaving already, and not
- * twice for the same event. Maintenance, which a policy may ignore, forces no plan: it gets a
- * departure of its own, which is judged by itself.
- */
+/** What the marks on nodes call for: of nodes that a policy owns, and once for one event of one boot. */
 export function callsOfMarks(seen: NodesSeen): readonly NoticeCall[] {
   return seen.nodes.flatMap((node): readonly NoticeCall[] => {
     const notice = noticeOfNode(node, seen.at);
     if (notice === undefined || selectPolicy(node, seen.policies) === undefined) return [];
     const former = seen.departures.filter((one) => one.node.uid === node.uid);
     const source = `${notice.source}/${notice.eventId}`;
-    const isKnown = former.some((one) =>
-      isLive(one) ? isLeaving(one) : one.source === source && one.node.bootID === node.bootID,
+    const hasHadIt = former.some(
+      (one) => !isLive(one) && one.source === source && one.node.bootID === node.bootID,
     );
-    if (isKnown) return [];
-    const { noticedAt, deadlineAt, cause } = notice;
-    const departure = former.find((one) => isLive(one) && one.cause === "Planned");
-    if (departure !== undefined && cause !== "ScheduledMaintenance") {
-      return [{ kind: "Force", departure, word: { noticedAt, deadlineAt, source } }];
-    }
-    return [{ kind: "Make", order: noticeOrder(node, { notice, source, former }) }];
+    const call = hasHadIt ? undefined : callOf(node, { notice, source, former });
+    return call === undefined ? [] : [call];
   });
 }
 
@@ -119,8 +109,4 @@ export function isMarkGone(departure: Departure, node: NodeFacts): boolean {
   const { source = "", noticedAt } = departure;
   if (!source.startsWith("node/") || noticedAt === undefined) return false;
   return noticeOfNode(node, noticedAt) === undefined;
-}
-
-function isLeaving(departure: Departure): boolean {
-  return isNoticed(departure) || isUnderWay(departure);
 }

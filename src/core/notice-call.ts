@@ -1,5 +1,13 @@
 import type { DepartureOrder } from "./decision.ts";
-import { type Departure, freeName, isVoluntary } from "./departure.ts";
+import {
+  type Cause,
+  type Departure,
+  freeName,
+  isLive,
+  isNoticed,
+  isVoluntary,
+} from "./departure.ts";
+import { isUnderWay } from "./departure-index.ts";
 import { explain } from "./explain.ts";
 import type { NodeFacts } from "./node.ts";
 import type { Notice, NoticeCause } from "./notice.ts";
@@ -19,16 +27,63 @@ export interface ForcingWord {
   readonly cause?: NoticeCause | undefined;
 }
 
+interface Told {
+  readonly notice: Notice;
+  /** The notice's own with its event. */
+  readonly source: string;
+  /** The departures that the node has, and had. */
+  readonly former: readonly Departure[];
+}
+
+/**
+ * What a notice calls for where it is new; undefined where a departure of the node says no less, or
+ * stands until the machine is gone. Where one stands the earlier deadline counts. What a policy may
+ * ignore (a rebalance, maintenance) leaves a planned departure as it was and gets one of its own.
+ */
+export function callOf(node: NodeFacts, how: Told): NoticeCall | undefined {
+  const { notice, source, former } = how;
+  const noticed = former.find((one) => isLive(one) && isNoticed(one));
+  if (noticed !== undefined) return tightened(noticed, how);
+  const chosen = former.find((one) => isLive(one) && (one.cause === "Planned" || isUnderWay(one)));
+  if (chosen === undefined || mayBeIgnored(notice.cause)) {
+    return { kind: "Make", order: noticeOrder(node, how) };
+  }
+  // Our own release is on its way: the machine goes as planned, whoever takes it.
+  if (chosen.status.phase === "Releasing") return undefined;
+  const { noticedAt, deadlineAt } = notice;
+  return { kind: "Force", departure: chosen, word: { noticedAt, deadlineAt, source } };
+}
+
+/**
+ * What is known stays, whoever told it, and the deadline only moves to an earlier instant. A cause at
+ * which the policy may leave the node at work gives way to one at which the node has to go.
+ */
+function tightened(
+  departure: Departure,
+  told: { readonly notice: Notice; readonly source: string },
+): NoticeCall | undefined {
+  const { cause, noticedAt } = told.notice;
+  const known = departure.deadlineAt ?? never;
+  const deadlineAt = earlier(known, told.notice.deadlineAt ?? never);
+  const isGraver = mayBeIgnored(departure.cause) && !mayBeIgnored(cause);
+  if (deadlineAt === known && !isGraver) return undefined;
+  const word: ForcingWord = {
+    noticedAt: departure.noticedAt ?? noticedAt,
+    deadlineAt: deadlineAt === never ? undefined : deadlineAt,
+    source: isGraver ? told.source : (departure.source ?? ""),
+    ...(isGraver ? { cause } : {}),
+  };
+  return { kind: "Force", departure, word };
+}
+
+const never = Number.MAX_SAFE_INTEGER as Instant;
+
+function mayBeIgnored(cause: Cause): boolean {
+  return cause === "RebalanceRecommendation" || cause === "ScheduledMaintenance";
+}
+
 /** The departure that a notice about a node makes, under the next free name of the node's. */
-export function noticeOrder(
-  node: NodeFacts,
-  how: {
-    readonly notice: Notice;
-    readonly source: string;
-    /** The departures that the node has, and had. */
-    readonly former: readonly Departure[];
-  },
-): DepartureOrder {
+function noticeOrder(node: NodeFacts, how: Told): DepartureOrder {
   const { cause, deadlineAt, noticedAt } = how.notice;
   const { name, uid, providerID, bootID } = node;
   return {

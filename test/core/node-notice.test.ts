@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Departure } from "../../src/core/departure.ts";
+import type { Departure, Phase } from "../../src/core/departure.ts";
 import { interruptionOf } from "../../src/core/interruption.ts";
 import type { NodeFacts } from "../../src/core/node.ts";
 import { callsOfMarks, noticeOfNode } from "../../src/core/node-notice.ts";
@@ -92,7 +92,7 @@ describe("a departure that a node's mark calls for", () => {
     return calls(one, departures).flatMap((call) => (call.kind === "Make" ? call.order : []));
   }
 
-  function departure(fields: Partial<Departure> & { phase?: "Scheduled" | "Draining" | "Ended" }) {
+  function departure(fields: Partial<Departure> & { phase?: Phase }) {
     const { phase = "Ended", ...rest } = fields;
     return {
       name: "aks-1-0b1f7a3e",
@@ -121,12 +121,42 @@ describe("a departure that a node's mark calls for", () => {
     expect(calls(node({ ...evicted, labels: {} }))).toEqual([]);
   });
 
+  const evictedAt = instant(Date.UTC(2026, 7, 1, 5, 41, 2));
+  const toldByAgent = { cause: "SpotInterruption", noticedAt: nowAt, source: "azure/e1" } as const;
+
   it.each([
-    ["an agent told of it", { phase: "Scheduled", cause: "SpotInterruption" }],
-    ["its planned departure was noticed", { phase: "Scheduled", noticedAt: nowAt }],
-    ["it is being drained or released by plan", { phase: "Draining" }],
-  ] as const)("is not made where the node is leaving already: %s", (_, fields) => {
+    ["an agent told of it", { ...toldByAgent, phase: "Scheduled", deadlineAt: evictedAt }],
+    ["an agent told of less", { ...toldByAgent, phase: "Draining", deadlineAt: nowAt }],
+    ["its machine is released by plan", { phase: "Releasing" }],
+  ] as const)("is not made where the node is leaving no later: %s", (_, fields) => {
     expect(calls(node(evicted), [departure(fields)])).toEqual([]);
+  });
+
+  it("is the one that drains the node by plan or by a person, now with an end", () => {
+    for (const cause of ["Planned", "Manual"] as const) {
+      const draining = departure({ phase: "Draining", cause });
+      expect(calls(node(evicted), [draining])).toMatchObject([
+        { kind: "Force", departure: draining, word: { deadlineAt: evictedAt } },
+      ]);
+    }
+  });
+
+  it("brings a later deadline forward, and leaves who told of it first", () => {
+    const later = {
+      ...toldByAgent,
+      phase: "Draining",
+      deadlineAt: plus(evictedAt, seconds(1)),
+    } as const;
+    expect(calls(node(evicted), [departure(later)])).toMatchObject([
+      { kind: "Force", word: { deadlineAt: evictedAt, source: "azure/e1", noticedAt: nowAt } },
+    ]);
+  });
+
+  it("takes the place of maintenance, which a policy may ignore", () => {
+    const reboot = departure({ ...toldByAgent, phase: "Scheduled", cause: "ScheduledMaintenance" });
+    expect(calls(node(evicted), [reboot])).toMatchObject([
+      { kind: "Force", word: { deadlineAt: evictedAt, cause: "SpotInterruption" } },
+    ]);
   });
 
   it("is the planned one, made a forced one", () => {
