@@ -223,7 +223,8 @@ function firstOfEach(answers: readonly Answered[]): ReadonlyMap<string, number> 
   return first;
 }
 
-function countByKind(answers: readonly Answered[]): Readonly<Record<string, number>> {
+/** Requests of each verb and resource. */
+export function countByKind(answers: readonly Answered[]): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const { verb, resource, subresource, code } of answers) {
     const refused = code >= 300 ? ` ${code}` : "";

@@ -14,6 +14,7 @@ import {
   rest,
   startBenchWorld,
 } from "./bench-world.ts";
+import { countByKind } from "./burst.ts";
 import { type ControllerProcess, startController } from "./controller-process.ts";
 import { type Figure, writeResult } from "./result-file.ts";
 
@@ -50,6 +51,7 @@ async function measure(world: BenchWorld, controller: ControllerProcess): Promis
   await rest(idleSeconds);
   const { nowMiB, peakMiB } = controller.memory();
   const asked = (await world.audit.of(controllerUser)).slice(before);
+  console.log(JSON.stringify(countByKind(asked)));
   return {
     ...{ syncedMiB, idleMiB: nowMiB, peakMiB },
     requestsPerHour: Math.round((asked.length * 3600) / idleSeconds) + watchesPerHour,
