@@ -12,6 +12,8 @@ export interface DepartureStore {
   move(departure: Departure, to: MoveOrder): Promise<StoreResult>;
   /** The first notice for a planned departure: its deadline, the plan's own, becomes the cloud's. */
   notice(departure: Departure, word: NoticeWord): Promise<StoreResult>;
+  /** The cloud has taken the notice back. */
+  withdraw(departure: Departure, at: Instant): Promise<StoreResult>;
   /** Replaces the status. */
   record(departure: Departure, status: DepartureStatus): Promise<StoreResult>;
   /** Reads one afresh. */

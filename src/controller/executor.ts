@@ -15,6 +15,7 @@ import { wordFor } from "../core/notice-call.ts";
 import type { PlaceholderOrder } from "../core/placeholder-plan.ts";
 import type { OwnerFacts, PodIdentity } from "../core/pod.ts";
 import type { ReleaseMode } from "../core/policy.ts";
+import type { Instant } from "../core/time.ts";
 import { assert, LastcallError } from "../errors.ts";
 
 /** What the executor acts with. Assembled by the command, or by a test with the model cluster. */
@@ -89,6 +90,22 @@ export class Executor {
       const fresh = await this.#hands.store.read(current.name);
       if (fresh.kind !== "Done" || fresh.departure.uid !== departure.uid) return;
       if (!isLive(fresh.departure) || saysAsMuch(fresh.departure, word)) return;
+      current = fresh.departure;
+    }
+  }
+
+  /** Says of a departure that its notice is off. One that another notice has changed by now stays. */
+  async withdraw(departure: Departure, at: Instant): Promise<void> {
+    let current = departure;
+    for (;;) {
+      this.#assertLeading();
+      const result = await this.#hands.store.withdraw(current, at);
+      if (result.kind !== "Conflict") return;
+      const fresh = await this.#hands.store.read(current.name);
+      if (fresh.kind !== "Done" || fresh.departure.uid !== departure.uid) return;
+      const { source, deadlineAt, withdrawnAt } = fresh.departure;
+      if (!isLive(fresh.departure) || withdrawnAt !== undefined) return;
+      if (source !== departure.source || deadlineAt !== departure.deadlineAt) return;
       current = fresh.departure;
     }
   }

@@ -68,14 +68,14 @@ export class NoticeDesk {
     for (let until = clock.now(); asked === undefined || clock.now() < until; ) {
       const meaning = this.#meaning(word);
       if (meaning.kind === "Known") return "Taken";
-      if (meaning.kind !== "Make" && meaning.kind !== "Force") return meaning.kind;
+      if (!isCall(meaning)) return meaning.kind;
       const { key } = this.#deedOf(meaning);
       if (key === asked) {
         await this.#nextChange(between(clock.now(), until));
         continue;
       }
       await this.#carryOut(meaning);
-      if (asked === undefined) this.#count(word);
+      if (asked === undefined && word.notice.withdrawn !== true) this.#count(word);
       asked = key;
       until = plus(clock.now(), watchLagMs);
     }
@@ -124,8 +124,11 @@ export class NoticeDesk {
     if (call.kind === "Make") {
       return { key: call.order.name, write: () => executor.schedule(call.order) };
     }
-    const { departure, word } = call;
-    return { key: versionOf(departure), write: () => executor.notice(departure, word) };
+    const key = versionOf(call.departure);
+    if (call.kind === "Withdraw") {
+      return { key, write: () => executor.withdraw(call.departure, call.at) };
+    }
+    return { key, write: () => executor.notice(call.departure, call.word) };
   }
 
   #forgetSeen(departures: readonly Departure[]): void {
@@ -137,6 +140,10 @@ export class NoticeDesk {
       if (isVersion ? !versions.has(key) : names.has(key)) this.#asked.delete(key);
     }
   }
+}
+
+function isCall(meaning: WordMeaning): meaning is NoticeCall {
+  return meaning.kind === "Make" || meaning.kind === "Force" || meaning.kind === "Withdraw";
 }
 
 /** No name holds an `@`. */

@@ -13,6 +13,8 @@ export interface DepartureOrder {
   readonly departAt?: Instant | undefined;
   readonly deadlineAt?: Instant | undefined;
   readonly noticedAt?: Instant | undefined;
+  /** The notice was off before anything was done about it. */
+  readonly withdrawnAt?: Instant | undefined;
   readonly source: string;
   readonly policy?: string | undefined;
   readonly reason: Reason;

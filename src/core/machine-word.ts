@@ -1,11 +1,11 @@
-import type { Departure } from "./departure.ts";
+import { type Departure, isLive } from "./departure.ts";
 import { parseProviderId } from "./identity.ts";
 import type { NodeFacts } from "./node.ts";
 import type { NodesSeen } from "./node-notice.ts";
 import { actFromAt, type Notice } from "./notice.ts";
-import { callOf, type NoticeCall } from "./notice-call.ts";
+import { callOf, type NoticeCall, noticeOrder } from "./notice-call.ts";
 import { selectPolicy } from "./selector.ts";
-import { hours, type Instant, type Millis, minutes, plus } from "./time.ts";
+import { hours, type Instant, later, type Millis, minutes, plus } from "./time.ts";
 
 /** The cloud's word about one machine of the fleet, heard outside the cluster. */
 export interface MachineWord {
@@ -35,7 +35,9 @@ const staleAfterMs: Millis = minutes(5);
 const trueForMs: Millis = hours(1);
 
 /** What a word calls for; the same event by two ways is one departure. */
-export function meaningOf({ machine, notice }: MachineWord, seen: NodesSeen): WordMeaning {
+export function meaningOf(word: MachineWord, seen: NodesSeen): WordMeaning {
+  const { machine, notice } = word;
+  if (notice.withdrawn === true) return meaningOfEnd(word, seen);
   if (isStale(notice, seen.at)) return { kind: "Stale" };
   const node = machinesOf(seen.nodes).get(machine);
   if (node === undefined || isAnothers(notice, node)) return { kind: "NoNode" };
@@ -45,6 +47,37 @@ export function meaningOf({ machine, notice }: MachineWord, seen: NodesSeen): Wo
   const former = departuresByNode(seen.departures).get(node.uid) ?? [];
   if (former.some((one) => isDealtWith(one, { notice, source }))) return { kind: "Known" };
   return callOf(node, { notice, source, former }) ?? { kind: "Known" };
+}
+
+/**
+ * What is taken back undoes the departure that this event has made, unless another has moved its deadline
+ * since. Where it has made none yet, one is made that is off from the first: by that the event is known
+ * when the word that it would come comes after, having waited for its time.
+ */
+function meaningOfEnd({ machine, notice }: MachineWord, seen: NodesSeen): WordMeaning {
+  const node = machinesOf(seen.nodes).get(machine);
+  const former = departuresByNode(seen.departures).get(node?.uid ?? "") ?? [];
+  const source = `${notice.source}/${notice.eventId}`;
+  const made = former.filter((one) => one.source === source);
+  const live = made.find((one) => isLive(one) && one.withdrawnAt === undefined);
+  if (live !== undefined && !isEarlier(live, notice)) {
+    return { kind: "Withdraw", departure: live, at: notice.noticedAt };
+  }
+  if (made.length > 0 || isOver(notice, seen.at)) return { kind: "Known" };
+  if (node === undefined) return { kind: "NoNode" };
+  if (selectPolicy(node, seen.policies) === undefined) return { kind: "NotOwned" };
+  if ((actFromAt(notice) ?? seen.at) > seen.at) return { kind: "TooEarly" };
+  return { kind: "Make", order: noticeOrder(node, { notice, source, former }) };
+}
+
+function isEarlier(departure: Departure, { deadlineAt }: Notice): boolean {
+  const known = departure.deadlineAt;
+  return known !== undefined && deadlineAt !== undefined && known < deadlineAt;
+}
+
+/** Nothing that it could call off is to come any more: that would be stale. */
+function isOver({ deadlineAt, noticedAt }: Notice, at: Instant): boolean {
+  return at > plus(later(deadlineAt ?? noticedAt, noticedAt), trueForMs);
 }
 
 const machines = new WeakMap<readonly NodeFacts[], ReadonlyMap<string, NodeFacts>>();

@@ -16,7 +16,9 @@ import { earlier, type Instant } from "./time.ts";
 /** What a notice about a node calls for: a departure of its own, or that one there is changed. */
 export type NoticeCall =
   | { readonly kind: "Make"; readonly order: DepartureOrder }
-  | { readonly kind: "Force"; readonly departure: Departure; readonly word: ForcingWord };
+  | { readonly kind: "Force"; readonly departure: Departure; readonly word: ForcingWord }
+  /** The cloud has taken back what made it. */
+  | { readonly kind: "Withdraw"; readonly departure: Departure; readonly at: Instant };
 
 /** What makes a planned departure a forced one, or one that is forced an earlier one. */
 export interface ForcingWord {
@@ -83,15 +85,23 @@ function mayBeIgnored(cause: Cause): boolean {
 }
 
 /** The departure that a notice about a node makes, under the next free name of the node's. */
-function noticeOrder(node: NodeFacts, how: Told): DepartureOrder {
-  const { cause, deadlineAt, noticedAt } = how.notice;
+export function noticeOrder(node: NodeFacts, how: Told): DepartureOrder {
+  const { cause, deadlineAt, noticedAt, withdrawn } = how.notice;
   const { name, uid, providerID, bootID } = node;
   return {
     name: freeName(node, how.former),
     node: { name, uid, providerID, bootID },
     ...{ cause, deadlineAt, noticedAt, source: how.source, reason: "Noticed" },
     message: explain("Noticed", { node: name, deadlineAt }),
+    ...(withdrawn === true ? off(name, noticedAt) : {}),
   };
+}
+
+function off(
+  node: string,
+  withdrawnAt: Instant,
+): Pick<DepartureOrder, "withdrawnAt" | "reason" | "message"> {
+  return { withdrawnAt, reason: "NoticeWithdrawn", message: explain("NoticeWithdrawn", { node }) };
 }
 
 /**

@@ -52,10 +52,14 @@ export type NoticeReading =
  */
 export const maintenanceLeadMs: Millis = minutes(15);
 
+/** What is off is written down this much before the notice that it calls off would be acted upon. */
+const withdrawnLeadMs: Millis = minutes(5);
+
 /** From when on a notice is acted upon; undefined: at once. */
-export function actFromAt(notice: Notice): Instant | undefined {
-  if (notice.cause !== "ScheduledMaintenance" || notice.deadlineAt === undefined) return undefined;
-  return minus(notice.deadlineAt, maintenanceLeadMs);
+export function actFromAt({ cause, deadlineAt, withdrawn }: Notice): Instant | undefined {
+  if (cause !== "ScheduledMaintenance" || deadlineAt === undefined) return undefined;
+  const nearAt = minus(deadlineAt, maintenanceLeadMs);
+  return withdrawn === true ? minus(nearAt, withdrawnLeadMs) : nearAt;
 }
 
 /**

@@ -7,7 +7,7 @@ import type {
 import type { KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
 import type { DepartureOrder } from "../core/decision.ts";
 import type { Departure, DepartureStatus } from "../core/departure.ts";
-import { formatInstant } from "../core/time.ts";
+import { formatInstant, type Instant } from "../core/time.ts";
 import { faultOf } from "./fault.ts";
 import { departurePath, departuresPath } from "./paths.ts";
 import { departureObject, statusObject, translateDeparture } from "./translate-departure.ts";
@@ -45,6 +45,16 @@ export class KubeDepartureStore implements DepartureStore {
       patchType: "application/merge-patch+json",
       urgency: "Later",
       body: { metadata: fence(departure), spec },
+    });
+  }
+
+  async withdraw(departure: Departure, at: Instant): Promise<StoreResult> {
+    return this.#send({
+      method: "PATCH",
+      path: departurePath(departure.name),
+      patchType: "application/merge-patch+json",
+      urgency: "Later",
+      body: { metadata: fence(departure), spec: { withdrawnAt: formatInstant(at) } },
     });
   }
 

@@ -68,6 +68,7 @@ export function departureObject(order: Omit<DepartureOrder, "reason" | "message"
       departAt: textOf(order.departAt),
       deadlineAt: textOf(order.deadlineAt),
       noticedAt: textOf(order.noticedAt),
+      withdrawnAt: textOf(order.withdrawnAt),
       source: order.source,
       policy: order.policy,
     }),

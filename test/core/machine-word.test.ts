@@ -197,6 +197,78 @@ describe("the cloud's word about a machine", () => {
     expect(meaning({ notice: hook, departures: [graver] }).kind).toBe("Known");
   });
 
+  describe("that takes maintenance back", () => {
+    const source = "aws/queue/health/retirement-1";
+    const beginsAt = plus(eventAt, minutes(10));
+    const event = { cause: "ScheduledMaintenance", deadlineAt: beginsAt } as const;
+    const off: Notice = {
+      ...event,
+      noticedAt: eventAt,
+      source: "aws/queue/health",
+      eventId: "retirement-1",
+      withdrawn: true,
+    };
+    const told = { ...event, source, noticedAt: plus(eventAt, hours(-1)) };
+
+    it.each(["Scheduled", "Draining", "Releasing"] as const)(
+      "undoes the departure that it made, which is %s",
+      (phase) => {
+        const made = departure({ ...told, phase });
+        const found = meaning({ notice: off, departures: [made] });
+        expect(found).toEqual({ kind: "Withdraw", departure: made, at: eventAt });
+      },
+    );
+
+    it("undoes it long after the event as well, and where it names no time", () => {
+      const made = departure(told);
+      expect(meaning({ notice: off, departures: [made], at: plus(eventAt, hours(9)) }).kind).toBe(
+        "Withdraw",
+      );
+      const timeless = { ...off, deadlineAt: undefined };
+      expect(meaning({ notice: timeless, departures: [made] }).kind).toBe("Withdraw");
+    });
+
+    it.each([
+      ["is taken back already", departure({ ...told, withdrawnAt: eventAt })],
+      ["has ended", ended("Cancelled", nowAt, told)],
+      ["has to be sooner by now", departure({ ...told, deadlineAt: plus(eventAt, minutes(2)) })],
+    ])("leaves one alone that %s", (_, made) => {
+      expect(meaning({ notice: off, departures: [made] }).kind).toBe("Known");
+    });
+
+    it("leaves another event's departure alone, and is written down beside it", () => {
+      const other = departure({ ...told, source: "aws/queue/health/retirement-2" });
+      const order = { name: "n1-01234567-2", source, withdrawnAt: eventAt };
+      expect(meaning({ notice: off, departures: [other] })).toMatchObject({ kind: "Make", order });
+    });
+
+    it("is written down before the notice that it calls off is acted upon", () => {
+      const far = { ...off, deadlineAt: plus(eventAt, hours(30)) };
+      const nearAt = plus(far.deadlineAt, minutes(-20));
+      expect(meaning({ notice: far, at: plus(nearAt, millis(-1)) }).kind).toBe("TooEarly");
+      const found = meaning({ notice: far, at: nearAt });
+      const order = { source, withdrawnAt: eventAt, reason: "NoticeWithdrawn" };
+      expect(found).toMatchObject({ kind: "Make", order });
+      const { withdrawn: _, ...again } = far;
+      const written = departure({ ...told, withdrawnAt: eventAt });
+      const at = plus(far.deadlineAt, minutes(-15));
+      expect(meaning({ notice: again, at, departures: [written] }).kind).toBe("Known");
+    });
+
+    it.each([
+      ["no node is the machine", { machine: "gce://p/z/n2" }, "NoNode"],
+      ["no policy owns the node", { node: node({ labels: {} }) }, "NotOwned"],
+      ["it was an hour ago", { at: plus(eventAt, minutes(71)) }, "Known"],
+      [
+        "it was an hour ago, of a machine that is none of ours",
+        { at: plus(eventAt, minutes(71)), machine: "gce://p/z/n2" },
+        "Known",
+      ],
+    ] as const)("where %s: %s", (_, world, kind) => {
+      expect(meaning({ notice: off, ...world }).kind).toBe(kind);
+    });
+  });
+
   it.each([
     [
       "had its departure, in whatever way that ended",

@@ -147,7 +147,7 @@ function readHook(
 
 /**
  * A change that AWS has planned, for each of its instances. `startTime` is in the form of an HTTP date.
- * One that is over, and what is no change of EC2, is nobody's.
+ * One that is closed is called off or over: it takes back what was told under its ARN.
  */
 function readHealth(told: Told): MessageReading {
   const { detail } = told;
@@ -155,11 +155,13 @@ function readHealth(told: Told): MessageReading {
     const found = `${glimpse(detail.service)}, ${glimpse(detail.eventTypeCategory)}`;
     return unreadable(`a Health event of ${found} is no scheduled change of EC2`);
   }
-  if (detail.statusCode === "closed")
-    return { kind: "Ignored", what: "a Health event that is over" };
+  const isOff = detail.statusCode === "closed";
   const start = wordOf(detail.startTime) ?? "";
   const deadlineAt = parseHttpDate(start) ?? parseInstant(start);
-  if (deadlineAt === undefined) return unreadable(`${glimpse(detail.startTime)} is no startTime`);
+  if (deadlineAt === undefined && !isOff) {
+    return unreadable(`${glimpse(detail.startTime)} is no startTime`);
+  }
+  const said = { cause: "ScheduledMaintenance", deadlineAt } as const;
   const entities = Array.isArray(detail.affectedEntities) ? detail.affectedEntities : [];
   // An event that is told again, with more entities or another page of them, keeps its ARN.
   const id = wordOf(detail.eventArn)?.split("/").at(-1) ?? told.id;
@@ -168,7 +170,7 @@ function readHealth(told: Told): MessageReading {
       const named = { "instance-id": fieldsOf(entity)?.entityValue };
       return aboutInstance(
         { ...told, detail: named, id },
-        { cause: "ScheduledMaintenance", deadlineAt },
+        isOff ? { ...said, withdrawn: true } : said,
       );
     }),
   );
@@ -185,7 +187,10 @@ function together(readings: readonly MessageReading[]): MessageReading {
   return { kind: "Read", words, problems: problems.slice(0, 3) };
 }
 
-function aboutInstance(told: Told, said: Pick<Notice, "cause" | "deadlineAt">): MessageReading {
+function aboutInstance(
+  told: Told,
+  said: Pick<Notice, "cause" | "deadlineAt" | "withdrawn">,
+): MessageReading {
   const machine = wordOf(told.detail["instance-id"]) ?? "";
   if (!/^i-[0-9a-f]{8,32}$/.test(machine)) {
     return unreadable(`${glimpse(told.detail["instance-id"] ?? "")} is no instance`);

@@ -157,11 +157,30 @@ describe("a message of the queue", () => {
     });
 
     it.each([
+      ["at its first time", startTime, Date.UTC(2026, 10, 21, 15, 10, 9)],
+      ["at no time", "", undefined],
+    ])("takes it back from every machine where it is closed, %s", (_, start, deadlineAt) => {
+      const more = { statusCode: "closed" };
+      const reading = read(healthEvent(about, { entities, startTime: start, more }));
+      const words = entities.map(({ entityValue }) => ({
+        machine: entityValue,
+        notice: {
+          cause: "ScheduledMaintenance",
+          deadlineAt,
+          noticedAt: eventAt,
+          source: "aws/queue/health",
+          eventId: "retirement-0c1f7a3e",
+          withdrawn: true,
+        },
+      }));
+      expect(reading).toEqual({ kind: "Read", words, problems: [] });
+    });
+
+    it.each([
       ["names no machine", { affectedEntities: [] }, "Unreadable"],
       ["names no time", { startTime: "soon" }, "Unreadable"],
       ["is about another service", { service: "RDS" }, "Unreadable"],
       ["announces no change", { eventTypeCategory: "accountNotification" }, "Unreadable"],
-      ["is over", { statusCode: "closed" }, "Ignored"],
     ])("is not acted upon where it %s", (_, more, kind) => {
       expect(read(healthEvent(about, { entities, startTime, more })).kind).toBe(kind);
     });

@@ -2,12 +2,14 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { SqsFeed } from "../../../src/cloud/aws/sqs-feed.ts";
 import type { FeedListener, WordFate } from "../../../src/contracts/notice-feed.ts";
 import type { MachineWord } from "../../../src/core/machine-word.ts";
+import { actFromAt } from "../../../src/core/notice.ts";
 import { seededRng } from "../../../src/core/rng.ts";
 import {
   formatInstant,
   hours,
   instant,
   type Millis,
+  minutes,
   plus,
   seconds,
 } from "../../../src/core/time.ts";
@@ -265,6 +267,27 @@ describe("the feed of a queue", () => {
     await pass(hours(1));
     await pass(seconds(30));
     expect(cluster.words).toHaveLength(4);
+    expect(queue.size).toBe(0);
+    expect(cluster.troubles).toEqual([]);
+  });
+
+  it("has the end of maintenance known before its beginning, whatever comes first", async () => {
+    const startTime = "Sat, 21 Nov 2026 12:15:00 GMT";
+    const health = { entities: [{ entityValue: ours }], startTime };
+    queue.send(healthEvent(about(""), health));
+    queue.send(healthEvent(about(""), { ...health, more: { statusCode: "closed" } }));
+    const taken: unknown[] = [];
+    cluster.onWord = async ({ notice }) => {
+      if (clock.now() < (actFromAt(notice) ?? 0)) return "TooEarly";
+      taken.push([notice.withdrawn === true, clock.now() - dawn]);
+      return "Taken";
+    };
+    start();
+    await pass(hours(25));
+    expect(taken).toEqual([
+      [true, hours(24) - minutes(5)],
+      [false, hours(24)],
+    ]);
     expect(queue.size).toBe(0);
     expect(cluster.troubles).toEqual([]);
   });
