@@ -1,12 +1,20 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LastcallProcess } from "../support/lastcall-process.ts";
-import { rebalance, spotWarning, stateChange, testNotification } from "../support/queue-body.ts";
+import {
+  healthEvent,
+  rebalance,
+  spotWarning,
+  stateChange,
+  testNotification,
+} from "../support/queue-body.ts";
 import { controllerUser } from "./fleet-world.ts";
+import { nameOf } from "./history.ts";
 import { judgeNotices } from "./notice-judge.ts";
 import { type QueueNode, QueueWorld } from "./queue-world.ts";
 
-const outageMs = 25_000;
+/** Half of a Spot warning's time. */
+const outageMs = 60_000;
 const spotNodes = 12;
 let world: QueueWorld;
 let controller: LastcallProcess;
@@ -154,20 +162,33 @@ describe("a controller that is killed in mid-case", () => {
   });
 });
 
-describe("an API server that is away while a notice comes", () => {
-  test("finds it kept in the queue, and carried out on its return", async () => {
+describe("an API server that is away for a minute while a notice comes", () => {
+  test("finds it kept in the queue, and carried out on its return, in what is left", async () => {
     const nodes = nextNodes(1);
+    const [node] = nodes as [QueueNode];
     const total = async () => {
       const { shown, hidden } = await world.moto.count();
       return shown + hidden;
     };
     const before = await total();
     await world.plane.stopApiServer();
-    await world.moto.send(...nodes.map((node) => warning(node)));
+    const warned = warning(node) as { time: string };
+    const deadlineMs = Date.parse(warned.time) + 120_000;
+    await world.moto.send(warned);
     await pause(outageMs);
     expect(await total()).toBe(before + 1);
+    expect(controller.death.aborted).toBe(false);
     await world.plane.startApiServer();
+    await world.until("the node is cordoned", () => areCordoned(nodes), 10_000);
     await world.until("its pods have left", () => areEmpty(nodes));
+    expect(Date.now()).toBeLessThan(deadlineMs);
+    // What came late has no later end.
+    const [departure, ...others] = await departuresOf(node);
+    expect(others).toEqual([]);
+    expect(departure?.spec).toMatchObject({
+      deadlineAt: new Date(deadlineMs).toISOString(),
+      source: `aws/queue/spot-interruption/event-${node.instanceId}`,
+    });
     await world.until("its message is gone", async () => (await total()) === before);
     expect(controller.death.aborted).toBe(false);
   });
@@ -182,6 +203,67 @@ describe("an onlooker", () => {
     };
     expect(charge.noticed).toHaveLength(11);
     expect(judgeNotices(world.history(), charge)).toEqual([]);
+  });
+});
+
+describe("a Health event that is called off", () => {
+  let node: QueueNode;
+  beforeAll(() => {
+    [node] = nextNodes(1) as [QueueNode];
+  });
+
+  /** Of a retirement that begins in five minutes, by the end of its ARN. */
+  function health(event: string, statusCode: "upcoming" | "closed"): object {
+    const eventArn = `arn:aws:health:eu-west-1::event/EC2/AWS_EC2_INSTANCE_RETIREMENT/${event}`;
+    return healthEvent(
+      { time: now(), id: `${event}-${statusCode}` },
+      {
+        entities: [{ entityValue: node.instanceId }],
+        startTime: new Date(Date.now() + 5 * 60_000).toUTCString(),
+        more: { eventArn, statusCode },
+      },
+    );
+  }
+
+  async function endOf(event: string): Promise<unknown> {
+    const found = (await departuresOf(node)).filter(({ spec }) => {
+      return (spec as { source: string }).source === `aws/queue/health/${event}`;
+    });
+    expect(found.length).toBeLessThan(2);
+    return found[0]?.status?.phase === "Ended" && found[0].status;
+  }
+
+  const calledOff = { outcome: "Cancelled", reason: "NoticeWithdrawn" };
+
+  test("has its node put back to work", async () => {
+    await world.moto.send(health("retirement-1", "upcoming"));
+    await world.until("the node is cordoned", () => areCordoned([node]));
+    await world.moto.send(health("retirement-1", "closed"));
+    const end = await world.until("its departure ends", () => endOf("retirement-1"));
+    expect(end).toMatchObject(calledOff);
+    expect(await areCordoned([node])).toBe(false);
+  });
+
+  test("has its node left alone where its end comes first", async () => {
+    const total = async () => {
+      const { shown, hidden } = await world.moto.count();
+      return shown + hidden;
+    };
+    const before = await total();
+    // The end of the first is the last that was written of this node.
+    const [first] = await departuresOf(node);
+    const since = Number(first?.metadata?.resourceVersion);
+    await world.moto.send(health("retirement-2", "closed"));
+    const end = await world.until("its departure ends", () => endOf("retirement-2"));
+    expect(end).toMatchObject(calledOff);
+    await world.moto.send(health("retirement-2", "upcoming"));
+    await world.until("both messages are gone", async () => (await total()) === before);
+    expect(await endOf("retirement-2")).toMatchObject(calledOff);
+    const cordons = world.onlooker.changes().filter(({ kind, order, object }) => {
+      const isLater = order > since && kind === "Node" && nameOf(object) === node.name;
+      return isLater && object.spec?.unschedulable === true;
+    });
+    expect(cordons).toEqual([]);
   });
 });
 
