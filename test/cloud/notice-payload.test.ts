@@ -222,6 +222,10 @@ describe("Azure's Scheduled Events", () => {
     });
   });
 
+  it("one of a type that is none of Azure's takes nothing away", () => {
+    expect(readEvents({ ...event, EventType: "constructor" })).toMatchObject({ notices: [] });
+  });
+
   it("one that has started, and so has no NotBefore, may happen now", () => {
     const started = { ...event, EventStatus: "Started", NotBefore: "" };
     expect(only(readEvents(started))).toMatchObject({ deadlineAt: at });
@@ -270,6 +274,7 @@ describe("every parser", () => {
         }
         for (const problem of reading.problems) expect(problem.length).toBeLessThan(250);
         for (const notice of reading.notices) {
+          expect(notice.cause).toMatch(/^[A-Z][A-Za-z]+$/);
           expect(notice.eventId).toMatch(/^[A-Za-z0-9:._-]{1,120}$/);
           expect(Number.isFinite(notice.deadlineAt ?? 0)).toBe(true);
           expect(Number.isFinite(notice.noticedAt)).toBe(true);

@@ -62,7 +62,8 @@ function azureEvent(
     (name) => typeof name === "string" && name.toLowerCase() === ownName.toLowerCase(),
   );
   if (!isOurs) return {};
-  const cause = causes[type];
+  // Only by names of its own: every object has a `constructor`.
+  const cause = Object.hasOwn(causes, type) ? causes[type] : undefined;
   if (cause === undefined) return { ignored: type.slice(0, 40) };
   const notBefore = wordOf(fields.NotBefore);
   const namedAt = parseHttpDate(notBefore ?? "");

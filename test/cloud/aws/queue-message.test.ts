@@ -231,6 +231,7 @@ describe("a message of the queue", () => {
         expect(reading.words.length).toBeGreaterThan(0);
         for (const { machine, notice } of reading.words) {
           expect(machine).toMatch(/^i-[0-9a-f]+$/);
+          expect(notice.cause).toMatch(/^[A-Z][A-Za-z]+$/);
           expect(notice.eventId).toMatch(/^[A-Za-z0-9:._-]{1,120}$/);
           expect(Number.isFinite(notice.deadlineAt ?? 0)).toBe(true);
           expect(Number.isFinite(notice.noticedAt)).toBe(true);
