@@ -1,6 +1,6 @@
 import { type Departure, isLive } from "./departure.ts";
 import type { NodeCondition, NodeFacts } from "./node.ts";
-import type { Notice } from "./notice.ts";
+import type { Notice, NoticeCause } from "./notice.ts";
 import { callOf, type NoticeCall } from "./notice-call.ts";
 import type { Policy } from "./policy.ts";
 import { selectPolicy } from "./selector.ts";
@@ -23,7 +23,7 @@ export function noticeOfNode(node: NodeFacts, at: Instant): Notice | undefined {
     cause: "NodeShutdown",
     noticedAt: at,
     source: "node/Ready",
-    eventId: `shutdown-${node.bootID ?? node.uid}`,
+    eventId: wordForId(`shutdown-${node.bootID ?? node.uid}`),
   };
 }
 
@@ -35,11 +35,18 @@ const eventCauses = {
   RedeployScheduled: "ScheduledMaintenance",
 } as const;
 
+/** Only by names of its own: every object has a `constructor`. */
+function causeOf(reason: string): NoticeCause | undefined {
+  return Object.hasOwn(eventCauses, reason)
+    ? eventCauses[reason as keyof typeof eventCauses]
+    : undefined;
+}
+
 /** Preempt's shortest notice; what has started, or names no time, may be nearer. */
 const shortestMs = seconds(30);
 
 function ofCondition({ type, reason, message }: NodeCondition, at: Instant): Notice | undefined {
-  const named = eventCauses[reason as keyof typeof eventCauses];
+  const named = causeOf(reason);
   // A condition of its own for preemption needs no reason that we know; a freeze takes nothing away.
   const cause = named ?? (type === "PreemptionScheduled" ? "SpotInterruption" : undefined);
   return cause && announced({ cause, reason, message, source: `node/${type}` }, at);
@@ -53,7 +60,7 @@ export function noticeOfEvent(
   { reason, message }: { readonly reason: string; readonly message: string },
   at: Instant,
 ): Notice | undefined {
-  const cause = eventCauses[reason as keyof typeof eventCauses];
+  const cause = causeOf(reason);
   return cause && announced({ cause, reason, message, source: "azure/node-event" }, at);
 }
 
@@ -78,8 +85,13 @@ function announced(
     deadlineAt: namedAt ?? (cause === "SpotInterruption" ? plus(at, shortestMs) : undefined),
     noticedAt: at,
     source,
-    eventId: eventId ?? `${reason}-${told?.[0] ?? ""}`.replaceAll(/[^A-Za-z0-9-]+/g, "_"),
+    eventId: eventId ?? wordForId(`${reason}-${told?.[0] ?? ""}`),
   };
+}
+
+/** An id goes into the Departure's source, which holds no more than 253 characters. */
+function wordForId(text: string): string {
+  return text.replaceAll(/[^A-Za-z0-9-]+/g, "_").slice(0, 80);
 }
 
 export interface NodesSeen {

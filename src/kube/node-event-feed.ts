@@ -69,6 +69,7 @@ export class NodeEventFeed implements NoticeFeed {
       ...{ api, clock, rng, path: eventsPath, translate: translateEvent },
       query: { fieldSelector: `involvedObject.kind=Node,reason=${reason}` },
       onTrouble: (error) => listener.onTrouble(error),
+      onSkip: ({ error }) => listener.onTrouble(faultOf(error)),
       onChange: (change) => {
         if (change.kind === "Set") void this.#tell(change.item, listener, signal);
       },

@@ -1,5 +1,6 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
 import { LastcallError } from "../errors.ts";
+import { fieldsOf, textOf } from "./json-field.ts";
 
 export type ObjectChange<T> =
   | { readonly kind: "Set"; readonly key: string; readonly item: T; readonly before: T | undefined }
@@ -89,8 +90,9 @@ export class ObjectStore<T> {
 }
 
 function nameOf(object: KubeObject): string {
-  const { namespace, name } = object.metadata ?? {};
-  return namespace ? `${namespace}/${name ?? ""}` : (name ?? "");
+  const meta = fieldsOf(object.metadata);
+  const [namespace, name = ""] = [textOf(meta.namespace), textOf(meta.name)];
+  return namespace ? `${namespace}/${name}` : name;
 }
 
 /** Translations are plain data, and one translator writes their fields in one order. */
