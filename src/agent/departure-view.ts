@@ -32,12 +32,12 @@ export function viewDeparture(object: KubeObject): DepartureView {
   const spec = fields(object.spec);
   const node = fields(spec.node);
   const status = fields(object.status);
-  const meta = object.metadata ?? {};
+  const meta = fields(object.metadata);
   const left = fields(status.drain).left;
   return {
-    name: meta.name ?? "",
-    uid: meta.uid ?? "",
-    resourceVersion: meta.resourceVersion ?? "",
+    name: text(meta.name) ?? "",
+    uid: text(meta.uid) ?? "",
+    resourceVersion: text(meta.resourceVersion) ?? "",
     nodeUid: text(node.uid) ?? "",
     bootID: text(node.bootID),
     cause: (text(spec.cause) ?? "Manual") as Cause,
@@ -49,7 +49,9 @@ export function viewDeparture(object: KubeObject): DepartureView {
     withdrawnAt: instantOf(spec.withdrawnAt),
     isBeingDeleted: meta.deletionTimestamp !== undefined,
     source: text(spec.source) ?? "",
-    eventIds: (meta.annotations?.[noticeAnnotation] ?? "").split(",").filter((id) => id !== ""),
+    eventIds: (text(fields(meta.annotations)[noticeAnnotation]) ?? "")
+      .split(",")
+      .filter((id) => id !== ""),
   };
 }
 

@@ -1,58 +1,47 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
 import type { DepartureOrder } from "../core/decision.ts";
-import type { Cause, Departure, DepartureStatus, DrainCounts, Phase } from "../core/departure.ts";
+import type {
+  Cause,
+  Departure,
+  DepartureStatus,
+  DrainCounts,
+  Phase,
+  TimelineEntry,
+} from "../core/departure.ts";
 import type { BudgetDemand } from "../core/drain-conflict.ts";
 import type { NodeIdentity } from "../core/identity.ts";
 import type { Reason } from "../core/reason.ts";
-import { formatInstant, type Instant, parseInstant } from "../core/time.ts";
+import { formatInstant, type Instant } from "../core/time.ts";
+import { fieldsOf, instantOf, listOf, textOf } from "./json-field.ts";
 import { apiVersion } from "./paths.ts";
 
-interface RawSpec {
-  readonly node?: Partial<Record<"name" | "uid" | "providerID" | "bootID", string>>;
-  readonly cause?: string;
-  readonly departAt?: string;
-  readonly deadlineAt?: string;
-  readonly noticedAt?: string;
-  readonly withdrawnAt?: string;
-  readonly source?: string;
-  readonly policy?: string;
-  readonly hold?: boolean;
-}
+type Fields = Readonly<Record<string, unknown>>;
 
-interface RawStatus {
-  readonly phase?: string;
-  readonly outcome?: string;
-  readonly reason?: string;
-  readonly message?: string;
-  readonly startedAt?: string;
-  readonly endedAt?: string;
-  readonly machine?: { readonly id: string };
-  readonly drain?: DrainCounts;
-  readonly demands?: readonly BudgetDemand[];
-  readonly timeline?: readonly { at: string; step: string; result: string }[];
-}
-
-/** Reads a Departure object; undefined where it names no node, which the CRD does not let in. */
+/**
+ * Reads a Departure object; undefined where it names no node, which the CRD does not let in. Total: what
+ * is odd is not there.
+ */
 export function translateDeparture(object: KubeObject): Departure | undefined {
-  const spec = object.spec as RawSpec | undefined;
-  const node = identityOf(spec?.node);
-  if (spec === undefined || node === undefined) return undefined;
+  const meta = fieldsOf(object.metadata);
+  const spec = fieldsOf(object.spec);
+  const node = identityOf(fieldsOf(spec.node));
+  if (node === undefined) return undefined;
   return {
-    name: object.metadata?.name ?? "",
-    uid: object.metadata?.uid ?? "",
-    resourceVersion: object.metadata?.resourceVersion ?? "",
-    createdAt: instantOf(object.metadata?.creationTimestamp),
-    deletionAt: instantOf(object.metadata?.deletionTimestamp),
+    name: textOf(meta.name) ?? "",
+    uid: textOf(meta.uid) ?? "",
+    resourceVersion: textOf(meta.resourceVersion) ?? "",
+    createdAt: instantOf(meta.creationTimestamp),
+    deletionAt: instantOf(meta.deletionTimestamp),
     node,
-    cause: (spec.cause ?? "Manual") as Cause,
+    cause: (textOf(spec.cause) ?? "Manual") as Cause,
     departAt: instantOf(spec.departAt),
     deadlineAt: instantOf(spec.deadlineAt),
     noticedAt: instantOf(spec.noticedAt),
     withdrawnAt: instantOf(spec.withdrawnAt),
-    source: spec.source,
-    policy: spec.policy,
+    source: textOf(spec.source),
+    policy: textOf(spec.policy),
     hold: spec.hold === true,
-    status: statusOf((object.status as RawStatus | undefined) ?? {}),
+    status: statusOf(fieldsOf(object.status)),
   };
 }
 
@@ -65,10 +54,10 @@ export function departureObject(order: Omit<DepartureOrder, "reason" | "message"
     spec: withoutGaps({
       node: withoutGaps({ ...order.node }),
       cause: order.cause,
-      departAt: textOf(order.departAt),
-      deadlineAt: textOf(order.deadlineAt),
-      noticedAt: textOf(order.noticedAt),
-      withdrawnAt: textOf(order.withdrawnAt),
+      departAt: formatted(order.departAt),
+      deadlineAt: formatted(order.deadlineAt),
+      noticedAt: formatted(order.noticedAt),
+      withdrawnAt: formatted(order.withdrawnAt),
       source: order.source,
       policy: order.policy,
     }),
@@ -79,40 +68,44 @@ export function departureObject(order: Omit<DepartureOrder, "reason" | "message"
 export function statusObject(status: DepartureStatus): Readonly<Record<string, unknown>> {
   return withoutGaps({
     ...status,
-    startedAt: textOf(status.startedAt),
-    endedAt: textOf(status.endedAt),
+    startedAt: formatted(status.startedAt),
+    endedAt: formatted(status.endedAt),
     timeline: status.timeline.map((entry) => ({ ...entry, at: formatInstant(entry.at) })),
   });
 }
 
-function statusOf(raw: RawStatus): DepartureStatus {
+/** Nobody but the controller writes it: what has its form is taken for what it says. */
+function statusOf(raw: Fields): DepartureStatus {
+  const { machine, drain, demands } = raw;
   return {
-    phase: (raw.phase ?? "Scheduled") as Phase,
-    outcome: raw.outcome as DepartureStatus["outcome"],
-    reason: raw.reason as Reason | undefined,
-    message: raw.message,
+    phase: (textOf(raw.phase) ?? "Scheduled") as Phase,
+    outcome: textOf(raw.outcome) as DepartureStatus["outcome"],
+    reason: textOf(raw.reason) as Reason | undefined,
+    message: textOf(raw.message),
     startedAt: instantOf(raw.startedAt),
     endedAt: instantOf(raw.endedAt),
-    machine: raw.machine,
-    drain: raw.drain,
-    demands: raw.demands,
-    timeline: (raw.timeline ?? []).flatMap((entry) => {
-      const at = parseInstant(entry.at);
-      return at === undefined ? [] : [{ ...entry, at }];
+    machine: isObject(machine) ? (machine as { readonly id: string }) : undefined,
+    drain: isObject(drain) ? (drain as unknown as DrainCounts) : undefined,
+    demands: Array.isArray(demands) ? (demands as readonly BudgetDemand[]) : undefined,
+    timeline: listOf(raw.timeline).flatMap((entry) => {
+      const fields = fieldsOf(entry);
+      const at = instantOf(fields.at);
+      return at === undefined ? [] : [{ ...(fields as unknown as TimelineEntry), at }];
     }),
   };
 }
 
-function identityOf(raw: RawSpec["node"]): NodeIdentity | undefined {
-  if (raw?.name === undefined || raw.uid === undefined) return undefined;
-  return { name: raw.name, uid: raw.uid, providerID: raw.providerID, bootID: raw.bootID };
+function identityOf(raw: Fields): NodeIdentity | undefined {
+  const [name, uid] = [textOf(raw.name), textOf(raw.uid)];
+  if (name === undefined || uid === undefined) return undefined;
+  return { name, uid, providerID: textOf(raw.providerID), bootID: textOf(raw.bootID) };
 }
 
-function instantOf(text: string | undefined): Instant | undefined {
-  return text === undefined ? undefined : parseInstant(text);
+function isObject(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function textOf(at: Instant | undefined): string | undefined {
+function formatted(at: Instant | undefined): string | undefined {
   return at === undefined ? undefined : formatInstant(at);
 }
 
