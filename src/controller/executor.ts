@@ -90,6 +90,8 @@ export class Executor {
       const fresh = await this.#hands.store.read(current.name);
       if (fresh.kind !== "Done" || fresh.departure.uid !== departure.uid) return;
       if (!isLive(fresh.departure) || saysAsMuch(fresh.departure, word)) return;
+      // What is being taken back would take the word with it: whoever brought it looks again.
+      if (fresh.departure.withdrawnAt !== undefined) return;
       current = fresh.departure;
     }
   }

@@ -68,6 +68,7 @@ export class NoticeDesk {
     for (let until = clock.now(); asked === undefined || clock.now() < until; ) {
       const meaning = this.#meaning(word);
       if (meaning.kind === "Known") return "Taken";
+      if (meaning.kind === "Undoing") throw busy(word);
       if (!isCall(meaning)) return meaning.kind;
       const { key } = this.#deedOf(meaning);
       if (key === asked) {
@@ -140,6 +141,14 @@ export class NoticeDesk {
       if (isVersion ? !versions.has(key) : names.has(key)) this.#asked.delete(key);
     }
   }
+}
+
+/** It is told again; by then the departure has ended. */
+function busy({ machine }: MachineWord): LastcallError {
+  return new LastcallError(
+    "CONFLICT",
+    `Cannot write down the notice for ${machine}: its node's departure is being taken back, an end of that is wanted`,
+  );
 }
 
 function isCall(meaning: WordMeaning): meaning is NoticeCall {

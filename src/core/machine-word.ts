@@ -3,7 +3,7 @@ import { parseProviderId } from "./identity.ts";
 import type { NodeFacts } from "./node.ts";
 import type { NodesSeen } from "./node-notice.ts";
 import { actFromAt, type Notice } from "./notice.ts";
-import { callOf, type NoticeCall, noticeOrder } from "./notice-call.ts";
+import { callOf, isUndoing, type NoticeCall, noticeOrder } from "./notice-call.ts";
 import { selectPolicy } from "./selector.ts";
 import { hours, type Instant, later, type Millis, minutes, plus } from "./time.ts";
 
@@ -19,6 +19,8 @@ export type WordMeaning =
   | NoticeCall
   /** A departure of the machine stands that says no less, or stood until the machine was gone. */
   | { readonly kind: "Known" }
+  /** A departure of the node is being taken back, and would take the word with it. */
+  | { readonly kind: "Undoing" }
   /** No node is this machine; one that bears its name has a younger machine behind it. */
   | { readonly kind: "NoNode" }
   /** The machine's node falls under no policy. */
@@ -46,6 +48,7 @@ export function meaningOf(word: MachineWord, seen: NodesSeen): WordMeaning {
   const source = `${notice.source}/${notice.eventId}`;
   const former = departuresByNode(seen.departures).get(node.uid) ?? [];
   if (former.some((one) => isDealtWith(one, { notice, source }))) return { kind: "Known" };
+  if (former.some(isUndoing)) return { kind: "Undoing" };
   return callOf(node, { notice, source, former }) ?? { kind: "Known" };
 }
 

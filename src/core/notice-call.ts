@@ -56,6 +56,11 @@ export function callOf(node: NodeFacts, how: Told): NoticeCall | undefined {
   return { kind: "Force", departure: chosen, word: { noticedAt, deadlineAt, source } };
 }
 
+/** Whether it is being taken back: a word that is written onto it would go with it. */
+export function isUndoing(departure: Departure): boolean {
+  return isLive(departure) && departure.withdrawnAt !== undefined;
+}
+
 /**
  * What is known stays, whoever told it, and the deadline only moves to an earlier instant. A cause at
  * which the policy may leave the node at work gives way to one at which the node has to go.

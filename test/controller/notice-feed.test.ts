@@ -71,6 +71,16 @@ async function stage(lifetime: Readonly<Record<string, string>> = {}): Promise<S
   };
 }
 
+/** As a feed does: again where it could not be written. */
+async function toldUntilTaken(tell: Stage["tell"], word: MachineWord): Promise<boolean> {
+  for (let attempt = 0; attempt < 10; attempt += 1) {
+    const fate = await tell(word).catch((error: LastcallError) => error.code);
+    if (fate === "Taken") return true;
+    expect(fate).toBe("CONFLICT");
+  }
+  return false;
+}
+
 describe("a word of a feed about a machine", () => {
   it("has its node cordoned and drained, by one departure however often it is told", async () => {
     const { world, feed, word, tell, stop } = await stage();
@@ -253,6 +263,42 @@ describe("a word of a feed about a machine", () => {
       expect(world.list(departures).map(statusOf)).toMatchObject([
         { phase: "Ended", outcome: "Cancelled", reason: "NoticeWithdrawn" },
       ]);
+      await stop();
+    });
+
+    it.each([
+      ["its departure is undone", true],
+      ["it is written down as off", false],
+    ])("costs no other notice that comes while %s", async (_, hasBegun) => {
+      const { world, feed, word, tell, stop } = await stage();
+      const told = word("n1", { cause: "ScheduledMaintenance", deadlineAt: soon(world) });
+      if (hasBegun) await tell(told);
+      const off = feed.listener.onWord({ ...told, notice: { ...told.notice, withdrawn: true } });
+      const interruption = word("n1", { cause: "SpotInterruption", eventId: "event-2" });
+      expect(await toldUntilTaken(tell, interruption)).toBe(true);
+      expect(await off).toBe("Taken");
+      await world.pass(seconds(10));
+      expect(world.marksOf("n1")).toContain("unschedulable");
+      expect(world.podsOn("n1")).toEqual([]);
+      await stop();
+    });
+
+    it("costs no other notice that was to be written in the moment of the end", async () => {
+      const { world, word, tell, stop } = await stage();
+      await tell(word("n1", { cause: "ScheduledMaintenance", deadlineAt: soon(world) }));
+      const path = `${departures}/${world.departureOf("n1")?.metadata?.name}`;
+      world.beforeWrite = (request) => {
+        if (request.path !== path) return;
+        world.beforeWrite = () => {};
+        const patchType = "application/merge-patch+json";
+        const body = { spec: { withdrawnAt: formatInstant(world.clock.now()) } };
+        world.api.handle({ method: "PATCH", path, patchType, body });
+      };
+      const interruption = word("n1", { cause: "SpotInterruption", eventId: "event-2" });
+      expect(await toldUntilTaken(tell, interruption)).toBe(true);
+      await world.pass(seconds(10));
+      expect(world.marksOf("n1")).toContain("unschedulable");
+      expect(world.podsOn("n1")).toEqual([]);
       await stop();
     });
 

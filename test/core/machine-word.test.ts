@@ -197,6 +197,17 @@ describe("the cloud's word about a machine", () => {
     expect(meaning({ notice: hook, departures: [graver] }).kind).toBe("Known");
   });
 
+  it.each(["Scheduled", "RollingBack"] as const)(
+    "waits while a departure that was taken back is undone, which is %s",
+    (phase) => {
+      const told = { cause: "ScheduledMaintenance", noticedAt: eventAt, withdrawnAt: eventAt };
+      const undone = departure({ ...told, phase, source: "agent/aws" } as Fields);
+      expect(meaning({ departures: [undone] }).kind).toBe("Undoing");
+      const over = ended("Cancelled", nowAt, { withdrawnAt: eventAt });
+      expect(meaning({ departures: [over] }).kind).toBe("Make");
+    },
+  );
+
   describe("that takes maintenance back", () => {
     const source = "aws/queue/health/retirement-1";
     const beginsAt = plus(eventAt, minutes(10));

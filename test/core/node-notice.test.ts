@@ -189,6 +189,12 @@ describe("a departure that a node's mark calls for", () => {
     expect(orders(node({ ...dying, bootID: "boot-2" }), [ended])).toHaveLength(1);
   });
 
+  it("waits for the end of one that is being taken back", () => {
+    const undone = { ...toldByAgent, phase: "RollingBack", withdrawnAt: nowAt } as const;
+    expect(calls(node(evicted), [departure(undone)])).toEqual([]);
+    expect(orders(node(evicted), [departure({ ...undone, phase: "Ended" })])).toHaveLength(1);
+  });
+
   it("is undone when the mark goes", () => {
     const fields = { source: "node/Ready/shutdown-boot-1", cause: "NodeShutdown" } as const;
     const live = departure({ ...fields, phase: "Draining", noticedAt: nowAt });
