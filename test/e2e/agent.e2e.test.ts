@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { formatInstant, instant } from "../../src/core/time.ts";
 import { AgentProcess } from "../support/agent-process.ts";
@@ -11,6 +12,8 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const departures = "/apis/lastcall.dev/v1alpha1/departures";
 const deploy = new URL("../../deploy", import.meta.url).pathname;
+/** Half of what EC2 leaves. */
+const outageMs = 60_000;
 const bootID = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
 
 let plane: ControlPlane;
@@ -213,10 +216,12 @@ describe("an agent's process", () => {
     return started;
   }
 
-  function interrupt(): void {
+  /** Says when it will be. */
+  function interrupt(): string {
     const time = formatInstant(instant(Date.now() + 120_000));
     const action = JSON.stringify({ action: "terminate", time });
     metadata.values.set("spot/instance-action", action);
+    return time;
   }
 
   async function made(): Promise<Record<string, unknown> | undefined> {
@@ -242,9 +247,25 @@ describe("an agent's process", () => {
     agent = undefined;
   });
 
+  test("hears a notice while the API server is away and tells it a minute later, when it is back", async () => {
+    const running = await start();
+    const wait = { timeoutMs: 20_000, signal: plane.signal };
+    await waitUntil(async () => running.said("listening"), { what: "it listens", ...wait });
+    await plane.stopApiServer();
+    const deadlineAt = interrupt();
+    await waitUntil(async () => running.said("trouble"), { what: "it has tried", ...wait });
+    await pause(outageMs);
+    await plane.startApiServer();
+    expect(await untilMade("the departure is there")).toMatchObject({
+      node: { name: "spot-a" },
+      deadlineAt,
+    });
+    expect(Date.now()).toBeLessThan(Date.parse(deadlineAt));
+  });
+
   test("starts while the API server is away and tells what is pending when it is back", async () => {
     const token = await tokenOn("spot-a");
-    interrupt();
+    const deadlineAt = interrupt();
     await plane.stopApiServer();
     agent = new AgentProcess({
       ...{ nodeName: "spot-a", metadataUrl: metadata.url, apiUrl: plane.url },
@@ -254,6 +275,9 @@ describe("an agent's process", () => {
     const wait = { timeoutMs: 20_000, signal: plane.signal };
     await waitUntil(async () => running.said("trouble"), { what: "it has tried", ...wait });
     await plane.startApiServer();
-    expect(await untilMade("the departure is there")).toMatchObject({ node: { name: "spot-a" } });
+    expect(await untilMade("the departure is there")).toMatchObject({
+      node: { name: "spot-a" },
+      deadlineAt,
+    });
   });
 });
