@@ -1,6 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
+import { drainDeadline } from "../core/clearing.ts";
 import { recordAnswer } from "../core/drain-answer.ts";
 import { type DrainPlan, planDrain } from "../core/drain-plan.ts";
 import type { DrainAct, DrainProgress } from "../core/drain-progress.ts";
@@ -53,7 +54,8 @@ export class FallbackDrain {
   }): Promise<Millis | "Drained" | "Ended"> {
     const livePods = await this.#tools.pods.list(this.#node.name);
     const now = when.now();
-    const step = this.#step({ livePods, now, deadlineAt: when.deadlineAt });
+    const deadlineAt = drainDeadline(when.deadlineAt, { beganAt: this.#startedAt });
+    const step = this.#step({ livePods, now, deadlineAt });
     if (step.verdict !== "Running") {
       const { total, left, evicted, forced, cut } = step.counts;
       const { verdict } = step;

@@ -1,5 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { FollowedPods, NodePods } from "../contracts/node-pods.ts";
+import { drainDeadline } from "../core/clearing.ts";
 import { type Departure, type DrainCounts, isVoluntary } from "../core/departure.ts";
 import { marksOf } from "../core/disturbance-mark.ts";
 import { drainAccount } from "../core/drain-account.ts";
@@ -142,7 +143,9 @@ export class DrainRun {
     const now = this.#tools.clock.now();
     const livePods = seen.followed.pods();
     if (livePods.some((pod) => pod.volumeClaims.length > 0)) this.#volumes = "Some";
-    const deadlineAt = hardDeadline(this.#departure);
+    const { noticedAt } = this.#departure;
+    const since = { beganAt: seen.startedAt, noticedAt };
+    const deadlineAt = drainDeadline(hardDeadline(this.#departure), since);
     const plan = this.#planFor({ ...seen, now, deadlineAt });
     const { rule, startedAt } = { rule: this.#order.policy.drain, startedAt: seen.startedAt };
     const common = { startedAt, livePods, deadlineAt, rule, now };

@@ -101,6 +101,20 @@ describe("a word of a feed about a machine", () => {
     await stop();
   });
 
+  it.each([
+    ["now", 0],
+    ["two minutes ago", -120],
+  ])("has its pods moved where its deadline is %s", async (_, leftSeconds) => {
+    const { world, word, tell, stop } = await stage();
+    const deadlineAt = plus(world.clock.now(), seconds(leftSeconds));
+    expect(await tell(word("n1", { cause: "SpotInterruption", deadlineAt }))).toBe("Taken");
+    await world.pass(seconds(30));
+    expect(world.podsOn("n1")).toEqual([]);
+    const counts = world.departureOf("n1")?.status as { drain: object };
+    expect(counts.drain).toMatchObject({ total: 2, evicted: 2, leftBehind: 0 });
+    await stop();
+  });
+
   it("forces the planned departure of its node", async () => {
     const { world, word, tell, stop } = await stage({ max: "24h", reserve: "30m" });
     await world.pass(hours(1));

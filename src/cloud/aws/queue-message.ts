@@ -1,13 +1,7 @@
+import { clearingMs } from "../../core/clearing.ts";
 import type { MachineWord } from "../../core/machine-word.ts";
 import type { Notice } from "../../core/notice.ts";
-import {
-  earlier,
-  type Instant,
-  parseHttpDate,
-  parseInstant,
-  plus,
-  seconds,
-} from "../../core/time.ts";
+import { earlier, type Instant, parseHttpDate, parseInstant, plus } from "../../core/time.ts";
 import { type Fields, fieldsOf, glimpse, parseJson, wordOf } from "../metadata/payload-field.ts";
 import { type Heard, spotNoticeMs, wordForId } from "./notice-payload.ts";
 
@@ -106,9 +100,6 @@ function readInterruption(told: Told): MessageReading {
 }
 
 const stayingStates = new Set(["pending", "running"]);
-
-/** Nothing runs on a machine that has stopped: its pods are moved within this, budgets or not. */
-const clearingMs = seconds(30);
 
 /** A machine that is stopping still ends its pods, by the kubelet's own clock. */
 function readStateChange(told: Told): MessageReading {
