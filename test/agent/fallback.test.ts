@@ -126,6 +126,15 @@ describe("an agent with fallback: Drain and no controller", () => {
     expect(logged).toContain("fallback-drained");
   });
 
+  it("drains a node whose deadline is the moment of the notice", async () => {
+    await withPods({ maxUnavailable: 6 });
+    await startAgent("Drain");
+    standing = [notice(0)];
+    await pass(30);
+    expect(world.podsOn("n1")).toEqual([]);
+    expect(logged).toContain("fallback-drained");
+  });
+
   it("asks nothing more of the API server once the node is drained", async () => {
     await withPods({ maxUnavailable: 6 });
     await startAgent("Drain");
