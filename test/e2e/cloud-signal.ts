@@ -31,6 +31,8 @@ export interface Signal {
   readonly signal: string;
   readonly cause: string;
   readonly source: string;
+  /** From the word to the deadline; absent: the word names none, and neither may the Departure. */
+  readonly leadMs?: number;
   /** Makes the cloud say it of the node; an agent and its service stay until `atEnd` is called. */
   readonly say: (world: SignalWorld, node: string) => Promise<unknown>;
 }
@@ -93,6 +95,11 @@ function byQueue(body: QueueBody): Signal["say"] {
   };
 }
 
+function byInstanceAction(action: string): Signal["say"] {
+  const time = () => formatInstant(soon(2 * minute));
+  return byEc2("spot/instance-action", () => ({ action, time: time() }));
+}
+
 function byCondition(type: string, more: object): Signal["say"] {
   return async ({ plane }, node) => {
     const { status } = await plane.request({
@@ -127,25 +134,31 @@ function byEvent(reason: string): Signal["say"] {
   };
 }
 
-/** Every word by which a cloud says that it takes a machine, and how it is said here. */
+/**
+ * Every word by which a cloud says that it takes a machine, and how it is said here. The operations of
+ * Compute Engine need a cloud beside them: compute-engine.e2e.test.ts.
+ */
 export const cloudSignals: readonly Signal[] = [
   {
     signal: "the Node: a kubelet that shuts down",
     cause: "NodeShutdown",
-    source: "node/Ready",
+    source: "node/Ready/shutdown-",
     say: byCondition("Ready", {
       ...{ status: "False", reason: "KubeletNotReady", message: "node is shutting down" },
     }),
   },
-  {
-    signal: "EC2's metadata: spot/instance-action",
-    cause: "SpotInterruption",
-    source: "agent/aws/spot-instance-action",
-    say: byEc2("spot/instance-action", () => ({
-      action: "terminate",
-      time: formatInstant(soon(2 * minute)),
-    })),
-  },
+  ...(
+    [
+      ["terminate", 2 * minute],
+      ["stop", 2 * minute],
+      // Its time is two minutes ahead as well, but hibernation does not wait for it.
+      ["hibernate", 0],
+    ] as const
+  ).map(([action, leadMs]) => ({
+    signal: `EC2's metadata: spot/instance-action, ${action}`,
+    ...{ cause: "SpotInterruption", source: "agent/aws/spot-instance-action", leadMs },
+    say: byInstanceAction(action),
+  })),
   {
     signal: "EC2's metadata: a rebalance recommendation",
     cause: "RebalanceRecommendation",
@@ -156,6 +169,7 @@ export const cloudSignals: readonly Signal[] = [
     signal: "EC2's metadata: a scheduled event",
     cause: "ScheduledMaintenance",
     source: "agent/aws/scheduled-events",
+    leadMs: 5 * minute,
     say: byEc2("events/maintenance/scheduled", () => [
       {
         NotBefore: httpDate(soon(5 * minute)).replace(/^\w+, /, ""),
@@ -163,22 +177,23 @@ export const cloudSignals: readonly Signal[] = [
       },
     ]),
   },
-  {
-    signal: "EC2's metadata: the state that the group wants",
-    cause: "LifecycleHook",
-    source: "agent/aws/target-lifecycle-state",
-    say: byEc2("autoscaling/target-lifecycle-state", () => "Terminated"),
-  },
+  ...["Terminated", "Warmed:Terminated", "Warmed:Stopped", "Warmed:Hibernated"].map((state) => ({
+    signal: `EC2's metadata: the state that the group wants, ${state}`,
+    ...{ cause: "LifecycleHook", source: "agent/aws/target-lifecycle-state" },
+    say: byEc2("autoscaling/target-lifecycle-state", () => state),
+  })),
   {
     signal: "Compute Engine's metadata: preempted",
     cause: "SpotInterruption",
     source: "agent/gcp/preempted",
+    leadMs: minute / 2,
     say: byGce("instance/preempted", "TRUE"),
   },
   {
     signal: "Compute Engine's metadata: maintenance that terminates",
     cause: "ScheduledMaintenance",
     source: "agent/gcp/maintenance-event",
+    leadMs: minute,
     say: byGce("instance/maintenance-event", "TERMINATE_ON_HOST_MAINTENANCE"),
   },
   ...(
@@ -190,87 +205,101 @@ export const cloudSignals: readonly Signal[] = [
     ] as const
   ).map(([type, cause]) => ({
     signal: `Azure's Scheduled Events: ${type}`,
-    ...{ cause, source: "agent/azure/scheduled-events", say: byAzure(type) },
+    ...{ cause, source: "agent/azure/scheduled-events", leadMs: minute, say: byAzure(type) },
   })),
-  {
-    signal: "the queue: a Spot warning",
-    cause: "SpotInterruption",
-    source: "aws/queue/",
-    say: byQueue((about) => spotWarning(about)),
-  },
-  {
-    signal: "the queue: a capacity reservation's end",
-    cause: "SpotInterruption",
-    source: "aws/queue/",
-    say: byQueue((about) => reservationWarning(about, formatInstant(soon(2 * minute)))),
-  },
+  ...(
+    [
+      ["terminate", 2 * minute],
+      ["stop", 2 * minute],
+      ["hibernate", 0],
+    ] as const
+  ).map(([action, leadMs]) => ({
+    signal: `the queue: a Spot warning, ${action}`,
+    ...{ cause: "SpotInterruption", source: "aws/queue/spot-interruption/event-", leadMs },
+    say: byQueue((about) => spotWarning(about, action)),
+  })),
+  ...[
+    "EC2 Capacity Reservation Instance Interruption Warning",
+    "EC2 Interruptible Capacity Reservation Instance Interruption Warning",
+  ].map((type) => ({
+    signal: `the queue: a capacity reservation's end by the name ${type}`,
+    ...{ cause: "SpotInterruption", source: "aws/queue/capacity-reservation/event-" },
+    leadMs: 1.5 * minute,
+    say: byQueue((about) => ({
+      ...reservationWarning(about, formatInstant(soon(1.5 * minute))),
+      "detail-type": type,
+    })),
+  })),
   {
     signal: "the queue: a rebalance recommendation",
     cause: "RebalanceRecommendation",
-    source: "aws/queue/",
+    source: "aws/queue/rebalance/event-",
     say: byQueue((about) => rebalance(about)),
   },
-  {
-    signal: "the queue: a machine that stops",
-    cause: "NodeShutdown",
-    source: "aws/queue/",
-    say: byQueue((about) => stateChange(about, "stopping")),
-  },
-  {
-    signal: "the queue: a lifecycle hook by EventBridge",
-    cause: "LifecycleHook",
-    source: "aws/queue/",
-    say: byQueue((about) => terminateAction(about)),
-  },
-  {
-    signal: "the queue: a lifecycle hook straight",
-    cause: "LifecycleHook",
-    source: "aws/queue/",
-    say: byQueue((about) => directHook(about)),
-  },
-  {
-    signal: "the queue: a lifecycle hook by SNS",
-    cause: "LifecycleHook",
-    source: "aws/queue/",
-    say: byQueue((about) => inSns(directHook(about))),
-  },
+  ...["stopping", "shutting-down"].map((state) => ({
+    signal: `the queue: a machine that is ${state}`,
+    ...{ cause: "NodeShutdown", source: "aws/queue/state-change/event-" },
+    say: byQueue((about) => stateChange(about, state)),
+  })),
+  ...["stopped", "terminated"].map((state) => ({
+    signal: `the queue: a machine that is ${state}`,
+    ...{ cause: "Preempted", source: "aws/queue/state-change/event-", leadMs: minute / 2 },
+    say: byQueue((about) => stateChange(about, state)),
+  })),
+  ...(
+    [
+      ["by EventBridge", terminateAction],
+      ["straight", directHook],
+      ["by SNS", (about) => inSns(directHook(about))],
+    ] as const satisfies readonly (readonly [string, QueueBody])[]
+  ).map(([way, body]) => ({
+    signal: `the queue: a lifecycle hook ${way}`,
+    ...{ cause: "LifecycleHook", source: "aws/queue/lifecycle-hook/" },
+    say: byQueue((about) => body(about)),
+  })),
   {
     signal: "the queue: AWS Health",
     cause: "ScheduledMaintenance",
-    source: "aws/queue/",
+    source: "aws/queue/health/retirement-",
+    leadMs: 5 * minute,
     say: byQueue(({ instanceId, ...about }) =>
       healthEvent(about, {
         entities: [{ entityValue: instanceId, status: "PENDING" }],
-        startTime: new Date(Date.now() + 5 * minute).toUTCString(),
+        startTime: httpDate(soon(5 * minute)),
       }),
     ),
   },
   {
     signal: "the Node: AKS' condition PreemptionScheduled",
     cause: "SpotInterruption",
-    source: "node/PreemptionScheduled",
+    source: "node/PreemptionScheduled/",
+    leadMs: minute / 2,
     say: byCondition("PreemptionScheduled", {
       ...{ status: "True", reason: "SpotEvictionIncoming", message: "Spot eviction incoming" },
     }),
   },
-  {
-    signal: "the Node: AKS' condition VMEventScheduled",
-    cause: "ScheduledMaintenance",
-    source: "node/VMEventScheduled",
-    say: byCondition("VMEventScheduled", {
-      ...{ status: "True", reason: "RebootScheduled", message: "Reboot Scheduled" },
-    }),
-  },
-  {
-    signal: "the Node's Events: PreemptScheduled",
-    cause: "SpotInterruption",
-    source: "azure/node-event",
-    say: byEvent("PreemptScheduled"),
-  },
-  {
-    signal: "the Node's Events: RedeployScheduled",
-    cause: "ScheduledMaintenance",
-    source: "azure/node-event",
-    say: byEvent("RedeployScheduled"),
-  },
+  ...(
+    [
+      ["PreemptScheduled", "SpotInterruption", minute / 2],
+      ["TerminateScheduled", "LifecycleHook", undefined],
+      ["RebootScheduled", "ScheduledMaintenance", undefined],
+      ["RedeployScheduled", "ScheduledMaintenance", undefined],
+    ] as const
+  ).map(([reason, cause, leadMs]) => ({
+    signal: `the Node: AKS' condition VMEventScheduled, ${reason}`,
+    ...{ cause, source: "node/VMEventScheduled/", ...(leadMs && { leadMs }) },
+    // Without a time in its message, of which the other rows have one.
+    say: byCondition("VMEventScheduled", { status: "True", reason, message: reason }),
+  })),
+  ...(
+    [
+      ["PreemptScheduled", "SpotInterruption"],
+      ["TerminateScheduled", "LifecycleHook"],
+      ["RebootScheduled", "ScheduledMaintenance"],
+      ["RedeployScheduled", "ScheduledMaintenance"],
+    ] as const
+  ).map(([reason, cause]) => ({
+    signal: `the Node's Events: ${reason}`,
+    ...{ cause, source: "azure/node-event/event-", leadMs: minute, say: byEvent(reason) },
+  })),
 ];

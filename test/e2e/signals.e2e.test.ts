@@ -96,7 +96,7 @@ beforeAll(async () => {
     return running.length === nodes.length + 1;
   });
   // From now on this node's kubelet is nobody's: one that is well would say so again at once.
-  const shutting = rows.find(({ source }) => source === "node/Ready")?.node ?? "";
+  const shutting = rows.find(({ source }) => source.startsWith("node/Ready"))?.node ?? "";
   await mustRun(plane, ["label", "node", shutting, `${kubeletLabel.key}-`]);
   onlooker = new Onlooker(plane);
   await onlooker.start();
@@ -147,8 +147,23 @@ function changesOf(node: string) {
   });
 }
 
+/** The lead counts from when the word was said or heard, in whole seconds: not before, nor after now. */
+function expectDeadline(
+  deadlineAt: string | undefined,
+  { leadMs, saidAt }: { readonly leadMs?: number; readonly saidAt: number },
+): void {
+  if (leadMs === undefined) {
+    expect(deadlineAt).toBeUndefined();
+    return;
+  }
+  const fromMs = Date.parse(deadlineAt ?? "") - leadMs;
+  expect(fromMs).toBeGreaterThan(saidAt - 1000);
+  expect(fromMs).toBeLessThanOrEqual(Date.now());
+}
+
 describe("on a real control plane the word of", () => {
-  test.each(rows)("$signal has its node drained: $cause", async ({ node, cause, source, say }) => {
+  test.each(rows)("$signal has its node drained: $cause", async ({ node, cause, say, ...row }) => {
+    const saidAt = Date.now();
     await say({ plane, moto, atEnd }, node);
     const made = await until("the Departure is there", async () => {
       return onlooker.changes().find((change) => {
@@ -156,7 +171,9 @@ describe("on a real control plane the word of", () => {
       });
     });
     expect(made.object.spec).toMatchObject({ cause });
-    expect((made.object.spec as { source: string }).source.startsWith(source)).toBe(true);
+    const { source, deadlineAt } = made.object.spec as { source: string; deadlineAt?: string };
+    expect(source.slice(0, row.source.length)).toBe(row.source);
+    expectDeadline(deadlineAt, { ...row, saidAt });
     const marked = await until("the node is marked", async () => {
       return changesOf(node).find(({ spec }) => spec?.unschedulable === true);
     });
