@@ -17,13 +17,26 @@ export function landingOf(template: PodTemplate): Landing {
   if (isTiedElsewhere(template)) return "Never";
   const named = Object.keys(spotLabels).filter((key) => namesLabel(template, key));
   if (named.length === 0) return "May";
-  const onSpot = named.some((key) =>
-    (spotLabels[key] ?? []).some((value) => fits(template, { [key]: value })),
-  );
-  if (!onSpot) return "Never";
-  const elsewhere =
-    fits(template, {}) || named.some((key) => fits(template, { [key]: notSpot(key) }));
-  return elsewhere ? "May" : "Only";
+  const [, ...spot] = markings(named, (key) => spotLabels[key] ?? []);
+  if (!spot.some((marks) => fits(template, marks))) return "Never";
+  const stable = markings(named, (key) => [notSpot(key)]);
+  return stable.some((marks) => fits(template, marks)) ? "May" : "Only";
+}
+
+/**
+ * All that nodes may say by some of these labels, the node that says nothing first: more than one
+ * tool may mark the same node, as GKE itself does with two labels.
+ */
+function markings(
+  keys: readonly string[],
+  wordsOf: (key: string) => readonly string[],
+): readonly Readonly<Record<string, string>>[] {
+  let made: readonly Readonly<Record<string, string>>[] = [{}];
+  for (const key of keys) {
+    const marked = made.flatMap((marks) => wordsOf(key).map((word) => ({ ...marks, [key]: word })));
+    made = [...made, ...marked];
+  }
+  return made;
 }
 
 /** Labels that only one cloud sets, by what they begin with. */

@@ -56,6 +56,28 @@ describe("whether a workload can land on Spot nodes, by its own word", () => {
       spot: "May",
     },
     {
+      why: "both labels that GKE puts on a Spot node",
+      pod: 'nodeSelector: {cloud.google.com/gke-spot: "true", cloud.google.com/gke-provisioning: spot}',
+      spot: "Only",
+    },
+    {
+      why: "EKS Spot by its own label, and by the one that people add",
+      pod: `nodeSelector: {node.kubernetes.io/lifecycle: spot}, ${affinity("{key: eks.amazonaws.com/capacityType, operator: In, values: [SPOT]}")}`,
+      spot: "Only",
+    },
+    {
+      why: "either, by two labels",
+      pod: affinity(
+        `{key: ${karpenter}, operator: In, values: [spot, on-demand]}, {key: eks.amazonaws.com/capacityType, operator: In, values: [SPOT, ON_DEMAND]}`,
+      ),
+      spot: "May",
+    },
+    {
+      why: "on demand by two labels",
+      pod: `nodeSelector: {${karpenter}: on-demand, eks.amazonaws.com/capacityType: ON_DEMAND}`,
+      spot: "Never",
+    },
+    {
       why: "the control plane's nodes",
       pod: 'nodeSelector: {node-role.kubernetes.io/control-plane: ""}',
       spot: "Never",
