@@ -27,6 +27,8 @@ export interface Remark {
   readonly platform?: string;
   /** What it is about; absent: the platform itself. */
   readonly about: Workload | Manifest | undefined;
+  /** Where to point in the input for what is about a platform: an example. */
+  readonly example?: Workload | undefined;
   readonly message: string;
   readonly fix: string;
 }
@@ -70,7 +72,8 @@ export function spotWorkloads(fleet: Fleet): readonly Workload[] {
 
 export function asFinding(rule: Rule, remark: Remark): Finding {
   const { about } = remark;
-  const manifest = about !== undefined && "manifest" in about ? about.manifest : about;
+  const place = about ?? remark.example;
+  const manifest = place !== undefined && "manifest" in place ? place.manifest : place;
   return {
     rule: rule.id,
     severity: remark.severity,

@@ -138,13 +138,20 @@ describe("GitHub annotations", () => {
     );
   });
 
-  it("leave the file away where there is none", async () => {
+  it.each([
+    { file: "web.yaml", place: "file=web.yaml,line=1," },
+    { file: "-", place: "line=1," },
+    { file: null, place: "" },
+  ])("of $file name the place that there is", async ({ file, place }) => {
     const report = await auditYaml(web, { platforms: ["aks"] });
-    const line = githubAnnotations(report)
+    const findings = report.findings.map((one) => ({ ...one, file }));
+    const line = githubAnnotations({ ...report, findings })
       .split("\n")
       .find((one) => one.includes("no-graceful"));
 
-    expect(line).toMatch(/^::warning title=no-graceful-shutdown::Platform aks: /);
+    expect(line).toMatch(
+      new RegExp(`^::warning ${place}title=no-graceful-shutdown::Platform aks: `),
+    );
   });
 });
 
@@ -210,6 +217,35 @@ describe("the SARIF log", () => {
             },
             { ruleId: "single-replica", level: "warning" },
           ],
+        },
+      ],
+    });
+  });
+
+  it("points of what holds for a whole platform at the first workload that it concerns", async () => {
+    const stable = deployment({
+      name: "a",
+      pod: "nodeSelector: {karpenter.sh/capacity-type: on-demand}",
+    });
+    const report = await auditYaml(`${stable}---\n${web}`, { platforms: ["aks"] });
+    const linesBefore = `${stable}---\n`.split("\n").length - 1;
+
+    expect(sarifLog(report, "1.2.3")).toMatchObject({
+      runs: [
+        {
+          results: expect.arrayContaining([
+            expect.objectContaining({
+              ruleId: "no-graceful-shutdown",
+              locations: [
+                expect.objectContaining({
+                  physicalLocation: {
+                    artifactLocation: { uri: "web.yaml" },
+                    region: { startLine: linesBefore + 1 },
+                  },
+                }),
+              ],
+            }),
+          ]),
         },
       ],
     });

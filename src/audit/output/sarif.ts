@@ -59,7 +59,10 @@ function resultOf(finding: Finding): Readonly<Record<string, unknown>> {
   };
 }
 
-/** Standard input and a live cluster have no file to point at; the object is named all the same. */
+/**
+ * Standard input and a live cluster have no file to point at; the object is named all the same.
+ * GitHub takes no log in which one result points at no file.
+ */
 function locationsOf(finding: Finding): readonly unknown[] {
   const logicalLocations = [{ fullyQualifiedName: finding.object, kind: "resource" }];
   if (finding.file === null || finding.file === "-") return [{ logicalLocations }];

@@ -32,12 +32,14 @@ spec: {template: {spec: {containers: [{name: web, image: web}]}}}
 function checkNoGracefulShutdown(fleet: Fleet, platforms: readonly Platform[]): readonly Remark[] {
   const workloads = spotWorkloads(fleet);
   return platforms.flatMap((platform): readonly Remark[] => {
-    const touched = workloads.filter((workload) => canReach(workload, platform)).length;
-    if (isGraceful(platform.groups) || touched === 0) return [];
+    const [example, ...more] = workloads.filter((workload) => canReach(workload, platform));
+    if (isGraceful(platform.groups) || example === undefined) return [];
+    const touched = 1 + more.length;
     const known = platform.source === "Unknown" ? "No budget is known on" : "Pods get no time on";
     const message = `${known} ${platform.name}: ${touched} ${touched === 1 ? "workload dies" : "workloads die"} with the machine unless it is drained before`;
     const fix =
       "Set shutdownGracePeriod in the kubelet configuration of these nodes, and drain on the notice";
-    return [{ severity: "warning", platform: platform.name, about: undefined, message, fix }];
+    const about = undefined;
+    return [{ severity: "warning", platform: platform.name, about, example, message, fix }];
   });
 }
