@@ -1,4 +1,14 @@
-import { Composer, type Document, isMap, isNode, isScalar, isSeq, LineCounter, Parser } from "yaml";
+import {
+  Composer,
+  type Document,
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  Parser,
+} from "yaml";
 import { nameOf } from "../audit/json-field.ts";
 import { cutJsonValues, scanJsonLines } from "./json-lines.ts";
 
@@ -124,11 +134,8 @@ function readDocument(source: YamlDocument): ParsedDocument | string | undefined
   if (contents === null) return undefined;
   const line = lineAt(source, contents.range[0]);
   try {
-    const twice = keyWrittenTwice(contents);
-    if (twice !== undefined) {
-      const { file } = source;
-      return duplicateKey({ file, key: twice.key, line: lineAt(source, twice.offset) });
-    }
+    const faulty = faultyKey(contents, document);
+    if (faulty !== undefined) return describeKey(source, faulty);
     const value: unknown = document.toJS({ maxAliasCount });
     return value === null ? undefined : { value, line, itemLines: itemLinesOf(source) };
   } catch (thrown) {
@@ -142,20 +149,32 @@ function notPlain(file: string, line: number, thrown: unknown): string {
   return `Cannot read ${file}:${line}: ${nameOf(lowerFirst(why))}, plain YAML is wanted`;
 }
 
-/** The second place of the first key that one object has twice, as text, which JSON makes of it. */
-function keyWrittenTwice(
-  node: unknown,
-): { readonly key: string; readonly offset: number } | undefined {
-  if (isSeq(node)) return firstOf(node.items, keyWrittenTwice);
+interface FaultyKey {
+  readonly offset: number;
+  readonly fault:
+    | { readonly kind: "Twice"; readonly key: string }
+    | { readonly kind: "NoText"; readonly what: "a list" | "an object" };
+}
+
+/**
+ * The first key that one object has twice, as text, which JSON makes of it; or that JSON could not
+ * have: `{{ .Values.replicas }}` is YAML, an object whose key is an object.
+ */
+function faultyKey(node: unknown, document: Document.Parsed): FaultyKey | undefined {
+  if (isSeq(node)) return firstOf(node.items, (item) => faultyKey(item, document));
   if (!isMap(node)) return undefined;
   const seen = new Set<string>();
   return firstOf(node.items, ({ key, value }) => {
+    const offset = isNode(key) ? (key.range?.[0] ?? 0) : 0;
+    const meant = isAlias(key) ? key.resolve(document) : key;
+    if (isMap(meant)) return { offset, fault: { kind: "NoText", what: "an object" } };
+    if (isSeq(meant)) return { offset, fault: { kind: "NoText", what: "a list" } };
     if (isScalar(key)) {
       const text = key.source ?? String(key.value);
-      if (seen.has(text)) return { key: text, offset: key.range?.[0] ?? 0 };
+      if (seen.has(text)) return { offset, fault: { kind: "Twice", key: text } };
       seen.add(text);
     }
-    return keyWrittenTwice(value);
+    return faultyKey(value, document);
   });
 }
 
@@ -176,13 +195,23 @@ function lineAt({ lines, firstLine }: YamlDocument, offset: number): number {
 }
 
 function describeError(source: YamlDocument, error: Document.Parsed["errors"][number]): string {
-  const { file, text, lines } = source;
   const [from] = error.pos;
-  const line = lineAt(source, from);
-  const at = lines.linePos(from).line;
-  const row = text.slice(lines.lineStarts[at - 1] ?? 0, lines.lineStarts[at]);
-  const wanted = row.includes("{{") ? "the output of helm template is wanted" : "YAML is wanted";
-  return `Cannot read ${file}:${line}: ${nameOf(lowerFirst(error.message))}, ${wanted}`;
+  const wanted = isTemplate(source, from) ? "the output of helm template" : "YAML";
+  return `Cannot read ${source.file}:${lineAt(source, from)}: ${nameOf(lowerFirst(error.message))}, ${wanted} is wanted`;
+}
+
+function describeKey(source: YamlDocument, { offset, fault }: FaultyKey): string {
+  const { file } = source;
+  const line = lineAt(source, offset);
+  if (fault.kind === "Twice") return duplicateKey({ file, key: fault.key, line });
+  const wanted = isTemplate(source, offset) ? "the output of helm template" : "text";
+  return `Cannot read ${file}:${line}: a key is ${fault.what}, ${wanted} is wanted`;
+}
+
+/** Whether the line of this offset looks like a template that is not rendered. */
+function isTemplate({ text, lines }: YamlDocument, offset: number): boolean {
+  const at = lines.linePos(offset).line;
+  return text.slice(lines.lineStarts[at - 1] ?? 0, lines.lineStarts[at]).includes("{{");
 }
 
 function duplicateKey(at: {

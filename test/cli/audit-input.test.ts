@@ -33,6 +33,21 @@ describe("input that is not understood ends the run with exit code 2 and one sen
       says: "bad.yaml:2: the key << is written twice",
     },
     {
+      why: "a template that is not rendered and parses all the same",
+      text: "kind: Deployment\nspec:\n  replicas: {{ .Values.replicas }}\n",
+      says: "bad.yaml:3: a key is an object, the output of helm template is wanted",
+    },
+    {
+      why: "a list for a key",
+      text: "kind: Pod\n? [a, b]\n: c\n",
+      says: "bad.yaml:2: a key is a list, text is wanted",
+    },
+    {
+      why: "an alias of an object for a key",
+      text: "kind: Pod\na: &a {b: c}\nd: {*a : e}\n",
+      says: "bad.yaml:3: a key is an object, text is wanted",
+    },
+    {
       why: "items that are no list",
       text: "apiVersion: v1\nkind: List\nitems: {}\n",
       says: "bad.yaml:1: items is an object, a list is wanted",
