@@ -43,6 +43,10 @@ const shell = /^(?:.*\/)?(sh|dash|bash|ash|zsh|ksh)$/;
 const option = /^-[a-z]*c[a-z]*$/;
 const severalCommands = /[;|&\n]/;
 
+/** `exec` and `trap` where a command may stand, and not the `exec` that only opens files. */
+const handsOn =
+  /(?:^|[;&|(){]|\b(?:then|do|else)\s)[ \t]*(?:\w+=\S*\s+)*(?:exec\s+(?!\d*[<>])[^\s;&|]|trap\s)/m;
+
 /** What even a shell that replaces itself where it can stays in front of. */
 const neverReplaced = /[|&]|\b(?:if|for|while|until|case)\b/;
 
@@ -72,16 +76,23 @@ function checkExecSigtermLost(fleet: Fleet): readonly Remark[] {
 
 /** Tried with dash 0.5.12, bash 5.2 and the ash of busybox 1.35. */
 function judge({ command, args, preStopActs }: Container): "warning" | "info" | undefined {
-  const [program = "", ...rest] = [...command, ...args];
+  const [program = "", ...rest] = withoutEnv([...command, ...args]);
   const name = shell.exec(program)?.[1];
   const at = rest.findIndex((word) => option.test(word));
   const script = at < 0 ? undefined : rest[at + 1];
   if (name === undefined || script === undefined || preStopActs) return undefined;
-  if (/\b(exec|trap)\s/.test(script)) return undefined;
   const bare = bareScript(script);
+  if (handsOn.test(bare)) return undefined;
   const stays = name === "sh" || name === "dash";
   if (!severalCommands.test(bare)) return stays ? "info" : undefined;
   return stays || neverReplaced.test(bare.replaceAll("&&", ";")) ? "warning" : "info";
+}
+
+/** `env A=1 sh -c …` becomes the shell itself. */
+function withoutEnv(words: readonly string[]): readonly string[] {
+  const [program = "", ...rest] = words;
+  if (!/^(?:.*\/)?env$/.test(program)) return words;
+  return rest.slice(rest.findIndex((word) => !/^-|^\w+=/.test(word)));
 }
 
 /** Without comments, and without what only looks like a second command. */
