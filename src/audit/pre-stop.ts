@@ -17,6 +17,9 @@ export function preStopSeconds(container: unknown): number {
   return sleepSecondsOf(textListOf(valueAt(hook, ["exec", "command"])));
 }
 
+/** What only speaks of a sleep. */
+const spoken = /(?:^|[\s;&|(/'"])(?:echo|printf)\s[^;&|\n]*/g;
+
 /** Whether the hook does anything but sleep: such a hook may well stop the process itself. */
 export function preStopActs(container: unknown): boolean {
   const hook = fieldsOf(valueAt(container, ["lifecycle", "preStop"]));
@@ -33,7 +36,8 @@ export function preStopActs(container: unknown): boolean {
  */
 export function sleepSecondsOf(command: readonly string[]): number {
   let totalSeconds = 0;
-  for (const [, count, unit, pythons] of command.join(" ").matchAll(sleepCall)) {
+  const run = command.join(" ").replace(spoken, " ");
+  for (const [, count, unit, pythons] of run.matchAll(sleepCall)) {
     if (count?.startsWith("inf")) return Number.POSITIVE_INFINITY;
     totalSeconds += Number(count ?? pythons) * (unitSeconds[unit ?? ""] ?? 1);
   }

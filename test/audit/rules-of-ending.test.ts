@@ -12,6 +12,9 @@ describe("how long a preStop hook takes", () => {
     { command: ["python3", "-c", "import time; time.sleep(20)"], seconds: 20 },
     { command: ["sleep", "infinity"], seconds: Number.POSITIVE_INFINITY },
     { command: ["sh", "-c", "sleep inf; sleep 3"], seconds: Number.POSITIVE_INFINITY },
+    { command: ["sh", "-c", "echo going to sleep 60 && sleep 5"], seconds: 5 },
+    { command: ["sh", "-c", "printf 'sleep 60'\nsleep 5"], seconds: 5 },
+    { command: ["echo", "sleep", "60"], seconds: 0 },
     { command: ["/wait-shutdown"], seconds: 0 },
     { command: [], seconds: 0 },
   ])("$command is $seconds s", ({ command, seconds }) => {
