@@ -149,10 +149,17 @@ function readBudget(manifest: Manifest): DisruptionBudget | undefined {
   const spec = fieldsOf(valueAt(manifest.json, ["spec"]));
   return {
     manifest,
-    selector: readSelector(spec.selector),
+    selector: selectsNothing(manifest) ? undefined : readSelector(spec.selector),
     minAvailable: spec.minAvailable,
     maxUnavailable: spec.maxUnavailable,
   };
+}
+
+/** An empty selector selected no pod in policy/v1beta1; in policy/v1 it selects all. */
+function selectsNothing({ apiVersion, json }: Manifest): boolean {
+  const { matchLabels, matchExpressions } = fieldsOf(valueAt(json, ["spec", "selector"]));
+  const isEmpty = Object.keys(fieldsOf(matchLabels)).length + listOf(matchExpressions).length === 0;
+  return isEmpty && apiVersion === "policy/v1beta1";
 }
 
 /**

@@ -83,6 +83,25 @@ describe("what a PodDisruptionBudget lets go", () => {
   });
 });
 
+it.each([
+  { api: "policy/v1", selector: "selector: {}", says: 1, why: "selects all" },
+  { api: "policy/v1", selector: "paused: false", says: 0, why: "selects none" },
+  { api: "policy/v1beta1", selector: "selector: {}", says: 0, why: "selected none then" },
+  {
+    api: "policy/v1beta1",
+    selector: "selector: {matchLabels: {app: web}}",
+    says: 1,
+    why: "selects these",
+  },
+])("a second budget of $api with {$selector} $why", async ({ api, selector, says }) => {
+  const pdb = (name: string, version: string, selects: string) =>
+    `{apiVersion: ${version}, kind: PodDisruptionBudget, metadata: {name: ${name}}, spec: {maxUnavailable: 1, ${selects}}}\n---\n`;
+  const one = pdb("a", "policy/v1", "selector: {matchLabels: {app: web}}");
+  const yaml = one + pdb("b", api, selector) + deployment({});
+
+  expect(await remarks("two-pdbs", yaml)).toHaveLength(says);
+});
+
 describe("where data lives", () => {
   const mount = (name: string, path: string, more = "") =>
     `volumeMounts: [{name: ${name}, mountPath: ${path}${more}}]`;
