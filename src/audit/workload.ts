@@ -39,7 +39,7 @@ export function readWorkload(manifest: Manifest, classes: PriorityClasses): Read
     namespace: manifest.namespace,
     name: manifest.name,
     manifest,
-    template: readPodTemplate(template),
+    template: withJobName(readPodTemplate(template), manifest),
     replicas: readReplicas(manifest, kind?.replicasPath),
     priority,
     unknownPriorityClass: unknownClass,
@@ -47,6 +47,13 @@ export function readWorkload(manifest: Manifest, classes: PriorityClasses): Read
     graceSource: grace.source,
   };
   return { kind: "Workload", workload };
+}
+
+/** The Job's controller writes its name on each of its pods. Source: kubernetes api batch/v1. */
+function withJobName(template: PodTemplate, { kind, name }: Manifest): PodTemplate {
+  if (kind !== "Job") return template;
+  const written = { "job-name": name, "batch.kubernetes.io/job-name": name };
+  return { ...template, labels: { ...template.labels, ...written } };
 }
 
 type ReadGrace =

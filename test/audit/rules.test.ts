@@ -251,6 +251,16 @@ describe("keeping replicas apart", () => {
     },
   );
 
+  it.each([
+    { label: "job-name: j", nothing: 0 },
+    { label: "batch.kubernetes.io/job-name: j", nothing: 0 },
+    { label: "job-name: k", nothing: 1 },
+  ])("pods of the Job j by {$label} selects nothing: $nothing", async ({ label, nothing }) => {
+    const job = `{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {parallelism: 3, template: {spec: {restartPolicy: Never, containers: [{name: m}], topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {${label}}}}]}}}}\n`;
+
+    expect(await remarks("spread-selects-nothing", job)).toHaveLength(nothing);
+  });
+
   const spread = (...keys: string[]) =>
     `topologySpreadConstraints: [${keys.map((key) => `{maxSkew: 1, topologyKey: ${key}, labelSelector: {matchLabels: {app: web}}}`).join(", ")}]`;
   const zone = "topology.kubernetes.io/zone";
