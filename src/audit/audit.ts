@@ -4,6 +4,7 @@ import { isAutopilot, platformsOfNodes } from "./audit-node.ts";
 import { type Baseline, isKnown } from "./baseline.ts";
 import { canReach, type Fleet, graceOn, readFleet } from "./fleet.ts";
 import { faultyIgnores, ignoredRules } from "./ignore.ts";
+import { nameOf } from "./json-field.ts";
 import { landingOf } from "./landing.ts";
 import { type Manifest, type ManifestSource, placeOf, readManifest } from "./manifest.ts";
 import { assumedPlatforms, defaultPlatformNames, type Platform } from "./platform.ts";
@@ -11,6 +12,7 @@ import type { AuditReport, ReportedWorkload } from "./report.ts";
 import { asFinding, type Finding, type Remark, type Rule, severities } from "./rule.ts";
 import { rankOf, ruleList } from "./rule-list.ts";
 import type { Workload } from "./workload.ts";
+import { isMisnamed, workloadKindOf } from "./workload-kind.ts";
 
 export interface AuditOptions {
   readonly sources: readonly ManifestSource[];
@@ -157,10 +159,20 @@ function notesOn(fleet: Fleet, options: AuditOptions): readonly string[] {
   for (const name of [...new Set(classes)].sort()) {
     notes.push(`The input holds no PriorityClass ${name}: its pods were judged at priority 0`);
   }
-  for (const workload of fleet.workloads) {
-    for (const fault of faultyIgnores(workload)) {
-      notes.push(`The ignore annotation of ${placeOf(workload.manifest)} ${fault}`);
-    }
+  for (const manifest of fleet.manifests.filter(isMisnamed)) {
+    const where = nameOf(manifest.apiVersion);
+    notes.push(
+      `${placeOf(manifest)} was not judged: Kubernetes has no ${manifest.kind} in ${where}`,
+    );
   }
-  return notes;
+  return [...notes, ...notesOnIgnores(fleet)];
+}
+
+/** Of workloads, and of the Services and budgets beside them; what else makes pods is theirs. */
+function notesOnIgnores({ workloads, manifests }: Fleet): readonly string[] {
+  const others = manifests.filter((manifest) => workloadKindOf(manifest) === undefined);
+  return [...workloads, ...others].flatMap((about) => {
+    const place = placeOf("manifest" in about ? about.manifest : about);
+    return faultyIgnores(about).map((fault) => `The ignore annotation of ${place} ${fault}`);
+  });
 }

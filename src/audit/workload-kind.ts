@@ -56,6 +56,15 @@ export function workloadKindOf(manifest: Manifest): WorkloadKind | undefined {
   return found?.groups.includes(manifest.group) ? found : undefined;
 }
 
+const kindsInSmall = new Set(Object.keys(workloadKinds).map((kind) => kind.toLowerCase()));
+
+/** Whether an object means a kind that makes pods, by a name or a group that no API server knows. */
+export function isMisnamed(manifest: Manifest): boolean {
+  const { group, kind } = manifest;
+  const known = ownGroups.has(group) && kindsInSmall.has(kind.toLowerCase());
+  return known && workloadKindOf(manifest) === undefined;
+}
+
 /**
  * Whether an object is of a kind that Kubernetes does not define: what pods its controller makes
  * (a Prometheus or a Kafka makes many) no file shows.

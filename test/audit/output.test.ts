@@ -309,4 +309,14 @@ describe("the ignore annotation", () => {
 
     expect(notes.join("\n")).toContain(`web.yaml:1 (Deployment default/web) ${says}`);
   });
+
+  it("that ignores nothing is said of what is no workload, too", async () => {
+    const service =
+      '{apiVersion: v1, kind: Service, metadata: {name: s, annotations: {lastcall.dev/audit-ignore: "lb-delay: fine"}}}\n';
+    const { notes } = await auditYaml(service, { platforms: ["gke"] });
+
+    expect(notes).toEqual([
+      'The ignore annotation of web.yaml:1 (Service default/s) names the unknown rule "lb-delay"',
+    ]);
+  });
 });

@@ -48,6 +48,32 @@ describe("every kind that makes pods is judged", () => {
     ]);
   });
 
+  it.each([
+    { apiVersion: "v1", kind: "Deployment" },
+    { apiVersion: "apps/v1", kind: "Job" },
+    { apiVersion: "apps/v1", kind: "deployment" },
+    { apiVersion: "batch/v1", kind: "Cronjob" },
+  ])(
+    "$kind of $apiVersion, which no API server knows, is not passed over in silence",
+    async (head) => {
+      const yaml = `{apiVersion: ${head.apiVersion}, kind: ${head.kind}, metadata: {name: a}}\n`;
+      const { notes, workloads } = await auditYaml(yaml, { platforms: ["gke"] });
+
+      expect(workloads).toEqual([]);
+      expect(notes).toEqual([
+        `web.yaml:1 (${head.kind} default/a) was not judged: Kubernetes has no ${head.kind} in ${head.apiVersion}`,
+      ]);
+    },
+  );
+
+  it("a version that would speak to a CI system says nothing on a line of its own", async () => {
+    const yaml = '{apiVersion: "apps/v1\\n::error::x", kind: Job, metadata: {name: a}}\n';
+
+    expect((await auditYaml(yaml, { platforms: ["gke"] })).notes).toEqual([
+      expect.stringMatching(/has no Job in apps\/v1\ufffd::error::x$/),
+    ]);
+  });
+
   it("a kind of the same name in another API group is a custom resource", async () => {
     const report = await auditYaml(
       "{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: x}}\n",
