@@ -31,13 +31,23 @@ export interface AuditOptions {
  * problem where an object cannot be read.
  */
 export function audit(options: AuditOptions): AuditReport {
-  const namespace = options.namespace ?? "default";
-  const fleet = readFleet(options.sources.map((source) => readManifest(source, namespace)));
+  const fleet = fleetOf(options);
   if (fleet.problems.length > 0) {
     throw new LastcallError("INPUT_INVALID", fleet.problems.join("\n"));
   }
   const notes = notesOn(fleet, options);
   return { ...auditFleet(fleet, choosePlatforms(fleet, options), options.baseline), notes };
+}
+
+/** Why the objects cannot be judged, one sentence each; none where they can. */
+export function problemsOf(
+  options: Pick<AuditOptions, "sources" | "namespace">,
+): readonly string[] {
+  return fleetOf(options).problems;
+}
+
+function fleetOf({ sources, namespace = "default" }: Pick<AuditOptions, "sources" | "namespace">) {
+  return readFleet(sources.map((source) => readManifest(source, namespace)));
 }
 
 /** Judges what was read before; what could not be read is passed over, and there are no notes. */

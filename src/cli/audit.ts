@@ -1,4 +1,4 @@
-import { audit } from "../audit/audit.ts";
+import { audit, problemsOf } from "../audit/audit.ts";
 import { type Baseline, readBaseline } from "../audit/baseline.ts";
 import type { ManifestSource } from "../audit/manifest.ts";
 import { githubAnnotations } from "../audit/output/github.ts";
@@ -102,17 +102,21 @@ async function loadInput(command: AuditCommand, io: AuditIo): Promise<Input> {
   };
   const read = await readManifests(command.files, { files: io, onFile });
   const recorded = await readManifests(command.from, { files: io, onFile });
-  refuse([...read.problems, ...recorded.problems]);
   const fromServer = recorded.sources.map((source) => ({ ...source, origin: "Recorded" as const }));
+  const sources = [...read.sources, ...fromServer];
+  const unread = [...read.problems, ...recorded.problems];
+  // Whoever has to mend files wants to know all that is wrong with them at once.
+  if (unread.length > 0) {
+    refuse([...unread, ...problemsOf({ sources, namespace: command.namespace })]);
+  }
   return {
-    sources: [...read.sources, ...fromServer],
+    sources,
     notes: [...read.notes, ...recorded.notes],
   };
 }
 
-/** Throws where there are problems, with the first of them all. */
-function refuse(problems: readonly string[]): void {
-  if (problems.length === 0) return;
+/** Throws, with the first of the problems. */
+function refuse(problems: readonly string[]): never {
   const shown = problems.slice(0, problemLimit);
   const more = problems.length - shown.length;
   const rest = more > 0 ? [`… and ${more} more problems`] : [];

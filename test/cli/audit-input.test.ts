@@ -105,6 +105,23 @@ describe("input that is not understood ends the run with exit code 2 and one sen
     expect(run.stdout).toBe("");
   });
 
+  it("names what cannot be read and what cannot be judged in one go", async () => {
+    const negative = thirty.replace(
+      "containers:",
+      "terminationGracePeriodSeconds: -1, containers:",
+    );
+    const run = await auditRun(
+      { files: ["a.yaml", "b.yaml"] },
+      { "a.yaml": "hello\n", "b.yaml": negative },
+    );
+
+    expect(run.exit).toBe(2);
+    expect(run.error.split("\n")).toEqual([
+      expect.stringMatching(/^Cannot read a\.yaml:1: /),
+      expect.stringMatching(/^Cannot audit b\.yaml:1 .*: terminationGracePeriodSeconds is -1, /),
+    ]);
+  });
+
   it("a file whose name would speak to a CI system", async () => {
     const run = await auditRun({ files: ["dir"] }, { "dir/a\n::error::x.yaml": sixty });
 
