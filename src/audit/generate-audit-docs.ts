@@ -69,6 +69,8 @@ ${rules.join("\n")}
   its pods sets one rule aside, with a reason. Several are separated by semicolons or lines.
 - \`--baseline FILE\` accepts what a saved \`-o json\` report already holds, so that only new findings
   fail.
+- An entry that ignores nothing, and an object that only looks like a workload (a \`Deployment\` of
+  \`v1\`), are named on stderr.
 - Custom resources are listed as not judged: what pods a Prometheus or a Kafka makes, no file shows.
   Audit the live cluster to see them.
 
@@ -126,6 +128,9 @@ jobs:
     - uses: actions/checkout@v4
     - run: npx --yes lastcall audit -f k8s/ --platform gke -o github
 \`\`\`
+
+\`-o sarif\` is for code scanning, which refuses a whole log when one finding has no file. Standard
+input has none: write what Helm makes into a file, and name that.
 
 \`\`\`yaml
 # .pre-commit-config.yaml
