@@ -1,4 +1,5 @@
 import type { PlanCandidates } from "./candidate.ts";
+import type { DueDeparture } from "./due-departure.ts";
 import type { PlannedDeparture } from "./fleet-plan.ts";
 import { openTime } from "./open-time.ts";
 import { overdueInstants } from "./overdue.ts";
@@ -8,6 +9,7 @@ import { hours, instant, plus } from "./time.ts";
 import { type OpenHours, openHours } from "./windows.ts";
 
 export interface AroundOverdue extends PlanCandidates {
+  readonly hours: OpenHours;
   /** Every other departure of the policy. */
   readonly placed: readonly PlannedDeparture[];
   readonly lastStart: number | undefined;
@@ -19,17 +21,25 @@ const firstLookMs = hours(24);
 /** Windows that stay shut for this long count as never open: what is overdue leaves all the same. */
 const neverOpensMs = hours(400 * 24);
 
+export interface OverdueJobs {
+  /** Oldest first. */
+  readonly overdue: readonly Job[];
+  /** Their time has come and they wait to start. */
+  readonly overdueDue: readonly DueDeparture[];
+}
+
 /**
  * Contract: overdue nodes never leave all at once; oldest first they take the earliest allowed
  * instants at least min(spacing.min, the reached gap) from every other departure. Those that were
  * planned before and are still to come keep what they have.
  */
 export function placeOverdue(
-  jobs: readonly Job[],
+  { overdue: jobs, overdueDue }: OverdueJobs,
   around: AroundOverdue,
 ): readonly PlannedDeparture[] {
-  if (jobs.length === 0) return [];
-  const kept = keepPlaces(jobs.filter(isKept), around);
+  const due = overdueDue.map(({ job, at }) => placedAt(job, at, around.hours));
+  if (jobs.length === 0) return due;
+  const kept = [...due, ...keepPlaces(jobs.filter(isKept), around)];
   const others: number[] = [...around.placed, ...kept].map((one) => one.departAt);
   if (around.lastStart !== undefined) others.push(around.lastStart);
   others.push(...around.requested);

@@ -1,5 +1,5 @@
 import type { Candidate, PlanCandidates } from "./candidate.ts";
-import type { NewestStart } from "./departure-index.ts";
+import { type DueDeparture, dueDepartures, wallsOf } from "./due-departure.ts";
 import type { PlannedDeparture, PlanSpacing } from "./fleet-plan.ts";
 import { seatJobs } from "./kept-plan.ts";
 import { nextOpen, type OpenTime, openTime, previousOpen } from "./open-time.ts";
@@ -7,7 +7,7 @@ import { placeOverdue } from "./overdue-plan.ts";
 import { byTime, departureOf, type Job } from "./planned-departure.ts";
 import { clearOfRequests } from "./requested.ts";
 import { bestGapMs, type SpacingProblem, smallestStepMs, spacingOf } from "./spacing.ts";
-import { type Instant, instant, later, type Millis, millis, minutes } from "./time.ts";
+import { type Instant, instant, later, type Millis, millis } from "./time.ts";
 import { type OpenHours, openHours } from "./windows.ts";
 
 export interface PlacedPolicy {
@@ -17,9 +17,6 @@ export interface PlacedPolicy {
   readonly hours: OpenHours;
   readonly moved: number;
 }
-
-/** A departure that has been due for longer than this was held back by something. */
-const heldBackAfterMs = minutes(1);
 
 /**
  * The departures of one policy, planned together. What a plan means is in the contract: `Even`
@@ -32,8 +29,8 @@ export function planPolicy(input: PlanCandidates): PlacedPolicy {
   const classes = sortOut(input, hours);
   const { mode, minMs } = policy.spacing;
   const open = openTime(hours.spans);
-  const fixed = classes.forced.map(({ deadline }) => deadline);
-  const lastStart = newestOf(input.newestStart, classes.due);
+  const fixed = [...classes.forced.map(({ deadline }) => deadline), ...wallsOf(classes.due, at)];
+  const lastStart = input.newestStart?.at;
   const goalOf = (best: number | null): number =>
     mode === "Late" ? Math.min(minMs, best ?? minMs) : (best ?? 0);
   const problem = withPast({ jobs: classes.free, open, fixed }, { lastStart, goalOf });
@@ -44,13 +41,13 @@ export function planPolicy(input: PlanCandidates): PlacedPolicy {
   const spacing = free === open ? wanted : spacingOf({ ...problem, open: free });
   const seated = seatJobs({ jobs: classes.free, spacing, mode, goal, goalIsBest: goal === bestMs });
   const placed = seated.map((one) => departureOf(one.job, { at: one.at, reason: "Spaced", hours }));
-  for (const job of classes.due) {
-    placed.push(departureOf(job, { at: job.keptAt ?? at, reason: "Spaced", hours }));
+  for (const { job, at: dueAt, reason } of classes.due) {
+    placed.push(departureOf(job, { at: dueAt, reason, hours }));
   }
   for (const job of classes.forced) {
     placed.push(departureOf(job, { at: job.deadline, reason: "DeadlineBeatsWindow", hours }));
   }
-  const overdue = placeOverdue(classes.overdue, { ...input, placed, lastStart });
+  const overdue = placeOverdue(classes, { ...input, hours, placed, lastStart });
   const departures = [...placed, ...overdue].sort(byTime);
   return {
     spacing: {
@@ -82,7 +79,9 @@ interface Classes {
   /** No allowed instant: they leave at their deadline. */
   readonly forced: readonly Job[];
   /** Their time has come and they wait to start. */
-  readonly due: readonly Job[];
+  readonly due: readonly DueDeparture[];
+  /** The same of nodes that were planned past their deadline. */
+  readonly overdueDue: readonly DueDeparture[];
   /** Past their deadline; oldest first. */
   readonly overdue: readonly Job[];
 }
@@ -91,51 +90,24 @@ function sortOut(input: PlanCandidates, hours: OpenHours): Classes {
   const { candidates, at } = input;
   const open = openTime(hours.spans);
   const jobs = [...candidates].sort(oldestFirst).map((one, rank) => jobOf(one, rank, { open, at }));
-  const due = dueJobs(jobs, { ...input, opensAt: nextOpen(open, at) });
+  const due = dueDepartures(jobs, { ...input, opensAt: nextOpen(open, at) });
+  const waiting = new Set(due.map(({ job }) => job));
   const free: Job[] = [];
   const shut: Job[] = [];
   const overdue: Job[] = [];
   for (const job of jobs) {
-    if (due.has(job)) continue;
+    if (waiting.has(job)) continue;
     if (job.deadline < at) overdue.push(job);
     else if (nextOpen(open, job.release) <= job.deadline) free.push(job);
     else shut.push(job);
   }
-  return { free, forced: shut, due: [...due], overdue };
-}
-
-interface DueTime extends Pick<PlanCandidates, "at" | "newestStart"> {
-  /** When the windows open next, or now. */
-  readonly opensAt: number;
-}
-
-/**
- * Departures whose time has come keep it, unless a hold has put it off or the window has shut. Those
- * that something has held back for long do so until another has left; then they are planned anew, so
- * that they do not all leave at once when a gate opens. Of those that nobody has looked at for long
- * only the oldest does.
- */
-function dueJobs(jobs: readonly Job[], time: DueTime): ReadonlySet<Job> {
-  const { at, opensAt, newestStart } = time;
-  const leftAt = newestStart?.at ?? Number.NEGATIVE_INFINITY;
-  const isOnTime = newestStart?.isOnTime ?? true;
-  const due = jobs.filter(
-    ({ keptAt, release, deadline }) =>
-      keptAt !== undefined &&
-      keptAt <= at &&
-      release <= at &&
-      (opensAt <= at || opensAt > deadline),
-  );
-  const sorted = due.sort((a, b) => (a.keptAt ?? 0) - (b.keptAt ?? 0) || a.rank - b.rank);
-  return new Set(
-    sorted.filter((job, place) => {
-      const dueAt = job.keptAt ?? at;
-      if (job.deadline < at) return true;
-      // Who was due already as another left late is put off once, and stays where that puts it.
-      if (at - dueAt <= heldBackAfterMs) return isOnTime || dueAt > leftAt;
-      return leftAt <= dueAt && (place === 0 || job.candidate.isHeld);
-    }),
-  );
+  return {
+    free,
+    forced: shut,
+    due: due.filter(({ reason }) => reason !== "Overdue"),
+    overdueDue: due.filter(({ reason }) => reason === "Overdue"),
+    overdue,
+  };
 }
 
 function jobOf(
@@ -168,12 +140,6 @@ function hoursUntilLastDeadline({ policy, candidates, at }: PlanCandidates): Ope
   let last = at;
   for (const { deadlineAt } of candidates) last = later(last, deadlineAt);
   return openHours(policy.windows, { startAt: at, endAt: instant(last + 1) });
-}
-
-function newestOf(newestStart: NewestStart | undefined, due: readonly Job[]): number | undefined {
-  const starts = due.map((job) => job.keptAt ?? 0);
-  if (newestStart !== undefined) starts.push(newestStart.at);
-  return starts.length === 0 ? undefined : starts.reduce((a, b) => Math.max(a, b));
 }
 
 function asMillis(ms: number | null): Millis | null {

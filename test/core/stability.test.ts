@@ -6,8 +6,16 @@ import { planFleet } from "../../src/core/plan.ts";
 import { planReport } from "../../src/core/plan-report.ts";
 import type { Policy } from "../../src/core/policy.ts";
 import { seededRng } from "../../src/core/rng.ts";
-import { formatInstant, hours, type Instant, instant, minutes, plus } from "../../src/core/time.ts";
-import { aDeparture, aNode, aPolicy, at } from "./fleet-builder.ts";
+import {
+  formatInstant,
+  hours,
+  type Instant,
+  instant,
+  minutes,
+  plus,
+  seconds,
+} from "../../src/core/time.ts";
+import { aDeparture, aNode, aPolicy, at, daily } from "./fleet-builder.ts";
 
 const now = at("2026-11-20T00:00:00Z");
 
@@ -40,6 +48,11 @@ function departs(made: ReturnType<typeof plan>): Readonly<Record<string, string>
   return Object.fromEntries(
     made.departures.map(({ node, departAt }) => [node.name, formatInstant(departAt)]),
   );
+}
+
+/** A node whose deadline is so many minutes from now. */
+function leftMinutes(name: string, count: number): NodeFacts {
+  return aNode(name, { createdAt: instant(now - minutes(23 * 60 + 30 - count)) });
 }
 
 function randomNodes(count: number): readonly NodeFacts[] {
@@ -81,6 +94,46 @@ describe("a plan that is kept", () => {
     const again = plan({ nodes, policy, departures, atInstant: plus(now, minutes(7)) });
     expect(again.moved).toBe(0);
     expect(departs(first)).toMatchObject(departs(again));
+  });
+
+  it.each([
+    ["Late", aPolicy({ spacing: { mode: "Late", minMs: hours(2) } })],
+    ["Even", even],
+  ])("is the same in %s while its first departure is due and has not begun", (_, policy) => {
+    // Two have to leave within 50 minutes: no plan has them further apart.
+    const nodes = [leftMinutes("n1", 5), leftMinutes("n2", 50), leftMinutes("n3", 1260)];
+    const whole = plan({ nodes, policy });
+    expect(whole.spacing.bestMs).toBe(minutes(50));
+    for (const passed of [0, 30, 90].map(seconds)) {
+      const again = plan({ nodes, policy, departures: kept(whole), atInstant: plus(now, passed) });
+      expect(departs(again)).toEqual(departs(whole));
+      expect(again.spacing).toEqual(whole.spacing);
+    }
+  });
+
+  it("says of a departure that is due what it said before", () => {
+    // The window opens for nobody in time; one is past its deadline, one leaves at it now.
+    const policy = aPolicy({
+      windows: [daily("00:00-00:01"), daily("00:00-00:01", { type: "Deny" })],
+    });
+    const nodes = [leftMinutes("n1", -60), leftMinutes("n2", 0), leftMinutes("n3", 300)];
+    const first = plan({ nodes, policy });
+    const open = plan({ nodes: nodes.slice(0, 1) });
+    const reasons = (made: ReturnType<typeof plan>) =>
+      made.departures.map(({ node, reason }) => `${node.name} ${reason}`).sort();
+    expect(reasons(first)).toEqual([
+      "n1 Overdue",
+      "n2 DeadlineBeatsWindow",
+      "n3 DeadlineBeatsWindow",
+    ]);
+    for (const passed of [0, 30].map(seconds)) {
+      const atInstant = plus(now, passed);
+      const again = plan({ nodes, policy, departures: kept(first), atInstant });
+      expect(reasons(again)).toEqual(reasons(first));
+      expect(again.forecast.late.toSorted()).toEqual(["n1", "n2", "n3"]);
+      const overdue = plan({ nodes: nodes.slice(0, 1), departures: kept(open), atInstant });
+      expect([overdue.departures[0]?.departAt, overdue.forecast]).toEqual([now, open.forecast]);
+    }
   });
 
   it("takes a new node in without moving anybody where there is room", () => {
@@ -254,13 +307,10 @@ describe("in Even the newest start", () => {
   const gone = aDeparture(aNode("n0"), {
     status: { phase: "Ended", startedAt: instant(now - minutes(5)) },
   });
-  /** A node whose deadline is so many minutes from now. */
-  const dueIn = (name: string, count: number) =>
-    aNode(name, { createdAt: instant(now - minutes(23 * 60 + 30 - count)) });
 
   it("is a neighbour like any other", () => {
     // From 23:55 on three gaps of 4:45 h reach the first two deadlines; the third has room.
-    const nodes = [dueIn("n1", 280), dueIn("n2", 565), dueIn("n3", 1260)];
+    const nodes = [leftMinutes("n1", 280), leftMinutes("n2", 565), leftMinutes("n3", 1260)];
     expect(departs(plan({ nodes, policy: even, departures: [gone] }))).toEqual({
       n1: "2026-11-20T04:40:00.000Z",
       n2: "2026-11-20T09:25:00.000Z",
@@ -269,7 +319,7 @@ describe("in Even the newest start", () => {
   });
 
   it("does not press the others together for a node that cannot keep spacing.min from it", () => {
-    const nodes = [dueIn("n1", 5), dueIn("n2", 1260)];
+    const nodes = [leftMinutes("n1", 5), leftMinutes("n2", 1260)];
     const made = plan({ nodes, policy: even, departures: [gone] });
     expect(made.spacing.bestMs).toBe(minutes(1260));
   });
@@ -300,8 +350,6 @@ describe("a node whose departure was rolled back", () => {
     startedAt: instant(now - minutes(20)),
     endedAt: instant(now - minutes(3)),
   } as const;
-  const leftMinutes = (name: string, count: number) =>
-    aNode(name, { createdAt: instant(now - minutes(23 * 60 + 30 - count)) });
 
   it.each([
     // Four share 40 minutes, 13:20 apart. The oldest would be the first, but it rests until 00:07.
