@@ -4,6 +4,7 @@ import type { PlannedDeparture } from "./fleet-plan.ts";
 import { openTime } from "./open-time.ts";
 import { overdueInstants } from "./overdue.ts";
 import { departureOf, type Job } from "./planned-departure.ts";
+import { assignSlots, type Slotted, tieMs } from "./slot-assignment.ts";
 import { smallestGapMs } from "./spacing.ts";
 import { hours, instant, plus } from "./time.ts";
 import { type OpenHours, openHours } from "./windows.ts";
@@ -44,10 +45,24 @@ export function placeOverdue(
   if (around.lastStart !== undefined) others.push(around.lastStart);
   others.push(...around.requested);
   const search = { around, others, gap: overdueGap(around) };
-  const fresh = jobs.filter((job) => !isKept(job));
+  const fresh = zonesInTurn(jobs.filter((job) => !isKept(job)));
   const inWindows = lookAhead(fresh, search);
   const left = fresh.slice(inWindows.length);
   return [...kept, ...inWindows, ...pastWindows(left, { ...search, inWindows })];
+}
+
+/** Those of one birth, and no others, change places so that their zones alternate. */
+function zonesInTurn(jobs: readonly Job[]): readonly Job[] {
+  const turns: (Slotted & { readonly job: Job })[] = [];
+  let before: Job | undefined;
+  let deadline = 0;
+  for (const job of jobs) {
+    const equal = before?.deadline === job.deadline && before.release === job.release;
+    if (!equal) deadline += tieMs;
+    turns.push({ job, zone: job.zone, rank: job.rank, release: 0, deadline });
+    before = job;
+  }
+  return assignSlots(new Float64Array(turns.length), turns).map(({ job }) => job);
 }
 
 /** A hold may have put the instant of the plan before off. */

@@ -9,7 +9,7 @@ export interface Slotted extends StartRange {
 }
 
 /** Deadlines that lie within so many milliseconds are ties: machines of one group, made at once. */
-const tieMs = 60_000;
+export const tieMs = 60_000;
 
 /**
  * Which job leaves at which of the sorted `slots`: answers the jobs in the order of the slots. Each
