@@ -9,6 +9,7 @@ import type { Policy } from "../core/policy.ts";
 import { isLastcallError } from "../errors.ts";
 import type { CommandIo } from "./command-io.ts";
 import { connect } from "./connect.ts";
+import { checkObject } from "./object-check.ts";
 import { readPolicyFiles } from "./policy-files.ts";
 import { readObjects } from "./read-objects.ts";
 
@@ -50,12 +51,18 @@ export async function readFleet(
   for (const warning of fixed?.warnings ?? []) io.err(`lastcall: ${warning}\n`);
   const objects =
     source.from.length > 0
-      ? distinct((await readObjects(source.from, io)).map(({ object }) => object))
+      ? distinct(await readChecked(source.from, io))
       : await readCluster(source, { ...needs, policies: fixed === undefined }, io);
   const translated = await translateAll(objects);
   return fixed === undefined
     ? translated
     : { ...translated, policies: fixed.policies, badPolicies: [] };
+}
+
+async function readChecked(from: readonly string[], io: CommandIo): Promise<readonly KubeObject[]> {
+  const read = await readObjects(from, io);
+  for (const one of read) checkObject(one);
+  return read.map(({ object }) => object);
 }
 
 /**

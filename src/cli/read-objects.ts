@@ -58,6 +58,10 @@ function documentsOf(file: string, text: string): readonly Document[] {
   if (first !== undefined) {
     throw invalid(`${file}:${first.line}`, `${first.found}, ${first.wanted} is wanted`);
   }
+  // As a pipe from a kubectl that has failed: no fleet is not the same as an empty one.
+  if (documents.length === 0) {
+    throw invalid(`${file}:1`, "found nothing, the output of kubectl get -o json is wanted");
+  }
   return documents.map((document) => ({ value: document.value, line: document.lineOf([]) }));
 }
 

@@ -1,0 +1,26 @@
+import { expect, it } from "vitest";
+import type { CommandIo } from "../../src/cli/command-io.ts";
+import { readObjects } from "../../src/cli/read-objects.ts";
+
+async function kindsIn(text: string): Promise<readonly unknown[]> {
+  const files = { stdin: () => Promise.resolve(text) } as unknown as CommandIo["files"];
+  const read = await readObjects(["-"], { files } as CommandIo);
+  return read.map(({ object }) => object.kind);
+}
+
+it.each([
+  ["of no length", ""],
+  ["of blank lines", "\n\n"],
+  ["of comments", "# nodes\n"],
+])(
+  "an input %s is refused: a pipe from a kubectl that has failed is no empty fleet",
+  async (_, text) => {
+    await expect(kindsIn(text)).rejects.toThrow(
+      "Cannot read standard input:1: found nothing, the output of kubectl get -o json is wanted",
+    );
+  },
+);
+
+it("an empty list is a fleet of nobody", async () => {
+  expect(await kindsIn('{"apiVersion": "v1", "kind": "List", "items": []}')).toEqual([]);
+});
