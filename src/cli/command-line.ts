@@ -36,7 +36,14 @@ async function parseAndRun(args: readonly string[], io: CommandIo): Promise<numb
     .configureOutput({
       writeOut: io.out,
       writeErr: io.err,
-      outputError: (text, write) => write(`lastcall: ${text.replace(/^error: /, "")}`),
+      // An error is one sentence, on one line; the suggestion would be a second one.
+      outputError: (text, write) =>
+        write(
+          `lastcall: ${text
+            .replace(/^error: /, "")
+            .trimEnd()
+            .replaceAll("\n", " ")}\n`,
+        ),
     })
     .configureHelp({
       subcommandTerm: (sub) => `${sub.name()} ${sub.usage().replace("[options]", "")}`,
