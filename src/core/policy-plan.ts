@@ -33,7 +33,7 @@ export function planPolicy(input: PlanCandidates): PlacedPolicy {
   const lastStart = input.newestStart?.at;
   const goalOf = (best: number | null): number =>
     mode === "Late" ? Math.min(minMs, best ?? minMs) : (best ?? 0);
-  const problem = withPast({ jobs: classes.free, open, fixed }, { lastStart, goalOf });
+  const problem = withPast({ jobs: classes.free, open, fixed }, { lastStart, goalOf, minMs });
   const wanted = spacingOf(problem);
   const bestMs = bestGapMs(wanted);
   const goal = goalOf(bestMs);
@@ -64,12 +64,17 @@ export function planPolicy(input: PlanCandidates): PlacedPolicy {
 interface Past {
   readonly lastStart: number | undefined;
   readonly goalOf: (best: number | null) => number;
+  readonly minMs: number;
 }
 
-/** A node that cannot keep half of what the others could from the newest start is let off. */
-function withPast(problem: SpacingProblem, { lastStart, goalOf }: Past): SpacingProblem {
+/**
+ * A node that cannot keep half of what the others could from the newest start is let off; but not one
+ * that can keep `spacing.min` from it, however far apart the others could be.
+ */
+function withPast(problem: SpacingProblem, { lastStart, goalOf, minMs }: Past): SpacingProblem {
   if (lastStart === undefined) return problem;
-  const leastGap = Math.floor(goalOf(bestGapMs(spacingOf(problem))) / 2);
+  const half = Math.floor(goalOf(bestGapMs(spacingOf(problem))) / 2);
+  const leastGap = Math.min(half, minMs);
   return { ...problem, lastStart: { at: lastStart, leastGap } };
 }
 
