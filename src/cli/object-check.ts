@@ -1,3 +1,4 @@
+import { valueAt } from "../audit/json-field.ts";
 import { describeValue } from "../config/problem.ts";
 import { parseInstant } from "../core/time.ts";
 import { LastcallError } from "../errors.ts";
@@ -63,34 +64,40 @@ const byKind: Readonly<Record<string, Readonly<Record<string, Wanted>>>> = {
   Departure: { "spec.node": fields, "spec.departAt": time, "spec.deadlineAt": time },
 };
 
+interface FieldCheck {
+  readonly path: string;
+  readonly steps: readonly string[];
+  readonly wanted: Wanted;
+}
+
+const checksByKind = new Map(
+  Object.entries(byKind).map(([kind, own]): [string, readonly FieldCheck[]] => [
+    kind,
+    Object.entries({ ...everyObject, ...own }).map(([path, wanted]) => {
+      return { path, wanted, steps: path.split(".") };
+    }),
+  ]),
+);
+
 /**
  * Refuses a file in which a field of an object is not what the API server would have written. One odd
  * field of a live cluster costs no plan; in a file it is a slip, and the plan would be another one.
  * Throws INPUT_INVALID with the file, the object and the field.
  */
 export function checkObject({ file, object }: ReadObject): void {
-  const own = byKind[object.kind ?? ""];
-  if (own === undefined) return;
+  const checks = checksByKind.get(object.kind ?? "");
+  if (checks === undefined) return;
   const { namespace, name } = object.metadata ?? {};
   if (name === undefined)
     refuse(file, `${object.kind}: metadata.name: found nothing, wanted a text`);
-  for (const [path, wanted] of [...Object.entries(everyObject), ...Object.entries(own)]) {
-    const value = valueAt(object, path);
+  for (const { path, steps, wanted } of checks) {
+    const value = valueAt(object, steps);
     // Absent, or as `kubectl create --dry-run` writes what is absent.
     if (value === undefined || value === null || wanted.isMet(value)) continue;
     const who = namespace === undefined ? name : `${namespace}/${name}`;
     const found = `found ${describeValue(value)}, wanted ${wanted.what}`;
     refuse(file, `${object.kind} ${who}: ${path}: ${found}`);
   }
-}
-
-function valueAt(object: unknown, path: string): unknown {
-  let value = object;
-  for (const step of path.split(".")) {
-    if (typeof value !== "object" || value === null) return undefined;
-    value = (value as Readonly<Record<string, unknown>>)[step];
-  }
-  return value;
 }
 
 function refuse(file: string, mistake: string): never {
