@@ -59,9 +59,16 @@ async function departuresOf({ name }: QueueNode) {
   return (await world.departures()).filter(({ spec }) => spec?.node?.name === name);
 }
 
-async function isQueueEmpty(): Promise<boolean> {
+async function inQueue(): Promise<number> {
   const { shown, hidden } = await world.moto.count();
-  return shown + hidden === 0;
+  return shown + hidden;
+}
+
+/** How many messages lie there for others, who are to find them. */
+let strangers = 0;
+
+async function areOursGone(): Promise<boolean> {
+  return (await inQueue()) === strangers;
 }
 
 describe("a Spot warning in the queue", () => {
@@ -72,7 +79,7 @@ describe("a Spot warning in the queue", () => {
     await world.moto.send(warned);
     await world.until("the node is cordoned", () => areCordoned(nodes));
     await world.until("its pods have left", () => areEmpty(nodes));
-    await world.until("the queue is empty", isQueueEmpty);
+    await world.until("the queue is empty", areOursGone);
     const [departure, ...others] = await departuresOf(node);
     expect(others).toEqual([]);
     expect(departure?.spec).toMatchObject({
@@ -87,7 +94,7 @@ describe("a Spot warning in the queue", () => {
     const [node] = nodes as [QueueNode];
     await world.moto.send(...Array.from({ length: 50 }, () => warning(node)));
     await world.until("its pods have left", () => areEmpty(nodes));
-    await world.until("the queue is empty", isQueueEmpty);
+    await world.until("the queue is empty", areOursGone);
     expect(await departuresOf(node)).toHaveLength(1);
     const labels = 'cloud="aws",kind="SpotInterruption",source="queue"';
     expect(await world.counted(`lastcall_notices_total{${labels}}`)).toBe(2);
@@ -120,10 +127,8 @@ describe("a Spot warning in the queue", () => {
     await world.until("all are cordoned", () => areCordoned(nodes));
     await world.until("their pods have left", () => areEmpty(nodes));
     // What is not ours stays for whoever it is for; the trials are gone.
-    await world.until("what is ours is gone from the queue", async () => {
-      const { shown, hidden } = await world.moto.count();
-      return shown + hidden === 2 * (noise.length - 1);
-    });
+    strangers = 2 * (noise.length - 1);
+    await world.until("what is ours is gone from the queue", areOursGone);
     expect(await world.counted('lastcall_errors_total{code="INSTANCE_UNKNOWN"}')).toBeGreaterThan(
       19,
     );
@@ -166,17 +171,13 @@ describe("an API server that is away for a minute while a notice comes", () => {
   test("finds it kept in the queue, and carried out on its return, in what is left", async () => {
     const nodes = nextNodes(1);
     const [node] = nodes as [QueueNode];
-    const total = async () => {
-      const { shown, hidden } = await world.moto.count();
-      return shown + hidden;
-    };
-    const before = await total();
+    await world.until("what is ours is gone from the queue", areOursGone);
     await world.plane.stopApiServer();
     const warned = warning(node) as { time: string };
     const deadlineMs = Date.parse(warned.time) + 120_000;
     await world.moto.send(warned);
     await pause(outageMs);
-    expect(await total()).toBe(before + 1);
+    expect(await inQueue()).toBe(strangers + 1);
     expect(controller.death.aborted).toBe(false);
     await world.plane.startApiServer();
     await world.until("the node is cordoned", () => areCordoned(nodes), 10_000);
@@ -189,7 +190,7 @@ describe("an API server that is away for a minute while a notice comes", () => {
       deadlineAt: new Date(deadlineMs).toISOString(),
       source: `aws/queue/spot-interruption/event-${node.instanceId}`,
     });
-    await world.until("its message is gone", async () => (await total()) === before);
+    await world.until("its message is gone", areOursGone);
     expect(controller.death.aborted).toBe(false);
   });
 });
@@ -242,14 +243,10 @@ describe("a Health event that is called off", () => {
     const end = await world.until("its departure ends", () => endOf("retirement-1"));
     expect(end).toMatchObject(calledOff);
     expect(await areCordoned([node])).toBe(false);
+    await world.until("both messages are gone", areOursGone);
   });
 
   test("has its node left alone where its end comes first", async () => {
-    const total = async () => {
-      const { shown, hidden } = await world.moto.count();
-      return shown + hidden;
-    };
-    const before = await total();
     // The end of the first is the last that was written of this node.
     const [first] = await departuresOf(node);
     const since = Number(first?.metadata?.resourceVersion);
@@ -257,7 +254,7 @@ describe("a Health event that is called off", () => {
     const end = await world.until("its departure ends", () => endOf("retirement-2"));
     expect(end).toMatchObject(calledOff);
     await world.moto.send(health("retirement-2", "upcoming"));
-    await world.until("both messages are gone", async () => (await total()) === before);
+    await world.until("both messages are gone", areOursGone);
     expect(await endOf("retirement-2")).toMatchObject(calledOff);
     const cordons = world.onlooker.changes().filter(({ kind, order, object }) => {
       const isLater = order > since && kind === "Node" && nameOf(object) === node.name;
@@ -269,9 +266,10 @@ describe("a Health event that is called off", () => {
 
 describe("a queue of one cluster's own", () => {
   test("is emptied of what is for nobody, with --sqs-unknown Delete", async () => {
-    expect(await isQueueEmpty()).toBe(false);
+    expect(await inQueue()).toBe(strangers);
+    strangers = 0;
     await controller.stop();
     controller = await world.startController("--sqs-unknown", "Delete");
-    await world.until("the queue is empty", isQueueEmpty);
+    await world.until("the queue is empty", areOursGone);
   });
 });
