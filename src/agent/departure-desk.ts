@@ -1,5 +1,5 @@
 import type { KubeAnswer, KubeObject, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
-import { departureName, isVoluntary } from "../core/departure.ts";
+import { departureName, isVoluntary, mayBeIgnored } from "../core/departure.ts";
 import type { NodeIdentity } from "../core/identity.ts";
 import type { NoticeCase, NoticeCause } from "../core/notice.ts";
 import { formatInstant, type Instant } from "../core/time.ts";
@@ -173,8 +173,7 @@ function chooseTarget(
   if (noticed !== undefined) return noticed;
   const hasBegun = (one: DepartureView) => one.phase !== "Scheduled" && one.phase !== "Held";
   const begun = live.find(hasBegun);
-  const mayBeIgnored = cause === "RebalanceRecommendation" || cause === "ScheduledMaintenance";
-  return begun ?? (mayBeIgnored ? undefined : live[0]);
+  return begun ?? (mayBeIgnored(cause) ? undefined : live[0]);
 }
 
 /**

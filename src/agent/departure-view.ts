@@ -1,5 +1,5 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
-import { type Cause, isVoluntary } from "../core/departure.ts";
+import { type Cause, isVoluntary, mayBeIgnored } from "../core/departure.ts";
 import type { NodeIdentity } from "../core/identity.ts";
 import type { NoticeCase } from "../core/notice.ts";
 import { earlier, formatInstant, type Instant, parseInstant } from "../core/time.ts";
@@ -77,16 +77,20 @@ export function departureBody(
 /**
  * What a case changes in a Departure that is there, as fields of a merge patch; undefined where it
  * says all of it already. The first notice turns a planned departure into a forced one: its deadline,
- * which was the plan's own, becomes the cloud's. After that a deadline only moves earlier.
+ * which was the plan's own, becomes the cloud's. After that a deadline only moves earlier, and a cause
+ * at which the node has to go gives way to none that a policy may ignore.
  */
 export function tightening(departure: DepartureView, notice: NoticeCase): Fields | undefined {
   const isFirst = departure.noticedAt === undefined;
   const knownIds = notice.eventIds.every((id) => departure.eventIds.includes(id));
   const deadlineAt = tightened(departure, notice);
   const moves = deadlineAt !== departure.deadlineAt;
-  if (!isFirst && !moves && knownIds) return undefined;
+  const isGraver = mayBeIgnored(departure.cause) && !mayBeIgnored(notice.cause);
+  const isNews = isFirst || moves || isGraver;
+  if (!isNews && knownIds) return undefined;
   const ids = [...new Set([...departure.eventIds, ...notice.eventIds])].toSorted();
-  const isNews = isFirst || moves;
+  const isLighter = mayBeIgnored(notice.cause) && !mayBeIgnored(departure.cause);
+  const takesCause = isNews && !isLighter && !isVoluntary(departure.cause);
   return {
     metadata: {
       uid: departure.uid,
@@ -98,7 +102,7 @@ export function tightening(departure: DepartureView, notice: NoticeCase): Fields
       ...(isFirst ? { noticedAt: formatInstant(notice.noticedAt) } : {}),
       // null takes a field away.
       ...(moves ? { deadlineAt: deadlineAt === undefined ? null : formatInstant(deadlineAt) } : {}),
-      ...(isNews && !isVoluntary(departure.cause) ? { cause: notice.cause } : {}),
+      ...(takesCause ? { cause: notice.cause } : {}),
     },
   };
 }

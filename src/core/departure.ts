@@ -142,6 +142,11 @@ export function isVoluntary(cause: Cause): boolean {
   return cause === "Planned" || cause === "Manual";
 }
 
+/** Causes at which a policy may leave the node at work; at any other it has to go. */
+export function mayBeIgnored(cause: Cause): boolean {
+  return cause === "RebalanceRecommendation" || cause === "ScheduledMaintenance";
+}
+
 /** The cloud takes the node: nothing may be waited for that a drain does not need. */
 export function isNoticed({ cause, noticedAt }: Departure): boolean {
   return noticedAt !== undefined || !isVoluntary(cause);

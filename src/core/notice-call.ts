@@ -1,11 +1,11 @@
 import type { DepartureOrder } from "./decision.ts";
 import {
-  type Cause,
   type Departure,
   freeName,
   isLive,
   isNoticed,
   isVoluntary,
+  mayBeIgnored,
 } from "./departure.ts";
 import { isUnderWay } from "./departure-index.ts";
 import { explain } from "./explain.ts";
@@ -84,10 +84,6 @@ function tightened(
 }
 
 const never = Number.MAX_SAFE_INTEGER as Instant;
-
-function mayBeIgnored(cause: Cause): boolean {
-  return cause === "RebalanceRecommendation" || cause === "ScheduledMaintenance";
-}
 
 /** The departure that a notice about a node makes, under the next free name of the node's. */
 export function noticeOrder(node: NodeFacts, how: Told): DepartureOrder {

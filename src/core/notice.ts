@@ -1,4 +1,4 @@
-import type { Cause } from "./departure.ts";
+import { type Cause, mayBeIgnored } from "./departure.ts";
 import { earlier, type Instant, type Millis, minus, minutes } from "./time.ts";
 
 /** The causes that a cloud names; the other two are a plan's and a person's. */
@@ -64,18 +64,19 @@ export function actFromAt({ cause, deadlineAt, withdrawn }: Notice): Instant | u
 
 /**
  * Makes one case of the notices of one machine: those taken back do not count, the earliest deadline
- * wins and names the cause, and one without a deadline comes after all that have one. Undefined
- * where nothing stands.
+ * wins and names the cause, and one without a deadline comes after all that have one. But a cause at
+ * which a policy may leave the node at work names no case in which the node has to go: a group that
+ * takes a machine after a rebalance recommendation would otherwise be ignored with it. Undefined where
+ * nothing stands.
  */
 export function mergeNotices(notices: readonly Notice[]): NoticeCase | undefined {
   const standing = notices.filter((notice) => notice.withdrawn !== true).toSorted(byUrgency);
   const first = standing[0];
   if (first === undefined) return undefined;
+  const { cause, noticedAt, source } = standing.find((one) => !mayBeIgnored(one.cause)) ?? first;
   return {
-    cause: first.cause,
+    ...{ cause, noticedAt, source },
     deadlineAt: first.deadlineAt,
-    noticedAt: first.noticedAt,
-    source: first.source,
     eventIds: [...new Set(standing.map((notice) => notice.eventId))].toSorted(),
   };
 }

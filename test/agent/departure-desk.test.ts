@@ -148,6 +148,27 @@ describe("a second notice for the same node", () => {
     );
   });
 
+  it("takes the place of one that a policy may ignore, deadline or none", async () => {
+    await desk.file(rebalance, never);
+    const hook: NoticeCase = { ...rebalance, cause: "LifecycleHook", source: "aws/hook" };
+    expect(await desk.file(hook, never)).toEqual({ kind: "Tightened", name: first });
+    expect((await read(first)).spec).toMatchObject({
+      cause: "LifecycleHook",
+      source: "agent/aws/hook",
+    });
+  });
+
+  it("makes nothing of an interruption that a policy may ignore, however near it is", async () => {
+    await desk.file(spot, never);
+    const nearer = plus(nowAt, seconds(60));
+    const maintenance: NoticeCase = { ...spot, cause: "ScheduledMaintenance", deadlineAt: nearer };
+    await desk.file(maintenance, never);
+    expect((await read(first)).spec).toMatchObject({
+      cause: "SpotInterruption",
+      deadlineAt: formatInstant(nearer),
+    });
+  });
+
   it("never moves a deadline later", async () => {
     await desk.file(spot, never);
     const later = { ...spot, deadlineAt: plus(nowAt, seconds(300)), eventIds: ["spot-stop-2"] };

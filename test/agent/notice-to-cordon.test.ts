@@ -158,6 +158,17 @@ describe("from the cloud's word to a cordoned node", () => {
     expect(world.departureOf("n1")?.spec).toMatchObject({ cause: "SpotInterruption" });
   });
 
+  it("an ignored rebalance recommendation does not hide the lifecycle hook that follows it", async () => {
+    await start({ lifetime: {} });
+    const early = notice("RebalanceRecommendation");
+    await keepSaying([early], 60);
+    expect(world.marksOf("n1")).toEqual([]);
+    const hook = { ...notice("LifecycleHook"), eventId: "event-2" };
+    await keepSaying([early, hook], 20);
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    expect(world.podsOn("n1")).toEqual([]);
+  });
+
   it("a person who deletes the departure has the last word on this notice", async () => {
     await start({ lifetime: {} });
     const standing = notice("SpotInterruption", 600);

@@ -59,6 +59,20 @@ describe("many notices of one machine", () => {
     });
   });
 
+  it("bear the cause at which the node has to go, whatever a policy may ignore beside it", () => {
+    const hook = notice({ cause: "LifecycleHook", eventId: "h", noticedAt: atSecond(60) });
+    const rebalance = notice({ cause: "RebalanceRecommendation", eventId: "r" });
+    expect(mergeNotices([rebalance, hook])).toMatchObject({
+      cause: "LifecycleHook",
+      noticedAt: atSecond(60),
+    });
+    const work = notice({ cause: "ScheduledMaintenance", eventId: "m", deadlineAt: atSecond(90) });
+    expect(mergeNotices([work, hook])).toMatchObject({
+      cause: "LifecycleHook",
+      deadlineAt: atSecond(90),
+    });
+  });
+
   it("count without those that the cloud took back", () => {
     const off = notice({ eventId: "s", deadlineAt: atSecond(120), withdrawn: true });
     expect(mergeNotices([off])).toBeUndefined();
