@@ -1,0 +1,76 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { parseAllDocuments } from "yaml";
+import { type LabelRequirement, meetsRequirement } from "../../src/core/label-selector.ts";
+import { defaultNodeSelector } from "../../src/core/selector.ts";
+
+const root = join(import.meta.dirname, "../../deploy");
+
+interface PodSpec {
+  readonly securityContext: object;
+  readonly affinity: {
+    readonly nodeAffinity: {
+      readonly requiredDuringSchedulingIgnoredDuringExecution: {
+        readonly nodeSelectorTerms: readonly {
+          readonly matchExpressions: readonly LabelRequirement[];
+        }[];
+      };
+    };
+  };
+  readonly containers: readonly { readonly image: string; readonly securityContext: object }[];
+}
+
+function podSpec(file: string, kind: string): PodSpec {
+  const documents = parseAllDocuments(readFileSync(join(root, file), "utf8"));
+  const found = documents.map((one) => one.toJS()).find((one) => one.kind === kind);
+  return found.spec.template.spec;
+}
+
+const controller = podSpec("base/controller.yaml", "Deployment");
+const agent = podSpec("agent/daemonset.yaml", "DaemonSet");
+
+/** A node for each label by which a policy without a selector takes nodes. */
+const spotNodes = defaultNodeSelector.nodeSelectorTerms.flatMap(({ matchExpressions = [] }) =>
+  matchExpressions.flatMap(({ key, values = [] }) => values.map((value) => ({ [key]: value }))),
+);
+
+function mayRun(spec: PodSpec, labels: Readonly<Record<string, string>>): boolean {
+  const { requiredDuringSchedulingIgnoredDuringExecution: wanted } = spec.affinity.nodeAffinity;
+  return wanted.nodeSelectorTerms.some(({ matchExpressions }) =>
+    matchExpressions.every((one) => meetsRequirement(labels, one)),
+  );
+}
+
+describe("what deploy installs", () => {
+  it.each(spotNodes)("keeps the controller off a node that it takes away, %j", (labels) => {
+    expect(mayRun(controller, labels)).toBe(false);
+    expect(mayRun(agent, labels)).toBe(true);
+  });
+
+  it("runs the controller on any other node, and no agent there", () => {
+    const ordinary = { "cloud.google.com/gke-provisioning": "standard" };
+    for (const labels of [{}, ordinary]) {
+      expect(mayRun(controller, labels)).toBe(true);
+      expect(mayRun(agent, labels)).toBe(false);
+    }
+  });
+
+  it.each([
+    ["controller", controller],
+    ["agent", agent],
+  ])("gives the %s no right on its host, and names its image's version", (_, spec) => {
+    expect(spec.securityContext).toMatchObject({
+      runAsNonRoot: true,
+      seccompProfile: { type: "RuntimeDefault" },
+    });
+    for (const { image, securityContext } of spec.containers) {
+      expect(image).toMatch(/:\d+\.\d+\.\d+$/);
+      expect(securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ["ALL"] },
+      });
+    }
+  });
+});
