@@ -46,7 +46,11 @@ afterEach(async () => {
 
 /** Starts the agent; its cloud is found at once where `findSource` is not given. */
 async function start(
-  how: { dryRun?: boolean; findSource?: () => Promise<NoticeSource> } = {},
+  how: {
+    dryRun?: boolean;
+    findSource?: () => Promise<NoticeSource>;
+    identify?: () => Promise<typeof node>;
+  } = {},
 ): Promise<void> {
   const counting = {
     send: async (request: KubeRequest) => {
@@ -58,7 +62,7 @@ async function start(
   const say = (event: string) => void logged.push(event);
   const agent = new Agent({
     findSource: how.findSource ?? (async () => source),
-    desk: new DepartureDesk({ api: counting, identify: async () => node }),
+    desk: new DepartureDesk({ api: counting, identify: how.identify ?? (async () => node) }),
     ...{ health, clock, metrics, dryRun: how.dryRun ?? false },
     rng: seededRng(1),
     log: { debug: say, info: say, warn: say, error: say },
@@ -159,6 +163,20 @@ describe("an agent whose API server is away", () => {
     expect(await made()).toHaveLength(1);
   });
 
+  it("is well and ready all the while, so that nobody restarts it", async () => {
+    await start();
+    await quiet(15);
+    apiIsAway = true;
+    source.say("aws/a", [spot(120)]);
+    for (let second = 0; second < 600; second += 1) {
+      source.say("aws/a", [spot(120)]);
+      source.say("aws/b", []);
+      await clock.advance(1000);
+      expect(health.problem()).toBeUndefined();
+    }
+    expect(health.ready()).toBe(true);
+  });
+
   it("goes on after the deadline, seldom, since a machine may outlive it", async () => {
     apiIsAway = true;
     await start();
@@ -185,6 +203,22 @@ describe("an agent whose API server is away", () => {
     apiIsAway = false;
     await clock.advance(1000);
     expect(await made()).toMatchObject([{ deadlineAt: formatInstant(short.deadlineAt) }]);
+  });
+});
+
+describe("an agent with a defect of its own", () => {
+  it("tells it as a trouble and tries again", async () => {
+    const identify = async () => {
+      broken -= 1;
+      if (broken >= 0) throw new TypeError("undefined is not a function");
+      return node;
+    };
+    let broken = 3;
+    await start({ identify });
+    source.say("aws/a", [spot(120)]);
+    await clock.advance(2000);
+    expect(await made()).toHaveLength(1);
+    expect(metrics.exposition()).toContain('lastcall_errors_total{code="UNEXPECTED"} 3');
   });
 });
 

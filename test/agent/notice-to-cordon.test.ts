@@ -112,6 +112,20 @@ describe("from the cloud's word to a cordoned node", () => {
     expect(world.stepsOf("n1").filter((step) => step === "uncordon")).toHaveLength(1);
   });
 
+  it("an event that stays listed as canceled puts the node back once, and fights no person", async () => {
+    await start({ lifetime: {} });
+    const event = notice("ScheduledMaintenance", 600);
+    await keepSaying([event], 5);
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    const canceled = { ...event, withdrawn: true };
+    await keepSaying([canceled], 15);
+    expect(world.marksOf("n1")).toEqual([]);
+    world.patchNode("n1", { spec: { unschedulable: true } });
+    await keepSaying([canceled], 60);
+    expect(world.stepsOf("n1").filter((step) => step === "uncordon")).toHaveLength(1);
+    expect(world.marksOf("n1")).toContain("unschedulable");
+  });
+
   it("a node that somebody else had cordoned stays cordoned when the notice is taken back", async () => {
     await start({ lifetime: {} });
     world.patchNode("n1", { spec: { unschedulable: true } });

@@ -129,6 +129,13 @@ describe("EC2's target lifecycle state", () => {
     expect(reading).toMatchObject({ kind: "Read", notices: leaves ? [{}] : [] });
     if (leaves) expect(only(reading)).not.toHaveProperty("deadlineAt");
   });
+
+  it("is the same notice however often it is read", () => {
+    for (const readAt of [at, instant(at + 2000)]) {
+      const reading = readTargetLifecycleState({ text: "Terminated", at: readAt });
+      expect(only(reading)).toMatchObject({ eventId: "lifecycle-Terminated" });
+    }
+  });
 });
 
 describe("Compute Engine's values", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { seconds } from "../../src/core/time.ts";
-import { ModelWorld, nodes, webWorkload } from "../support/model-world.ts";
+import { dawn, ModelWorld, nodes, webWorkload } from "../support/model-world.ts";
 
 function fleet(): ModelWorld {
   const world = new ModelWorld();
@@ -81,7 +81,129 @@ describe("a notice", async () => {
   );
 });
 
+describe("a notice for a node", () => {
+  async function underWay(how: {
+    readonly exitAfterSeconds: number;
+    readonly prepare?: (world: ModelWorld) => void;
+  }) {
+    const world = new ModelWorld();
+    for (const name of ["n0", "n1", "n2"]) world.addNode(name, "a");
+    webWorkload(world, { replicas: 6, maxUnavailable: 6, ...how });
+    const stop = new AbortController();
+    await world.pass(seconds(5));
+    const running = world.startController(stop.signal);
+    await world.pass(seconds(30));
+    how.prepare?.(world);
+    world.notice("n1", seconds(120));
+    await world.pass(seconds(5));
+    return {
+      world,
+      end: async () => {
+        stop.abort();
+        await running;
+      },
+    };
+  }
+
+  it("waits for its pods without asking for any of them", async () => {
+    const { world, end } = await underWay({ exitAfterSeconds: 60 });
+    const asked: string[] = [];
+    world.afterRequest = ({ method, path }) => {
+      if (path.includes("/pods")) asked.push(`${method} ${path}`);
+    };
+    expect(world.podsOn("n1")).toHaveLength(2);
+    await world.pass(seconds(50));
+    expect(asked).toEqual([]);
+    await world.pass(seconds(20));
+    expect(world.podsOn("n1")).toEqual([]);
+    await end();
+  });
+
+  it("drains one that somebody else has cordoned, too", async () => {
+    const prepare = (world: ModelWorld) => world.patchNode("n1", { spec: { unschedulable: true } });
+    const { world, end } = await underWay({ exitAfterSeconds: 3, prepare });
+    await world.pass(seconds(5));
+    expect(world.podsOn("n1")).toEqual([]);
+    await end();
+  });
+
+  it("goes on to the cordon and the drain, however often the cordon is refused at first", async () => {
+    let refusals = 0;
+    const prepare = (world: ModelWorld) => {
+      world.api.failNext({
+        match: { method: "PATCH", path: `${nodes}/n1` },
+        answer: { status: 500, body: { kind: "Status", status: "Failure", message: "no" } },
+        times: 5,
+      });
+      world.afterRequest = ({ path }, { status }) => {
+        if (path === `${nodes}/n1` && status === 500) refusals += 1;
+      };
+    };
+    const { world, end } = await underWay({ exitAfterSeconds: 3, prepare });
+    await world.pass(seconds(30));
+    expect(refusals).toBe(5);
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    expect(world.stepsOf("n1").lastIndexOf("cordon")).toBeLessThan(
+      world.stepsOf("n1").indexOf("evict"),
+    );
+    expect(world.podsOn("n1")).toEqual([]);
+    await end();
+  });
+
+  it("is not done with a node whose pods cannot be listed", async () => {
+    const prepare = (world: ModelWorld) => {
+      const { api } = world;
+      const send = api.send.bind(api);
+      api.send = async (request) => {
+        const isHidden = world.clock.now() < dawn + 60_000 && request.path === "/api/v1/pods";
+        if (!isHidden || request.method !== "GET") return send(request);
+        return { status: 500, body: { kind: "Status", status: "Failure", message: "no" } };
+      };
+    };
+    const { world, end } = await underWay({ exitAfterSeconds: 3, prepare });
+    await world.pass(seconds(15));
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    expect(world.podsOn("n1")).toHaveLength(2);
+    expect(world.statusOf("n1").phase).not.toBe("Releasing");
+    await world.pass(seconds(30));
+    expect(world.podsOn("n1")).toEqual([]);
+    await end();
+  });
+
+  it("leaves the machine to the cloud for as long as the cloud leaves it", async () => {
+    const { world, end } = await underWay({ exitAfterSeconds: 3 });
+    await world.pass(seconds(115));
+    expect(world.podsOn("n1")).toEqual([]);
+    expect(world.released).toEqual([]);
+    expect(world.get(`${nodes}/n1`)).toBeDefined();
+    await end();
+  });
+});
+
 describe("a burst of notices", () => {
+  it("has every node cordoned and drained at once, though each drain takes a minute", async () => {
+    const world = new ModelWorld();
+    const names = Array.from({ length: 60 }, (_, index) => `n${index}`);
+    for (const name of names) world.addNode(name, "a");
+    webWorkload(world, { replicas: 120, maxUnavailable: 120, exitAfterSeconds: 60 });
+    await world.pass(seconds(5));
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.pass(seconds(30));
+    for (const name of names) world.notice(name, seconds(120));
+    await world.pass(seconds(1));
+    for (const name of names) {
+      expect(world.marksOf(name)).toContain("unschedulable");
+      for (const pod of world.podsOn(name))
+        expect(pod.metadata).toHaveProperty("deletionTimestamp");
+    }
+    // More than the 120: some replacements come to a node just before its cordon.
+    const evictions = world.writes.filter((write) => write.endsWith("/eviction"));
+    expect(new Set(evictions).size).toBe(evictions.length);
+    stop.abort();
+    await running;
+  });
+
   /** How often the drain of n0 thinks in the half minute in which so many others get notices. */
   async function looksBeside(others: number): Promise<number> {
     const world = new ModelWorld();

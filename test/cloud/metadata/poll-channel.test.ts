@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import {
+  type Channel,
+  type ChannelAnswer,
+  followChannel,
+} from "../../../src/cloud/metadata/poll-channel.ts";
+import type { HeardReading } from "../../../src/contracts/notice-source.ts";
+import { seconds } from "../../../src/core/time.ts";
+import { LastcallError } from "../../../src/errors.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
+
+describe("a channel that fails", () => {
+  it.each([
+    ["for an hour with the same words", () => new LastcallError("CLOUD_UNREACHABLE", "Cannot ask")],
+    ["by a defect of ours", () => new TypeError("undefined is not a function")],
+  ])("%s is asked every second as at first, and then heard", async (_, fault) => {
+    const clock = new ManualClock();
+    const heard: HeardReading[] = [];
+    let troubles = 0;
+    let isAway = true;
+    const reading = { kind: "Read", notices: [], ignored: [], problems: [] } as const;
+    const channel: Channel = {
+      name: "aws/a",
+      ask: async (): Promise<ChannelAnswer> => {
+        if (isAway) throw fault();
+        return { reading, at: clock.now() };
+      },
+      restMs: () => seconds(1),
+    };
+    const sink = {
+      onReading: (one: HeardReading) => void heard.push(one),
+      onTrouble: () => {
+        troubles += 1;
+      },
+      onTurn: () => {},
+    };
+    const ending = new AbortController();
+    const running = followChannel(channel, { sink, clock, rng: () => 0.5 }, ending.signal);
+    await clock.advance(3_600_000);
+    // At once, and after each second.
+    expect(troubles).toBe(3601);
+    isAway = false;
+    await clock.advance(1000);
+    expect(heard).toHaveLength(1);
+    ending.abort();
+    await running;
+  });
+});
