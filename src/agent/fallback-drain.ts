@@ -25,8 +25,11 @@ export interface FallbackDrainTools {
 /** Without a watch: how often the pods are looked at. */
 const lookEveryMs: Millis = seconds(1);
 
-/** The agent may read no policy, so the drain goes by the defaults of one. */
-const { drain: rule } = defaultPolicy;
+/**
+ * The agent may read no policy, so the drain goes by the defaults of one. But where the cloud names no
+ * deadline, what is held is asked until the machine is gone: no one else would ask for it.
+ */
+const rule = { ...defaultPolicy.drain, onTimeout: "Wait" } as const;
 
 /**
  * One node's drain where no controller does it: the plan and the steps of core, as in the controller,

@@ -7,6 +7,7 @@ import { drainAccount } from "../core/drain-account.ts";
 import { recordAnswer } from "../core/drain-answer.ts";
 import { type DrainPlan, planDrain } from "../core/drain-plan.ts";
 import { type DrainAct, type DrainProgress, withEarlierOutcomes } from "../core/drain-progress.ts";
+import { drainRuleOf } from "../core/drain-rule.ts";
 import { type DrainStep, nextDrainActs, tightened } from "../core/drain-step.ts";
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
 import { drainBeganAt } from "../core/ledger.ts";
@@ -147,7 +148,9 @@ export class DrainRun {
     const since = { beganAt: seen.startedAt, noticedAt };
     const deadlineAt = drainDeadline(hardDeadline(this.#departure), since);
     const plan = this.#planFor({ ...seen, now, deadlineAt });
-    const { rule, startedAt } = { rule: this.#order.policy.drain, startedAt: seen.startedAt };
+    const { startedAt } = seen;
+    // A notice may have come in mid-drain.
+    const rule = drainRuleOf(this.#departure, { rule: this.#order.policy.drain, now: startedAt });
     const common = { startedAt, livePods, deadlineAt, rule, now };
     let step = nextDrainActs({ ...common, plan, progress: this.#progress });
     if (step.unplanned.length > 0) {

@@ -159,6 +159,17 @@ describe("an agent with fallback: Drain and no controller", () => {
     }
   });
 
+  it("asks for what a budget holds until it gives way, where the cloud names no deadline", async () => {
+    await withPods({ maxUnavailable: 0 });
+    await startAgent("Drain");
+    standing = [{ ...notice(0, "LifecycleHook"), deadlineAt: undefined }];
+    await pass(400);
+    expect(world.podsOn("n1").length).toBeGreaterThan(0);
+    world.patchBudget("web", { spec: { maxUnavailable: 6 } });
+    await pass(30);
+    expect(world.podsOn("n1")).toEqual([]);
+  });
+
   it("acts where the cluster takes no Departure, since its resources are not installed", async () => {
     await withPods({ maxUnavailable: 6 });
     await startAgent("Drain");

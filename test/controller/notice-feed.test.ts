@@ -163,6 +163,27 @@ describe("a word of a feed about a machine", () => {
     await stop();
   });
 
+  it.each([
+    ["a node at work", {}],
+    ["a node that leaves by plan", { max: "24h", reserve: "30m" }],
+  ])("never puts a machine back to work that goes at an unknown time: %s", async (_, lifetime) => {
+    const { world, word, tell, stop } = await stage(lifetime);
+    world.patchBudget("web", { spec: { maxUnavailable: 0 } });
+    if ("max" in lifetime) {
+      await world.passUntil(() => world.statusOf("n1").phase === "Draining", hours(24));
+    }
+    const hook = { cause: "LifecycleHook", deadlineAt: undefined } as const;
+    expect(await tell(word("n1", hook))).toBe("Taken");
+    // Five minutes is how long a drain may take.
+    await world.pass(minutes(11));
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    expect(world.podsOn("n1").length).toBeGreaterThan(0);
+    world.patchBudget("web", { spec: { maxUnavailable: 6 } });
+    await world.pass(seconds(30));
+    expect(world.podsOn("n1")).toEqual([]);
+    await stop();
+  });
+
   it("concerns nobody where no node is the machine", async () => {
     const { world, word, tell, stop } = await stage();
     expect(await tell(word("n9"))).toBe("NoNode");
