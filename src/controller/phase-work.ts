@@ -4,8 +4,8 @@ import { drainRuleOf } from "../core/drain-rule.ts";
 import type { Happening } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { Policy } from "../core/policy.ts";
-import { reactionTo } from "../core/reaction.ts";
-import { between, minutes, plus } from "../core/time.ts";
+import { givenUpAt, reactionTo } from "../core/reaction.ts";
+import { between } from "../core/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { retrying } from "./backoff.ts";
 import { type CaseContext, isCloudsToTake } from "./case-context.ts";
@@ -18,9 +18,6 @@ import { releaseMachine } from "./release-work.ts";
 import { clearRoom } from "./room-clearing.ts";
 
 type Work = Omit<Happening, "at">;
-
-/** How long after its deadline a notice may still come true. */
-const unfulfilledMs = minutes(10);
 
 export interface PhaseWorkParts {
   readonly policy: Policy;
@@ -184,15 +181,17 @@ export class PhaseWork {
   }
 
   /**
-   * The node's going ends this by interruption. A machine that the cloud has still not taken well
-   * after the instant it named will not be taken: its node goes back to work.
+   * The node's going ends this by interruption; so does `givenUpAt`, where it has not gone.
    */
   async #untilTaken(signal: AbortSignal): Promise<Work> {
-    const { deadlineAt } = this.#departure;
-    if (deadlineAt === undefined || !isNoticed(this.#departure)) return never(signal);
     const { clock } = this.#parts.tools;
-    await clock.sleep(between(clock.now(), plus(deadlineAt, unfulfilledMs)), signal);
-    return { event: "GaveUp", reason: "NoticeWithdrawn" };
+    for (;;) {
+      // Asked anew after each wait: a recommendation may have come true meanwhile.
+      const untilAt = isNoticed(this.#departure) ? givenUpAt(this.#departure) : undefined;
+      if (untilAt === undefined) return never(signal);
+      if (untilAt <= clock.now()) return { event: "GaveUp", reason: "NoticeWithdrawn" };
+      await clock.sleep(between(clock.now(), untilAt), signal);
+    }
   }
 
   async #rollBack(signal: AbortSignal): Promise<Work> {

@@ -3,6 +3,13 @@ import type { NodeFacts } from "./node.ts";
 import type { NoticeReaction, Policy } from "./policy.ts";
 import { defaultPolicy } from "./policy-default.ts";
 import { selectPolicy } from "./selector.ts";
+import { hours, type Instant, minutes, plus } from "./time.ts";
+
+/** How long after its deadline a notice may still come true. */
+const unfulfilledMs = minutes(10);
+
+/** A recommendation names no end, and its machine may run on for weeks. */
+const recommendedMs = hours(1);
 
 /**
  * The policy by which a departure is carried out: the one it names, else the one that its node
@@ -34,4 +41,14 @@ export function reactionTo(departure: Pick<Departure, "cause">, policy: Policy):
     default:
       return "Drain";
   }
+}
+
+/**
+ * From when on a machine that the cloud has not taken will not be taken, and its node goes back to work.
+ * Undefined: it goes at some time, as with a lifecycle hook.
+ */
+export function givenUpAt({ cause, deadlineAt, noticedAt }: Departure): Instant | undefined {
+  if (deadlineAt !== undefined) return plus(deadlineAt, unfulfilledMs);
+  if (cause !== "RebalanceRecommendation" || noticedAt === undefined) return undefined;
+  return plus(noticedAt, recommendedMs);
 }

@@ -184,6 +184,36 @@ describe("a word of a feed about a machine", () => {
     await stop();
   });
 
+  it.each(["Drain", "Cordon"])(
+    "that only recommends to move gives the node back after an hour: %s",
+    async (rebalance) => {
+      const { world, word, tell, stop } = await stage();
+      world.patchPolicy({ spec: { onNotice: { rebalance } } });
+      await world.pass(seconds(1));
+      const advice = word("n1", { cause: "RebalanceRecommendation", deadlineAt: undefined });
+      expect(await tell(advice)).toBe("Taken");
+      await world.pass(minutes(59));
+      expect(world.marksOf("n1")).toContain("unschedulable");
+      await world.pass(minutes(2));
+      expect(world.marksOf("n1")).toEqual([]);
+      expect(world.departureOf("n1")?.status).toMatchObject({ reason: "NoticeWithdrawn" });
+      await stop();
+    },
+  );
+
+  it("that recommends to move, and comes true before the hour is over, keeps the node", async () => {
+    const { world, word, tell, stop } = await stage();
+    world.patchPolicy({ spec: { onNotice: { rebalance: "Drain" } } });
+    await world.pass(seconds(1));
+    const advice = word("n1", { cause: "RebalanceRecommendation", deadlineAt: undefined });
+    expect(await tell(advice)).toBe("Taken");
+    await world.pass(minutes(59));
+    expect(await tell(word("n1", { cause: "SpotInterruption", eventId: "event-2" }))).toBe("Taken");
+    await world.pass(minutes(2));
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    await stop();
+  });
+
   it("concerns nobody where no node is the machine", async () => {
     const { world, word, tell, stop } = await stage();
     expect(await tell(word("n9"))).toBe("NoNode");
