@@ -21,6 +21,8 @@ export class FakeQueue implements QueueClient {
   /** Requests of each kind fail with this while it is set. */
   fault: LastcallError | undefined;
   readonly calls: string[] = [];
+  /** How many messages readers were given; one that comes again counts again. */
+  given = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -55,6 +57,7 @@ export class FakeQueue implements QueueClient {
       .slice(0, 10)
       .map((one) => {
         one.receipts += 1;
+        this.given += 1;
         one.shownAt = plus(this.#clock.now(), this.hiddenMs);
         const { id, text, sentAt, receipts } = one;
         return { id, text, sentAt, receipts, handle: `${id}/${receipts}` };

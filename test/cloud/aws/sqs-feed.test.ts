@@ -141,6 +141,8 @@ describe("the feed of a queue", () => {
       await pass(seconds(1));
       expect([queue.size, queue.shown]).toEqual([1, 0]);
     }
+    // Not once shown in between, where our own receivers would have taken it again at once.
+    expect(queue.given).toBe(1);
     expect(cluster.codes()).toEqual(["API_UNREACHABLE"]);
     cluster.fault = undefined;
     await pass(seconds(1));
