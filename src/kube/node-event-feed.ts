@@ -37,7 +37,8 @@ const againMs: Millis = seconds(1);
  */
 export class NodeEventFeed implements NoticeFeed {
   readonly #options: NodeEventFeedOptions;
-  readonly #told = new Set<string>();
+  /** What was told of each Event that still stands, by the Event's key. */
+  readonly #told = new Map<string, string>();
 
   constructor(options: NodeEventFeedOptions) {
     this.#options = options;
@@ -71,20 +72,25 @@ export class NodeEventFeed implements NoticeFeed {
       onTrouble: (error) => listener.onTrouble(error),
       onSkip: ({ error }) => listener.onTrouble(faultOf(error)),
       onChange: (change) => {
-        if (change.kind === "Set") void this.#tell(change.item, listener, signal);
+        if (change.kind === "Removed") this.#told.delete(change.key);
+        else void this.#tell(change, listener, signal);
       },
     });
     await watch.run(signal).catch((error: unknown) => listener.onTrouble(faultOf(error)));
   }
 
-  async #tell(event: NodeEvent, listener: FeedListener, signal: AbortSignal): Promise<void> {
+  async #tell(
+    { key, item: event }: { readonly key: string; readonly item: NodeEvent },
+    listener: FeedListener,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { fleet, clock } = this.#options;
     const machine = fleet.node(event.node)?.providerID;
     const notice = noticeOfEvent(event, event.at);
     if (machine === undefined || notice === undefined) return;
-    const key = `${machine} ${notice.eventId}`;
-    if (this.#told.has(key)) return;
-    this.#told.add(key);
+    const what = `${machine} ${notice.eventId}`;
+    if (this.#told.get(key) === what) return;
+    this.#told.set(key, what);
     while (!signal.aborted) {
       try {
         const fate = await listener.onWord({ machine, notice });

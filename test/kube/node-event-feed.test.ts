@@ -107,6 +107,17 @@ describe("an Event about a Node of AKS", () => {
     expect(words).toHaveLength(1);
   });
 
+  it("is forgotten with its Event, so that a controller that runs for months keeps none", async () => {
+    const { world, words } = listen();
+    for (let life = 1; life <= 2; life += 1) {
+      const said = say(world, "PreemptScheduled");
+      await world.pass(seconds(1));
+      expect(words).toHaveLength(life);
+      world.api.handle({ method: "DELETE", path: `${events}/${said.metadata?.name}` });
+      await world.pass(seconds(1));
+    }
+  });
+
   it("is told again until it is taken, and until its time has come", async () => {
     let fate: WordFate = "TooEarly";
     const { world, words } = listen(machine, () => fate);
