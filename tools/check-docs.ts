@@ -1,11 +1,12 @@
 /**
  * Docs and code in step: each reason stands in the glossary, each error code in docs/errors.md,
- * and no relative link of a page leads nowhere.
+ * no relative link of a page leads nowhere, and each test that docs/failure-modes.md names exists.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { reasons } from "../src/core/reason.ts";
 import { errorCodes } from "../src/errors.ts";
+import { testProblems } from "./named-tests.ts";
 import { report, root } from "./source-tree.ts";
 
 const link = /\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)/g;
@@ -39,6 +40,13 @@ function listed(page: string, words: readonly string[], pattern: RegExp): string
   ];
 }
 
+function namedTests(page: string): string[] {
+  const text = readFileSync(join(root, page), "utf8");
+  return testProblems(page, text, (path) =>
+    existsSync(join(root, path)) ? readFileSync(join(root, path), "utf8") : undefined,
+  );
+}
+
 const markdown = [
   ...readdirSync(root).filter((name) => name.endsWith(".md")),
   ...pages("docs"),
@@ -47,5 +55,6 @@ const markdown = [
 process.exitCode = report("check-docs", [
   ...markdown.flatMap(brokenLinks),
   ...listed("docs/glossary.md", reasons, /^\| `([A-Za-z]+)` \|/gm),
+  ...namedTests("docs/failure-modes.md"),
   ...listed("docs/errors.md", errorCodes, /^\| `([A-Z_]+)` \|/gm),
 ]);

@@ -59,7 +59,7 @@ describe("what deploy installs", () => {
   it.each([
     ["controller", controller],
     ["agent", agent],
-  ])("gives the %s no right on its host, and names its image's version", (_, spec) => {
+  ])("lets the %s gain no privilege, and names its image's version", (_, spec) => {
     expect(spec.securityContext).toMatchObject({
       runAsNonRoot: true,
       seccompProfile: { type: "RuntimeDefault" },
