@@ -1,7 +1,7 @@
 import type { KubeAnswer, KubeObject, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
 import { departureName, isVoluntary, mayBeIgnored } from "../core/departure.ts";
 import type { NodeIdentity } from "../core/identity.ts";
-import type { NoticeCase, NoticeCause } from "../core/notice.ts";
+import type { NoticeCase } from "../core/notice.ts";
 import { formatInstant, type Instant } from "../core/time.ts";
 import { LastcallError } from "../errors.ts";
 import { type DepartureView, departureBody, tightening, viewDeparture } from "./departure-view.ts";
@@ -45,7 +45,7 @@ export class DepartureDesk {
     if (await this.#create(first, { node, notice, signal }))
       return { kind: "Created", name: first };
     const found = await this.#all(node, signal);
-    const target = chooseTarget(found.departures, notice.cause);
+    const target = chooseTarget(found.departures, notice);
     if (target !== undefined) return this.#tighten(target, notice, signal);
     const closed = found.departures.find((one) => isClosedBy(one, { node, notice }));
     if (closed !== undefined) return { kind: "Closed", name: closed.name };
@@ -162,18 +162,20 @@ export class DepartureDesk {
 /**
  * Which of a node's departures a notice belongs to: one that a notice has made already, else one that is
  * under way, else the planned one. A notice that a policy may ignore does not force a planned
- * departure that has not begun: it gets one of its own, which the controller judges.
+ * departure that has not begun, and one that names no end none at all: it gets one of its own, which
+ * the controller judges.
  */
 function chooseTarget(
   departures: readonly DepartureView[],
-  cause: NoticeCause,
+  { cause, deadlineAt }: NoticeCase,
 ): DepartureView | undefined {
   const live = departures.filter((one) => one.phase !== "Ended");
   const noticed = live.find((one) => one.noticedAt !== undefined || !isVoluntary(one.cause));
   if (noticed !== undefined) return noticed;
   const hasBegun = (one: DepartureView) => one.phase !== "Scheduled" && one.phase !== "Held";
   const begun = live.find(hasBegun);
-  return begun ?? (mayBeIgnored(cause) ? undefined : live[0]);
+  if (!mayBeIgnored(cause)) return begun ?? live[0];
+  return deadlineAt === undefined ? undefined : begun;
 }
 
 /**

@@ -107,10 +107,12 @@ function off(
 
 /**
  * What a notice that came as a departure of its own says to the one that has the node already; undefined
- * where that says as much. A plan's own deadline gives way to the cloud's, a person's counts on.
+ * where that says as much. A plan's own deadline gives way to the cloud's, a person's counts on. A
+ * recommendation without an end says nothing to a node that is leaving: it would only keep the machine.
  */
 export function wordFor(owner: Departure, notice: Departure): ForcingWord | undefined {
   const isFirst = owner.noticedAt === undefined && isVoluntary(owner.cause);
+  if (isFirst && notice.deadlineAt === undefined && mayBeIgnored(notice.cause)) return undefined;
   const known = isFirst && owner.cause === "Planned" ? undefined : owner.deadlineAt;
   const deadlineAt = earliest(known, notice.deadlineAt);
   if (!isFirst && deadlineAt === owner.deadlineAt) return undefined;

@@ -125,6 +125,15 @@ describe("a notice for a node with a planned departure", () => {
     expect((await read(first)).spec).not.toHaveProperty("noticedAt");
   });
 
+  it("leaves one that has begun alone where the cloud only recommends to move", async () => {
+    await put(first, { cause: "Planned" }, { phase: "Draining" });
+    expect(await desk.file(rebalance, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    expect((await read(first)).spec).not.toHaveProperty("noticedAt");
+    // What cannot be ignored goes to the one that is draining.
+    await say(`${first}-2`, { phase: "Ended", outcome: "Cancelled", reason: "NoticeIgnored" });
+    expect(await desk.file(spot, never)).toEqual({ kind: "Tightened", name: first });
+  });
+
   it("keeps a person's own deadline where that is earlier", async () => {
     const earlierAt = formatInstant(plus(nowAt, seconds(30)));
     await put(first, { cause: "Manual", deadlineAt: earlierAt });

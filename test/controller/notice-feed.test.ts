@@ -214,6 +214,21 @@ describe("a word of a feed about a machine", () => {
     await stop();
   });
 
+  it.each(["Ignore", "Drain"])(
+    "that only recommends to move lets a planned departure under way end as planned: %s",
+    async (rebalance) => {
+      const { world, word, tell, stop } = await stage({ max: "24h", reserve: "30m" });
+      world.patchPolicy({ spec: { onNotice: { rebalance } } });
+      await world.passUntil(() => world.statusOf("n1").phase === "Draining", hours(24));
+      const advice = word("n1", { cause: "RebalanceRecommendation", deadlineAt: undefined });
+      expect(await tell(advice)).toBe("Taken");
+      await world.pass(minutes(2));
+      const isOfN1 = (id: string) => id.endsWith("/n1");
+      expect(world.released.filter(isOfN1)).toHaveLength(1);
+      await stop();
+    },
+  );
+
   it("concerns nobody where no node is the machine", async () => {
     const { world, word, tell, stop } = await stage();
     expect(await tell(word("n9"))).toBe("NoNode");
