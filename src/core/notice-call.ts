@@ -52,7 +52,10 @@ export function callOf(node: NodeFacts, how: Told): NoticeCall | undefined {
   }
   // Our own release is on its way: the machine goes as planned, whoever takes it.
   if (chosen.status.phase === "Releasing") return undefined;
-  const { noticedAt, deadlineAt } = notice;
+  const { noticedAt } = notice;
+  // A plan's own deadline gives way to the cloud's, a person's counts on.
+  const known = chosen.cause === "Planned" ? undefined : chosen.deadlineAt;
+  const deadlineAt = earliest(known, notice.deadlineAt);
   return { kind: "Force", departure: chosen, word: { noticedAt, deadlineAt, source } };
 }
 

@@ -141,6 +141,13 @@ describe("a departure that a node's mark calls for", () => {
     }
   });
 
+  it("leaves a person's own deadline where that is the nearer one", () => {
+    const asked = departure({ phase: "Draining", cause: "Manual", deadlineAt: nowAt });
+    for (const mark of [evicted, dying]) {
+      expect(calls(node(mark), [asked])).toMatchObject([{ word: { deadlineAt: nowAt } }]);
+    }
+  });
+
   it("brings a later deadline forward, and leaves who told of it first", () => {
     const later = {
       ...toldByAgent,
