@@ -1,0 +1,114 @@
+import { describe, expect, it } from "vitest";
+import type { KubeObject } from "../../src/contracts/kube-api.ts";
+import { formatInstant, minutes, plus, seconds } from "../../src/core/time.ts";
+import { stage, toldUntilTaken } from "../support/feed-stage.ts";
+import { departures, type ModelWorld } from "../support/model-world.ts";
+
+describe("a word of maintenance that is called off", () => {
+  const soon = (world: ModelWorld) => plus(world.clock.now(), minutes(10));
+  const statusOf = (departure: KubeObject) => departure.status as Record<string, unknown>;
+
+  it("puts the node back to work, and stays known", async () => {
+    const { world, word, tell, stop } = await stage();
+    const told = word("n1", { cause: "ScheduledMaintenance", deadlineAt: soon(world) });
+    await tell(told);
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    const off = { ...told, notice: { ...told.notice, withdrawn: true } };
+    expect(await tell(off)).toBe("Taken");
+    await world.pass(seconds(10));
+    expect(world.marksOf("n1")).toEqual([]);
+    expect([await tell(told), await tell(off)]).toEqual(["Taken", "Taken"]);
+    await world.pass(seconds(10));
+    expect(world.marksOf("n1")).toEqual([]);
+    expect(world.list(departures).map(statusOf)).toMatchObject([
+      { phase: "Ended", outcome: "Cancelled", reason: "NoticeWithdrawn" },
+    ]);
+    await stop();
+  });
+
+  it("leaves the cordon of a person", async () => {
+    const { world, word, tell, stop } = await stage();
+    const patchType = "application/merge-patch+json";
+    const body = { spec: { unschedulable: true } };
+    world.api.handle({ method: "PATCH", path: "/api/v1/nodes/n1", patchType, body });
+    await world.pass(seconds(1));
+    const before = world.marksOf("n1");
+    expect(before).toContain("unschedulable");
+    const told = word("n1", { cause: "ScheduledMaintenance", deadlineAt: soon(world) });
+    await tell(told);
+    expect(world.marksOf("n1")).not.toEqual(before);
+    await tell({ ...told, notice: { ...told.notice, withdrawn: true } });
+    await world.pass(seconds(10));
+    expect(world.marksOf("n1")).toEqual(before);
+    await stop();
+  });
+
+  it("has the node left alone where it comes before the notice that it calls off", async () => {
+    const { world, word, tell, stop } = await stage();
+    const told = word("n1", { cause: "ScheduledMaintenance", deadlineAt: soon(world) });
+    expect(await tell({ ...told, notice: { ...told.notice, withdrawn: true } })).toBe("Taken");
+    expect(await tell(told)).toBe("Taken");
+    await world.pass(seconds(10));
+    expect(world.writes.filter((write) => write.includes("/nodes/n1"))).toEqual([]);
+    expect(world.list(departures).map(statusOf)).toMatchObject([
+      { phase: "Ended", outcome: "Cancelled", reason: "NoticeWithdrawn" },
+    ]);
+    await stop();
+  });
+
+  it.each([
+    ["its departure is undone", true],
+    ["it is written down as off", false],
+  ])("costs no other notice that comes while %s", async (_, hasBegun) => {
+    const { world, feed, word, tell, stop } = await stage();
+    const told = word("n1", { cause: "ScheduledMaintenance", deadlineAt: soon(world) });
+    if (hasBegun) await tell(told);
+    const off = feed.listener.onWord({ ...told, notice: { ...told.notice, withdrawn: true } });
+    const interruption = word("n1", { cause: "SpotInterruption", eventId: "event-2" });
+    expect(await toldUntilTaken(tell, interruption)).toBe(true);
+    expect(await off).toBe("Taken");
+    await world.pass(seconds(10));
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    expect(world.podsOn("n1")).toEqual([]);
+    await stop();
+  });
+
+  it("costs no other notice that was to be written in the moment of the end", async () => {
+    const { world, word, tell, stop } = await stage();
+    await tell(word("n1", { cause: "ScheduledMaintenance", deadlineAt: soon(world) }));
+    const path = `${departures}/${world.departureOf("n1")?.metadata?.name}`;
+    world.beforeWrite = (request) => {
+      if (request.path !== path) return;
+      world.beforeWrite = () => {};
+      const patchType = "application/merge-patch+json";
+      const body = { spec: { withdrawnAt: formatInstant(world.clock.now()) } };
+      world.api.handle({ method: "PATCH", path, patchType, body });
+    };
+    const interruption = word("n1", { cause: "SpotInterruption", eventId: "event-2" });
+    expect(await toldUntilTaken(tell, interruption)).toBe(true);
+    await world.pass(seconds(10));
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    expect(world.podsOn("n1")).toEqual([]);
+    await stop();
+  });
+
+  it("does not undo what another notice has changed at that moment", async () => {
+    const { world, word, tell, stop } = await stage();
+    const told = word("n1", { cause: "ScheduledMaintenance", deadlineAt: soon(world) });
+    await tell(told);
+    const path = `${departures}/${world.departureOf("n1")?.metadata?.name}`;
+    world.beforeWrite = (request) => {
+      if (request.path !== path) return;
+      world.beforeWrite = () => {};
+      const patchType = "application/merge-patch+json";
+      const deadlineAt = formatInstant(plus(world.clock.now(), minutes(2)));
+      const body = { spec: { deadlineAt, source: "agent/aws/spot-instance-action" } };
+      world.api.handle({ method: "PATCH", path, patchType, body });
+    };
+    await tell({ ...told, notice: { ...told.notice, withdrawn: true } });
+    await world.pass(seconds(10));
+    expect(world.departureOf("n1")?.spec).not.toHaveProperty("withdrawnAt");
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    await stop();
+  });
+});

@@ -1,0 +1,81 @@
+import type { FeedListener, NoticeFeed, WordFate } from "../../src/contracts/notice-feed.ts";
+import type { MachineWord } from "../../src/core/machine-word.ts";
+import { plus, seconds } from "../../src/core/time.ts";
+import type { LastcallError } from "../../src/errors.ts";
+import { ModelWorld, spotPolicy, webWorkload } from "./model-world.ts";
+
+/** A feed that says what a test has it say. */
+class ScriptedFeed implements NoticeFeed {
+  #listener: FeedListener | undefined;
+  listening = 0;
+
+  async run(listener: FeedListener, signal: AbortSignal): Promise<void> {
+    this.#listener = listener;
+    this.listening += 1;
+    await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    this.listening -= 1;
+  }
+
+  get listener(): FeedListener {
+    if (this.#listener === undefined) throw new Error("nobody listens");
+    return this.#listener;
+  }
+}
+
+export interface Stage {
+  readonly world: ModelWorld;
+  readonly feed: ScriptedFeed;
+  word(name: string, fields?: Partial<MachineWord["notice"]>): MachineWord;
+  /** Tells a word and lets a second pass. */
+  tell(word: MachineWord): Promise<WordFate>;
+  stop(): Promise<void>;
+}
+
+/** A model cluster of three Spot nodes, with its controller and a feed that it hears. */
+export async function stage(lifetime: Readonly<Record<string, string>> = {}): Promise<Stage> {
+  const world = new ModelWorld();
+  for (const name of ["n0", "n1", "n2"]) world.addNode(name, "a");
+  webWorkload(world, { replicas: 6, maxUnavailable: 6 });
+  spotPolicy(world, { lifetime });
+  const feed = new ScriptedFeed();
+  const stop = new AbortController();
+  const running = world.startController(stop.signal, { feeds: [feed] });
+  await world.pass(seconds(30));
+  return {
+    world,
+    feed,
+    word: (name, fields) => ({
+      machine: `gce://demo/a/${name}`,
+      notice: {
+        cause: "Preempted",
+        noticedAt: world.clock.now(),
+        deadlineAt: plus(world.clock.now(), seconds(30)),
+        source: "test/feed",
+        eventId: `event-${name}`,
+        ...fields,
+      },
+    }),
+    tell: async (word) => {
+      const told = Promise.allSettled([feed.listener.onWord(word)]);
+      await world.pass(seconds(1));
+      const [fate] = await told;
+      if (fate.status === "rejected") throw fate.reason;
+      return fate.value;
+    },
+    stop: async () => {
+      stop.abort();
+      await running;
+      if (feed.listening !== 0) throw new Error("somebody still listens, nobody is wanted");
+    },
+  };
+}
+
+/** As a feed does: again where it could not be written. */
+export async function toldUntilTaken(tell: Stage["tell"], word: MachineWord): Promise<boolean> {
+  for (let attempt = 0; attempt < 10; attempt += 1) {
+    const fate = await tell(word).catch((error: LastcallError) => error.code);
+    if (fate === "Taken") return true;
+    if (fate !== "CONFLICT") throw new Error(`${word.machine}: ${fate}, Taken is wanted`);
+  }
+  return false;
+}
