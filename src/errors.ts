@@ -28,6 +28,7 @@ const catalogue = {
   CLOUD_CREDENTIALS: { retryable: false, exitCode: 1 },
   NOTICE_UNREADABLE: { retryable: true, exitCode: 1 },
   NOTICE_STALE: { retryable: false, exitCode: 1 },
+  CLOCK_SKEW: { retryable: false, exitCode: 1 },
   INSTANCE_UNKNOWN: { retryable: false, exitCode: 1 },
   SCRIPT_FAILED: { retryable: false, exitCode: 1 },
   PORT_TAKEN: { retryable: false, exitCode: 1 },

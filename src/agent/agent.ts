@@ -208,7 +208,9 @@ export class Agent implements NoticeSink {
   #noteSkew(skewMs: number | undefined): void {
     const disagreed = this.#skewMs !== 0;
     this.#skewMs = millis(skewMs ?? 0);
-    if (skewMs !== undefined && !disagreed) this.#options.log.warn("clock-skew", { skewMs });
+    if (skewMs === undefined || disagreed) return;
+    this.#options.metrics.count("lastcall_errors_total", { code: "CLOCK_SKEW" });
+    this.#options.log.warn("clock-skew", { skewMs });
   }
 
   #cloudNow(): Instant {

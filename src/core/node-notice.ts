@@ -9,7 +9,8 @@ import { type Instant, parseHttpDate, plus, seconds } from "./time.ts";
 /**
  * What a platform writes on a Node when it takes it, for where no agent runs. Sources: kubelet
  * `nodeshutdown` (the Ready condition's message, which may have other errors beside it), AKS
- * node-problem-detector (`PreemptionScheduled`, and `VMEventScheduled` with the event as its reason).
+ * node-problem-detector (`PreemptionScheduled`, and `VMEventScheduled` with the event as its reason),
+ * OpenShift's termination handler (`Terminating`, with the one reason below).
  */
 export function noticeOfNode(node: NodeFacts, at: Instant): Notice | undefined {
   if (node.ready && node.noticeConditions === undefined) return undefined;
@@ -30,6 +31,7 @@ export function noticeOfNode(node: NodeFacts, at: Instant): Notice | undefined {
 const eventCauses = {
   PreemptScheduled: "SpotInterruption",
   SpotEvictionIncoming: "SpotInterruption",
+  TerminationRequested: "SpotInterruption",
   TerminateScheduled: "LifecycleHook",
   RebootScheduled: "ScheduledMaintenance",
   RedeployScheduled: "ScheduledMaintenance",

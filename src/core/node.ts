@@ -24,7 +24,7 @@ export interface NodeFacts extends NodeIdentity {
   readonly ready: boolean;
   /** The message of the Ready condition; the kubelet writes "node is shutting down" there. */
   readonly readyMessage?: string | undefined;
-  /** `PreemptionScheduled` and `VMEventScheduled` of AKS while they hold; absent where none does. */
+  /** Conditions by which a platform says that it takes the machine, while they hold; absent where none does. */
   readonly noticeConditions?: readonly NodeCondition[] | undefined;
   /** `status.allocatable`: what pods may ask of it in all; absent where the Node does not say. */
   readonly allocatable?: Amounts | undefined;

@@ -30,7 +30,11 @@ export function translateNode(node: KubeObject): NodeFacts {
   };
 }
 
-const noticeTypes: ReadonlySet<unknown> = new Set(["PreemptionScheduled", "VMEventScheduled"]);
+const noticeTypes: ReadonlySet<unknown> = new Set([
+  "PreemptionScheduled",
+  "Terminating",
+  "VMEventScheduled",
+]);
 
 /** Undefined, and not an empty list of its own, for the many nodes that have none. */
 function noticeConditionsOf(conditions: unknown): readonly NodeCondition[] | undefined {

@@ -361,6 +361,7 @@ describe("an agent whose clock is wrong", () => {
     await clock.advance(10_000);
     source.say("aws/a", [], skewMs);
     await settle();
+    expect(metrics.exposition()).toContain('lastcall_errors_total{code="CLOCK_SKEW"} 1');
     expect((await made())[0]).toMatchObject({
       withdrawnAt: formatInstant(plus(cloudAt, seconds(10))),
     });

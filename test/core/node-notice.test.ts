@@ -75,6 +75,19 @@ describe("a node's own marks", () => {
     expect(noticeOfNode(node(event(reason)), nowAt)?.cause).toBe(cause);
   });
 
+  it("tell of OpenShift's word, and of no other condition of its name", () => {
+    const terminating = (reason: string) =>
+      noticeOfNode(
+        node({ noticeConditions: [{ type: "Terminating", reason, message: "" }] }),
+        nowAt,
+      );
+    expect(terminating("TerminationRequested")).toMatchObject({
+      ...{ cause: "SpotInterruption", deadlineAt: plus(nowAt, seconds(30)) },
+      source: "node/Terminating",
+    });
+    expect(terminating("Draining")).toBeUndefined();
+  });
+
   it("leave a preemption without a readable time the shortest notice there is", () => {
     const notice = noticeOfNode(node(event("PreemptScheduled", "soon")), nowAt);
     expect(notice?.deadlineAt).toBe(plus(nowAt, seconds(30)));

@@ -278,6 +278,14 @@ export const cloudSignals: readonly Signal[] = [
       ...{ status: "True", reason: "SpotEvictionIncoming", message: "Spot eviction incoming" },
     }),
   },
+  {
+    signal: "the Node: OpenShift's condition Terminating",
+    ...{ cause: "SpotInterruption", source: "node/Terminating/", leadMs: minute / 2 },
+    say: byCondition("Terminating", {
+      ...{ status: "True", reason: "TerminationRequested" },
+      message: "The cloud provider has marked this instance for termination",
+    }),
+  },
   ...(
     [
       ["PreemptScheduled", "SpotInterruption", minute / 2],
