@@ -3,8 +3,9 @@ import { fieldsOf, isFields, textListOf, valueAt, wholeNumberOf } from "./json-f
 /** Seconds in each unit that `sleep` takes. */
 const unitSeconds: Readonly<Record<string, number>> = { "": 1, s: 1, m: 60, h: 3600, d: 86_400 };
 
+/** `sleep 20`, perhaps behind a `timeout 5`, and Python's. */
 const sleepCall =
-  /(?:^|[\s;&|(/'"])sleep\s+(inf(?:inity)?|\d+(?:\.\d+)?)([smhd]?)(?![\w.])|time\.sleep\((\d+(?:\.\d+)?)\)/g;
+  /(?:^|[\s;&|(/'"])(?:timeout\s+(?:-\S+\s+)*(\d+(?:\.\d+)?)([smhd]?)\s+(?:\S*\/)?)?sleep\s+(inf(?:inity)?|\d+(?:\.\d+)?)([smhd]?)(?![\w.])|time\.sleep\((\d+(?:\.\d+)?)\)/g;
 
 /**
  * How many seconds a container's preStop hook takes at least, as far as it shows: the built-in
@@ -35,13 +36,20 @@ export function preStopActs(container: unknown): boolean {
  * for `sleep infinity`.
  */
 export function sleepSecondsOf(command: readonly string[]): number {
-  let totalSeconds = 0;
   const run = command.join(" ").replace(spoken, " ");
-  for (const [, count, unit, pythons] of run.matchAll(sleepCall)) {
-    if (count?.startsWith("inf")) return Number.POSITIVE_INFINITY;
-    totalSeconds += Number(count ?? pythons) * (unitSeconds[unit ?? ""] ?? 1);
-  }
-  return totalSeconds;
+  const calls = [...run.matchAll(sleepCall)];
+  return calls.reduce((total, call) => total + secondsOf(call), 0);
+}
+
+function secondsOf([, limit, limitUnit, count, unit, pythons]: RegExpMatchArray): number {
+  const asked = inSeconds(count ?? pythons ?? "", unit);
+  return limit === undefined ? asked : Math.min(asked, inSeconds(limit, limitUnit));
+}
+
+function inSeconds(count: string, unit = ""): number {
+  return count.startsWith("inf")
+    ? Number.POSITIVE_INFINITY
+    : Number(count) * (unitSeconds[unit] ?? 1);
 }
 
 /** The longest hook of a pod: the hooks of its containers run at the same time. */

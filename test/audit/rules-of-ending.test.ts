@@ -15,6 +15,9 @@ describe("how long a preStop hook takes", () => {
     { command: ["sh", "-c", "echo going to sleep 60 && sleep 5"], seconds: 5 },
     { command: ["sh", "-c", "printf 'sleep 60'\nsleep 5"], seconds: 5 },
     { command: ["echo", "sleep", "60"], seconds: 0 },
+    { command: ["sh", "-c", "timeout 5 sleep 60; sleep 1"], seconds: 6 },
+    { command: ["timeout", "-s", "KILL", "1m", "/bin/sleep", "20"], seconds: 20 },
+    { command: ["timeout", "--foreground", "5s", "sleep", "infinity"], seconds: 5 },
     { command: ["/wait-shutdown"], seconds: 0 },
     { command: [], seconds: 0 },
   ])("$command is $seconds s", ({ command, seconds }) => {
