@@ -64,18 +64,25 @@ async function setUp(...flags: string[]): Promise<void> {
   expect(await runLastcall(args, { folder })).toMatchObject({ code: 0 });
 }
 
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  await waitUntil(holds, {
-    what: "the policy is in force",
-    timeoutMs: 60_000,
-    signal: plane.signal,
-  });
+/** Each kind has a policy and a binding of its own, which reach the server's watches one by one. */
+async function untilInForce(
+  pod: object,
+  isJudged: (result: KubectlResult) => boolean,
+): Promise<void> {
+  const probes = [deployment("probe", pod), ofKind("Pod", pod), ofKind("CronJob", pod)];
+  for (const probe of probes) {
+    await waitUntil(async () => isJudged(await apply(probe, dryRun)), {
+      what: "the policy is in force",
+      timeoutMs: 60_000,
+      signal: plane.signal,
+    });
+  }
 }
 
 describe("the admission policy as it is printed without flags", () => {
   beforeAll(async () => {
     await setUp();
-    await until(async () => (await apply(deployment("probe", slow), dryRun)).stderr !== "");
+    await untilInForce(slow, ({ stderr }) => stderr !== "");
   });
 
   test("lets a workload in and has kubectl show the warning", async () => {
@@ -168,9 +175,7 @@ describe("the admission policy as it is printed without flags", () => {
       "-p",
       patch,
     ]);
-    await until(async () =>
-      (await apply(deployment("probe", slow), dryRun)).stderr.includes(said(60, 50)),
-    );
+    await untilInForce(slow, ({ stderr }) => stderr.includes(said(60, 50)));
 
     const fits = { ...onSpot, terminationGracePeriodSeconds: 50 };
     expect((await apply(deployment("fits", fits), dryRun)).stderr).toBe("");
@@ -185,9 +190,7 @@ describe("the admission policy with --action Deny", () => {
     // with the parameters that it had.
     await setUp("--action", "Deny", "--platform", "gke-25", "--scope", "Possible");
     // Action, budget and scope reach the server's own watches one after the other.
-    const anywhere = deployment("probe", { terminationGracePeriodSeconds: 60 });
-    await until(async () => {
-      const { code, stderr } = await apply(anywhere, dryRun);
+    await untilInForce({ terminationGracePeriodSeconds: 60 }, ({ code, stderr }) => {
       return code !== 0 && stderr.includes(said(60, 25));
     });
   });
