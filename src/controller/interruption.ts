@@ -1,7 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Fleet } from "../contracts/fleet.ts";
 import { type Departure, isLive, isNoticed } from "../core/departure.ts";
-import { statusAfter } from "../core/ledger.ts";
+import { type Happening, statusAfter } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { Policy } from "../core/policy.ts";
 import { policyFor, reactionTo } from "../core/reaction.ts";
@@ -48,21 +48,32 @@ function heed(
   signal: AbortSignal,
 ): void {
   const { departure, policy } = notice;
-  const fresh = departure.status.phase === "Scheduled" || departure.status.phase === "Held";
-  const reaction = reactionTo(departure, policy);
-  const isOff = departure.withdrawnAt !== undefined;
-  if (fresh && (isOff || reaction === "Ignore" || reaction === "Notify")) {
-    const why = isOff
-      ? ({ event: "Withdrawn", reason: "NoticeWithdrawn" } as const)
-      : ({ event: "Cancelled", reason: "NoticeIgnored" } as const);
-    const ended = { ...why, at: clock.now() };
-    executor
-      .record(departure, (now) => statusAfter({ ...now, policy: policy.name }, ended))
-      .catch((error: unknown) =>
-        executor.voice.log.warn("act-failed", { error: messageOf(error) }),
-      );
+  if (whyNot(departure, policy) === undefined) {
+    const first = { event: "Noticed", reason: "Noticed" } as const;
+    cases.open(departure, { policy, signal, ...(isToBegin(departure) ? { first } : {}) });
     return;
   }
-  const first = { event: "Noticed", reason: "Noticed" } as const;
-  cases.open(departure, { policy, signal, ...(fresh ? { first } : {}) });
+  const at = clock.now();
+  executor
+    .record(departure, (now) => {
+      // Judged anew where somebody wrote in between: it may be an interruption's by now.
+      const why = whyNot(now, policy);
+      return why && statusAfter({ ...now, policy: policy.name }, { ...why, at });
+    })
+    .catch((error: unknown) => executor.voice.log.warn("act-failed", { error: messageOf(error) }));
+}
+
+function isToBegin({ status }: Departure): boolean {
+  return status.phase === "Scheduled" || status.phase === "Held";
+}
+
+/** Why a departure ends before it has begun; undefined where it begins, or has. */
+function whyNot(departure: Departure, policy: Policy): Omit<Happening, "at"> | undefined {
+  if (!isToBegin(departure)) return undefined;
+  if (departure.withdrawnAt !== undefined) {
+    return { event: "Withdrawn", reason: "NoticeWithdrawn" };
+  }
+  const reaction = reactionTo(departure, policy);
+  const isLeft = reaction === "Ignore" || reaction === "Notify";
+  return isLeft ? { event: "Cancelled", reason: "NoticeIgnored" } : undefined;
 }

@@ -164,8 +164,11 @@ export class Rotation {
       case "Move":
         return executor.move(decision.departure, decision);
       case "Note":
+        // What somebody has changed since, such as a notice, is decided anew on the next picture.
         await executor.record(decision.departure, (fresh) =>
-          statusAfter(fresh, { ...decision, at: clock.now() }),
+          fresh === decision.departure
+            ? statusAfter(fresh, { ...decision, at: clock.now() })
+            : undefined,
         );
         return;
       case "Begin":

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { formatInstant, hours, minutes, plus, seconds } from "../../src/core/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { stage } from "../support/feed-stage.ts";
-import { departures } from "../support/model-world.ts";
+import { departures, type ModelWorld, policies } from "../support/model-world.ts";
 
 describe("a word of a feed about a machine", () => {
   it("has its node cordoned and drained, by one departure however often it is told", async () => {
@@ -184,6 +184,40 @@ describe("a word of a feed about a machine", () => {
     await stop();
   });
 
+  it("is not ended with the one that it has forced while that was to be ignored", async () => {
+    const { world, word, tell, stop } = await stage();
+    const recommended = word("n1", { cause: "RebalanceRecommendation", deadlineAt: undefined });
+    let forced = 0;
+    world.beforeWrite = ({ method, path }) => {
+      if (method !== "PATCH" || !path.endsWith("/status") || !path.includes("n1-")) return;
+      if (forced++ > 0) return;
+      forceByHand(world, "n1");
+    };
+    await tell(recommended);
+    await world.pass(seconds(5));
+    expect(forced).toBeGreaterThan(0);
+    expect(world.departureOf("n1")?.status).toMatchObject({ phase: "Releasing" });
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    await stop();
+  });
+
+  it("is not ended with the one that it has forced as the plan dropped it", async () => {
+    const { world, stop } = await stage({ max: "24h", reserve: "30m" });
+    await world.pass(hours(1));
+    let forced = 0;
+    world.beforeWrite = ({ method, path }) => {
+      if (method !== "PATCH" || !path.endsWith("/status") || !path.includes("n1-")) return;
+      if (forced++ > 0) return;
+      forceByHand(world, "n1");
+    };
+    world.api.handle({ method: "DELETE", path: `${policies}/spot` });
+    await world.pass(seconds(5));
+    expect(forced).toBeGreaterThan(0);
+    expect(world.departureOf("n1")?.status).toMatchObject({ phase: "Releasing" });
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    await stop();
+  });
+
   it("makes a departure of its own where the one that it was to force has just ended", async () => {
     const { world, word, tell, stop } = await stage();
     world.patchPolicy({ spec: { onNotice: { rebalance: "Cordon" } } });
@@ -239,3 +273,21 @@ describe("a word of a feed about a machine", () => {
     await stop();
   });
 });
+
+/** Writes the cloud's word onto a node's departure, as a notice that comes at that moment does. */
+function forceByHand(world: ModelWorld, node: string): void {
+  const nowAt = world.clock.now();
+  world.api.handle({
+    method: "PATCH",
+    path: `${departures}/${world.departureOf(node)?.metadata?.name}`,
+    patchType: "application/merge-patch+json",
+    body: {
+      spec: {
+        cause: "SpotInterruption",
+        noticedAt: formatInstant(nowAt),
+        deadlineAt: formatInstant(plus(nowAt, seconds(120))),
+        source: "test/feed/interruption",
+      },
+    },
+  });
+}
