@@ -3,7 +3,7 @@ import { parseProviderId } from "./identity.ts";
 import type { NodeFacts } from "./node.ts";
 import type { NodesSeen } from "./node-notice.ts";
 import { actFromAt, type Notice } from "./notice.ts";
-import { callOf, isUndoing, type NoticeCall, noticeOrder } from "./notice-call.ts";
+import { callOf, isUndoing, type NoticeCall, noticeOrder, sourceOf } from "./notice-call.ts";
 import { selectPolicy } from "./selector.ts";
 import { hours, type Instant, later, type Millis, minutes, plus } from "./time.ts";
 
@@ -45,11 +45,10 @@ export function meaningOf(word: MachineWord, seen: NodesSeen): WordMeaning {
   if (node === undefined || isAnothers(notice, node)) return { kind: "NoNode" };
   if (selectPolicy(node, seen.policies) === undefined) return { kind: "NotOwned" };
   if ((actFromAt(notice) ?? seen.at) > seen.at) return { kind: "TooEarly" };
-  const source = `${notice.source}/${notice.eventId}`;
   const former = departuresByNode(seen.departures).get(node.uid) ?? [];
-  if (former.some((one) => isDealtWith(one, { notice, source }))) return { kind: "Known" };
+  if (former.some((one) => isDealtWith(one, notice))) return { kind: "Known" };
   if (former.some(isUndoing)) return { kind: "Undoing" };
-  return callOf(node, { notice, source, former }) ?? { kind: "Known" };
+  return callOf(node, { notice, former }) ?? { kind: "Known" };
 }
 
 /**
@@ -60,8 +59,7 @@ export function meaningOf(word: MachineWord, seen: NodesSeen): WordMeaning {
 function meaningOfEnd({ machine, notice }: MachineWord, seen: NodesSeen): WordMeaning {
   const node = machinesOf(seen.nodes).get(machine);
   const former = departuresByNode(seen.departures).get(node?.uid ?? "") ?? [];
-  const source = `${notice.source}/${notice.eventId}`;
-  const made = former.filter((one) => one.source === source);
+  const made = former.filter(({ source }) => source === sourceOf(notice));
   const live = made.find((one) => isLive(one) && one.withdrawnAt === undefined);
   if (live !== undefined && !isEarlier(live, notice)) {
     return { kind: "Withdraw", departure: live, at: notice.noticedAt };
@@ -70,7 +68,7 @@ function meaningOfEnd({ machine, notice }: MachineWord, seen: NodesSeen): WordMe
   if (node === undefined) return { kind: "NoNode" };
   if (selectPolicy(node, seen.policies) === undefined) return { kind: "NotOwned" };
   if ((actFromAt(notice) ?? seen.at) > seen.at) return { kind: "TooEarly" };
-  return { kind: "Make", order: noticeOrder(node, { notice, source, former }) };
+  return { kind: "Make", order: noticeOrder(node, { notice, former }) };
 }
 
 function isEarlier(departure: Departure, { deadlineAt }: Notice): boolean {
@@ -127,12 +125,9 @@ function isAnothers({ cause, noticedAt }: Notice, node: NodeFacts): boolean {
 const machineLeft: ReadonlySet<unknown> = new Set(["Planned", "Preempted", "Forced", "Expired"]);
 
 /** The event has had its departure, or its machine left after it by another one. */
-function isDealtWith(
-  one: Departure,
-  { notice, source }: { readonly notice: Notice; readonly source: string },
-): boolean {
-  if (one.source === source) return true;
-  const { endedAt, outcome } = one.status;
+function isDealtWith(departure: Departure, notice: Notice): boolean {
+  if (departure.source === sourceOf(notice)) return true;
+  const { endedAt, outcome } = departure.status;
   return endedAt !== undefined && endedAt >= notice.noticedAt && machineLeft.has(outcome);
 }
 

@@ -1,7 +1,7 @@
 import { type Departure, isLive } from "./departure.ts";
 import type { NodeCondition, NodeFacts } from "./node.ts";
 import type { Notice, NoticeCause } from "./notice.ts";
-import { callOf, isUndoing, type NoticeCall } from "./notice-call.ts";
+import { callOf, isUndoing, type NoticeCall, sourceOf } from "./notice-call.ts";
 import type { Policy } from "./policy.ts";
 import { selectPolicy } from "./selector.ts";
 import { type Instant, parseHttpDate, plus, seconds } from "./time.ts";
@@ -109,13 +109,13 @@ export function callsOfMarks(seen: NodesSeen): readonly NoticeCall[] {
     const notice = noticeOfNode(node, seen.at);
     if (notice === undefined || selectPolicy(node, seen.policies) === undefined) return [];
     const former = seen.departures.filter((one) => one.node.uid === node.uid);
-    const source = `${notice.source}/${notice.eventId}`;
+    const source = sourceOf(notice);
     // It is looked at again when the other has ended.
     if (former.some(isUndoing)) return [];
     const hasHadIt = former.some(
       (one) => !isLive(one) && one.source === source && one.node.bootID === node.bootID,
     );
-    const call = hasHadIt ? undefined : callOf(node, { notice, source, former });
+    const call = hasHadIt ? undefined : callOf(node, { notice, former });
     return call === undefined ? [] : [call];
   });
 }

@@ -31,10 +31,13 @@ export interface ForcingWord {
 
 interface Told {
   readonly notice: Notice;
-  /** The notice's own with its event. */
-  readonly source: string;
   /** The departures that the node has, and had. */
   readonly former: readonly Departure[];
+}
+
+/** What the departure of a notice names as its source, by which the same event is known again. */
+export function sourceOf({ source, eventId }: Notice): string {
+  return `${source}/${eventId}`;
 }
 
 /**
@@ -43,20 +46,23 @@ interface Told {
  * ignore (a rebalance, maintenance) leaves a planned departure as it was and gets one of its own.
  */
 export function callOf(node: NodeFacts, how: Told): NoticeCall | undefined {
-  const { notice, source, former } = how;
+  const { notice, former } = how;
   const noticed = former.find((one) => isLive(one) && isNoticed(one));
-  if (noticed !== undefined) return tightened(noticed, how);
+  if (noticed !== undefined) return tightened(noticed, notice);
   const chosen = former.find((one) => isLive(one) && (one.cause === "Planned" || isUnderWay(one)));
   if (chosen === undefined || mayBeIgnored(notice.cause)) {
     return { kind: "Make", order: noticeOrder(node, how) };
   }
   // Our own release is on its way: the machine goes as planned, whoever takes it.
   if (chosen.status.phase === "Releasing") return undefined;
-  const { noticedAt } = notice;
   // A plan's own deadline gives way to the cloud's, a person's counts on.
   const known = chosen.cause === "Planned" ? undefined : chosen.deadlineAt;
-  const deadlineAt = earliest(known, notice.deadlineAt);
-  return { kind: "Force", departure: chosen, word: { noticedAt, deadlineAt, source } };
+  const word: ForcingWord = {
+    noticedAt: notice.noticedAt,
+    deadlineAt: earliest(known, notice.deadlineAt),
+    source: sourceOf(notice),
+  };
+  return { kind: "Force", departure: chosen, word };
 }
 
 /** Whether it is being taken back: a word that is written onto it would go with it. */
@@ -68,25 +74,19 @@ export function isUndoing(departure: Departure): boolean {
  * What is known stays, whoever told it, and the deadline only moves to an earlier instant. A cause at
  * which the policy may leave the node at work gives way to one at which the node has to go.
  */
-function tightened(
-  departure: Departure,
-  told: { readonly notice: Notice; readonly source: string },
-): NoticeCall | undefined {
-  const { cause, noticedAt } = told.notice;
-  const known = departure.deadlineAt ?? never;
-  const deadlineAt = earlier(known, told.notice.deadlineAt ?? never);
+function tightened(departure: Departure, notice: Notice): NoticeCall | undefined {
+  const { cause, noticedAt } = notice;
+  const deadlineAt = earliest(departure.deadlineAt, notice.deadlineAt);
   const isGraver = mayBeIgnored(departure.cause) && !mayBeIgnored(cause);
-  if (deadlineAt === known && !isGraver) return undefined;
+  if (deadlineAt === departure.deadlineAt && !isGraver) return undefined;
   const word: ForcingWord = {
     noticedAt: departure.noticedAt ?? noticedAt,
-    deadlineAt: deadlineAt === never ? undefined : deadlineAt,
-    source: isGraver ? told.source : (departure.source ?? ""),
+    deadlineAt,
+    source: isGraver ? sourceOf(notice) : (departure.source ?? ""),
     ...(isGraver ? { cause } : {}),
   };
   return { kind: "Force", departure, word };
 }
-
-const never = Number.MAX_SAFE_INTEGER as Instant;
 
 /** The departure that a notice about a node makes, under the next free name of the node's. */
 export function noticeOrder(node: NodeFacts, how: Told): DepartureOrder {
@@ -95,7 +95,7 @@ export function noticeOrder(node: NodeFacts, how: Told): DepartureOrder {
   return {
     name: freeName(node, how.former),
     node: { name, uid, providerID, bootID },
-    ...{ cause, deadlineAt, noticedAt, source: how.source, reason: "Noticed" },
+    ...{ cause, deadlineAt, noticedAt, source: sourceOf(how.notice), reason: "Noticed" },
     message: explain("Noticed", { node: name, deadlineAt }),
     ...(withdrawn === true ? off(name, noticedAt) : {}),
   };
