@@ -1,5 +1,10 @@
 import type { ClusterRoom } from "../contracts/cluster-room.ts";
-import type { DepartureStore, MoveOrder, NoticeWord } from "../contracts/departure-store.ts";
+import type {
+  DepartureStore,
+  MoveOrder,
+  NoticeWord,
+  StoreResult,
+} from "../contracts/departure-store.ts";
 import type { InstanceReleaser, ReleaseResult } from "../contracts/instance-releaser.ts";
 import type { MarkResult, NodeMarks } from "../contracts/node-marks.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
@@ -11,7 +16,7 @@ import { type Departure, type DepartureStatus, isLive, isVoluntary } from "../co
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
 import { explain } from "../core/explain.ts";
 import type { NodeFacts } from "../core/node.ts";
-import { wordFor } from "../core/notice-call.ts";
+import { isUndoing, wordFor } from "../core/notice-call.ts";
 import type { PlaceholderOrder } from "../core/placeholder-plan.ts";
 import type { OwnerFacts, PodIdentity } from "../core/pod.ts";
 import type { ReleaseMode } from "../core/policy.ts";
@@ -82,32 +87,39 @@ export class Executor {
 
   /** Forces a departure, or brings its deadline forward. One that says as much by now is left as it is. */
   async notice(departure: Departure, word: NoticeWord): Promise<void> {
-    let current = departure;
-    for (;;) {
-      this.#assertLeading();
-      const result = await this.#hands.store.notice(current, word);
-      if (result.kind !== "Conflict") return;
-      const fresh = await this.#hands.store.read(current.name);
-      if (fresh.kind !== "Done" || fresh.departure.uid !== departure.uid) return;
-      if (!isLive(fresh.departure) || saysAsMuch(fresh.departure, word)) return;
+    await this.#insist(departure, {
+      write: (current) => this.#hands.store.notice(current, word),
       // What is being taken back would take the word with it: whoever brought it looks again.
-      if (fresh.departure.withdrawnAt !== undefined) return;
-      current = fresh.departure;
-    }
+      isWanted: (fresh) => !saysAsMuch(fresh, word) && !isUndoing(fresh),
+    });
   }
 
   /** Says of a departure that its notice is off. One that another notice has changed by now stays. */
   async withdraw(departure: Departure, at: Instant): Promise<void> {
+    const { source, deadlineAt } = departure;
+    await this.#insist(departure, {
+      write: (current) => this.#hands.store.withdraw(current, at),
+      isWanted: (fresh) =>
+        !isUndoing(fresh) && fresh.source === source && fresh.deadlineAt === deadlineAt,
+    });
+  }
+
+  /** Until it is written, or the departure as somebody else has left it is over or wants it no more. */
+  async #insist(
+    departure: Departure,
+    how: {
+      readonly write: (current: Departure) => Promise<StoreResult>;
+      readonly isWanted: (fresh: Departure) => boolean;
+    },
+  ): Promise<void> {
     let current = departure;
     for (;;) {
       this.#assertLeading();
-      const result = await this.#hands.store.withdraw(current, at);
+      const result = await how.write(current);
       if (result.kind !== "Conflict") return;
       const fresh = await this.#hands.store.read(current.name);
       if (fresh.kind !== "Done" || fresh.departure.uid !== departure.uid) return;
-      const { source, deadlineAt, withdrawnAt } = fresh.departure;
-      if (!isLive(fresh.departure) || withdrawnAt !== undefined) return;
-      if (source !== departure.source || deadlineAt !== departure.deadlineAt) return;
+      if (!isLive(fresh.departure) || !how.isWanted(fresh.departure)) return;
       current = fresh.departure;
     }
   }
