@@ -187,15 +187,10 @@ describe("a word of a feed about a machine", () => {
   it("is not ended with the one that it has forced while that was to be ignored", async () => {
     const { world, word, tell, stop } = await stage();
     const recommended = word("n1", { cause: "RebalanceRecommendation", deadlineAt: undefined });
-    let forced = 0;
-    world.beforeWrite = ({ method, path }) => {
-      if (method !== "PATCH" || !path.endsWith("/status") || !path.includes("n1-")) return;
-      if (forced++ > 0) return;
-      forceByHand(world, "n1");
-    };
+    const isForced = forceAtNextRecord(world, "n1");
     await tell(recommended);
     await world.pass(seconds(5));
-    expect(forced).toBeGreaterThan(0);
+    expect(isForced()).toBe(true);
     expect(world.departureOf("n1")?.status).toMatchObject({ phase: "Releasing" });
     expect(world.marksOf("n1")).toContain("unschedulable");
     await stop();
@@ -204,15 +199,10 @@ describe("a word of a feed about a machine", () => {
   it("is not ended with the one that it has forced as the plan dropped it", async () => {
     const { world, stop } = await stage({ max: "24h", reserve: "30m" });
     await world.pass(hours(1));
-    let forced = 0;
-    world.beforeWrite = ({ method, path }) => {
-      if (method !== "PATCH" || !path.endsWith("/status") || !path.includes("n1-")) return;
-      if (forced++ > 0) return;
-      forceByHand(world, "n1");
-    };
+    const isForced = forceAtNextRecord(world, "n1");
     world.api.handle({ method: "DELETE", path: `${policies}/spot` });
     await world.pass(seconds(5));
-    expect(forced).toBeGreaterThan(0);
+    expect(isForced()).toBe(true);
     expect(world.departureOf("n1")?.status).toMatchObject({ phase: "Releasing" });
     expect(world.marksOf("n1")).toContain("unschedulable");
     await stop();
@@ -274,7 +264,18 @@ describe("a word of a feed about a machine", () => {
   });
 });
 
-/** Writes the cloud's word onto a node's departure, as a notice that comes at that moment does. */
+/** As a notice that comes just before the next write to the status of a node's departure. */
+function forceAtNextRecord(world: ModelWorld, node: string): () => boolean {
+  let isForced = false;
+  world.beforeWrite = ({ method, path }) => {
+    if (isForced || method !== "PATCH" || !path.endsWith("/status")) return;
+    if (!path.includes(`${node}-`)) return;
+    isForced = true;
+    forceByHand(world, node);
+  };
+  return () => isForced;
+}
+
 function forceByHand(world: ModelWorld, node: string): void {
   const nowAt = world.clock.now();
   world.api.handle({
