@@ -35,6 +35,7 @@ const shapes = [
     rules: [
       ["apps", "v1", "deployments, statefulsets, daemonsets, replicasets"],
       ["batch", "v1", "jobs"],
+      ["", "v1", "replicationcontrollers"],
     ],
   },
   {

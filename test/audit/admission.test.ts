@@ -53,7 +53,7 @@ describe("the admission policy", () => {
 
   it("covers every kind that makes pods", () => {
     const text = admissionManifests(options);
-    for (const kind of "deployments statefulsets daemonsets replicasets jobs cronjobs pods".split(
+    for (const kind of "deployments statefulsets daemonsets replicasets replicationcontrollers jobs cronjobs pods".split(
       " ",
     )) {
       expect(text).toContain(kind);

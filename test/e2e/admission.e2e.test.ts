@@ -44,6 +44,15 @@ function ofKind(kind: string, pod: object): object {
   const template = { spec };
   const metadata = { name: kind.toLowerCase() };
   if (kind === "Pod") return { apiVersion: "v1", kind, metadata, spec };
+  if (kind === "ReplicationController") {
+    const labels = { app: "rc" };
+    const lasting = {
+      ...template,
+      metadata: { labels },
+      spec: { ...spec, restartPolicy: "Always" },
+    };
+    return { apiVersion: "v1", kind, metadata, spec: { selector: labels, template: lasting } };
+  }
   if (kind === "Job") return { apiVersion: "batch/v1", kind, metadata, spec: { template } };
   const cron = { schedule: "0 3 * * *", jobTemplate: { spec: { template } } };
   return { apiVersion: "batch/v1", kind, metadata, spec: cron };
@@ -150,7 +159,7 @@ describe("the admission policy as it is printed without flags", () => {
     expect((await apply(deployment("placed", pod), dryRun)).stderr).toContain(said(40, 15));
   });
 
-  test.each(["Pod", "Job", "CronJob"])("judges a %s", async (kind) => {
+  test.each(["Pod", "Job", "CronJob", "ReplicationController"])("judges a %s", async (kind) => {
     const { code, stderr } = await apply(ofKind(kind, slow), dryRun);
 
     expect(code).toBe(0);
