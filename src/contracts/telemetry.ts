@@ -10,7 +10,7 @@ export interface Log {
 
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
-/** The metrics of contract.md section 4. No label holds a node, pod or event id. */
+/** The metrics of contract.md section 4, and gauges of the audit and of the plan beside them. No label holds a node, pod or event id. */
 export const metricNames = {
   counters: [
     "lastcall_notices_total",
@@ -22,6 +22,7 @@ export const metricNames = {
   ],
   gauges: [
     "lastcall_departures",
+    "lastcall_plan_departures",
     "lastcall_plan_spacing_seconds",
     "lastcall_nodes_managed",
     "lastcall_audit_findings",

@@ -8,7 +8,7 @@ interface Sample {
   readonly value: number;
 }
 
-/** Shows the plan as gauges: nodes managed, spacing, departures by phase. */
+/** Shows the plan as gauges: nodes managed, departures by reason and by phase, spacing. */
 export class PlanReporter {
   readonly #voice: Voice;
 
@@ -25,9 +25,18 @@ export class PlanReporter {
         value: matched,
       })),
     );
+    metrics.set("lastcall_plan_departures", plan.policies.flatMap(reasonSamples));
     metrics.set("lastcall_plan_spacing_seconds", plan.policies.flatMap(spacingSamples));
     metrics.set("lastcall_departures", phaseSamples(departures));
   }
+}
+
+function reasonSamples({ policy, departures }: PolicyPlan): Sample[] {
+  const byReason = Map.groupBy(departures, ({ reason }) => reason);
+  return [...byReason].map(([reason, those]) => ({
+    labels: { policy: policy.name, reason },
+    value: those.length,
+  }));
 }
 
 function spacingSamples({ policy, spacing }: PolicyPlan): Sample[] {

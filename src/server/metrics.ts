@@ -39,6 +39,10 @@ const counters: Readonly<Record<CounterName, Described>> = {
 
 const gauges: Readonly<Record<GaugeName, Described>> = {
   lastcall_departures: { help: "Live departures, by phase.", labels: ["policy", "phase"] },
+  lastcall_plan_departures: {
+    help: "Planned departures by reason; DeadlineBeatsWindow and Overdue are those that are late.",
+    labels: ["policy", "reason"],
+  },
   lastcall_plan_spacing_seconds: {
     help: "The smallest gap between departures: wanted, reached, and the best that is possible.",
     labels: ["policy", "kind"],

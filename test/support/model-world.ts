@@ -6,7 +6,7 @@ import type { KubeAnswer, KubeApi, KubeObject, KubeRequest } from "../../src/con
 import type { MachineBirths } from "../../src/contracts/machine-births.ts";
 import type { NodePods } from "../../src/contracts/node-pods.ts";
 import type { NoticeFeed } from "../../src/contracts/notice-feed.ts";
-import type { ClusterEvent, Log } from "../../src/contracts/telemetry.ts";
+import type { ClusterEvent, Log, Metrics } from "../../src/contracts/telemetry.ts";
 import { AlwaysLeading } from "../../src/controller/always-leading.ts";
 import { Controller } from "../../src/controller/controller.ts";
 import { cronProblem } from "../../src/core/cron-window.ts";
@@ -88,6 +88,8 @@ export class ModelWorld {
   readonly api: ModelApi;
   readonly events: ClusterEvent[] = [];
   readonly logged: string[] = [];
+  /** What each gauge shows now. */
+  readonly gauges = new Map<string, Parameters<Metrics["set"]>[1]>();
   /** What the controller did, in order: `cordon n1`, `evict n1`, `release n1`, `remove n1`. */
   readonly steps: string[] = [];
   /** Every request of the controller that can change something. */
@@ -367,7 +369,11 @@ export class ModelWorld {
       policyStatus: new KubePolicyStatus(api, clock),
       voice: {
         log: { debug: log, info: log, warn: log, error: log } satisfies Log,
-        metrics: { count: () => {}, set: () => {}, observe: () => {} },
+        metrics: {
+          count: () => {},
+          set: (name, series) => this.gauges.set(name, series),
+          observe: () => {},
+        },
         events: { emit: (event) => this.events.push(event) },
       },
       leadership: new AlwaysLeading(),

@@ -1,0 +1,50 @@
+import { expect, it } from "vitest";
+import { seconds } from "../../src/core/time.ts";
+import { ModelWorld, spotPolicy } from "../support/model-world.ts";
+
+/** The model's days begin at midnight UTC: nodes that last twelve hours never see the window. */
+const never = { name: "late", type: "Allow", timeZone: "UTC", start: "20:00", end: "22:00" };
+
+it("A deadline that beats the windows is said loudly: by a reason, a warning Event and a gauge", async () => {
+  const world = new ModelWorld();
+  for (const name of ["n0", "n1"]) world.addNode(name, "a");
+  spotPolicy(world, { lifetime: { max: "12h", reserve: "30m" }, windows: [never] });
+  const stop = new AbortController();
+  const running = world.startController(stop.signal);
+  await world.pass(seconds(30));
+  expect(world.gauges.get("lastcall_plan_departures")).toEqual([
+    { labels: { policy: "spot", reason: "DeadlineBeatsWindow" }, value: 2 },
+  ]);
+  const loud = world.events.filter(({ reason }) => reason === "DeadlineBeatsWindow");
+  expect(loud.map(({ type, about }) => [type, about.name]).toSorted()).toEqual([
+    ["Warning", "n0"],
+    ["Warning", "n1"],
+  ]);
+  stop.abort();
+  await running;
+});
+
+it("The plan is shown as gauges: nodes managed, spacing, and departures by reason and phase", async () => {
+  const world = new ModelWorld();
+  for (const name of ["n0", "n1", "n2"]) world.addNode(name, "a");
+  spotPolicy(world, { lifetime: { max: "24h", reserve: "30m" }, spacing: { min: "15m" } });
+  const stop = new AbortController();
+  const running = world.startController(stop.signal);
+  await world.pass(seconds(30));
+  const of = (name: string) => world.gauges.get(name);
+  expect(of("lastcall_nodes_managed")).toEqual([{ labels: { policy: "spot" }, value: 3 }]);
+  expect(of("lastcall_plan_departures")).toEqual([
+    { labels: { policy: "spot", reason: "Spaced" }, value: 3 },
+  ]);
+  expect(of("lastcall_departures")).toEqual([
+    { labels: { policy: "spot", phase: "Scheduled" }, value: 3 },
+  ]);
+  const series = of("lastcall_plan_spacing_seconds") ?? [];
+  const spacing = Object.fromEntries(series.map(({ labels, value }) => [labels.kind, value]));
+  expect(spacing).toMatchObject({ wanted: 900, reached: 900 });
+  // Three nodes of one birth have two gaps in 23.5 hours, less what has passed at the last plan.
+  expect(spacing.best).toBeLessThanOrEqual((23.5 * 3600) / 2);
+  expect(spacing.best).toBeGreaterThanOrEqual((23.5 * 3600 - 30) / 2);
+  stop.abort();
+  await running;
+});
