@@ -60,7 +60,10 @@ export function policyFromSpec(identity: PolicyIdentity, spec: PolicySpec): Poli
       podRules: drain.podRules.map(podRuleOf),
     },
     onNotice,
-    instance,
+    instance: {
+      release: instance.release,
+      loadBalancerDelayMs: spanOf(instance.loadBalancerDelay),
+    },
     paused: spec.paused,
     dryRun: spec.dryRun,
   };

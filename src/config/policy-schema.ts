@@ -265,6 +265,11 @@ const instance: ObjectField = {
       }),
       default: "Recreate",
     }),
+    loadBalancerDelay: durationField({
+      description:
+        "How long load balancers may go on sending to a node after its cordon: in a planned departure its machine lives at least so long after the drain has begun.",
+      default: "0s",
+    }),
   },
 };
 

@@ -22,7 +22,7 @@ export interface PolicySpec {
   readonly replacement: Pick<ReplacementRule, "when" | "onTimeout"> & { readonly timeout: string };
   readonly drain: WrittenDrain;
   readonly onNotice: NoticeRule;
-  readonly instance: { readonly release: ReleaseMode };
+  readonly instance: { readonly release: ReleaseMode; readonly loadBalancerDelay: string };
   readonly actions: readonly unknown[];
   readonly paused: boolean;
   readonly dryRun: boolean;

@@ -14,6 +14,7 @@ import type { CaseVoice } from "./case-voice.ts";
 import { type DrainEnd, DrainRun, hardDeadline } from "./drain-run.ts";
 import type { DrainTurns } from "./drain-turns.ts";
 import type { Executor } from "./executor.ts";
+import { waitForLoadBalancers } from "./load-balancer-wait.ts";
 import type { ProgressLedger } from "./progress-ledger.ts";
 import { volumeWords, waitForVolumes } from "./volume-wait.ts";
 
@@ -42,7 +43,7 @@ export interface DrainWorkParts {
   readonly onCounts: (counts: DrainCounts) => void;
 }
 
-/** The phase Draining: the pods leave, then their volumes are waited for. */
+/** The phase Draining: the pods leave, then their volumes and the load balancers are waited for. */
 export async function drainNode(
   order: DrainWorkOrder,
   parts: DrainWorkParts,
@@ -71,7 +72,11 @@ export async function drainNode(
     voice.drainEnded(context.departure(), end);
     tools.turns.leave(departure);
     if (end.verdict === "Done") await awaitVolumes(end, { order, parts }, signal);
-    return drainHappening(end, order.policy);
+    const work = drainHappening(end, order.policy);
+    if (work.event !== "GaveUp") {
+      await waitForLoadBalancers({ context, policy: order.policy, clock: tools.clock }, signal);
+    }
+    return work;
   } finally {
     stop();
   }

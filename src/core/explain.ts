@@ -60,6 +60,8 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   DrainTimeout: (f) => `was not empty when the drain's time was up${after(f)}`,
   DrainDone: (f) => `is drained${after(f)}`,
   VolumeWait: (f) => `is empty, and waits for its volumes to be detached${after(f)}`,
+  LoadBalancerWait: (f) =>
+    `is kept until ${f.detail ?? "later"} for load balancers that may still send to it`,
   DeadlineReached: (f) => `reached its deadline ${time(f.deadlineAt)}${after(f)}`,
   ReleaseRunning: () => "is drained, and its machine is being released",
   ReleaseFailed: (f) => `could not be released: ${f.detail ?? "unknown"}`,

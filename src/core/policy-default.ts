@@ -13,7 +13,7 @@ export const defaultPolicy: Policy = Object.freeze({
   replacement: { when: "None", timeoutMs: minutes(10), onTimeout: "Proceed" },
   drain: { timeoutMs: minutes(5), onTimeout: "RollBack", onSingleReplica: "Wait", podRules: [] },
   onNotice: { spotInterruption: "Drain", rebalance: "Ignore", maintenance: "Drain" },
-  instance: { release: "Recreate" },
+  instance: { release: "Recreate", loadBalancerDelayMs: minutes(0) },
   paused: false,
   dryRun: false,
 } satisfies Policy);

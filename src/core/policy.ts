@@ -17,7 +17,7 @@ export interface Policy {
   readonly replacement: ReplacementRule;
   readonly drain: DrainRule;
   readonly onNotice: NoticeRule;
-  readonly instance: { readonly release: ReleaseMode };
+  readonly instance: InstanceRule;
   readonly paused: boolean;
   readonly dryRun: boolean;
   /** `metadata.generation`, for `status.observedGeneration`; absent for a policy from a file. */
@@ -132,6 +132,12 @@ export interface NoticeRule {
   readonly spotInterruption: NoticeReaction;
   readonly rebalance: NoticeReaction;
   readonly maintenance: NoticeReaction;
+}
+
+export interface InstanceRule {
+  readonly release: ReleaseMode;
+  /** How long load balancers may go on sending to a node after its cordon; its machine lives on for them. */
+  readonly loadBalancerDelayMs: Millis;
 }
 
 /** Recreate: the group makes a new machine; Delete: the group shrinks; None: the machine stays. */

@@ -47,6 +47,7 @@ export const reasons = [
   "DrainTimeout",
   "DrainDone",
   "VolumeWait",
+  "LoadBalancerWait",
   "DeadlineReached",
   "ReleaseRunning",
   "ReleaseFailed",

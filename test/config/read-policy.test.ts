@@ -114,7 +114,7 @@ describe("a good policy file", () => {
           podRules: [],
         },
         onNotice: { spotInterruption: "Drain", rebalance: "Ignore", maintenance: "Drain" },
-        instance: { release: "Recreate" },
+        instance: { release: "Recreate", loadBalancerDelayMs: 0 },
         paused: false,
         dryRun: false,
       },
@@ -165,7 +165,7 @@ describe("a good policy file", () => {
         podRules: [],
       },
       onNotice: { spotInterruption: "Drain", rebalance: "Ignore", maintenance: "Drain" },
-      instance: { release: "Recreate" },
+      instance: { release: "Recreate", loadBalancerDelayMs: 0 },
       paused: false,
       dryRun: false,
     });

@@ -15,6 +15,7 @@ export interface StoryOptions {
   readonly nodes?: readonly string[];
   readonly replacement?: Readonly<Record<string, string>>;
   readonly drain?: Readonly<Record<string, string>>;
+  readonly instance?: Readonly<Record<string, string>>;
   readonly withoutPriorityClass?: true;
 }
 
@@ -32,7 +33,7 @@ export function roomStory(options: StoryOptions = {}): ModelWorld {
   for (const name of options.nodes ?? ["n0", "n1", "n2"]) world.addNode(name, "a");
   const replacement = options.replacement ?? { when: "BeforeDrain", timeout: "10m" };
   const drain = options.drain ?? { timeout: "20m", onTimeout: "Wait" };
-  spotPolicy(world, { replacement, drain });
+  spotPolicy(world, { replacement, drain, instance: options.instance ?? {} });
   return world;
 }
 

@@ -28,7 +28,7 @@ export function aPolicy(over: Partial<Policy> = {}): Policy {
       podRules: [],
     },
     onNotice: { spotInterruption: "Drain", rebalance: "Ignore", maintenance: "Drain" },
-    instance: { release: "Recreate" },
+    instance: { release: "Recreate", loadBalancerDelayMs: millis(0) },
     paused: false,
     dryRun: false,
     ...over,

@@ -1,0 +1,35 @@
+import type { Clock } from "../contracts/clock.ts";
+import { drainBeganAt } from "../core/ledger.ts";
+import type { Policy } from "../core/policy.ts";
+import { formatInstant, plus } from "../core/time.ts";
+import { Alarm } from "./alarm.ts";
+import { type CaseContext, isCloudsToTake } from "./case-context.ts";
+
+/**
+ * Keeps a machine that is ours to release until load balancers have heard of its node's cordon, for
+ * as long as the policy says that this takes; it forwards what they still send to it. Counted from
+ * the drain's beginning, which the ledger holds, so that a restart does not begin anew.
+ */
+export async function waitForLoadBalancers(
+  about: { readonly context: CaseContext; readonly policy: Policy; readonly clock: Clock },
+  signal: AbortSignal,
+): Promise<void> {
+  const { context, policy, clock } = about;
+  const alarm = new Alarm(clock);
+  const stop = context.onObserved(() => alarm.ring());
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const departure = context.departure();
+      // Asked anew after each wait: a notice leaves the machine to the cloud.
+      if (isCloudsToTake(departure, policy)) return;
+      const beganAt = drainBeganAt(departure.status) ?? clock.now();
+      const untilAt = plus(beganAt, policy.instance.loadBalancerDelayMs);
+      if (clock.now() >= untilAt) return;
+      await context.tell("LoadBalancerWait", formatInstant(untilAt));
+      await alarm.wait(untilAt, signal);
+    }
+  } finally {
+    stop();
+  }
+}
