@@ -1,6 +1,6 @@
 import { type Departure, isLive } from "./departure.ts";
 import type { NodeCondition, NodeFacts } from "./node.ts";
-import type { Notice, NoticeCause } from "./notice.ts";
+import { type Notice, type NoticeCause, wordForId } from "./notice.ts";
 import { callOf, isUndoing, type NoticeCall, sourceOf } from "./notice-call.ts";
 import type { Policy } from "./policy.ts";
 import { selectPolicy } from "./selector.ts";
@@ -89,11 +89,6 @@ function announced(
     source,
     eventId: eventId ?? wordForId(`${reason}-${told?.[0] ?? ""}`),
   };
-}
-
-/** An id goes into the Departure's source, which holds no more than 253 characters. */
-function wordForId(text: string): string {
-  return text.replaceAll(/[^A-Za-z0-9-]+/g, "_").slice(0, 80);
 }
 
 export interface NodesSeen {

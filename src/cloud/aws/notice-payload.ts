@@ -1,4 +1,4 @@
-import type { Notice, NoticeReading } from "../../core/notice.ts";
+import { type Notice, type NoticeReading, wordForId } from "../../core/notice.ts";
 import { type Instant, parseHttpDate, parseInstant, plus, seconds } from "../../core/time.ts";
 import { type Fields, fieldsOf, glimpse, parseJson, wordOf } from "../metadata/payload-field.ts";
 
@@ -116,9 +116,4 @@ export function readTargetLifecycleState({ text, at }: Heard): NoticeReading {
     eventId: `lifecycle-${wordForId(state)}`,
   };
   return { kind: "Read", notices: [notice], ignored: [], problems: [] };
-}
-
-/** An id goes into an annotation: a short word without commas or control codes. */
-export function wordForId(text: string): string {
-  return text.replaceAll(/[^A-Za-z0-9:._-]+/g, "_").slice(0, 80);
 }

@@ -1,9 +1,9 @@
 import { clearingMs } from "../../core/clearing.ts";
 import type { MachineWord } from "../../core/machine-word.ts";
-import type { Notice } from "../../core/notice.ts";
+import { type Notice, wordForId } from "../../core/notice.ts";
 import { earlier, type Instant, parseHttpDate, parseInstant, plus } from "../../core/time.ts";
 import { type Fields, fieldsOf, glimpse, parseJson, wordOf } from "../metadata/payload-field.ts";
-import { type Heard, spotNoticeMs, wordForId } from "./notice-payload.ts";
+import { type Heard, spotNoticeMs } from "./notice-payload.ts";
 
 /** What one message of the queue says. */
 export type MessageReading =

@@ -1,4 +1,4 @@
-import type { Notice, NoticeCause, NoticeReading } from "../../core/notice.ts";
+import { type Notice, type NoticeCause, type NoticeReading, wordForId } from "../../core/notice.ts";
 import { type Instant, parseHttpDate, plus, seconds } from "../../core/time.ts";
 import { type Fields, fieldsOf, glimpse, parseJson, wordOf } from "../metadata/payload-field.ts";
 
@@ -74,7 +74,7 @@ function azureEvent(
     deadlineAt: namedAt ?? (unreadable ? plus(at, shortestNoticeMs) : at),
     noticedAt: at,
     source: "azure/scheduled-events",
-    eventId: eventId.replaceAll(/[^A-Za-z0-9:._-]+/g, "_").slice(0, 80),
+    eventId: wordForId(eventId),
     // A started event has no NotBefore any more.
     canBegin: resources.length === 1 && namedAt !== undefined,
   };
