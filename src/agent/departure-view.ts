@@ -1,8 +1,8 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
 import { type Cause, isVoluntary, mayBeIgnored } from "../core/departure.ts";
 import type { NodeIdentity } from "../core/identity.ts";
-import type { NoticeCase } from "../core/notice.ts";
-import { earlier, formatInstant, type Instant, parseInstant } from "../core/time.ts";
+import { deadlineWith, type NoticeCase } from "../core/notice.ts";
+import { formatInstant, type Instant, parseInstant } from "../core/time.ts";
 
 /** The ids of the notices that a Departure was made from, with commas between. */
 export const noticeAnnotation = "lastcall.dev/notice";
@@ -83,7 +83,7 @@ export function departureBody(
 export function tightening(departure: DepartureView, notice: NoticeCase): Fields | undefined {
   const isFirst = departure.noticedAt === undefined;
   const knownIds = notice.eventIds.every((id) => departure.eventIds.includes(id));
-  const deadlineAt = tightened(departure, notice);
+  const deadlineAt = deadlineWith(departure, notice);
   const moves = deadlineAt !== departure.deadlineAt;
   const isGraver = mayBeIgnored(departure.cause) && !mayBeIgnored(notice.cause);
   const isNews = isFirst || moves || isGraver;
@@ -105,13 +105,6 @@ export function tightening(departure: DepartureView, notice: NoticeCase): Fields
       ...(takesCause ? { cause: notice.cause } : {}),
     },
   };
-}
-
-function tightened(departure: DepartureView, notice: NoticeCase): Instant | undefined {
-  const plansOwn = departure.cause === "Planned" && departure.noticedAt === undefined;
-  if (plansOwn || departure.deadlineAt === undefined) return notice.deadlineAt;
-  if (notice.deadlineAt === undefined) return departure.deadlineAt;
-  return earlier(departure.deadlineAt, notice.deadlineAt);
 }
 
 function fields(value: unknown): Fields {

@@ -10,8 +10,8 @@ import {
 import { isUnderWay } from "./departure-index.ts";
 import { explain } from "./explain.ts";
 import type { NodeFacts } from "./node.ts";
-import type { Notice, NoticeCause } from "./notice.ts";
-import { earlier, type Instant } from "./time.ts";
+import { deadlineWith, type Notice, type NoticeCause } from "./notice.ts";
+import type { Instant } from "./time.ts";
 
 /** What a notice about a node calls for: a departure of its own, or that one there is changed. */
 export type NoticeCall =
@@ -55,11 +55,9 @@ export function callOf(node: NodeFacts, how: Told): NoticeCall | undefined {
   }
   // Our own release is on its way: the machine goes as planned, whoever takes it.
   if (chosen.status.phase === "Releasing") return undefined;
-  // A plan's own deadline gives way to the cloud's, a person's counts on.
-  const known = chosen.cause === "Planned" ? undefined : chosen.deadlineAt;
   const word: ForcingWord = {
     noticedAt: notice.noticedAt,
-    deadlineAt: earliest(known, notice.deadlineAt),
+    deadlineAt: deadlineWith(chosen, notice),
     source: sourceOf(notice),
   };
   return { kind: "Force", departure: chosen, word };
@@ -76,7 +74,7 @@ export function isUndoing(departure: Departure): boolean {
  */
 function tightened(departure: Departure, notice: Notice): NoticeCall | undefined {
   const { cause, noticedAt } = notice;
-  const deadlineAt = earliest(departure.deadlineAt, notice.deadlineAt);
+  const deadlineAt = deadlineWith(departure, notice);
   const isGraver = mayBeIgnored(departure.cause) && !mayBeIgnored(cause);
   if (deadlineAt === departure.deadlineAt && !isGraver) return undefined;
   const word: ForcingWord = {
@@ -110,20 +108,15 @@ function off(
 
 /**
  * What a notice that came as a departure of its own says to the one that has the node already; undefined
- * where that says as much. A plan's own deadline gives way to the cloud's, a person's counts on. A
- * recommendation without an end says nothing to a node that is leaving: it would only keep the machine.
+ * where that says as much. A recommendation without an end says nothing to a node that is leaving: it would only
+ * keep the machine.
  */
 export function wordFor(owner: Departure, notice: Departure): ForcingWord | undefined {
   const isFirst = owner.noticedAt === undefined && isVoluntary(owner.cause);
   if (isFirst && notice.deadlineAt === undefined && mayBeIgnored(notice.cause)) return undefined;
-  const known = isFirst && owner.cause === "Planned" ? undefined : owner.deadlineAt;
-  const deadlineAt = earliest(known, notice.deadlineAt);
+  const deadlineAt = deadlineWith(owner, notice);
   if (!isFirst && deadlineAt === owner.deadlineAt) return undefined;
   const noticedAt = owner.noticedAt ?? notice.noticedAt ?? notice.createdAt;
   if (noticedAt === undefined) return undefined;
   return { noticedAt, deadlineAt, source: notice.source ?? "" };
-}
-
-function earliest(a: Instant | undefined, b: Instant | undefined): Instant | undefined {
-  return a === undefined || b === undefined ? (a ?? b) : earlier(a, b);
 }

@@ -1,4 +1,4 @@
-import { type Cause, mayBeIgnored } from "./departure.ts";
+import { type Cause, type Departure, mayBeIgnored } from "./departure.ts";
 import { earlier, type Instant, type Millis, minus, minutes } from "./time.ts";
 
 /** The causes that a cloud names; the other two are a plan's and a person's. */
@@ -62,6 +62,20 @@ export const maintenanceLeadMs: Millis = minutes(15);
 
 /** What is off is written down this much before the notice that it calls off would be acted upon. */
 const withdrawnLeadMs: Millis = minutes(5);
+
+/**
+ * The deadline of a departure that a notice is told of. A plan's own gives way to the cloud's; a
+ * person's counts on, and so does that of the notice before: from then on it only moves earlier.
+ */
+export function deadlineWith(
+  departure: Pick<Departure, "cause" | "noticedAt" | "deadlineAt">,
+  told: { readonly deadlineAt?: Instant | undefined },
+): Instant | undefined {
+  const isPlansOwn = departure.cause === "Planned" && departure.noticedAt === undefined;
+  const known = isPlansOwn ? undefined : departure.deadlineAt;
+  if (known === undefined || told.deadlineAt === undefined) return known ?? told.deadlineAt;
+  return earlier(known, told.deadlineAt);
+}
 
 /** From when on a notice is acted upon; undefined: at once. */
 export function actFromAt({ cause, deadlineAt, withdrawn }: Notice): Instant | undefined {
