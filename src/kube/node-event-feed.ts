@@ -5,7 +5,7 @@ import type { FeedListener, NoticeFeed } from "../contracts/notice-feed.ts";
 import { parseProviderId } from "../core/identity.ts";
 import { noticeEventReasons, noticeOfEvent } from "../core/node-notice.ts";
 import type { Rng } from "../core/rng.ts";
-import { type Instant, type Millis, seconds } from "../core/time.ts";
+import { type Instant, type Millis, minutes, seconds } from "../core/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import { fieldsOf, instantOf, textOf } from "./json-field.ts";
 import { eventsPath } from "./paths.ts";
@@ -29,6 +29,9 @@ interface NodeEvent {
 
 /** A word that came too early, or could not be written, is told again after this. */
 const againMs: Millis = seconds(1);
+
+/** A right that is missing may be given later: it is asked for again after this. */
+const refusedMs: Millis = minutes(1);
 
 /**
  * The Events that AKS writes about a Node which Azure takes, for nodes without a condition that says
@@ -65,8 +68,17 @@ export class NodeEventFeed implements NoticeFeed {
   }
 
   async #follow(reason: string, listener: FeedListener, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    while (!signal.aborted) {
+      const watch = this.#watchOf(reason, listener, signal);
+      await watch.run(signal).catch((error: unknown) => listener.onTrouble(faultOf(error)));
+      await clock.sleep(refusedMs, signal).catch(() => undefined);
+    }
+  }
+
+  #watchOf(reason: string, listener: FeedListener, signal: AbortSignal): Reflector<NodeEvent> {
     const { api, clock, rng } = this.#options;
-    const watch = new Reflector<NodeEvent>({
+    return new Reflector<NodeEvent>({
       ...{ api, clock, rng, path: eventsPath, translate: translateEvent },
       query: { fieldSelector: `involvedObject.kind=Node,reason=${reason}` },
       onTrouble: (error) => listener.onTrouble(error),
@@ -76,7 +88,6 @@ export class NodeEventFeed implements NoticeFeed {
         else void this.#tell(change, listener, signal);
       },
     });
-    await watch.run(signal).catch((error: unknown) => listener.onTrouble(faultOf(error)));
   }
 
   async #tell(

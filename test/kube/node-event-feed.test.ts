@@ -157,6 +157,25 @@ describe("Events of Nodes", () => {
     expect(words).toHaveLength(1);
   });
 
+  it("are asked for again each minute where the right to read them is missing, and heard once it is given", async () => {
+    const { world, words, troubles } = listen();
+    const { send } = world.api;
+    let refusals = 0;
+    world.api.send = async (request) => {
+      refusals += 1;
+      const body = { kind: "Status", reason: "Forbidden", message: "events is forbidden" };
+      return { ...(await send.call(world.api, request)), status: 403, body };
+    };
+    say(world, "PreemptScheduled");
+    await world.pass(seconds(150));
+    // Four reasons are followed, each asked for at the start and after one and two minutes.
+    expect(refusals).toBe(12);
+    expect(troubles).toHaveLength(12);
+    world.api.send = send;
+    await world.pass(seconds(60));
+    expect(words).toHaveLength(1);
+  });
+
   it("end with their signal, also before a node of Azure is seen", async () => {
     const { ended } = listen("gce://p/z/n1");
     stop.abort();
