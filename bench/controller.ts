@@ -28,11 +28,17 @@ const nodes = Number(process.argv[2] ?? 1000);
 const podsPerNode = Number(process.argv[3] ?? 30);
 const goalMiB = nodes <= 1000 ? 100 : 200;
 
+/** So wide a gap that the first departure is hours away: a fleet that rotates is not idle. */
+const spacingSeconds = Math.min(60, Math.floor(60_000 / nodes));
+
 const policy = {
   apiVersion: "lastcall.dev/v1alpha1",
   kind: "DeparturePolicy",
   metadata: { name: "spot" },
-  spec: { lifetime: { max: "24h", reserve: "30m" }, spacing: { mode: "Late", min: "1m" } },
+  spec: {
+    lifetime: { max: "24h", reserve: "30m" },
+    spacing: { mode: "Late", min: `${spacingSeconds}s` },
+  },
 };
 
 interface Idle {
