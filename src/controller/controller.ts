@@ -5,6 +5,7 @@ import type { Leadership } from "../contracts/leadership.ts";
 import type { MachineBirths } from "../contracts/machine-births.ts";
 import type { NoticeFeed } from "../contracts/notice-feed.ts";
 import type { PolicyStatusSink } from "../contracts/policy-status-sink.ts";
+import { metricNames } from "../contracts/telemetry.ts";
 import type { WorkloadAuditor } from "../contracts/workload-auditor.ts";
 import type { Rng } from "../core/rng.ts";
 import type { Millis } from "../core/time.ts";
@@ -125,6 +126,8 @@ export class Controller {
       over.abort();
       await Promise.all([...listening, auditing]);
       await cases.settled();
+      // What is now is the next leader's to show.
+      for (const name of metricNames.gauges) voice.metrics.set(name, []);
       this.health.stoodDown();
     }
   }

@@ -48,3 +48,17 @@ it("The plan is shown as gauges: nodes managed, spacing, and departures by reaso
   stop.abort();
   await running;
 });
+
+it("A replica that leads no more shows no gauge of the fleet: what it last knew is another's to say", async () => {
+  const world = new ModelWorld();
+  world.addNode("n0", "a");
+  spotPolicy(world, { lifetime: { max: "24h" } });
+  const lead = new AbortController();
+  const running = world.startController(lead.signal);
+  await world.pass(seconds(30));
+  const shown = () => [...world.gauges.values()].flat();
+  expect(shown()).not.toEqual([]);
+  lead.abort();
+  await running;
+  expect(shown()).toEqual([]);
+});
