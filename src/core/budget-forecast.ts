@@ -29,6 +29,8 @@ export interface ForecastQuestion {
 
 export interface EarlierStart extends MeteredStart {
   readonly state: "UnderWay" | "Ended";
+  /** Not by the cloud's word, which no wave counts. */
+  readonly voluntary: boolean;
 }
 
 export interface BudgetForecast {
@@ -56,7 +58,7 @@ interface Line extends PlannedStarts {
  * Plays the plan against the budgets: every departure starts at its planned instant or, where a
  * budget is spent, at the next allowed instant with room; at its deadline in any case, because a
  * budget does not hold a node past it. A departure is reckoned to keep its place in a budget of
- * nodes for `drain.timeout`, the longest that its drain may take.
+ * nodes, and its wave waiting, for `drain.timeout`, the longest that its drain may take, and to end well.
  */
 export function forecastBudgets({ plans, earlier }: ForecastQuestion): BudgetForecast {
   const meters = plans.flatMap(metersOf);
@@ -66,7 +68,8 @@ export function forecastBudgets({ plans, earlier }: ForecastQuestion): BudgetFor
   for (const start of earlier) {
     for (const meter of meters) {
       const isOver = start.state === "Ended" && meter.durationMs === undefined;
-      if (!isOver && counts(meter, start)) record(meter, start);
+      const isOutside = meter.waves !== undefined && !start.voluntary;
+      if (!isOver && !isOutside && counts(meter, start)) record(meter, start);
     }
   }
   const lines = plans.flatMap((plan) => linesOf(plan, meters));
@@ -149,16 +152,19 @@ function roomIn(line: Line): number {
   return latest;
 }
 
-/** With the number that a budget would need the plan could be kept as it is. */
+/** With the number that a budget would need the plan could be kept as it is; waves have none. */
 function tightBudgets(
   plans: readonly PlannedStarts[],
   meters: readonly Meter[],
 ): ReadonlyMap<string, readonly TightBudget[]> {
-  const tight = new Map<string, Map<string, number>>();
+  const tight = new Map<string, Map<string, number | undefined>>();
   for (const meter of meters) {
     if (meter.heldBack === 0) continue;
-    const titles = tight.get(meter.policy) ?? new Map<string, number>();
-    const needed = Math.max(titles.get(meter.title) ?? 0, peak(plans, meter));
+    const titles = tight.get(meter.policy) ?? new Map<string, number | undefined>();
+    const needed =
+      meter.waves === undefined
+        ? Math.max(titles.get(meter.title) ?? 0, peak(plans, meter))
+        : undefined;
     tight.set(meter.policy, titles.set(meter.title, needed));
   }
   return new Map(

@@ -1,6 +1,7 @@
 import { amountOf } from "./budget.ts";
-import type { Budget, Policy } from "./policy.ts";
+import type { Amount, Budget, Policy } from "./policy.ts";
 import { hours, type Millis } from "./time.ts";
+import type { WaveStanding } from "./wave.ts";
 
 /** One limit of the forecast: at most `limit` starts that each count for a while. */
 export interface Meter {
@@ -19,6 +20,15 @@ export interface Meter {
   head: number;
   /** How many departures it has held back. */
   heldBack: number;
+  /** Set where it stands for waves, which have no limit. */
+  readonly waves?: MeteredWaves | undefined;
+}
+
+interface MeteredWaves {
+  /** After how many starts each wave is full, so that the next start waits for the end of all. */
+  readonly fullAt: readonly number[];
+  /** When the starts before the present wave have ended. */
+  opensAt: number;
 }
 
 /** A start, or a wish for one. */
@@ -33,10 +43,15 @@ export interface MeteredFleet {
   readonly matched: number;
   readonly matchedByZone: ReadonlyMap<string, number>;
   readonly matchedInCluster: number;
+  readonly waves?: WaveStanding | undefined;
 }
 
-/** The meters of one policy's budgets; a budget of a zone has one for each. */
+/** The meters of one policy's budgets, of which one of a zone has one for each, and of its waves. */
 export function metersOf(fleet: MeteredFleet): readonly Meter[] {
+  return [...metersOfBudgets(fleet), ...meterOfWaves(fleet)];
+}
+
+function metersOfBudgets(fleet: MeteredFleet): readonly Meter[] {
   return fleet.policy.budgets.flatMap((budget) => {
     if (budget.kind === "PerHour") {
       return [meter(fleet, { budget, limit: budget.perHour })];
@@ -51,12 +66,34 @@ export function metersOf(fleet: MeteredFleet): readonly Meter[] {
   });
 }
 
+/** None where the waves have passed, nor where they are halted: when a person goes on is not known. */
+function meterOfWaves({ policy, matched, waves }: MeteredFleet): readonly Meter[] {
+  if (policy.waves === undefined || waves?.state !== "UnderWay") return [];
+  const { sizes } = policy.waves;
+  let starts = waves.size - waves.leftWell;
+  const fullAt = [starts];
+  for (const size of sizes.slice(waves.wave)) {
+    starts += amountOf(size, matched);
+    fullAt.push(starts);
+  }
+  const title = `waves of ${sizes.map(amountText).join(", ")}`;
+  const limit = Number.POSITIVE_INFINITY;
+  const kind = { zone: undefined, wide: false, limit, durationMs: undefined };
+  const none = { ends: [], head: 0, heldBack: 0 };
+  return [{ policy: policy.name, ...kind, title, ...none, waves: { fullAt, opensAt: 0 } }];
+}
+
 /** The earliest time from `at` on at which the meter has room. Asked in the order of time. */
 export function roomAt(meter: Meter, at: number): number {
+  if (meter.waves !== undefined) return Math.max(at, waveOpensAt(meter.waves, meter.ends));
   while ((meter.ends[meter.head] ?? Number.POSITIVE_INFINITY) <= at) meter.head += 1;
   const running = meter.ends.length - meter.head;
   if (running < meter.limit) return at;
   return meter.ends[meter.head + running - meter.limit] ?? at;
+}
+
+function waveOpensAt({ fullAt, opensAt }: MeteredWaves, ends: readonly number[]): number {
+  return fullAt.includes(ends.length) ? (ends.at(-1) ?? opensAt) : opensAt;
 }
 
 /** Whether the meter limits the starts of this policy in this zone. */
@@ -72,6 +109,7 @@ export function counts(meter: Meter, start: MeteredStart): boolean {
 /** Lets a start count. */
 export function record(meter: Meter, { policy, at }: MeteredStart): void {
   const end = at + durationOf(meter, policy);
+  if (meter.waves !== undefined) meter.waves.opensAt = waveOpensAt(meter.waves, meter.ends);
   let place = meter.ends.length;
   while (place > meter.head && (meter.ends[place - 1] ?? 0) > end) place -= 1;
   meter.ends.splice(place, 0, end);
@@ -96,8 +134,12 @@ function meter(
 
 function titleOf(budget: Budget): string {
   if (budget.kind === "PerHour") return `${budget.perHour} an hour`;
-  const amount =
-    "count" in budget.nodes ? `${budget.nodes.count} nodes` : `${budget.nodes.percent} % of nodes`;
+  const unit = "count" in budget.nodes ? "nodes" : "of nodes";
+  const amount = `${amountText(budget.nodes)} ${unit}`;
   const scope = { Policy: "at once", Zone: "at once in a zone", Cluster: "at once in the cluster" };
   return `${amount} ${scope[budget.scope]}`;
+}
+
+function amountText(amount: Amount): string {
+  return "count" in amount ? String(amount.count) : `${amount.percent} %`;
 }

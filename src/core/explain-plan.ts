@@ -1,5 +1,5 @@
 import { formatDuration } from "./duration.ts";
-import type { BirthSource, Forecast, PolicyPlan } from "./fleet-plan.ts";
+import type { BirthSource, Forecast, PolicyPlan, TightBudget } from "./fleet-plan.ts";
 import type { Reason } from "./reason.ts";
 import { between, formatInstant, type Instant, seconds } from "./time.ts";
 import { explainWaves } from "./wave.ts";
@@ -74,7 +74,7 @@ function explainChange({ departAt, movedFrom, heldBackTo }: PlanFacts): string {
   const moved = movedFrom === undefined ? "" : `; moved from ${text(movedFrom)}`;
   if (departAt === undefined || heldBackTo === undefined) return moved;
   const wait = formatDuration(between(departAt, heldBackTo));
-  return `${moved}; the budgets will hold it back by about ${wait}`;
+  return `${moved}; it will be held back by about ${wait}`;
 }
 
 function explainNotPlanned(reason: Reason, { node, policy, detail }: PlanFacts): string {
@@ -113,11 +113,13 @@ function lateParts({ shut, helpless, overdue, widenBySeconds }: Forecast): strin
 function budgetParts({ heldBack, heldPastDeadline, tight }: Forecast): string[] {
   if (heldBack + heldPastDeadline === 0) return [];
   const past = heldPastDeadline > 0 ? `, ${heldPastDeadline} of them past the deadline` : "";
-  const cures = tight.map(
-    ({ budget, needed }) => `${budget}, where ${needed} would hold none back`,
+  const isWave = ({ needed }: TightBudget) => needed === undefined;
+  const who = !tight.some(isWave) ? "budgets" : tight.every(isWave) ? "waves" : "budgets and waves";
+  const cures = tight.map(({ budget, needed }) =>
+    needed === undefined ? budget : `${budget}, where ${needed} would hold none back`,
   );
   return [
-    `budgets hold back ${count(Math.max(heldBack, heldPastDeadline), "departure")}${past}: ${cures.join(", ")}`,
+    `${who} hold back ${count(Math.max(heldBack, heldPastDeadline), "departure")}${past}: ${cures.join(", ")}`,
   ];
 }
 

@@ -69,7 +69,7 @@ export interface PlannedDeparture {
   readonly reason: PlannedReason;
   /** The instant of the plan before, where this one is another. */
   readonly movedFrom?: Instant | undefined;
-  /** When it is expected to start, where budgets will hold it back past `departAt`. */
+  /** When it is expected to start, where budgets or waves will hold it back past `departAt`. */
   readonly heldBackTo?: Instant | undefined;
 }
 
@@ -104,15 +104,16 @@ export interface Forecast {
   /** Of these the ones that no longer Allow window helps. */
   readonly helpless: number;
   readonly overdue: number;
-  /** Starts that budgets will hold back, and how many of them past their deadline. */
+  /** Starts that budgets and waves will hold back, and how many of them past their deadline. */
   readonly heldBack: number;
   readonly heldPastDeadline: number;
-  /** The budgets that hold starts back, and the number with which each would hold none. */
+  /** The budgets and waves that hold starts back, and the number with which each would hold none. */
   readonly tight: readonly TightBudget[];
 }
 
 export interface TightBudget {
-  /** As in `3 nodes of the policy`, `6 an hour`. */
+  /** As in `3 nodes of the policy`, `6 an hour`, `waves of 1, 3`. */
   readonly budget: string;
-  readonly needed: number;
+  /** Waves have no number with which they would hold none back. */
+  readonly needed: number | undefined;
 }

@@ -1,5 +1,6 @@
 import { type EarlierStart, forecastBudgets, type PlannedStarts } from "./budget-forecast.ts";
 import { type Candidate, type Triage, triage } from "./candidate.ts";
+import { isVoluntary } from "./departure.ts";
 import { indexDepartures, newestStarts } from "./departure-index.ts";
 import type {
   FleetPlan,
@@ -94,7 +95,8 @@ function withForecasts(input: PlanInput, { groups, placed }: Groups): readonly P
   const matchedInCluster = groups.reduce((sum, group) => sum + group.matched, 0);
   const plans = groups.map((group, at): PlannedStarts => {
     const { departures, hours: open } = placed[at] as PlacedPolicy;
-    return { ...group, matchedInCluster, departures, hours: open };
+    const waves = waveStanding({ ...group, departures: input.departures });
+    return { ...group, matchedInCluster, waves, departures, hours: open };
   });
   const budgets = forecastBudgets({ plans, earlier: earlierStarts(input, groups) });
   return plans.map((plan, at) => {
@@ -106,7 +108,7 @@ function withForecasts(input: PlanInput, { groups, placed }: Groups): readonly P
     return {
       ...{ policy: plan.policy, matched: plan.matched, spacing, moved },
       forecast: forecastPolicy({ ...plan, budgets }),
-      waves: waveStanding({ ...plan, departures: input.departures }),
+      waves: plan.waves,
       departures: budgets.heldBackTo.size === 0 ? plan.departures : plan.departures.map(held),
     };
   });
@@ -119,13 +121,15 @@ function earlierStarts(
 ): readonly EarlierStart[] {
   const policies = new Map(groups.map(({ policy }) => [policy.name, policy]));
   const starts: (EarlierStart & { readonly uid: string })[] = [];
-  for (const { policy: name, node, status } of departures) {
+  for (const { policy: name, node, status, cause } of departures) {
     const policy = name === undefined ? undefined : policies.get(name);
     const { startedAt } = status;
     if (policy === undefined || startedAt === undefined || startedAt > at) continue;
-    if (at - startedAt >= Math.max(hours(1), policy.drain.timeoutMs)) continue;
     const state = status.phase === "Ended" ? "Ended" : "UnderWay";
-    starts.push({ policy, zone: "", at: startedAt, state, uid: node.uid });
+    const isLongAgo = at - startedAt >= Math.max(hours(1), policy.drain.timeoutMs);
+    if (isLongAgo && state === "Ended") continue;
+    const voluntary = isVoluntary(cause);
+    starts.push({ policy, zone: "", at: startedAt, state, voluntary, uid: node.uid });
   }
   if (starts.length === 0) return starts;
   const zones = new Map(nodes.map((node) => [node.uid, zoneOf(node)]));

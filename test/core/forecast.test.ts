@@ -181,3 +181,77 @@ describe("budgets in a forecast", () => {
     expect(plan({ policy: { budgets, spacing }, nodes: same }).forecast.feasible).toBe(false);
   });
 });
+
+describe("waves in a forecast", () => {
+  const spacing = { mode: "Late", minMs: minutes(1) } as const;
+  const drain = { ...aPolicy().drain, timeoutMs: minutes(5) };
+  const of = (...sizes: readonly number[]) => ({
+    ...{ spacing, drain },
+    waves: { sizes: sizes.map((count) => ({ count })) },
+  });
+  const startsOf = ({ departures }: PolicyPlan) =>
+    departures.map(({ heldBackTo, departAt }) =>
+      formatInstant(heldBackTo ?? departAt).slice(11, 16),
+    );
+  const sentence = (made: PolicyPlan) =>
+    planReport({ at: now, policies: [made], notPlanned: [], ties: [] }).policies[0]?.forecast
+      .explain;
+
+  it("hold each start back until the wave before may have left, as long as drain.timeout", () => {
+    // Five overdue nodes, planned for 00:00 to 00:04: one, then two, then the others.
+    const nodes = ["n1", "n2", "n3", "n4", "n5"].map((name) => born(name, 3000));
+    const made = plan({ policy: of(1, 2), nodes });
+    expect(startsOf(made)).toEqual(["00:00", "00:05", "00:05", "00:10", "00:10"]);
+    expect(sentence(made)).toBe(
+      "5 of 5 departures are late; 5 nodes past the deadline already, leaving one by one; waves hold back 4 departures: waves of 1, 2; wave 1 of 2: 0 of 1 have left well, 0 are under way",
+    );
+  });
+
+  it("make late whoever cannot wait for the wave before", () => {
+    // At 01:00, 01:01, 01:02 and 02:00, their deadlines; the canary is out until 01:05.
+    const nodes = [dueIn("n1", 60), dueIn("n2", 61), dueIn("n3", 62), dueIn("n4", 120)];
+    const made = plan({ policy: of(1, 2), nodes });
+    expect(made.forecast).toMatchObject({
+      ...{ feasible: false, late: ["n2", "n3"], heldPastDeadline: 2 },
+      tight: [{ budget: "waves of 1, 2", needed: undefined }],
+    });
+  });
+
+  it("begin where they stand: behind the canary that has left, with the one that is under way", () => {
+    const canary = aDeparture(aNode("gone"), {
+      status: { phase: "Ended", outcome: "Planned", startedAt: instant(now - hours(5)) },
+    });
+    const underWay = aDeparture(aNode("going"), {
+      status: { phase: "Draining", startedAt: instant(now - minutes(2)) },
+    });
+    const nodes = ["n1", "n2", "n3"].map((name) => born(name, 3000));
+    const made = plan({ policy: of(1, 2), nodes, departures: [canary, underWay] });
+    // Planned a minute apart from 00:00 on. The first fills the second wave, which is out until 00:05.
+    expect(startsOf(made)).toEqual(["00:00", "00:05", "00:05"]);
+  });
+
+  it("do not count what the cloud takes", () => {
+    const taken = aDeparture(aNode("taken"), {
+      cause: "SpotInterruption",
+      status: { phase: "Draining", startedAt: instant(now - minutes(2)) },
+    });
+    const made = plan({ policy: of(1), nodes: [born("n1", 3000)], departures: [taken] });
+    expect(startsOf(made)).toEqual(["00:00"]);
+  });
+
+  it("that are wide enough hold nothing back", () => {
+    const nodes = [dueIn("n1", 60), dueIn("n2", 61), dueIn("n3", 62)];
+    const made = plan({ policy: of(3), nodes });
+    expect(made.forecast).toMatchObject({ feasible: true, heldBack: 0, tight: [] });
+  });
+
+  it("that are halted are said, not reckoned with: when a person goes on is not known", () => {
+    const failed = aDeparture(aNode("bad"), {
+      status: { phase: "Ended", outcome: "RolledBack", startedAt: instant(now - hours(5)) },
+    });
+    const nodes = [dueIn("n1", 60), dueIn("n2", 61)];
+    const made = plan({ policy: of(1), nodes, departures: [failed] });
+    expect(made.forecast).toMatchObject({ feasible: true, heldBack: 0 });
+    expect(sentence(made)).toContain("wave 1 of 1 is halted");
+  });
+});
