@@ -131,42 +131,44 @@ describe("a node whose last pod has left", () => {
 });
 
 describe("a node to which load balancers may still send", () => {
-  const delayed = (over: Parameters<typeof roomStory>[0] = {}) =>
-    roomStory({
+  function delayed(instance: Readonly<Record<string, string>> = {}): ModelWorld {
+    return roomStory({
       replacement: { when: "None" },
-      instance: { loadBalancerDelay: "2m" },
-      ...over,
+      instance: { loadBalancerDelay: "2m", ...instance },
     });
+  }
+
+  /** A controller takes n0 away until it waits for load balancers; then this happens, and it ends. */
+  async function waiting(world: ModelWorld, then: () => Promise<void>): Promise<void> {
+    depart(world, "n0");
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.passUntil(() => ledgerOf(world, "n0").reason === "LoadBalancerWait", minutes(1));
+    await then();
+    stop.abort();
+    await running;
+  }
 
   it("keeps its machine for as long as the policy says that they take", async () => {
     const world = delayed();
     workload(world, "web", { replicas: 3, cpu: "1" });
     await world.pass(seconds(30));
-    depart(world, "n0");
-    const stop = new AbortController();
-    const running = world.startController(stop.signal);
-    await world.passUntil(() => ledgerOf(world, "n0").reason === "LoadBalancerWait", minutes(1));
-    expect(ledgerOf(world, "n0")).toMatchObject({
-      phase: "Draining",
-      message: expect.stringMatching(/^n0 is kept until .*Z for load balancers/),
+    await waiting(world, async () => {
+      expect(ledgerOf(world, "n0")).toMatchObject({
+        phase: "Draining",
+        message: expect.stringMatching(/^n0 is kept until .*Z for load balancers/),
+      });
+      await world.pass(seconds(110));
+      expect(world.released).toEqual([]);
+      await world.passUntil(hasEnded(world, "n0"), minutes(1));
     });
-    await world.pass(seconds(110));
-    expect(world.released).toEqual([]);
-    await world.passUntil(hasEnded(world, "n0"), minutes(1));
     expect(stepsOf(world, "n0")).toContain("120 Releasing");
     expect(world.released).toHaveLength(1);
-    stop.abort();
-    await running;
   });
 
   it("is waited for no longer by a controller that takes the departure up", async () => {
     const world = delayed();
-    depart(world, "n0");
-    const first = new AbortController();
-    const dies = world.startController(first.signal);
-    await world.passUntil(() => ledgerOf(world, "n0").reason === "LoadBalancerWait", minutes(1));
-    first.abort();
-    await dies;
+    await waiting(world, async () => {});
     await world.pass(seconds(60));
     await told(world, hasEnded(world, "n0"));
     expect(stepsOf(world, "n0")).toContain("120 Releasing");
@@ -174,34 +176,26 @@ describe("a node to which load balancers may still send", () => {
 
   it("is put back to work when a person cancels the departure meanwhile", async () => {
     const world = delayed();
-    depart(world, "n0");
-    const stop = new AbortController();
-    const running = world.startController(stop.signal);
-    await world.passUntil(() => ledgerOf(world, "n0").reason === "LoadBalancerWait", minutes(1));
-    world.patchNode("n0", { spec: { unschedulable: false } });
-    await world.passUntil(hasEnded(world, "n0"), minutes(1));
+    await waiting(world, async () => {
+      world.patchNode("n0", { spec: { unschedulable: false } });
+      await world.passUntil(hasEnded(world, "n0"), minutes(1));
+    });
     expect(ledgerOf(world, "n0").outcome).toBe("Cancelled");
     expect(world.released).toEqual([]);
-    stop.abort();
-    await running;
   });
 
   it("is the cloud's at once when a notice comes meanwhile", async () => {
     const world = delayed();
-    depart(world, "n0");
-    const stop = new AbortController();
-    const running = world.startController(stop.signal);
-    await world.passUntil(() => ledgerOf(world, "n0").reason === "LoadBalancerWait", minutes(1));
-    world.notice("n0", seconds(120));
-    await world.passUntil(() => ledgerOf(world, "n0").phase === "Releasing", seconds(5));
-    await world.pass(seconds(60));
+    await waiting(world, async () => {
+      world.notice("n0", seconds(120));
+      await world.passUntil(() => ledgerOf(world, "n0").phase === "Releasing", seconds(5));
+      await world.pass(seconds(60));
+    });
     expect(world.released).toEqual([]);
-    stop.abort();
-    await running;
   });
 
-  it("delays nothing where its machine is not ours to release", async () => {
-    const world = delayed({ instance: { loadBalancerDelay: "2m", release: "None" } });
+  it("is not waited for where its machine is not ours to release", async () => {
+    const world = delayed({ release: "None" });
     depart(world, "n0");
     const stop = new AbortController();
     const running = world.startController(stop.signal);
