@@ -10,6 +10,13 @@ export interface FleetView {
   readonly departures: readonly Departure[];
 }
 
+/** What has changed in one turn: nodes by name, departures by uid. */
+export interface FleetChange {
+  readonly nodes: ReadonlySet<string>;
+  readonly departures: ReadonlySet<string>;
+  readonly policies: boolean;
+}
+
 /** Watches nodes, policies and departures. Made by `src/kube/fleet.ts`. */
 export interface Fleet {
   /**
@@ -21,11 +28,12 @@ export interface Fleet {
   synced(signal: AbortSignal): Promise<void>;
   /** The newest picture; cheap where nothing has changed since the last one. */
   view(): FleetView;
-  /** One node of it by name, and one departure by uid, without the rest. */
+  /** One node of it by name, one departure by uid, and the policies, without the rest. */
   node(name: string): NodeFacts | undefined;
   departure(uid: string): Departure | undefined;
+  policies(): readonly Policy[];
   /** Calls back after every change, many changes in one turn as one; gives the way to stop it. */
-  onChange(listener: () => void): () => void;
+  onChange(listener: (change: FleetChange) => void): () => void;
   /** The longest silence of any of the watches, for the health check. */
   silentMs(): number;
 }

@@ -3,7 +3,8 @@ import type { Fleet } from "../contracts/fleet.ts";
 import type { WordFate } from "../contracts/notice-feed.ts";
 import type { Departure } from "../core/departure.ts";
 import { type MachineWord, meaningOf, type WordMeaning } from "../core/machine-word.ts";
-import { callsOfMarks } from "../core/node-notice.ts";
+import type { NodeFacts } from "../core/node.ts";
+import { callsOfMarks, noticeOfNode } from "../core/node-notice.ts";
 import type { NoticeCall } from "../core/notice-call.ts";
 import { between, type Millis, millis, plus } from "../core/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
@@ -33,12 +34,15 @@ export class NoticeDesk {
     this.#tools = tools;
   }
 
-  /** Looks at the marks on all nodes. */
-  lookAtMarks(): void {
+  /** Looks at the marks on some nodes, or on all. What fails is for the next look at all to try again. */
+  lookAtMarks(some?: readonly NodeFacts[]): void {
     const { fleet, clock, executor } = this.#tools;
+    const at = clock.now();
+    // Hardly ever one has any: for that the whole picture is not laid out.
+    if (some?.every((node) => noticeOfNode(node, at) === undefined)) return;
     const view = fleet.view();
     this.#forgetSeen(view.departures);
-    for (const call of callsOfMarks({ ...view, at: clock.now() })) {
+    for (const call of callsOfMarks({ ...view, nodes: some ?? view.nodes, at })) {
       this.#carryOut(call).catch((error: unknown) =>
         executor.voice.log.warn("act-failed", { error: messageOf(error) }),
       );
@@ -109,6 +113,7 @@ export class NoticeDesk {
 
   #carryOut(call: NoticeCall): Promise<void> {
     const { key, write } = this.#deedOf(call);
+    if (this.#asked.has(key)) this.#forgetSeen(this.#tools.fleet.view().departures);
     const asked = this.#asked.get(key);
     if (asked !== undefined) return asked;
     const written = write().catch((error: unknown) => {

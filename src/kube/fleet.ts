@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { Fleet, FleetView } from "../contracts/fleet.ts";
+import type { Fleet, FleetChange, FleetView } from "../contracts/fleet.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import type { Departure } from "../core/departure.ts";
 import type { NodeFacts } from "../core/node.ts";
@@ -35,17 +35,22 @@ export class KubeFleet implements Fleet {
   readonly #policies: Reflector<PolicyReading> | undefined;
   readonly #fixedPolicies: readonly Policy[];
   readonly #bell = new ChangeBell();
+  readonly #listeners = new Set<(change: FleetChange) => void>();
+  #changed = nothingChanged();
   #view: FleetView | undefined;
+  #goodPolicies: readonly Policy[] | undefined;
   #parts: Partial<Pick<FleetView, "nodes" | "departures">> = {};
 
   constructor(options: KubeFleetOptions) {
     const { api, clock, rng, onTrouble } = options;
     // Only what has changed is laid out anew: in a burst every word of a watch asks for a view.
-    const changing = (part: "nodes" | "departures" | "policies") => () => {
+    const changing = (part: "nodes" | "departures") => (change: { readonly key: string }) => {
       this.#view = undefined;
       this.#parts = { ...this.#parts, [part]: undefined };
+      this.#changed[part].add(change.key);
       this.#bell.ring();
     };
+    this.#bell.listen(() => this.#tellChange());
     const common = { api, clock, rng, onTrouble };
     this.#nodes = new Reflector({
       ...common,
@@ -68,7 +73,12 @@ export class KubeFleet implements Fleet {
       ...common,
       path: policiesPath,
       translate: options.readPolicy,
-      onChange: changing("policies"),
+      onChange: () => {
+        this.#view = undefined;
+        this.#goodPolicies = undefined;
+        this.#changed.policies = true;
+        this.#bell.ring();
+      },
     });
   }
 
@@ -103,8 +113,17 @@ export class KubeFleet implements Fleet {
     return this.#departures.items().get(uid);
   }
 
-  onChange(listener: () => void): () => void {
-    return this.#bell.listen(listener);
+  policies(): readonly Policy[] {
+    this.#goodPolicies ??= [
+      ...this.#fixedPolicies,
+      ...this.#readings().flatMap((one) => ("policy" in one ? one.policy : [])),
+    ];
+    return this.#goodPolicies;
+  }
+
+  onChange(listener: (change: FleetChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   silentMs(): number {
@@ -120,8 +139,17 @@ export class KubeFleet implements Fleet {
     return this.#policies === undefined ? always : [...always, this.#policies];
   }
 
+  #tellChange(): void {
+    const change = this.#changed;
+    this.#changed = nothingChanged();
+    for (const listener of this.#listeners) listener(change);
+  }
+
+  #readings(): readonly PolicyReading[] {
+    return [...(this.#policies?.items().values() ?? [])];
+  }
+
   #makeView(): FleetView {
-    const readings = [...(this.#policies?.items().values() ?? [])];
     const {
       nodes = [...this.#nodes.items().values()],
       departures = [...this.#departures.items().values()].filter((one) => one !== undefined),
@@ -130,11 +158,12 @@ export class KubeFleet implements Fleet {
     return {
       nodes,
       departures,
-      policies: [
-        ...this.#fixedPolicies,
-        ...readings.flatMap((one) => ("policy" in one ? one.policy : [])),
-      ],
-      badPolicies: readings.flatMap((one) => ("problem" in one ? one : [])),
+      policies: this.policies(),
+      badPolicies: this.#readings().flatMap((one) => ("problem" in one ? one : [])),
     };
   }
+}
+
+function nothingChanged() {
+  return { nodes: new Set<string>(), departures: new Set<string>(), policies: false };
 }

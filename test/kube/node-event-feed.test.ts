@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { FleetView } from "../../src/contracts/fleet.ts";
+import type { FleetChange, FleetView } from "../../src/contracts/fleet.ts";
 import type { WordFate } from "../../src/contracts/notice-feed.ts";
 import type { MachineWord } from "../../src/core/machine-word.ts";
 import type { NodeFacts } from "../../src/core/node.ts";
@@ -23,7 +23,7 @@ function listen(providerID = machine, answer: () => WordFate = () => "Taken") {
   stop = new AbortController();
   const world = new ModelWorld();
   let nodes = [nodeOf(providerID)];
-  const listeners = new Set<() => void>();
+  const listeners = new Set<(change: FleetChange) => void>();
   const words: MachineWord[] = [];
   const troubles: string[] = [];
   const feed = new NodeEventFeed({
@@ -47,7 +47,8 @@ function listen(providerID = machine, answer: () => WordFate = () => "Taken") {
   const ended = feed.run(listener, stop.signal);
   const become = (id: string): void => {
     nodes = [nodeOf(id)];
-    for (const changed of listeners) changed();
+    const change = { nodes: new Set(["n1"]), departures: new Set<string>(), policies: false };
+    for (const changed of listeners) changed(change);
   };
   return { world, words, troubles, ended, become };
 }

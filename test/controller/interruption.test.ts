@@ -1,0 +1,117 @@
+import { describe, expect, it } from "vitest";
+import type { Fleet, FleetChange } from "../../src/contracts/fleet.ts";
+import type { CaseBook } from "../../src/controller/case-book.ts";
+import type { Executor } from "../../src/controller/executor.ts";
+import { followInterruptions } from "../../src/controller/interruption.ts";
+import { NoticeDesk } from "../../src/controller/notice-desk.ts";
+import type { Departure } from "../../src/core/departure.ts";
+import { instant, plus, seconds } from "../../src/core/time.ts";
+import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
+import { VirtualClock } from "../../src/sim/virtual-clock.ts";
+import { aDeparture, aNode } from "../core/fleet-builder.ts";
+import { departures, ModelWorld, nodes, spotPolicy } from "../support/model-world.ts";
+
+/** A fleet of one node and its departures, which counts how often all of it was laid out. */
+function follow(known: readonly Departure[] = []) {
+  const node = aNode("n0");
+  const listeners = new Set<(change: FleetChange) => void>();
+  const seen = { views: 0, opened: [] as string[] };
+  const fleet: Pick<Fleet, "view" | "node" | "departure" | "policies" | "onChange"> = {
+    view: () => {
+      seen.views += 1;
+      return { nodes: [node], departures: known, policies: [], badPolicies: [] };
+    },
+    node: () => node,
+    departure: (uid) => known.find((one) => one.uid === uid),
+    policies: () => [],
+    onChange: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+  const cases = {
+    observe: () => {},
+    open: ({ name }: Departure) => seen.opened.push(name),
+  } as unknown as CaseBook;
+  const clock = new VirtualClock({ startAt: instant(0), settle: eventLoopTurn });
+  const whole = fleet as Fleet;
+  const desk = new NoticeDesk({ fleet: whole, executor: {} as Executor, clock });
+  const tools = { fleet: whole, cases, executor: {} as Executor, desk, clock };
+  const stop = followInterruptions(tools, new AbortController().signal);
+  const change = (part: Partial<FleetChange>): void => {
+    const none = { nodes: new Set<string>(), departures: new Set<string>(), policies: false };
+    for (const listener of listeners) listener({ ...none, ...part });
+  };
+  const pass = (span: number) => clock.runUntil(plus(clock.now(), seconds(span)));
+  return { seen, change, pass, stop };
+}
+
+describe("the fast side, in a large fleet of which something changes at any time", () => {
+  it("lays nothing out for a node without a mark, and looks at all once in a second", async () => {
+    const { seen, change, pass, stop } = follow();
+    const first = seen.views;
+    for (let count = 0; count < 10; count += 1) change({ nodes: new Set(["n0"]) });
+    expect(seen.views).toBe(first);
+    await pass(1.1);
+    const looked = seen.views;
+    expect(looked).toBeGreaterThan(first);
+    await pass(20);
+    expect(seen.views).toBe(looked);
+    stop();
+  });
+
+  it("begins a departure under notice in the turn that shows it", () => {
+    const noticed = aDeparture(aNode("n0"), {
+      ...{ cause: "SpotInterruption", noticedAt: instant(0), deadlineAt: instant(120_000) },
+    });
+    const known: Departure[] = [];
+    const { seen, change, stop } = follow(known);
+    known.push(noticed);
+    change({ departures: new Set([noticed.uid]) });
+    expect(seen.opened).toEqual([noticed.name]);
+    stop();
+  });
+
+  it("looks at all without a change, too, so that what has failed is tried again", async () => {
+    const { seen, pass, stop } = follow();
+    const first = seen.views;
+    await pass(61);
+    expect(seen.views).toBeGreaterThanOrEqual(first + 2);
+    stop();
+  });
+});
+
+describe("a node whose mark could not be written down at first", () => {
+  it("is cordoned a second or two later, though nothing else changes", async () => {
+    const world = new ModelWorld();
+    world.addNode("n0", "a");
+    spotPolicy(world, { lifetime: {} });
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.pass(seconds(60));
+    const { send } = world.api;
+    let refused = 0;
+    world.api.send = (request) => {
+      if (request.method !== "POST" || request.path !== departures || refused > 0) {
+        return send.call(world.api, request);
+      }
+      refused += 1;
+      const body = { kind: "Status", message: "etcdserver: request timed out" };
+      return Promise.resolve({ status: 500, body });
+    };
+    const condition = { type: "Ready", status: "False", message: "node is shutting down" };
+    world.api.handle({
+      ...{
+        method: "PATCH",
+        path: `${nodes}/n0/status`,
+        body: { status: { conditions: [condition] } },
+      },
+      patchType: "application/strategic-merge-patch+json",
+    });
+    await world.pass(seconds(3));
+    expect(refused).toBe(1);
+    expect(world.marksOf("n0")).toContain("unschedulable");
+    stop.abort();
+    await running;
+  });
+});
