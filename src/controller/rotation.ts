@@ -20,6 +20,7 @@ import { BirthBook } from "./birth-book.ts";
 import type { CaseBook } from "./case-book.ts";
 import type { Executor } from "./executor.ts";
 import type { Health } from "./health.ts";
+import { gatherAfter } from "./pass-pace.ts";
 import type { PlaceholderSweep } from "./placeholder-sweep.ts";
 import { PlanReporter } from "./plan-reporter.ts";
 
@@ -38,8 +39,6 @@ export interface RotationOptions {
   readonly health: Health;
 }
 
-/** Changes come in bursts; a pass after the first of them waits this long for the others. */
-const gatherMs: Millis = millis(200);
 /** Decisions of a pass are carried out so many at a time. */
 const actsAtOnce = 16;
 /** Even a quiet fleet is looked at this often. */
@@ -56,6 +55,8 @@ export class Rotation {
   readonly #reporter: PlanReporter;
   readonly #births: BirthBook | undefined;
   readonly #said = new Map<string, string>();
+  /** What deciding took in the last pass. */
+  #thoughtMs: Millis = millis(0);
 
   constructor(options: RotationOptions) {
     this.#options = options;
@@ -76,7 +77,7 @@ export class Rotation {
         const askAgainAt = await this.#pass(signal);
         const quietUntil = plus(clock.now(), quietMs);
         const woken = await this.#alarm.wait(earlierOf(askAgainAt, quietUntil), signal);
-        if (woken === "Rung") await clock.sleep(gatherMs, signal);
+        if (woken === "Rung") await clock.sleep(gatherAfter(this.#thoughtMs), signal);
       }
     } finally {
       stop();
@@ -94,12 +95,14 @@ export class Rotation {
     // The answers may have taken their time: what has come meanwhile is asked about as well, and all
     // is decided on the newest picture.
     await this.#births?.learn(fleet.view(), signal);
+    const thinksSince = clock.monotonic();
     const view = fleet.view();
     cases.observe();
     const nodes = this.#births?.withBirths(view.nodes) ?? view.nodes;
     const snapshot = { ...view, nodes, departures: cases.overlay(view.departures), gateAnswers };
     const verdict = decide(snapshot, clock.now());
     this.#reporter.show(verdict.plan, snapshot.departures);
+    this.#thoughtMs = millis(clock.monotonic() - thinksSince);
     await this.#carryOutAll(verdict.decisions, snapshot, signal);
     if (!this.#options.dryRun) this.#showStatus(verdict.plan, snapshot);
     await this.#sweep(signal);
