@@ -1,9 +1,3 @@
-/**
- * What the controller costs while nothing happens: resident memory of the bundle on the real
- * control plane, once it is synced and after five minutes, and API requests an hour as the server's
- * audit log counts them. `node bench/controller.ts [nodes] [pods a node]`, default 1,000 and 30.
- */
-
 import { realClock } from "../src/runtime/real-clock.ts";
 import { startComputeServer } from "../test/support/compute-server.ts";
 import { waitUntil } from "../test/support/wait-until.ts";
@@ -24,22 +18,29 @@ const watchesPerHour = 4 * 2;
 
 /** Of the nodes that kwok plays. */
 const project = { id: "e2e-project", number: "601024681890" };
-const nodes = Number(process.argv[2] ?? 1000);
-const podsPerNode = Number(process.argv[3] ?? 30);
-const goalMiB = nodes <= 1000 ? 100 : 200;
 
-/** So wide a gap that the first departure is hours away: a fleet that rotates is not idle. */
-const spacingSeconds = Math.min(60, Math.floor(60_000 / nodes));
+export interface IdleFleet {
+  /** The name under which the result is kept. */
+  readonly bench: string;
+  readonly nodes: number;
+  readonly podsPerNode: number;
+  /** For the resident memory after idling. */
+  readonly goalMiB: number;
+}
 
-const policy = {
-  apiVersion: "lastcall.dev/v1alpha1",
-  kind: "DeparturePolicy",
-  metadata: { name: "spot" },
-  spec: {
-    lifetime: { max: "24h", reserve: "30m" },
-    spacing: { mode: "Late", min: `${spacingSeconds}s` },
-  },
-};
+/** A fleet that rotates is not idle: the gap leaves the first departure hours away. */
+function policyFor({ nodes }: IdleFleet) {
+  const spacingSeconds = Math.min(60, Math.floor(60_000 / nodes));
+  return {
+    apiVersion: "lastcall.dev/v1alpha1",
+    kind: "DeparturePolicy",
+    metadata: { name: "spot" },
+    spec: {
+      lifetime: { max: "24h", reserve: "30m" },
+      spacing: { mode: "Late", min: `${spacingSeconds}s` },
+    },
+  };
+}
 
 interface Idle {
   readonly syncedMiB: number;
@@ -49,8 +50,12 @@ interface Idle {
   readonly cpuShare: number;
 }
 
-async function measure(world: BenchWorld, controller: ControllerProcess): Promise<Idle> {
-  await untilPlanned(world);
+async function measure(
+  world: BenchWorld,
+  about: { readonly controller: ControllerProcess; readonly nodes: number },
+): Promise<Idle> {
+  const { controller, nodes } = about;
+  await untilPlanned(world, nodes);
   const syncedMiB = controller.memory().nowMiB;
   const before = (await world.audit.of(controllerUser)).length;
   const cpuBefore = controller.cpuSeconds();
@@ -66,7 +71,7 @@ async function measure(world: BenchWorld, controller: ControllerProcess): Promis
 }
 
 /** Every node has its Departure. */
-async function untilPlanned({ plane }: BenchWorld): Promise<void> {
+async function untilPlanned({ plane }: BenchWorld, nodes: number): Promise<void> {
   const path = "/apis/lastcall.dev/v1alpha1/departures?limit=1";
   await waitUntil(
     async () => {
@@ -77,7 +82,8 @@ async function untilPlanned({ plane }: BenchWorld): Promise<void> {
   );
 }
 
-function figuresOf(access: string, idle: Idle): Figure[] {
+function figuresOf(idle: Idle, about: IdleFleet & { readonly access: string }): Figure[] {
+  const { access, goalMiB, nodes, podsPerNode } = about;
   const fleet = `${nodes} nodes, ${nodes * podsPerNode} pods, ${access}`;
   return [
     { name: `resident once synced, ${fleet}`, value: idle.syncedMiB, unit: "MiB" },
@@ -92,24 +98,30 @@ function figuresOf(access: string, idle: Idle): Figure[] {
   ];
 }
 
-async function main(): Promise<void> {
+/**
+ * What the controller costs while nothing happens: resident memory of the bundle on the real
+ * control plane, once it is synced and after five minutes, and API requests an hour as the server's
+ * audit log counts them.
+ */
+export async function benchIdleController(size: IdleFleet): Promise<void> {
+  const { bench, nodes, podsPerNode } = size;
   const world = await startBenchWorld();
   const cloud = await startComputeServer({ clock: realClock, project });
   try {
-    const fleet = await fillFleet(world, { prefix: "spot", nodes, podsPerNode });
+    const fleet = await fillFleet(world, { prefix: "spot", ...size });
     for (const { name, zone } of fleet) cloud.model.addMachine({ name, zone });
     const applied = await world.plane.kubectl(["apply", "-f", "-"], {
-      input: JSON.stringify(policy),
+      input: JSON.stringify(policyFor(size)),
     });
     if (applied.code !== 0) throw new Error(`Cannot apply the policy: ${applied.stderr}`);
     const args = ["--gcp-endpoint", cloud.endpoint];
     const start = { ...world, token: world.controllerToken, args };
     const controller = await startController(start);
-    const idle = await measure(world, controller);
+    const idle = await measure(world, { controller, nodes });
     await controller.stop();
     const { access, environment } = controller;
     writeResult({
-      bench: nodes === 1000 ? "controller" : `controller-${nodes}`,
+      bench,
       setting: {
         nodes,
         pods: nodes * podsPerNode,
@@ -118,12 +130,10 @@ async function main(): Promise<void> {
         ...environment,
         cpuShare: idle.cpuShare,
       },
-      figures: figuresOf(access, idle),
+      figures: figuresOf(idle, { ...size, access }),
     });
   } finally {
     await cloud.close();
     await world.stop();
   }
 }
-
-await main();

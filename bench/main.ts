@@ -18,7 +18,17 @@ const words = firstFlag < 0 ? args : args.slice(0, firstFlag);
 const flags = firstFlag < 0 ? [] : args.slice(firstFlag);
 
 /** A file of this folder is a bench when it keeps its result under its own name. */
-const known = ["controller", "drain", "notice", "latency", "queue", "agent", "plan", "audit"];
+const known = [
+  "controller",
+  "large-controller",
+  "drain",
+  "notice",
+  "latency",
+  "queue",
+  "agent",
+  "plan",
+  "audit",
+];
 
 function benchesToRun(words: readonly string[]): readonly string[] {
   const there = new Set(readdirSync(folder).map((file) => basename(file, ".ts")));

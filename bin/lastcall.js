@@ -12,7 +12,7 @@ const ownNode = fileURLToPath(new URL("../node_modules/.bin/node", import.meta.u
 const major = Number(process.versions.node.split(".")[0]);
 const program = existsSync(bundle) ? bundle : sources;
 // The controller idles for hours: this costs it no time that counts and is a quarter of its memory
-// (bench/controller.ts). NODE_OPTIONS does not take the first flag; the second counts only from the
+// (bench/idle-controller.ts). NODE_OPTIONS does not take the first flag; the second counts only from the
 // start of a process, so that deploy/ sets it there.
 const flags =
   process.argv[2] === "run" ? ["--optimize-for-size", "--max-semi-space-size=1"] : [];
