@@ -1,5 +1,6 @@
 import { criticalPriority, grantGrace } from "../core/grace-budget.ts";
 import { LastcallError } from "../errors.ts";
+import { ignoreAnnotation } from "./ignore.ts";
 import type { Platform } from "./platform.ts";
 import { spotLabels } from "./spot-label.ts";
 
@@ -118,13 +119,31 @@ ${rules.join("\n")}
   - name: spot
     expression: >-
       ${options.scope === "Named" ? namesSpot() : maySpot()}
+  - name: ignored
+    expression: >-
+      ${metadataOf(shape.podSpec).map(ignores).join(" ||\n      ")}
   validations:
-  - expression: "!variables.spot || variables.wanted == 30 || variables.wanted <= variables.budget"
+  - expression: "!variables.spot || variables.ignored || variables.wanted == 30 || variables.wanted <= variables.budget"
     messageExpression: >-
       'asks for ' + string(variables.wanted) + ' s of terminationGracePeriodSeconds, and a Spot node gives '
       + string(variables.budget) + ' s (lastcall audit: grace-cut)'
     reason: Invalid
 `;
+}
+
+/** The object's own metadata, and that of its pods where that is another. */
+function metadataOf(podSpec: string): readonly string[] {
+  const own = "object.metadata";
+  const ofPods = `object${podSpec.replace(/\.spec$/, ".metadata")}`;
+  return ofPods === own ? [own] : [own, ofPods];
+}
+
+/** As `ignoredRules` reads the annotation: an entry for the rule, with a reason. */
+function ignores(metadata: string): string {
+  const entry = String.raw`(^|[;\n])\s*grace-cut[ \t]*:[ \t]*[^\s;]`;
+  const annotations = `${metadata}.annotations`;
+  return `(has(${metadata}) && has(${annotations}) && '${ignoreAnnotation}' in ${annotations}
+      && ${annotations}['${ignoreAnnotation}'].matches(r'${entry}'))`;
 }
 
 function binding(name: string, { action, namespace }: AdmissionOptions): string {

@@ -58,6 +58,17 @@ function ofKind(kind: string, pod: object): object {
   return { apiVersion: "batch/v1", kind, metadata, spec: cron };
 }
 
+interface Template {
+  metadata?: object;
+  readonly spec?: { readonly template?: Template; readonly jobTemplate?: Template };
+}
+
+/** The part of an object that its pods are made from; of a Pod the whole. */
+function templateOf(object: Template): Template {
+  const inner = object.spec?.template ?? object.spec?.jobTemplate;
+  return inner === undefined ? object : templateOf(inner);
+}
+
 function apply(object: object, ...more: string[]): Promise<KubectlResult> {
   return plane.kubectl(["apply", "-f", "-", ...more], { input: JSON.stringify(object) });
 }
@@ -171,6 +182,48 @@ describe("the admission policy as it is printed without flags", () => {
     const owned = deployment("owned", slow, { ownerReferences: [owner] });
 
     expect(await apply(owned, dryRun)).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  describe("where its author asks not to be told", () => {
+    const ignore = "lastcall.dev/audit-ignore";
+    const annotated = (text: string) => ({ annotations: { [ignore]: text } });
+
+    test.each([
+      ["of this rule, with a reason", "grace-cut: it can be killed at any time"],
+      ["of this rule behind another", "no-spread: one is enough; grace-cut: it can be killed"],
+      [
+        "of this rule on a line of its own",
+        "no-spread: one is enough\n  grace-cut: it can be killed",
+      ],
+    ])("is silent, %s", async (_, text) => {
+      const asked = deployment("asked", slow, annotated(text));
+
+      expect(await apply(asked, dryRun)).toMatchObject({ code: 0, stderr: "" });
+    });
+
+    test.each([
+      ["of another rule", "no-spread: one is enough"],
+      ["without a reason", "grace-cut"],
+      ["with nothing behind the colon", "grace-cut:\nno-spread: one is enough"],
+      ["of a rule that only ends alike", "not-grace-cut: it can be killed"],
+    ])("tells %s", async (_, text) => {
+      const asked = deployment("asked", slow, annotated(text));
+
+      expect((await apply(asked, dryRun)).stderr).toContain(said(60, 15));
+    });
+
+    test.each(["Job", "CronJob", "ReplicationController", "Pod"])(
+      "looks at the pods of a %s, too",
+      async (kind) => {
+        const object = ofKind(kind, slow);
+        templateOf(object).metadata = {
+          ...templateOf(object).metadata,
+          ...annotated("grace-cut: it can be killed at any time"),
+        };
+
+        expect(await apply(object, dryRun)).toMatchObject({ code: 0, stderr: "" });
+      },
+    );
   });
 
   test("takes another budget from its ConfigMap", async () => {
