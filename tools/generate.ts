@@ -8,6 +8,7 @@ import { generateAuditDocs } from "../src/audit/generate-audit-docs.ts";
 import { generateCrds } from "../src/config/crd.ts";
 import { generateOptionDocs } from "../src/config/option-doc.ts";
 import { generateResourceDocs } from "../src/config/resource-doc.ts";
+import { generateTelemetryDocs } from "../src/server/telemetry-doc.ts";
 import { generateDemoPicture, readmeMoment } from "./demo-picture.ts";
 import { report, root } from "./source-tree.ts";
 
@@ -16,6 +17,7 @@ const files = new Map([
   ...generateResourceDocs(),
   ...generateOptionDocs(),
   ...generateAuditDocs(),
+  ...generateTelemetryDocs(),
   ...(await generateDemoPicture(readmeMoment)),
 ]);
 

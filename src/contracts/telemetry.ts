@@ -53,10 +53,75 @@ export type EventTarget =
   | ({ readonly kind: "Pod" } & PodIdentity)
   | ({ readonly kind: "PodDisruptionBudget" } & PodIdentity);
 
-/** A Kubernetes Event: `reason` is stable, the same one about the same thing is counted up. */
+interface EventKind {
+  readonly type: "Normal" | "Warning" | "Normal or Warning";
+  readonly about: readonly EventTarget["kind"][];
+  readonly tells: string;
+}
+
+const aboutNode = ["Node"] as const;
+const aboutPod = ["Node", "Pod"] as const;
+const aboutBudget = ["Node", "Pod", "PodDisruptionBudget"] as const;
+
+/** Every Event that is written, by its stable reason. */
+export const clusterEvents = {
+  DepartureScheduled: {
+    ...{ type: "Normal", about: aboutNode },
+    tells: "The node has a time to leave, and why that one.",
+  },
+  DeadlineBeatsWindow: {
+    ...{ type: "Warning", about: aboutNode },
+    tells: "It leaves at its deadline, because no window is open before that.",
+  },
+  DepartureStarted: { type: "Normal", about: aboutNode, tells: "Its departure has begun." },
+  DepartureEnded: {
+    ...{ type: "Normal or Warning", about: aboutNode },
+    tells: "Its departure is over, and how; a Warning where that was not as planned.",
+  },
+  BudgetImpossible: {
+    ...{ type: "Warning", about: aboutBudget },
+    tells: "Said before the cordon: the pod's budget can never allow a disruption.",
+  },
+  NoRoomElsewhere: {
+    ...{ type: "Warning", about: aboutPod },
+    tells: "Said before the cordon: no other node has a place for the pod now.",
+  },
+  ReplacementTimeout: {
+    ...{ type: "Warning", about: aboutNode },
+    tells: "The room that was to be there before the drain was not there in time.",
+  },
+  DrainBlocked: {
+    ...{ type: "Warning", about: aboutBudget },
+    tells: "The pod holds up the drain, in the words of its budget or of the API server.",
+  },
+  PodCut: {
+    ...{ type: "Warning", about: aboutPod },
+    tells: "The pod gets less grace than it asks for, because the notice leaves no more.",
+  },
+  PodForced: {
+    ...{ type: "Warning", about: aboutBudget },
+    tells: "The pod was deleted past its budget, and why.",
+  },
+  PodKilled: {
+    ...{ type: "Warning", about: aboutNode },
+    tells: "A pod had not ended when its grace was over.",
+  },
+  PodLeftBehind: {
+    ...{ type: "Warning", about: aboutNode },
+    tells: "A pod was still on the node when the drain ended.",
+  },
+  VolumesAttached: {
+    ...{ type: "Warning", about: aboutNode },
+    tells: "Time was up before the node's volumes were detached.",
+  },
+} as const satisfies Readonly<Record<string, EventKind>>;
+
+export type EventReason = keyof typeof clusterEvents;
+
+/** A Kubernetes Event: the same reason about the same thing is counted up. */
 export interface ClusterEvent {
   readonly type: "Normal" | "Warning";
-  readonly reason: string;
+  readonly reason: EventReason;
   readonly message: string;
   readonly about: EventTarget;
 }

@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { EventTarget } from "../contracts/telemetry.ts";
+import type { EventReason, EventTarget } from "../contracts/telemetry.ts";
 import type { Departure, UncleanPod } from "../core/departure.ts";
 import type { DrainPlan, PlannedPod } from "../core/drain-plan.ts";
 import type { DrainAct } from "../core/drain-progress.ts";
@@ -164,7 +164,7 @@ export class CaseVoice {
     this.#voice.log.warn(event, { node: departure.node.name, code, error: messageOf(error) });
   }
 
-  #say(departure: Departure, reason: string, type: "Normal" | "Warning"): void {
+  #say(departure: Departure, reason: EventReason, type: "Normal" | "Warning"): void {
     const message = departure.status.message ?? "";
     this.#voice.events.emit({ type, reason, message, about: nodeOf(departure) });
   }
@@ -172,7 +172,7 @@ export class CaseVoice {
   #sayOnce(
     key: string,
     departure: Departure,
-    what: { readonly reason: string; readonly message: string; readonly about: EventTarget[] },
+    what: { readonly reason: EventReason; readonly message: string; readonly about: EventTarget[] },
   ): void {
     if (this.#said.has(key)) return;
     this.#said.add(key);

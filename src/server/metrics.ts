@@ -7,65 +7,7 @@ import {
   type Metrics,
   metricNames,
 } from "../contracts/telemetry.ts";
-
-interface Described {
-  readonly help: string;
-  readonly labels: readonly string[];
-}
-
-const counters: Readonly<Record<CounterName, Described>> = {
-  lastcall_notices_total: {
-    help: "Notices received, by cloud, kind and where they came from.",
-    labels: ["cloud", "kind", "source"],
-  },
-  lastcall_departures_total: {
-    help: "Departures that ended, by outcome.",
-    labels: ["policy", "cause", "outcome"],
-  },
-  lastcall_evictions_total: {
-    help: "Requests to the eviction API, by what came of them.",
-    labels: ["result"],
-  },
-  lastcall_pods_forced_total: {
-    help: "Pods deleted past their budget, by reason.",
-    labels: ["reason"],
-  },
-  lastcall_actions_total: {
-    help: "Actions around a departure, by what came of them.",
-    labels: ["action", "result"],
-  },
-  lastcall_errors_total: { help: "Faults by their code (docs/errors.md).", labels: ["code"] },
-};
-
-const gauges: Readonly<Record<GaugeName, Described>> = {
-  lastcall_departures: { help: "Live departures, by phase.", labels: ["policy", "phase"] },
-  lastcall_plan_departures: {
-    help: "Planned departures by reason; DeadlineBeatsWindow and Overdue are those that are late.",
-    labels: ["policy", "reason"],
-  },
-  lastcall_plan_spacing_seconds: {
-    help: "The smallest gap between departures: wanted, reached, and the best that is possible.",
-    labels: ["policy", "kind"],
-  },
-  lastcall_nodes_managed: { help: "Nodes that a policy matches.", labels: ["policy"] },
-  lastcall_audit_findings: {
-    help: "What the audit finds on workloads that can run on a policy's nodes, by rule.",
-    labels: ["policy", "rule", "severity"],
-  },
-  lastcall_audit_workloads: {
-    help: "Workloads that can run on a policy's nodes, by whether the grace they ask for is cut.",
-    labels: ["policy", "platform", "grace"],
-  },
-};
-
-const histograms: Readonly<Record<HistogramName, string>> = {
-  lastcall_notice_to_cordon_seconds: "From a notice to the node's cordon.",
-  lastcall_notice_to_detached_seconds: "From a notice to the node's being out of load balancers.",
-  lastcall_notice_to_last_pod_seconds: "From a notice to the exit of the node's last pod.",
-  lastcall_deadline_left_seconds: "What was left of the notice when the last pod had gone.",
-};
-
-const secondsBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 90, 120, 300];
+import { counters, gauges, histograms, secondsBuckets } from "./metric-list.ts";
 
 /** The metrics of contract.md section 4 as Prometheus reads them. */
 export class PrometheusMetrics implements Metrics {

@@ -118,6 +118,30 @@ describe("a person", () => {
   });
 });
 
+describe("a policy that is deleted", () => {
+  it("has the departure under way finished, and the others called off", async () => {
+    const world = fleet();
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    const phases = () =>
+      ["n0", "n1", "n2", "n3"].map((name) => world.statusOf(name).phase).toSorted();
+    await world.passUntil(() => phases().includes("Draining"), hours(3));
+    expect(phases()).toEqual(["Draining", "Scheduled", "Scheduled", "Scheduled"]);
+    world.api.handle({ method: "DELETE", path: `${policies}/spot` });
+    await world.pass(minutes(30));
+    stop.abort();
+    await running;
+    const ended = world.list(departures).map((one) => one.status as { outcome?: string });
+    expect(ended.map(({ outcome }) => outcome).toSorted()).toEqual([
+      "Cancelled",
+      "Cancelled",
+      "Cancelled",
+      "Planned",
+    ]);
+    expect(world.released).toHaveLength(1);
+  });
+});
+
 describe("the status of a policy", () => {
   it("says how many nodes it matches, how far apart they leave, and when the next one does", async () => {
     const world = fleet();

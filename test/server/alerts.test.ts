@@ -1,0 +1,57 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { counters, gauges, histograms } from "../../src/server/metric-list.ts";
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+const root = join(import.meta.dirname, "../..");
+const text = readFileSync(join(root, "deploy/prometheus/alerts.yaml"), "utf8");
+const { groups } = parse(text) as { groups: readonly { rules: readonly Rule[] }[] };
+const rules = groups.flatMap((group) => group.rules);
+
+/** The labels of each series that is shown, by the series' name. */
+const labelsOf = new Map<string, readonly string[]>([
+  ...Object.entries({ ...counters, ...gauges }).map(
+    ([name, { labels }]) => [name, labels] as const,
+  ),
+  ...Object.keys(histograms).flatMap((name) => [
+    [`${name}_bucket`, ["le"]] as const,
+    [`${name}_count`, []] as const,
+  ]),
+]);
+
+describe("the alerts", () => {
+  it.each(rules)("$alert goes by series and labels that there are", ({ expr }) => {
+    const series = [...new Set(expr.match(/\blastcall_\w+/g))];
+    expect(series).not.toEqual([]);
+    expect(series.filter((name) => !labelsOf.has(name))).toEqual([]);
+    const known = series.flatMap((name) => labelsOf.get(name) ?? []);
+    const matched = [...expr.matchAll(/[{,]\s*(\w+)\s*=~?/g)].map(([, label]) => label);
+    const grouped = [...expr.matchAll(/(?:by|ignoring) \(([^)]*)\)/g)].flatMap(([, list = ""]) =>
+      list.split(/,\s*/),
+    );
+    expect([...matched, ...grouped].filter((label) => !known.includes(label ?? ""))).toEqual([]);
+  });
+
+  it.each(rules)("$alert names only labels that its sum has kept", ({ expr, annotations }) => {
+    const told = [
+      ...Object.values(annotations)
+        .join(" ")
+        .matchAll(/\$labels\.(\w+)/g),
+    ];
+    const kept = /sum by \(([^)]*)\)/.exec(expr)?.[1]?.split(/,\s*/) ?? ["policy"];
+    expect(told.map(([, label]) => label).filter((label) => !kept.includes(label ?? ""))).toEqual(
+      [],
+    );
+  });
+
+  it.each(rules)("$alert is explained", ({ alert }) => {
+    expect(readFileSync(join(root, "docs/running.md"), "utf8")).toContain(`| \`${alert}\` |`);
+  });
+});
