@@ -6,6 +6,7 @@ import { LastcallError } from "../errors.ts";
 import type { CommandIo } from "./command-io.ts";
 import type { CommandRun } from "./command-spec.ts";
 import { connect } from "./connect.ts";
+import { printData } from "./print-data.ts";
 
 type Setup = Parameters<CommandRun<"setup">>[0];
 
@@ -14,12 +15,21 @@ export const runSetup: CommandRun<"setup"> = async (input) => {
   if (input.words[0] === "gcp") return (await import("./setup-gcp.ts")).runSetupGcp(input);
   const objects = await setupObjects(input);
   if (!input.options.apply) {
-    input.io.out(objects.map(printYaml).join("---\n"));
+    await printAll(objects, input);
     return 0;
   }
   await applyAll(objects, input);
   return 0;
 };
+
+/** In each form for `kubectl apply -f -`. */
+async function printAll(objects: readonly KubeObject[], { options, io }: Setup): Promise<void> {
+  if (options.output === "json") {
+    await printData({ apiVersion: "v1", kind: "List", items: objects }, "json", io);
+    return;
+  }
+  io.out(objects.map(printYaml).join("---\n"));
+}
 
 async function setupObjects({ words, options, io }: Setup): Promise<readonly KubeObject[]> {
   const what = words[0];

@@ -1,0 +1,34 @@
+import { describe, expect, it } from "vitest";
+import { parseAllDocuments } from "yaml";
+import type { CommandIo } from "../../src/cli/command-io.ts";
+import { runSetup } from "../../src/cli/setup.ts";
+
+type Input = Parameters<typeof runSetup>[0];
+
+async function printed(what: string, output: "table" | "json" | "yaml"): Promise<string> {
+  let text = "";
+  const io = {
+    out: (part: string) => {
+      text += part;
+    },
+    files: { stdinBytes: () => Promise.resolve(new Uint8Array()) },
+  } as unknown as CommandIo;
+  const options = { output, platform: "gke", action: "Warn", scope: "Named", apply: false };
+  const input = { words: [what], options, io, signal: new AbortController().signal };
+  expect(await runSetup(input as unknown as Input)).toBe(0);
+  return text;
+}
+
+describe.each(["crds", "admission"])("lastcall setup %s", (what) => {
+  it("prints the same objects as YAML documents and, with -o json, as one List", async () => {
+    const documents = parseAllDocuments(await printed(what, "table")).map((one) => one.toJS());
+    expect(documents.length).toBeGreaterThan(1);
+    expect(parseAllDocuments(await printed(what, "yaml")).map((one) => one.toJS())).toEqual(
+      documents,
+    );
+    expect(JSON.parse(await printed(what, "json"))).toEqual({
+      ...{ apiVersion: "v1", kind: "List" },
+      items: documents,
+    });
+  });
+});
