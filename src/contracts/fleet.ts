@@ -32,6 +32,10 @@ export interface Fleet {
   node(name: string): NodeFacts | undefined;
   departure(uid: string): Departure | undefined;
   policies(): readonly Policy[];
+  /** The node of a machine, by its providerID or the last part of that. */
+  nodeOf(machine: string): NodeFacts | undefined;
+  /** The departures that a node has, and had, by the node's uid. */
+  departuresOf(nodeUid: string): readonly Departure[];
   /** Calls back after every change, many changes in one turn as one; gives the way to stop it. */
   onChange(listener: (change: FleetChange) => void): () => void;
   /** The longest silence of any of the watches, for the health check. */

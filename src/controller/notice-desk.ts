@@ -2,9 +2,14 @@ import type { Clock } from "../contracts/clock.ts";
 import type { Fleet } from "../contracts/fleet.ts";
 import type { WordFate } from "../contracts/notice-feed.ts";
 import type { Departure } from "../core/departure.ts";
-import { type MachineWord, meaningOf, type WordMeaning } from "../core/machine-word.ts";
+import {
+  type MachineScene,
+  type MachineWord,
+  meaningOf,
+  type WordMeaning,
+} from "../core/machine-word.ts";
 import type { NodeFacts } from "../core/node.ts";
-import { callsOfMarks, noticeOfNode } from "../core/node-notice.ts";
+import { callsOfMarks } from "../core/node-notice.ts";
 import type { NoticeCall } from "../core/notice-call.ts";
 import { between, type Millis, millis, plus } from "../core/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
@@ -14,6 +19,13 @@ export interface NoticeDeskTools {
   readonly fleet: Fleet;
   readonly executor: Executor;
   readonly clock: Clock;
+}
+
+/** What a call has written. The node is its uid. */
+interface Deed {
+  readonly key: string;
+  readonly node: string;
+  readonly write: () => Promise<void>;
 }
 
 /** A watch that lags by more is no reason to hold a word back: it is to be told again. */
@@ -27,7 +39,7 @@ const watchLagMs: Millis = millis(2000);
 export class NoticeDesk {
   readonly #tools: NoticeDeskTools;
   /** What was written, or is being written, and is not seen yet. */
-  readonly #asked = new Map<string, Promise<void>>();
+  readonly #asked = new Map<string, { readonly node: string; readonly written: Promise<void> }>();
   readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(tools: NoticeDeskTools) {
@@ -36,13 +48,9 @@ export class NoticeDesk {
 
   /** Looks at the marks on some nodes, or on all. What fails is for the next look at all to try again. */
   lookAtMarks(some?: readonly NodeFacts[]): void {
-    const { fleet, clock, executor } = this.#tools;
-    const at = clock.now();
-    // Hardly ever one has any: for that the whole picture is not laid out.
-    if (some?.every((node) => noticeOfNode(node, at) === undefined)) return;
-    const view = fleet.view();
-    this.#forgetSeen(view.departures);
-    for (const call of callsOfMarks({ ...view, nodes: some ?? view.nodes, at })) {
+    const { fleet, executor } = this.#tools;
+    if (some === undefined) this.#forgetSeen();
+    for (const call of callsOfMarks(some ?? fleet.view().nodes, this.#scene())) {
       this.#carryOut(call).catch((error: unknown) =>
         executor.voice.log.warn("act-failed", { error: messageOf(error) }),
       );
@@ -91,8 +99,17 @@ export class NoticeDesk {
   }
 
   #meaning(word: MachineWord): WordMeaning {
+    return meaningOf(word, this.#scene());
+  }
+
+  #scene(): MachineScene {
     const { fleet, clock } = this.#tools;
-    return meaningOf(word, { ...fleet.view(), at: clock.now() });
+    return {
+      policies: fleet.policies(),
+      at: clock.now(),
+      nodeOf: (machine) => fleet.nodeOf(machine),
+      departuresOf: (nodeUid) => fleet.departuresOf(nodeUid),
+    };
   }
 
   async #nextChange(most: Millis): Promise<void> {
@@ -112,39 +129,43 @@ export class NoticeDesk {
   }
 
   #carryOut(call: NoticeCall): Promise<void> {
-    const { key, write } = this.#deedOf(call);
-    if (this.#asked.has(key)) this.#forgetSeen(this.#tools.fleet.view().departures);
+    const { key, node, write } = this.#deedOf(call);
     const asked = this.#asked.get(key);
-    if (asked !== undefined) return asked;
+    if (asked !== undefined && !this.#isSeen(key, node)) return asked.written;
     const written = write().catch((error: unknown) => {
-      this.#asked.delete(key);
+      if (this.#asked.get(key)?.written === written) this.#asked.delete(key);
       throw error;
     });
-    this.#asked.set(key, written);
+    this.#asked.set(key, { node, written });
     return written;
   }
 
   /** The key is the name to be seen, or the version of the departure that is to change. */
-  #deedOf(call: NoticeCall): { readonly key: string; readonly write: () => Promise<void> } {
+  #deedOf(call: NoticeCall): Deed {
     const { executor } = this.#tools;
     if (call.kind === "Make") {
-      return { key: call.order.name, write: () => executor.schedule(call.order) };
+      const { name, node } = call.order;
+      return { key: name, node: node.uid, write: () => executor.schedule(call.order) };
     }
-    const key = versionOf(call.departure);
+    const { departure } = call;
+    const about = { key: versionOf(departure), node: departure.node.uid };
     if (call.kind === "Withdraw") {
-      return { key, write: () => executor.withdraw(call.departure, call.at) };
+      return { ...about, write: () => executor.withdraw(departure, call.at) };
     }
-    return { key, write: () => executor.notice(call.departure, call.word) };
+    return { ...about, write: () => executor.notice(departure, call.word) };
   }
 
-  #forgetSeen(departures: readonly Departure[]): void {
-    if (this.#asked.size === 0) return;
-    const versions = new Set(departures.map(versionOf));
-    const names = new Set(departures.map(({ name }) => name));
-    for (const key of this.#asked.keys()) {
-      const isVersion = key.includes("@");
-      if (isVersion ? !versions.has(key) : names.has(key)) this.#asked.delete(key);
+  #forgetSeen(): void {
+    for (const [key, { node }] of this.#asked) {
+      if (this.#isSeen(key, node)) this.#asked.delete(key);
     }
+  }
+
+  #isSeen(key: string, node: string): boolean {
+    const there = this.#tools.fleet.departuresOf(node);
+    return key.includes("@")
+      ? there.every((one) => versionOf(one) !== key)
+      : there.some(({ name }) => name === key);
   }
 }
 

@@ -1,7 +1,7 @@
 import { type Departure, isLive } from "./departure.ts";
 import { parseProviderId } from "./identity.ts";
 import type { NodeFacts } from "./node.ts";
-import type { NodesSeen } from "./node-notice.ts";
+import type { NoticeScene } from "./node-notice.ts";
 import { actFromAt, type Notice } from "./notice.ts";
 import { callOf, isUndoing, type NoticeCall, noticeOrder, sourceOf } from "./notice-call.ts";
 import { selectPolicy } from "./selector.ts";
@@ -36,16 +36,21 @@ const staleAfterMs: Millis = minutes(5);
 /** What names no deadline is true for as long as a lifecycle hook waits where nobody says how long. */
 const trueForMs: Millis = hours(1);
 
+export interface MachineScene extends NoticeScene {
+  /** By a word's `machine`. */
+  nodeOf(machine: string): NodeFacts | undefined;
+}
+
 /** What a word calls for; the same event by two ways is one departure. */
-export function meaningOf(word: MachineWord, seen: NodesSeen): WordMeaning {
+export function meaningOf(word: MachineWord, scene: MachineScene): WordMeaning {
   const { machine, notice } = word;
-  if (notice.withdrawn === true) return meaningOfEnd(word, seen);
-  if (isStale(notice, seen.at)) return { kind: "Stale" };
-  const node = machinesOf(seen.nodes).get(machine);
+  if (notice.withdrawn === true) return meaningOfEnd(word, scene);
+  if (isStale(notice, scene.at)) return { kind: "Stale" };
+  const node = scene.nodeOf(machine);
   if (node === undefined || isAnothers(notice, node)) return { kind: "NoNode" };
-  if (selectPolicy(node, seen.policies) === undefined) return { kind: "NotOwned" };
-  if ((actFromAt(notice) ?? seen.at) > seen.at) return { kind: "TooEarly" };
-  const former = departuresByNode(seen.departures).get(node.uid) ?? [];
+  if (selectPolicy(node, scene.policies) === undefined) return { kind: "NotOwned" };
+  if ((actFromAt(notice) ?? scene.at) > scene.at) return { kind: "TooEarly" };
+  const former = scene.departuresOf(node.uid);
   if (former.some((one) => isDealtWith(one, notice))) return { kind: "Known" };
   if (former.some(isUndoing)) return { kind: "Undoing" };
   return callOf(node, { notice, former }) ?? { kind: "Known" };
@@ -56,18 +61,18 @@ export function meaningOf(word: MachineWord, seen: NodesSeen): WordMeaning {
  * since. Where it has made none yet, one is made that is off from the first: by that the event is known
  * when the word that it would come comes after, having waited for its time.
  */
-function meaningOfEnd({ machine, notice }: MachineWord, seen: NodesSeen): WordMeaning {
-  const node = machinesOf(seen.nodes).get(machine);
-  const former = departuresByNode(seen.departures).get(node?.uid ?? "") ?? [];
+function meaningOfEnd({ machine, notice }: MachineWord, scene: MachineScene): WordMeaning {
+  const node = scene.nodeOf(machine);
+  const former = node === undefined ? [] : scene.departuresOf(node.uid);
   const made = former.filter(({ source }) => source === sourceOf(notice));
   const live = made.find((one) => isLive(one) && one.withdrawnAt === undefined);
   if (live !== undefined && !isEarlier(live, notice)) {
     return { kind: "Withdraw", departure: live, at: notice.noticedAt };
   }
-  if (made.length > 0 || isOver(notice, seen.at)) return { kind: "Known" };
+  if (made.length > 0 || isOver(notice, scene.at)) return { kind: "Known" };
   if (node === undefined) return { kind: "NoNode" };
-  if (selectPolicy(node, seen.policies) === undefined) return { kind: "NotOwned" };
-  if ((actFromAt(notice) ?? seen.at) > seen.at) return { kind: "TooEarly" };
+  if (selectPolicy(node, scene.policies) === undefined) return { kind: "NotOwned" };
+  if ((actFromAt(notice) ?? scene.at) > scene.at) return { kind: "TooEarly" };
   return { kind: "Make", order: noticeOrder(node, { notice, former }) };
 }
 
@@ -79,35 +84,6 @@ function isEarlier(departure: Departure, { deadlineAt }: Notice): boolean {
 /** Nothing that it could call off is to come any more: that would be stale. */
 function isOver({ deadlineAt, noticedAt }: Notice, at: Instant): boolean {
   return at > plus(later(deadlineAt ?? noticedAt, noticedAt), trueForMs);
-}
-
-const machines = new WeakMap<readonly NodeFacts[], ReadonlyMap<string, NodeFacts>>();
-
-/** By providerID and by its last part. Of a burst every word asks of the same picture. */
-function machinesOf(nodes: readonly NodeFacts[]): ReadonlyMap<string, NodeFacts> {
-  const known = machines.get(nodes);
-  if (known !== undefined) return known;
-  const made = new Map<string, NodeFacts>();
-  for (const node of nodes) {
-    const { providerID = "" } = node;
-    for (const name of [providerID, providerID.slice(providerID.lastIndexOf("/") + 1)]) {
-      if (name !== "" && !made.has(name)) made.set(name, node);
-    }
-  }
-  machines.set(nodes, made);
-  return made;
-}
-
-const byNode = new WeakMap<readonly Departure[], ReadonlyMap<string, readonly Departure[]>>();
-
-function departuresByNode(
-  departures: readonly Departure[],
-): ReadonlyMap<string, readonly Departure[]> {
-  const known = byNode.get(departures);
-  if (known !== undefined) return known;
-  const made = Map.groupBy(departures, ({ node }) => node.uid);
-  byNode.set(departures, made);
-  return made;
 }
 
 /**

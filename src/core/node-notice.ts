@@ -91,19 +91,23 @@ function announced(
   };
 }
 
-export interface NodesSeen {
-  readonly nodes: readonly NodeFacts[];
-  readonly departures: readonly Departure[];
+/** What is known where a notice is judged. Asked for, not handed over: few nodes are concerned of many. */
+export interface NoticeScene {
   readonly policies: readonly Policy[];
   readonly at: Instant;
+  /** The departures that a node has, and had, by the node's uid. */
+  departuresOf(nodeUid: string): readonly Departure[];
 }
 
 /** What the marks on nodes call for: of nodes that a policy owns, and once for one event of one boot. */
-export function callsOfMarks(seen: NodesSeen): readonly NoticeCall[] {
-  return seen.nodes.flatMap((node): readonly NoticeCall[] => {
-    const notice = noticeOfNode(node, seen.at);
-    if (notice === undefined || selectPolicy(node, seen.policies) === undefined) return [];
-    const former = seen.departures.filter((one) => one.node.uid === node.uid);
+export function callsOfMarks(
+  nodes: readonly NodeFacts[],
+  { policies, at, departuresOf }: NoticeScene,
+): readonly NoticeCall[] {
+  return nodes.flatMap((node): readonly NoticeCall[] => {
+    const notice = noticeOfNode(node, at);
+    if (notice === undefined || selectPolicy(node, policies) === undefined) return [];
+    const former = departuresOf(node.uid);
     const source = sourceOf(notice);
     // It is looked at again when the other has ended.
     if (former.some(isUndoing)) return [];

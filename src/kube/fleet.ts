@@ -7,6 +7,8 @@ import type { Policy } from "../core/policy.ts";
 import type { Rng } from "../core/rng.ts";
 import type { LastcallError } from "../errors.ts";
 import { ChangeBell } from "./change-bell.ts";
+import { KeyIndex } from "./key-index.ts";
+import type { ObjectChange } from "./object-store.ts";
 import { departuresPath, nodesPath, policiesPath } from "./paths.ts";
 import { Reflector } from "./reflector.ts";
 import { translateDeparture } from "./translate-departure.ts";
@@ -36,6 +38,8 @@ export class KubeFleet implements Fleet {
   readonly #fixedPolicies: readonly Policy[];
   readonly #bell = new ChangeBell();
   readonly #listeners = new Set<(change: FleetChange) => void>();
+  readonly #machines = new KeyIndex(machinesOf);
+  readonly #departuresByNode = new KeyIndex<Departure>(({ node }) => [node.uid]);
   #changed = nothingChanged();
   #view: FleetView | undefined;
   #goodPolicies: readonly Policy[] | undefined;
@@ -44,10 +48,10 @@ export class KubeFleet implements Fleet {
   constructor(options: KubeFleetOptions) {
     const { api, clock, rng, onTrouble } = options;
     // Only what has changed is laid out anew: in a burst every word of a watch asks for a view.
-    const changing = (part: "nodes" | "departures") => (change: { readonly key: string }) => {
+    const changing = (part: "nodes" | "departures", key: string): void => {
       this.#view = undefined;
       this.#parts = { ...this.#parts, [part]: undefined };
-      this.#changed[part].add(change.key);
+      this.#changed[part].add(key);
       this.#bell.ring();
     };
     this.#bell.listen(() => this.#tellChange());
@@ -57,7 +61,10 @@ export class KubeFleet implements Fleet {
       path: nodesPath,
       keyBy: "name",
       translate: translateNode,
-      onChange: changing("nodes"),
+      onChange: (change) => {
+        this.#machines.change(change.before, itemOf(change));
+        changing("nodes", change.key);
+      },
       // A node is ten kilobytes of JSON and more: short pages keep the peak of a list low.
       pageLimit: 100,
     });
@@ -65,7 +72,10 @@ export class KubeFleet implements Fleet {
       ...common,
       path: departuresPath,
       translate: translateDeparture,
-      onChange: changing("departures"),
+      onChange: (change) => {
+        this.#departuresByNode.change(change.before, itemOf(change));
+        changing("departures", change.key);
+      },
     });
     this.#fixedPolicies = options.fixedPolicies ?? [];
     if (options.fixedPolicies !== undefined) return;
@@ -121,6 +131,14 @@ export class KubeFleet implements Fleet {
     return this.#goodPolicies;
   }
 
+  nodeOf(machine: string): NodeFacts | undefined {
+    return this.#machines.of(machine)[0];
+  }
+
+  departuresOf(nodeUid: string): readonly Departure[] {
+    return this.#departuresByNode.of(nodeUid);
+  }
+
   onChange(listener: (change: FleetChange) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -166,4 +184,15 @@ export class KubeFleet implements Fleet {
 
 function nothingChanged() {
   return { nodes: new Set<string>(), departures: new Set<string>(), policies: false };
+}
+
+/** What is gone is nothing any more. */
+function itemOf<T>(change: ObjectChange<T>): T | undefined {
+  return change.kind === "Set" ? change.item : undefined;
+}
+
+/** By its providerID and by the last part of that, which some clouds never give twice. */
+function machinesOf({ providerID = "" }: NodeFacts): readonly string[] {
+  const last = providerID.slice(providerID.lastIndexOf("/") + 1);
+  return [...new Set([providerID, last])].filter((name) => name !== "");
 }

@@ -98,7 +98,8 @@ describe("a departure that a node's mark calls for", () => {
   const policies = [{ ...defaultPolicy, name: "spot" }];
 
   function calls(one: NodeFacts, departures: readonly Departure[] = []) {
-    return callsOfMarks({ nodes: [one], departures, policies, at: nowAt });
+    const departuresOf = (uid: string) => departures.filter((former) => former.node.uid === uid);
+    return callsOfMarks([one], { policies, at: nowAt, departuresOf });
   }
 
   function orders(one: NodeFacts, departures: readonly Departure[] = []) {

@@ -5,7 +5,8 @@ import { seconds } from "../../src/core/time.ts";
 import { KubeFleet } from "../../src/kube/fleet.ts";
 import { departures, ModelWorld, nodes, policies, spotPolicy } from "../support/model-world.ts";
 
-it("A fleet tells which nodes and departures have changed, and whether a policy has", async () => {
+/** A fleet on the model, watching. */
+function watching() {
   const world = new ModelWorld();
   const { api, clock } = world;
   const fleet = new KubeFleet({
@@ -14,6 +15,55 @@ it("A fleet tells which nodes and departures have changed, and whether a policy 
   });
   const stop = new AbortController();
   const running = fleet.run(stop.signal);
+  const end = (): Promise<void> => {
+    stop.abort();
+    return running;
+  };
+  return { world, fleet, end };
+}
+
+it("A fleet finds a machine's node by its whole id and by the last part, and by nothing that only ends alike", async () => {
+  const { world, fleet, end } = watching();
+  const labels = { "topology.kubernetes.io/zone": "eu-west-1a" };
+  const providerID = "aws:///eu-west-1a/i-0abc";
+  const node = { apiVersion: "v1", kind: "Node", metadata: { name: "n0", labels } };
+  world.create(nodes, { ...node, spec: { providerID } });
+  await world.pass(seconds(1));
+  expect(fleet.nodeOf(providerID)?.name).toBe("n0");
+  expect(fleet.nodeOf("i-0abc")?.name).toBe("n0");
+  expect(fleet.nodeOf("0abc")).toBeUndefined();
+  expect(fleet.nodeOf("")).toBeUndefined();
+  world.api.handle({ method: "DELETE", path: `${nodes}/n0` });
+  await world.pass(seconds(1));
+  expect(fleet.nodeOf("i-0abc")).toBeUndefined();
+  await end();
+});
+
+it("A fleet knows the departures of a node, ended ones too, until they are gone", async () => {
+  const { world, fleet, end } = watching();
+  for (const name of ["n0", "n1"]) world.addNode(name, "a");
+  world.notice("n0", seconds(60));
+  await world.pass(seconds(1));
+  const [uid = "", other = ""] = ["n0", "n1"].map(
+    (name) => world.get(`${nodes}/${name}`)?.metadata?.uid,
+  );
+  const name = world.list(departures)[0]?.metadata?.name;
+  expect(fleet.departuresOf(uid)).toMatchObject([{ name, status: { phase: "Scheduled" } }]);
+  expect(fleet.departuresOf(other)).toEqual([]);
+  world.api.handle({
+    ...{ method: "PATCH", path: `${departures}/${name}/status` },
+    ...{ patchType: "application/merge-patch+json", body: { status: { phase: "Ended" } } },
+  });
+  await world.pass(seconds(1));
+  expect(fleet.departuresOf(uid)).toMatchObject([{ name, status: { phase: "Ended" } }]);
+  world.api.handle({ method: "DELETE", path: `${departures}/${name}` });
+  await world.pass(seconds(1));
+  expect(fleet.departuresOf(uid)).toEqual([]);
+  await end();
+});
+
+it("A fleet tells which nodes and departures have changed, and whether a policy has", async () => {
+  const { world, fleet, end } = watching();
   await world.pass(seconds(1));
   const changes: FleetChange[] = [];
   fleet.onChange((change) => changes.push(change));
@@ -43,6 +93,5 @@ it("A fleet tells which nodes and departures have changed, and whether a policy 
   expect(last.some((change) => change.departures.has(made?.metadata?.uid ?? ""))).toBe(true);
   expect(last.some((change) => change.policies)).toBe(true);
   expect(last.some((change) => change.nodes.has("n0"))).toBe(true);
-  stop.abort();
-  await running;
+  await end();
 });

@@ -68,7 +68,7 @@ describe("a Node of any form whatever", () => {
           expectSound(notice);
         }
         const policies = [{ ...defaultPolicy, name: "spot" }];
-        const calls = callsOfMarks({ nodes: [node], departures: [], policies, at });
+        const calls = callsOfMarks([node], { policies, at, departuresOf: () => [] });
         expect(calls.length).toBeLessThanOrEqual(notice === undefined ? 0 : 1);
       }),
       { seed: 20_261_123, numRuns: 3000 },
