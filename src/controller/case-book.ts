@@ -1,4 +1,4 @@
-import type { Fleet } from "../contracts/fleet.ts";
+import type { Fleet, FleetChange } from "../contracts/fleet.ts";
 import type { Departure } from "../core/departure.ts";
 import type { Policy } from "../core/policy.ts";
 import { type Millis, minutes } from "../core/time.ts";
@@ -15,6 +15,8 @@ const restMs: Millis = minutes(1);
 export class CaseBook {
   readonly #tools: CaseTools;
   readonly #cases = new Map<string, DepartureCase>();
+  /** The uids of the departures with a case, by the name of their node. */
+  readonly #byNode = new Map<string, Set<string>>();
   readonly #restUntil = new Map<string, number>();
   readonly #running = new Set<Promise<void>>();
   readonly #fleet: Pick<Fleet, "node" | "departure">;
@@ -30,11 +32,13 @@ export class CaseBook {
     const node = this.#fleet.node(departure.node.name);
     const newCase = new DepartureCase({ departure, policy: how.policy, node }, this.#tools);
     this.#cases.set(departure.uid, newCase);
+    this.#enter(departure);
     const run = newCase
       .run(how.signal, how.first)
       .catch((error: unknown) => this.#failed(newCase.departure, error, how.signal))
       .finally(() => {
         this.#cases.delete(departure.uid);
+        this.#leave(departure);
         this.#running.delete(run);
       });
     this.#running.add(run);
@@ -42,12 +46,22 @@ export class CaseBook {
 
   /** Hands each case what the watch has seen of it last. */
   observe(): void {
-    for (const [uid, open] of this.#cases) {
-      const departure = this.#fleet.departure(uid);
-      // A case is opened on what the watch has shown, so that what is missing has been deleted.
-      if (departure === undefined) open.forsake();
-      else open.observe(departure, this.#fleet.node(departure.node.name));
-    }
+    for (const uid of this.#cases.keys()) this.#observeOne(uid);
+  }
+
+  /** The same for the cases that a change concerns: in a burst each change is about one of many. */
+  observeChanged({ nodes, departures }: FleetChange): void {
+    const touched = [...nodes].flatMap((name) => [...(this.#byNode.get(name) ?? [])]);
+    for (const uid of new Set([...touched, ...departures])) this.#observeOne(uid);
+  }
+
+  #observeOne(uid: string): void {
+    const open = this.#cases.get(uid);
+    if (open === undefined) return;
+    const departure = this.#fleet.departure(uid);
+    // A case is opened on what the watch has shown, so that what is missing has been deleted.
+    if (departure === undefined) open.forsake();
+    else open.observe(departure, this.#fleet.node(departure.node.name));
   }
 
   /**
@@ -65,6 +79,18 @@ export class CaseBook {
   /** Resolves when every case has come to rest; for a clean stop. */
   async settled(): Promise<void> {
     await Promise.all(this.#running);
+  }
+
+  #enter({ uid, node }: Departure): void {
+    const there = this.#byNode.get(node.name);
+    if (there === undefined) this.#byNode.set(node.name, new Set([uid]));
+    else there.add(uid);
+  }
+
+  #leave({ uid, node }: Departure): void {
+    const there = this.#byNode.get(node.name);
+    there?.delete(uid);
+    if (there?.size === 0) this.#byNode.delete(node.name);
   }
 
   #rests(departure: Departure): boolean {

@@ -70,18 +70,14 @@ function lookAtAll(tools: InterruptionTools, signal: AbortSignal): void {
   desk.lookAtMarks();
 }
 
-function lookAtChanged(
-  { nodes, departures }: FleetChange,
-  tools: InterruptionTools,
-  signal: AbortSignal,
-): void {
+function lookAtChanged(change: FleetChange, tools: InterruptionTools, signal: AbortSignal): void {
   const { fleet, cases, desk } = tools;
-  cases.observe();
-  for (const uid of departures) {
+  cases.observeChanged(change);
+  for (const uid of change.departures) {
     const departure = fleet.departure(uid);
     if (departure !== undefined) lookAt(departure, tools, signal);
   }
-  desk.lookAtMarks([...nodes].flatMap((name) => fleet.node(name) ?? []));
+  desk.lookAtMarks([...change.nodes].flatMap((name) => fleet.node(name) ?? []));
 }
 
 function lookAt(departure: Departure, tools: InterruptionTools, signal: AbortSignal): void {
