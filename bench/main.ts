@@ -25,6 +25,7 @@ const known = [
   "notice",
   "latency",
   "queue",
+  "marks",
   "agent",
   "plan",
   "audit",
