@@ -9,8 +9,8 @@ const restShare = 9;
 
 /**
  * How long a pass that a change has asked for waits for further ones, after one that was in thought for
- * this long. A large fleet in which something changes all the time costs a tenth of a core that way, and
- * the fast side, which shares the core, is not kept waiting by one pass upon the other.
+ * this long. In a fleet in which something changes all the time, thought then takes a tenth of a core (more
+ * only where a pass is over half a second), and the fast side is not kept waiting by pass upon pass.
  */
 export function gatherAfter(thoughtMs: Millis): Millis {
   return millis(Math.min(mostMs, Math.max(leastMs, thoughtMs * restShare)));
