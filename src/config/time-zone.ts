@@ -1,8 +1,11 @@
-/** Whether the IANA database that this runtime carries knows the zone; links such as Asia/Calcutta count. */
+/**
+ * Whether the IANA database that this runtime carries knows the zone; links such as Asia/Calcutta
+ * count. `asia/tokyo` does not, which this runtime would take: the API server does not know it.
+ */
 export function isKnownTimeZone(name: string): boolean {
   try {
-    new Intl.DateTimeFormat("en", { timeZone: name });
-    return true;
+    const { timeZone } = new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions();
+    return timeZone === name || timeZone.toLowerCase() !== name.toLowerCase();
   } catch {
     return false;
   }

@@ -1,5 +1,5 @@
 import type { Weekday } from "../core/policy.ts";
-import { cronPattern } from "./cron-pattern.ts";
+import { backwardsCronPattern, cronPattern } from "./cron-pattern.ts";
 import { didYouMean } from "./did-you-mean.ts";
 import type { ListField, ObjectField, SchemaRule, StringField } from "./field-schema.ts";
 import { ruleOn } from "./field-schema.ts";
@@ -85,7 +85,8 @@ const timeZone: StringField = {
   wanted: "an IANA time zone such as Asia/Tokyo",
   rules: [
     ruleOn<string>({
-      localOnly: "CEL has no list of time zones",
+      // CEL names no zones, but fails where it cannot tell the hour in one, and to fail is to refuse.
+      cel: "timestamp('2026-01-01T00:00:00Z').getHours(self) >= 0",
       wanted: "an IANA time zone such as Asia/Tokyo",
       holds: isKnownTimeZone,
       found: (zone) => {
@@ -135,7 +136,7 @@ const cron: StringField = {
       holds: (expression) => cronGrammar.test(expression),
     }),
     ruleOn<string>({
-      localOnly: "a pattern cannot compare the two ends of a range",
+      cel: `!self.matches(r'(?i)${backwardsCronPattern}')`,
       wanted: cronWanted,
       holds: (expression, world) =>
         !cronGrammar.test(expression) || world.cronProblem(expression) === undefined,
