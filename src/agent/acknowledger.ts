@@ -1,6 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { NoticeSource } from "../contracts/notice-source.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
+import { isLive } from "../core/departure.ts";
 import { seconds } from "../core/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { Bell } from "./bell.ts";
@@ -100,8 +101,8 @@ export class Acknowledger {
     if (this.#departure === undefined) return false;
     const departure = await this.#options.desk.look(this.#departure, signal);
     // Only a departure that was carried out waits for its machine to be taken.
-    this.#isDrained = departure?.phase === "Releasing" && departure.podsLeft === 0;
-    if (departure === undefined || departure.phase === "Ended") this.#departure = undefined;
+    this.#isDrained = departure?.status.phase === "Releasing" && departure.podsLeft === 0;
+    if (departure === undefined || !isLive(departure)) this.#departure = undefined;
     return this.#isDrained;
   }
 }

@@ -1,5 +1,5 @@
 import type { KubeAnswer, KubeObject, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
-import { departureName, isVoluntary, mayBeIgnored } from "../core/departure.ts";
+import { departureName, departureOfNotice, isLive, isUnderWay } from "../core/departure.ts";
 import type { NodeIdentity } from "../core/identity.ts";
 import type { NoticeCase } from "../core/notice.ts";
 import { formatInstant, type Instant } from "../core/time.ts";
@@ -45,7 +45,7 @@ export class DepartureDesk {
     if (await this.#create(first, { node, notice, signal }))
       return { kind: "Created", name: first };
     const found = await this.#all(node, signal);
-    const target = chooseTarget(found.departures, notice);
+    const target = departureOfNotice(found.departures, notice.cause);
     if (target !== undefined) return this.#tighten(target, notice, signal);
     const closed = found.departures.find((one) => isClosedBy(one, { node, notice }));
     if (closed !== undefined) return { kind: "Closed", name: closed.name };
@@ -64,7 +64,7 @@ export class DepartureDesk {
     const { departures } = await this.#all(node, signal);
     const ours = departures.find(
       (one) =>
-        one.phase !== "Ended" &&
+        isLive(one) &&
         one.source.startsWith("agent/") &&
         one.withdrawnAt === undefined &&
         one.noticedAt !== undefined &&
@@ -89,10 +89,10 @@ export class DepartureDesk {
     signal: AbortSignal,
   ): Promise<"Waiting" | "Settled" | "Mistaken"> {
     const departure = await this.look(name, signal);
-    if (departure?.phase === "Scheduled" || departure?.phase === "Held") return "Waiting";
-    const { phase } = departure ?? {};
-    if (departure === undefined || !isMistaken(departure)) return "Settled";
-    return phase === "Ended" ? "Mistaken" : "Waiting";
+    if (departure === undefined) return "Settled";
+    if (!isUnderWay(departure)) return "Waiting";
+    if (!isMistaken(departure)) return "Settled";
+    return isLive(departure) ? "Waiting" : "Mistaken";
   }
 
   /** Every Departure of this node, in the order in which they were made, and the next free name. */
@@ -160,25 +160,6 @@ export class DepartureDesk {
 }
 
 /**
- * Which of a node's departures a notice belongs to: one that a notice has made already, else one that is
- * under way, else the planned one. A notice that a policy may ignore does not force a planned
- * departure that has not begun, and one that names no end none at all: it gets one of its own, which
- * the controller judges.
- */
-function chooseTarget(
-  departures: readonly DepartureView[],
-  { cause, deadlineAt }: NoticeCase,
-): DepartureView | undefined {
-  const live = departures.filter((one) => one.phase !== "Ended");
-  const noticed = live.find((one) => one.noticedAt !== undefined || !isVoluntary(one.cause));
-  if (noticed !== undefined) return noticed;
-  const hasBegun = (one: DepartureView) => one.phase !== "Scheduled" && one.phase !== "Held";
-  const begun = live.find(hasBegun);
-  if (!mayBeIgnored(cause)) return begun ?? live[0];
-  return deadlineAt === undefined ? undefined : begun;
-}
-
-/**
  * Ended after it had been carried out, or by a person. Not so where the cloud had taken the notice back
  * meanwhile, or where the controller took us for another machine than the one that we are.
  */
@@ -187,7 +168,7 @@ function isClosedBy(
   { node, notice }: { readonly node: NodeIdentity; readonly notice: NoticeCase },
 ): boolean {
   return (
-    departure.phase === "Ended" &&
+    !isLive(departure) &&
     !isMistaken(departure) &&
     departure.withdrawnAt === undefined &&
     departure.bootID === node.bootID &&
@@ -195,8 +176,8 @@ function isClosedBy(
   );
 }
 
-function isMistaken({ reason }: DepartureView): boolean {
-  return ["MachineReplaced", "WrongMachine", "NodeGone"].includes(reason ?? "");
+function isMistaken({ status }: DepartureView): boolean {
+  return ["MachineReplaced", "WrongMachine", "NodeGone"].includes(status.reason ?? "");
 }
 
 function pathOf(name: string): string {

@@ -1,26 +1,30 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
-import { type Cause, isVoluntary, mayBeIgnored } from "../core/departure.ts";
+import {
+  type Cause,
+  type Departure,
+  type DepartureStatus,
+  isVoluntary,
+  mayBeIgnored,
+  type Phase,
+} from "../core/departure.ts";
 import type { NodeIdentity } from "../core/identity.ts";
 import { deadlineWith, type NoticeCase } from "../core/notice.ts";
+import type { Reason } from "../core/reason.ts";
 import { formatInstant, type Instant, parseInstant } from "../core/time.ts";
 
 /** The ids of the notices that a Departure was made from, with commas between. */
 export const noticeAnnotation = "lastcall.dev/notice";
 
 /** What the agent reads of a Departure. */
-export interface DepartureView {
-  readonly name: string;
-  readonly uid: string;
-  readonly resourceVersion: string;
+export interface DepartureView
+  extends Pick<
+    Departure,
+    "name" | "uid" | "resourceVersion" | "cause" | "deadlineAt" | "noticedAt" | "withdrawnAt"
+  > {
   readonly nodeUid: string;
   readonly bootID: string | undefined;
-  readonly cause: Cause;
-  readonly phase: string;
-  readonly reason: string | undefined;
+  readonly status: Pick<DepartureStatus, "phase" | "reason">;
   readonly podsLeft: number | undefined;
-  readonly deadlineAt: Instant | undefined;
-  readonly noticedAt: Instant | undefined;
-  readonly withdrawnAt: Instant | undefined;
   readonly isBeingDeleted: boolean;
   readonly source: string;
   readonly eventIds: readonly string[];
@@ -41,8 +45,10 @@ export function viewDeparture(object: KubeObject): DepartureView {
     nodeUid: text(node.uid) ?? "",
     bootID: text(node.bootID),
     cause: (text(spec.cause) ?? "Manual") as Cause,
-    phase: text(status.phase) ?? "Scheduled",
-    reason: text(status.reason),
+    status: {
+      phase: (text(status.phase) ?? "Scheduled") as Phase,
+      reason: text(status.reason) as Reason | undefined,
+    },
     podsLeft: typeof left === "number" ? left : undefined,
     deadlineAt: instantOf(spec.deadlineAt),
     noticedAt: instantOf(spec.noticedAt),

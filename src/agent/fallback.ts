@@ -1,6 +1,6 @@
 import type { LeaderSight } from "../contracts/leader-sight.ts";
 import type { NodeMarks } from "../contracts/node-marks.ts";
-import { departureName } from "../core/departure.ts";
+import { departureName, isUnderWay } from "../core/departure.ts";
 import { explain } from "../core/explain.ts";
 import type { NodeIdentity } from "../core/identity.ts";
 import type { NoticeCase } from "../core/notice.ts";
@@ -145,13 +145,13 @@ export class Fallback {
     const departure = await this.#look(open, name, signal);
     if (departure === undefined) return open.filed === undefined ? "Agent" : "Nobody";
     if (departure.isBeingDeleted || departure.withdrawnAt !== undefined) return "Nobody";
-    switch (departure.phase) {
+    switch (departure.status.phase) {
       case "Scheduled":
       case "Held":
         return "Agent";
       case "Preparing":
       case "Draining":
-        if (departure.reason === "AwaitingMachine") return "Nobody";
+        if (departure.status.reason === "AwaitingMachine") return "Nobody";
         return (await this.#leaderIsGone()) ? "Agent" : "Controller";
       default:
         return open.filed === undefined ? "Agent" : "Nobody";
@@ -238,7 +238,7 @@ export class Fallback {
       if (isLastcallError(error) && error.code === "CRD_MISSING") return undefined;
       throw error;
     });
-    const isTaken = departure !== undefined && !["Scheduled", "Held"].includes(departure.phase);
+    const isTaken = departure !== undefined && isUnderWay(departure);
     if (!isTaken) {
       const { name, uid } = node;
       await marks.unmark({ name, uid, departure: order.name });

@@ -1,7 +1,6 @@
 import type { ClusterRoom } from "../contracts/cluster-room.ts";
 import type { FleetView } from "../contracts/fleet.ts";
-import { isLive } from "../core/departure.ts";
-import { isUnderWay } from "../core/departure-index.ts";
+import { isLive, isUnderWay } from "../core/departure.ts";
 import type { Amounts } from "../core/placement.ts";
 import type { PodFacts } from "../core/pod.ts";
 import type { Homeless } from "../core/room-fit.ts";

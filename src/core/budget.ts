@@ -1,5 +1,5 @@
-import { type Departure, isVoluntary } from "./departure.ts";
-import { indexDepartures, isUnderWay } from "./departure-index.ts";
+import { type Departure, isUnderWay, isVoluntary } from "./departure.ts";
+import { indexDepartures } from "./departure-index.ts";
 import { type NodeFacts, zoneOf } from "./node.ts";
 import type { Amount, Budget, Policy } from "./policy.ts";
 import { rivalOf } from "./rival.ts";

@@ -1,10 +1,5 @@
-import { type Departure, isVoluntary } from "./departure.ts";
-import {
-  type DepartureIndex,
-  isUnderWay,
-  keptInstant,
-  type NewestStart,
-} from "./departure-index.ts";
+import { type Departure, isUnderWay, isVoluntary } from "./departure.ts";
+import { type DepartureIndex, keptInstant, type NewestStart } from "./departure-index.ts";
 import type { BirthSource, NotPlanned } from "./fleet-plan.ts";
 import { holdOf } from "./hold.ts";
 import { isKnownProviderId } from "./identity.ts";

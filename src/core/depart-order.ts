@@ -1,6 +1,5 @@
 import type { DepartureOrder } from "./decision.ts";
-import { type Departure, freeName, isLive, isNoticed } from "./departure.ts";
-import { isUnderWay } from "./departure-index.ts";
+import { type Departure, freeName, isLive, isNoticed, isUnderWay } from "./departure.ts";
 import { explain } from "./explain.ts";
 import type { NodeFacts } from "./node.ts";
 import type { Instant } from "./time.ts";

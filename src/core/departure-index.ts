@@ -1,4 +1,4 @@
-import { type Departure, isLive, isVoluntary } from "./departure.ts";
+import { type Departure, isLive, isUnderWay, isVoluntary } from "./departure.ts";
 import { compareIdentity } from "./identity.ts";
 import type { NodeFacts } from "./node.ts";
 import { between, type Instant, minutes } from "./time.ts";
@@ -27,11 +27,6 @@ export function indexDepartures(departures: readonly Departure[]): DepartureInde
   const ended = begun.filter((departure) => !isLive(departure));
   const former = Map.groupBy(ended, (departure) => departure.node.uid);
   return { begun, former, of: (node) => byUid.get(node.uid) };
-}
-
-/** Whether it waits for its time no more: its node is being made to leave, or it has ended. */
-export function isUnderWay(departure: Departure): boolean {
-  return departure.status.phase !== "Scheduled" && departure.status.phase !== "Held";
 }
 
 /**

@@ -114,6 +114,10 @@ export interface DepartureStatus {
   readonly timeline: readonly TimelineEntry[];
 }
 
+interface WithPhase {
+  readonly status: Pick<DepartureStatus, "phase">;
+}
+
 /** Whether a departure's pods are leaving in this phase, or are about to. */
 export function mayHoldBudgets(phase: Phase): boolean {
   return phase === "Preparing" || phase === "Draining";
@@ -133,8 +137,8 @@ export function freeName(node: NodeIdentity, departures: readonly Departure[]): 
   return name;
 }
 
-export function isLive(departure: Departure): boolean {
-  return departure.status.phase !== "Ended";
+export function isLive({ status }: WithPhase): boolean {
+  return status.phase !== "Ended";
 }
 
 /** Causes that somebody chose; all others are the cloud's word and have a deadline of its own. */
@@ -148,6 +152,27 @@ export function mayBeIgnored(cause: Cause): boolean {
 }
 
 /** The cloud takes the node: nothing may be waited for that a drain does not need. */
-export function isNoticed({ cause, noticedAt }: Departure): boolean {
+export function isNoticed({ cause, noticedAt }: Pick<Departure, "cause" | "noticedAt">): boolean {
   return noticedAt !== undefined || !isVoluntary(cause);
+}
+
+/** Whether it waits for its time no more: its node is being made to leave, or it has ended. */
+export function isUnderWay({ status }: WithPhase): boolean {
+  return status.phase !== "Scheduled" && status.phase !== "Held";
+}
+
+/**
+ * Which of a node's departures a notice belongs to, whoever brings it: one that a notice has made
+ * already, else one that is under way, else the one that waits for its time. What a policy may ignore
+ * (a rebalance, maintenance) leaves those two as they were: undefined, it gets one of its own, which
+ * the policy judges.
+ */
+export function departureOfNotice<D extends WithPhase & Pick<Departure, "cause" | "noticedAt">>(
+  departures: readonly D[],
+  cause: Cause,
+): D | undefined {
+  const live = departures.filter(isLive);
+  const noticed = live.find(isNoticed);
+  if (noticed !== undefined) return noticed;
+  return mayBeIgnored(cause) ? undefined : (live.find(isUnderWay) ?? live[0]);
 }

@@ -1,13 +1,13 @@
 import type { DepartureOrder } from "./decision.ts";
 import {
   type Departure,
+  departureOfNotice,
   freeName,
   isLive,
   isNoticed,
   isVoluntary,
   mayBeIgnored,
 } from "./departure.ts";
-import { isUnderWay } from "./departure-index.ts";
 import { explain } from "./explain.ts";
 import type { NodeFacts } from "./node.ts";
 import { deadlineWith, type Notice, type NoticeCause } from "./notice.ts";
@@ -42,17 +42,13 @@ export function sourceOf({ source, eventId }: Notice): string {
 
 /**
  * What a notice calls for where it is new; undefined where a departure of the node says no less, or
- * stands until the machine is gone. Where one stands the earlier deadline counts. What a policy may
- * ignore (a rebalance, maintenance) leaves a planned departure as it was and gets one of its own.
+ * stands until the machine is gone. Where one stands the earlier deadline counts.
  */
 export function callOf(node: NodeFacts, how: Told): NoticeCall | undefined {
   const { notice, former } = how;
-  const noticed = former.find((one) => isLive(one) && isNoticed(one));
-  if (noticed !== undefined) return tightened(noticed, notice);
-  const chosen = former.find((one) => isLive(one) && (one.cause === "Planned" || isUnderWay(one)));
-  if (chosen === undefined || mayBeIgnored(notice.cause)) {
-    return { kind: "Make", order: noticeOrder(node, how) };
-  }
+  const chosen = departureOfNotice(former, notice.cause);
+  if (chosen === undefined) return { kind: "Make", order: noticeOrder(node, how) };
+  if (isNoticed(chosen)) return tightened(chosen, notice);
   // Our own release is on its way: the machine goes as planned, whoever takes it.
   if (chosen.status.phase === "Releasing") return undefined;
   const word: ForcingWord = {

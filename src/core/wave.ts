@@ -1,6 +1,5 @@
 import { amountOf } from "./budget.ts";
-import { type Departure, isVoluntary } from "./departure.ts";
-import { isUnderWay } from "./departure-index.ts";
+import { type Departure, isLive, isUnderWay, isVoluntary } from "./departure.ts";
 import type { Policy, Waves } from "./policy.ts";
 
 /** How far the waves of one policy have come. */
@@ -53,7 +52,7 @@ export function waveStanding({
   const counted = {
     ...waveAt(waves, { done, matched }),
     of: waves.sizes.length,
-    underWay: own.filter((one) => one.status.phase !== "Ended" && isUnderWay(one)).length,
+    underWay: own.filter((one) => isLive(one) && isUnderWay(one)).length,
   };
   if (failed === undefined) return counted;
   const haltedBy = { departure: failed.name, outcome: failed.status.outcome ?? "" };

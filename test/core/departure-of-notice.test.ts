@@ -1,0 +1,51 @@
+import { describe, expect, it } from "vitest";
+import { type Cause, departureOfNotice, type Phase } from "../../src/core/departure.ts";
+import { instant } from "../../src/core/time.ts";
+
+interface Row {
+  /** What the node has, by cause and phase; `!` where a notice has been written onto it. */
+  readonly there: readonly string[];
+  readonly told: Cause;
+  /** The place of the one that the notice belongs to; absent: it gets one of its own. */
+  readonly joins?: number;
+}
+
+const rows: readonly Row[] = [
+  { there: [], told: "SpotInterruption" },
+  { there: ["Planned Scheduled"], told: "SpotInterruption", joins: 0 },
+  { there: ["Planned Held"], told: "LifecycleHook", joins: 0 },
+  { there: ["Manual Scheduled"], told: "SpotInterruption", joins: 0 },
+  { there: ["Planned Draining"], told: "Preempted", joins: 0 },
+  { there: ["Planned Ended"], told: "SpotInterruption" },
+  { there: ["SpotInterruption Ended"], told: "SpotInterruption" },
+  { there: ["Planned Scheduled", "Manual Draining"], told: "SpotInterruption", joins: 1 },
+  { there: ["Planned Ended", "Planned Scheduled"], told: "NodeShutdown", joins: 1 },
+  // What a policy may ignore forces no plan, and joins only what another notice has made.
+  { there: ["Planned Scheduled"], told: "RebalanceRecommendation" },
+  { there: ["Planned Draining"], told: "ScheduledMaintenance" },
+  { there: ["Manual Draining"], told: "RebalanceRecommendation" },
+  { there: ["Planned! Scheduled"], told: "RebalanceRecommendation", joins: 0 },
+  { there: ["SpotInterruption Draining"], told: "ScheduledMaintenance", joins: 0 },
+  // One that a notice has made comes before one that is under way.
+  { there: ["Planned Draining", "LifecycleHook Scheduled"], told: "Preempted", joins: 1 },
+  {
+    there: ["Planned Scheduled", "RebalanceRecommendation Draining"],
+    told: "SpotInterruption",
+    joins: 1,
+  },
+];
+
+describe("the departure to which a notice belongs", () => {
+  it.each(rows)("$there, told $told: $joins", ({ there, told, joins }) => {
+    const departures = there.map((written) => {
+      const [cause = "", phase] = written.split(" ");
+      return {
+        cause: cause.replace("!", "") as Cause,
+        status: { phase: phase as Phase },
+        noticedAt: cause.endsWith("!") ? instant(0) : undefined,
+      };
+    });
+    const found = departureOfNotice(departures, told);
+    expect(found === undefined ? undefined : departures.indexOf(found)).toBe(joins);
+  });
+});
