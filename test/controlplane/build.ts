@@ -5,12 +5,12 @@
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
 export interface ControlPlaneBinaries {
-  /** Takes etcd, kube-apiserver, kube-controller-manager, kube-scheduler or kubectl as first argument. */
+  /** Takes etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubelet or kubectl as first argument. */
   readonly controlplane: string;
   readonly kwok: string;
 }
@@ -75,8 +75,8 @@ function cacheKey(modules: readonly GoModule[]): string {
   const hash = createHash("sha256").update(go(["version"], sources));
   for (const { folder, ldflags } of modules) {
     hash.update(ldflags);
-    for (const file of ["main.go", "go.mod", "go.sum"])
-      hash.update(readFileSync(join(folder, file)));
+    const files = readdirSync(folder).filter((name) => /^go\.(mod|sum)$|\.go$/.test(name));
+    for (const file of files.sort()) hash.update(readFileSync(join(folder, file)));
   }
   return hash.digest("hex");
 }

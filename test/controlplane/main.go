@@ -1,5 +1,6 @@
-// Command controlplane is every binary of a Kubernetes control plane in one:
-// the first argument names the part, the rest are that part's own arguments.
+// Command controlplane is every binary of a Kubernetes control plane in one, and
+// a kubelet: the first argument names the part, the rest are that part's own
+// arguments.
 // One binary links the shared libraries once instead of five times, which is
 // what makes a cold build bearable on a small machine.
 package main
@@ -37,6 +38,7 @@ var parts = map[string]func(){
 	"kube-controller-manager": func() { os.Exit(cli.Run(controllermanager.NewControllerManagerCommand())) },
 	"kube-scheduler":          func() { os.Exit(cli.Run(scheduler.NewSchedulerCommand())) },
 	"kubectl":                 runKubectl,
+	"kubelet":                 runKubelet,
 }
 
 func main() {
