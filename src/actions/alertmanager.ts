@@ -20,7 +20,8 @@ const largestAnswer = 8 * 1024 * 1024;
 
 /**
  * The names of the alerts that fire now, are neither silenced nor inhibited, and match. By the
- * Alertmanager API v2 (`GET /api/v2/alerts?active=true&silenced=false&inhibited=false&filter=…`).
+ * Alertmanager API v2 (`GET /api/v2/alerts?active=true&silenced=false&inhibited=false&filter=…`). One that
+ * it has not looked at yet counts: it may be neither.
  * Throws API_UNREACHABLE; whoever asks takes it for a closed gate.
  */
 export async function firingAlerts(
@@ -39,8 +40,10 @@ export async function firingAlerts(
       signal: AbortSignal.any([signal, late.signal]),
       headers: { accept: "application/json" },
     });
-    if (!answer.ok) throw new Error(`it answered ${answer.status}`);
-    return alertNames(await answer.text());
+    const text = await answer.text();
+    // A matcher that it cannot read is answered with what is wrong with it.
+    if (!answer.ok) throw new Error(`it answered ${answer.status} (${text.trim().slice(0, 200)})`);
+    return alertNames(text);
   } catch (error) {
     signal.throwIfAborted();
     const found = messageOf(late.signal.aborted ? late.signal.reason : error);
@@ -55,10 +58,9 @@ export async function firingAlerts(
 
 function alertsAddress({ url, matchers }: AlertQuestion): URL {
   const address = new URL(`${url.replace(/\/+$/, "")}/api/v2/alerts`);
-  for (const state of ["silenced", "inhibited", "unprocessed"]) {
-    address.searchParams.set(state, "false");
-  }
   address.searchParams.set("active", "true");
+  address.searchParams.set("silenced", "false");
+  address.searchParams.set("inhibited", "false");
   for (const matcher of matchers) address.searchParams.append("filter", matcher);
   return address;
 }

@@ -1,0 +1,114 @@
+import { readFileSync } from "node:fs";
+import { afterEach, describe, expect, it } from "vitest";
+import { firingAlerts } from "../../src/actions/alertmanager.ts";
+import { seconds } from "../../src/core/time.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { type Script, ScriptedServer } from "../support/scripted-server.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+interface Recorded {
+  readonly path: string;
+  readonly status: number;
+  readonly body: unknown;
+}
+
+const recorded: readonly Recorded[] = JSON.parse(
+  readFileSync(new URL("../data/alertmanager/alerts.json", import.meta.url), "utf8"),
+);
+
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+async function ask(
+  script: Script,
+  about: { readonly matchers?: readonly string[]; readonly prefix?: string } = {},
+) {
+  const server = await new ScriptedServer(script).start();
+  closing.push(() => server.stop());
+  const clock = new ManualClock();
+  const stop = new AbortController();
+  const { matchers = [], prefix = "" } = about;
+  const question = { url: `${server.url}${prefix}`, matchers };
+  const answer = firingAlerts(question, { fetch, clock }, stop.signal);
+  // Whoever awaits it later sees its end all the same.
+  answer.catch(() => undefined);
+  return { answer, server, clock, stop };
+}
+
+const answering =
+  (status: number, body: string): Script =>
+  (_, response) => {
+    response.writeHead(status, { "content-type": "application/json" });
+    response.end(body);
+  };
+
+/** Answers what Alertmanager has answered to the very same question, and nothing else. */
+const asRecorded: Script = ({ url }, response) => {
+  const found = recorded.find(({ path }) => path === url);
+  response.writeHead(found?.status ?? 404, { "content-type": "application/json" });
+  response.end(JSON.stringify(found?.body ?? `nothing recorded for ${url}`));
+};
+
+describe("the alerts that fire, as a real Alertmanager has told them", () => {
+  it.each([
+    { matchers: [], fire: ["ClusterDown", "NightJob", "QueueLong"] },
+    { matchers: ['severity="critical"'], fire: ["ClusterDown", "NightJob"] },
+    {
+      matchers: ['severity=~"warning|critical"', 'team!="night"'],
+      fire: ["ClusterDown", "QueueLong"],
+    },
+    { matchers: ['severity="none"'], fire: [] },
+  ])("with the matchers $matchers are $fire", async ({ matchers, fire }) => {
+    const { answer } = await ask(asRecorded, { matchers });
+    expect(await answer).toEqual(fire);
+  });
+
+  it("are not known where it cannot read a matcher, and it says why", async () => {
+    const { answer } = await ask(asRecorded, { matchers: ["severity"] });
+    await expect(answer).rejects.toThrow(
+      'Cannot ask Alertmanager: it answered 400 ("bad matcher format: severity"), a list of alerts is wanted',
+    );
+  });
+});
+
+describe("an Alertmanager", () => {
+  it("is asked under the path that it is served at", async () => {
+    const { answer, server } = await ask(answering(200, "[]"), { prefix: "/alertmanager/" });
+    expect(await answer).toEqual([]);
+    expect(server.seen[0]?.url).toMatch(/^\/alertmanager\/api\/v2\/alerts\?/);
+  });
+
+  it.each([
+    { answers: "an error", status: 503, body: "starting", says: "it answered 503 (starting)" },
+    { answers: "a page", status: 200, body: "<html>", says: "Unexpected token" },
+    { answers: "nothing", status: 200, body: "", says: "Unexpected end of JSON input" },
+    { answers: "an object", status: 200, body: '{"status":"success"}', says: "no list" },
+  ])("that answers $answers is not taken for one without alerts", async (odd) => {
+    const { answer } = await ask(answering(odd.status, odd.body));
+    await expect(answer).rejects.toMatchObject({
+      code: "API_UNREACHABLE",
+      message: expect.stringContaining(odd.says),
+    });
+  });
+
+  it("counts an alert whose name cannot be read", async () => {
+    const { answer } = await ask(answering(200, '[null, {}, {"labels": {"alertname": "A"}}]'));
+    expect(await answer).toEqual(["A", "unnamed"]);
+  });
+
+  it("has five seconds to answer", async () => {
+    const { answer, server, clock } = await ask(() => undefined);
+    await waitUntil(async () => server.seen.length === 1, { what: "it is asked", timeoutMs: 5000 });
+    await clock.advance(seconds(5));
+    await expect(answer).rejects.toThrow("Cannot ask Alertmanager: no answer within 5 s");
+  });
+
+  it("is not waited for once the controller ends", async () => {
+    const { answer, server, stop } = await ask(() => undefined);
+    await waitUntil(async () => server.seen.length === 1, { what: "it is asked", timeoutMs: 5000 });
+    stop.abort(new Error("the end"));
+    await expect(answer).rejects.toThrow("the end");
+  });
+});
