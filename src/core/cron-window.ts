@@ -1,6 +1,6 @@
 import { Cron } from "croner";
 import { messageOf } from "../errors.ts";
-import { formatInstant, instant } from "./time.ts";
+import { dateAt, instant } from "./time.ts";
 import { type WallTime, wallTime } from "./wall-time.ts";
 
 /**
@@ -30,11 +30,11 @@ export function cronTimes(expression: string): CronTimes {
   const cron = parse(expression);
   return {
     next(wall) {
-      const found = cron.nextRun(text(wall));
+      const found = cron.nextRun(date(wall));
       return found === null ? undefined : wallTime(found.getTime());
     },
     lastTwo(wall) {
-      const found = cron.previousRuns(2, text(wall));
+      const found = cron.previousRuns(2, date(wall));
       return found.map((run) => wallTime(run.getTime())).reverse();
     },
   };
@@ -46,6 +46,7 @@ function parse(expression: string): Cron {
   return new Cron(expression.trim(), { utcOffset: 0, mode: "5-part", paused: true });
 }
 
-function text(wall: WallTime): string {
-  return formatInstant(instant(wall));
+/** A text would have it build a table of the zone UTC, which takes longer than all the rest. */
+function date(wall: WallTime): Date {
+  return dateAt(instant(wall));
 }

@@ -89,6 +89,11 @@ export function formatInstant(at: Instant): string {
   return new Date(at).toISOString();
 }
 
+/** For a library that wants a Date. */
+export function dateAt(at: Instant): Date {
+  return new Date(at);
+}
+
 /** `Date.parse` takes 30 February for 2 March; such a day is no day. */
 function rollsOver(text: string): boolean {
   const [year, month, day] = text.slice(0, 10).split("-").map(Number) as [number, number, number];
