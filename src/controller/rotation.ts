@@ -75,9 +75,12 @@ export class Rotation {
       for (;;) {
         signal.throwIfAborted();
         const askAgainAt = await this.#pass(signal);
+        const restsSince = clock.monotonic();
         const quietUntil = plus(clock.now(), quietMs);
         const woken = await this.#alarm.wait(earlierOf(askAgainAt, quietUntil), signal);
-        if (woken === "Rung") await clock.sleep(gatherAfter(this.#thoughtMs), signal);
+        if (woken !== "Rung") continue;
+        const restedMs = millis(clock.monotonic() - restsSince);
+        await clock.sleep(gatherAfter({ thoughtMs: this.#thoughtMs, restedMs }), signal);
       }
     } finally {
       stop();

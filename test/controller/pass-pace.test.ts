@@ -3,11 +3,19 @@ import { gatherAfter } from "../../src/controller/pass-pace.ts";
 import { millis } from "../../src/core/time.ts";
 
 it.each([
-  [0, 200],
-  [20, 200],
-  [50, 450],
-  [300, 2700],
-  [2000, 5000],
-])("A pass after one of %i ms of thought waits %i ms for further changes", (thought, waits) => {
-  expect(gatherAfter(millis(thought))).toBe(waits);
-});
+  [0, 0, 200],
+  [20, 0, 200],
+  [50, 0, 450],
+  [50, 300, 150],
+  [300, 0, 2700],
+  [2000, 0, 5000],
+  [2000, 4900, 100],
+  [0, 190, 20],
+  [0, 60_000, 20],
+  [2000, 60_000, 20],
+])(
+  "After a pass of %i ms of thought that ended %i ms ago a change waits %i ms for others",
+  (thoughtMs, restedMs, waits) => {
+    expect(gatherAfter({ thoughtMs: millis(thoughtMs), restedMs: millis(restedMs) })).toBe(waits);
+  },
+);
