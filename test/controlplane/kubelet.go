@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"go.opentelemetry.io/otel/trace/noop"
@@ -49,6 +50,10 @@ func runKubelet() {
 }
 
 func serveKubelet(ctx context.Context, given kubeletSettings) error {
+	// The socket of the containers goes the way of the root directory.
+	if err := os.Setenv("TMPDIR", given.rootDirectory); err != nil {
+		return err
+	}
 	access, err := clientcmd.BuildConfigFromFlags("", given.kubeconfig)
 	if err != nil {
 		return err
@@ -111,6 +116,12 @@ func configureKubelet(ctx context.Context, given kubeletSettings) (*options.Kube
 	if err != nil {
 		return nil, nil, err
 	}
+	// It has made a folder in /tmp, for static pods and logs.
+	if err := os.RemoveAll(flags.RootDirectory); err != nil {
+		return nil, nil, err
+	}
+	config.StaticPodPath = ""
+	config.PodLogsDir = filepath.Join(given.rootDirectory, "logs")
 	flags.RootDirectory = given.rootDirectory
 	flags.CertDirectory = given.rootDirectory
 	config.Address = read.Address
