@@ -1,10 +1,12 @@
 import type { Departure } from "./departure.ts";
 import type { DrainPlan } from "./drain-plan.ts";
+import type { Taint } from "./node.ts";
 import type { PodPlacement, PodTerm } from "./placement.ts";
 import type { PodFacts, PodIdentity, PodPhase, Toleration } from "./pod.ts";
 import type { NodeSelector, NodeSelectorTerm, ReplacementRule } from "./policy.ts";
 import { returningPods } from "./returning-pod.ts";
 import { type Instant, plus } from "./time.ts";
+import { repellingTaint } from "./toleration.ts";
 
 /** A pod that does nothing but keep room for one that will leave. */
 export interface PlaceholderOrder {
@@ -21,6 +23,8 @@ export interface PlaceholderFacts {
   readonly name: string;
   /** The uid of the Departure that it belongs to. */
   readonly departureUid: string;
+  /** Where it is, once it is scheduled. */
+  readonly node?: string | undefined;
   readonly phase: PodPhase;
   readonly ready: boolean;
   readonly leaving: "Leaving" | "Staying";
@@ -42,7 +46,7 @@ export interface RoomQuestion {
 
 export interface RoomStep {
   readonly create: readonly PlaceholderOrder[];
-  /** Names of placeholders that nobody needs, or that have ended. */
+  /** Names of placeholders that nobody needs, that have ended, or that are on the node itself. */
   readonly remove: readonly string[];
   readonly verdict: "Waiting" | "Ready" | "TimedOut";
   /** As in `2 of 3 pods have room; shop/web-0: 0/3 nodes are available`. */
@@ -63,7 +67,7 @@ export function nextRoomStep(question: RoomQuestion): RoomStep {
   const needs = returningPods(plan.pods, question.pods);
   const there = new Map(placeholders.map((one) => [one.name, one]));
   const needed = new Set(needs.map((pod) => placeholderName(pod.uid)));
-  const waiting = needs.filter((pod) => !keepsRoom(there.get(placeholderName(pod.uid))));
+  const waiting = needs.filter((pod) => !keepsRoom(there.get(placeholderName(pod.uid)), plan));
   const endsAt = plus(question.sinceAt, rule.timeoutMs);
   const first = waiting.map((pod) => troubleOf(pod, there)).find((words) => words !== undefined);
   return {
@@ -71,7 +75,8 @@ export function nextRoomStep(question: RoomQuestion): RoomStep {
       .filter((pod) => !there.has(placeholderName(pod.uid)))
       .map((pod) => orderFor(pod, { departure, node: plan.node })),
     remove: placeholders
-      .filter((one) => one.leaving === "Staying" && (!needed.has(one.name) || hasEnded(one)))
+      .filter((one) => one.leaving === "Staying")
+      .filter((one) => !needed.has(one.name) || hasEnded(one) || isMisplaced(one, plan))
       .map((one) => one.name),
     verdict: waiting.length === 0 ? "Ready" : now >= endsAt ? "TimedOut" : "Waiting",
     detail: `${needs.length - waiting.length} of ${needs.length} pods have room${first ? `; ${first}` : ""}`,
@@ -107,7 +112,11 @@ function orderFor(
     forPod: { namespace, name, uid },
     placement: {
       ...placement,
-      requiredNodes: elsewhere([placement.requiredNodes, ...(placement.volumeNodes ?? [])], about),
+      requiredNodes: allOf([
+        ...awayFrom(about.node, pod.tolerations),
+        placement.requiredNodes,
+        ...(placement.volumeNodes ?? []),
+      ]),
       volumeNodes: undefined,
       podAffinity: placement.podAffinity.map((term) => inNamespaceOf(pod, term)),
       podAntiAffinity: placement.podAntiAffinity.map((term) => inNamespaceOf(pod, term)),
@@ -123,24 +132,31 @@ const anywhere: PodPlacement = {
   podAntiAffinity: [],
 };
 
+/** What comes with a cordon; the scheduler takes `spec.unschedulable` itself for it. */
+const cordon: Taint = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" };
+
 /**
- * All of the selectors as one, and never the node that leaves: a pod that tolerates every taint
- * tolerates the cordon too. Terms are OR-ed, so that "and" means each with each.
+ * A pod that tolerates every taint tolerates the cordon too, so its placeholder names the node that
+ * it must not come to. No other does: Karpenter ignores a pod whose affinity asks for a field of a
+ * node, and lets nobody ask for the label of its name either. Source: Karpenter
+ * `pkg/controllers/provisioning/provisioner.go`, validateNodeSelectorTerm.
  */
-function elsewhere(
-  selectors: readonly (NodeSelector | undefined)[],
-  about: { readonly node: string },
-): NodeSelector {
+function awayFrom(node: string, tolerations: readonly Toleration[]): readonly NodeSelector[] {
+  if (repellingTaint([cordon], tolerations) !== undefined) return [];
   const notThere: NodeSelectorTerm = {
     matchExpressions: [],
-    matchFields: [{ key: "metadata.name", operator: "NotIn", values: [about.node] }],
+    matchFields: [{ key: "metadata.name", operator: "NotIn", values: [node] }],
   };
-  return selectors.reduce<NodeSelector>(
-    (all, selector) => (selector === undefined ? all : bothOf(all, selector)),
-    { nodeSelectorTerms: [notThere] },
-  );
+  return [{ nodeSelectorTerms: [notThere] }];
 }
 
+/** All of the selectors as one; undefined where none is given. */
+function allOf(selectors: readonly (NodeSelector | undefined)[]): NodeSelector | undefined {
+  const [first, ...others] = selectors.filter((selector) => selector !== undefined);
+  return first && others.reduce(bothOf, first);
+}
+
+/** Terms are OR-ed, so that "and" means each with each. */
 function bothOf(a: NodeSelector, b: NodeSelector): NodeSelector {
   return {
     nodeSelectorTerms: a.nodeSelectorTerms.flatMap((one) =>
@@ -160,9 +176,15 @@ function inNamespaceOf(pod: PodFacts, term: PodTerm): PodTerm {
     : { ...term, namespaces: [pod.namespace] };
 }
 
-function keepsRoom(placeholder: PlaceholderFacts | undefined): boolean {
+function keepsRoom(placeholder: PlaceholderFacts | undefined, plan: DrainPlan): boolean {
   if (placeholder === undefined || placeholder.leaving === "Leaving") return false;
+  if (isMisplaced(placeholder, plan)) return false;
   return placeholder.phase === "Running" && placeholder.ready;
+}
+
+/** The scheduler may hear of the placeholder before it hears of the cordon. */
+function isMisplaced({ node }: PlaceholderFacts, plan: DrainPlan): boolean {
+  return node === plan.node;
 }
 
 function hasEnded({ phase }: PlaceholderFacts): boolean {

@@ -86,6 +86,7 @@ export function translatePlaceholder(pod: KubeObject): PlaceholderFacts {
   return {
     name: pod.metadata?.name ?? "",
     departureUid: pod.metadata?.labels?.[placeholderOf] ?? "",
+    node: textOf(fieldsOf(pod.spec).nodeName),
     phase: oneOf(phases, status.phase) ?? "Unknown",
     ready: conditionOf(status.conditions, "Ready").status === "True",
     leaving: pod.metadata?.deletionTimestamp === undefined ? "Staying" : "Leaving",

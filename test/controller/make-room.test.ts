@@ -84,6 +84,24 @@ describe("a departure with make before break", () => {
     expect(phases).toEqual(["Running", "Running"]);
   });
 
+  it("makes a placeholder anew that came to the node before the scheduler heard of its cordon", async () => {
+    const world = roomStory();
+    close(world, ["n1", "n2"]);
+    workload(world, "web", { replicas: 2, cpu: "1" });
+    await world.pass(seconds(30));
+    open(world, ["n1", "n2"]);
+    const stale = firstPlaceholderOn(world, "n0");
+    let atFirstEviction: readonly Placeholder[] | undefined;
+    world.beforeWrite = (request) => {
+      if (isEviction(request)) atFirstEviction ??= placeholdersOf(world);
+    };
+    depart(world, "n0");
+    await told(world, hasEnded(world, "n0"));
+    expect(stale()).toHaveLength(1);
+    expect(atFirstEviction?.map(({ phase }) => phase)).toEqual(["Running", "Running"]);
+    expect(atFirstEviction?.map(({ node }) => node)).not.toContain("n0");
+  });
+
   it("makes no placeholder for pods that come back nowhere else", async () => {
     const world = roomStory();
     world.create("/api/v1/namespaces/default/pods", {
@@ -97,6 +115,22 @@ describe("a departure with make before break", () => {
     expect(world.writes.filter((write) => write === `POST ${ownPods}`)).toEqual([]);
   });
 });
+
+/** A scheduler that still has the node as it was binds the first placeholder to it. */
+function firstPlaceholderOn(world: ModelWorld, node: string): () => readonly string[] {
+  const bound: string[] = [];
+  const { api } = world;
+  const send = api.send.bind(api);
+  api.send = (request) => {
+    if (request.method !== "POST" || request.path !== ownPods || bound.length > 0) {
+      return send(request);
+    }
+    bound.push(node);
+    const body = request.body as { readonly spec: object };
+    return send({ ...request, body: { ...body, spec: { ...body.spec, nodeName: node } } });
+  };
+  return () => bound;
+}
 
 describe("room that is not to be had", () => {
   /** Both nodes are full, so that no placeholder finds a place. */

@@ -150,10 +150,29 @@ describe("a placeholder", () => {
     });
   });
 
-  it("never comes to the node that leaves, even if its pod tolerates everything", () => {
-    expect(orderFor(a)?.placement.requiredNodes).toEqual({
-      nodeSelectorTerms: [{ matchExpressions: [], matchFields: [notHere] }],
-    });
+  it("names the node that leaves only where its pod tolerates the cordon", () => {
+    const everything = [{ operator: "Exists" as const }];
+    const spot = [{ key: "spot", operator: "Exists" as const }];
+    const cordon = [{ key: "node.kubernetes.io/unschedulable", operator: "Exists" as const }];
+    const never = { nodeSelectorTerms: [{ matchExpressions: [], matchFields: [notHere] }] };
+    const where = (tolerations: PodFacts["tolerations"]) =>
+      orderFor(asking("a", { tolerations }))?.placement.requiredNodes;
+    expect(where(everything)).toEqual(never);
+    expect(where(cordon)).toEqual(never);
+    expect(where(spot)).toBeUndefined();
+    expect(where([])).toBeUndefined();
+  });
+
+  it("asks for no field of a node, which Karpenter would not serve, beside its pod's labels", () => {
+    const placement = { ...asked, requiredNodes: terms("a", "b") };
+    expect(orderFor(asking("a", { placement }))?.placement.requiredNodes).toEqual(terms("a", "b"));
+  });
+
+  it("on the node that leaves, where the scheduler saw it before the cordon, is no room", () => {
+    const [misplaced, placed] = [keeper(a, { node: "n1" }), keeper(b, { node: "n2" })];
+    const made = step([a, b], [misplaced, placed]);
+    expect(made).toMatchObject({ remove: [misplaced.name], verdict: "Waiting", create: [] });
+    expect(made.detail).toBe("1 of 2 pods have room");
   });
 
   it("takes every alternative of the pod together with where each volume can be reached", () => {
