@@ -131,14 +131,15 @@ function readMount(value: unknown): Mount {
   };
 }
 
+/** A volume without a source is an emptyDir. Source: kubernetes core/v1 SetDefaults_Volume. */
 function readVolume(value: unknown): Volume {
-  const fields = fieldsOf(value);
-  const name = nameOf(fields.name) ?? "";
-  const emptyDir = fields.emptyDir;
-  if (emptyDir !== undefined) {
+  const { name: written, ...rest } = fieldsOf(value);
+  const name = nameOf(written) ?? "";
+  const sources = Object.entries(rest).filter(([, source]) => source !== null);
+  const { emptyDir, hostPath } = Object.fromEntries(sources);
+  if (emptyDir !== undefined || sources.length === 0) {
     return { kind: "EmptyDir", name, inMemory: fieldsOf(emptyDir).medium === "Memory" };
   }
-  const hostPath = fields.hostPath;
   if (!isFields(hostPath)) return { kind: "Other", name };
   return { kind: "HostPath", name, path: nameOf(hostPath.path) ?? "" };
 }

@@ -1,5 +1,5 @@
 import { defaultGraceSeconds, type GraceSource } from "../core/grace-budget.ts";
-import { describeValue, valueAt, wholeNumberOf } from "./json-field.ts";
+import { describeValue, listOf, nameOf, valueAt, wholeNumberOf } from "./json-field.ts";
 import { type Manifest, placeOf } from "./manifest.ts";
 import { type PodTemplate, readPodTemplate } from "./pod-template.ts";
 import { type PriorityClasses, resolvePriority } from "./priority.ts";
@@ -39,7 +39,7 @@ export function readWorkload(manifest: Manifest, classes: PriorityClasses): Read
     namespace: manifest.namespace,
     name: manifest.name,
     manifest,
-    template: withJobName(readPodTemplate(template), manifest),
+    template: asItsController(readPodTemplate(template), manifest),
     replicas: readReplicas(manifest, kind?.replicasPath),
     priority,
     unknownPriorityClass: unknownClass,
@@ -49,11 +49,24 @@ export function readWorkload(manifest: Manifest, classes: PriorityClasses): Read
   return { kind: "Workload", workload };
 }
 
-/** The Job's controller writes its name on each of its pods. Source: kubernetes api batch/v1. */
-function withJobName(template: PodTemplate, { kind, name }: Manifest): PodTemplate {
-  if (kind !== "Job") return template;
+/** The template as the workload's controller completes it for each of its pods. */
+function asItsController(template: PodTemplate, manifest: Manifest): PodTemplate {
+  if (manifest.kind === "Job") return withJobName(template, manifest.name);
+  return manifest.kind === "StatefulSet" ? withClaims(template, manifest) : template;
+}
+
+/** Source: kubernetes api batch/v1. */
+function withJobName(template: PodTemplate, name: string): PodTemplate {
   const written = { "job-name": name, "batch.kubernetes.io/job-name": name };
   return { ...template, labels: { ...template.labels, ...written } };
+}
+
+/** A claim takes the place of the volume of its name. Source: kubernetes stateful_set_utils.go. */
+function withClaims(template: PodTemplate, { json }: Manifest): PodTemplate {
+  const claims = listOf(valueAt(json, ["spec", "volumeClaimTemplates"])).map((claim) =>
+    nameOf(valueAt(claim, ["metadata", "name"])),
+  );
+  return { ...template, volumes: template.volumes.filter(({ name }) => !claims.includes(name)) };
 }
 
 type ReadGrace =

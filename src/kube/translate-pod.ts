@@ -1,6 +1,15 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
 import type { OwnerFacts, PodFacts, Toleration } from "../core/pod.ts";
-import { fieldsOf, instantOf, listOf, numberOf, oneOf, textMapOf, textOf } from "./json-field.ts";
+import {
+  type Fields,
+  fieldsOf,
+  instantOf,
+  listOf,
+  numberOf,
+  oneOf,
+  textMapOf,
+  textOf,
+} from "./json-field.ts";
 import { keptAnnotations, podAnnotations } from "./kept-annotation.ts";
 import { conditionOf } from "./translate-node.ts";
 import { translatePlacement } from "./translate-placement.ts";
@@ -63,13 +72,18 @@ function volumesOf(
 ): Pick<PodFacts, "emptyDir" | "hostPath" | "volumeClaims"> {
   const volumes = listOf(value).map(fieldsOf);
   return {
-    emptyDir: volumes.some((volume) => isThere(volume.emptyDir)),
+    emptyDir: volumes.some(isEmptyDir),
     hostPath: volumes.some((volume) => isThere(volume.hostPath)),
     volumeClaims: volumes.flatMap((volume) => {
       if (isThere(volume.ephemeral)) return [`${podName}-${textOf(volume.name) ?? ""}`];
       return textOf(fieldsOf(volume.persistentVolumeClaim).claimName) ?? [];
     }),
   };
+}
+
+/** Also a volume without a source. Source: kubernetes core/v1 SetDefaults_Volume. */
+function isEmptyDir({ name, emptyDir, ...others }: Fields): boolean {
+  return isThere(emptyDir) || !Object.values(others).some(isThere);
 }
 
 function isThere(value: unknown): boolean {

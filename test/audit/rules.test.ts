@@ -118,6 +118,19 @@ describe("where data lives", () => {
     { name: "logs", source: "hostPath: {path: /var/log/app.log}", path: "/x", says: undefined },
     { name: "socket", source: "hostPath: {path: /run/docker.sock}", path: "/x", says: undefined },
     { name: "claim", source: "persistentVolumeClaim: {claimName: c}", path: "/x", says: undefined },
+    // The API server makes an emptyDir of a volume without a source; null is no source.
+    { name: "data", source: "", path: "/x", says: "warning" },
+    { name: "tmp", source: "", path: "/tmp", says: undefined },
+    { name: "data", source: "emptyDir:", path: "/x", says: "warning" },
+    { name: "data", source: "hostPath: null", path: "/x", says: "warning" },
+    {
+      name: "data",
+      source: "emptyDir: null, persistentVolumeClaim: {claimName: c}",
+      path: "/x",
+      says: undefined,
+    },
+    // What this program does not know may be a source of a later Kubernetes.
+    { name: "data", source: "laterSource: {}", path: "/x", says: undefined },
   ])("$name from $source on $path: $says", async ({ name, source, path, says }) => {
     const found = await remarks(
       "local-data",
@@ -137,6 +150,18 @@ describe("where data lives", () => {
 
     expect((await remarks("local-data", yaml))[0]?.split(" ")[0]).toBe(says);
   });
+
+  it.each([
+    { claim: "data", says: undefined, why: "its controller puts the claim in its place" },
+    { claim: "other", says: "warning", why: "nothing takes its place" },
+  ])(
+    "a volume beside the claim template $claim is: $says, because $why",
+    async ({ claim, says }) => {
+      const yaml = `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: web}, spec: {volumeClaimTemplates: [{metadata: {name: ${claim}}}], template: {spec: {volumes: [{name: data}], containers: [{name: m, image: m, volumeMounts: [{name: data, mountPath: /x}]}]}}}}\n`;
+
+      expect((await remarks("local-data", yaml))[0]?.split(" ")[0]).toBe(says);
+    },
+  );
 
   it("a host path that is only read is left alone", async () => {
     const yaml = withContainer(

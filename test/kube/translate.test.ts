@@ -148,6 +148,19 @@ describe("the facts of a pod", () => {
     expect(translatePod(odd)).toMatchObject({ graceSeconds, graceSource });
   });
 
+  it.each([
+    { volume: { name: "v" }, emptyDir: true, why: "the API server fills it in" },
+    { volume: { name: "v", hostPath: null }, emptyDir: true, why: "null is no source" },
+    {
+      volume: { name: "v", emptyDir: null, configMap: {} },
+      emptyDir: false,
+      why: "it has another",
+    },
+    { volume: { name: "v", later: {} }, emptyDir: false, why: "later versions may know it" },
+  ])("take $volume for an emptyDir: $emptyDir, as $why", ({ volume, emptyDir }) => {
+    expect(translatePod({ spec: { volumes: [volume] } })).toMatchObject({ emptyDir });
+  });
+
   it("of a bare object are defaults", () => {
     expect(translatePod({ metadata: { name: "p" } })).toMatchObject({
       namespace: "default",
