@@ -132,7 +132,9 @@ jobs:
 \`\`\`
 
 \`-o sarif\` is for code scanning, which refuses a whole log when one finding has no file. Standard
-input has none: write what Helm makes into a file, and name that.
+input is the file \`stdin\` in it, with the lines of what was read; to see the text beside a finding,
+write what Helm makes into a file of the repository, and name that. Findings of a live cluster have
+no file: they are for other readers of SARIF.
 
 \`\`\`yaml
 # .pre-commit-config.yaml

@@ -222,6 +222,54 @@ describe("the SARIF log", () => {
     });
   });
 
+  it.each([
+    { file: "a b/web.yaml", uri: "a%20b/web.yaml" },
+    { file: "./web.yaml", uri: "web.yaml" },
+    // Without a place code scanning takes none of the log, so standard input gets a name.
+    { file: "-", uri: "stdin" },
+  ])("points for $file at $uri", async ({ file, uri }) => {
+    const report = await auditYaml(web, { platforms: ["gke"] });
+    const findings = report.findings.map((one) => ({ ...one, file, line: 7 }));
+    const log = sarifLog({ ...report, findings }, "1.2.3");
+
+    expect(faultsOf(log)).toBe(null);
+    expect(log).toMatchObject({
+      runs: [
+        {
+          results: findings.map(() => ({
+            locations: [
+              {
+                physicalLocation: { artifactLocation: { uri }, region: { startLine: 7 } },
+                logicalLocations: [{ fullyQualifiedName: "Deployment default/web" }],
+              },
+            ],
+          })),
+        },
+      ],
+    });
+  });
+
+  it("names the object alone where a live cluster was read", async () => {
+    const report = await auditYaml(web, { platforms: ["gke"] });
+    const findings = report.findings.map((one) => ({ ...one, file: null, line: null }));
+
+    expect(sarifLog({ ...report, findings }, "1.2.3")).toMatchObject({
+      runs: [
+        {
+          results: findings.map(() => ({
+            locations: [
+              {
+                logicalLocations: [
+                  { fullyQualifiedName: "Deployment default/web", kind: "resource" },
+                ],
+              },
+            ],
+          })),
+        },
+      ],
+    });
+  });
+
   it("points of what holds for a whole platform at the first workload that it concerns", async () => {
     const stable = deployment({
       name: "a",

@@ -60,18 +60,22 @@ function resultOf(finding: Finding): Readonly<Record<string, unknown>> {
 }
 
 /**
- * Standard input and a live cluster have no file to point at; the object is named all the same.
- * GitHub takes no log in which one result points at no file.
+ * Where standard input stands for a file: GitHub takes no log in which one result points at none.
+ * Its code scanning shows no code beside such a result, as of any file outside of the repository.
  */
+const standardInputUri = "stdin";
+
+/** A live cluster has no file to point at; the object is named all the same. */
 function locationsOf(finding: Finding): readonly unknown[] {
   const logicalLocations = [{ fullyQualifiedName: finding.object, kind: "resource" }];
-  if (finding.file === null || finding.file === "-") return [{ logicalLocations }];
-  const uri = finding.file
-    .replaceAll("\\", "/")
-    .replace(/^\.\//, "")
-    .split("/")
-    .map(encodeURIComponent)
-    .join("/");
+  if (finding.file === null) return [{ logicalLocations }];
+  const artifactLocation = { uri: uriOf(finding.file) };
   const region = { startLine: finding.line ?? 1 };
-  return [{ physicalLocation: { artifactLocation: { uri }, region }, logicalLocations }];
+  return [{ physicalLocation: { artifactLocation, region }, logicalLocations }];
+}
+
+function uriOf(file: string): string {
+  if (file === "-") return standardInputUri;
+  const path = file.replaceAll("\\", "/").replace(/^\.\//, "");
+  return path.split("/").map(encodeURIComponent).join("/");
 }
