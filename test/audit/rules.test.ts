@@ -83,6 +83,50 @@ describe("what a PodDisruptionBudget lets go", () => {
   });
 });
 
+describe("a single replica that a budget counts together with others", () => {
+  const zone = (name: string, container = "ingester", kind = "StatefulSet") =>
+    `{apiVersion: apps/v1, kind: ${kind}, metadata: {name: ${name}}, spec: {replicas: 1, template: {metadata: {labels: {group: g}}, spec: {containers: [{name: ${container}, image: i}]}}}}\n---\n`;
+  const budget =
+    "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}, spec: {maxUnavailable: 1, selector: {matchLabels: {group: g}}}}\n---\n";
+
+  it.each([
+    { other: zone("zone-b"), says: "info", why: "they run the same" },
+    { other: zone("db", "db"), says: "warning", why: "the other is something else" },
+    { other: zone("web", "ingester", "Deployment"), says: "warning", why: "so it is" },
+    {
+      other: zone("idle").replace("replicas: 1", "replicas: 0"),
+      says: "warning",
+      why: "it is off",
+    },
+    { other: "", says: "warning", why: "there is no other" },
+  ])("is: $says, because $why", async ({ other, says }) => {
+    const found = await remarks("single-replica", zone("zone-a") + other + budget);
+
+    expect(found[0]?.split(" ")[0]).toBe(says);
+  });
+
+  it("is named with the budget and the number of the others", async () => {
+    const yaml = zone("zone-a") + zone("zone-b") + zone("zone-c") + budget;
+
+    expect((await remarks("single-replica", yaml))[0]).toBe(
+      "info The only replica goes with its node; the PodDisruptionBudget b counts 2 more of other workloads with it",
+    );
+    expect((await remarks("single-replica", zone("zone-a") + zone("zone-b")))[0]).toMatch(
+      /^warning /,
+    );
+  });
+});
+
+it.each([
+  { templates: "gateway", says: 0, why: "gets its probe from Istio's injection" },
+  { templates: '"grpc-agent, gateway"', says: 0, why: "too, with another template" },
+  { templates: "sidecar", says: 1, why: "is an application with a proxy beside it" },
+])("a served pod with the injection $templates $why", async ({ templates, says }) => {
+  const yaml = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: g}, spec: {template: {metadata: {annotations: {inject.istio.io/templates: ${templates}}}, spec: {containers: [{name: istio-proxy, image: auto, ports: [{containerPort: 80}]}]}}}}\n`;
+
+  expect(await remarks("readiness-missing", yaml)).toHaveLength(says);
+});
+
 it.each([
   { api: "policy/v1", selector: "selector: {}", says: 1, why: "selects all" },
   { api: "policy/v1", selector: "paused: false", says: 0, why: "selects none" },

@@ -1,4 +1,4 @@
-import { type Fleet, replicasOf } from "../fleet.ts";
+import { budgetsOf, type Fleet, replicasOf, workloadsOf } from "../fleet.ts";
 import { isReplicated, type Remark, type Rule, spotWorkloads } from "../rule.ts";
 import type { Workload } from "../workload.ts";
 
@@ -6,7 +6,7 @@ export const singleReplica: Rule = {
   id: "single-replica",
   severity: "warning",
   title: "one pod is all there is",
-  why: "When its node goes, the service is away until a new pod is scheduled, pulled and ready; on a Spot node that happens at any time. A pod without a controller does not come back at all.",
+  why: "When its node goes, the service is away until a new pod is scheduled, pulled and ready; on a Spot node that happens at any time. A pod without a controller does not come back at all. Where a PodDisruptionBudget counts the pod together with those of other workloads of the same kind and containers, as one workload a zone has it, it is information.",
   fix: "Run two replicas or more, or keep the workload on stable nodes.",
   whenNotToUse: "A pause of minutes is acceptable, or two copies must never run at once.",
   bad: {
@@ -31,19 +31,50 @@ spec:
 };
 
 function checkSingleReplica(fleet: Fleet): readonly Remark[] {
+  const fix = "Run at least two replicas, or keep it on nodes that are not Spot";
   return spotWorkloads(fleet).flatMap((workload): readonly Remark[] => {
-    const message = messageOn(fleet, workload);
-    if (message === undefined) return [];
-    const fix = "Run at least two replicas, or keep it on nodes that are not Spot";
-    return [{ severity: "warning", about: workload, message, fix }];
+    const found = judge(fleet, workload);
+    return found === undefined ? [] : [{ ...found, about: workload, fix }];
   });
 }
 
-function messageOn(fleet: Fleet, workload: Workload): string | undefined {
+function judge(fleet: Fleet, workload: Workload): Pick<Remark, "severity" | "message"> | undefined {
   if (workload.kind === "Pod") {
-    const comesBack = workload.template.restartPolicy === "Always";
-    return comesBack ? "No controller makes this pod again when its node goes" : undefined;
+    if (workload.template.restartPolicy !== "Always") return undefined;
+    const message = "No controller makes this pod again when its node goes";
+    return { severity: "warning", message };
   }
   if (!isReplicated(workload) || replicasOf(fleet, workload) !== 1) return undefined;
-  return "The only replica goes with its node, and nothing serves until a new one is ready";
+  const shared = sharedBudgetOf(fleet, workload);
+  if (shared !== undefined) {
+    const message = `The only replica goes with its node; the PodDisruptionBudget ${shared.name} counts ${shared.others} more of other workloads with it`;
+    return { severity: "info", message };
+  }
+  const message =
+    "The only replica goes with its node, and nothing serves until a new one is ready";
+  return { severity: "warning", message };
+}
+
+interface SharedBudget {
+  readonly name: string;
+  /** Pods of other workloads that run the same, as one workload a zone does. */
+  readonly others: number;
+}
+
+/** The budget that counts the workload's pod together with others of the same make. */
+function sharedBudgetOf(fleet: Fleet, workload: Workload): SharedBudget | undefined {
+  const shared = budgetsOf(fleet, workload).map((budget) => {
+    const alike = workloadsOf(fleet, budget).filter(
+      (other) => other !== workload && runTheSame(other, workload),
+    );
+    const others = alike.reduce((sum, other) => sum + (replicasOf(fleet, other) ?? 0), 0);
+    return { name: budget.manifest.name, others };
+  });
+  return shared.find(({ others }) => others > 0);
+}
+
+/** A budget may also select all of a namespace: only those of the same containers count. */
+function runTheSame(one: Workload, other: Workload): boolean {
+  const namesOf = ({ template }: Workload) => template.containers.map(({ name }) => name).join();
+  return one.kind === other.kind && namesOf(one) === namesOf(other);
 }
