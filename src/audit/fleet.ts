@@ -24,11 +24,18 @@ export interface Fleet {
   readonly budgets: readonly DisruptionBudget[];
   /** The PodDisruptionBudgets of a namespace that select a pod's labels. */
   readonly budgetsIn: (namespace: string) => Selecting<DisruptionBudget>;
-  /** The selectors of a namespace's Services that select a pod's labels. */
-  readonly servicesIn: (namespace: string) => Selecting<LabelSelector>;
+  /** The Services of a namespace that select a pod's labels. */
+  readonly servicesIn: (namespace: string) => Selecting<ServiceFacts>;
   /** What HorizontalPodAutoscalers may set, by `namespace/Kind/name`. */
   readonly autoscaled: ReadonlyMap<string, ReplicaBounds>;
   readonly problems: readonly string[];
+}
+
+export interface ServiceFacts {
+  readonly namespace: string;
+  readonly selector: LabelSelector;
+  /** It is for metrics or health checks alone: nobody's request fails with it. */
+  readonly statusOnly: boolean;
 }
 
 export interface ReplicaBounds {
@@ -51,7 +58,7 @@ export function readFleet(
   const list = listWorkloads(manifests);
   const spotNodes = nodes.filter((node) => node.spot);
   const budgets = manifests.flatMap((manifest) => readBudget(manifest) ?? []);
-  const services = manifests.flatMap((manifest) => readServiceSelector(manifest) ?? []);
+  const services = manifests.flatMap((manifest) => readService(manifest) ?? []);
   return {
     ...list,
     manifests,
@@ -68,10 +75,7 @@ export function readFleet(
     }),
     servicesIn: byNamespace(services, {
       namespaceOf: (service) => service.namespace,
-      index: (own) => {
-        const selectors = own.map((service) => service.selector);
-        return indexBySelector(selectors, (selector) => selector);
-      },
+      index: (own) => indexBySelector(own, (service) => service.selector),
     }),
     autoscaled: readAutoscaled(manifests),
   };
@@ -88,8 +92,11 @@ export function workloadsOf(fleet: Fleet, budget: DisruptionBudget): readonly Wo
   return selected.filter((workload) => workload.kind !== "DaemonSet");
 }
 
-export function isServed(fleet: Fleet, workload: Workload): boolean {
-  return fleet.servicesIn(workload.namespace)(workload.template.labels).length > 0;
+/** Whether requests reach a workload's pods by Services; Unknown where the input has none of them. */
+export function servedBy(fleet: Fleet, workload: Workload): "Requests" | "Status" | "Unknown" {
+  const services = fleet.servicesIn(workload.namespace)(workload.template.labels);
+  if (services.length === 0) return "Unknown";
+  return services.every(({ statusOnly }) => statusOnly) ? "Status" : "Requests";
 }
 
 /** The pods that a workload keeps at least: an autoscaler's lower bound beats `replicas`. */
@@ -162,19 +169,14 @@ function selectsNothing({ apiVersion, json }: Manifest): boolean {
   return isEmpty && apiVersion === "policy/v1beta1";
 }
 
-/**
- * A Service without a selector is left out: somebody else says where it leads. So is one for
- * metrics alone: nobody's request fails with it.
- */
-function readServiceSelector(
-  manifest: Manifest,
-): { readonly namespace: string; readonly selector: LabelSelector } | undefined {
+/** A Service without a selector is left out: somebody else says where it leads. */
+function readService(manifest: Manifest): ServiceFacts | undefined {
   if (manifest.kind !== "Service" || manifest.group !== "") return undefined;
   const matchLabels = textMapOf(valueAt(manifest.json, ["spec", "selector"]));
   if (Object.keys(matchLabels).length === 0) return undefined;
   const ports = listOf(valueAt(manifest.json, ["spec", "ports"])).map(fieldsOf);
-  if (ports.length > 0 && ports.every(isStatusPort)) return undefined;
-  return { namespace: manifest.namespace, selector: { matchLabels } };
+  const statusOnly = ports.length > 0 && ports.every(isStatusPort);
+  return { namespace: manifest.namespace, selector: { matchLabels }, statusOnly };
 }
 
 /** Of a HorizontalPodAutoscaler, or of KEDA's ScaledObject, which makes one. */

@@ -77,10 +77,15 @@ export function isCustomResource({ group, kind }: Manifest): boolean {
 /** Wide-spread custom resources that are known to make no pods. */
 const podlessGroups = new Set([
   "cert-manager.io",
+  "cilium.io",
+  "dapr.io",
   "external-secrets.io",
   "keda.sh",
   "kyverno.io",
   "lastcall.dev",
+  "networking.istio.io",
+  "security.istio.io",
+  "traefik.io",
 ]);
 const podlessKinds = new Set(
   ["PodMonitor", "Probe", "PrometheusRule", "ScrapeConfig", "ServiceMonitor"].map(

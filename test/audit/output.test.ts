@@ -59,6 +59,8 @@ describe("the table", () => {
       made("monitoring.coreos.com/v1", "Prometheus") +
       made("monitoring.coreos.com/v1", "ServiceMonitor") +
       made("cert-manager.io/v1", "Certificate") +
+      made("dapr.io/v1alpha1", "Configuration") +
+      made("networking.istio.io/v1", "VirtualService") +
       made("kafka.strimzi.io/v1", "Kafka") +
       fixed;
     const lines = auditTable(await auditYaml(yaml, { platforms: ["gke"] }), { colour: "Off" });

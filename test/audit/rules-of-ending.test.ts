@@ -149,6 +149,12 @@ describe("a readiness probe", () => {
     { service: "", container: "ports: [{containerPort: 1, name: http-healthz}]", missing: 0 },
     { service: "", container: "ports: [{containerPort: 1, name: http}]", missing: 1 },
     { service: "", container: "args: []", missing: 0 },
+    // Of these pods the input has a Service, and nobody's requests come by it.
+    {
+      service: service("{port: 8000, name: metrics-port}"),
+      container: "ports: [{containerPort: 9443, name: https}]",
+      missing: 0,
+    },
   ])(
     "behind $service with $container is missed: $missing",
     async ({ service, container, missing }) => {

@@ -1,4 +1,4 @@
-import { type Fleet, isServed } from "../fleet.ts";
+import { type Fleet, servedBy } from "../fleet.ts";
 import { isReplicated, type Remark, type Rule, spotWorkloads } from "../rule.ts";
 import type { Workload } from "../workload.ts";
 
@@ -6,7 +6,7 @@ export const readinessMissing: Rule = {
   id: "readiness-missing",
   severity: "warning",
   title: "a served workload has no readiness probe",
-  why: "Without a readiness probe a replacement counts as ready as soon as its process exists: traffic arrives before it listens, and a PodDisruptionBudget lets the next pod go too early. On Spot nodes pods are replaced all the time. Judged where a Service of the input selects the pods, or a container names a port; ports whose name says metrics or health do not count, and gateways that Istio injects get their probe from it.",
+  why: "Without a readiness probe a replacement counts as ready as soon as its process exists: traffic arrives before it listens, and a PodDisruptionBudget lets the next pod go too early. On Spot nodes pods are replaced all the time. Judged where a Service of the input selects the pods or, where none does, a container names a port; ports whose name says metrics or health do not count, and gateways that Istio injects get their probe from it.",
   fix: "Add a readinessProbe to a container that serves.",
   whenNotToUse:
     "Nothing waits for the pods: workers that fetch their own work, or a port that is for metrics and not named so.",
@@ -52,9 +52,10 @@ function checkReadinessMissing(fleet: Fleet): readonly Remark[] {
     const { containers } = workload.template;
     if (!isReplicated(workload) || containers.some((one) => one.hasReadinessProbe)) return [];
     if (isIstioGateway(workload)) return [];
-    const served = isServed(fleet, workload);
-    if (!served && !containers.some((one) => one.hasPorts)) return [];
-    const how = served ? "A Service selects its pods" : "It names ports";
+    const served = servedBy(fleet, workload);
+    if (served === "Status") return [];
+    if (served === "Unknown" && !containers.some((one) => one.hasPorts)) return [];
+    const how = served === "Requests" ? "A Service selects its pods" : "It names ports";
     const message = `${how}, and no container has a readiness probe`;
     const fix = "Add a readinessProbe to the container that serves";
     return [{ severity: "warning", about: workload, message, fix }];
