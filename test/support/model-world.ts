@@ -1,6 +1,7 @@
 import { crdOf } from "../../src/config/crd.ts";
 import { parsePolicyObject } from "../../src/config/parse-policy-object.ts";
 import { resourceDefinitions } from "../../src/config/resource-definition.ts";
+import type { GateSource } from "../../src/contracts/gate-source.ts";
 import type { InstanceReleaser } from "../../src/contracts/instance-releaser.ts";
 import type { KubeAnswer, KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
 import type { MachineBirths } from "../../src/contracts/machine-births.ts";
@@ -336,7 +337,12 @@ export class ModelWorld {
 
   startController(
     signal: AbortSignal,
-    options: { dryRun?: boolean; feeds?: readonly NoticeFeed[]; births?: MachineBirths } = {},
+    options: {
+      dryRun?: boolean;
+      feeds?: readonly NoticeFeed[];
+      births?: MachineBirths;
+      gates?: GateSource;
+    } = {},
   ): Promise<void> {
     const { clock } = this;
     const api = this.watched;
@@ -356,7 +362,7 @@ export class ModelWorld {
         },
         onTrouble: (error) => log("trouble", { error: error.message }),
       }),
-      gates: { ask: () => Promise.resolve({}) },
+      gates: options.gates ?? { ask: () => Promise.resolve({}) },
       hands: {
         marks: new KubeNodeMarks(api, clock),
         pods: this.#nodePods({ api, clock, rng }),

@@ -1,0 +1,137 @@
+import { describe, expect, it } from "vitest";
+import { formatInstant, hours, minutes, plus } from "../../src/core/time.ts";
+import { LastcallError } from "../../src/errors.ts";
+import { KubeGateSource } from "../../src/kube/gate-source.ts";
+import { dawn, ModelWorld, spotPolicy } from "../support/model-world.ts";
+
+const alerts = { url: "http://alertmanager:9093", matchers: ['severity="critical"'] };
+
+interface Scene {
+  readonly world: ModelWorld;
+  /** What Alertmanager says; an error: it cannot be asked. */
+  alertmanager: readonly string[] | LastcallError;
+  readonly asked: (typeof alerts)[];
+  readonly troubles: unknown[];
+  end(): Promise<void>;
+}
+
+/** Two nodes that leave at 01:45 and 03:30, which is the deadline of both, on a policy with gates. */
+function scene(gates: object, nodes = ["n0", "n1"]): Scene {
+  const world = new ModelWorld();
+  for (const [index, name] of nodes.entries()) world.addNode(name, "abc"[index % 3] as string);
+  const spacing = { mode: "Even" };
+  spotPolicy(world, { lifetime: { min: "10m", max: "4h", reserve: "30m" }, spacing, gates });
+  const stop = new AbortController();
+  const asked: (typeof alerts)[] = [];
+  const troubles: unknown[] = [];
+  const one: Scene = {
+    ...{ world, alertmanager: [], asked, troubles },
+    end: async () => {
+      stop.abort();
+      await running;
+    },
+  };
+  const source = new KubeGateSource({
+    api: world.api,
+    firingAlerts: async (question) => {
+      asked.push(question as typeof alerts);
+      if (one.alertmanager instanceof LastcallError) throw one.alertmanager;
+      return one.alertmanager;
+    },
+    onTrouble: (error) => troubles.push(error),
+  });
+  const running = world.startController(stop.signal, { gates: source });
+  return one;
+}
+
+function addPod(
+  { world }: Scene,
+  { node, labels }: { readonly node: string; readonly labels: Readonly<Record<string, string>> },
+): void {
+  world.create("/api/v1/namespaces/default/pods", {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: `on-${node}`, namespace: "default", labels },
+    spec: { nodeName: node, containers: [{ name: "main", image: "main:1" }] },
+  });
+}
+
+const cordons = ({ world }: Scene) => world.steps.filter((step) => step.startsWith("cordon"));
+
+describe("a departure that is due", () => {
+  it("waits while alerts fire, and goes once they do not", async () => {
+    const told = scene({ alerts });
+    told.alertmanager = ["ClusterDown", "QueueLong"];
+    await told.world.pass(hours(3));
+    expect(cordons(told)).toEqual([]);
+    const first = ["n0", "n1"].find((name) => told.world.statusOf(name).phase === "Held") ?? "";
+    expect(told.world.statusOf(first)).toMatchObject({
+      reason: "AlertsFiring",
+      message: expect.stringContaining("ClusterDown, QueueLong"),
+    });
+    expect(told.asked[0]).toEqual(alerts);
+
+    told.alertmanager = [];
+    await told.world.pass(minutes(2));
+    expect(cordons(told)).toEqual([`cordon ${first}`]);
+    await told.end();
+  });
+
+  it("waits for an Alertmanager that cannot be asked until its deadline, and no longer", async () => {
+    const told = scene({ alerts }, ["n0"]);
+    told.alertmanager = new LastcallError("API_UNREACHABLE", "Cannot ask Alertmanager: gone");
+    await told.world.pass(hours(3.4));
+    expect(cordons(told)).toEqual([]);
+    expect(told.troubles).toContain(told.alertmanager);
+
+    await told.world.pass(hours(0.2));
+    expect(cordons(told)).toEqual(["cordon n0"]);
+    const started = told.world.events.find(({ reason }) => reason === "DepartureStarted");
+    expect(started?.message).toBe(
+      "n0 leaves now, because its deadline 2026-11-20T03:30:00.000Z leaves no other way.",
+    );
+    await told.end();
+  });
+
+  it("waits on the node of a blocking pod alone, until that has ended", async () => {
+    const told = scene({ blockingPods: [{ matchLabels: { job: "batch" } }] });
+    addPod(told, { node: "n0", labels: { job: "batch" } });
+    addPod(told, { node: "n1", labels: { job: "other" } });
+    await told.world.pass(hours(3.4));
+    expect(told.world.statusOf("n0")).toMatchObject({ reason: "BlockingPod" });
+    expect(cordons(told)).not.toContain("cordon n0");
+
+    told.world.api.handle({ method: "DELETE", path: "/api/v1/namespaces/default/pods/on-n0" });
+    await told.world.pass(minutes(3));
+    expect(cordons(told)).toContain("cordon n0");
+    await told.end();
+  });
+
+  it("waits for the pods that expressions select, and for no others", async () => {
+    const blockingPods = [
+      {
+        matchExpressions: [
+          { key: "tier", operator: "In", values: ["db", "queue"] },
+          { key: "spare", operator: "DoesNotExist" },
+        ],
+      },
+    ];
+    const told = scene({ blockingPods });
+    addPod(told, { node: "n0", labels: { tier: "db" } });
+    addPod(told, { node: "n1", labels: { tier: "db", spare: "yes" } });
+    await told.world.pass(hours(3.4));
+    expect(cordons(told)).not.toContain("cordon n0");
+    await told.world.pass(hours(0.2));
+    expect(cordons(told)).toContain("cordon n1");
+    await told.end();
+  });
+
+  it("is frozen until the instant that the policy names", async () => {
+    const told = scene({ freezeUntil: formatInstant(plus(dawn, hours(3))) }, ["n0"]);
+    await told.world.pass(hours(2.9));
+    expect(cordons(told)).toEqual([]);
+    await told.world.pass(hours(0.7));
+    expect(cordons(told)).toEqual(["cordon n0"]);
+    await told.end();
+  });
+});
