@@ -1,13 +1,14 @@
 /**
- * Docs and code in step: each reason stands in the glossary, each error code in docs/errors.md,
- * no relative link of a page leads nowhere, and each test that docs/failure-modes.md names exists.
+ * Docs and code in step: each reason stands in the glossary, each error code in docs/errors.md, and the
+ * code gives each of them somewhere; no relative link of a page leads nowhere, and each test that
+ * docs/failure-modes.md names exists.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { reasons } from "../src/core/reason.ts";
 import { errorCodes } from "../src/errors.ts";
 import { testProblems } from "./named-tests.ts";
-import { report, root } from "./source-tree.ts";
+import { report, root, sourceFiles } from "./source-tree.ts";
 
 const link = /\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)/g;
 
@@ -40,6 +41,16 @@ function listed(page: string, words: readonly string[], pattern: RegExp): string
   ];
 }
 
+/** A word of a closed list that the code never gives would be looked for in vain. */
+function unused(definedIn: string, words: readonly string[]): string[] {
+  const texts = sourceFiles(["src"])
+    .filter(({ path }) => path !== definedIn)
+    .map(({ text }) => text);
+  return words
+    .filter((word) => !texts.some((text) => text.includes(`"${word}"`)))
+    .map((word) => `${definedIn}: nothing gives ${word}`);
+}
+
 function namedTests(page: string): string[] {
   const text = readFileSync(join(root, page), "utf8");
   return testProblems(page, text, (path) =>
@@ -54,6 +65,8 @@ const markdown = [
 
 process.exitCode = report("check-docs", [
   ...markdown.flatMap(brokenLinks),
+  ...unused("src/core/reason.ts", reasons),
+  ...unused("src/errors.ts", errorCodes),
   ...listed("docs/glossary.md", reasons, /^\| `([A-Za-z]+)` \|/gm),
   ...namedTests("docs/failure-modes.md"),
   ...listed("docs/errors.md", errorCodes, /^\| `([A-Z_]+)` \|/gm),

@@ -41,12 +41,12 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   WaveHalted: (f) => `waits, because a departure before it ended badly: ${f.detail ?? "unknown"}`,
   Frozen: (f) => `waits until the freeze ends at ${time(f.at)}`,
   AlertsFiring: (f) => `waits, because alerts fire: ${f.detail ?? "unknown"}`,
-  AlertsUnknown: () => "waits, because Alertmanager does not answer and a gate fails closed",
-  BlockingPod: (f) => `waits for a blocking pod on it: ${f.detail ?? "unknown"}`,
+  AlertsUnknown: (f) =>
+    `waits, because Alertmanager${f.detail ? ` at ${f.detail}` : ""} does not answer and a gate fails closed`,
+  BlockingPod: (f) => `waits for the blocking pod ${f.detail ?? "on it"}`,
   BlockingPodsUnknown: () => "waits, because the blocking pods could not be listed",
   HeldByPerson: () => "waits, because its Departure has hold set",
   CordonedByOthers: () => "waits, because somebody else has cordoned it",
-  NodeNotReady: () => "waits, because it is not ready",
   Started: () => "is leaving now",
   DeadlineForces: (f) =>
     `leaves now, because its deadline ${time(f.deadlineAt)} leaves no other way`,
@@ -63,7 +63,6 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   LoadBalancerWait: (f) =>
     `is kept until ${f.detail ?? "later"} for load balancers that may still send to it`,
   DeadlineReached: (f) => `reached its deadline ${time(f.deadlineAt)}${after(f)}`,
-  ReleaseRunning: () => "is drained, and its machine is being released",
   ReleaseFailed: (f) => `could not be released: ${f.detail ?? "unknown"}`,
   AwaitingMachine: () => "is drained, and the cloud has still to take its machine",
   Released: () => "has left: drained, and its machine released",

@@ -86,7 +86,8 @@ function alertGate({ policy, answer }: GateQuestion): GateVerdict {
 
 function podGate({ policy, node, answer }: GateQuestion): GateVerdict {
   if (policy.gates.blockingPods.length === 0) return allowed;
-  const blocked = answer?.blockedNodes ?? "Unknown";
-  if (blocked === "Unknown") return { kind: "Held", reason: "BlockingPodsUnknown" };
-  return blocked.includes(node.name) ? { kind: "Held", reason: "BlockingPod" } : allowed;
+  const pods = answer?.blockingPods ?? "Unknown";
+  if (pods === "Unknown") return { kind: "Held", reason: "BlockingPodsUnknown" };
+  const pod = pods.get(node.name);
+  return pod === undefined ? allowed : { kind: "Held", reason: "BlockingPod", detail: pod };
 }

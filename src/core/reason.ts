@@ -33,7 +33,6 @@ export const reasons = [
   "BlockingPodsUnknown",
   "HeldByPerson",
   "CordonedByOthers",
-  "NodeNotReady",
   // What goes on during a departure.
   "Started",
   "DeadlineForces",
@@ -49,7 +48,6 @@ export const reasons = [
   "VolumeWait",
   "LoadBalancerWait",
   "DeadlineReached",
-  "ReleaseRunning",
   "ReleaseFailed",
   "AwaitingMachine",
   // How it ended, or was undone.

@@ -16,6 +16,6 @@ export interface Snapshot {
 export interface GateAnswer {
   /** Firing alerts that the policy's matchers select; `Unknown` when Alertmanager did not answer. */
   readonly alerts: readonly string[] | "Unknown";
-  /** Names of nodes on which a blocking pod runs; `Unknown` when the pods could not be listed. */
-  readonly blockedNodes: readonly string[] | "Unknown";
+  /** A blocking pod as `namespace/name` by the node on which it runs; `Unknown` when the pods could not be listed. */
+  readonly blockingPods: ReadonlyMap<string, string> | "Unknown";
 }

@@ -37,13 +37,13 @@ export class KubeGateSource implements GateSource {
   }
 
   async #answer(gates: Gates, signal: AbortSignal): Promise<GateAnswer> {
-    const [alerts, blockedNodes] = await Promise.all([
+    const [alerts, blockingPods] = await Promise.all([
       gates.alerts === undefined
         ? []
         : this.#options.firingAlerts(gates.alerts, signal).catch(this.#unknown),
-      this.#blockedNodes(gates.blockingPods).catch(this.#unknown),
+      this.#blockingPods(gates.blockingPods).catch(this.#unknown),
     ]);
-    return { alerts, blockedNodes };
+    return { alerts, blockingPods };
   }
 
   /** Fail closed: what could not be asked counts as a closed gate. */
@@ -52,7 +52,7 @@ export class KubeGateSource implements GateSource {
     return "Unknown";
   };
 
-  async #blockedNodes(selectors: readonly LabelSelector[]): Promise<readonly string[]> {
+  async #blockingPods(selectors: readonly LabelSelector[]): Promise<ReadonlyMap<string, string>> {
     const lists = await Promise.all(
       selectors.map((selector) =>
         listAll(this.#options.api, podsPath, {
@@ -61,13 +61,15 @@ export class KubeGateSource implements GateSource {
         }),
       ),
     );
-    return [...new Set(lists.flat().flatMap(nodeOf))].toSorted();
+    return new Map(lists.flat().flatMap(placeOf));
   }
 }
 
-function nodeOf(pod: KubeObject): string[] {
-  const name = (pod.spec as { nodeName?: string } | undefined)?.nodeName;
-  return name === undefined ? [] : [name];
+/** A node and the pod's full name; nothing where it waits for a node. */
+function placeOf({ metadata, spec }: KubeObject): readonly (readonly [string, string])[] {
+  const node = (spec as { nodeName?: string } | undefined)?.nodeName;
+  if (node === undefined) return [];
+  return [[node, `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`]];
 }
 
 /** The query form of a label selector: `a=b,c in (d,e),!f`. */

@@ -98,7 +98,10 @@ describe("a departure that is due", () => {
     addPod(told, { node: "n0", labels: { job: "batch" } });
     addPod(told, { node: "n1", labels: { job: "other" } });
     await told.world.pass(hours(3.4));
-    expect(told.world.statusOf("n0")).toMatchObject({ reason: "BlockingPod" });
+    expect(told.world.statusOf("n0")).toMatchObject({
+      reason: "BlockingPod",
+      message: "n0 waits for the blocking pod default/on-n0.",
+    });
     expect(cordons(told)).not.toContain("cordon n0");
 
     told.world.api.handle({ method: "DELETE", path: "/api/v1/namespaces/default/pods/on-n0" });

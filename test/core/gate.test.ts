@@ -8,7 +8,7 @@ import { aNode, aPolicy, at, daily } from "./fleet-builder.ts";
 
 const now = at("2026-11-20T12:00:00Z");
 const alerts = { url: "http://alerts", matchers: ['severity="critical"'] };
-const quiet: GateAnswer = { alerts: [], blockedNodes: [] };
+const quiet: GateAnswer = { alerts: [], blockingPods: new Map() };
 
 interface Question {
   readonly policy?: Partial<Policy>;
@@ -52,7 +52,7 @@ describe("a gate", () => {
       "is shut while alerts fire",
       {
         policy: { gates: { blockingPods: [], alerts } },
-        answer: { alerts: ["HighLatency"], blockedNodes: [] },
+        answer: { alerts: ["HighLatency"], blockingPods: new Map() },
       },
       "AlertsFiring",
     ],
@@ -60,7 +60,7 @@ describe("a gate", () => {
       "is shut while nobody knows about alerts",
       {
         policy: { gates: { blockingPods: [], alerts } },
-        answer: { alerts: "Unknown", blockedNodes: [] },
+        answer: { alerts: "Unknown", blockingPods: new Map() },
       },
       "AlertsUnknown",
     ],
@@ -68,20 +68,23 @@ describe("a gate", () => {
       "is shut by a blocking pod on the node",
       {
         policy: { gates: { blockingPods: [{}] } },
-        answer: { alerts: [], blockedNodes: ["n0", "n1"] },
+        answer: { alerts: [], blockingPods: new Map([["n1", "shop/batch-0"]]) },
       },
       "BlockingPod",
     ],
     [
       "is open for a node without the blocking pod",
-      { policy: { gates: { blockingPods: [{}] } }, answer: { alerts: [], blockedNodes: ["n0"] } },
+      {
+        policy: { gates: { blockingPods: [{}] } },
+        answer: { alerts: [], blockingPods: new Map([["n0", "shop/batch-0"]]) },
+      },
       "Allowed",
     ],
     [
       "is shut while the pods could not be listed",
       {
         policy: { gates: { blockingPods: [{}] } },
-        answer: { alerts: [], blockedNodes: "Unknown" },
+        answer: { alerts: [], blockingPods: "Unknown" },
       },
       "BlockingPodsUnknown",
     ],
