@@ -162,8 +162,8 @@ const alerts: ObjectField = {
   properties: {
     url: {
       type: "string",
-      description: "The address of Alertmanager, without `/api/v2`.",
-      pattern: "^https?://[^\\s/]+(/\\S*)?$",
+      description: "The address of Alertmanager, without `/api/v2` and without a password.",
+      pattern: "^https?://[^\\s/@]+(/\\S*)?$",
       maxLength: 1024,
       wanted: "an address such as http://alertmanager.monitoring:9093",
     },
