@@ -41,7 +41,7 @@ complete -o default -F _lastcall lastcall
 
 function fishScript(commands: readonly CompletedCommand[]): string {
   const lines = commands.flatMap((one) => [
-    `complete -c lastcall -n __fish_use_subcommand -a ${one.name} -d '${one.summary}'`,
+    `complete -c lastcall -n __fish_use_subcommand -a ${one.name} -d '${one.summary.replaceAll("'", "\\'")}'`,
     ...one.flags.map(
       (flag) =>
         `complete -c lastcall -n '__fish_seen_subcommand_from ${one.name}' -l ${flag.slice(2)}`,

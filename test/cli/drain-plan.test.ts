@@ -53,6 +53,14 @@ async function planOf(
   files: Readonly<Record<string, string>> = {},
   flags: readonly string[] = [],
 ): Promise<DrainPlanReport> {
+  return JSON.parse(await printed(node, files, ["-o", "json", ...flags])) as DrainPlanReport;
+}
+
+async function printed(
+  node: string,
+  files: Readonly<Record<string, string>>,
+  flags: readonly string[],
+): Promise<string> {
   const from = Object.keys(files).flatMap((file) => ["--from", file]);
   let [stdout, stderr] = ["", ""];
   const io: Partial<CommandIo> = {
@@ -70,10 +78,10 @@ async function planOf(
     ...{ isTerminal: false, colour: false, columns: 80 },
     ...{ clock: world.clock, rng: seededRng(1), signal: new AbortController().signal },
   };
-  const args = ["drain-plan", node, "-o", "json", ...from, ...flags];
+  const args = ["drain-plan", node, ...from, ...flags];
   const exit = await runCommandLine(args, io as CommandIo);
   expect({ exit, stderr }).toEqual({ exit: 0, stderr: "" });
-  return JSON.parse(stdout) as DrainPlanReport;
+  return stdout;
 }
 
 const nodeOfWeb = () =>
@@ -123,5 +131,27 @@ describe("lastcall drain-plan", () => {
       const renamed = pods.map((one, at) => ({ ...one, uid: uids[at] }));
       expect(nameless).toEqual({ ...rest, pods: renamed });
     }
+  });
+
+  it("shows people a row for each pod, what is left alone, and who fits nowhere else", async () => {
+    const node = nodeOfWeb();
+    const [heads = "", ...rest] = (await printed(node, {}, [])).split("\n");
+    expect(heads.split(/ {2,}/)).toEqual([
+      ...["NAMESPACE", "POD", "ACTION", "TIER", "START", "GRACE", "FORCE", "BUDGET", "WHY"],
+    ]);
+    const names = world.podsOn(node).map((pod) => pod.metadata?.name ?? "");
+    const rows = rest.filter((line) => line.startsWith("default  "));
+    expect(rows.map((row) => row.split(/ {2,}/).slice(1, 3))).toEqual(
+      names.toSorted().map((name) => [name, "Evict"]),
+    );
+    const { warnings } = await planOf(node);
+    for (const { namespace, name, explain } of warnings) {
+      expect(rest).toContain(`${namespace}/${name} ${explain}.`);
+    }
+  });
+
+  it("says so where no pod has to leave", async () => {
+    world.addNode("n3", "a");
+    expect(await printed("n3", {}, [])).toMatch(/^No pod has to leave\.\n/);
   });
 });

@@ -17,9 +17,11 @@ async function rotated(world: ModelWorld): Promise<readonly KubeObject[]> {
   await world.pass(hours(4));
   stop.abort();
   await running;
-  return world
-    .list(departures)
-    .filter((one) => (one.status as { phase: string } | undefined)?.phase === "Ended");
+  return world.list(departures).filter(({ status }) => isEnded(status));
+}
+
+function isEnded(status: unknown): boolean {
+  return (status as { phase: string } | undefined)?.phase === "Ended";
 }
 
 function fleet(names: readonly string[] = ["n0", "n1", "n2", "n3"]): ModelWorld {
@@ -45,6 +47,23 @@ describe("a fleet under a policy", () => {
       "2026-11-20T03:30:00.000Z",
     ]);
     expect(world.released).toHaveLength(4);
+  });
+
+  it("keeps a departure that has ended for 72 hours, and no longer", async () => {
+    const world = fleet(["n0"]);
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    const first = () => world.list(departures).some((one) => one.metadata?.uid === firstUid);
+    await world.pass(hours(4));
+    const [ended] = world.list(departures).filter(({ status }) => isEnded(status));
+    const firstUid = ended?.metadata?.uid;
+    // It has ended within a quarter of an hour after 03:30.
+    await world.pass(hours(71));
+    expect(first()).toBe(true);
+    await world.pass(hours(1));
+    expect(first()).toBe(false);
+    stop.abort();
+    await running;
   });
 
   it("has each node cordoned before its first eviction, and its machine gone before its Node", async () => {
