@@ -66,9 +66,10 @@ export class AccountApi implements KubeSender {
       },
       signal,
     };
+    const body = request.bodyAtTurn?.() ?? request.body;
     const response = await this.#options.fetch(
       `${this.#options.server}${request.path}${query}`,
-      request.body === undefined ? init : { ...init, body: JSON.stringify(request.body) },
+      body === undefined ? init : { ...init, body: JSON.stringify(body) },
     );
     const text = await response.text();
     const retryAfter = Number(response.headers.get("retry-after") ?? Number.NaN);

@@ -2,7 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
 import { drainDeadline } from "../core/clearing.ts";
-import { recordAnswer } from "../core/drain-answer.ts";
+import { recordAnswer, recordSending } from "../core/drain-answer.ts";
 import { type DrainPlan, planDrain } from "../core/drain-plan.ts";
 import type { DrainAct, DrainProgress } from "../core/drain-progress.ts";
 import { type DrainStep, nextDrainActs } from "../core/drain-step.ts";
@@ -42,6 +42,7 @@ export class FallbackDrain {
   readonly #startedAt: Instant;
   #progress: DrainProgress = {};
   #plan: DrainPlan | undefined;
+  #deadlineAt: Instant | undefined;
   #planDeadlineAt: Instant | undefined;
 
   constructor(node: NodeFacts, startedAt: Instant, tools: FallbackDrainTools) {
@@ -83,6 +84,7 @@ export class FallbackDrain {
       step = nextDrainActs({ ...state, plan: this.#planFor(seen), progress: this.#progress });
     }
     this.#progress = step.progress;
+    this.#deadlineAt = step.deadlineAt;
     return step;
   }
 
@@ -106,28 +108,36 @@ export class FallbackDrain {
   }
 
   async #carryOut(act: DrainAct, now: () => Instant): Promise<void> {
-    const answer = await this.#ask(act).catch(
+    const answer = await this.#ask(act, now).catch(
       (error: unknown): EvictionAnswer => ({ kind: "NoAnswer", message: messageOf(error) }),
     );
     const { rng } = this.#tools;
     this.#progress = recordAnswer({ progress: this.#progress, act, answer, now: now(), rng });
   }
 
-  async #ask(act: DrainAct): Promise<EvictionAnswer> {
+  async #ask(act: DrainAct, now: () => Instant): Promise<EvictionAnswer> {
     const { pods, metrics } = this.#tools;
-    const { graceSeconds } = "graceSeconds" in act ? act : { graceSeconds: undefined };
+    const leave = { graceSeconds: () => this.#goesOut(act, now) };
     switch (act.kind) {
       case "Evict": {
-        const answer = await pods.evict(act.pod, { graceSeconds });
+        const answer = await pods.evict(act.pod, leave);
         metrics.count("lastcall_evictions_total", { result: answer.kind });
         return answer;
       }
       case "Delete":
         metrics.count("lastcall_pods_forced_total", { reason: act.reason });
-        return pods.remove(act.pod, { graceSeconds });
+        return pods.remove(act.pod, leave);
       case "RestartOwner":
         // The default rule never asks for it.
         return { kind: "Failed", retryable: false, message: "an agent restarts no workload" };
     }
+  }
+
+  /** The grace that it names. */
+  #goesOut(act: DrainAct, now: () => Instant): number | undefined {
+    const deadlineAt = this.#deadlineAt;
+    const sent = recordSending({ progress: this.#progress, act, deadlineAt, now: now() });
+    this.#progress = sent.progress;
+    return sent.graceSeconds;
   }
 }

@@ -1,3 +1,5 @@
+import type { Instant } from "../core/time.ts";
+
 /**
  * The Kubernetes API as bytes on a wire would give it: one request, or one watch. Everything in
  * `src/kube` is written against these two methods, so that the model cluster (in this process)
@@ -44,10 +46,20 @@ export interface KubeRequest {
   readonly path: string;
   readonly query?: Readonly<Record<string, string>> | undefined;
   readonly body?: unknown;
+  /**
+   * Instead of `body`: asked as the request goes out, for what depends on the time that is left by
+   * then. In a rush it waits for its turn first.
+   */
+  readonly bodyAtTurn?: (() => unknown) | undefined;
   /** For PATCH only. */
   readonly patchType?: PatchType | undefined;
   /** Default `Now`. */
   readonly urgency?: Urgency | undefined;
+  /**
+   * Until when it is of use, where that is far off or near: of those that wait with one urgency the
+   * soonest goes first, after those that do not say. It waits for its turn until then.
+   */
+  readonly dueAt?: Instant | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -1,6 +1,7 @@
 import type { Cause } from "../core/departure.ts";
 import type { IdentityMatch, NodeIdentity } from "../core/identity.ts";
 import type { NodeFacts } from "../core/node.ts";
+import type { Instant } from "../core/time.ts";
 
 /**
  * Writes on Node objects. Each write tests who the node is in the same request (uid, providerID,
@@ -26,6 +27,8 @@ export interface DepartingMark {
   readonly cause: Cause;
   /** For the node condition `Departing`: one sentence with the deadline. */
   readonly message: string;
+  /** In a rush the soonest goes first. */
+  readonly dueAt?: Instant | undefined;
   /**
    * The node as a watch has shown it. The mark is then tried without a look before it; where any of
    * this is no longer so, the server refuses, and the node is read as ever.

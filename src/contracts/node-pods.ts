@@ -1,12 +1,13 @@
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
 import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../core/pod.ts";
+import type { Instant } from "../core/time.ts";
 
 /** The pods of one node at a time, and how they are asked to leave. */
 export interface NodePods {
   /** The pods of the node now, by one list with a field selector. */
   list(nodeName: string): Promise<readonly PodFacts[]>;
   /** Lists and then watches the pods of one node until the signal aborts. */
-  follow(nodeName: string, signal: AbortSignal): FollowedPods;
+  follow(nodeName: string, options: FollowOptions): FollowedPods;
   /** Every PodDisruptionBudget of the cluster, by one list. */
   budgets(): Promise<readonly BudgetFacts[]>;
   /** The eviction API with the pod's uid as precondition; never throws for an answer. */
@@ -17,9 +18,20 @@ export interface NodePods {
   restartOwner(pod: PodIdentity, owner: OwnerFacts): Promise<EvictionAnswer>;
 }
 
+export interface FollowOptions {
+  /** Of the list, in a rush: the soonest goes first. */
+  readonly dueAt?: Instant | undefined;
+  readonly signal: AbortSignal;
+}
+
 export interface LeaveOptions {
-  /** Absent: the pod's own grace. */
-  readonly graceSeconds?: number | undefined;
+  /**
+   * Asked as the request goes out, which in a rush is a while after it was made; undefined: the
+   * pod's own grace.
+   */
+  readonly graceSeconds: () => number | undefined;
+  /** In a rush the soonest goes first. */
+  readonly dueAt?: Instant | undefined;
 }
 
 export interface FollowedPods {

@@ -4,7 +4,7 @@ import { drainDeadline } from "../core/clearing.ts";
 import { type Departure, type DrainCounts, isVoluntary } from "../core/departure.ts";
 import { marksOf } from "../core/disturbance-mark.ts";
 import { drainAccount } from "../core/drain-account.ts";
-import { recordAnswer } from "../core/drain-answer.ts";
+import { recordAnswer, recordSending } from "../core/drain-answer.ts";
 import { type DrainPlan, planDrain } from "../core/drain-plan.ts";
 import { type DrainAct, type DrainProgress, withEarlierOutcomes } from "../core/drain-progress.ts";
 import { drainRuleOf } from "../core/drain-rule.ts";
@@ -15,7 +15,7 @@ import type { NodeFacts } from "../core/node.ts";
 import type { BudgetFacts, PodFacts, PodIdentity } from "../core/pod.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Rng } from "../core/rng.ts";
-import { between, type Instant, type Millis, millis } from "../core/time.ts";
+import { between, type Instant, type Millis, millis, plus } from "../core/time.ts";
 import { messageOf } from "../errors.ts";
 import { Alarm } from "./alarm.ts";
 import type { Executor } from "./executor.ts";
@@ -76,6 +76,7 @@ export class DrainRun {
   #firstPlan: DrainPlan | undefined;
   /** The notice's deadline, or else what the pods were marked with, when the plan was made. */
   #planBasis: Instant | string | undefined;
+  #deadlineAt: Instant | undefined;
   #tellAgainAt: Instant | undefined;
   #held: string | undefined;
   #volumes: DrainEnd["volumes"] = "None";
@@ -97,7 +98,10 @@ export class DrainRun {
     const { pods, clock } = this.#tools;
     // The watch ends with the drain, not with whatever called it.
     const done = new AbortController();
-    const followed = pods.follow(this.#order.node.name, AbortSignal.any([signal, done.signal]));
+    const followed = pods.follow(this.#order.node.name, {
+      dueAt: this.#dueAt(),
+      signal: AbortSignal.any([signal, done.signal]),
+    });
     const stop = followed.onChange(() => this.#alarm.ring());
     try {
       const [budgets] = await Promise.all([pods.budgets(), followed.synced()]);
@@ -160,6 +164,7 @@ export class DrainRun {
       step = nextDrainActs({ ...common, plan: fresh, progress: this.#progress });
     }
     this.#progress = step.progress;
+    this.#deadlineAt = step.deadlineAt;
     const { drain } = this.#order.departure.status;
     step = { ...step, counts: withEarlierOutcomes(step.counts, drain) };
     this.#tellAgainAt = this.#tools.onStep(step, this.#plan ?? plan);
@@ -210,14 +215,36 @@ export class DrainRun {
 
   #ask(act: DrainAct): Promise<EvictionAnswer> {
     const { executor } = this.#tools;
+    const leave = { graceSeconds: () => this.#goesOut(act), dueAt: this.#dueAt() };
     switch (act.kind) {
       case "Evict":
-        return executor.evict(act.pod, act.graceSeconds);
+        return executor.evict(act.pod, leave);
       case "Delete":
-        return executor.remove(act.pod, act);
+        return executor.remove(act.pod, { ...leave, reason: act.reason });
       case "RestartOwner":
+        this.#goesOut(act);
         return executor.restartOwner(act.pod, act.owner);
     }
+  }
+
+  /** The grace that it names. Other drains may have kept it waiting for its turn. */
+  #goesOut(act: DrainAct): number | undefined {
+    const { progress, graceSeconds } = recordSending({
+      progress: this.#progress,
+      act,
+      deadlineAt: this.#deadlineAt,
+      now: this.#tools.clock.now(),
+    });
+    this.#progress = progress;
+    this.#alarm.ring();
+    return graceSeconds;
+  }
+
+  /** The nearest deadline goes first; a drain under no notice has its own timeout. */
+  #dueAt(): Instant {
+    const { policy, departure } = this.#order;
+    const beganAt = drainBeganAt(departure.status) ?? this.#tools.clock.now();
+    return hardDeadline(this.#departure) ?? plus(beganAt, policy.drain.timeoutMs);
   }
 }
 

@@ -7,7 +7,7 @@ import type {
 } from "../contracts/departure-store.ts";
 import type { InstanceReleaser, ReleaseResult } from "../contracts/instance-releaser.ts";
 import type { MarkResult, NodeMarks } from "../contracts/node-marks.ts";
-import type { NodePods } from "../contracts/node-pods.ts";
+import type { LeaveOptions, NodePods } from "../contracts/node-pods.ts";
 import type { Placeholders } from "../contracts/placeholders.ts";
 import type { ClusterEvent, EventSink, Log, Metrics } from "../contracts/telemetry.ts";
 import type { VolumeAttachments } from "../contracts/volume-attachments.ts";
@@ -176,6 +176,7 @@ export class Executor {
       departure: name,
       cause,
       seen,
+      dueAt: deadlineAt,
       message: explain(isVoluntary(cause) ? "Started" : "Noticed", { node: node.name, deadlineAt }),
     });
   }
@@ -192,9 +193,9 @@ export class Executor {
     });
   }
 
-  async evict(pod: PodIdentity, graceSeconds: number | undefined): Promise<EvictionAnswer> {
+  async evict(pod: PodIdentity, options: LeaveOptions): Promise<EvictionAnswer> {
     this.#assertLeading();
-    const answer = await this.#hands.pods.evict(pod, { graceSeconds });
+    const answer = await this.#hands.pods.evict(pod, options);
     this.voice.metrics.count("lastcall_evictions_total", { result: answer.kind });
     return answer;
   }
@@ -202,11 +203,11 @@ export class Executor {
   /** Deletes a pod past its budget; counted and said, since it is never ordinary. */
   async remove(
     pod: PodIdentity,
-    how: { readonly graceSeconds: number; readonly reason: string },
+    { reason, ...options }: LeaveOptions & { readonly reason: string },
   ): Promise<EvictionAnswer> {
     this.#assertLeading();
-    const answer = await this.#hands.pods.remove(pod, { graceSeconds: how.graceSeconds });
-    this.voice.metrics.count("lastcall_pods_forced_total", { reason: how.reason });
+    const answer = await this.#hands.pods.remove(pod, options);
+    this.voice.metrics.count("lastcall_pods_forced_total", { reason });
     return answer;
   }
 

@@ -72,7 +72,7 @@ export class RoomMaking {
     // The watches end with the making, not with whatever called it.
     const done = new AbortController();
     const stop = AbortSignal.any([signal, done.signal]);
-    const nodePods = pods.follow(node.name, stop);
+    const nodePods = pods.follow(node.name, { signal: stop });
     const followed = placeholders.follow(departure.uid, stop);
     const ring = () => this.#alarm.ring();
     const stops = [

@@ -1,3 +1,4 @@
+import { fittedGrace } from "./drain-order.ts";
 import {
   creditOf,
   type DrainAct,
@@ -9,10 +10,43 @@ import {
 } from "./drain-progress.ts";
 import type { EvictionAnswer } from "./eviction-answer.ts";
 import type { Rng } from "./rng.ts";
-import { type Instant, type Millis, millis, plus, seconds } from "./time.ts";
+import { between, type Instant, type Millis, millis, plus, seconds } from "./time.ts";
 
 const firstPauseMs: Millis = millis(200);
 const longestPauseMs: Millis = seconds(10);
+
+export interface SentAct {
+  readonly progress: DrainProgress;
+  readonly act: DrainAct;
+  /** The step's. */
+  readonly deadlineAt?: Instant | undefined;
+  readonly now: Instant;
+}
+
+/**
+ * Progress as an act goes out, and the grace that it is to name (undefined: the pod's own). It may
+ * have waited for its turn: then no more grace is left than the deadline allows from now.
+ */
+export function recordSending({ progress, act, deadlineAt, now }: SentAct): {
+  readonly progress: DrainProgress;
+  readonly graceSeconds: number | undefined;
+} {
+  const named = "graceSeconds" in act ? act.graceSeconds : undefined;
+  const state = progress[act.pod.uid];
+  if (state?.kind !== "InFlight" || state.act.kind !== act.kind) {
+    return { progress, graceSeconds: named };
+  }
+  const graceSeconds =
+    deadlineAt === undefined
+      ? state.graceSeconds
+      : fittedGrace(state.graceSeconds, between(now, deadlineAt));
+  const less = graceSeconds < state.graceSeconds;
+  const sent: InFlightPod = { ...state, sentAt: now, graceSeconds, cut: state.cut || less };
+  return {
+    progress: { ...progress, [act.pod.uid]: sent },
+    graceSeconds: less ? graceSeconds : named,
+  };
+}
 
 export interface RecordedAnswer {
   readonly progress: DrainProgress;

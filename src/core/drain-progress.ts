@@ -49,10 +49,11 @@ export interface BlockedPod extends Tried {
   readonly trouble: Trouble;
 }
 
-/** An act has gone out and its answer is awaited. */
+/** An act goes out, and its answer is awaited. */
 export interface InFlightPod extends Tried {
   readonly kind: "InFlight";
-  readonly sinceAt: Instant;
+  /** Absent while it waits for its turn, as it does in a rush. */
+  readonly sentAt?: Instant | undefined;
   readonly act: DrainAct;
   readonly graceSeconds: number;
   readonly cut: boolean;

@@ -42,6 +42,8 @@ export interface DrainStep {
   /** When to step again if nothing changes before; absent where only a change can help. */
   readonly askAgainAt?: Instant | undefined;
   readonly verdict: DrainVerdict;
+  /** By when the machine may be gone, under a notice. */
+  readonly deadlineAt?: Instant | undefined;
   readonly counts: DrainCounts;
   readonly blocked: readonly HeldPod[];
   /** Pods on the node that the plan does not know: plan again, progress carries over. */
@@ -60,8 +62,8 @@ export interface HeldPod {
 
 /**
  * The next step of a drain. Call it whenever a pod changes, an answer was recorded or `askAgainAt`
- * has come; the same state gives the same step. Do every act, feed each answer to `recordAnswer`,
- * and go on with `progress` (lost progress is built anew from the live pods).
+ * has come; the same state gives the same step. Do every act, tell `recordSending` as it goes out,
+ * feed each answer to `recordAnswer`, and go on with `progress` (lost progress is built anew from the live pods).
  *
  * What holds at every step (test/core/drain-run.test.ts checks it on random drains):
  * - without a deadline nothing is deleted past a budget, unless the rule says Delete or Proceed;
@@ -80,7 +82,7 @@ export function nextDrainActs(state: DrainState): DrainStep {
   const turns = turnsOf(state, { view, progress });
   const acting = turns.flatMap(({ turn, uid }) => (turn.kind === "Act" ? [{ turn, uid }] : []));
   const next: Record<string, PodProgress> = { ...progress };
-  for (const { turn, uid } of acting) next[uid] = inFlight(progress[uid], { turn, now });
+  for (const { turn, uid } of acting) next[uid] = inFlight(progress[uid], turn);
   const blocked = plan.pods.flatMap((planned) =>
     heldUp(planned, { state: next[planned.uid], view }),
   );
@@ -89,6 +91,7 @@ export function nextDrainActs(state: DrainState): DrainStep {
     progress: next,
     askAgainAt: soonest([...turns.map(({ turn }) => lookAt(turn)), endOf(state)], now),
     verdict,
+    deadlineAt: view.limit.kind === "Deadline" ? view.limit.at : undefined,
     counts: countDrain(next, new Set(blocked.map(({ pod }) => pod.uid))),
     blocked,
     unplanned,
@@ -170,16 +173,14 @@ function lowestTier(view: TurnView, progress: DrainProgress): number {
 
 function inFlight(
   state: PodProgress | undefined,
-  about: { readonly turn: Extract<Turn, { kind: "Act" }>; readonly now: Instant },
+  { act, graceSeconds, cut }: Extract<Turn, { kind: "Act" }>,
 ): PodProgress {
-  const { act, graceSeconds, cut } = about.turn;
   const tried = state !== undefined && "attempts" in state ? state : { attempts: 0 };
   return {
     ...("trouble" in tried ? { trouble: tried.trouble, asked: tried.asked } : {}),
     kind: "InFlight",
     pod: act.pod,
     attempts: tried.attempts + 1,
-    sinceAt: about.now,
     held: act.kind === "Evict" ? troubleThatHolds(state) : undefined,
     act,
     graceSeconds,

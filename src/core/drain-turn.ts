@@ -119,10 +119,14 @@ interface Due {
   readonly forceAt: Instant | undefined;
 }
 
-/** An eviction may hang for 10 s in the server; a forced deletion does not wait for its answer. */
+/**
+ * An eviction may hang for 10 s in the server; a forced deletion does not wait for its answer. But one that
+ * still waits for its turn with us has been refused by nobody, and a deletion would wait no shorter.
+ */
 function unanswered(state: InFlightPod, due: Due): Turn {
-  if (due.forceAt === undefined || state.act.kind === "Delete") return never;
-  const giveUpAt = later(due.forceAt, plus(state.sinceAt, marginMs));
+  const { sentAt, act } = state;
+  if (due.forceAt === undefined || sentAt === undefined || act.kind === "Delete") return never;
+  const giveUpAt = later(due.forceAt, plus(sentAt, marginMs));
   return due.view.now >= giveUpAt ? deletion(forceReason(due.view), due) : look(giveUpAt);
 }
 
@@ -130,7 +134,7 @@ function opened(state: Open, due: Due): Turn {
   const { turner, view, forceAt } = due;
   const { planned } = turner;
   const paused = state.nextTryAt !== undefined && state.nextTryAt > view.now;
-  const refused = state.kind !== "Restarting" && state.attempts > 0;
+  const refused = state.kind !== "Restarting" && state.attempts > 0 && wasMeant(state);
   if (refused && forceAt !== undefined && view.now >= forceAt) {
     const again = state.asked?.kind === "Delete" && paused;
     return again ? look(state.nextTryAt) : deletion(forceReason(view), due);
@@ -147,6 +151,11 @@ function opened(state: Open, due: Due): Turn {
     if (view.limit.kind !== "Deadline") return restart(planned, planned.owner);
   }
   return eviction(due);
+}
+
+/** A server that has too much to do has said nothing of the pod, and would not delete it either. */
+function wasMeant({ trouble }: Open): boolean {
+  return trouble?.reason !== "ApiOverloaded";
 }
 
 function eviction(due: Due): Turn {

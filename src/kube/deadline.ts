@@ -4,8 +4,8 @@ import type { Millis } from "../core/time.ts";
 export interface DeadlineOptions {
   readonly clock: Clock;
   readonly limitMs: Millis;
-  /** The reason to abort with when the time is up. */
-  readonly onTime: () => Error;
+  /** The reason to abort with when the time is up, whose length it is told. */
+  readonly onTime: (limitMs: Millis) => Error;
   /** The caller's own signal and what to abort with when it does. */
   readonly signal?: AbortSignal | undefined;
   readonly onAbort: (reason: unknown) => Error;
@@ -15,7 +15,7 @@ export interface DeadlineOptions {
 export class Deadline {
   readonly signal: AbortSignal;
   readonly #stop = new AbortController();
-  readonly #over = new AbortController();
+  #over = new AbortController();
   readonly #options: DeadlineOptions;
 
   constructor(options: DeadlineOptions) {
@@ -23,15 +23,27 @@ export class Deadline {
     this.signal = this.#stop.signal;
     if (options.signal?.aborted) this.#aborted();
     options.signal?.addEventListener("abort", this.#aborted);
-    options.clock.sleep(options.limitMs, this.#over.signal).then(
-      () => this.#stop.abort(options.onTime()),
-      () => {},
-    );
+    this.#count(options.limitMs);
+  }
+
+  /** Another limit from now on, which counts from now. */
+  renew(limitMs: Millis): void {
+    this.#over.abort();
+    this.#over = new AbortController();
+    this.#count(limitMs);
   }
 
   end(): void {
     this.#options.signal?.removeEventListener("abort", this.#aborted);
     this.#over.abort();
+  }
+
+  #count(limitMs: Millis): void {
+    const { clock, onTime } = this.#options;
+    clock.sleep(limitMs, this.#over.signal).then(
+      () => this.#stop.abort(onTime(limitMs)),
+      () => {},
+    );
   }
 
   readonly #aborted = () => {

@@ -1,13 +1,12 @@
 import type { KubeAnswer, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
+import type { LeaveOptions } from "../contracts/node-pods.ts";
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
 import type { PodIdentity } from "../core/pod.ts";
 import { type Millis, seconds } from "../core/time.ts";
 import { isLastcallError } from "../errors.ts";
 import { fieldsOf, listOf, numberOf, textOf } from "./json-field.ts";
 
-export interface EvictOptions {
-  /** Absent: the pod's own. A termination under way can only be shortened. */
-  readonly graceSeconds?: number | undefined;
+export interface EvictOptions extends Partial<LeaveOptions> {
   /** Checks budgets and admission, and changes nothing. */
   readonly dryRun?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -27,12 +26,13 @@ export async function evictPod(
   return await ask(api, {
     method: "POST",
     path: `${pathOf(pod)}/eviction`,
-    body: {
+    bodyAtTurn: () => ({
       apiVersion: "policy/v1",
       kind: "Eviction",
       metadata: { namespace, name },
       deleteOptions: deleteOptions(pod, options),
-    },
+    }),
+    dueAt: options.dueAt,
     signal: options.signal,
   });
 }
@@ -46,7 +46,12 @@ export async function deletePod(
   return await ask(api, {
     method: "DELETE",
     path: pathOf(pod),
-    body: { apiVersion: "v1", kind: "DeleteOptions", ...deleteOptions(pod, options) },
+    bodyAtTurn: () => ({
+      apiVersion: "v1",
+      kind: "DeleteOptions",
+      ...deleteOptions(pod, options),
+    }),
+    dueAt: options.dueAt,
     signal: options.signal,
   });
 }
@@ -55,7 +60,9 @@ function pathOf(pod: PodIdentity): string {
   return `/api/v1/namespaces/${pod.namespace}/pods/${pod.name}`;
 }
 
-function deleteOptions(pod: PodIdentity, { graceSeconds, dryRun }: EvictOptions) {
+/** A termination under way can only be shortened. */
+function deleteOptions(pod: PodIdentity, { graceSeconds: graceNow, dryRun }: EvictOptions) {
+  const graceSeconds = graceNow?.();
   return {
     preconditions: { uid: pod.uid },
     ...(graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds }),

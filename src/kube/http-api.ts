@@ -7,9 +7,8 @@ import type {
   KubeRequest,
   KubeWatchEvent,
   KubeWatchRequest,
-  Urgency,
 } from "../contracts/kube-api.ts";
-import { type Millis, millis, minutes, seconds } from "../core/time.ts";
+import { between, type Instant, type Millis, millis, minutes, seconds } from "../core/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 import { Deadline } from "./deadline.ts";
 import { HttpConnection, type WireRequest } from "./http-connection.ts";
@@ -22,7 +21,10 @@ import { type Asked, interruptedError, timeoutError, transportError } from "./tr
 export interface HttpKubeApiOptions {
   readonly access: KubeAccess;
   readonly clock: Clock;
-  /** From asking to the last byte, waiting for a free socket included. Default 30 s. */
+  /**
+   * From asking to the last byte, waiting for its turn included; of a request that says when it is
+   * due, from its turn. Default 30 s.
+   */
   readonly requestTimeoutMs?: Millis | undefined;
   /** Sockets of the pool for requests; watches have their own. Default 64. */
   readonly maxSockets?: number | undefined;
@@ -63,9 +65,11 @@ export class HttpKubeApi implements KubeApi {
 
   async send(request: KubeRequest): Promise<KubeAnswer> {
     const asked = this.#asked(request.method, request.path);
-    const deadline = this.#deadline(asked, request.signal);
+    const { signal, dueAt } = request;
+    const deadline = this.#deadline(asked, { signal, limitMs: this.#waitLimit(dueAt) });
     try {
       return await this.#inLane(request, deadline.signal, async () => {
+        if (dueAt !== undefined) deadline.renew(this.#requestTimeoutMs);
         const response = await this.#connection.open(toWire(request, deadline.signal));
         return toAnswer(response, await readText(response), asked);
       });
@@ -101,7 +105,7 @@ export class HttpKubeApi implements KubeApi {
     ended: AbortSignal,
   ): Promise<IncomingMessage | undefined> {
     const asked = this.#asked("GET", request.path);
-    const deadline = this.#deadline(asked, ended);
+    const deadline = this.#deadline(asked, { signal: ended, limitMs: this.#requestTimeoutMs });
     const stop = new AbortController();
     const abort = () => stop.abort(deadline.signal.reason);
     deadline.signal.addEventListener("abort", abort);
@@ -125,11 +129,11 @@ export class HttpKubeApi implements KubeApi {
   }
 
   async #inLane<T>(
-    { urgency = "Now" }: { readonly urgency?: Urgency | undefined },
+    { urgency = "Now", dueAt }: Pick<KubeRequest, "urgency" | "dueAt">,
     signal: AbortSignal,
     work: () => Promise<T>,
   ): Promise<T> {
-    await this.#lanes.enter(urgency, signal);
+    await this.#lanes.enter({ urgency, dueAt }, signal);
     try {
       return await work();
     } finally {
@@ -174,11 +178,20 @@ export class HttpKubeApi implements KubeApi {
     return { method, path, server: this.#server };
   }
 
-  #deadline(asked: Asked, signal: AbortSignal | undefined): Deadline {
+  /** What says when it is due waits for its turn until then; what is overdue already, as any other. */
+  #waitLimit(dueAt: Instant | undefined): Millis {
+    const leftMs = dueAt === undefined ? 0 : between(this.#clock.now(), dueAt);
+    return leftMs > 0 ? millis(leftMs) : this.#requestTimeoutMs;
+  }
+
+  #deadline(
+    asked: Asked,
+    { signal, limitMs }: { readonly signal: AbortSignal | undefined; readonly limitMs: Millis },
+  ): Deadline {
     return new Deadline({
       clock: this.#clock,
-      limitMs: this.#requestTimeoutMs,
-      onTime: () => timeoutError(asked, this.#requestTimeoutMs),
+      limitMs,
+      onTime: (passedMs) => timeoutError(asked, passedMs),
       signal,
       onAbort: (reason) => interruptedError(asked, reason),
     });
@@ -186,11 +199,12 @@ export class HttpKubeApi implements KubeApi {
 }
 
 function toWire(request: KubeRequest, signal: AbortSignal): WireRequest {
+  const body = request.bodyAtTurn?.() ?? request.body;
   return {
     method: request.method,
     path: request.path,
     query: request.query,
-    body: request.body === undefined ? undefined : JSON.stringify(request.body),
+    body: body === undefined ? undefined : JSON.stringify(body),
     contentType: request.patchType,
     use: "Request",
     signal,

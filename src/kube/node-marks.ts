@@ -54,7 +54,8 @@ export class KubeNodeMarks implements NodeMarks {
         if (owner !== undefined && owner !== mark.departure) {
           return { result: { kind: "NotOurs", departure: owner } };
         }
-        return { request: patchRequest(node.name, markPatch(object, mark)) };
+        const body = markPatch(object, mark);
+        return { request: { ...patchRequest(node.name, body), dueAt: mark.dueAt } };
       }));
     // What follows on the mark does not wait for it.
     if (result.kind === "Done") void this.#writeCondition(node.name, "True", mark);
@@ -67,7 +68,7 @@ export class KubeNodeMarks implements NodeMarks {
     if (seen === undefined || compareIdentity(node, seen) !== "Same") return undefined;
     const patch = markPatchOfSeen(seen, mark);
     if (patch === undefined) return undefined;
-    const request = patchRequest(node.name, patch);
+    const request = { ...patchRequest(node.name, patch), dueAt: mark.dueAt };
     const answer = await this.#api.send(request);
     if (answer.status < 300) return { kind: "Done" };
     if (answer.status === 404) return { kind: "Gone" };

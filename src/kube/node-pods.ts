@@ -1,6 +1,11 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
-import type { FollowedPods, LeaveOptions, NodePods } from "../contracts/node-pods.ts";
+import type {
+  FollowedPods,
+  FollowOptions,
+  LeaveOptions,
+  NodePods,
+} from "../contracts/node-pods.ts";
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
 import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../core/pod.ts";
 import type { Rng } from "../core/rng.ts";
@@ -42,7 +47,7 @@ export class KubeNodePods implements NodePods {
     return listPodsOn(this.#api, nodeName);
   }
 
-  follow(nodeName: string, signal: AbortSignal): FollowedPods {
+  follow(nodeName: string, { dueAt, signal }: FollowOptions): FollowedPods {
     const bell = new ChangeBell();
     const reflector = new Reflector<PodFacts>({
       api: this.#api,
@@ -51,6 +56,7 @@ export class KubeNodePods implements NodePods {
       path: podsPath,
       query: onNode(nodeName),
       translate: translatePod,
+      listDueAt: dueAt,
       watchUrgency: "Later",
       onChange: () => bell.ring(),
     });

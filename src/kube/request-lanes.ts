@@ -1,4 +1,6 @@
 import type { Urgency } from "../contracts/kube-api.ts";
+import type { Instant } from "../core/time.ts";
+import { WaitingLine } from "./waiting-line.ts";
 
 /** From the most urgent to the least. */
 const lanes = ["First", "Now", "Later"] as const;
@@ -9,22 +11,18 @@ const lanes = ["First", "Now", "Later"] as const;
  */
 const besideUrgent = { First: Number.POSITIVE_INFINITY, Now: 8, Later: 4 } as const;
 
-interface Waiter {
-  readonly start: () => void;
-}
-
 /**
- * Lets at most so many requests be under way, the urgent ones first. While any more urgent one is
- * there, only a few of a lane run beside it: a server that is asked for everything at once serves
- * everything late.
+ * Lets at most so many requests be under way, the urgent ones first, and within a lane the soonest
+ * due. While any more urgent one is there, only a few of a lane run beside it: a server that is
+ * asked for everything at once serves everything late.
  */
 export class RequestLanes {
   readonly #most: number;
   readonly #underWay = { First: 0, Now: 0, Later: 0 };
   readonly #waiting = {
-    First: new Set<Waiter>(),
-    Now: new Set<Waiter>(),
-    Later: new Set<Waiter>(),
+    First: new WaitingLine<() => void>(),
+    Now: new WaitingLine<() => void>(),
+    Later: new WaitingLine<() => void>(),
   };
 
   constructor(most: number) {
@@ -32,11 +30,14 @@ export class RequestLanes {
   }
 
   /** Resolves when the request may start, or rejects with the signal's reason. Then `leave` it. */
-  async enter(urgency: Urgency, signal: AbortSignal): Promise<void> {
+  async enter(
+    { urgency, dueAt }: { readonly urgency: Urgency; readonly dueAt?: Instant | undefined },
+    signal: AbortSignal,
+  ): Promise<void> {
     signal.throwIfAborted();
-    // Whoever waits in the lane was there first.
+    // Where anybody waits there is no room.
     if (this.#waiting[urgency].size > 0 || !this.#hasRoom(urgency)) {
-      await this.#wait(urgency, signal);
+      await this.#wait({ urgency, dueAt }, signal);
       return;
     }
     this.#underWay[urgency] += 1;
@@ -47,34 +48,31 @@ export class RequestLanes {
     this.#startAll();
   }
 
-  #wait(urgency: Urgency, signal: AbortSignal): Promise<void> {
-    const lane = this.#waiting[urgency];
+  #wait(
+    { urgency, dueAt }: { readonly urgency: Urgency; readonly dueAt: Instant | undefined },
+    signal: AbortSignal,
+  ): Promise<void> {
     return new Promise((resolve, reject) => {
+      const start = (): void => {
+        signal.removeEventListener("abort", abort);
+        this.#underWay[urgency] += 1;
+        resolve();
+      };
+      const leaveLine = this.#waiting[urgency].join(start, dueAt ?? Number.NEGATIVE_INFINITY);
       const abort = (): void => {
-        lane.delete(waiter);
+        leaveLine();
         reject(signal.reason);
         // The last urgent one to give up ends the rush.
         this.#startAll();
       };
-      const waiter = {
-        start: () => {
-          lane.delete(waiter);
-          signal.removeEventListener("abort", abort);
-          this.#underWay[urgency] += 1;
-          resolve();
-        },
-      };
-      lane.add(waiter);
       signal.addEventListener("abort", abort, { once: true });
     });
   }
 
   #startAll(): void {
     for (const urgency of lanes) {
-      for (const waiter of this.#waiting[urgency]) {
-        if (!this.#hasRoom(urgency)) break;
-        waiter.start();
-      }
+      const line = this.#waiting[urgency];
+      while (line.size > 0 && this.#hasRoom(urgency)) line.shift()?.();
     }
   }
 

@@ -59,9 +59,11 @@ export class ModelApi implements KubeApi {
 
   async send(request: KubeRequest): Promise<KubeAnswer> {
     request.signal?.throwIfAborted();
-    const fault = this.#faults.take(request);
-    if (fault === undefined) return this.handle(request);
-    return this.#fail(request, fault);
+    const { bodyAtTurn, ...asked } = request;
+    const sent = bodyAtTurn === undefined ? asked : { ...asked, body: bodyAtTurn() };
+    const fault = this.#faults.take(sent);
+    if (fault === undefined) return this.handle(sent);
+    return this.#fail(sent, fault);
   }
 
   /** Answers a request at once; what `send` does, without a promise and without faults. */

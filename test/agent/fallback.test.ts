@@ -47,7 +47,8 @@ async function startAgent(mode: "Cordon" | "Drain", ended = ending.signal): Prom
   const uid = world.get(`${nodes}/n1`)?.metadata?.uid ?? "";
   const identify = async () => ({ name: "n1", uid, bootID: "boot-2" });
   const api = {
-    send: async (request: KubeRequest): Promise<KubeAnswer> => {
+    send: async ({ bodyAtTurn, ...asked }: KubeRequest): Promise<KubeAnswer> => {
+      const request = bodyAtTurn === undefined ? asked : { ...asked, body: bodyAtTurn() };
       sent.push(request);
       const instead = refuse(request);
       if (instead instanceof Error) throw instead;

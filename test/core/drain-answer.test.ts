@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
-import { recordAnswer, retryPause } from "../../src/core/drain-answer.ts";
+import { recordAnswer, recordSending, retryPause } from "../../src/core/drain-answer.ts";
 import { planDrain } from "../../src/core/drain-plan.ts";
 import type { DrainAct, DrainProgress, PodProgress } from "../../src/core/drain-progress.ts";
 import { nextDrainActs } from "../../src/core/drain-step.ts";
 import type { EvictionAnswer } from "../../src/core/eviction-answer.ts";
 import type { PodFacts } from "../../src/core/pod.ts";
 import { seededRng } from "../../src/core/rng.ts";
-import { type Instant, type Millis, plus, seconds } from "../../src/core/time.ts";
+import { hours, type Instant, type Millis, plus, seconds } from "../../src/core/time.ts";
 import { node, pod, rule, startAt } from "./drain-scene.ts";
 
 const rng = seededRng(7);
@@ -151,15 +151,68 @@ it("under a notice an eviction that hangs in the server is not waited for", () =
   const first = step(pods, { notice });
   // 40 s, less 30 s of grace, less the margin of 2 s.
   expect(first.askAgainAt).toBe(plus(startAt, seconds(40)));
-  const waiting = step(pods, { notice, progress: first.progress });
+  const act = first.acts[0] as DrainAct;
+  const { progress } = recordSending({ ...first, act, now: startAt });
+  const waiting = step(pods, { notice, progress });
   expect([waiting.acts, waiting.askAgainAt]).toEqual([[], plus(startAt, seconds(8))]);
   const now = plus(startAt, seconds(8));
-  const forced = step(pods, { notice, progress: first.progress, now });
+  const forced = step(pods, { notice, progress, now });
   expect(forced.acts).toMatchObject([{ kind: "Delete", graceSeconds: 30 }]);
   // The eviction's own answer comes late and is not taken for that of the deletion.
-  const act = first.acts[0] as DrainAct;
   const answer: EvictionAnswer = { kind: "Blocked", stale: false, ...budgetSays };
   expect(recordAnswer({ progress: forced.progress, act, answer, now, rng })).toBe(forced.progress);
+});
+
+it.each([
+  ["Overloaded", { kind: "Overloaded", retryAfterMs: undefined }, "Evict"],
+  ["a spent budget", { kind: "Blocked", stale: false, ...budgetSays }, "Delete"],
+] as const)(
+  "under a notice too short for its grace, after %s a pod is asked so",
+  (_, answer, kind) => {
+    const notice = seconds(30);
+    const first = step([pod("a")], { notice });
+    const act = first.acts[0] as DrainAct;
+    const progress = recordAnswer({ progress: first.progress, act, answer, now: startAt, rng });
+    const second = step([pod("a")], { notice, progress, now: plus(startAt, seconds(1)) });
+    expect(second.acts).toMatchObject([{ kind }]);
+  },
+);
+
+it("under a notice an eviction that still waits for its turn is no reason to delete", () => {
+  const pods = [pod("a")];
+  const notice = seconds(40);
+  const { progress } = step(pods, { notice });
+  const waiting = step(pods, { notice, progress, now: plus(startAt, seconds(20)) });
+  expect([waiting.acts, waiting.askAgainAt]).toEqual([[], plus(startAt, notice)]);
+});
+
+it.each([
+  ["at once: the pod's own grace", 0, undefined, false],
+  ["while its grace still fits", 10, undefined, false],
+  ["later: what is left then", 25, 15, true],
+  ["past the deadline: a second", 50, 1, true],
+])("an act that goes out %s", (_, afterSeconds, graceSeconds, cut) => {
+  const first = step([pod("a")], { notice: seconds(40) });
+  const act = first.acts[0] as DrainAct;
+  const now = plus(startAt, seconds(afterSeconds));
+  const sent = recordSending({ ...first, act, now });
+  expect(sent.graceSeconds).toBe(graceSeconds);
+  expect(sent.progress["uid-a"]).toMatchObject({ kind: "InFlight", sentAt: now, cut });
+});
+
+it("an act that goes out without a deadline names the grace that it was made with", () => {
+  const first = step([pod("a")]);
+  const act = first.acts[0] as DrainAct;
+  const sent = recordSending({ ...first, act, now: plus(startAt, hours(1)) });
+  expect(sent.graceSeconds).toBeUndefined();
+});
+
+it("an act that goes out when its pod is leaving already changes no progress", () => {
+  const first = step([pod("a")], { notice: seconds(40) });
+  const act = first.acts[0] as DrainAct;
+  const leaving = [pod("a", { deletionAt: plus(startAt, seconds(30)) })];
+  const seen = step(leaving, { notice: seconds(40), progress: first.progress });
+  expect(recordSending({ ...seen, act, now: startAt }).progress).toBe(seen.progress);
 });
 
 it("in a namespace that is being deleted a notice deletes at once", () => {

@@ -1,4 +1,4 @@
-import { recordAnswer } from "../../src/core/drain-answer.ts";
+import { recordAnswer, recordSending } from "../../src/core/drain-answer.ts";
 import { type DrainPlan, planDrain } from "../../src/core/drain-plan.ts";
 import type { DrainAct, DrainProgress } from "../../src/core/drain-progress.ts";
 import { type DrainStep, nextDrainActs } from "../../src/core/drain-step.ts";
@@ -101,6 +101,8 @@ export function runDrain(run: DrainRun): DrainRecord {
       const there = live(world).map((pod) => pod.name);
       sent.push({ act, afterMs: world.nowMs, answer: answer.kind, there });
       world.timeline.push(`${stamp(world)} ${act.pod.name}: ${act.kind} ${answer.kind}`);
+      const { deadlineAt } = step;
+      ({ progress } = recordSending({ progress, act, deadlineAt, now: nowOf(world) }));
       progress = recordAnswer({ progress, act, answer, now: nowOf(world), rng });
     }
     if (step.verdict !== "Running" || world.nowMs > dayMs) {

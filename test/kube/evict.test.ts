@@ -10,8 +10,8 @@ const pod = { namespace: "shop", name: "web-0", uid: "uid-1" };
 function answering(answer: KubeAnswer | Error): { api: KubeApi; sent: KubeRequest[] } {
   const sent: KubeRequest[] = [];
   const api: KubeApi = {
-    async send(request) {
-      sent.push(request);
+    async send({ bodyAtTurn, ...request }) {
+      sent.push({ ...request, body: bodyAtTurn?.() });
       if (answer instanceof Error) throw answer;
       return answer;
     },
@@ -239,7 +239,7 @@ describe("an eviction", () => {
 
   it("carries the grace and the dry run", async () => {
     const { api, sent } = answering(success);
-    await evictPod(api, pod, { graceSeconds: 20, dryRun: true });
+    await evictPod(api, pod, { graceSeconds: () => 20, dryRun: true });
     expect(sent[0]?.body).toMatchObject({
       deleteOptions: { preconditions: { uid: "uid-1" }, gracePeriodSeconds: 20, dryRun: ["All"] },
     });
@@ -247,7 +247,7 @@ describe("an eviction", () => {
 
   it("past the budget is a delete with the same precondition", async () => {
     const { api, sent } = answering(success);
-    await deletePod(api, pod, { graceSeconds: 1 });
+    await deletePod(api, pod, { graceSeconds: () => 1 });
     expect(sent[0]).toMatchObject({
       method: "DELETE",
       path: "/api/v1/namespaces/shop/pods/web-0",

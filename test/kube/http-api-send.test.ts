@@ -1,10 +1,12 @@
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import type { KubeRequest } from "../../src/contracts/kube-api.ts";
+import { plus, seconds } from "../../src/core/time.ts";
 import { HttpKubeApi } from "../../src/kube/http-api.ts";
 import type { KubeAccess, KubeCredentials } from "../../src/kube/kube-access.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { json, type Script, ScriptedServer } from "../support/scripted-server.ts";
+import { waitUntil } from "../support/wait-until.ts";
 
 const closing: (() => unknown)[] = [];
 
@@ -15,12 +17,13 @@ afterEach(async () => {
 interface Setup {
   readonly tls?: { key: string; cert: string };
   readonly access?: Partial<KubeAccess>;
+  readonly maxSockets?: number;
 }
 
-async function setUp(script: Script, { tls, access }: Setup = {}) {
+async function setUp(script: Script, { tls, access, maxSockets }: Setup = {}) {
   const server = await new ScriptedServer(script, tls).start();
   const clock = new ManualClock();
-  const api = new HttpKubeApi({ access: accessTo(server.url, access), clock });
+  const api = new HttpKubeApi({ access: accessTo(server.url, access), clock, maxSockets });
   closing.push(
     () => server.stop(),
     () => api.close(),
@@ -224,6 +227,34 @@ describe("an answer that does not come", () => {
     await arrived.promise;
     await clock.advance(30_000);
     await failed;
+    expect(clock.sleeping).toBe(0);
+  });
+
+  it("of a request that says when it is due: the limit counts from its turn, which it waits for till then", async () => {
+    const arrived: string[] = [];
+    const script: Script = ({ url }) => void arrived.push(url ?? "");
+    const { server, api, clock } = await setUp(script, { maxSockets: 1 });
+    const first = expect(api.send(get)).rejects.toThrow("within 30 s");
+    const dueAt = plus(clock.now(), seconds(45));
+    const bodies: number[] = [];
+    const bodyAtTurn = () => bodies.push(clock.now() - dueAt);
+    const second = api.send({ ...post, path: "/second", bodyAtTurn, dueAt });
+    const third = api.send({ ...post, path: "/third", bodyAtTurn, dueAt });
+    const late = expect(third).rejects.toThrow("no answer from");
+    await clock.advance(30_000);
+    await first;
+    await waitUntil(async () => arrived.includes("/second"), {
+      what: "the second is sent",
+      timeoutMs: 5000,
+    });
+    const slow = expect(second).rejects.toThrow("within 30 s");
+    await clock.advance(15_000);
+    await late;
+    await clock.advance(15_000);
+    await slow;
+    // Asked once, as its turn came; the third's never came.
+    expect(bodies).toEqual([-15_000]);
+    expect(server.seen.map(({ url }) => url)).toEqual(["/api/v1/nodes", "/second"]);
     expect(clock.sleeping).toBe(0);
   });
 
