@@ -48,7 +48,7 @@ export interface KubeRequest {
   readonly body?: unknown;
   /**
    * Instead of `body`: asked as the request goes out, for what depends on the time that is left by
-   * then. In a rush it waits for its turn first.
+   * then. In a rush it waits for its turn first. Where this throws, nothing is sent.
    */
   readonly bodyAtTurn?: (() => unknown) | undefined;
   /** For PATCH only. */

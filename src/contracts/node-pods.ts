@@ -27,7 +27,7 @@ export interface FollowOptions {
 export interface LeaveOptions {
   /**
    * Asked as the request goes out, which in a rush is a while after it was made; undefined: the
-   * pod's own grace.
+   * pod's own grace. It throws where the pod need not leave any more.
    */
   readonly graceSeconds: () => number | undefined;
   /** In a rush the soonest goes first. */

@@ -16,7 +16,7 @@ import type { BudgetFacts, PodFacts, PodIdentity } from "../core/pod.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Rng } from "../core/rng.ts";
 import { between, type Instant, type Millis, millis, plus } from "../core/time.ts";
-import { messageOf } from "../errors.ts";
+import { LastcallError, messageOf } from "../errors.ts";
 import { Alarm } from "./alarm.ts";
 import type { Executor } from "./executor.ts";
 
@@ -78,6 +78,7 @@ export class DrainRun {
   #planBasis: Instant | string | undefined;
   #deadlineAt: Instant | undefined;
   #tellAgainAt: Instant | undefined;
+  #isOver = false;
   #held: string | undefined;
   #volumes: DrainEnd["volumes"] = "None";
 
@@ -118,6 +119,7 @@ export class DrainRun {
         if (woken === "Rung") await clock.sleep(gatherMs, signal);
       }
     } finally {
+      this.#isOver = true;
       stop();
       done.abort();
     }
@@ -227,8 +229,15 @@ export class DrainRun {
     }
   }
 
-  /** The grace that it names. Other drains may have kept it waiting for its turn. */
+  /** The grace that it names. Other drains may have kept it waiting for its turn until this one is over. */
   #goesOut(act: DrainAct): number | undefined {
+    if (this.#isOver) {
+      const { namespace, name } = act.pod;
+      throw new LastcallError(
+        "INTERRUPTED",
+        `Cannot ask ${namespace}/${name} to leave: its drain is over, one under way is wanted`,
+      );
+    }
     const { progress, graceSeconds } = recordSending({
       progress: this.#progress,
       act,

@@ -195,9 +195,18 @@ export class Executor {
 
   async evict(pod: PodIdentity, options: LeaveOptions): Promise<EvictionAnswer> {
     this.#assertLeading();
-    const answer = await this.#hands.pods.evict(pod, options);
+    const answer = await this.#hands.pods.evict(pod, this.#fenced(options));
     this.voice.metrics.count("lastcall_evictions_total", { result: answer.kind });
     return answer;
+  }
+
+  /** What waits for its turn may go out long after it was asked for: it looks again then. */
+  #fenced({ graceSeconds, ...options }: LeaveOptions): LeaveOptions {
+    const stillLeading = (): number | undefined => {
+      this.#assertLeading();
+      return graceSeconds();
+    };
+    return { ...options, graceSeconds: stillLeading };
   }
 
   /** Deletes a pod past its budget; counted and said, since it is never ordinary. */
@@ -206,7 +215,7 @@ export class Executor {
     { reason, ...options }: LeaveOptions & { readonly reason: string },
   ): Promise<EvictionAnswer> {
     this.#assertLeading();
-    const answer = await this.#hands.pods.remove(pod, options);
+    const answer = await this.#hands.pods.remove(pod, this.#fenced(options));
     this.voice.metrics.count("lastcall_pods_forced_total", { reason });
     return answer;
   }

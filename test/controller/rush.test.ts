@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { KubeRequest } from "../../src/contracts/kube-api.ts";
-import { type Millis, seconds } from "../../src/core/time.ts";
-import { dawn, ModelWorld, webWorkload } from "../support/model-world.ts";
+import type { LeaveOptions } from "../../src/contracts/node-pods.ts";
+import { Executor, type Hands, type Voice } from "../../src/controller/executor.ts";
+import type { EvictionAnswer } from "../../src/core/eviction-answer.ts";
+import { formatInstant, seconds } from "../../src/core/time.ts";
+import { dawn, departures, ModelWorld, webWorkload } from "../support/model-world.ts";
 
 interface Leave {
   readonly verb: "evict" | "delete";
@@ -9,8 +12,11 @@ interface Leave {
   readonly graceSeconds: number | undefined;
 }
 
-/** Two pods of 30 s of grace on n1, and evictions that wait so long before they go out. */
-async function rush(waitMs: Millis) {
+/**
+ * Two pods of n1 that want more grace than a notice of 30 s leaves them, and evictions that wait for
+ * 8 s before they go out. Three seconds after the notice something more may happen.
+ */
+async function rush(happens: (world: ModelWorld) => void = () => {}) {
   const world = new ModelWorld();
   for (const name of ["n0", "n1", "n2"]) world.addNode(name, name);
   webWorkload(world, { replicas: 6, maxUnavailable: 6, exitAfterSeconds: 3 });
@@ -26,13 +32,15 @@ async function rush(waitMs: Millis) {
     return handle(request);
   };
   api.send = async (request) => {
-    if (verbOf(request) !== undefined) await world.clock.sleep(waitMs);
+    if (verbOf(request) !== undefined) await world.clock.sleep(seconds(8));
     return send(request);
   };
   const stop = new AbortController();
   const running = world.startController(stop.signal);
   world.notice("n1", seconds(30));
-  await world.pass(seconds(35));
+  await world.pass(seconds(3));
+  happens(world);
+  await world.pass(seconds(32));
   stop.abort();
   await running;
   return { world, left };
@@ -51,13 +59,13 @@ function graceOf({ body }: KubeRequest, verb: Leave["verb"]): number | undefined
 
 describe("evictions that wait for their turn in a rush of notices", () => {
   it("are no answer of a budget: no pod is deleted past it", async () => {
-    const { left, world } = await rush(seconds(8));
+    const { left, world } = await rush();
     expect(left.map(({ verb }) => verb)).toEqual(["evict", "evict"]);
     expect(world.statusOf("n1")).toMatchObject({ drain: { evicted: 2, forced: 0 } });
   });
 
   it("name the grace that is left as they go out", async () => {
-    const { left } = await rush(seconds(8));
+    const { left } = await rush();
     const [first] = left;
     // The notice comes 5 s after dawn, its deadline 30 s later.
     const leftSeconds = 35 - (first?.afterSeconds ?? 0);
@@ -65,5 +73,46 @@ describe("evictions that wait for their turn in a rush of notices", () => {
       Math.floor(leftSeconds),
       Math.floor(leftSeconds),
     ]);
+  });
+
+  it("are not sent when the notice has been taken back by then", async () => {
+    const { left, world } = await rush((world) => {
+      const path = `${departures}/${world.departureOf("n1")?.metadata?.name}`;
+      const body = { spec: { withdrawnAt: formatInstant(world.clock.now()) } };
+      const patchType = "application/merge-patch+json";
+      world.api.handle({ method: "PATCH", path, patchType, body });
+    });
+    expect(left).toEqual([]);
+    expect(world.podsOn("n1")).toHaveLength(2);
+    expect(world.marksOf("n1")).toEqual([]);
+  });
+});
+
+describe("an eviction whose turn comes when another may lead", () => {
+  const pod = { namespace: "default", name: "web-0", uid: "uid-1" };
+  const silent = { debug() {}, info() {}, warn() {}, error() {} };
+  const voice = {
+    log: silent,
+    events: { emit() {} },
+    metrics: { count() {}, set() {}, observe() {} },
+  };
+
+  it.each(["evict", "remove"] as const)("is not sent: %s", async (verb) => {
+    const turn = Promise.withResolvers<void>();
+    const sent: unknown[] = [];
+    const leave = async (_: unknown, { graceSeconds }: LeaveOptions): Promise<EvictionAnswer> => {
+      await turn.promise;
+      sent.push(graceSeconds());
+      return { kind: "Accepted" };
+    };
+    const hands = { pods: { evict: leave, remove: leave } } as unknown as Hands;
+    let leading = true;
+    const executor = new Executor({ hands, voice: voice as Voice, mayAct: () => leading });
+    const how = { graceSeconds: () => 20, reason: "ForcedAtDeadline" };
+    const asked = executor[verb](pod, how);
+    leading = false;
+    turn.resolve();
+    await expect(asked).rejects.toMatchObject({ code: "LEASE_LOST" });
+    expect(sent).toEqual([]);
   });
 });
