@@ -1,6 +1,9 @@
 import type { Clock } from "../contracts/clock.ts";
 import { between, type Instant } from "../core/time.ts";
 
+/** A reason of our own: the default one takes a stack trace each time. */
+const awake = "awake";
+
 /**
  * What a loop sleeps on: it wakes when rung or when an instant is reached, whichever is first. A
  * ring between two waits is not lost.
@@ -48,7 +51,7 @@ export class Alarm {
       await Promise.race(sleeps);
     } finally {
       this.#wake = undefined;
-      woken.abort();
+      woken.abort(awake);
     }
   }
 }
