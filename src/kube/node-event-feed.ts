@@ -3,6 +3,7 @@ import type { Fleet } from "../contracts/fleet.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import type { FeedListener, NoticeFeed } from "../contracts/notice-feed.ts";
 import { parseProviderId } from "../core/identity.ts";
+import type { NodeFacts } from "../core/node.ts";
 import { noticeEventReasons, noticeOfEvent } from "../core/node-notice.ts";
 import type { Rng } from "../core/rng.ts";
 import { type Instant, type Millis, minutes, seconds } from "../core/time.ts";
@@ -56,13 +57,16 @@ export class NodeEventFeed implements NoticeFeed {
   async #untilAzureIsSeen(signal: AbortSignal): Promise<void> {
     const { fleet } = this.#options;
     const seen = Promise.withResolvers<void>();
-    const look = (): void => {
-      const isAzure = fleet.view().nodes.some(({ providerID = "" }) => isOfAzure(providerID));
-      if (isAzure || signal.aborted) seen.resolve();
+    const look = (nodes: Iterable<NodeFacts>): void => {
+      for (const { providerID = "" } of nodes) if (isOfAzure(providerID)) seen.resolve();
     };
-    const stop = fleet.onChange(look);
-    signal.addEventListener("abort", look, { once: true });
-    look();
+    // Something changes all the time in a large fleet: only that is looked at.
+    const stop = fleet.onChange(({ nodes }) => {
+      look([...nodes].flatMap((name) => fleet.node(name) ?? []));
+    });
+    signal.addEventListener("abort", () => seen.resolve(), { once: true });
+    if (signal.aborted) seen.resolve();
+    look(fleet.view().nodes);
     await seen.promise;
     stop();
   }

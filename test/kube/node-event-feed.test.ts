@@ -26,11 +26,18 @@ function listen(providerID = machine, answer: () => WordFate = () => "Taken") {
   const listeners = new Set<(change: FleetChange) => void>();
   const words: MachineWord[] = [];
   const troubles: string[] = [];
+  const looks = { atAll: 0, atOne: 0 };
   const feed = new NodeEventFeed({
     ...{ api: world.api, clock: world.clock, rng: seededRng(1) },
     fleet: {
-      view: () => ({ nodes, departures: [], policies: [], badPolicies: [] }) satisfies FleetView,
-      node: (name) => nodes.find((one) => one.name === name),
+      view: () => {
+        looks.atAll += 1;
+        return { nodes, departures: [], policies: [], badPolicies: [] } satisfies FleetView;
+      },
+      node: (name) => {
+        looks.atOne += 1;
+        return nodes.find((one) => one.name === name);
+      },
       onChange: (listener) => {
         listeners.add(listener);
         return () => listeners.delete(listener);
@@ -50,7 +57,7 @@ function listen(providerID = machine, answer: () => WordFate = () => "Taken") {
     const change = { nodes: new Set(["n1"]), departures: new Set<string>(), policies: false };
     for (const changed of listeners) changed(change);
   };
-  return { world, words, troubles, ended, become };
+  return { world, words, troubles, looks, ended, become };
 }
 
 function say(world: ModelWorld, reason: string, more: { message?: string; kind?: string } = {}) {
@@ -156,6 +163,12 @@ describe("Events of Nodes", () => {
     become(machine);
     await world.pass(seconds(1));
     expect(words).toHaveLength(1);
+  });
+
+  it("cost a look at the node that has changed, not at the fleet, where Azure is not seen", async () => {
+    const { looks, become } = listen("gce://p/z/n1");
+    for (let change = 0; change < 100; change += 1) become("gce://p/z/n1");
+    expect(looks).toEqual({ atAll: 1, atOne: 100 });
   });
 
   it("are asked for again each minute where the right to read them is missing, and heard once it is given", async () => {
