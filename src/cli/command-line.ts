@@ -10,6 +10,12 @@ import type { CommandSpec } from "./command-spec.ts";
 import { completionScript } from "./completion.ts";
 import { version } from "./version.ts";
 
+/** Every command has these: its help shows them after its own. */
+const commonOptions: ReadonlySet<string> = new Set([
+  ...["kubeconfig", "context", "namespace", "config"],
+  ...["log-level", "log-format", "quiet"],
+]);
+
 /** Parses the command line, runs the command and gives the exit code; never throws. */
 export async function runCommandLine(args: readonly string[], io: CommandIo): Promise<number> {
   const wantsStack = () =>
@@ -32,6 +38,7 @@ async function parseAndRun(args: readonly string[], io: CommandIo): Promise<numb
     .description("Spot and preemptible Kubernetes nodes leave on a plan instead of by surprise.")
     .version(version, "-V, --version", "Print the version")
     .helpCommand("help [command]", "Show help for a command")
+    .helpOption("-h, --help", "Show this help")
     .exitOverride()
     .configureOutput({
       writeOut: io.out,
@@ -80,8 +87,11 @@ function build(
     .exitOverride()
     .usage(`${spec.words === "" ? "" : `${spec.words} `}[options]`)
     .addHelpText("after", `\nExamples:\n${spec.examples.map((line) => `  ${line}\n`).join("")}`);
-  for (const option of optionsFor(spec.name))
-    for (const flag of flagsOf(option)) built.addOption(flag);
+  const of = Map.groupBy(optionsFor(spec.name), ({ name }) => commonOptions.has(name));
+  for (const flag of (of.get(false) ?? []).flatMap(flagsOf)) built.addOption(flag);
+  for (const flag of (of.get(true) ?? []).flatMap(flagsOf)) {
+    built.addOption(flag.helpGroup("Common options:"));
+  }
   return built.action(async (words: string[]) => {
     checkWords(spec, words);
     await run(built.opts(), words);

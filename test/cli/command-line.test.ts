@@ -7,11 +7,25 @@ it.each([
   [["plna"], "lastcall: unknown command 'plna' (Did you mean plan?)\n"],
   [["plan", "--zzzzzz"], "lastcall: unknown option '--zzzzzz'\n"],
 ])("%j is refused in one line", async (words, sentence) => {
+  expect(await type(words)).toEqual({ exitCode: 2, out: "", err: sentence });
+});
+
+it("the help of a command shows its own options before those of every command", async () => {
+  const { exitCode, out } = await type(["plan", "--help"]);
+  const places = ["--strict", "--help", "Common options:", "--kubeconfig", "Examples:"].map(
+    (word) => out.indexOf(word),
+  );
+  expect(exitCode).toBe(0);
+  expect(places).not.toContain(-1);
+  expect(places).toEqual(places.toSorted((a, b) => a - b));
+});
+
+async function type(words: readonly string[]) {
   const [out, err]: [string[], string[]] = [[], []];
   const io = {
     ...{ out: (text: string) => void out.push(text), err: (text: string) => void err.push(text) },
     ...{ env: {}, signal: new AbortController().signal },
   } as unknown as CommandIo;
-  expect(await runCommandLine(words, io)).toBe(2);
-  expect([out, err.join("")]).toEqual([[], sentence]);
-});
+  const exitCode = await runCommandLine(words, io);
+  return { exitCode, out: out.join(""), err: err.join("") };
+}
