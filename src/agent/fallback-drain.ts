@@ -133,7 +133,7 @@ export class FallbackDrain {
     }
   }
 
-  /** The grace that it names. */
+  /** Takes down that the act goes out now; gives the grace that it is to name. */
   #goesOut(act: DrainAct, now: () => Instant): number | undefined {
     const deadlineAt = this.#deadlineAt;
     const sent = recordSending({ progress: this.#progress, act, deadlineAt, now: now() });

@@ -229,7 +229,10 @@ export class DrainRun {
     }
   }
 
-  /** The grace that it names. Other drains may have kept it waiting for its turn until this one is over. */
+  /**
+   * Takes down that the act goes out now, and gives the grace that it is to name. Throws where the
+   * drain is over: in a rush an act waits for its turn behind those of other drains.
+   */
   #goesOut(act: DrainAct): number | undefined {
     if (this.#isOver) {
       const { namespace, name } = act.pod;

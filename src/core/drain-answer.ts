@@ -59,8 +59,8 @@ export interface RecordedAnswer {
 
 /**
  * Progress after the answer to an act. An answer that comes when the live pods have already shown
- * the pod leaving or gone, or when another act has gone out since, changes nothing. Whatever is not final is asked again after a pause
- * of its own, so that one blocked pod delays no other.
+ * the pod leaving or gone, or when another act has gone out since, changes nothing. Whatever is not
+ * final is asked again after a pause of its own, so that one blocked pod delays no other.
  */
 export function recordAnswer(recorded: RecordedAnswer): DrainProgress {
   const { progress, act } = recorded;
