@@ -3,8 +3,10 @@ import { AgentHealth } from "../src/agent/agent-health.ts";
 import { DepartureDesk } from "../src/agent/departure-desk.ts";
 import { AwsNoticeSource } from "../src/cloud/aws/notice-source.ts";
 import { GcpNoticeSource } from "../src/cloud/gcp/notice-source.ts";
+import type { Clock } from "../src/contracts/clock.ts";
 import type { NoticeSource } from "../src/contracts/notice-source.ts";
 import { seededRng } from "../src/core/rng.ts";
+import { minutes } from "../src/core/time.ts";
 import { HttpKubeApi } from "../src/kube/http-api.ts";
 import { loadKubeAccess } from "../src/kube/kubeconfig.ts";
 import { realClock } from "../src/runtime/real-clock.ts";
@@ -29,7 +31,12 @@ export interface BenchCloud<Server extends MetadataServer> {
   readonly take: (server: Server) => void;
 }
 
-const clock = realClock;
+/**
+ * An agent that has just started looks again at what it has told, for two minutes (`SecondLook`): a
+ * fleet's agents have been up for longer than that when its notices come.
+ */
+let upMs = 0;
+const clock: Clock = { ...realClock, monotonic: () => realClock.monotonic() + upMs };
 
 /** Asked every second. */
 export const ec2: BenchCloud<AwsMetadataServer> = {
@@ -84,6 +91,7 @@ export async function withAgents<Server extends MetadataServer, T>(
       what: "every agent listens",
       timeoutMs: 60_000,
     });
+    upMs += minutes(3);
     return await work(servers);
   } finally {
     stop.abort();

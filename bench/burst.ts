@@ -74,12 +74,28 @@ export async function departureBurst(
   return burstSince({ world, fleet, startAt, user: controllerUser });
 }
 
+/** For so long the controller has asked for nothing but its Lease: what it had to do is done. */
+const peaceMs = 5000;
+
 /** The machines go, and with them the nodes: the departures end, and the next burst has peace. */
 export async function endNodes(world: BenchWorld, fleet: readonly BenchNode[]): Promise<void> {
   const client = new RawClient(world.plane, { token: world.plane.adminToken, connections: 16 });
   const calls = fleet.map(({ name }) => ({ method: "DELETE", path: `/api/v1/nodes/${name}` }));
   await client.sendAll(calls, [404]);
   client.close();
+  await waitUntil(
+    async () => {
+      const asked = await world.audit.of(controllerUser);
+      const sinceAt = Date.now() - peaceMs;
+      return !asked.some((one) => one.resource !== "leases" && one.receivedAt > sinceAt);
+    },
+    {
+      what: "the controller has done with the nodes that have gone",
+      timeoutMs: 180_000,
+      intervalMs: peaceMs,
+      signal: world.plane.signal,
+    },
+  );
 }
 
 function cordonCall(name: string): RawCall {

@@ -25,81 +25,86 @@ import { startController } from "./controller-process.ts";
 import { beside, type Figure, writeResult } from "./result-file.ts";
 
 const podsPerNode = 5;
+
+/** The largest first, and an odd number of rounds each: what is told is the median round. */
 const bursts = [
-  { nodes: 1, connections: 32, rounds: 5 },
+  { nodes: 300, connections: 64, rounds: 3 },
   { nodes: 50, connections: 32, rounds: 3 },
-  { nodes: 300, connections: 64, rounds: 1 },
+  { nodes: 1, connections: 32, rounds: 5 },
 ].filter(({ nodes }) => process.argv.length < 3 || process.argv.includes(String(nodes)));
+type BurstSize = (typeof bursts)[number];
 
 const ways = {
+  raw: (world: BenchWorld, fleet: readonly BenchNode[], { connections }: BurstSize) =>
+    rawBurst(world, fleet, connections),
   "by Departures": (world: BenchWorld, fleet: readonly BenchNode[]) =>
     departureBurst(world, fleet, "SpotInterruption"),
   "by agents": agentBurst,
 } as const;
 type Way = keyof typeof ways;
 const wayNames = Object.keys(ways) as readonly Way[];
+type Round = Readonly<Record<Way, Burst>>;
 
-interface Round {
-  readonly raw: Burst;
-  readonly ours: Readonly<Record<Way, Burst>>;
+/**
+ * The nodes of a round are made for it and go with it. Each way has its turn first: what has gone
+ * leaves the control plane less to do for those that come after.
+ */
+async function measureRound(world: BenchWorld, size: BurstSize, round: number): Promise<Round> {
+  const { nodes } = size;
+  const prefix = `notice-${nodes}-${round}`;
+  const count = wayNames.length * nodes;
+  const fleet = [...(await fillFleet(world, { prefix, nodes: count, podsPerNode }))];
+  await untilPodsRun(world);
+  await rest(30);
+  const told = {} as Record<Way, Burst>;
+  const first = round % wayNames.length;
+  for (const way of [...wayNames.slice(first), ...wayNames.slice(0, first)]) {
+    const own = fleet.splice(0, nodes);
+    told[way] = await ways[way](world, own, size);
+    await endNodes(world, own);
+  }
+  console.log(JSON.stringify({ nodes, round, ...told, raw: told.raw.times }));
+  return told;
 }
 
 /** One notice alone is compared too, but the goals are for bursts: its Departure is written first. */
 function figuresOf(nodes: number, rounds: readonly Round[]): Figure[] {
   const of = (way: Way, field: keyof BurstTimes, name: string, goal: number): Figure => {
-    const timesOf = ({ raw, ours }: Round) => ({
-      ms: ours[way].times[field],
-      rawMs: raw.times[field],
+    const timesOf = (round: Round) => ({
+      ms: round[way].times[field],
+      rawMs: round.raw.times[field],
     });
     const times = timesOf(median(rounds, (one) => timesOf(one).ms / timesOf(one).rawMs));
     const title = `${nodes} notice${nodes === 1 ? "" : "s"} ${way}, ${name}`;
     return beside({ name: title, ...times, ...(nodes === 1 ? {} : { goal }) });
   };
-  return wayNames.flatMap((way) => [
-    of(way, "cordonedMs", "all cordoned", 3),
-    of(way, "evictedMs", "last eviction", 1.5),
-  ]);
+  return wayNames
+    .filter((way) => way !== "raw")
+    .flatMap((way) => [
+      of(way, "cordonedMs", "all cordoned", 3),
+      of(way, "evictedMs", "last eviction", 1.5),
+    ]);
 }
 
 async function main(): Promise<void> {
   const world = await startBenchWorld();
   try {
-    const total = bursts.reduce(
-      (sum, { nodes, rounds }) => sum + (1 + wayNames.length) * nodes * rounds,
-      0,
-    );
-    const fleet = [...(await fillFleet(world, { prefix: "notice", nodes: total, podsPerNode }))];
-    const take = (count: number) => fleet.splice(0, count);
-    const start = { ...world, token: world.controllerToken };
-    const controller = await startController(start);
-    await untilPodsRun(world);
-    await rest(15);
+    const controller = await startController({ ...world, token: world.controllerToken });
     const figures: Figure[] = [];
-    for (const { nodes, connections, rounds } of bursts) {
-      const measured: Round[] = [];
-      for (let round = 0; round < rounds; round += 1) {
-        const fate = take(nodes);
-        const raw = await rawBurst(world, fate, connections);
-        await endNodes(world, fate);
-        await rest(nodes > 1 ? 10 : 2);
-        const ours = {} as Record<Way, Burst>;
-        for (const way of wayNames) {
-          const own = take(nodes);
-          ours[way] = await ways[way](world, own);
-          await endNodes(world, own);
-          await rest(nodes > 1 ? 10 : 2);
-        }
-        measured.push({ raw, ours });
-        console.log(JSON.stringify({ nodes, round, raw: raw.times, ours }));
+    for (const size of bursts) {
+      const rounds: Round[] = [];
+      for (let round = 0; round < size.rounds; round += 1) {
+        rounds.push(await measureRound(world, size, round));
       }
-      figures.push(...figuresOf(nodes, measured));
+      figures.unshift(...figuresOf(size.nodes, rounds));
     }
     const { nowMiB, peakMiB } = controller.memory();
     await controller.stop();
     const figure = { name: "peak resident over all bursts", value: peakMiB, unit: "MiB" } as const;
+    const fleet = wayNames.length * Math.max(...bursts.map(({ nodes }) => nodes));
     writeResult({
       bench: "notice",
-      setting: { fleet: total, podsPerNode, access: controller.access, residentAfterMiB: nowMiB },
+      setting: { fleet, podsPerNode, access: controller.access, residentAfterMiB: nowMiB },
       figures: [...figures, figure],
     });
   } finally {

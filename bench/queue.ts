@@ -174,7 +174,6 @@ async function measureRound(
     const part = left.splice(0, nodes);
     const told = await run(part);
     await endNodes(world, part);
-    await rest(nodes > 1 ? 10 : 2);
     return told;
   };
   return {
