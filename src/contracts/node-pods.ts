@@ -15,7 +15,11 @@ export interface NodePods {
   /** A plain delete with the uid as precondition: past every budget. */
   remove(pod: PodIdentity, options: LeaveOptions): Promise<EvictionAnswer>;
   /** A rollout restart of the workload behind the owner, once a pod: a second one changes nothing. */
-  restartOwner(pod: PodIdentity, owner: OwnerFacts): Promise<EvictionAnswer>;
+  restartOwner(
+    pod: PodIdentity,
+    owner: OwnerFacts,
+    options: RestartOptions,
+  ): Promise<EvictionAnswer>;
 }
 
 export interface FollowOptions {
@@ -30,6 +34,13 @@ export interface LeaveOptions {
    * pod's own grace. It throws where the pod need not leave any more.
    */
   readonly graceSeconds: () => number | undefined;
+  /** In a rush the soonest goes first. */
+  readonly dueAt?: Instant | undefined;
+}
+
+export interface RestartOptions {
+  /** Called as the request goes out, as `graceSeconds` is. It throws where it is not wanted any more. */
+  readonly onTurn: () => void;
   /** In a rush the soonest goes first. */
   readonly dueAt?: Instant | undefined;
 }

@@ -217,15 +217,15 @@ export class DrainRun {
 
   #ask(act: DrainAct): Promise<EvictionAnswer> {
     const { executor } = this.#tools;
-    const leave = { graceSeconds: () => this.#goesOut(act), dueAt: this.#dueAt() };
+    const goesOut = () => this.#goesOut(act);
+    const dueAt = this.#dueAt();
     switch (act.kind) {
       case "Evict":
-        return executor.evict(act.pod, leave);
+        return executor.evict(act.pod, { graceSeconds: goesOut, dueAt });
       case "Delete":
-        return executor.remove(act.pod, { ...leave, reason: act.reason });
+        return executor.remove(act.pod, { graceSeconds: goesOut, dueAt, reason: act.reason });
       case "RestartOwner":
-        this.#goesOut(act);
-        return executor.restartOwner(act.pod, act.owner);
+        return executor.restartOwner(act.pod, act.owner, { onTurn: goesOut, dueAt });
     }
   }
 

@@ -7,7 +7,7 @@ import type {
 } from "../contracts/departure-store.ts";
 import type { InstanceReleaser, ReleaseResult } from "../contracts/instance-releaser.ts";
 import type { MarkResult, NodeMarks } from "../contracts/node-marks.ts";
-import type { LeaveOptions, NodePods } from "../contracts/node-pods.ts";
+import type { LeaveOptions, NodePods, RestartOptions } from "../contracts/node-pods.ts";
 import type { Placeholders } from "../contracts/placeholders.ts";
 import type { ClusterEvent, EventSink, Log, Metrics } from "../contracts/telemetry.ts";
 import type { VolumeAttachments } from "../contracts/volume-attachments.ts";
@@ -195,18 +195,18 @@ export class Executor {
 
   async evict(pod: PodIdentity, options: LeaveOptions): Promise<EvictionAnswer> {
     this.#assertLeading();
-    const answer = await this.#hands.pods.evict(pod, this.#fenced(options));
+    const graceSeconds = this.#fenced(options.graceSeconds);
+    const answer = await this.#hands.pods.evict(pod, { ...options, graceSeconds });
     this.voice.metrics.count("lastcall_evictions_total", { result: answer.kind });
     return answer;
   }
 
   /** What waits for its turn may go out long after it was asked for: it looks again then. */
-  #fenced({ graceSeconds, ...options }: LeaveOptions): LeaveOptions {
-    const stillLeading = (): number | undefined => {
+  #fenced<T>(atTurn: () => T): () => T {
+    return () => {
       this.#assertLeading();
-      return graceSeconds();
+      return atTurn();
     };
-    return { ...options, graceSeconds: stillLeading };
   }
 
   /** Deletes a pod past its budget; counted and said, since it is never ordinary. */
@@ -215,14 +215,20 @@ export class Executor {
     { reason, ...options }: LeaveOptions & { readonly reason: string },
   ): Promise<EvictionAnswer> {
     this.#assertLeading();
-    const answer = await this.#hands.pods.remove(pod, this.#fenced(options));
+    const graceSeconds = this.#fenced(options.graceSeconds);
+    const answer = await this.#hands.pods.remove(pod, { ...options, graceSeconds });
     this.voice.metrics.count("lastcall_pods_forced_total", { reason });
     return answer;
   }
 
-  async restartOwner(pod: PodIdentity, owner: OwnerFacts): Promise<EvictionAnswer> {
+  async restartOwner(
+    pod: PodIdentity,
+    owner: OwnerFacts,
+    options: RestartOptions,
+  ): Promise<EvictionAnswer> {
     this.#assertLeading();
-    return this.#hands.pods.restartOwner(pod, owner);
+    const onTurn = this.#fenced(options.onTurn);
+    return this.#hands.pods.restartOwner(pod, owner, { ...options, onTurn });
   }
 
   /** A pod of our own that keeps room for one that will leave. */

@@ -5,6 +5,7 @@ import type {
   FollowOptions,
   LeaveOptions,
   NodePods,
+  RestartOptions,
 } from "../contracts/node-pods.ts";
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
 import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../core/pod.ts";
@@ -98,7 +99,11 @@ export class KubeNodePods implements NodePods {
     return deletePod(this.#api, pod, options);
   }
 
-  async restartOwner(pod: PodIdentity, owner: OwnerFacts): Promise<EvictionAnswer> {
+  async restartOwner(
+    pod: PodIdentity,
+    owner: OwnerFacts,
+    { onTurn, dueAt }: RestartOptions,
+  ): Promise<EvictionAnswer> {
     const workload = await this.#workloadOf(pod.namespace, owner);
     if (workload === undefined) {
       const message = `${owner.kind} ${owner.name} cannot be restarted`;
@@ -109,7 +114,11 @@ export class KubeNodePods implements NodePods {
       method: "PATCH",
       path: workload,
       patchType: "application/merge-patch+json",
-      body: { spec: { template: { metadata: { annotations } } } },
+      bodyAtTurn: () => {
+        onTurn();
+        return { spec: { template: { metadata: { annotations } } } };
+      },
+      dueAt,
     };
     const answer = await this.#api.send(request);
     if (answer.status < 300) return { kind: "Accepted" };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubeRequest } from "../../src/contracts/kube-api.ts";
-import type { LeaveOptions } from "../../src/contracts/node-pods.ts";
+import type { LeaveOptions, RestartOptions } from "../../src/contracts/node-pods.ts";
 import { Executor, type Hands, type Voice } from "../../src/controller/executor.ts";
 import type { EvictionAnswer } from "../../src/core/eviction-answer.ts";
 import { formatInstant, seconds } from "../../src/core/time.ts";
@@ -97,19 +97,28 @@ describe("an eviction whose turn comes when another may lead", () => {
     metrics: { count() {}, set() {}, observe() {} },
   };
 
-  it.each(["evict", "remove"] as const)("is not sent: %s", async (verb) => {
+  const reason = "ForcedAtDeadline";
+  const owner = { kind: "StatefulSet", name: "web", uid: "uid-0" };
+
+  it.each<[string, (executor: Executor, atTurn: () => number) => Promise<EvictionAnswer>]>([
+    ["evict", (by, graceSeconds) => by.evict(pod, { graceSeconds })],
+    ["remove", (by, graceSeconds) => by.remove(pod, { graceSeconds, reason })],
+    ["restart", (by, onTurn) => by.restartOwner(pod, owner, { onTurn })],
+  ])("is not sent: %s", async (_, ask) => {
     const turn = Promise.withResolvers<void>();
     const sent: unknown[] = [];
-    const leave = async (_: unknown, { graceSeconds }: LeaveOptions): Promise<EvictionAnswer> => {
+    const send = async (atTurn: () => unknown): Promise<EvictionAnswer> => {
       await turn.promise;
-      sent.push(graceSeconds());
+      sent.push(atTurn());
       return { kind: "Accepted" };
     };
-    const hands = { pods: { evict: leave, remove: leave } } as unknown as Hands;
+    const leave = (_: unknown, { graceSeconds }: LeaveOptions) => send(graceSeconds);
+    const restartOwner = (_: unknown, __: unknown, { onTurn }: RestartOptions) => send(onTurn);
+    const pods = { evict: leave, remove: leave, restartOwner };
+    const hands = { pods } as unknown as Hands;
     let leading = true;
     const executor = new Executor({ hands, voice: voice as Voice, mayAct: () => leading });
-    const how = { graceSeconds: () => 20, reason: "ForcedAtDeadline" };
-    const asked = executor[verb](pod, how);
+    const asked = ask(executor, () => 20);
     leading = false;
     turn.resolve();
     await expect(asked).rejects.toMatchObject({ code: "LEASE_LOST" });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { minutes, seconds } from "../../src/core/time.ts";
-import type { ModelWorld } from "../support/model-world.ts";
+import { departures, type ModelWorld } from "../support/model-world.ts";
 import {
   close,
   depart,
@@ -12,8 +12,8 @@ import {
   workload,
 } from "./room-story.ts";
 
-/** A single pod on `n0` that its budget keeps, another beside it, and room elsewhere. */
-async function single(onSingleReplica: string): Promise<ModelWorld> {
+/** A single pod on `n0`, which is to leave, that its budget keeps, another beside it, and room elsewhere. */
+async function leaving(onSingleReplica: string): Promise<ModelWorld> {
   const drain = { timeout: "5m", onTimeout: "RollBack", onSingleReplica };
   const world = roomStory({ nodes: ["n0", "n1"], replacement: { when: "None" }, drain });
   close(world, ["n1"]);
@@ -22,6 +22,11 @@ async function single(onSingleReplica: string): Promise<ModelWorld> {
   await world.pass(seconds(30));
   open(world, ["n1"]);
   depart(world, "n0");
+  return world;
+}
+
+async function single(onSingleReplica: string): Promise<ModelWorld> {
+  const world = await leaving(onSingleReplica);
   await told(world, hasEnded(world, "n0"), minutes(20));
   return world;
 }
@@ -44,6 +49,33 @@ describe("a single replica that its budget keeps", () => {
         .map(({ metadata }) => metadata?.labels?.app)
         .toSorted(),
     ).toEqual(["db", "web"]);
+  });
+
+  it("is left alone when its departure is off before the restart has had its turn in a rush", async () => {
+    const world = await leaving("RestartOwner");
+    const send = world.api.send.bind(world.api);
+    let fate: "Asked" | "CalledOff" | "HadItsTurn" | undefined;
+    world.api.send = async (request) => {
+      if (request.method === "PATCH" && request.path.includes("/deployments/")) {
+        fate = "Asked";
+        await world.clock.sleep(seconds(30));
+        fate = "HadItsTurn";
+      }
+      return send(request);
+    };
+    const callOff = (): boolean => {
+      if (fate === "Asked") {
+        const path = `${departures}/${world.departureOf("n0")?.metadata?.name}`;
+        world.api.handle({ method: "DELETE", path });
+        fate = "CalledOff";
+      }
+      return fate === "HadItsTurn";
+    };
+    await told(world, callOff, minutes(20));
+    expect(fate).toBe("HadItsTurn");
+    const path = "/apis/apps/v1/namespaces/default/deployments/db";
+    const { body } = world.api.handle({ method: "GET", path });
+    expect(JSON.stringify(body)).not.toContain("lastcall.dev/restarted-for");
   });
 
   it("is waited for otherwise, and the node goes back to work", async () => {
