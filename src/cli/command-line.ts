@@ -10,11 +10,10 @@ import type { CommandSpec } from "./command-spec.ts";
 import { completionScript } from "./completion.ts";
 import { version } from "./version.ts";
 
-/** Every command has these: its help shows them after its own. */
-const commonOptions: ReadonlySet<string> = new Set([
-  ...["kubeconfig", "context", "namespace", "config"],
-  ...["log-level", "log-format", "quiet"],
-]);
+/** What every command has; the help of each shows it after its own. */
+const commonOptions = commandList
+  .map((spec) => new Set(optionsFor(spec.name).map(({ name }) => name)))
+  .reduce((some, others) => some.intersection(others));
 
 /** Parses the command line, runs the command and gives the exit code; never throws. */
 export async function runCommandLine(args: readonly string[], io: CommandIo): Promise<number> {
@@ -53,7 +52,7 @@ async function parseAndRun(args: readonly string[], io: CommandIo): Promise<numb
         ),
     })
     .configureHelp({
-      subcommandTerm: (sub) => `${sub.name()} ${sub.usage().replace("[options]", "")}`,
+      subcommandTerm: (sub) => `${sub.name()} ${sub.usage().replace(/ ?\[options\] ?/, "")}`,
     })
     .showSuggestionAfterError();
   for (const spec of commandList) {
@@ -87,11 +86,11 @@ function build(
     .exitOverride()
     .usage(`${spec.words === "" ? "" : `${spec.words} `}[options]`)
     .addHelpText("after", `\nExamples:\n${spec.examples.map((line) => `  ${line}\n`).join("")}`);
-  const of = Map.groupBy(optionsFor(spec.name), ({ name }) => commonOptions.has(name));
-  for (const flag of (of.get(false) ?? []).flatMap(flagsOf)) built.addOption(flag);
-  for (const flag of (of.get(true) ?? []).flatMap(flagsOf)) {
-    built.addOption(flag.helpGroup("Common options:"));
-  }
+  const { own = [], common = [] } = Object.groupBy(optionsFor(spec.name), ({ name }) =>
+    commonOptions.has(name) ? "common" : "own",
+  );
+  for (const flag of own.flatMap(flagsOf)) built.addOption(flag);
+  for (const flag of common.flatMap(flagsOf)) built.addOption(flag.helpGroup("Common options:"));
   return built.action(async (words: string[]) => {
     checkWords(spec, words);
     await run(built.opts(), words);
