@@ -56,8 +56,8 @@ export interface KubeRequest {
   /** Default `Now`. */
   readonly urgency?: Urgency | undefined;
   /**
-   * The instant after which its answer is of no use. Among requests of one urgency that wait for their
-   * turn, those without one go first, then the soonest due. It may wait until then.
+   * The instant after which its answer is of no use, and until which it may wait for its turn. Of
+   * those that wait with one urgency the soonest goes first, after those that do not say.
    */
   readonly dueAt?: Instant | undefined;
   readonly signal?: AbortSignal | undefined;

@@ -39,7 +39,7 @@ export interface LeaveOptions {
 }
 
 export interface RestartOptions {
-  /** Called as the request goes out, as `graceSeconds` is. It throws where it is not wanted any more. */
+  /** Called as the request goes out. It throws where the restart is not wanted any more. */
   readonly onTurn: () => void;
   /** In a rush the soonest goes first. */
   readonly dueAt?: Instant | undefined;

@@ -1,7 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Millis } from "../core/time.ts";
 
-/** A reason of our own: the default one takes a stack trace each time, two seconds of a burst's fifty. */
+/** A reason of our own: the default one takes a stack trace each time. */
 const over = "over";
 
 export interface DeadlineOptions {

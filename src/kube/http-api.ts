@@ -178,7 +178,7 @@ export class HttpKubeApi implements KubeApi {
     return { method, path, server: this.#server };
   }
 
-  /** A request that says when it is due may wait for its turn until then; past that, as long as any other. */
+  /** In a rush a turn comes late, and what is still of use by then must not have been given up. */
   #waitLimit(dueAt: Instant | undefined): Millis {
     const leftMs = dueAt === undefined ? 0 : between(this.#clock.now(), dueAt);
     return leftMs > 0 ? millis(leftMs) : this.#requestTimeoutMs;

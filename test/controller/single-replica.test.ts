@@ -12,7 +12,7 @@ import {
   workload,
 } from "./room-story.ts";
 
-/** A single pod on `n0`, which is to leave, that its budget keeps, another beside it, and room elsewhere. */
+/** `n0` is to leave with a single pod that its budget keeps and another; there is room elsewhere. */
 async function leaving(onSingleReplica: string): Promise<ModelWorld> {
   const drain = { timeout: "5m", onTimeout: "RollBack", onSingleReplica };
   const world = roomStory({ nodes: ["n0", "n1"], replacement: { when: "None" }, drain });
