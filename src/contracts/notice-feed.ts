@@ -1,3 +1,4 @@
+import type { LifecycleHook } from "../core/lifecycle-hook.ts";
 import type { MachineWord } from "../core/machine-word.ts";
 import type { LastcallError } from "../errors.ts";
 
@@ -19,6 +20,11 @@ export interface FeedListener {
    * Rejects where it could not be written: the word is not heard then, and is to be told again.
    */
   onWord(word: MachineWord): Promise<WordFate>;
+  /**
+   * Resolves when the group that waits has been told to go on, or is not to be told. Rejects where it could
+   * not be told, which is to be tried again. Minutes or hours may pass until then.
+   */
+  onHook(hook: LifecycleHook): Promise<HookFate>;
   onTrouble(error: LastcallError): void;
 }
 
@@ -28,3 +34,9 @@ export interface FeedListener {
  * (`actFromAt`); `Stale`: its time is long past.
  */
 export type WordFate = "Taken" | "NoNode" | "NotOwned" | "TooEarly" | "Stale";
+
+/**
+ * `Ended`: the group waits no more; `NoNode`: the new instance is no node of the cluster, or not yet, and
+ * is to be told again; `LeftAlone`: it is not ours to tell.
+ */
+export type HookFate = "Ended" | "NoNode" | "LeftAlone";

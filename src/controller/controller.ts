@@ -15,6 +15,7 @@ import { DrainTurns } from "./drain-turns.ts";
 import { Executor, type Hands, type Voice } from "./executor.ts";
 import { listenToFeeds } from "./feed-listening.ts";
 import { Health } from "./health.ts";
+import { HookDesk } from "./hook-desk.ts";
 import { followInterruptions } from "./interruption.ts";
 import { NoticeDesk } from "./notice-desk.ts";
 import { PlaceholderSweep } from "./placeholder-sweep.ts";
@@ -103,7 +104,8 @@ export class Controller {
       : followInterruptions({ fleet, cases, executor, desk, clock }, signal);
     const over = new AbortController();
     const leading = AbortSignal.any([signal, over.signal]);
-    const listening = dryRun ? [] : listenToFeeds(feeds, { desk, voice, clock }, leading);
+    const hookDesk = new HookDesk({ fleet, executor, clock, hooks: hands.hooks });
+    const listening = dryRun ? [] : listenToFeeds(feeds, { desk, hookDesk, voice, clock }, leading);
     const auditing = this.#watchWorkloads(leading);
     const rotation = new Rotation({
       fleet,

@@ -6,6 +6,7 @@ import type {
   StoreResult,
 } from "../contracts/departure-store.ts";
 import type { InstanceReleaser, ReleaseResult } from "../contracts/instance-releaser.ts";
+import type { LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
 import type { MarkResult, NodeMarks } from "../contracts/node-marks.ts";
 import type { LeaveOptions, NodePods, RestartOptions } from "../contracts/node-pods.ts";
 import type { Placeholders } from "../contracts/placeholders.ts";
@@ -15,6 +16,7 @@ import type { DepartureOrder } from "../core/decision.ts";
 import { type Departure, type DepartureStatus, isLive, isVoluntary } from "../core/departure.ts";
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
 import { explain } from "../core/explain.ts";
+import type { LifecycleHook } from "../core/lifecycle-hook.ts";
 import type { NodeFacts } from "../core/node.ts";
 import { isUndoing, wordFor } from "../core/notice-call.ts";
 import type { PlaceholderOrder } from "../core/placeholder-plan.ts";
@@ -35,6 +37,8 @@ export interface Hands {
   readonly attachments: VolumeAttachments;
   /** The cloud behind a providerID; undefined where there is none to ask. */
   readonly releaserFor: (providerID: string) => InstanceReleaser | undefined;
+  /** Absent: no group is told anything. */
+  readonly hooks?: LifecycleHooks | undefined;
 }
 
 export interface Voice {
@@ -260,6 +264,22 @@ export class Executor {
       { providerID, machineId: how.machineId, mode: how.mode, requestId: departure.uid },
       signal,
     );
+  }
+
+  /** Tells the group that it may go on with the instance. */
+  async complete(hook: LifecycleHook, hooks: LifecycleHooks): Promise<void> {
+    this.#assertLeading();
+    const { metrics, log } = this.voice;
+    const action = "CompleteHook";
+    try {
+      const end = await hooks.complete(hook);
+      metrics.count("lastcall_actions_total", { action, result: end === "Over" ? end : "Done" });
+      const { transition, machine, group, name } = hook;
+      log.info("hook-completed", { transition, machine, group, hook: name, end });
+    } catch (error) {
+      metrics.count("lastcall_actions_total", { action, result: "Failed" });
+      throw error;
+    }
   }
 
   /**

@@ -3,6 +3,7 @@ import type { FeedListener, NoticeFeed } from "../contracts/notice-feed.ts";
 import { Sampler } from "../core/sampler.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import type { Voice } from "./executor.ts";
+import type { HookDesk } from "./hook-desk.ts";
 import type { NoticeDesk } from "./notice-desk.ts";
 
 /**
@@ -12,10 +13,15 @@ import type { NoticeDesk } from "./notice-desk.ts";
  */
 export function listenToFeeds(
   feeds: readonly NoticeFeed[],
-  tools: { readonly desk: NoticeDesk; readonly voice: Voice; readonly clock: Clock },
+  tools: {
+    readonly desk: NoticeDesk;
+    readonly hookDesk: HookDesk;
+    readonly voice: Voice;
+    readonly clock: Clock;
+  },
   signal: AbortSignal,
 ): readonly Promise<void>[] {
-  const { desk, voice, clock } = tools;
+  const { desk, hookDesk, voice, clock } = tools;
   const sampler = new Sampler();
   const onTrouble = (error: unknown): void => {
     if (signal.aborted) return;
@@ -24,6 +30,10 @@ export function listenToFeeds(
     const said = sampler.admit(code, clock.monotonic());
     if (said) voice.log.warn("feed-trouble", { code, error: messageOf(error), ...said });
   };
-  const listener: FeedListener = { onWord: (word) => desk.heed(word), onTrouble };
+  const listener: FeedListener = {
+    onWord: (word) => desk.heed(word),
+    onHook: (hook) => hookDesk.heed(hook, signal),
+    onTrouble,
+  };
   return feeds.map((feed) => feed.run(listener, signal).catch(onTrouble));
 }

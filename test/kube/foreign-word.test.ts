@@ -158,6 +158,7 @@ describe("Events of any form whatever", () => {
     const stop = new AbortController();
     const running = new NodeEventFeed({ api, clock, rng: seededRng(1), fleet }).run(
       {
+        onHook: async () => "LeftAlone",
         onWord: async (word) => {
           words.push(word);
           return "Taken";

@@ -45,6 +45,7 @@ function listen(providerID = machine, answer: () => WordFate = () => "Taken") {
     },
   });
   const listener = {
+    onHook: async () => "LeftAlone" as const,
     onWord: async (word: MachineWord) => {
       words.push(word);
       return answer();

@@ -1,3 +1,4 @@
+import type { LifecycleHooks } from "../../src/contracts/lifecycle-hooks.ts";
 import type { FeedListener, NoticeFeed, WordFate } from "../../src/contracts/notice-feed.ts";
 import type { MachineWord } from "../../src/core/machine-word.ts";
 import { plus, seconds } from "../../src/core/time.ts";
@@ -32,14 +33,17 @@ export interface Stage {
 }
 
 /** A model cluster of three Spot nodes, with its controller and a feed that it hears. */
-export async function stage(lifetime: Readonly<Record<string, string>> = {}): Promise<Stage> {
+export async function stage(
+  lifetime: Readonly<Record<string, string>> = {},
+  { hooks }: { readonly hooks?: LifecycleHooks } = {},
+): Promise<Stage> {
   const world = new ModelWorld();
   for (const name of ["n0", "n1", "n2"]) world.addNode(name, "a");
   webWorkload(world, { replicas: 6, maxUnavailable: 6 });
   spotPolicy(world, { lifetime });
   const feed = new ScriptedFeed();
   const stop = new AbortController();
-  const running = world.startController(stop.signal, { feeds: [feed] });
+  const running = world.startController(stop.signal, { feeds: [feed], ...(hooks && { hooks }) });
   await world.pass(seconds(30));
   return {
     world,

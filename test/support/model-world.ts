@@ -4,6 +4,7 @@ import { resourceDefinitions } from "../../src/config/resource-definition.ts";
 import type { GateSource } from "../../src/contracts/gate-source.ts";
 import type { InstanceReleaser } from "../../src/contracts/instance-releaser.ts";
 import type { KubeAnswer, KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
+import type { LifecycleHooks } from "../../src/contracts/lifecycle-hooks.ts";
 import type { MachineBirths } from "../../src/contracts/machine-births.ts";
 import type { NodePods } from "../../src/contracts/node-pods.ts";
 import type { NoticeFeed } from "../../src/contracts/notice-feed.ts";
@@ -341,6 +342,7 @@ export class ModelWorld {
       dryRun?: boolean;
       feeds?: readonly NoticeFeed[];
       births?: MachineBirths;
+      hooks?: LifecycleHooks;
       gates?: GateSource;
     } = {},
   ): Promise<void> {
@@ -371,6 +373,7 @@ export class ModelWorld {
         room: new KubeClusterRoom(api),
         attachments: new KubeVolumeAttachments({ api, clock, rng }),
         releaserFor: () => this.releaser,
+        hooks: options.hooks,
       },
       policyStatus: new KubePolicyStatus(api, clock),
       voice: {

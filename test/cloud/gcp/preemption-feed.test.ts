@@ -42,6 +42,7 @@ afterEach(async () => {
 
 function listen(): void {
   const listener: FeedListener = {
+    onHook: async () => "LeftAlone" as const,
     onWord: (word) => {
       words.push(word);
       heard.push(`${Math.floor(world.clock.monotonic() / 1000)} ${word.machine.split("/").at(-1)}`);

@@ -1,0 +1,84 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { Fleet, FleetChange } from "../contracts/fleet.ts";
+import type { LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
+import type { HookFate } from "../contracts/notice-feed.ts";
+import { type HookStanding, hookStanding, type LifecycleHook } from "../core/lifecycle-hook.ts";
+import { type Millis, minutes } from "../core/time.ts";
+import type { Executor } from "./executor.ts";
+
+export interface HookDeskTools {
+  readonly fleet: Fleet;
+  readonly executor: Executor;
+  readonly clock: Clock;
+  /** Absent: every hook is left alone. */
+  readonly hooks: LifecycleHooks | undefined;
+}
+
+/** Without a change a wait is looked at this often: it is over by itself some time. */
+const quietMs: Millis = minutes(1);
+
+/** Has the groups that wait for a node go on with it: when a new one is ready, an old one drained. */
+export class HookDesk {
+  readonly #tools: HookDeskTools;
+
+  constructor(tools: HookDeskTools) {
+    this.#tools = tools;
+  }
+
+  /** See `FeedListener.onHook`. Rejects when the signal aborts. */
+  async heed(hook: LifecycleHook, signal: AbortSignal): Promise<HookFate> {
+    const { executor, hooks } = this.#tools;
+    if (hooks === undefined) return "LeftAlone";
+    const standing = await this.#settled(hook, signal);
+    if (standing === "Over") return "Ended";
+    if (standing !== "MayGoOn") return standing;
+    await executor.complete(hook, hooks);
+    return "Ended";
+  }
+
+  async #settled(
+    hook: LifecycleHook,
+    signal: AbortSignal,
+  ): Promise<Exclude<HookStanding, "Waiting">> {
+    for (;;) {
+      const standing = this.#standing(hook);
+      if (standing !== "Waiting") return standing;
+      await this.#nextChange(hook, signal);
+    }
+  }
+
+  #standing(hook: LifecycleHook): HookStanding {
+    const { fleet, clock } = this.#tools;
+    return hookStanding(hook, {
+      at: clock.now(),
+      policies: fleet.policies(),
+      nodeOf: (machine) => fleet.nodeOf(machine),
+      departuresOf: (nodeUid) => fleet.departuresOf(nodeUid),
+    });
+  }
+
+  /** Hundreds may wait, and in a large fleet something changes at any time: only what concerns it. */
+  async #nextChange(hook: LifecycleHook, signal: AbortSignal): Promise<void> {
+    const { fleet, clock } = this.#tools;
+    const node = fleet.nodeOf(hook.machine);
+    const change = new AbortController();
+    const stop = fleet.onChange((what) => {
+      if (this.#concerns(what, node)) change.abort();
+    });
+    // The sleep is called off by the change; that it then rejects is no fault.
+    await clock.sleep(quietMs, AbortSignal.any([signal, change.signal])).catch(() => undefined);
+    stop();
+    signal.throwIfAborted();
+  }
+
+  #concerns(what: FleetChange, node: NodeKey | undefined): boolean {
+    if (node === undefined || what.policies || what.nodes.has(node.name)) return true;
+    if (what.departures.size === 0) return false;
+    return this.#tools.fleet.departuresOf(node.uid).some(({ uid }) => what.departures.has(uid));
+  }
+}
+
+interface NodeKey {
+  readonly name: string;
+  readonly uid: string;
+}

@@ -1,0 +1,56 @@
+import { type Departure, isLive } from "./departure.ts";
+import type { NodeFacts } from "./node.ts";
+import type { Policy } from "./policy.ts";
+import { selectPolicy } from "./selector.ts";
+import { hours, type Instant, type Millis, plus } from "./time.ts";
+
+/** An instance that a group holds back, before it is put to work or before it is taken. */
+export interface LifecycleHook {
+  readonly transition: "Launching" | "Terminating";
+  /** The instance's id, as in `MachineWord`. */
+  readonly machine: string;
+  readonly group: string;
+  readonly name: string;
+  /** Of this one wait; absent: the group finds it by the instance. */
+  readonly token?: string | undefined;
+  /** Since when it waits. */
+  readonly at: Instant;
+}
+
+/**
+ * `MayGoOn`: what was to be done first is done; `Waiting`: it is not; `NoNode`: the new instance is no node
+ * of the cluster, or not yet; `LeftAlone`: nobody here makes its node leave; `Over`: the group has given
+ * the wait up long ago.
+ */
+export type HookStanding = "MayGoOn" | "Waiting" | "NoNode" | "LeftAlone" | "Over";
+
+export interface HookScene {
+  readonly at: Instant;
+  readonly policies: readonly Policy[];
+  nodeOf(machine: string): NodeFacts | undefined;
+  departuresOf(nodeUid: string): readonly Departure[];
+}
+
+/** The longest that a hook can be set to wait. Source: Auto Scaling API, PutLifecycleHook. */
+const longestWaitMs: Millis = hours(2);
+
+/** Whether a group may go on with an instance that a hook holds back. */
+export function hookStanding(hook: LifecycleHook, scene: HookScene): HookStanding {
+  if (scene.at > plus(hook.at, longestWaitMs)) return "Over";
+  const node = scene.nodeOf(hook.machine);
+  if (hook.transition === "Launching") {
+    if (node === undefined) return "NoNode";
+    return node.ready ? "MayGoOn" : "Waiting";
+  }
+  // It left before its machine did, or never joined.
+  if (node === undefined) return "MayGoOn";
+  if (selectPolicy(node, scene.policies) === undefined) return "LeftAlone";
+  const live = scene.departuresOf(node.uid).filter(isLive);
+  if (live.length === 0) return "LeftAlone";
+  return live.every(isDone) ? "MayGoOn" : "Waiting";
+}
+
+/** Nothing is left to do but for the machine to go; with `Cordon` that is so from the cordon on. */
+function isDone({ status }: Departure): boolean {
+  return status.phase === "Releasing" || status.reason === "AwaitingMachine";
+}

@@ -1,0 +1,144 @@
+import { describe, expect, it } from "vitest";
+import type { LifecycleHook } from "../../src/core/lifecycle-hook.ts";
+import { hours, minutes, seconds } from "../../src/core/time.ts";
+import { FakeHooks } from "../support/fake-hooks.ts";
+import { type Stage, stage } from "../support/feed-stage.ts";
+
+/** A stage on which a group holds a machine back. */
+async function heldBack(transition: LifecycleHook["transition"], name = "n1") {
+  const hooks = new FakeHooks();
+  const on = await stage({}, { hooks });
+  const machine = `gce://demo/a/${name}`;
+  const hook = { transition, machine, group: "spot-asg", name: "drain", at: on.world.clock.now() };
+  hooks.hold(hook);
+  return { ...on, hooks, hook, machine };
+}
+
+function wordOfHook({ word }: Stage) {
+  return word("n1", { cause: "LifecycleHook", deadlineAt: undefined });
+}
+
+describe("a group that is to take a machine", () => {
+  it("is told to go on when the last pod has left, and not before", async () => {
+    const on = await heldBack("Terminating");
+    const { world, feed, hooks, hook, tell, stop } = on;
+    expect(await tell(wordOfHook(on))).toBe("Taken");
+    let podsThen: number | undefined;
+    const ended = feed.listener.onHook(hook).then((fate) => {
+      podsThen = world.podsOn("n1").length;
+      return fate;
+    });
+    expect(hooks.told).toEqual([]);
+    await world.pass(seconds(20));
+    expect(await ended).toBe("Ended");
+    expect(hooks.told).toEqual([`CONTINUE ${hook.machine}`]);
+    expect(podsThen).toBe(0);
+    await stop();
+  });
+
+  it("waits for as long as a budget holds a pod", async () => {
+    const on = await heldBack("Terminating");
+    const { world, feed, hooks, hook, tell, stop } = on;
+    world.patchBudget("web", { spec: { maxUnavailable: 0 } });
+    expect(await tell(wordOfHook(on))).toBe("Taken");
+    const ended = feed.listener.onHook(hook);
+    await world.pass(minutes(30));
+    expect(hooks.told).toEqual([]);
+    world.patchBudget("web", { spec: { maxUnavailable: 6 } });
+    await world.pass(seconds(30));
+    expect(await ended).toBe("Ended");
+    expect(hooks.told).toHaveLength(1);
+    await stop();
+  });
+
+  it("is not told anything after two hours, when it has long gone on by itself", async () => {
+    const on = await heldBack("Terminating");
+    const { world, feed, hooks, hook, tell, stop } = on;
+    world.patchBudget("web", { spec: { maxUnavailable: 0 } });
+    await tell(wordOfHook(on));
+    const ended = feed.listener.onHook(hook);
+    await world.pass(hours(2));
+    await world.pass(minutes(2));
+    expect(await ended).toBe("Ended");
+    expect(hooks.told).toEqual([]);
+    await stop();
+  });
+
+  it("is told by the next leader where the first one was gone in mid-drain", async () => {
+    const on = await heldBack("Terminating");
+    const { world, feed, hooks, hook, tell, stop } = on;
+    await tell(wordOfHook(on));
+    const interrupted = expect(feed.listener.onHook(hook)).rejects.toThrow();
+    await stop();
+    await interrupted;
+    expect(hooks.told).toEqual([]);
+    const again = new AbortController();
+    const running = world.startController(again.signal, { feeds: [feed], hooks });
+    await world.pass(seconds(30));
+    expect(await feed.listener.onHook(hook)).toBe("Ended");
+    expect(hooks.told).toEqual([`CONTINUE ${hook.machine}`]);
+    again.abort();
+    await running;
+  });
+
+  it("is left alone where a person has called the departure off", async () => {
+    const on = await heldBack("Terminating");
+    const { world, feed, hooks, hook, tell, stop } = on;
+    world.patchBudget("web", { spec: { maxUnavailable: 0 } });
+    await tell(wordOfHook(on));
+    const ended = feed.listener.onHook(hook);
+    const name = world.departureOf("n1")?.metadata?.name;
+    const path = `/apis/lastcall.dev/v1alpha1/departures/${name}`;
+    world.api.handle({ method: "DELETE", path });
+    await world.pass(seconds(30));
+    expect(await ended).toBe("LeftAlone");
+    expect(hooks.told).toEqual([]);
+    await stop();
+  });
+
+  it("has the feed try again where it could not be told", async () => {
+    const on = await heldBack("Terminating");
+    const { world, feed, hooks, hook, tell, stop } = on;
+    await tell(wordOfHook(on));
+    await world.pass(seconds(20));
+    hooks.fault = "CLOUD_RIGHT_MISSING";
+    await expect(feed.listener.onHook(hook)).rejects.toMatchObject({ code: hooks.fault });
+    hooks.fault = undefined;
+    expect(await feed.listener.onHook(hook)).toBe("Ended");
+    expect(hooks.told).toHaveLength(1);
+    await stop();
+  });
+});
+
+function becomes({ api }: Stage["world"], ready: "True" | "False"): void {
+  const path = "/api/v1/nodes/n9/status";
+  const patchType = "application/merge-patch+json";
+  const body = { status: { conditions: [{ type: "Ready", status: ready }] } };
+  expect(api.handle({ method: "PATCH", path, patchType, body }).status).toBe(200);
+}
+
+describe("a group that holds a new machine back", () => {
+  it("is told to go on when the node is ready", async () => {
+    const { world, feed, hooks, hook, machine, stop } = await heldBack("Launching", "n9");
+    expect(await feed.listener.onHook(hook)).toBe("NoNode");
+    world.addNode("n9", "a");
+    becomes(world, "False");
+    await world.pass(seconds(1));
+    const ended = feed.listener.onHook(hook);
+    await world.pass(minutes(3));
+    expect(hooks.told).toEqual([]);
+    becomes(world, "True");
+    await world.pass(seconds(1));
+    expect(await ended).toBe("Ended");
+    expect(hooks.told).toEqual([`CONTINUE ${machine}`]);
+    await stop();
+  });
+});
+
+it("leaves every hook alone where none is to be completed", async () => {
+  const { world, feed, stop } = await stage();
+  const machine = "gce://demo/a/n1";
+  const hook = { transition: "Launching", machine, group: "spot-asg", name: "drain" } as const;
+  expect(await feed.listener.onHook({ ...hook, at: world.clock.now() })).toBe("LeftAlone");
+  await stop();
+});

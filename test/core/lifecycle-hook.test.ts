@@ -1,0 +1,97 @@
+import { describe, expect, it } from "vitest";
+import type { Departure, Phase } from "../../src/core/departure.ts";
+import { hookStanding, type LifecycleHook } from "../../src/core/lifecycle-hook.ts";
+import type { NodeFacts } from "../../src/core/node.ts";
+import { defaultPolicy } from "../../src/core/policy-default.ts";
+import type { Reason } from "../../src/core/reason.ts";
+import { hours, instant, type Millis, millis, plus, seconds } from "../../src/core/time.ts";
+
+const since = instant(Date.UTC(2026, 10, 20, 12));
+const machine = "i-0123456789abcdef0";
+const spot = { "eks.amazonaws.com/capacityType": "SPOT" };
+
+function node(fields: Partial<NodeFacts> = {}): NodeFacts {
+  return {
+    name: "n1",
+    uid: "u1",
+    providerID: `aws:///eu-west-1a/${machine}`,
+    labels: spot,
+    annotations: {},
+    taints: [],
+    unschedulable: false,
+    ready: true,
+    ...fields,
+  };
+}
+
+function departure(phase: Phase, reason?: Reason): Departure {
+  return {
+    ...{ name: "n1-u1", uid: "d1", resourceVersion: "1", hold: false },
+    node: { name: "n1", uid: "u1" },
+    cause: "LifecycleHook",
+    status: { phase, reason, timeline: [] },
+  };
+}
+
+function standing(
+  transition: LifecycleHook["transition"],
+  world: {
+    readonly node?: NodeFacts;
+    readonly departures?: readonly Departure[];
+    readonly after?: Millis;
+  },
+) {
+  const hook = { transition, machine, group: "spot-asg", name: "drain", at: since };
+  return hookStanding(hook, {
+    at: plus(since, world.after ?? seconds(5)),
+    policies: [{ ...defaultPolicy, name: "spot" }],
+    nodeOf: (id) => (id === machine ? world.node : undefined),
+    departuresOf: (uid) => (uid === "u1" ? (world.departures ?? []) : []),
+  });
+}
+
+describe("a group that holds a new instance back", () => {
+  it.each([
+    ["NoNode", "has not joined", undefined],
+    ["Waiting", "has joined and is not ready", node({ ready: false })],
+    ["MayGoOn", "is ready", node()],
+    ["MayGoOn", "is ready and falls under no policy", node({ labels: {} })],
+  ])("is told %s where it %s", (expected, _, joined) => {
+    expect(standing("Launching", joined === undefined ? {} : { node: joined })).toBe(expected);
+  });
+});
+
+describe("a group that is to take an instance", () => {
+  it.each([
+    ["Waiting", "has yet to begin", [departure("Scheduled")]],
+    ["Waiting", "is being marked", [departure("Preparing")]],
+    ["Waiting", "is under way", [departure("Draining", "DrainBlocked")]],
+    ["MayGoOn", "is over", [departure("Releasing")]],
+    ["MayGoOn", "is not wanted: cordon only", [departure("Draining", "AwaitingMachine")]],
+    ["MayGoOn", "is over, after one that ended", [departure("Ended"), departure("Releasing")]],
+    ["Waiting", "is over by one of two", [departure("Draining"), departure("Releasing")]],
+    ["LeftAlone", "was called off", [departure("Ended")]],
+    ["LeftAlone", "was never ordered", []],
+  ])("is told %s where the drain %s", (expected, _, departures) => {
+    expect(standing("Terminating", { node: node(), departures })).toBe(expected);
+  });
+
+  it("may go on where its node is gone already", () => {
+    expect(standing("Terminating", {})).toBe("MayGoOn");
+  });
+
+  it("is left alone where its node falls under no policy", () => {
+    const departures = [departure("Releasing")];
+    expect(standing("Terminating", { node: node({ labels: {} }), departures })).toBe("LeftAlone");
+  });
+});
+
+it.each(["Launching", "Terminating"] as const)(
+  "no hook waits for longer than two hours: %s",
+  (transition) => {
+    const departures = [departure("Draining")];
+    const waiting = { node: node({ ready: false }), departures };
+    expect(standing(transition, { ...waiting, after: hours(2) })).toBe("Waiting");
+    expect(standing(transition, { ...waiting, after: millis(hours(2) + 1) })).toBe("Over");
+  },
+);

@@ -1,0 +1,27 @@
+import type { LifecycleHooks } from "../../src/contracts/lifecycle-hooks.ts";
+import type { LifecycleHook } from "../../src/core/lifecycle-hook.ts";
+import { type ErrorCode, LastcallError } from "../../src/errors.ts";
+
+/** Groups in memory. */
+export class FakeHooks implements LifecycleHooks {
+  readonly #held = new Set<string>();
+  readonly told: string[] = [];
+  fault: ErrorCode | undefined;
+
+  hold(hook: LifecycleHook): void {
+    this.#held.add(keyOf(hook));
+  }
+
+  async complete(hook: LifecycleHook): Promise<"Completed" | "Over"> {
+    if (this.fault !== undefined) {
+      throw new LastcallError(this.fault, "Cannot complete the hook: a test has it fail");
+    }
+    if (!this.#held.delete(keyOf(hook))) return "Over";
+    this.told.push(`CONTINUE ${hook.machine}`);
+    return "Completed";
+  }
+}
+
+function keyOf({ group, name, machine }: LifecycleHook): string {
+  return `${group}/${name}/${machine}`;
+}
