@@ -47,6 +47,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** A dependency has one import site, so that it can be replaced there. */
 const packageSites: Readonly<Record<string, readonly string[]>> = {
   "@kubernetes/client-node": ["src/kube/kubeconfig-access.ts"],
+  "@aws-sdk/client-auto-scaling": ["src/cloud/aws/auto-scaling.ts"],
   "@aws-sdk/client-sqs": ["src/cloud/aws/sqs-client.ts"],
   "google-auth-library": ["src/cloud/gcp/google-auth.ts"],
   croner: ["src/core/cron-window.ts"],

@@ -1,0 +1,58 @@
+import { AutoScalingClient, CompleteLifecycleActionCommand } from "@aws-sdk/client-auto-scaling";
+import type { LifecycleHooks } from "../../contracts/lifecycle-hooks.ts";
+import type { LifecycleHook } from "../../core/lifecycle-hook.ts";
+import { faultOfQueue } from "./sqs-fault.ts";
+
+const answerLimitMs = 10_000;
+
+const silentLog = { trace() {}, debug() {}, info() {}, warn() {}, error() {} };
+
+/** EC2 Auto Scaling, with credentials, region and endpoint as AWS' client finds them. */
+export class AutoScaling implements LifecycleHooks {
+  readonly #client: AutoScalingClient;
+
+  /** `region`: where the groups are; absent: the environment says it. */
+  constructor({ region }: { readonly region: string | undefined }) {
+    this.#client = new AutoScalingClient({
+      ...(region === undefined ? {} : { region }),
+      // The caller tries again, and says so.
+      maxAttempts: 2,
+      logger: silentLog,
+      requestHandler: {
+        connectionTimeout: 3000,
+        requestTimeout: answerLimitMs,
+        throwOnRequestTimeout: true,
+      },
+    });
+  }
+
+  async complete({ group, name, machine, token }: LifecycleHook): Promise<"Completed" | "Over"> {
+    const command = new CompleteLifecycleActionCommand({
+      AutoScalingGroupName: group,
+      LifecycleHookName: name,
+      LifecycleActionToken: token,
+      InstanceId: machine,
+      LifecycleActionResult: "CONTINUE",
+    });
+    try {
+      await this.#client.send(command);
+      return "Completed";
+    } catch (error) {
+      if (isOver(error)) return "Over";
+      throw faultOfQueue(error, {
+        action: `complete the lifecycle hook ${name} of the group ${group}`,
+        permission: "autoscaling:CompleteLifecycleAction",
+      });
+    }
+  }
+}
+
+/**
+ * A wait that has ended, or a group that is gone. Auto Scaling has one code for all that it refuses, and says
+ * "No active Lifecycle Action found …" or "… name not found" with it.
+ */
+function isOver(error: unknown): boolean {
+  const { name, message } = error as { readonly name?: unknown; readonly message?: unknown };
+  if (name !== "ValidationError" || typeof message !== "string") return false;
+  return /no active lifecycle action|not found/i.test(message);
+}
