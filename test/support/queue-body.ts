@@ -7,6 +7,8 @@ export interface EventOf {
   /** RFC 3339 in whole seconds, as EventBridge writes it. */
   readonly time: string;
   readonly id?: string | undefined;
+  /** Of a lifecycle hook's one wait. */
+  readonly token?: string | undefined;
 }
 
 interface Kind {
@@ -15,7 +17,7 @@ interface Kind {
   readonly detail: object;
 }
 
-const token = "87654321-4321-4321-4321-210987654321";
+const defaultToken = "87654321-4321-4321-4321-210987654321";
 
 function event({ instanceId, time, id }: EventOf, { source, type, detail }: Kind): object {
   return {
@@ -61,31 +63,38 @@ export function stateChange(about: EventOf, state: string): object {
   return event(about, { source: "aws.ec2", type, detail });
 }
 
-const hookDetail = {
-  LifecycleActionToken: token,
-  AutoScalingGroupName: "spot-asg",
-  LifecycleHookName: "drain",
-};
+function hookDetail({ instanceId, token }: EventOf, transition: string): object {
+  return {
+    LifecycleActionToken: token ?? defaultToken,
+    AutoScalingGroupName: "spot-asg",
+    LifecycleHookName: "drain",
+    EC2InstanceId: instanceId,
+    LifecycleTransition: `autoscaling:EC2_INSTANCE_${transition}`,
+  };
+}
 
 export function terminateAction(about: EventOf): object {
-  const LifecycleTransition = "autoscaling:EC2_INSTANCE_TERMINATING";
-  const detail = { ...hookDetail, EC2InstanceId: about.instanceId, LifecycleTransition };
+  const detail = hookDetail(about, "TERMINATING");
   const type = "EC2 Instance-terminate Lifecycle Action";
   return event(about, { source: "aws.autoscaling", type, detail });
 }
 
+export function launchAction(about: EventOf): object {
+  const detail = hookDetail(about, "LAUNCHING");
+  const type = "EC2 Instance-launch Lifecycle Action";
+  return event(about, { source: "aws.autoscaling", type, detail });
+}
+
 /** As a hook whose notification target is the queue itself writes it. */
-export function directHook({ instanceId, time }: EventOf, transition = "TERMINATING"): object {
+export function directHook(about: EventOf, transition = "TERMINATING"): object {
   return {
-    ...hookDetail,
+    ...hookDetail(about, transition),
     Origin: "AutoScalingGroup",
-    LifecycleTransition: `autoscaling:EC2_INSTANCE_${transition}`,
-    EC2InstanceId: instanceId,
     Destination: "EC2",
     Service: "AWS Auto Scaling",
     AccountId: "123456789012",
     RequestId: "0c1f7a3e-7f0e-4d6a-9d3b-5b7a5d1c2e3f",
-    Time: time,
+    Time: about.time,
   };
 }
 

@@ -1,8 +1,10 @@
 import { clearingMs } from "../../core/clearing.ts";
+import type { LifecycleHook } from "../../core/lifecycle-hook.ts";
 import type { MachineWord } from "../../core/machine-word.ts";
 import { type Notice, wordForId } from "../../core/notice.ts";
 import { earlier, type Instant, parseHttpDate, parseInstant, plus } from "../../core/time.ts";
 import { type Fields, fieldsOf, glimpse, parseJson, wordOf } from "../metadata/payload-field.ts";
+import { hookOf, instanceIdOf, transitionOf } from "./hook-message.ts";
 import { type Heard, spotNoticeMs } from "./notice-payload.ts";
 
 /** What one message of the queue says. */
@@ -13,7 +15,11 @@ export type MessageReading =
       readonly words: readonly MachineWord[];
       /** Parts that could not be read, beside those that could. */
       readonly problems: readonly string[];
+      /** The group holds the machine back until it is told to go on, where the message says how. */
+      readonly hook?: LifecycleHook | undefined;
     }
+  /** A new machine is held back. */
+  | { readonly kind: "Launch"; readonly hook: LifecycleHook }
   /** It is understood and takes no machine away, of this cluster or of another. */
   | { readonly kind: "Ignored"; readonly what: string }
   /** Garbage, or a message for somebody else. */
@@ -73,6 +79,7 @@ function readEvent(event: Fields, at: Instant): MessageReading {
       );
     case "aws.ec2/EC2 Instance State-change Notification":
       return readStateChange({ ...told, id, source: "aws/queue/state-change" });
+    case "aws.autoscaling/EC2 Instance-launch Lifecycle Action":
     case "aws.autoscaling/EC2 Instance-terminate Lifecycle Action":
       return readHook(detail, { at: told.at, id });
     case "aws.health/AWS Health Event":
@@ -125,15 +132,25 @@ function readHook(
   detail: Fields,
   { at, id }: { readonly at: Instant; readonly id?: string | undefined },
 ): MessageReading {
-  const transition = wordOf(detail.LifecycleTransition);
-  if (transition !== "autoscaling:EC2_INSTANCE_TERMINATING") {
-    return unreadable(`${glimpse(transition ?? "nothing")} is no transition that is heeded`);
+  const hook = hookOf(detail, at);
+  switch (transitionOf(detail)) {
+    case "Launching":
+      return hook === undefined
+        ? unreadable("a launch without its instance, its group or its hook is nobody's to complete")
+        : { kind: "Launch", hook };
+    case "Terminating": {
+      const named = { "instance-id": detail.EC2InstanceId };
+      // One hook may speak by several ways, each with a body of its own: the token is in all of them.
+      const token = wordOf(detail.LifecycleActionToken) ?? id;
+      const told = { detail: named, at, id: token, source: "aws/queue/lifecycle-hook" };
+      const reading = aboutInstance(told, { cause: "LifecycleHook" });
+      return reading.kind === "Read" ? { ...reading, hook } : reading;
+    }
+    default: {
+      const found = glimpse(detail.LifecycleTransition ?? "nothing");
+      return unreadable(`${found} is no transition that is heeded`);
+    }
   }
-  const named = { "instance-id": detail.EC2InstanceId };
-  // One hook may speak by several ways, each with a body of its own: the token is in all of them.
-  const token = wordOf(detail.LifecycleActionToken) ?? id;
-  const told = { detail: named, at, id: token, source: "aws/queue/lifecycle-hook" };
-  return aboutInstance(told, { cause: "LifecycleHook" });
 }
 
 /**
@@ -182,8 +199,8 @@ function aboutInstance(
   told: Told,
   said: Pick<Notice, "cause" | "deadlineAt" | "withdrawn">,
 ): MessageReading {
-  const machine = wordOf(told.detail["instance-id"]) ?? "";
-  if (!/^i-[0-9a-f]{8,32}$/.test(machine)) {
+  const machine = instanceIdOf(told.detail["instance-id"]);
+  if (machine === undefined) {
     return unreadable(`${glimpse(told.detail["instance-id"] ?? "")} is no instance`);
   }
   const notice: Notice = {

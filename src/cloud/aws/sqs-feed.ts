@@ -1,12 +1,22 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { FeedListener, NoticeFeed, WordFate } from "../../contracts/notice-feed.ts";
+import type { FeedListener, HookFate, NoticeFeed, WordFate } from "../../contracts/notice-feed.ts";
+import type { LifecycleHook } from "../../core/lifecycle-hook.ts";
 import type { MachineWord } from "../../core/machine-word.ts";
 import { actFromAt } from "../../core/notice.ts";
 import type { Rng } from "../../core/rng.ts";
-import { between, hours, type Millis, millis, seconds } from "../../core/time.ts";
+import {
+  between,
+  hours,
+  type Instant,
+  type Millis,
+  millis,
+  minutes,
+  plus,
+  seconds,
+} from "../../core/time.ts";
 import { type ErrorCode, isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import type { QueueClient, QueueMessage } from "./queue-client.ts";
-import { readQueueMessage } from "./queue-message.ts";
+import { type MessageReading, readQueueMessage } from "./queue-message.ts";
 
 export interface SqsFeedOptions {
   readonly client: QueueClient;
@@ -30,6 +40,12 @@ const mostRemoved = 10;
 const lingerMs: Millis = millis(500);
 /** SQS hides no message for longer than twelve hours. */
 const longestHiddenMs: Millis = hours(11);
+/** A hook may wait for hours: its message is hidden for this long at a time, and shown again at our death. */
+const hookHiddenMs: Millis = minutes(2);
+/** How soon a new instance is looked for again, in its first minutes and after them. */
+const joiningMs: Millis = seconds(10);
+const lateJoiningMs: Millis = minutes(5);
+const soonJoined = 30;
 
 /**
  * A queue that speaks of EC2's machines. A message stays in it, hidden from others, until each of its
@@ -39,6 +55,8 @@ export class SqsFeed implements NoticeFeed {
   readonly #options: SqsFeedOptions;
   /** Received and not dealt with, by id, under the handle of the newest receipt. */
   readonly #open = new Map<string, QueueMessage>();
+  /** Those among them whose hook waits for the cluster, by id: until when they are hidden. */
+  readonly #waiting = new Map<string, Instant>();
   /** The ids of those among them that are to be removed. */
   #done: string[] = [];
 
@@ -54,13 +72,14 @@ export class SqsFeed implements NoticeFeed {
     // Whoever leads next has them at once; a queue that does not answer shows them by itself.
     const given = this.#hide([...this.#open.values()], millis(0), listener);
     this.#open.clear();
+    this.#waiting.clear();
     await Promise.race([Promise.all([removed, given]), clock.sleep(seconds(2))]);
   }
 
   async #receive(listener: FeedListener, signal: AbortSignal): Promise<void> {
     let failures = 0;
     for (;;) {
-      while (this.#open.size >= mostOpen) await this.#rest(firstRestMs, signal);
+      while (this.#isFull()) await this.#rest(firstRestMs, signal);
       try {
         const messages = await this.#options.client.receive(signal);
         failures = 0;
@@ -74,6 +93,10 @@ export class SqsFeed implements NoticeFeed {
     }
   }
 
+  #isFull(): boolean {
+    return this.#open.size - this.#waiting.size >= mostOpen;
+  }
+
   /** With half of it by chance, so that many do not return at once. */
   #rest(wholeMs: number, signal: AbortSignal): Promise<void> {
     const { clock, rng } = this.#options;
@@ -85,8 +108,23 @@ export class SqsFeed implements NoticeFeed {
     const { client, clock } = this.#options;
     for (;;) {
       await clock.sleep(millis(client.hiddenMs / 2), signal);
-      await this.#hide([...this.#open.values()], client.hiddenMs, listener);
+      const { open, waiting } = this.#toHide(plus(clock.now(), client.hiddenMs));
+      const hiddenUntil = plus(clock.now(), hookHiddenMs);
+      for (const { id } of waiting) this.#waiting.set(id, hiddenUntil);
+      await Promise.all([
+        this.#hide(open, client.hiddenMs, listener),
+        this.#hide(waiting, hookHiddenMs, listener),
+      ]);
     }
+  }
+
+  #toHide(before: Instant) {
+    return {
+      open: [...this.#open.values()].filter(({ id }) => !this.#waiting.has(id)),
+      waiting: [...this.#waiting].flatMap(([id, shownAt]) =>
+        shownAt < before ? (this.#open.get(id) ?? []) : [],
+      ),
+    };
   }
 
   /** None waits for another. One that comes again while it is open is the same. */
@@ -104,6 +142,7 @@ export class SqsFeed implements NoticeFeed {
       listener.onTrouble(faultOf(error));
     }
     this.#open.delete(message.id);
+    this.#waiting.delete(message.id);
   }
 
   /** Whether a message has done its work, or for how long it is to be hidden. */
@@ -113,17 +152,28 @@ export class SqsFeed implements NoticeFeed {
     signal: AbortSignal,
   ): Promise<"Remove" | Millis> {
     const reading = readQueueMessage({ text: message.text, at: message.sentAt });
-    if (reading.kind === "Ignored") return "Remove";
-    if (reading.kind === "Unreadable") {
-      listener.onTrouble(unheeded("NOTICE_UNREADABLE", reading.problem));
-      return this.#endOfUnknown(message);
+    switch (reading.kind) {
+      case "Ignored":
+        return "Remove";
+      case "Unreadable":
+        listener.onTrouble(unheeded("NOTICE_UNREADABLE", reading.problem));
+        return this.#endOfUnknown(message);
+      case "Launch": {
+        const fate = await this.#tellHook(reading.hook, { message, listener, signal });
+        if (fate === "NoNode") return message.receipts < soonJoined ? joiningMs : lateJoiningMs;
+        return fate === "Ended" ? "Remove" : this.#endOfUnknown(message);
+      }
+      case "Read":
+        return this.#endOfWords(reading, { message, listener, signal });
     }
+  }
+
+  async #endOfWords(reading: WordReading, told: Told): Promise<"Remove" | Millis> {
+    const { message, listener } = told;
     for (const problem of reading.problems) {
       listener.onTrouble(unheeded("NOTICE_UNREADABLE", problem));
     }
-    const fates = await Promise.all(
-      reading.words.map((word) => this.#tell(word, listener, signal)),
-    );
+    const fates = await Promise.all(reading.words.map((word) => this.#tell(word, told)));
     if (fates.includes("NoNode") && this.#options.unknown === "Leave") {
       return this.#endOfUnknown(message);
     }
@@ -131,8 +181,12 @@ export class SqsFeed implements NoticeFeed {
     const waits = reading.words.flatMap(({ notice }, place) =>
       fates[place] === "TooEarly" ? between(nowAt, actFromAt(notice) ?? nowAt) : [],
     );
-    if (waits.length === 0) return "Remove";
-    return millis(Math.max(1000, Math.min(longestHiddenMs, ...waits)));
+    if (waits.length > 0) return millis(Math.max(1000, Math.min(longestHiddenMs, ...waits)));
+    // Of an instance that is no node here the group is not told anything: it may be another cluster's.
+    if (reading.hook !== undefined && fates[0] === "Taken") {
+      await this.#tellHook(reading.hook, told);
+    }
+    return "Remove";
   }
 
   /**
@@ -144,19 +198,35 @@ export class SqsFeed implements NoticeFeed {
     return seconds(2 ** Math.max(0, Math.min(receipts - 10, 6)));
   }
 
-  /** Until it is heard. Rejects when the signal aborts. */
-  async #tell(word: MachineWord, listener: FeedListener, signal: AbortSignal): Promise<WordFate> {
+  async #tell(word: MachineWord, told: Told): Promise<WordFate> {
+    const fate = await this.#untilHeard(() => told.listener.onWord(word), longestRetryMs, told);
+    sayFate(word, fate, told.listener);
+    return fate;
+  }
+
+  /** However long that takes, others are received meanwhile. */
+  async #tellHook(hook: LifecycleHook, told: Told): Promise<HookFate> {
+    const { message, listener } = told;
+    this.#waiting.set(message.id, this.#options.clock.now());
+    const fate = await this.#untilHeard(() => listener.onHook(hook), longestRestMs, told);
+    this.#waiting.delete(message.id);
+    return fate;
+  }
+
+  /** Rejects when the signal aborts. */
+  async #untilHeard<T>(
+    tell: () => Promise<T>,
+    longestMs: number,
+    { listener, signal }: Told,
+  ): Promise<T> {
     for (let attempt = 0; ; attempt += 1) {
       signal.throwIfAborted();
       try {
-        const fate = await listener.onWord(word);
-        sayFate(word, fate, listener);
-        return fate;
+        return await tell();
       } catch (error) {
         signal.throwIfAborted();
         listener.onTrouble(faultOf(error));
-        const wholeMs = Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(attempt, 20));
-        await this.#rest(wholeMs, signal);
+        await this.#rest(Math.min(longestMs, firstRetryMs * 2 ** Math.min(attempt, 20)), signal);
       }
     }
   }
@@ -193,6 +263,15 @@ export class SqsFeed implements NoticeFeed {
     if (messages.length === 0) return;
     await client.hide(messages, span).catch((error) => listener.onTrouble(faultOf(error)));
   }
+}
+
+type WordReading = Extract<MessageReading, { readonly kind: "Read" }>;
+
+/** A message, and who is to hear of it. */
+interface Told {
+  readonly message: QueueMessage;
+  readonly listener: FeedListener;
+  readonly signal: AbortSignal;
 }
 
 function sayFate({ machine, notice }: MachineWord, fate: WordFate, listener: FeedListener): void {

@@ -1,12 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type MessageReading, readQueueMessage } from "../../../src/cloud/aws/queue-message.ts";
+import type { LifecycleHook } from "../../../src/core/lifecycle-hook.ts";
 import { instant } from "../../../src/core/time.ts";
 import { foreignText } from "../../support/foreign-text.ts";
 import {
   directHook,
   healthEvent,
   inSns,
+  launchAction,
   rebalance,
   reservationWarning,
   spotWarning,
@@ -23,6 +25,23 @@ const about = { instanceId: "i-0123456789abcdef0", time: "2026-11-20T12:00:00Z",
 
 function read(body: unknown): MessageReading {
   return readQueueMessage({ text: JSON.stringify(body), at });
+}
+
+function saidBy(reading: MessageReading): readonly string[] {
+  switch (reading.kind) {
+    case "Read":
+      return reading.problems;
+    case "Launch":
+      return [];
+    case "Ignored":
+      return [reading.what];
+    case "Unreadable":
+      return [reading.problem];
+  }
+}
+
+function namesIn(hook: LifecycleHook | undefined): readonly string[] {
+  return hook === undefined ? [] : [hook.group, hook.name, hook.token ?? "", hook.machine];
 }
 
 /** The one word of a message, or what there is instead. */
@@ -99,6 +118,14 @@ describe("a message of the queue", () => {
     notice: { cause: "LifecycleHook", eventId: "87654321-4321-4321-4321-210987654321" },
   };
 
+  const waiting = {
+    machine: about.instanceId,
+    group: "spot-asg",
+    name: "drain",
+    token: "87654321-4321-4321-4321-210987654321",
+    at: eventAt,
+  };
+
   it.each([
     ["EventBridge", terminateAction(about)],
     ["the group itself", directHook(about)],
@@ -108,6 +135,38 @@ describe("a message of the queue", () => {
   ])("tells of a lifecycle hook by %s, and it is the same one by all", (_, body) => {
     expect(only(body)).toMatchObject(byHook);
     expect(only(body)).not.toHaveProperty("notice.deadlineAt");
+    expect(read(body)).toMatchObject({ hook: { ...waiting, transition: "Terminating" } });
+  });
+
+  it.each([
+    ["EventBridge", launchAction(about)],
+    ["the group itself", directHook(about, "LAUNCHING")],
+    ["EventBridge and SNS", inSns(launchAction(about))],
+    ["the group and SNS", inSns(directHook(about, "LAUNCHING"))],
+  ])("tells by %s of a new machine that a group holds back", (_, body) => {
+    expect(read(body)).toEqual({ kind: "Launch", hook: { ...waiting, transition: "Launching" } });
+  });
+
+  it.each([
+    ["group", "AutoScalingGroupName"],
+    ["hook", "LifecycleHookName"],
+    ["instance", "EC2InstanceId"],
+  ])("of a launch is nobody's to complete without its %s", (_, field) => {
+    const body = { ...directHook(about, "LAUNCHING"), [field]: "" };
+    expect(read(body)).toMatchObject({ kind: "Unreadable" });
+  });
+
+  it("tells of a machine that goes, also where nobody could tell its group to go on", () => {
+    const body = { ...directHook(about), LifecycleHookName: "x".repeat(256) };
+    expect(only(body)).toMatchObject(byHook);
+    expect(read(body)).toMatchObject({ hook: undefined });
+  });
+
+  it("of any other transition is not heeded", () => {
+    expect(read(directHook(about, "REBOOTING"))).toMatchObject({
+      kind: "Unreadable",
+      problem: '"autoscaling:EC2_INSTANCE_REBOOTING" is no transition that is heeded',
+    });
   });
 
   it.each([
@@ -195,7 +254,6 @@ describe("a message of the queue", () => {
     ["an event of tomorrow", JSON.stringify({ ...spotWarning(about), "detail-type": "EC2 Dawn" })],
     ["no instance", JSON.stringify(spotWarning({ ...about, instanceId: "mi-0123456789abcdef0" }))],
     ["a state of tomorrow", JSON.stringify(stateChange(about, "dreaming"))],
-    ["a launch", JSON.stringify(directHook(about, "LAUNCHING"))],
     ["a question of SNS", JSON.stringify({ ...inSns({}), Type: "SubscriptionConfirmation" })],
     ["envelope in envelope", JSON.stringify(inSns(inSns(inSns(spotWarning(about)))))],
     ["a megabyte of blanks", " ".repeat(1_048_577)],
@@ -213,21 +271,20 @@ describe("a message of the queue", () => {
       stateChange(about, "stopped"),
       terminateAction(about),
       directHook(about),
+      launchAction(about),
       healthEvent(about, { entities, startTime }),
       inSns(spotWarning(about)),
     ].map((body) => JSON.stringify(body));
     fc.assert(
       fc.property(foreignText(samples), (text) => {
         const reading = readQueueMessage({ text, at });
-        const said =
-          reading.kind === "Read"
-            ? reading.problems
-            : [reading.kind === "Ignored" ? reading.what : reading.problem];
-        for (const sentence of said) {
+        for (const sentence of saidBy(reading)) {
           expect(sentence.length).toBeLessThan(250);
           expect(sentence).toMatch(/^[\x20-\x7e…]*$/);
         }
-        if (reading.kind !== "Read") return;
+        if (reading.kind === "Ignored" || reading.kind === "Unreadable") return;
+        for (const name of namesIn(reading.hook)) expect(name.length).toBeLessThan(256);
+        if (reading.kind === "Launch") return;
         expect(reading.words.length).toBeGreaterThan(0);
         for (const { machine, notice } of reading.words) {
           expect(machine).toMatch(/^i-[0-9a-f]+$/);

@@ -1,7 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { SqsFeed } from "../../../src/cloud/aws/sqs-feed.ts";
-import type { FeedListener, WordFate } from "../../../src/contracts/notice-feed.ts";
-import type { MachineWord } from "../../../src/core/machine-word.ts";
 import { actFromAt } from "../../../src/core/notice.ts";
 import { seededRng } from "../../../src/core/rng.ts";
 import {
@@ -18,44 +16,23 @@ import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
 import { VirtualClock } from "../../../src/sim/virtual-clock.ts";
 import { FakeQueue, queueFault } from "../../support/fake-queue.ts";
 import { healthEvent, rebalance, spotWarning, testNotification } from "../../support/queue-body.ts";
+import { QueueListener } from "../../support/queue-listener.ts";
 
 const dawn = instant(Date.UTC(2026, 10, 20, 12));
 const ours = "i-00000000000000001";
 const theirs = "i-00000000000000002";
 
-/** A cluster that takes every word of its own machine, as long as it can be written. */
-class Cluster implements FeedListener {
-  readonly words: MachineWord[] = [];
-  readonly troubles: LastcallError[] = [];
-  fault: LastcallError | undefined;
-  fates: Record<string, WordFate> = { [ours]: "Taken" };
-
-  async onWord(word: MachineWord): Promise<WordFate> {
-    if (this.fault !== undefined) throw this.fault;
-    this.words.push(word);
-    return this.fates[word.machine] ?? "NoNode";
-  }
-
-  onTrouble(error: LastcallError): void {
-    this.troubles.push(error);
-  }
-
-  codes(): string[] {
-    return [...new Set(this.troubles.map(({ code }) => code))];
-  }
-}
-
 describe("the feed of a queue", () => {
   let clock: VirtualClock;
   let queue: FakeQueue;
-  let cluster: Cluster;
+  let cluster: QueueListener;
   let ending: AbortController;
   let running: Promise<void>;
 
   beforeEach(() => {
     clock = new VirtualClock({ startAt: dawn, settle: eventLoopTurn });
     queue = new FakeQueue(clock);
-    cluster = new Cluster();
+    cluster = new QueueListener({ [ours]: "Taken" });
     ending = new AbortController();
     running = Promise.resolve();
   });
@@ -180,7 +157,7 @@ describe("the feed of a queue", () => {
   it("lets another cluster on the queue have its message within two seconds", async () => {
     queue.send(spotWarning(about(theirs)));
     start();
-    const other = new Cluster();
+    const other = new QueueListener({ [ours]: "Taken" });
     other.fates = { [theirs]: "Taken" };
     const feed = new SqsFeed({
       ...{ client: queue, receivers: 2, unknown: "Leave", clock, rng: seededRng(2) },

@@ -1,0 +1,40 @@
+import type { LifecycleHook } from "../../core/lifecycle-hook.ts";
+import type { Instant } from "../../core/time.ts";
+import { type Fields, wordOf } from "../metadata/payload-field.ts";
+
+/** The transitions at which a group waits, to and from a warm pool by the same names. */
+const transitions: Readonly<Record<string, LifecycleHook["transition"]>> = {
+  "autoscaling:EC2_INSTANCE_LAUNCHING": "Launching",
+  "autoscaling:EC2_INSTANCE_TERMINATING": "Terminating",
+};
+
+/** The transition that a hook's message names; undefined for any other. */
+export function transitionOf(detail: Fields): LifecycleHook["transition"] | undefined {
+  const named = wordOf(detail.LifecycleTransition) ?? "";
+  return Object.hasOwn(transitions, named) ? transitions[named] : undefined;
+}
+
+/**
+ * What a group needs to be told to go on; undefined where the message lacks some of it. Source: EC2 Auto
+ * Scaling "Lifecycle action event types and patterns".
+ */
+export function hookOf(detail: Fields, at: Instant): LifecycleHook | undefined {
+  const transition = transitionOf(detail);
+  const machine = instanceIdOf(detail.EC2InstanceId);
+  const group = nameOf(detail.AutoScalingGroupName);
+  const name = nameOf(detail.LifecycleHookName);
+  if (!(transition && machine && group && name)) return undefined;
+  return { transition, machine, group, name, token: nameOf(detail.LifecycleActionToken), at };
+}
+
+/** An id as EC2 gives it to an instance; undefined for anything else. */
+export function instanceIdOf(value: unknown): string | undefined {
+  const id = wordOf(value) ?? "";
+  return /^i-[0-9a-f]{8,32}$/.test(id) ? id : undefined;
+}
+
+/** Auto Scaling takes no longer names. */
+function nameOf(value: unknown): string | undefined {
+  const name = wordOf(value);
+  return name !== undefined && name.length <= 255 ? name : undefined;
+}

@@ -1,0 +1,49 @@
+import type { FeedListener, HookFate, WordFate } from "../../src/contracts/notice-feed.ts";
+import type { LifecycleHook } from "../../src/core/lifecycle-hook.ts";
+import type { MachineWord } from "../../src/core/machine-word.ts";
+import type { LastcallError } from "../../src/errors.ts";
+
+/** Who listens to a feed: a cluster that hears words by their machine, as long as it can be written. */
+export class QueueListener implements FeedListener {
+  readonly words: MachineWord[] = [];
+  readonly troubles: LastcallError[] = [];
+  fault: LastcallError | undefined;
+  fates: Readonly<Record<string, WordFate>>;
+
+  readonly hooks: LifecycleHook[] = [];
+  hookFate: HookFate = "Ended";
+  /** Until it is called a hook waits. */
+  letHooksEnd: () => void = () => {};
+  #hooksMayEnd: Promise<void> = Promise.resolve();
+
+  constructor(fates: Readonly<Record<string, WordFate>>) {
+    this.fates = fates;
+  }
+
+  async onWord(word: MachineWord): Promise<WordFate> {
+    if (this.fault !== undefined) throw this.fault;
+    this.words.push(word);
+    return this.fates[word.machine] ?? "NoNode";
+  }
+
+  holdHooks(): void {
+    this.#hooksMayEnd = new Promise((resolve) => {
+      this.letHooksEnd = resolve;
+    });
+  }
+
+  async onHook(hook: LifecycleHook): Promise<HookFate> {
+    if (this.fault !== undefined) throw this.fault;
+    this.hooks.push(hook);
+    await this.#hooksMayEnd;
+    return this.hookFate;
+  }
+
+  onTrouble(error: LastcallError): void {
+    this.troubles.push(error);
+  }
+
+  codes(): string[] {
+    return [...new Set(this.troubles.map(({ code }) => code))];
+  }
+}
