@@ -6,6 +6,7 @@ import type { Fleet } from "../contracts/fleet.ts";
 import type { InstanceReleaser } from "../contracts/instance-releaser.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import type { Leadership } from "../contracts/leadership.ts";
+import type { LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
 import type { MachineBirths } from "../contracts/machine-births.ts";
 import type { NoticeFeed } from "../contracts/notice-feed.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
@@ -43,6 +44,8 @@ export interface ControllerParts {
   readonly identity: string;
   readonly leadership: Leadership;
   readonly releaserFor: (providerID: string) => InstanceReleaser | undefined;
+  /** The groups that wait until a node is ready or drained; absent: none is told anything. */
+  readonly hooks?: LifecycleHooks | undefined;
   /** Where the cloud can be asked how old its machines are. */
   readonly births?: MachineBirths | undefined;
   /** Where notices come from outside the cluster, for the fleet that is watched. */
@@ -103,6 +106,7 @@ export function assembleController(parts: ControllerParts): AssembledController 
       room: new KubeClusterRoom(api),
       attachments: new KubeVolumeAttachments({ api, clock, rng }),
       releaserFor: parts.releaserFor,
+      hooks: parts.hooks,
     },
     policyStatus: new KubePolicyStatus(api, clock),
     audit: parts.audit,

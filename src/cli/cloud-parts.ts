@@ -1,18 +1,21 @@
 import type { Fleet, FleetView } from "../contracts/fleet.ts";
 import type { InstanceReleaser } from "../contracts/instance-releaser.ts";
+import type { LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
 import type { MachineBirths } from "../contracts/machine-births.ts";
 import type { NoticeFeed } from "../contracts/notice-feed.ts";
 import { parseProviderId } from "../core/identity.ts";
 import { selectPolicy } from "../core/selector.ts";
 import type { Millis } from "../core/time.ts";
 import type { CommandIo } from "./command-io.ts";
-import { type QueueChoice, queueFeeds } from "./queue-feeds.ts";
+import { type QueueChoice, queueParts } from "./queue-feeds.ts";
 
 /** What a controller has of the clouds. */
 export interface CloudParts {
   /** The cloud behind a providerID; undefined where there is none to ask. */
   readonly releaserFor: (providerID: string) => InstanceReleaser | undefined;
   readonly births: MachineBirths;
+  /** The groups that wait for us; absent: none is told anything. */
+  readonly hooks?: LifecycleHooks | undefined;
   /** Where notices come from outside the cluster, for the fleet that is watched. */
   readonly feedsFor: (fleet: Fleet) => readonly NoticeFeed[];
 }
@@ -37,10 +40,11 @@ export async function cloudParts(
     rng: io.rng,
   });
   const pollMs = options.gcpPreemptionPoll;
-  const queues = await queueFeeds(options, io);
+  const { feeds: queues, hooks } = await queueParts(options, io);
   return {
     releaserFor: (id) => (parseProviderId(id)?.cloud === "gcp" ? gcp.releaser : undefined),
     births: gcp.births,
+    hooks,
     feedsFor: (fleet) =>
       pollMs === undefined
         ? queues

@@ -27,4 +27,11 @@ export const queueOptions = [
     commands: ["run"],
     help: "What becomes of messages that are for no node of this cluster or cannot be read; Delete where the queue is this cluster's alone",
   },
+  {
+    name: "sqs-complete-hooks",
+    type: "switch",
+    default: "true",
+    commands: ["run"],
+    help: "Tells Auto Scaling to go on with an instance of whose lifecycle hook the queue speaks: when its node is drained, or a new one is ready",
+  },
 ] as const satisfies readonly Option[];

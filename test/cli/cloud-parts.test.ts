@@ -6,7 +6,7 @@ import { minutes, seconds } from "../../src/core/time.ts";
 
 const io = { env: {}, fetch, rng: () => 0.5 } as unknown as CommandIo;
 const fleet = {} as Fleet;
-const plain = { sqsReceivers: 2, sqsUnknown: "Leave" } as const;
+const plain = { sqsReceivers: 2, sqsUnknown: "Leave", sqsCompleteHooks: true } as const;
 
 describe("what a controller has of the clouds", () => {
   it("asks for preemptions only where that is wanted", async () => {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Node, Pod } from "kubernetes-types/core/v1.js";
 import { type AuditLog, createAuditLog } from "../support/audit-log.ts";
+import { AutoScalingServer } from "../support/auto-scaling-server.ts";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
 import { freePort } from "../support/free-port.ts";
 import { createNodes, deleteNode } from "../support/kwok-fleet.ts";
@@ -31,6 +32,7 @@ export interface QueueNode {
 export class QueueWorld {
   readonly plane: ControlPlane;
   readonly moto: Moto;
+  readonly autoScaling: AutoScalingServer;
   readonly onlooker: Onlooker;
   readonly nodes: readonly QueueNode[];
   readonly #audit: AuditLog;
@@ -41,11 +43,13 @@ export class QueueWorld {
   private constructor(parts: {
     readonly plane: ControlPlane;
     readonly moto: Moto;
+    readonly autoScaling: AutoScalingServer;
     readonly audit: AuditLog;
     readonly nodes: readonly QueueNode[];
   }) {
     this.plane = parts.plane;
     this.moto = parts.moto;
+    this.autoScaling = parts.autoScaling;
     this.nodes = parts.nodes;
     this.#audit = parts.audit;
     this.onlooker = new Onlooker(parts.plane);
@@ -53,9 +57,10 @@ export class QueueWorld {
 
   static async start(spotNodes: number): Promise<QueueWorld> {
     const audit = createAuditLog();
-    const [plane, moto] = await Promise.all([
+    const [plane, moto, autoScaling] = await Promise.all([
       startControlPlane({ apiServerFlags: audit.flags }),
       Moto.start(),
+      new AutoScalingServer().start(),
     ]);
     for (const file of ["crds", "base/namespace.yaml", "base/rbac.yaml"]) {
       await mustRun(plane, ["apply", file === "crds" ? "-k" : "-f", join(deploy, file)]);
@@ -63,7 +68,7 @@ export class QueueWorld {
     const nodes = await registerFleet(plane, spotNodes);
     const replicas = spotNodes * podsPerSpotNode;
     await mustRun(plane, ["apply", "-f", "-"], workload(replicas));
-    const world = new QueueWorld({ plane, moto, audit, nodes });
+    const world = new QueueWorld({ plane, moto, autoScaling, audit, nodes });
     await world.until("departures can be listed", async () => {
       return (await plane.request({ path: departuresPath })).status === 200;
     });
@@ -88,7 +93,10 @@ export class QueueWorld {
         ...["run", "--kubeconfig", kubeconfig, "--sqs-queue-url", this.moto.queueUrl, ...more],
         ...["--health-address", `127.0.0.1:${health}`, "--metrics-address", `127.0.0.1:${metrics}`],
       ],
-      { folder: this.#folder, env: this.moto.environment },
+      {
+        folder: this.#folder,
+        env: { ...this.moto.environment, AWS_ENDPOINT_URL_AUTO_SCALING: this.autoScaling.url },
+      },
     );
     this.#processes.add(process);
     void process.ended.then(() => this.#processes.delete(process));
@@ -145,6 +153,7 @@ export class QueueWorld {
     await Promise.all([...this.#processes].map((one) => one.kill()));
     await this.onlooker.stop();
     await this.moto.stop();
+    await this.autoScaling.stop();
     await this.plane.stop();
     this.#audit.remove();
     rmSync(this.#folder, { recursive: true, force: true });

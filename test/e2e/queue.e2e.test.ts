@@ -1,11 +1,15 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createNodes } from "../support/kwok-fleet.ts";
 import type { LastcallProcess } from "../support/lastcall-process.ts";
 import {
+  directHook,
   healthEvent,
+  launchAction,
   rebalance,
   spotWarning,
   stateChange,
+  terminateAction,
   testNotification,
 } from "../support/queue-body.ts";
 import { controllerUser } from "./fleet-world.ts";
@@ -15,7 +19,7 @@ import { type QueueNode, QueueWorld } from "./queue-world.ts";
 
 /** Half of a Spot warning's time. */
 const outageMs = 60_000;
-const spotNodes = 12;
+const spotNodes = 14;
 let world: QueueWorld;
 let controller: LastcallProcess;
 /** Those that have had their notice, in that order. */
@@ -195,6 +199,64 @@ describe("an API server that is away for a minute while a notice comes", () => {
   });
 });
 
+describe("an Auto Scaling group that waits", () => {
+  const told: { readonly machine: string; readonly podsThen: Promise<number> }[] = [];
+
+  beforeAll(() => {
+    world.autoScaling.onTold = (machine) => {
+      const node = world.nodes.find(({ instanceId }) => instanceId === machine);
+      const pods = node === undefined ? Promise.resolve([]) : world.podsOn(node);
+      told.push({ machine, podsThen: pods.then(({ length }) => length) });
+    };
+  });
+
+  /** What a hook says of the machine, which its group holds back from now on. */
+  function held(machine: string, saying: typeof terminateAction): object {
+    const token = `token-${machine}`;
+    world.autoScaling.hold({ group: "spot-asg", name: "drain", machine, token });
+    return saying({ instanceId: machine, time: now(), token });
+  }
+
+  async function untilTold(machine: string): Promise<void> {
+    const isTold = async () => told.some((one) => one.machine === machine);
+    await world.until("the group is told to go on", isTold);
+    await world.until("what is ours is gone from the queue", areOursGone);
+    const [one, ...more] = told.filter((each) => each.machine === machine);
+    expect(more).toEqual([]);
+    expect(await one?.podsThen).toBe(0);
+  }
+
+  test("is told to go on with a machine that is to be taken, once its pods have left", async () => {
+    const [{ instanceId }] = nextNodes(1) as [QueueNode];
+    await world.moto.send(held(instanceId, terminateAction));
+    await untilTold(instanceId);
+    const done = 'lastcall_actions_total{action="CompleteHook",result="Done"}';
+    expect(await world.counted(done)).toBe(1);
+  });
+
+  test("is told by the next controller where the first was killed in mid-drain", async () => {
+    const nodes = nextNodes(1);
+    const [{ instanceId }] = nodes as [QueueNode];
+    await world.moto.send(held(instanceId, directHook));
+    await world.until("the node is cordoned", () => areCordoned(nodes));
+    await controller.kill();
+    controller = await world.startController();
+    await untilTold(instanceId);
+  });
+
+  test("is told to go on with a new machine, once its node has joined and is ready", async () => {
+    const machine = "i-0aaaaaaaaaaaaaaaa";
+    await world.moto.send(held(machine, launchAction));
+    await world.until("the controller has the message", async () => {
+      return (await world.moto.count()).hidden > 0;
+    });
+    expect(told.map((one) => one.machine)).not.toContain(machine);
+    const providerID = `aws:///eu-west-1a/${machine}`;
+    await createNodes(world.plane, [{ name: "joined", provisioning: "standard", providerID }]);
+    await untilTold(machine);
+  });
+});
+
 describe("an onlooker", () => {
   test("has seen nothing amiss", () => {
     const charge = {
@@ -202,7 +264,7 @@ describe("an onlooker", () => {
       spared: world.nodes.filter((one) => !noticed.includes(one)).map(({ name }) => name),
       user: controllerUser,
     };
-    expect(charge.noticed).toHaveLength(11);
+    expect(charge.noticed).toHaveLength(13);
     expect(judgeNotices(world.history(), charge)).toEqual([]);
   });
 });
