@@ -221,6 +221,7 @@ const replacement: ObjectField = {
 
 const reactions = wordsOf<NoticeReaction>({
   Drain: true,
+  Release: true,
   Cordon: true,
   Notify: true,
   Ignore: true,
@@ -228,7 +229,8 @@ const reactions = wordsOf<NoticeReaction>({
 
 const onNotice: ObjectField = {
   type: "object",
-  description: "What a notice from the cloud brings about.",
+  description:
+    "What a notice from the cloud brings about. `Release`: as `Drain`, and the machine is let go by `instance.release` as soon as its node is empty, instead of when the cloud takes it.",
   default: {},
   properties: {
     spotInterruption: choiceField({

@@ -1,6 +1,7 @@
 import { type Departure, isNoticed } from "../core/departure.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { Policy } from "../core/policy.ts";
+import { reactionTo } from "../core/reaction.ts";
 import type { Reason } from "../core/reason.ts";
 
 /** What the parts of a case share: the departure as it is now, and a word into its ledger. */
@@ -14,7 +15,14 @@ export interface CaseContext {
   readonly onObserved: (listener: () => void) => () => void;
 }
 
-/** The machine is not ours to release: the cloud takes it, or the policy leaves it to others. */
+/**
+ * The machine is not ours to release: the policy leaves it to others, or the cloud takes it, where the policy
+ * does not want it let go before, or that could not be done.
+ */
 export function isCloudsToTake(departure: Departure, policy: Policy): boolean {
-  return isNoticed(departure) || policy.instance.release === "None";
+  if (policy.instance.release === "None") return true;
+  if (!isNoticed(departure)) return false;
+  const { phase, reason } = departure.status;
+  const hasFailed = phase === "Releasing" && reason === "ReleaseFailed";
+  return hasFailed || reactionTo(departure, policy) !== "Release";
 }

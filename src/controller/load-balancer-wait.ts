@@ -1,9 +1,10 @@
 import type { Clock } from "../contracts/clock.ts";
 import { drainBeganAt } from "../core/ledger.ts";
 import type { Policy } from "../core/policy.ts";
-import { formatInstant, plus } from "../core/time.ts";
+import { earlier, formatInstant, plus } from "../core/time.ts";
 import { Alarm } from "./alarm.ts";
 import { type CaseContext, isCloudsToTake } from "./case-context.ts";
+import { hardDeadline } from "./drain-run.ts";
 
 /**
  * Keeps a machine that is ours to release until load balancers have heard of its node's cordon, for
@@ -21,10 +22,11 @@ export async function waitForLoadBalancers(
     for (;;) {
       signal.throwIfAborted();
       const departure = context.departure();
-      // Asked anew after each wait: a notice leaves the machine to the cloud.
+      // Asked anew after each wait: a notice may leave the machine to the cloud.
       if (isCloudsToTake(departure, policy)) return;
       const beganAt = drainBeganAt(departure.status) ?? clock.now();
-      const untilAt = plus(beganAt, policy.instance.loadBalancerDelayMs);
+      const waitedAt = plus(beganAt, policy.instance.loadBalancerDelayMs);
+      const untilAt = earlier(hardDeadline(departure) ?? waitedAt, waitedAt);
       if (clock.now() >= untilAt) return;
       await context.tell("LoadBalancerWait", formatInstant(untilAt));
       await alarm.wait(untilAt, signal);

@@ -6,7 +6,7 @@ import type { NodeFacts } from "../core/node.ts";
 import type { Policy } from "../core/policy.ts";
 import { givenUpAt, reactionTo } from "../core/reaction.ts";
 import { between } from "../core/time.ts";
-import { isLastcallError, messageOf } from "../errors.ts";
+import { isLastcallError, type LastcallError, messageOf } from "../errors.ts";
 import { retrying } from "./backoff.ts";
 import { type CaseContext, isCloudsToTake } from "./case-context.ts";
 import type { CaseTools } from "./case-tools.ts";
@@ -143,7 +143,9 @@ export class PhaseWork {
     await this.clearRoom();
     const mode = this.#parts.policy.instance.release;
     if (isCloudsToTake(this.#departure, this.#parts.policy) || mode === "None") {
-      await this.#parts.ledger.say(this.#departure, "AwaitingMachine");
+      // That word is what the next leader goes by.
+      const hasFailed = this.#departure.status.reason === "ReleaseFailed";
+      if (!hasFailed) await this.#parts.ledger.say(this.#departure, "AwaitingMachine");
       return this.#untilTaken(signal);
     }
     const lastLook = () => this.#drainLateComers(signal);
@@ -159,9 +161,17 @@ export class PhaseWork {
       );
     } catch (error) {
       if (signal.aborted || !isLastcallError(error) || error.code === "LEASE_LOST") throw error;
-      this.#parts.voice.faulted("release-failed", this.#departure, error);
-      return { event: "GaveUp", reason: "ReleaseFailed", detail: messageOf(error) };
+      return this.#unreleased(error, signal);
     }
+  }
+
+  /** A node that the cloud takes is not put back to work for that: the cloud is waited for. */
+  async #unreleased(error: LastcallError, signal: AbortSignal): Promise<Work> {
+    const detail = messageOf(error);
+    this.#parts.voice.faulted("release-failed", this.#departure, error);
+    if (!isNoticed(this.#departure)) return { event: "GaveUp", reason: "ReleaseFailed", detail };
+    await this.#parts.context.tell("ReleaseFailed", detail);
+    return this.#untilTaken(signal);
   }
 
   /**

@@ -126,7 +126,8 @@ export interface PodRule {
   readonly timeoutMs?: Millis | undefined;
 }
 
-export type NoticeReaction = "Drain" | "Cordon" | "Notify" | "Ignore";
+/** Release: as Drain, and the machine is let go as soon as its node is empty. */
+export type NoticeReaction = "Drain" | "Release" | "Cordon" | "Notify" | "Ignore";
 
 export interface NoticeRule {
   readonly spotInterruption: NoticeReaction;

@@ -1,9 +1,9 @@
 import type { Node } from "kubernetes-types/core/v1.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { formatInstant, instant, plus, seconds } from "../../src/core/time.ts";
+import { formatInstant, instant, minutes, plus, seconds } from "../../src/core/time.ts";
 import type { LastcallProcess } from "../support/lastcall-process.ts";
 import { FleetWorld } from "./fleet-world.ts";
-import { nameOf, type RawDeparture } from "./history.ts";
+import { isBoundToNode, nameOf, type RawDeparture } from "./history.ts";
 import { incarnationsOf, podStoriesOf, podsOf } from "./incarnation.ts";
 
 /** Half of what Compute Engine gives, and more than the pods of this world take to end. */
@@ -153,5 +153,46 @@ describe("a plan of machines of which one is younger than its Node", () => {
       .filter((line) => line.includes("births-unknown"));
     expect(said).toHaveLength(1);
     expect(said[0]).toContain("compute.instances.list");
+  });
+});
+
+describe("maintenance at which the policy wants the machine released", () => {
+  test("has it let go when its node is empty, long before it would begin", async () => {
+    const onNotice = { maintenance: "Release" };
+    await world.applyPolicy({ nodeSelector: everySpotNode, lifetime: {}, onNotice });
+    const isFree = async () => (await deadlines()).size === 0;
+    await world.until("nothing is planned any more", isFree);
+    const { metadata, spec } = await node("spot-5");
+    const nowAt = instant(Date.now());
+    const { status } = await world.plane.request({
+      method: "POST",
+      path: "/apis/lastcall.dev/v1alpha1/departures",
+      body: {
+        apiVersion: "lastcall.dev/v1alpha1",
+        kind: "Departure",
+        metadata: { name: "spot-5-maintenance" },
+        spec: {
+          node: { name: "spot-5", uid: metadata?.uid, providerID: spec?.providerID },
+          cause: "ScheduledMaintenance",
+          noticedAt: formatInstant(nowAt),
+          deadlineAt: formatInstant(plus(nowAt, minutes(14))),
+          source: "e2e/maintenance",
+        },
+      },
+    });
+    expect(status).toBe(201);
+    const end = async () => {
+      const all = await departuresOf("spot-5");
+      const one = all.find(({ metadata: meta }) => meta?.name === "spot-5-maintenance");
+      return one?.status?.phase === "Ended" && one.status;
+    };
+    expect(await world.until("spot-5 has left", end, 60_000)).toMatchObject({
+      outcome: "Preempted",
+      reason: "Released",
+    });
+    const { releases } = await world.history();
+    const [release, ...others] = releases.filter(({ machine }) => machine === "spot-5");
+    expect(others).toEqual([]);
+    expect(release?.podsThen.filter((pod) => !isBoundToNode(pod))).toEqual([]);
   });
 });

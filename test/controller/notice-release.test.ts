@@ -1,0 +1,160 @@
+import { describe, expect, it } from "vitest";
+import { minutes, plus, seconds } from "../../src/core/time.ts";
+import { LastcallError } from "../../src/errors.ts";
+import { type Stage, stage } from "../support/feed-stage.ts";
+import { nodes } from "../support/model-world.ts";
+
+const machine = "gce://demo/a/n1";
+
+/** A stage on which a notice has the machine released, as soon as its node is empty. */
+async function releasing(spec: object = {}, lifetime: Readonly<Record<string, string>> = {}) {
+  const on = await stage(lifetime);
+  const onNotice = { spotInterruption: "Release", rebalance: "Release", maintenance: "Release" };
+  on.world.patchPolicy({ spec: { onNotice, ...spec } });
+  await on.world.pass(seconds(1));
+  return on;
+}
+
+function maintenance({ world, word }: Stage, lead = minutes(10)) {
+  const deadlineAt = plus(world.clock.now(), lead);
+  return word("n1", { cause: "ScheduledMaintenance", deadlineAt });
+}
+
+function advice({ word }: Stage) {
+  return word("n1", { cause: "RebalanceRecommendation", deadlineAt: undefined });
+}
+
+function failRelease({ world }: Stage): void {
+  world.releaser.release = () => {
+    throw new LastcallError("CLOUD_REFUSED", "Cannot release: a test has it fail");
+  };
+}
+
+function takeMachine({ world }: Stage): void {
+  world.api.handle({ method: "DELETE", path: `${nodes}/n1` });
+}
+
+describe("a notice at which the machine is to be released", () => {
+  it.each([
+    ["maintenance", maintenance],
+    ["a recommendation", advice],
+  ])(
+    "has it let go when the last pod has left, long before the cloud would: %s",
+    async (_, told) => {
+      const on = await releasing();
+      const { world, tell, stop } = on;
+      expect(await tell(told(on))).toBe("Taken");
+      await world.pass(seconds(30));
+      expect(world.released).toEqual([machine]);
+      const steps = world.stepsOf("n1");
+      expect(steps[0]).toBe("cordon");
+      expect(steps.slice(1)).toEqual(["evict", "evict", "release", "remove"]);
+      expect(world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Preempted" });
+      await stop();
+    },
+  );
+
+  it("leaves it to the cloud where the policy releases no machine", async () => {
+    const on = await releasing({ instance: { release: "None" } });
+    const { world, tell, stop } = on;
+    await tell(maintenance(on));
+    await world.pass(minutes(2));
+    expect(world.released).toEqual([]);
+    expect(world.statusOf("n1")).toMatchObject({ phase: "Releasing", reason: "AwaitingMachine" });
+    await stop();
+  });
+
+  it("leaves it to the cloud where the node was to leave by plan anyway", async () => {
+    const on = await releasing({}, { max: "24h", reserve: "30m" });
+    const { world, word, tell, stop } = on;
+    await tell(word("n1", { cause: "SpotInterruption" }));
+    await world.pass(seconds(20));
+    expect(world.podsOn("n1")).toEqual([]);
+    expect(world.released).toEqual([]);
+    await stop();
+  });
+
+  it("is no reason to put the node back to work where the release fails", async () => {
+    const on = await releasing();
+    const { world, tell, stop } = on;
+    failRelease(on);
+    await tell(maintenance(on));
+    await world.pass(minutes(2));
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    expect(world.statusOf("n1")).toMatchObject({ phase: "Releasing", reason: "ReleaseFailed" });
+    takeMachine(on);
+    await world.pass(seconds(5));
+    expect(world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Preempted" });
+    await stop();
+  });
+
+  it("gives the node back an hour after a recommendation whose release failed", async () => {
+    const on = await releasing();
+    const { world, tell, stop } = on;
+    failRelease(on);
+    await tell(advice(on));
+    await world.pass(minutes(59));
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    await world.pass(minutes(2));
+    expect(world.marksOf("n1")).toEqual([]);
+    await stop();
+  });
+
+  it("has a failed release known to the next leader, who waits for the cloud", async () => {
+    const on = await releasing();
+    const { world, feed, tell, stop } = on;
+    failRelease(on);
+    await tell(maintenance(on));
+    await world.pass(minutes(1));
+    await stop();
+    const again = new AbortController();
+    const running = world.startController(again.signal, { feeds: [feed] });
+    await world.pass(seconds(10));
+    takeMachine(on);
+    await world.pass(seconds(5));
+    expect(world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Preempted" });
+    again.abort();
+    await running;
+  });
+
+  it.each([
+    ["as the policy says", "2m", minutes(10), 120],
+    ["no longer than the cloud does", "20m", minutes(5), 300],
+  ])("keeps it for load balancers %s", async (_, loadBalancerDelay, lead, afterSeconds) => {
+    const on = await releasing({ instance: { loadBalancerDelay } });
+    const { world, tell, stop } = on;
+    await tell(maintenance(on, lead));
+    await world.pass(seconds(afterSeconds - 10));
+    expect(world.podsOn("n1")).toEqual([]);
+    expect(world.released).toEqual([]);
+    await world.pass(seconds(20));
+    expect(world.released).toEqual([machine]);
+    await stop();
+  });
+
+  it("ends as any other where the cloud is quicker", async () => {
+    const on = await releasing();
+    const { world, tell, stop } = on;
+    world.patchBudget("web", { spec: { maxUnavailable: 0 } });
+    await tell(maintenance(on));
+    await world.pass(seconds(30));
+    takeMachine(on);
+    await world.pass(seconds(10));
+    expect(world.released).toEqual([]);
+    expect(world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Expired" });
+    await stop();
+  });
+
+  it("that is called off in mid-drain puts the node back to work", async () => {
+    const on = await releasing();
+    const { world, tell, stop } = on;
+    world.patchBudget("web", { spec: { maxUnavailable: 0 } });
+    const told = maintenance(on);
+    await tell(told);
+    await tell({ ...told, notice: { ...told.notice, withdrawn: true } });
+    await world.pass(seconds(10));
+    expect(world.marksOf("n1")).toEqual([]);
+    expect(world.released).toEqual([]);
+    await stop();
+  });
+});
