@@ -1,11 +1,11 @@
 import { AutoScalingClient, CompleteLifecycleActionCommand } from "@aws-sdk/client-auto-scaling";
 import type { LifecycleHooks } from "../../contracts/lifecycle-hooks.ts";
 import type { LifecycleHook } from "../../core/lifecycle-hook.ts";
-import { faultOfQueue } from "./sqs-fault.ts";
+import { type Millis, seconds } from "../../core/time.ts";
+import { faultOfAws } from "./aws-fault.ts";
+import { clientSettings } from "./client-settings.ts";
 
-const answerLimitMs = 10_000;
-
-const silentLog = { trace() {}, debug() {}, info() {}, warn() {}, error() {} };
+const answerLimitMs: Millis = seconds(10);
 
 /** EC2 Auto Scaling, with credentials, region and endpoint as AWS' client finds them. */
 export class AutoScaling implements LifecycleHooks {
@@ -13,17 +13,7 @@ export class AutoScaling implements LifecycleHooks {
 
   /** `region`: where the groups are; absent: the environment says it. */
   constructor({ region }: { readonly region: string | undefined }) {
-    this.#client = new AutoScalingClient({
-      ...(region === undefined ? {} : { region }),
-      // The caller tries again, and says so.
-      maxAttempts: 2,
-      logger: silentLog,
-      requestHandler: {
-        connectionTimeout: 3000,
-        requestTimeout: answerLimitMs,
-        throwOnRequestTimeout: true,
-      },
-    });
+    this.#client = new AutoScalingClient(clientSettings({ region, answerLimitMs }));
   }
 
   async complete({ group, name, machine, token }: LifecycleHook): Promise<"Completed" | "Over"> {
@@ -39,9 +29,11 @@ export class AutoScaling implements LifecycleHooks {
       return "Completed";
     } catch (error) {
       if (isOver(error)) return "Over";
-      throw faultOfQueue(error, {
+      throw faultOfAws(error, {
         action: `complete the lifecycle hook ${name} of the group ${group}`,
-        permission: "autoscaling:CompleteLifecycleAction",
+        permission: "autoscaling:CompleteLifecycleAction on the group",
+        service: "EC2 Auto Scaling",
+        wanted: "a group that has this hook",
       });
     }
   }

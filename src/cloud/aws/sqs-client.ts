@@ -8,8 +8,9 @@ import {
 } from "@aws-sdk/client-sqs";
 import type { Clock } from "../../contracts/clock.ts";
 import { earlier, instant, type Millis, seconds } from "../../core/time.ts";
+import { type AwsAsked, faultOfAws } from "./aws-fault.ts";
+import { clientSettings } from "./client-settings.ts";
 import type { QueueClient, QueueMessage } from "./queue-client.ts";
-import { faultOfQueue } from "./sqs-fault.ts";
 
 export interface SqsOptions {
   readonly url: string;
@@ -24,9 +25,7 @@ const hiddenMs: Millis = seconds(20);
 /** The most messages of one request, whatever it asks. */
 const mostAtOnce = 10;
 /** A queue's answer takes its time, a broken connection takes for ever. */
-const answerLimitMs = (waitSeconds + 5) * 1000;
-
-const silentLog = { trace() {}, debug() {}, info() {}, warn() {}, error() {} };
+const answerLimitMs: Millis = seconds(waitSeconds + 5);
 
 /** Receipts of which SQS knows nothing any more: the message is gone, or another has it. */
 const goneNames = new Set([
@@ -46,18 +45,9 @@ export class SqsClient implements QueueClient {
   constructor({ url, clock, hasEndpoint }: SqsOptions) {
     this.#url = url;
     this.#clock = clock;
-    const region = regionOf(url);
     this.#client = new SQSClient({
-      ...(region === undefined ? {} : { region }),
+      ...clientSettings({ region: regionOf(url), answerLimitMs }),
       useQueueUrlAsEndpoint: !hasEndpoint,
-      // The caller tries again, and says so.
-      maxAttempts: 2,
-      logger: silentLog,
-      requestHandler: {
-        connectionTimeout: 3000,
-        requestTimeout: answerLimitMs,
-        throwOnRequestTimeout: true,
-      },
     });
   }
 
@@ -74,15 +64,12 @@ export class SqsClient implements QueueClient {
       return Messages.flatMap((message) => this.#read(message) ?? []);
     } catch (error) {
       signal.throwIfAborted();
-      throw faultOfQueue(error, {
-        action: "receive from the queue",
-        permission: "sqs:ReceiveMessage",
-      });
+      throw faultOfAws(error, asking("receive from the queue", "sqs:ReceiveMessage"));
     }
   }
 
   async remove(messages: readonly QueueMessage[]): Promise<void> {
-    const asked = { action: "delete messages of the queue", permission: "sqs:DeleteMessage" };
+    const asked = asking("delete messages of the queue", "sqs:DeleteMessage");
     await inTens(messages, async (some) => {
       const Entries = some.map(entryOf);
       const command = new DeleteMessageBatchCommand({ QueueUrl: this.#url, Entries });
@@ -92,10 +79,7 @@ export class SqsClient implements QueueClient {
 
   async hide(messages: readonly QueueMessage[], span: Millis): Promise<void> {
     const VisibilityTimeout = Math.max(0, Math.ceil(span / 1000));
-    const asked = {
-      action: "hide messages of the queue",
-      permission: "sqs:ChangeMessageVisibility",
-    };
+    const asked = asking("hide messages of the queue", "sqs:ChangeMessageVisibility");
     await inTens(messages, async (some) => {
       const Entries = some.map((one, place) => ({ ...entryOf(one, place), VisibilityTimeout }));
       const command = new ChangeMessageVisibilityBatchCommand({ QueueUrl: this.#url, Entries });
@@ -115,6 +99,15 @@ export class SqsClient implements QueueClient {
       text: Body ?? "",
     };
   }
+}
+
+function asking(action: string, permission: string): AwsAsked {
+  return {
+    action,
+    permission: `${permission} on the queue`,
+    service: "SQS",
+    wanted: "a queue that is there, by the URL of --sqs-queue-url",
+  };
 }
 
 /** An entry's id is its own within the request. */
@@ -139,16 +132,16 @@ async function inTens(
 /** The answer to a batch is a success with the entries that failed in it. */
 async function ofReceipts(
   sent: Promise<{ readonly Failed?: readonly BatchResultErrorEntry[] | undefined }>,
-  asked: { readonly action: string; readonly permission: string },
+  asked: AwsAsked,
 ): Promise<void> {
   const { Failed = [] } = await sent.catch((error: unknown) => {
-    throw faultOfQueue(error, asked);
+    throw faultOfAws(error, asked);
   });
   const failed = Failed.find(({ Code = "" }) => !goneNames.has(Code));
   if (failed === undefined) return;
   const { Code: name, Message: message, SenderFault: isOurs } = failed;
   const $metadata = { httpStatusCode: isOurs ? 400 : 500 };
-  throw faultOfQueue({ name, message, $metadata }, asked);
+  throw faultOfAws({ name, message, $metadata }, asked);
 }
 
 /** The region in a host of AWS', `sqs.eu-west-1.amazonaws.com` or a VPC endpoint's; else undefined. */

@@ -1,14 +1,19 @@
 import { describe, expect, it } from "vitest";
-import { faultOfQueue } from "../../../src/cloud/aws/sqs-fault.ts";
+import { faultOfAws } from "../../../src/cloud/aws/aws-fault.ts";
 
-const asked = { action: "receive from the queue", permission: "sqs:ReceiveMessage" };
+const asked = {
+  action: "receive from the queue",
+  permission: "sqs:ReceiveMessage on the queue",
+  service: "SQS",
+  wanted: "a queue that is there",
+};
 
 function fault(name: string, httpStatusCode?: number, message = "Told by AWS.") {
   const metadata = httpStatusCode === undefined ? {} : { $metadata: { httpStatusCode } };
   return Object.assign(new Error(message), { name, ...metadata });
 }
 
-describe("a request to the queue that fails", () => {
+describe("a request to AWS that fails", () => {
   it.each([
     ["QueueDoesNotExist", 400, "CLOUD_REFUSED"],
     ["AccessDeniedException", 400, "CLOUD_RIGHT_MISSING"],
@@ -19,16 +24,19 @@ describe("a request to the queue that fails", () => {
     ["CredentialsProviderError", undefined, "CLOUD_CREDENTIALS"],
     ["RequestThrottled", 400, "CLOUD_RATE_LIMITED"],
     ["ThrottlingException", 400, "CLOUD_RATE_LIMITED"],
+    ["UnauthorizedOperation", 403, "CLOUD_RIGHT_MISSING"],
+    ["AuthFailure", 401, "CLOUD_CREDENTIALS"],
+    ["RequestLimitExceeded", 503, "CLOUD_RATE_LIMITED"],
     ["InternalFailure", 500, "CLOUD_UNREACHABLE"],
     ["ServiceUnavailable", 503, "CLOUD_UNREACHABLE"],
     ["TimeoutError", undefined, "CLOUD_UNREACHABLE"],
     ["SyntaxError", undefined, "CLOUD_UNREACHABLE"],
   ])("with %s, status %s, is %s", (name, status, code) => {
-    expect(faultOfQueue(fault(name, status), asked).code).toBe(code);
+    expect(faultOfAws(fault(name, status), asked).code).toBe(code);
   });
 
   it("is told in one sentence, with what AWS said and what is wanted", () => {
-    expect(faultOfQueue(fault("AccessDenied", 403, "User: x\n is not.\n"), asked).message).toBe(
+    expect(faultOfAws(fault("AccessDenied", 403, "User: x\n is not.\n"), asked).message).toBe(
       'Cannot receive from the queue: found AccessDenied (status 403), "User: x is not", wanted the permission sqs:ReceiveMessage on the queue',
     );
   });
@@ -36,7 +44,7 @@ describe("a request to the queue that fails", () => {
   it.each([[undefined], [null], ["gone"], [{ name: 5, $metadata: null }], [new Error("")]])(
     "with %j is told, too",
     (thrown) => {
-      expect(faultOfQueue(thrown, asked).code).toBe("CLOUD_UNREACHABLE");
+      expect(faultOfAws(thrown, asked).code).toBe("CLOUD_UNREACHABLE");
     },
   );
 });

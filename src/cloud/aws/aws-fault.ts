@@ -1,5 +1,16 @@
 import { type ErrorCode, LastcallError } from "../../errors.ts";
 
+/** A request to AWS, in the words of its fault. */
+export interface AwsAsked {
+  /** Ends "Cannot …". */
+  readonly action: string;
+  /** What its right is called, and on what. */
+  readonly permission: string;
+  /** Who is to answer, and what is amiss where that one refuses. */
+  readonly service: string;
+  readonly wanted: string;
+}
+
 interface Verdict {
   readonly code: ErrorCode;
   readonly wanted: string;
@@ -25,15 +36,12 @@ const strangerNames = new Set([
   "UnrecognizedClientException",
 ]);
 
-/** What became of a request to the queue that failed, as one of our faults. `action` ends "Cannot …". */
-export function faultOfQueue(
-  error: unknown,
-  asked: { readonly action: string; readonly permission: string },
-): LastcallError {
+/** What became of a request that failed, as one of our faults. */
+export function faultOfAws(error: unknown, asked: AwsAsked): LastcallError {
   const { name, message, $metadata } = (error ?? {}) as ForeignError;
   const status = Number($metadata?.httpStatusCode ?? 0);
   const word = typeof name === "string" ? name : "no word";
-  const { code, wanted } = judge(word, status, asked.permission);
+  const { code, wanted } = judge(word, status, asked);
   const told = typeof message === "string" ? message.replaceAll(/\s+/g, " ").slice(0, 200) : "";
   const found = `found ${word}${status === 0 ? "" : ` (status ${status})`}`;
   const quoted = told === "" ? "" : `, "${told.replace(/\.\s*$/, "")}"`;
@@ -42,7 +50,7 @@ export function faultOfQueue(
   });
 }
 
-function judge(name: string, status: number, permission: string): Verdict {
+function judge(name: string, status: number, asked: AwsAsked): Verdict {
   if (/throttl|TooManyRequests|RequestLimit|OverLimit/i.test(name) || status === 429) {
     return { code: "CLOUD_RATE_LIMITED", wanted: "fewer requests" };
   }
@@ -50,13 +58,10 @@ function judge(name: string, status: number, permission: string): Verdict {
     return { code: "CLOUD_CREDENTIALS", wanted: "credentials that AWS accepts" };
   }
   if (/AccessDenied/i.test(name) || status === 403) {
-    return { code: "CLOUD_RIGHT_MISSING", wanted: `the permission ${permission} on the queue` };
+    return { code: "CLOUD_RIGHT_MISSING", wanted: `the permission ${asked.permission}` };
   }
   if (status >= 400 && status < 500) {
-    return {
-      code: "CLOUD_REFUSED",
-      wanted: "a queue that is there, by the URL of --sqs-queue-url",
-    };
+    return { code: "CLOUD_REFUSED", wanted: asked.wanted };
   }
-  return { code: "CLOUD_UNREACHABLE", wanted: "an answer of SQS" };
+  return { code: "CLOUD_UNREACHABLE", wanted: `an answer of ${asked.service}` };
 }
