@@ -48,6 +48,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 const packageSites: Readonly<Record<string, readonly string[]>> = {
   "@kubernetes/client-node": ["src/kube/kubeconfig-access.ts"],
   "@aws-sdk/client-auto-scaling": ["src/cloud/aws/auto-scaling.ts"],
+  "@aws-sdk/client-ec2": ["src/cloud/aws/ec2-client.ts"],
   "@aws-sdk/client-sqs": ["src/cloud/aws/sqs-client.ts"],
   "google-auth-library": ["src/cloud/gcp/google-auth.ts"],
   croner: ["src/core/cron-window.ts"],

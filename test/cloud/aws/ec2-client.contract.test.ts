@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Ec2Client } from "../../../src/cloud/aws/ec2-client.ts";
+import { ec2Contract } from "../../contract/ec2.contract.ts";
+import { Ec2Server } from "../../support/ec2-server.ts";
+
+const former = { ...process.env };
+const never = new AbortController().signal;
+
+beforeAll(() => {
+  Object.assign(process.env, { AWS_ACCESS_KEY_ID: "test", AWS_SECRET_ACCESS_KEY: "test" });
+});
+afterAll(() => {
+  process.env = former;
+});
+
+async function serve(): Promise<{ readonly server: Ec2Server; readonly ec2: Ec2Client }> {
+  const server = await new Ec2Server().start();
+  process.env.AWS_ENDPOINT_URL_EC2 = server.url;
+  return { server, ec2: new Ec2Client({ region: "eu-west-1" }) };
+}
+
+ec2Contract("AWS' client of EC2", async () => {
+  const { server, ec2 } = await serve();
+  server.pageSize = 10;
+  return {
+    ec2,
+    schedule: (...events) => server.events.push(...events),
+    tag: (instance, tags) => server.tags.set(instance, tags),
+    fail: (fault) => {
+      server.fault = fault;
+    },
+    heal: () => {
+      server.fault = undefined;
+    },
+    close: () => server.stop(),
+  };
+});
+
+describe("AWS' client of EC2", () => {
+  it("takes HTML for no answer", async () => {
+    const { server, ec2 } = await serve();
+    server.fault = "Garbage";
+    const refused = { code: "CLOUD_UNREACHABLE", message: expect.stringContaining("no list") };
+    await expect(ec2.scheduledEvents(never)).rejects.toMatchObject(refused);
+    await expect(ec2.tagged({ key: "team" }, never)).rejects.toMatchObject(refused);
+    await server.stop();
+  });
+
+  it("asks for the whole region by one request a page", async () => {
+    const { server, ec2 } = await serve();
+    const code = "system-reboot";
+    server.events = Array.from({ length: 1500 }, (_, place) => ({
+      ...{ instance: `i-${String(place).padStart(17, "0")}`, id: `event-${place}`, code },
+    }));
+    expect(await ec2.scheduledEvents(never)).toHaveLength(1500);
+    expect(server.actions).toEqual(["DescribeInstanceStatus", "DescribeInstanceStatus"]);
+    await server.stop();
+  });
+
+  it("ends with the signal's reason", async () => {
+    const { server, ec2 } = await serve();
+    const signal = AbortSignal.abort(new Error("enough"));
+    await expect(ec2.scheduledEvents(signal)).rejects.toThrow("enough");
+    await server.stop();
+  });
+});

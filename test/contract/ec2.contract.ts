@@ -1,0 +1,104 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Ec2, ScheduledEvent } from "../../src/cloud/aws/ec2.ts";
+import { instant } from "../../src/core/time.ts";
+
+/** An EC2 with the side on which its instances stand. */
+export interface Ec2World {
+  readonly ec2: Ec2;
+  schedule(...events: readonly ScheduledEvent[]): void;
+  tag(instance: string, tags: Readonly<Record<string, string>>): void;
+  /** From now until `heal` nothing else is answered. */
+  fail(fault: "Unreachable" | "RateLimited" | "RightMissing"): void;
+  heal(): void;
+  close(): Promise<void>;
+}
+
+const never = new AbortController().signal;
+
+function idOf(place: number): string {
+  return `i-0${String(place).padStart(16, "0")}`;
+}
+
+const retirement: ScheduledEvent = {
+  instance: idOf(1),
+  id: "instance-event-0d59937288b749b32",
+  code: "instance-retirement",
+  description: "The instance is running on degraded hardware & <more>",
+  notBeforeAt: instant(Date.UTC(2026, 10, 22, 12)),
+};
+
+/** What every implementation of `Ec2` promises. */
+export function ec2Contract(name: string, makeWorld: () => Promise<Ec2World>): void {
+  describe(`${name} as Ec2`, () => {
+    let world: Ec2World;
+
+    beforeEach(async () => {
+      world = await makeWorld();
+    });
+    afterEach(() => world.close());
+
+    it("gives nothing where nothing is scheduled", async () => {
+      expect(await world.ec2.scheduledEvents(never)).toEqual([]);
+    });
+
+    it("gives each event as it was said, two of one instance and one without its parts", async () => {
+      const reboot = { ...retirement, id: "instance-event-2", code: "system-reboot" };
+      const bare = { instance: idOf(2), code: "instance-stop" };
+      world.schedule(retirement, reboot, bare);
+      expect(await world.ec2.scheduledEvents(never)).toEqual([retirement, reboot, bare]);
+    });
+
+    it("gives more than a page of events and of tags", async () => {
+      const many = Array.from({ length: 25 }, (_, place) => ({
+        ...retirement,
+        instance: idOf(place),
+        id: `instance-event-${place}`,
+      }));
+      world.schedule(...many);
+      for (let place = 0; place < 25; place += 1) world.tag(idOf(place), { team: "a" });
+      expect(await world.ec2.scheduledEvents(never)).toHaveLength(25);
+      expect((await world.ec2.tagged({ key: "team" }, never)).size).toBe(25);
+    });
+
+    it("tells instances by a tag's key, and by its value where one is named", async () => {
+      world.tag(idOf(1), { team: "a", other: "b" });
+      world.tag(idOf(2), { team: "b" });
+      world.tag(idOf(3), { Team: "a" });
+      const ids = async (value?: string) => [
+        ...(await world.ec2.tagged({ key: "team", value }, never)),
+      ];
+      expect(await ids()).toEqual([idOf(1), idOf(2)]);
+      expect(await ids("a")).toEqual([idOf(1)]);
+      expect(await ids("")).toEqual([]);
+    });
+
+    it.each(["*", "?", "a*", "\\", "a.b", "\\*"])(
+      "takes the value %s for what it is",
+      async (value) => {
+        world.tag(idOf(1), { team: value });
+        world.tag(idOf(2), { team: "ab" });
+        world.tag(idOf(3), { team: "x" });
+        expect([...(await world.ec2.tagged({ key: "team", value }, never))]).toEqual([idOf(1)]);
+      },
+    );
+
+    it("tells of some instances alone", async () => {
+      for (const place of [1, 2, 3]) world.tag(idOf(place), { team: "a" });
+      const only = [idOf(2), idOf(9)];
+      expect([...(await world.ec2.tagged({ key: "team" }, never, only))]).toEqual([idOf(2)]);
+    });
+
+    it.each([
+      ["Unreachable", "CLOUD_UNREACHABLE"],
+      ["RateLimited", "CLOUD_RATE_LIMITED"],
+      ["RightMissing", "CLOUD_RIGHT_MISSING"],
+    ] as const)("throws where it is %s, and goes on when that is over", async (fault, code) => {
+      world.schedule(retirement);
+      world.fail(fault);
+      await expect(world.ec2.scheduledEvents(never)).rejects.toMatchObject({ code });
+      await expect(world.ec2.tagged({ key: "team" }, never)).rejects.toMatchObject({ code });
+      world.heal();
+      expect(await world.ec2.scheduledEvents(never)).toHaveLength(1);
+    });
+  });
+}

@@ -1,0 +1,152 @@
+import type { ScheduledEvent } from "../../src/cloud/aws/ec2.ts";
+import { formatInstant } from "../../src/core/time.ts";
+import { ScriptedServer } from "./scripted-server.ts";
+
+interface Answer {
+  readonly status: number;
+  readonly xml: string;
+}
+
+const faults = {
+  Unreachable: { status: 503, code: "Unavailable", text: "The server is overloaded" },
+  RateLimited: { status: 503, code: "RequestLimitExceeded", text: "Request limit exceeded." },
+  RightMissing: {
+    ...{ status: 403, code: "UnauthorizedOperation" },
+    text: "You are not authorized to perform this operation.",
+  },
+  Garbage: undefined,
+} as const;
+
+/**
+ * EC2 on loopback, as far as its lists of events and tags go; its answers have the form of the API's model,
+ * version 2016-11-15, in the Query protocol. moto schedules no events.
+ */
+export class Ec2Server {
+  events: ScheduledEvent[] = [];
+  readonly tags = new Map<string, Readonly<Record<string, string>>>();
+  fault: keyof typeof faults | undefined;
+  /** How many items a page holds at the most. */
+  pageSize = 1000;
+  readonly actions: string[] = [];
+  readonly #server = new ScriptedServer(({ body }, response) => {
+    const { status, xml } = this.#answer(new URLSearchParams(body));
+    response.writeHead(status, { "content-type": "text/xml" });
+    response.end(xml);
+  });
+
+  get url(): string {
+    return this.#server.url;
+  }
+
+  async start(): Promise<this> {
+    await this.#server.start();
+    return this;
+  }
+
+  stop(): Promise<void> {
+    return this.#server.stop();
+  }
+
+  #answer(asked: URLSearchParams): Answer {
+    const action = asked.get("Action") ?? "";
+    this.actions.push(action);
+    if (this.fault === "Garbage") return { status: 200, xml: "<html><body>Welcome</body></html>" };
+    if (this.fault !== undefined) return refusal(faults[this.fault]);
+    switch (action) {
+      case "DescribeInstanceStatus":
+        return this.#page(action, "instanceStatusSet", this.#statuses(asked), asked);
+      case "DescribeTags":
+        return this.#page(action, "tagSet", this.#tagItems(asked), asked);
+      default:
+        return refusal({ status: 400, code: "InvalidAction", text: `No action ${action}` });
+    }
+  }
+
+  #page(action: string, set: string, items: readonly string[], asked: URLSearchParams): Answer {
+    const from = Number(asked.get("NextToken") ?? 0);
+    const most = Math.min(this.pageSize, Number(asked.get("MaxResults") ?? 1000));
+    const next = from + most < items.length ? `<nextToken>${from + most}</nextToken>` : "";
+    const some = items.slice(from, from + most).map((item) => `<item>${item}</item>`);
+    const xml =
+      `<${action}Response xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>7c6e177f</requestId>` +
+      `<${set}>${some.join("")}</${set}>${next}</${action}Response>`;
+    return { status: 200, xml };
+  }
+
+  #statuses(asked: URLSearchParams): readonly string[] {
+    const filters = filtersOf(asked);
+    const wanted = this.events.filter((event) => passes(filters, { "event.code": event.code }));
+    const instances = new Set(wanted.map(({ instance }) => instance));
+    return [...instances].map((instance) => {
+      const events = wanted.filter((event) => event.instance === instance);
+      return `${element("instanceId", instance)}<eventsSet>${events.map(eventItem).join("")}</eventsSet>`;
+    });
+  }
+
+  #tagItems(asked: URLSearchParams): readonly string[] {
+    const filters = filtersOf(asked);
+    return [...this.tags].flatMap(([id, tags]) =>
+      Object.entries(tags).flatMap(([key, value]) => {
+        const facts = { "resource-type": "instance", "resource-id": id, key, value };
+        if (!passes(filters, facts)) return [];
+        const parts = { resourceId: id, resourceType: "instance", key, value };
+        return Object.entries(parts)
+          .map(([name, text]) => element(name, text))
+          .join("");
+      }),
+    );
+  }
+}
+
+function eventItem({ id, code, description, notBeforeAt }: ScheduledEvent): string {
+  const notBefore = notBeforeAt === undefined ? undefined : formatInstant(notBeforeAt);
+  return `<item>${element("instanceEventId", id)}${element("code", code)}${element("description", description)}${element("notBefore", notBefore)}</item>`;
+}
+
+function element(name: string, text: string | undefined): string {
+  if (text === undefined) return "";
+  const escaped = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+  return `<${name}>${escaped}</${name}>`;
+}
+
+type Filters = ReadonlyMap<string, readonly string[]>;
+
+/** `Filter.1.Name=key`, `Filter.1.Value.1=team`. */
+function filtersOf(asked: URLSearchParams): Filters {
+  const filters = new Map<string, string[]>();
+  for (const [name, text] of asked) {
+    const place = /^Filter\.(\d+)\.Value\.\d+$/.exec(name)?.[1];
+    if (place === undefined) continue;
+    const key = asked.get(`Filter.${place}.Name`) ?? "";
+    filters.set(key, [...(filters.get(key) ?? []), text]);
+  }
+  return filters;
+}
+
+/** A fact passes one of the values of its filter; a filter of no fact here lets nothing through. */
+function passes(filters: Filters, facts: Readonly<Record<string, string | undefined>>): boolean {
+  return [...filters].every(([name, values]) => {
+    const fact = facts[name];
+    return fact !== undefined && values.some((value) => patternOf(value).test(fact));
+  });
+}
+
+/** `*` and `?` are wildcards, unless a backslash stands before them. */
+function patternOf(value: string): RegExp {
+  const source = value.replaceAll(/\\.|[\s\S]/g, (sign) => {
+    if (sign === "*") return ".*";
+    if (sign === "?") return ".";
+    return RegExp.escape(sign.length === 2 ? sign.slice(1) : sign);
+  });
+  return new RegExp(`^${source}$`, "su");
+}
+
+function refusal(fault: {
+  readonly status: number;
+  readonly code: string;
+  readonly text: string;
+}): Answer {
+  const { status, code, text } = fault;
+  const xml = `<Response><Errors><Error><Code>${code}</Code><Message>${text}</Message></Error></Errors><RequestID>7c6e177f</RequestID></Response>`;
+  return { status, xml };
+}
