@@ -1,0 +1,151 @@
+import type { Clock } from "../../contracts/clock.ts";
+import type { FeedListener, NoticeFeed } from "../../contracts/notice-feed.ts";
+import { parseProviderId } from "../../core/identity.ts";
+import type { MachineWord } from "../../core/machine-word.ts";
+import type { Rng } from "../../core/rng.ts";
+import { type Instant, type Millis, millis, minus, minutes, plus } from "../../core/time.ts";
+import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
+import type { Ec2 } from "./ec2.ts";
+import { readScheduledEvent } from "./instance-status.ts";
+
+export interface InstanceStatusFeedOptions {
+  readonly ec2: Ec2;
+  readonly clock: Clock;
+  readonly rng: Rng;
+  /** From one look to the next. */
+  readonly pollMs: Millis;
+  /** The providerIDs of the nodes whose machines matter; asked before each look. */
+  readonly machines: () => readonly string[];
+}
+
+/** A service that fails is asked less and less often, down to this. */
+const longestPauseMs: Millis = minutes(5);
+
+/** A departure for an event stands within this of its beginning: what is off is told of no other time. */
+const beforeMs: Millis = minutes(20);
+const afterMs: Millis = minutes(10);
+
+/** What is known of an event, by its id. */
+interface Known {
+  readonly word: MachineWord;
+  /** A departure stands for it. */
+  readonly isTaken: boolean;
+  /** How many looks in a row have not found it. */
+  readonly missing: number;
+}
+
+/** So many looks in a row are no chance. */
+const missingAtLast = 2;
+
+/**
+ * What EC2 has scheduled for instances, by its own list, for fleets without the agent. One request asks for
+ * the whole region, and only instances with an event are in the answer: the cost does not grow with the
+ * fleet.
+ */
+export class InstanceStatusFeed implements NoticeFeed {
+  readonly #options: InstanceStatusFeedOptions;
+  readonly #known = new Map<string, Known>();
+  #problems = 0;
+
+  constructor(options: InstanceStatusFeedOptions) {
+    this.#options = options;
+  }
+
+  async run(listener: FeedListener, signal: AbortSignal): Promise<void> {
+    const { clock, rng, pollMs } = this.#options;
+    let failures = 0;
+    this.#known.clear();
+    while (!signal.aborted) {
+      try {
+        await this.#look(listener, signal);
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted) return;
+        listener.onTrouble(isLastcallError(error) ? error : unexpected(error));
+        failures = Math.min(failures + 1, 20);
+      }
+      const pauseMs = Math.max(pollMs, Math.min(longestPauseMs, pollMs * 2 ** failures));
+      // Between nine and eleven tenths, so that several controllers do not ask in step.
+      const span = millis(Math.round(pauseMs * (0.9 + 0.2 * rng())));
+      await clock.sleep(span, signal).catch(() => undefined);
+    }
+  }
+
+  async #look(listener: FeedListener, signal: AbortSignal): Promise<void> {
+    const { ec2, clock, machines } = this.#options;
+    const ours = new Set(machines().flatMap(instanceOf));
+    if (ours.size === 0) return;
+    const events = await ec2.scheduledEvents(signal);
+    const at = clock.now();
+    const readings = events
+      .filter(({ instance }) => instance === undefined || ours.has(instance))
+      .map((event) => readScheduledEvent(event, at));
+    this.#sayProblems(
+      readings.flatMap((one) => (one.kind === "Unreadable" ? one.problem : [])),
+      listener,
+    );
+    const words = readings.flatMap((one) => (one.kind === "Read" ? one.word : []));
+    await Promise.all(
+      [...words, ...this.#missing(words)].map((word) => this.#tell(word, listener)),
+    );
+  }
+
+  /** What stood and is listed no more; after its beginning that means nothing. */
+  #missing(words: readonly MachineWord[]): readonly MachineWord[] {
+    const listed = new Set(words.map(({ notice }) => notice.eventId));
+    const nowAt = this.#options.clock.now();
+    return [...this.#known].flatMap(([id, known]): readonly MachineWord[] => {
+      if (listed.has(id)) return [];
+      const missing = known.missing + 1;
+      this.#known.set(id, { ...known, missing });
+      if (missing < missingAtLast) return [];
+      const { machine, notice } = known.word;
+      if (!known.isTaken || (notice.deadlineAt ?? nowAt) <= nowAt) {
+        this.#known.delete(id);
+        return [];
+      }
+      return [{ machine, notice: { ...notice, noticedAt: nowAt, withdrawn: true } }];
+    });
+  }
+
+  /** One that could not be written is told again at the next look. */
+  async #tell(word: MachineWord, listener: FeedListener): Promise<void> {
+    const { eventId, withdrawn } = word.notice;
+    if (withdrawn === true && !this.#mayStand(word)) return;
+    try {
+      const fate = await listener.onWord(word);
+      if (withdrawn === true) this.#known.delete(eventId);
+      else this.#known.set(eventId, { word, isTaken: fate === "Taken", missing: 0 });
+    } catch (error) {
+      listener.onTrouble(isLastcallError(error) ? error : unexpected(error));
+    }
+  }
+
+  /** Whether a departure for it may stand: by us, or by the leader before. */
+  #mayStand({ notice: { eventId, deadlineAt } }: MachineWord): boolean {
+    if (this.#known.get(eventId)?.isTaken === true) return true;
+    return deadlineAt !== undefined && isNear(deadlineAt, this.#options.clock.now());
+  }
+
+  #sayProblems(problems: readonly string[], listener: FeedListener): void {
+    const [first] = problems;
+    if (first !== undefined && problems.length !== this.#problems) {
+      const message = `Cannot read an event that EC2 has scheduled: ${first}`;
+      listener.onTrouble(new LastcallError("NOTICE_UNREADABLE", message));
+    }
+    this.#problems = problems.length;
+  }
+}
+
+function isNear(deadlineAt: Instant, nowAt: Instant): boolean {
+  return nowAt >= minus(deadlineAt, beforeMs) && nowAt <= plus(deadlineAt, afterMs);
+}
+
+function instanceOf(providerID: string): readonly string[] {
+  const machine = parseProviderId(providerID);
+  return machine?.cloud === "aws" ? [machine.instanceId] : [];
+}
+
+function unexpected(error: unknown): LastcallError {
+  return new LastcallError("BROKEN_INVARIANT", messageOf(error));
+}

@@ -1,0 +1,40 @@
+import type { MachineWord } from "../../core/machine-word.ts";
+import { wordForId } from "../../core/notice.ts";
+import type { Instant } from "../../core/time.ts";
+import { glimpse } from "../metadata/payload-field.ts";
+import type { ScheduledEvent } from "./ec2.ts";
+import { instanceIdOf } from "./hook-message.ts";
+
+export type EventReading =
+  | { readonly kind: "Read"; readonly word: MachineWord }
+  | { readonly kind: "Unreadable"; readonly problem: string };
+
+/**
+ * What EC2 has scheduled for an instance, as the cloud's word. What is over or called off stays listed for a
+ * week, with a mark before its description. Source: EC2 API, InstanceStatusEvent.
+ */
+export function readScheduledEvent(event: ScheduledEvent, at: Instant): EventReading {
+  const machine = instanceIdOf(event.instance);
+  if (machine === undefined) return unreadable(`${glimpse(event.instance)} is no instance`);
+  const { id, notBeforeAt: deadlineAt } = event;
+  if (id === undefined || id === "" || deadlineAt === undefined) {
+    return unreadable(`an event of ${machine} has no InstanceEventId or no NotBefore`);
+  }
+  const isOff = /^\s*\[(completed|canceled)\]/i.test(event.description ?? "");
+  const word: MachineWord = {
+    machine,
+    notice: {
+      cause: "ScheduledMaintenance",
+      deadlineAt,
+      noticedAt: at,
+      source: "aws/instance-status",
+      eventId: wordForId(id),
+      ...(isOff ? { withdrawn: true } : {}),
+    },
+  };
+  return { kind: "Read", word };
+}
+
+function unreadable(problem: string): EventReading {
+  return { kind: "Unreadable", problem };
+}
