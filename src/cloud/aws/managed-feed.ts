@@ -1,0 +1,40 @@
+import type { FeedListener, NoticeFeed } from "../../contracts/notice-feed.ts";
+import type { TaggedMachines } from "./tagged-machines.ts";
+
+export interface ManagedFeedOptions {
+  /** Feeds that speak of EC2's instances alone. */
+  readonly feeds: readonly NoticeFeed[];
+  readonly machines: TaggedMachines;
+  /** Whether an instance is a node of the cluster: nobody else's tags are looked at. */
+  readonly isNode: (machine: string) => boolean;
+}
+
+/** Other feeds, less what they say of nodes whose instances do not carry a tag. */
+export class ManagedFeed implements NoticeFeed {
+  readonly #options: ManagedFeedOptions;
+
+  constructor(options: ManagedFeedOptions) {
+    this.#options = options;
+  }
+
+  async run(listener: FeedListener, signal: AbortSignal): Promise<void> {
+    const { feeds, machines } = this.#options;
+    const onTrouble = listener.onTrouble.bind(listener);
+    const managed: FeedListener = {
+      onWord: async (word) =>
+        (await this.#isManaged(word.machine, onTrouble)) ? listener.onWord(word) : "NotOwned",
+      onHook: async (hook) =>
+        (await this.#isManaged(hook.machine, onTrouble)) ? listener.onHook(hook) : "LeftAlone",
+      onTrouble,
+    };
+    await Promise.all([
+      machines.follow(onTrouble, signal),
+      ...feeds.map((feed) => feed.run(managed, signal)),
+    ]);
+  }
+
+  async #isManaged(machine: string, onTrouble: FeedListener["onTrouble"]): Promise<boolean> {
+    const { machines, isNode } = this.#options;
+    return !isNode(machine) || machines.has(machine, onTrouble);
+  }
+}

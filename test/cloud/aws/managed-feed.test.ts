@@ -1,0 +1,138 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ManagedFeed } from "../../../src/cloud/aws/managed-feed.ts";
+import { TaggedMachines } from "../../../src/cloud/aws/tagged-machines.ts";
+import type { FeedListener, NoticeFeed } from "../../../src/contracts/notice-feed.ts";
+import type { LifecycleHook } from "../../../src/core/lifecycle-hook.ts";
+import type { MachineWord } from "../../../src/core/machine-word.ts";
+import { instant, type Millis, minutes, plus, seconds } from "../../../src/core/time.ts";
+import { LastcallError } from "../../../src/errors.ts";
+import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
+import { VirtualClock } from "../../../src/sim/virtual-clock.ts";
+import { FakeEc2 } from "../../support/fake-ec2.ts";
+import { QueueListener } from "../../support/queue-listener.ts";
+
+const dawn = instant(Date.UTC(2026, 10, 20, 12));
+const tagged = "i-00000000000000001";
+const plain = "i-00000000000000002";
+const young = "i-00000000000000003";
+const foreign = "i-00000000000000009";
+
+function word(machine: string): MachineWord {
+  const notice = { cause: "SpotInterruption", noticedAt: dawn, source: "t", eventId: "e" } as const;
+  return { machine, notice };
+}
+
+function hook(machine: string): LifecycleHook {
+  return { transition: "Launching", machine, group: "spot-asg", name: "join", at: dawn };
+}
+
+describe("a feed of which only tagged instances count", () => {
+  let clock: VirtualClock;
+  let ec2: FakeEc2;
+  let cluster: QueueListener;
+  let ending: AbortController;
+  let running: Promise<void>;
+  let inner: FeedListener;
+
+  beforeEach(async () => {
+    clock = new VirtualClock({ startAt: dawn, settle: eventLoopTurn });
+    ec2 = new FakeEc2();
+    ec2.tags.set(tagged, { team: "a" });
+    ec2.tags.set(plain, { other: "a" });
+    cluster = new QueueListener({ [tagged]: "Taken", [plain]: "Taken", [young]: "Taken" });
+    ending = new AbortController();
+    running = Promise.resolve();
+  });
+  afterEach(async () => {
+    ending.abort();
+    await pass(seconds(5));
+    await running;
+  });
+
+  async function start(): Promise<void> {
+    const feed: NoticeFeed = {
+      run: async (listener, signal) => {
+        inner = listener;
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      },
+    };
+    const tag = { key: "team", value: "a" };
+    const machines = new TaggedMachines({ ec2, tag, clock, rng: () => 0.5 });
+    const isNode = (machine: string) => machine !== foreign;
+    running = new ManagedFeed({ feeds: [feed], machines, isNode }).run(cluster, ending.signal);
+    await pass(seconds(0));
+  }
+
+  function pass(span: Millis): Promise<void> {
+    return clock.runUntil(plus(clock.now(), span));
+  }
+
+  it.each([
+    ["passes on", "one that carries the tag", tagged, "Taken"],
+    ["leaves alone", "one that does not", plain, "NotOwned"],
+    ["passes on", "one that is no node, to be judged as ever", foreign, "NoNode"],
+  ])("%s what is said of %s", async (_, __, machine, fate) => {
+    await start();
+    expect(await inner.onWord(word(machine))).toBe(fate);
+    expect(await inner.onHook(hook(machine))).toBe(machine === plain ? "LeftAlone" : "Ended");
+    expect(cluster.troubles).toEqual([]);
+  });
+
+  it("asks EC2 nothing at a notice for an instance that it knows, or that is no node", async () => {
+    await start();
+    const before = ec2.calls.length;
+    for (let count = 0; count < 300; count += 1) {
+      await inner.onWord(word(tagged));
+      await inner.onWord(word(foreign));
+    }
+    expect(ec2.calls).toHaveLength(before);
+  });
+
+  it("asks for one that it does not know by itself, once however many words there are", async () => {
+    await start();
+    ec2.tags.set(young, { team: "a" });
+    const fates = await Promise.all(Array.from({ length: 50 }, () => inner.onWord(word(young))));
+    expect(new Set(fates)).toEqual(new Set(["Taken"]));
+    expect(await inner.onWord(word(plain))).toBe("NotOwned");
+    expect(await inner.onWord(word(plain))).toBe("NotOwned");
+    expect(ec2.calls).toEqual(["tagged", `tagged ${young}`, `tagged ${plain}`]);
+  });
+
+  it("learns within minutes that a tag was put on, or taken off", async () => {
+    await start();
+    expect(await inner.onWord(word(plain))).toBe("NotOwned");
+    ec2.tags.set(plain, { team: "a" });
+    ec2.tags.set(tagged, {});
+    await pass(minutes(6));
+    expect(await inner.onWord(word(plain))).toBe("Taken");
+    expect(await inner.onWord(word(tagged))).toBe("NotOwned");
+  });
+
+  it("heeds what is said of an instance of which EC2 refuses to speak, and tells that", async () => {
+    ec2.fault = new LastcallError("CLOUD_RIGHT_MISSING", "no right");
+    await start();
+    expect(await inner.onWord(word(plain))).toBe("Taken");
+    expect(cluster.codes()).toEqual(["CLOUD_RIGHT_MISSING"]);
+    ec2.fault = undefined;
+    expect(await inner.onWord(word(plain))).toBe("NotOwned");
+  });
+
+  it("heeds it after a second where EC2 says nothing at all", async () => {
+    ec2.silent = true;
+    await start();
+    const heard = inner.onWord(word(plain));
+    await pass(seconds(1));
+    expect(await heard).toBe("Taken");
+    expect(cluster.codes()).toEqual(["CLOUD_UNREACHABLE"]);
+    expect(clock.now()).toBe(plus(dawn, seconds(1)));
+  });
+
+  it("goes by what it knows where EC2 is away later", async () => {
+    await start();
+    ec2.silent = true;
+    await pass(minutes(20));
+    const fate = inner.onWord(word(tagged));
+    await pass(seconds(0));
+    expect(await fate).toBe("Taken");
+  });
+});
