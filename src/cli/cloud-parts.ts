@@ -6,8 +6,8 @@ import type { NoticeFeed } from "../contracts/notice-feed.ts";
 import { parseProviderId } from "../core/identity.ts";
 import { selectPolicy } from "../core/selector.ts";
 import type { Millis } from "../core/time.ts";
+import { type AwsChoice, awsParts } from "./aws-parts.ts";
 import type { CommandIo } from "./command-io.ts";
-import { type QueueChoice, queueParts } from "./queue-feeds.ts";
 
 /** What a controller has of the clouds. */
 export interface CloudParts {
@@ -28,7 +28,7 @@ export async function cloudParts(
   options: {
     readonly gcpEndpoint?: string | undefined;
     readonly gcpPreemptionPoll?: Millis | undefined;
-  } & QueueChoice,
+  } & AwsChoice,
   io: CommandIo,
 ): Promise<CloudParts> {
   const { createComputeEngine } = await import("../cloud/gcp/compute-engine.ts");
@@ -40,15 +40,16 @@ export async function cloudParts(
     rng: io.rng,
   });
   const pollMs = options.gcpPreemptionPoll;
-  const { feeds: queues, hooks } = await queueParts(options, io);
+  const aws = await awsParts(options, io);
   return {
     releaserFor: (id) => (parseProviderId(id)?.cloud === "gcp" ? gcp.releaser : undefined),
     births: gcp.births,
-    hooks,
-    feedsFor: (fleet) =>
-      pollMs === undefined
-        ? queues
-        : [...queues, gcp.preemptions({ pollMs, machines: () => ownedMachines(fleet.view()) })],
+    hooks: aws.hooks,
+    feedsFor: (fleet) => {
+      const machines = () => ownedMachines(fleet.view());
+      const feeds = aws.feedsFor({ fleet, machines });
+      return pollMs === undefined ? feeds : [...feeds, gcp.preemptions({ pollMs, machines })];
+    },
   };
 }
 

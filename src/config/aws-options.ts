@@ -1,7 +1,7 @@
 import type { Option } from "./option.ts";
 
-/** What `lastcall run` takes for a queue of notices. */
-export const queueOptions = [
+/** What `lastcall run` takes for what AWS says of its machines. */
+export const awsOptions = [
   {
     name: "sqs-queue-url",
     type: "url",
@@ -33,5 +33,19 @@ export const queueOptions = [
     default: "true",
     commands: ["run"],
     help: "Tells Auto Scaling to go on with an instance of whose lifecycle hook the queue speaks: when its node is drained, or a new one is ready",
+  },
+  {
+    name: "ec2-status-poll",
+    type: "duration",
+    value: "DURATION",
+    commands: ["run"],
+    help: "How often to ask EC2 for what is scheduled for instances, such as 1m; absent: not at all",
+  },
+  {
+    name: "aws-managed-tag",
+    type: "text",
+    value: "KEY[=VALUE]",
+    commands: ["run"],
+    help: "Heeds what the queue and EC2 say only of instances that carry this tag; absent: of every node that a policy owns",
   },
 ] as const satisfies readonly Option[];

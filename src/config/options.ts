@@ -1,7 +1,7 @@
 import { agentOptions } from "./agent-options.ts";
 import { auditOptions } from "./audit-options.ts";
+import { awsOptions } from "./aws-options.ts";
 import type { CamelCase, Command, Option, ValueOf } from "./option.ts";
-import { queueOptions } from "./queue-options.ts";
 import { setupOptions } from "./setup-options.ts";
 
 /** The commands that a person starts, without audit, which prints in more forms. */
@@ -198,7 +198,7 @@ export const options = [
     commands: ["run", "doctor"],
     help: "The Azure Resource Manager server; absent: Azure's",
   },
-  ...queueOptions,
+  ...awsOptions,
   ...agentOptions,
   {
     name: "at",

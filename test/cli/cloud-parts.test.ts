@@ -17,6 +17,33 @@ describe("what a controller has of the clouds", () => {
 
   it.each([
     [seconds(0.5), "500ms"],
+    [minutes(11), "11m"],
+  ])("refuses to ask EC2 every %i ms", async (ec2StatusPoll, found) => {
+    await expect(cloudParts({ ...plain, ec2StatusPoll }, io)).rejects.toThrow(
+      `Cannot use --ec2-status-poll: found ${found}, wanted 1s to 10m`,
+    );
+  });
+
+  it("asks EC2 only where that is wanted", async () => {
+    const parts = await cloudParts({ ...plain, ec2StatusPoll: minutes(1) }, io);
+    expect(parts.feedsFor(fleet)).toHaveLength(1);
+  });
+
+  it("takes a tag only where there is something to choose from, and only one that is one", async () => {
+    const awsManagedTag = "team=a";
+    await expect(cloudParts({ ...plain, awsManagedTag }, io)).rejects.toThrow(
+      /^Cannot use --aws-managed-tag: .* wanted --sqs-queue-url or --ec2-status-poll/,
+    );
+    const polled = { ...plain, ec2StatusPoll: minutes(1) };
+    await expect(cloudParts({ ...polled, awsManagedTag: "=a" }, io)).rejects.toThrow(
+      /^Cannot use --aws-managed-tag: found "=a"/,
+    );
+    const parts = await cloudParts({ ...polled, awsManagedTag }, io);
+    expect(parts.feedsFor(fleet)).toHaveLength(1);
+  });
+
+  it.each([
+    [seconds(0.5), "500ms"],
     [minutes(2), "2m"],
   ])("refuses to ask every %i ms", async (gcpPreemptionPoll, found) => {
     const parts = await cloudParts({ ...plain, gcpPreemptionPoll }, io);

@@ -5,6 +5,7 @@ import { agentTokenOn } from "../support/agent-token.ts";
 import { AwsMetadataServer } from "../support/aws-metadata-server.ts";
 import { AzureMetadataServer } from "../support/azure-metadata-server.ts";
 import type { ControlPlane } from "../support/control-plane.ts";
+import type { Ec2Server } from "../support/ec2-server.ts";
 import { GcpMetadataServer } from "../support/gcp-metadata-server.ts";
 import { httpDate } from "../support/metadata-server.ts";
 import type { Moto } from "../support/moto.ts";
@@ -23,6 +24,7 @@ import {
 export interface SignalWorld {
   readonly plane: ControlPlane;
   readonly moto: Moto;
+  readonly ec2: Ec2Server;
   /** What has to be stopped, the last first. */
   readonly atEnd: (() => Promise<unknown>)[];
 }
@@ -54,6 +56,13 @@ async function runAgent(
   const { url: apiUrl, caFile } = plane;
   const agent = new AgentProcess({ nodeName: node, metadataUrl, apiUrl, caFile, token });
   atEnd.push(() => agent.stop());
+}
+
+function byList(code: string): Signal["say"] {
+  return async ({ ec2 }, node) => {
+    const notBeforeAt = soon(5 * minute);
+    ec2.events.push({ instance: instanceIdOf(node), id: `event-${node}`, code, notBeforeAt });
+  };
 }
 
 function byEc2(path: string, value: () => unknown): Signal["say"] {
@@ -269,6 +278,12 @@ export const cloudSignals: readonly Signal[] = [
       }),
     ),
   },
+  ...["instance-retirement", "instance-stop", "system-reboot"].map((code) => ({
+    signal: `EC2's own list: ${code}`,
+    ...{ cause: "ScheduledMaintenance", source: "aws/instance-status/event-" },
+    leadMs: 5 * minute,
+    say: byList(code),
+  })),
   {
     signal: "the Node: AKS' condition PreemptionScheduled",
     cause: "SpotInterruption",

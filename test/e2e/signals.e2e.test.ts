@@ -7,14 +7,18 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { instant } from "../../src/core/time.ts";
 import { agentPodsOf } from "../support/agent-token.ts";
 import { type AuditLog, createAuditLog } from "../support/audit-log.ts";
+import { AutoScalingServer } from "../support/auto-scaling-server.ts";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
 import { kubeletLabel } from "../support/control-plane-commands.ts";
+import { Ec2Server } from "../support/ec2-server.ts";
 import { freePort } from "../support/free-port.ts";
 import { createNodes } from "../support/kwok-fleet.ts";
 import { type LastcallProcess, startLastcall } from "../support/lastcall-process.ts";
 import { Moto } from "../support/moto.ts";
+import { spotWarning } from "../support/queue-body.ts";
 import { cloudSignals, instanceIdOf } from "./cloud-signal.ts";
 import { controllerUser } from "./fleet-world.ts";
 import { nameOf } from "./history.ts";
@@ -25,10 +29,14 @@ import { untilAlive } from "./until-alive.ts";
 
 const deploy = join(import.meta.dirname, "..", "..", "deploy");
 const bootID = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+/** On an instance of another team. */
+const untagged = "untagged-999";
 const excludeLabel = "node.kubernetes.io/exclude-from-external-load-balancers";
 
 let plane: ControlPlane;
 let moto: Moto;
+let autoScaling: AutoScalingServer;
+let ec2: Ec2Server;
 let audit: AuditLog;
 let onlooker: Onlooker;
 let controller: LastcallProcess;
@@ -46,9 +54,11 @@ function providerIdOf({ source, node }: (typeof rows)[number]): string | undefin
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "lastcall-signals-"));
   audit = createAuditLog();
-  [plane, moto] = await Promise.all([
+  [plane, moto, autoScaling, ec2] = await Promise.all([
     startControlPlane({ apiServerFlags: audit.flags }),
     Moto.start(),
+    new AutoScalingServer().start(),
+    new Ec2Server().start(),
   ]);
   await mustRun(plane, ["apply", "-k", join(deploy, "crds")]);
   await mustRun(plane, ["apply", "-f", join(deploy, "base/namespace.yaml")]);
@@ -68,32 +78,49 @@ beforeAll(async () => {
       ...(providerID && { providerID }),
     };
   });
-  await createNodes(plane, [...nodes, { name: "spared", provisioning: "spot" }]);
+  for (const { name } of nodes) ec2.tags.set(instanceIdOf(name), { team: "a" });
+  ec2.tags.set(instanceIdOf(untagged), { team: "b" });
+  const spared = [
+    { name: "spared", provisioning: "spot" as const },
+    {
+      ...{ name: untagged, provisioning: "spot" as const },
+      providerID: `aws:///eu-west-1a/${instanceIdOf(untagged)}`,
+    },
+  ];
+  await createNodes(plane, [...nodes, ...spared]);
   await mustRun(plane, ["apply", "-f", "-"], {
     apiVersion: "lastcall.dev/v1alpha1",
     kind: "DeparturePolicy",
     metadata: { name: "spot" },
     spec: { lifetime: {}, onNotice: { rebalance: "Drain" } },
   });
-  for (const { name } of [...nodes, { name: "spared" }]) await createPod(name);
+  for (const { name } of [...nodes, ...spared]) await createPod(name);
   const [health, metrics] = [await freePort(), await freePort()];
   const kubeconfig = plane.kubeconfigFor("lastcall", await plane.tokenFor("lastcall", "lastcall"));
   controller = startLastcall(
     [
       ...["run", "--kubeconfig", kubeconfig, "--sqs-queue-url", moto.queueUrl],
+      ...["--ec2-status-poll", "1s", "--aws-managed-tag", "team=a"],
       ...["--health-address", `127.0.0.1:${health}`, "--metrics-address", `127.0.0.1:${metrics}`],
     ],
-    { folder, env: moto.environment },
+    {
+      folder,
+      env: {
+        ...moto.environment,
+        AWS_ENDPOINT_URL_AUTO_SCALING: autoScaling.url,
+        AWS_ENDPOINT_URL_EC2: ec2.url,
+      },
+    },
   );
   await until("an agent is on each node", async () => {
-    return (await agentPodsOf(plane)).length === nodes.length + 1;
+    return (await agentPodsOf(plane)).length === nodes.length + spared.length;
   });
   await until("all pods run", async () => {
     const { body } = await plane.request({ path: "/api/v1/namespaces/default/pods" });
     const running = body.items.filter((pod: { status: { phase: string } }) => {
       return pod.status.phase === "Running";
     });
-    return running.length === nodes.length + 1;
+    return running.length === nodes.length + spared.length;
   });
   // From now on this node's kubelet is nobody's: one that is well would say so again at once.
   const shutting = rows.find(({ source }) => source.startsWith("node/Ready"))?.node ?? "";
@@ -114,6 +141,8 @@ afterAll(async () => {
   await controller?.kill();
   await onlooker?.stop();
   await moto?.stop();
+  await autoScaling?.stop();
+  await ec2?.stop();
   await plane?.stop();
   audit?.remove();
   rmSync(folder, { recursive: true, force: true });
@@ -164,7 +193,7 @@ function expectDeadline(
 describe("on a real control plane the word of", () => {
   test.each(rows)("$signal has its node drained: $cause", async ({ node, cause, say, ...row }) => {
     const saidAt = Date.now();
-    await say({ plane, moto, atEnd }, node);
+    await say({ plane, moto, ec2, atEnd }, node);
     const made = await until("the Departure is there", async () => {
       return onlooker.changes().find((change) => {
         return change.kind === "Departure" && change.object.spec?.node?.name === node;
@@ -190,6 +219,22 @@ describe("on a real control plane the word of", () => {
   });
 });
 
+test("an instance without the wanted tag is left alone, whatever is said of it", async () => {
+  const instance = instanceIdOf(untagged);
+  const inMinutes = instant(Date.now() + 5 * 60_000);
+  const event = { id: "event-untagged", code: "instance-stop", notBeforeAt: inMinutes };
+  ec2.events.push({ ...event, instance });
+  const time = new Date().toISOString();
+  await moto.send(spotWarning({ instanceId: instance, time }));
+  const looks = ec2.actions.length;
+  await until("its message is gone", async () => {
+    const { shown, hidden } = await moto.count();
+    return shown + hidden === 0;
+  });
+  await until("the list was read twice", async () => ec2.actions.length > looks + 2);
+  expect(changesOf(untagged).filter(({ spec }) => spec?.unschedulable === true)).toEqual([]);
+});
+
 test("an onlooker has seen nothing amiss", () => {
   const user = controllerUser;
   const noticed = rows.map(({ node }) => node);
@@ -198,5 +243,5 @@ test("an onlooker has seen nothing amiss", () => {
     audit: audit.read().filter((entry) => entry.user === user),
     ...{ releases: [], machineEnds: [] },
   };
-  expect(judgeNotices(history, { noticed, spared: ["spared"], user })).toEqual([]);
+  expect(judgeNotices(history, { noticed, spared: ["spared", untagged], user })).toEqual([]);
 });
