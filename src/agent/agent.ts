@@ -18,7 +18,7 @@ import type { Acknowledger } from "./acknowledger.ts";
 import type { AgentHealth } from "./agent-health.ts";
 import { Bell } from "./bell.ts";
 import type { DepartureDesk } from "./departure-desk.ts";
-import type { Fallback } from "./fallback.ts";
+import type { LateFallback } from "./late-fallback.ts";
 import type { NoticeFeed } from "./notice-feed.ts";
 import { SecondLook } from "./second-look.ts";
 import { TroubleLog } from "./trouble-log.ts";
@@ -37,7 +37,7 @@ export interface AgentOptions {
   /** Absent: where no controller acts, nobody does. */
   readonly acknowledger?: Pick<Acknowledger, "follow" | "run"> | undefined;
   readonly feed?: Pick<NoticeFeed, "show"> | undefined;
-  readonly fallback?: Pick<Fallback, "heed" | "filed" | "withdrawn" | "run"> | undefined;
+  readonly fallback?: Pick<LateFallback, "heed" | "filed" | "withdrawn" | "run"> | undefined;
 }
 
 const firstRetryMs = 50;

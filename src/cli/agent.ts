@@ -4,6 +4,7 @@ import { Agent } from "../agent/agent.ts";
 import { AgentHealth } from "../agent/agent-health.ts";
 import { AgentMetrics } from "../agent/agent-metrics.ts";
 import { DepartureDesk } from "../agent/departure-desk.ts";
+import { LateFallback } from "../agent/late-fallback.ts";
 import { NoticeFeed } from "../agent/notice-feed.ts";
 import { ownUid } from "../agent/own-node.ts";
 import type { Clock } from "../contracts/clock.ts";
@@ -48,7 +49,7 @@ export const runAgent = (async (input: Input) => {
   const agent = new Agent({
     findSource: (signal) => findNoticeSource({ options, io, health }, signal),
     desk,
-    fallback: await fallbackOf(input, {
+    fallback: fallbackOf(input, {
       ...{ api, desk, identify, log, metrics },
       onDrained: () => acknowledger?.drained(),
     }),
@@ -74,13 +75,16 @@ interface Cluster {
   readonly close: () => void;
 }
 
-/** Loaded only where it is asked for: what cordons and drains is a third of the agent's code. */
-async function fallbackOf({ options, io }: Input, parts: FallbackParts) {
-  if (options.fallback === "None" || options.dryRun) return undefined;
-  const { agentFallback } = await import("./agent-fallback.ts");
+/** Loaded at the first notice alone: what cordons and drains is a third of the agent's code. */
+function fallbackOf({ options, io }: Input, parts: FallbackParts): LateFallback | undefined {
+  const { fallback: mode } = options;
+  if (mode === "None" || options.dryRun) return undefined;
   const namespace = options.namespace ?? io.env.POD_NAMESPACE ?? "lastcall";
   const { clock, rng } = io;
-  return agentFallback({ mode: options.fallback, namespace, clock, rng, ...parts });
+  return new LateFallback(async () => {
+    const { agentFallback } = await import("./agent-fallback.ts");
+    return agentFallback({ mode, namespace, clock, rng, ...parts });
+  }, clock);
 }
 
 /** In a pod the small client with the pod's own token; elsewhere, for a try, the kubeconfig. */
