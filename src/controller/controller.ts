@@ -104,7 +104,7 @@ export class Controller {
       : followInterruptions({ fleet, cases, executor, desk, clock }, signal);
     const over = new AbortController();
     const leading = AbortSignal.any([signal, over.signal]);
-    const hookDesk = new HookDesk({ fleet, executor, clock, hooks: hands.hooks });
+    const hookDesk = new HookDesk({ fleet, executor, clock });
     const listening = dryRun ? [] : listenToFeeds(feeds, { desk, hookDesk, voice, clock }, leading);
     const auditing = this.#watchWorkloads(leading);
     const rotation = new Rotation({

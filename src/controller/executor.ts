@@ -266,9 +266,16 @@ export class Executor {
     );
   }
 
+  /** Whether groups that wait are told anything. */
+  get tellsGroups(): boolean {
+    return this.#hands.hooks !== undefined;
+  }
+
   /** Tells the group that it may go on with the instance. */
-  async complete(hook: LifecycleHook, hooks: LifecycleHooks): Promise<void> {
+  async complete(hook: LifecycleHook): Promise<void> {
     this.#assertLeading();
+    const { hooks } = this.#hands;
+    assert(hooks !== undefined, "a hook is completed only where groups are told");
     const { metrics, log } = this.voice;
     const action = "CompleteHook";
     try {

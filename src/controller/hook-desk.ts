@@ -1,6 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Fleet, FleetChange } from "../contracts/fleet.ts";
-import type { LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
 import type { HookFate } from "../contracts/notice-feed.ts";
 import { type HookStanding, hookStanding, type LifecycleHook } from "../core/lifecycle-hook.ts";
 import { type Millis, minutes } from "../core/time.ts";
@@ -10,8 +9,6 @@ export interface HookDeskTools {
   readonly fleet: Fleet;
   readonly executor: Executor;
   readonly clock: Clock;
-  /** Absent: every hook is left alone. */
-  readonly hooks: LifecycleHooks | undefined;
 }
 
 /** Without a change a wait is looked at this often: it is over by itself some time. */
@@ -27,12 +24,12 @@ export class HookDesk {
 
   /** See `FeedListener.onHook`. Rejects when the signal aborts. */
   async heed(hook: LifecycleHook, signal: AbortSignal): Promise<HookFate> {
-    const { executor, hooks } = this.#tools;
-    if (hooks === undefined) return "LeftAlone";
+    const { executor } = this.#tools;
+    if (!executor.tellsGroups) return "LeftAlone";
     const standing = await this.#settled(hook, signal);
     if (standing === "Over") return "Ended";
     if (standing !== "MayGoOn") return standing;
-    await executor.complete(hook, hooks);
+    await executor.complete(hook);
     return "Ended";
   }
 

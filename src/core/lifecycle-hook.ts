@@ -1,6 +1,7 @@
-import { type Departure, isLive } from "./departure.ts";
+import { type Departure, isLive, isNoticed, isUnderWay } from "./departure.ts";
 import type { NodeFacts } from "./node.ts";
 import type { Policy } from "./policy.ts";
+import { policyFor, reactionTo } from "./reaction.ts";
 import { selectPolicy } from "./selector.ts";
 import { hours, type Instant, type Millis, plus } from "./time.ts";
 
@@ -45,12 +46,21 @@ export function hookStanding(hook: LifecycleHook, scene: HookScene): HookStandin
   // It left before its machine did, or never joined.
   if (node === undefined) return "MayGoOn";
   if (selectPolicy(node, scene.policies) === undefined) return "LeftAlone";
-  const live = scene.departuresOf(node.uid).filter(isLive);
-  if (live.length === 0) return "LeftAlone";
-  return live.every(isDone) ? "MayGoOn" : "Waiting";
+  // One that only waits for its time is not what the group waits for.
+  const leaving = scene
+    .departuresOf(node.uid)
+    .filter((one) => isLive(one) && (isNoticed(one) || isUnderWay(one)));
+  if (leaving.length === 0) return "LeftAlone";
+  const isDone = (one: Departure) => isDrained(one, policyFor(one, node, scene.policies));
+  return leaving.every(isDone) ? "MayGoOn" : "Waiting";
 }
 
-/** Nothing is left to do but for the machine to go; with `Cordon` that is so from the cordon on. */
-function isDone({ status }: Departure): boolean {
-  return status.phase === "Releasing" || status.reason === "AwaitingMachine";
+/**
+ * Nothing is left to do but for the machine to go; with `Cordon` that is so from the cordon on. The word for
+ * that counts with that rule alone: it stands in the ledger for a moment after a graver cause has come.
+ */
+function isDrained(departure: Departure, policy: Policy): boolean {
+  const { phase, reason } = departure.status;
+  if (phase === "Releasing") return true;
+  return reason === "AwaitingMachine" && reactionTo(departure, policy) === "Cordon";
 }

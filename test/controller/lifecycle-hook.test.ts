@@ -24,15 +24,35 @@ describe("a group that is to take a machine", () => {
     const { world, feed, hooks, hook, tell, stop } = on;
     expect(await tell(wordOfHook(on))).toBe("Taken");
     let podsThen: number | undefined;
-    const ended = feed.listener.onHook(hook).then((fate) => {
+    hooks.onTold = () => {
       podsThen = world.podsOn("n1").length;
-      return fate;
-    });
+    };
+    const ended = feed.listener.onHook(hook);
     expect(hooks.told).toEqual([]);
     await world.pass(seconds(20));
     expect(await ended).toBe("Ended");
     expect(hooks.told).toEqual([`CONTINUE ${hook.machine}`]);
     expect(podsThen).toBe(0);
+    await stop();
+  });
+
+  it("is not told to go on with a node that was only cordoned when its hook came", async () => {
+    const on = await heldBack("Terminating");
+    const { world, word, feed, hooks, hook, tell, stop } = on;
+    world.patchPolicy({ spec: { onNotice: { rebalance: "Cordon" } } });
+    await world.pass(seconds(1));
+    await tell(word("n1", { cause: "RebalanceRecommendation", deadlineAt: undefined }));
+    await world.pass(seconds(5));
+    expect(world.podsOn("n1").length).toBeGreaterThan(0);
+    let podsThen = 0;
+    hooks.onTold = () => {
+      podsThen = world.podsOn("n1").length;
+    };
+    const told = word("n1", { cause: "LifecycleHook", deadlineAt: undefined, eventId: "hook-1" });
+    const ended = feed.listener.onWord(told).then(() => feed.listener.onHook(hook));
+    await world.pass(seconds(30));
+    expect(await ended).toBe("Ended");
+    expect([hooks.told.length, podsThen]).toEqual([1, 0]);
     await stop();
   });
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Departure, Phase } from "../../src/core/departure.ts";
 import { hookStanding, type LifecycleHook } from "../../src/core/lifecycle-hook.ts";
 import type { NodeFacts } from "../../src/core/node.ts";
+import type { Policy } from "../../src/core/policy.ts";
 import { defaultPolicy } from "../../src/core/policy-default.ts";
 import type { Reason } from "../../src/core/reason.ts";
 import { hours, instant, type Millis, millis, plus, seconds } from "../../src/core/time.ts";
@@ -33,18 +34,23 @@ function departure(phase: Phase, reason?: Reason): Departure {
   };
 }
 
+const planned: Departure = { ...departure("Scheduled"), cause: "Planned" };
+const releasing: Departure = { ...departure("Releasing"), cause: "Planned" };
+
 function standing(
   transition: LifecycleHook["transition"],
   world: {
     readonly node?: NodeFacts;
     readonly departures?: readonly Departure[];
     readonly after?: Millis;
+    readonly onNotice?: Policy["onNotice"];
   },
 ) {
+  const { onNotice } = world;
   const hook = { transition, machine, group: "spot-asg", name: "drain", at: since };
   return hookStanding(hook, {
     at: plus(since, world.after ?? seconds(5)),
-    policies: [{ ...defaultPolicy, name: "spot" }],
+    policies: [{ ...defaultPolicy, name: "spot", ...(onNotice && { onNotice }) }],
     nodeOf: (id) => (id === machine ? world.node : undefined),
     departuresOf: (uid) => (uid === "u1" ? (world.departures ?? []) : []),
   });
@@ -67,13 +73,25 @@ describe("a group that is to take an instance", () => {
     ["Waiting", "is being marked", [departure("Preparing")]],
     ["Waiting", "is under way", [departure("Draining", "DrainBlocked")]],
     ["MayGoOn", "is over", [departure("Releasing")]],
-    ["MayGoOn", "is not wanted: cordon only", [departure("Draining", "AwaitingMachine")]],
+    ["MayGoOn", "is over, and a later one is planned", [departure("Releasing"), planned]],
+    ["MayGoOn", "was a planned one, whose machine we let go", [releasing]],
+    ["LeftAlone", "is only planned", [planned]],
+    // What was only to be cordoned is drained now, and its ledger does not say so yet.
+    ["Waiting", "has just become one", [departure("Draining", "AwaitingMachine")]],
     ["MayGoOn", "is over, after one that ended", [departure("Ended"), departure("Releasing")]],
     ["Waiting", "is over by one of two", [departure("Draining"), departure("Releasing")]],
     ["LeftAlone", "was called off", [departure("Ended")]],
     ["LeftAlone", "was never ordered", []],
   ])("is told %s where the drain %s", (expected, _, departures) => {
     expect(standing("Terminating", { node: node(), departures })).toBe(expected);
+  });
+
+  it("may go on from the cordon on where the policy wants no more", () => {
+    const cordoned = { ...departure("Draining", "AwaitingMachine"), cause: "SpotInterruption" };
+    const departures = [cordoned as Departure];
+    const onNotice = { ...defaultPolicy.onNotice, spotInterruption: "Cordon" as const };
+    expect(standing("Terminating", { node: node(), departures, onNotice })).toBe("MayGoOn");
+    expect(standing("Terminating", { node: node(), departures })).toBe("Waiting");
   });
 
   it("may go on where its node is gone already", () => {

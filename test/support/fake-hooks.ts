@@ -6,6 +6,8 @@ import { type ErrorCode, LastcallError } from "../../src/errors.ts";
 export class FakeHooks implements LifecycleHooks {
   readonly #held = new Set<string>();
   readonly told: string[] = [];
+  /** Told when a group goes on, in that moment. */
+  onTold: () => void = () => {};
   fault: ErrorCode | undefined;
 
   hold(hook: LifecycleHook): void {
@@ -18,6 +20,7 @@ export class FakeHooks implements LifecycleHooks {
     }
     if (!this.#held.delete(keyOf(hook))) return "Over";
     this.told.push(`CONTINUE ${hook.machine}`);
+    this.onTold();
     return "Completed";
   }
 }
