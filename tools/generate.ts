@@ -9,11 +9,13 @@ import { generateCrds } from "../src/config/crd.ts";
 import { generateOptionDocs } from "../src/config/option-doc.ts";
 import { generateResourceDocs } from "../src/config/resource-doc.ts";
 import { generateTelemetryDocs } from "../src/server/telemetry-doc.ts";
+import { generateChart } from "./chart.ts";
 import { generateDemoPicture, readmeMoment } from "./demo-picture.ts";
 import { report, root } from "./source-tree.ts";
 
 const files = new Map([
   ...generateCrds(),
+  ...generateChart(),
   ...generateResourceDocs(),
   ...generateOptionDocs(),
   ...generateAuditDocs(),

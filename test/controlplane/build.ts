@@ -1,6 +1,6 @@
 /**
- * Builds the two binaries that the end-to-end tests run: a whole Kubernetes
- * control plane, and kwok. Nothing is downloaded but Go modules, whose content
+ * Builds the binaries that the end-to-end tests run: a whole Kubernetes
+ * control plane, kwok, and Helm where it is asked for. Nothing is downloaded but Go modules, whose content
  * go.sum pins. Run on its own, it fills the cache and prints where.
  */
 import { spawnSync } from "node:child_process";
@@ -17,6 +17,8 @@ export interface ControlPlaneBinaries {
 
 interface GoModule {
   readonly binary: string;
+  /** Absent: the module's own. */
+  readonly package?: string;
   readonly folder: string;
   readonly ldflags: string;
   /** What somebody who waits wants to know. */
@@ -30,6 +32,20 @@ export function buildControlPlane(): ControlPlaneBinaries {
   const folder = join(cacheRoot(), cacheKey(modules));
   if (!existsSync(folder)) buildInto(folder, modules);
   return { controlplane: join(folder, "controlplane"), kwok: join(folder, "kwok") };
+}
+
+/** Helm, for the chart; in a folder of its own, since most tests do without. */
+export function buildHelm(): string {
+  const module: GoModule = {
+    binary: "helm",
+    package: "helm.sh/helm/v3/cmd/helm",
+    folder: join(sources, "helm"),
+    ldflags: "-s -w",
+    remark: "1 to 3 minutes",
+  };
+  const folder = join(cacheRoot(), `helm-${cacheKey([module])}`);
+  if (!existsSync(folder)) buildInto(folder, [module]);
+  return join(folder, module.binary);
 }
 
 function goModules(): readonly GoModule[] {
@@ -100,7 +116,10 @@ function buildModule(module: GoModule, target: string): void {
   const startedAt = performance.now();
   report(`building ${module.binary} (${module.remark})`);
   const output = join(target, module.binary);
-  go(["build", "-trimpath", "-ldflags", module.ldflags, "-o", output, "."], module.folder);
+  go(
+    ["build", "-trimpath", "-ldflags", module.ldflags, "-o", output, module.package ?? "."],
+    module.folder,
+  );
   report(`built ${module.binary} in ${Math.round((performance.now() - startedAt) / 1000)} s`);
 }
 
@@ -129,4 +148,7 @@ function report(line: string): void {
   process.stderr.write(`control plane: ${line}\n`);
 }
 
-if (import.meta.main) process.stdout.write(`${JSON.stringify(buildControlPlane(), null, 2)}\n`);
+if (import.meta.main) {
+  const built = { ...buildControlPlane(), helm: buildHelm() };
+  process.stdout.write(`${JSON.stringify(built, null, 2)}\n`);
+}

@@ -1,0 +1,188 @@
+/**
+ * The chart by the real Helm: it installs what kustomize does, grants what the fallback's option asks for and
+ * no more, and refuses values that mean nothing.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { buildControlPlane } from "../controlplane/build.ts";
+import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
+import { chart, helm, type Manifest, manifestsIn } from "../support/helm.ts";
+import { runKubectl } from "../support/kubectl.ts";
+
+const deploy = join(import.meta.dirname, "../../deploy");
+const agentUser = "system:serviceaccount:lastcall:lastcall-agent";
+const variants = [
+  ["None", "agent"],
+  ["Cordon", "agent-fallback/cordon"],
+  ["Drain", "agent-fallback/drain"],
+] as const;
+
+/** Of Kubernetes, for this chart. */
+const oldest = "1.30.0";
+
+let home: string;
+
+beforeAll(() => {
+  home = mkdtempSync(join(tmpdir(), "lastcall-chart-"));
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+function rendered(...args: readonly string[]): ReadonlyMap<string, Manifest> {
+  const namespace = args.includes("--namespace") ? [] : ["--namespace", "lastcall"];
+  const flags = ["--include-crds", "--kube-version", oldest, ...namespace, ...args];
+  const { stdout, stderr, code } = helm(["template", "lastcall", chart, ...flags], { home });
+  expect(stderr).toBe("");
+  expect(code).toBe(0);
+  return manifestsIn(stdout);
+}
+
+async function kustomized(folder: string): Promise<ReadonlyMap<string, Manifest>> {
+  const { stdout, stderr, code } = await runKubectl({
+    command: buildControlPlane().controlplane,
+    args: ["kustomize", join(deploy, folder)],
+    ...{ kubeconfig: "/dev/null", home, signal: new AbortController().signal },
+  });
+  expect(stderr).toBe("");
+  expect(code).toBe(0);
+  return manifestsIn(stdout);
+}
+
+/** An environment is told by its names: patches and templates put them in another order. */
+function sortedEnv(manifest: unknown): unknown {
+  return JSON.parse(JSON.stringify(manifest), (key, value) =>
+    key === "env" && Array.isArray(value)
+      ? value.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+      : value,
+  );
+}
+
+describe("the chart", () => {
+  test("has nothing that helm lint finds amiss", () => {
+    const { stdout, stderr, code } = helm(["lint", "--strict", chart], { home });
+    expect(`${stdout}${stderr}`).toContain("0 chart(s) failed");
+    expect(code).toBe(0);
+  });
+
+  test.each(variants)(
+    "installs with the fallback %s what kustomize does",
+    async (fallback, folder) => {
+      const made = rendered("--set", `agent.fallback=${fallback}`);
+      const wanted = new Map([...(await kustomized("base")), ...(await kustomized(folder))]);
+      // Helm makes the namespace by itself.
+      wanted.delete("Namespace /lastcall");
+      expect([...made.keys()].toSorted()).toEqual([...wanted.keys()].toSorted());
+      for (const [key, one] of wanted)
+        expect(sortedEnv(made.get(key)), key).toEqual(sortedEnv(one));
+    },
+  );
+
+  test("is itself in any namespace, and names no other", () => {
+    const made = rendered("--namespace", "spot-tools", "--set", "agent.fallback=Drain");
+    const namespaces = new Set(
+      [...made.values()].flatMap(({ metadata }) => metadata.namespace ?? []),
+    );
+    expect([...namespaces]).toEqual(["spot-tools"]);
+    const text = JSON.stringify([...made.values()]);
+    expect(text).not.toContain("system:serviceaccount:lastcall:");
+    expect(text).not.toMatch(/"namespace":"lastcall"/);
+  });
+
+  test.each([
+    ["controller", "agent", "DaemonSet"],
+    ["agent", "controller", "Deployment"],
+  ])("leaves the %s's part out where it is not wanted", (part, _, left) => {
+    const made = rendered("--set", `${part}.enabled=false`);
+    const kinds = [...made.values()].map(({ kind }) => kind);
+    expect(kinds.filter((kind) => kind === "Deployment" || kind === "DaemonSet")).toEqual([left]);
+  });
+
+  test("hands on options as the environment", () => {
+    const env = [
+      { name: "LASTCALL_SQS_QUEUE_URL", value: "https://sqs.example/q" },
+      { name: "LASTCALL_LOG_LEVEL", value: "debug" },
+    ];
+    const made = rendered("--set-json", `controller.env=${JSON.stringify(env)}`);
+    const { spec } = made.get("Deployment lastcall/lastcall") as unknown as {
+      spec: { template: { spec: { containers: { env: unknown[] }[] } } };
+    };
+    expect(spec.template.spec.containers[0]?.env).toEqual(expect.arrayContaining(env));
+  });
+
+  test.each([
+    ["agent.fallback=drain", "agent.fallback"],
+    ["agent.fallbak=Drain", "fallbak"],
+    ["controller.replicas=many", "controller.replicas"],
+  ])("refuses %s by its name", (value, named) => {
+    const flags = ["--kube-version", oldest, "--set", value];
+    const { stderr, code } = helm(["template", "lastcall", chart, ...flags], { home });
+    expect(code).not.toBe(0);
+    expect(stderr.replaceAll("/", ".")).toContain(named);
+  });
+});
+
+describe("on a real API server", () => {
+  let plane: ControlPlane;
+
+  beforeAll(async () => {
+    plane = await startControlPlane();
+  });
+  afterAll(() => plane?.stop());
+
+  async function mayAgent(...what: readonly string[]): Promise<boolean> {
+    const { stdout } = await plane.kubectl(["auth", "can-i", ...what, "--as", agentUser]);
+    return stdout.trim() === "yes";
+  }
+
+  /** What a fallback does, by what the RBAC of the cluster says of the agent's account. */
+  async function rights(): Promise<Readonly<Record<string, boolean>>> {
+    return {
+      departures: await mayAgent("create", "departures.lastcall.dev"),
+      marks: await mayAgent("patch", "nodes"),
+      lease: await mayAgent("get", "leases.coordination.k8s.io/lastcall", "-n", "lastcall"),
+      evictions: await mayAgent("create", "pods", "--subresource=eviction", "-A"),
+      deletes: await mayAgent("delete", "pods", "-A"),
+      secrets: await mayAgent("get", "secrets", "-A"),
+      uncordonsAll: await mayAgent("delete", "nodes"),
+    };
+  }
+
+  const none = { departures: true, marks: false, lease: false, evictions: false, deletes: false };
+  const never = { secrets: false, uncordonsAll: false };
+
+  // Each on top of the one before: what is not asked for any more is taken back.
+  test.each([
+    ["None", none],
+    ["Drain", { departures: true, marks: true, lease: true, evictions: true, deletes: true }],
+    ["Cordon", { departures: true, marks: true, lease: true, evictions: false, deletes: false }],
+    ["None", none],
+  ] as const)("the fallback %s grants its own rights and no others", async (fallback, granted) => {
+    const kubeconfig = plane.kubeconfig;
+    const flags = ["--namespace", "lastcall", "--create-namespace"];
+    const { stderr, code } = helm(
+      ["upgrade", "--install", "lastcall", chart, ...flags, "--set", `agent.fallback=${fallback}`],
+      { home, kubeconfig },
+    );
+    expect(stderr).toBe("");
+    expect(code).toBe(0);
+    expect(await rights()).toEqual({ ...granted, ...never });
+  });
+
+  test("is gone again after helm uninstall, but for the resources' definitions", async () => {
+    const { kubeconfig } = plane;
+    const { code } = helm(["uninstall", "lastcall", "--namespace", "lastcall"], {
+      home,
+      kubeconfig,
+    });
+    expect(code).toBe(0);
+    const { stdout } = await plane.kubectl([
+      ...["get", "validatingadmissionpolicies,clusterroles,crds", "-o", "name"],
+    ]);
+    const ours = stdout.split("\n").filter((line) => line.includes("lastcall"));
+    expect(ours.map((line) => line.split("/").at(-1))).toEqual([
+      "departurepolicies.lastcall.dev",
+      "departures.lastcall.dev",
+    ]);
+  });
+});

@@ -1,0 +1,45 @@
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { parseAllDocuments } from "yaml";
+import { buildHelm } from "../controlplane/build.ts";
+
+export const chart = join(import.meta.dirname, "../../deploy/chart");
+
+export interface HelmResult {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly code: number;
+}
+
+/** The real Helm, in an empty home: nobody's own settings and repositories are read. */
+export function helm(
+  args: readonly string[],
+  how: { readonly home: string; readonly kubeconfig?: string },
+): HelmResult {
+  const { stdout, stderr, status } = spawnSync(buildHelm(), args, {
+    env: {
+      PATH: process.env.PATH,
+      HOME: how.home,
+      ...(how.kubeconfig && { KUBECONFIG: how.kubeconfig }),
+    },
+    encoding: "utf8",
+    maxBuffer: 16 * 1024 * 1024,
+  });
+  return { stdout, stderr, code: status ?? 1 };
+}
+
+export interface Manifest {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+
+/** What is in a stream of YAML, by kind, namespace and name. */
+export function manifestsIn(text: string): ReadonlyMap<string, Manifest> {
+  const objects = parseAllDocuments(text).flatMap((one): readonly Manifest[] => one.toJS() ?? []);
+  return new Map(
+    objects.map((one) => {
+      const { name, namespace = "" } = one.metadata;
+      return [`${one.kind} ${namespace}/${name}`, one] as const;
+    }),
+  );
+}

@@ -1,0 +1,119 @@
+/**
+ * The chart's templates, made from the manifests that kustomize installs: what is granted and what runs is
+ * written once, and the chart says where and whether.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { generateCrds } from "../src/config/crd.ts";
+import { root } from "./source-tree.ts";
+
+interface Template {
+  /** Below `deploy`. */
+  readonly from: string;
+  /** Below `deploy/chart/templates`. */
+  readonly to: string;
+  /** When it is installed at all. */
+  readonly when: string;
+}
+
+const withController = ".Values.controller.enabled";
+const withAgent = ".Values.agent.enabled";
+const withMarks = `and ${withAgent} (ne .Values.agent.fallback "None")`;
+const withDrain = `and ${withAgent} (eq .Values.agent.fallback "Drain")`;
+
+const templates: readonly Template[] = [
+  { from: "base/rbac.yaml", to: "controller-rbac.yaml", when: withController },
+  { from: "base/controller.yaml", to: "controller.yaml", when: withController },
+  { from: "base/placeholder-priority.yaml", to: "placeholder-priority.yaml", when: withController },
+  { from: "agent/rbac.yaml", to: "agent-rbac.yaml", when: withAgent },
+  { from: "agent/admission.yaml", to: "agent-admission.yaml", when: withAgent },
+  { from: "agent/daemonset.yaml", to: "agent.yaml", when: withAgent },
+  { from: "agent-fallback/cordon/rbac.yaml", to: "fallback-cordon-rbac.yaml", when: withMarks },
+  {
+    ...{ from: "agent-fallback/cordon/admission.yaml", to: "fallback-cordon-admission.yaml" },
+    when: withMarks,
+  },
+  { from: "agent-fallback/drain/rbac.yaml", to: "fallback-drain-rbac.yaml", when: withDrain },
+  {
+    ...{ from: "agent-fallback/drain/admission.yaml", to: "fallback-drain-admission.yaml" },
+    when: withDrain,
+  },
+];
+
+interface Replacement {
+  /** In the manifest, at least once where it is asked for. */
+  readonly text: string;
+  readonly by: string;
+  /** The manifests that must hold it; in others it is replaced where it stands. */
+  readonly of?: string;
+}
+
+const namespace = "{{ .Release.Namespace }}";
+
+const replacements: readonly Replacement[] = [
+  { text: "namespace: lastcall\n", by: `namespace: ${namespace}\n` },
+  { text: "system:serviceaccount:lastcall:", by: `system:serviceaccount:${namespace}:` },
+  {
+    ...{ text: "image: lastcall:0.1.0\n", of: "base/controller.yaml" },
+    by: "image: {{ .Values.controller.image | quote }}\n",
+  },
+  {
+    ...{ text: "replicas: 2\n", of: "base/controller.yaml" },
+    by: "replicas: {{ .Values.controller.replicas }}\n",
+  },
+  {
+    ...{ text: "image: lastcall-agent:0.1.0\n", of: "agent/daemonset.yaml" },
+    by: "image: {{ .Values.agent.image | quote }}\n",
+  },
+  {
+    ...{ text: "          ports:\n", of: "base/controller.yaml" },
+    by: `${more("controller")}          ports:\n`,
+  },
+  {
+    ...{ text: "          ports:\n", of: "agent/daemonset.yaml" },
+    by: `            {{- if ne .Values.agent.fallback "None" }}
+            - {name: LASTCALL_FALLBACK, value: {{ .Values.agent.fallback }}}
+            {{- end }}
+${more("agent")}          ports:\n`,
+  },
+];
+
+/** Options as the container's environment. */
+function more(part: "controller" | "agent"): string {
+  return `            {{- with .Values.${part}.env }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
+`;
+}
+
+/** The files of the chart that are not written by hand, by their paths. */
+export function generateChart(): ReadonlyMap<string, string> {
+  const files = templates.map(({ from, to, when }) => {
+    const body = replaced(from, manifest(from));
+    const text = `{{- /* Written by \`npm run generate\` from deploy/${from}: change that one. */}}\n{{- if ${when} }}\n${body}{{- end }}\n`;
+    return [`deploy/chart/templates/${to}`, text] as const;
+  });
+  const crds = [...generateCrds()].flatMap(([path, text]) => {
+    const name = /^deploy\/crds\/(.+\.dev\.yaml)$/.exec(path)?.[1];
+    return name === undefined ? [] : [[`deploy/chart/crds/${name}`, text] as const];
+  });
+  return new Map([...files, ...crds]);
+}
+
+function manifest(path: string): string {
+  return readFileSync(join(root, "deploy", path), "utf8");
+}
+
+function replaced(from: string, text: string): string {
+  let result = text;
+  for (const { text: found, by, of } of replacements) {
+    if (of !== undefined && of !== from) continue;
+    if (of !== undefined && !result.includes(found)) {
+      throw new Error(
+        `Cannot make the chart: deploy/${from} has no "${found.trim()}", one is wanted`,
+      );
+    }
+    result = result.replaceAll(found, by);
+  }
+  return result;
+}
