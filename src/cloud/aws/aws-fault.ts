@@ -1,4 +1,4 @@
-import { type ErrorCode, LastcallError } from "../../errors.ts";
+import { type ErrorCode, isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 
 /** A request to AWS, in the words of its fault. */
 export interface AwsAsked {
@@ -48,6 +48,11 @@ export function faultOfAws(error: unknown, asked: AwsAsked): LastcallError {
   return new LastcallError(code, `Cannot ${asked.action}: ${found}${quoted}, wanted ${wanted}`, {
     cause: error,
   });
+}
+
+/** A defect of ours must not end a loop either: it is told as one. */
+export function asFault(error: unknown): LastcallError {
+  return isLastcallError(error) ? error : new LastcallError("BROKEN_INVARIANT", messageOf(error));
 }
 
 function judge(name: string, status: number, asked: AwsAsked): Verdict {

@@ -4,7 +4,8 @@ import { parseProviderId } from "../../core/identity.ts";
 import type { MachineWord } from "../../core/machine-word.ts";
 import type { Rng } from "../../core/rng.ts";
 import { type Instant, type Millis, millis, minus, minutes, plus } from "../../core/time.ts";
-import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
+import { LastcallError } from "../../errors.ts";
+import { asFault } from "./aws-fault.ts";
 import type { Ec2 } from "./ec2.ts";
 import { readScheduledEvent } from "./instance-status.ts";
 
@@ -61,7 +62,7 @@ export class InstanceStatusFeed implements NoticeFeed {
         failures = 0;
       } catch (error) {
         if (signal.aborted) return;
-        listener.onTrouble(isLastcallError(error) ? error : unexpected(error));
+        listener.onTrouble(asFault(error));
         failures = Math.min(failures + 1, 20);
       }
       const pauseMs = Math.max(pollMs, Math.min(longestPauseMs, pollMs * 2 ** failures));
@@ -117,7 +118,7 @@ export class InstanceStatusFeed implements NoticeFeed {
       if (withdrawn === true) this.#known.delete(eventId);
       else this.#known.set(eventId, { word, isTaken: fate === "Taken", missing: 0 });
     } catch (error) {
-      listener.onTrouble(isLastcallError(error) ? error : unexpected(error));
+      listener.onTrouble(asFault(error));
     }
   }
 
@@ -144,8 +145,4 @@ function isNear(deadlineAt: Instant, nowAt: Instant): boolean {
 function instanceOf(providerID: string): readonly string[] {
   const machine = parseProviderId(providerID);
   return machine?.cloud === "aws" ? [machine.instanceId] : [];
-}
-
-function unexpected(error: unknown): LastcallError {
-  return new LastcallError("BROKEN_INVARIANT", messageOf(error));
 }

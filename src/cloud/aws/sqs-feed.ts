@@ -14,7 +14,8 @@ import {
   plus,
   seconds,
 } from "../../core/time.ts";
-import { type ErrorCode, isLastcallError, LastcallError, messageOf } from "../../errors.ts";
+import { type ErrorCode, LastcallError } from "../../errors.ts";
+import { asFault } from "./aws-fault.ts";
 import type { QueueClient, QueueMessage } from "./queue-client.ts";
 import { type MessageReading, readQueueMessage } from "./queue-message.ts";
 
@@ -86,7 +87,7 @@ export class SqsFeed implements NoticeFeed {
         for (const message of messages) void this.#take(message, listener, signal);
       } catch (error) {
         signal.throwIfAborted();
-        listener.onTrouble(faultOf(error));
+        listener.onTrouble(asFault(error));
         await this.#rest(Math.min(longestRestMs, firstRestMs * 2 ** failures), signal);
         failures = Math.min(failures + 1, 20);
       }
@@ -139,7 +140,7 @@ export class SqsFeed implements NoticeFeed {
     } catch (error) {
       // It stays open and is given back at the end.
       if (signal.aborted) return;
-      listener.onTrouble(faultOf(error));
+      listener.onTrouble(asFault(error));
     }
     this.#open.delete(message.id);
     this.#waiting.delete(message.id);
@@ -225,7 +226,7 @@ export class SqsFeed implements NoticeFeed {
         return await tell();
       } catch (error) {
         signal.throwIfAborted();
-        listener.onTrouble(faultOf(error));
+        listener.onTrouble(asFault(error));
         await this.#rest(Math.min(longestMs, firstRetryMs * 2 ** Math.min(attempt, 20)), signal);
       }
     }
@@ -251,7 +252,7 @@ export class SqsFeed implements NoticeFeed {
     if (messages.length === 0) return;
     // One that could not be removed comes again, and finds its work done.
     const { client } = this.#options;
-    await client.remove(messages).catch((error) => listener.onTrouble(faultOf(error)));
+    await client.remove(messages).catch((error) => listener.onTrouble(asFault(error)));
   }
 
   async #hide(
@@ -261,7 +262,7 @@ export class SqsFeed implements NoticeFeed {
   ): Promise<void> {
     const { client } = this.#options;
     if (messages.length === 0) return;
-    await client.hide(messages, span).catch((error) => listener.onTrouble(faultOf(error)));
+    await client.hide(messages, span).catch((error) => listener.onTrouble(asFault(error)));
   }
 }
 
@@ -285,9 +286,4 @@ function sayFate({ machine, notice }: MachineWord, fate: WordFate, listener: Fee
 function unheeded(code: ErrorCode, found: string): LastcallError {
   const wanted = "a notice for a node is wanted";
   return new LastcallError(code, `Cannot heed a message of the queue: ${found}, ${wanted}`);
-}
-
-/** A defect of ours must not end the loop either: it is told as one. */
-function faultOf(error: unknown): LastcallError {
-  return isLastcallError(error) ? error : new LastcallError("BROKEN_INVARIANT", messageOf(error));
 }

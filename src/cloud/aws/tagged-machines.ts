@@ -1,7 +1,8 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { Rng } from "../../core/rng.ts";
 import { type Millis, millis, minutes, seconds } from "../../core/time.ts";
-import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
+import { LastcallError } from "../../errors.ts";
+import { asFault } from "./aws-fault.ts";
 import type { Ec2, Tag } from "./ec2.ts";
 
 export interface TaggedMachinesOptions {
@@ -41,7 +42,7 @@ export class TaggedMachines {
         this.#asked.clear();
       } catch (error) {
         if (signal.aborted) return;
-        onTrouble(faultOf(error));
+        onTrouble(asFault(error));
       }
       // Between nine and eleven tenths, so that several controllers do not ask in step.
       const span = millis(Math.round(refreshMs * (0.9 + 0.2 * rng())));
@@ -57,7 +58,7 @@ export class TaggedMachines {
     const asking = this.#ask(machine).catch((error: unknown) => {
       // It is asked again at the next notice.
       this.#asked.delete(machine);
-      onTrouble(faultOf(error));
+      onTrouble(asFault(error));
       return true;
     });
     this.#asked.set(machine, asking);
@@ -83,8 +84,4 @@ export class TaggedMachines {
       over.abort();
     }
   }
-}
-
-function faultOf(error: unknown): LastcallError {
-  return isLastcallError(error) ? error : new LastcallError("BROKEN_INVARIANT", messageOf(error));
 }
