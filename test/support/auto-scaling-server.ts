@@ -1,15 +1,10 @@
-import { ScriptedServer } from "./scripted-server.ts";
+import { AwsQueryServer, type QueryAnswer } from "./aws-query-server.ts";
 
 interface Held {
   readonly group: string;
   readonly name: string;
   readonly machine: string;
   readonly token?: string | undefined;
-}
-
-interface Answer {
-  readonly status: number;
-  readonly xml: string;
 }
 
 const namespace = "http://autoscaling.amazonaws.com/doc/2011-01-01/";
@@ -27,45 +22,27 @@ const faults = {
  * EC2 Auto Scaling on loopback, as far as lifecycle actions go; its answers have the form of the API's
  * model, version 2011-01-01, in the Query protocol. moto has no such action.
  */
-export class AutoScalingServer {
+export class AutoScalingServer extends AwsQueryServer {
   readonly told: string[] = [];
   /** Told of each machine with which a group goes on, in that moment. */
   onTold: (machine: string) => void = () => {};
   fault: keyof typeof faults | undefined;
   readonly #held: Held[] = [];
   readonly #groups = new Set<string>();
-  readonly #server = new ScriptedServer(({ body }, response) => {
-    const { status, xml } = this.#answer(new URLSearchParams(body));
-    response.writeHead(status, { "content-type": "text/xml" });
-    response.end(xml);
-  });
-
-  get url(): string {
-    return this.#server.url;
-  }
-
-  async start(): Promise<this> {
-    await this.#server.start();
-    return this;
-  }
-
-  stop(): Promise<void> {
-    return this.#server.stop();
-  }
 
   hold(hook: Held): void {
     this.#groups.add(hook.group);
     this.#held.push(hook);
   }
 
-  #answer(asked: URLSearchParams): Answer {
+  protected override answer(asked: URLSearchParams): QueryAnswer {
     if (this.fault !== undefined) return refusal(faults[this.fault]);
     if (asked.get("Action") === "CompleteLifecycleAction") return this.#complete(asked);
     const text = `Could not find operation ${asked.get("Action")}`;
     return refusal({ status: 400, code: "InvalidAction", text });
   }
 
-  #complete(asked: URLSearchParams): Answer {
+  #complete(asked: URLSearchParams): QueryAnswer {
     const invalid = { status: 400, code: "ValidationError" };
     const group = asked.get("AutoScalingGroupName") ?? "";
     if (!this.#groups.has(group)) {
@@ -98,7 +75,7 @@ function refusal(fault: {
   readonly status: number;
   readonly code: string;
   readonly text: string;
-}): Answer {
+}): QueryAnswer {
   const { status, code, text } = fault;
   return {
     status,

@@ -1,11 +1,6 @@
 import type { ScheduledEvent } from "../../src/cloud/aws/ec2.ts";
 import { formatInstant } from "../../src/core/time.ts";
-import { ScriptedServer } from "./scripted-server.ts";
-
-interface Answer {
-  readonly status: number;
-  readonly xml: string;
-}
+import { AwsQueryServer, type QueryAnswer } from "./aws-query-server.ts";
 
 const faults = {
   Unreachable: { status: 503, code: "Unavailable", text: "The server is overloaded" },
@@ -21,33 +16,15 @@ const faults = {
  * EC2 on loopback, as far as its lists of events and tags go; its answers have the form of the API's model,
  * version 2016-11-15, in the Query protocol. moto schedules no events.
  */
-export class Ec2Server {
+export class Ec2Server extends AwsQueryServer {
   events: ScheduledEvent[] = [];
   readonly tags = new Map<string, Readonly<Record<string, string>>>();
   fault: keyof typeof faults | undefined;
   /** How many items a page holds at the most. */
   pageSize = 1000;
   readonly actions: string[] = [];
-  readonly #server = new ScriptedServer(({ body }, response) => {
-    const { status, xml } = this.#answer(new URLSearchParams(body));
-    response.writeHead(status, { "content-type": "text/xml" });
-    response.end(xml);
-  });
 
-  get url(): string {
-    return this.#server.url;
-  }
-
-  async start(): Promise<this> {
-    await this.#server.start();
-    return this;
-  }
-
-  stop(): Promise<void> {
-    return this.#server.stop();
-  }
-
-  #answer(asked: URLSearchParams): Answer {
+  protected override answer(asked: URLSearchParams): QueryAnswer {
     const action = asked.get("Action") ?? "";
     this.actions.push(action);
     if (this.fault === "Garbage") return { status: 200, xml: "<html><body>Welcome</body></html>" };
@@ -62,7 +39,12 @@ export class Ec2Server {
     }
   }
 
-  #page(action: string, set: string, items: readonly string[], asked: URLSearchParams): Answer {
+  #page(
+    action: string,
+    set: string,
+    items: readonly string[],
+    asked: URLSearchParams,
+  ): QueryAnswer {
     const from = Number(asked.get("NextToken") ?? 0);
     const most = Math.min(this.pageSize, Number(asked.get("MaxResults") ?? 1000));
     const next = from + most < items.length ? `<nextToken>${from + most}</nextToken>` : "";
@@ -145,7 +127,7 @@ function refusal(fault: {
   readonly status: number;
   readonly code: string;
   readonly text: string;
-}): Answer {
+}): QueryAnswer {
   const { status, code, text } = fault;
   const xml = `<Response><Errors><Error><Code>${code}</Code><Message>${text}</Message></Error></Errors><RequestID>7c6e177f</RequestID></Response>`;
   return { status, xml };
