@@ -1,6 +1,6 @@
 /**
- * The chart's templates, made from the manifests that kustomize installs: what is granted and what runs is
- * written once, and the chart says where and whether.
+ * The chart's templates, made from the manifests that kustomize installs: what is granted and what
+ * runs is written once, and the chart says where and whether.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -8,8 +8,8 @@ import type { Fallback } from "./fallback.ts";
 type FallbackSide = Pick<Fallback, "heed" | "filed" | "withdrawn" | "run">;
 
 /**
- * A fallback whose code is loaded when something is told to it for the first time: an agent idles for
- * weeks, and a controller has three seconds before the fallback acts.
+ * A fallback whose code is loaded when something is told to it for the first time: an agent idles
+ * for weeks, and a controller has three seconds before the fallback acts.
  */
 export class LateFallback implements FallbackSide {
   readonly #load: () => Promise<FallbackSide>;

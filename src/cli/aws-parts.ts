@@ -28,11 +28,16 @@ interface AwsFleet {
   readonly machines: () => readonly string[];
 }
 
-/** Slower is too late for a quarter of an hour of notice, and faster only spends the account's quota. */
+/**
+ * Slower is too late for a quarter of an hour of notice, and faster only spends the account's
+ * quota.
+ */
 const fastestPollMs = seconds(1);
 const slowestPollMs = minutes(10);
 
-/** Of what is chosen, if anything is: AWS' clients are loaded for it alone. Throws CONFIG_INVALID. */
+/**
+ * Of what is chosen, if anything is: AWS' clients are loaded for it alone. Throws CONFIG_INVALID.
+ */
 export async function awsParts(options: AwsChoice, io: CommandIo): Promise<AwsParts> {
   const { clock, rng } = io;
   const queue = await queueParts(options, io);

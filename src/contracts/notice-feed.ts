@@ -21,8 +21,8 @@ export interface FeedListener {
    */
   onWord(word: MachineWord): Promise<WordFate>;
   /**
-   * Resolves when the group that waits has been told to go on, or is not to be told. Rejects where it could
-   * not be told, which is to be tried again. Minutes or hours may pass until then.
+   * Resolves when the group that waits has been told to go on, or is not to be told. Rejects where
+   * it could not be told, which is to be tried again. Minutes or hours may pass until then.
    */
   onHook(hook: LifecycleHook): Promise<HookFate>;
   onTrouble(error: LastcallError): void;
@@ -36,7 +36,7 @@ export interface FeedListener {
 export type WordFate = "Taken" | "NoNode" | "NotOwned" | "TooEarly" | "Stale";
 
 /**
- * `Ended`: the group waits no more; `NoNode`: the new instance is no node of the cluster, or not yet, and
- * is to be told again; `LeftAlone`: it is not ours to tell.
+ * `Ended`: the group waits no more; `NoNode`: the new instance is no node of the cluster, or not
+ * yet, and is to be told again; `LeftAlone`: it is not ours to tell.
  */
 export type HookFate = "Ended" | "NoNode" | "LeftAlone";

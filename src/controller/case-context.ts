@@ -16,8 +16,8 @@ export interface CaseContext {
 }
 
 /**
- * The machine is not ours to release: the policy leaves it to others, or the cloud takes it, where the policy
- * does not want it let go before, or that could not be done.
+ * The machine is not ours to release: the policy leaves it to others, or the cloud takes it, where
+ * the policy does not want it let go before, or that could not be done.
  */
 export function isCloudsToTake(departure: Departure, policy: Policy): boolean {
   if (policy.instance.release === "None") return true;

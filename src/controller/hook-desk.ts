@@ -14,7 +14,9 @@ export interface HookDeskTools {
 /** Without a change a wait is looked at this often: it is over by itself some time. */
 const quietMs: Millis = minutes(1);
 
-/** Has the groups that wait for a node go on with it: when a new one is ready, an old one drained. */
+/**
+ * Has the groups that wait for a node go on with it: when a new one is ready, an old one drained.
+ */
 export class HookDesk {
   readonly #tools: HookDeskTools;
 
@@ -54,7 +56,9 @@ export class HookDesk {
     });
   }
 
-  /** Hundreds may wait, and in a large fleet something changes at any time: only what concerns it. */
+  /**
+   * Hundreds may wait, and in a large fleet something changes at any time: only what concerns it.
+   */
   async #nextChange(hook: LifecycleHook, signal: AbortSignal): Promise<void> {
     const { fleet, clock } = this.#tools;
     const node = fleet.nodeOf(hook.machine);

@@ -19,9 +19,9 @@ export interface LifecycleHook {
 }
 
 /**
- * `MayGoOn`: what was to be done first is done; `Waiting`: it is not; `NoNode`: the new instance is no node
- * of the cluster, or not yet; `LeftAlone`: nobody here makes its node leave; `Over`: the group has given
- * the wait up long ago.
+ * `MayGoOn`: what was to be done first is done; `Waiting`: it is not; `NoNode`: the new instance is
+ * no node of the cluster, or not yet; `LeftAlone`: nobody here makes its node leave; `Over`: the
+ * group has given the wait up long ago.
  */
 export type HookStanding = "MayGoOn" | "Waiting" | "NoNode" | "LeftAlone" | "Over";
 
@@ -56,8 +56,9 @@ export function hookStanding(hook: LifecycleHook, scene: HookScene): HookStandin
 }
 
 /**
- * Nothing is left to do but for the machine to go; with `Cordon` that is so from the cordon on. The word for
- * that counts with that rule alone: it stands in the ledger for a moment after a graver cause has come.
+ * Nothing is left to do but for the machine to go; with `Cordon` that is so from the cordon on. The
+ * word for that counts with that rule alone: it stands in the ledger for a moment after a graver
+ * cause has come.
  */
 function isDrained(departure: Departure, policy: Policy): boolean {
   const { phase, reason } = departure.status;

@@ -1,7 +1,7 @@
 /**
  * Builds the binaries that the end-to-end tests run: a whole Kubernetes
- * control plane, kwok, and Helm where it is asked for. Nothing is downloaded but Go modules, whose content
- * go.sum pins. Run on its own, it fills the cache and prints where.
+ * control plane, kwok, and Helm where it is asked for. Nothing is downloaded but Go modules, whose
+ * content go.sum pins. Run on its own, it fills the cache and prints where.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";

@@ -1,6 +1,6 @@
 /**
- * The chart by the real Helm: it installs what kustomize does, grants what the fallback's option asks for and
- * no more, and refuses values that mean nothing.
+ * The chart by the real Helm: it installs what kustomize does, grants what the fallback's option
+ * asks for and no more, and refuses values that mean nothing.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -19,8 +19,8 @@ const faults = {
 } as const;
 
 /**
- * EC2 Auto Scaling on loopback, as far as lifecycle actions go; its answers have the form of the API's
- * model, version 2011-01-01, in the Query protocol. moto has no such action.
+ * EC2 Auto Scaling on loopback, as far as lifecycle actions go; its answers have the form of the
+ * API's model, version 2011-01-01, in the Query protocol. moto has no such action.
  */
 export class AutoScalingServer extends AwsQueryServer {
   readonly told: string[] = [];

@@ -5,7 +5,9 @@ export interface QueryAnswer {
   readonly xml: string;
 }
 
-/** A service of AWS on loopback that speaks the Query protocol: a form is asked, XML is answered. */
+/**
+ * A service of AWS on loopback that speaks the Query protocol: a form is asked, XML is answered.
+ */
 export abstract class AwsQueryServer {
   readonly #server = new ScriptedServer(({ body }, response) => {
     const { status, xml } = this.answer(new URLSearchParams(body));

@@ -13,8 +13,8 @@ const faults = {
 } as const;
 
 /**
- * EC2 on loopback, as far as its lists of events and tags go; its answers have the form of the API's model,
- * version 2016-11-15, in the Query protocol. moto schedules no events.
+ * EC2 on loopback, as far as its lists of events and tags go; its answers have the form of the
+ * API's model, version 2016-11-15, in the Query protocol. moto schedules no events.
  */
 export class Ec2Server extends AwsQueryServer {
   events: ScheduledEvent[] = [];

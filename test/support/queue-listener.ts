@@ -3,7 +3,9 @@ import type { LifecycleHook } from "../../src/core/lifecycle-hook.ts";
 import type { MachineWord } from "../../src/core/machine-word.ts";
 import type { LastcallError } from "../../src/errors.ts";
 
-/** Who listens to a feed: a cluster that hears words by their machine, as long as it can be written. */
+/**
+ * Who listens to a feed: a cluster that hears words by their machine, as long as it can be written.
+ */
 export class QueueListener implements FeedListener {
   readonly words: MachineWord[] = [];
   readonly troubles: LastcallError[] = [];

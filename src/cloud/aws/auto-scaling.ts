@@ -40,8 +40,8 @@ export class AutoScaling implements LifecycleHooks {
 }
 
 /**
- * A wait that has ended, or a group that is gone. Auto Scaling has one code for all that it refuses, and says
- * "No active Lifecycle Action found …" or "… name not found" with it.
+ * A wait that has ended, or a group that is gone. Auto Scaling has one code for all that it
+ * refuses, and says "No active Lifecycle Action found …" or "… name not found" with it.
  */
 function isOver(error: unknown): boolean {
   const { name, message } = error as { readonly name?: unknown; readonly message?: unknown };

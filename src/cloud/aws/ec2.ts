@@ -5,7 +5,9 @@ import type { Instant } from "../../core/time.ts";
  * `LastcallError` `CLOUD_*`, or the signal's reason when it aborts.
  */
 export interface Ec2 {
-  /** What is scheduled for instances of the region, over and called off too; of the others nothing. */
+  /**
+   * What is scheduled for instances of the region, over and called off too; of the others nothing.
+   */
   scheduledEvents(signal: AbortSignal): Promise<readonly ScheduledEvent[]>;
   /** The ids of the region's instances that carry the tag, or of those among `only`. */
   tagged(tag: Tag, signal: AbortSignal, only?: readonly string[]): Promise<ReadonlySet<string>>;

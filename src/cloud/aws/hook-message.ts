@@ -15,8 +15,8 @@ export function transitionOf(detail: Fields): LifecycleHook["transition"] | unde
 }
 
 /**
- * What a group needs to be told to go on; undefined where the message lacks some of it. Source: EC2 Auto
- * Scaling "Lifecycle action event types and patterns".
+ * What a group needs to be told to go on; undefined where the message lacks some of it. Source: EC2
+ * Auto Scaling "Lifecycle action event types and patterns".
  */
 export function hookOf(detail: Fields, at: Instant): LifecycleHook | undefined {
   const transition = transitionOf(detail);

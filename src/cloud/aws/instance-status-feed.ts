@@ -22,7 +22,10 @@ export interface InstanceStatusFeedOptions {
 /** A service that fails is asked less and less often, down to this. */
 const longestPauseMs: Millis = minutes(5);
 
-/** A departure for an event stands within this of its beginning: what is off is told of no other time. */
+/**
+ * A departure for an event stands within this of its beginning: what is off is told of no other
+ * time.
+ */
 const beforeMs: Millis = minutes(20);
 const afterMs: Millis = minutes(10);
 
@@ -39,9 +42,9 @@ interface Known {
 const missingAtLast = 2;
 
 /**
- * What EC2 has scheduled for instances, by its own list, for fleets without the agent. One request asks for
- * the whole region, and only instances with an event are in the answer: the cost does not grow with the
- * fleet.
+ * What EC2 has scheduled for instances, by its own list, for fleets without the agent. One request
+ * asks for the whole region, and only instances with an event are in the answer: the cost does not
+ * grow with the fleet.
  */
 export class InstanceStatusFeed implements NoticeFeed {
   readonly #options: InstanceStatusFeedOptions;

@@ -10,8 +10,8 @@ export type EventReading =
   | { readonly kind: "Unreadable"; readonly problem: string };
 
 /**
- * What EC2 has scheduled for an instance, as the cloud's word. What is over or called off stays listed for a
- * week, with a mark before its description. Source: EC2 API, InstanceStatusEvent.
+ * What EC2 has scheduled for an instance, as the cloud's word. What is over or called off stays
+ * listed for a week, with a mark before its description. Source: EC2 API, InstanceStatusEvent.
  */
 export function readScheduledEvent(event: ScheduledEvent, at: Instant): EventReading {
   const machine = instanceIdOf(event.instance);

@@ -6,8 +6,8 @@ const longestKey = 128;
 const longestValue = 256;
 
 /**
- * Reads `KEY` or `KEY=VALUE`; a key that holds an `=` itself cannot be named. Throws CONFIG_INVALID, which
- * names the option.
+ * Reads `KEY` or `KEY=VALUE`; a key that holds an `=` itself cannot be named. Throws
+ * CONFIG_INVALID, which names the option.
  */
 export function parseManagedTag(text: string): Tag {
   const at = text.indexOf("=");

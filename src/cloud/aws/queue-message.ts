@@ -140,7 +140,8 @@ function readHook(
         : { kind: "Launch", hook };
     case "Terminating": {
       const named = { "instance-id": detail.EC2InstanceId };
-      // One hook may speak by several ways, each with a body of its own: the token is in all of them.
+      // One hook may speak by several ways, each with a body of its own: the token is in all of
+      // them.
       const token = wordOf(detail.LifecycleActionToken) ?? id;
       const told = { detail: named, at, id: token, source: "aws/queue/lifecycle-hook" };
       const reading = aboutInstance(told, { cause: "LifecycleHook" });

@@ -41,7 +41,10 @@ const mostRemoved = 10;
 const lingerMs: Millis = millis(500);
 /** SQS hides no message for longer than twelve hours. */
 const longestHiddenMs: Millis = hours(11);
-/** A hook may wait for hours: its message is hidden for this long at a time, and shown again at our death. */
+/**
+ * A hook may wait for hours: its message is hidden for this long at a time, and shown again at our
+ * death.
+ */
 const hookHiddenMs: Millis = minutes(2);
 /** How soon a new instance is looked for again, in its first minutes and after them. */
 const joiningMs: Millis = seconds(10);
@@ -183,7 +186,8 @@ export class SqsFeed implements NoticeFeed {
       fates[place] === "TooEarly" ? between(nowAt, actFromAt(notice) ?? nowAt) : [],
     );
     if (waits.length > 0) return millis(Math.max(1000, Math.min(longestHiddenMs, ...waits)));
-    // Of an instance that is no node here the group is not told anything: it may be another cluster's.
+    // Of an instance that is no node here the group is not told anything: it may be another
+    // cluster's.
     if (reading.hook !== undefined && fates[0] === "Taken") {
       await this.#tellHook(reading.hook, told);
     }

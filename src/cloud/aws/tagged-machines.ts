@@ -20,8 +20,8 @@ const answerWithinMs: Millis = seconds(1);
 type Trouble = (error: LastcallError) => void;
 
 /**
- * Which instances carry a tag, known beforehand as far as possible. Fails open: where EC2 does not say
- * it, an instance counts as one that does.
+ * Which instances carry a tag, known beforehand as far as possible. Fails open: where EC2 does not
+ * say it, an instance counts as one that does.
  */
 export class TaggedMachines {
   readonly #options: TaggedMachinesOptions;
