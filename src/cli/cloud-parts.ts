@@ -22,7 +22,7 @@ export interface CloudParts {
 
 /**
  * A cloud's code is loaded here once; its credentials are looked for only when it is first asked, and
- * no cloud is asked of which no machine is seen. Throws CONFIG_INVALID for an endpoint that is none.
+ * no cloud is asked of which no machine is seen. Throws CONFIG_INVALID for an endpoint or a pace that is none.
  */
 export async function cloudParts(
   options: {
@@ -31,7 +31,11 @@ export async function cloudParts(
   } & AwsChoice,
   io: CommandIo,
 ): Promise<CloudParts> {
-  const { createComputeEngine } = await import("../cloud/gcp/compute-engine.ts");
+  const pollMs = options.gcpPreemptionPoll;
+  const { createComputeEngine, checkPreemptionPoll } = await import(
+    "../cloud/gcp/compute-engine.ts"
+  );
+  if (pollMs !== undefined) checkPreemptionPoll(pollMs);
   const gcp = createComputeEngine({
     endpoint: options.gcpEndpoint,
     keyFile: io.env.GOOGLE_APPLICATION_CREDENTIALS,
@@ -39,7 +43,6 @@ export async function cloudParts(
     clock: io.clock,
     rng: io.rng,
   });
-  const pollMs = options.gcpPreemptionPoll;
   const aws = await awsParts(options, io);
   return {
     releaserFor: (id) => (parseProviderId(id)?.cloud === "gcp" ? gcp.releaser : undefined),

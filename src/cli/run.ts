@@ -32,6 +32,8 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
       ? undefined
       : (await readPolicyFiles(options.filename, io)).policies;
   const metrics = new PrometheusMetrics();
+  // Before the cluster is asked: a wrong option is to be told although that is away.
+  const clouds = await cloudParts(options, io);
   const { api, namespace, close } = await connect(options, io);
   await firstContact(api, io.clock, io.signal);
   const identity = processIdentity(io.env.POD_NAME);
@@ -46,7 +48,7 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
     placeholderImage: options.placeholderImage,
     identity,
     leadership: await leadershipOf({ options, io, api, namespace, identity, log }),
-    ...(await cloudParts(options, io)),
+    ...clouds,
     fixedPolicies,
     audit: await auditOf(options, api),
     self: io.env.POD_UID,

@@ -46,8 +46,7 @@ describe("what a controller has of the clouds", () => {
     [seconds(0.5), "500ms"],
     [minutes(2), "2m"],
   ])("refuses to ask every %i ms", async (gcpPreemptionPoll, found) => {
-    const parts = await cloudParts({ ...plain, gcpPreemptionPoll }, io);
-    expect(() => parts.feedsFor(fleet)).toThrow(
+    await expect(cloudParts({ ...plain, gcpPreemptionPoll }, io)).rejects.toThrow(
       `Cannot use --gcp-preemption-poll: found ${found}, wanted 1s to 1m`,
     );
   });

@@ -27,7 +27,6 @@ export interface ComputeSettings {
 export interface ComputeEngine {
   readonly releaser: InstanceReleaser;
   readonly births: MachineBirths;
-  /** Throws CONFIG_INVALID for a pace that cannot be one. */
   preemptions(how: Pick<PreemptionFeedOptions, "pollMs" | "machines">): NoticeFeed;
 }
 
@@ -44,14 +43,12 @@ export function createComputeEngine(settings: ComputeSettings): ComputeEngine {
   return {
     releaser: new ComputeReleaser({ client, clock, rng }),
     births: new ComputeBirths(client),
-    preemptions: (how) => {
-      checkPace(how.pollMs);
-      return new PreemptionFeed({ client, clock, rng, ...how });
-    },
+    preemptions: (how) => new PreemptionFeed({ client, clock, rng, ...how }),
   };
 }
 
-function checkPace(pollMs: Millis): void {
+/** Throws CONFIG_INVALID for a pace that cannot be one. */
+export function checkPreemptionPoll(pollMs: Millis): void {
   if (pollMs >= fastestPollMs && pollMs <= slowestPollMs) return;
   const message = `Cannot use --gcp-preemption-poll: found ${formatDuration(pollMs)}, wanted 1s to 1m`;
   throw new LastcallError("CONFIG_INVALID", message);
