@@ -33,7 +33,7 @@ export interface HookScene {
 }
 
 /** The longest that a hook can be set to wait. Source: Auto Scaling API, PutLifecycleHook. */
-const longestWaitMs: Millis = hours(2);
+export const longestWaitMs: Millis = hours(2);
 
 /** Whether a group may go on with an instance that a hook holds back. */
 export function hookStanding(hook: LifecycleHook, scene: HookScene): HookStanding {

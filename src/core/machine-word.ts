@@ -1,5 +1,6 @@
 import { type Departure, isLive } from "./departure.ts";
 import { parseProviderId } from "./identity.ts";
+import { longestWaitMs } from "./lifecycle-hook.ts";
 import type { NodeFacts } from "./node.ts";
 import type { NoticeScene } from "./node-notice.ts";
 import { actFromAt, type Notice } from "./notice.ts";
@@ -33,7 +34,7 @@ export type WordMeaning =
 /** After its deadline a machine is gone, or was started again and the word is of its last life. */
 const staleAfterMs: Millis = minutes(5);
 
-/** What names no deadline is true for as long as a lifecycle hook waits where nobody says how long. */
+/** What names no deadline is true for this long; of a hook for as long as one can wait. */
 const trueForMs: Millis = hours(1);
 
 export interface MachineScene extends NoticeScene {
@@ -110,5 +111,6 @@ function isDealtWith(departure: Departure, notice: Notice): boolean {
 function isStale({ cause, deadlineAt, noticedAt }: Notice, at: Instant): boolean {
   // A machine that was shutting down is gone soon, too, or was started again.
   const isShort = deadlineAt !== undefined || cause === "NodeShutdown";
-  return at > plus(deadlineAt ?? noticedAt, isShort ? staleAfterMs : trueForMs);
+  if (isShort) return at > plus(deadlineAt ?? noticedAt, staleAfterMs);
+  return at > plus(noticedAt, cause === "LifecycleHook" ? longestWaitMs : trueForMs);
 }

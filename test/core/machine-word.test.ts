@@ -112,8 +112,15 @@ describe("the cloud's word about a machine", () => {
       "Stale",
     ],
     [
-      "of a hook, an hour after the event",
+      "of a hook, two hours after the event, as long as one can wait",
       { ...gone, cause: "LifecycleHook", deadlineAt: undefined },
+      7200,
+      "Make",
+      "Stale",
+    ],
+    [
+      "of a recommendation, an hour after the event",
+      { ...gone, cause: "RebalanceRecommendation", deadlineAt: undefined },
       3600,
       "Make",
       "Stale",

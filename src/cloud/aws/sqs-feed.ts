@@ -164,12 +164,28 @@ export class SqsFeed implements NoticeFeed {
         return this.#endOfUnknown(message);
       case "Launch": {
         const fate = await this.#tellHook(reading.hook, { message, listener, signal });
-        if (fate === "NoNode") return message.receipts < soonJoined ? joiningMs : lateJoiningMs;
-        return fate === "Ended" ? "Remove" : this.#endOfUnknown(message);
+        return this.#endOfLaunch(fate, reading.hook, { message, listener, signal });
       }
       case "Read":
         return this.#endOfWords(reading, { message, listener, signal });
     }
+  }
+
+  /** For some minutes it is no news that a new machine has not joined yet. */
+  #endOfLaunch(
+    fate: HookFate,
+    { machine }: LifecycleHook,
+    { message, listener }: Told,
+  ): "Remove" | Millis {
+    const isEarly = message.receipts < soonJoined;
+    if (fate === "Ended") return "Remove";
+    if (fate === "NoNode" && isEarly) return joiningMs;
+    const found =
+      fate === "NoNode"
+        ? `${machine} is no node of this cluster`
+        : `the launch hook of ${machine} is others' to complete`;
+    listener.onTrouble(unheeded("INSTANCE_UNKNOWN", found));
+    return fate === "NoNode" ? lateJoiningMs : this.#endOfUnknown(message);
   }
 
   async #endOfWords(reading: WordReading, told: Told): Promise<"Remove" | Millis> {
