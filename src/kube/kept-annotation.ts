@@ -1,3 +1,5 @@
+import { kuredAnnotation } from "../core/rival.ts";
+
 /** Every key under this prefix is ours. */
 const ownPrefix = "lastcall.dev/";
 
@@ -5,6 +7,7 @@ const ownPrefix = "lastcall.dev/";
 export const nodeAnnotations = [
   "cluster-autoscaler.kubernetes.io/scale-down-disabled",
   "karpenter.sh/do-not-disrupt",
+  kuredAnnotation,
 ] as const;
 
 /** The annotations of pods that a decision reads, beside all of `lastcall.dev/`. */
