@@ -8,7 +8,7 @@ import type {
 } from "../contracts/node-marks.ts";
 import { compareIdentity, type NodeIdentity } from "../core/identity.ts";
 import type { NodeFacts } from "../core/node.ts";
-import { formatInstant } from "../core/time.ts";
+import { formatInstant, type Millis, millis } from "../core/time.ts";
 import { LastcallError } from "../errors.ts";
 import { faultOf } from "./fault.ts";
 import {
@@ -28,6 +28,10 @@ const conflictTries = 8;
 type Verdict = { readonly request: KubeRequest } | { readonly result: MarkResult };
 
 /** Reads a node and writes it in one breath; each write tests that nobody wrote in between. */
+/** An API server that has just taken the mark is seldom away for longer. */
+const conditionTries = 4;
+const conditionRestMs: Millis = millis(500);
+
 export class KubeNodeMarks implements NodeMarks {
   readonly #api: KubeSender;
   readonly #clock: Clock;
@@ -161,10 +165,13 @@ export class KubeNodeMarks implements NodeMarks {
       urgency: "Later",
       body: { status: { conditions: [condition] } },
     };
-    try {
-      await this.#api.send(request);
-    } catch {
-      // Said above.
+    for (let attempt = 1; attempt <= conditionTries; attempt += 1) {
+      const status = await this.#api.send(request).then(
+        (answer) => answer.status,
+        () => undefined,
+      );
+      if (status !== undefined && status !== 429 && status < 500) return;
+      if (attempt < conditionTries) await this.#clock.sleep(conditionRestMs);
     }
   }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { seconds } from "../../src/core/time.ts";
+import { formatInstant, plus, seconds } from "../../src/core/time.ts";
 import { dawn, ModelWorld, nodes, webWorkload } from "../support/model-world.ts";
 
 function fleet(): ModelWorld {
@@ -51,6 +51,15 @@ describe("a notice", async () => {
   const undisturbed = await noticeWithDeath(Number.POSITIVE_INFINITY);
   await undisturbed.stop();
   const writes = undisturbed.writesOfTheFirst;
+
+  it("shows on its node, as a condition that names the deadline", () => {
+    const status = undisturbed.world.get(`${nodes}/n1`)?.status as
+      | { conditions: readonly { readonly type: string; readonly message?: string }[] }
+      | undefined;
+    const departing = status?.conditions.find(({ type }) => type === "Departing");
+    expect(departing).toMatchObject({ status: "True", reason: "SpotInterruption" });
+    expect(departing?.message).toContain(formatInstant(plus(dawn, seconds(125))));
+  });
 
   it("has its node cordoned and its pods evicted before anything is written down", () => {
     const cordon = writes.indexOf(`PATCH ${nodes}/n1`);

@@ -1,4 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import type { KubeSender } from "../../src/contracts/kube-api.ts";
+import { seconds } from "../../src/core/time.ts";
 import { KubeNodeMarks } from "../../src/kube/node-marks.ts";
 import { ModelWorld, nodes } from "../support/model-world.ts";
 
@@ -45,6 +47,26 @@ describe("the marks on a node that leaves", () => {
     const status = world.get(`${nodes}/n1`)?.status as { conditions: unknown[] } | undefined;
     expect(status?.conditions).toContainEqual(
       expect.objectContaining({ type: "Departing", status: "True", message: "It leaves." }),
+    );
+  });
+
+  it("show as the condition although its first writes fail", async () => {
+    let failures = 3;
+    const api: KubeSender = {
+      send: (request) => {
+        if (!request.path.endsWith("/status") || failures === 0) return world.api.send(request);
+        failures -= 1;
+        return failures === 1
+          ? Promise.reject(new Error("connection lost"))
+          : Promise.resolve({ status: 503, body: {} });
+      },
+    };
+    await new KubeNodeMarks(api, world.clock).mark(await identity(), mark);
+    await world.pass(seconds(5));
+    expect(failures).toBe(0);
+    const status = world.get(`${nodes}/n1`)?.status as { conditions: unknown[] } | undefined;
+    expect(status?.conditions).toContainEqual(
+      expect.objectContaining({ type: "Departing", status: "True" }),
     );
   });
 
