@@ -21,10 +21,13 @@ interface PodSpec {
   readonly containers: readonly { readonly image: string; readonly securityContext: object }[];
 }
 
-function podSpec(file: string, kind: string): PodSpec {
+function documentsOf(file: string) {
   const documents = parseAllDocuments(readFileSync(join(root, file), "utf8"));
-  const found = documents.map((one) => one.toJS()).find((one) => one.kind === kind);
-  return found.spec.template.spec;
+  return documents.map((one) => one.toJS());
+}
+
+function podSpec(file: string, kind: string): PodSpec {
+  return documentsOf(file).find((one) => one.kind === kind).spec.template.spec;
 }
 
 const controller = podSpec("base/controller.yaml", "Deployment");
@@ -46,6 +49,23 @@ describe("what deploy installs", () => {
   it.each(spotNodes)("keeps the controller off a node that it takes away, %j", (labels) => {
     expect(mayRun(controller, labels)).toBe(false);
     expect(mayRun(agent, labels)).toBe(true);
+  });
+
+  it("keeps one controller standing by on another machine, whoever drains", () => {
+    const [deployment, budget] = documentsOf("base/controller.yaml");
+    expect(deployment.spec.replicas).toBe(2);
+    const [rule] =
+      deployment.spec.template.spec.affinity.podAntiAffinity
+        .preferredDuringSchedulingIgnoredDuringExecution;
+    const { labels } = deployment.spec.template.metadata;
+    expect(rule.podAffinityTerm).toEqual({
+      topologyKey: "kubernetes.io/hostname",
+      labelSelector: { matchLabels: labels },
+    });
+    expect(budget).toMatchObject({
+      kind: "PodDisruptionBudget",
+      spec: { maxUnavailable: 1, selector: { matchLabels: labels } },
+    });
   });
 
   it("runs the controller on any other node, and no agent there", () => {

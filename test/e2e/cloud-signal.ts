@@ -143,6 +143,65 @@ function byEvent(reason: string): Signal["say"] {
   };
 }
 
+export interface WithdrawnSignal {
+  readonly signal: string;
+  /** Makes the cloud say it of the node; gives the way to have it taken back. */
+  readonly say: (world: SignalWorld, node: string) => Promise<() => unknown>;
+}
+
+/** The ways in which a cloud calls off what it has said; that of AWS Health is in queue.e2e.test.ts. */
+export const withdrawnSignals: readonly WithdrawnSignal[] = [
+  {
+    signal: "EC2's metadata: a scheduled event that is canceled",
+    say: async (world, node) => {
+      const server = await new AwsMetadataServer(now).start();
+      world.atEnd.push(() => server.stop());
+      const event = {
+        EventId: `event-${node}`,
+        Code: "instance-stop",
+        NotBefore: httpDate(soon(5 * minute)),
+      };
+      const tell = (State: string) =>
+        server.values.set("events/maintenance/scheduled", JSON.stringify([{ ...event, State }]));
+      tell("active");
+      await runAgent(world, node, server.url);
+      return () => tell("canceled");
+    },
+  },
+  {
+    signal: "Azure's Scheduled Events: one that is gone",
+    say: async (world, node) => {
+      const server = await new AzureMetadataServer(now).start();
+      world.atEnd.push(() => server.stop());
+      const NotBefore = httpDate(soon(5 * minute));
+      const about = { Resources: [server.name], EventStatus: "Scheduled", NotBefore } as const;
+      server.set([{ EventId: `event-${node}`, EventType: "Reboot", ...about }]);
+      await runAgent(world, node, server.url);
+      return () => server.set([]);
+    },
+  },
+  {
+    signal: "EC2's own list: an event that is canceled",
+    say: async ({ ec2 }, node) => {
+      const about = { instance: instanceIdOf(node), id: `event-${node}`, code: "instance-stop" };
+      const event = { ...about, notBeforeAt: soon(5 * minute) };
+      ec2.events.push(event);
+      return () => {
+        ec2.events = ec2.events.filter(({ id }) => id !== event.id);
+        ec2.events.push({ ...event, description: "[Canceled] to be stopped" });
+      };
+    },
+  },
+  {
+    signal: "the Node: AKS' condition VMEventScheduled",
+    say: async (world, node) => {
+      const said = { reason: "RebootScheduled", message: "RebootScheduled" };
+      await byCondition("VMEventScheduled", { ...said, status: "True" })(world, node);
+      return () => byCondition("VMEventScheduled", { ...said, status: "False" })(world, node);
+    },
+  },
+];
+
 /**
  * Every word by which a cloud says that it takes a machine, and how it is said here. The operations of
  * Compute Engine need a cloud beside them: compute-engine.e2e.test.ts.

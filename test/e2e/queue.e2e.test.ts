@@ -19,7 +19,7 @@ import { type QueueNode, QueueWorld } from "./queue-world.ts";
 
 /** Half of a Spot warning's time. */
 const outageMs = 60_000;
-const spotNodes = 14;
+const spotNodes = 15;
 let world: QueueWorld;
 let controller: LastcallProcess;
 /** Those that have had their notice, in that order. */
@@ -234,15 +234,21 @@ describe("an Auto Scaling group that waits", () => {
     expect(await world.counted(done)).toBe(1);
   });
 
-  test("is told by the next controller where the first was killed in mid-drain", async () => {
-    const nodes = nextNodes(1);
-    const [{ instanceId }] = nodes as [QueueNode];
-    await world.moto.send(held(instanceId, directHook));
-    await world.until("the node is cordoned", () => areCordoned(nodes));
-    await controller.kill();
-    controller = await world.startController();
-    await untilTold(instanceId);
-  });
+  test.each([
+    ["killed", () => controller.kill()],
+    ["asked to stop", () => controller.stop()],
+  ] as const)(
+    "is told by the next controller where the first was %s in mid-drain",
+    async (_, end) => {
+      const nodes = nextNodes(1);
+      const [{ instanceId }] = nodes as [QueueNode];
+      await world.moto.send(held(instanceId, directHook));
+      await world.until("the node is cordoned", () => areCordoned(nodes));
+      await end();
+      controller = await world.startController();
+      await untilTold(instanceId);
+    },
+  );
 
   test("is told to go on with a new machine, once its node has joined and is ready", async () => {
     const machine = "i-0aaaaaaaaaaaaaaaa";
@@ -264,7 +270,7 @@ describe("an onlooker", () => {
       spared: world.nodes.filter((one) => !noticed.includes(one)).map(({ name }) => name),
       user: controllerUser,
     };
-    expect(charge.noticed).toHaveLength(13);
+    expect(charge.noticed).toHaveLength(14);
     expect(judgeNotices(world.history(), charge)).toEqual([]);
   });
 });

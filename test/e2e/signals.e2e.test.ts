@@ -7,10 +7,12 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { instant } from "../../src/core/time.ts";
-import { agentPodsOf } from "../support/agent-token.ts";
+import { formatInstant, instant, minutes, plus } from "../../src/core/time.ts";
+import { AgentProcess } from "../support/agent-process.ts";
+import { agentPodsOf, agentTokenOn } from "../support/agent-token.ts";
 import { type AuditLog, createAuditLog } from "../support/audit-log.ts";
 import { AutoScalingServer } from "../support/auto-scaling-server.ts";
+import { AwsMetadataServer } from "../support/aws-metadata-server.ts";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
 import { kubeletLabel } from "../support/control-plane-commands.ts";
 import { Ec2Server } from "../support/ec2-server.ts";
@@ -19,9 +21,9 @@ import { createNodes } from "../support/kwok-fleet.ts";
 import { type LastcallProcess, startLastcall } from "../support/lastcall-process.ts";
 import { Moto } from "../support/moto.ts";
 import { spotWarning } from "../support/queue-body.ts";
-import { cloudSignals, instanceIdOf } from "./cloud-signal.ts";
+import { cloudSignals, instanceIdOf, withdrawnSignals } from "./cloud-signal.ts";
 import { controllerUser } from "./fleet-world.ts";
-import { nameOf } from "./history.ts";
+import { nameOf, type RawDeparture } from "./history.ts";
 import { mustRun } from "./must-run.ts";
 import { judgeNotices } from "./notice-judge.ts";
 import { Onlooker } from "./onlooker.ts";
@@ -44,6 +46,13 @@ let folder: string;
 const atEnd: (() => Promise<unknown>)[] = [];
 
 const rows = cloudSignals.map((signal, place) => ({ ...signal, node: `node-${place + 1}` }));
+
+const withdrawn = withdrawnSignals.map((signal, place) => ({
+  ...signal,
+  node: `back-${place + 101}`,
+}));
+/** Hears of its end by its metadata and by the queue. */
+const twice = "twice-201";
 
 function providerIdOf({ source, node }: (typeof rows)[number]): string | undefined {
   if (source.includes("aws")) return `aws:///eu-west-1a/${instanceIdOf(node)}`;
@@ -78,7 +87,11 @@ beforeAll(async () => {
       ...(providerID && { providerID }),
     };
   });
-  for (const { name } of nodes) ec2.tags.set(instanceIdOf(name), { team: "a" });
+  const others = [...withdrawn.map(({ node }) => node), twice].map((name) => ({
+    ...{ name, provisioning: "spot" as const, bootID },
+    providerID: `aws:///eu-west-1a/${instanceIdOf(name)}`,
+  }));
+  for (const { name } of [...nodes, ...others]) ec2.tags.set(instanceIdOf(name), { team: "a" });
   ec2.tags.set(instanceIdOf(untagged), { team: "b" });
   const spared = [
     { name: "spared", provisioning: "spot" as const },
@@ -87,14 +100,15 @@ beforeAll(async () => {
       providerID: `aws:///eu-west-1a/${instanceIdOf(untagged)}`,
     },
   ];
-  await createNodes(plane, [...nodes, ...spared]);
+  const all = [...nodes, ...others, ...spared];
+  await createNodes(plane, all);
   await mustRun(plane, ["apply", "-f", "-"], {
     apiVersion: "lastcall.dev/v1alpha1",
     kind: "DeparturePolicy",
     metadata: { name: "spot" },
     spec: { lifetime: {}, onNotice: { rebalance: "Drain" } },
   });
-  for (const { name } of [...nodes, ...spared]) await createPod(name);
+  for (const { name } of all) await createPod(name);
   const [health, metrics] = [await freePort(), await freePort()];
   const kubeconfig = plane.kubeconfigFor("lastcall", await plane.tokenFor("lastcall", "lastcall"));
   controller = startLastcall(
@@ -113,14 +127,14 @@ beforeAll(async () => {
     },
   );
   await until("an agent is on each node", async () => {
-    return (await agentPodsOf(plane)).length === nodes.length + spared.length;
+    return (await agentPodsOf(plane)).length === all.length;
   });
   await until("all pods run", async () => {
     const { body } = await plane.request({ path: "/api/v1/namespaces/default/pods" });
     const running = body.items.filter((pod: { status: { phase: string } }) => {
       return pod.status.phase === "Running";
     });
-    return running.length === nodes.length + spared.length;
+    return running.length === all.length;
   });
   // From now on this node's kubelet is nobody's: one that is well would say so again at once.
   const shutting = rows.find(({ source }) => source.startsWith("node/Ready"))?.node ?? "";
@@ -168,6 +182,11 @@ async function createPod(nodeName: string): Promise<void> {
     },
   });
   expect(status).toBe(201);
+}
+
+async function departuresOf(node: string): Promise<readonly RawDeparture[]> {
+  const { body } = await plane.request({ path: "/apis/lastcall.dev/v1alpha1/departures" });
+  return body.items.filter((one: RawDeparture) => one.spec?.node?.name === node);
 }
 
 function changesOf(node: string) {
@@ -219,6 +238,29 @@ describe("on a real control plane the word of", () => {
   });
 });
 
+test("the same interruption by the metadata and by the queue is one departure", async () => {
+  const time = formatInstant(plus(instant(Date.now()), minutes(2)));
+  const server = await new AwsMetadataServer(() => instant(Date.now())).start();
+  atEnd.push(() => server.stop());
+  server.values.set("spot/instance-action", JSON.stringify({ action: "terminate", time }));
+  const { url: apiUrl, caFile } = plane;
+  const token = await agentTokenOn(plane, twice);
+  const common = { metadataUrl: server.url, apiUrl, caFile, token };
+  const agent = new AgentProcess({ nodeName: twice, ...common });
+  atEnd.push(() => agent.stop());
+  const warned = { instanceId: instanceIdOf(twice), time: new Date().toISOString(), id: "w-1" };
+  await moto.send(spotWarning(warned));
+  await until("its message is gone", async () => {
+    const { shown, hidden } = await moto.count();
+    return shown + hidden === 0;
+  });
+  await until("its agent has told", async () => agent.said("told"));
+  const departures = await departuresOf(twice);
+  expect(departures.map(({ spec }) => (spec as { cause: string }).cause)).toEqual([
+    "SpotInterruption",
+  ]);
+});
+
 test("an instance without the wanted tag is left alone, whatever is said of it", async () => {
   const instance = instanceIdOf(untagged);
   const inMinutes = instant(Date.now() + 5 * 60_000);
@@ -237,11 +279,30 @@ test("an instance without the wanted tag is left alone, whatever is said of it",
 
 test("an onlooker has seen nothing amiss", () => {
   const user = controllerUser;
-  const noticed = rows.map(({ node }) => node);
+  const noticed = [...rows.map(({ node }) => node), twice];
   const history = {
     changes: onlooker.changes(),
     audit: audit.read().filter((entry) => entry.user === user),
     ...{ releases: [], machineEnds: [] },
   };
   expect(judgeNotices(history, { noticed, spared: ["spared", untagged], user })).toEqual([]);
+});
+
+describe("a word that is taken back", () => {
+  test.each(withdrawn)("has its node put to work again: $signal", async ({ node, say }) => {
+    const takeBack = await say({ plane, moto, ec2, atEnd }, node);
+    const isCordoned = async () => {
+      const { body } = await plane.request({ path: `/api/v1/nodes/${node}` });
+      return body.spec.unschedulable === true;
+    };
+    await until("the node is cordoned", isCordoned);
+    await takeBack();
+    await until("the node is at work again", async () => !(await isCordoned()));
+    const ended = await until("its departure has ended", async () => {
+      const departures = await departuresOf(node);
+      return departures.every(({ status }) => status?.phase === "Ended") && departures;
+    });
+    expect(ended).toHaveLength(1);
+    expect(ended[0]?.status).toMatchObject({ outcome: "Cancelled", reason: "NoticeWithdrawn" });
+  });
 });
