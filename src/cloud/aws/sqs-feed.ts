@@ -61,6 +61,8 @@ export class SqsFeed implements NoticeFeed {
   readonly #open = new Map<string, QueueMessage>();
   /** Those among them whose hook waits for the cluster, by id: until when they are hidden. */
   readonly #waiting = new Map<string, Instant>();
+  /** What they wait for: the same hook may speak by several ways, and by each of them twice. */
+  readonly #hooks = new Set<string>();
   /** The ids of those among them that are to be removed. */
   #done: string[] = [];
 
@@ -225,13 +227,19 @@ export class SqsFeed implements NoticeFeed {
     return fate;
   }
 
-  /** However long that takes, others are received meanwhile. */
+  /** However long that takes, others are received meanwhile. One message is kept for a hook. */
   async #tellHook(hook: LifecycleHook, told: Told): Promise<HookFate> {
     const { message, listener } = told;
+    const key = keyOf(hook);
+    if (this.#hooks.has(key)) return "Ended";
+    this.#hooks.add(key);
     this.#waiting.set(message.id, this.#options.clock.now());
-    const fate = await this.#untilHeard(() => listener.onHook(hook), longestRestMs, told);
-    this.#waiting.delete(message.id);
-    return fate;
+    try {
+      return await this.#untilHeard(() => listener.onHook(hook), longestRestMs, told);
+    } finally {
+      this.#hooks.delete(key);
+      this.#waiting.delete(message.id);
+    }
   }
 
   /** Rejects when the signal aborts. */
@@ -293,6 +301,10 @@ interface Told {
   readonly message: QueueMessage;
   readonly listener: FeedListener;
   readonly signal: AbortSignal;
+}
+
+function keyOf({ transition, machine, group, name, token }: LifecycleHook): string {
+  return JSON.stringify([transition, machine, group, name, token]);
 }
 
 function sayFate({ machine, notice }: MachineWord, fate: WordFate, listener: FeedListener): void {

@@ -14,7 +14,13 @@ import {
 import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
 import { VirtualClock } from "../../../src/sim/virtual-clock.ts";
 import { FakeQueue, queueFault } from "../../support/fake-queue.ts";
-import { launchAction, spotWarning, terminateAction } from "../../support/queue-body.ts";
+import {
+  directHook,
+  inSns,
+  launchAction,
+  spotWarning,
+  terminateAction,
+} from "../../support/queue-body.ts";
 import { QueueListener } from "../../support/queue-listener.ts";
 
 const dawn = instant(Date.UTC(2026, 10, 20, 12));
@@ -72,7 +78,9 @@ describe("the message of a group that waits", () => {
 
   it("keeps nobody from hearing a Spot warning, however many groups wait", async () => {
     cluster.holdHooks();
-    for (let count = 0; count < 1500; count += 1) queue.send(terminateAction(about(ours)));
+    for (let count = 0; count < 1500; count += 1) {
+      queue.send(terminateAction({ ...about(ours), token: `token-${count}` }));
+    }
     start();
     await pass(seconds(30));
     expect(cluster.hooks).toHaveLength(1500);
@@ -81,6 +89,20 @@ describe("the message of a group that waits", () => {
     expect(cluster.words.at(-1)?.notice.cause).toBe("SpotInterruption");
     expect(queue.given).toBe(1501);
     cluster.letHooksEnd();
+  });
+
+  it("is kept once for each hook, in whatever ways and however often that speaks", async () => {
+    cluster.holdHooks();
+    for (let count = 0; count < 50; count += 1) {
+      queue.send(terminateAction(about(ours)));
+      queue.send(inSns(directHook(about(ours))));
+    }
+    start();
+    await pass(seconds(5));
+    expect([cluster.hooks.length, queue.size]).toEqual([1, 1]);
+    cluster.letHooksEnd();
+    await pass(seconds(1));
+    expect([queue.size, cluster.troubles]).toEqual([0, []]);
   });
 
   it("is given back when the feed ends, so that the next leader tells the group", async () => {
