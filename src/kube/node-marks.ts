@@ -166,12 +166,18 @@ export class KubeNodeMarks implements NodeMarks {
       body: { status: { conditions: [condition] } },
     };
     for (let attempt = 1; attempt <= conditionTries; attempt += 1) {
-      const status = await this.#api.send(request).then(
-        (answer) => answer.status,
-        () => undefined,
-      );
+      const status = await this.#statusOf(request);
       if (status !== undefined && status !== 429 && status < 500) return;
       if (attempt < conditionTries) await this.#clock.sleep(conditionRestMs);
+    }
+  }
+
+  /** Undefined where no answer came. */
+  async #statusOf(request: KubeRequest): Promise<number | undefined> {
+    try {
+      return (await this.#api.send(request)).status;
+    } catch {
+      return undefined;
     }
   }
 
