@@ -2,11 +2,12 @@ import type { Clock } from "../../contracts/clock.ts";
 import type { FeedListener, NoticeFeed } from "../../contracts/notice-feed.ts";
 import { parseProviderId } from "../../core/identity.ts";
 import type { MachineWord } from "../../core/machine-word.ts";
+import { wordForId } from "../../core/notice.ts";
 import type { Rng } from "../../core/rng.ts";
 import { type Instant, type Millis, millis, minus, minutes, plus } from "../../core/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { asFault } from "./aws-fault.ts";
-import type { Ec2 } from "./ec2.ts";
+import type { Ec2, ScheduledEvent } from "./ec2.ts";
 import { readScheduledEvent } from "./instance-status.ts";
 
 export interface InstanceStatusFeedOptions {
@@ -90,17 +91,16 @@ export class InstanceStatusFeed implements NoticeFeed {
     );
     const words = readings.flatMap((one) => (one.kind === "Read" ? one.word : []));
     await Promise.all(
-      [...words, ...this.#missing(words)].map((word) => this.#tell(word, listener)),
+      [...words, ...this.#missing(events)].map((word) => this.#tell(word, listener)),
     );
   }
 
   /** What stood and is listed no more; after its beginning that means nothing. */
-  #missing(words: readonly MachineWord[]): readonly MachineWord[] {
-    const listed = new Set(words.map(({ notice }) => notice.eventId));
+  #missing(events: readonly ScheduledEvent[]): readonly MachineWord[] {
     const nowAt = this.#options.clock.now();
+    const stands = standsIn(events);
     return [...this.#known].flatMap(([id, known]): readonly MachineWord[] => {
-      if (listed.has(id)) return [];
-      const missing = known.missing + 1;
+      const missing = stands(known.word) ? 0 : known.missing + 1;
       this.#known.set(id, { ...known, missing });
       if (missing < missingAtLast) return [];
       const { machine, notice } = known.word;
@@ -139,6 +139,17 @@ export class InstanceStatusFeed implements NoticeFeed {
     }
     this.#problems = problems.length;
   }
+}
+
+/**
+ * Whether a word may be of what is listed: it stands, too, where it cannot be read any more or its
+ * node has ceased to be a policy's.
+ */
+function standsIn(events: readonly ScheduledEvent[]): (word: MachineWord) => boolean {
+  const ids = new Set(events.map(({ id }) => wordForId(id ?? "")));
+  const nameless = new Set(events.flatMap(({ id, instance }) => (id ? [] : [instance])));
+  return ({ machine, notice }) =>
+    ids.has(notice.eventId) || nameless.has(machine) || nameless.has(undefined);
 }
 
 function isNear(deadlineAt: Instant, nowAt: Instant): boolean {

@@ -147,6 +147,43 @@ describe("the feed of what EC2 has scheduled", () => {
     expect(told().filter((one) => one.endsWith("off"))).toEqual([]);
   });
 
+  it.each([
+    ["cannot be read any more", event({ notBeforeAt: undefined })],
+    ["has lost its id", event({ id: undefined })],
+    ["has lost its id and its instance", event({ id: undefined, instance: undefined })],
+  ])("takes nothing back that is listed still and %s", async (_, listed) => {
+    ec2.events = [event()];
+    start();
+    await pass(minutes(1));
+    ec2.events = [listed];
+    await pass(minutes(5));
+    expect(told()).toEqual(["+0 instance-event-1", "+60 instance-event-1"]);
+  });
+
+  it("takes nothing back because the node has ceased to be a policy's", async () => {
+    machines = [`aws:///eu-west-1a/${ours}`, `aws:///eu-west-1a/${theirs}`];
+    ec2.events = [event()];
+    start();
+    await pass(minutes(1));
+    machines = [`aws:///eu-west-1a/${theirs}`];
+    await pass(minutes(5));
+    expect(told()).toEqual(["+0 instance-event-1", "+60 instance-event-1"]);
+    ec2.events = [];
+    await pass(minutes(2));
+    expect(told().at(-1)).toBe("+480 instance-event-1 off");
+  });
+
+  it("counts only looks in a row that have not found it", async () => {
+    ec2.events = [event()];
+    start();
+    await pass(seconds(0));
+    for (const events of [[], [event({ notBeforeAt: undefined })], [], [event()]]) {
+      ec2.events = events;
+      await pass(minutes(1));
+    }
+    expect(told()).toEqual(["+0 instance-event-1", "+240 instance-event-1"]);
+  });
+
   it("takes nothing back for a list that could not be had", async () => {
     ec2.events = [event()];
     start();
