@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Ec2, ScheduledEvent } from "../../src/cloud/aws/ec2.ts";
+import { type Ec2, mostAskedFor, type ScheduledEvent } from "../../src/cloud/aws/ec2.ts";
 import { instant } from "../../src/core/time.ts";
 
 /** An EC2 with the side on which its instances stand. */
@@ -86,6 +86,15 @@ export function ec2Contract(name: string, makeWorld: () => Promise<Ec2World>): v
       for (const place of [1, 2, 3]) world.tag(idOf(place), { team: "a" });
       const only = [idOf(2), idOf(9)];
       expect([...(await world.ec2.tagged({ key: "team" }, never, only))]).toEqual([idOf(2)]);
+    });
+
+    it("tells of as many as may be asked for at once, and refuses more", async () => {
+      const many = Array.from({ length: 200 }, (_, place) => idOf(place));
+      for (const id of many) world.tag(id, { team: "a" });
+      const ask = (count: number) =>
+        world.ec2.tagged({ key: "team", value: "a" }, never, many.slice(0, count));
+      expect((await ask(mostAskedFor)).size).toBe(mostAskedFor);
+      await expect(ask(200)).rejects.toMatchObject({ code: "CLOUD_REFUSED" });
     });
 
     it.each([

@@ -1,5 +1,5 @@
-import type { Ec2, ScheduledEvent, Tag } from "../../src/cloud/aws/ec2.ts";
-import type { LastcallError } from "../../src/errors.ts";
+import { type Ec2, mostAskedFor, type ScheduledEvent, type Tag } from "../../src/cloud/aws/ec2.ts";
+import { LastcallError } from "../../src/errors.ts";
 
 /** EC2 in memory. */
 export class FakeEc2 implements Ec2 {
@@ -22,6 +22,7 @@ export class FakeEc2 implements Ec2 {
     only?: readonly string[],
   ): Promise<ReadonlySet<string>> {
     await this.#called(only === undefined ? "tagged" : `tagged ${only.join(",")}`, signal);
+    if ((only?.length ?? 0) > mostAskedFor) throw new LastcallError("CLOUD_REFUSED", "too many");
     const found = [...this.tags].filter(([id, tags]) => {
       if (only !== undefined && !only.includes(id)) return false;
       return Object.hasOwn(tags, key) && (value === undefined || tags[key] === value);

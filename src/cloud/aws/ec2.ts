@@ -1,6 +1,12 @@
 import type { Instant } from "../../core/time.ts";
 
 /**
+ * EC2 takes 200 values of filters in one request ("FilterLimitExceeded"); ten are left for the tag
+ * and the type.
+ */
+export const mostAskedFor = 190;
+
+/**
  * What is asked of EC2 itself. Made by `ec2-client.ts`. All methods read every page, and throw
  * `LastcallError` `CLOUD_*`, or the signal's reason when it aborts.
  */
@@ -9,7 +15,7 @@ export interface Ec2 {
    * What is scheduled for instances of the region, over and called off too; of the others nothing.
    */
   scheduledEvents(signal: AbortSignal): Promise<readonly ScheduledEvent[]>;
-  /** The ids of the region's instances that carry the tag, or of those among `only`. */
+  /** The ids of the region's instances that carry the tag; `only`: of these, 190 at the most. */
   tagged(tag: Tag, signal: AbortSignal, only?: readonly string[]): Promise<ReadonlySet<string>>;
 }
 

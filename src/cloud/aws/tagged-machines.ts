@@ -3,7 +3,7 @@ import type { Rng } from "../../core/rng.ts";
 import { type Millis, millis, minutes, seconds } from "../../core/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { asFault } from "./aws-fault.ts";
-import type { Ec2, Tag } from "./ec2.ts";
+import { type Ec2, mostAskedFor, type Tag } from "./ec2.ts";
 
 export interface TaggedMachinesOptions {
   readonly ec2: Ec2;
@@ -17,6 +17,12 @@ const refreshMs: Millis = minutes(5);
 /** A notice waits no longer than this for EC2. */
 const answerWithinMs: Millis = seconds(1);
 
+/** Instances that are asked for by one request. */
+interface Batch {
+  readonly machines: string[];
+  readonly answer: Promise<ReadonlySet<string>>;
+}
+
 type Trouble = (error: LastcallError) => void;
 
 /**
@@ -28,6 +34,9 @@ export class TaggedMachines {
   #tagged: ReadonlySet<string> = new Set();
   /** Asked for by themselves since the last look at all. */
   readonly #asked = new Map<string, Promise<boolean>>();
+  /** Waits for the request before it, and takes in what is asked for meanwhile. */
+  #next: Batch | undefined;
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: TaggedMachinesOptions) {
     this.#options = options;
@@ -57,7 +66,7 @@ export class TaggedMachines {
     if (asked !== undefined) return asked;
     const asking = this.#ask(machine).catch((error: unknown) => {
       // It is asked again at the next notice.
-      this.#asked.delete(machine);
+      if (this.#asked.get(machine) === asking) this.#asked.delete(machine);
       onTrouble(asFault(error));
       return true;
     });
@@ -65,16 +74,42 @@ export class TaggedMachines {
     return asking;
   }
 
+  /** However many notices come at a time, EC2 gets one request after the other. */
   async #ask(machine: string): Promise<boolean> {
-    const { ec2, tag, clock } = this.#options;
+    const { answer } = this.#join(machine);
+    const found = await this.#withinLimit(() => answer);
+    return found.has(machine);
+  }
+
+  #join(machine: string): Batch {
+    const batch = this.#next ?? this.#open();
+    batch.machines.push(machine);
+    this.#next = batch.machines.length < mostAskedFor ? batch : undefined;
+    return batch;
+  }
+
+  #open(): Batch {
+    const machines: string[] = [];
+    const answer = this.#last.then(() => {
+      if (this.#next?.machines === machines) this.#next = undefined;
+      const { ec2, tag } = this.#options;
+      return this.#withinLimit((signal) => ec2.tagged(tag, signal, machines));
+    });
+    // Whoever has waited for too long does not hear of it.
+    this.#last = answer.catch(() => undefined);
+    return { machines, answer };
+  }
+
+  async #withinLimit<T>(ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { tag, clock } = this.#options;
     const over = new AbortController();
-    const answer = ec2.tagged(tag, over.signal, [machine]).then((found) => found.has(machine));
     const late = clock.sleep(answerWithinMs, over.signal).then(() => {
       throw new LastcallError(
         "CLOUD_UNREACHABLE",
-        `Cannot tell whether ${machine} carries the tag ${tag.key}: EC2 has not answered within a second, the notice is heeded`,
+        `Cannot tell who carries the tag ${tag.key}: EC2 has not answered within a second, the notice is heeded`,
       );
     });
+    const answer = ask(over.signal);
     // Whoever is second has nobody left to hear of it.
     answer.catch(() => undefined);
     late.catch(() => undefined);

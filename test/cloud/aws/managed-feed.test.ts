@@ -4,7 +4,7 @@ import { TaggedMachines } from "../../../src/cloud/aws/tagged-machines.ts";
 import type { FeedListener, NoticeFeed } from "../../../src/contracts/notice-feed.ts";
 import type { LifecycleHook } from "../../../src/core/lifecycle-hook.ts";
 import type { MachineWord } from "../../../src/core/machine-word.ts";
-import { instant, type Millis, minutes, plus, seconds } from "../../../src/core/time.ts";
+import { instant, type Millis, millis, minutes, plus, seconds } from "../../../src/core/time.ts";
 import { LastcallError } from "../../../src/errors.ts";
 import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
 import { VirtualClock } from "../../../src/sim/virtual-clock.ts";
@@ -96,6 +96,50 @@ describe("a feed of which only tagged instances count", () => {
     expect(await inner.onWord(word(plain))).toBe("NotOwned");
     expect(await inner.onWord(word(plain))).toBe("NotOwned");
     expect(ec2.calls).toEqual(["tagged", `tagged ${young}`, `tagged ${plain}`]);
+  });
+
+  it("asks for many that it does not know by few requests, one after the other", async () => {
+    await start();
+    const many = Array.from({ length: 300 }, (_, place) => `i-1${String(place).padStart(16, "0")}`);
+    for (const machine of many.slice(0, 150)) ec2.tags.set(machine, { team: "a" });
+    const fates = await Promise.all(many.map((machine) => inner.onWord(word(machine))));
+    expect(fates.slice(0, 150)).toEqual(Array(150).fill("NoNode"));
+    expect(fates.slice(150)).toEqual(Array(150).fill("NotOwned"));
+    expect(ec2.calls.map((call) => call.split(",").length)).toEqual([1, 190, 110]);
+  });
+
+  it("asks at once for those that came while EC2 was answering", async () => {
+    await start();
+    ec2.silent = true;
+    const first = inner.onWord(word(plain));
+    await pass(millis(500));
+    ec2.silent = false;
+    const others = [young, tagged, "i-00000000000000004"].map((one) => inner.onWord(word(one)));
+    await pass(millis(400));
+    expect(ec2.calls).toEqual(["tagged", `tagged ${plain}`]);
+    await pass(millis(100));
+    expect(await first).toBe("Taken");
+    expect(await Promise.all(others)).toEqual(["NotOwned", "Taken", "NotOwned"]);
+    expect(ec2.calls).toHaveLength(3);
+    expect(ec2.calls.at(-1)).toBe(`tagged ${young},i-00000000000000004`);
+  });
+
+  it("lets none wait for longer than a second, however many wait for an EC2 that is silent", async () => {
+    await start();
+    ec2.silent = true;
+    const heard: number[] = [];
+    const hear = async (machine: string) => {
+      const fromAt = clock.now();
+      await inner.onWord(word(machine));
+      heard.push(clock.now() - fromAt);
+    };
+    for (let place = 0; place < 8; place += 1) {
+      void hear(`i-2${String(place).padStart(16, "0")}`);
+      await pass(millis(300));
+    }
+    await pass(seconds(1));
+    expect(heard).toEqual(Array(8).fill(1000));
+    expect(cluster.codes()).toEqual(["CLOUD_UNREACHABLE"]);
   });
 
   it("learns within minutes that a tag was put on, or taken off", async () => {
