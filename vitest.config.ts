@@ -5,5 +5,7 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     exclude: ["test/**/*.e2e.test.ts", "**/node_modules/**"],
     testTimeout: 20_000,
+    // By default a core is left idle, which is half of two.
+    maxWorkers: "100%",
   },
 });
