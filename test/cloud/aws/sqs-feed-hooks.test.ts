@@ -31,6 +31,7 @@ describe("the message of a group that waits", () => {
   let clock: VirtualClock;
   let queue: FakeQueue;
   let cluster: QueueListener;
+  let feed: SqsFeed;
   let ending: AbortController;
   let running: Promise<void>;
 
@@ -48,8 +49,18 @@ describe("the message of a group that waits", () => {
   });
 
   function start(unknown: "Leave" | "Delete" = "Leave"): void {
-    const feed = new SqsFeed({ client: queue, receivers: 2, unknown, clock, rng: seededRng(1) });
+    feed = new SqsFeed({ client: queue, receivers: 2, unknown, clock, rng: seededRng(1) });
     running = feed.run(cluster, ending.signal);
+  }
+
+  /** The Lease is lost and won again: the same feed listens anew. */
+  async function startAgain(): Promise<void> {
+    ending.abort();
+    await pass(seconds(1));
+    await running;
+    ending = new AbortController();
+    running = feed.run(cluster, ending.signal);
+    await pass(seconds(1));
   }
 
   function pass(span: Millis): Promise<void> {
@@ -117,6 +128,46 @@ describe("the message of a group that waits", () => {
     cluster.letHooksEnd();
   });
 
+  it("is heard anew by a feed that listens again, while what it was told before has no end", async () => {
+    cluster.holdHooks();
+    queue.send(terminateAction(about(ours)));
+    start();
+    await pass(seconds(5));
+    await startAgain();
+    expect([cluster.hooks.length, queue.size]).toEqual([2, 1]);
+    cluster.letHooksEnd();
+    await pass(seconds(1));
+    expect(queue.size).toBe(0);
+  });
+
+  it("is removed soon by a feed that listens again, though one of before ends late", async () => {
+    cluster.holdHooks();
+    queue.send(terminateAction(about(ours)));
+    start();
+    await pass(seconds(5));
+    ending.abort();
+    await pass(seconds(3));
+    await running;
+    cluster.letHooksEnd();
+    await pass(seconds(1));
+    expect(queue.size).toBe(1);
+    await startAgain();
+    expect(queue.size).toBe(0);
+  });
+
+  it("is received once more at the most where it could not be hidden", async () => {
+    cluster.holdHooks();
+    queue.send(terminateAction(about(ours)));
+    start();
+    await pass(seconds(5));
+    queue.fault = queueFault();
+    await pass(seconds(30));
+    queue.fault = undefined;
+    await pass(minutes(30));
+    expect(queue.given).toBeLessThanOrEqual(2);
+    cluster.letHooksEnd();
+  });
+
   it("stays until the group could be told", async () => {
     cluster.onHook = async () => {
       throw queueFault();
@@ -159,13 +210,18 @@ describe("the message of a group that waits", () => {
     },
   );
 
-  it("comes seldom after five minutes, until the hook is over", async () => {
+  it("comes each five minutes after the first five, until the hook is over", async () => {
     cluster.hookFate = "NoNode";
     queue.send(launchAction(about(theirs)));
     start("Delete");
     await pass(hours(1));
-    expect(cluster.hooks.length).toBeLessThan(45);
+    const soon = 30;
+    const late = (60 - 5) / 5;
+    expect(cluster.hooks).toHaveLength(soon + late);
     expect(queue.size).toBe(1);
+    cluster.hookFate = "Ended";
+    await pass(minutes(5));
+    expect(queue.size).toBe(0);
   });
 
   it.each([
