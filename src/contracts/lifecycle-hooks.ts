@@ -6,8 +6,14 @@ import type { LifecycleHook } from "../core/lifecycle-hook.ts";
  */
 export interface LifecycleHooks {
   /**
-   * Tells the group to go on with the instance. "Over": it did not wait any more, or somebody else
-   * has told it. Throws `LastcallError` `CLOUD_*`.
+   * Tells the group to go on with the instance. Throws `LastcallError` `CLOUD_*`, and the signal's
+   * reason when it aborts.
    */
-  complete(hook: LifecycleHook): Promise<"Completed" | "Over">;
+  complete(hook: LifecycleHook, signal: AbortSignal): Promise<HookEnd>;
 }
+
+/**
+ * `Over`: it did not wait any more, or somebody else has told it; `NotFound`: there is no such group
+ * or hook, or not where we ask.
+ */
+export type HookEnd = "Completed" | "Over" | "NotFound";

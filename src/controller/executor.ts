@@ -6,7 +6,7 @@ import type {
   StoreResult,
 } from "../contracts/departure-store.ts";
 import type { InstanceReleaser, ReleaseResult } from "../contracts/instance-releaser.ts";
-import type { LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
+import type { HookEnd, LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
 import type { MarkResult, NodeMarks } from "../contracts/node-marks.ts";
 import type { LeaveOptions, NodePods, RestartOptions } from "../contracts/node-pods.ts";
 import type { Placeholders } from "../contracts/placeholders.ts";
@@ -53,6 +53,11 @@ export interface ExecutorOptions {
   /** False as soon as another replica may lead. */
   readonly mayAct: () => boolean;
 }
+
+/** What an answer of a group counts as. */
+const hookResults: Readonly<Record<HookEnd, string>> = {
+  ...{ Completed: "Done", Over: "Over", NotFound: "NotFound" },
+};
 
 /**
  * The only file that acts upon the cluster and the cloud. Each act looks first whether we still
@@ -272,18 +277,20 @@ export class Executor {
   }
 
   /** Tells the group that it may go on with the instance. */
-  async complete(hook: LifecycleHook): Promise<void> {
+  async complete(hook: LifecycleHook, signal: AbortSignal): Promise<void> {
     this.#assertLeading();
     const { hooks } = this.#hands;
     assert(hooks !== undefined, "a hook is completed only where groups are told");
     const { metrics, log } = this.voice;
     const action = "CompleteHook";
     try {
-      const end = await hooks.complete(hook);
-      metrics.count("lastcall_actions_total", { action, result: end === "Over" ? end : "Done" });
+      const end = await hooks.complete(hook, signal);
+      metrics.count("lastcall_actions_total", { action, result: hookResults[end] });
       const { transition, machine, group, name } = hook;
-      log.info("hook-completed", { transition, machine, group, hook: name, end });
+      const level = end === "NotFound" ? "warn" : "info";
+      log[level]("hook-completed", { transition, machine, group, hook: name, end });
     } catch (error) {
+      signal.throwIfAborted();
       metrics.count("lastcall_actions_total", { action, result: "Failed" });
       throw error;
     }

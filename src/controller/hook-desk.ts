@@ -31,7 +31,7 @@ export class HookDesk {
     const standing = await this.#settled(hook, signal);
     if (standing === "Over") return "Ended";
     if (standing !== "MayGoOn") return standing;
-    await executor.complete(hook);
+    await executor.complete(hook, signal);
     return "Ended";
   }
 

@@ -36,29 +36,40 @@ export function lifecycleHooksContract(name: string, makeWorld: () => Promise<Ho
     });
     afterEach(() => world.close());
 
+    function complete(what: LifecycleHook, signal = new AbortController().signal) {
+      return world.hooks.complete(what, signal);
+    }
+
     it.each(["Launching", "Terminating"] as const)(
       "has the group go on: %s",
       async (transition) => {
         world.hold({ ...hook, transition });
-        expect(await world.hooks.complete({ ...hook, transition })).toBe("Completed");
+        expect(await complete({ ...hook, transition })).toBe("Completed");
         expect(world.told()).toEqual([`CONTINUE ${machine}`]);
       },
     );
 
     it("finds the instance where no token is known", async () => {
       world.hold(hook);
-      expect(await world.hooks.complete({ ...hook, token: undefined })).toBe("Completed");
+      expect(await complete({ ...hook, token: undefined })).toBe("Completed");
     });
 
     it("says of one that waits no more that it is over", async () => {
       world.hold(hook);
-      await world.hooks.complete(hook);
-      expect(await world.hooks.complete(hook)).toBe("Over");
+      await complete(hook);
+      expect(await complete(hook)).toBe("Over");
       expect(world.told()).toHaveLength(1);
     });
 
-    it("says of a group that is gone that it is over", async () => {
-      expect(await world.hooks.complete({ ...hook, group: "no-such-group" })).toBe("Over");
+    it("says of a group that is gone, or another region's, that it is not found", async () => {
+      expect(await complete({ ...hook, group: "no-such-group" })).toBe("NotFound");
+    });
+
+    it("tells nobody anything once its signal has aborted, and throws the reason", async () => {
+      world.hold(hook);
+      const reason = new Error("the lead is lost");
+      await expect(complete(hook, AbortSignal.abort(reason))).rejects.toBe(reason);
+      expect(world.told()).toEqual([]);
     });
 
     it.each([
@@ -70,10 +81,10 @@ export function lifecycleHooksContract(name: string, makeWorld: () => Promise<Ho
       async (fault, code, retryable) => {
         world.hold(hook);
         world.fail(fault);
-        await expect(world.hooks.complete(hook)).rejects.toMatchObject({ code, retryable });
+        await expect(complete(hook)).rejects.toMatchObject({ code, retryable });
         expect(world.told()).toEqual([]);
         world.heal();
-        expect(await world.hooks.complete(hook)).toBe("Completed");
+        expect(await complete(hook)).toBe("Completed");
       },
     );
   });

@@ -1,5 +1,5 @@
 import { AutoScalingClient, CompleteLifecycleActionCommand } from "@aws-sdk/client-auto-scaling";
-import type { LifecycleHooks } from "../../contracts/lifecycle-hooks.ts";
+import type { HookEnd, LifecycleHooks } from "../../contracts/lifecycle-hooks.ts";
 import type { LifecycleHook } from "../../core/lifecycle-hook.ts";
 import { type Millis, seconds } from "../../core/time.ts";
 import { faultOfAws } from "./aws-fault.ts";
@@ -16,7 +16,10 @@ export class AutoScaling implements LifecycleHooks {
     this.#client = new AutoScalingClient(clientSettings({ region, answerLimitMs }));
   }
 
-  async complete({ group, name, machine, token }: LifecycleHook): Promise<"Completed" | "Over"> {
+  async complete(
+    { group, name, machine, token }: LifecycleHook,
+    signal: AbortSignal,
+  ): Promise<HookEnd> {
     const command = new CompleteLifecycleActionCommand({
       AutoScalingGroupName: group,
       LifecycleHookName: name,
@@ -25,10 +28,12 @@ export class AutoScaling implements LifecycleHooks {
       LifecycleActionResult: "CONTINUE",
     });
     try {
-      await this.#client.send(command);
+      await this.#client.send(command, { abortSignal: signal });
       return "Completed";
     } catch (error) {
-      if (isOver(error)) return "Over";
+      signal.throwIfAborted();
+      const end = endOf(error);
+      if (end !== undefined) return end;
       throw faultOfAws(error, {
         action: `complete the lifecycle hook ${name} of the group ${group}`,
         permission: "autoscaling:CompleteLifecycleAction on the group",
@@ -40,11 +45,12 @@ export class AutoScaling implements LifecycleHooks {
 }
 
 /**
- * A wait that has ended, or a group that is gone. Auto Scaling has one code for all that it
- * refuses, and says "No active Lifecycle Action found …" or "… name not found" with it.
+ * Auto Scaling has one code for all that it refuses, and says "No active Lifecycle Action found …" or
+ * "… name not found" with it. Undefined: it has not refused.
  */
-function isOver(error: unknown): boolean {
+function endOf(error: unknown): HookEnd | undefined {
   const { name, message } = error as { readonly name?: unknown; readonly message?: unknown };
-  if (name !== "ValidationError" || typeof message !== "string") return false;
-  return /no active lifecycle action|not found/i.test(message);
+  if (name !== "ValidationError" || typeof message !== "string") return undefined;
+  if (/no active lifecycle action/i.test(message)) return "Over";
+  return /not found/i.test(message) ? "NotFound" : undefined;
 }
