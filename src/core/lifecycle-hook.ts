@@ -2,7 +2,6 @@ import { type Departure, isLive, isNoticed, isUnderWay } from "./departure.ts";
 import type { NodeFacts } from "./node.ts";
 import type { Policy } from "./policy.ts";
 import { policyFor, reactionTo } from "./reaction.ts";
-import { selectPolicy } from "./selector.ts";
 import { hours, type Instant, type Millis, plus } from "./time.ts";
 
 /** An instance that a group holds back, before it is put to work or before it is taken. */
@@ -43,10 +42,10 @@ export function hookStanding(hook: LifecycleHook, scene: HookScene): HookStandin
     if (node === undefined) return "NoNode";
     return node.ready ? "MayGoOn" : "Waiting";
   }
-  // It left before its machine did, or never joined.
+  // It left before its machine did.
   if (node === undefined) return "MayGoOn";
-  if (selectPolicy(node, scene.policies) === undefined) return "LeftAlone";
-  // One that only waits for its time is not what the group waits for.
+  // The drain decides, whatever has become of its policy since. One that only waits for its time is
+  // not what the group waits for.
   const leaving = scene
     .departuresOf(node.uid)
     .filter((one) => isLive(one) && (isNoticed(one) || isUnderWay(one)));

@@ -98,9 +98,12 @@ describe("a group that is to take an instance", () => {
     expect(standing("Terminating", {})).toBe("MayGoOn");
   });
 
-  it("is left alone where its node falls under no policy", () => {
-    const departures = [departure("Releasing")];
-    expect(standing("Terminating", { node: node({ labels: {} }), departures })).toBe("LeftAlone");
+  it.each([
+    ["Waiting", departure("Draining")],
+    ["MayGoOn", departure("Releasing")],
+  ])("is told %s by the drain alone where the policy is away just then", (expected, leaving) => {
+    const unowned = { node: node({ labels: {} }), departures: [leaving] };
+    expect(standing("Terminating", unowned)).toBe(expected);
   });
 });
 
