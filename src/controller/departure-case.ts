@@ -122,7 +122,8 @@ export class DepartureCase {
   #heeds(found: Interruption): boolean {
     if (this.#departure.status.phase !== "Releasing") return true;
     if (!isCloudsToTake(this.#departure, this.#policy)) return false;
-    const letGoByUs = this.#departure.status.machine !== undefined;
+    const { machine, reason } = this.#departure.status;
+    const letGoByUs = machine !== undefined && reason !== "ReleaseFailed";
     return found.event !== "Withdrawn" || !letGoByUs;
   }
 

@@ -88,6 +88,20 @@ describe("a notice at which the machine is to be released", () => {
     await stop();
   });
 
+  it("that is called off puts the node back to work where the release has failed", async () => {
+    const on = await releasing();
+    const { world, tell, stop } = on;
+    failRelease(on);
+    const told = maintenance(on);
+    await tell(told);
+    await world.pass(minutes(2));
+    await tell({ ...told, notice: { ...told.notice, withdrawn: true } });
+    await world.pass(minutes(1));
+    expect(world.marksOf("n1")).toEqual([]);
+    expect(world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Cancelled" });
+    await stop();
+  });
+
   it("gives the node back an hour after a recommendation whose release failed", async () => {
     const on = await releasing();
     const { world, tell, stop } = on;
