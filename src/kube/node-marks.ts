@@ -27,16 +27,16 @@ const conflictTries = 8;
 /** What to write on a node as it is now, or why not to. */
 type Verdict = { readonly request: KubeRequest } | { readonly result: MarkResult };
 
-/** Reads a node and writes it in one breath; each write tests that nobody wrote in between. */
 /** An API server that has just taken the mark is seldom away for longer. */
 const conditionTries = 4;
 const conditionRestMs: Millis = millis(500);
 
+/** Reads a node and writes it in one breath; each write tests that nobody wrote in between. */
 export class KubeNodeMarks implements NodeMarks {
   readonly #api: KubeSender;
   readonly #clock: Clock;
-  /** The last write of each node's condition, while it is under way. */
-  readonly #conditions = new Map<string, Promise<void>>();
+  /** The newest word for the condition of each node at which one is being written. */
+  readonly #conditions = new Map<string, KubeRequest>();
 
   constructor(api: KubeSender, clock: Clock) {
     this.#api = api;
@@ -62,7 +62,7 @@ export class KubeNodeMarks implements NodeMarks {
         return { request: { ...patchRequest(node.name, body), dueAt: mark.dueAt } };
       }));
     // What follows on the mark does not wait for it.
-    if (result.kind === "Done") void this.#writeCondition(node.name, "True", mark);
+    if (result.kind === "Done") this.#sayCondition(node, "True", mark);
     return result;
   }
 
@@ -88,13 +88,8 @@ export class KubeNodeMarks implements NodeMarks {
       if (owner !== target.departure) return { result: { kind: "NotOurs", departure: owner } };
       return { request: patchRequest(target.name, unmarkPatch(object)) };
     });
-    if (result.kind === "Done") {
-      await this.#writeCondition(target.name, "False", {
-        cause: "Planned",
-        departure: target.departure,
-        message: "The node stays.",
-      });
-    }
+    const why = { cause: "Stays", message: "The node stays." };
+    if (result.kind === "Done") this.#sayCondition(target, "False", why);
     return result;
   }
 
@@ -133,51 +128,50 @@ export class KubeNodeMarks implements NodeMarks {
     );
   }
 
-  /**
-   * The condition is for people's eyes: a fault in writing it stops nothing. One after another, so
-   * that the last one written is the last one meant.
-   */
-  #writeCondition(name: string, status: "True" | "False", mark: DepartingMark): Promise<void> {
-    const before = this.#conditions.get(name) ?? Promise.resolve();
-    const written = before
-      .then(() => this.#sendCondition(name, status, mark))
-      .finally(() => {
-        if (this.#conditions.get(name) === written) this.#conditions.delete(name);
-      });
-    this.#conditions.set(name, written);
-    return written;
-  }
-
-  async #sendCondition(name: string, status: "True" | "False", mark: DepartingMark): Promise<void> {
+  /** The condition is for people's eyes: nothing waits for it, and a fault in it stops nothing. */
+  #sayCondition(
+    { name, uid }: Pick<NodeIdentity, "name" | "uid">,
+    status: "True" | "False",
+    { cause: reason, message }: { readonly cause: string; readonly message: string },
+  ): void {
     const at = formatInstant(this.#clock.now());
-    const condition = {
-      type: "Departing",
-      status,
-      reason: status === "True" ? mark.cause : "Stays",
-      message: mark.message,
-      lastHeartbeatTime: at,
-      lastTransitionTime: at,
-    };
+    const times = { lastHeartbeatTime: at, lastTransitionTime: at };
+    const conditions = [{ type: "Departing", status, reason, message, ...times }];
     const request: KubeRequest = {
       method: "PATCH",
       path: `${nodePath(name)}/status`,
       patchType: "application/strategic-merge-patch+json",
       urgency: "Later",
-      body: { status: { conditions: [condition] } },
+      // Of another Node of that name the API server writes nothing.
+      body: { metadata: { uid }, status: { conditions } },
     };
-    for (let attempt = 1; attempt <= conditionTries; attempt += 1) {
-      const status = await this.#statusOf(request);
-      if (status !== undefined && status !== 429 && status < 500) return;
-      if (attempt < conditionTries) await this.#clock.sleep(conditionRestMs);
-    }
+    const isBeingWritten = this.#conditions.has(name);
+    this.#conditions.set(name, request);
+    if (!isBeingWritten) void this.#writeCondition(name, request);
   }
 
-  /** Undefined where no answer came. */
-  async #statusOf(request: KubeRequest): Promise<number | undefined> {
+  /** One request at a time, so that the last one written is the last one meant. */
+  async #writeCondition(name: string, first: KubeRequest): Promise<void> {
+    let request = first;
+    let tries = conditionTries;
+    while (tries > 0) {
+      const isAnswered = await this.#isAnswered(request);
+      const newest = this.#conditions.get(name) ?? request;
+      if (isAnswered && newest === request) break;
+      tries = newest === request ? tries - 1 : conditionTries;
+      if (!isAnswered && tries > 0) await this.#clock.sleep(conditionRestMs);
+      request = this.#conditions.get(name) ?? request;
+    }
+    this.#conditions.delete(name);
+  }
+
+  /** False where the same request may have another answer soon. */
+  async #isAnswered(request: KubeRequest): Promise<boolean> {
     try {
-      return (await this.#api.send(request)).status;
+      const { status } = await this.#api.send(request);
+      return status !== 429 && status < 500;
     } catch {
-      return undefined;
+      return false;
     }
   }
 

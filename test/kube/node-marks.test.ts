@@ -70,6 +70,45 @@ describe("the marks on a node that leaves", () => {
     );
   });
 
+  it("are taken back at once, although the condition cannot be written", async () => {
+    const statuses: string[] = [];
+    let isAway = true;
+    const api: KubeSender = {
+      send: (request) => {
+        if (!request.path.endsWith("/status")) return world.api.send(request);
+        const { status } = request.body as { status: { conditions: { status: string }[] } };
+        statuses.push(status.conditions[0]?.status ?? "");
+        return isAway ? Promise.resolve({ status: 503, body: {} }) : world.api.send(request);
+      },
+    };
+    const failing = new KubeNodeMarks(api, world.clock);
+    const who = await identity();
+    await failing.mark(who, mark);
+    await failing.unmark({ name: "n1", uid: who.uid, departure: mark.departure });
+    expect(world.marksOf("n1")).toEqual([]);
+    isAway = false;
+    await world.pass(seconds(5));
+    // What has been overtaken is not written any more.
+    expect(statuses).toEqual(["True", "False"]);
+  });
+
+  it("show as no condition of another Node that has taken the name meanwhile", async () => {
+    let isAway = true;
+    const api: KubeSender = {
+      send: (request) =>
+        isAway && request.path.endsWith("/status")
+          ? Promise.resolve({ status: 503, body: {} })
+          : world.api.send(request),
+    };
+    await new KubeNodeMarks(api, world.clock).mark(await identity(), mark);
+    world.api.handle({ method: "DELETE", path: `${nodes}/n1` });
+    world.addNode("n1", "a");
+    isAway = false;
+    await world.pass(seconds(5));
+    const status = world.get(`${nodes}/n1`)?.status as { conditions: unknown[] };
+    expect(status.conditions).not.toContainEqual(expect.objectContaining({ type: "Departing" }));
+  });
+
   it("are gone without a trace after they were taken back", async () => {
     const who = await identity();
     const before = world.get(`${nodes}/n1`);
