@@ -4,7 +4,7 @@ import { parseProviderId } from "../../core/identity.ts";
 import type { MachineWord } from "../../core/machine-word.ts";
 import { wordForId } from "../../core/notice.ts";
 import type { Rng } from "../../core/rng.ts";
-import { type Instant, type Millis, millis, minus, minutes, plus } from "../../core/time.ts";
+import { type Millis, millis, minus, minutes, plus } from "../../core/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { asFault } from "./aws-fault.ts";
 import type { Ec2, ScheduledEvent } from "./ec2.ts";
@@ -33,8 +33,8 @@ const afterMs: Millis = minutes(10);
 /** What is known of an event, by its id. */
 interface Known {
   readonly word: MachineWord;
-  /** A departure stands for it. */
-  readonly isTaken: boolean;
+  /** The word that a departure stands for: the event may have been moved since. */
+  readonly taken: MachineWord | undefined;
   /** How many looks in a row have not found it. */
   readonly missing: number;
 }
@@ -103,32 +103,40 @@ export class InstanceStatusFeed implements NoticeFeed {
       const missing = stands(known.word) ? 0 : known.missing + 1;
       this.#known.set(id, { ...known, missing });
       if (missing < missingAtLast) return [];
-      const { machine, notice } = known.word;
-      if (!known.isTaken || (notice.deadlineAt ?? nowAt) <= nowAt) {
+      const { taken } = known;
+      if (taken === undefined || (taken.notice.deadlineAt ?? nowAt) <= nowAt) {
         this.#known.delete(id);
         return [];
       }
-      return [{ machine, notice: { ...notice, noticedAt: nowAt, withdrawn: true } }];
+      return [{ ...taken, notice: { ...taken.notice, noticedAt: nowAt, withdrawn: true } }];
     });
   }
 
   /** One that could not be written is told again at the next look. */
   async #tell(word: MachineWord, listener: FeedListener): Promise<void> {
     const { eventId, withdrawn } = word.notice;
-    if (withdrawn === true && !this.#mayStand(word)) return;
+    const before = this.#known.get(eventId)?.taken;
     try {
-      const fate = await listener.onWord(word);
-      if (withdrawn === true) this.#known.delete(eventId);
-      else this.#known.set(eventId, { word, isTaken: fate === "Taken", missing: 0 });
+      if (withdrawn !== true) {
+        const fate = await listener.onWord(word);
+        const taken = fate === "Taken" ? word : before;
+        this.#known.set(eventId, { word, taken, missing: 0 });
+      } else if (before !== undefined || this.#isNear(word)) {
+        // Under the deadline that it was taken with, by which its departure is known.
+        const deadlineAt = (before ?? word).notice.deadlineAt;
+        await listener.onWord({ ...word, notice: { ...word.notice, deadlineAt } });
+        this.#known.delete(eventId);
+      }
     } catch (error) {
       listener.onTrouble(asFault(error));
     }
   }
 
-  /** Whether a departure for it may stand: by us, or by the leader before. */
-  #mayStand({ notice: { eventId, deadlineAt } }: MachineWord): boolean {
-    if (this.#known.get(eventId)?.isTaken === true) return true;
-    return deadlineAt !== undefined && isNear(deadlineAt, this.#options.clock.now());
+  /** Whether the leader before may have had a departure made for it. */
+  #isNear({ notice: { deadlineAt } }: MachineWord): boolean {
+    const nowAt = this.#options.clock.now();
+    if (deadlineAt === undefined) return false;
+    return nowAt >= minus(deadlineAt, beforeMs) && nowAt <= plus(deadlineAt, afterMs);
   }
 
   #sayProblems(problems: readonly string[], listener: FeedListener): void {
@@ -150,10 +158,6 @@ function standsIn(events: readonly ScheduledEvent[]): (word: MachineWord) => boo
   const nameless = new Set(events.flatMap(({ id, instance }) => (id ? [] : [instance])));
   return ({ machine, notice }) =>
     ids.has(notice.eventId) || nameless.has(machine) || nameless.has(undefined);
-}
-
-function isNear(deadlineAt: Instant, nowAt: Instant): boolean {
-  return nowAt >= minus(deadlineAt, beforeMs) && nowAt <= plus(deadlineAt, afterMs);
 }
 
 function instanceOf(providerID: string): readonly string[] {

@@ -7,7 +7,12 @@ import { instanceIdOf } from "./hook-message.ts";
 
 export type EventReading =
   | { readonly kind: "Read"; readonly word: MachineWord }
+  /** It has come and stopped the machine: nothing is to be done for it, nor taken back. */
+  | { readonly kind: "Over" }
   | { readonly kind: "Unreadable"; readonly problem: string };
+
+/** Events that leave the machine at work. */
+const livedThrough = new Set(["instance-reboot", "system-reboot", "system-maintenance"]);
 
 /**
  * What EC2 has scheduled for an instance, as the cloud's word. What is over or called off stays
@@ -20,7 +25,8 @@ export function readScheduledEvent(event: ScheduledEvent, at: Instant): EventRea
   if (id === undefined || id === "" || deadlineAt === undefined) {
     return unreadable(`an event of ${machine} has no InstanceEventId or no NotBefore`);
   }
-  const isOff = /^\s*\[(completed|canceled)\]/i.test(event.description ?? "");
+  const mark = /^\s*\[(completed|canceled)\]/i.exec(event.description ?? "")?.[1]?.toLowerCase();
+  if (mark === "completed" && !livedThrough.has(event.code ?? "")) return { kind: "Over" };
   const word: MachineWord = {
     machine,
     notice: {
@@ -29,7 +35,7 @@ export function readScheduledEvent(event: ScheduledEvent, at: Instant): EventRea
       noticedAt: at,
       source: "aws/instance-status",
       eventId: wordForId(id),
-      ...(isOff ? { withdrawn: true } : {}),
+      ...(mark === undefined ? {} : { withdrawn: true }),
     },
   };
   return { kind: "Read", word };

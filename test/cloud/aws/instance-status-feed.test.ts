@@ -110,8 +110,31 @@ describe("the feed of what EC2 has scheduled", () => {
     expect(told().at(-1)).toBe("+180 instance-event-1 off");
   });
 
-  it("takes back what a leader before may have told", async () => {
+  it("takes back what was moved to another day and then called off, as of its first time", async () => {
+    ec2.events = [event()];
+    start();
+    await pass(minutes(1));
+    const notBeforeAt = plus(dawn, minutes(1440));
+    cluster.fates = { [ours]: "TooEarly" };
+    ec2.events = [event({ notBeforeAt })];
+    await pass(minutes(1));
+    ec2.events = [event({ notBeforeAt, description: "[Canceled] degraded hardware" })];
+    await pass(minutes(1));
+    expect(told().at(-1)).toBe("+180 instance-event-1 off");
+    expect(cluster.words.at(-1)?.notice.deadlineAt).toBe(plus(dawn, minutes(10)));
+  });
+
+  it("takes nothing back of what has stopped the machine", async () => {
+    ec2.events = [event()];
+    start();
+    await pass(minutes(1));
     ec2.events = [event({ description: "[Completed] degraded hardware" })];
+    await pass(minutes(5));
+    expect(told()).toEqual(["+0 instance-event-1", "+60 instance-event-1"]);
+  });
+
+  it("takes back what a leader before may have told", async () => {
+    ec2.events = [event({ description: "[Canceled] degraded hardware" })];
     start();
     await pass(minutes(1));
     expect(told()[0]).toBe("+0 instance-event-1 off");
@@ -121,7 +144,7 @@ describe("the feed of what EC2 has scheduled", () => {
     ["a day ago", minus(dawn, minutes(1440))],
     ["for tomorrow", plus(dawn, minutes(1440))],
   ])("leaves out what was off %s", async (_, notBeforeAt) => {
-    ec2.events = [event({ description: "[Completed] degraded hardware", notBeforeAt })];
+    ec2.events = [event({ description: "[Canceled] degraded hardware", notBeforeAt })];
     start();
     await pass(minutes(5));
     expect(told()).toEqual([]);
