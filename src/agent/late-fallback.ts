@@ -1,33 +1,44 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { NoticeCase } from "../core/notice.ts";
-import type { Millis } from "../core/time.ts";
+import { type Millis, seconds } from "../core/time.ts";
 import { Bell } from "./bell.ts";
 import type { Filed } from "./departure-desk.ts";
 import type { Fallback } from "./fallback.ts";
 
 type FallbackSide = Pick<Fallback, "heed" | "filed" | "withdrawn" | "run">;
 
+export interface LateFallbackOptions {
+  readonly load: () => Promise<FallbackSide>;
+  readonly clock: Clock;
+  readonly onTrouble: (error: unknown) => void;
+}
+
+/** Between two tries to load it. */
+const restMs: Millis = seconds(1);
+
 /**
  * A fallback whose code is loaded when something is told to it for the first time: an agent idles
  * for weeks, and a controller has three seconds before the fallback acts.
  */
 export class LateFallback implements FallbackSide {
-  readonly #load: () => Promise<FallbackSide>;
+  readonly #options: LateFallbackOptions;
   readonly #bell: Bell;
   #side: FallbackSide | undefined;
   /** What was told before it was there. */
-  readonly #told: ((side: FallbackSide) => void)[] = [];
+  readonly #told: Telling[] = [];
 
-  constructor(load: () => Promise<FallbackSide>, clock: Clock) {
-    this.#load = load;
-    this.#bell = new Bell(clock);
+  constructor(options: LateFallbackOptions) {
+    this.#options = options;
+    this.#bell = new Bell(options.clock);
   }
 
   heed(notice: NoticeCase | undefined, skewMs: Millis): void {
     const isFirst = this.#side === undefined && this.#told.length === 0;
     // That nothing stands is no news where nothing has stood.
     if (isFirst && notice === undefined) return;
-    this.#tell((side) => side.heed(notice, skewMs));
+    // It comes with every look: of two in a row the latter counts.
+    if (this.#told.at(-1)?.isHeed === true) this.#told.pop();
+    this.#tell((side) => side.heed(notice, skewMs), true);
   }
 
   filed(filed: Filed): void {
@@ -38,22 +49,41 @@ export class LateFallback implements FallbackSide {
     this.#tell((side) => side.withdrawn(name));
   }
 
-  /** Runs until the signal aborts. Rejects where the code cannot be loaded. */
+  /** Runs until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     if (this.#told.length === 0) await this.#bell.wait(undefined, signal);
-    if (signal.aborted) return;
-    const side = await this.#load();
+    const side = await this.#loaded(signal);
+    if (side === undefined) return;
     this.#side = side;
-    for (const tell of this.#told.splice(0)) tell(side);
+    for (const { tell } of this.#told.splice(0)) tell(side);
     await side.run(signal);
   }
 
-  #tell(what: (side: FallbackSide) => void): void {
+  /** Its agent tells the cluster meanwhile, whether it can be loaded or not. */
+  async #loaded(signal: AbortSignal): Promise<FallbackSide | undefined> {
+    const { load, clock, onTrouble } = this.#options;
+    while (!signal.aborted) {
+      try {
+        return await load();
+      } catch (error) {
+        onTrouble(error);
+        await clock.sleep(restMs, signal).catch(() => undefined);
+      }
+    }
+    return undefined;
+  }
+
+  #tell(tell: Telling["tell"], isHeed = false): void {
     if (this.#side !== undefined) {
-      what(this.#side);
+      tell(this.#side);
       return;
     }
-    this.#told.push(what);
+    this.#told.push({ tell, isHeed });
     this.#bell.ring();
   }
+}
+
+interface Telling {
+  readonly tell: (side: FallbackSide) => void;
+  readonly isHeed: boolean;
 }

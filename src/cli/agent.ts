@@ -7,10 +7,11 @@ import { DepartureDesk } from "../agent/departure-desk.ts";
 import { LateFallback } from "../agent/late-fallback.ts";
 import { NoticeFeed } from "../agent/notice-feed.ts";
 import { ownUid } from "../agent/own-node.ts";
+import { TroubleLog } from "../agent/trouble-log.ts";
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeApi, KubeSender } from "../contracts/kube-api.ts";
 import type { NodeIdentity } from "../core/identity.ts";
-import { LastcallError } from "../errors.ts";
+import { LastcallError, messageOf } from "../errors.ts";
 import { bunServe } from "../runtime/bun-server.ts";
 import { createLog } from "../runtime/log.ts";
 import { apiServerOf, readAccountToken, readBootId } from "../runtime/service-account.ts";
@@ -81,10 +82,15 @@ function fallbackOf({ options, io }: Input, parts: FallbackParts): LateFallback 
   if (mode === "None" || options.dryRun) return undefined;
   const namespace = options.namespace ?? io.env.POD_NAMESPACE ?? "lastcall";
   const { clock, rng } = io;
-  return new LateFallback(async () => {
-    const { agentFallback } = await import("./agent-fallback.ts");
-    return agentFallback({ mode, namespace, clock, rng, ...parts });
-  }, clock);
+  const trouble = new TroubleLog({ clock, log: parts.log, metrics: parts.metrics });
+  return new LateFallback({
+    load: async () => {
+      const { agentFallback } = await import("./agent-fallback.ts");
+      return agentFallback({ mode, namespace, clock, rng, ...parts });
+    },
+    clock,
+    onTrouble: (error) => trouble.tell("fallback", new Error(messageOf(error))),
+  });
 }
 
 /** In a pod the small client with the pod's own token; elsewhere, for a try, the kubeconfig. */

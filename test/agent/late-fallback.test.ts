@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { LateFallback } from "../../src/agent/late-fallback.ts";
 import type { NoticeCase } from "../../src/core/notice.ts";
-import { instant, millis } from "../../src/core/time.ts";
+import { instant, millis, seconds } from "../../src/core/time.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 const notice: NoticeCase = {
@@ -14,14 +14,20 @@ const filed = { kind: "Live", name: "n1-0123", event: "Noted" } as never;
 
 describe("a fallback that is loaded late", () => {
   let told: unknown[];
+  let troubles: unknown[];
   let loads: number;
+  /** So many times it cannot be loaded. */
+  let failures: number;
+  let clock: ManualClock;
   let ending: AbortController;
   let late: LateFallback;
   let running: Promise<void>;
 
   beforeEach(() => {
     told = [];
+    troubles = [];
     loads = 0;
+    failures = 0;
     ending = new AbortController();
     const side = {
       heed: (...said: unknown[]) => void told.push(["heed", ...said]),
@@ -32,10 +38,14 @@ describe("a fallback that is loaded late", () => {
         return new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
       },
     };
-    late = new LateFallback(async () => {
+    const load = async () => {
       loads += 1;
+      if (loads <= failures) throw new Error("no such file");
       return side;
-    }, new ManualClock());
+    };
+    clock = new ManualClock();
+    const onTrouble = (error: unknown) => troubles.push(error);
+    late = new LateFallback({ load, clock, onTrouble });
     running = late.run(ending.signal);
   });
 
@@ -74,16 +84,26 @@ describe("a fallback that is loaded late", () => {
     await end();
   });
 
-  it("fails its agent where it cannot be loaded, which begins anew then", async () => {
+  it("is loaded again where that fails, until it is there, and loses nothing meanwhile", async () => {
+    failures = 3;
+    late.heed(notice, millis(1));
+    late.heed(notice, millis(2));
+    late.filed(filed);
+    for (let rest = 1; rest <= failures; rest += 1) {
+      await expect.poll(() => troubles.length).toBe(rest);
+      late.heed(notice, millis(2 + rest));
+      await clock.advance(seconds(1));
+    }
+    await expect.poll(() => told.length).toBe(4);
+    expect(told).toEqual([["heed", notice, 2], ["filed", filed], ["heed", notice, 5], ["run"]]);
     await end();
-    const broken = new LateFallback(
-      () => Promise.reject(new Error("no such file")),
-      new ManualClock(),
-    );
-    const failing = expect(broken.run(new AbortController().signal)).rejects.toThrow(
-      "no such file",
-    );
-    broken.heed(notice, millis(0));
-    await failing;
+  });
+
+  it("ends with its agent although it cannot be loaded", async () => {
+    failures = Number.POSITIVE_INFINITY;
+    late.heed(notice, millis(0));
+    await expect.poll(() => troubles.length).toBe(1);
+    await end();
+    expect(told).toEqual([]);
   });
 });
