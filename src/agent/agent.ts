@@ -1,6 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { HeardReading, NoticeSink, NoticeSource } from "../contracts/notice-source.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
+import { halfToAll } from "../core/jitter.ts";
 import type { NoticeCase } from "../core/notice.ts";
 import {
   caseOf,
@@ -182,7 +183,7 @@ export class Agent implements NoticeSink {
     const mostMs = wanted === undefined || isLate ? lateRetryMs : longestRetryMs;
     const wholeMs = Math.min(mostMs, firstRetryMs * 2 ** Math.min(this.#failures, 20));
     this.#failures += 1;
-    return millis(Math.round(wholeMs * (0.5 + rng() / 2)));
+    return halfToAll(wholeMs, rng);
   }
 
   /** A reading that changes nothing must not cut a wait between two attempts short. */

@@ -1,6 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
+import { halfToAll } from "../core/jitter.ts";
 import type { Rng } from "../core/rng.ts";
-import { type Millis, millis } from "../core/time.ts";
+import type { Millis } from "../core/time.ts";
 import { isLastcallError } from "../errors.ts";
 
 const firstMs = 100;
@@ -9,7 +10,7 @@ const longestMs = 10_000;
 /** Exponential from 0.1 s to 10 s, with half of it by chance so that many do not return at once. */
 export function backoffMs(attempt: number, rng: Rng): Millis {
   const whole = Math.min(longestMs, firstMs * 2 ** Math.min(attempt, 20));
-  return millis(Math.round(whole / 2 + (whole / 2) * rng()));
+  return halfToAll(whole, rng);
 }
 
 export interface RetryTools {

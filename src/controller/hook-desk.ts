@@ -4,6 +4,7 @@ import type { HookFate } from "../contracts/notice-feed.ts";
 import { type HookStanding, hookStanding, type LifecycleHook } from "../core/lifecycle-hook.ts";
 import { type Millis, minutes } from "../core/time.ts";
 import type { Executor } from "./executor.ts";
+import { nextChange } from "./next-change.ts";
 
 export interface HookDeskTools {
   readonly fleet: Fleet;
@@ -62,14 +63,8 @@ export class HookDesk {
   async #nextChange(hook: LifecycleHook, signal: AbortSignal): Promise<void> {
     const { fleet, clock } = this.#tools;
     const node = fleet.nodeOf(hook.machine);
-    const change = new AbortController();
-    const stop = fleet.onChange((what) => {
-      if (this.#concerns(what, node)) change.abort();
-    });
-    // The sleep is called off by the change; that it then rejects is no fault.
-    await clock.sleep(quietMs, AbortSignal.any([signal, change.signal])).catch(() => undefined);
-    stop();
-    signal.throwIfAborted();
+    const concerns = (what: FleetChange) => this.#concerns(what, node);
+    await nextChange({ fleet, clock, mostMs: quietMs, concerns, signal });
   }
 
   #concerns(what: FleetChange, node: NodeKey | undefined): boolean {

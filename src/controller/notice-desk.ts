@@ -14,6 +14,7 @@ import type { NoticeCall } from "../core/notice-call.ts";
 import { between, type Millis, millis, plus } from "../core/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 import type { Executor } from "./executor.ts";
+import { nextChange } from "./next-change.ts";
 
 export interface NoticeDeskTools {
   readonly fleet: Fleet;
@@ -75,7 +76,7 @@ export class NoticeDesk {
 
   /** What is written counts when the watch shows it: another's departure may have had the name. */
   async #untilKnown(word: MachineWord): Promise<WordFate> {
-    const { clock } = this.#tools;
+    const { fleet, clock } = this.#tools;
     let asked: string | undefined;
     for (let until = clock.now(); asked === undefined || clock.now() < until; ) {
       const meaning = this.#meaning(word);
@@ -84,7 +85,7 @@ export class NoticeDesk {
       if (!isCall(meaning)) return meaning.kind;
       const { key } = this.#deedOf(meaning);
       if (key === asked) {
-        await this.#nextChange(between(clock.now(), until));
+        await nextChange({ fleet, clock, mostMs: between(clock.now(), until) });
         continue;
       }
       await this.#carryOut(meaning);
@@ -110,15 +111,6 @@ export class NoticeDesk {
       nodeOf: (machine) => fleet.nodeOf(machine),
       departuresOf: (nodeUid) => fleet.departuresOf(nodeUid),
     };
-  }
-
-  async #nextChange(most: Millis): Promise<void> {
-    const { fleet, clock } = this.#tools;
-    const change = new AbortController();
-    const stop = fleet.onChange(() => change.abort());
-    // The sleep is called off by the change; that it then rejects is no fault.
-    await clock.sleep(most, change.signal).catch(() => undefined);
-    stop();
   }
 
   /** A source begins with its cloud and its way: `aws/queue/spot-interruption`. */

@@ -9,6 +9,7 @@ import {
   type Trouble,
 } from "./drain-progress.ts";
 import type { EvictionAnswer } from "./eviction-answer.ts";
+import { halfToAll } from "./jitter.ts";
 import type { Rng } from "./rng.ts";
 import { between, type Instant, type Millis, millis, plus, seconds } from "./time.ts";
 
@@ -140,5 +141,5 @@ function troubleOf(answer: Refusal): Trouble {
  */
 export function retryPause(attempts: number, rng: Rng): Millis {
   const longest = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(attempts - 1, 10));
-  return millis(Math.round(longest * (0.5 + 0.5 * rng())));
+  return halfToAll(longest, rng);
 }

@@ -1,5 +1,6 @@
+import { halfToAll } from "../core/jitter.ts";
 import type { Rng } from "../core/rng.ts";
-import { type Millis, millis } from "../core/time.ts";
+import type { Millis } from "../core/time.ts";
 
 export interface BackoffOptions {
   readonly rng: Rng;
@@ -29,7 +30,7 @@ export class Backoff {
   next(): Millis {
     const wholeMs = Math.min(this.#mostMs, this.#firstMs * 2 ** this.#failures);
     if (wholeMs < this.#mostMs) this.#failures += 1;
-    return millis(Math.round(wholeMs * (0.5 + this.#rng() / 2)));
+    return halfToAll(wholeMs, this.#rng);
   }
 
   reset(): void {

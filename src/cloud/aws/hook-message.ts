@@ -1,6 +1,7 @@
 import type { LifecycleHook } from "../../core/lifecycle-hook.ts";
 import type { Instant } from "../../core/time.ts";
 import { type Fields, wordOf } from "../metadata/payload-field.ts";
+import { instanceIdOf } from "./instance-id.ts";
 
 /** The transitions at which a group waits, to and from a warm pool by the same names. */
 const transitions: Readonly<Record<string, LifecycleHook["transition"]>> = {
@@ -25,12 +26,6 @@ export function hookOf(detail: Fields, at: Instant): LifecycleHook | undefined {
   const name = nameOf(detail.LifecycleHookName);
   if (!(transition && machine && group && name)) return undefined;
   return { transition, machine, group, name, token: nameOf(detail.LifecycleActionToken), at };
-}
-
-/** An id as EC2 gives it to an instance; undefined for anything else. */
-export function instanceIdOf(value: unknown): string | undefined {
-  const id = wordOf(value) ?? "";
-  return /^i-[0-9a-f]{8,32}$/.test(id) ? id : undefined;
 }
 
 /** Auto Scaling takes no longer names. */

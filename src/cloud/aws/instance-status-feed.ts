@@ -1,10 +1,11 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { FeedListener, NoticeFeed } from "../../contracts/notice-feed.ts";
 import { parseProviderId } from "../../core/identity.ts";
+import { around } from "../../core/jitter.ts";
 import type { MachineWord } from "../../core/machine-word.ts";
 import { wordForId } from "../../core/notice.ts";
 import type { Rng } from "../../core/rng.ts";
-import { type Millis, millis, minus, minutes, plus } from "../../core/time.ts";
+import { type Millis, minus, minutes, plus } from "../../core/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { asFault } from "./aws-fault.ts";
 import type { Ec2, ScheduledEvent } from "./ec2.ts";
@@ -70,9 +71,7 @@ export class InstanceStatusFeed implements NoticeFeed {
         failures = Math.min(failures + 1, 20);
       }
       const pauseMs = Math.max(pollMs, Math.min(longestPauseMs, pollMs * 2 ** failures));
-      // Between nine and eleven tenths, so that several controllers do not ask in step.
-      const span = millis(Math.round(pauseMs * (0.9 + 0.2 * rng())));
-      await clock.sleep(span, signal).catch(() => undefined);
+      await clock.sleep(around(pauseMs, rng), signal).catch(() => undefined);
     }
   }
 

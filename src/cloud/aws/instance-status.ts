@@ -3,7 +3,7 @@ import { wordForId } from "../../core/notice.ts";
 import type { Instant } from "../../core/time.ts";
 import { glimpse } from "../metadata/payload-field.ts";
 import type { ScheduledEvent } from "./ec2.ts";
-import { instanceIdOf } from "./hook-message.ts";
+import { instanceIdOf } from "./instance-id.ts";
 
 export type EventReading =
   | { readonly kind: "Read"; readonly word: MachineWord }

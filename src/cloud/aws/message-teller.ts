@@ -1,5 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { FeedListener, HookFate, WordFate } from "../../contracts/notice-feed.ts";
+import { halfToAll } from "../../core/jitter.ts";
 import type { LifecycleHook } from "../../core/lifecycle-hook.ts";
 import type { MachineWord } from "../../core/machine-word.ts";
 import { actFromAt } from "../../core/notice.ts";
@@ -147,7 +148,7 @@ export class MessageTeller {
         signal.throwIfAborted();
         listener.onTrouble(asFault(error));
         const wholeMs = Math.min(longestMs, firstRetryMs * 2 ** Math.min(attempt, 20));
-        await clock.sleep(millis(Math.round(wholeMs * (0.5 + rng() / 2))), signal);
+        await clock.sleep(halfToAll(wholeMs, rng), signal);
       }
     }
   }

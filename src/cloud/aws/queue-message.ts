@@ -4,7 +4,8 @@ import type { MachineWord } from "../../core/machine-word.ts";
 import { type Notice, wordForId } from "../../core/notice.ts";
 import { earlier, type Instant, parseHttpDate, parseInstant, plus } from "../../core/time.ts";
 import { type Fields, fieldsOf, glimpse, parseJson, wordOf } from "../metadata/payload-field.ts";
-import { hookOf, instanceIdOf, transitionOf } from "./hook-message.ts";
+import { hookOf, transitionOf } from "./hook-message.ts";
+import { instanceIdOf } from "./instance-id.ts";
 import { type Heard, spotNoticeMs } from "./notice-payload.ts";
 
 /** What one message of the queue says. */

@@ -1,7 +1,7 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { FeedListener, NoticeFeed } from "../../contracts/notice-feed.ts";
+import { halfToAll } from "../../core/jitter.ts";
 import type { Rng } from "../../core/rng.ts";
-import { millis } from "../../core/time.ts";
 import { asFault } from "./aws-fault.ts";
 import { HeldMessages } from "./held-messages.ts";
 import { MessageTeller, type MessageTellerTools } from "./message-teller.ts";
@@ -71,10 +71,9 @@ export class SqsFeed implements NoticeFeed {
     }
   }
 
-  /** With half of it by chance, so that many do not return at once. */
   #rest(wholeMs: number, signal: AbortSignal): Promise<void> {
     const { clock, rng } = this.#options;
-    return clock.sleep(millis(Math.round(wholeMs * (0.5 + rng() / 2))), signal);
+    return clock.sleep(halfToAll(wholeMs, rng), signal);
   }
 }
 

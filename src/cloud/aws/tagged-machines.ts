@@ -1,6 +1,7 @@
 import type { Clock } from "../../contracts/clock.ts";
+import { around } from "../../core/jitter.ts";
 import type { Rng } from "../../core/rng.ts";
-import { type Millis, millis, minutes, seconds } from "../../core/time.ts";
+import { type Millis, minutes, seconds } from "../../core/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { asFault } from "./aws-fault.ts";
 import { type Ec2, mostAskedFor, type Tag } from "./ec2.ts";
@@ -53,9 +54,7 @@ export class TaggedMachines {
         if (signal.aborted) return;
         onTrouble(asFault(error));
       }
-      // Between nine and eleven tenths, so that several controllers do not ask in step.
-      const span = millis(Math.round(refreshMs * (0.9 + 0.2 * rng())));
-      await clock.sleep(span, signal).catch(() => undefined);
+      await clock.sleep(around(refreshMs, rng), signal).catch(() => undefined);
     }
   }
 

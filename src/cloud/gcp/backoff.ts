@@ -1,5 +1,6 @@
+import { halfToAll } from "../../core/jitter.ts";
 import type { Rng } from "../../core/rng.ts";
-import { type Millis, millis } from "../../core/time.ts";
+import type { Millis } from "../../core/time.ts";
 
 export interface BackoffRule {
   readonly firstMs: Millis;
@@ -13,5 +14,5 @@ export interface BackoffRule {
 export function backoff(attempt: number, options: { rule: BackoffRule; rng: Rng }): Millis {
   const { rule, rng } = options;
   const fullMs = Math.min(rule.capMs, rule.firstMs * 2 ** attempt);
-  return millis(Math.round(fullMs * (0.5 + 0.5 * rng())));
+  return halfToAll(fullMs, rng);
 }

@@ -1,7 +1,8 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { FeedListener, NoticeFeed } from "../../contracts/notice-feed.ts";
+import { around } from "../../core/jitter.ts";
 import type { Rng } from "../../core/rng.ts";
-import { type Millis, millis, minutes } from "../../core/time.ts";
+import { type Millis, minutes } from "../../core/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import type { ComputeClient } from "./compute-client.ts";
 import { findInstanceRef } from "./compute-instance.ts";
@@ -50,9 +51,7 @@ export class PreemptionFeed implements NoticeFeed {
         const poll = this.#pollIfDue(watched, listener, signal).finally(() => polls.delete(poll));
         polls.add(poll);
       }
-      // Between nine and eleven tenths, so that several controllers do not ask in step.
-      const span = millis(Math.round(pollMs * (0.9 + 0.2 * rng())));
-      await clock.sleep(span, signal).catch(() => undefined);
+      await clock.sleep(around(pollMs, rng), signal).catch(() => undefined);
     }
     await Promise.all(polls);
   }

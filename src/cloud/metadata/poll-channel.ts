@@ -1,9 +1,9 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { NoticeSink } from "../../contracts/notice-source.ts";
+import { around } from "../../core/jitter.ts";
 import type { NoticeReading } from "../../core/notice.ts";
 import type { Rng } from "../../core/rng.ts";
-import type { Instant } from "../../core/time.ts";
-import { type Millis, millis } from "../../core/time.ts";
+import type { Instant, Millis } from "../../core/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 
 /** One answer of a channel, read, and the wait before it is asked again. */
@@ -40,9 +40,7 @@ export async function followChannel(
     sink.onTurn(channel.name);
     const turn = await takeTurn(channel, sink, signal);
     if (signal.aborted) return;
-    // A tenth to either side, so that the agents of a fleet do not ask in step.
-    const restMs = millis(Math.round(channel.restMs(turn) * (0.9 + 0.2 * rng())));
-    await clock.sleep(restMs, signal).catch((error: unknown) => {
+    await clock.sleep(around(channel.restMs(turn), rng), signal).catch((error: unknown) => {
       if (!signal.aborted) throw error;
     });
   }

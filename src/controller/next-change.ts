@@ -1,0 +1,26 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { Fleet, FleetChange } from "../contracts/fleet.ts";
+import type { Millis } from "../core/time.ts";
+
+export interface ChangeWait {
+  readonly fleet: Fleet;
+  readonly clock: Clock;
+  readonly mostMs: Millis;
+  /** Absent: any change will do. */
+  readonly concerns?: (change: FleetChange) => boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** Resolves at a change of the fleet that matters, or after `mostMs`. Rejects when the signal aborts. */
+export async function nextChange(wait: ChangeWait): Promise<void> {
+  const { fleet, clock, mostMs, concerns, signal } = wait;
+  const change = new AbortController();
+  const stop = fleet.onChange((what) => {
+    if (concerns?.(what) ?? true) change.abort();
+  });
+  const either = signal === undefined ? change.signal : AbortSignal.any([signal, change.signal]);
+  // The sleep is called off by the change; that it then rejects is no fault.
+  await clock.sleep(mostMs, either).catch(() => undefined);
+  stop();
+  signal?.throwIfAborted();
+}
