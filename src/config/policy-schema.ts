@@ -269,7 +269,7 @@ const instance: ObjectField = {
     }),
     loadBalancerDelay: durationField({
       description:
-        "How long load balancers may go on sending to a node after its cordon: in a planned departure its machine lives at least so long after the drain has begun.",
+        "How long load balancers may go on sending to a node after its cordon: where we release its machine, that lives at least so long after the drain has begun, but under a notice no longer than its deadline.",
       default: "0s",
     }),
   },
