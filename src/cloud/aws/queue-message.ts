@@ -47,11 +47,8 @@ function readBody({ text, at }: Heard, envelopes: number): MessageReading {
   const fields = fieldsOf(parseJson(text)?.value);
   if (fields === undefined) return unreadable(`${glimpse(text)} is no JSON object`);
   if (wordOf(fields["detail-type"]) !== undefined) return readEvent(fields, at);
-  if (wordOf(fields.LifecycleTransition) !== undefined) {
+  if (wordOf(fields.LifecycleTransition ?? fields.Event) !== undefined) {
     return readHook(fields, { at: eventAt(fields.Time, at) });
-  }
-  if (fields.Event === "autoscaling:TEST_NOTIFICATION") {
-    return { kind: "Ignored", what: "a test notification of an Auto Scaling group" };
   }
   const inner = fields.Message;
   // SNS asks by a link, in a message of its own type, whether a subscription is wanted.
@@ -111,7 +108,7 @@ const stayingStates = new Set(["pending", "running"]);
 
 /** A machine that is stopping still ends its pods, by the kubelet's own clock. */
 function readStateChange(told: Told): MessageReading {
-  const state = wordOf(told.detail.state) ?? "";
+  const state = wordOf(told.detail.state)?.toLowerCase() ?? "";
   if (stayingStates.has(state)) return { kind: "Ignored", what: `the state ${state}` };
   switch (state) {
     case "stopping":
@@ -133,6 +130,9 @@ function readHook(
   detail: Fields,
   { at, id }: { readonly at: Instant; readonly id?: string | undefined },
 ): MessageReading {
+  if ([detail.LifecycleTransition, detail.Event].includes("autoscaling:TEST_NOTIFICATION")) {
+    return { kind: "Ignored", what: "a test notification of an Auto Scaling group" };
+  }
   const hook = hookOf(detail, at);
   switch (transitionOf(detail)) {
     case "Launching":
@@ -156,8 +156,8 @@ function readHook(
 }
 
 /**
- * A change that AWS has planned, for each of its instances. `startTime` is in the form of an HTTP date.
- * One that is closed is called off or over: it takes back what was told under its ARN.
+ * A change that AWS has planned, for each of its instances. `startTime` is in the form of an HTTP date;
+ * where it is none the change may come at any time, and is acted upon at once. One that is closed is called off or over: it takes back what was told under its ARN.
  */
 function readHealth(told: Told): MessageReading {
   const { detail } = told;
@@ -168,30 +168,28 @@ function readHealth(told: Told): MessageReading {
   const isOff = detail.statusCode === "closed";
   const start = wordOf(detail.startTime) ?? "";
   const deadlineAt = parseHttpDate(start) ?? parseInstant(start);
-  if (deadlineAt === undefined && !isOff) {
-    return unreadable(`${glimpse(detail.startTime)} is no startTime`);
-  }
   const said = { cause: "ScheduledMaintenance", deadlineAt } as const;
   const entities = Array.isArray(detail.affectedEntities) ? detail.affectedEntities : [];
   // An event that is told again, with more entities or another page of them, keeps its ARN.
   const id = wordOf(detail.eventArn)?.split("/").at(-1) ?? told.id;
-  return together(
-    entities.map((entity) => {
-      const named = { "instance-id": fieldsOf(entity)?.entityValue };
-      return aboutInstance(
-        { ...told, detail: named, id },
-        isOff ? { ...said, withdrawn: true } : said,
-      );
-    }),
-  );
+  const readings = entities.map((entity) => {
+    const named = { "instance-id": fieldsOf(entity)?.entityValue };
+    return aboutInstance(
+      { ...told, detail: named, id },
+      isOff ? { ...said, withdrawn: true } : said,
+    );
+  });
+  const isNoTime = start !== "" && deadlineAt === undefined;
+  return together(readings, isNoTime ? [`${glimpse(start)} is no startTime`] : []);
 }
 
 /** A volume among the entities costs no instance its notice. */
-function together(readings: readonly MessageReading[]): MessageReading {
+function together(readings: readonly MessageReading[], beside: readonly string[]): MessageReading {
   const words = readings.flatMap((one): readonly MachineWord[] =>
     one.kind === "Read" ? one.words : [],
   );
-  const problems = readings.flatMap((one) => (one.kind === "Unreadable" ? one.problem : []));
+  const unread = readings.flatMap((one) => (one.kind === "Unreadable" ? one.problem : []));
+  const problems = [...beside, ...unread];
   if (words.length === 0) return unreadable(problems[0] ?? "a Health event names no instance");
   // A page holds up to a thousand entities: a few say what is amiss.
   return { kind: "Read", words, problems: problems.slice(0, 3) };

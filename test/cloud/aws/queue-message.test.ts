@@ -177,9 +177,15 @@ describe("a message of the queue", () => {
     expect(read(inSns(body))).toEqual(read(body));
   });
 
-  it("is ignored where a group only tries its notifications", () => {
-    expect(read(testNotification()).kind).toBe("Ignored");
-    expect(read(inSns(testNotification())).kind).toBe("Ignored");
+  const trial = "autoscaling:TEST_NOTIFICATION";
+
+  it.each([
+    ["to the queue", testNotification()],
+    ["to SNS", inSns(testNotification())],
+    ["under the name of a hook", { ...directHook(about), LifecycleTransition: trial }],
+    ["by EventBridge", { ...terminateAction(about), detail: { LifecycleTransition: trial } }],
+  ])("is ignored where a group only tries its notifications, %s", (_, body) => {
+    expect(read(body).kind).toBe("Ignored");
   });
 
   describe("from AWS Health", () => {
@@ -236,8 +242,18 @@ describe("a message of the queue", () => {
     });
 
     it.each([
+      ["no time", undefined, []],
+      ["an empty one", "", []],
+      ["a text that is none", "soon", ['"soon" is no startTime']],
+    ])("is acted upon at once where it names %s: a notice fails open", (_, start, problems) => {
+      const reading = read(healthEvent(about, { entities, startTime, more: { startTime: start } }));
+      const notice = { cause: "ScheduledMaintenance", deadlineAt: undefined };
+      const words = entities.map(({ entityValue: machine }) => ({ machine, notice }));
+      expect(reading).toMatchObject({ kind: "Read", words, problems });
+    });
+
+    it.each([
       ["names no machine", { affectedEntities: [] }, "Unreadable"],
-      ["names no time", { startTime: "soon" }, "Unreadable"],
       ["is about another service", { service: "RDS" }, "Unreadable"],
       ["announces no change", { eventTypeCategory: "accountNotification" }, "Unreadable"],
     ])("is not acted upon where it %s", (_, more, kind) => {
