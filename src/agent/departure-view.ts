@@ -3,8 +3,8 @@ import {
   type Cause,
   type Departure,
   type DepartureStatus,
+  isGraver,
   isVoluntary,
-  mayBeIgnored,
   type Phase,
 } from "../core/departure.ts";
 import type { NodeIdentity } from "../core/identity.ts";
@@ -84,18 +84,17 @@ export function departureBody(
  * What a case changes in a Departure that is there, as fields of a merge patch; undefined where it
  * says all of it already. The first notice turns a planned departure into a forced one: its deadline,
  * which was the plan's own, becomes the cloud's. After that a deadline only moves earlier, and a cause
- * at which the node has to go gives way to none that a policy may ignore.
+ * gives way to none that is less grave.
  */
 export function tightening(departure: DepartureView, notice: NoticeCase): Fields | undefined {
   const isFirst = departure.noticedAt === undefined;
   const knownIds = notice.eventIds.every((id) => departure.eventIds.includes(id));
   const deadlineAt = deadlineWith(departure, notice);
   const moves = deadlineAt !== departure.deadlineAt;
-  const isGraver = mayBeIgnored(departure.cause) && !mayBeIgnored(notice.cause);
-  const isNews = isFirst || moves || isGraver;
+  const isNews = isFirst || moves || isGraver(notice.cause, departure.cause);
   if (!isNews && knownIds) return undefined;
   const ids = [...new Set([...departure.eventIds, ...notice.eventIds])].toSorted();
-  const isLighter = mayBeIgnored(notice.cause) && !mayBeIgnored(departure.cause);
+  const isLighter = isGraver(departure.cause, notice.cause);
   const takesCause = isNews && !isLighter && !isVoluntary(departure.cause);
   return {
     metadata: {

@@ -151,6 +151,19 @@ export function mayBeIgnored(cause: Cause): boolean {
   return cause === "RebalanceRecommendation" || cause === "ScheduledMaintenance";
 }
 
+/**
+ * Whether it is surer by one cause than by another that the machine goes: a recommendation may come to
+ * nothing, and maintenance be lived through.
+ */
+export function isGraver(cause: Cause, than: Cause): boolean {
+  return gravity(cause) > gravity(than);
+}
+
+function gravity(cause: Cause): number {
+  if (!mayBeIgnored(cause)) return 2;
+  return cause === "ScheduledMaintenance" ? 1 : 0;
+}
+
 /** The cloud takes the node: nothing may be waited for that a drain does not need. */
 export function isNoticed({ cause, noticedAt }: Pick<Departure, "cause" | "noticedAt">): boolean {
   return noticedAt !== undefined || !isVoluntary(cause);

@@ -3,6 +3,7 @@ import {
   type Departure,
   departureOfNotice,
   freeName,
+  isGraver,
   isLive,
   isNoticed,
   isVoluntary,
@@ -65,19 +66,19 @@ export function isUndoing(departure: Departure): boolean {
 }
 
 /**
- * What is known stays, whoever told it, and the deadline only moves to an earlier instant. A cause at
- * which the policy may leave the node at work gives way to one at which the node has to go.
+ * What is known stays, whoever told it, and the deadline only moves to an earlier instant. A cause gives
+ * way to a graver one, at which the policy may want more.
  */
 function tightened(departure: Departure, notice: Notice): NoticeCall | undefined {
   const { cause, noticedAt } = notice;
   const deadlineAt = deadlineWith(departure, notice);
-  const isGraver = mayBeIgnored(departure.cause) && !mayBeIgnored(cause);
-  if (deadlineAt === departure.deadlineAt && !isGraver) return undefined;
+  const takesCause = isGraver(cause, departure.cause);
+  if (deadlineAt === departure.deadlineAt && !takesCause) return undefined;
   const word: ForcingWord = {
     noticedAt: departure.noticedAt ?? noticedAt,
     deadlineAt,
-    source: isGraver ? sourceOf(notice) : (departure.source ?? ""),
-    ...(isGraver ? { cause } : {}),
+    source: takesCause ? sourceOf(notice) : (departure.source ?? ""),
+    ...(takesCause ? { cause } : {}),
   };
   return { kind: "Force", departure, word };
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { Departure, Outcome } from "../../src/core/departure.ts";
+import type { Cause, Departure, Outcome } from "../../src/core/departure.ts";
 import { meaningOf } from "../../src/core/machine-word.ts";
 import type { NodeFacts } from "../../src/core/node.ts";
-import type { Notice } from "../../src/core/notice.ts";
+import type { Notice, NoticeCause } from "../../src/core/notice.ts";
 import { defaultPolicy } from "../../src/core/policy-default.ts";
 import { hours, instant, millis, minutes, plus, seconds } from "../../src/core/time.ts";
 
@@ -188,6 +188,24 @@ describe("the cloud's word about a machine", () => {
       const found = meaning({ departures: [later] });
       expect(found).toEqual({ kind: "Force", departure: later, word });
     });
+  });
+
+  it.each<[string, Cause, Cause, NoticeCause]>([
+    ["maintenance", "ScheduledMaintenance", "RebalanceRecommendation", "ScheduledMaintenance"],
+    ["an interruption", "SpotInterruption", "ScheduledMaintenance", "SpotInterruption"],
+    ["no maintenance", "LifecycleHook", "LifecycleHook", "ScheduledMaintenance"],
+    [
+      "no recommendation",
+      "ScheduledMaintenance",
+      "ScheduledMaintenance",
+      "RebalanceRecommendation",
+    ],
+  ])("has a graver cause take the place of a lighter one: %s", (_, expected, standing, told) => {
+    const owner = departure({ noticedAt: eventAt, cause: standing, deadlineAt: undefined });
+    const found = meaning({ notice: { ...gone, cause: told }, departures: [owner] });
+    expect(found.kind).toBe("Force");
+    const cause = "word" in found ? (found.word.cause ?? standing) : undefined;
+    expect(cause).toBe(expected);
   });
 
   it("takes the place of a recommendation that the policy may ignore, deadline or none", () => {
