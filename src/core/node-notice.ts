@@ -1,31 +1,40 @@
-import { type Departure, isLive } from "./departure.ts";
+import { readAksMessage } from "./aks-message.ts";
+import { type Departure, isGraver, isLive } from "./departure.ts";
 import type { NodeCondition, NodeFacts } from "./node.ts";
 import { type Notice, type NoticeCause, wordForId } from "./notice.ts";
 import { callOf, isUndoing, type NoticeCall, sourceOf } from "./notice-call.ts";
 import type { Policy } from "./policy.ts";
 import { selectPolicy } from "./selector.ts";
-import { type Instant, parseHttpDate, plus, seconds } from "./time.ts";
+import { earlier, type Instant, plus, seconds } from "./time.ts";
 
 /**
- * What a platform writes on a Node when it takes it, for where no agent runs. Sources: kubelet
- * `nodeshutdown` (the Ready condition's message, which may have other errors beside it), AKS
- * node-problem-detector (`PreemptionScheduled`, and `VMEventScheduled` with the event as its reason),
- * OpenShift's termination handler (`Terminating`, with the one reason below).
+ * What a platform writes on a Node when it takes it, for where no agent runs. Of several marks the
+ * gravest names the case, and the earliest deadline counts. Sources: kubelet `nodeshutdown` (the Ready
+ * condition's message, which may have other errors beside it), AKS node-problem-detector
+ * (`PreemptionScheduled` and `VMEventScheduled`, whose message tells which event it is), OpenShift's
+ * termination handler (`Terminating`, with the one reason below).
  */
 export function noticeOfNode(node: NodeFacts, at: Instant): Notice | undefined {
   if (node.ready && node.noticeConditions === undefined) return undefined;
-  for (const condition of node.noticeConditions ?? []) {
-    const notice = ofCondition(condition, at);
-    if (notice !== undefined) return notice;
-  }
-  if (node.ready || !node.readyMessage?.includes("node is shutting down")) return undefined;
-  // How long the kubelet still waits depends on each pod's priority: there is no one deadline.
-  return {
-    cause: "NodeShutdown",
-    noticedAt: at,
-    source: "node/Ready",
-    eventId: wordForId(`shutdown-${node.bootID ?? node.uid}`),
-  };
+  const notices = (node.noticeConditions ?? []).flatMap((one) => ofCondition(one, at) ?? []);
+  const all = [...notices, ...ofShutdown(node, at)];
+  const [gravest] = all.toSorted((one, other) => {
+    if (isGraver(one.cause, other.cause)) return -1;
+    if (isGraver(other.cause, one.cause)) return 1;
+    return (one.deadlineAt ?? never) - (other.deadlineAt ?? never);
+  });
+  const deadlines = all.flatMap(({ deadlineAt }) => deadlineAt ?? []);
+  if (gravest === undefined || deadlines.length === 0) return gravest;
+  return { ...gravest, deadlineAt: deadlines.reduce(earlier) };
+}
+
+const never = Number.MAX_SAFE_INTEGER;
+
+/** How long the kubelet still waits depends on each pod's priority: there is no one deadline. */
+function ofShutdown(node: NodeFacts, at: Instant): readonly Notice[] {
+  if (node.ready || !node.readyMessage?.includes("node is shutting down")) return [];
+  const eventId = wordForId(`shutdown-${node.bootID ?? node.uid}`);
+  return [{ cause: "NodeShutdown", noticedAt: at, source: "node/Ready", eventId }];
 }
 
 const eventCauses = {
@@ -47,11 +56,13 @@ function causeOf(reason: string): NoticeCause | undefined {
 /** Preempt's shortest notice; what has started, or names no time, may be nearer. */
 const shortestMs = seconds(30);
 
-function ofCondition({ type, reason, message }: NodeCondition, at: Instant): Notice | undefined {
+function ofCondition(condition: NodeCondition, at: Instant): Notice | undefined {
+  const { type, reason, message, isUnknown } = condition;
+  if (isUnknown === true) return undefined;
   const named = causeOf(reason);
-  // A condition of its own for preemption needs no reason that we know; a freeze takes nothing away.
+  // A condition of its own for preemption needs no reason that we know.
   const cause = named ?? (type === "PreemptionScheduled" ? "SpotInterruption" : undefined);
-  return cause && announced({ cause, reason, message, source: `node/${type}` }, at);
+  return announced({ cause, reason, message, source: `node/${type}` }, at);
 }
 
 /**
@@ -74,21 +85,28 @@ export const noticeEventReasons = [
   "RedeployScheduled",
 ] as const satisfies readonly (keyof typeof eventCauses)[];
 
-function announced(
-  said: Pick<Notice, "cause" | "source"> & { readonly reason: string; readonly message: string },
-  at: Instant,
-): Notice {
-  const { cause, source, reason, message } = said;
-  const told = /[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT/.exec(message);
-  const eventId = /EventId: ([0-9A-Za-z-]{8,80})/i.exec(message)?.[1];
-  const namedAt = parseHttpDate(told?.[0] ?? "");
-  return {
+interface Announced {
+  /** By its reason; its message knows better. */
+  readonly cause: NoticeCause | undefined;
+  readonly reason: string;
+  readonly message: string;
+  readonly source: string;
+}
+
+function announced({ cause: named, reason, message, source }: Announced, at: Instant) {
+  const said = readAksMessage(message);
+  if (said.kind === "Fault") return undefined;
+  const cause = said.cause ?? named;
+  if (cause === undefined || cause === "LeavesNothing") return undefined;
+  const isSoon = cause === "SpotInterruption" || said.hasBegun;
+  const notice: Notice = {
     cause,
-    deadlineAt: namedAt ?? (cause === "SpotInterruption" ? plus(at, shortestMs) : undefined),
+    deadlineAt: said.namedAt ?? (isSoon ? plus(at, shortestMs) : undefined),
     noticedAt: at,
     source,
-    eventId: eventId ?? wordForId(`${reason}-${told?.[0] ?? ""}`),
+    eventId: said.eventId ?? wordForId(`${reason}-${said.gist}`),
   };
+  return notice;
 }
 
 /** What is known where a notice is judged. Asked for, not handed over: few nodes are concerned of many. */
@@ -119,9 +137,15 @@ export function callsOfMarks(
   });
 }
 
-/** Whether a departure was made by a mark on its node that is no more. */
+/**
+ * Whether a departure was made by a mark on its node that is no more. A node that does not know takes
+ * nothing back.
+ */
 export function isMarkGone(departure: Departure, node: NodeFacts): boolean {
   const { source = "", noticedAt } = departure;
   if (!source.startsWith("node/") || noticedAt === undefined) return false;
-  return noticeOfNode(node, noticedAt) === undefined;
+  const isUnclear = node.noticeConditions?.some(
+    ({ isUnknown, message }) => isUnknown === true || readAksMessage(message).kind === "Fault",
+  );
+  return isUnclear !== true && noticeOfNode(node, noticedAt) === undefined;
 }

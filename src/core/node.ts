@@ -13,6 +13,8 @@ export interface NodeCondition {
   readonly type: string;
   readonly reason: string;
   readonly message: string;
+  /** The node cannot tell whether it holds; else it does. */
+  readonly isUnknown?: boolean;
 }
 
 /** What core knows of a node: only the fields that a decision reads. */
@@ -24,7 +26,7 @@ export interface NodeFacts extends NodeIdentity {
   readonly ready: boolean;
   /** The message of the Ready condition; the kubelet writes "node is shutting down" there. */
   readonly readyMessage?: string | undefined;
-  /** Conditions by which a platform says that it takes the machine, while they hold; absent where none does. */
+  /** Conditions by which a platform says that it takes the machine, while they hold or nobody knows; absent where none does. */
   readonly noticeConditions?: readonly NodeCondition[] | undefined;
   /** `status.allocatable`: what pods may ask of it in all; absent where the Node does not say. */
   readonly allocatable?: Amounts | undefined;

@@ -40,8 +40,10 @@ const noticeTypes: ReadonlySet<unknown> = new Set([
 function noticeConditionsOf(conditions: unknown): readonly NodeCondition[] | undefined {
   const standing = listOf(conditions).flatMap((condition) => {
     const { type, status, reason, message } = fieldsOf(condition);
-    if (!noticeTypes.has(type) || status !== "True") return [];
-    return [{ type: String(type), reason: textOf(reason) ?? "", message: textOf(message) ?? "" }];
+    if (!noticeTypes.has(type) || (status !== "True" && status !== "Unknown")) return [];
+    const isUnknown = status === "Unknown" ? { isUnknown: true } : {};
+    const said = { reason: textOf(reason) ?? "", message: textOf(message) ?? "" };
+    return [{ type: String(type), ...said, ...isUnknown }];
   });
   return standing.length === 0 ? undefined : standing;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Departure, Phase } from "../../src/core/departure.ts";
 import { interruptionOf } from "../../src/core/interruption.ts";
 import type { NodeFacts } from "../../src/core/node.ts";
-import { callsOfMarks, noticeOfNode } from "../../src/core/node-notice.ts";
+import { callsOfMarks, noticeOfEvent, noticeOfNode } from "../../src/core/node-notice.ts";
 import { defaultPolicy } from "../../src/core/policy-default.ts";
 import { instant, plus, seconds } from "../../src/core/time.ts";
 
@@ -40,6 +40,8 @@ const evicted: Partial<NodeFacts> = {
 function event(reason: string, message = ""): Partial<NodeFacts> {
   return { noticeConditions: [{ type: "VMEventScheduled", reason, message }] };
 }
+
+const advised = ["RebalanceRecommendation", undefined] as const;
 
 describe("a node's own marks", () => {
   it("are no notice while it is ready, or not ready for another reason", () => {
@@ -86,6 +88,65 @@ describe("a node's own marks", () => {
       source: "node/Terminating",
     });
     expect(terminating("Draining")).toBeUndefined();
+  });
+
+  const preempt = "Preempt Scheduled: Sat, 01 Aug 2026 05:41:02 GMT. DurationInSeconds: -1.";
+  const reboot = "Reboot Scheduled: Sat, 01 Aug 2026 05:55:00 GMT. DurationInSeconds: -1.";
+  const evictedAt = Date.UTC(2026, 7, 1, 5, 41, 2);
+  const rebootAt = Date.UTC(2026, 7, 1, 5, 55);
+  const soonAt = plus(nowAt, seconds(30));
+
+  it.each([
+    [preempt, "SpotInterruption", evictedAt],
+    [preempt.replace("GMT", "UTC"), "SpotInterruption", evictedAt],
+    [preempt.replace(" 01", "  1"), "SpotInterruption", evictedAt],
+    [reboot, "ScheduledMaintenance", rebootAt],
+    [reboot.replace("Reboot", "Redeploy"), "ScheduledMaintenance", rebootAt],
+    [reboot.replace("Reboot", "Terminate"), "LifecycleHook", rebootAt],
+    // The time that it names is its beginning, which is over.
+    ["Preempt Started: Sat, 01 Aug 2099 05:41:02 GMT.", "SpotInterruption", soonAt],
+    ["Started. DurationInSeconds: -1.", undefined, undefined],
+    ["Freeze Scheduled: Sat, 01 Aug 2026 05:41:02 GMT.", undefined, undefined],
+    ["SpotRebalanceRecommendation Advisory: .", "RebalanceRecommendation", undefined],
+    ["IMDS query failed, exit code: 28", undefined, undefined],
+  ])("are told by the message, where the reason is the condition's own name: %s", (...row) => {
+    const [message, cause, deadlineAt] = row;
+    const notice = noticeOfNode(node(event("VMEventScheduled", message)), nowAt);
+    expect([notice?.cause, notice?.deadlineAt]).toEqual([cause, deadlineAt]);
+  });
+
+  it.each([
+    [preempt, "SpotInterruption", evictedAt],
+    ["Spot eviction incoming", "SpotInterruption", soonAt],
+    ["SpotRebalanceRecommendation Advisory: Sat, 01 Aug 2026 05:41:02 GMT.", ...advised],
+    ["Terminate Scheduled: Sat, 01 Aug 2026 05:55:00 GMT.", "LifecycleHook", rebootAt],
+    ["IMDS query failed, exit code: 28", undefined, undefined],
+  ])("tell of an eviction by a condition of its own, unless it is an advice: %s", (...row) => {
+    const [message, cause, deadlineAt] = row;
+    const said = { type: "PreemptionScheduled", reason: "SpotEvictionIncoming", message };
+    const notice = noticeOfNode(node({ noticeConditions: [said] }), nowAt);
+    expect([notice?.cause, notice?.deadlineAt]).toEqual([cause, deadlineAt]);
+  });
+
+  it.each([
+    ["Scheduled: Sat, 01 Aug 2026 05:41:02 GMT. DurationInSeconds: -1.", evictedAt],
+    ["Started. DurationInSeconds: -1.", soonAt],
+    ["IMDS query failed, exit code: 28\nConnection timed out after 24 seconds.", undefined],
+    ["Timeout when running plugin", undefined],
+  ])("are told by an Event, unless the node could only not ask: %s", (message, deadlineAt) => {
+    const notice = noticeOfEvent({ reason: "PreemptScheduled", message }, nowAt);
+    expect(notice?.deadlineAt).toBe(deadlineAt);
+  });
+
+  it("are one case where there are several, of the gravest cause and the earliest deadline", () => {
+    const noticeConditions = [
+      { type: "VMEventScheduled", reason: "VMEventScheduled", message: reboot },
+      { type: "PreemptionScheduled", reason: "SpotEvictionIncoming", message: preempt },
+    ];
+    for (const conditions of [noticeConditions, noticeConditions.toReversed()]) {
+      const notice = noticeOfNode(node({ ...dying, noticeConditions: conditions }), nowAt);
+      expect(notice).toMatchObject({ cause: "SpotInterruption", deadlineAt: evictedAt });
+    }
   });
 
   it("leave a preemption without a readable time the shortest notice there is", () => {
@@ -221,5 +282,18 @@ describe("a departure that a node's mark calls for", () => {
     const live = departure({ ...fields, phase: "Draining", noticedAt: nowAt });
     expect(interruptionOf(live, node(dying))).toBeUndefined();
     expect(interruptionOf(live, node())).toEqual({ event: "Withdrawn", reason: "NoticeWithdrawn" });
+  });
+
+  it.each([
+    ["does not know", { isUnknown: true }],
+    ["could not ask", { message: "IMDS query failed, exit code: 28" }],
+  ])("goes on while the node %s whether the mark holds", (_, fields) => {
+    const source = "node/PreemptionScheduled/e1";
+    const said = { type: "PreemptionScheduled", reason: "SpotEvictionIncoming", message: "" };
+    const live = departure({ ...toldByAgent, source, phase: "Draining" });
+    const unclear = node({ noticeConditions: [{ ...said, ...fields }] });
+    expect(interruptionOf(live, unclear)).toBeUndefined();
+    expect(calls(unclear)).toEqual([]);
+    expect(interruptionOf(live, node())).toMatchObject({ event: "Withdrawn" });
   });
 });

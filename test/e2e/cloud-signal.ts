@@ -123,6 +123,15 @@ function byCondition(type: string, more: object): Signal["say"] {
   };
 }
 
+/** As AKS writes it: the message tells which event it is. */
+function byVmEvent(event: string): Signal["say"] {
+  return (world, node) => {
+    const message = `${event} Scheduled: ${httpDate(soon(minute))}. DurationInSeconds: -1.`;
+    const said = { status: "True", reason: "VMEventScheduled", message };
+    return byCondition("VMEventScheduled", said)(world, node);
+  };
+}
+
 function byEvent(reason: string): Signal["say"] {
   return async ({ plane }, node) => {
     const lastTimestamp = new Date().toISOString().replace(/\.\d+Z$/, "Z");
@@ -136,7 +145,7 @@ function byEvent(reason: string): Signal["say"] {
         involvedObject: { kind: "Node", name: node, uid: node },
         ...{ reason, type: "Warning", source: { component: "aks-node-problem-detector" } },
         ...{ firstTimestamp: lastTimestamp, lastTimestamp, count: 1 },
-        message: `${reason}: ${httpDate(soon(minute))}. DurationInSeconds: -1. EventId: event-${node}`,
+        message: `Scheduled: ${httpDate(soon(minute))}. DurationInSeconds: -1. EventId: event-${node}`,
       },
     });
     expect(status).toBe(201);
@@ -362,16 +371,15 @@ export const cloudSignals: readonly Signal[] = [
   },
   ...(
     [
-      ["PreemptScheduled", "SpotInterruption", minute / 2],
-      ["TerminateScheduled", "LifecycleHook", undefined],
-      ["RebootScheduled", "ScheduledMaintenance", undefined],
-      ["RedeployScheduled", "ScheduledMaintenance", undefined],
+      ["Preempt", "SpotInterruption"],
+      ["Terminate", "LifecycleHook"],
+      ["Reboot", "ScheduledMaintenance"],
+      ["Redeploy", "ScheduledMaintenance"],
     ] as const
-  ).map(([reason, cause, leadMs]) => ({
-    signal: `the Node: AKS' condition VMEventScheduled, ${reason}`,
-    ...{ cause, source: "node/VMEventScheduled/", ...(leadMs && { leadMs }) },
-    // Without a time in its message, of which the other rows have one.
-    say: byCondition("VMEventScheduled", { status: "True", reason, message: reason }),
+  ).map(([event, cause]) => ({
+    signal: `the Node: AKS' condition VMEventScheduled, ${event}`,
+    ...{ cause, source: "node/VMEventScheduled/", leadMs: minute },
+    say: byVmEvent(event),
   })),
   ...(
     [
