@@ -3,7 +3,7 @@ import { parseProviderId } from "./identity.ts";
 import { longestWaitMs } from "./lifecycle-hook.ts";
 import type { NodeFacts } from "./node.ts";
 import type { NoticeScene } from "./node-notice.ts";
-import { actFromAt, type Notice } from "./notice.ts";
+import { actFromAt, maintenanceWindowMs, type Notice } from "./notice.ts";
 import { callOf, isUndoing, type NoticeCall, noticeOrder, sourceOf } from "./notice-call.ts";
 import { selectPolicy } from "./selector.ts";
 import { hours, type Instant, later, type Millis, minutes, plus } from "./time.ts";
@@ -110,6 +110,9 @@ function isDealtWith(departure: Departure, notice: Notice): boolean {
 
 function isStale({ cause, deadlineAt, noticedAt }: Notice, at: Instant): boolean {
   // A machine that was shutting down is gone soon, too, or was started again.
+  if (cause === "ScheduledMaintenance" && deadlineAt !== undefined) {
+    return at > plus(deadlineAt, maintenanceWindowMs);
+  }
   const isShort = deadlineAt !== undefined || cause === "NodeShutdown";
   if (isShort) return at > plus(deadlineAt ?? noticedAt, staleAfterMs);
   return at > plus(noticedAt, cause === "LifecycleHook" ? longestWaitMs : trueForMs);

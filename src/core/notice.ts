@@ -1,5 +1,5 @@
 import { type Cause, type Departure, mayBeIgnored } from "./departure.ts";
-import { earlier, type Instant, type Millis, minus, minutes } from "./time.ts";
+import { earlier, hours, type Instant, type Millis, minus, minutes } from "./time.ts";
 
 /** The causes that a cloud names; the other two are a plan's and a person's. */
 export type NoticeCause = Exclude<Cause, "Planned" | "Manual">;
@@ -59,6 +59,12 @@ export type NoticeReading =
  * for any drain, and not a fortnight of a node lying idle.
  */
 export const maintenanceLeadMs: Millis = minutes(15);
+
+/**
+ * Maintenance begins at its deadline or within a window after it; EC2's last two hours, as a rule.
+ * Source: EC2 user guide, "Scheduled events for your instances".
+ */
+export const maintenanceWindowMs: Millis = hours(2);
 
 /** What is off is written down this much before the notice that it calls off would be acted upon. */
 const withdrawnLeadMs: Millis = minutes(5);

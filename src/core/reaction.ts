@@ -1,5 +1,6 @@
 import { type Departure, isVoluntary } from "./departure.ts";
 import type { NodeFacts } from "./node.ts";
+import { maintenanceWindowMs } from "./notice.ts";
 import type { NoticeReaction, Policy } from "./policy.ts";
 import { defaultPolicy } from "./policy-default.ts";
 import { selectPolicy } from "./selector.ts";
@@ -48,7 +49,10 @@ export function reactionTo(departure: Pick<Departure, "cause">, policy: Policy):
  * Undefined: it goes at some time, as with a lifecycle hook.
  */
 export function givenUpAt({ cause, deadlineAt, noticedAt }: Departure): Instant | undefined {
-  if (deadlineAt !== undefined) return plus(deadlineAt, unfulfilledMs);
+  if (deadlineAt !== undefined) {
+    const isWindow = cause === "ScheduledMaintenance";
+    return plus(deadlineAt, isWindow ? maintenanceWindowMs : unfulfilledMs);
+  }
   if (cause !== "RebalanceRecommendation" || noticedAt === undefined) return undefined;
   return plus(noticedAt, recommendedMs);
 }

@@ -124,6 +124,17 @@ describe("a word of a feed about a machine", () => {
     },
   );
 
+  it("of maintenance keeps the node empty for a window of two hours after its beginning", async () => {
+    const { world, word, tell, stop } = await stage();
+    const deadlineAt = plus(world.clock.now(), minutes(10));
+    expect(await tell(word("n1", { cause: "ScheduledMaintenance", deadlineAt }))).toBe("Taken");
+    await world.pass(minutes(129));
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    await world.pass(minutes(2));
+    expect(world.marksOf("n1")).toEqual([]);
+    await stop();
+  });
+
   it("that recommends to move, and comes true before the hour is over, keeps the node", async () => {
     const { world, word, tell, stop } = await stage();
     world.patchPolicy({ spec: { onNotice: { rebalance: "Drain" } } });

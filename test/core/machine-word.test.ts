@@ -105,6 +105,13 @@ describe("the cloud's word about a machine", () => {
   it.each([
     ["with a deadline, five minutes after it", gone, 330, "Make", "Stale"],
     [
+      "of maintenance, two hours after its beginning, as long as EC2's windows are",
+      { ...gone, cause: "ScheduledMaintenance" },
+      7230,
+      "Make",
+      "Stale",
+    ],
+    [
       "of a shutdown, five minutes after the event",
       { ...gone, cause: "NodeShutdown", deadlineAt: undefined },
       300,
