@@ -97,6 +97,16 @@ describe("EC2's scheduled events", () => {
     });
   });
 
+  it.each([
+    ["in another form", "2019-01-21T09:00:43Z", Date.UTC(2019, 0, 21, 9, 0, 43), 0],
+    ["in none", "presently", undefined, 1],
+    ["not at all", undefined, undefined, 1],
+  ])("are told, too, where they name their time %s", (_, NotBefore, deadlineAt, problems) => {
+    const reading = readScheduledEvents({ text: JSON.stringify([{ ...event, NotBefore }]), at });
+    expect(reading).toMatchObject({ notices: [{ eventId: event.EventId, deadlineAt }] });
+    expect(reading.kind === "Read" && reading.problems).toHaveLength(problems);
+  });
+
   it.each(["canceled", "completed"])("say that one is off: %s", (State) => {
     const text = JSON.stringify([{ ...event, State }]);
     expect(only(readScheduledEvents({ text, at }))).toMatchObject({ withdrawn: true });

@@ -72,14 +72,16 @@ function scheduledEvent(
   at: Instant,
 ): { readonly notice?: Notice; readonly problem?: string } {
   const eventId = wordOf(fields?.EventId);
-  const deadlineAt = parseHttpDate(wordOf(fields?.NotBefore) ?? "");
+  const notBefore = wordOf(fields?.NotBefore) ?? "";
+  const deadlineAt = parseHttpDate(notBefore) ?? parseInstant(notBefore);
   const state = wordOf(fields?.State);
   // A cancelled and a completed event stay listed for days: they are told as taken back.
   const isOff = state === "canceled" || state === "completed";
-  if (eventId === undefined || (deadlineAt === undefined && !isOff)) {
-    return { problem: `${glimpse(fields)} has no EventId or no NotBefore` };
-  }
+  if (eventId === undefined) return { problem: `${glimpse(fields)} has no EventId` };
+  // Fails open: it is our machine, and the change may come at any time.
+  const isNoTime = deadlineAt === undefined && !isOff;
   return {
+    ...(isNoTime ? { problem: `${glimpse(notBefore)} is no NotBefore` } : {}),
     notice: {
       cause: "ScheduledMaintenance",
       deadlineAt,

@@ -173,15 +173,20 @@ function readHealth(told: Told): MessageReading {
   // An event that is told again, with more entities or another page of them, keeps its ARN.
   const id = wordOf(detail.eventArn)?.split("/").at(-1) ?? told.id;
   const readings = entities.map((entity) => {
-    const named = { "instance-id": fieldsOf(entity)?.entityValue };
+    const fields = fieldsOf(entity);
+    const named = { "instance-id": wordOf(fields?.entityValue)?.replace(instanceArn, "") };
+    const isSettled = isOff || fields?.status === "RESOLVED";
     return aboutInstance(
       { ...told, detail: named, id },
-      isOff ? { ...said, withdrawn: true } : said,
+      isSettled ? { ...said, withdrawn: true } : said,
     );
   });
   const isNoTime = start !== "" && deadlineAt === undefined;
   return together(readings, isNoTime ? [`${glimpse(start)} is no startTime`] : []);
 }
+
+/** AWS' samples name some instances by their id, and others by this with the id behind it. */
+const instanceArn = /^arn:aws[a-z-]*:ec2:[^:]*:[^:]*:instance\//;
 
 /** A volume among the entities costs no instance its notice. */
 function together(readings: readonly MessageReading[], beside: readonly string[]): MessageReading {

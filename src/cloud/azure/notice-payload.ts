@@ -1,5 +1,5 @@
 import { type Notice, type NoticeCause, type NoticeReading, wordForId } from "../../core/notice.ts";
-import { type Instant, parseHttpDate, plus, seconds } from "../../core/time.ts";
+import { type Instant, parseHttpDate, parseInstant, plus, seconds } from "../../core/time.ts";
 import { type Fields, fieldsOf, glimpse, parseJson, wordOf } from "../metadata/payload-field.ts";
 
 /** The shortest notice of all events, that of Preempt. */
@@ -66,7 +66,7 @@ function azureEvent(
   const cause = Object.hasOwn(causes, type) ? causes[type] : undefined;
   if (cause === undefined) return { ignored: type.slice(0, 40) };
   const notBefore = wordOf(fields.NotBefore);
-  const namedAt = parseHttpDate(notBefore ?? "");
+  const namedAt = parseHttpDate(notBefore ?? "") ?? parseInstant(notBefore ?? "");
   // Fails open: it is our machine and it goes, whenever.
   const unreadable = notBefore !== undefined && namedAt === undefined;
   const notice: Notice = {

@@ -214,6 +214,23 @@ describe("a message of the queue", () => {
       });
     });
 
+    it.each(["aws", "aws-us-gov", "aws-cn"])("knows a machine by its ARN, too: %s", (partition) => {
+      const arn = `arn:${partition}:ec2:us-east-1:123456789012:instance/i-0000000000000000a`;
+      const reading = read(healthEvent(about, { entities: [{ entityValue: arn }], startTime }));
+      expect(reading).toMatchObject({ kind: "Read", words: [{ machine: "i-0000000000000000a" }] });
+    });
+
+    it("takes it back from a machine for which it is resolved, and from no other", () => {
+      const [first, second] = entities;
+      const states = [
+        { ...first, status: "RESOLVED" },
+        { ...second, status: "PENDING" },
+      ];
+      const reading = read(healthEvent(about, { entities: states, startTime }));
+      const words = reading.kind === "Read" ? reading.words : [];
+      expect(words.map(({ notice }) => notice.withdrawn)).toEqual([true, undefined]);
+    });
+
     it("loses no machine to an entity that is none", () => {
       const mixed = [5, { entityValue: "vol-0123456789abcdef0" }, ...entities, {}, null];
       const reading = read(healthEvent(about, { entities: mixed, startTime }));
