@@ -3,7 +3,7 @@ import { parseProviderId } from "./identity.ts";
 import { longestWaitMs } from "./lifecycle-hook.ts";
 import type { NodeFacts } from "./node.ts";
 import type { NoticeScene } from "./node-notice.ts";
-import { actFromAt, maintenanceWindowMs, type Notice } from "./notice.ts";
+import { isNear, maintenanceWindowMs, type Notice } from "./notice.ts";
 import { callOf, isUndoing, type NoticeCall, noticeOrder, sourceOf } from "./notice-call.ts";
 import { selectPolicy } from "./selector.ts";
 import { hours, type Instant, later, type Millis, minutes, plus } from "./time.ts";
@@ -50,7 +50,7 @@ export function meaningOf(word: MachineWord, scene: MachineScene): WordMeaning {
   const node = scene.nodeOf(machine);
   if (node === undefined || isAnothers(notice, node)) return { kind: "NoNode" };
   if (selectPolicy(node, scene.policies) === undefined) return { kind: "NotOwned" };
-  if ((actFromAt(notice) ?? scene.at) > scene.at) return { kind: "TooEarly" };
+  if (!isNear(notice, scene.at)) return { kind: "TooEarly" };
   const former = scene.departuresOf(node.uid);
   if (former.some((one) => isDealtWith(one, notice))) return { kind: "Known" };
   if (former.some(isUndoing)) return { kind: "Undoing" };
@@ -73,7 +73,7 @@ function meaningOfEnd({ machine, notice }: MachineWord, scene: MachineScene): Wo
   if (made.length > 0 || isOver(notice, scene.at)) return { kind: "Known" };
   if (node === undefined) return { kind: "NoNode" };
   if (selectPolicy(node, scene.policies) === undefined) return { kind: "NotOwned" };
-  if ((actFromAt(notice) ?? scene.at) > scene.at) return { kind: "TooEarly" };
+  if (!isNear(notice, scene.at)) return { kind: "TooEarly" };
   return { kind: "Make", order: noticeOrder(node, { notice, former }) };
 }
 

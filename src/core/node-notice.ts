@@ -1,7 +1,7 @@
 import { readAksMessage } from "./aks-message.ts";
 import { type Departure, isGraver, isLive } from "./departure.ts";
 import type { NodeCondition, NodeFacts } from "./node.ts";
-import { type Notice, type NoticeCause, wordForId } from "./notice.ts";
+import { isNear, type Notice, type NoticeCause, wordForId } from "./notice.ts";
 import { callOf, isUndoing, type NoticeCall, sourceOf } from "./notice-call.ts";
 import type { Policy } from "./policy.ts";
 import { selectPolicy } from "./selector.ts";
@@ -124,7 +124,8 @@ export function callsOfMarks(
 ): readonly NoticeCall[] {
   return nodes.flatMap((node): readonly NoticeCall[] => {
     const notice = noticeOfNode(node, at);
-    if (notice === undefined || selectPolicy(node, policies) === undefined) return [];
+    if (notice === undefined || !isNear(notice, at)) return [];
+    if (selectPolicy(node, policies) === undefined) return [];
     const former = departuresOf(node.uid);
     const source = sourceOf(notice);
     // It is looked at again when the other has ended.

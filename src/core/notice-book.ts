@@ -1,5 +1,6 @@
 import {
   actFromAt,
+  isNear,
   mergeNotices,
   type Notice,
   type NoticeCase,
@@ -87,10 +88,6 @@ function toldAgain(
   const missingSinceAt = one.missingSinceAt ?? now.at;
   const stays = plus(missingSinceAt, withdrawAfterMs) > now.at && one.notice.withdrawn !== true;
   return stays ? [{ ...one, missingSinceAt }] : [];
-}
-
-function isNear(notice: Notice, at: Instant): boolean {
-  return (actFromAt(notice) ?? at) <= at;
 }
 
 function firstOfId(all: readonly Notice[], notice: Notice): number {

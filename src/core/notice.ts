@@ -90,6 +90,11 @@ export function actFromAt({ cause, deadlineAt, withdrawn }: Notice): Instant | u
   return withdrawn === true ? minus(nearAt, withdrawnLeadMs) : nearAt;
 }
 
+/** Whether a notice is to be acted upon by now (`actFromAt`). */
+export function isNear(notice: Notice, at: Instant): boolean {
+  return (actFromAt(notice) ?? at) <= at;
+}
+
 /**
  * Makes one case of the notices of one machine: those taken back do not count, the earliest deadline
  * wins and names the cause, and one without a deadline comes after all that have one. But a cause at

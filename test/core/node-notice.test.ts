@@ -158,9 +158,9 @@ describe("a node's own marks", () => {
 describe("a departure that a node's mark calls for", () => {
   const policies = [{ ...defaultPolicy, name: "spot" }];
 
-  function calls(one: NodeFacts, departures: readonly Departure[] = []) {
+  function calls(one: NodeFacts, departures: readonly Departure[] = [], at = nowAt) {
     const departuresOf = (uid: string) => departures.filter((former) => former.node.uid === uid);
-    return callsOfMarks([one], { policies, at: nowAt, departuresOf });
+    return callsOfMarks([one], { policies, at, departuresOf });
   }
 
   function orders(one: NodeFacts, departures: readonly Departure[] = []) {
@@ -275,6 +275,16 @@ describe("a departure that a node's mark calls for", () => {
     const undone = { ...toldByAgent, phase: "RollingBack", withdrawnAt: nowAt } as const;
     expect(calls(node(evicted), [departure(undone)])).toEqual([]);
     expect(orders(node(evicted), [departure({ ...undone, phase: "Ended" })])).toHaveLength(1);
+  });
+
+  it("is made a quarter of an hour before maintenance begins, and no earlier", () => {
+    const reboot = "Reboot Scheduled: Sat, 01 Aug 2026 05:56:00 GMT. DurationInSeconds: -1.";
+    const told = node(event("VMEventScheduled", reboot));
+    expect(calls(told)).toEqual([]);
+    expect(calls(told, [], plus(nowAt, seconds(60)))).toHaveLength(1);
+    // An eviction beside it waits for nothing.
+    const both = [...(told.noticeConditions ?? []), ...(evicted.noticeConditions ?? [])];
+    expect(calls(node({ noticeConditions: both }))).toHaveLength(1);
   });
 
   it("is undone when the mark goes", () => {
