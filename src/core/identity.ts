@@ -18,15 +18,15 @@ export type Machine =
       readonly zone: string;
       readonly instance: string;
     }
-  | { readonly cloud: "aws"; readonly zone: string; readonly instanceId: string }
+  | { readonly cloud: "aws"; readonly instanceId: string }
   | { readonly cloud: "azure"; readonly resourceId: string };
 
 const gce = /^gce:\/\/([^/]+)\/([^/]+)\/([^/]+)$/;
-const ec2 = /^aws:\/\/\/([^/]+)\/(i-[0-9a-f]+)$/;
+const ec2 = /^aws:\/\/\/[^/]*\/(i-[0-9a-f]+)$/;
 const azure = /^azure:\/\/(\/subscriptions\/.+\/virtualMachines\/[^/]+)$/i;
 
 /**
- * Reads a providerID (`gce://project/zone/name`, `aws:///zone/i-0abc`, `azure:///subscriptions/…`);
+ * Reads a providerID (`gce://project/zone/name`, `aws:///zone/i-0abc`, whose zone may be empty, `azure:///subscriptions/…`);
  * undefined where the form is none of these. Source: cloud-provider-gcp gce_util.go, EKS and AKS nodes.
  */
 export function parseProviderId(providerID: string): Machine | undefined {
@@ -36,7 +36,7 @@ export function parseProviderId(providerID: string): Machine | undefined {
     return { cloud: "gcp", project, zone, instance };
   }
   const onEc2 = ec2.exec(providerID);
-  if (onEc2) return { cloud: "aws", zone: onEc2[1] as string, instanceId: onEc2[2] as string };
+  if (onEc2) return { cloud: "aws", instanceId: onEc2[1] as string };
   const onAzure = azure.exec(providerID);
   if (onAzure) return { cloud: "azure", resourceId: onAzure[1] as string };
   return undefined;

@@ -157,7 +157,8 @@ function readHook(
 
 /**
  * A change that AWS has planned, for each of its instances. `startTime` is in the form of an HTTP date;
- * where it is none the change may come at any time, and is acted upon at once. One that is closed is called off or over: it takes back what was told under its ARN.
+ * where it is none the change may come at any time, and is acted upon at once. One that is closed is
+ * called off or over: it takes back what was told under its ARN.
  */
 function readHealth(told: Told): MessageReading {
   const { detail } = told;
@@ -165,7 +166,7 @@ function readHealth(told: Told): MessageReading {
     const found = `${glimpse(detail.service)}, ${glimpse(detail.eventTypeCategory)}`;
     return unreadable(`a Health event of ${found} is no scheduled change of EC2`);
   }
-  const isOff = detail.statusCode === "closed";
+  const isOff = wordOf(detail.statusCode)?.toLowerCase() === "closed";
   const start = wordOf(detail.startTime) ?? "";
   const deadlineAt = parseHttpDate(start) ?? parseInstant(start);
   const said = { cause: "ScheduledMaintenance", deadlineAt } as const;

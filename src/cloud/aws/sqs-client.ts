@@ -147,8 +147,9 @@ async function ofReceipts(
 /** The region in a host of AWS', `sqs.eu-west-1.amazonaws.com` or a VPC endpoint's; else undefined. */
 export function regionOf(url: string): string | undefined {
   const { hostname } = new URL(url);
-  if (!/\.(amazonaws\.com|amazonaws\.com\.cn|api\.aws)$/.test(hostname)) return undefined;
-  return /(?:^|\.)([a-z]{2}(?:-[a-z]+)+-\d)(?:\.|$)/.exec(hostname)?.[1];
+  if (!/\.(amazonaws\.com|amazonaws\.com\.cn|amazonaws\.eu|api\.aws)$/.test(hostname))
+    return undefined;
+  return /(?:^|\.)((?:[a-z]{2}|eusc)(?:-[a-z]+)+-\d)(?:\.|$)/.exec(hostname)?.[1];
 }
 
 function numberOf(text: string | undefined): number | undefined {

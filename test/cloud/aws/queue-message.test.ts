@@ -239,10 +239,12 @@ describe("a message of the queue", () => {
     });
 
     it.each([
-      ["at its first time", startTime, Date.UTC(2026, 10, 21, 15, 10, 9)],
-      ["at no time", "", undefined],
-    ])("takes it back from every machine where it is closed, %s", (_, start, deadlineAt) => {
-      const more = { statusCode: "closed" };
+      ["at its first time", startTime, Date.UTC(2026, 10, 21, 15, 10, 9), "closed"],
+      ["at no time", "", undefined, "closed"],
+      ["in capitals", "", undefined, "CLOSED"],
+    ])("takes it back from every machine where it is closed, %s", (...row) => {
+      const [, start, deadlineAt, statusCode] = row;
+      const more = { statusCode };
       const reading = read(healthEvent(about, { entities, startTime: start, more }));
       const words = entities.map(({ entityValue }) => ({
         machine: entityValue,

@@ -9,6 +9,7 @@ describe("the region of a queue", () => {
     ["https://sqs.eu-west-1.api.aws/123456789012/lastcall", "eu-west-1"],
     ["https://ap-southeast-2.queue.amazonaws.com/123456789012/lastcall", "ap-southeast-2"],
     ["https://vpce-0a1b-2c3d.sqs.eu-central-1.vpce.amazonaws.com/123456789012/q", "eu-central-1"],
+    ["https://sqs.eusc-de-east-1.amazonaws.eu/123456789012/lastcall", "eusc-de-east-1"],
     // It is then the environment's to say.
     ["https://queue.amazonaws.com/123456789012/lastcall", undefined],
     ["http://127.0.0.1:5000/123456789012/lastcall", undefined],
