@@ -1,19 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { SqsFeed } from "../../../src/cloud/aws/sqs-feed.ts";
 import type { WordFate } from "../../../src/contracts/notice-feed.ts";
-import { seededRng } from "../../../src/core/rng.ts";
-import {
-  formatInstant,
-  hours,
-  instant,
-  type Millis,
-  minutes,
-  plus,
-  seconds,
-} from "../../../src/core/time.ts";
-import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
-import { VirtualClock } from "../../../src/sim/virtual-clock.ts";
-import { FakeQueue, queueFault } from "../../support/fake-queue.ts";
+import { hours, minutes, seconds } from "../../../src/core/time.ts";
+import { queueFault } from "../../support/fake-queue.ts";
 import {
   directHook,
   inSns,
@@ -21,68 +9,31 @@ import {
   spotWarning,
   terminateAction,
 } from "../../support/queue-body.ts";
-import { QueueListener } from "../../support/queue-listener.ts";
-
-const dawn = instant(Date.UTC(2026, 10, 20, 12));
-const ours = "i-00000000000000001";
-const theirs = "i-00000000000000002";
+import { ours, QueueStage, theirs } from "../../support/queue-stage.ts";
 
 describe("the message of a group that waits", () => {
-  let clock: VirtualClock;
-  let queue: FakeQueue;
-  let cluster: QueueListener;
-  let feed: SqsFeed;
-  let ending: AbortController;
-  let running: Promise<void>;
+  let stage: QueueStage;
+  let queue: QueueStage["queue"];
+  let cluster: QueueStage["cluster"];
 
   beforeEach(() => {
-    clock = new VirtualClock({ startAt: dawn, settle: eventLoopTurn });
-    queue = new FakeQueue(clock);
-    cluster = new QueueListener({ [ours]: "Taken" });
-    ending = new AbortController();
-    running = Promise.resolve();
+    stage = new QueueStage();
+    ({ queue, cluster } = stage);
   });
-  afterEach(async () => {
-    ending.abort();
-    await pass(seconds(5));
-    await running;
-  });
-
-  function start(unknown: "Leave" | "Delete" = "Leave"): void {
-    feed = new SqsFeed({ client: queue, receivers: 2, unknown, clock, rng: seededRng(1) });
-    running = feed.run(cluster, ending.signal);
-  }
-
-  /** The Lease is lost and won again: the same feed listens anew. */
-  async function startAgain(): Promise<void> {
-    ending.abort();
-    await pass(seconds(1));
-    await running;
-    ending = new AbortController();
-    running = feed.run(cluster, ending.signal);
-    await pass(seconds(1));
-  }
-
-  function pass(span: Millis): Promise<void> {
-    return clock.runUntil(plus(clock.now(), span));
-  }
-
-  function about(instanceId: string) {
-    return { instanceId, time: formatInstant(clock.now()) };
-  }
+  afterEach(() => stage.end());
 
   it("stays until the drain is over, hidden for minutes at a time", async () => {
     cluster.holdHooks();
-    queue.send(terminateAction(about(ours)));
-    start();
-    await pass(minutes(60));
+    queue.send(terminateAction(stage.about(ours)));
+    stage.start();
+    await stage.pass(minutes(60));
     expect(cluster.words).toHaveLength(1);
     expect(cluster.hooks).toMatchObject([{ machine: ours, transition: "Terminating" }]);
     expect([queue.size, queue.shown, queue.given]).toEqual([1, 0, 1]);
     const asked = queue.calls.filter((call) => call.startsWith("hide ")).length;
     expect(asked).toBeLessThan(45);
     cluster.letHooksEnd();
-    await pass(seconds(1));
+    await stage.pass(seconds(1));
     expect(queue.size).toBe(0);
     expect(cluster.troubles).toEqual([]);
   });
@@ -90,13 +41,13 @@ describe("the message of a group that waits", () => {
   it("keeps nobody from hearing a Spot warning, however many groups wait", async () => {
     cluster.holdHooks();
     for (let count = 0; count < 1500; count += 1) {
-      queue.send(terminateAction({ ...about(ours), token: `token-${count}` }));
+      queue.send(terminateAction({ ...stage.about(ours), token: `token-${count}` }));
     }
-    start();
-    await pass(seconds(30));
+    stage.start();
+    await stage.pass(seconds(30));
     expect(cluster.hooks).toHaveLength(1500);
-    queue.send(spotWarning(about(ours)));
-    await pass(seconds(1));
+    queue.send(spotWarning(stage.about(ours)));
+    await stage.pass(seconds(1));
     expect(cluster.words.at(-1)?.notice.cause).toBe("SpotInterruption");
     expect(queue.given).toBe(1501);
     cluster.letHooksEnd();
@@ -105,65 +56,61 @@ describe("the message of a group that waits", () => {
   it("is kept once for each hook, in whatever ways and however often that speaks", async () => {
     cluster.holdHooks();
     for (let count = 0; count < 50; count += 1) {
-      queue.send(terminateAction(about(ours)));
-      queue.send(inSns(directHook(about(ours))));
+      queue.send(terminateAction(stage.about(ours)));
+      queue.send(inSns(directHook(stage.about(ours))));
     }
-    start();
-    await pass(seconds(5));
+    stage.start();
+    await stage.pass(seconds(5));
     expect([cluster.hooks.length, queue.size]).toEqual([1, 1]);
     cluster.letHooksEnd();
-    await pass(seconds(1));
+    await stage.pass(seconds(1));
     expect([queue.size, cluster.troubles]).toEqual([0, []]);
   });
 
   it("is given back when the feed ends, so that the next leader tells the group", async () => {
     cluster.holdHooks();
-    queue.send(terminateAction(about(ours)));
-    start();
-    await pass(minutes(5));
-    ending.abort();
-    await pass(seconds(1));
-    await running;
+    queue.send(terminateAction(stage.about(ours)));
+    stage.start();
+    await stage.pass(minutes(5));
+    await stage.end();
     expect([queue.size, queue.shown]).toEqual([1, 1]);
     cluster.letHooksEnd();
   });
 
   it("is heard anew by a feed that listens again, while what it was told before has no end", async () => {
     cluster.holdHooks();
-    queue.send(terminateAction(about(ours)));
-    start();
-    await pass(seconds(5));
-    await startAgain();
+    queue.send(terminateAction(stage.about(ours)));
+    stage.start();
+    await stage.pass(seconds(5));
+    await stage.startAgain();
     expect([cluster.hooks.length, queue.size]).toEqual([2, 1]);
     cluster.letHooksEnd();
-    await pass(seconds(1));
+    await stage.pass(seconds(1));
     expect(queue.size).toBe(0);
   });
 
   it("is removed soon by a feed that listens again, though one of before ends late", async () => {
     cluster.holdHooks();
-    queue.send(terminateAction(about(ours)));
-    start();
-    await pass(seconds(5));
-    ending.abort();
-    await pass(seconds(3));
-    await running;
+    queue.send(terminateAction(stage.about(ours)));
+    stage.start();
+    await stage.pass(seconds(5));
+    await stage.end();
     cluster.letHooksEnd();
-    await pass(seconds(1));
+    await stage.pass(seconds(1));
     expect(queue.size).toBe(1);
-    await startAgain();
+    await stage.startAgain();
     expect(queue.size).toBe(0);
   });
 
   it("is received once more at the most where it could not be hidden", async () => {
     cluster.holdHooks();
-    queue.send(terminateAction(about(ours)));
-    start();
-    await pass(seconds(5));
+    queue.send(terminateAction(stage.about(ours)));
+    stage.start();
+    await stage.pass(seconds(5));
     queue.fault = queueFault();
-    await pass(seconds(30));
+    await stage.pass(seconds(30));
     queue.fault = undefined;
-    await pass(minutes(30));
+    await stage.pass(minutes(30));
     expect(queue.given).toBeLessThanOrEqual(2);
     cluster.letHooksEnd();
   });
@@ -172,13 +119,13 @@ describe("the message of a group that waits", () => {
     cluster.onHook = async () => {
       throw queueFault();
     };
-    queue.send(launchAction(about(ours)));
-    start();
-    await pass(minutes(2));
+    queue.send(launchAction(stage.about(ours)));
+    stage.start();
+    await stage.pass(minutes(2));
     expect(queue.size).toBe(1);
     expect(cluster.codes()).toEqual(["CLOUD_UNREACHABLE"]);
     cluster.onHook = async () => "Ended";
-    await pass(minutes(1));
+    await stage.pass(minutes(1));
     expect(queue.size).toBe(0);
   });
 
@@ -186,9 +133,9 @@ describe("the message of a group that waits", () => {
     "has the group told nothing of an instance whose notice is %s: it may be another cluster's",
     async (fate) => {
       cluster.fates = { [theirs]: fate };
-      queue.send(terminateAction(about(theirs)));
-      start("Delete");
-      await pass(minutes(5));
+      queue.send(terminateAction(stage.about(theirs)));
+      stage.start("Delete");
+      await stage.pass(minutes(5));
       expect(cluster.words).toHaveLength(1);
       expect(cluster.hooks).toEqual([]);
       expect(queue.size).toBe(0);
@@ -199,12 +146,12 @@ describe("the message of a group that waits", () => {
     "comes again every ten seconds until a new instance has joined: %s",
     async (unknown) => {
       cluster.hookFate = "NoNode";
-      queue.send(launchAction(about(ours)));
-      start(unknown);
-      await pass(seconds(95));
+      queue.send(launchAction(stage.about(ours)));
+      stage.start(unknown);
+      await stage.pass(seconds(95));
       expect(cluster.hooks).toHaveLength(10);
       cluster.hookFate = "Ended";
-      await pass(seconds(10));
+      await stage.pass(seconds(10));
       expect(cluster.hooks).toHaveLength(11);
       expect([queue.size, cluster.words, cluster.troubles]).toEqual([0, [], []]);
     },
@@ -212,15 +159,15 @@ describe("the message of a group that waits", () => {
 
   it("comes each five minutes after the first five, until the hook is over", async () => {
     cluster.hookFate = "NoNode";
-    queue.send(launchAction(about(theirs)));
-    start("Delete");
-    await pass(hours(1));
+    queue.send(launchAction(stage.about(theirs)));
+    stage.start("Delete");
+    await stage.pass(hours(1));
     const soon = 30;
     const late = (60 - 5) / 5;
     expect(cluster.hooks).toHaveLength(soon + late);
     expect(queue.size).toBe(1);
     cluster.hookFate = "Ended";
-    await pass(minutes(5));
+    await stage.pass(minutes(5));
     expect(queue.size).toBe(0);
   });
 
@@ -231,9 +178,9 @@ describe("the message of a group that waits", () => {
     "is like an unknown one where the group is not ours to tell: %s",
     async (unknown, left) => {
       cluster.hookFate = "LeftAlone";
-      queue.send(launchAction(about(ours)));
-      start(unknown);
-      await pass(seconds(30));
+      queue.send(launchAction(stage.about(ours)));
+      stage.start(unknown);
+      await stage.pass(seconds(30));
       expect(queue.size).toBe(left);
     },
   );

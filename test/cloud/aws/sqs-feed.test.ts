@@ -1,64 +1,28 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { SqsFeed } from "../../../src/cloud/aws/sqs-feed.ts";
 import { actFromAt } from "../../../src/core/notice.ts";
-import { seededRng } from "../../../src/core/rng.ts";
-import {
-  formatInstant,
-  hours,
-  instant,
-  type Millis,
-  minutes,
-  plus,
-  seconds,
-} from "../../../src/core/time.ts";
+import { hours, minutes, plus, seconds } from "../../../src/core/time.ts";
 import { LastcallError } from "../../../src/errors.ts";
-import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
-import { VirtualClock } from "../../../src/sim/virtual-clock.ts";
-import { FakeQueue, queueFault } from "../../support/fake-queue.ts";
+import { queueFault } from "../../support/fake-queue.ts";
 import { healthEvent, rebalance, spotWarning, testNotification } from "../../support/queue-body.ts";
 import { QueueListener } from "../../support/queue-listener.ts";
-
-const dawn = instant(Date.UTC(2026, 10, 20, 12));
-const ours = "i-00000000000000001";
-const theirs = "i-00000000000000002";
+import { dawn, ours, QueueStage, theirs } from "../../support/queue-stage.ts";
 
 describe("the feed of a queue", () => {
-  let clock: VirtualClock;
-  let queue: FakeQueue;
-  let cluster: QueueListener;
-  let ending: AbortController;
-  let running: Promise<void>;
+  let stage: QueueStage;
+  let clock: QueueStage["clock"];
+  let queue: QueueStage["queue"];
+  let cluster: QueueStage["cluster"];
 
   beforeEach(() => {
-    clock = new VirtualClock({ startAt: dawn, settle: eventLoopTurn });
-    queue = new FakeQueue(clock);
-    cluster = new QueueListener({ [ours]: "Taken" });
-    ending = new AbortController();
-    running = Promise.resolve();
+    stage = new QueueStage();
+    ({ clock, queue, cluster } = stage);
   });
-  afterEach(async () => {
-    ending.abort();
-    await pass(seconds(5));
-    await running;
-  });
-
-  function start(unknown: "Leave" | "Delete" = "Leave", receivers = 2): void {
-    const feed = new SqsFeed({ client: queue, receivers, unknown, clock, rng: seededRng(1) });
-    running = feed.run(cluster, ending.signal);
-  }
-
-  function pass(span: Millis): Promise<void> {
-    return clock.runUntil(plus(clock.now(), span));
-  }
-
-  function about(instanceId: string, id?: string) {
-    return { instanceId, time: formatInstant(clock.now()), id };
-  }
+  afterEach(() => stage.end());
 
   it("tells a word and removes its message", async () => {
-    queue.send(spotWarning(about(ours)));
-    start();
-    await pass(seconds(1));
+    queue.send(spotWarning(stage.about(ours)));
+    stage.start();
+    await stage.pass(seconds(1));
     expect(cluster.words).toMatchObject([
       {
         machine: ours,
@@ -70,29 +34,31 @@ describe("the feed of a queue", () => {
   });
 
   it("hears at once what comes while it waits", async () => {
-    start();
-    await pass(seconds(7));
-    queue.send(spotWarning(about(ours)));
-    await pass(seconds(0));
+    stage.start();
+    await stage.pass(seconds(7));
+    queue.send(spotWarning(stage.about(ours)));
+    await stage.pass(seconds(0));
     expect(cluster.words).toHaveLength(1);
   });
 
   it("takes many messages at once, none after another's end", async () => {
-    for (let count = 0; count < 300; count += 1) queue.send(spotWarning(about(ours, `e-${count}`)));
+    for (let count = 0; count < 300; count += 1)
+      queue.send(spotWarning(stage.about(ours, `e-${count}`)));
     cluster.fault = queueFault();
-    start();
-    await pass(seconds(3));
+    stage.start();
+    await stage.pass(seconds(3));
     expect(queue.shown).toBe(0);
     cluster.fault = undefined;
-    await pass(seconds(2));
+    await stage.pass(seconds(2));
     expect(cluster.words).toHaveLength(300);
     expect(queue.size).toBe(0);
   });
 
   it("removes what it has told ten at a time, and a lone message soon", async () => {
-    for (let count = 0; count < 43; count += 1) queue.send(spotWarning(about(ours, `e-${count}`)));
-    start();
-    await pass(seconds(1));
+    for (let count = 0; count < 43; count += 1)
+      queue.send(spotWarning(stage.about(ours, `e-${count}`)));
+    stage.start();
+    await stage.pass(seconds(1));
     const sizes = queue.calls
       .filter((call) => call.startsWith("remove "))
       .map((call) => call.split(",").length);
@@ -100,82 +66,78 @@ describe("the feed of a queue", () => {
   });
 
   it("removes what it has told, and gives none of it back, when it ends", async () => {
-    queue.send(spotWarning(about(ours)));
-    start();
-    await pass(seconds(0));
+    queue.send(spotWarning(stage.about(ours)));
+    stage.start();
+    await stage.pass(seconds(0));
     expect([cluster.words.length, queue.size]).toEqual([1, 1]);
-    ending.abort();
-    await pass(seconds(0));
+    stage.stop();
+    await stage.pass(seconds(0));
     expect(queue.size).toBe(0);
     expect(queue.calls.filter((call) => call.startsWith("hide "))).toEqual([]);
   });
 
   it("keeps a message, hidden, for as long as the cluster cannot be written", async () => {
     cluster.fault = new LastcallError("API_UNREACHABLE", "the API server is away");
-    queue.send(spotWarning(about(ours)));
-    start();
+    queue.send(spotWarning(stage.about(ours)));
+    stage.start();
     for (let second = 0; second < 60; second += 1) {
-      await pass(seconds(1));
+      await stage.pass(seconds(1));
       expect([queue.size, queue.shown]).toEqual([1, 0]);
     }
     // Not once shown in between, where our own receivers would have taken it again at once.
     expect(queue.given).toBe(1);
     expect(cluster.codes()).toEqual(["API_UNREACHABLE"]);
     cluster.fault = undefined;
-    await pass(seconds(1));
+    await stage.pass(seconds(1));
     expect(cluster.words).toHaveLength(1);
     expect(queue.size).toBe(0);
   });
 
   it("gives back what it has not told when it ends", async () => {
     cluster.fault = new LastcallError("LEASE_LOST", "another leads");
-    queue.send(spotWarning(about(ours)));
-    start();
-    await pass(seconds(1));
+    queue.send(spotWarning(stage.about(ours)));
+    stage.start();
+    await stage.pass(seconds(1));
     expect(queue.shown).toBe(0);
-    ending.abort();
-    await pass(seconds(1));
-    await running;
+    await stage.end();
     expect([queue.size, queue.shown]).toEqual([1, 1]);
   });
 
   it("comes back to a queue that was away, sooner than in a minute", async () => {
     queue.fault = queueFault();
-    start();
-    await pass(hours(1));
+    stage.start();
+    await stage.pass(hours(1));
     const asked = queue.calls.length;
     // Two receivers, each every 15 to 30 s.
     expect(asked).toBeGreaterThan(240);
     expect(asked).toBeLessThan(520);
     expect(cluster.codes()).toEqual(["CLOUD_UNREACHABLE"]);
     queue.fault = undefined;
-    queue.send(spotWarning(about(ours)));
-    await pass(seconds(30));
+    queue.send(spotWarning(stage.about(ours)));
+    await stage.pass(seconds(30));
     expect(cluster.words).toHaveLength(1);
   });
 
   it("lets another cluster on the queue have its message within two seconds", async () => {
-    queue.send(spotWarning(about(theirs)));
-    start();
+    queue.send(spotWarning(stage.about(theirs)));
+    stage.start();
     const other = new QueueListener({ [ours]: "Taken" });
     other.fates = { [theirs]: "Taken" };
-    const feed = new SqsFeed({
-      ...{ client: queue, receivers: 2, unknown: "Leave", clock, rng: seededRng(2) },
-    });
-    const others = feed.run(other, ending.signal);
-    await pass(seconds(2));
+    const ending = new AbortController();
+    const others = stage.feed({ seed: 2 }).run(other, ending.signal);
+    await stage.pass(seconds(2));
     expect(other.words).toHaveLength(1);
-    await pass(seconds(1));
+    await stage.pass(seconds(1));
     expect(queue.size).toBe(0);
     ending.abort();
-    await pass(seconds(5));
+    await stage.pass(seconds(5));
     await others;
   });
 
   it("asks less and less for what nobody wants", async () => {
-    queue.send(spotWarning(about(theirs)));
-    start();
-    await pass(seconds(600));
+    queue.send(spotWarning(stage.about(theirs)));
+    stage.start();
+    await stage.pass(seconds(600));
     expect(queue.size).toBe(1);
     expect(cluster.words.length).toBeGreaterThan(15);
     expect(cluster.words.length).toBeLessThan(30);
@@ -197,35 +159,35 @@ describe("the feed of a queue", () => {
     ],
   ])("deletes %s only where the queue is its own", async (_, body, code) => {
     queue.send(body);
-    start("Delete");
-    await pass(seconds(1));
+    stage.start("Delete");
+    await stage.pass(seconds(1));
     expect(queue.size).toBe(0);
     expect(cluster.codes()).toEqual([code]);
-    ending.abort();
-    await running;
-    ending = new AbortController();
+    await stage.end();
     queue.send(body);
-    start("Leave");
-    await pass(seconds(30));
+    stage.start("Leave");
+    await stage.pass(seconds(30));
     expect(queue.size).toBe(1);
   });
 
   it("removes what is of use to nobody: a trial, what is past, what no policy owns", async () => {
     cluster.fates = { [ours]: "NotOwned", [theirs]: "Stale" };
     queue.send(testNotification());
-    queue.send(spotWarning(about(ours)));
-    queue.send(spotWarning(about(theirs)));
-    start();
-    await pass(seconds(1));
+    queue.send(spotWarning(stage.about(ours)));
+    queue.send(spotWarning(stage.about(theirs)));
+    stage.start();
+    await stage.pass(seconds(1));
     expect(queue.size).toBe(0);
     expect(cluster.codes()).toEqual(["NOTICE_STALE"]);
   });
 
   it("tells each machine of a Health event, and keeps it for the one that is another's", async () => {
     const entities = [ours, theirs].map((entityValue) => ({ entityValue }));
-    queue.send(healthEvent(about(""), { entities, startTime: "Fri, 20 Nov 2026 12:10:00 GMT" }));
-    start();
-    await pass(seconds(1));
+    queue.send(
+      healthEvent(stage.about(""), { entities, startTime: "Fri, 20 Nov 2026 12:10:00 GMT" }),
+    );
+    stage.start();
+    await stage.pass(seconds(1));
     expect(new Set(cluster.words.map(({ machine }) => machine))).toEqual(new Set([ours, theirs]));
     expect(queue.size).toBe(1);
   });
@@ -233,18 +195,18 @@ describe("the feed of a queue", () => {
   it("leaves maintenance that is a day ahead in the queue until its time is near", async () => {
     const startTime = "Sat, 21 Nov 2026 12:15:00 GMT";
     const nearAt = plus(dawn, hours(24));
-    queue.send(healthEvent(about(""), { entities: [{ entityValue: ours }], startTime }));
+    queue.send(healthEvent(stage.about(""), { entities: [{ entityValue: ours }], startTime }));
     cluster.onWord = async (word) => {
       cluster.words.push(word);
       return clock.now() < nearAt ? "TooEarly" : "Taken";
     };
-    start();
-    await pass(hours(23));
+    stage.start();
+    await stage.pass(hours(23));
     // It is hidden for eleven hours at most, of the twelve that SQS allows.
     expect(cluster.words).toHaveLength(3);
     expect(queue.size).toBe(1);
-    await pass(hours(1));
-    await pass(seconds(30));
+    await stage.pass(hours(1));
+    await stage.pass(seconds(30));
     expect(cluster.words).toHaveLength(4);
     expect(queue.size).toBe(0);
     expect(cluster.troubles).toEqual([]);
@@ -253,16 +215,16 @@ describe("the feed of a queue", () => {
   it("has the end of maintenance known before its beginning, whatever comes first", async () => {
     const startTime = "Sat, 21 Nov 2026 12:15:00 GMT";
     const health = { entities: [{ entityValue: ours }], startTime };
-    queue.send(healthEvent(about(""), health));
-    queue.send(healthEvent(about(""), { ...health, more: { statusCode: "closed" } }));
+    queue.send(healthEvent(stage.about(""), health));
+    queue.send(healthEvent(stage.about(""), { ...health, more: { statusCode: "closed" } }));
     const taken: unknown[] = [];
     cluster.onWord = async ({ notice }) => {
       if (clock.now() < (actFromAt(notice) ?? 0)) return "TooEarly";
       taken.push([notice.withdrawn === true, clock.now() - dawn]);
       return "Taken";
     };
-    start();
-    await pass(hours(25));
+    stage.start();
+    await stage.pass(hours(25));
     expect(taken).toEqual([
       [true, hours(24) - minutes(5)],
       [false, hours(24)],
@@ -279,9 +241,9 @@ describe("the feed of a queue", () => {
       if (failures === 1) throw new TypeError("undefined is not a function");
       return onWord(word);
     };
-    queue.send(rebalance(about(ours)));
-    start();
-    await pass(seconds(1));
+    queue.send(rebalance(stage.about(ours)));
+    stage.start();
+    await stage.pass(seconds(1));
     expect(cluster.words).toHaveLength(1);
     expect(cluster.codes()).toEqual(["BROKEN_INVARIANT"]);
   });

@@ -1,0 +1,66 @@
+import { SqsFeed } from "../../src/cloud/aws/sqs-feed.ts";
+import { seededRng } from "../../src/core/rng.ts";
+import { formatInstant, instant, type Millis, plus, seconds } from "../../src/core/time.ts";
+import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
+import { VirtualClock } from "../../src/sim/virtual-clock.ts";
+import { FakeQueue } from "./fake-queue.ts";
+import { QueueListener } from "./queue-listener.ts";
+
+export const dawn = instant(Date.UTC(2026, 10, 20, 12));
+/** The machine of a node of the cluster's, and one that is no node of it. */
+export const ours = "i-00000000000000001";
+export const theirs = "i-00000000000000002";
+
+/** A feed in virtual time, the queue that it reads and the cluster that it tells. */
+export class QueueStage {
+  readonly clock = new VirtualClock({ startAt: dawn, settle: eventLoopTurn });
+  readonly queue = new FakeQueue(this.clock);
+  readonly cluster = new QueueListener({ [ours]: "Taken" });
+  #feed: SqsFeed | undefined;
+  #ending = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+
+  /** Another feed on the queue. */
+  feed({ seed = 1, unknown = "Leave" as "Leave" | "Delete" } = {}): SqsFeed {
+    const { queue: client, clock } = this;
+    return new SqsFeed({ client, receivers: 2, unknown, clock, rng: seededRng(seed) });
+  }
+
+  start(unknown: "Leave" | "Delete" = "Leave"): void {
+    this.#feed = this.feed({ unknown });
+    this.#listen(this.#feed);
+  }
+
+  /** The Lease is lost and won again: the same feed listens anew. */
+  async startAgain(): Promise<void> {
+    await this.end();
+    if (this.#feed !== undefined) this.#listen(this.#feed);
+    await this.pass(seconds(1));
+  }
+
+  /** Tells what runs to end, and does not wait. */
+  stop(): void {
+    this.#ending.abort();
+  }
+
+  /** Ends what runs. */
+  async end(): Promise<void> {
+    this.stop();
+    await this.pass(seconds(5));
+    await this.#running;
+  }
+
+  pass(span: Millis): Promise<void> {
+    return this.clock.runUntil(plus(this.clock.now(), span));
+  }
+
+  /** A message of this instant. */
+  about(instanceId: string, id?: string) {
+    return { instanceId, time: formatInstant(this.clock.now()), id };
+  }
+
+  #listen(feed: SqsFeed): void {
+    this.#ending = new AbortController();
+    this.#running = feed.run(this.cluster, this.#ending.signal);
+  }
+}
