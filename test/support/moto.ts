@@ -76,23 +76,33 @@ export class Moto {
     );
   }
 
-  /** Receives so many messages by so many readers, hands each on, and deletes it at once. */
+  /**
+   * Receives so many messages by so many readers, hands each on, and deletes it at once. A queue may hand
+   * one out twice, and moto does now and then to two that ask together: it counts once.
+   */
   async read(
     count: number,
     readers: number,
     onText: (text: string) => void = () => {},
   ): Promise<void> {
     const QueueUrl = this.queueUrl;
-    let left = count;
+    const seen = new Set<string>();
     const read = async (): Promise<void> => {
-      while (left > 0) {
+      while (seen.size < count) {
         const asked = { QueueUrl, MaxNumberOfMessages: 10, WaitTimeSeconds: 0 };
         const { Messages = [] } = (await this.#ask("ReceiveMessage", asked)) as {
-          Messages?: readonly { readonly ReceiptHandle: string; readonly Body: string }[];
+          Messages?: readonly {
+            readonly MessageId: string;
+            readonly ReceiptHandle: string;
+            readonly Body: string;
+          }[];
         };
-        left -= Messages.length;
         if (Messages.length === 0) continue;
-        for (const { Body } of Messages) onText(Body);
+        for (const { MessageId, Body } of Messages) {
+          if (seen.has(MessageId)) continue;
+          seen.add(MessageId);
+          onText(Body);
+        }
         const Entries = Messages.map(({ ReceiptHandle }, place) => ({
           Id: String(place),
           ReceiptHandle,
