@@ -183,7 +183,9 @@ export async function burstSince(about: {
       const since = (await world.audit.of(user)).filter((one) => one.receivedAt >= startAt - 1);
       const cordons = firstOfEach(since.filter((one) => isCordon(one) && nodes.has(one.name)));
       const evictions = firstOfEach(since.filter((one) => isEviction(one) && pods.has(one.name)));
-      if (cordons.size < nodes.size || evictions.size < pods.size) return undefined;
+      if (cordons.size < nodes.size || evictions.size < pods.size) {
+        throw new Error(`${cordons.size} cordons and ${evictions.size} evictions are written`);
+      }
       const times = {
         cordonedMs: Math.max(...cordons.values()) - startAt,
         evictedMs: Math.max(...evictions.values()) - startAt,
