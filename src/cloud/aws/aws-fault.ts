@@ -36,13 +36,17 @@ const strangerNames = new Set([
   "UnrecognizedClientException",
 ]);
 
+/** All that AWS' client says, before it asks, where nobody has told it. */
+const regionless = "Region is missing";
+const noRegion: Verdict = { code: "CONFIG_INVALID", wanted: "AWS_REGION in the environment" };
+
 /** What became of a request that failed, as one of our faults. */
 export function faultOfAws(error: unknown, asked: AwsAsked): LastcallError {
   const { name, message, $metadata } = (error ?? {}) as ForeignError;
   const status = Number($metadata?.httpStatusCode ?? 0);
   const word = typeof name === "string" ? name : "no word";
-  const { code, wanted } = judge(word, status, asked);
   const told = typeof message === "string" ? message.replaceAll(/\s+/g, " ").slice(0, 200) : "";
+  const { code, wanted } = told === regionless ? noRegion : judge(word, status, asked);
   const found = `found ${word}${status === 0 ? "" : ` (status ${status})`}`;
   const quoted = told === "" ? "" : `, "${told.replace(/\.\s*$/, "")}"`;
   return new LastcallError(code, `Cannot ${asked.action}: ${found}${quoted}, wanted ${wanted}`, {

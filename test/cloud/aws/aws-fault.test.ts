@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import { DescribeInstancesCommand, EC2Client } from "@aws-sdk/client-ec2";
+import { describe, expect, it, vi } from "vitest";
 import { faultOfAws } from "../../../src/cloud/aws/aws-fault.ts";
 
 const asked = {
@@ -7,6 +8,8 @@ const asked = {
   service: "SQS",
   wanted: "a queue that is there",
 };
+
+const credentials = { accessKeyId: "a", secretAccessKey: "b" };
 
 function fault(name: string, httpStatusCode?: number, message = "Told by AWS.") {
   const metadata = httpStatusCode === undefined ? {} : { $metadata: { httpStatusCode } };
@@ -33,6 +36,19 @@ describe("a request to AWS that fails", () => {
     ["SyntaxError", undefined, "CLOUD_UNREACHABLE"],
   ])("with %s, status %s, is %s", (name, status, code) => {
     expect(faultOfAws(fault(name, status), asked).code).toBe(code);
+  });
+
+  it("names what to set where nobody has named a region", async () => {
+    const send = () => new EC2Client({ credentials }).send(new DescribeInstancesCommand({}));
+    vi.stubEnv("AWS_REGION", undefined);
+    vi.stubEnv("AWS_CONFIG_FILE", "/dev/null");
+    const error: unknown = await send().catch((thrown: unknown) => thrown);
+    vi.unstubAllEnvs();
+    expect(faultOfAws(error, asked)).toMatchObject({
+      code: "CONFIG_INVALID",
+      message:
+        'Cannot receive from the queue: found Error, "Region is missing", wanted AWS_REGION in the environment',
+    });
   });
 
   it("is told in one sentence, with what AWS said and what is wanted", () => {
