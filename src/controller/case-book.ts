@@ -28,7 +28,7 @@ export class CaseBook {
 
   /** Begins a departure, or takes one up again; one that is running already is left to itself. */
   open(departure: Departure, how: { policy: Policy; signal: AbortSignal; first?: First }): void {
-    if (this.#cases.has(departure.uid) || this.#rests(departure)) return;
+    if (this.has(departure) || this.#rests(departure)) return;
     const node = this.#fleet.node(departure.node.name);
     const newCase = new DepartureCase({ departure, policy: how.policy, node }, this.#tools);
     this.#cases.set(departure.uid, newCase);
@@ -42,6 +42,11 @@ export class CaseBook {
         this.#running.delete(run);
       });
     this.#running.add(run);
+  }
+
+  /** Whether a departure has a case, which knows more of it than the watch shows. */
+  has({ uid }: Departure): boolean {
+    return this.#cases.has(uid);
   }
 
   /** Hands each case what the watch has seen of it last. */

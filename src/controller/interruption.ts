@@ -82,7 +82,9 @@ function lookAtChanged(change: FleetChange, tools: InterruptionTools, signal: Ab
 
 function lookAt(departure: Departure, tools: InterruptionTools, signal: AbortSignal): void {
   if (!isLive(departure) || !isNoticed(departure)) return;
-  const { fleet } = tools;
+  const { fleet, cases } = tools;
+  // It has begun, whatever the watch shows: the ledger follows on, and its end is the case's own.
+  if (cases.has(departure)) return;
   const node = fleet.node(departure.node.name);
   const policy = policyFor(departure, node, fleet.policies());
   heed({ departure, node, policy }, tools, signal);

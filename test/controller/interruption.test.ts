@@ -32,6 +32,7 @@ function follow(known: readonly Departure[] = []) {
   const cases = {
     observe: () => {},
     observeChanged: () => {},
+    has: () => false,
     open: ({ name }: Departure) => seen.opened.push(name),
   } as unknown as CaseBook;
   const clock = new VirtualClock({ startAt: instant(0), settle: eventLoopTurn });

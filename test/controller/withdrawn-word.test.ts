@@ -4,6 +4,14 @@ import { formatInstant, minutes, plus, seconds } from "../../src/core/time.ts";
 import { stage, toldUntilTaken } from "../support/feed-stage.ts";
 import { departures, type ModelWorld } from "../support/model-world.ts";
 
+/** Says of the departure of a node that its notice is off, as somebody else may at any moment. */
+function callOff(world: ModelWorld, node: string): void {
+  const path = `${departures}/${world.departureOf(node)?.metadata?.name}`;
+  const body = { spec: { withdrawnAt: formatInstant(world.clock.now()) } };
+  const patchType = "application/merge-patch+json";
+  world.api.handle({ method: "PATCH", path, patchType, body });
+}
+
 describe("a word of maintenance that is called off", () => {
   const soon = (world: ModelWorld) => plus(world.clock.now(), minutes(10));
   const statusOf = (departure: KubeObject) => departure.status as Record<string, unknown>;
@@ -25,6 +33,31 @@ describe("a word of maintenance that is called off", () => {
     ]);
     await stop();
   });
+
+  it.each([
+    ["is being marked", "/api/v1/nodes/n1"],
+    ["is marked, and nothing else is written", "/api/v1/namespaces/"],
+  ])(
+    "puts the node back to work before its departure ends where it comes while that %s",
+    async (...row) => {
+      const { world, word, tell, stop } = await stage();
+      const [, moment] = row;
+      world.beforeWrite = ({ path }) => {
+        if (!path.startsWith(moment)) return;
+        world.beforeWrite = () => {};
+        callOff(world, "n1");
+      };
+      await tell(word("n1", { cause: "ScheduledMaintenance", deadlineAt: soon(world) }));
+      await world.pass(seconds(10));
+      expect(world.departureOf("n1")?.spec).toHaveProperty("withdrawnAt");
+      expect(world.marksOf("n1")).toEqual([]);
+      expect(world.logged.filter((line) => line.includes("stray"))).toEqual([]);
+      expect(world.list(departures).map(statusOf)).toMatchObject([
+        { phase: "Ended", outcome: "Cancelled", reason: "NoticeWithdrawn" },
+      ]);
+      await stop();
+    },
+  );
 
   it("leaves the cordon of a person", async () => {
     const { world, word, tell, stop } = await stage();
@@ -80,9 +113,7 @@ describe("a word of maintenance that is called off", () => {
     world.beforeWrite = (request) => {
       if (request.path !== path) return;
       world.beforeWrite = () => {};
-      const patchType = "application/merge-patch+json";
-      const body = { spec: { withdrawnAt: formatInstant(world.clock.now()) } };
-      world.api.handle({ method: "PATCH", path, patchType, body });
+      callOff(world, "n1");
     };
     const interruption = word("n1", { cause: "SpotInterruption", eventId: "event-2" });
     expect(await toldUntilTaken(tell, interruption)).toBe(true);
