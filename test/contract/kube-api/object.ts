@@ -11,6 +11,7 @@ import {
   nodes,
   pods,
   type TargetOf,
+  until,
 } from "./dialog.ts";
 
 export function objectSentences(target: TargetOf): void {
@@ -243,6 +244,12 @@ export function objectSentences(target: TargetOf): void {
       const name = `high-${target().namespace}`;
       const priorityClass = { metadata: { name }, value: 1000 };
       mustBe(201, await target().api.send({ method: "POST", path, body: priorityClass }));
+      // A real API server's admission sees the new class by a watch of its own.
+      await until({
+        what: "pods of the new class are taken",
+        isMet: async () =>
+          (await pods(target).create(named("probe", name), { dryRun: "All" })).status === 201,
+      });
       const made = await pods(target).mustCreate(named("important", name));
       expect(field(made, "spec.priority")).toBe(1000);
       const refused = await pods(target).create(named("unknown", "no-such-class"));
