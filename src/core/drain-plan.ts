@@ -101,7 +101,7 @@ export function planDrain(question: DrainQuestion): DrainPlan {
     pods: Object.freeze(pods.sort(inOrder)),
     skipped: Object.freeze(decided.flatMap(skippedPod).sort(byName)),
     blocked: Object.freeze(pods.filter((pod) => pod.action === "Block").map(remarkOn)),
-    warnings: Object.freeze([...nodeWarnings(node, scene), ...acting.flatMap(warningsOf)]),
+    warnings: Object.freeze([...nodeWarnings(node, scene), ...decided.flatMap(warningsOf)]),
     demands: Object.freeze(demandsOf(acting, question.budgets)),
   });
 }
@@ -219,7 +219,7 @@ function remarkOn(pod: PlannedPod): DrainRemark {
   return { namespace: pod.namespace, name: pod.name, reason: pod.reason, detail: pod.detail };
 }
 
-function warningsOf(one: Acting): DrainRemark[] {
+function warningsOf(one: Decided): DrainRemark[] {
   const { namespace, name } = one.pod;
   return one.decision.warnings.map((remark) => ({ namespace, name, ...remark }));
 }

@@ -125,6 +125,10 @@ export function observeDrain(about: {
   for (const { namespace, name, uid } of about.plan.pods) {
     next[uid] = { kind: "Waiting", pod: { namespace, name, uid }, attempts: 0 };
   }
+  for (const { namespace, name, uid, reason } of about.plan.skipped) {
+    if (reason !== "StuckTerminating") continue;
+    next[uid] = leftBehindFromTheStart({ namespace, name, uid }, about.now);
+  }
   for (const [uid, state] of Object.entries(about.progress)) {
     // A pod that a newer plan leaves alone is not waited for either.
     const dropped = !(uid in next) && live.has(uid) && !("by" in state);
@@ -134,6 +138,11 @@ export function observeDrain(about: {
     next[uid] = observed(state, { pod: live.get(uid), plan: about.plan, now: about.now });
   }
   return next;
+}
+
+/** The ledger names it, although no one touches it: it goes with the machine. */
+function leftBehindFromTheStart(pod: PodIdentity, at: Instant): GonePod {
+  return { kind: "Gone", pod, at, how: "LeftBehind", by: "Others", cut: false };
 }
 
 function observed(

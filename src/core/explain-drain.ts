@@ -31,7 +31,7 @@ const sentences: Readonly<Record<DrainReason, Sentence>> = {
   NoRoomElsewhere: (f) => `may find no place elsewhere as things stand: ${f.detail ?? "unknown"}`,
   Terminating: (f) => `is waited for, because it is terminating already${until(f)}`,
   StuckTerminating: (f) =>
-    `is no longer waited for, because it should have ended long ago${until(f)}`,
+    `is left alone, because it should have terminated long ago and has not${until(f)}`,
   NamespaceTerminating: (f) =>
     `goes with its namespace ${f.detail ?? "?"}, which is being deleted and evicts nothing`,
   WaitCompleted: () => "is waited for until it completes, because a podRule says WaitCompleted",

@@ -29,7 +29,7 @@ export interface Remark {
 }
 
 export type PodDecision =
-  | { readonly kind: "Skip"; readonly reason: DrainReason }
+  | (Remark & { readonly kind: "Skip"; readonly warnings: readonly Remark[] })
   | (Remark & {
       readonly kind: "Act";
       readonly action: DrainAction;
@@ -53,10 +53,11 @@ type Act = Extract<PodDecision, { kind: "Act" }>;
 export function decidePod(pod: PodFacts, scene: DrainScene): PodDecision {
   const rule = scene.rule.podRules.find((candidate) => selects(candidate, pod));
   const skipped = skipReason(pod, rule);
-  if (skipped !== undefined) return { kind: "Skip", reason: skipped };
+  if (skipped !== undefined) return { kind: "Skip", reason: skipped, warnings: [] };
+  if (isStuck(pod, scene.now)) return leftStuck(pod);
   const standing = budgetStanding(pod, scene);
   const decision =
-    leavingAlready(pod, scene) ??
+    leavingAlready(pod) ??
     (scene.pressed ? underNotice(pod, { scene, rule }) : planned(pod, { scene, rule })) ??
     byRule(rule) ??
     byBudget(pod, { scene, standing }) ??
@@ -88,12 +89,21 @@ function namesDaemonSet(rule: PodRule | undefined): boolean {
   return labels + (rule.selector.matchExpressions ?? []).length > 0;
 }
 
-function leavingAlready(pod: PodFacts, scene: DrainScene): Act | undefined {
+function isStuck({ deletionAt }: PodFacts, now: Instant): boolean {
+  return deletionAt !== undefined && now > plus(deletionAt, stuckAfterMs);
+}
+
+/** Neither an eviction nor more patience would move it; what holds it is a finalizer or the kubelet. */
+function leftStuck({ deletionAt }: PodFacts): PodDecision {
+  const detail = deletionAt && formatInstant(deletionAt);
+  const remark = { reason: "StuckTerminating", detail } as const;
+  return { kind: "Skip", ...remark, warnings: [remark] };
+}
+
+function leavingAlready(pod: PodFacts): Act | undefined {
   if (pod.deletionAt === undefined) return undefined;
-  const stuck = scene.now > plus(pod.deletionAt, stuckAfterMs);
-  const reason = stuck ? "StuckTerminating" : "Terminating";
   const detail = formatInstant(pod.deletionAt);
-  return act({ action: "Wait", reason, detail, warnings: stuck ? [{ reason, detail }] : [] });
+  return act({ action: "Wait", reason: "Terminating", detail });
 }
 
 /** What stands in the way of a planned departure and is not a budget. */

@@ -49,7 +49,7 @@ it.each<[string, Partial<PodFacts>, string]>([
     "Skip Finished",
   ],
   ["that is terminating", leavingSoon, "Wait Terminating"],
-  ["that is stuck past its deadline", stuck, "Wait StuckTerminating"],
+  ["that is stuck past its deadline", stuck, "Skip StuckTerminating"],
   ["without a controller", { controller: undefined }, "Evict NoController"],
   ["with an emptyDir", { emptyDir: true }, "Evict EmptyDir"],
   ["with a hostPath", { hostPath: true }, "Evict HostPath"],

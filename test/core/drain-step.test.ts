@@ -9,6 +9,7 @@ import {
   instant,
   type Millis,
   millis,
+  minus,
   minutes,
   plus,
   seconds,
@@ -73,6 +74,17 @@ it("a pod that ignores its signal is killed when its grace is over, the others e
   const { end, endedMs } = drained([model("web", seconds(5)), model("deaf", undefined)]);
   expect(endedMs).toBe(30_000);
   expect(outcomes(end.progress)).toEqual({ web: "CleanExit", deaf: "Killed" });
+});
+
+it("a pod that was stuck before the drain began is left alone, and the ledger names it", () => {
+  const { end, sent, endedMs } = drained([
+    model("web", seconds(5)),
+    model("stuck", undefined, { deletionAt: minus(startAt, seconds(61)) }),
+  ]);
+  expect([end.verdict, endedMs]).toEqual(["Done", 5000]);
+  expect(sent.map(({ act }) => act.pod.name)).toEqual(["web"]);
+  expect(end.counts).toMatchObject({ total: 2, left: 1, cleanExit: 1, leftBehind: 1 });
+  expect(end.counts.notClean).toMatchObject([{ name: "stuck", outcome: "LeftBehind" }]);
 });
 
 it("one blocked pod delays no other of its tier", () => {
