@@ -54,7 +54,12 @@ export interface Mount {
 
 export type Volume =
   | { readonly kind: "EmptyDir"; readonly name: string; readonly inMemory: boolean }
-  | { readonly kind: "HostPath"; readonly name: string; readonly path: string }
+  | {
+      readonly kind: "HostPath";
+      readonly name: string;
+      readonly path: string;
+      readonly type?: string | undefined;
+    }
   | { readonly kind: "Other"; readonly name: string };
 
 export interface SpreadConstraint {
@@ -141,7 +146,7 @@ function readVolume(value: unknown): Volume {
     return { kind: "EmptyDir", name, inMemory: fieldsOf(emptyDir).medium === "Memory" };
   }
   if (!isFields(hostPath)) return { kind: "Other", name };
-  return { kind: "HostPath", name, path: nameOf(hostPath.path) ?? "" };
+  return { kind: "HostPath", name, path: nameOf(hostPath.path) ?? "", type: textOf(hostPath.type) };
 }
 
 function readNodeTerms(spec: unknown): PodTemplate["nodeTerms"] {

@@ -1,4 +1,5 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
+import { holdsData } from "../core/host-path.ts";
 import type { OwnerFacts, PodFacts, Toleration } from "../core/pod.ts";
 import {
   type Fields,
@@ -41,7 +42,7 @@ export function translatePod(pod: KubeObject): PodFacts {
     ...graceOf(spec.terminationGracePeriodSeconds),
     controller: controllerOf(meta.ownerReferences),
     mirror: "kubernetes.io/config.mirror" in annotations,
-    ...volumesOf(spec.volumes, textOf(meta.name) ?? ""),
+    ...volumesOf(spec, textOf(meta.name) ?? ""),
     tolerations: listOf(spec.tolerations).map(toToleration),
     placement: translatePlacement(spec),
     startedAt: instantOf(status.startTime),
@@ -67,13 +68,14 @@ function controllerOf(owners: unknown): OwnerFacts | undefined {
 
 /** The claim of a generic ephemeral volume is named after the pod and the volume. */
 function volumesOf(
-  value: unknown,
+  spec: Fields,
   podName: string,
 ): Pick<PodFacts, "emptyDir" | "hostPath" | "volumeClaims"> {
-  const volumes = listOf(value).map(fieldsOf);
+  const volumes = listOf(spec.volumes).map(fieldsOf);
+  const withData = volumes.filter(isHostData);
   return {
     emptyDir: volumes.some(isEmptyDir),
-    hostPath: volumes.some((volume) => isThere(volume.hostPath)),
+    hostPath: withData.length > 0 && withData.some(({ name }) => isWrittenTo(name, spec)),
     volumeClaims: volumes.flatMap((volume) => {
       if (isThere(volume.ephemeral)) return [`${podName}-${textOf(volume.name) ?? ""}`];
       return textOf(fieldsOf(volume.persistentVolumeClaim).claimName) ?? [];
@@ -84,6 +86,20 @@ function volumesOf(
 /** Also a volume without a source. Source: kubernetes core/v1 SetDefaults_Volume. */
 function isEmptyDir({ name, emptyDir, ...others }: Fields): boolean {
   return isThere(emptyDir) || !Object.values(others).some(isThere);
+}
+
+function isHostData({ hostPath }: Fields): boolean {
+  if (!isThere(hostPath)) return false;
+  const { path, type } = fieldsOf(hostPath);
+  return holdsData({ path: textOf(path) ?? "", type: textOf(type) });
+}
+
+/** A volume that every container mounts read-only takes no data of the pod. */
+function isWrittenTo(volume: unknown, { containers, initContainers }: Fields): boolean {
+  return [...listOf(containers), ...listOf(initContainers)]
+    .flatMap((container) => listOf(fieldsOf(container).volumeMounts))
+    .map(fieldsOf)
+    .some(({ name, readOnly }) => name === volume && readOnly !== true);
 }
 
 function isThere(value: unknown): boolean {

@@ -35,7 +35,8 @@ export const kinds: readonly Kind[] = [
     refusal: /no controller/,
   },
   { app: "cache", kubectl: "Leaves", plan: "Leaves", reason: "EmptyDir", refusal: /local storage/ },
-  { app: "socket", kubectl: "Leaves", plan: "Leaves", reason: "HostPath" },
+  { app: "socket", kubectl: "Leaves", plan: "Leaves", reason: "Evictable" },
+  { app: "files", kubectl: "Leaves", plan: "Leaves", reason: "HostPath" },
   { app: "held", kubectl: "Held", plan: "Held", reason: "SingleReplica" },
   { app: "torn", kubectl: "Held", plan: "Held", reason: "MultipleBudgets" },
   // The differences.
@@ -72,9 +73,8 @@ export function zoo(node: string): object {
       bare("done", node),
       bare("leaving", node, { spec: { terminationGracePeriodSeconds: 3600 } }),
       workload("Deployment", "cache", { spec: { volumes: [{ name: "v", emptyDir: {} }] } }),
-      workload("Deployment", "socket", {
-        spec: { volumes: [{ name: "v", hostPath: { path: "/run" } }] },
-      }),
+      withHostPath("socket", "/run"),
+      withHostPath("files", "/srv/files"),
       marked("marked", "lastcall.dev/do-not-disturb", "true"),
       marked("karpenter", "karpenter.sh/do-not-disrupt", "true"),
       marked("autoscaler", "cluster-autoscaler.kubernetes.io/safe-to-evict", "false"),
@@ -98,6 +98,13 @@ function workload(kind: string, app: string, pod: PodShape = {}, more: object = 
   const spec = { selector: { matchLabels: { app } }, template, ...more };
   const replicas = kind === "DaemonSet" ? {} : { replicas: 1 };
   return { apiVersion: "apps/v1", kind, metadata: { name: app }, spec: { ...spec, ...replicas } };
+}
+
+function withHostPath(app: string, path: string): object {
+  const mounts = [{ name: "v", mountPath: "/host" }];
+  const containers = [{ name: app, image: `registry.example/${app}:1`, volumeMounts: mounts }];
+  const spec = { containers, volumes: [{ name: "v", hostPath: { path } }] };
+  return workload("Deployment", app, { spec });
 }
 
 function marked(app: string, annotation: string, value: string): object {

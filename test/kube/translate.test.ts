@@ -161,6 +161,22 @@ describe("the facts of a pod", () => {
     expect(translatePod({ spec: { volumes: [volume] } })).toMatchObject({ emptyDir });
   });
 
+  it.each([
+    { path: "/srv/files", mounts: [{ name: "v" }], hostPath: true },
+    { path: "/srv/files", mounts: [{ name: "v", readOnly: true }], hostPath: false },
+    { path: "/srv/files", mounts: [{ name: "v", readOnly: true }, { name: "v" }], hostPath: true },
+    { path: "/srv/files", mounts: [{ name: "other" }], hostPath: false },
+    { path: "/var/run/docker.sock", mounts: [{ name: "v" }], hostPath: false },
+  ])("take $path, mounted as $mounts, for data on the machine: $hostPath", (one) => {
+    const volumes = [{ name: "v", hostPath: { path: one.path } }];
+    const containers = one.mounts.map((mount) => ({ volumeMounts: [mount] }));
+    const { hostPath } = one;
+    expect(translatePod({ spec: { volumes, containers } })).toMatchObject({ hostPath });
+    expect(translatePod({ spec: { volumes, initContainers: containers } })).toMatchObject({
+      hostPath,
+    });
+  });
+
   it("of a bare object are defaults", () => {
     expect(translatePod({ metadata: { name: "p" } })).toMatchObject({
       namespace: "default",

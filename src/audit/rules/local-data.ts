@@ -1,3 +1,4 @@
+import { holdsData } from "../../core/host-path.ts";
 import type { Fleet } from "../fleet.ts";
 import type { PodTemplate, Volume } from "../pod-template.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
@@ -73,7 +74,7 @@ function judge(volume: Volume, workload: Workload): Omit<Remark, "about"> | unde
   const fix =
     "Keep it in a PersistentVolumeClaim or an object store, or name it a cache if it is one";
   if (volume.kind === "HostPath") {
-    if (mounts.every((mount) => mount.readOnly) || isDevice(volume.path)) return undefined;
+    if (mounts.every((mount) => mount.readOnly) || !holdsData(volume)) return undefined;
     const message = `Writes to the node's ${volume.path} through the volume ${volume.name}, which goes with the node`;
     return { severity: "warning", message, fix };
   }
@@ -92,11 +93,4 @@ function mountsOf(
   return template.containers
     .flatMap((one) => one.mounts)
     .filter((mount) => mount.volume === volume);
-}
-
-/** Devices, sockets, kernel interfaces, logs and what the kubelet manages hold no data of the pod. */
-function isDevice(path: string): boolean {
-  return /^\/(dev|proc|sys|run|var\/run|var\/log|lib\/modules|etc|var\/lib\/kubelet)(\/|$)|\.sock$/.test(
-    path,
-  );
 }
