@@ -28,6 +28,7 @@ const known = [
   "marks",
   "agent",
   "plan",
+  "budget",
   "audit",
 ];
 

@@ -35,7 +35,7 @@ function policyOf(mode: "Late" | "Even", windows: readonly Window[]): Policy {
     replacement: { when: "BeforeDrain", timeoutMs: minutes(10), onTimeout: "Proceed" },
     drain: {
       timeoutMs: minutes(5),
-      ...{ onTimeout: "RollBack", onSingleReplica: "Wait", podRules: [] },
+      ...{ onTimeout: "RollBack", onSingleReplica: "Wait", budgetShare: 0.5, podRules: [] },
     },
     onNotice: { spotInterruption: "Drain", rebalance: "Ignore", maintenance: "Drain" },
     instance: { release: "Recreate", loadBalancerDelayMs: millis(0) },

@@ -1,7 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
-import { drainDeadline } from "../core/clearing.ts";
+import { drainDeadline, ruleUntil } from "../core/clearing.ts";
 import { recordAnswer, recordSending } from "../core/drain-answer.ts";
 import { type DrainPlan, planDrain } from "../core/drain-plan.ts";
 import type { DrainAct, DrainProgress } from "../core/drain-progress.ts";
@@ -9,8 +9,10 @@ import { type DrainStep, nextDrainActs } from "../core/drain-step.ts";
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { PodFacts } from "../core/pod.ts";
+import type { DrainRule } from "../core/policy.ts";
 import { defaultPolicy } from "../core/policy-default.ts";
 import type { Rng } from "../core/rng.ts";
+import { TerminationMemory } from "../core/termination-time.ts";
 import { between, type Instant, type Millis, millis, seconds } from "../core/time.ts";
 import { messageOf } from "../errors.ts";
 
@@ -29,7 +31,7 @@ const lookEveryMs: Millis = seconds(1);
  * The agent may read no policy, so the drain goes by the defaults of one. But where the cloud names no
  * deadline, what is held is asked until the machine is gone: no one else would ask for it.
  */
-const rule = { ...defaultPolicy.drain, onTimeout: "Wait" } as const;
+const policyRule = { ...defaultPolicy.drain, onTimeout: "Wait" } as const;
 
 /**
  * One node's drain where no controller does it: the plan and the steps of core, as in the controller,
@@ -40,6 +42,7 @@ export class FallbackDrain {
   readonly #node: NodeFacts;
   readonly #tools: FallbackDrainTools;
   readonly #startedAt: Instant;
+  readonly #terminations = new TerminationMemory();
   #progress: DrainProgress = {};
   #plan: DrainPlan | undefined;
   #deadlineAt: Instant | undefined;
@@ -59,7 +62,8 @@ export class FallbackDrain {
     const livePods = await this.#tools.pods.list(this.#node.name);
     const now = when.now();
     const deadlineAt = drainDeadline(when.deadlineAt, { beganAt: this.#startedAt });
-    const step = this.#step({ livePods, now, deadlineAt });
+    const rule = ruleUntil(deadlineAt, { rule: policyRule, namedAt: when.deadlineAt });
+    const step = this.#step({ livePods, now, rule, deadlineAt });
     if (step.verdict !== "Running") {
       const { total, left, evicted, forced, cut } = step.counts;
       const { verdict } = step;
@@ -74,9 +78,11 @@ export class FallbackDrain {
   #step(seen: {
     readonly livePods: readonly PodFacts[];
     readonly now: Instant;
+    readonly rule: DrainRule;
     readonly deadlineAt: Instant | undefined;
   }): DrainStep {
-    const state = { ...seen, startedAt: this.#startedAt, rule };
+    const known = this.#terminations.records;
+    const state = { ...seen, startedAt: this.#startedAt, known };
     let step = nextDrainActs({ ...state, plan: this.#planFor(seen), progress: this.#progress });
     if (step.unplanned.length > 0) {
       // A pod that came late, past the cordon: it is planned like the others.
@@ -84,6 +90,7 @@ export class FallbackDrain {
       step = nextDrainActs({ ...state, plan: this.#planFor(seen), progress: this.#progress });
     }
     this.#progress = step.progress;
+    for (const one of step.ended) this.#terminations.remember(one);
     this.#deadlineAt = step.deadlineAt;
     return step;
   }
@@ -91,9 +98,10 @@ export class FallbackDrain {
   #planFor(seen: {
     readonly livePods: readonly PodFacts[];
     readonly now: Instant;
+    readonly rule: DrainRule;
     readonly deadlineAt: Instant | undefined;
   }): DrainPlan {
-    const { livePods, now, deadlineAt } = seen;
+    const { livePods, now, rule, deadlineAt } = seen;
     if (this.#plan !== undefined && this.#planDeadlineAt === deadlineAt) return this.#plan;
     this.#planDeadlineAt = deadlineAt;
     this.#plan = planDrain({
@@ -101,7 +109,10 @@ export class FallbackDrain {
       pods: livePods,
       budgets: [],
       rule,
-      notice: deadlineAt === undefined ? undefined : { leftMs: between(now, deadlineAt) },
+      notice:
+        deadlineAt === undefined
+          ? undefined
+          : { leftMs: between(now, deadlineAt), knownAt: this.#startedAt },
       now,
     });
     return this.#plan;
@@ -112,7 +123,9 @@ export class FallbackDrain {
       (error: unknown): EvictionAnswer => ({ kind: "NoAnswer", message: messageOf(error) }),
     );
     const { rng } = this.#tools;
-    this.#progress = recordAnswer({ progress: this.#progress, act, answer, now: now(), rng });
+    const deadlineAt = this.#deadlineAt;
+    const progress = this.#progress;
+    this.#progress = recordAnswer({ progress, act, answer, deadlineAt, now: now(), rng });
   }
 
   async #ask(act: DrainAct, now: () => Instant): Promise<EvictionAnswer> {

@@ -80,5 +80,14 @@ export const drainField: ObjectField = {
       choices: ["Wait", "RestartOwner"],
       default: "Wait",
     }),
+    budgetShare: {
+      type: "string",
+      description:
+        "Under a notice: for how much of it a PodDisruptionBudget may hold a pod, which is deleted after that with the grace that is left. `0%`: a pod's grace goes before its budget.",
+      pattern: "^([1-9]?[0-9]|100)%$",
+      maxLength: 4,
+      wanted: "a share from 0% to 100%",
+      default: "50%",
+    },
   },
 };

@@ -57,6 +57,7 @@ export function policyFromSpec(identity: PolicyIdentity, spec: PolicySpec): Poli
       timeoutMs: spanOf(drain.timeout),
       onTimeout: drain.onTimeout,
       onSingleReplica: drain.onSingleReplica,
+      budgetShare: Number.parseInt(drain.budgetShare, 10) / 100,
       podRules: drain.podRules.map(podRuleOf),
     },
     onNotice,

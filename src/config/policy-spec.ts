@@ -72,5 +72,6 @@ export interface WrittenPodRule {
 
 export type WrittenDrain = Pick<DrainRule, "onTimeout" | "onSingleReplica"> & {
   readonly timeout: string;
+  readonly budgetShare: string;
   readonly podRules: readonly WrittenPodRule[];
 };

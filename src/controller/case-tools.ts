@@ -6,6 +6,7 @@ import type { Placeholders } from "../contracts/placeholders.ts";
 import type { VolumeAttachments } from "../contracts/volume-attachments.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { Rng } from "../core/rng.ts";
+import type { TerminationMemory } from "../core/termination-time.ts";
 import type { DrainTurns } from "./drain-turns.ts";
 import type { Executor } from "./executor.ts";
 
@@ -18,6 +19,8 @@ export interface CaseTools {
   readonly attachments: VolumeAttachments;
   /** The drains that run, over all cases. */
   readonly turns: DrainTurns;
+  /** What pods took to end, over all cases. */
+  readonly terminations: TerminationMemory;
   /** The watched fleet as it is now. */
   readonly view: () => FleetView;
   readonly clock: Clock;

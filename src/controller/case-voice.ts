@@ -68,13 +68,7 @@ export class CaseVoice {
     }
     for (const act of step.acts) if (act.kind === "Delete") this.#forced(departure, act, plan);
     for (const pod of plan.pods) {
-      if (!pod.cut) continue;
-      const { namespace, name, uid } = pod;
-      this.#sayOnce(`cut ${namespace}/${name}`, departure, {
-        reason: "PodCut",
-        message: `${namespace}/${name} ${explainDrain(pod.reason, pod)} ${wordOnRule(ruleOfLoss("Cut"))}`,
-        about: [{ kind: "Pod", namespace, name, uid }],
-      });
+      if (pod.cut) this.#cut(departure, pod, explainDrain(pod.reason, pod));
     }
     for (const pod of step.counts.notClean?.slice(0, namedPods) ?? []) {
       this.#sayUnclean(departure, pod);
@@ -95,11 +89,23 @@ export class CaseVoice {
 
   #forced(departure: Departure, act: DrainAct & { kind: "Delete" }, plan: DrainPlan): void {
     const { namespace, name, uid } = act.pod;
-    const { budgets = [] } = plan.pods.find((pod) => pod.uid === uid) ?? {};
+    const planned = plan.pods.find((pod) => pod.uid === uid);
+    const { budgets = [], wantedGraceSeconds } = planned ?? {};
+    const facts = { ...act, detail: namespace, wantedGraceSeconds };
+    const what = explainDrain(act.reason, facts);
     this.#sayOnce(`forced ${uid}`, departure, {
       reason: "PodForced",
-      message: `${namespace}/${name} ${explainDrain(act.reason, { ...act, detail: namespace })}`,
+      message: `${namespace}/${name} ${what}`,
       about: [{ kind: "Pod", ...act.pod }, ...budgets.map(aboutBudget)],
+    });
+    if (act.graceSeconds < (wantedGraceSeconds ?? 0)) this.#cut(departure, act.pod, what);
+  }
+
+  #cut(departure: Departure, { namespace, name, uid }: PodIdentity, what: string): void {
+    this.#sayOnce(`cut ${namespace}/${name}`, departure, {
+      reason: "PodCut",
+      message: `${namespace}/${name} ${what} ${wordOnRule(ruleOfLoss("Cut"))}`,
+      about: [{ kind: "Pod", namespace, name, uid }],
     });
   }
 

@@ -8,6 +8,7 @@ import type { PolicyStatusSink } from "../contracts/policy-status-sink.ts";
 import { metricNames } from "../contracts/telemetry.ts";
 import type { WorkloadAuditor } from "../contracts/workload-auditor.ts";
 import type { Rng } from "../core/rng.ts";
+import { TerminationMemory } from "../core/termination-time.ts";
 import type { Millis } from "../core/time.ts";
 import { messageOf } from "../errors.ts";
 import { CaseBook } from "./case-book.ts";
@@ -96,6 +97,7 @@ export class Controller {
       self,
       readNode,
       turns: new DrainTurns(),
+      terminations: new TerminationMemory(),
       view: () => fleet.view(),
     });
     const desk = new NoticeDesk({ fleet, executor, clock });

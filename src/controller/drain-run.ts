@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { FollowedPods, NodePods } from "../contracts/node-pods.ts";
-import { drainDeadline } from "../core/clearing.ts";
+import { drainDeadline, noticeKnownAt, ruleUntil } from "../core/clearing.ts";
 import { type Departure, type DrainCounts, isVoluntary } from "../core/departure.ts";
 import { marksOf } from "../core/disturbance-mark.ts";
 import { drainAccount } from "../core/drain-account.ts";
@@ -8,14 +8,15 @@ import { recordAnswer, recordSending } from "../core/drain-answer.ts";
 import { type DrainPlan, planDrain } from "../core/drain-plan.ts";
 import { type DrainAct, type DrainProgress, withEarlierOutcomes } from "../core/drain-progress.ts";
 import { drainRuleOf } from "../core/drain-rule.ts";
-import { type DrainStep, nextDrainActs, tightened } from "../core/drain-step.ts";
+import { type DrainStep, nextDrainActs } from "../core/drain-step.ts";
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
 import { drainBeganAt } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { BudgetFacts, PodFacts, PodIdentity } from "../core/pod.ts";
-import type { Policy } from "../core/policy.ts";
+import type { DrainRule, Policy } from "../core/policy.ts";
 import type { Rng } from "../core/rng.ts";
-import { between, type Instant, type Millis, millis, plus } from "../core/time.ts";
+import type { TerminationMemory } from "../core/termination-time.ts";
+import { between, earliest, type Instant, type Millis, millis, plus } from "../core/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 import { Alarm } from "./alarm.ts";
 import type { Executor } from "./executor.ts";
@@ -27,6 +28,8 @@ export interface DrainTools {
   readonly rng: Rng;
   /** The uid of the pod that runs this controller, where it is one. */
   readonly self?: string | undefined;
+  /** What pods took to end, over all drains. */
+  readonly terminations: TerminationMemory;
   /**
    * Told after each step; the ledger writes what is new of it at its own pace, and says when it
    * wants to be told again.
@@ -115,7 +118,7 @@ export class DrainRun {
           return this.#endWith({ verdict, counts }, { followed, startedAt });
         this.#held = step.blocked[0]?.message;
         for (const act of step.acts) void this.#carryOut(act, signal);
-        const woken = await this.#alarm.wait(tightened(step.askAgainAt, this.#tellAgainAt), signal);
+        const woken = await this.#alarm.wait(earliest(step.askAgainAt, this.#tellAgainAt), signal);
         if (woken === "Rung") await clock.sleep(gatherMs, signal);
       }
     } finally {
@@ -150,23 +153,27 @@ export class DrainRun {
     const now = this.#tools.clock.now();
     const livePods = seen.followed.pods();
     if (livePods.some((pod) => pod.volumeClaims.length > 0)) this.#volumes = "Some";
-    const { noticedAt } = this.#departure;
-    const since = { beganAt: seen.startedAt, noticedAt };
-    const deadlineAt = drainDeadline(hardDeadline(this.#departure), since);
-    const plan = this.#planFor({ ...seen, now, deadlineAt });
     const { startedAt } = seen;
+    const since = { beganAt: startedAt, noticedAt: this.#departure.noticedAt };
+    const namedAt = hardDeadline(this.#departure);
+    const deadlineAt = drainDeadline(namedAt, since);
     // A notice may have come in mid-drain.
-    const rule = drainRuleOf(this.#departure, { rule: this.#order.policy.drain, now: startedAt });
-    const common = { startedAt, livePods, deadlineAt, rule, now };
+    const asked = drainRuleOf(this.#departure, { rule: this.#order.policy.drain, now: startedAt });
+    const rule = ruleUntil(deadlineAt, { rule: asked, namedAt });
+    const outlook = { ...seen, now, rule, deadlineAt, knownAt: noticeKnownAt(since) };
+    const plan = this.#planFor(outlook);
+    const known = this.#tools.terminations.records;
+    const common = { startedAt, livePods, rule, known, now };
     let step = nextDrainActs({ ...common, plan, progress: this.#progress });
     if (step.unplanned.length > 0) {
       // A pod that came late, past the cordon: it is planned like the others.
       this.#plan = undefined;
-      const fresh = this.#planFor({ ...seen, now, deadlineAt });
+      const fresh = this.#planFor(outlook);
       step = nextDrainActs({ ...common, plan: fresh, progress: this.#progress });
     }
     this.#progress = step.progress;
     this.#deadlineAt = step.deadlineAt;
+    for (const one of step.ended) this.#tools.terminations.remember(one);
     const { drain } = this.#order.departure.status;
     step = { ...step, counts: withEarlierOutcomes(step.counts, drain) };
     this.#tellAgainAt = this.#tools.onStep(step, this.#plan ?? plan);
@@ -176,10 +183,12 @@ export class DrainRun {
   #planFor(seen: {
     readonly followed: FollowedPods;
     readonly budgets: readonly BudgetFacts[];
+    readonly rule: DrainRule;
     readonly now: Instant;
     readonly deadlineAt: Instant | undefined;
+    readonly knownAt: Instant;
   }): DrainPlan {
-    const { now, deadlineAt } = seen;
+    const { now, rule, deadlineAt, knownAt } = seen;
     const pods = seen.followed.pods();
     // A mark counts as it is now. Under a notice none does, and a new plan would move the waves.
     const basis = deadlineAt ?? marksOf(pods);
@@ -189,8 +198,8 @@ export class DrainRun {
       node: this.#order.node,
       pods,
       budgets: seen.budgets,
-      rule: this.#order.policy.drain,
-      notice: deadlineAt === undefined ? undefined : { leftMs: between(now, deadlineAt) },
+      rule,
+      notice: deadlineAt === undefined ? undefined : { leftMs: between(now, deadlineAt), knownAt },
       now,
       self: this.#tools.self,
     });
@@ -208,6 +217,7 @@ export class DrainRun {
       progress: this.#progress,
       act,
       answer,
+      deadlineAt: this.#deadlineAt,
       now: clock.now(),
       rng,
     });

@@ -8,6 +8,7 @@ import { placeholderName } from "../core/placeholder-plan.ts";
 import type { PodIdentity } from "../core/pod.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Rng } from "../core/rng.ts";
+import type { TerminationMemory } from "../core/termination-time.ts";
 import { type Instant, plus } from "../core/time.ts";
 import type { CaseContext } from "./case-context.ts";
 import type { CaseVoice } from "./case-voice.ts";
@@ -37,6 +38,7 @@ export interface DrainWorkParts {
     readonly clock: Clock;
     readonly rng: Rng;
     readonly self?: string | undefined;
+    readonly terminations: TerminationMemory;
   };
   /** What an interrupted drain of this case had counted. */
   readonly counted: DrainCounts | undefined;

@@ -5,6 +5,7 @@ import {
   type DrainProgress,
   goneFrom,
   type InFlightPod,
+  measureOf,
   type PodProgress,
   type Trouble,
 } from "./drain-progress.ts";
@@ -15,6 +16,9 @@ import { between, type Instant, type Millis, millis, plus, seconds } from "./tim
 
 const firstPauseMs: Millis = millis(200);
 const longestPauseMs: Millis = seconds(10);
+/** Under a notice no pause is longer than this part of what is left: a budget gives way at any moment. */
+const pauseShare = 0.1;
+const leastBoundMs: Millis = seconds(2);
 
 export interface SentAct {
   readonly progress: DrainProgress;
@@ -54,6 +58,8 @@ export interface RecordedAnswer {
   /** The act that is answered. */
   readonly act: DrainAct;
   readonly answer: EvictionAnswer;
+  /** The step's. */
+  readonly deadlineAt?: Instant | undefined;
   readonly now: Instant;
   readonly rng: Rng;
 }
@@ -80,7 +86,7 @@ function answered(state: InFlightPod, recorded: RecordedAnswer): PodProgress {
       // This act did not do it, but one whose answer was lost may have.
       return goneFrom({ ...state, kind: "Waiting" }, { at: now });
     default:
-      return refused(state, { answer, now, rng: recorded.rng });
+      return refused(state, { ...recorded, answer });
   }
 }
 
@@ -88,20 +94,23 @@ function accepted(state: InFlightPod, now: Instant): PodProgress {
   const { pod, act, graceSeconds } = state;
   if (act.kind === "RestartOwner") return { ...state, kind: "Restarting", sinceAt: now };
   const deadlineAt = plus(now, seconds(graceSeconds));
-  return { kind: "Leaving", pod, sinceAt: now, deadlineAt, ...creditOf(state) };
+  const measured = measureOf(state);
+  return { kind: "Leaving", pod, sinceAt: now, deadlineAt, measured, ...creditOf(state) };
 }
 
 type Refusal = Exclude<EvictionAnswer, { kind: "Accepted" | "Gone" | "Replaced" }>;
 
 function refused(
   state: InFlightPod,
-  about: { readonly answer: Refusal; readonly now: Instant; readonly rng: Rng },
+  about: Omit<RecordedAnswer, "answer"> & { readonly answer: Refusal },
 ): PodProgress {
   const { answer, now } = about;
   const { pod, attempts, act } = state;
   const retryAfterMs = "retryAfterMs" in answer ? (answer.retryAfterMs ?? 0) : 0;
-  const pauseMs = millis(Math.max(retryAfterMs, retryPause(attempts, about.rng)));
-  const tried = { pod, attempts, asked: act, nextTryAt: plus(now, pauseMs) };
+  const leftMs = about.deadlineAt && between(now, about.deadlineAt);
+  const pauseMs = millis(Math.max(retryAfterMs, retryPause(attempts, { leftMs, rng: about.rng })));
+  const answeredInMs = between(state.decidedAt, now);
+  const tried = { pod, attempts, asked: act, nextTryAt: plus(now, pauseMs), answeredInMs };
   const trouble = troubleOf(answer);
   return isPassing(answer)
     ? { kind: "Waiting", ...tried, trouble }
@@ -137,9 +146,15 @@ function troubleOf(answer: Refusal): Trouble {
 
 /**
  * The pause after the `attempts`-th refusal: 0.1 to 0.2 s at first, twice as long each time, 5 to
- * 10 s in the end; drawn from the upper half, so that pods that were refused together part.
+ * 10 s in the end, and under a notice at most a tenth of what is left, or 2 s where that is more; drawn
+ * from the upper half, so that pods that were refused together part.
  */
-export function retryPause(attempts: number, rng: Rng): Millis {
-  const longest = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(attempts - 1, 10));
-  return halfToAll(longest, rng);
+export function retryPause(
+  attempts: number,
+  { leftMs, rng }: { readonly leftMs?: Millis | undefined; readonly rng: Rng },
+): Millis {
+  const boundMs =
+    leftMs === undefined ? longestPauseMs : Math.max(leastBoundMs, leftMs * pauseShare);
+  const doubledMs = firstPauseMs * 2 ** Math.min(attempts - 1, 10);
+  return halfToAll(Math.min(longestPauseMs, boundMs, doubledMs), rng);
 }

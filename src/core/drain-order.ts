@@ -53,8 +53,6 @@ export interface WavePod {
 export interface WaveSlot {
   readonly startMs: Millis;
   readonly graceSeconds: number;
-  /** When the pod is deleted if it is still held; undefined without a deadline. */
-  readonly forceAtMs: Millis | undefined;
 }
 
 /**
@@ -69,8 +67,7 @@ export interface WaveSlot {
  * 2. a pod is cut only if it wants more than the whole of what is left, so nobody is cut for
  *    another's sake, and the critical ones keep their share;
  * 3. of two pods in different tiers the lower does not start later;
- * 4. no pod of a higher tier starts earlier than those two bounds demand;
- * 5. `forceAt >= start`, and a pod deleted then has its grace and, where it fits, the margin.
+ * 4. no pod of a higher tier starts earlier than those two bounds demand.
  */
 export function layWaves(
   pods: readonly WavePod[],
@@ -120,12 +117,10 @@ function slotOf(
   const { leftMs } = about;
   const readyMs = pod.leavingMs === undefined ? about.clearMs + (pod.waitMs ?? 0) : 0;
   if (leftMs === undefined) {
-    return { startMs: millis(readyMs), graceSeconds: pod.wantedSeconds, forceAtMs: undefined };
+    return { startMs: millis(readyMs), graceSeconds: pod.wantedSeconds };
   }
   const startMs = millis(Math.min(readyMs, about.capMs, latestStart(pod.wantedSeconds, leftMs)));
-  const graceSeconds = fittedGrace(pod.wantedSeconds, millis(leftMs - startMs));
-  const forceAtMs = millis(Math.max(startMs, leftMs - graceSeconds * 1000 - marginMs));
-  return { startMs, graceSeconds, forceAtMs };
+  return { startMs, graceSeconds: fittedGrace(pod.wantedSeconds, millis(leftMs - startMs)) };
 }
 
 function endOf(pod: WavePod, slot: WaveSlot | undefined): number {

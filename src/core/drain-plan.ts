@@ -1,13 +1,14 @@
 import { budgetName, budgetsOf } from "./budget-standing.ts";
 import type { BudgetDemand } from "./drain-conflict.ts";
-import { layWaves, type Tier, tierOf, tiers, type WaveSlot } from "./drain-order.ts";
+import { fittedGrace, layWaves, type Tier, tierOf, tiers, type WaveSlot } from "./drain-order.ts";
 import type { DrainReason } from "./drain-reason.ts";
+import { forceLead } from "./force-lead.ts";
 import type { NodeFacts } from "./node.ts";
 import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "./pod.ts";
 import { type DrainAction, type DrainScene, decidePod, type PodDecision } from "./pod-action.ts";
 import type { DrainRule } from "./policy.ts";
 import type { Homeless } from "./room-fit.ts";
-import { between, type Instant, type Millis, millis, plus } from "./time.ts";
+import { between, earlier, type Instant, type Millis, millis, plus } from "./time.ts";
 
 /** The ordered pods of one node with the seconds that each really gets. Spans count from `at`. */
 export interface DrainPlan {
@@ -16,6 +17,8 @@ export interface DrainPlan {
   /** What a notice leaves; absent in a planned drain. */
   readonly noticeMs?: Millis | undefined;
   readonly deadlineAt?: Instant | undefined;
+  /** Of the span from here to the deadline budgets get their share; `at` or earlier. */
+  readonly knownAt?: Instant | undefined;
   /** The kubelet no longer answers: nobody will confirm that a pod has gone. */
   readonly unreachable: boolean;
   /** By tier, start, namespace and name. */
@@ -34,8 +37,13 @@ export interface PlannedPod extends PodIdentity {
   readonly graceSeconds: number;
   /** Whether it gets less than it wants. */
   readonly cut: boolean;
-  /** Under a notice: when it is deleted if a budget still holds it. */
+  /**
+   * Under a notice: when it is deleted if a budget still holds it. Once pods of its workload are known
+   * to need less than what is left by then, that is later; see force-lead.ts.
+   */
   readonly forceAtMs?: Millis | undefined;
+  /** What it gets then. */
+  readonly forcedGraceSeconds?: number | undefined;
   /** `namespace/name` of the budget that covers it. */
   readonly budget?: string | undefined;
   /** Every budget that selects it, for a word on each. */
@@ -63,13 +71,19 @@ export interface DrainQuestion {
   readonly pods: readonly PodFacts[];
   readonly budgets: readonly BudgetFacts[];
   readonly rule: DrainRule;
-  readonly notice?: { readonly leftMs: Millis } | undefined;
+  readonly notice?: DrainNotice | undefined;
   readonly now: Instant;
   /** Every pod of the cluster, where they are at hand: for budgets without a fresh status. */
   readonly everyPod?: readonly PodFacts[] | undefined;
   readonly terminatingNamespaces?: ReadonlySet<string> | undefined;
   /** The uid of the pod that runs this controller: it leaves last. */
   readonly self?: string | undefined;
+}
+
+export interface DrainNotice {
+  readonly leftMs: Millis;
+  /** Since when the drain has known of it; absent: since now. */
+  readonly knownAt?: Instant | undefined;
 }
 
 export const unreachableTaint = "node.kubernetes.io/unreachable";
@@ -97,6 +111,7 @@ export function planDrain(question: DrainQuestion): DrainPlan {
     at: now,
     noticeMs: notice?.leftMs,
     deadlineAt: notice === undefined ? undefined : plus(now, notice.leftMs),
+    knownAt: notice === undefined ? undefined : knownSince(notice, now),
     unreachable: scene.unreachable,
     pods: Object.freeze(pods.sort(inOrder)),
     skipped: Object.freeze(decided.flatMap(skippedPod).sort(byName)),
@@ -178,7 +193,7 @@ function plannedPod(
     wantedGraceSeconds: wanted,
     graceSeconds: slot.graceSeconds,
     cut,
-    forceAtMs: slot.forceAtMs,
+    ...forced(wanted, { slot, question }),
     budget: decision.budget,
     budgets: decision.budgets,
     reason: reasonOf(decision, { tier, cut }),
@@ -187,6 +202,25 @@ function plannedPod(
     waitMs: decision.completion?.boundMs,
     owner: pod.controller,
   });
+}
+
+/** When and how a pod is deleted that is held still; nobody is before its start. */
+function forced(
+  wantedSeconds: number,
+  { slot, question }: { readonly slot: WaveSlot; readonly question: DrainQuestion },
+): Pick<PlannedPod, "forceAtMs" | "forcedGraceSeconds"> {
+  const { notice, now, rule } = question;
+  if (notice === undefined) return {};
+  const noticeMs = between(knownSince(notice, now), plus(now, notice.leftMs));
+  const leadMs = forceLead({ wantedSeconds }, { noticeMs, budgetShare: rule.budgetShare });
+  const forceAtMs = millis(Math.max(slot.startMs, notice.leftMs - leadMs));
+  const leftMs = millis(notice.leftMs - forceAtMs);
+  return { forceAtMs, forcedGraceSeconds: fittedGrace(wantedSeconds, leftMs) };
+}
+
+/** A clock that is ahead of ours may have said it. */
+function knownSince({ knownAt }: DrainNotice, now: Instant): Instant {
+  return knownAt === undefined ? now : earlier(knownAt, now);
 }
 
 const ordinary: ReadonlySet<DrainReason> = new Set([

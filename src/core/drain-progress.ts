@@ -4,7 +4,8 @@ import type { DrainReason, ForceReason } from "./drain-reason.ts";
 import { type Loss, ruleOfLoss } from "./loss-rule.ts";
 import type { OwnerFacts, PodFacts, PodIdentity } from "./pod.ts";
 import { stuckAfterMs } from "./pod-action.ts";
-import { type Instant, plus } from "./time.ts";
+import type { Termination } from "./termination-time.ts";
+import { between, type Instant, type Millis, plus } from "./time.ts";
 
 /** What the shell is to do now. Each act names the pod's uid, so that a namesake is not hit. */
 export type DrainAct =
@@ -37,6 +38,8 @@ interface Tried {
   /** The act that came to nothing last. */
   readonly asked?: DrainAct | undefined;
   readonly trouble?: Trouble | undefined;
+  /** How long that act took from its decision to its answer: long in a rush. */
+  readonly answeredInMs?: Millis | undefined;
 }
 
 export interface WaitingPod extends Tried {
@@ -52,6 +55,9 @@ export interface BlockedPod extends Tried {
 /** An act goes out, and its answer is awaited. */
 export interface InFlightPod extends Tried {
   readonly kind: "InFlight";
+  readonly decidedAt: Instant;
+  /** The uid of its controller, where it ran and was ready, so that its end tells of the others. */
+  readonly workload?: string | undefined;
   /** Absent while it waits for its turn, as it does in a rush. */
   readonly sentAt?: Instant | undefined;
   readonly act: DrainAct;
@@ -80,6 +86,8 @@ export interface LeavingPod extends Credit {
   readonly pod: PodIdentity;
   readonly sinceAt: Instant;
   readonly deadlineAt: Instant;
+  /** Set where it ran, was ready, and left at a request of ours. */
+  readonly measured?: { readonly workload: string; readonly askedAt: Instant } | undefined;
 }
 
 /**
@@ -95,6 +103,7 @@ export interface GonePod extends Credit {
   readonly how: PodOutcome;
   /** What the audit calls it, where it could have been foretold. */
   readonly loss?: Loss | undefined;
+  readonly termination?: Termination | undefined;
 }
 
 export type PodProgress =
@@ -172,7 +181,16 @@ function leavingFrom(
 ): LeavingPod {
   const { pod } = state;
   const sinceAt = state.kind === "Leaving" ? state.sinceAt : now;
-  return { kind: "Leaving", pod, sinceAt, deadlineAt, ...creditOf(state) };
+  const measured = measureOf(state);
+  return { kind: "Leaving", pod, sinceAt, deadlineAt, measured, ...creditOf(state) };
+}
+
+/** Where a watch has shown the pod leaving before our request was answered, it counts as ours. */
+export function measureOf(state: Exclude<PodProgress, GonePod>): LeavingPod["measured"] {
+  if (state.kind === "Leaving") return state.measured;
+  if (state.kind !== "InFlight") return undefined;
+  const { workload, sentAt: askedAt } = state;
+  return workload === undefined || askedAt === undefined ? undefined : { workload, askedAt };
 }
 
 /** `state`, ended. Without `how` it is told from the time whether the pod used all its grace. */
@@ -183,7 +201,19 @@ export function goneFrom(
   const killed = state.kind === "Leaving" && about.at >= state.deadlineAt;
   const how = about.how ?? (killed ? "Killed" : "CleanExit");
   const loss = lossOf(state, how);
-  return { kind: "Gone", pod: state.pod, at: about.at, how, loss, ...creditOf(state) };
+  const termination = terminationOf(state, { at: about.at, how });
+  return { kind: "Gone", pod: state.pod, at: about.at, how, loss, termination, ...creditOf(state) };
+}
+
+/** Undefined where it is not known when the pod was asked, or whether it would still have ended. */
+function terminationOf(
+  state: Exclude<PodProgress, GonePod>,
+  { at, how }: { readonly at: Instant; readonly how: PodOutcome },
+): Termination | undefined {
+  if (state.kind !== "Leaving" || state.measured === undefined) return undefined;
+  const { workload, askedAt } = state.measured;
+  if (how === "CleanExit") return { workload, took: between(askedAt, at) };
+  return at >= state.deadlineAt ? { workload, took: "Killed" } : undefined;
 }
 
 /** Undefined for a clean exit, and where the pod's own manifest could not have told. */

@@ -5,6 +5,7 @@ import {
   type DrainAct,
   type DrainProgress,
   goneFrom,
+  type InFlightPod,
   observeDrain,
   type PodProgress,
   troubleThatHolds,
@@ -14,7 +15,8 @@ import { type DrainLimit, isUntouchable, type Turn, type TurnView, turnOf } from
 import { explainDrain } from "./explain-drain.ts";
 import type { PodFacts, PodIdentity } from "./pod.ts";
 import type { DrainRule } from "./policy.ts";
-import { earlier, type Instant, type Millis, millis, plus } from "./time.ts";
+import { currentRecords, type Termination, type TerminationRecords } from "./termination-time.ts";
+import { between, earliest, type Instant, type Millis, millis, plus } from "./time.ts";
 
 export interface DrainState {
   readonly plan: DrainPlan;
@@ -23,9 +25,9 @@ export interface DrainState {
   /** The pods of the node as they are now. */
   readonly livePods: readonly PodFacts[];
   readonly progress: DrainProgress;
-  /** A notice's deadline where one has come since; the earlier of it and the plan's counts. */
-  readonly deadlineAt?: Instant | undefined;
   readonly rule: DrainRule;
+  /** What is known of how long pods take, with the `ended` of this drain's earlier steps. */
+  readonly known?: TerminationRecords | undefined;
   readonly now: Instant;
 }
 
@@ -48,6 +50,8 @@ export interface DrainStep {
   readonly blocked: readonly HeldPod[];
   /** Pods on the node that the plan does not know: plan again, progress carries over. */
   readonly unplanned: readonly PodIdentity[];
+  /** What has ended since the last step, and how long it took. */
+  readonly ended: readonly Termination[];
 }
 
 export interface HeldPod {
@@ -68,21 +72,25 @@ export interface HeldPod {
  * What holds at every step (test/core/drain-run.test.ts checks it on random drains):
  * - without a deadline nothing is deleted past a budget, unless the rule says Delete or Proceed;
  * - a tier starts when all lower ones have gone, or when the deadline presses;
- * - grace is at least 1 s and at most what the pod wants; a deadline given later only tightens;
+ * - grace is at least 1 s and at most what the pod wants;
  * - at most one act of a pod is under way, and no pod waits for another's pause;
  * - when the verdict is not Running every pod has exactly one outcome, and no act follows.
  */
 export function nextDrainActs(state: DrainState): DrainStep {
   const { plan, now } = state;
-  const view: TurnView = { plan, limit: limitOf(state), now };
   const progress = observeDrain(state);
+  const ended = newTerminations(state.progress, progress);
   const unplanned = unplannedPods(state, progress);
   const verdict = verdictOf(state, { progress, unplanned });
-  if (verdict !== "Running") return ended(progress, { verdict, now });
+  if (verdict !== "Running") return { ...finalStep(progress, { verdict, now }), ended };
+  const workloads = plan.pods.map(({ owner }) => owner?.uid);
+  const about = { workloads, ended, leaving: leavingSoFar(progress, now) };
+  const records = currentRecords(state.known ?? new Map(), about);
+  const view: TurnView = { plan, limit: limitOf(state), records, now };
   const turns = turnsOf(state, { view, progress });
-  const acting = turns.flatMap(({ turn, uid }) => (turn.kind === "Act" ? [{ turn, uid }] : []));
+  const acting = turns.flatMap(({ turn, ...of }) => (turn.kind === "Act" ? [{ turn, ...of }] : []));
   const next: Record<string, PodProgress> = { ...progress };
-  for (const { turn, uid } of acting) next[uid] = inFlight(progress[uid], turn);
+  for (const one of acting) next[one.live.uid] = inFlight(progress[one.live.uid], { ...one, now });
   const blocked = plan.pods.flatMap((planned) =>
     heldUp(planned, { state: next[planned.uid], view }),
   );
@@ -91,21 +99,20 @@ export function nextDrainActs(state: DrainState): DrainStep {
     progress: next,
     askAgainAt: soonest([...turns.map(({ turn }) => lookAt(turn)), endOf(state)], now),
     verdict,
-    deadlineAt: view.limit.kind === "Deadline" ? view.limit.at : undefined,
+    deadlineAt: plan.deadlineAt,
     counts: countDrain(next, new Set(blocked.map(({ pod }) => pod.uid))),
     blocked,
     unplanned,
+    ended,
   };
 }
 
-/** The earlier of two deadlines: a deadline is only ever tightened. */
-export function tightened(a: Instant | undefined, b: Instant | undefined): Instant | undefined {
-  return a === undefined || b === undefined ? (a ?? b) : earlier(a, b);
-}
-
 function limitOf(state: DrainState): DrainLimit {
-  const deadlineAt = tightened(state.plan.deadlineAt, state.deadlineAt);
-  if (deadlineAt !== undefined) return { kind: "Deadline", at: deadlineAt };
+  const { deadlineAt, knownAt, at } = state.plan;
+  if (deadlineAt !== undefined) {
+    const noticeMs = between(knownAt ?? at, deadlineAt);
+    return { kind: "Deadline", at: deadlineAt, noticeMs, budgetShare: state.rule.budgetShare };
+  }
   if (state.rule.onTimeout !== "Proceed") return { kind: "None" };
   const spanMs = timeoutSpan(state);
   return { kind: "Proceed", at: plus(state.startedAt, spanMs), spanMs };
@@ -118,7 +125,7 @@ function timeoutSpan(state: DrainState): Millis {
 }
 
 function endOf(state: DrainState): Instant | undefined {
-  const deadlineAt = tightened(state.plan.deadlineAt, state.deadlineAt);
+  const { deadlineAt } = state.plan;
   if (deadlineAt !== undefined || state.rule.onTimeout === "Wait") return deadlineAt;
   return plus(state.startedAt, timeoutSpan(state));
 }
@@ -131,14 +138,13 @@ function verdictOf(
   if (allGone && about.unplanned.length === 0) return "Done";
   const endAt = endOf(state);
   if (endAt === undefined || state.now < endAt) return "Running";
-  const hasDeadline = tightened(state.plan.deadlineAt, state.deadlineAt) !== undefined;
-  return hasDeadline ? "DeadlineReached" : "TimedOut";
+  return state.plan.deadlineAt === undefined ? "TimedOut" : "DeadlineReached";
 }
 
-function ended(
+function finalStep(
   progress: DrainProgress,
   about: { readonly verdict: DrainVerdict; readonly now: Instant },
-): DrainStep {
+): Omit<DrainStep, "ended"> {
   const final: Record<string, PodProgress> = {};
   for (const [uid, pod] of Object.entries(progress)) {
     final[uid] = pod.kind === "Gone" ? pod : goneFrom(pod, { at: about.now, how: "LeftBehind" });
@@ -151,7 +157,7 @@ function ended(
 function turnsOf(
   state: DrainState,
   about: { readonly view: TurnView; readonly progress: DrainProgress },
-): readonly { readonly uid: string; readonly turn: Turn }[] {
+): readonly PodTurn[] {
   const { view, progress } = about;
   const live = new Map(state.livePods.map((pod) => [pod.uid, pod]));
   const firstTier = lowestTier(view, progress);
@@ -161,8 +167,19 @@ function turnsOf(
     if (pod === undefined || now === undefined) return [];
     const lowerGone = planned.tier <= firstTier;
     const turner = { planned, state: now, live: pod, lowerGone };
-    return [{ uid: planned.uid, turn: turnOf(turner, view) }];
+    return [{ live: pod, turn: turnOf(turner, view) }];
   });
+}
+
+interface PodTurn {
+  readonly live: PodFacts;
+  readonly turn: Turn;
+}
+
+interface ActingPod {
+  readonly live: PodFacts;
+  readonly turn: Extract<Turn, { kind: "Act" }>;
+  readonly now: Instant;
 }
 
 /** The lowest tier with a pod that is still there: the one whose turn it is. */
@@ -171,21 +188,41 @@ function lowestTier(view: TurnView, progress: DrainProgress): number {
   return Math.min(Number.POSITIVE_INFINITY, ...there.map((pod) => pod.tier));
 }
 
-function inFlight(
-  state: PodProgress | undefined,
-  { act, graceSeconds, cut }: Extract<Turn, { kind: "Act" }>,
-): PodProgress {
-  const tried = state !== undefined && "attempts" in state ? state : { attempts: 0 };
+function inFlight(state: PodProgress | undefined, { live, turn, now }: ActingPod): InFlightPod {
+  const tried = state !== undefined && "attempts" in state ? state : undefined;
+  const { act, graceSeconds, cut } = turn;
   return {
-    ...("trouble" in tried ? { trouble: tried.trouble, asked: tried.asked } : {}),
+    trouble: tried?.trouble,
+    asked: tried?.asked,
+    answeredInMs: tried?.answeredInMs,
     kind: "InFlight",
+    decidedAt: now,
+    // One that does not run, or is not ready, may have less to do at its end than the others.
+    workload:
+      live.phase === "Running" && live.ready ? live.controller?.uid || undefined : undefined,
     pod: act.pod,
-    attempts: tried.attempts + 1,
+    attempts: (tried?.attempts ?? 0) + 1,
     held: act.kind === "Evict" ? troubleThatHolds(state) : undefined,
     act,
     graceSeconds,
     cut,
   };
+}
+
+function newTerminations(before: DrainProgress, after: DrainProgress): readonly Termination[] {
+  return Object.entries(after).flatMap(([uid, state]) =>
+    state.kind === "Gone" && state.termination !== undefined && before[uid]?.kind !== "Gone"
+      ? [state.termination]
+      : [],
+  );
+}
+
+function leavingSoFar(progress: DrainProgress, now: Instant): readonly Termination[] {
+  return Object.values(progress).flatMap((state) => {
+    if (state.kind !== "Leaving" || state.measured === undefined) return [];
+    const { workload, askedAt } = state.measured;
+    return [{ workload, took: between(askedAt, now) }];
+  });
 }
 
 const budgetTroubles: ReadonlySet<DrainReason> = new Set([
@@ -226,7 +263,7 @@ function lookAt(turn: Turn): Instant | undefined {
 
 function soonest(times: readonly (Instant | undefined)[], now: Instant): Instant | undefined {
   return times.reduce(
-    (found, at) => (at === undefined || at <= now ? found : tightened(found, at)),
+    (found, at) => (at === undefined || at <= now ? found : earliest(found, at)),
     undefined,
   );
 }

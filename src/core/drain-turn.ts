@@ -9,14 +9,26 @@ import type {
   WaitingPod,
 } from "./drain-progress.ts";
 import type { DrainReason, ForceReason } from "./drain-reason.ts";
+import { forceLead, type NoticeSpan } from "./force-lead.ts";
 import type { PodFacts } from "./pod.ts";
 import { stuckAfterMs } from "./pod-action.ts";
-import { between, earlier, type Instant, later, millis, minus, plus, seconds } from "./time.ts";
+import { neededTime, type TerminationRecords } from "./termination-time.ts";
+import {
+  between,
+  earlier,
+  earliest,
+  type Instant,
+  later,
+  millis,
+  minus,
+  plus,
+  seconds,
+} from "./time.ts";
 
 /** What ends a drain. */
 export type DrainLimit =
   /** The machine goes then, whatever the pods want. */
-  | { readonly kind: "Deadline"; readonly at: Instant }
+  | (NoticeSpan & { readonly kind: "Deadline"; readonly at: Instant })
   /** Time is up then and the policy goes on without the pods that are left. */
   | { readonly kind: "Proceed"; readonly at: Instant; readonly spanMs: number }
   /** The drain is undone at a timeout, or waits for ever: nobody is forced. */
@@ -25,6 +37,8 @@ export type DrainLimit =
 export interface TurnView {
   readonly plan: DrainPlan;
   readonly limit: DrainLimit;
+  /** What pods of the same workloads took to end. */
+  readonly records: TerminationRecords;
   readonly now: Instant;
 }
 
@@ -72,7 +86,7 @@ export function turnOf(turner: Turner, view: TurnView): Turn {
   // A moment more: only past it is the pod taken for stuck.
   if (state.kind === "Leaving") return look(plus(state.deadlineAt, millis(stuckAfterMs + 1)));
   if (isUntouchable(planned, view)) return look(planned.freeAt);
-  const forceAt = forceTime(planned, view);
+  const forceAt = forceTime(turner, view);
   if (state.kind === "InFlight") return unanswered(state, { turner, view, forceAt });
   const openAt = openTime(turner, view);
   if (openAt === undefined || openAt > view.now) return look(openAt);
@@ -83,16 +97,13 @@ export function turnOf(turner: Turner, view: TurnView): Turn {
 function openTime(turner: Turner, view: TurnView): Instant | undefined {
   const { planned, state } = turner;
   const { limit, plan, now } = view;
-  const latest = forceTime(planned, view);
+  const latest = latestAsk(planned, limit);
   const pressed = limit.kind === "Deadline";
   if (state.kind === "Restarting") return latest;
   if (planned.reason === "NamespaceTerminating" && !pressed) return latest;
   const startAt = plus(plan.at, planned.startMs);
   if (planned.reason === "WaitCompleted") {
-    const waitedAt = turner.lowerGone || pressed ? startAt : undefined;
-    return waitedAt === undefined || latest === undefined
-      ? (waitedAt ?? latest)
-      : earlier(waitedAt, latest);
+    return earliest(turner.lowerGone || pressed ? startAt : undefined, latest);
   }
   if (turner.lowerGone) return now;
   // The starts of a plan without a deadline are guesses: only what presses counts then.
@@ -101,16 +112,28 @@ function openTime(turner: Turner, view: TurnView): Instant | undefined {
 }
 
 /**
- * When a pod that is still held is deleted: so early that its grace and the margin fit before the
- * end. Under a notice the pod may want more than there is; then at once, after one refusal. Where
- * the policy goes on after a timeout, its budget has at least half of that to give way.
+ * When a pod is asked at the latest, so that its grace and the margin fit before the end; in the past
+ * where it wants more than there is. Where the policy goes on after a timeout, not in its first half.
  */
-function forceTime(planned: PlannedPod, view: TurnView): Instant | undefined {
-  const { limit } = view;
+function latestAsk(planned: PlannedPod, limit: DrainLimit): Instant | undefined {
   if (limit.kind === "None") return undefined;
   const needMs = millis(planned.wantedGraceSeconds * 1000 + marginMs);
   if (limit.kind === "Deadline") return minus(limit.at, needMs);
   return minus(limit.at, millis(Math.min(needMs, limit.spanMs / 2)));
+}
+
+/** When a pod that has been refused is deleted. */
+function forceTime({ planned, state }: Turner, view: TurnView): Instant | undefined {
+  const { limit, records } = view;
+  if (limit.kind !== "Deadline") return latestAsk(planned, limit);
+  const neededMs = planned.owner && neededTime(records.get(planned.owner.uid));
+  // In a rush the deletion would wait for its answer as long as the last request did.
+  const lateMs = ("answeredInMs" in state && state.answeredInMs) || 0;
+  const pod = {
+    wantedSeconds: planned.wantedGraceSeconds,
+    neededMs: neededMs && millis(neededMs + lateMs),
+  };
+  return minus(limit.at, forceLead(pod, limit));
 }
 
 interface Due {
@@ -142,7 +165,7 @@ function opened(state: Open, due: Due): Turn {
   if (state.trouble?.reason === "NamespaceTerminating" && view.limit.kind === "Deadline") {
     return deletion("NamespaceTerminating", due);
   }
-  if (paused) return look(earliestOf(state.nextTryAt, forceAt));
+  if (paused) return look(earliest(state.nextTryAt, forceAt));
   if (planned.action === "Delete") {
     const reason = planned.reason === "NamespaceTerminating" ? planned.reason : "DeleteRule";
     return deletion(reason, due);
@@ -208,8 +231,4 @@ function identityOf({ namespace, name, uid }: PlannedPod): DrainAct["pod"] {
 
 function look(at: Instant | undefined): Turn {
   return { kind: "Look", at };
-}
-
-function earliestOf(a: Instant | undefined, b: Instant | undefined): Instant | undefined {
-  return a === undefined || b === undefined ? (a ?? b) : earlier(a, b);
 }

@@ -61,9 +61,9 @@ const sentences: Readonly<Record<DrainReason, Sentence>> = {
   EvictionFailed: (f) => `could not be evicted: ${f.detail ?? "unknown"}`,
   AnswerLost: (f) => `may have been evicted, the answer was lost: ${f.detail ?? "unknown"}`,
   ForcedAtDeadline: (f) =>
-    `was deleted past its budget, because the deadline left no other way${grace(f)}`,
+    `was deleted past its budget, because the deadline left no other way${grantedOf(f)}`,
   ForcedAtTimeout: (f) =>
-    `was deleted past its budget, because the drain's time was up and the policy goes on${grace(f)}`,
+    `was deleted past its budget, because the drain's time was up and the policy goes on${grantedOf(f)}`,
 };
 
 /** The one sentence for a reason, to be read after the name of the pod or node. */
@@ -82,7 +82,9 @@ const heldByBudget: ReadonlySet<DrainReason> = new Set([
 export function explainPlannedPod(pod: PlannedPod): string {
   const parts = [explainDrain(pod.reason, pod)];
   if (heldByBudget.has(pod.reason) && pod.forceAtMs !== undefined) {
-    parts.push(`it is deleted after ${pod.forceAtMs / 1000} s if that is still so`);
+    const afterSeconds = pod.forceAtMs / 1000;
+    const grace = grantedOf({ ...pod, graceSeconds: pod.forcedGraceSeconds });
+    parts.push(`it is deleted after ${afterSeconds} s${grace}, if that is still so`);
   }
   if (pod.cut && pod.reason !== "WillBeCut" && pod.action !== "Wait") {
     parts.push(`it gets ${pod.graceSeconds} s of the ${pod.wantedGraceSeconds} s that it wants`);
@@ -92,6 +94,14 @@ export function explainPlannedPod(pod: PlannedPod): string {
 
 function grace(facts: DrainFacts): string {
   return facts.graceSeconds === undefined ? "" : ` with ${facts.graceSeconds} s of grace`;
+}
+
+/** The same, and what it lacks of what it wants. */
+function grantedOf(facts: DrainFacts): string {
+  const { graceSeconds, wantedGraceSeconds } = facts;
+  if (graceSeconds === undefined || wantedGraceSeconds === undefined) return grace(facts);
+  if (graceSeconds >= wantedGraceSeconds) return grace(facts);
+  return `, with ${graceSeconds} s of the ${wantedGraceSeconds} s of grace that it wants`;
 }
 
 function until(facts: DrainFacts): string {

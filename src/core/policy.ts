@@ -113,6 +113,8 @@ export interface DrainRule {
   readonly timeoutMs: Millis;
   readonly onTimeout: "RollBack" | "Proceed" | "Wait";
   readonly onSingleReplica: "Wait" | "RestartOwner";
+  /** Under a notice: for which part of it a budget may hold a pod, 0 to 1. */
+  readonly budgetShare: number;
   /** The first rule that selects a pod decides; pods that no rule selects take the default. */
   readonly podRules: readonly PodRule[];
 }

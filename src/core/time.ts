@@ -45,6 +45,11 @@ export function earlier(a: Instant, b: Instant): Instant {
   return a < b ? a : b;
 }
 
+/** The earlier of two that may not be set. */
+export function earliest(a: Instant | undefined, b: Instant | undefined): Instant | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : earlier(a, b);
+}
+
 export function later(a: Instant, b: Instant): Instant {
   return a > b ? a : b;
 }

@@ -36,7 +36,7 @@ describe("an object from the cluster", () => {
   it("is refused for the same field when it is read from a file", () => {
     const parsed = parsePolicyObject(object({ drain: { speed: "fast" } }), inFile);
     expect("problems" in parsed && parsed.problems.map(sentenceOf)).toEqual([
-      "spec.drain.speed: found an unknown field, wanted timeout, onTimeout, podRules or onSingleReplica",
+      "spec.drain.speed: found an unknown field, wanted timeout, onTimeout, podRules, onSingleReplica or budgetShare",
     ]);
   });
 

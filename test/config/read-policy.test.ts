@@ -111,6 +111,7 @@ describe("a good policy file", () => {
           timeoutMs: minutes(5),
           onTimeout: "RollBack",
           onSingleReplica: "Wait",
+          budgetShare: 0.5,
           podRules: [],
         },
         onNotice: { spotInterruption: "Drain", rebalance: "Ignore", maintenance: "Drain" },
@@ -162,6 +163,7 @@ describe("a good policy file", () => {
         timeoutMs: minutes(5),
         onTimeout: "RollBack",
         onSingleReplica: "Wait",
+        budgetShare: 0.5,
         podRules: [],
       },
       onNotice: { spotInterruption: "Drain", rebalance: "Ignore", maintenance: "Drain" },
@@ -169,6 +171,15 @@ describe("a good policy file", () => {
       paused: false,
       dryRun: false,
     });
+  });
+
+  it.each([
+    ["0%", 0],
+    ["7%", 0.07],
+    ["100%", 1],
+  ])("with a budgetShare of %s keeps budgets for that part of a notice", (written, budgetShare) => {
+    const { policies } = read(policy(`{drain: {budgetShare: ${written}}}`));
+    expect(policies[0]?.drain.budgetShare).toBe(budgetShare);
   });
 
   it.each([

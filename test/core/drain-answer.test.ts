@@ -6,19 +6,26 @@ import { nextDrainActs } from "../../src/core/drain-step.ts";
 import type { EvictionAnswer } from "../../src/core/eviction-answer.ts";
 import type { PodFacts } from "../../src/core/pod.ts";
 import { seededRng } from "../../src/core/rng.ts";
-import { hours, type Instant, type Millis, plus, seconds } from "../../src/core/time.ts";
+import type { TerminationRecords } from "../../src/core/termination-time.ts";
+import { hours, type Instant, type Millis, millis, plus, seconds } from "../../src/core/time.ts";
 import { node, pod, rule, startAt } from "./drain-scene.ts";
 
 const rng = seededRng(7);
 
 function step(
   pods: readonly PodFacts[],
-  about: { progress?: DrainProgress; now?: Instant; notice?: Millis } = {},
+  about: {
+    progress?: DrainProgress;
+    now?: Instant;
+    notice?: Millis;
+    known?: TerminationRecords;
+  } = {},
 ) {
   const notice = about.notice === undefined ? undefined : { leftMs: about.notice };
   const plan = planDrain({ node: node(), pods, budgets: [], rule: rule(), now: startAt, notice });
-  const { progress = {}, now = startAt } = about;
-  return nextDrainActs({ plan, startedAt: startAt, livePods: pods, progress, rule: rule(), now });
+  const { progress = {}, now = startAt, known } = about;
+  const common = { plan, startedAt: startAt, livePods: pods, rule: rule() };
+  return nextDrainActs({ ...common, progress, known, now });
 }
 
 function answered(answer: EvictionAnswer): PodProgress {
@@ -108,9 +115,14 @@ it("an accepted pod leaves until its grace is over", () => {
 it("pauses double from 0.1-0.2 s to 5-10 s, with jitter", () => {
   const low = () => 0;
   const high = () => 0.999_999;
-  const pauses = (draw: () => number) => [1, 2, 3, 4, 5, 6, 7, 100].map((n) => retryPause(n, draw));
+  const pauses = (rng: () => number, leftMs?: Millis) =>
+    [1, 2, 3, 4, 5, 6, 7, 100].map((n) => retryPause(n, { rng, leftMs }));
   expect(pauses(low)).toEqual([100, 200, 400, 800, 1600, 3200, 5000, 5000]);
   expect(pauses(high)).toEqual([200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
+  // Under a notice at most a tenth of what is left, or 2 s.
+  expect(pauses(high, seconds(30))).toEqual([200, 400, 800, 1600, 3000, 3000, 3000, 3000]);
+  expect(pauses(high, seconds(4))).toEqual([200, 400, 800, 1600, 2000, 2000, 2000, 2000]);
+  expect(pauses(high, seconds(300)).at(-1)).toBe(10_000);
 });
 
 it("Retry-After is honoured where it is longer than the pause", () => {
@@ -149,15 +161,15 @@ it("under a notice an eviction that hangs in the server is not waited for", () =
   const pods = [pod("a")];
   const notice = seconds(40);
   const first = step(pods, { notice });
-  // 40 s, less 30 s of grace, less the margin of 2 s.
   expect(first.askAgainAt).toBe(plus(startAt, seconds(40)));
   const act = first.acts[0] as DrainAct;
   const { progress } = recordSending({ ...first, act, now: startAt });
   const waiting = step(pods, { notice, progress });
-  expect([waiting.acts, waiting.askAgainAt]).toEqual([[], plus(startAt, seconds(8))]);
-  const now = plus(startAt, seconds(8));
+  // Half of the 40 s, less the margin of 2 s: nobody knows yet whether a budget holds it.
+  expect([waiting.acts, waiting.askAgainAt]).toEqual([[], plus(startAt, seconds(18))]);
+  const now = plus(startAt, seconds(18));
   const forced = step(pods, { notice, progress, now });
-  expect(forced.acts).toMatchObject([{ kind: "Delete", graceSeconds: 30 }]);
+  expect(forced.acts).toMatchObject([{ kind: "Delete", graceSeconds: 22 }]);
   // The eviction's own answer comes late and is not taken for that of the deletion.
   const answer: EvictionAnswer = { kind: "Blocked", stale: false, ...budgetSays };
   expect(recordAnswer({ progress: forced.progress, act, answer, now, rng })).toBe(forced.progress);
@@ -167,13 +179,13 @@ it.each([
   ["Overloaded", { kind: "Overloaded", retryAfterMs: undefined }, "Evict"],
   ["a spent budget", { kind: "Blocked", stale: false, ...budgetSays }, "Delete"],
 ] as const)(
-  "under a notice too short for its grace, after %s a pod is asked so",
+  "past its budget's share of a notice, after %s a pod is asked so",
   (_, answer, kind) => {
     const notice = seconds(30);
     const first = step([pod("a")], { notice });
     const act = first.acts[0] as DrainAct;
     const progress = recordAnswer({ progress: first.progress, act, answer, now: startAt, rng });
-    const second = step([pod("a")], { notice, progress, now: plus(startAt, seconds(1)) });
+    const second = step([pod("a")], { notice, progress, now: plus(startAt, seconds(13)) });
     expect(second.acts).toMatchObject([{ kind }]);
   },
 );
@@ -213,6 +225,24 @@ it("an act that goes out when its pod is leaving already changes no progress", (
   const leaving = [pod("a", { deletionAt: plus(startAt, seconds(30)) })];
   const seen = step(leaving, { notice: seconds(40), progress: first.progress });
   expect(recordSending({ ...seen, act, now: startAt }).progress).toBe(seen.progress);
+});
+
+it("under a notice a pod is forced as much sooner as the server was late to answer before", () => {
+  const seen = { longest: seconds(2), pods: 3 } as const;
+  const about = { notice: seconds(60), known: new Map([["rs", seen]]) };
+  const first = step([pod("a")], about);
+  const act = first.acts[0] as DrainAct;
+  const answer: EvictionAnswer = { kind: "Blocked", stale: false, ...budgetSays };
+  const actsAt = (answeredAt: Instant, now: Instant) => {
+    const progress = recordAnswer({ ...first, act, answer, now: answeredAt, rng });
+    return step([pod("a")], { ...about, progress, now }).acts;
+  };
+  // 60 s, less the 5 s that its workload is taken to need and the margin of 2 s.
+  const [atOnce, late] = [startAt, plus(startAt, seconds(4))];
+  expect(actsAt(atOnce, plus(startAt, millis(52_999)))).toMatchObject([{ kind: "Evict" }]);
+  expect(actsAt(atOnce, plus(startAt, seconds(53)))).toMatchObject([{ kind: "Delete" }]);
+  expect(actsAt(late, plus(startAt, millis(48_999)))).toMatchObject([{ kind: "Evict" }]);
+  expect(actsAt(late, plus(startAt, seconds(49)))).toMatchObject([{ kind: "Delete" }]);
 });
 
 it("in a namespace that is being deleted a notice deletes at once", () => {

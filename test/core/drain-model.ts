@@ -1,11 +1,12 @@
 import { recordAnswer, recordSending } from "../../src/core/drain-answer.ts";
-import { type DrainPlan, planDrain } from "../../src/core/drain-plan.ts";
+import { type DrainPlan, type DrainQuestion, planDrain } from "../../src/core/drain-plan.ts";
 import type { DrainAct, DrainProgress } from "../../src/core/drain-progress.ts";
 import { type DrainStep, nextDrainActs } from "../../src/core/drain-step.ts";
 import type { EvictionAnswer } from "../../src/core/eviction-answer.ts";
 import type { BudgetFacts, PodFacts } from "../../src/core/pod.ts";
 import type { DrainRule } from "../../src/core/policy.ts";
 import { seededRng } from "../../src/core/rng.ts";
+import { type Termination, TerminationMemory } from "../../src/core/termination-time.ts";
 import { type Instant, instant, type Millis, millis, plus, seconds } from "../../src/core/time.ts";
 import { node, startAt } from "./drain-scene.ts";
 
@@ -22,6 +23,8 @@ export interface DrainRun {
   readonly lateNotice?: { readonly afterMs: Millis; readonly leftMs: Millis } | undefined;
   /** The controller dies then; a new one plans anew and knows nothing but the live pods. */
   readonly restartAfterMs?: Millis | undefined;
+  /** What earlier drains have seen. */
+  readonly remembered?: readonly Termination[] | undefined;
   readonly seed?: number | undefined;
   /** What the API says to an act instead of what the model would; undefined: the model decides. */
   readonly api?: ((act: DrainAct, afterMs: number) => EvictionAnswer | undefined) | undefined;
@@ -54,6 +57,8 @@ export interface DrainRecord {
   readonly sent: readonly Sent[];
   readonly end: DrainStep;
   readonly endedMs: number;
+  /** What the steps gave for other drains. */
+  readonly ended: readonly Termination[];
   /** `at name: what` for each thing that happened, in seconds. */
   readonly timeline: readonly string[];
 }
@@ -75,27 +80,37 @@ export function runDrain(run: DrainRun): DrainRecord {
   const world = worldOf(run);
   const rng = seededRng(run.seed ?? 1);
   const sent: Sent[] = [];
-  const first = planNow(run, { world, leftMs: run.notice });
+  const first = planNow(run, world);
   let plan = first;
+  const ended: Termination[] = [];
+  let memory = new TerminationMemory();
+  for (const one of run.remembered ?? []) memory.remember(one);
   let progress: DrainProgress = {};
   let restarted = false;
+  let noticed = false;
   while (true) {
     if (!restarted && run.restartAfterMs !== undefined && world.nowMs >= run.restartAfterMs) {
       restarted = true;
       progress = {};
-      const leftMs = run.notice === undefined ? undefined : millis(run.notice - world.nowMs);
-      plan = planNow(run, { world, leftMs });
+      memory = new TerminationMemory();
+      plan = planNow(run, world);
+    }
+    if (!noticed && isLateNoticed(run, world)) {
+      noticed = true;
+      plan = planNow(run, world);
     }
     const step = nextDrainActs({
       plan,
       startedAt: startAt,
       livePods: live(world),
       progress,
-      deadlineAt: lateDeadline(run, world),
       rule: run.rule,
+      known: memory.records,
       now: nowOf(world),
     });
     progress = step.progress;
+    ended.push(...step.ended);
+    for (const one of step.ended) memory.remember(one);
     for (const act of step.acts) {
       const answer = run.api?.(act, world.nowMs) ?? answerOf(act, { run, world });
       const there = live(world).map((pod) => pod.name);
@@ -103,11 +118,12 @@ export function runDrain(run: DrainRun): DrainRecord {
       world.timeline.push(`${stamp(world)} ${act.pod.name}: ${act.kind} ${answer.kind}`);
       const { deadlineAt } = step;
       ({ progress } = recordSending({ progress, act, deadlineAt, now: nowOf(world) }));
-      progress = recordAnswer({ progress, act, answer, now: nowOf(world), rng });
+      progress = recordAnswer({ progress, act, answer, deadlineAt, now: nowOf(world), rng });
     }
     if (step.verdict !== "Running" || world.nowMs > dayMs) {
       world.timeline.push(`${stamp(world)} ${step.verdict}`);
-      return { plan: first, sent, end: step, endedMs: world.nowMs, timeline: world.timeline };
+      const { nowMs: endedMs, timeline } = world;
+      return { plan: first, sent, end: step, endedMs, ended, timeline };
     }
     if (step.acts.length === 0) advance(world, nextMoment(run, { world, step }));
   }
@@ -132,18 +148,28 @@ function worldOf(run: DrainRun): World {
   };
 }
 
-function planNow(
-  run: DrainRun,
-  about: { readonly world: World; readonly leftMs: Millis | undefined },
-): DrainPlan {
+function planNow(run: DrainRun, world: World): DrainPlan {
   return planDrain({
     node: node(),
-    pods: live(about.world),
+    pods: live(world),
     budgets: (run.budgets ?? []).map((one) => one.facts),
     rule: run.rule,
-    notice: about.leftMs === undefined ? undefined : { leftMs: about.leftMs },
-    now: nowOf(about.world),
+    notice: noticeNow(run, world),
+    now: nowOf(world),
   });
+}
+
+/** A notice is known from its beginning, whoever carries the drain on. */
+function noticeNow({ notice, lateNotice }: DrainRun, world: World): DrainQuestion["notice"] {
+  const { nowMs } = world;
+  if (notice !== undefined) return { leftMs: millis(notice - nowMs), knownAt: startAt };
+  if (lateNotice === undefined || nowMs < lateNotice.afterMs) return undefined;
+  const { afterMs, leftMs } = lateNotice;
+  return { leftMs: millis(afterMs + leftMs - nowMs), knownAt: plus(startAt, afterMs) };
+}
+
+function isLateNoticed({ lateNotice }: DrainRun, { nowMs }: World): boolean {
+  return lateNotice !== undefined && nowMs >= lateNotice.afterMs;
 }
 
 function answerOf(
@@ -181,11 +207,6 @@ function answerOf(
 function covers(budget: BudgetFacts, pod: PodFacts): boolean {
   const labels = Object.entries(budget.selector.matchLabels ?? {});
   return labels.every(([key, value]) => pod.labels[key] === value);
-}
-
-function lateDeadline(run: DrainRun, world: World): Instant | undefined {
-  if (run.lateNotice === undefined || world.nowMs < run.lateNotice.afterMs) return undefined;
-  return plus(plus(startAt, run.lateNotice.afterMs), run.lateNotice.leftMs);
 }
 
 /** The next thing that happens: to a pod, a budget, by a notice, a restart, or by the clock. */

@@ -63,7 +63,6 @@ function faults(pods: readonly WavePod[], slots: readonly WaveSlot[], leftMs: Mi
   const found: string[] = [];
   pods.forEach((pod, i) => {
     const slot = slots[i] as WaveSlot;
-    const forceAtMs = slot.forceAtMs ?? Number.NaN;
     const endMs = slot.startMs + slot.graceSeconds * 1000;
     if (slot.graceSeconds < 1) found.push(`${i}: grace under a second`);
     if (slot.graceSeconds > pod.wantedSeconds) found.push(`${i}: grace lengthened`);
@@ -74,10 +73,6 @@ function faults(pods: readonly WavePod[], slots: readonly WaveSlot[], leftMs: Mi
     }
     if (slot.graceSeconds < pod.wantedSeconds && slot.startMs > 0) {
       found.push(`${i}: cut although it could start earlier`);
-    }
-    if (!(forceAtMs >= slot.startMs)) found.push(`${i}: forced before its start`);
-    if (leftMs >= 1000 && forceAtMs + slot.graceSeconds * 1000 > leftMs) {
-      found.push(`${i}: forced too late for its grace`);
     }
     pods.forEach((other, j) => {
       const otherSlot = slots[j] as WaveSlot;

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { type DrainQuestion, planDrain } from "../../src/core/drain-plan.ts";
 import type { BudgetFacts, PodFacts } from "../../src/core/pod.ts";
 import type { DrainRule, PodRule } from "../../src/core/policy.ts";
-import { hours, instant, minutes, plus, seconds } from "../../src/core/time.ts";
+import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time.ts";
 import { budget, node, pod, rule, startAt } from "./drain-scene.ts";
 
 const web = { matchLabels: { app: "web" } };
@@ -356,9 +356,22 @@ it("a pod that wants more than a notice leaves is cut, and the plan says so", ()
       wantedGraceSeconds: 60,
       graceSeconds: 30,
       cut: true,
-      forceAtMs: 0,
+      // Half of the notice, less the margin of 2 s.
+      forceAtMs: 13_000,
+      forcedGraceSeconds: 17,
     },
   ]);
+});
+
+it("a plan that is made anew in the midst of a notice counts its budgets' share from the beginning", () => {
+  const changed = (knownAt: Instant | undefined) =>
+    plan([pod("a", { graceSeconds: 60 })], { notice: { leftMs: seconds(40), knownAt } }).pods[0]
+      ?.forceAtMs;
+  // 60 s of notice of which 20 have passed: at its 28th second. It has 40 s left: at its 18th.
+  expect(changed(plus(startAt, seconds(-20)))).toBe(8000);
+  expect(changed(undefined)).toBe(18_000);
+  // Told by a clock that is ahead of ours.
+  expect(changed(plus(startAt, seconds(20)))).toBe(18_000);
 });
 
 it("a job is waited for as long as its rule allows and its grace still fits", () => {

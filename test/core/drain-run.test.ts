@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
 import type { PodFacts } from "../../src/core/pod.ts";
-import type { DrainRule } from "../../src/core/policy.ts";
 import { type Rng, seededRng } from "../../src/core/rng.ts";
 import { type Millis, millis, seconds } from "../../src/core/time.ts";
 import { type DrainRecord, type DrainRun, type ModelPod, runDrain } from "./drain-model.ts";
@@ -16,8 +15,10 @@ function pick<T>(rng: Rng, from: readonly T[]): T {
 function randomPod(rng: Rng, i: number): ModelPod {
   const critical = rng() < 0.2;
   const graceSeconds = pick(rng, [1, 5, 10, 30, 30, 60, 300]);
+  const app = pick(rng, apps);
   const facts: Partial<PodFacts> = {
-    labels: { app: pick(rng, apps) },
+    labels: { app },
+    controller: { kind: "ReplicaSet", name: app, uid: `rs-${app}` },
     priority: critical ? 2_000_000_000 : pick(rng, [0, 1000, -10]),
     graceSeconds,
     ready: rng() < 0.9,
@@ -45,7 +46,7 @@ function randomRun(seed: number, about: { readonly notice: "No" | "Yes" | "Late"
     seed,
     pods: Array.from({ length: 1 + Math.floor(rng() * 15) }, (_, i) => randomPod(rng, i)),
     budgets,
-    rule: rule({ onTimeout } satisfies Partial<DrainRule>),
+    rule: rule({ onTimeout, budgetShare: pick(rng, [0, 0.2, 0.5, 0.5, 0.9, 1]) }),
     notice: about.notice === "Yes" ? leftMs : undefined,
     lateNotice:
       about.notice === "Late"
@@ -86,6 +87,54 @@ function faults(run: DrainRun, record: DrainRecord): string[] {
   return found;
 }
 
+/** Half of `faults`: what is wrong with the pods that were deleted past a budget. */
+function forcedFaults(
+  run: DrainRun,
+  about: { readonly record: DrainRecord; readonly noticedMs: number; readonly endMs: number },
+): string[] {
+  const { record, noticedMs, endMs } = about;
+  const { budgetShare } = run.rule;
+  return record.sent.flatMap(({ act, afterMs }) => {
+    if (act.kind !== "Delete" || afterMs < noticedMs) return [];
+    const { facts } = run.pods.find((one) => one.facts.uid === act.pod.uid) as ModelPod;
+    const wantedMs = facts.graceSeconds * 1000;
+    const shareEndMs = noticedMs + budgetShare * (endMs - noticedMs);
+    // Its grace comes first where the share is over, the share where its grace does not fit after it.
+    const dueMs = Math.max(endMs - wantedMs, shareEndMs) - 2000;
+    const found =
+      afterMs < Math.floor(dueMs) ? [`${facts.name}: deleted at ${afterMs}, too early`] : [];
+    const lateMs = endMs - 2000 - Math.min(wantedMs, slowest(run, { record, facts, afterMs }));
+    const isLate = budgetShare > 0 && afterMs > Math.max(noticedMs, Math.ceil(dueMs), lateMs);
+    return isLate ? [...found, `${facts.name}: deleted at ${afterMs}, too late`] : found;
+  });
+}
+
+/**
+ * What the slowest pod of the same app has taken before, as the controller of now could see it, and
+ * three times as much, by the number of them, at least 3 s more; else for ever.
+ */
+function slowest(
+  run: DrainRun,
+  about: { readonly record: DrainRecord; readonly facts: PodFacts; readonly afterMs: number },
+): number {
+  const { record, facts, afterMs } = about;
+  const restartedMs = run.restartAfterMs ?? Number.POSITIVE_INFINITY;
+  const took = record.sent.flatMap(({ act, answer, afterMs: askedMs }) => {
+    const { facts: other, exitMs } = run.pods.find(
+      (one) => one.facts.uid === act.pod.uid,
+    ) as ModelPod;
+    const isTold = answer === "Accepted" && other.ready && other.labels.app === facts.labels.app;
+    if (!isTold || exitMs === undefined || askedMs + exitMs >= afterMs) return [];
+    if (afterMs >= restartedMs && askedMs < restartedMs) return [];
+    return "graceSeconds" in act && exitMs < (act.graceSeconds ?? other.graceSeconds) * 1000
+      ? [exitMs]
+      : [];
+  });
+  const longest = Math.max(...took);
+  if (took.length === 0) return Number.POSITIVE_INFINITY;
+  return longest + Math.max(Math.ceil((3 * longest) / took.length), 3000);
+}
+
 function asksAccepted(record: DrainRecord, name: string) {
   return record.sent.filter((one) => one.act.pod.name === name && one.answer === "Accepted");
 }
@@ -110,22 +159,27 @@ it("200 random planned drains: tiers in order, no budget passed over, the marked
   }
 });
 
-it("200 random notices: all are asked in time, and nobody is cut whose grace fits", () => {
+it("200 random notices: all are asked in time, budgets have their share, and nobody is cut but by them", () => {
   for (let seed = 1; seed <= 200; seed++) {
     const run = randomRun(seed, { notice: "Yes" });
     const record = runDrain(run);
-    const found = faults(run, record);
+    const endMs = run.notice ?? 0;
+    const found = [...faults(run, record), ...forcedFaults(run, { record, noticedMs: 0, endMs })];
     for (const { facts } of run.pods) {
       const [accepted] = asksAccepted(record, facts.name);
       if (accepted === undefined) found.push(`${facts.name}: never asked to leave`);
       if (accepted === undefined || !("graceSeconds" in accepted.act)) continue;
       const granted = accepted.act.graceSeconds ?? facts.graceSeconds;
-      const fits = facts.graceSeconds * 1000 + 2000 <= (run.notice ?? 0);
-      if (fits && granted < facts.graceSeconds) found.push(`${facts.name}: cut to ${granted} s`);
-      const forcedAtMs = Math.max(0, (run.notice ?? 0) - facts.graceSeconds * 1000 - 2000);
-      if (accepted.act.kind === "Delete" && accepted.afterMs < forcedAtMs) {
-        found.push(`${facts.name}: deleted past its budget at ${accepted.afterMs}, too early`);
-      }
+      const left = Math.max(1, Math.floor((endMs - accepted.afterMs) / 1000));
+      if (granted !== Math.min(left, facts.graceSeconds)) found.push(`${facts.name}: ${granted} s`);
+      const fits = facts.graceSeconds * 1000 + 2000 <= endMs;
+      const held = record.sent.some(
+        ({ act, answer }) => act.pod.name === facts.name && answer !== "Accepted",
+      );
+      if (fits && granted < facts.graceSeconds && !held)
+        found.push(`${facts.name}: cut though free`);
+      const isGraceFirst = run.rule.budgetShare === 0;
+      if (fits && granted < facts.graceSeconds && isGraceFirst) found.push(`${facts.name}: cut`);
     }
     expect(found, `seed ${seed}`).toEqual([]);
   }
@@ -137,7 +191,8 @@ it("200 random drains with a notice in their midst: whoever is still there is as
     const record = runDrain(run);
     const noticedMs = run.lateNotice?.afterMs ?? 0;
     const timedOut = record.end.verdict === "TimedOut";
-    const found = faults(run, record);
+    const endMs = endOfTime(run);
+    const found = [...faults(run, record), ...forcedFaults(run, { record, noticedMs, endMs })];
     for (const { facts } of run.pods) {
       if (asksAccepted(record, facts.name).length === 0) found.push(`${facts.name}: never asked`);
       const early = record.sent.some(

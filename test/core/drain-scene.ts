@@ -66,6 +66,7 @@ export function rule(changes: Partial<DrainRule> = {}): DrainRule {
     timeoutMs: minutes(5),
     onTimeout: "RollBack",
     onSingleReplica: "Wait",
+    budgetShare: 0.5,
     podRules: [],
     ...changes,
   };

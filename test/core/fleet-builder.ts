@@ -25,6 +25,7 @@ export function aPolicy(over: Partial<Policy> = {}): Policy {
       timeoutMs: minutes(5),
       onTimeout: "RollBack",
       onSingleReplica: "Wait",
+      budgetShare: 0.5,
       podRules: [],
     },
     onNotice: { spotInterruption: "Drain", rebalance: "Ignore", maintenance: "Drain" },

@@ -30,10 +30,11 @@ import { KubePlaceholders } from "../../src/kube/placeholders.ts";
 import { KubePolicyStatus } from "../../src/kube/policy-status.ts";
 import { KubeVolumeAttachments } from "../../src/kube/volume-attachments.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
-import { podBehaviour } from "../../src/sim/cluster-controllers/kubelet.ts";
 import { startControllers } from "../../src/sim/cluster-controllers.ts";
 import { ModelApi } from "../../src/sim/model-api.ts";
 import { VirtualClock } from "../../src/sim/virtual-clock.ts";
+
+export { webWorkload } from "./web-workload.ts";
 
 export const dawn = instant(Date.UTC(2026, 10, 20));
 
@@ -43,37 +44,6 @@ export const nodes = "/api/v1/nodes";
 
 /** Where the controller itself lives. */
 const placeholderPlace = { namespace: "lastcall", image: "registry.k8s.io/pause:3.10" };
-
-/** A Deployment `web` with a budget; its pods take `exitAfterSeconds` of their grace to end. */
-export function webWorkload(
-  world: ModelWorld,
-  how: { replicas: number; maxUnavailable: number; exitAfterSeconds?: number },
-): void {
-  const labels = { app: "web" };
-  const exit = String(how.exitAfterSeconds ?? 3);
-  world.create("/apis/apps/v1/namespaces/default/deployments", {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name: "web", namespace: "default" },
-    spec: {
-      replicas: how.replicas,
-      selector: { matchLabels: labels },
-      template: {
-        metadata: { labels, annotations: { [podBehaviour.exitSeconds]: exit } },
-        spec: {
-          terminationGracePeriodSeconds: 300,
-          containers: [{ name: "web", image: "web:1" }],
-        },
-      },
-    },
-  });
-  world.create("/apis/policy/v1/namespaces/default/poddisruptionbudgets", {
-    apiVersion: "policy/v1",
-    kind: "PodDisruptionBudget",
-    metadata: { name: "web", namespace: "default" },
-    spec: { maxUnavailable: how.maxUnavailable, selector: { matchLabels: labels } },
-  });
-}
 
 export function spotPolicy(world: ModelWorld, spec: Readonly<Record<string, unknown>>): void {
   world.create(policies, {
@@ -102,9 +72,11 @@ export class ModelWorld {
   /** The uids of the nodes that were there from the first. */
   readonly firstUids: string[] = [];
   readonly #machines = new Map<string, string>();
+  readonly #seed: number;
   #boots = 0;
 
   constructor(seed = 1) {
+    this.#seed = seed;
     this.api = new ModelApi({ clock: this.clock, rng: seededRng(seed) });
     startControllers(this.api.context);
     for (const one of resourceDefinitions) {
@@ -348,7 +320,7 @@ export class ModelWorld {
   ): Promise<void> {
     const { clock } = this;
     const api = this.watched;
-    const rng = seededRng(7);
+    const rng = seededRng(6 + this.#seed);
     const log = (event: string, fields: object = {}): void => {
       this.logged.push(`${formatInstant(clock.now())} ${event} ${JSON.stringify(fields)}`);
     };

@@ -1,0 +1,125 @@
+import { describe, expect, it } from "vitest";
+import type { KubeObject } from "../../src/contracts/kube-api.ts";
+import { between, seconds } from "../../src/core/time.ts";
+import { budgetStory } from "../support/budget-story.ts";
+import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
+
+describe("eight pods with a budget of one, three nodes of which get 30 s of notice", () => {
+  const story = { noticeSeconds: 30, graceSeconds: 30, exitAfterSeconds: 3 } as const;
+
+  it.each([1, 2, 3])("are never fewer than four, and end in time (seed %i)", async (seed) => {
+    const end = await budgetStory({ ...story, seed });
+    expect(end.fewestReady).toBeGreaterThanOrEqual(4);
+    expect(end.emptyAfterSeconds).toBeLessThan(30);
+    expect(end.unclean).toBe(0);
+  });
+
+  it("are all gone at once where the policy puts their grace first", async () => {
+    const end = await budgetStory({ ...story, budgetShare: "0%" });
+    // One is evicted, the others are deleted at the first refusal, and each takes its 3 s.
+    expect(end).toMatchObject({ fewestReady: 0, forced: 7 });
+    expect(end.emptyAfterSeconds).toBeLessThan(4);
+  });
+
+  it("are let go by the budget, all of them, where the notice is long", async () => {
+    const end = await budgetStory({ ...story, noticeSeconds: 120 });
+    expect(end).toMatchObject({ fewestReady: 7, forced: 0, cut: 0, unclean: 0 });
+  });
+});
+
+interface Held {
+  readonly world: ModelWorld;
+  /** When each pod was deleted past its budget, in seconds after the notice, and with what grace. */
+  readonly deleted: { readonly afterSeconds: number; readonly graceSeconds: number }[];
+}
+
+/** Two pods on each of n0 and n1, which end 3 s after their signal and want 30 s. */
+async function heldPods(maxUnavailable: number): Promise<Held> {
+  const world = new ModelWorld();
+  for (const name of ["n0", "n1"]) world.addNode(name, name);
+  const web = { replicas: 4, maxUnavailable, exitAfterSeconds: 3, graceSeconds: 30 };
+  webWorkload(world, web);
+  spotPolicy(world, { instance: { release: "None" } });
+  await world.pass(seconds(30));
+  return { world, deleted: [] };
+}
+
+function notice({ world, deleted }: Held, name: string): void {
+  const noticedAt = world.clock.now();
+  world.notice(name, seconds(30));
+  world.afterRequest = ({ method, path }, { at, status }) => {
+    if (method !== "DELETE" || !path.includes("/pods/") || status >= 300) return;
+    const { deletionGracePeriodSeconds } = world.get(path)?.metadata ?? {};
+    const graceSeconds = Number(deletionGracePeriodSeconds);
+    deleted.push({ afterSeconds: Math.floor(between(noticedAt, at) / 1000), graceSeconds });
+  };
+}
+
+async function whileControlled(world: ModelWorld, span: number): Promise<void> {
+  const stop = new AbortController();
+  const running = world.startController(stop.signal);
+  await world.pass(seconds(span));
+  stop.abort();
+  await running;
+}
+
+describe("pods that their budget never lets go", () => {
+  it("are deleted after half of the notice, and each is said to be cut", async () => {
+    const held = await heldPods(0);
+    notice(held, "n0");
+    await whileControlled(held.world, 40);
+    // 15 s, less the margin of 2 s.
+    expect(held.deleted).toEqual(Array(2).fill({ afterSeconds: 13, graceSeconds: 17 }));
+    const said = held.world.events.filter(({ about }) => about.kind === "Pod");
+    expect(said.map(({ reason }) => reason).toSorted()).toEqual([
+      ...["DrainBlocked", "DrainBlocked", "PodCut", "PodCut", "PodForced", "PodForced"],
+    ]);
+    const [cut] = said.filter(({ reason }) => reason === "PodCut");
+    expect(cut?.message).toContain("with 17 s of the 30 s of grace that it wants");
+  });
+
+  it("are deleted after half of what is left of a notice that is half over when it is seen", async () => {
+    const held = await heldPods(0);
+    notice(held, "n0");
+    await held.world.pass(seconds(14));
+    await whileControlled(held.world, 20);
+    // 16 s are left: 14 + 8, less the margin.
+    expect(held.deleted).toEqual(Array(2).fill({ afterSeconds: 20, graceSeconds: 10 }));
+  });
+
+  it("are deleted at the same time when another controller has taken over", async () => {
+    const held = await heldPods(0);
+    notice(held, "n0");
+    await whileControlled(held.world, 8);
+    await held.world.pass(seconds(2));
+    await whileControlled(held.world, 20);
+    expect(held.deleted).toEqual(Array(2).fill({ afterSeconds: 13, graceSeconds: 17 }));
+  });
+
+  it("are deleted later once the pods of their workload are known to end soon", async () => {
+    const held = await heldPods(4);
+    const { world } = held;
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    const uid = world.get(`${nodes}/n0`)?.metadata?.uid ?? "";
+    world.create(departures, manual("n0", uid));
+    await world.passUntil(() => world.podsOn("n0").length === 0, seconds(30));
+    await world.pass(seconds(10));
+    world.patchBudget("web", { spec: { maxUnavailable: 0 } });
+    notice(held, "n1");
+    await world.pass(seconds(40));
+    stop.abort();
+    await running;
+    // Two took 3 s: the others are taken to need 3 + 3 * 3 / 2 = 7.5 s, and the margin is 2 s: 20.5 s.
+    expect(held.deleted.map(({ afterSeconds }) => afterSeconds)).toEqual(Array(4).fill(20));
+  });
+});
+
+function manual(name: string, uid: string): KubeObject {
+  return {
+    apiVersion: "lastcall.dev/v1alpha1",
+    kind: "Departure",
+    metadata: { name: `${name}-asked` },
+    spec: { node: { name, uid }, cause: "Manual", source: "person" },
+  };
+}

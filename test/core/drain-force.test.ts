@@ -1,0 +1,79 @@
+import { expect, it } from "vitest";
+import type { PodFacts } from "../../src/core/pod.ts";
+import { type Millis, plus, seconds } from "../../src/core/time.ts";
+import { type DrainRun, type ModelPod, runDrain } from "./drain-model.ts";
+import { budget, pod, rule, startAt } from "./drain-scene.ts";
+
+/** When pods that a budget holds are deleted under a notice, on the model of a node. */
+const shop = { labels: { app: "shop" } };
+const spent = { disruptionsAllowed: 0, currentHealthy: 2 };
+
+function model(name: string, exitMs: Millis | undefined, facts: Partial<PodFacts> = {}): ModelPod {
+  return { facts: pod(name, facts), exitMs };
+}
+
+function drained(pods: readonly ModelPod[], changes: Partial<DrainRun> = {}) {
+  return runDrain({ pods, rule: rule(), ...changes });
+}
+
+it("a policy without a share for budgets puts the grace first: a held one is deleted at once", () => {
+  const { sent } = drained([model("held", seconds(3), { graceSeconds: 60 })], {
+    budgets: [{ facts: budget("web", spent) }],
+    rule: rule({ budgetShare: 0 }),
+    notice: seconds(30),
+  });
+  expect(sent.map((one) => [one.afterMs, one.act.kind])).toEqual([
+    [0, "Evict"],
+    [0, "Delete"],
+  ]);
+  expect(sent[1]?.act).toMatchObject({ graceSeconds: 30 });
+});
+
+const oneAtATime = { facts: budget("web"), recoversMs: seconds(9) };
+
+it("pods of one budget leave one by one until the last moment that their workload is known to need", () => {
+  const pods = ["a", "b", "c", "d"].map((name) => model(name, seconds(2)));
+  const { sent, end, ended } = drained(pods, { budgets: [oneAtATime], notice: seconds(30) });
+  const accepted = sent.filter((one) => one.answer === "Accepted");
+  const name = (one: (typeof sent)[number]) => `${one.act.kind} ${one.act.pod.name}`;
+  // At 0 s, then within a pause of 9 s and 18 s. What is left after three that took 2 s each needs
+  // 5 s at most, and the margin is 2 s: 23 s.
+  expect(accepted.map(name)).toEqual(["Evict a", "Evict b", "Evict c", "Delete d"]);
+  expect(accepted[1]?.afterMs).toBeGreaterThanOrEqual(9000);
+  expect(accepted[1]?.afterMs).toBeLessThanOrEqual(12_000);
+  expect(accepted[3]).toMatchObject({ afterMs: 23_000, act: { graceSeconds: 7 } });
+  expect(end.counts).toMatchObject({ evicted: 3, forced: 1, cut: 1 + 2, cleanExit: 4, left: 0 });
+  expect(ended).toEqual(Array(4).fill({ workload: "rs", took: 2000 }));
+});
+
+it("what earlier drains of the workload have seen counts from the first", () => {
+  const held = { budgets: [{ facts: budget("web", spent) }], notice: seconds(30) };
+  const remembered = Array(3).fill({ workload: "rs", took: seconds(2) });
+  const { sent } = drained([model("held", seconds(2))], { ...held, remembered });
+  expect(sent.at(-1)).toMatchObject({ afterMs: 23_000, act: { kind: "Delete", graceSeconds: 7 } });
+});
+
+it.each<[string, ModelPod]>([
+  ["was killed", model("first", undefined, { graceSeconds: 3 })],
+  ["was not ready", model("first", seconds(1), { ready: false })],
+  ["did not run yet", model("first", seconds(1), { phase: "Pending" })],
+  ["was leaving already", model("first", seconds(1), { deletionAt: plus(startAt, seconds(9)) })],
+  ["has no controller", model("first", seconds(1), { controller: undefined })],
+])("nothing is learned from a pod that %s", (_, first) => {
+  const held = model("held", seconds(1), shop);
+  const only = { ...budget("shop", spent), selector: { matchLabels: { app: "shop" } } };
+  const { sent } = drained([first, held], { budgets: [{ facts: only }], notice: seconds(30) });
+  // Half of the notice, less the margin.
+  expect(sent.at(-1)).toMatchObject({ afterMs: 13_000, act: { kind: "Delete" } });
+});
+
+it("a pod that is still leaving after longer than those before it makes the others be forced sooner", () => {
+  const pods = [model("slow", seconds(25)), model("held", seconds(1), shop)];
+  const only = { ...budget("shop", spent), selector: { matchLabels: { app: "shop" } } };
+  const remembered = Array(10).fill({ workload: "rs", took: seconds(1) });
+  const { sent } = drained(pods, { budgets: [{ facts: only }], notice: seconds(40), remembered });
+  const forced = sent.find((one) => one.act.kind === "Delete");
+  // By its own end at 25 s its workload would be taken to need 32 s; the share ends at 18 s.
+  expect(forced?.afterMs).toBeGreaterThanOrEqual(18_000);
+  expect(forced?.afterMs).toBeLessThan(25_000);
+});
