@@ -1,3 +1,4 @@
+import type { ForceReason } from "../core/drain-reason.ts";
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
 import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../core/pod.ts";
 import type { Instant } from "../core/time.ts";
@@ -12,6 +13,12 @@ export interface NodePods {
   budgets(): Promise<readonly BudgetFacts[]>;
   /** The eviction API with the pod's uid as precondition; never throws for an answer. */
   evict(pod: PodIdentity, options: LeaveOptions): Promise<EvictionAnswer>;
+  /**
+   * Sets the condition `DisruptionTarget` on the pod's status, as the eviction API does, so that what
+   * watches the pod's end (a Job's podFailurePolicy) knows it for a disruption. Takes half a second at
+   * most and never throws; gives what kept it from that.
+   */
+  markDisrupted(pod: PodIdentity, options: MarkDisruptedOptions): Promise<string | undefined>;
   /** A plain delete with the uid as precondition: past every budget. */
   remove(pod: PodIdentity, options: LeaveOptions): Promise<EvictionAnswer>;
   /** A rollout restart of the workload behind the owner, once a pod: a second one changes nothing. */
@@ -34,6 +41,12 @@ export interface LeaveOptions {
    * pod's own grace. It throws where the pod need not leave any more.
    */
   readonly graceSeconds: () => number | undefined;
+  /** In a rush the soonest goes first. */
+  readonly dueAt?: Instant | undefined;
+}
+
+export interface MarkDisruptedOptions {
+  readonly reason: ForceReason;
   /** In a rush the soonest goes first. */
   readonly dueAt?: Instant | undefined;
 }

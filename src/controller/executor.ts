@@ -14,6 +14,7 @@ import type { ClusterEvent, EventSink, Log, Metrics } from "../contracts/telemet
 import type { VolumeAttachments } from "../contracts/volume-attachments.ts";
 import type { DepartureOrder } from "../core/decision.ts";
 import { type Departure, type DepartureStatus, isLive, isVoluntary } from "../core/departure.ts";
+import type { ForceReason } from "../core/drain-reason.ts";
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
 import { explain } from "../core/explain.ts";
 import type { LifecycleHook } from "../core/lifecycle-hook.ts";
@@ -221,9 +222,15 @@ export class Executor {
   /** Deletes a pod past its budget; counted and said, since it is never ordinary. */
   async remove(
     pod: PodIdentity,
-    { reason, ...options }: LeaveOptions & { readonly reason: string },
+    { reason, ...options }: LeaveOptions & { readonly reason: ForceReason },
   ): Promise<EvictionAnswer> {
     this.#assertLeading();
+    const { dueAt } = options;
+    const problem = await this.#hands.pods.markDisrupted(pod, { reason, dueAt });
+    if (problem !== undefined) {
+      const { namespace, name } = pod;
+      this.voice.log.warn("disruption-not-marked", { namespace, pod: name, error: problem });
+    }
     const graceSeconds = this.#fenced(options.graceSeconds);
     const answer = await this.#hands.pods.remove(pod, { ...options, graceSeconds });
     this.voice.metrics.count("lastcall_pods_forced_total", { reason });

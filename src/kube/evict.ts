@@ -1,9 +1,11 @@
 import type { KubeAnswer, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
-import type { LeaveOptions } from "../contracts/node-pods.ts";
+import type { LeaveOptions, MarkDisruptedOptions } from "../contracts/node-pods.ts";
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
+import { explainDrain } from "../core/explain-drain.ts";
 import type { PodIdentity } from "../core/pod.ts";
-import { type Millis, seconds } from "../core/time.ts";
+import { formatInstant, type Instant, type Millis, seconds } from "../core/time.ts";
 import { isLastcallError } from "../errors.ts";
+import { faultOf } from "./fault.ts";
 import { fieldsOf, listOf, numberOf, textOf } from "./json-field.ts";
 
 export interface EvictOptions extends Partial<LeaveOptions> {
@@ -54,6 +56,40 @@ export async function deletePod(
     dueAt: options.dueAt,
     signal: options.signal,
   });
+}
+
+export interface DisruptionMark extends MarkDisruptedOptions {
+  readonly now: Instant;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Sets the pod's condition `DisruptionTarget`; the uid in the patch is its precondition, since a uid
+ * cannot be changed. A pod that is gone needs none. Throws where the API does, or where it refuses.
+ */
+export async function markDisrupted(
+  api: KubeSender,
+  pod: PodIdentity,
+  { reason, dueAt, now, signal }: DisruptionMark,
+): Promise<void> {
+  const condition = {
+    type: "DisruptionTarget",
+    status: "True",
+    reason: "DeletionByLastcall",
+    message: `Lastcall: the pod ${explainDrain(reason, { detail: pod.namespace })}`,
+    lastTransitionTime: formatInstant(now),
+  };
+  const request: KubeRequest = {
+    method: "PATCH",
+    path: `${pathOf(pod)}/status`,
+    // It merges the conditions by their type.
+    patchType: "application/strategic-merge-patch+json",
+    body: { metadata: { uid: pod.uid }, status: { conditions: [condition] } },
+    dueAt,
+    signal,
+  };
+  const answer = await api.send(request);
+  if (answer.status >= 300 && answer.status !== 404) throw faultOf(request, answer);
 }
 
 function pathOf(pod: PodIdentity): string {

@@ -4,14 +4,17 @@ import type {
   FollowedPods,
   FollowOptions,
   LeaveOptions,
+  MarkDisruptedOptions,
   NodePods,
   RestartOptions,
 } from "../contracts/node-pods.ts";
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
 import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../core/pod.ts";
 import type { Rng } from "../core/rng.ts";
+import { type Millis, millis } from "../core/time.ts";
+import { messageOf } from "../errors.ts";
 import { ChangeBell } from "./change-bell.ts";
-import { deletePod, evictPod } from "./evict.ts";
+import { deletePod, evictPod, markDisrupted } from "./evict.ts";
 import { faultOf } from "./fault.ts";
 import { listAll } from "./list.ts";
 import { budgetsPath, podsPath } from "./paths.ts";
@@ -22,6 +25,9 @@ import { translatePod } from "./translate-pod.ts";
 
 /** A pod whose owner has been restarted for it once is not reason enough for a second time. */
 const restartedFor = "lastcall.dev/restarted-for";
+
+/** How long a deletion waits for its mark, under a deadline. */
+const markWaitMs: Millis = millis(500);
 
 /** How long drains that begin one after another are told the same budgets. */
 const budgetsKeptMs = 1000;
@@ -93,6 +99,25 @@ export class KubeNodePods implements NodePods {
 
   evict(pod: PodIdentity, options: LeaveOptions): Promise<EvictionAnswer> {
     return evictPod(this.#api, pod, options);
+  }
+
+  async markDisrupted(
+    pod: PodIdentity,
+    options: MarkDisruptedOptions,
+  ): Promise<string | undefined> {
+    const over = new AbortController();
+    const { signal } = over;
+    const mark = { ...options, now: this.#clock.now(), signal };
+    const marked = markDisrupted(this.#api, pod, mark).then(() => undefined, messageOf);
+    const late = this.#clock.sleep(markWaitMs, signal).then(
+      () => `no answer came within ${markWaitMs} ms`,
+      () => undefined,
+    );
+    try {
+      return await Promise.race([marked, late]);
+    } finally {
+      over.abort();
+    }
   }
 
   remove(pod: PodIdentity, options: LeaveOptions): Promise<EvictionAnswer> {

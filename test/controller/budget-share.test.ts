@@ -115,6 +115,37 @@ describe("pods that their budget never lets go", () => {
   });
 });
 
+describe("a pod that is deleted past its budget", () => {
+  it("has the condition DisruptionTarget first", async () => {
+    const held = await heldPods(0);
+    const { world, deleted } = held;
+    notice(held, "n0");
+    const conditions: unknown[] = [];
+    world.beforeWrite = ({ method, path }) => {
+      if (method !== "DELETE" || !path.includes("/pods/")) return;
+      const { status } = world.get(path) as { status: { conditions: { type: string }[] } };
+      conditions.push(status.conditions.find(({ type }) => type === "DisruptionTarget"));
+    };
+    await whileControlled(world, 40);
+    expect(deleted).toHaveLength(2);
+    const mark = { status: "True", reason: "DeletionByLastcall" };
+    expect(conditions).toMatchObject([mark, mark]);
+  });
+
+  it.each([
+    ["is refused", { status: 403, body: "no right" }],
+    ["gets no answer", "Drop"],
+  ] as const)("is deleted at its time where that condition %s", async (_, answer) => {
+    const held = await heldPods(0);
+    held.world.api.failNext({ match: { path: /pods\/[^/]+\/status$/ }, answer, times: 2 });
+    notice(held, "n0");
+    await whileControlled(held.world, 40);
+    expect(held.deleted).toEqual(Array(2).fill({ afterSeconds: 13, graceSeconds: 17 }));
+    const said = held.world.logged.filter((line) => line.includes("disruption-not-marked"));
+    expect(said).toHaveLength(2);
+  });
+});
+
 function manual(name: string, uid: string): KubeObject {
   return {
     apiVersion: "lastcall.dev/v1alpha1",

@@ -114,7 +114,8 @@ describe("an eviction whose turn comes when another may lead", () => {
     };
     const leave = (_: unknown, { graceSeconds }: LeaveOptions) => send(graceSeconds);
     const restartOwner = (_: unknown, __: unknown, { onTurn }: RestartOptions) => send(onTurn);
-    const pods = { evict: leave, remove: leave, restartOwner };
+    const markDisrupted = () => Promise.resolve(undefined);
+    const pods = { evict: leave, remove: leave, restartOwner, markDisrupted };
     const hands = { pods } as unknown as Hands;
     let leading = true;
     const executor = new Executor({ hands, voice: voice as Voice, mayAct: () => leading });

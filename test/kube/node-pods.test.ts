@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import type { KubeAnswer, KubeRequest } from "../../src/contracts/kube-api.ts";
+import { seededRng } from "../../src/core/rng.ts";
+import { LastcallError } from "../../src/errors.ts";
+import { KubeNodePods } from "../../src/kube/node-pods.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { type AnswerScript, ScriptedApi } from "../support/scripted-api.ts";
+
+const pod = { namespace: "shop", name: "web-0", uid: "uid-1" };
+
+function marking(answer: AnswerScript) {
+  const clock = new ManualClock(Date.UTC(2026, 10, 20));
+  const api = new ScriptedApi(answer);
+  const pods = new KubeNodePods({ api, clock, rng: seededRng(1) });
+  return { clock, api, marked: pods.markDisrupted(pod, { reason: "ForcedAtDeadline" }) };
+}
+
+describe("the mark on a pod that is about to be deleted", () => {
+  it("is the condition DisruptionTarget on its status, with the uid as a precondition", async () => {
+    const sent: KubeRequest[] = [];
+    const { marked } = marking((request) => {
+      sent.push(request);
+      return { status: 200, body: {} };
+    });
+    expect(await marked).toBeUndefined();
+    const condition = {
+      ...{ type: "DisruptionTarget", status: "True", reason: "DeletionByLastcall" },
+      message:
+        "Lastcall: the pod was deleted past its budget, because the deadline left no other way",
+      lastTransitionTime: "2026-11-20T00:00:00.000Z",
+    };
+    expect(sent).toMatchObject([
+      {
+        method: "PATCH",
+        path: "/api/v1/namespaces/shop/pods/web-0/status",
+        patchType: "application/strategic-merge-patch+json",
+        body: { metadata: { uid: "uid-1" }, status: { conditions: [condition] } },
+      },
+    ]);
+  });
+
+  it.each<[string, KubeAnswer | Error, string | undefined]>([
+    ["a pod that is gone", { status: 404, body: "" }, undefined],
+    ["a missing right", { status: 403, body: "no" }, "no"],
+    ["another pod of that name", { status: 422, body: "field is immutable" }, "immutable"],
+    ["a lost connection", new LastcallError("API_UNREACHABLE", "it broke"), "it broke"],
+  ])("never throws: %s", async (_, answer, problem) => {
+    const found = await marking(() => answer).marked;
+    if (problem === undefined) expect(found).toBeUndefined();
+    else expect(found).toContain(problem);
+  });
+
+  it("is given up after half a second, and its request with it", async () => {
+    let signal: AbortSignal | undefined;
+    const { clock, marked } = marking((request) => {
+      signal = request.signal;
+      return new Promise(() => {});
+    });
+    let found: string | undefined;
+    void marked.then((problem) => {
+      found = problem;
+    });
+    await clock.advance(499);
+    expect([found, signal?.aborted]).toEqual([undefined, false]);
+    await clock.advance(1);
+    expect([found, signal?.aborted]).toEqual(["no answer came within 500 ms", true]);
+  });
+});
