@@ -10,7 +10,7 @@ import { ruleOfLoss, wordOnRule } from "../core/loss-rule.ts";
 import type { PodIdentity } from "../core/pod.ts";
 import type { Homeless } from "../core/room-fit.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
-import type { DrainEnd } from "./drain-run.ts";
+import type { DrainOver } from "./drain-run.ts";
 import type { Voice } from "./executor.ts";
 
 /** Events are few: of many pods with one trouble so many are named. */
@@ -155,7 +155,7 @@ export class CaseVoice {
     this.#sayOnce("volumes", departure, { reason: "VolumesAttached", message, about: [] });
   }
 
-  drainEnded(departure: Departure, end: DrainEnd): void {
+  drainEnded(departure: Departure, end: DrainOver): void {
     const { noticedAt, deadlineAt } = departure;
     if (noticedAt === undefined || end.verdict !== "Done") return;
     const now = this.#clock.now();

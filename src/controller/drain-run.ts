@@ -10,6 +10,7 @@ import { type DrainAct, type DrainProgress, withEarlierOutcomes } from "../core/
 import { drainRuleOf } from "../core/drain-rule.ts";
 import { type DrainStep, nextDrainActs } from "../core/drain-step.ts";
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
+import type { Happening } from "../core/ledger.ts";
 import { drainBeganAt } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { BudgetFacts, PodFacts, PodIdentity } from "../core/pod.ts";
@@ -20,6 +21,7 @@ import { between, earliest, type Instant, type Millis, millis, plus } from "../c
 import { LastcallError, messageOf } from "../errors.ts";
 import { Alarm } from "./alarm.ts";
 import type { Executor } from "./executor.ts";
+import { MachineCheck } from "./machine-check.ts";
 
 export interface DrainTools {
   readonly executor: Executor;
@@ -30,6 +32,8 @@ export interface DrainTools {
   readonly self?: string | undefined;
   /** What pods took to end, over all drains. */
   readonly terminations: TerminationMemory;
+  /** A fresh look at one node, past the watch. */
+  readonly readNode: (name: string) => Promise<NodeFacts | undefined>;
   /**
    * Told after each step; the ledger writes what is new of it at its own pace, and says when it
    * wants to be told again.
@@ -45,7 +49,15 @@ export interface DrainOrder {
   readonly policy: Policy;
 }
 
-export interface DrainEnd {
+export type DrainEnd = DrainOver | DrainLost;
+
+/** The machine is not the one that was to leave any more, or its departure is over. */
+export interface DrainLost {
+  readonly verdict: "Lost";
+  readonly work: Omit<Happening, "at">;
+}
+
+export interface DrainOver {
   readonly verdict: Exclude<DrainStep["verdict"], "Running">;
   readonly counts: DrainCounts;
   /** The first that held it up, for the ledger. */
@@ -83,7 +95,7 @@ export class DrainRun {
   #tellAgainAt: Instant | undefined;
   #isOver = false;
   #held: string | undefined;
-  #volumes: DrainEnd["volumes"] = "None";
+  #volumes: DrainOver["volumes"] = "None";
 
   constructor(order: DrainOrder, tools: DrainTools) {
     this.#order = order;
@@ -107,12 +119,21 @@ export class DrainRun {
       signal: AbortSignal.any([signal, done.signal]),
     });
     const stop = followed.onChange(() => this.#alarm.ring());
+    const machine = new MachineCheck({
+      departure: this.#departure,
+      node: this.#order.node,
+      tools: this.#tools,
+      onLooked: () => this.#alarm.ring(),
+      signal: done.signal,
+    });
     try {
       const [budgets] = await Promise.all([pods.budgets(), followed.synced()]);
       const startedAt = drainBeganAt(this.#departure.status) ?? clock.now();
+      machine.trust(followed.pods());
       for (;;) {
         signal.throwIfAborted();
-        const step = this.#step({ followed, budgets, startedAt });
+        if (machine.lost !== undefined) return { verdict: "Lost", work: machine.lost };
+        const step = this.#step({ followed, machine, budgets, startedAt });
         const { verdict, counts } = step;
         if (verdict !== "Running")
           return this.#endWith({ verdict, counts }, { followed, startedAt });
@@ -129,9 +150,9 @@ export class DrainRun {
   }
 
   #endWith(
-    { verdict, counts }: Pick<DrainEnd, "verdict" | "counts">,
+    { verdict, counts }: Pick<DrainOver, "verdict" | "counts">,
     about: { readonly followed: FollowedPods; readonly startedAt: Instant },
-  ): DrainEnd {
+  ): DrainOver {
     const plan = this.#firstPlan;
     const { startedAt, followed } = about;
     const endedAt = this.#tools.clock.now();
@@ -147,12 +168,14 @@ export class DrainRun {
 
   #step(seen: {
     readonly followed: FollowedPods;
+    readonly machine: MachineCheck;
     readonly budgets: readonly BudgetFacts[];
     readonly startedAt: Instant;
   }): DrainStep {
     const now = this.#tools.clock.now();
     const livePods = seen.followed.pods();
-    if (livePods.some((pod) => pod.volumeClaims.length > 0)) this.#volumes = "Some";
+    const ownPods = seen.machine.ownOf(livePods);
+    if (ownPods.some((pod) => pod.volumeClaims.length > 0)) this.#volumes = "Some";
     const { startedAt } = seen;
     const since = { beganAt: startedAt, noticedAt: this.#departure.noticedAt };
     const namedAt = hardDeadline(this.#departure);
@@ -160,12 +183,15 @@ export class DrainRun {
     // A notice may have come in mid-drain.
     const asked = drainRuleOf(this.#departure, { rule: this.#order.policy.drain, now: startedAt });
     const rule = ruleUntil(deadlineAt, { rule: asked, namedAt });
-    const outlook = { ...seen, now, rule, deadlineAt, knownAt: noticeKnownAt(since) };
+    const { budgets } = seen;
+    const knownAt = noticeKnownAt(since);
+    const outlook = { pods: ownPods, budgets, now, rule, deadlineAt, knownAt };
     const plan = this.#planFor(outlook);
     const known = this.#tools.terminations.records;
     const common = { startedAt, livePods, rule, known, now };
     let step = nextDrainActs({ ...common, plan, progress: this.#progress });
-    if (step.unplanned.length > 0) {
+    const own = new Set(ownPods.map(({ uid }) => uid));
+    if (step.unplanned.some(({ uid }) => own.has(uid))) {
       // A pod that came late, past the cordon: it is planned like the others.
       this.#plan = undefined;
       const fresh = this.#planFor(outlook);
@@ -181,15 +207,14 @@ export class DrainRun {
   }
 
   #planFor(seen: {
-    readonly followed: FollowedPods;
+    readonly pods: readonly PodFacts[];
     readonly budgets: readonly BudgetFacts[];
     readonly rule: DrainRule;
     readonly now: Instant;
     readonly deadlineAt: Instant | undefined;
     readonly knownAt: Instant;
   }): DrainPlan {
-    const { now, rule, deadlineAt, knownAt } = seen;
-    const pods = seen.followed.pods();
+    const { pods, now, rule, deadlineAt, knownAt } = seen;
     // A mark counts as it is now. Under a notice none does, and a new plan would move the waves.
     const basis = deadlineAt ?? marksOf(pods);
     if (this.#plan !== undefined && this.#planBasis === basis) return this.#plan;

@@ -12,7 +12,7 @@ import type { TerminationMemory } from "../core/termination-time.ts";
 import { type Instant, plus } from "../core/time.ts";
 import type { CaseContext } from "./case-context.ts";
 import type { CaseVoice } from "./case-voice.ts";
-import { type DrainEnd, DrainRun, hardDeadline } from "./drain-run.ts";
+import { type DrainOver, DrainRun, hardDeadline } from "./drain-run.ts";
 import type { DrainTurns } from "./drain-turns.ts";
 import type { Executor } from "./executor.ts";
 import { waitForLoadBalancers } from "./load-balancer-wait.ts";
@@ -39,6 +39,7 @@ export interface DrainWorkParts {
     readonly rng: Rng;
     readonly self?: string | undefined;
     readonly terminations: TerminationMemory;
+    readonly readNode: (name: string) => Promise<NodeFacts | undefined>;
   };
   /** What an interrupted drain of this case had counted. */
   readonly counted: DrainCounts | undefined;
@@ -71,6 +72,7 @@ export async function drainNode(
   const stop = context.onObserved(() => run.update(context.departure()));
   try {
     const end = await run.run(signal);
+    if (end.verdict === "Lost") return end.work;
     voice.drainEnded(context.departure(), end);
     tools.turns.leave(departure);
     if (end.verdict === "Done") await awaitVolumes(end, { order, parts }, signal);
@@ -98,7 +100,7 @@ function giveRoom(pod: PodIdentity, { context, tools, voice }: DrainWorkParts): 
 
 /** A fault in looking after volumes holds no departure up. */
 async function awaitVolumes(
-  end: DrainEnd,
+  end: DrainOver,
   about: { readonly order: DrainWorkOrder; readonly parts: DrainWorkParts },
   signal: AbortSignal,
 ): Promise<void> {
@@ -133,7 +135,7 @@ function volumeLimit(about: {
   return hardDeadline(departure) ?? plus(fromAt, drain.timeoutMs);
 }
 
-function drainHappening(end: DrainEnd, policy: Policy): Work {
+function drainHappening(end: DrainOver, policy: Policy): Work {
   switch (end.verdict) {
     case "Done":
       return { event: "Drained", reason: "DrainDone", detail: end.account };

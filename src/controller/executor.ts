@@ -148,6 +148,13 @@ export class Executor {
     return "Done";
   }
 
+  /** Whether a departure is still to be carried out, by a fresh look at it. */
+  async isLive(departure: Departure): Promise<boolean> {
+    const found = await this.#hands.store.read(departure.name);
+    if (found.kind !== "Done" || found.departure.uid !== departure.uid) return false;
+    return isLive(found.departure) && found.departure.deletionAt === undefined;
+  }
+
   /** Deletes the record of a departure that ended long ago. */
   async forget(departure: Departure): Promise<void> {
     this.#assertLeading();

@@ -12,12 +12,21 @@ import { type CaseContext, isCloudsToTake } from "./case-context.ts";
 import type { CaseTools } from "./case-tools.ts";
 import type { CaseVoice } from "./case-voice.ts";
 import { drainNode } from "./drain-work.ts";
+import { machineLost, wholeIdentity } from "./machine-check.ts";
 import { lookAhead, makeRoom, prepared } from "./preparation.ts";
 import type { ProgressLedger } from "./progress-ledger.ts";
 import { releaseMachine } from "./release-work.ts";
 import { clearRoom } from "./room-clearing.ts";
 
 type Work = Omit<Happening, "at">;
+
+interface Order {
+  readonly node: NodeFacts;
+  readonly policy: Policy;
+}
+
+/** Under a notice a drain that begins so soon after the mark, which tests who the node is, does not look again. */
+const testedForMs = 5000;
 
 export interface PhaseWorkParts {
   readonly policy: Policy;
@@ -32,8 +41,8 @@ export class PhaseWork {
   readonly #parts: PhaseWorkParts;
   /** What an interrupted drain of this case had counted. */
   #counted: DrainCounts | undefined;
-  /** The node was marked in this run: who it is has just been tested. */
-  #marked = false;
+  /** When the node was marked in this run, and who it is was tested; monotonic. */
+  #markedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: PhaseWorkParts) {
     this.#parts = parts;
@@ -60,7 +69,7 @@ export class PhaseWork {
     // Under a notice nothing comes before the mark, not even a look at the node.
     if (isNoticed(this.#departure)) return this.#markAnd(() => Promise.resolve(prepared), signal);
     const order = await this.#order(signal);
-    if (order === undefined) return { event: "NodeGone", reason: "NodeGone" };
+    if ("event" in order) return order;
     await lookAhead(order, this.#parts, signal);
     return this.#markAnd(() => makeRoom(order, this.#parts, signal), signal);
   }
@@ -72,7 +81,7 @@ export class PhaseWork {
     );
     switch (result.kind) {
       case "Done":
-        this.#marked = true;
+        this.#markedAtMs = this.#parts.tools.clock.monotonic();
         this.#parts.voice.cordoned(this.#departure);
         return next();
       case "Gone":
@@ -104,14 +113,10 @@ export class PhaseWork {
       return this.#untilTaken(signal);
     }
     const order = await this.#order(signal);
-    if (order === undefined) return { event: "NodeGone", reason: "NodeGone" };
-    return this.#drainPods(order, signal);
+    return "event" in order ? order : this.#drainPods(order, signal);
   }
 
-  #drainPods(
-    order: { readonly node: NodeFacts; readonly policy: Policy },
-    signal: AbortSignal,
-  ): Promise<Work> {
+  #drainPods(order: Order, signal: AbortSignal): Promise<Work> {
     const parts = {
       ...this.#parts,
       counted: this.#counted,
@@ -127,16 +132,16 @@ export class PhaseWork {
     return drainNode({ ...order, policy: { ...policy, drain } }, parts, signal);
   }
 
-  /** The node as it is now; undefined where it is gone. */
-  async #order(signal: AbortSignal): Promise<{ node: NodeFacts; policy: Policy } | undefined> {
-    const node = await this.#nodeToDrain(signal);
-    return node === undefined ? undefined : { node, policy: this.#parts.policy };
-  }
-
-  /** A case that was taken up in mid-drain looks afresh at whose pods these are. */
-  async #nodeToDrain(signal: AbortSignal): Promise<NodeFacts | undefined> {
-    if (this.#marked && this.#node !== undefined) return this.#node;
-    return this.#retry(() => this.#parts.tools.readNode(this.#departure.node.name), signal);
+  /** The node whose pods are to leave, tested a moment ago, or what ends the departure instead. */
+  async #order(signal: AbortSignal): Promise<Order | Work> {
+    const { policy, tools } = this.#parts;
+    const seen = this.#node;
+    const sinceMs = tools.clock.monotonic() - this.#markedAtMs;
+    const isTested = isNoticed(this.#departure) && sinceMs <= testedForMs;
+    if (isTested && seen !== undefined) return { node: seen, policy };
+    const node = await this.#retry(() => tools.readNode(this.#departure.node.name), signal);
+    if (node === undefined) return { event: "NodeGone", reason: "NodeGone" };
+    return machineLost(this.#departure.node, node) ?? { node, policy };
   }
 
   async #release(signal: AbortSignal): Promise<Work> {
@@ -148,7 +153,7 @@ export class PhaseWork {
       if (!hasFailed) await this.#parts.ledger.say(this.#departure, "AwaitingMachine");
       return this.#untilTaken(signal);
     }
-    const lastLook = () => this.#drainLateComers(signal);
+    const lastLook = () => this.#lastLook(signal);
     try {
       return await this.#retry(
         () =>
@@ -175,19 +180,30 @@ export class PhaseWork {
   }
 
   /**
+   * Just before the machine goes its node is read once more: nobody else's may go in its place. Where
+   * the Node is gone, there are no pods, and the machine's own id tells whether it is the one.
+   */
+  async #lastLook(signal: AbortSignal): Promise<Work | undefined> {
+    const { readNode } = this.#parts.tools;
+    const { node: named } = this.#departure;
+    const node = await readNode(named.name);
+    if (node === undefined) return undefined;
+    const tested = this.#node ?? node;
+    return machineLost(wholeIdentity(named, tested), node) ?? this.#drainLateComers(node, signal);
+  }
+
+  /**
    * A scheduler that had chosen the node before its cordon may bind a pod to it later, and a watch may
    * show that later still. What is on the node just before its machine goes leaves as the others did.
    */
-  async #drainLateComers(signal: AbortSignal): Promise<Work | undefined> {
+  async #drainLateComers(node: NodeFacts, signal: AbortSignal): Promise<Work | undefined> {
     const { pods, clock, self } = this.#parts.tools;
-    const node = this.#node;
-    if (node === undefined) return undefined;
     const there = await pods.list(node.name);
     const rule = this.#parts.policy.drain;
     const plan = planDrain({ node, pods: there, budgets: [], rule, now: clock.now(), self });
     if (plan.pods.length === 0) return undefined;
     const work = await this.#drainPods({ node, policy: this.#parts.policy }, signal);
-    return work.event === "GaveUp" ? work : undefined;
+    return work.event === "GaveUp" || work.event === "MachineReplaced" ? work : undefined;
   }
 
   /**

@@ -17,6 +17,7 @@ import { Alarm } from "./alarm.ts";
 import { backoffMs } from "./backoff.ts";
 import type { CaseContext } from "./case-context.ts";
 import type { Executor } from "./executor.ts";
+import { MachineCheck } from "./machine-check.ts";
 
 export interface RoomTools {
   readonly executor: Executor;
@@ -26,6 +27,8 @@ export interface RoomTools {
   readonly clock: Clock;
   readonly rng: Rng;
   readonly self?: string | undefined;
+  /** A fresh look at one node, past the watch. */
+  readonly readNode: (name: string) => Promise<NodeFacts | undefined>;
 }
 
 export interface RoomEnd {
@@ -75,6 +78,10 @@ export class RoomMaking {
     const nodePods = pods.follow(node.name, { signal: stop });
     const followed = placeholders.follow(departure.uid, stop);
     const ring = () => this.#alarm.ring();
+    const machine = new MachineCheck({
+      ...{ departure, node, tools: this.#tools },
+      ...{ onLooked: ring, signal: stop },
+    });
     const stops = [
       nodePods.onChange(ring),
       followed.onChange(ring),
@@ -83,8 +90,11 @@ export class RoomMaking {
     try {
       const [budgets] = await Promise.all([pods.budgets(), nodePods.synced(), followed.synced()]);
       const sinceAt = sayingSince(departure.status, "ReplacementWait") ?? clock.now();
+      machine.trust(nodePods.pods());
       const reach = await this.#placements(nodePods.pods());
-      const seen = { pods: () => nodePods.pods().map(reach), budgets, followed, sinceAt };
+      // Where the machine is another's by now, the drain finds that out before it begins.
+      const ownPods = () => machine.ownOf(nodePods.pods()).map(reach);
+      const seen = { pods: ownPods, budgets, followed, sinceAt };
       return await this.#untilThere(seen, signal);
     } finally {
       for (const stopListening of stops) stopListening();

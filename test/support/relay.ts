@@ -25,6 +25,8 @@ export interface RelayOptions {
   readonly before?: (call: RelayCall) => Promise<"Pass" | "Drop">;
   /** Told when the target has answered, before the caller hears of it. */
   readonly after?: (call: RelayCall) => Promise<void>;
+  /** Whether what the target says from now on in answer to a call is withheld: a watch that stalls. */
+  readonly withholds?: (call: RelayCall) => boolean;
 }
 
 export interface Relay {
@@ -67,7 +69,12 @@ async function hand(
   outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
   answer.on("error", () => outgoing.destroy());
   answer.on("aborted", () => outgoing.destroy());
-  answer.pipe(outgoing);
+  const { withholds } = options;
+  if (withholds === undefined) answer.pipe(outgoing);
+  else {
+    answer.on("data", (chunk: Buffer) => withholds(call) || outgoing.write(chunk));
+    answer.on("end", () => withholds(call) || outgoing.end());
+  }
   outgoing.flushHeaders();
 }
 

@@ -1,0 +1,115 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { Departure } from "../core/departure.ts";
+import { compareIdentity, type NodeIdentity } from "../core/identity.ts";
+import type { Happening } from "../core/ledger.ts";
+import type { NodeFacts } from "../core/node.ts";
+import type { PodFacts } from "../core/pod.ts";
+import type { Rng } from "../core/rng.ts";
+import { messageOf } from "../errors.ts";
+import { backoffMs } from "./backoff.ts";
+import type { Executor } from "./executor.ts";
+
+type Work = Omit<Happening, "at">;
+
+export interface MachineCheckTools {
+  readonly executor: Pick<Executor, "isLive" | "voice">;
+  readonly readNode: (name: string) => Promise<NodeFacts | undefined>;
+  readonly clock: Clock;
+  readonly rng: Rng;
+}
+
+export interface MachineCheckOptions {
+  readonly departure: Departure;
+  /** The node that leaves, as it was when its identity was tested last. */
+  readonly node: NodeIdentity;
+  readonly tools: MachineCheckTools;
+  /** Told when a look is over: pods may be the node's own now, or the machine is lost. */
+  readonly onLooked: () => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Pods are bound to a node by its name alone, and a watch that says whose the name is may have
+ * stalled. So those that were not there when the node was tested last count as its own only after a
+ * fresh look at it, and at the Departure. While the node cannot be read they are left alone, under a
+ * notice too: they may be another machine's.
+ */
+export class MachineCheck {
+  readonly #options: MachineCheckOptions;
+  readonly #identity: NodeIdentity;
+  readonly #own = new Set<string>();
+  #isLooking = false;
+  #lost: Work | undefined;
+
+  constructor(options: MachineCheckOptions) {
+    this.#options = options;
+    this.#identity = wholeIdentity(options.departure.node, options.node);
+  }
+
+  /** What ends the departure, where the machine is not the one that leaves any more. */
+  get lost(): Work | undefined {
+    return this.#lost;
+  }
+
+  /** Takes pods for the node's own that were listed just after it was tested. */
+  trust(pods: readonly PodFacts[]): void {
+    for (const { uid } of pods) this.#own.add(uid);
+  }
+
+  /** Those of the pods that are the node's own; where there are others, a look at it begins. */
+  ownOf(pods: readonly PodFacts[]): readonly PodFacts[] {
+    const own = pods.filter(({ uid }) => this.#own.has(uid));
+    if (own.length < pods.length && !this.#isLooking && this.#lost === undefined) {
+      this.#isLooking = true;
+      void this.#look(pods);
+    }
+    return own;
+  }
+
+  async #look(pods: readonly PodFacts[]): Promise<void> {
+    const { tools, signal, onLooked } = this.#options;
+    for (let attempt = 0; !signal.aborted; attempt += 1) {
+      try {
+        this.#lost = await this.#lostNow();
+        if (this.#lost === undefined) this.trust(pods);
+        this.#isLooking = false;
+        onLooked();
+        return;
+      } catch (error) {
+        const { node } = this.#options.departure;
+        tools.executor.voice.log.warn("node-not-read", {
+          node: node.name,
+          error: messageOf(error),
+        });
+        await tools.clock.sleep(backoffMs(attempt, tools.rng), signal).catch(() => undefined);
+      }
+    }
+  }
+
+  async #lostNow(): Promise<Work | undefined> {
+    const { departure, tools } = this.#options;
+    const [node, isLive] = await Promise.all([
+      tools.readNode(departure.node.name),
+      tools.executor.isLive(departure),
+    ]);
+    if (!isLive) {
+      const detail = "the Departure was deleted";
+      return { event: "Cancelled", reason: "CancelledByPerson", detail };
+    }
+    return machineLost(this.#identity, node);
+  }
+}
+
+/** What ends a departure whose node is read afresh and is not what it was; undefined where it is. */
+export function machineLost(then: NodeIdentity, now: NodeFacts | undefined): Work | undefined {
+  if (now === undefined) return { event: "NodeGone", reason: "NodeGone" };
+  if (compareIdentity(then, now) === "Same") return undefined;
+  return { event: "MachineReplaced", reason: "MachineReplaced" };
+}
+
+/** A person who writes a Departure by hand may name the node's uid alone. */
+export function wholeIdentity(named: NodeIdentity, tested: NodeIdentity): NodeIdentity {
+  if (named.uid !== tested.uid) return named;
+  const { providerID = tested.providerID, bootID = tested.bootID } = named;
+  return { ...named, providerID, bootID };
+}

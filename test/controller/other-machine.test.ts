@@ -1,0 +1,279 @@
+import { describe, expect, it } from "vitest";
+import type { KubeObject, KubeWatchEvent, KubeWatchRequest } from "../../src/contracts/kube-api.ts";
+import { minutes, seconds } from "../../src/core/time.ts";
+import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
+
+const podsPath = "/api/v1/namespaces/default/pods";
+
+interface Stage {
+  readonly world: ModelWorld;
+  /** From now on no change of these is heard of; by default of nodes and Departures. */
+  readonly stall: (...paths: readonly string[]) => void;
+}
+
+/** Three nodes, of which the pods of n1 are held by their budget while n1 leaves. */
+async function stage(
+  how: { readonly policy?: object; readonly maxUnavailable?: number } = {},
+): Promise<Stage> {
+  const world = new ModelWorld();
+  for (const name of ["n0", "n1", "n2"]) world.addNode(name, name);
+  webWorkload(world, { replicas: 6, maxUnavailable: how.maxUnavailable ?? 0 });
+  spotPolicy(world, { drain: { timeout: "10m", onTimeout: "Wait" }, ...how.policy });
+  await world.pass(seconds(10));
+  let stalled: readonly string[] = [];
+  const watch = world.watched.watch.bind(world.watched);
+  world.watched.watch = (request) =>
+    unlessStalled(watch, request, () => stalled.includes(request.path));
+  return {
+    world,
+    stall: (...paths) => {
+      stalled = paths.length === 0 ? [nodes, departures] : paths;
+    },
+  };
+}
+
+async function* unlessStalled(
+  watch: ModelWorld["watched"]["watch"],
+  request: KubeWatchRequest,
+  isStalled: () => boolean,
+): AsyncGenerator<KubeWatchEvent> {
+  for await (const event of watch(request)) if (!isStalled()) yield event;
+}
+
+function depart({ world }: Stage): void {
+  const node = world.get(`${nodes}/n1`);
+  const { providerID } = (node?.spec ?? {}) as { providerID?: string };
+  world.create(departures, {
+    apiVersion: "lastcall.dev/v1alpha1",
+    kind: "Departure",
+    metadata: { name: "n1-asked" },
+    spec: {
+      node: { name: "n1", uid: node?.metadata?.uid, providerID },
+      cause: "Manual",
+      source: "person",
+    },
+  } as KubeObject);
+}
+
+/** The machine goes with its pods, and the group has made another one under its name, with pods of its own. */
+function replaceMachine({ world }: Stage): void {
+  for (const pod of world.podsOn("n1")) {
+    const path = `${podsPath}/${pod.metadata?.name}`;
+    world.api.handle({ method: "DELETE", path, body: { gracePeriodSeconds: 0 } });
+  }
+  world.api.handle({ method: "DELETE", path: `${nodes}/n1` });
+  world.addNode("n1", "n1");
+  bind(world, "new-0", "new-1");
+}
+
+/** As a scheduler binds them that has not heard of a cordon, or needs not. */
+function bind(world: ModelWorld, ...names: readonly string[]): void {
+  for (const name of names) {
+    world.create(podsPath, {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name, namespace: "default", labels: { app: "new" } },
+      spec: { nodeName: "n1", containers: [{ name: "c", image: "c:1" }] },
+    });
+  }
+}
+
+/** Which of the pods that came with the new machine are there and not leaving. */
+function untouched(world: ModelWorld): readonly string[] {
+  return world
+    .list(podsPath)
+    .filter(({ metadata }) => metadata?.name?.startsWith("new-"))
+    .filter(({ metadata }) => metadata?.deletionTimestamp === undefined)
+    .map(({ metadata }) => metadata?.name ?? "");
+}
+
+function asked(world: ModelWorld): readonly string[] {
+  return world.writes.filter((write) => write.includes("/pods/new-"));
+}
+
+async function controlled(world: ModelWorld, during: () => Promise<void>): Promise<void> {
+  const stop = new AbortController();
+  const running = world.startController(stop.signal);
+  await during();
+  stop.abort();
+  await running;
+}
+
+function ending(world: ModelWorld) {
+  const { phase, reason } = world.statusOf("n1") as { phase?: string; reason?: string };
+  return { phase, reason };
+}
+
+const replaced = { phase: "Ended", reason: "MachineReplaced" };
+
+describe("a node whose machine was replaced under its name while the watches were stalled", () => {
+  it("keeps the new machine's pods, where its drain goes on", async () => {
+    const one = await stage();
+    const { world } = one;
+    await controlled(world, async () => {
+      depart(one);
+      await world.passUntil(() => ending(world).phase === "Draining", minutes(1));
+      await world.pass(seconds(5));
+      one.stall();
+      replaceMachine(one);
+      await world.pass(minutes(2));
+    });
+    expect(untouched(world)).toEqual(["new-0", "new-1"]);
+    expect(asked(world)).toEqual([]);
+    expect(ending(world)).toEqual(replaced);
+    expect(world.marksOf("n1")).toEqual([]);
+  });
+
+  it("keeps them under a notice", async () => {
+    const one = await stage();
+    const { world } = one;
+    await controlled(world, async () => {
+      world.notice("n1", seconds(120));
+      await world.pass(seconds(5));
+      one.stall();
+      replaceMachine(one);
+      await world.pass(minutes(3));
+    });
+    expect(untouched(world)).toEqual(["new-0", "new-1"]);
+    expect(asked(world)).toEqual([]);
+    expect(ending(world)).toEqual(replaced);
+  });
+
+  it("keeps them where room was being made", async () => {
+    const replacement = { when: "BeforeDrain", timeout: "2m", onTimeout: "Proceed" };
+    const one = await stage({ policy: { replacement }, maxUnavailable: 6 });
+    const { world } = one;
+    await controlled(world, async () => {
+      depart(one);
+      await world.passUntil(() => ending(world).reason === "ReplacementWait", minutes(1));
+      one.stall();
+      replaceMachine(one);
+      await world.pass(minutes(5));
+    });
+    expect(untouched(world)).toEqual(["new-0", "new-1"]);
+    expect(asked(world)).toEqual([]);
+    expect(ending(world)).toEqual(replaced);
+  });
+
+  it("keeps them where the node was cordoned for a recommendation, and is drained for an interruption", async () => {
+    const one = await stage({ policy: { onNotice: { rebalance: "Cordon" } } });
+    const { world } = one;
+    await controlled(world, async () => {
+      rebalance(world);
+      await world.pass(seconds(30));
+      expect(world.marksOf("n1")).toContain("unschedulable");
+      one.stall(nodes);
+      replaceMachine(one);
+      const patchType = "application/merge-patch+json";
+      const body = { spec: { cause: "SpotInterruption" } };
+      const path = `${departures}/n1-rebalance`;
+      expect(world.api.handle({ method: "PATCH", path, patchType, body }).status).toBe(200);
+      await world.pass(minutes(2));
+    });
+    expect(untouched(world)).toEqual(["new-0", "new-1"]);
+    expect(asked(world)).toEqual([]);
+    expect(ending(world)).toEqual(replaced);
+  });
+
+  it("keeps them, and its machine, where the old one was about to be released", async () => {
+    const instance = { loadBalancerDelay: "2m" };
+    const one = await stage({ policy: { instance }, maxUnavailable: 6 });
+    const { world } = one;
+    await controlled(world, async () => {
+      depart(one);
+      await world.passUntil(() => world.podsOn("n1").length === 0, minutes(1));
+      one.stall();
+      replaceMachine(one);
+      await world.pass(minutes(5));
+    });
+    expect(untouched(world)).toEqual(["new-0", "new-1"]);
+    expect(asked(world)).toEqual([]);
+    expect(world.released).toEqual([]);
+    expect(ending(world)).toEqual(replaced);
+  });
+
+  it("keeps them where another controller takes the drain up from a stale list", async () => {
+    const one = await stage();
+    const { world } = one;
+    await controlled(world, async () => {
+      depart(one);
+      await world.passUntil(() => ending(world).phase === "Draining", minutes(1));
+    });
+    const stale = world.get(nodes);
+    const send = world.watched.send.bind(world.watched);
+    world.watched.send = (request) =>
+      request.method === "GET" && request.path === nodes
+        ? Promise.resolve({ status: 200, body: stale })
+        : send(request);
+    one.stall();
+    replaceMachine(one);
+    await controlled(world, () => world.pass(minutes(2)));
+    expect(untouched(world)).toEqual(["new-0", "new-1"]);
+    expect(asked(world)).toEqual([]);
+    expect(ending(world)).toEqual(replaced);
+  });
+});
+
+describe("pods that come to a node while it drains", () => {
+  it("leave as the others do, once the node has been looked at again", async () => {
+    const one = await stage();
+    const { world } = one;
+    await controlled(world, async () => {
+      world.notice("n1", seconds(120));
+      await world.pass(seconds(5));
+      bind(world, "new-0");
+      await world.pass(seconds(5));
+    });
+    expect(untouched(world)).toEqual([]);
+  });
+
+  it("are left alone while the node cannot be read, and the others are not", async () => {
+    const one = await stage({ maxUnavailable: 6 });
+    const { world } = one;
+    await controlled(world, async () => {
+      world.notice("n1", seconds(120));
+      await world.pass(seconds(1));
+      world.api.failNext({
+        match: { method: "GET", path: /nodes\/n1$/ },
+        answer: { status: 500, body: "no" },
+        times: 7,
+      });
+      bind(world, "new-0");
+      await world.pass(seconds(4));
+      expect(world.podsOn("n1").map(({ metadata }) => metadata?.name)).toEqual(["new-0"]);
+      expect(untouched(world)).toEqual(["new-0"]);
+      await world.passUntil(() => world.podsOn("n1").length === 0, seconds(60));
+    });
+    expect(world.statusOf("n1")).toMatchObject({ phase: "Releasing", drain: { left: 0 } });
+  });
+
+  it("are left alone where the Departure is gone by then", async () => {
+    const one = await stage();
+    const { world } = one;
+    await controlled(world, async () => {
+      depart(one);
+      await world.passUntil(() => ending(world).phase === "Draining", minutes(1));
+      await world.pass(seconds(5));
+      one.stall();
+      world.api.handle({ method: "DELETE", path: `${departures}/n1-asked` });
+      bind(world, "new-0");
+      await world.pass(minutes(1));
+    });
+    expect(asked(world)).toEqual([]);
+  });
+});
+
+function rebalance(world: ModelWorld): void {
+  const uid = world.get(`${nodes}/n1`)?.metadata?.uid;
+  world.create(departures, {
+    apiVersion: "lastcall.dev/v1alpha1",
+    kind: "Departure",
+    metadata: { name: "n1-rebalance" },
+    spec: {
+      node: { name: "n1", uid },
+      cause: "RebalanceRecommendation",
+      noticedAt: "2026-11-20T00:00:10Z",
+      source: "test",
+    },
+  } as KubeObject);
+}
