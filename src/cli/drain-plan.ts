@@ -79,6 +79,7 @@ async function planWith(
     now: options.at ?? io.clock.now(),
     everyPod: about.everyPod,
     terminatingNamespaces: fleet.terminatingNamespaces,
+    daemonSets: fleet.daemonSets,
   });
   const homeless = await findHomeless(
     returningPods(plan.pods, fleet.pods),

@@ -23,6 +23,8 @@ export interface FleetSnapshot {
   readonly departures: readonly Departure[];
   /** As far as they can be known: the API evicts no pod in them. */
   readonly terminatingNamespaces: ReadonlySet<string>;
+  /** As `namespace/name`; undefined where they were not read. */
+  readonly daemonSets: ReadonlySet<string> | undefined;
 }
 
 export interface SnapshotSource {
@@ -109,6 +111,7 @@ async function readCluster(
             path: paths.podsPath,
             query: { fieldSelector: `spec.nodeName=${node}` },
           },
+          { kind: "DaemonSet", path: paths.daemonSetsPath },
         ]),
   ];
   try {
@@ -119,11 +122,12 @@ async function readCluster(
         const code = isLastcallError(error) ? error.code : undefined;
         const untouched = !needs.policies && code === "CRD_MISSING";
         // Worth a word in the plan, not worth a right that the caller may not have.
-        const dispensable = kind === "Namespace" && code === "RIGHT_MISSING";
-        if (untouched || dispensable) return [];
+        const isExtra = kind === "Namespace" || kind === "DaemonSet";
+        if (untouched || (isExtra && code === "RIGHT_MISSING")) return undefined;
         throw error;
       });
-      return found.map((object) => ({ ...object, kind }));
+      if (found?.length === 0) return [{ kind: `${kind}List` }];
+      return (found ?? []).map((object) => ({ ...object, kind }));
     });
     return (await Promise.all(lists)).flat();
   } finally {
@@ -151,10 +155,21 @@ async function translateAll(objects: readonly KubeObject[]): Promise<FleetSnapsh
         .filter(({ status }) => fieldsOf(status).phase === "Terminating")
         .map(({ metadata }) => metadata?.name ?? ""),
     ),
+    daemonSets: daemonSetsOf(objects),
     departures: ofKind("Departure").flatMap((object) => translateDeparture(object) ?? []),
     policies: readings.flatMap(({ parsed }) => ("policy" in parsed ? parsed.policy : [])),
     badPolicies: readings.flatMap(({ name, parsed }) =>
       "problems" in parsed ? { name, problem: parsed.problems.map(sentenceOf).join("; ") } : [],
     ),
   };
+}
+
+/** One that is not among them is gone, unless none was asked for: files may hold nodes and pods alone. */
+function daemonSetsOf(objects: readonly KubeObject[]): ReadonlySet<string> | undefined {
+  if (!objects.some(({ kind }) => kind === "DaemonSet" || kind === "DaemonSetList"))
+    return undefined;
+  const found = objects.filter(({ kind }) => kind === "DaemonSet");
+  return new Set(
+    found.map(({ metadata = {} }) => `${metadata.namespace ?? "default"}/${metadata.name ?? ""}`),
+  );
 }

@@ -11,7 +11,7 @@ export interface ReadObject {
 
 /**
  * Reads what `kubectl get … -o json` (or yaml) wrote: files, folders of them, or `-`; single
- * objects, Lists, several documents. Throws INPUT_UNREADABLE, and INPUT_INVALID for what is no
+ * objects, Lists, several documents. A typed list without items is given as it is. Throws INPUT_UNREADABLE, and INPUT_INVALID for what is no
  * Kubernetes object, with file and line.
  */
 export async function readObjects(
@@ -72,6 +72,8 @@ function itemsOf(value: unknown, place: string): readonly KubeObject[] {
   }
   if (!value.kind.endsWith("List")) return [value as KubeObject];
   if (!Array.isArray(value.items)) throw invalid(place, `found a ${value.kind} without items`);
+  // That there is none of a kind is worth knowing, too.
+  if (value.items.length === 0 && value.kind !== "List") return [value as KubeObject];
   return value.items.flatMap((item: unknown, index: number) =>
     itemsOf(withKind(item, value.kind as string), `${place}: items[${index}]`),
   );

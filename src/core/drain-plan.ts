@@ -76,6 +76,8 @@ export interface DrainQuestion {
   /** Every pod of the cluster, where they are at hand: for budgets without a fresh status. */
   readonly everyPod?: readonly PodFacts[] | undefined;
   readonly terminatingNamespaces?: ReadonlySet<string> | undefined;
+  /** Every DaemonSet, as `namespace/name`, where they are at hand. */
+  readonly daemonSets?: ReadonlySet<string> | undefined;
   /** The uid of the pod that runs this controller: it leaves last. */
   readonly self?: string | undefined;
 }
@@ -147,6 +149,7 @@ function sceneOf(question: DrainQuestion): DrainScene {
     budgets: question.budgets,
     everyPod: question.everyPod,
     terminatingNamespaces: question.terminatingNamespaces ?? new Set(),
+    daemonSets: question.daemonSets,
     unreachable: question.node.taints.some((taint) => taint.key === unreachableTaint),
     pressed: question.notice !== undefined,
     now: question.now,

@@ -17,6 +17,7 @@ export const drainReasons = [
   "NodeUnreachable",
   // What is lost when it leaves.
   "NoController",
+  "DaemonSetGone",
   "EmptyDir",
   "HostPath",
   // What may happen to it afterwards.

@@ -26,6 +26,8 @@ const sentences: Readonly<Record<DrainReason, Sentence>> = {
   DeleteRule: () => "is deleted past its budgets, because a podRule of the policy says Delete",
   NodeUnreachable: () => "is not answered for: the node is unreachable and confirms no exit",
   NoController: (f) => `is evicted and comes back nowhere, because it has no controller${grace(f)}`,
+  DaemonSetGone: (f) =>
+    `is evicted${grace(f)} and comes back nowhere, because its DaemonSet ${f.detail ?? "?"} is gone`,
   EmptyDir: (f) => `is evicted and loses what its emptyDir holds${grace(f)}`,
   HostPath: (f) => `is evicted and leaves its hostPath data on the machine${grace(f)}`,
   NoRoomElsewhere: (f) => `may find no place elsewhere as things stand: ${f.detail ?? "unknown"}`,

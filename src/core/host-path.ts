@@ -4,6 +4,7 @@ const foldersWithoutData: readonly { readonly folder: string; readonly holds: st
   { folder: "/proc", holds: "the kernel's own view" },
   { folder: "/sys", holds: "the kernel's own view" },
   { folder: "/lib/modules", holds: "kernel modules" },
+  { folder: "/usr/lib/modules", holds: "kernel modules" },
   { folder: "/usr/src", holds: "kernel headers" },
   { folder: "/boot", holds: "the kernel" },
   { folder: "/run", holds: "sockets and locks" },
@@ -17,6 +18,7 @@ const foldersWithoutData: readonly { readonly folder: string; readonly holds: st
   { folder: "/usr/share/ca-certificates", holds: "certificates" },
   { folder: "/usr/local/share/ca-certificates", holds: "certificates" },
   { folder: "/opt/cni", holds: "network plugins" },
+  { folder: "/home/kubernetes", holds: "GKE's own programs and drivers" },
   { folder: "/var/lib/kubelet", holds: "what the kubelet manages" },
 ];
 

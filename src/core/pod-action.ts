@@ -2,7 +2,7 @@ import { type BudgetStanding, budgetStanding, budgetsOf } from "./budget-standin
 import { disturbanceMark } from "./disturbance-mark.ts";
 import type { DrainReason } from "./drain-reason.ts";
 import { matchesLabelSelector } from "./label-selector.ts";
-import type { BudgetFacts, PodFacts, PodIdentity } from "./pod.ts";
+import { type BudgetFacts, daemonSetOf, type PodFacts, type PodIdentity } from "./pod.ts";
 import type { DrainRule, PodRule } from "./policy.ts";
 import { formatInstant, type Instant, type Millis, millis, plus } from "./time.ts";
 
@@ -17,6 +17,8 @@ export interface DrainScene {
   readonly budgets: readonly BudgetFacts[];
   readonly everyPod?: readonly PodFacts[] | undefined;
   readonly terminatingNamespaces: ReadonlySet<string>;
+  /** Every DaemonSet there is, as `namespace/name`; absent where they are not known. */
+  readonly daemonSets?: ReadonlySet<string> | undefined;
   readonly unreachable: boolean;
   /** Under a notice the machine goes whatever the pods want. */
   readonly pressed: boolean;
@@ -52,7 +54,7 @@ type Act = Extract<PodDecision, { kind: "Act" }>;
  */
 export function decidePod(pod: PodFacts, scene: DrainScene): PodDecision {
   const rule = scene.rule.podRules.find((candidate) => selects(candidate, pod));
-  const skipped = skipReason(pod, rule);
+  const skipped = skipReason(pod, { rule, scene });
   if (skipped !== undefined) return { kind: "Skip", reason: skipped, warnings: [] };
   if (isStuck(pod, scene.now)) return leftStuck(pod);
   const standing = budgetStanding(pod, scene);
@@ -74,12 +76,22 @@ function selects(rule: PodRule, pod: PodFacts): boolean {
 }
 
 /** Mirror pods come before all else: deleting the shadow does nothing to the static pod. */
-function skipReason(pod: PodFacts, rule: PodRule | undefined): DrainReason | undefined {
+function skipReason(
+  pod: PodFacts,
+  { rule, scene }: { readonly rule: PodRule | undefined; readonly scene: DrainScene },
+): DrainReason | undefined {
   if (pod.mirror) return "Mirror";
   if (pod.phase === "Succeeded" || pod.phase === "Failed") return "Finished";
-  if (pod.controller?.kind === "DaemonSet" && !namesDaemonSet(rule)) return "DaemonSet";
+  const isKept = pod.controller?.kind === "DaemonSet" && !isOrphan(pod, scene);
+  if (isKept && !namesDaemonSet(rule)) return "DaemonSet";
   if (rule?.action === "Skip") return "PolicySkip";
   return undefined;
+}
+
+/** Nobody puts it back. kubectl asks for `--force` here, and evicts it then. */
+function isOrphan(pod: PodFacts, { daemonSets }: DrainScene): boolean {
+  const daemonSet = daemonSetOf(pod);
+  return daemonSet !== undefined && daemonSets !== undefined && !daemonSets.has(daemonSet);
 }
 
 /** Its controller puts a DaemonSet pod back at once, so only a rule that means it moves one. */
@@ -182,7 +194,7 @@ function withLosses(
   const { pod, rule, scene } = about;
   if (decision.action === "Block" || pod.deletionAt !== undefined) return decision;
   const accepted = rule?.action === "Evict" || rule?.action === "Delete" || isPlaceholder(pod);
-  const losses = accepted ? [] : lossesOf(pod);
+  const losses = accepted ? [] : lossesOf(pod, scene);
   const warnings = [
     ...decision.warnings,
     ...(scene.pressed ? overruled(pod, { rule, now: scene.now }) : []),
@@ -190,7 +202,7 @@ function withLosses(
   ];
   if (decision.reason !== "Evictable") return { ...decision, warnings };
   if (scene.unreachable) return { ...decision, warnings, reason: "NodeUnreachable" };
-  return { ...decision, warnings, reason: losses[0]?.reason ?? decision.reason };
+  return { ...decision, warnings, ...losses[0] };
 }
 
 /** One of our own pods that keep room: it is made anew where it is still needed. */
@@ -201,9 +213,10 @@ function isPlaceholder({ labels }: PodFacts): boolean {
   );
 }
 
-function lossesOf(pod: PodFacts): readonly Remark[] {
+function lossesOf(pod: PodFacts, scene: DrainScene): readonly Remark[] {
   const losses: Remark[] = [];
   if (pod.controller === undefined) losses.push({ reason: "NoController" });
+  if (isOrphan(pod, scene)) losses.push({ reason: "DaemonSetGone", detail: pod.controller?.name });
   if (pod.emptyDir) losses.push({ reason: "EmptyDir" });
   if (pod.hostPath) losses.push({ reason: "HostPath" });
   return losses;

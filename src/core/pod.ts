@@ -52,6 +52,11 @@ export interface PodFacts extends PodIdentity {
   readonly deletionAt?: Instant | undefined;
 }
 
+/** A DaemonSet as `namespace/name`, as the owner of a pod is looked up by kubectl: by its name. */
+export function daemonSetOf({ namespace, controller }: PodFacts): string | undefined {
+  return controller?.kind === "DaemonSet" ? `${namespace}/${controller.name}` : undefined;
+}
+
 /** A PodDisruptionBudget as a drain reads it. */
 export interface BudgetFacts {
   readonly namespace: string;

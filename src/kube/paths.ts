@@ -8,6 +8,7 @@ export const nodesPath = "/api/v1/nodes";
 export const namespacesPath = "/api/v1/namespaces";
 export const budgetsPath = "/apis/policy/v1/poddisruptionbudgets";
 export const podsPath = "/api/v1/pods";
+export const daemonSetsPath = "/apis/apps/v1/daemonsets";
 export const eventsPath = "/api/v1/events";
 export const attachmentsPath = "/apis/storage.k8s.io/v1/volumeattachments";
 

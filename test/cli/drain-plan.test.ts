@@ -122,6 +122,44 @@ describe("lastcall drain-plan", () => {
     ]);
   });
 
+  it("evicts a pod whose DaemonSet is not there any more, on a live cluster and in files", async () => {
+    const owner = {
+      apiVersion: "apps/v1",
+      kind: "DaemonSet",
+      name: "logs",
+      uid: "u",
+      controller: true,
+    };
+    world.addNode("n3", "a");
+    world.create("/api/v1/namespaces/default/pods", {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "logs-x", namespace: "default", ownerReferences: [owner] },
+      spec: { nodeName: "n3", containers: [{ name: "c", image: "c:1" }] },
+    });
+    const evicted = [{ name: "logs-x", action: "Evict", reason: "DaemonSetGone" }];
+    const live = await planOf("n3");
+    expect(live.pods).toMatchObject(evicted);
+    expect(live.warnings).toMatchObject([
+      {
+        reason: "DaemonSetGone",
+        explain: "is evicted and comes back nowhere, because its DaemonSet logs is gone",
+      },
+    ]);
+    const list = (...items: readonly object[]) =>
+      JSON.stringify({ apiVersion: "apps/v1", kind: "DaemonSetList", items });
+    const other = { metadata: { name: "other", namespace: "default" } };
+    const own = { metadata: { name: "logs", namespace: "default" } };
+    const inFiles = async (sets: string | undefined) =>
+      planOf("n3", { "all.json": listed(), ...(sets === undefined ? {} : { "ds.json": sets }) });
+    expect((await inFiles(list())).pods).toMatchObject(evicted);
+    expect((await inFiles(list(other))).pods).toMatchObject(evicted);
+    const left = { pods: [], skipped: [{ name: "logs-x", reason: "DaemonSet" }] };
+    expect(await inFiles(list(own))).toMatchObject(left);
+    // Files of nodes and pods alone do not say that there is no DaemonSet.
+    expect(await inFiles(undefined)).toMatchObject(left);
+  });
+
   it("tells pods apart that were written by hand, without a uid", async () => {
     const withoutUid = (one: KubeObject) => ({ ...one, metadata: { ...one.metadata, uid: "" } });
     for (const node of ["n0", "n1", "n2"]) {

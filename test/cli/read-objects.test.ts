@@ -24,3 +24,8 @@ it.each([
 it("an empty list is a fleet of nobody", async () => {
   expect(await kindsIn('{"apiVersion": "v1", "kind": "List", "items": []}')).toEqual([]);
 });
+
+it("an empty list of one kind says that there is none of it", async () => {
+  const text = '{"apiVersion": "apps/v1", "kind": "DaemonSetList", "items": []}';
+  expect(await kindsIn(text)).toEqual(["DaemonSetList"]);
+});

@@ -1,0 +1,44 @@
+import { expect, it } from "vitest";
+import { planDrain } from "../../src/core/drain-plan.ts";
+import type { PodFacts } from "../../src/core/pod.ts";
+import { plus, seconds } from "../../src/core/time.ts";
+import { node, pod, rule, startAt } from "./drain-scene.ts";
+
+const daemon = { kind: "DaemonSet", name: "logs", uid: "ds" };
+
+function plan(pods: readonly PodFacts[], daemonSets: ReadonlySet<string> | undefined) {
+  const question = { node: node(), pods, budgets: [], rule: rule(), now: startAt };
+  return planDrain({ ...question, daemonSets });
+}
+
+/** One word for what becomes of a pod, and the reason. */
+function fate(one: PodFacts, daemonSets: ReadonlySet<string> | undefined): string {
+  const { pods, skipped } = plan([one], daemonSets);
+  const [acting, left] = [pods[0], skipped[0]];
+  return acting === undefined ? `Skip ${left?.reason}` : `${acting.action} ${acting.reason}`;
+}
+
+it.each<[string, readonly string[] | undefined, Partial<PodFacts>, string]>([
+  ["is not known to be gone", undefined, {}, "Skip DaemonSet"],
+  ["is there", ["default/logs"], {}, "Skip DaemonSet"],
+  ["is gone", ["default/other"], {}, "Evict DaemonSetGone"],
+  ["is gone, and none is left", [], {}, "Evict DaemonSetGone"],
+  ["is another namespace's", ["kube-system/logs"], {}, "Evict DaemonSetGone"],
+  ["is gone, and the pod has finished", [], { phase: "Failed" }, "Skip Finished"],
+  [
+    "is gone, and the pod is terminating",
+    [],
+    { deletionAt: plus(startAt, seconds(20)) },
+    "Wait Terminating",
+  ],
+])("a pod whose DaemonSet %s", (_, names, changes, expected) => {
+  const daemonSets = names && new Set(names);
+  const one = pod("a", { controller: daemon, ...changes });
+  expect(fate(one, daemonSets)).toBe(expected);
+});
+
+it("a pod whose DaemonSet is gone is warned of by the name of that", () => {
+  const pods = [pod("a", { controller: daemon })];
+  const warning = { namespace: "default", name: "a", reason: "DaemonSetGone", detail: "logs" };
+  expect(plan(pods, new Set()).warnings).toEqual([warning]);
+});
