@@ -77,7 +77,7 @@ export class CaseBook {
     if (this.#cases.size === 0) return departures;
     return departures.map((one) => {
       const open = this.#cases.get(one.uid);
-      return open === undefined ? one : { ...one, status: open.departure.status };
+      return open === undefined ? one : { ...one, status: open.newestStatus };
     });
   }
 

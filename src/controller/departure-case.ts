@@ -1,4 +1,11 @@
-import { type Departure, isLive, isNoticed, mayHoldBudgets } from "../core/departure.ts";
+import {
+  type Departure,
+  type DepartureStatus,
+  isLive,
+  isNoticed,
+  isUnderWay,
+  mayHoldBudgets,
+} from "../core/departure.ts";
 import { type Interruption, interruptionOf } from "../core/interruption.ts";
 import { type Happening, statusAfter } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
@@ -30,6 +37,8 @@ export class DepartureCase {
   readonly #voice: CaseVoice;
   readonly #ledger: ProgressLedger;
   #departure: Departure;
+  /** How it stands once the write of its beginning, which is under way, is through. */
+  #beginning: DepartureStatus | undefined;
   /** As the watch has shown it last. */
   #seen: Departure | undefined;
   #node: NodeFacts | undefined;
@@ -66,6 +75,11 @@ export class DepartureCase {
 
   get departure(): Departure {
     return this.#departure;
+  }
+
+  /** The status to decide upon: a beginning that is being written counts as written. */
+  get newestStatus(): DepartureStatus {
+    return this.#beginning ?? this.#departure.status;
   }
 
   /** Tells the case what the watch has seen last. */
@@ -130,9 +144,11 @@ export class DepartureCase {
   async #advance(work: Work): Promise<boolean> {
     const happening: Happening = { ...work, at: this.#tools.clock.now() };
     const before = this.#departure;
+    if (!isUnderWay(before)) this.#beginning = statusAfter(before, happening);
     const after = this.#isUrgent(work)
       ? this.#jot(happening)
       : await this.#ledger.write(before, (fresh) => statusAfter(fresh, happening));
+    this.#beginning = undefined;
     if (after === undefined) return false;
     this.#departure = after;
     if (after.status.phase !== before.status.phase) this.#voice.phaseChanged(before, after);

@@ -11,6 +11,7 @@ import {
 } from "./budget-meter.ts";
 import type { PlannedDeparture, TightBudget } from "./fleet-plan.ts";
 import { nextOpen, type OpenTime, openTime } from "./open-time.ts";
+import type { Policy } from "./policy.ts";
 import { type Instant, instant } from "./time.ts";
 import type { OpenHours } from "./windows.ts";
 
@@ -18,7 +19,14 @@ import type { OpenHours } from "./windows.ts";
 export interface PlannedStarts extends MeteredFleet {
   /** In the order of time. */
   readonly departures: readonly PlannedDeparture[];
+  /** Those that a person has asked for: they wait for budgets, and count in budgets and waves. */
+  readonly requested: readonly RequestedStart[];
   readonly hours: OpenHours;
+}
+
+export interface RequestedStart {
+  readonly departAt: Instant;
+  readonly zone: string;
 }
 
 export interface ForecastQuestion {
@@ -42,8 +50,13 @@ export interface BudgetForecast {
   readonly tight: ReadonlyMap<string, readonly TightBudget[]>;
 }
 
+/** A departure that a person has asked for has no deadline, and waits for no window. */
+type Start = PlannedDeparture | RequestedStart;
+
 /** The departures of one policy and zone, which wait for the same budgets: first come, first served. */
-interface Line extends PlannedStarts {
+interface Line {
+  readonly policy: Policy;
+  readonly departures: readonly Start[];
   readonly zone: string;
   readonly open: OpenTime;
   readonly meters: readonly Meter[];
@@ -77,10 +90,12 @@ export function forecastBudgets({ plans, earlier }: ForecastQuestion): BudgetFor
     const departure = line.departures[line.next];
     if (departure === undefined) break;
     const turn = takeTurn(line, departure);
-    if (turn === "Forced") pastDeadline.add(departure);
     if (turn === "Waits") continue;
     for (const meter of line.fed) record(meter, { ...line, at: line.at });
-    if (line.at > departure.departAt) heldBackTo.set(departure, instant(line.at));
+    if (isPlanned(departure)) {
+      if (turn === "Forced") pastDeadline.add(departure);
+      if (line.at > departure.departAt) heldBackTo.set(departure, instant(line.at));
+    }
     line.next += 1;
     line.waiting = false;
     line.at = Math.max(line.at, line.departures[line.next]?.departAt ?? 0);
@@ -89,23 +104,26 @@ export function forecastBudgets({ plans, earlier }: ForecastQuestion): BudgetFor
 }
 
 function linesOf(plan: PlannedStarts, meters: readonly Meter[]): readonly Line[] {
-  const zones = new Map<string, PlannedDeparture[]>();
-  for (const departure of plan.departures) {
-    const there = zones.get(departure.zone);
-    if (there === undefined) zones.set(departure.zone, [departure]);
-    else there.push(departure);
-  }
+  const { policy } = plan;
   const open = openTime(plan.hours.spans);
-  return [...zones].map(([zone, departures]) => {
-    const start = { policy: plan.policy, zone, at: 0 };
-    return {
-      ...plan,
-      ...{ zone, departures, open, next: 0, waiting: false },
-      meters: meters.filter((meter) => limits(meter, start)),
-      fed: meters.filter((meter) => counts(meter, start)),
-      at: departures[0]?.departAt ?? 0,
-    };
-  });
+  const linesFrom = (starts: readonly Start[], limiting: readonly Meter[]): readonly Line[] =>
+    [...Map.groupBy(starts, ({ zone }) => zone)].map(([zone, departures]) => {
+      const start = { policy, zone, at: 0 };
+      return {
+        ...{ policy, zone, departures, open, next: 0, waiting: false },
+        meters: limiting.filter((meter) => limits(meter, start)),
+        fed: meters.filter((meter) => counts(meter, start)),
+        at: departures[0]?.departAt ?? 0,
+      };
+    });
+  // A person's wish waits for no wave.
+  const budgets = meters.filter(({ waves }) => waves === undefined);
+  const requested = plan.requested.toSorted((a, b) => a.departAt - b.departAt);
+  return [...linesFrom(plan.departures, meters), ...linesFrom(requested, budgets)];
+}
+
+function isPlanned(start: Start): start is PlannedDeparture {
+  return "deadlineAt" in start;
 }
 
 /** The line whose turn it is; of two at one instant the one whose departure was planned first. */
@@ -125,14 +143,14 @@ function isEarlier(a: Line, b: Line): boolean {
 }
 
 /** Starts at the line's instant, or moves it on to where it might; at the deadline it is forced. */
-function takeTurn(line: Line, departure: PlannedDeparture): "Starts" | "Forced" | "Waits" {
+function takeTurn(line: Line, departure: Start): "Starts" | "Forced" | "Waits" {
   const roomFrom = roomIn(line);
   // Overdue nodes may leave after the last instant that the open hours know of.
-  const isOverdue = departure.reason === "Overdue";
-  const isPlanned = isOverdue || roomFrom === departure.departAt;
+  const isBound = isPlanned(departure) && departure.reason !== "Overdue";
+  const isOnPlan = !isBound || roomFrom === departure.departAt;
   // The line may stand where nothing is open, behind one that its deadline forced.
-  const startAt = isPlanned ? roomFrom : nextOpen(line.open, roomFrom);
-  if (!isOverdue && startAt > departure.deadlineAt) {
+  const startAt = isOnPlan ? roomFrom : nextOpen(line.open, roomFrom);
+  if (isBound && startAt > departure.deadlineAt) {
     line.at = Math.max(line.at, departure.deadlineAt);
     return "Forced";
   }
@@ -178,9 +196,9 @@ function tightBudgets(
 /** How many planned starts count on the meter at once, at most. */
 function peak(plans: readonly PlannedStarts[], meter: Meter): number {
   const changes: { at: number; by: number }[] = [];
-  for (const { policy, departures } of plans) {
+  for (const { policy, departures, requested } of plans) {
     const durationMs = durationOf(meter, policy);
-    for (const { zone, departAt } of departures) {
+    for (const { zone, departAt } of [...departures, ...requested]) {
       if (!counts(meter, { policy, zone, at: departAt })) continue;
       changes.push({ at: departAt, by: 1 }, { at: departAt + durationMs, by: -1 });
     }

@@ -87,6 +87,8 @@ export function withStart(
   ledger: BudgetLedger,
   { policy, node }: { readonly policy: Policy; readonly node: NodeFacts },
 ): BudgetLedger {
+  // A node under no policy is in nobody's budget.
+  if (!ledger.byPolicy.has(policy.name)) return ledger;
   const starts = new Map(ledger.starts);
   starts.set(policy.name, [...(starts.get(policy.name) ?? []), ledger.at]);
   const key = zoneKey(policy.name, zoneOf(node));

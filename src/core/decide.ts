@@ -1,4 +1,4 @@
-import { type BudgetLedger, budgetVerdict, readBudgets } from "./budget.ts";
+import { type BudgetLedger, budgetVerdict, readBudgets, withStart } from "./budget.ts";
 import type { Decision, DepartureOrder, Verdict } from "./decision.ts";
 import { type Departure, freeName, isLive, isVoluntary } from "./departure.ts";
 import { explain, type ReasonFacts } from "./explain.ts";
@@ -35,7 +35,8 @@ interface Pass {
   readonly former: ReadonlyMap<string, readonly Departure[]>;
   readonly nodes: ReadonlyMap<string, NodeFacts>;
   readonly live: ReadonlyMap<string, Departure>;
-  readonly ledger: BudgetLedger;
+  /** What has begun in this pass is in it: all policies' budgets are asked one after the other. */
+  ledger: BudgetLedger;
   /** Policies of which a departure begins in this pass: the next one waits for it to be seen. */
   readonly begun: Set<string>;
 }
@@ -112,18 +113,17 @@ function leftBy(departure: Departure, { former }: Pass): string | undefined {
 /** What a person asked for waits for its own instant and for the budgets, for no window or gate. */
 function manual(departure: Departure, pass: Pass): Decision[] {
   const { departAt, deadlineAt, hold: held } = departure;
-  const { now, ledger, snapshot } = pass;
+  const { now, snapshot } = pass;
   if (held) return hold(departure, { reason: "HeldByPerson" });
   const node = pass.nodes.get(departure.node.name);
   if (node === undefined || (departAt !== undefined && departAt > now)) return [];
   const policy = policyFor(departure, node, snapshot.policies);
   const forced = deadlineAt !== undefined && now >= deadlineAt;
-  if (policy.budgets.length === 0 || forced) return [begin(departure, "Requested")];
+  const start = { departure, reason: "Requested", policy, node } as const;
+  if (policy.budgets.length === 0 || forced) return [begin(start, pass)];
   if (pass.begun.has(policy.name)) return [];
-  const budget = budgetVerdict(ledger, { policy, node });
-  if (budget.kind === "Held") return hold(departure, budget);
-  pass.begun.add(policy.name);
-  return [begin(departure, "Requested")];
+  const budget = budgetVerdict(pass.ledger, { policy, node });
+  return budget.kind === "Held" ? hold(departure, budget) : [begin(start, pass)];
 }
 
 function planned(departure: Departure, pass: Pass): Decision[] {
@@ -148,8 +148,7 @@ function due(departure: Departure, { policy, waves }: Planned, pass: Pass): Deci
   const verdict = startVerdict(question);
   if (verdict.kind === "Held") return hold(departure, verdict);
   if (policy.dryRun) return [{ kind: "Leave", node, ...because("DryRun", departure) }];
-  pass.begun.add(policy.name);
-  return [begin(departure, verdict.reason)];
+  return [begin({ departure, reason: verdict.reason, policy, node }, pass)];
 }
 
 /** A node that the plan has dropped: what may change back holds, what will not ends. */
@@ -218,7 +217,17 @@ function sentenceOf(entry: PlannedDeparture, policy: string | undefined): string
   return explainPlan(entry.reason, { ...entry, node: entry.node.name, policy });
 }
 
-function begin(departure: Departure, reason: Reason): Decision {
+interface Start {
+  readonly departure: Departure;
+  readonly reason: Reason;
+  readonly policy: Policy;
+  readonly node: NodeFacts;
+}
+
+/** Whoever is asked about after it finds the start in the budgets, also one that waits for none. */
+function begin({ departure, reason, policy, node }: Start, pass: Pass): Decision {
+  pass.begun.add(policy.name);
+  pass.ledger = withStart(pass.ledger, { policy, node });
   return { kind: "Begin", departure, event: "Due", ...because(reason, departure) };
 }
 

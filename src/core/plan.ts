@@ -1,4 +1,9 @@
-import { type EarlierStart, forecastBudgets, type PlannedStarts } from "./budget-forecast.ts";
+import {
+  type EarlierStart,
+  forecastBudgets,
+  type PlannedStarts,
+  type RequestedStart,
+} from "./budget-forecast.ts";
 import { type Candidate, type Triage, triage } from "./candidate.ts";
 import { isVoluntary } from "./departure.ts";
 import { indexDepartures, newestStarts } from "./departure-index.ts";
@@ -15,7 +20,7 @@ import { withMachineBirths } from "./machine-birth.ts";
 import { zoneOf } from "./node.ts";
 import type { BadPolicy, Policy } from "./policy.ts";
 import { type PlacedPolicy, planPolicy } from "./policy-plan.ts";
-import { hours, type Instant } from "./time.ts";
+import { hours } from "./time.ts";
 import { waveStanding } from "./wave.ts";
 import { windowProblem } from "./windows.ts";
 
@@ -36,7 +41,10 @@ export function planFleet(given: PlanInput): FleetPlan {
   const triaged = input.nodes.map((node) => triage(node, context));
   const groups = good.map((policy) => groupOf(policy, triaged));
   const placed = groups.map(({ policy, candidates, requested }) =>
-    planPolicy({ policy, candidates, at, newestStart: starts.get(policy.name), requested }),
+    planPolicy({
+      ...{ policy, candidates, at, newestStart: starts.get(policy.name) },
+      requested: requested.map(({ departAt }) => departAt),
+    }),
   );
   return {
     at,
@@ -67,12 +75,12 @@ interface Group {
   readonly candidates: readonly Candidate[];
   readonly matched: number;
   readonly matchedByZone: ReadonlyMap<string, number>;
-  readonly requested: readonly Instant[];
+  readonly requested: readonly RequestedStart[];
 }
 
 function groupOf(policy: Policy, triaged: readonly Triage[]): Group {
   const candidates: Candidate[] = [];
-  const requested: Instant[] = [];
+  const requested: RequestedStart[] = [];
   const matchedByZone = new Map<string, number>();
   let matched = 0;
   for (const one of triaged) {
@@ -81,7 +89,7 @@ function groupOf(policy: Policy, triaged: readonly Triage[]): Group {
     matched += 1;
     matchedByZone.set(zone, (matchedByZone.get(zone) ?? 0) + 1);
     if (one.kind === "Candidate") candidates.push(one.candidate);
-    else if (one.requestedAt !== undefined) requested.push(one.requestedAt);
+    else if (one.requestedAt !== undefined) requested.push({ departAt: one.requestedAt, zone });
   }
   return { policy, candidates, matched, matchedByZone, requested };
 }

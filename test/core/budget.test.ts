@@ -4,7 +4,7 @@ import type { Departure } from "../../src/core/departure.ts";
 import type { NodeFacts } from "../../src/core/node.ts";
 import type { Budget } from "../../src/core/policy.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
-import { formatInstant, instant, minutes } from "../../src/core/time.ts";
+import { formatInstant, hours, instant, minutes } from "../../src/core/time.ts";
 import { aDeparture, aNode, aPolicy, at, inZone } from "./fleet-builder.ts";
 
 const now = at("2026-11-20T12:00:00Z");
@@ -117,6 +117,21 @@ describe("a budget by the hour", () => {
     // The one of 11:01 is the next to be an hour old.
     const retryAt = answer.kind === "Held" ? answer.retryAt : undefined;
     expect(formatInstant(retryAt ?? now)).toBe("2026-11-20T12:01:00.000Z");
+  });
+
+  it.each([
+    [
+      "a millisecond less than an hour ago counts",
+      hours(1) - 1,
+      "1 have started within the hour, at most 1 may",
+    ],
+    ["an hour ago counts no more", hours(1), "Allowed"],
+    ["now counts", 0, "1 have started within the hour, at most 1 may"],
+  ])("one that has started %s", (_, agoMs, expected) => {
+    const status = { phase: "Ended", startedAt: instant(now - agoMs) } as const;
+    const departures = [aDeparture(aNode("a"), { status })];
+    const budgets: readonly Budget[] = [{ kind: "PerHour", perHour: 1 }];
+    expect(verdict({ budgets, nodes: [aNode("n1")], departures })).toBe(expected);
   });
 
   it("has room for three where two have started", () => {

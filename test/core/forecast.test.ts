@@ -180,6 +180,36 @@ describe("budgets in a forecast", () => {
     const same = [dueIn("n1", 60, inZone("a")), dueIn("n2", 61, inZone("a"))];
     expect(plan({ policy: { budgets, spacing }, nodes: same }).forecast.feasible).toBe(false);
   });
+
+  it("of the cluster are spent by the starts of every policy", () => {
+    const pool = (name: string) => ({
+      matchFields: [],
+      matchExpressions: [{ key: "pool", operator: "In", values: [name] } as const],
+    });
+    const budgets = [{ kind: "Nodes", scope: "Cluster", nodes: { count: 1 } }] as const;
+    const policies = ["a", "b"].map((name) =>
+      aPolicy({ name, budgets, nodeSelector: { nodeSelectorTerms: [pool(name)] } }),
+    );
+    // Both are planned for 01:00, their deadline.
+    const nodes = ["a", "b"].map((name) => dueIn(`n-${name}`, 60, { labels: { pool: name } }));
+    const made = planFleet({ policies, badPolicies: [], nodes, departures: [], at: now });
+    expect(made.policies.map(({ forecast }) => forecast.late)).toEqual([[], ["n-b"]]);
+  });
+
+  it("are spent by departures that a person has asked for", () => {
+    const budgets = [{ kind: "Nodes", scope: "Policy", nodes: { count: 1 } }] as const;
+    const nodes = [dueIn("n1", 60), dueIn("n2", 600), dueIn("n3", 600)];
+    const asked = (node: NodeFacts, minutesAhead: number) =>
+      aDeparture(node, { cause: "Manual", departAt: instant(now + minutes(minutesAhead)) });
+    const spacing = { mode: "Late", minMs: minutes(1) } as const;
+    const late = (departures: readonly Departure[]) =>
+      plan({ policy: { spacing, budgets }, nodes, departures }).forecast.late;
+    // One that starts at 00:54 is out until 00:59, one that starts at 00:56 past 01:00.
+    expect(late([asked(nodes[1] as NodeFacts, 54)])).toEqual([]);
+    expect(late([asked(nodes[1] as NodeFacts, 56)])).toEqual(["n1"]);
+    // Two at once take turns: 00:54 to 00:59 and on to 01:04.
+    expect(late(nodes.slice(1).map((node) => asked(node, 54)))).toEqual(["n1"]);
+  });
 });
 
 describe("waves in a forecast", () => {
