@@ -69,9 +69,9 @@ interface Line {
 
 /**
  * Plays the plan against the budgets: every departure starts at its planned instant or, where a
- * budget is spent, at the next allowed instant with room; at its deadline in any case, because a
- * budget does not hold a node past it. A departure is reckoned to keep its place in a budget of
- * nodes, and its wave waiting, for `drain.timeout`, the longest that its drain may take, and to end well.
+ * budget is spent, at the next allowed instant with room. Waves and windows hold it up to its deadline,
+ * budgets up to the end of its lifetime. A departure is reckoned to keep its place in a budget of nodes,
+ * and its wave waiting, for `drain.timeout`, the longest that its drain may take, and to end well.
  */
 export function forecastBudgets({ plans, earlier }: ForecastQuestion): BudgetForecast {
   const meters = plans.flatMap(metersOf);
@@ -93,7 +93,7 @@ export function forecastBudgets({ plans, earlier }: ForecastQuestion): BudgetFor
     if (turn === "Waits") continue;
     for (const meter of line.fed) record(meter, { ...line, at: line.at });
     if (isPlanned(departure)) {
-      if (turn === "Forced") pastDeadline.add(departure);
+      if (turn === "Late") pastDeadline.add(departure);
       if (line.at > departure.departAt) heldBackTo.set(departure, instant(line.at));
     }
     line.next += 1;
@@ -142,27 +142,39 @@ function isEarlier(a: Line, b: Line): boolean {
   return (a.departures[a.next]?.departAt ?? 0) < (b.departures[b.next]?.departAt ?? 0);
 }
 
-/** Starts at the line's instant, or moves it on to where it might; at the deadline it is forced. */
-function takeTurn(line: Line, departure: Start): "Starts" | "Forced" | "Waits" {
-  const roomFrom = roomIn(line);
-  // Overdue nodes may leave after the last instant that the open hours know of.
-  const isBound = isPlanned(departure) && departure.reason !== "Overdue";
+/** Starts at the line's instant, or moves it on to where it might. */
+function takeTurn(line: Line, departure: Start): "Starts" | "Late" | "Waits" {
+  // What is planned past its deadline may leave after the last instant that the open hours know of.
+  const isBound = isPlanned(departure) && departure.departAt <= departure.deadlineAt;
+  if (isBound && line.at > departure.deadlineAt) return takeLateTurn(line, departure);
+  const roomFrom = roomIn(line, line.meters);
   const isOnPlan = !isBound || roomFrom === departure.departAt;
   // The line may stand where nothing is open, behind one that its deadline forced.
   const startAt = isOnPlan ? roomFrom : nextOpen(line.open, roomFrom);
-  if (isBound && startAt > departure.deadlineAt) {
-    line.at = Math.max(line.at, departure.deadlineAt);
-    return "Forced";
-  }
   if (startAt <= line.at) return "Starts";
+  if (isBound && startAt > departure.deadlineAt) {
+    if (line.at === departure.deadlineAt) return takeLateTurn(line, departure);
+    return waitUntil(line, departure.deadlineAt);
+  }
+  return waitUntil(line, startAt);
+}
+
+/** From its deadline on only budgets hold it, and those only as long as it lives. */
+function takeLateTurn(line: Line, { endsAt }: PlannedDeparture): "Late" | "Waits" {
+  const budgets = line.meters.filter(({ waves }) => waves === undefined);
+  const startAt = Math.min(roomIn(line, budgets), Math.max(line.at, endsAt));
+  return startAt <= line.at ? "Late" : waitUntil(line, startAt);
+}
+
+function waitUntil(line: Line, at: number): "Waits" {
   line.waiting = true;
-  line.at = startAt;
+  line.at = at;
   return "Waits";
 }
 
-function roomIn(line: Line): number {
+function roomIn(line: Line, meters: readonly Meter[]): number {
   let latest = line.at;
-  for (const meter of line.meters) {
+  for (const meter of meters) {
     const at = roomAt(meter, line.at);
     if (at > line.at && !line.waiting) meter.heldBack += 1;
     latest = Math.max(latest, at);

@@ -19,10 +19,14 @@ export interface Candidate {
   readonly bornFrom: BirthSource;
   readonly earliestAt: Instant;
   readonly deadlineAt: Instant;
+  /** When its lifetime is over. */
+  readonly endsAt: Instant;
   /** Until when the node rests after a departure that was undone; undefined where none was. */
   readonly restUntil: Instant | undefined;
   /** The instant of the plan before. */
   readonly keptAt: Instant | undefined;
+  /** Whether it was first planned before its deadline. */
+  readonly plannedInTime: boolean;
   /** Whether something holds it back although its instant has come. */
   readonly isHeld: boolean;
 }
@@ -78,15 +82,18 @@ export function triage(node: NodeFacts, context: TriageContext): Triage {
   if (refused === undefined && policy?.lifetime.maxMs !== undefined && born !== undefined) {
     const { minMs, maxMs, reserveMs } = policy.lifetime;
     const former = context.departures.former.get(node.uid);
+    const endsAt = plus(born, maxMs);
+    const deadlineAt = minus(endsAt, reserveMs);
     const candidate: Candidate = {
       node,
       zone: zoneOf(node),
       bornAt: born,
       bornFrom: node.instanceBornAt === undefined ? "Node" : "Instance",
       earliestAt: earliestOf(node, later(context.at, plus(born, minMs))),
-      deadlineAt: minus(plus(born, maxMs), reserveMs),
+      ...{ deadlineAt, endsAt },
       restUntil: former === undefined ? undefined : retryAt(former),
       keptAt: keptInstant(departure, node),
+      plannedInTime: (departure?.createdAt ?? deadlineAt) <= deadlineAt,
       isHeld: departure?.status.phase === "Held",
     };
     return { kind: "Candidate", policy, tiedWith, candidate };

@@ -39,6 +39,8 @@ interface Pass {
   ledger: BudgetLedger;
   /** Policies of which a departure begins in this pass: the next one waits for it to be seen. */
   readonly begun: Set<string>;
+  /** When the first hold ends. */
+  wakeAt: Instant | undefined;
 }
 
 /**
@@ -57,9 +59,13 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
     live: new Map(snapshot.departures.filter(isLive).map((one) => [one.node.uid, one])),
     ledger: readBudgets(snapshot, now),
     begun: new Set(),
+    wakeAt: undefined,
   };
+  const isLate = ({ node }: Departure): number =>
+    pass.planned.get(node.uid)?.entry.isLate === true ? 1 : 0;
   const dueFirst = snapshot.departures.toSorted(
-    (a, b) => (a.departAt ?? 0) - (b.departAt ?? 0) || (a.name < b.name ? -1 : 1),
+    (a, b) =>
+      isLate(a) - isLate(b) || (a.departAt ?? 0) - (b.departAt ?? 0) || (a.name < b.name ? -1 : 1),
   );
   const decisions = [
     ...dueFirst.flatMap((departure) => aboutDeparture(departure, pass)),
@@ -114,7 +120,7 @@ function leftBy(departure: Departure, { former }: Pass): string | undefined {
 function manual(departure: Departure, pass: Pass): Decision[] {
   const { departAt, deadlineAt, hold: held } = departure;
   const { now, snapshot } = pass;
-  if (held) return hold(departure, { reason: "HeldByPerson" });
+  if (held) return hold(departure, { reason: "HeldByPerson" }, pass);
   const node = pass.nodes.get(departure.node.name);
   if (node === undefined || (departAt !== undefined && departAt > now)) return [];
   const policy = policyFor(departure, node, snapshot.policies);
@@ -123,7 +129,7 @@ function manual(departure: Departure, pass: Pass): Decision[] {
   if (policy.budgets.length === 0 || forced) return [begin(start, pass)];
   if (pass.begun.has(policy.name)) return [];
   const budget = budgetVerdict(pass.ledger, { policy, node });
-  return budget.kind === "Held" ? hold(departure, budget) : [begin(start, pass)];
+  return budget.kind === "Held" ? hold(departure, budget, pass) : [begin(start, pass)];
 }
 
 function planned(departure: Departure, pass: Pass): Decision[] {
@@ -139,14 +145,14 @@ function planned(departure: Departure, pass: Pass): Decision[] {
   return [...moves, ...due(departure, found, pass)];
 }
 
-function due(departure: Departure, { policy, waves }: Planned, pass: Pass): Decision[] {
+function due(departure: Departure, { entry, policy, waves }: Planned, pass: Pass): Decision[] {
   const node = pass.nodes.get(departure.node.name);
   if (node === undefined || pass.begun.has(policy.name)) return [];
   const { ledger, now, snapshot } = pass;
   const gateAnswer = snapshot.gateAnswers[policy.name];
-  const question = { departure, node, policy, ledger, waves, gateAnswer, now };
+  const question = { departure, planned: entry, node, policy, ledger, waves, gateAnswer, now };
   const verdict = startVerdict(question);
-  if (verdict.kind === "Held") return hold(departure, verdict);
+  if (verdict.kind === "Held") return hold(departure, verdict, pass);
   if (policy.dryRun) return [{ kind: "Leave", node, ...because("DryRun", departure) }];
   return [begin({ departure, reason: verdict.reason, policy, node }, pass)];
 }
@@ -157,7 +163,7 @@ function unplanned(departure: Departure, pass: Pass): Decision[] {
   const reason = dropped?.reason ?? "PlanChanged";
   const detail = dropped?.detail;
   const forGood = reason === "NoPolicy" || reason === "NoLifetimeLimit" || reason === "PlanChanged";
-  if (!forGood) return hold(departure, { reason, detail });
+  if (!forGood) return hold(departure, { reason, detail }, pass);
   return [note(departure, "Cancelled", { reason: "PlanChanged", detail: reason })];
 }
 
@@ -168,14 +174,18 @@ function moved(departure: Departure, entry: PlannedDeparture): Decision[] {
   return [{ kind: "Move", departure, departAt, deadlineAt, ...words }];
 }
 
-function hold(
-  departure: Departure,
-  why: { readonly reason: Reason; readonly detail?: string | undefined },
-): Decision[] {
-  const { phase, reason } = departure.status;
-  if (phase === "Held" && reason === why.reason) return [];
-  // Held for another reason now: free it first, so that each hold is in the ledger.
-  return [note(departure, phase === "Held" ? "Unblocked" : "Blocked", why)];
+/** Holds whose end is an instant that only a person, or the passing of time, changes. */
+const datedHolds: ReadonlySet<Reason> = new Set(["Frozen", "OutsideWindow", "OnHold"]);
+
+function hold(departure: Departure, why: Why, pass: Pass): Decision[] {
+  const { phase, reason, message } = departure.status;
+  if (why.retryAt !== undefined) pass.wakeAt = earlier(why.retryAt, pass.wakeAt ?? why.retryAt);
+  if (phase !== "Held") return [note(departure, "Blocked", why)];
+  const again = note(departure, "Unblocked", why);
+  const isSaid = !datedHolds.has(why.reason) || message === again.explain;
+  // Held for another reason now, or until another instant: free it first, so that each hold is in the
+  // ledger.
+  return reason === why.reason && isSaid ? [] : [again];
 }
 
 function aboutNode(node: NodeFacts, pass: Pass): Decision[] {
@@ -231,19 +241,23 @@ function begin({ departure, reason, policy, node }: Start, pass: Pass): Decision
   return { kind: "Begin", departure, event: "Due", ...because(reason, departure) };
 }
 
+interface Why {
+  readonly reason: Reason;
+  readonly detail?: string | undefined;
+  /** When a hold ends, where that is known. */
+  readonly retryAt?: Instant | undefined;
+}
+
 type NoteEvent = Extract<Decision, { kind: "Note" }>["event"];
 
 function note(
   departure: Departure,
   event: NoteEvent,
-  why: { readonly reason: Reason; readonly detail?: string | undefined },
+  { reason, detail, retryAt: until }: Why,
 ): Decision {
   return {
-    kind: "Note",
-    departure,
-    event,
-    detail: why.detail,
-    ...because(why.reason, departure, { detail: why.detail }),
+    ...{ kind: "Note", departure, event, detail, until },
+    ...because(reason, departure, { detail, until }),
   };
 }
 
@@ -270,17 +284,26 @@ function nextLookAt({ departAt, status }: Departure, now: Instant): Instant | un
   return phase === "Held" ? plus(now, heldAgainMs) : undefined;
 }
 
-/** The earliest of: the next departure's instant, and another look at what is held. */
+/**
+ * The earliest of: the next departure's instant, the end of a hold, an instant from which less holds a
+ * departure that is due, and another look at what is held.
+ */
 function nextLook(decisions: readonly Decision[], pass: Pass): Instant | undefined {
-  let at: Instant | undefined;
+  const { now, wakeAt } = pass;
+  let at = wakeAt !== undefined && wakeAt > now ? wakeAt : undefined;
+  const look = (next: Instant): void => {
+    if (next > now) at = at === undefined ? next : earlier(at, next);
+  };
   for (const { entry } of pass.planned.values()) {
-    const next = entry.beginAt > pass.now ? entry.beginAt : plus(pass.now, heldAgainMs);
-    at = at === undefined ? next : earlier(at, next);
+    look(entry.beginAt);
+    if (entry.beginAt > now) continue;
+    for (const next of [entry.deadlineAt, entry.endsAt, plus(now, heldAgainMs)]) look(next);
   }
   for (const departure of pass.snapshot.departures) {
-    const next = nextLookAt(departure, pass.now);
-    if (next !== undefined) at = at === undefined ? next : earlier(at, next);
+    const next = nextLookAt(departure, now);
+    if (next !== undefined) look(next);
   }
   const waits = decisions.some((one) => one.kind === "Note" && one.event === "Blocked");
-  return waits ? earlier(at ?? plus(pass.now, heldAgainMs), plus(pass.now, heldAgainMs)) : at;
+  if (waits) look(plus(now, heldAgainMs));
+  return at;
 }

@@ -54,6 +54,8 @@ export type Decision = Reasoned &
           "Blocked" | "Unblocked" | "Cancelled" | "Withdrawn" | "NodeGone" | "MachineReplaced"
         >;
         readonly detail?: string | undefined;
+        /** When the hold ends, where that is known. */
+        readonly until?: Instant | undefined;
       }
     /** Under way: whoever leads carries it on. */
     | { readonly kind: "Continue"; readonly departure: Departure }

@@ -1,7 +1,7 @@
 import { type Departure, isLive, isUnderWay, isVoluntary } from "./departure.ts";
 import { compareIdentity } from "./identity.ts";
 import type { NodeFacts } from "./node.ts";
-import { between, type Instant, minutes } from "./time.ts";
+import type { Instant } from "./time.ts";
 
 /** The departures of a fleet: the live ones found by node, and apart those that wait no more. */
 export interface DepartureIndex {
@@ -43,41 +43,26 @@ export function keptInstant(
   return compareIdentity(departure.node, node) === "Same" ? departure.departAt : undefined;
 }
 
-/** A start that is late by less than this started on time, as far as its neighbours are concerned. */
-const lagMs = minutes(1);
-
 export interface NewestStart {
   readonly at: Instant;
-  /** Whether the plan, or whoever asked for it, wanted it then. */
-  readonly isOnTime: boolean;
+  /** When the plan, or whoever asked for it, wanted it; undefined where nobody has named an instant. */
+  readonly plannedAt: Instant | undefined;
 }
 
-/**
- * By policy: when a node was last made to leave, up to `at`. A start a moment after its planned
- * instant counts as that instant: else each start would push all later ones on by its own lag.
- */
+/** By policy: when a node was last made to leave, up to `at`; what the cloud takes does not count. */
 export function newestStarts(
   departures: readonly Departure[],
   at: Instant,
 ): ReadonlyMap<string, NewestStart> {
   const newest = new Map<string, NewestStart>();
-  for (const departure of departures) {
-    const { policy, cause } = departure;
-    const start = startOf(departure);
-    if (policy === undefined || start === undefined || start.at > at) continue;
-    if (isVoluntary(cause) && start.at > (newest.get(policy)?.at ?? Number.NEGATIVE_INFINITY)) {
-      newest.set(policy, start);
+  for (const { policy, cause, departAt, status } of departures) {
+    const { startedAt } = status;
+    if (policy === undefined || startedAt === undefined || startedAt > at) continue;
+    if (isVoluntary(cause) && startedAt > (newest.get(policy)?.at ?? Number.NEGATIVE_INFINITY)) {
+      newest.set(policy, { at: startedAt, plannedAt: departAt });
     }
   }
   return newest;
-}
-
-function startOf({ departAt, status }: Departure): NewestStart | undefined {
-  const { startedAt } = status;
-  if (startedAt === undefined) return undefined;
-  const lateMs = departAt === undefined ? lagMs : between(departAt, startedAt);
-  const isOnTime = departAt !== undefined && lateMs >= 0 && lateMs < lagMs;
-  return { at: isOnTime ? departAt : startedAt, isOnTime };
 }
 
 function urgency(departure: Departure): number {

@@ -1,7 +1,8 @@
 import type { PlanCandidates } from "./candidate.ts";
 import type { PlannedReason } from "./fleet-plan.ts";
+import type { Pace } from "./pace.ts";
 import type { Job } from "./planned-departure.ts";
-import { instant, minutes } from "./time.ts";
+import { instant } from "./time.ts";
 import { openHours } from "./windows.ts";
 
 /** A departure whose time has come. It has not begun yet, and keeps its instant. */
@@ -10,63 +11,66 @@ export interface DueDeparture {
   readonly at: number;
   /** That of the plan that gave it the instant. */
   readonly reason: PlannedReason;
+  /** Whether it came more than a moment ago. */
+  readonly isLate: boolean;
 }
 
-export interface DueTime extends Pick<PlanCandidates, "at" | "newestStart" | "policy"> {
+export interface DueTime extends Pick<PlanCandidates, "at" | "policy"> {
   /** When the windows open next, or now. */
   readonly opensAt: number;
+  readonly pace: Pace;
 }
 
-/** A departure that has been due for longer than this was held back by something. */
-const heldBackAfterMs = minutes(1);
-
 /**
- * Departures whose time has come keep it, unless a hold has put it off or the window has shut. Those
- * that something has held back for long do so until another has left; then they are planned anew, so
- * that they do not all leave at once when a gate opens. Of those that nobody has looked at for long
- * only the oldest does.
+ * Departures whose time has come keep it, unless a hold has put it off or the window has shut. Of those
+ * that are late the oldest does, and those that something holds do until another has left: whatever
+ * was missed, be it that a gate was shut or that nobody looked, is planned anew, so that it does not
+ * all leave at once.
  */
 export function dueDepartures(jobs: readonly Job[], time: DueTime): readonly DueDeparture[] {
-  const { at, opensAt, newestStart, policy } = time;
-  const leftAt = newestStart?.at ?? Number.NEGATIVE_INFINITY;
-  const isOnTime = newestStart?.isOnTime ?? true;
+  const { at, opensAt, pace, policy } = time;
   const due: DueDeparture[] = [];
   for (const job of jobs) {
     const { keptAt, release, deadline } = job;
     if (keptAt === undefined || keptAt > at || release > at) continue;
     if (opensAt > at && opensAt <= deadline) continue;
-    due.push({ job, at: keptAt, reason: reasonOf({ at: keptAt, deadline }, policy) });
+    const isLate = at - keptAt > pace.lagMs;
+    due.push({ job, at: keptAt, reason: reasonOf(job, keptAt, policy), isLate });
   }
   const sorted = due.sort((a, b) => a.at - b.at || a.job.rank - b.job.rank);
-  return sorted.filter(({ job, at: dueAt }, place) => {
-    if (job.deadline < at) return true;
+  const leftAt = pace.leftAt ?? Number.NEGATIVE_INFINITY;
+  return sorted.filter(({ job, at: dueAt, isLate }, place) => {
+    if (isLate) return leftAt <= dueAt && (place === 0 || job.candidate.isHeld);
     // Who was due already as another left late is put off once, and stays where that puts it.
-    if (at - dueAt <= heldBackAfterMs) return isOnTime || dueAt > leftAt;
-    return leftAt <= dueAt && (place === 0 || job.candidate.isHeld);
+    return pace.isOnTime || dueAt > leftAt;
   });
 }
 
 /**
- * The instants that others keep their gap from: they cannot be moved. Of departures that were held
- * back for long only the newest counts, because how near these lie to each other is past mending.
+ * The instants that others keep their gap from: they cannot be moved. Of departures that are late only
+ * the newest counts, because how near these lie to each other is past mending.
  */
-export function wallsOf(due: readonly DueDeparture[], now: number): readonly number[] {
-  const onTime = due.filter(({ at }) => now - at <= heldBackAfterMs);
+export function wallsOf(due: readonly DueDeparture[]): readonly number[] {
+  const onTime = due.filter(({ isLate }) => !isLate);
   return (onTime.length > 0 ? onTime : due.slice(-1)).map(({ at }) => at);
 }
 
-interface DueInstant {
-  readonly at: number;
-  readonly deadline: number;
+/** The one that is late and begins now, where nothing holds it: those on time go before it. */
+export function lateDeparture(due: readonly DueDeparture[]): DueDeparture | undefined {
+  const [first] = due;
+  const begins = due.every(({ isLate }) => isLate) && first?.job.candidate.isHeld === false;
+  return begins ? first : undefined;
 }
 
-/** Only an overdue node is planned past its deadline, and only one without a choice while it is shut. */
+/** Past its deadline is what was overdue from the first or missed its time, or it had no choice. */
 function reasonOf(
-  { at, deadline }: DueInstant,
+  { deadline, candidate }: Job,
+  keptAt: number,
   { windows }: PlanCandidates["policy"],
 ): PlannedReason {
-  if (at > deadline) return "Overdue";
-  if (at < deadline) return "Spaced";
-  const hours = openHours(windows, { startAt: instant(at), endAt: instant(at + 1) });
+  const { plannedInTime, endsAt } = candidate;
+  if (keptAt > deadline) return plannedInTime && keptAt <= endsAt ? "Missed" : "Overdue";
+  if (keptAt < deadline) return "Spaced";
+  const hours = openHours(windows, { startAt: instant(keptAt), endAt: instant(keptAt + 1) });
   return hours.spans.length === 0 ? "DeadlineBeatsWindow" : "Spaced";
 }

@@ -63,6 +63,8 @@ function explainDeparture(reason: Reason, facts: PlanFacts): string {
   switch (reason) {
     case "DeadlineBeatsWindow":
       return `${facts.node} leaves at ${departs} although no window is open then: between ${text(facts.earliestAt)} and ${deadline} there is no allowed instant (${birth})`;
+    case "Missed":
+      return `${facts.node} missed its time, has ${deadline} and leaves at ${departs}${inWindow(facts)}, as far from all others as its lifetime allows (${birth})`;
     case "Overdue":
       return `${facts.node} is past ${deadline} and leaves at ${departs}${inWindow(facts)}, as early as the distance from all others allows (${birth})`;
     default:
@@ -97,7 +99,7 @@ function explainNotPlanned(reason: Reason, { node, policy, detail }: PlanFacts):
   return sentences[reason] ?? `${node} has no planned departure: ${reason}`;
 }
 
-function lateParts({ shut, helpless, overdue, widenBySeconds }: Forecast): string[] {
+function lateParts({ shut, helpless, missed, overdue, widenBySeconds }: Forecast): string[] {
   const parts: string[] = [];
   if (shut > 0) parts.push(`${count(shut, "node")} without an open window before the deadline`);
   if (widenBySeconds > 0) {
@@ -105,6 +107,8 @@ function lateParts({ shut, helpless, overdue, widenBySeconds }: Forecast): strin
     parts.push(`every Allow window would have to end ${by} later`);
   }
   if (helpless > 0) parts.push(`${helpless} of them no longer window can help`);
+  if (missed > 0)
+    parts.push(`${count(missed, "node")} that missed their time leave past the deadline`);
   if (overdue > 0)
     parts.push(`${count(overdue, "node")} past the deadline already, leaving one by one`);
   return parts;

@@ -7,6 +7,8 @@ export interface ReasonFacts {
   readonly policy?: string | undefined;
   readonly at?: Instant | undefined;
   readonly deadlineAt?: Instant | undefined;
+  /** When a hold ends; undefined where nobody knows. */
+  readonly until?: Instant | undefined;
   /** What was found: a budget's name, an alert, an error's message. */
   readonly detail?: string | undefined;
 }
@@ -17,6 +19,8 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   Spaced: (f) => `leaves at ${time(f.at)}, as far from its neighbours as the plan allows`,
   DeadlineBeatsWindow: (f) =>
     `leaves at its deadline ${time(f.deadlineAt)}, because no allowed instant lies before it`,
+  Missed: (f) =>
+    `missed its time, is past its deadline ${time(f.deadlineAt)} and leaves at ${time(f.at)}`,
   Overdue: (f) =>
     `was past its deadline ${time(f.deadlineAt)} when first planned and leaves at ${time(f.at)}`,
   Requested: () => "leaves because somebody asked for it",
@@ -28,18 +32,22 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   UnknownProvider: (f) =>
     `is not planned, because its providerID ${quoted(f)} is none of gce://, aws:///, azure:///`,
   NoBirth: () => "is not planned, because neither its machine nor its Node object has a birth",
-  OnHold: (f) => `is not planned while its hold annotation ${quoted(f)} stands`,
+  OnHold: (f) =>
+    f.until === undefined
+      ? `is not planned while its hold annotation ${quoted(f)} stands`
+      : `waits until its hold ends at ${time(f.until)}`,
   LeftToOthers: (f) => `is left to others, who are already disrupting it: ${f.detail ?? "unknown"}`,
   NodeTerminating: () => "is being deleted already",
   PolicyPaused: (f) => `waits, because policy ${f.policy ?? "?"} is paused`,
   PolicyInvalid: (f) => `is left alone, because a policy cannot be read: ${f.detail ?? "unknown"}`,
   NotYet: (f) => `waits for its time ${time(f.at)}`,
   OutsideWindow: (f) =>
-    `waits for a window${f.at === undefined ? "" : ` that opens at ${time(f.at)}`}`,
-  BudgetSpent: (f) => `waits, because the budget is spent: ${f.detail ?? "unknown"}`,
+    `waits for a window${f.until === undefined ? "" : ` that opens at ${time(f.until)}`}`,
+  BudgetSpent: (f) =>
+    `waits${f.until === undefined ? "" : ` until ${time(f.until)}`}, because the budget is spent: ${f.detail ?? "unknown"}`,
   WaveWait: (f) => `waits for the wave before it: ${f.detail ?? "unknown"}`,
   WaveHalted: (f) => `waits, because a departure before it ended badly: ${f.detail ?? "unknown"}`,
-  Frozen: (f) => `waits until the freeze ends at ${time(f.at)}`,
+  Frozen: (f) => `waits until the freeze ends at ${time(f.until)}`,
   AlertsFiring: (f) => `waits, because alerts fire: ${f.detail ?? "unknown"}`,
   AlertsUnknown: (f) =>
     `waits, because Alertmanager${f.detail ? ` at ${f.detail}` : ""} does not answer and a gate fails closed`,

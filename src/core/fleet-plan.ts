@@ -51,7 +51,10 @@ export interface PlanSpacing {
 /** Where the birth of a machine is known from; the Node object may be older than the machine. */
 export type BirthSource = "Instance" | "Node";
 
-export type PlannedReason = Extract<Reason, "Spaced" | "DeadlineBeatsWindow" | "Overdue">;
+export type PlannedReason = Extract<
+  Reason,
+  "Spaced" | "DeadlineBeatsWindow" | "Missed" | "Overdue"
+>;
 
 export interface PlannedDeparture {
   readonly node: NodeFacts;
@@ -61,12 +64,16 @@ export interface PlannedDeparture {
   readonly bornFrom: BirthSource;
   readonly earliestAt: Instant;
   readonly deadlineAt: Instant;
+  /** When the node's lifetime is over: what missed its time before the deadline has until then. */
+  readonly endsAt: Instant;
   readonly departAt: Instant;
   /** When to begin: at `departAt`, or seconds before where a window would shut meanwhile. */
   readonly beginAt: Instant;
   /** The Allow window it leaves in; null without one. */
   readonly window: string | null;
   readonly reason: PlannedReason;
+  /** Whether its time came a while ago and it has not begun: those on time go before it. */
+  readonly isLate: boolean;
   /** The instant of the plan before, where this one is another. */
   readonly movedFrom?: Instant | undefined;
   /** When it is expected to start, where budgets or waves will hold it back past `departAt`. */
@@ -91,7 +98,10 @@ export interface PolicyTie {
 /** Whether the plan can be kept. A gap that is smaller than wanted does not make it infeasible. */
 export interface Forecast {
   readonly feasible: boolean;
-  /** Names of the nodes without an allowed instant, overdue, or held back past their deadline. */
+  /**
+   * Names of the nodes without an allowed instant, overdue, past their deadline because they missed
+   * their instant, or held back past it.
+   */
   readonly late: readonly string[];
   /**
    * The smallest number of whole seconds by which every Allow window would have to end later for
@@ -104,6 +114,8 @@ export interface Forecast {
   /** Of these the ones that no longer Allow window helps. */
   readonly helpless: number;
   readonly overdue: number;
+  /** Nodes that missed their instant and leave past their deadline. */
+  readonly missed: number;
   /** Starts that budgets and waves will hold back, and how many of them past their deadline. */
   readonly heldBack: number;
   readonly heldPastDeadline: number;

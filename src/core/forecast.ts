@@ -13,9 +13,9 @@ export interface ForecastInput {
 
 /**
  * Whether one policy's plan can be kept. Infeasible is a node that has no allowed instant before its
- * deadline, that is overdue, or that the budgets would hold back past its deadline. `widenBySeconds`
- * answers for the windows alone: a longer window is no cure for a budget, so that what a budget would
- * have to be is said apart, in `tight`.
+ * deadline, that is overdue, that has missed its time and leaves past its deadline, or that the budgets
+ * would hold back past it. `widenBySeconds` answers for the windows alone: a longer window is no cure
+ * for a budget, so that what a budget would have to be is said apart, in `tight`.
  */
 export function forecastPolicy(input: ForecastInput): Forecast {
   const { policy, departures, hours, budgets } = input;
@@ -30,6 +30,7 @@ export function forecastPolicy(input: ForecastInput): Forecast {
     helpless,
     shut: shut.length,
     overdue: late.filter((one) => one.reason === "Overdue").length,
+    missed: late.filter((one) => one.reason === "Missed").length,
     heldBack: heldBackTo.size === 0 ? 0 : departures.filter((one) => heldBackTo.has(one)).length,
     heldPastDeadline: late.filter((one) => pastDeadline.has(one)).length,
     tight: budgets.tight.get(policy.name) ?? [],

@@ -29,7 +29,7 @@ export interface Seated<Job> {
  * Where the best gap is the goal, it is a little different each time the fleet changes: a plan that
  * is short of it by a hundredth is not worth moving everybody.
  */
-const keptShare = 0.99;
+export const keptShare = 0.99;
 
 /** How many times more jobs move at each further attempt. */
 const freedFactor = 4;

@@ -17,6 +17,8 @@ export interface Happening {
   readonly event: PhaseEvent;
   readonly reason: Reason;
   readonly detail?: string | undefined;
+  /** When the hold that it is about ends. */
+  readonly until?: Instant | undefined;
   readonly at: Instant;
 }
 
@@ -36,6 +38,7 @@ export function statusAfter(
     policy: departure.policy,
     at: departure.departAt,
     deadlineAt: departure.deadlineAt,
+    until: happening.until,
     detail: happening.detail,
   });
   const { demands: _, ...lasting } = status;

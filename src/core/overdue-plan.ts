@@ -11,8 +11,10 @@ import { type OpenHours, openHours } from "./windows.ts";
 
 export interface AroundOverdue extends PlanCandidates {
   readonly hours: OpenHours;
-  /** Every other departure of the policy. */
+  /** Every other departure of the policy, but those in `apart`. */
   readonly placed: readonly PlannedDeparture[];
+  /** Those that have missed their time: how near they stand to each other is no measure. */
+  readonly apart: readonly PlannedDeparture[];
   readonly lastStart: number | undefined;
 }
 
@@ -38,10 +40,11 @@ export function placeOverdue(
   { overdue: jobs, overdueDue }: OverdueJobs,
   around: AroundOverdue,
 ): readonly PlannedDeparture[] {
-  const due = overdueDue.map(({ job, at }) => placedAt(job, at, around.hours));
+  const { hours } = around;
+  const due = overdueDue.map(({ job, ...place }) => departureOf(job, { ...place, hours }));
   if (jobs.length === 0) return due;
   const kept = [...due, ...keepPlaces(jobs.filter(isKept), around)];
-  const others: number[] = [...around.placed, ...kept].map((one) => one.departAt);
+  const others: number[] = [...around.placed, ...around.apart, ...kept].map((one) => one.departAt);
   if (around.lastStart !== undefined) others.push(around.lastStart);
   others.push(...around.requested);
   const search = { around, others, gap: overdueGap(around) };
@@ -52,7 +55,7 @@ export function placeOverdue(
 }
 
 /** Those of one birth, and no others, change places so that their zones alternate. */
-function zonesInTurn(jobs: readonly Job[]): readonly Job[] {
+export function zonesInTurn(jobs: readonly Job[]): readonly Job[] {
   const turns: (Slotted & { readonly job: Job })[] = [];
   let before: Job | undefined;
   let deadline = 0;
@@ -66,7 +69,7 @@ function zonesInTurn(jobs: readonly Job[]): readonly Job[] {
 }
 
 /** A hold may have put the instant of the plan before off. */
-function isKept({ keptAt, release }: Job): boolean {
+export function isKept({ keptAt, release }: Job): boolean {
   return keptAt !== undefined && keptAt >= release;
 }
 

@@ -39,14 +39,15 @@ export function overdueInstants(
   return instants;
 }
 
-interface Room {
+export interface Room {
   readonly open: OpenTime;
   /** Sorted. */
   readonly taken: readonly number[];
   readonly gap: number;
 }
 
-function firstRoom({ open, taken, gap }: Room, from: number): number {
+/** The first instant from `from` on that is open and a gap from what is taken. */
+export function firstRoom({ open, taken, gap }: Room, from: number): number {
   let at = nextOpen(open, from);
   for (;;) {
     const place = placeIn(taken, at);
@@ -58,7 +59,7 @@ function firstRoom({ open, taken, gap }: Room, from: number): number {
 }
 
 /** The index of the first taken instant at or after `at`. */
-function placeIn(taken: readonly number[], at: number): number {
+export function placeIn(taken: readonly number[], at: number): number {
   let low = 0;
   let high = taken.length;
   while (low < high) {

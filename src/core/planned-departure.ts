@@ -14,11 +14,13 @@ export interface Place {
   readonly at: number;
   readonly reason: PlannedReason;
   readonly hours: OpenHours;
+  readonly isLate?: boolean;
 }
 
 /** What becomes of a candidate that has its instant. */
-export function departureOf({ candidate }: Job, { at, reason, hours }: Place): PlannedDeparture {
-  const { node, zone, bornAt, bornFrom, earliestAt, deadlineAt, keptAt } = candidate;
+export function departureOf({ candidate }: Job, place: Place): PlannedDeparture {
+  const { at, reason, hours, isLate = false } = place;
+  const { node, zone, bornAt, bornFrom, earliestAt, deadlineAt, endsAt, keptAt } = candidate;
   const departAt = instant(at);
   return {
     node,
@@ -27,11 +29,13 @@ export function departureOf({ candidate }: Job, { at, reason, hours }: Place): P
     bornFrom,
     earliestAt,
     deadlineAt,
+    endsAt,
     departAt,
     beginAt:
       reason === "DeadlineBeatsWindow" ? departAt : beginAtOf(departAt, { earliestAt, hours }),
     window: reason === "DeadlineBeatsWindow" ? null : windowNameAt(hours, departAt),
     reason,
+    isLate,
     movedFrom: keptAt === undefined || keptAt === departAt ? undefined : keptAt,
   };
 }

@@ -1,13 +1,22 @@
-import type { Candidate, PlanCandidates } from "./candidate.ts";
-import { type DueDeparture, dueDepartures, wallsOf } from "./due-departure.ts";
+import type { PlanCandidates } from "./candidate.ts";
+import { wallsOf } from "./due-departure.ts";
 import type { PlannedDeparture, PlanSpacing } from "./fleet-plan.ts";
 import { seatJobs } from "./kept-plan.ts";
-import { nextOpen, type OpenTime, openTime, previousOpen } from "./open-time.ts";
-import { placeOverdue } from "./overdue-plan.ts";
-import { byTime, departureOf, type Job } from "./planned-departure.ts";
+import { type MissedPlan, placeMissed } from "./missed-plan.ts";
+import { openTime } from "./open-time.ts";
+import { isKept, placeOverdue } from "./overdue-plan.ts";
+import { type Classes, hasAllowedInstant, sortOut, withCrowdedMissed } from "./plan-class.ts";
+import { byTime, departureOf } from "./planned-departure.ts";
 import { clearOfRequests } from "./requested.ts";
-import { bestGapMs, type SpacingProblem, smallestStepMs, spacingOf } from "./spacing.ts";
-import { type Instant, instant, later, type Millis, millis } from "./time.ts";
+import {
+  bestGapMs,
+  earlyInstants,
+  freeGapMs,
+  type SpacingProblem,
+  smallestStepMs,
+  spacingOf,
+} from "./spacing.ts";
+import { instant, later, type Millis, millis } from "./time.ts";
 import { type OpenHours, openHours } from "./windows.ts";
 
 export interface PlacedPolicy {
@@ -18,47 +27,144 @@ export interface PlacedPolicy {
   readonly moved: number;
 }
 
+interface Scene extends PlanCandidates {
+  readonly hours: OpenHours;
+}
+
 /**
  * The departures of one policy, planned together. What a plan means is in the contract: `Even`
  * reaches the best gap, `Late` the smaller of that and `spacing.min` with every departure as late as
- * it can be, and overdue nodes take what is left.
+ * it can be, and overdue nodes take what is left. What has missed its time is planned like any other
+ * where all can keep `spacing.min`, and else around the others, in the reserve too.
  */
 export function planPolicy(input: PlanCandidates): PlacedPolicy {
-  const { policy, at } = input;
-  const hours = hoursUntilLastDeadline(input);
-  const classes = sortOut(input, hours);
-  const { mode, minMs } = policy.spacing;
+  const scene = { ...input, hours: hoursUntilLastDeadline(input) };
+  const found = sortOut(input, scene.hours);
+  const classes = isToBlame(found, scene) ? withCrowdedMissed(found) : found;
+  if (classes.missed.length === 0) {
+    return placeClasses({ ...classes, beginsLate: undefined }, scene).placed;
+  }
+  const inTime = freeMissed(classes, scene);
+  const gapInTime = strictGap(inTime, scene);
+  if (gapInTime >= input.policy.spacing.minMs) return placeClasses(inTime, scene).placed;
+  const apart = placeClasses(classes, scene);
+  // Where there is no reserve the gap is wider with all of them in one plan.
+  const isNarrow = inTime.missed.length === 0 && apart.missedGapMs < gapInTime;
+  return isNarrow ? placeClasses(inTime, scene).placed : apart.placed;
+}
+
+/** Whether a late start is what keeps the others from `spacing.min`, and not their own number. */
+function isToBlame(classes: Classes, scene: Scene): boolean {
+  const { crowded, late } = classes;
+  if (crowded.size === 0 || late === undefined) return false;
+  const problem = problemOf(classes, scene);
+  const lastStart = { at: late.plannedAt, leastGap: 0 };
+  const onTime = spacingOf({ ...problem, lastStart });
+  return earlyInstants(onTime, scene.policy.spacing.minMs) !== undefined;
+}
+
+/** Those that have an allowed instant still are free. */
+function freeMissed(classes: Classes, { hours }: Scene): Classes {
   const open = openTime(hours.spans);
-  const fixed = [...classes.forced.map(({ deadline }) => deadline), ...wallsOf(classes.due, at)];
-  const lastStart = input.newestStart?.at;
+  const { true: inTime = [], false: missed = [] } = Object.groupBy(classes.missed, (job) =>
+    hasAllowedInstant(job, open) ? "true" : "false",
+  );
+  return { ...classes, free: [...classes.free, ...inTime], missed };
+}
+
+/** The gap that all who are free can keep, also from the newest start: at most `spacing.min`. */
+function strictGap(classes: Classes, scene: Scene): number {
+  const { minMs } = scene.policy.spacing;
+  const at = leftAt(classes, scene);
+  const lastStart = at === undefined ? undefined : { at, leastGap: 0 };
+  const spacing = spacingOf({ ...problemOf(classes, scene), lastStart });
+  return earlyInstants(spacing, minMs) === undefined ? freeGapMs(spacing, 0) : minMs;
+}
+
+function problemOf({ free, forced, due, ...classes }: Classes, scene: Scene): SpacingProblem {
+  const walls = wallsOf(due.filter((one) => one !== classes.beginsLate));
+  return {
+    jobs: free,
+    open: openTime(scene.hours.spans),
+    fixed: [...forced.map(({ deadline }) => deadline), ...walls],
+  };
+}
+
+/** When a node was last made to leave, or is now. */
+function leftAt({ beginsLate, pace }: Classes, { at }: Scene): number | undefined {
+  return beginsLate === undefined ? pace.leftAt : at;
+}
+
+interface Placing {
+  readonly placed: PlacedPolicy;
+  readonly missedGapMs: number;
+}
+
+function placeClasses(classes: Classes, scene: Scene): Placing {
+  const { policy, hours } = scene;
+  const { mode, minMs } = policy.spacing;
+  const { planned, bestMs } = placeInTime(classes, scene);
+  const lastStart = leftAt(classes, scene);
+  const missed = placeMissedOf(classes, { ...scene, planned });
+  const around = { ...scene, placed: planned, apart: missed.departures, lastStart };
+  const overdue = placeOverdue(classes, around);
+  const departures = [...planned, ...missed.departures, ...overdue].sort(byTime);
+  const spacing = {
+    wantedMs: mode === "Late" ? minMs : null,
+    reachedMs: asMillis(smallestStepMs(departures.map((one) => one.departAt))),
+    bestMs: asMillis(bestMs),
+  };
+  const moved = departures.filter((departure) => departure.movedFrom !== undefined).length;
+  return { placed: { spacing, departures, hours, moved }, missedGapMs: missed.gapMs };
+}
+
+interface InTime {
+  readonly planned: readonly PlannedDeparture[];
+  readonly bestMs: number | null;
+}
+
+/** Those that are free, that are due, and that leave at their deadline. */
+function placeInTime(classes: Classes, scene: Scene): InTime {
+  const { policy, hours } = scene;
+  const { mode, minMs } = policy.spacing;
   const goalOf = (best: number | null): number =>
     mode === "Late" ? Math.min(minMs, best ?? minMs) : (best ?? 0);
-  const problem = withPast({ jobs: classes.free, open, fixed }, { lastStart, goalOf, minMs });
+  const lastStart = leftAt(classes, scene);
+  const problem = withPast(problemOf(classes, scene), { lastStart, goalOf, minMs });
   const wanted = spacingOf(problem);
   const bestMs = bestGapMs(wanted);
   const goal = goalOf(bestMs);
-  const free = clearOfRequests(problem, { gap: goal, requested: input.requested });
-  const spacing = free === open ? wanted : spacingOf({ ...problem, open: free });
+  const open = clearOfRequests(problem, { gap: goal, requested: scene.requested });
+  const spacing = open === problem.open ? wanted : spacingOf({ ...problem, open });
   const seated = seatJobs({ jobs: classes.free, spacing, mode, goal, goalIsBest: goal === bestMs });
-  const placed = seated.map((one) => departureOf(one.job, { at: one.at, reason: "Spaced", hours }));
-  for (const { job, at: dueAt, reason } of classes.due) {
-    placed.push(departureOf(job, { at: dueAt, reason, hours }));
+  const planned = seated.map((one) =>
+    departureOf(one.job, { at: one.at, reason: "Spaced", hours }),
+  );
+  for (const { job, ...place } of classes.due) {
+    planned.push(departureOf(job, { ...place, hours }));
   }
   for (const job of classes.forced) {
-    placed.push(departureOf(job, { at: job.deadline, reason: "DeadlineBeatsWindow", hours }));
+    planned.push(departureOf(job, { at: job.deadline, reason: "DeadlineBeatsWindow", hours }));
   }
-  const overdue = placeOverdue(classes, { ...input, hours, placed, lastStart });
-  const departures = [...placed, ...overdue].sort(byTime);
-  return {
-    spacing: {
-      wantedMs: mode === "Late" ? minMs : null,
-      reachedMs: asMillis(smallestStepMs(departures.map((one) => one.departAt))),
-      bestMs: asMillis(bestMs),
-    },
-    departures,
-    hours,
-    moved: departures.filter((departure) => departure.movedFrom !== undefined).length,
-  };
+  return { planned, bestMs };
+}
+
+function placeMissedOf(
+  classes: Classes,
+  scene: Scene & { readonly planned: readonly PlannedDeparture[] },
+): MissedPlan {
+  const { policy, planned, requested, at } = scene;
+  const { minMs } = policy.spacing;
+  if (classes.missed.length === 0) return { departures: [], gapMs: minMs };
+  const overdue = classes.overdue.filter(isKept).map(({ keptAt }) => keptAt ?? at);
+  const others: number[] = [
+    ...planned.map(({ departAt }) => departAt),
+    ...classes.overdueDue.map((one) => one.at),
+    ...[...overdue, ...requested],
+  ];
+  const lastStart = leftAt(classes, scene);
+  if (lastStart !== undefined) others.push(lastStart);
+  return placeMissed(classes.missed, { at, policy, others });
 }
 
 interface Past {
@@ -76,69 +182,6 @@ function withPast(problem: SpacingProblem, { lastStart, goalOf, minMs }: Past): 
   const half = Math.floor(goalOf(bestGapMs(spacingOf(problem))) / 2);
   const leastGap = Math.min(half, minMs);
   return { ...problem, lastStart: { at: lastStart, leastGap } };
-}
-
-interface Classes {
-  /** The optimiser chooses their instants. */
-  readonly free: readonly Job[];
-  /** No allowed instant: they leave at their deadline. */
-  readonly forced: readonly Job[];
-  /** Their time has come and they wait to start. */
-  readonly due: readonly DueDeparture[];
-  /** The same of nodes that were planned past their deadline. */
-  readonly overdueDue: readonly DueDeparture[];
-  /** Past their deadline; oldest first. */
-  readonly overdue: readonly Job[];
-}
-
-function sortOut(input: PlanCandidates, hours: OpenHours): Classes {
-  const { candidates, at } = input;
-  const open = openTime(hours.spans);
-  const jobs = [...candidates].sort(oldestFirst).map((one, rank) => jobOf(one, rank, { open, at }));
-  const due = dueDepartures(jobs, { ...input, opensAt: nextOpen(open, at) });
-  const waiting = new Set(due.map(({ job }) => job));
-  const free: Job[] = [];
-  const shut: Job[] = [];
-  const overdue: Job[] = [];
-  for (const job of jobs) {
-    if (waiting.has(job)) continue;
-    if (job.deadline < at) overdue.push(job);
-    else if (nextOpen(open, job.release) <= job.deadline) free.push(job);
-    else shut.push(job);
-  }
-  return {
-    free,
-    forced: shut,
-    due: due.filter(({ reason }) => reason !== "Overdue"),
-    overdueDue: due.filter(({ reason }) => reason === "Overdue"),
-    overdue,
-  };
-}
-
-function jobOf(
-  candidate: Candidate,
-  rank: number,
-  when: { readonly open: OpenTime; readonly at: Instant },
-): Job {
-  const { zone, keptAt, deadlineAt } = candidate;
-  const release = rested(candidate, when);
-  return { candidate, zone, rank, release, deadline: deadlineAt, keptAt };
-}
-
-/** The rest after a departure that was undone: as much of it as the deadline leaves. */
-function rested(
-  { earliestAt, deadlineAt, restUntil }: Candidate,
-  { open, at }: { readonly open: OpenTime; readonly at: Instant },
-): number {
-  if (restUntil === undefined) return earliestAt;
-  const limit = deadlineAt < at ? restUntil : previousOpen(open, deadlineAt);
-  return Math.max(earliestAt, Math.min(restUntil, limit));
-}
-
-function oldestFirst(a: Candidate, b: Candidate): number {
-  if (a.bornAt !== b.bornAt) return a.bornAt - b.bornAt;
-  if (a.node.name !== b.node.name) return a.node.name < b.node.name ? -1 : 1;
-  return a.node.uid < b.node.uid ? -1 : 1;
 }
 
 function hoursUntilLastDeadline({ policy, candidates, at }: PlanCandidates): OpenHours {

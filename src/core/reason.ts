@@ -6,6 +6,7 @@ export const reasons = [
   // Why a node leaves when it does.
   "Spaced",
   "DeadlineBeatsWindow",
+  "Missed",
   "Overdue",
   "Requested",
   "Noticed",

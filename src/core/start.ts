@@ -1,6 +1,7 @@
 import { type BudgetLedger, budgetVerdict } from "./budget.ts";
 import type { Departure } from "./departure.ts";
-import { gateVerdict } from "./gate.ts";
+import type { PlannedDeparture } from "./fleet-plan.ts";
+import { type GateHold, gateHolds } from "./gate.ts";
 import { departureAnnotation } from "./interruption.ts";
 import type { NodeFacts } from "./node.ts";
 import type { Policy } from "./policy.ts";
@@ -11,6 +12,8 @@ import { type WaveStanding, waveVerdict } from "./wave.ts";
 
 export interface StartQuestion {
   readonly departure: Departure;
+  /** Its place in the plan. */
+  readonly planned: Pick<PlannedDeparture, "reason" | "deadlineAt" | "endsAt">;
   readonly node: NodeFacts;
   readonly policy: Policy;
   readonly ledger: BudgetLedger;
@@ -19,15 +22,7 @@ export interface StartQuestion {
   readonly now: Instant;
 }
 
-export type StartVerdict =
-  | { readonly kind: "Allowed"; readonly reason: Reason }
-  | {
-      readonly kind: "Held";
-      readonly reason: Reason;
-      readonly detail?: string | undefined;
-      /** When it is worth asking again; absent where only a change can tell. */
-      readonly retryAt?: Instant | undefined;
-    };
+export type StartVerdict = { readonly kind: "Allowed"; readonly reason: Reason } | GateHold;
 
 /** What a deadline does not go past: a person's word, or others who have the node already. */
 const unforced: ReadonlySet<Reason> = new Set([
@@ -40,34 +35,39 @@ const unforced: ReadonlySet<Reason> = new Set([
 
 /**
  * Whether a planned departure whose instant has come may start. Windows, gates, waves and budgets hold
- * it back; its deadline forces it past them, and the reason says so. A node that was overdue from the
- * first is never forced: it would take all the others of its kind along.
+ * it back. Its deadline forces it past all but the budgets, which have the reserve on top: what has been
+ * held up together must not leave together. The end of its lifetime forces it past them as well, and the
+ * reason says so. A node that was overdue from the first is never forced: it would take all the others
+ * of its kind along.
  */
 export function startVerdict(question: StartQuestion): StartVerdict {
-  const held = heldBy(question);
-  if (held === undefined) return { kind: "Allowed", reason: "Spaced" };
-  const { departAt, deadlineAt } = question.departure;
-  const overdue = departAt !== undefined && deadlineAt !== undefined && departAt > deadlineAt;
-  const forced = deadlineAt !== undefined && question.now >= deadlineAt && !overdue;
-  if (forced && !isFirm(held)) return { kind: "Allowed", reason: "DeadlineForces" };
-  return held;
+  const holds = holdsOn(question);
+  if (holds.length === 0) return { kind: "Allowed", reason: "Spaced" };
+  const standing = holds.find((held) => isFirm(held) || question.now < forcedAt(held, question));
+  return standing ?? { kind: "Allowed", reason: "DeadlineForces" };
+}
+
+function forcedAt(held: GateHold, { planned }: StartQuestion): number {
+  const { reason, deadlineAt, endsAt } = planned;
+  if (reason === "Overdue") return Number.POSITIVE_INFINITY;
+  return held.reason === "BudgetSpent" ? endsAt : deadlineAt;
 }
 
 /** A hold that names an instant is gone past by the deadline, as the plan says; one for good is not. */
-function isFirm({ reason, retryAt }: Extract<StartVerdict, { kind: "Held" }>): boolean {
+function isFirm({ reason, retryAt }: GateHold): boolean {
   return unforced.has(reason) && !(reason === "OnHold" && retryAt !== undefined);
 }
 
-function heldBy(question: StartQuestion): Extract<StartVerdict, { kind: "Held" }> | undefined {
+/** The first of them is what is said. */
+function holdsOn(question: StartQuestion): readonly GateHold[] {
   const { departure, node, policy, ledger, waves, gateAnswer, now } = question;
-  if (departure.hold) return { kind: "Held", reason: "HeldByPerson" };
-  if (node.unschedulable && node.annotations[departureAnnotation] === undefined) {
-    return { kind: "Held", reason: "CordonedByOthers" };
-  }
-  const gate = gateVerdict({ policy, node, answer: gateAnswer, now });
-  if (gate.kind === "Held") return gate;
-  const wave = waveVerdict(waves);
-  if (wave.kind === "Held") return wave;
-  const budget = budgetVerdict(ledger, { policy, node });
-  return budget.kind === "Held" ? budget : undefined;
+  const isForeign = node.unschedulable && node.annotations[departureAnnotation] === undefined;
+  const verdicts: readonly (GateHold | { readonly kind: "Allowed" })[] = [
+    ...(departure.hold ? [{ kind: "Held", reason: "HeldByPerson" } as const] : []),
+    ...(isForeign ? [{ kind: "Held", reason: "CordonedByOthers" } as const] : []),
+    ...gateHolds({ policy, node, answer: gateAnswer, now }),
+    waveVerdict(waves),
+    budgetVerdict(ledger, { policy, node }),
+  ];
+  return verdicts.filter((verdict) => verdict.kind === "Held");
 }

@@ -137,4 +137,18 @@ describe("a departure that is due", () => {
     expect(cordons(told)).toEqual(["cordon n0"]);
     await told.end();
   });
+
+  it("says in its Departure when the freeze really ends, also once that is another instant", async () => {
+    const gates = (freezeUntil: string) => ({ gates: { freezeUntil } });
+    const told = scene(gates("2026-11-20T03:00:00Z").gates);
+    await told.world.pass(hours(2));
+    const first = ["n0", "n1"].find((name) => told.world.statusOf(name).phase === "Held") ?? "";
+    const message = () => (told.world.statusOf(first) as { message?: string }).message;
+    expect(message()).toBe(`${first} waits until the freeze ends at 2026-11-20T03:00:00.000Z.`);
+    told.world.patchPolicy({ spec: gates("2026-11-20T02:30:00Z") });
+    await told.world.pass(minutes(1));
+    expect(message()).toBe(`${first} waits until the freeze ends at 2026-11-20T02:30:00.000Z.`);
+    expect(told.world.statusOf(first).phase).toBe("Held");
+    await told.end();
+  });
 });

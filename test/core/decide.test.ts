@@ -208,6 +208,88 @@ describe("a planned departure whose time has come", () => {
   });
 });
 
+describe("a hold", () => {
+  const until = plus(now, hours(2));
+  const frozen = (end: Instant): Snapshot["policies"] => [
+    { ...spot, gates: { freezeUntil: end, blockingPods: [] } },
+  ];
+  const windowed = (window: string) => [{ ...spot, windows: [daily(window)] }];
+  const half = plus(now, minutes(-30));
+  const recent = departure({
+    ...{ name: "n0-1", uid: "d0", node: { name: "n0", uid: "u0" } },
+    status: { phase: "Ended", startedAt: half, timeline: [] },
+  });
+
+  // Due since 11:59:30; the hold ends at another instant.
+  const due = departure({ departAt: plus(now, seconds(-30)) });
+
+  it.each<[string, Partial<Snapshot>, string, Instant | undefined]>([
+    [
+      "a freeze",
+      { policies: frozen(until) },
+      "n1 waits until the freeze ends at 2026-11-20T14:00:00.000Z.",
+      until,
+    ],
+    [
+      "a budget by the hour",
+      {
+        policies: [{ ...spot, budgets: [{ kind: "PerHour", perHour: 1 }] }],
+        departures: [recent, due],
+      },
+      "n1 waits until 2026-11-20T12:30:00.000Z, because the budget is spent: 1 have started within the hour, at most 1 may.",
+      plus(half, hours(1)),
+    ],
+    [
+      "a person",
+      { departures: [{ ...due, hold: true }] },
+      "n1 waits, because its Departure has hold set.",
+      undefined,
+    ],
+  ])("of %s says when it ends, where that is known", (_, more, sentence, end) => {
+    const verdict = decide(world({ departures: [due], ...more }), now);
+    const [held] = verdict.decisions.filter((one) => one.kind === "Note");
+    expect([held?.explain, held?.until]).toEqual([sentence, end]);
+    expect(verdict.askAgainAt).toBe(plus(now, minutes(1)));
+  });
+
+  it("that is over within the minute is looked at as it ends", () => {
+    const end = plus(now, seconds(10));
+    const verdict = decide(world({ departures: [due], policies: frozen(end) }), now);
+    expect(verdict.askAgainAt).toBe(end);
+  });
+
+  it("of a window that has shut says when the next opens, and nothing where none does", () => {
+    // The next window opens after the deadline, which is at 13:30.
+    const old = node({ createdAt: plus(now, hours(-22)) });
+    const policies = windowed("14:00-15:00");
+    const held = departure({
+      departAt: plus(now, seconds(-30)),
+      deadlineAt: plus(now, minutes(90)),
+    });
+    const said = (snapshot: Snapshot) =>
+      decided(snapshot).flatMap((one) => (one.kind === "Note" ? one.explain : []));
+    expect(said(world({ nodes: [old], policies, departures: [held] }))).toEqual([
+      "n1 waits for a window that opens at 2026-11-20T14:00:00.000Z.",
+    ]);
+    const never = [{ ...spot, windows: [daily("00:00-24:00", { type: "Deny" })] }];
+    expect(said(world({ nodes: [old], policies: never, departures: [held] }))).toEqual([
+      "n1 waits for a window.",
+    ]);
+  });
+
+  it("whose end is moved is said anew, once", () => {
+    const message = "n1 waits until the freeze ends at 2026-11-20T13:00:00.000Z.";
+    const status = { phase: "Held", reason: "Frozen", message, timeline: [] } as const;
+    const held = departure({ departAt: plus(now, seconds(-30)), status });
+    const notes = (end: Instant) =>
+      inShort(world({ departures: [held], policies: frozen(end) })).filter((one) =>
+        one.startsWith("Note"),
+      );
+    expect(notes(plus(now, hours(1)))).toEqual([]);
+    expect(notes(until)).toEqual(["Note Unblocked: Frozen"]);
+  });
+});
+
 describe("a departure that has not begun", () => {
   it.each([
     ["whose node is gone", { nodes: [] }, "Note NodeGone: NodeGone"],

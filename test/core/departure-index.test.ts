@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Departure } from "../../src/core/departure.ts";
 import { newestStarts } from "../../src/core/departure-index.ts";
-import { instant, minutes, plus, seconds } from "../../src/core/time.ts";
+import { instant, minutes, plus } from "../../src/core/time.ts";
 
 const noon = instant(Date.UTC(2026, 10, 20, 12));
 
@@ -20,20 +20,16 @@ function started(departAt: typeof noon, startedAt: typeof noon): Departure {
 }
 
 describe("the newest start of a policy", () => {
-  it("is the planned instant where the start lagged by a moment", () => {
-    const starts = newestStarts([started(noon, plus(noon, seconds(2)))], plus(noon, minutes(5)));
-    expect(starts.get("spot")).toEqual({ at: noon, isOnTime: true });
-  });
-
-  it("is when it really was where budgets held it back", () => {
+  it("is told with the instant that was planned for it", () => {
     const startedAt = plus(noon, minutes(20));
-    const starts = newestStarts([started(noon, startedAt)], plus(noon, minutes(30)));
-    expect(starts.get("spot")).toEqual({ at: startedAt, isOnTime: false });
+    const earlier = started(plus(noon, minutes(-40)), plus(noon, minutes(-30)));
+    const starts = newestStarts([started(noon, startedAt), earlier], plus(noon, minutes(30)));
+    expect(starts.get("spot")).toEqual({ at: startedAt, plannedAt: noon });
   });
 
-  it("is when it really was where it came before its time", () => {
-    const startedAt = plus(noon, seconds(-30));
-    const starts = newestStarts([started(noon, startedAt)], plus(noon, minutes(30)));
-    expect(starts.get("spot")).toEqual({ at: startedAt, isOnTime: false });
+  it("is none that is still to come, and none that the cloud has made", () => {
+    const later = started(noon, plus(noon, minutes(20)));
+    const taken = { ...started(noon, noon), cause: "SpotInterruption" } as const;
+    expect(newestStarts([later, taken], plus(noon, minutes(10))).get("spot")).toBeUndefined();
   });
 });

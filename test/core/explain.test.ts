@@ -8,6 +8,7 @@ const facts = {
   policy: "spot",
   at: at("2026-11-20T22:00:00Z"),
   deadlineAt: at("2026-11-20T23:30:00Z"),
+  until: at("2026-11-20T21:00:00Z"),
   detail: "shop/web-0",
 };
 

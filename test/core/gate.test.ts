@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { gateVerdict } from "../../src/core/gate.ts";
+import { gateHolds } from "../../src/core/gate.ts";
 import type { NodeFacts } from "../../src/core/node.ts";
 import type { Policy } from "../../src/core/policy.ts";
 import type { GateAnswer } from "../../src/core/snapshot.ts";
@@ -17,8 +17,8 @@ interface Question {
 }
 
 function ask({ policy = {}, node = {}, answer = quiet }: Question): string {
-  const verdict = gateVerdict({ policy: aPolicy(policy), node: aNode("n1", node), answer, now });
-  if (verdict.kind === "Allowed") return "Allowed";
+  const [verdict] = gateHolds({ policy: aPolicy(policy), node: aNode("n1", node), answer, now });
+  if (verdict === undefined) return "Allowed";
   const until = verdict.retryAt === undefined ? "" : ` ${formatInstant(verdict.retryAt)}`;
   return `${verdict.reason}${until}`;
 }
@@ -112,7 +112,7 @@ describe("a gate", () => {
     ["alerts", { blockingPods: [], alerts }, "AlertsUnknown"],
     ["blocking pods", { blockingPods: [{}] }, "BlockingPodsUnknown"],
   ])("that has not been asked yet about %s is shut", (_, gates, reason) => {
-    const verdict = gateVerdict({
+    const [verdict] = gateHolds({
       policy: aPolicy({ gates }),
       node: aNode("n1"),
       answer: undefined,

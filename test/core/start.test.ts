@@ -3,30 +3,31 @@ import { readBudgets } from "../../src/core/budget.ts";
 import type { Departure } from "../../src/core/departure.ts";
 import type { NodeFacts } from "../../src/core/node.ts";
 import type { Policy } from "../../src/core/policy.ts";
-import { startVerdict } from "../../src/core/start.ts";
+import { type StartQuestion, startVerdict } from "../../src/core/start.ts";
 import { minutes, plus } from "../../src/core/time.ts";
 import { aDeparture, aNode, aPolicy, at, daily } from "./fleet-builder.ts";
 
 const now = at("2026-11-20T12:00:00Z");
 
 interface Question {
+  readonly planned?: Partial<StartQuestion["planned"]> | undefined;
   readonly policy?: Partial<Policy>;
   readonly node?: Partial<NodeFacts>;
   readonly departure?: Partial<Omit<Departure, "status">>;
+  /** Others. */
+  readonly departures?: readonly Departure[];
 }
 
 /** The verdict on a departure that was planned for ten minutes ago and has its deadline now. */
-function verdictAtDeadline({ policy: more, node: over, departure }: Question): string {
-  const policy = aPolicy(more);
-  const node = aNode("n1", over);
+function verdictAtDeadline({ departure, planned, departures = [], ...question }: Question): string {
+  const policy = aPolicy(question.policy);
+  const node = aNode("n1", question.node);
   const snapshot = { nodes: [node], policies: [policy], badPolicies: [], gateAnswers: {} };
   const verdict = startVerdict({
-    departure: aDeparture(node, {
-      ...{ departAt: plus(now, minutes(-10)), deadlineAt: now },
-      ...departure,
-    }),
+    departure: aDeparture(node, { departAt: plus(now, minutes(-10)), ...departure }),
+    planned: { reason: "Spaced", deadlineAt: now, endsAt: plus(now, minutes(30)), ...planned },
     ...{ node, policy, waves: undefined, gateAnswer: undefined, now },
-    ledger: readBudgets({ ...snapshot, departures: [] }, now),
+    ledger: readBudgets({ ...snapshot, departures }, now),
   });
   return `${verdict.kind} ${verdict.reason}`;
 }
@@ -65,8 +66,39 @@ describe("the deadline of a departure", () => {
   });
 
   it("forces nothing a millisecond before", () => {
-    const departure = { deadlineAt: at("2026-11-20T12:00:00.001Z") };
+    const planned = { deadlineAt: at("2026-11-20T12:00:00.001Z") };
     const policy = { windows: [daily("01:00-02:00")] };
-    expect(verdictAtDeadline({ policy, departure })).toBe("Held OutsideWindow");
+    expect(verdictAtDeadline({ policy, planned })).toBe("Held OutsideWindow");
+  });
+});
+
+describe("a budget that is spent", () => {
+  const budgets = [{ kind: "PerHour", perHour: 1 }] as const;
+  const anHourLess = plus(now, minutes(-59));
+  const lately = aDeparture(aNode("n0"), { status: { phase: "Ended", startedAt: anHourLess } });
+  const verdict = (planned: Question["planned"]) =>
+    verdictAtDeadline({ policy: { budgets }, planned, departures: [lately] });
+
+  it.each<[string, Question["planned"], string]>([
+    ["holds a departure past its deadline, into the reserve", {}, "Held BudgetSpent"],
+    ["lets it go at the end of its lifetime", { endsAt: now }, "Allowed DeadlineForces"],
+    [
+      "holds one that missed its time as long",
+      { reason: "Missed", deadlineAt: plus(now, minutes(-9)) },
+      "Held BudgetSpent",
+    ],
+    [
+      "holds a node that was overdue from the first for good",
+      { reason: "Overdue", endsAt: plus(now, minutes(-9)) },
+      "Held BudgetSpent",
+    ],
+  ])("%s", (_, planned, expected) => {
+    expect(verdict(planned)).toBe(expected);
+  });
+
+  it("holds also where a gate would be gone past", () => {
+    const gates = { freezeUntil: plus(now, minutes(1)), blockingPods: [] };
+    const policy = { budgets, gates };
+    expect(verdictAtDeadline({ policy, departures: [lately] })).toBe("Held BudgetSpent");
   });
 });

@@ -1,0 +1,129 @@
+import { decide } from "../../src/core/decide.ts";
+import type { Decision } from "../../src/core/decision.ts";
+import type { Departure } from "../../src/core/departure.ts";
+import { statusAfter } from "../../src/core/ledger.ts";
+import type { NodeFacts } from "../../src/core/node.ts";
+import type { Policy } from "../../src/core/policy.ts";
+import type { Snapshot } from "../../src/core/snapshot.ts";
+import { type Instant, instant, plus, seconds } from "../../src/core/time.ts";
+import { aNode } from "./fleet-builder.ts";
+
+export interface Begun {
+  readonly departure: Departure;
+  readonly reason: string;
+  readonly at: Instant;
+}
+
+export interface RunOptions {
+  readonly policy: Policy;
+  readonly startAt: Instant;
+  /** Ages of the first nodes. */
+  readonly agesMs: readonly number[];
+  /** From the start of a departure to its end. */
+  readonly drainMs: () => number;
+  /** Whether each node that leaves is replaced. */
+  readonly replaces: boolean;
+}
+
+/** A fleet whose nodes leave as core decides, in virtual time; everything else stands still. */
+export class DecideRun {
+  now: Instant;
+  policy: Policy;
+  gateAnswers: Snapshot["gateAnswers"] = {};
+  nodes: readonly NodeFacts[] = [];
+  departures: readonly Departure[] = [];
+  readonly moves: { readonly node: string; readonly at: Instant }[] = [];
+  readonly begun: Begun[] = [];
+  /** The most nodes that were out at once. */
+  mostOut = 0;
+  readonly #options: RunOptions;
+  readonly #ends: { readonly uid: string; readonly at: Instant }[] = [];
+  #born = 0;
+
+  constructor(options: RunOptions) {
+    this.#options = options;
+    this.policy = options.policy;
+    this.now = options.startAt;
+    for (const age of options.agesMs) this.#bear(age);
+  }
+
+  /** Looks again and again until then; the last look is at that instant or just before it. */
+  until(at: Instant): void {
+    while (this.now < at) this.step(at);
+  }
+
+  /** Nobody leads: nothing is decided, and no drain goes on. */
+  nobodyLeads(forMs: number): void {
+    this.now = instant(this.now + forMs);
+    for (const [place, end] of this.#ends.entries()) {
+      this.#ends[place] = { ...end, at: instant(end.at + forMs) };
+    }
+  }
+
+  /** One look and what follows from it; then on to the next instant at which something is to do. */
+  step(atMost = instant(Number.MAX_SAFE_INTEGER)): void {
+    for (const { uid } of this.#ends.filter((end) => end.at <= this.now)) this.#end(uid);
+    const { nodes, policy, departures, gateAnswers } = this;
+    const snapshot = { nodes, policies: [policy], departures, gateAnswers, badPolicies: [] };
+    const verdict = decide(snapshot, this.now);
+    for (const decision of verdict.decisions) this.#carryOut(decision);
+    const acted = verdict.decisions.some((one) => one.kind !== "Continue" && one.kind !== "Leave");
+    const next = Math.min(
+      verdict.askAgainAt ?? Number.POSITIVE_INFINITY,
+      ...this.#ends.map((end) => end.at),
+      // What it has written itself makes the controller look again.
+      ...(acted ? [plus(this.now, seconds(1))] : []),
+      atMost,
+    );
+    this.now = instant(Math.max(this.now + 1000, next));
+  }
+
+  #carryOut(decision: Decision): void {
+    if (decision.kind === "Schedule") {
+      const status = { phase: "Scheduled", timeline: [] } as const;
+      const { order } = decision;
+      const made = { uid: `${order.name}-${this.now}`, createdAt: this.now, resourceVersion: "1" };
+      this.departures = [...this.departures, { ...order, ...made, hold: false, status }];
+      return;
+    }
+    if (decision.kind !== "Move" && decision.kind !== "Note" && decision.kind !== "Begin") return;
+    const departure = this.departures.find(({ uid }) => uid === decision.departure.uid);
+    if (departure === undefined) throw new Error(`${decision.departure.uid} is there`);
+    if (decision.kind === "Move") {
+      const { departAt, deadlineAt } = decision;
+      this.moves.push({ node: departure.node.name, at: this.now });
+      this.#replace({ ...departure, departAt, deadlineAt });
+      return;
+    }
+    const status = statusAfter(departure, { ...decision, at: this.now }) ?? departure.status;
+    this.#replace({ ...departure, status });
+    if (decision.kind !== "Begin") return;
+    this.begun.push({ departure, reason: decision.reason, at: this.now });
+    this.#ends.push({ uid: departure.uid, at: instant(this.now + this.#options.drainMs()) });
+    this.mostOut = Math.max(this.mostOut, this.#ends.length);
+  }
+
+  /** The node has left, and a new one comes in its place. */
+  #end(uid: string): void {
+    this.#ends.splice(
+      this.#ends.findIndex((end) => end.uid === uid),
+      1,
+    );
+    const departure = this.departures.find((one) => one.uid === uid);
+    if (departure === undefined) throw new Error(`${uid} is there`);
+    const over = { phase: "Ended", outcome: "Planned", endedAt: this.now } as const;
+    this.#replace({ ...departure, status: { ...departure.status, ...over } });
+    this.nodes = this.nodes.filter((node) => node.uid !== departure.node.uid);
+    if (this.#options.replaces) this.#bear(0);
+  }
+
+  #replace(departure: Departure): void {
+    this.departures = this.departures.map((one) => (one.uid === departure.uid ? departure : one));
+  }
+
+  #bear(ageMs: number): void {
+    this.#born += 1;
+    const born = aNode(`n${this.#born}`, { createdAt: instant(this.now - ageMs) });
+    this.nodes = [...this.nodes, born];
+  }
+}
