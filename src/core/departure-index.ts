@@ -1,4 +1,10 @@
-import { type Departure, isLive, isUnderWay, isVoluntary } from "./departure.ts";
+import {
+  type Departure,
+  type DepartureStatus,
+  isLive,
+  isUnderWay,
+  isVoluntary,
+} from "./departure.ts";
 import { compareIdentity } from "./identity.ts";
 import type { NodeFacts } from "./node.ts";
 import type { Instant } from "./time.ts";
@@ -56,13 +62,19 @@ export function newestStarts(
 ): ReadonlyMap<string, NewestStart> {
   const newest = new Map<string, NewestStart>();
   for (const { policy, cause, departAt, status } of departures) {
-    const { startedAt } = status;
+    const startedAt = leftAt(status);
     if (policy === undefined || startedAt === undefined || startedAt > at) continue;
     if (isVoluntary(cause) && startedAt > (newest.get(policy)?.at ?? Number.NEGATIVE_INFINITY)) {
       newest.set(policy, { at: startedAt, plannedAt: departAt });
     }
   }
   return newest;
+}
+
+/** One that had to wait for another drain before its node was marked left as that wait was over. */
+function leftAt({ startedAt, timeline }: DepartureStatus): Instant | undefined {
+  const waited = timeline.findLastIndex(({ step }) => step === "ConflictWait");
+  return waited < 0 ? startedAt : (timeline[waited + 1]?.at ?? startedAt);
 }
 
 function urgency(departure: Departure): number {

@@ -27,6 +27,19 @@ describe("the newest start of a policy", () => {
     expect(starts.get("spot")).toEqual({ at: startedAt, plannedAt: noon });
   });
 
+  it("is when it was marked where it had to wait for another drain", () => {
+    const waits = { at: plus(noon, minutes(1)), step: "ConflictWait", result: "waits" };
+    const marked = { at: plus(noon, minutes(5)), step: "Draining", result: "drains" };
+    const status = (...timeline: (typeof waits)[]) =>
+      ({ phase: "Draining", startedAt: noon, timeline }) as const;
+    const newest = (...timeline: (typeof waits)[]) =>
+      newestStarts(
+        [{ ...started(noon, noon), status: status(...timeline) }],
+        plus(noon, minutes(9)),
+      ).get("spot")?.at;
+    expect([newest(waits, marked), newest(waits), newest(marked)]).toEqual([marked.at, noon, noon]);
+  });
+
   it("is none that is still to come, and none that the cloud has made", () => {
     const later = started(noon, plus(noon, minutes(20)));
     const taken = { ...started(noon, noon), cause: "SpotInterruption" } as const;

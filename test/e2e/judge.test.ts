@@ -2,7 +2,7 @@ import type { Node, Pod } from "kubernetes-types/core/v1.js";
 import { describe, expect, it } from "vitest";
 import { type AuditEntry, unanswered } from "../support/audit-log.ts";
 import type { Change, History } from "./history.ts";
-import { judge, zonesAlternate } from "./judge.ts";
+import { judge, leftApart, zonesAlternate } from "./judge.ts";
 
 const user = "controller";
 const charge = { rotated: ["uid-a"], user, atOnce: 1 };
@@ -138,6 +138,20 @@ describe("the judge", () => {
     const two = { ...charge, rotated: ["uid-a", "uid-b"] };
     expect(judge(both, two)).toContain("b left while 1 others were out, wanted 0");
     expect(zonesAlternate(both, two)).toEqual(["a and then b, both in zone-1, left in a row"]);
+  });
+
+  it("finds two that left too close together", () => {
+    const second = entry({ verb: "patch", resource: "nodes", name: "b", atMs: 14_999 });
+    const both: History = {
+      ...good,
+      changes: [nodeAt(1, { name: "a" }), nodeAt(2, { name: "b", uid: "uid-b" })],
+      audit: [second, ...good.audit],
+    };
+    const two = { ...charge, rotated: ["uid-a", "uid-b"] };
+    expect(leftApart(both, { ...two, gapMs: 4_999 })).toEqual([]);
+    expect(leftApart(both, { ...two, gapMs: 5_000 })).toEqual([
+      "b was cordoned 4999 ms after a, wanted 5000",
+    ]);
   });
 });
 

@@ -1,5 +1,6 @@
 import type { Pod } from "kubernetes-types/core/v1.js";
 import type { PodDisruptionBudget } from "kubernetes-types/policy/v1.js";
+import type { AuditEntry } from "../support/audit-log.ts";
 import { evictionsBy, type History, isBoundToNode, isReady, keyOf, nameOf } from "./history.ts";
 import {
   type Incarnation,
@@ -55,6 +56,25 @@ export function zonesAlternate(history: History, charge: Charge): readonly strin
     const before = left[place - 1];
     if (before?.zone !== node.zone) return [];
     return [`${before.name} and then ${node.name}, both in ${node.zone}, left in a row`];
+  });
+}
+
+/** Kept apart: what a person asks for, and what was overdue from the first, may follow more closely. */
+export function leftApart(
+  history: History,
+  { gapMs, ...charge }: Charge & { readonly gapMs: number },
+): readonly string[] {
+  const { former } = factsOf(history, charge);
+  const cordons = former
+    .flatMap(({ name }) => {
+      const cordon = cordonOf(name, { history, user: charge.user });
+      return cordon === undefined ? [] : [{ name, atMs: cordon.answeredAtUs / 1000 }];
+    })
+    .toSorted((a, b) => a.atMs - b.atMs);
+  return cordons.flatMap(({ name, atMs }, place) => {
+    const before = cordons[place - 1];
+    if (before === undefined || atMs - before.atMs >= gapMs) return [];
+    return [`${name} was cordoned ${atMs - before.atMs} ms after ${before.name}, wanted ${gapMs}`];
   });
 }
 
@@ -157,15 +177,7 @@ function nodeAfterMachine({ history, former }: Facts): readonly string[] {
 
 function notBeforeItsTime({ history, former, user }: Facts): readonly string[] {
   return former.flatMap(({ name, uid }) => {
-    const cordon = history.audit.find(
-      (entry) =>
-        entry.verb === "patch" &&
-        entry.resource === "nodes" &&
-        entry.subresource === "" &&
-        entry.name === name &&
-        entry.user === user &&
-        entry.code === 200,
-    );
+    const cordon = cordonOf(name, { history, user });
     if (cordon === undefined) return [`${name} was never marked by ${user}`];
     const times = history.changes.flatMap(({ kind, object }) =>
       kind === "Departure" && object.spec?.node?.uid === uid
@@ -177,6 +189,22 @@ function notBeforeItsTime({ history, former, user }: Facts): readonly string[] {
     if (cordon.answeredAtUs / 1000 >= departAt) return [];
     return [`${name} was cordoned ${departAt - cordon.answeredAtUs / 1000} ms before its time`];
   });
+}
+
+/** The first patch of a node by the user. */
+function cordonOf(
+  name: string,
+  { history, user }: Pick<Facts, "history" | "user">,
+): AuditEntry | undefined {
+  return history.audit.find(
+    (entry) =>
+      entry.verb === "patch" &&
+      entry.resource === "nodes" &&
+      entry.subresource === "" &&
+      entry.name === name &&
+      entry.user === user &&
+      entry.code === 200,
+  );
 }
 
 /** From its cordon to the end of its life a node is out. */

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { LastcallProcess } from "../support/lastcall-process.ts";
+import { FleetWorld } from "./fleet-world.ts";
+import { judge, leftApart } from "./judge.ts";
+
+/** Longer than a drain, so that none has to wait for another. */
+const spacingSeconds = 10;
+/** So many machines may be out at once: it is the spacing that keeps them apart. */
+const atOnce = 3;
+/** Ahead of the first instant, and from the last deadline to the end of the lifetimes. */
+const leadSeconds = 15;
+const reserveSeconds = 120;
+/** From the decision to the cordon in the audit log of the API server it is a moment, now and then more. */
+const momentMs = 1000;
+
+let world: FleetWorld;
+let controller: LastcallProcess;
+
+beforeAll(async () => {
+  world = await FleetWorld.start();
+});
+
+afterAll(() => world?.stop());
+
+describe("a fleet without a leader over half of its plan", () => {
+  test("begins to leave on its plan", async () => {
+    controller = await world.startController(await world.controllerKubeconfig());
+    const ageSeconds = fleetAgeSeconds();
+    const planSeconds = leadSeconds + spacingSeconds * (world.nodes.length - 1);
+    await world.applyPolicy({
+      lifetime: {
+        max: `${ageSeconds + planSeconds + reserveSeconds}s`,
+        reserve: `${reserveSeconds}s`,
+      },
+      spacing: { mode: "Late", min: `${spacingSeconds}s` },
+      budgets: [{ nodes: atOnce }],
+      drain: { timeout: "2m", onTimeout: "Wait" },
+    });
+    await world.until("two nodes have left and none is leaving", haveLeft(2));
+    await controller.kill();
+  });
+
+  test("and goes on when somebody leads again", async () => {
+    await world.until("four instants were missed", async () => (await missed()) >= 4);
+    await world.startController(await world.controllerKubeconfig());
+    await world.until("the fleet is rotated", () => world.isRotated(), 300_000);
+  });
+
+  test("without a rush: spacing.min lies between any two of them", async () => {
+    const gapMs = spacingSeconds * 1000 - momentMs;
+    expect(leftApart(await world.history(), { ...world.charge, gapMs })).toEqual([]);
+  });
+
+  test("and nothing else that an onlooker can see was amiss", async () => {
+    expect(judge(await world.history(), { ...world.charge, atOnce })).toEqual([]);
+  });
+});
+
+function fleetAgeSeconds(): number {
+  const births = world.nodes.map((node) => Date.parse(node.metadata?.creationTimestamp ?? ""));
+  return Math.ceil((Date.now() - Math.min(...births)) / 1000);
+}
+
+function haveLeft(count: number): () => Promise<boolean> {
+  return async () => {
+    const departures = await world.departures();
+    const inPhase = (phase: string) =>
+      departures.filter(({ status }) => (status?.phase ?? "Scheduled") === phase).length;
+    return inPhase("Ended") === count && inPhase("Scheduled") === departures.length - count;
+  };
+}
+
+async function missed(): Promise<number> {
+  const departures = await world.departures();
+  const waiting = departures.filter(({ status }) => (status?.phase ?? "Scheduled") === "Scheduled");
+  return waiting.filter(({ spec }) => Date.parse(spec?.departAt ?? "") < Date.now()).length;
+}
