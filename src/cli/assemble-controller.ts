@@ -1,10 +1,9 @@
 import { firingAlerts } from "../actions/alertmanager.ts";
-import { parsePolicyObject } from "../config/parse-policy-object.ts";
-import { sentenceOf } from "../config/problem.ts";
+import { readClusterPolicy } from "../config/cluster-policy.ts";
 import type { Clock } from "../contracts/clock.ts";
 import type { Fleet } from "../contracts/fleet.ts";
 import type { InstanceReleaser } from "../contracts/instance-releaser.ts";
-import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
+import type { KubeApi } from "../contracts/kube-api.ts";
 import type { Leadership } from "../contracts/leadership.ts";
 import type { LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
 import type { MachineBirths } from "../contracts/machine-births.ts";
@@ -18,7 +17,7 @@ import { messageOf } from "../errors.ts";
 import { KubeClusterRoom } from "../kube/cluster-room.ts";
 import { KubeDepartureStore } from "../kube/departure-store.ts";
 import { KubeEventSink } from "../kube/event-sink.ts";
-import { KubeFleet, type PolicyReading } from "../kube/fleet.ts";
+import { KubeFleet } from "../kube/fleet.ts";
 import { KubeGateSource } from "../kube/gate-source.ts";
 import { NodeEventFeed } from "../kube/node-event-feed.ts";
 import { KubeNodeMarks } from "../kube/node-marks.ts";
@@ -74,7 +73,7 @@ export function assembleController(parts: ControllerParts): AssembledController 
     api,
     clock,
     rng,
-    readPolicy,
+    readPolicy: (object) => readClusterPolicy(object, { cronProblem }),
     fixedPolicies,
     onTrouble: (error) => {
       countError(error.code);
@@ -126,12 +125,4 @@ function gateSource({ api, clock, fetch, log }: ControllerParts): KubeGateSource
     firingAlerts: (question, signal) => firingAlerts(question, { fetch, clock }, signal),
     onTrouble: (error) => log.warn("gate-trouble", { error: messageOf(error) }),
   });
-}
-
-/** The CRD keeps bad policies out; what an older CRD let in is named and stops its own nodes only. */
-function readPolicy(object: KubeObject): PolicyReading {
-  const parsed = parsePolicyObject(object, { cronProblem, unknownFields: "Warn" });
-  if ("policy" in parsed) return { policy: parsed.policy };
-  const name = object.metadata?.name ?? "";
-  return { name, problem: parsed.problems.map(sentenceOf).join("; ") };
 }

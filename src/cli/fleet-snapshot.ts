@@ -1,11 +1,10 @@
-import { parsePolicyObject } from "../config/parse-policy-object.ts";
-import { sentenceOf } from "../config/problem.ts";
+import { readClusterPolicy } from "../config/cluster-policy.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import { cronProblem } from "../core/cron-window.ts";
 import type { Departure } from "../core/departure.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { BudgetFacts, PodFacts } from "../core/pod.ts";
-import type { Policy } from "../core/policy.ts";
+import type { BadPolicy, Policy } from "../core/policy.ts";
 import { isLastcallError } from "../errors.ts";
 import type { CommandIo } from "./command-io.ts";
 import { connect } from "./connect.ts";
@@ -19,7 +18,7 @@ export interface FleetSnapshot {
   readonly pods: readonly PodFacts[];
   readonly budgets: readonly BudgetFacts[];
   readonly policies: readonly Policy[];
-  readonly badPolicies: readonly { readonly name: string; readonly problem: string }[];
+  readonly badPolicies: readonly BadPolicy[];
   readonly departures: readonly Departure[];
   /** As far as they can be known: the API evicts no pod in them. */
   readonly terminatingNamespaces: ReadonlySet<string>;
@@ -142,10 +141,9 @@ async function translateAll(objects: readonly KubeObject[]): Promise<FleetSnapsh
   const { translateDeparture } = await import("../kube/translate-departure.ts");
   const { fieldsOf } = await import("../kube/json-field.ts");
   const ofKind = (kind: string) => objects.filter((object) => object.kind === kind);
-  const readings = ofKind("DeparturePolicy").map((object) => ({
-    name: object.metadata?.name ?? "",
-    parsed: parsePolicyObject(object, { cronProblem, unknownFields: "Warn" }),
-  }));
+  const readings = ofKind("DeparturePolicy").map((object) =>
+    readClusterPolicy(object, { cronProblem }),
+  );
   return {
     nodes: ofKind("Node").map(translateNode),
     pods: ofKind("Pod").map(translatePod),
@@ -157,10 +155,8 @@ async function translateAll(objects: readonly KubeObject[]): Promise<FleetSnapsh
     ),
     daemonSets: daemonSetsOf(objects),
     departures: ofKind("Departure").flatMap((object) => translateDeparture(object) ?? []),
-    policies: readings.flatMap(({ parsed }) => ("policy" in parsed ? parsed.policy : [])),
-    badPolicies: readings.flatMap(({ name, parsed }) =>
-      "problems" in parsed ? { name, problem: parsed.problems.map(sentenceOf).join("; ") } : [],
-    ),
+    policies: readings.flatMap((one) => ("policy" in one ? one.policy : [])),
+    badPolicies: readings.flatMap((one) => ("problem" in one ? one : [])),
   };
 }
 

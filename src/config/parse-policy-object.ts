@@ -1,8 +1,9 @@
-import type { Policy } from "../core/policy.ts";
+import type { BadPolicy, Policy } from "../core/policy.ts";
+import { defaultNodeSelector } from "../core/selector.ts";
 import { deepFreeze } from "./deep-freeze.ts";
 import type { RuleWorld } from "./field-schema.ts";
 import { documentField } from "./json-schema.ts";
-import { policyFromSpec } from "./policy-from-spec.ts";
+import { nodeSelectorOf, policyFromSpec } from "./policy-from-spec.ts";
 import type { PolicySpec } from "./policy-spec.ts";
 import { describeValue, type Problem, pathOf } from "./problem.ts";
 import { apiGroup, apiVersion, policyDefinition } from "./resource-definition.ts";
@@ -12,7 +13,14 @@ import type { Pointer } from "./yaml-text.ts";
 
 export type ParsedPolicy =
   | { readonly policy: Policy; readonly warnings: readonly Remark[] }
-  | { readonly problems: readonly Problem[] };
+  | {
+      readonly problems: readonly Problem[];
+      /** What can be told of its nodes all the same. */
+      readonly claim: PolicyClaim;
+    };
+
+/** A field is absent where it is not understood itself. */
+export type PolicyClaim = Pick<BadPolicy, "weight" | "nodeSelector">;
 
 /** Something to know about a policy that is in force all the same. */
 export interface Remark {
@@ -37,13 +45,16 @@ const policyDocument = documentField(policyDefinition);
  */
 export function parsePolicyObject(object: unknown, options: ParseOptions): ParsedPolicy {
   const identity = kindProblems(object);
-  if (identity.length > 0) return { problems: identity };
+  if (identity.length > 0) return { problems: identity, claim: {} };
   const { value, problems: all } = checkShape(policyDocument, object);
   const isNews = (problem: Problem) => problem.unknownField && options.unknownFields === "Warn";
   const shape = all.filter((problem) => !isNews(problem));
   const broken = shape.map(({ pointer }) => pointer);
   const rules = checkRules({ schema: policyDocument, value, broken, world: options });
-  if (shape.length + rules.length > 0) return { problems: [...shape, ...rules] };
+  if (shape.length + rules.length > 0) {
+    const claim = claimOf(value as PolicyDocument, [...all, ...rules]);
+    return { problems: [...shape, ...rules], claim };
+  }
   const { metadata, spec } = value as PolicyDocument;
   const { name, generation, uid } = metadata;
   const policy = policyFromSpec(
@@ -65,6 +76,20 @@ interface PolicyDocument {
     readonly uid?: string;
   };
   readonly spec: PolicySpec;
+}
+
+/** A selector with a field that this version does not know may select more than it seems to. */
+function claimOf({ spec }: PolicyDocument, problems: readonly Problem[]): PolicyClaim {
+  const isSound = (field: keyof PolicySpec): boolean =>
+    problems.every(
+      ({ pointer }) => !["spec", field].every((step, at) => (pointer[at] ?? step) === step),
+    );
+  return {
+    ...(isSound("weight") && { weight: spec.weight }),
+    ...(isSound("nodeSelector") && {
+      nodeSelector: spec.nodeSelector ? nodeSelectorOf(spec.nodeSelector) : defaultNodeSelector,
+    }),
+  };
 }
 
 /** Of an object of another kind every other mistake would be noise. */

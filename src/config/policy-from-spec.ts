@@ -133,7 +133,7 @@ function labelSelectorOf({ matchLabels, matchExpressions }: WrittenLabelSelector
   };
 }
 
-function nodeSelectorOf({ nodeSelectorTerms }: WrittenNodeSelector): NodeSelector {
+export function nodeSelectorOf({ nodeSelectorTerms }: WrittenNodeSelector): NodeSelector {
   return {
     nodeSelectorTerms: nodeSelectorTerms.map(({ matchExpressions = [], matchFields = [] }) => ({
       matchExpressions: matchExpressions.map(requirementOf),

@@ -15,7 +15,13 @@ export const policyStatus: ObjectField = {
   description: "What the controller made of the policy.",
   properties: {
     observedGeneration: counter("The generation of the spec that the rest speaks of."),
-    matchedNodes: counter("How many nodes are under this policy."),
+    paused: {
+      type: "boolean",
+      description: "Whether no planned departure starts, because the policy says `paused: true`.",
+    },
+    matchedNodes: counter(
+      "How many nodes are under this policy; where it cannot be read, how many it keeps where they are.",
+    ),
     departures: {
       type: "object",
       description: "Its departures.",
@@ -67,7 +73,7 @@ export const policyStatus: ObjectField = {
     },
     nextDepartureAt: instantField("When the next node leaves."),
     conditions: conditionsField(
-      "`Ready`: the policy is understood; `Feasible`: see `forecast`; `WavesPassed`: see `waves`; `SpotReady`: what the audit says of the workloads that can run on its nodes.",
+      "`Ready`: the policy is understood, else the message names the fields; `Feasible`: see `forecast`, and Unknown while it is paused; `WavesPassed`: see `waves`; `SpotReady`: what the audit says of the workloads that can run on its nodes.",
     ),
   },
 };

@@ -48,6 +48,7 @@ export const policyDefinition: ResourceDefinition = {
     column("Scheduled", "integer", ".status.departures.scheduled", "Departures planned."),
     column("Underway", "integer", ".status.departures.underWay", "Departures begun."),
     column("Next", "string", ".status.nextDepartureAt", "When the next node leaves."),
+    column("Paused", "boolean", ".spec.paused", "No planned departure starts."),
     column("Ready", "string", '.status.conditions[?(@.type=="Ready")].status', "Understood."),
     column("Feasible", "string", '.status.conditions[?(@.type=="Feasible")].status', "In time."),
     age,

@@ -75,6 +75,9 @@ const windowRules: readonly SchemaRule[] = [
   }),
 ];
 
+/** Every part of an IANA name begins with a capital. */
+const ianaForm = "^[A-Z][A-Za-z0-9_+-]*(/[A-Z][A-Za-z0-9_+-]*)*$";
+
 const timeZone: StringField = {
   type: "string",
   description:
@@ -85,8 +88,9 @@ const timeZone: StringField = {
   wanted: "an IANA time zone such as Asia/Tokyo",
   rules: [
     ruleOn<string>({
-      // CEL names no zones, but fails where it cannot tell the hour in one, and to fail is to refuse.
-      cel: "timestamp('2026-01-01T00:00:00Z').getHours(self) >= 0",
+      // CEL names no zones, but fails where it cannot tell the hour in one, and to fail is to refuse. What
+      // it takes beyond the IANA names is the server's own zone, and files that lie beside the zones.
+      cel: `self.matches('${ianaForm}') && !(self in ['Local', 'Factory']) && timestamp('2026-01-01T00:00:00Z').getHours(self) >= 0`,
       wanted: "an IANA time zone such as Asia/Tokyo",
       holds: isKnownTimeZone,
       found: (zone) => {

@@ -24,6 +24,8 @@ export interface DepartureStore {
 export interface MoveOrder {
   readonly departAt: Instant;
   readonly deadlineAt?: Instant | undefined;
+  /** Absent: it stays. */
+  readonly policy?: string | undefined;
 }
 
 export interface NoticeWord {

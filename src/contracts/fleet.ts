@@ -1,12 +1,12 @@
 import type { Departure } from "../core/departure.ts";
 import type { NodeFacts } from "../core/node.ts";
-import type { Policy } from "../core/policy.ts";
+import type { BadPolicy, Policy } from "../core/policy.ts";
 
 /** The watched part of the world: what the controller decides upon. */
 export interface FleetView {
   readonly nodes: readonly NodeFacts[];
   readonly policies: readonly Policy[];
-  readonly badPolicies: readonly { readonly name: string; readonly problem: string }[];
+  readonly badPolicies: readonly BadPolicy[];
   readonly departures: readonly Departure[];
 }
 

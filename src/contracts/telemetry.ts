@@ -49,7 +49,7 @@ export interface Metrics {
 }
 
 export type EventTarget =
-  | { readonly kind: "Node"; readonly name: string; readonly uid: string }
+  | { readonly kind: "Node" | "DeparturePolicy"; readonly name: string; readonly uid: string }
   | ({ readonly kind: "Pod" } & PodIdentity)
   | ({ readonly kind: "PodDisruptionBudget" } & PodIdentity);
 
@@ -63,8 +63,14 @@ const aboutNode = ["Node"] as const;
 const aboutPod = ["Node", "Pod"] as const;
 const aboutBudget = ["Node", "Pod", "PodDisruptionBudget"] as const;
 
+const aboutPolicy = ["DeparturePolicy"] as const;
+
 /** Every Event that is written, by its stable reason. */
 export const clusterEvents = {
+  PolicyInvalid: {
+    ...{ type: "Warning", about: aboutPolicy },
+    tells: "The policy cannot be read, why, and how many nodes it holds back by that.",
+  },
   DepartureScheduled: {
     ...{ type: "Normal", about: aboutNode },
     tells: "The node has a time to leave, and why that one.",

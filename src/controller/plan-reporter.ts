@@ -8,9 +8,14 @@ interface Sample {
   readonly value: number;
 }
 
-/** Shows the plan as gauges: nodes managed, departures by reason and by phase, spacing. */
+/**
+ * Shows the plan as gauges: nodes managed, departures by reason and by phase, spacing. And tells of
+ * policies that cannot be read.
+ */
 export class PlanReporter {
   readonly #voice: Voice;
+  /** What was told of each policy, so that it is told once until it is another. */
+  #told: ReadonlyMap<string, string> = new Map();
 
   constructor(voice: Voice) {
     this.#voice = voice;
@@ -28,6 +33,21 @@ export class PlanReporter {
     metrics.set("lastcall_plan_departures", plan.policies.flatMap(reasonSamples));
     metrics.set("lastcall_plan_spacing_seconds", plan.policies.flatMap(spacingSamples));
     metrics.set("lastcall_departures", phaseSamples(departures));
+  }
+
+  /** By log and Event; the number of nodes changes all the time and is no news by itself. */
+  tellInvalid({ bad }: FleetPlan): void {
+    const { log, events } = this.#voice;
+    for (const { policy, nodes } of bad) {
+      const { name, uid, problem } = policy;
+      if (this.#told.get(name) === problem) continue;
+      log.warn("policy-invalid", { policy: name, problem, nodes });
+      if (uid === undefined) continue;
+      const message = `The policy cannot be read, ${nodes} nodes that it might own are held back: ${problem}`;
+      const about = { kind: "DeparturePolicy", name, uid } as const;
+      events.emit({ type: "Warning", reason: "PolicyInvalid", message, about });
+    }
+    this.#told = new Map(bad.map(({ policy }) => [policy.name, policy.problem]));
   }
 }
 

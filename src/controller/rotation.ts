@@ -116,6 +116,7 @@ export class Rotation {
   /** For people's eyes, so that the loop does not wait for it and no fault of it stops anything. */
   #showStatus(plan: FleetPlan, { departures }: Snapshot): void {
     const { policyStatus, executor } = this.#options;
+    this.#reporter.tellInvalid(plan);
     policyStatus
       .write(policyStatuses(plan, departures))
       .catch((error: unknown) =>

@@ -5,7 +5,6 @@ import { holdOf } from "./hold.ts";
 import { isKnownProviderId } from "./identity.ts";
 import { bornAt, type NodeFacts, zoneOf } from "./node.ts";
 import type { BadPolicy, Policy } from "./policy.ts";
-import type { Reason } from "./reason.ts";
 import { retryAt } from "./retry.ts";
 import { rivalOf } from "./rival.ts";
 import { defaultNodeSelector, matchesNodeSelector, selectPolicy } from "./selector.ts";
@@ -66,10 +65,7 @@ export interface TriageContext {
   readonly at: Instant;
 }
 
-interface Refusal {
-  readonly reason: Reason;
-  readonly detail?: string | undefined;
-}
+type Refusal = Pick<NotPlanned, "reason" | "detail" | "blockedBy">;
 
 /** Whether a node gets a planned departure, under which policy, or why it gets none. */
 export function triage(node: NodeFacts, context: TriageContext): Triage {
@@ -98,8 +94,8 @@ export function triage(node: NodeFacts, context: TriageContext): Triage {
     };
     return { kind: "Candidate", policy, tiedWith, candidate };
   }
-  const { reason, detail } = refused ?? { reason: "NoBirth", detail: undefined };
-  const entry = { node, policy: policy?.name ?? null, reason, detail };
+  const { reason, detail, blockedBy }: Refusal = refused ?? { reason: "NoBirth" };
+  const entry = { node, policy: policy?.name ?? null, reason, detail, blockedBy };
   const requestedAt = reason === "Requested" ? startOf(departure, context.at) : undefined;
   return { kind: "NotPlanned", policy, tiedWith, entry, requestedAt };
 }
@@ -133,7 +129,8 @@ function refusal(
 ): Refusal | undefined {
   for (const bad of badPolicies) {
     if (!mightOwn(node, { bad, policy })) continue;
-    return { reason: "PolicyInvalid", detail: `${bad.name}: ${bad.problem}` };
+    const detail = `${bad.name}: ${bad.problem}`;
+    return { reason: "PolicyInvalid", detail, blockedBy: bad.name };
   }
   if (policy === undefined) return { reason: "NoPolicy" };
   if (node.deletionAt !== undefined) return { reason: "NodeTerminating" };

@@ -1,13 +1,13 @@
 import { type BudgetLedger, budgetVerdict, readBudgets, withStart } from "./budget.ts";
 import type { Decision, DepartureOrder, Verdict } from "./decision.ts";
-import { type Departure, freeName, isLive, isVoluntary } from "./departure.ts";
+import { type Departure, freeName, isLive, isNoticed, isVoluntary } from "./departure.ts";
 import { explain, type ReasonFacts } from "./explain.ts";
 import { explainPlan } from "./explain-plan.ts";
 import type { FleetPlan, NotPlanned, PlannedDeparture } from "./fleet-plan.ts";
 import { departureAnnotation, interruptionOf } from "./interruption.ts";
 import type { NodeFacts } from "./node.ts";
 import { planFleet } from "./plan.ts";
-import type { Policy } from "./policy.ts";
+import type { BadPolicy, Policy } from "./policy.ts";
 import { policyFor } from "./reaction.ts";
 import type { Reason } from "./reason.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -35,6 +35,8 @@ interface Pass {
   readonly former: ReadonlyMap<string, readonly Departure[]>;
   readonly nodes: ReadonlyMap<string, NodeFacts>;
   readonly live: ReadonlyMap<string, Departure>;
+  /** Policies that cannot be read, by name. */
+  readonly bad: ReadonlyMap<string, BadPolicy>;
   /** What has begun in this pass is in it: all policies' budgets are asked one after the other. */
   ledger: BudgetLedger;
   /** Policies of which a departure begins in this pass: the next one waits for it to be seen. */
@@ -57,6 +59,7 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
     former: Map.groupBy(snapshot.departures, (one) => one.node.uid),
     nodes: new Map(snapshot.nodes.map((node) => [node.name, node])),
     live: new Map(snapshot.departures.filter(isLive).map((one) => [one.node.uid, one])),
+    bad: new Map(plan.bad.map(({ policy }) => [policy.name, policy])),
     ledger: readBudgets(snapshot, now),
     begun: new Set(),
     wakeAt: undefined,
@@ -90,10 +93,7 @@ function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
     const old = endedAt !== undefined && plus(endedAt, keepEndedMs) <= pass.now;
     return old ? [{ kind: "Forget", departure, ...because("Released", departure) }] : [];
   }
-  if (phase !== "Scheduled" && phase !== "Held") {
-    const reason = departure.status.reason ?? "Started";
-    return [{ kind: "Continue", departure, ...because(reason, departure) }];
-  }
+  if (phase !== "Scheduled" && phase !== "Held") return underWay(departure, pass);
   const found = interruptionOf(departure, pass.nodes.get(departure.node.name));
   // What the cloud has spoken of is begun by the fast side, at once and by the policy's reaction.
   if (found?.event === "Noticed") return [];
@@ -104,6 +104,21 @@ function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
   if (found !== undefined) return [note(departure, found.event as NoteEvent, found)];
   if (!isVoluntary(departure.cause)) return [];
   return departure.cause === "Manual" ? manual(departure, pass) : planned(departure, pass);
+}
+
+/**
+ * Carried on, but not by another policy's rules where its own cannot be read: a leader that has just taken
+ * over might release a machine that the policy keeps. Under a notice it goes on by what there is.
+ */
+function underWay(departure: Departure, pass: Pass): Decision[] {
+  const node = pass.nodes.get(departure.node.name);
+  const unread = pass.bad.get(departure.policy ?? "");
+  if (unread === undefined || node === undefined || isNoticed(departure)) {
+    const reason = departure.status.reason ?? "Started";
+    return [{ kind: "Continue", departure, ...because(reason, departure) }];
+  }
+  const detail = `${unread.name}: ${unread.problem}`;
+  return [{ kind: "Leave", node, ...because("PolicyInvalid", departure, { detail }) }];
 }
 
 /** The other departure of the node with which it went: the one that only stood by has no part in it. */
@@ -136,7 +151,9 @@ function planned(departure: Departure, pass: Pass): Decision[] {
   const found = pass.planned.get(departure.node.uid);
   if (found === undefined) return unplanned(departure, pass);
   const { entry } = found;
-  const moves = moved(departure, entry);
+  const moves = moved(departure, found);
+  // It is begun by the policy that has it now, once that stands in its Departure.
+  if (departure.policy !== found.policy.name) return moves;
   if (entry.beginAt > pass.now) {
     const free: Decision[] =
       departure.status.phase === "Held" ? [note(departure, "Unblocked", { reason: "NotYet" })] : [];
@@ -163,15 +180,23 @@ function unplanned(departure: Departure, pass: Pass): Decision[] {
   const reason = dropped?.reason ?? "PlanChanged";
   const detail = dropped?.detail;
   const forGood = reason === "NoPolicy" || reason === "NoLifetimeLimit" || reason === "PlanChanged";
-  if (!forGood) return hold(departure, { reason, detail }, pass);
-  return [note(departure, "Cancelled", { reason: "PlanChanged", detail: reason })];
+  if (forGood) return [note(departure, "Cancelled", { reason: "PlanChanged", detail: reason })];
+  // While a policy cannot be read nobody knows whose the node is.
+  const owner = reason === "PolicyInvalid" ? undefined : dropped?.policy;
+  const policy = owner ?? departure.policy;
+  const { departAt } = departure;
+  if (policy === departure.policy || departAt === undefined) {
+    return hold(departure, { reason, detail }, pass);
+  }
+  return [{ kind: "Move", departure, departAt, policy, ...because(reason, departure, { policy }) }];
 }
 
-function moved(departure: Departure, entry: PlannedDeparture): Decision[] {
+function moved(departure: Departure, { entry, policy }: Planned): Decision[] {
   const { departAt, deadlineAt, reason } = entry;
-  if (departure.departAt === departAt && departure.deadlineAt === deadlineAt) return [];
-  const words = { reason, explain: sentenceOf(entry, departure.policy) };
-  return [{ kind: "Move", departure, departAt, deadlineAt, ...words }];
+  const isThere = departure.departAt === departAt && departure.deadlineAt === deadlineAt;
+  if (isThere && departure.policy === policy.name) return [];
+  const words = { reason, explain: sentenceOf(entry, policy.name) };
+  return [{ kind: "Move", departure, departAt, deadlineAt, policy: policy.name, ...words }];
 }
 
 /** Holds whose end is an instant that only a person, or the passing of time, changes. */

@@ -37,6 +37,8 @@ export type Decision = Reasoned &
         readonly departure: Departure;
         readonly departAt: Instant;
         readonly deadlineAt?: Instant | undefined;
+        /** The one that its node falls under now. */
+        readonly policy?: string | undefined;
       }
     /** Its time has come. */
     | {

@@ -21,6 +21,8 @@ export interface FleetPlan {
   readonly policies: readonly PolicyPlan[];
   /** Every node without a planned departure, by name. */
   readonly notPlanned: readonly NotPlanned[];
+  /** Policies that cannot be read, by name, and how many nodes each of them keeps where they are. */
+  readonly bad: readonly { readonly policy: BadPolicy; readonly nodes: number }[];
   /** Policies that won by their name alone. */
   readonly ties: readonly PolicyTie[];
 }
@@ -87,6 +89,8 @@ export interface NotPlanned {
   readonly reason: Reason;
   /** Who or what stands behind the reason: a rival, a mark, a policy, a providerID. */
   readonly detail?: string | undefined;
+  /** The policy that cannot be read and might own the node, where that is the reason. */
+  readonly blockedBy?: string | undefined;
 }
 
 export interface PolicyTie {

@@ -20,6 +20,7 @@ import { withMachineBirths } from "./machine-birth.ts";
 import { zoneOf } from "./node.ts";
 import type { BadPolicy, Policy } from "./policy.ts";
 import { type PlacedPolicy, planPolicy } from "./policy-plan.ts";
+import { defaultNodeSelector } from "./selector.ts";
 import { hours } from "./time.ts";
 import { waveStanding } from "./wave.ts";
 import { windowProblem } from "./windows.ts";
@@ -50,8 +51,13 @@ export function planFleet(given: PlanInput): FleetPlan {
     at,
     policies: withForecasts(input, { groups, placed }),
     notPlanned: notPlannedOf(triaged),
+    bad: bad.map((policy) => ({ policy, nodes: blockedBy(policy, triaged) })),
     ties: tiesOf(triaged),
   };
+}
+
+function blockedBy({ name }: BadPolicy, triaged: readonly Triage[]): number {
+  return triaged.filter((one) => one.kind === "NotPlanned" && one.entry.blockedBy === name).length;
 }
 
 interface SortedPolicies {
@@ -65,7 +71,7 @@ function sortPolicies({ policies, badPolicies }: PlanInput): SortedPolicies {
   for (const policy of [...policies].sort((a, b) => compare(a.name, b.name))) {
     const problem = policy.windows.map(windowProblem).find((found) => found !== undefined);
     if (problem === undefined) good.push(policy);
-    else bad.push({ ...policy, problem });
+    else bad.push({ ...policy, nodeSelector: policy.nodeSelector ?? defaultNodeSelector, problem });
   }
   return { good, bad: bad.sort((a, b) => compare(a.name, b.name)) };
 }

@@ -1,6 +1,6 @@
-import type { Departure } from "./departure.ts";
+import { type Departure, isUnderWay } from "./departure.ts";
 import { explainForecast } from "./explain-plan.ts";
-import type { FleetPlan, PolicyPlan } from "./fleet-plan.ts";
+import type { FleetPlan, NotPlanned, PolicyPlan } from "./fleet-plan.ts";
 import { type WaveReport, waveReport } from "./plan-report.ts";
 import { hours, type Instant, type Millis, plus } from "./time.ts";
 import { explainWaves, type WaveStanding } from "./wave.ts";
@@ -9,6 +9,8 @@ import { explainWaves, type WaveStanding } from "./wave.ts";
 export interface PolicyStatus {
   readonly name: string;
   readonly generation: number | undefined;
+  /** Whether the policy says that no planned departure starts. */
+  readonly paused: boolean;
   readonly matchedNodes: number;
   readonly departures: {
     readonly scheduled: number;
@@ -42,58 +44,122 @@ export interface PolicyCondition {
 /** Names of late nodes in a status; a fleet that is late as a whole must not fill an object. */
 const lateLimit = 20;
 
-/** The status of every policy that could be read. */
+/** The status of every policy, also of those that could not be read. */
 export function policyStatuses(
   plan: FleetPlan,
   departures: readonly Departure[],
 ): readonly PolicyStatus[] {
   const byPolicy = Map.groupBy(departures, (one) => one.policy ?? "");
-  return plan.policies.map((one) => statusOf(one, byPolicy.get(one.policy.name) ?? [], plan.at));
+  const countsOf = (name: string) => countsFrom(byPolicy.get(name) ?? [], plan.at);
+  const blockedBy = Map.groupBy(plan.notPlanned, (one) =>
+    one.blockedBy === undefined ? null : one.policy,
+  );
+  return [
+    ...plan.policies.map((one) => {
+      const { name } = one.policy;
+      return statusOf(one, { counts: countsOf(name), blocked: blockedBy.get(name) ?? [] });
+    }),
+    ...plan.bad.map((one) => badStatusOf(one, countsOf(one.policy.name))),
+  ];
 }
 
-function statusOf(
-  { policy, matched, spacing, forecast, ...plan }: PolicyPlan,
-  own: readonly Departure[],
-  at: Instant,
-): PolicyStatus {
-  const explain = explainForecast({ policy, matched, spacing, forecast, ...plan });
-  const waits = ({ status }: Departure) => status.phase === "Scheduled" || status.phase === "Held";
-  const ended = ({ status }: Departure) => status.phase === "Ended";
-  const recent = ({ status }: Departure) =>
-    status.endedAt !== undefined && plus(status.endedAt, hours(24)) > at;
+function countsFrom(own: readonly Departure[], at: Instant): PolicyStatus["departures"] {
+  const ended = own.filter(({ status }) => status.phase === "Ended");
+  const recent = ended.filter(
+    ({ status }) => status.endedAt !== undefined && plus(status.endedAt, hours(24)) > at,
+  );
+  return {
+    scheduled: own.filter((one) => !isUnderWay(one)).length,
+    underWay: own.filter((one) => isUnderWay(one)).length - ended.length,
+    done24h: recent.length,
+  };
+}
+
+interface AroundPolicy {
+  readonly counts: PolicyStatus["departures"];
+  /** Nodes of the policy that one which cannot be read might own. */
+  readonly blocked: readonly NotPlanned[];
+}
+
+function statusOf(plan: PolicyPlan, { counts, blocked }: AroundPolicy): PolicyStatus {
+  const { policy, matched, spacing, forecast, waves } = plan;
+  const feasible = feasibleCondition(plan, blocked);
   return {
     name: policy.name,
     generation: policy.generation,
+    paused: policy.paused,
     matchedNodes: matched,
-    departures: {
-      scheduled: own.filter(waits).length,
-      underWay: own.filter((one) => !waits(one) && !ended(one)).length,
-      done24h: own.filter((one) => ended(one) && recent(one)).length,
-    },
+    departures: counts,
     spacing: {
       wantedSeconds: inSeconds(spacing.wantedMs),
       reachedSeconds: inSeconds(spacing.reachedMs),
       bestSeconds: inSeconds(spacing.bestMs),
     },
     forecast: {
-      feasible: forecast.feasible,
+      feasible: feasible.status === "True",
       late: forecast.late.slice(0, lateLimit),
       widenBySeconds: forecast.widenBySeconds,
-      explain,
+      explain: feasible.message,
     },
-    waves: plan.waves === undefined ? null : waveReport(plan.waves),
+    waves: waves === undefined ? null : waveReport(waves),
     nextDepartureAt: plan.departures[0]?.departAt,
     conditions: [
-      { type: "Ready", status: "True", reason: "Understood", message: "The policy is in force." },
-      {
-        type: "Feasible",
-        status: forecast.feasible ? "True" : "False",
-        reason: forecast.feasible ? "InTime" : "Late",
-        message: explain,
-      },
-      ...(plan.waves === undefined ? [] : [waveCondition(plan.waves)]),
+      policy.paused
+        ? {
+            ...ready,
+            reason: "Paused",
+            message: "The policy is paused: no planned departure starts.",
+          }
+        : ready,
+      feasible,
+      ...(waves === undefined ? [] : [waveCondition(waves)]),
     ],
   };
+}
+
+const ready: PolicyCondition = {
+  ...{ type: "Ready", status: "True", reason: "Understood", message: "The policy is in force." },
+};
+
+/** Whether its nodes leave in time: nobody knows while it is paused, and nodes that are kept do not. */
+function feasibleCondition(plan: PolicyPlan, blocked: readonly NotPlanned[]): PolicyCondition {
+  const { policy, matched, forecast } = plan;
+  const type = "Feasible";
+  if (policy.paused) {
+    const message = `The policy is paused: ${nodeCount(matched)} without a time to leave`;
+    return { type, status: "Unknown", reason: "Paused", message };
+  }
+  const [first] = blocked;
+  if (first !== undefined) {
+    const message = `${nodeCount(blocked.length)} held back, because a policy that might own them cannot be read: ${first.detail}; ${explainForecast(plan)}`;
+    return { type, status: "False", reason: "PolicyInvalid", message };
+  }
+  const { feasible } = forecast;
+  const [status, reason] = feasible ? (["True", "InTime"] as const) : (["False", "Late"] as const);
+  return { type, status, reason, message: explainForecast(plan) };
+}
+
+function badStatusOf(
+  { policy, nodes }: FleetPlan["bad"][number],
+  departures: PolicyStatus["departures"],
+): PolicyStatus {
+  const { name, generation, problem } = policy;
+  const explain = `The policy cannot be read: ${nodeCount(nodes)} that it might own held back`;
+  return {
+    ...{ name, generation, paused: false, matchedNodes: nodes, departures },
+    spacing: { wantedSeconds: null, reachedSeconds: null, bestSeconds: null },
+    forecast: { feasible: false, late: [], widenBySeconds: 0, explain },
+    waves: null,
+    nextDepartureAt: undefined,
+    conditions: [
+      { type: "Ready", status: "False", reason: "Invalid", message: problem },
+      { type: "Feasible", status: "False", reason: "PolicyInvalid", message: explain },
+    ],
+  };
+}
+
+function nodeCount(count: number): string {
+  return `${count} ${count === 1 ? "node" : "nodes"}`;
 }
 
 function waveCondition(waves: WaveStanding): PolicyCondition {

@@ -31,9 +31,12 @@ export interface Policy {
  */
 export interface BadPolicy {
   readonly name: string;
+  /** Which fields, with what was found there and what is wanted. */
   readonly problem: string;
   readonly weight?: number | undefined;
   readonly nodeSelector?: NodeSelector | undefined;
+  readonly generation?: number | undefined;
+  readonly uid?: string | undefined;
 }
 
 export interface Lifetime {

@@ -38,6 +38,7 @@ export class KubeDepartureStore implements DepartureStore {
     const spec = {
       departAt: formatInstant(to.departAt),
       ...(to.deadlineAt === undefined ? {} : { deadlineAt: formatInstant(to.deadlineAt) }),
+      ...(to.policy === undefined ? {} : { policy: to.policy }),
     };
     return this.#send({
       method: "PATCH",

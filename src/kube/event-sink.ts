@@ -3,6 +3,7 @@ import type { KubeApi } from "../contracts/kube-api.ts";
 import type { ClusterEvent, EventSink, EventTarget } from "../contracts/telemetry.ts";
 import { formatInstant } from "../core/time.ts";
 import { messageOf } from "../errors.ts";
+import { apiVersion as policyApiVersion } from "./paths.ts";
 
 /** How long the same Event about the same thing is counted up instead of written anew. */
 const seriesMs = 10 * 60_000;
@@ -15,6 +16,11 @@ const maxMessage = 1000;
  * notices has two a node.
  */
 const maxUnderWay = 1000;
+
+const apiVersions: Readonly<Record<EventTarget["kind"], string>> = {
+  ...{ Node: "v1", Pod: "v1", PodDisruptionBudget: "policy/v1" },
+  DeparturePolicy: policyApiVersion,
+};
 
 interface Series {
   readonly name: string;
@@ -80,7 +86,8 @@ export class KubeEventSink implements EventSink {
 
   async #create(event: ClusterEvent, key: string): Promise<void> {
     const now = this.#options.clock.now();
-    const namespace = event.about.kind === "Node" ? "default" : event.about.namespace;
+    // What belongs to the whole cluster has its Events in this namespace, as Kubernetes has it.
+    const namespace = "namespace" in event.about ? event.about.namespace : "default";
     this.#serial += 1;
     const name = `${event.about.name}.${now.toString(16)}.${this.#serial.toString(16)}`;
     this.#remember(key, { name, namespace, firstAtMs: now, count: 1 });
@@ -116,6 +123,5 @@ export class KubeEventSink implements EventSink {
 }
 
 function referenceTo(about: EventTarget): Readonly<Record<string, string>> {
-  const apiVersion = about.kind === "PodDisruptionBudget" ? "policy/v1" : "v1";
-  return { apiVersion, ...about };
+  return { apiVersion: apiVersions[about.kind], ...about };
 }

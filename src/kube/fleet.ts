@@ -3,7 +3,7 @@ import type { Fleet, FleetChange, FleetView } from "../contracts/fleet.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import type { Departure } from "../core/departure.ts";
 import type { NodeFacts } from "../core/node.ts";
-import type { Policy } from "../core/policy.ts";
+import type { BadPolicy, Policy } from "../core/policy.ts";
 import type { Rng } from "../core/rng.ts";
 import type { LastcallError } from "../errors.ts";
 import { ChangeBell } from "./change-bell.ts";
@@ -15,9 +15,7 @@ import { translateDeparture } from "./translate-departure.ts";
 import { translateNode } from "./translate-node.ts";
 
 /** A policy as it was read: a good one, or what is wrong with it. */
-export type PolicyReading =
-  | { readonly policy: Policy }
-  | { readonly name: string; readonly problem: string };
+export type PolicyReading = { readonly policy: Policy } | BadPolicy;
 
 export interface KubeFleetOptions {
   readonly api: KubeApi;

@@ -91,6 +91,9 @@ export class KubePolicyStatus implements PolicyStatusSink {
   }
 }
 
+/** Conditions whose sentences change only with what they say. */
+const spokenConditions: ReadonlySet<PolicyCondition["type"]> = new Set(["Ready", "SpotReady"]);
+
 /**
  * What makes a status worth a write. The best gap shrinks as time goes by and is written along with
  * the next change: a write for each second of it would wake every watcher of the policy, us too.
@@ -102,7 +105,10 @@ function gistOf({ spacing: _spacing, forecast, conditions, ...rest }: PolicyStat
     feasible,
     late,
     widenBySeconds,
-    conditions.map((one) => [one.status, one.type === "SpotReady" ? one.message : ""]),
+    conditions.map(({ type, status, reason, message }) => [
+      ...[status, reason],
+      spokenConditions.has(type) ? message : "",
+    ]),
   ]);
 }
 

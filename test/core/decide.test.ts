@@ -309,6 +309,36 @@ describe("a departure that has not begun", () => {
   });
 });
 
+describe("a departure whose policy", () => {
+  const draining = { phase: "Draining", startedAt: now, timeline: [] } as const;
+  const odd = { name: "spot", problem: "spec.windows", weight: 0 };
+
+  it("cannot be read any more is not carried on by another's rules, unless the cloud takes it", () => {
+    const going = departure({ status: draining });
+    const unread = { policies: [], badPolicies: [odd] };
+    expect(inShort(world({ departures: [going], ...unread }))).toContain("Leave: PolicyInvalid");
+    expect(inShort(world({ departures: [going] }))).toContain("Continue: Started");
+    const noticed = { ...going, noticedAt: now };
+    expect(inShort(world({ departures: [noticed], ...unread }))).toContain("Continue: Started");
+  });
+
+  it("cannot be read stays where it is, under that policy", () => {
+    const unread = { policies: [{ ...spot, name: "light", weight: -1 }], badPolicies: [odd] };
+    const [only] = decided(world({ departures: [departure()], ...unread }));
+    expect(only).toMatchObject({ kind: "Note", event: "Blocked", reason: "PolicyInvalid" });
+  });
+
+  it("is a heavier one now follows that, before it begins", () => {
+    const heavy = { ...spot, name: "heavy", weight: 1 };
+    const due = departure({ departAt: plus(now, seconds(-1)) });
+    const decisions = decided(world({ departures: [due], policies: [spot, heavy] }));
+    expect(decisions).toMatchObject([{ kind: "Move", policy: "heavy" }]);
+    const moved = { ...due, policy: "heavy" };
+    const said = inShort(world({ departures: [moved], policies: [spot, heavy] }));
+    expect(said).toContain("Begin Due: Spaced");
+  });
+});
+
 describe("the instant to ask again", () => {
   it("is the next planned one", () => {
     const later = plus(now, hours(2));

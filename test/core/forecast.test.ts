@@ -40,7 +40,7 @@ describe("a forecast", () => {
   it("is feasible where every node has its instant, although the gap is smaller than wanted", () => {
     const made = plan({ policy: {}, nodes: [dueIn("n1", 10), dueIn("n2", 10), dueIn("n3", 10)] });
     expect(made.forecast).toMatchObject({ feasible: true, late: [], widenBySeconds: 0 });
-    const report = planReport({ at: now, policies: [made], notPlanned: [], ties: [] });
+    const report = planReport({ at: now, policies: [made], notPlanned: [], bad: [], ties: [] });
     expect(report.policies[0]?.forecast.explain).toBe(
       "All 3 departures can be kept; departures are at least 5m of the wanted 15m apart, there is no room for more",
     );
@@ -224,8 +224,8 @@ describe("waves in a forecast", () => {
       formatInstant(heldBackTo ?? departAt).slice(11, 16),
     );
   const sentence = (made: PolicyPlan) =>
-    planReport({ at: now, policies: [made], notPlanned: [], ties: [] }).policies[0]?.forecast
-      .explain;
+    planReport({ at: now, policies: [made], notPlanned: [], bad: [], ties: [] }).policies[0]
+      ?.forecast.explain;
 
   it("hold each start back until the wave before may have left, as long as drain.timeout", () => {
     // Five overdue nodes, planned for 00:00 to 00:04: one, then two, then the others.

@@ -8,6 +8,7 @@ import { ScriptedApi } from "../support/scripted-api.ts";
 const status: PolicyStatus = {
   name: "spot",
   generation: 3,
+  paused: false,
   matchedNodes: 1,
   departures: { scheduled: 0, underWay: 0, done24h: 0 },
   spacing: { wantedSeconds: null, reachedSeconds: null, bestSeconds: null },

@@ -1,5 +1,5 @@
+import { readClusterPolicy } from "../../src/config/cluster-policy.ts";
 import { crdOf } from "../../src/config/crd.ts";
-import { parsePolicyObject } from "../../src/config/parse-policy-object.ts";
 import { resourceDefinitions } from "../../src/config/resource-definition.ts";
 import type { GateSource } from "../../src/contracts/gate-source.ts";
 import type { InstanceReleaser } from "../../src/contracts/instance-releaser.ts";
@@ -329,11 +329,7 @@ export class ModelWorld {
         api,
         clock,
         rng,
-        readPolicy: (object) => {
-          const parsed = parsePolicyObject(object, { cronProblem, unknownFields: "Warn" });
-          if ("policy" in parsed) return parsed;
-          return { name: object.metadata?.name ?? "", problem: "bad" };
-        },
+        readPolicy: (object) => readClusterPolicy(object, { cronProblem }),
         onTrouble: (error) => log("trouble", { error: error.message }),
       }),
       gates: options.gates ?? { ask: () => Promise.resolve({}) },

@@ -1,0 +1,73 @@
+import { describe, expect, it } from "vitest";
+import { readClusterPolicy } from "../../src/config/cluster-policy.ts";
+import { cronProblem } from "../../src/core/cron-window.ts";
+import { defaultNodeSelector } from "../../src/core/selector.ts";
+
+const selector = {
+  nodeSelectorTerms: [{ matchExpressions: [{ key: "pool", operator: "In", values: ["a"] }] }],
+};
+const understood = {
+  nodeSelectorTerms: [
+    { matchExpressions: [{ key: "pool", operator: "In", values: ["a"] }], matchFields: [] },
+  ],
+};
+
+function read(spec: unknown) {
+  const metadata = { name: "odd", generation: 4, uid: "uid-4" };
+  const object = { apiVersion: "lastcall.dev/v1alpha1", kind: "DeparturePolicy", metadata, spec };
+  return readClusterPolicy(object, { cronProblem });
+}
+
+const local = [{ timeZone: "Local", start: "22:00", end: "06:00" }];
+
+describe("a policy of the cluster that cannot be read", () => {
+  it("is told with the field and the value", () => {
+    expect(read({ windows: local })).toMatchObject({
+      ...{ name: "odd", generation: 4, uid: "uid-4" },
+      problem:
+        'spec.windows[0].timeZone: found "Local", wanted an IANA time zone such as Asia/Tokyo',
+    });
+  });
+
+  it.each<[string, object, Readonly<Record<string, unknown>>]>([
+    [
+      "its weight and its selector",
+      { weight: 7, nodeSelector: selector, windows: local },
+      { weight: 7, nodeSelector: understood },
+    ],
+    [
+      "the defaults of both",
+      { spacing: { mode: "Random" } },
+      { weight: 0, nodeSelector: defaultNodeSelector },
+    ],
+    [
+      "its selector where the weight is what cannot be read",
+      { weight: "heavy", nodeSelector: selector },
+      { weight: undefined, nodeSelector: understood },
+    ],
+    [
+      "its weight where the selector cannot be read",
+      { weight: 7, nodeSelector: { nodeSelectorTerms: [{ matchExpressions: [{ key: "a b" }] }] } },
+      { weight: 7, nodeSelector: undefined },
+    ],
+    [
+      "no selector that a newer version has extended",
+      { nodeSelector: { ...selector, exclude: ["n1"] }, windows: local },
+      { weight: 0, nodeSelector: undefined },
+    ],
+    ["nothing of what is no spec", [], { weight: undefined, nodeSelector: undefined }],
+  ])("keeps %s", (_, spec, { weight, nodeSelector }) => {
+    const reading = read(spec);
+    expect(reading).toHaveProperty("problem");
+    expect(reading).toMatchObject({
+      ...(weight !== undefined && { weight }),
+      ...(nodeSelector !== undefined && { nodeSelector }),
+    });
+    if (weight === undefined) expect(reading).not.toHaveProperty("weight");
+    if (nodeSelector === undefined) expect(reading).not.toHaveProperty("nodeSelector");
+  });
+});
+
+it("a policy of the cluster is read although it has a field of a newer version", () => {
+  expect(read({ weight: 3, fairness: "Total" })).toMatchObject({ policy: { weight: 3 } });
+});

@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import type { PlanInput } from "../../src/core/fleet-plan.ts";
+import { planFleet } from "../../src/core/plan.ts";
+import type { BadPolicy } from "../../src/core/policy.ts";
+import { aNode, aPolicy, at, daily } from "./fleet-builder.ts";
+
+const now = at("2026-11-20T00:00:00Z");
+
+function plan(over: Partial<PlanInput>): ReturnType<typeof planFleet> {
+  const nothing = { badPolicies: [], nodes: [], departures: [] };
+  return planFleet({ policies: [aPolicy()], ...nothing, at: now, ...over });
+}
+
+describe("a policy that cannot be read", () => {
+  it("keeps the nodes that it selects where they are, by its weight and then its name", () => {
+    const pool = (name: string) => ({
+      nodeSelectorTerms: [
+        {
+          matchExpressions: [{ key: "pool", operator: "In", values: [name] } as const],
+          matchFields: [],
+        },
+      ],
+    });
+    const nodes = ["a", "b"].map((name) =>
+      aNode(`n-${name}`, { labels: { "cloud.google.com/gke-spot": "true", pool: name } }),
+    );
+    const left = (bad: Partial<BadPolicy>) => {
+      const broken = { name: "broken", problem: "windows", nodeSelector: pool("a"), ...bad };
+      const made = plan({ nodes, badPolicies: [broken] });
+      return made.notPlanned.map(({ node, blockedBy }) => `${node.name} ${blockedBy}`);
+    };
+    expect(left({})).toEqual(["n-a broken"]);
+    expect(left({ weight: 1 })).toEqual(["n-a broken"]);
+    expect(left({ weight: -1 })).toEqual([]);
+    expect(left({ weight: 0 })).toEqual(["n-a broken"]);
+    expect(left({ weight: 0, name: "zz" })).toEqual([]);
+    // Nothing is known of its selector: it may be anybody's.
+    expect(left({ nodeSelector: undefined })).toEqual(["n-a broken", "n-b broken"]);
+  });
+
+  it("and has no selector of its own stops Spot nodes alone", () => {
+    const windows = [daily("01:00-02:00", { timeZone: "Mars/Base" })];
+    const all = {
+      nodeSelectorTerms: [
+        { matchExpressions: [{ key: "all", operator: "Exists" } as const], matchFields: [] },
+      ],
+    };
+    const odd = aPolicy({ name: "odd", weight: 1, windows });
+    const policies = [aPolicy({ nodeSelector: all }), odd];
+    const nodes = [
+      aNode("n1", { labels: { all: "" } }),
+      aNode("n2", { labels: { all: "", "cloud.google.com/gke-spot": "true" } }),
+    ];
+    const made = plan({ nodes, policies });
+    expect(made.policies[0]?.departures.map(({ node }) => node.name)).toEqual(["n1"]);
+    expect(made.bad).toMatchObject([{ policy: { name: "odd" }, nodes: 1 }]);
+  });
+});
