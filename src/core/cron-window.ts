@@ -1,7 +1,7 @@
 import { Cron } from "croner";
 import { messageOf } from "../errors.ts";
 import { dateAt, instant } from "./time.ts";
-import { type WallTime, wallTime } from "./wall-time.ts";
+import { dayMs, minuteMs, type WallTime, wallTime } from "./wall-time.ts";
 
 /**
  * The one place that knows the cron library. It is asked on a clock without zones (offset 0), so
@@ -38,6 +38,39 @@ export function cronTimes(expression: string): CronTimes {
       return found.map((run) => wallTime(run.getTime())).reverse();
     },
   };
+}
+
+/** An expression taken apart: on which days it comes true, and at which times of such a day. */
+export interface CronDays {
+  /** Minutes after midnight, in order: the same on every day. */
+  readonly minutes: readonly number[];
+  /** Midnight of the first such day that begins after `wall`. */
+  nextDay(wall: WallTime): WallTime | undefined;
+}
+
+/**
+ * One question of the library for each day, hour and minute, where asking for each time would be half a
+ * million of them for a year of minutes. Throws where `cronProblem` names a problem.
+ */
+export function cronDays(expression: string): CronDays {
+  const [minute = "", hour = "", ...days] = expression.trim().split(/\s+/);
+  const hours = timesIn(`0 ${hour} * * *`, dayMs);
+  const minutes = timesIn(`${minute} * * * *`, 60 * minuteMs);
+  const { next } = cronTimes(`0 0 ${days.join(" ")}`);
+  return {
+    minutes: hours.flatMap((from) => minutes.map((past) => (from + past) / minuteMs)),
+    nextDay: next,
+  };
+}
+
+/** The times within a first stretch of wall time, in milliseconds from its beginning. */
+function timesIn(expression: string, endMs: number): readonly number[] {
+  const { next } = cronTimes(expression);
+  const found: number[] = [];
+  for (let wall = next(wallTime(-1000)); wall !== undefined && wall < endMs; wall = next(wall)) {
+    found.push(wall);
+  }
+  return found;
 }
 
 function parse(expression: string): Cron {

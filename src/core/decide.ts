@@ -4,6 +4,7 @@ import { type Departure, freeName, isLive, isNoticed, isVoluntary } from "./depa
 import { explain, type ReasonFacts } from "./explain.ts";
 import { explainPlan } from "./explain-plan.ts";
 import type { FleetPlan, NotPlanned, PlannedDeparture } from "./fleet-plan.ts";
+import { type GateHold, windowHold } from "./gate.ts";
 import { departureAnnotation, interruptionOf } from "./interruption.ts";
 import type { NodeFacts } from "./node.ts";
 import { planFleet } from "./plan.ts";
@@ -41,6 +42,8 @@ interface Pass {
   ledger: BudgetLedger;
   /** Policies of which a departure begins in this pass: the next one waits for it to be seen. */
   readonly begun: Set<string>;
+  /** What the windows of a policy say now, asked once. */
+  readonly windows: (policy: Policy) => GateHold | undefined;
   /** When the first hold ends. */
   wakeAt: Instant | undefined;
 }
@@ -62,6 +65,7 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
     bad: new Map(plan.bad.map(({ policy }) => [policy.name, policy])),
     ledger: readBudgets(snapshot, now),
     begun: new Set(),
+    windows: windowsAt(now),
     wakeAt: undefined,
   };
   const isLate = ({ node }: Departure): number =>
@@ -75,6 +79,15 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
     ...snapshot.nodes.flatMap((node) => aboutNode(node, pass)),
   ];
   return { decisions, plan, askAgainAt: nextLook(decisions, pass) };
+}
+
+function windowsAt(now: Instant): Pass["windows"] {
+  const asked = new Map<string, GateHold | undefined>();
+  return (policy) => {
+    const { name } = policy;
+    if (!asked.has(name)) asked.set(name, windowHold(policy, now));
+    return asked.get(name);
+  };
 }
 
 function indexOf(plan: FleetPlan): Pick<Pass, "planned" | "left"> {
@@ -167,7 +180,9 @@ function due(departure: Departure, { entry, policy, waves }: Planned, pass: Pass
   if (node === undefined || pass.begun.has(policy.name)) return [];
   const { ledger, now, snapshot } = pass;
   const gateAnswer = snapshot.gateAnswers[policy.name];
-  const question = { departure, planned: entry, node, policy, ledger, waves, gateAnswer, now };
+  const window = pass.windows(policy);
+  const about = { departure, planned: entry, node, policy, window, now };
+  const question = { ...about, ledger, waves, gateAnswer };
   const verdict = startVerdict(question);
   if (verdict.kind === "Held") return hold(departure, verdict, pass);
   if (policy.dryRun) return [{ kind: "Leave", node, ...because("DryRun", departure) }];

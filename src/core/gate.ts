@@ -22,6 +22,8 @@ export interface GateQuestion {
   readonly node: NodeFacts;
   /** Answers from outside; absent: not asked yet, which counts as closed. */
   readonly answer: GateAnswer | undefined;
+  /** What `windowHold` says of the policy now: the same for all of its nodes. */
+  readonly window: GateHold | undefined;
   readonly now: Instant;
 }
 
@@ -30,14 +32,18 @@ export interface GateQuestion {
  * counts as shut. Whether a deadline goes past them is not decided here.
  */
 export function gateHolds(question: GateQuestion): readonly GateHold[] {
-  const checks = [nodeGate, policyGate, windowGate, alertGate, podGate];
-  return checks.flatMap((check) => check(question) ?? []);
+  const holds = [
+    ...[nodeGate(question), policyGate(question), question.window],
+    ...[alertGate(question), podGate(question)],
+  ];
+  return holds.filter((hold) => hold !== undefined);
 }
 
 /** How far ahead a closed window looks for its next opening. */
 const lookAheadMs = hours(8 * 24);
 
-function windowGate({ policy, now }: GateQuestion): GateHold | undefined {
+/** Whether the windows are shut now, and until when; undefined where one is open. */
+export function windowHold(policy: Policy, now: Instant): GateHold | undefined {
   const soon = openHours(policy.windows, { startAt: now, endAt: instant(now + 1) });
   if (soon.spans.length > 0) return undefined;
   const later = openHours(policy.windows, { startAt: now, endAt: plus(now, lookAheadMs) });

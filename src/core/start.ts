@@ -19,6 +19,7 @@ export interface StartQuestion {
   readonly ledger: BudgetLedger;
   readonly waves: WaveStanding | undefined;
   readonly gateAnswer: GateAnswer | undefined;
+  readonly window: GateHold | undefined;
   readonly now: Instant;
 }
 
@@ -60,12 +61,12 @@ function isFirm({ reason, retryAt }: GateHold): boolean {
 
 /** The first of them is what is said. */
 function holdsOn(question: StartQuestion): readonly GateHold[] {
-  const { departure, node, policy, ledger, waves, gateAnswer, now } = question;
+  const { departure, node, policy, ledger, waves, gateAnswer, window, now } = question;
   const isForeign = node.unschedulable && node.annotations[departureAnnotation] === undefined;
   const verdicts: readonly (GateHold | { readonly kind: "Allowed" })[] = [
     ...(departure.hold ? [{ kind: "Held", reason: "HeldByPerson" } as const] : []),
     ...(isForeign ? [{ kind: "Held", reason: "CordonedByOthers" } as const] : []),
-    ...gateHolds({ policy, node, answer: gateAnswer, now }),
+    ...gateHolds({ policy, node, answer: gateAnswer, window, now }),
     waveVerdict(waves),
     budgetVerdict(ledger, { policy, node }),
   ];

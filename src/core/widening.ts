@@ -26,6 +26,7 @@ export function wideningFor(
   ranges: readonly ShutRange[],
   { windows, hours }: { readonly windows: readonly Window[]; readonly hours: OpenHours },
 ): Widening {
+  if (ranges.length === 0) return { widenBySeconds: 0, helpless: 0 };
   const openings = openingsUpTo(windows, hours.bounds);
   let mostMs = 0;
   let helpless = 0;

@@ -1,12 +1,13 @@
-import { cronProblem, cronTimes } from "./cron-window.ts";
+import { cronDays, cronProblem, cronTimes } from "./cron-window.ts";
 import type { CronWindow, Weekday, WeeklyWindow, Window } from "./policy.ts";
 import { clipSpans, coversInstant, mergeSpans, type Span, subtractSpans } from "./span.ts";
-import { type Instant, millis, minus, plus } from "./time.ts";
+import { hours, type Instant, instant, millis, minus, plus } from "./time.ts";
 import {
   dayMs,
   instantOfWall,
   isTimeZone,
   minuteMs,
+  type WallTime,
   wallOfInstant,
   wallTime,
   weekdayOfWall,
@@ -71,7 +72,8 @@ export function windowNameAt(hours: OpenHours, at: Instant): string | null {
 
 /**
  * Every opening of one window that ends after `bounds.startAt` and starts before `bounds.endAt`,
- * whole (not clipped), and the last opening before it; in order of their starts.
+ * whole (not clipped), and the last opening before it; in order of their starts. Openings that touch may
+ * be one.
  */
 export function occurrences(window: Window, bounds: Span): readonly Span[] {
   return window.kind === "Weekly" ? weekly(window, bounds) : byCron(window, bounds);
@@ -95,13 +97,21 @@ function weekly(window: WeeklyWindow, bounds: Span): readonly Span[] {
   return found;
 }
 
+/** Up to here each opening is asked for by itself. */
+const shortMs = hours(1);
+
 function byCron(window: CronWindow, bounds: Span): readonly Span[] {
   const times = cronTimes(window.cron);
   const from = wallOfInstant(bounds.startAt, window.timeZone);
   // All openings last equally long, so of those that began before the bounds only the last one
   // can reach furthest into them; two, because the younger may begin within the same second.
-  const [first, second] = times.lastTwo(wallTime(from + 1000));
-  let wall = first ?? second ?? times.next(from);
+  const lastTwo = times.lastTwo(wallTime(from + 1000));
+  if (bounds.endAt - bounds.startAt > shortMs) {
+    const midnight = wallTime(Math.floor(from / dayMs) * dayMs);
+    const before = lastTwo.filter((wall) => wall < midnight);
+    return [...openingsAt(before, window), ...byDay(window, { midnight, endAt: bounds.endAt })];
+  }
+  let wall = lastTwo[0] ?? times.next(from);
   const found: Span[] = [];
   while (wall !== undefined) {
     const startAt = instantOfWall(wall, window.timeZone);
@@ -110,4 +120,52 @@ function byCron(window: CronWindow, bounds: Span): readonly Span[] {
     wall = times.next(wall);
   }
   return found;
+}
+
+interface Days {
+  readonly midnight: WallTime;
+  readonly endAt: Instant;
+}
+
+/** The openings day by day, from one day on; those of a day that touch are one. */
+function byDay(window: CronWindow, bounds: Days): readonly Span[] {
+  const { timeZone, durationMs } = window;
+  const days = cronDays(window.cron);
+  const offsets = openingsAt(
+    days.minutes.map((minute) => wallTime(minute * minuteMs)),
+    { durationMs, timeZone: "UTC" },
+  );
+  const found: Span[] = [];
+  let day = days.nextDay(wallTime(bounds.midnight - 1000));
+  for (; day !== undefined; day = days.nextDay(day)) {
+    const midnight = day;
+    const dayAt = instantOfWall(midnight, timeZone);
+    if (dayAt >= bounds.endAt) break;
+    const isEven = instantOfWall(wallTime(midnight + dayMs), timeZone) - dayAt === dayMs;
+    // On a day on which the clock is changed each time is looked up by itself.
+    const spans = isEven
+      ? offsets.map((span) => shifted(span, dayAt))
+      : openingsAt(
+          days.minutes.map((minute) => wallTime(midnight + minute * minuteMs)),
+          window,
+        );
+    for (const span of spans) if (span.startAt < bounds.endAt) found.push(span);
+  }
+  return found;
+}
+
+function openingsAt(
+  walls: readonly WallTime[],
+  { timeZone, durationMs }: Pick<CronWindow, "timeZone" | "durationMs">,
+): readonly Span[] {
+  return mergeSpans(
+    walls.map((wall) => {
+      const startAt = instantOfWall(wall, timeZone);
+      return { startAt, endAt: plus(startAt, durationMs) };
+    }),
+  );
+}
+
+function shifted({ startAt, endAt }: Span, by: Instant): Span {
+  return { startAt: instant(startAt + by), endAt: instant(endAt + by) };
 }

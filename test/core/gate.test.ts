@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { gateHolds } from "../../src/core/gate.ts";
+import { gateHolds, windowHold } from "../../src/core/gate.ts";
 import type { NodeFacts } from "../../src/core/node.ts";
 import type { Policy } from "../../src/core/policy.ts";
 import type { GateAnswer } from "../../src/core/snapshot.ts";
@@ -17,7 +17,9 @@ interface Question {
 }
 
 function ask({ policy = {}, node = {}, answer = quiet }: Question): string {
-  const [verdict] = gateHolds({ policy: aPolicy(policy), node: aNode("n1", node), answer, now });
+  const asked = aPolicy(policy);
+  const window = windowHold(asked, now);
+  const [verdict] = gateHolds({ policy: asked, node: aNode("n1", node), answer, window, now });
   if (verdict === undefined) return "Allowed";
   const until = verdict.retryAt === undefined ? "" : ` ${formatInstant(verdict.retryAt)}`;
   return `${verdict.reason}${until}`;
@@ -115,7 +117,7 @@ describe("a gate", () => {
     const [verdict] = gateHolds({
       policy: aPolicy({ gates }),
       node: aNode("n1"),
-      answer: undefined,
+      ...{ answer: undefined, window: undefined },
       now,
     });
     expect(verdict).toMatchObject({ kind: "Held", reason });

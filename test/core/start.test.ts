@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { readBudgets } from "../../src/core/budget.ts";
 import type { Departure } from "../../src/core/departure.ts";
+import { windowHold } from "../../src/core/gate.ts";
 import type { NodeFacts } from "../../src/core/node.ts";
 import type { Policy } from "../../src/core/policy.ts";
 import { type StartQuestion, startVerdict } from "../../src/core/start.ts";
@@ -26,7 +27,14 @@ function verdictAtDeadline({ departure, planned, departures = [], ...question }:
   const verdict = startVerdict({
     departure: aDeparture(node, { departAt: plus(now, minutes(-10)), ...departure }),
     planned: { reason: "Spaced", deadlineAt: now, endsAt: plus(now, minutes(30)), ...planned },
-    ...{ node, policy, waves: undefined, gateAnswer: undefined, now },
+    ...{
+      node,
+      policy,
+      waves: undefined,
+      gateAnswer: undefined,
+      now,
+      window: windowHold(policy, now),
+    },
     ledger: readBudgets({ ...snapshot, departures }, now),
   });
   return `${verdict.kind} ${verdict.reason}`;

@@ -1,7 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { Weekday, Window } from "../../src/core/policy.ts";
 import { seededRng } from "../../src/core/rng.ts";
-import { formatInstant, hours, type Instant, instant, parseInstant } from "../../src/core/time.ts";
+import { mergeSpans } from "../../src/core/span.ts";
+import {
+  formatInstant,
+  hours,
+  type Instant,
+  instant,
+  millis,
+  parseInstant,
+} from "../../src/core/time.ts";
 import { allowedSpans, openHours, windowNameAt, windowProblem } from "../../src/core/windows.ts";
 
 const everyDay: readonly Weekday[] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
@@ -158,6 +166,57 @@ function wallClock(zone: string): (at: number) => number {
     return Date.UTC(year, month - 1, day, hour, minute);
   };
 }
+
+describe("a window by cron over a long time", () => {
+  const rng = seededRng(17);
+  const oneOf = <Item>(...items: readonly Item[]): Item =>
+    items[Math.floor(rng() * items.length)] as Item;
+
+  it("opens as it does hour by hour, also over the changes of a clock", () => {
+    for (let round = 0; round < 60; round += 1) {
+      const expression = [
+        oneOf("*", "*/7", "0", "3,33-40", "59"),
+        oneOf("*", "*/5", "2", "0,23", "1-3"),
+        oneOf("*", "*", "1", "*/9", "L"),
+        oneOf("*", "*", "3,11"),
+        oneOf("*", "*", "Sun", "1-5", "0#1"),
+      ].join(" ");
+      const window: Window = {
+        ...{ kind: "Cron", name: expression, type: "Allow", cron: expression },
+        timeZone: oneOf("UTC", "Europe/Berlin", "America/New_York", "America/Santiago"),
+        durationMs: millis(oneOf(60_000, 90_000, 3_600_000, 27 * 3_600_000, 900 * 3_600_000)),
+      };
+      // Nine days around a change of the clock of each of these zones.
+      const day = oneOf("2026-03-04", "2026-03-25", "2026-03-31", "2026-10-21", "2026-11-28");
+      const from = at(`${day}T${oneOf("00:00:00", "05:17:31", "23:59:59")}Z`);
+      const hourly = Array.from({ length: 9 * 24 }, (_, hour) => {
+        const startAt = instant(from + hour * 3_600_000);
+        return openHours([window], { startAt, endAt: instant(startAt + 3_600_000) }).spans;
+      });
+      const whole = openHours([window], {
+        startAt: from,
+        endAt: instant(from + 9 * 24 * 3_600_000),
+      });
+      expect(whole.spans, `${expression} ${window.timeZone}`).toEqual(mergeSpans(hourly.flat()));
+    }
+  });
+
+  it.each([
+    ["every minute for a minute", "* * * * *", 60_000],
+    ["every other minute for a minute", "*/2 * * * *", 60_000],
+    ["every minute for a year", "* * * * *", 365 * 86_400_000],
+  ])("costs a question a day and not one an opening: %s", (_, expression, durationMs) => {
+    const window: Window = {
+      ...{ kind: "Cron", name: "w", type: "Allow", timeZone: "Europe/Berlin" },
+      ...{ cron: expression, durationMs: millis(durationMs) },
+    };
+    const startAt = at("2026-01-01T00:00:00Z");
+    const beganAt = performance.now();
+    openHours([window], { startAt, endAt: instant(startAt + 365 * 86_400_000) });
+    // It took nine to twenty-five seconds when each opening was asked for, and takes a third of one.
+    expect(performance.now() - beganAt).toBeLessThan(4000);
+  });
+});
 
 describe("against a wall clock that is read minute by minute", () => {
   const changes = [
