@@ -16,7 +16,7 @@ export interface AlertmanagerTools {
 
 const timeoutMs = seconds(5);
 /** Past this an answer is not of Alertmanager; it is not read further. */
-const largestAnswer = 8 * 1024 * 1024;
+const mostBytes = 8 * 1024 * 1024;
 
 /**
  * The names of the alerts that fire now, are neither silenced nor inhibited, and match. By the
@@ -40,7 +40,7 @@ export async function firingAlerts(
       signal: AbortSignal.any([signal, late.signal]),
       headers: { accept: "application/json" },
     });
-    const text = await answer.text();
+    const text = await boundedText(answer);
     // A matcher that it cannot read is answered with what is wrong with it.
     if (!answer.ok) throw new Error(`it answered ${answer.status} (${text.trim().slice(0, 200)})`);
     return alertNames(text);
@@ -65,8 +65,20 @@ function alertsAddress({ url, matchers }: AlertQuestion): URL {
   return address;
 }
 
+/** Whoever answers without end fills no memory: what is left is not read. */
+async function boundedText({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let bytes = 0;
+  let text = "";
+  for await (const part of body ?? []) {
+    bytes += part.byteLength;
+    if (bytes > mostBytes) throw new Error("its answer is over 8 MiB");
+    text += decoder.decode(part, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
 function alertNames(text: string): readonly string[] {
-  if (text.length > largestAnswer) throw new Error("its answer is over 8 MiB");
   const alerts: unknown = JSON.parse(text);
   if (!Array.isArray(alerts)) throw new Error("its answer is no list");
   const names = alerts.map((alert: { labels?: { alertname?: unknown } } | null) =>

@@ -93,6 +93,33 @@ describe("an Alertmanager", () => {
     });
   });
 
+  it("that answers without end is read up to 8 MiB and no further", async () => {
+    const part = Buffer.alloc(256 * 1024, " ");
+    let sent = 0;
+    let isOver = false;
+    const { answer } = await ask((_, response) => {
+      response.on("close", () => {
+        isOver = true;
+      });
+      const more = (error?: Error | null): void => {
+        if (isOver || error || sent > 512) return;
+        sent += 1;
+        response.write(part, more);
+      };
+      response.writeHead(200);
+      more();
+    });
+    await expect(answer).rejects.toThrow("its answer is over 8 MiB");
+    await waitUntil(async () => isOver, { what: "the connection is closed", timeoutMs: 5000 });
+    // What was on its way by then is a little more: far from the 128 MiB that were there to send.
+    expect(sent).toBeLessThan(128);
+  });
+
+  it("in letters of several bytes is read as it was written", async () => {
+    const { answer } = await ask(answering(200, '[{"labels": {"alertname": "Überlast 高負荷"}}]'));
+    expect(await answer).toEqual(["Überlast 高負荷"]);
+  });
+
   it("counts an alert whose name cannot be read", async () => {
     const { answer } = await ask(answering(200, '[null, {}, {"labels": {"alertname": "A"}}]'));
     expect(await answer).toEqual(["A", "unnamed"]);
