@@ -122,6 +122,7 @@ export function assembleController(parts: ControllerParts): AssembledController 
 function gateSource({ api, clock, fetch, log }: ControllerParts): KubeGateSource {
   return new KubeGateSource({
     api,
+    clock,
     firingAlerts: (question, signal) => firingAlerts(question, { fetch, clock }, signal),
     onTrouble: (error) => log.warn("gate-trouble", { error: messageOf(error) }),
   });

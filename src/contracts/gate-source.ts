@@ -3,7 +3,10 @@ import type { GateAnswer } from "../core/snapshot.ts";
 
 /** Asks what the gates of the policies depend upon outside the watched fleet. */
 export interface GateSource {
-  /** Answers for every policy with such gates; never throws: no answer is `Unknown`. */
+  /**
+   * Answers for every one of these policies with such gates; never throws: no answer is `Unknown`. An
+   * answer may be some seconds old.
+   */
   ask(
     policies: readonly Policy[],
     signal: AbortSignal,

@@ -49,8 +49,9 @@ export class CaseBook {
     return this.#cases.has(uid);
   }
 
-  /** Hands each case what the watch has seen of it last. */
+  /** Hands each case what the watch has seen of it last, and drops what is known of deleted ones. */
   observe(): void {
+    this.#tools.turns.forget(this.#tools.view().departures);
     for (const uid of this.#cases.keys()) this.#observeOne(uid);
   }
 

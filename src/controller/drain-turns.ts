@@ -25,7 +25,7 @@ export class DrainTurns {
     plan: Demanding,
     known: readonly Departure[],
   ): string | undefined {
-    this.#forget(known);
+    this.forget(known);
     const running = known
       .filter(({ uid }) => uid !== departure.uid && !this.#over.has(uid))
       .map((other) => ({ name: other.name, demands: this.#demandsOf(other) }));
@@ -53,18 +53,20 @@ export class DrainTurns {
     return () => this.#listeners.delete(listener);
   }
 
-  #demandsOf(departure: Departure): readonly BudgetDemand[] {
-    if (!isLive(departure)) return [];
-    const recorded = mayHoldBudgets(departure.status.phase) ? departure.status.demands : undefined;
-    return this.#running.get(departure.uid) ?? recorded ?? [];
-  }
-
-  #forget(known: readonly Departure[]): void {
+  /** Drops what is held of departures that are not among `known`, all there are, any more. */
+  forget(known: readonly Departure[]): void {
+    if (this.#over.size + this.#running.size === 0) return;
     const there = new Set(known.map(({ uid }) => uid));
     for (const uid of [...this.#over, ...this.#running.keys()]) {
       if (there.has(uid)) continue;
       this.#over.delete(uid);
       this.#running.delete(uid);
     }
+  }
+
+  #demandsOf(departure: Departure): readonly BudgetDemand[] {
+    if (!isLive(departure)) return [];
+    const recorded = mayHoldBudgets(departure.status.phase) ? departure.status.demands : undefined;
+    return this.#running.get(departure.uid) ?? recorded ?? [];
   }
 }

@@ -7,6 +7,7 @@ import { decide } from "../core/decide.ts";
 import type { Decision } from "../core/decision.ts";
 import type { Departure } from "../core/departure.ts";
 import type { FleetPlan } from "../core/fleet-plan.ts";
+import { gatesToAsk } from "../core/gate.ts";
 import { statusAfter } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { Policy } from "../core/policy.ts";
@@ -54,7 +55,8 @@ export class Rotation {
   readonly #alarm: Alarm;
   readonly #reporter: PlanReporter;
   readonly #births: BirthBook | undefined;
-  readonly #said = new Map<string, string>();
+  /** What the last pass said of the decisions that do nothing. */
+  #said: ReadonlySet<string> = new Set();
   /** What deciding took in the last pass. */
   #thoughtMs: Millis = millis(0);
 
@@ -92,7 +94,7 @@ export class Rotation {
     health.passBegan();
     const before = fleet.view();
     const [gateAnswers] = await Promise.all([
-      gates.ask(before.policies, signal),
+      gates.ask(gatesToAsk(before, clock.now()), signal),
       this.#births?.learn(before, signal),
     ]);
     // The answers may have taken their time: what has come meanwhile is asked about as well, and all
@@ -137,7 +139,9 @@ export class Rotation {
     snapshot: Snapshot,
     signal: AbortSignal,
   ): Promise<void> {
-    const queue = decisions.filter((decision) => this.#isNew(decision));
+    const said = new Set<string>();
+    const queue = decisions.filter((decision) => this.#doesSomething(decision, said));
+    this.#said = said;
     const worker = async (): Promise<void> => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
         await this.#carryOut(next, snapshot, signal).catch((error: unknown) =>
@@ -148,14 +152,13 @@ export class Rotation {
     await Promise.all(Array.from({ length: actsAtOnce }, worker));
   }
 
-  /** A decision that does nothing, or is only said, is said once until it changes. */
-  #isNew(decision: Decision): boolean {
-    const silent = decision.kind === "Leave" || this.#options.dryRun;
-    if (!silent) return true;
+  /** A decision that does nothing, or in a dry run, is said instead: once until it changes. */
+  #doesSomething(decision: Decision, said: Set<string>): boolean {
+    if (decision.kind !== "Leave" && !this.#options.dryRun) return true;
     const about = aboutWhom(decision);
-    const gist = gistOf(decision);
-    if (this.#said.get(about) === gist) return false;
-    this.#said.set(about, gist);
+    const gist = `${about} ${gistOf(decision)}`;
+    said.add(gist);
+    if (this.#said.has(gist)) return false;
     this.#options.executor.voice.log.info(
       decision.kind === "Leave" ? "left-alone" : `would-${decision.kind.toLowerCase()}`,
       { about, reason: decision.reason, message: decision.explain },

@@ -4,7 +4,7 @@ import { type Departure, freeName, isLive, isNoticed, isVoluntary } from "./depa
 import { explain, type ReasonFacts } from "./explain.ts";
 import { explainPlan } from "./explain-plan.ts";
 import type { FleetPlan, NotPlanned, PlannedDeparture } from "./fleet-plan.ts";
-import { type GateHold, windowHold } from "./gate.ts";
+import { asksOutside, type GateHold, windowHold } from "./gate.ts";
 import { departureAnnotation, interruptionOf } from "./interruption.ts";
 import type { NodeFacts } from "./node.ts";
 import { planFleet } from "./plan.ts";
@@ -165,8 +165,11 @@ function planned(departure: Departure, pass: Pass): Decision[] {
   if (found === undefined) return unplanned(departure, pass);
   const { entry } = found;
   const moves = moved(departure, found);
-  // It is begun by the policy that has it now, once that stands in its Departure.
-  if (departure.policy !== found.policy.name) return moves;
+  // It is begun by the policy that has it now, once that stands in its Departure; and the gates of one that
+  // is moved to now are asked about first.
+  const isAsked = !asksOutside(found.policy) || found.policy.name in pass.snapshot.gateAnswers;
+  const isReady = departure.policy === found.policy.name && (moves.length === 0 || isAsked);
+  if (!isReady) return moves;
   if (entry.beginAt > pass.now) {
     const free: Decision[] =
       departure.status.phase === "Held" ? [note(departure, "Unblocked", { reason: "NotYet" })] : [];

@@ -1,10 +1,11 @@
+import { isUnderWay } from "./departure.ts";
 import { holdOf } from "./hold.ts";
 import type { NodeFacts } from "./node.ts";
 import type { Policy } from "./policy.ts";
 import type { Reason } from "./reason.ts";
 import { rivalOf } from "./rival.ts";
-import type { GateAnswer } from "./snapshot.ts";
-import { hours, type Instant, instant, plus } from "./time.ts";
+import type { GateAnswer, Snapshot } from "./snapshot.ts";
+import { hours, type Instant, instant, minutes, plus } from "./time.ts";
 import { openHours } from "./windows.ts";
 
 /** What holds a planned departure back. */
@@ -25,6 +26,30 @@ export interface GateQuestion {
   /** What `windowHold` says of the policy now: the same for all of its nodes. */
   readonly window: GateHold | undefined;
   readonly now: Instant;
+}
+
+/** A departure so near is asked for before its time, so that nothing is unknown when that comes. */
+const nearMs = minutes(1);
+
+/**
+ * The policies whose gates have to be asked about now: those of which a departure is due, or nearly so.
+ * To ask costs a look at all pods of the cluster.
+ */
+export function gatesToAsk(
+  { policies, departures }: Pick<Snapshot, "policies" | "departures">,
+  now: Instant,
+): readonly Policy[] {
+  const soon = new Set<string | undefined>();
+  for (const departure of departures) {
+    if (isUnderWay(departure) || departure.cause !== "Planned") continue;
+    if ((departure.departAt ?? now) <= plus(now, nearMs)) soon.add(departure.policy);
+  }
+  return policies.filter((policy) => asksOutside(policy) && soon.has(policy.name));
+}
+
+/** Whether somebody outside has to be asked what the gates say. */
+export function asksOutside({ gates }: Policy): boolean {
+  return gates.alerts !== undefined || gates.blockingPods.length > 0;
 }
 
 /**

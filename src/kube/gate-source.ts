@@ -1,3 +1,4 @@
+import type { Clock } from "../contracts/clock.ts";
 import type { GateSource } from "../contracts/gate-source.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import type { LabelRequirement, LabelSelector } from "../core/label-selector.ts";
@@ -8,6 +9,7 @@ import { podsPath } from "./paths.ts";
 
 export interface KubeGateSourceOptions {
   readonly api: KubeApi;
+  readonly clock: Pick<Clock, "monotonic">;
   readonly firingAlerts: (
     question: NonNullable<Gates["alerts"]>,
     signal: AbortSignal,
@@ -15,9 +17,21 @@ export interface KubeGateSourceOptions {
   readonly onTrouble: (error: unknown) => void;
 }
 
-/** Asks Alertmanager and lists blocking pods, for the policies that have such gates. */
+/** An answer counts for so long: in a busy fleet there are several passes a second. */
+const freshMs = 5_000;
+
+interface Kept {
+  readonly atMs: number;
+  readonly answer: Promise<unknown>;
+}
+
+/**
+ * Asks Alertmanager and lists blocking pods, for the policies that have such gates. The same question
+ * is asked once within five seconds, be its answer what it may.
+ */
 export class KubeGateSource implements GateSource {
   readonly #options: KubeGateSourceOptions;
+  #kept: ReadonlyMap<string, Kept> = new Map();
 
   constructor(options: KubeGateSourceOptions) {
     this.#options = options;
@@ -30,18 +44,41 @@ export class KubeGateSource implements GateSource {
     const gated = policies.filter(
       ({ gates }) => gates.alerts !== undefined || gates.blockingPods.length > 0,
     );
+    const asked = new Map<string, Kept>();
+    const once: Once = (key, ask) => {
+      const kept = asked.get(key) ?? this.#fresh(key) ?? this.#ask(ask);
+      asked.set(key, kept);
+      return kept.answer as ReturnType<typeof ask>;
+    };
     const answers = await Promise.all(
-      gated.map(async ({ name, gates }) => [name, await this.#answer(gates, signal)] as const),
+      gated.map(
+        async ({ name, gates }) => [name, await this.#answer(gates, once, signal)] as const,
+      ),
     );
+    // What nobody asks about any more is not kept.
+    this.#kept = asked;
     return Object.fromEntries(answers);
   }
 
-  async #answer(gates: Gates, signal: AbortSignal): Promise<GateAnswer> {
+  #fresh(key: string): Kept | undefined {
+    const kept = this.#kept.get(key);
+    const isFresh = kept && this.#options.clock.monotonic() - kept.atMs < freshMs;
+    return isFresh ? kept : undefined;
+  }
+
+  #ask(ask: () => Promise<unknown>): Kept {
+    return { atMs: this.#options.clock.monotonic(), answer: ask() };
+  }
+
+  async #answer(gates: Gates, once: Once, signal: AbortSignal): Promise<GateAnswer> {
+    const { alerts: question } = gates;
     const [alerts, blockingPods] = await Promise.all([
-      gates.alerts === undefined
+      question === undefined
         ? []
-        : this.#options.firingAlerts(gates.alerts, signal).catch(this.#unknown),
-      this.#blockingPods(gates.blockingPods).catch(this.#unknown),
+        : once(`alerts ${JSON.stringify(question)}`, () =>
+            this.#options.firingAlerts(question, signal).catch(this.#unknown),
+          ),
+      this.#blockingPods(gates.blockingPods, once),
     ]);
     return { alerts, blockingPods };
   }
@@ -52,21 +89,38 @@ export class KubeGateSource implements GateSource {
     return "Unknown";
   };
 
-  async #blockingPods(selectors: readonly LabelSelector[]): Promise<ReadonlyMap<string, string>> {
+  async #blockingPods(
+    selectors: readonly LabelSelector[],
+    once: Once,
+  ): Promise<GateAnswer["blockingPods"]> {
     const lists = await Promise.all(
-      selectors.map((selector) =>
-        listAll(this.#options.api, podsPath, {
-          labelSelector: selectorText(selector),
-          fieldSelector: "status.phase!=Succeeded,status.phase!=Failed",
-        }),
-      ),
+      selectors.map((selector) => {
+        const labelSelector = selectorText(selector);
+        return once(`pods ${labelSelector}`, () => this.#placesOf(labelSelector));
+      }),
     );
-    return new Map(lists.flat().flatMap(placeOf));
+    const known = lists.filter((one) => one !== "Unknown");
+    return known.length < lists.length ? "Unknown" : new Map(known.flat());
+  }
+
+  async #placesOf(labelSelector: string): Promise<readonly Place[] | "Unknown"> {
+    const fieldSelector = "status.phase!=Succeeded,status.phase!=Failed";
+    try {
+      const pods = await listAll(this.#options.api, podsPath, { labelSelector, fieldSelector });
+      return pods.flatMap(placeOf);
+    } catch (error) {
+      return this.#unknown(error);
+    }
   }
 }
 
+/** Gives the answer to a question that was asked a moment ago, or asks. */
+type Once = <Answer>(key: string, ask: () => Promise<Answer>) => Promise<Answer>;
+
+type Place = readonly [node: string, pod: string];
+
 /** A node and the pod's full name; nothing where it waits for a node. */
-function placeOf({ metadata, spec }: KubeObject): readonly (readonly [string, string])[] {
+function placeOf({ metadata, spec }: KubeObject): readonly Place[] {
   const node = (spec as { nodeName?: string } | undefined)?.nodeName;
   if (node === undefined) return [];
   return [[node, `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`]];

@@ -43,7 +43,7 @@ function departure(more: Partial<Departure> = {}): Departure {
     cause: "Planned",
     policy: "spot",
     departAt: now,
-    deadlineAt: plus(now, hours(23)),
+    deadlineAt: plus(now, hours(22.5)),
     hold: false,
     status: { phase: "Scheduled", timeline: [] },
     ...more,
