@@ -172,10 +172,6 @@ export const departureStatus: ObjectField = {
       description: "The machine as the cloud named it just before its release.",
       properties: { id: textField({ description: "The cloud's own id." }) },
     },
-    cordonedBefore: {
-      type: "boolean",
-      description: "Whether somebody else had cordoned the node before.",
-    },
     drain,
     demands: {
       type: "list",
@@ -194,7 +190,8 @@ export const departureStatus: ObjectField = {
     },
     actions: {
       type: "list",
-      description: "What was done around the departure, and with what result.",
+      description:
+        "What was done around the departure, and with what result. Empty: this version has no actions yet.",
       items: { type: "object", description: "One action.", properties: {}, open: true },
     },
     timeline: {
@@ -211,7 +208,9 @@ export const departureStatus: ObjectField = {
         },
       },
     },
-    conditions: conditionsField("The state in the form that `kubectl wait` reads."),
+    conditions: conditionsField(
+      "Not written by this version: wait with `kubectl wait --for=jsonpath='{.status.phase}'=Ended`.",
+    ),
   },
   rules: [
     {

@@ -130,11 +130,5 @@ function remarksOn({ metadata, spec }: PolicyDocument): readonly Remark[] {
       text: "spec.windows has no effect: without spec.lifetime.max no departure is planned",
     });
   }
-  if (spec.actions.length > 0) {
-    remarks.push({
-      pointer: ["spec", "actions"],
-      text: "spec.actions is not acted upon by this version",
-    });
-  }
   return remarks;
 }

@@ -277,10 +277,20 @@ const instance: ObjectField = {
 
 const actions: ListField = {
   type: "list",
-  description: "What happens around a departure: targets, quarantine, notifications.",
+  description:
+    "What is to happen around a departure. This version has no actions yet and refuses every entry.",
   default: [],
   maxItems: 32,
   items: { type: "object", description: "One action.", properties: {}, open: true },
+  rules: [
+    // A policy whose actions nobody carries out is not the policy that was written.
+    ruleOn<readonly unknown[]>({
+      cel: "size(self) == 0",
+      wanted: "none, because this version has no actions yet",
+      holds: (written) => written.length === 0,
+      found: ({ length }) => (length === 1 ? "an action" : `${length} actions`),
+    }),
+  ],
 };
 
 /** `DeparturePolicy.spec`. */

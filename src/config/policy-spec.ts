@@ -23,7 +23,6 @@ export interface PolicySpec {
   readonly drain: WrittenDrain;
   readonly onNotice: NoticeRule;
   readonly instance: { readonly release: ReleaseMode; readonly loadBalancerDelay: string };
-  readonly actions: readonly unknown[];
   readonly paused: boolean;
   readonly dryRun: boolean;
 }

@@ -40,6 +40,16 @@ describe("an object from the cluster", () => {
     ]);
   });
 
+  it.each([
+    ["the cluster", inCluster],
+    ["a file", inFile],
+  ])("is refused for actions, which nobody would carry out, when it is read from %s", (_, how) => {
+    const parsed = parsePolicyObject(object({ actions: [{ name: "a" }, { name: "b" }] }), how);
+    expect("problems" in parsed && parsed.problems.map(sentenceOf)).toEqual([
+      "spec.actions: found 2 actions, wanted none, because this version has no actions yet",
+    ]);
+  });
+
   it("is left as it was", () => {
     const written = object({ windows: [{ start: "09:00", end: "17:00" }], gates: null });
     const before = structuredClone(written);

@@ -230,7 +230,6 @@ describe("a warning", () => {
       "\nspec:\n  windows: [{start: '09:00', end: '17:00'}]",
       "spec.windows has no effect",
     ],
-    ["actions", "\nspec:\n  actions: [{type: Notify}]", "spec.actions is not acted upon"],
   ])("says the line of %s", (_, rest, beginning) => {
     const text = `apiVersion: lastcall.dev/v1alpha1\nkind: DeparturePolicy\nmetadata:\n  name: spot${rest}\n`;
     const line = rest.includes("namespace") ? 5 : 6;
