@@ -230,7 +230,7 @@ const reactions = wordsOf<NoticeReaction>({
 const onNotice: ObjectField = {
   type: "object",
   description:
-    "What a notice from the cloud brings about. `Release`: as `Drain`, and the machine is let go by `instance.release` as soon as its node is empty, instead of when the cloud takes it.",
+    "What a notice from the cloud brings about. `Notify`: the node stays at work, and an Event says so; `Release`: as `Drain`, and the machine is let go by `instance.release` as soon as its node is empty, instead of when the cloud takes it.",
   default: {},
   properties: {
     spotInterruption: choiceField({

@@ -84,6 +84,11 @@ export const clusterEvents = {
     ...{ type: "Normal or Warning", about: aboutNode },
     tells: "Its departure is over, and how; a Warning where that was not as planned.",
   },
+  NoticeReceived: {
+    ...{ type: "Warning", about: aboutNode },
+    tells:
+      "The cloud has given notice, and the policy's reaction is `Notify`: the node stays at work.",
+  },
   BudgetImpossible: {
     ...{ type: "Warning", about: aboutBudget },
     tells: "Said before the cordon: the pod's budget can never allow a disruption.",

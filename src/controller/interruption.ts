@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Fleet, FleetChange } from "../contracts/fleet.ts";
-import { type Departure, isLive, isNoticed } from "../core/departure.ts";
+import { type Departure, type DepartureStatus, isLive, isNoticed } from "../core/departure.ts";
 import { type Happening, statusAfter } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { Policy } from "../core/policy.ts";
@@ -106,13 +106,29 @@ function heed(
     return;
   }
   const at = clock.now();
+  let left: DepartureStatus | undefined;
   executor
     .record(departure, (now) => {
       // Judged anew where somebody wrote in between: it may be an interruption's by now.
       const why = whyNot(now, policy);
-      return why && statusAfter({ ...now, policy: policy.name }, { ...why, at });
+      left = why && statusAfter({ ...now, policy: policy.name }, { ...why, at });
+      return left;
+    })
+    .then(() => {
+      const isTold = reactionTo(departure, policy) === "Notify";
+      if (isTold && left?.reason === "NoticeIgnored") notify(departure, left, executor);
     })
     .catch((error: unknown) => executor.voice.log.warn("act-failed", { error: messageOf(error) }));
+}
+
+/** What `Notify` does beyond `Ignore`. */
+function notify({ node, cause }: Departure, left: DepartureStatus, executor: Executor): void {
+  executor.emit({
+    type: "Warning",
+    reason: "NoticeReceived",
+    message: `The cloud has given notice (${cause}), but ${left.message}`,
+    about: { kind: "Node", name: node.name, uid: node.uid },
+  });
 }
 
 function isToBegin({ status }: Departure): boolean {

@@ -235,10 +235,22 @@ describe("a notice", () => {
     expect(world.marksOf("n1")).toEqual([]);
   });
 
-  it("is left alone where the policy says Ignore", async () => {
-    const world = await noticed({ spotInterruption: "Ignore" }, (it) => it.pass(seconds(5)));
+  it.each([
+    ["Ignore", []],
+    [
+      "Notify",
+      [
+        "Warning Node n1: The cloud has given notice (SpotInterruption), but n1 stays, because policy spot says not to act on such a notice.",
+      ],
+    ],
+  ])("is left alone where the policy says %s, with its Events", async (reaction, wanted) => {
+    const world = await noticed({ spotInterruption: reaction }, (it) => it.pass(seconds(5)));
     expect(world.statusOf("n1").outcome).toBe("Cancelled");
     expect(world.stepsOf("n1")).toEqual([]);
+    const told = world.events.filter(({ reason }) => reason === "NoticeReceived");
+    expect(
+      told.map(({ type, about, message }) => `${type} ${about.kind} ${about.name}: ${message}`),
+    ).toEqual(wanted);
   });
 
   it("cordons and evicts nobody where the policy says Cordon", async () => {
