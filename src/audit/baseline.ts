@@ -1,5 +1,6 @@
 import { LastcallError } from "../errors.ts";
 import { describeValue, fieldsOf, isFields, listOf, textOf } from "./json-field.ts";
+import type { PlaceOfField } from "./kubelet-configuration.ts";
 import type { Finding } from "./rule.ts";
 
 /** Findings that are accepted: any saved report of the audit is a baseline. */
@@ -8,14 +9,14 @@ export interface Baseline {
 }
 
 /** Reads a saved AuditReport; throws INPUT_INVALID for anything else. */
-export function readBaseline(json: unknown, place: string): Baseline {
+export function readBaseline(json: unknown, place: PlaceOfField): Baseline {
   if (!isFields(json) || json.kind !== "AuditReport" || !Array.isArray(json.findings)) {
     const found = isFields(json)
       ? `its kind is ${describeValue(json.kind)}`
       : `it is ${describeValue(json)}`;
     throw new LastcallError(
       "INPUT_INVALID",
-      `Cannot read the baseline ${place}: ${found}, a saved AuditReport is wanted`,
+      `Cannot read the baseline ${place(["kind"])}: ${found}, a saved AuditReport is wanted`,
     );
   }
   const findings = [...json.findings, ...listOf(json.known)].map(fieldsOf);

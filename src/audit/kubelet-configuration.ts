@@ -2,71 +2,101 @@ import { parseDuration } from "../core/duration.ts";
 import { groupsOfPair, inShutdownOrder, type ShutdownGroup } from "../core/grace-budget.ts";
 import { type Millis, millis } from "../core/time.ts";
 import { LastcallError } from "../errors.ts";
-import {
-  describeValue,
-  type Fields,
-  fieldsOf,
-  isFields,
-  listOf,
-  wholeNumberOf,
-} from "./json-field.ts";
+import { describeValue, type Fields, fieldsOf, isFields, wholeNumberOf } from "./json-field.ts";
+import type { FieldPointer } from "./manifest.ts";
 import { problemOfPair } from "./platform.ts";
+
+/** How a sentence names the place of a field: `kubelet.yaml:7`, or the kubelet of a node. */
+export type PlaceOfField = (field: FieldPointer) => string;
 
 /**
  * The shutdown groups of a KubeletConfiguration, or of what the kubelet's `configz` answers
- * (`{"kubeletconfig": {…}}`). Throws INPUT_INVALID for what the kubelet itself would refuse;
- * `place` names the file or the node in the sentence.
+ * (`{"kubeletconfig": {…}}`). Throws INPUT_INVALID for what the kubelet itself would refuse; but
+ * periods that a feature gate turns off are no grace to anybody, whether it refuses them or not.
  */
-export function readKubeletConfiguration(json: unknown, place: string): readonly ShutdownGroup[] {
+export function readKubeletConfiguration(
+  json: unknown,
+  place: PlaceOfField,
+): readonly ShutdownGroup[] {
   const outer = fieldsOf(json);
-  const config = isFields(outer.kubeletconfig) ? outer.kubeletconfig : outer;
-  if (config === outer && outer.kind !== "KubeletConfiguration") {
+  const isAnswer = isFields(outer.kubeletconfig);
+  const config = isAnswer ? fieldsOf(outer.kubeletconfig) : outer;
+  const placed = { config, place: isAnswer ? within("kubeletconfig", place) : place };
+  if (!isAnswer && outer.kind !== "KubeletConfiguration") {
     const kind = describeValue(outer.kind);
-    throw invalid(place, `its kind is ${kind}, KubeletConfiguration is wanted`);
+    throw invalid(place(["kind"]), `its kind is ${kind}, KubeletConfiguration is wanted`);
   }
-  const byPriority = listOf(config.shutdownGracePeriodByPodPriority);
-  const totalMs = readPeriod({ config, field: "shutdownGracePeriod", place });
-  const criticalMs = readPeriod({ config, field: "shutdownGracePeriodCriticalPods", place });
-  if (byPriority.length > 0) {
-    if (totalMs > 0 || criticalMs > 0) {
-      throw invalid(
-        place,
-        "it sets shutdownGracePeriod and shutdownGracePeriodByPodPriority, one of them is wanted",
-      );
-    }
-    return inShutdownOrder(byPriority.map((item) => readGroup(item, place)));
+  const totalMs = readPeriod("shutdownGracePeriod", placed);
+  const criticalMs = readPeriod("shutdownGracePeriodCriticalPods", placed);
+  const byPriority = readGroups(placed);
+  if (byPriority.length > 0 && (totalMs > 0 || criticalMs > 0)) {
+    throw invalid(
+      placed.place([byPriorityField]),
+      "it sets shutdownGracePeriod and shutdownGracePeriodByPodPriority, one of them is wanted",
+    );
   }
   const problem = problemOfPair(totalMs, criticalMs);
-  if (problem !== undefined) throw invalid(place, problem);
-  return groupsOfPair(totalMs, criticalMs);
+  if (problem !== undefined) throw invalid(placed.place(["shutdownGracePeriod"]), problem);
+  if (!isEnabled("GracefulNodeShutdown", placed)) return [];
+  if (byPriority.length === 0) return groupsOfPair(totalMs, criticalMs);
+  return isEnabled("GracefulNodeShutdownBasedOnPodPriority", placed) ? byPriority : [];
 }
 
-function readPeriod(options: {
+interface PlacedConfiguration {
   readonly config: Fields;
-  readonly field: string;
-  readonly place: string;
-}): Millis {
-  const written = options.config[options.field];
+  readonly place: PlaceOfField;
+}
+
+function within(field: string, place: PlaceOfField): PlaceOfField {
+  return (pointer) => place([field, ...pointer]);
+}
+
+/**
+ * Both gates have been in beta, and on, since Kubernetes 1.21 and 1.24, so that `AllBeta: false`
+ * turns them off as well. Source: kubernetes 1.36 pkg/features/kube_features.go.
+ */
+function isEnabled(gate: string, { config, place }: PlacedConfiguration): boolean {
+  const gates = fieldsOf(config.featureGates);
+  const [name, written] =
+    gates[gate] === undefined ? ["AllBeta", gates.AllBeta] : [gate, gates[gate]];
+  if (written === undefined) return true;
+  if (typeof written === "boolean") return written;
+  const found = describeValue(written);
+  throw invalid(
+    place(["featureGates", name]),
+    `featureGates.${name} is ${found}, true or false is wanted`,
+  );
+}
+
+function readPeriod(field: string, { config, place }: PlacedConfiguration): Millis {
+  const written = config[field];
   if (written === undefined || written === null) return millis(0);
   const period = typeof written === "string" ? parseDuration(written) : undefined;
   if (period !== undefined) return period;
   const found = describeValue(written);
-  throw invalid(
-    options.place,
-    `${options.field} is ${found}, a Go duration such as "30s" is wanted`,
-  );
+  throw invalid(place([field]), `${field} is ${found}, a Go duration such as "30s" is wanted`);
 }
 
-function readGroup(item: unknown, place: string): ShutdownGroup {
-  const priority = wholeNumberOf(fieldsOf(item).priority);
-  const seconds = wholeNumberOf(fieldsOf(item).shutdownGracePeriodSeconds);
-  if (priority === undefined || seconds === undefined || seconds < 0) {
-    throw invalid(
-      place,
-      "an entry of shutdownGracePeriodByPodPriority is not understood, whole numbers priority and shutdownGracePeriodSeconds from 0 on are wanted",
-    );
+const byPriorityField = "shutdownGracePeriodByPodPriority";
+
+function readGroups({ config, place }: PlacedConfiguration): readonly ShutdownGroup[] {
+  const written = config[byPriorityField] ?? [];
+  if (!Array.isArray(written)) {
+    const found = describeValue(written);
+    throw invalid(place([byPriorityField]), `${byPriorityField} is ${found}, a list is wanted`);
   }
-  return { priority, seconds };
+  const groups = written.map((item: unknown, index) => {
+    const priority = wholeNumberOf(fieldsOf(item).priority);
+    const seconds = wholeNumberOf(fieldsOf(item).shutdownGracePeriodSeconds);
+    if (priority !== undefined && seconds !== undefined && seconds >= 0) {
+      return { priority, seconds };
+    }
+    throw invalid(
+      place([byPriorityField, index]),
+      `${byPriorityField}[${index}] is not understood, whole numbers priority and shutdownGracePeriodSeconds from 0 on are wanted`,
+    );
+  });
+  return inShutdownOrder(groups);
 }
 
 function invalid(place: string, problem: string): LastcallError {

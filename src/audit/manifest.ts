@@ -12,7 +12,12 @@ export interface ManifestSource {
    */
   readonly origin?: "Written" | "Recorded" | undefined;
   readonly json: unknown;
+  /** The line of a field of the object in that file; undefined where nothing of it is written. */
+  readonly lineOf?: ((pointer: FieldPointer) => number | undefined) | undefined;
 }
+
+/** The way to a field inside an object: names, and places in lists. */
+export type FieldPointer = readonly (string | number)[];
 
 export interface Manifest extends ManifestSource {
   readonly apiVersion: string;
@@ -52,10 +57,11 @@ export function nameOfObject(object: {
   return `${object.kind} ${object.namespace}/${object.name}`;
 }
 
-/** Where an object is for a sentence: `web.yaml:12 (Deployment default/web)`. */
-export function placeOf(manifest: Manifest): string {
+/** Where an object, or a field of it, is for a sentence: `web.yaml:12 (Deployment default/web)`. */
+export function placeOf(manifest: Manifest, field?: FieldPointer): string {
   const name = nameOfObject(manifest);
   if (manifest.file === undefined) return name;
-  const line = manifest.line === undefined ? "" : `:${manifest.line}`;
-  return `${manifest.file}${line} (${name})`;
+  const own = field === undefined ? undefined : manifest.lineOf?.(field);
+  const line = own ?? manifest.line;
+  return `${manifest.file}${line === undefined ? "" : `:${line}`} (${name})`;
 }

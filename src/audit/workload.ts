@@ -31,7 +31,7 @@ export function readWorkload(manifest: Manifest, classes: PriorityClasses): Read
   const kind = workloadKindOf(manifest);
   const template = valueAt(manifest.json, kind?.templatePath ?? []);
   const podSpec = valueAt(template, ["spec"]);
-  const grace = readGrace(podSpec, manifest);
+  const grace = readGrace(podSpec, manifest, kind?.templatePath ?? []);
   if (grace.kind === "Problem") return grace;
   const { priority, unknownClass } = resolvePriority(podSpec, classes);
   const workload: Workload = {
@@ -73,15 +73,20 @@ type ReadGrace =
   | { readonly kind: "Grace"; readonly seconds: number; readonly source: GraceSource }
   | { readonly kind: "Problem"; readonly problem: string };
 
-function readGrace(podSpec: unknown, manifest: Manifest): ReadGrace {
-  const written = valueAt(podSpec, ["terminationGracePeriodSeconds"]);
+function readGrace(
+  podSpec: unknown,
+  manifest: Manifest,
+  templatePath: readonly string[],
+): ReadGrace {
+  const field = "terminationGracePeriodSeconds";
+  const written = valueAt(podSpec, [field]);
   if (written === undefined || written === null) {
     return { kind: "Grace", seconds: defaultGraceSeconds, source: "Default" };
   }
   const seconds = wholeNumberOf(written);
   if (seconds === undefined || seconds < 0) {
     const problem =
-      `Cannot audit ${placeOf(manifest)}: terminationGracePeriodSeconds is ` +
+      `Cannot audit ${placeOf(manifest, [...templatePath, "spec", field])}: ${field} is ` +
       `${describeValue(written)}, a whole number of seconds from 0 on is wanted`;
     return { kind: "Problem", problem };
   }

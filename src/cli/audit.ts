@@ -82,7 +82,9 @@ export async function runAudit(command: AuditCommand, io: AuditIo): Promise<numb
 }
 
 async function loadBaseline(path: string | undefined, io: AuditIo): Promise<Baseline | undefined> {
-  return path === undefined ? undefined : readBaseline(await loadDocument(path, io), path);
+  if (path === undefined) return undefined;
+  const { json, place } = await loadDocument(path, io);
+  return readBaseline(json, place);
 }
 
 interface Input {

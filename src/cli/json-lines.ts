@@ -5,46 +5,84 @@ export interface JsonLines {
   readonly itemLines: readonly number[];
 }
 
+/** An object or a list that is open at a place in the text. */
 interface Open {
   /** The keys so far of an object; undefined for a list. */
   readonly keys: Set<string> | undefined;
-  lastKey: string;
+  /** The key, or the index, of the value that comes next or is being read. */
+  step: string | number;
+}
+
+interface JsonVisitor {
+  /** An object or a list begins inside those that are open. */
+  readonly onOpen?: (bracket: "{" | "[", line: number, open: readonly Open[]) => void;
+  /** A key, as the last of those that are open shows it; gives whether the walk goes on. */
+  readonly onKey: (key: string, line: number, open: readonly Open[]) => "GoOn" | "Stop";
 }
 
 /**
- * Walks over JSON that is known to parse. It exists because JSON.parse takes the last of two equal
- * keys without a word, and gives no positions.
+ * Walks over JSON that is known to parse, to the end of its first value. It exists because JSON.parse
+ * takes the last of two equal keys without a word, and gives no positions.
  */
-export function scanJsonLines(text: string): JsonLines {
+function walkJson(text: string, visitor: JsonVisitor): void {
   const open: Open[] = [];
-  const itemLines: number[] = [];
   let line = 1;
   let atKey = false;
   for (let at = 0; at < text.length; at++) {
     const char = text[at];
+    const top = open.at(-1);
     if (char === "\n") line++;
     else if (char === "{" || char === "[") {
-      if (char === "{" && isItem(open)) itemLines.push(line);
-      open.push({ keys: char === "{" ? new Set() : undefined, lastKey: "" });
+      visitor.onOpen?.(char, line, open);
+      open.push(char === "{" ? { keys: new Set(), step: "" } : { keys: undefined, step: 0 });
       atKey = char === "{";
     } else if (char === "}" || char === "]") {
       open.pop();
       atKey = false;
-    } else if (char === ",") atKey = open.at(-1)?.keys !== undefined;
-    else if (char === '"') {
+      if (open.length === 0) return;
+    } else if (char === ",") {
+      atKey = top?.keys !== undefined;
+      if (typeof top?.step === "number") top.step += 1;
+    } else if (char === '"') {
       const end = endOfString(text, at);
-      const top = open.at(-1);
-      if (atKey && top?.keys !== undefined) {
-        const key = JSON.parse(text.slice(at, end + 1)) as string;
-        if (top.keys.has(key)) return { duplicate: { key, line }, itemLines };
-        top.keys.add(key);
-        top.lastKey = key;
+      if (atKey && top !== undefined) {
+        top.step = JSON.parse(text.slice(at, end + 1)) as string;
+        if (visitor.onKey(top.step, line, open) === "Stop") return;
+        top.keys?.add(top.step);
         atKey = false;
       }
       at = end;
     }
   }
-  return { itemLines };
+}
+
+/** Where the items of a list begin, and the first key that one object has twice. */
+export function scanJsonLines(text: string): JsonLines {
+  const itemLines: number[] = [];
+  let duplicate: JsonLines["duplicate"];
+  walkJson(text, {
+    onOpen: (bracket, line, open) => {
+      if (bracket === "{" && isItem(open)) itemLines.push(line);
+    },
+    onKey: (key, line, open) => {
+      if (open.at(-1)?.keys?.has(key) !== true) return "GoOn";
+      duplicate = { key, line };
+      return "Stop";
+    },
+  });
+  return { duplicate, itemLines };
+}
+
+/** The line, from 1, of every field of a name, by its path as JSON: `["spec","replicas"]`. */
+export function jsonFieldLines(text: string, name: string): ReadonlyMap<string, number> {
+  const found = new Map<string, number>();
+  walkJson(text, {
+    onKey: (key, line, open) => {
+      if (key === name) found.set(JSON.stringify(open.map(({ step }) => step)), line);
+      return "GoOn";
+    },
+  });
+  return found;
 }
 
 /** One of several JSON values in a text, and the line on which it begins. */
@@ -79,7 +117,7 @@ export function cutJsonValues(text: string): readonly JsonPart[] {
 
 /** Whether the next value is an item of the outermost object's `items`. */
 function isItem(open: readonly Open[]): boolean {
-  return open.length === 2 && open[0]?.lastKey === "items" && open[1]?.keys === undefined;
+  return open.length === 2 && open[0]?.step === "items" && open[1]?.keys === undefined;
 }
 
 /** The index of the quote that closes the string opened at `from`; -1 where none does. */

@@ -51,7 +51,7 @@ export async function readKubeletBudgets(
 }
 
 function budgetIn({ status, body }: KubeAnswer, node: string): readonly ShutdownGroup[] {
-  if (status === 200) return readKubeletConfiguration(body, `the kubelet of ${node}`);
+  if (status === 200) return readKubeletConfiguration(body, () => `the kubelet of ${node}`);
   const said = textOf(valueAt(body, ["message"])) ?? textOf(body)?.trim() ?? "no reason";
   const codes = { 401: "API_UNAUTHORIZED", 403: "RIGHT_MISSING" } as const;
   const code = status === 401 || status === 403 ? codes[status] : "API_REFUSED";

@@ -1,6 +1,7 @@
-import { readKubeletConfiguration } from "../audit/kubelet-configuration.ts";
+import { type PlaceOfField, readKubeletConfiguration } from "../audit/kubelet-configuration.ts";
 import { type Platform, parsePlatform } from "../audit/platform.ts";
 import { LastcallError } from "../errors.ts";
+import { fieldLines } from "./field-lines.ts";
 import { parseManifests } from "./parse-manifests.ts";
 import { type ManifestFiles, readText } from "./read-manifests.ts";
 
@@ -8,19 +9,28 @@ import { type ManifestFiles, readText } from "./read-manifests.ts";
 export async function loadPlatform(text: string, files: ManifestFiles): Promise<Platform> {
   const request = parsePlatform(text);
   if (request.kind === "Ready") return request.platform;
-  const json = await loadDocument(request.path, files);
-  const groups = readKubeletConfiguration(json, request.path);
+  const { json, place } = await loadDocument(request.path, files);
+  const groups = readKubeletConfiguration(json, place);
   return { name: request.name, groups, source: "File" };
 }
 
-/** The one document of a small file. */
-export async function loadDocument(path: string, files: ManifestFiles): Promise<unknown> {
+/** The one document of a small file, and where a field of it stands. */
+export async function loadDocument(
+  path: string,
+  files: ManifestFiles,
+): Promise<{ readonly json: unknown; readonly place: PlaceOfField }> {
   const text = await readText(path, files);
   if (text.kind === "Problem") throw new LastcallError("INPUT_UNREADABLE", text.problem);
   const { documents, problems } = parseManifests({ file: path, text: text.text });
   if (problems.length > 0) throw new LastcallError("INPUT_INVALID", problems.join("\n"));
   const [document] = documents;
-  if (documents.length === 1 && document !== undefined) return document.value;
+  if (documents.length === 1 && document !== undefined) {
+    const lineOf = fieldLines(text.text, document);
+    return {
+      json: document.value,
+      place: (field) => `${path}:${lineOf(field) ?? document.line}`,
+    };
+  }
   throw new LastcallError(
     "INPUT_INVALID",
     `Cannot read ${path}: it holds ${documents.length} documents, exactly one is wanted`,

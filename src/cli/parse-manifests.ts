@@ -18,6 +18,7 @@ export interface ParsedDocument {
   /** From 1. */
   readonly line: number;
   readonly itemLines: readonly number[];
+  readonly form: "Json" | "Yaml";
 }
 
 export interface ParsedText {
@@ -83,7 +84,7 @@ function parseJson({ file, text, firstLine }: PlacedText): ParsedText | undefine
   }
   const line = before + text.slice(0, text.search(/\S/)).split("\n").length;
   return {
-    documents: [{ value, line, itemLines: itemLines.map((one) => one + before) }],
+    documents: [{ value, line, itemLines: itemLines.map((one) => one + before), form: "Json" }],
     problems: [],
   };
 }
@@ -137,7 +138,8 @@ function readDocument(source: YamlDocument): ParsedDocument | string | undefined
     const faulty = faultyKey(contents, document);
     if (faulty !== undefined) return describeKey(source, faulty);
     const value: unknown = document.toJS({ maxAliasCount });
-    return value === null ? undefined : { value, line, itemLines: itemLinesOf(source) };
+    if (value === null) return undefined;
+    return { value, line, itemLines: itemLinesOf(source), form: "Yaml" };
   } catch (thrown) {
     return notPlain(source.file, line, thrown);
   }

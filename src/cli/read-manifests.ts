@@ -1,5 +1,6 @@
 import { describeValue, type Fields, isFields, nameOf } from "../audit/json-field.ts";
 import type { ManifestSource } from "../audit/manifest.ts";
+import { fieldLines, type LineOfField } from "./field-lines.ts";
 import type { ParsedDocument, ParsedText } from "./parse-manifests.ts";
 import { parseMany } from "./parse-many.ts";
 
@@ -67,8 +68,8 @@ export async function readManifests(
     }
   }
   const parsed = await parseMany(texts);
-  texts.forEach(({ file }, at) => {
-    takeText(found, { file, parsed: parsed[at] ?? { documents: [], problems: [] } });
+  texts.forEach((source, at) => {
+    takeText(found, { ...source, parsed: parsed[at] ?? { documents: [], problems: [] } });
   });
   return found;
 }
@@ -132,29 +133,35 @@ async function listFiles(options: {
 /** Takes what one text holds into `found`. */
 function takeText(
   found: Found,
-  { file, parsed }: { readonly file: string; readonly parsed: ParsedText },
+  source: { readonly file: string; readonly text: string; readonly parsed: ParsedText },
 ): void {
+  const { file, text, parsed } = source;
   found.problems.push(...parsed.problems);
-  for (const document of parsed.documents) takeObject(found, { file, ...document });
+  for (const document of parsed.documents) {
+    const { value, line, itemLines } = document;
+    takeObject(found, { file, value, line, itemLines, lineOf: fieldLines(text, document) });
+  }
 }
 
-interface Placed extends ParsedDocument {
+interface Placed extends Omit<ParsedDocument, "form"> {
   readonly file: string;
+  readonly lineOf: LineOfField;
 }
 
 function takeObject(found: Found, object: Placed): void {
-  const { file, line, value } = object;
+  const { file, line, value, lineOf } = object;
   const place = `${file}:${line}`;
   if (!isFields(value)) {
     const what = describeValue(value);
     found.problems.push(`Cannot read ${place}: it is ${what}, a Kubernetes object is wanted`);
   } else if (isListWithoutList(value)) {
     const what = describeValue(value.items);
-    found.problems.push(`Cannot read ${place}: items is ${what}, a list is wanted`);
+    const itemsLine = lineOf(["items"]) ?? line;
+    found.problems.push(`Cannot read ${file}:${itemsLine}: items is ${what}, a list is wanted`);
   } else if (isList(value)) takeItems(found, { object, list: value });
   else if (typeof value.kind !== "string" || typeof value.apiVersion !== "string") {
     found.notes.push(`${place} has no apiVersion and kind, so it is no Kubernetes object`);
-  } else found.sources.push({ file, line, json: value });
+  } else found.sources.push({ file, line, json: value, lineOf });
 }
 
 interface List extends Fields {
@@ -182,7 +189,8 @@ function takeItems(
   list.items.forEach((item, index) => {
     const line = object.itemLines[index] || object.line;
     if (isFields(item)) {
-      takeObject(found, { file, line, itemLines: [], value: { ...head, ...item } });
+      const lineOf: LineOfField = (field) => object.lineOf(["items", index, ...field]);
+      takeObject(found, { file, line, itemLines: [], value: { ...head, ...item }, lineOf });
       return;
     }
     const what = describeValue(item);

@@ -54,6 +54,10 @@ describe("a platform by name", () => {
 });
 
 describe("a KubeletConfiguration", () => {
+  const pair = { shutdownGracePeriod: "30s", shutdownGracePeriodCriticalPods: "15s" };
+  const groups = {
+    shutdownGracePeriodByPodPriority: [{ priority: 0, shutdownGracePeriodSeconds: 60 }],
+  };
   const head = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
 
   it.each([
@@ -64,8 +68,38 @@ describe("a KubeletConfiguration", () => {
     },
     { why: "the total alone", config: { shutdownGracePeriod: "45s" }, seconds: [45, 0] },
     { why: "neither", config: {}, seconds: [] },
+    {
+      why: "the feature gate off",
+      config: { ...pair, featureGates: { GracefulNodeShutdown: false } },
+      seconds: [],
+    },
+    {
+      why: "every beta feature off",
+      config: { ...pair, featureGates: { AllBeta: false } },
+      seconds: [],
+    },
+    {
+      why: "every beta feature off but this one",
+      config: { ...pair, featureGates: { AllBeta: false, GracefulNodeShutdown: true } },
+      seconds: [15, 15],
+    },
+    {
+      why: "the gate of priorities off, which the pair does not need",
+      config: { ...pair, featureGates: { GracefulNodeShutdownBasedOnPodPriority: false } },
+      seconds: [15, 15],
+    },
+    {
+      why: "groups by priority and their gate off",
+      config: { ...groups, featureGates: { GracefulNodeShutdownBasedOnPodPriority: false } },
+      seconds: [],
+    },
+    {
+      why: "groups by priority and the feature's own gate off",
+      config: { ...groups, featureGates: { GracefulNodeShutdown: false } },
+      seconds: [],
+    },
   ])("with $why gives $seconds", ({ config, seconds }) => {
-    const groups = readKubeletConfiguration({ ...head, ...config }, "kubelet.yaml");
+    const groups = readKubeletConfiguration({ ...head, ...config }, () => "kubelet.yaml");
 
     expect(groups.map((group) => group.seconds)).toEqual(seconds);
   });
@@ -77,7 +111,7 @@ describe("a KubeletConfiguration", () => {
     ];
     const config = { ...head, shutdownGracePeriodByPodPriority };
 
-    expect(readKubeletConfiguration(config, "kubelet.yaml")).toEqual([
+    expect(readKubeletConfiguration(config, () => "kubelet.yaml")).toEqual([
       { priority: 0, seconds: 180 },
       { priority: 100_000, seconds: 10 },
     ]);
@@ -88,7 +122,9 @@ describe("a KubeletConfiguration", () => {
       kubeletconfig: { shutdownGracePeriod: "30s", shutdownGracePeriodCriticalPods: "15s" },
     };
 
-    expect(readKubeletConfiguration(configz, "n1").map((group) => group.seconds)).toEqual([15, 15]);
+    expect(readKubeletConfiguration(configz, () => "n1").map((group) => group.seconds)).toEqual([
+      15, 15,
+    ]);
   });
 
   it.each([
@@ -124,9 +160,9 @@ describe("a KubeletConfiguration", () => {
         ...head,
         shutdownGracePeriodByPodPriority: [{ priority: 0, shutdownGracePeriodSeconds: -5 }],
       },
-      says: "an entry of shutdownGracePeriodByPodPriority is not understood",
+      says: "shutdownGracePeriodByPodPriority[0] is not understood",
     },
   ])("with $why is refused as the kubelet refuses it", ({ json, says }) => {
-    expect(() => readKubeletConfiguration(json, "kubelet.yaml")).toThrow(says);
+    expect(() => readKubeletConfiguration(json, () => "kubelet.yaml")).toThrow(says);
   });
 });

@@ -50,7 +50,7 @@ describe("input that is not understood ends the run with exit code 2 and one sen
     {
       why: "items that are no list",
       text: "apiVersion: v1\nkind: List\nitems: {}\n",
-      says: "bad.yaml:1: items is an object, a list is wanted",
+      says: "bad.yaml:3: items is an object, a list is wanted",
     },
     {
       why: "nesting without end",
@@ -118,7 +118,7 @@ describe("input that is not understood ends the run with exit code 2 and one sen
     expect(run.exit).toBe(2);
     expect(run.error.split("\n")).toEqual([
       expect.stringMatching(/^Cannot read a\.yaml:1: /),
-      expect.stringMatching(/^Cannot audit b\.yaml:1 .*: terminationGracePeriodSeconds is -1, /),
+      expect.stringMatching(/^Cannot audit b\.yaml:4 .*: terminationGracePeriodSeconds is -1, /),
     ]);
   });
 
