@@ -110,7 +110,7 @@ function agentOf(
   const identity = { name, uid, bootID: status.nodeInfo.bootID };
   return new Agent({
     findSource: () => Promise.resolve(source),
-    desk: new DepartureDesk({ api, identify: () => Promise.resolve(identity) }),
+    desk: new DepartureDesk({ api, identify: () => Promise.resolve(identity), log: silent }),
     ...{ health: new AgentHealth(clock), clock, rng: seededRng(place), log: silent },
     ...{ metrics: uncounted, dryRun: false },
   });

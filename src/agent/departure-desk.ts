@@ -1,4 +1,5 @@
 import type { KubeAnswer, KubeObject, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
+import type { Log } from "../contracts/telemetry.ts";
 import { departureName, departureOfNotice, isLive, isUnderWay } from "../core/departure.ts";
 import type { NodeIdentity } from "../core/identity.ts";
 import type { NoticeCase } from "../core/notice.ts";
@@ -15,6 +16,14 @@ export interface DeskOptions {
   readonly api: KubeSender;
   /** Who we are; asked for each time, since the token that tells it may not be there yet. */
   readonly identify: () => Promise<NodeIdentity>;
+  readonly log: Pick<Log, "warn">;
+}
+
+interface OwnDepartures {
+  readonly departures: readonly DepartureView[];
+  readonly freeName: string;
+  /** Names before it that departures of other nodes have. */
+  readonly namesTaken: readonly string[];
 }
 
 /** What became of a case that was brought to the desk. */
@@ -31,10 +40,12 @@ export type Filed =
 export class DepartureDesk {
   readonly #api: KubeSender;
   readonly #identify: () => Promise<NodeIdentity>;
+  readonly #log: Pick<Log, "warn">;
 
-  constructor({ api, identify }: DeskOptions) {
+  constructor({ api, identify, log }: DeskOptions) {
     this.#api = api;
     this.#identify = identify;
+    this.#log = log;
   }
 
   /** Makes the Departure of a case, or tightens the one that is there. */
@@ -49,10 +60,15 @@ export class DepartureDesk {
     if (target !== undefined) return this.#tighten(target, notice, signal);
     const closed = found.departures.find((one) => isClosedBy(one, { node, notice }));
     if (closed !== undefined) return { kind: "Closed", name: closed.name };
-    if (await this.#create(found.freeName, { node, notice, signal })) {
-      return { kind: "Created", name: found.freeName };
+    const { freeName: name, namesTaken } = found;
+    if (!(await this.#create(name, { node, notice, signal }))) {
+      throw busy(name, "somebody else took the name just now");
     }
-    throw busy(found.freeName, "somebody else took the name just now");
+    if (namesTaken.length > 0) {
+      const taken = namesTaken.join(" ");
+      this.#log.warn("departure-name-taken", { node: node.name, taken, instead: name });
+    }
+    return { kind: "Created", name };
   }
 
   /**
@@ -77,10 +93,11 @@ export class DepartureDesk {
     return name;
   }
 
-  /** The Departure as it is now; undefined where it is gone. */
+  /** The node's own Departure as it is now; undefined where it is gone, or another node's. */
   async look(name: string, signal: AbortSignal): Promise<DepartureView | undefined> {
-    const answer = await this.#send({ method: "GET", path: pathOf(name), signal });
-    return answer.status === 404 ? undefined : viewDeparture(answer.body as KubeObject);
+    const departure = await this.#read(name, signal);
+    const node = await this.#identify();
+    return departure?.nodeUid === node.uid ? departure : undefined;
   }
 
   /** "Mistaken": a controller has closed it, because it took us for another machine than we are. */
@@ -96,19 +113,22 @@ export class DepartureDesk {
   }
 
   /** Every Departure of this node, in the order in which they were made, and the next free name. */
-  async #all(
-    node: NodeIdentity,
-    signal: AbortSignal,
-  ): Promise<{ readonly departures: readonly DepartureView[]; readonly freeName: string }> {
-    const first = departureName(node);
+  async #all(node: NodeIdentity, signal: AbortSignal): Promise<OwnDepartures> {
     const departures: DepartureView[] = [];
+    const namesTaken: string[] = [];
     for (let count = 1; count <= mostDepartures; count += 1) {
-      const name = count === 1 ? first : `${first}-${count}`;
-      const departure = await this.look(name, signal);
-      if (departure === undefined) return { departures, freeName: name };
+      const name = departureName(node, count);
+      const departure = await this.#read(name, signal);
+      if (departure === undefined) return { departures, freeName: name, namesTaken };
       if (departure.nodeUid === node.uid) departures.push(departure);
+      else namesTaken.push(name);
     }
-    throw busy(first, `it has had ${mostDepartures} departures already`);
+    throw busy(departureName(node), `it has had ${mostDepartures} departures already`);
+  }
+
+  async #read(name: string, signal: AbortSignal): Promise<DepartureView | undefined> {
+    const answer = await this.#send({ method: "GET", path: pathOf(name), signal });
+    return answer.status === 404 ? undefined : viewDeparture(answer.body as KubeObject);
   }
 
   async #tighten(

@@ -41,7 +41,7 @@ export const runAgent = (async (input: Input) => {
   const health = new AgentHealth(clock);
   const metrics = new AgentMetrics();
   const { api, close, identify } = await cluster(input);
-  const desk = new DepartureDesk({ api, identify });
+  const desk = new DepartureDesk({ api, identify, log });
   const acknowledger =
     options.azureAcknowledge && !options.dryRun
       ? new Acknowledger({ desk, clock, log, metrics })

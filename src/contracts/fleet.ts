@@ -36,6 +36,8 @@ export interface Fleet {
   nodeOf(machine: string): NodeFacts | undefined;
   /** The departures that a node has, and had, by the node's uid. */
   departuresOf(nodeUid: string): readonly Departure[];
+  /** The departure that has a name, of whichever node. */
+  departureNamed(name: string): Departure | undefined;
   /** Calls back after every change, many changes in one turn as one; gives the way to stop it. */
   onChange(listener: (change: FleetChange) => void): () => void;
   /** The longest silence of any of the watches, for the health check. */

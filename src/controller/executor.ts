@@ -81,6 +81,11 @@ export class Executor {
     this.#assertLeading();
     const result = await this.#hands.store.create(order);
     if (result.kind !== "Done") return;
+    const { name, namesTaken = [] } = order;
+    if (namesTaken.length > 0) {
+      const taken = namesTaken.join(" ");
+      this.voice.log.warn("departure-name-taken", { node: order.node.name, taken, instead: name });
+    }
     this.voice.log.info("departure-scheduled", { node: order.node.name, message: order.message });
     this.emit({
       type: order.reason === "DeadlineBeatsWindow" ? "Warning" : "Normal",

@@ -110,6 +110,7 @@ export class NoticeDesk {
       at: clock.now(),
       nodeOf: (machine) => fleet.nodeOf(machine),
       departuresOf: (nodeUid) => fleet.departuresOf(nodeUid),
+      departureNamed: (name) => fleet.departureNamed(name),
     };
   }
 

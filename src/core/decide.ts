@@ -34,6 +34,7 @@ interface Pass {
   readonly planned: ReadonlyMap<string, Planned>;
   readonly left: ReadonlyMap<string, NotPlanned>;
   readonly former: ReadonlyMap<string, readonly Departure[]>;
+  readonly named: ReadonlyMap<string, Departure>;
   readonly nodes: ReadonlyMap<string, NodeFacts>;
   readonly live: ReadonlyMap<string, Departure>;
   /** Policies that cannot be read, by name. */
@@ -60,6 +61,7 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
     now,
     ...indexOf(plan),
     former: Map.groupBy(snapshot.departures, (one) => one.node.uid),
+    named: new Map(snapshot.departures.map((one) => [one.name, one])),
     nodes: new Map(snapshot.nodes.map((node) => [node.name, node])),
     live: new Map(snapshot.departures.filter(isLive).map((one) => [one.node.uid, one])),
     bad: new Map(plan.bad.map(({ policy }) => [policy.name, policy])),
@@ -251,9 +253,8 @@ function aboutNode(node: NodeFacts, pass: Pass): Decision[] {
 function schedule(node: NodeFacts, { entry, policy }: Planned, pass: Pass): Decision[] {
   const words = { reason: entry.reason, explain: sentenceOf(entry, policy.name) };
   if (policy.dryRun) return [{ kind: "Leave", node, ...words }];
-  const former = pass.former.get(node.uid) ?? [];
   const order: DepartureOrder = {
-    name: freeName(node, former),
+    ...freeName(node, (name) => pass.named.get(name)),
     node: { name: node.name, uid: node.uid, providerID: node.providerID, bootID: node.bootID },
     cause: "Planned",
     departAt: entry.departAt,

@@ -8,6 +8,8 @@ import type { Instant } from "./time.ts";
 /** A Departure that is to be made. */
 export interface DepartureOrder {
   readonly name: string;
+  /** Names of the node's that departures of other nodes have; gone round, and worth a warning. */
+  readonly namesTaken?: readonly string[] | undefined;
   readonly node: NodeIdentity;
   readonly cause: Cause;
   readonly departAt?: Instant | undefined;

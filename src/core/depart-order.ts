@@ -43,7 +43,7 @@ export function departStep(
   return {
     kind: "Create",
     order: {
-      name: freeName(node, departures),
+      ...freeName(node, (called) => departures.find((one) => one.name === called)),
       node: { name, uid, providerID, bootID },
       cause: "Manual",
       ...wish,

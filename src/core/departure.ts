@@ -123,18 +123,41 @@ export function mayHoldBudgets(phase: Phase): boolean {
   return phase === "Preparing" || phase === "Draining";
 }
 
-/** Contract: `<node>-<first 8 of the node uid>`. */
-export function departureName(node: NodeIdentity): string {
-  return `${node.name}-${node.uid.slice(0, 8)}`;
+/** The longest name that the API server takes for an object; a Node's own may be as long. */
+const longestName = 253;
+
+/**
+ * Contract: `<node>-<first 8 of the node uid>`, and `-2`, `-3` … behind it for a later one of the same
+ * node. Where that is too long for a name, the node's whole uid tells it: `node-<uid>`. An agent may use
+ * no other names: `deploy/agent/admission.yaml` has the same rule.
+ */
+export function departureName(node: NodeIdentity, count = 1): string {
+  const number = count === 1 ? "" : `-${count}`;
+  const name = `${node.name}-${node.uid.slice(0, 8)}${number}`;
+  return name.length <= longestName ? name : `node-${node.uid}${number}`;
 }
 
-/** The pinned name where it is free, else `-2`, `-3` …: a node that stays may have several. */
-export function freeName(node: NodeIdentity, departures: readonly Departure[]): string {
-  const taken = new Set(departures.map(({ name }) => name));
-  const first = departureName(node);
-  let name = first;
-  for (let count = 2; taken.has(name); count += 1) name = `${first}-${count}`;
-  return name;
+/** A name that nobody has, and those before it that departures of other nodes have. */
+export interface FreeName {
+  readonly name: string;
+  readonly namesTaken: readonly string[];
+}
+
+/**
+ * The first of a node's names that no departure has. Its own former ones have names, for a node that
+ * stays may have several; a departure of another node should have none of them, and is gone round.
+ */
+export function freeName(
+  node: NodeIdentity,
+  departureNamed: (name: string) => Pick<Departure, "node"> | undefined,
+): FreeName {
+  const namesTaken: string[] = [];
+  for (let count = 1; ; count += 1) {
+    const name = departureName(node, count);
+    const there = departureNamed(name);
+    if (there === undefined) return { name, namesTaken };
+    if (there.node.uid !== node.uid) namesTaken.push(name);
+  }
 }
 
 export function isLive({ status }: WithPhase): boolean {

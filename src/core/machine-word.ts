@@ -54,7 +54,8 @@ export function meaningOf(word: MachineWord, scene: MachineScene): WordMeaning {
   const former = scene.departuresOf(node.uid);
   if (former.some((one) => isDealtWith(one, notice))) return { kind: "Known" };
   if (former.some(isUndoing)) return { kind: "Undoing" };
-  return callOf(node, { notice, former }) ?? { kind: "Known" };
+  const { departureNamed } = scene;
+  return callOf(node, { notice, former, departureNamed }) ?? { kind: "Known" };
 }
 
 /**
@@ -74,7 +75,8 @@ function meaningOfEnd({ machine, notice }: MachineWord, scene: MachineScene): Wo
   if (node === undefined) return { kind: "NoNode" };
   if (selectPolicy(node, scene.policies) === undefined) return { kind: "NotOwned" };
   if (!isNear(notice, scene.at)) return { kind: "TooEarly" };
-  return { kind: "Make", order: noticeOrder(node, { notice, former }) };
+  const { departureNamed } = scene;
+  return { kind: "Make", order: noticeOrder(node, { notice, former, departureNamed }) };
 }
 
 function isEarlier(departure: Departure, { deadlineAt }: Notice): boolean {

@@ -115,12 +115,14 @@ export interface NoticeScene {
   readonly at: Instant;
   /** The departures that a node has, and had, by the node's uid. */
   departuresOf(nodeUid: string): readonly Departure[];
+  /** Of whichever node. */
+  departureNamed(name: string): Departure | undefined;
 }
 
 /** What the marks on nodes call for: of nodes that a policy owns, and once for one event of one boot. */
 export function callsOfMarks(
   nodes: readonly NodeFacts[],
-  { policies, at, departuresOf }: NoticeScene,
+  { policies, at, departuresOf, departureNamed }: NoticeScene,
 ): readonly NoticeCall[] {
   return nodes.flatMap((node): readonly NoticeCall[] => {
     const notice = noticeOfNode(node, at);
@@ -133,7 +135,7 @@ export function callsOfMarks(
     const hasHadIt = former.some(
       (one) => !isLive(one) && one.source === source && one.node.bootID === node.bootID,
     );
-    const call = hasHadIt ? undefined : callOf(node, { notice, former });
+    const call = hasHadIt ? undefined : callOf(node, { notice, former, departureNamed });
     return call === undefined ? [] : [call];
   });
 }

@@ -34,6 +34,8 @@ interface Told {
   readonly notice: Notice;
   /** The departures that the node has, and had. */
   readonly former: readonly Departure[];
+  /** Of whichever node. */
+  departureNamed(name: string): Departure | undefined;
 }
 
 /** What the departure of a notice names as its source, by which the same event is known again. */
@@ -88,7 +90,7 @@ export function noticeOrder(node: NodeFacts, how: Told): DepartureOrder {
   const { cause, deadlineAt, noticedAt, withdrawn } = how.notice;
   const { name, uid, providerID, bootID } = node;
   return {
-    name: freeName(node, how.former),
+    ...freeName(node, how.departureNamed),
     node: { name, uid, providerID, bootID },
     ...{ cause, deadlineAt, noticedAt, source: sourceOf(how.notice), reason: "Noticed" },
     message: explain("Noticed", { node: name, deadlineAt }),

@@ -38,6 +38,7 @@ export class KubeFleet implements Fleet {
   readonly #listeners = new Set<(change: FleetChange) => void>();
   readonly #machines = new KeyIndex(machinesOf);
   readonly #departuresByNode = new KeyIndex<Departure>(({ node }) => [node.uid]);
+  readonly #departuresByName = new KeyIndex<Departure>(({ name }) => [name]);
   #changed = nothingChanged();
   #view: FleetView | undefined;
   #goodPolicies: readonly Policy[] | undefined;
@@ -72,6 +73,7 @@ export class KubeFleet implements Fleet {
       translate: translateDeparture,
       onChange: (change) => {
         this.#departuresByNode.change(change.before, itemOf(change));
+        this.#departuresByName.change(change.before, itemOf(change));
         changing("departures", change.key);
       },
     });
@@ -135,6 +137,10 @@ export class KubeFleet implements Fleet {
 
   departuresOf(nodeUid: string): readonly Departure[] {
     return this.#departuresByNode.of(nodeUid);
+  }
+
+  departureNamed(name: string): Departure | undefined {
+    return this.#departuresByName.of(name)[0];
   }
 
   onChange(listener: (change: FleetChange) => void): () => void {

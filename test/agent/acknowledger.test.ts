@@ -50,7 +50,7 @@ async function start(how: { controller: boolean; maxUnavailable: number }): Prom
     },
   };
   const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-  const desk = new DepartureDesk({ api, identify });
+  const desk = new DepartureDesk({ api, identify, log: silent });
   const parts = { api, desk, identify, clock, metrics, log: silent, rng: seededRng(1) };
   const acknowledger = new Acknowledger(parts);
   const onDrained = () => acknowledger.drained();

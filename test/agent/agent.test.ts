@@ -60,12 +60,14 @@ async function start(
     },
   };
   const say = (event: string) => void logged.push(event);
+  const log = { debug: say, info: say, warn: say, error: say };
+  const identify = how.identify ?? (async () => node);
   const agent = new Agent({
     findSource: how.findSource ?? (async () => source),
-    desk: new DepartureDesk({ api: counting, identify: how.identify ?? (async () => node) }),
+    desk: new DepartureDesk({ api: counting, identify, log }),
     ...{ health, clock, metrics, dryRun: how.dryRun ?? false },
     rng: seededRng(1),
-    log: { debug: say, info: say, warn: say, error: say },
+    log,
   });
   running = agent.run(ending.signal);
   await settle();

@@ -17,17 +17,20 @@ const nowAt = clock.now();
 let api: ModelApi;
 let sent: KubeRequest[];
 let desk: DepartureDesk;
+let warned: Record<string, unknown>[];
 
 beforeEach(async () => {
   api = await modelClusterApi(clock);
   sent = [];
+  warned = [];
   const counting = {
     send: (request: KubeRequest) => {
       sent.push(request);
       return api.send(request);
     },
   };
-  desk = new DepartureDesk({ api: counting, identify: async () => node });
+  const warn = (event: string, fields?: object) => void warned.push({ event, ...fields });
+  desk = new DepartureDesk({ api: counting, identify: async () => node, log: { warn } });
 });
 
 const spot: NoticeCase = {
@@ -267,6 +270,20 @@ describe("the desk", () => {
     await put(first, { node: { ...node, uid: "0b1f7a3e-ffff" }, cause: "SpotInterruption" });
     expect(await desk.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
     expect(await desk.withdraw(nowAt, never)).toBe(`${first}-2`);
+    expect(warned).toEqual([
+      { event: "departure-name-taken", node: "n1", taken: first, instead: `${first}-2` },
+    ]);
+  });
+
+  it("does not take another node's departure for its own where it looks one up", async () => {
+    await put(first, { node: { ...node, uid: "0b1f7a3e-ffff" }, cause: "SpotInterruption" });
+    expect(await desk.look(first, never)).toBeUndefined();
+  });
+
+  it("says nothing of names that its own node's departures have", async () => {
+    await put(first, { cause: "Planned" }, { phase: "Ended", outcome: "Cancelled" });
+    expect(await desk.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    expect(warned).toEqual([]);
   });
 
   it.each([

@@ -58,7 +58,7 @@ async function startAgent(mode: "Cordon" | "Drain", ended = ending.signal): Prom
   const say = (event: string) => void logged.push(event);
   const log = { debug: say, info: say, warn: say, error: say };
   const [{ clock }, rng, metrics] = [world, seededRng(1), new AgentMetrics()];
-  const desk = new DepartureDesk({ api, identify });
+  const desk = new DepartureDesk({ api, identify, log });
   const parts = { api, desk, identify, log, metrics, clock, rng };
   const agent = new Agent({
     findSource: async () => source,
@@ -186,6 +186,29 @@ describe("an agent with fallback: Drain and no controller", () => {
     standing = [];
     await pass(20);
     expect(world.marksOf("n1")).toEqual([]);
+  });
+
+  it("is not kept from it by another node's departure that has its node's name", async () => {
+    await withPods({ maxUnavailable: 6 });
+    const [own = "", other = ""] = ["n1", "n0"].map(
+      (name) => world.get(`${nodes}/${name}`)?.metadata?.uid,
+    );
+    world.create(departures, {
+      apiVersion: "lastcall.dev/v1alpha1",
+      kind: "Departure",
+      metadata: { name: `n1-${own.slice(0, 8)}` },
+      spec: {
+        node: { name: "n0", uid: other },
+        cause: "Manual",
+        withdrawnAt: "2026-11-20T00:00:00Z",
+      },
+    });
+    await startAgent("Drain");
+    const body = { kind: "Status", message: "no" };
+    refuse = ({ method }) => (method === "POST" ? { status: 500, body } : undefined);
+    standing = [notice(120)];
+    await pass(5);
+    expect(world.marksOf("n1")).toEqual(expect.arrayContaining(allMarks));
   });
 
   it("acts as soon as an API server that was away is back", async () => {

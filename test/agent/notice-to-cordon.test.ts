@@ -31,14 +31,15 @@ async function start(policy: object, bootID = "boot-2"): Promise<void> {
   source = new ScriptedSource(world.clock);
   const node = world.get(`${nodes}/n1`);
   const identity = { name: "n1", uid: node?.metadata?.uid ?? "", bootID };
+  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   const agent = new Agent({
     findSource: async () => source,
-    desk: new DepartureDesk({ api: world.api, identify: async () => identity }),
+    desk: new DepartureDesk({ api: world.api, identify: async () => identity, log }),
     health: new AgentHealth(world.clock),
     clock: world.clock,
     rng: seededRng(1),
     metrics: new AgentMetrics(),
-    log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+    log,
     dryRun: false,
   });
   running = Promise.allSettled([agent.run(ending.signal), world.startController(ending.signal)]);

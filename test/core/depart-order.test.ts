@@ -42,6 +42,13 @@ describe("a person's wish that a node departs", () => {
     expect(departStep(n1, wish, [leaving])).toEqual({ kind: "Leave", departure: leaving });
   });
 
+  it("goes round a name that another node's departure has, and says which", () => {
+    const other = aDeparture(aNode("n2"), { name: pinnedName });
+    expect(departStep(n1, wish, [other])).toMatchObject({
+      order: { name: `${pinnedName}-2`, namesTaken: [pinnedName] },
+    });
+  });
+
   it("is not answered by the departure of another node of that name", () => {
     const former = aDeparture(aNode("n1", { uid: "other" }), { status: { phase: "Draining" } });
     expect(departStep(n1, wish, [former]).kind).toBe("Create");

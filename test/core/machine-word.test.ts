@@ -72,6 +72,7 @@ function meaning(world: {
       // Which node a machine has is the fleet's to know: test/kube/fleet.test.ts.
       nodeOf: (name) => (one.providerID?.endsWith(name) ? one : undefined),
       departuresOf: (uid) => departures.filter((former) => former.node.uid === uid),
+      departureNamed: (name) => departures.find((former) => former.name === name),
     },
   );
 }

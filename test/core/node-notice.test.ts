@@ -160,7 +160,8 @@ describe("a departure that a node's mark calls for", () => {
 
   function calls(one: NodeFacts, departures: readonly Departure[] = [], at = nowAt) {
     const departuresOf = (uid: string) => departures.filter((former) => former.node.uid === uid);
-    return callsOfMarks([one], { policies, at, departuresOf });
+    const departureNamed = (name: string) => departures.find((former) => former.name === name);
+    return callsOfMarks([one], { policies, at, departuresOf, departureNamed });
   }
 
   function orders(one: NodeFacts, departures: readonly Departure[] = []) {

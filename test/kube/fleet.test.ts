@@ -50,6 +50,8 @@ it("A fleet knows the departures of a node, ended ones too, until they are gone"
   const name = world.list(departures)[0]?.metadata?.name;
   expect(fleet.departuresOf(uid)).toMatchObject([{ name, status: { phase: "Scheduled" } }]);
   expect(fleet.departuresOf(other)).toEqual([]);
+  expect(fleet.departureNamed(name ?? "")).toMatchObject({ node: { uid } });
+  expect(fleet.departureNamed(`${name}-2`)).toBeUndefined();
   world.api.handle({
     ...{ method: "PATCH", path: `${departures}/${name}/status` },
     ...{ patchType: "application/merge-patch+json", body: { status: { phase: "Ended" } } },
@@ -59,6 +61,7 @@ it("A fleet knows the departures of a node, ended ones too, until they are gone"
   world.api.handle({ method: "DELETE", path: `${departures}/${name}` });
   await world.pass(seconds(1));
   expect(fleet.departuresOf(uid)).toEqual([]);
+  expect(fleet.departureNamed(name ?? "")).toBeUndefined();
   await end();
 });
 

@@ -67,7 +67,8 @@ describe("a Node of any form whatever", () => {
           expectSound(notice);
         }
         const policies = [{ ...defaultPolicy, name: "spot" }];
-        const calls = callsOfMarks([node], { policies, at, departuresOf: () => [] });
+        const none = { departuresOf: () => [], departureNamed: () => undefined };
+        const calls = callsOfMarks([node], { policies, at, ...none });
         expect(calls.length).toBeLessThanOrEqual(notice === undefined ? 0 : 1);
       }),
       { seed: 20_261_123, numRuns: 3000 },
