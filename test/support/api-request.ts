@@ -12,6 +12,7 @@ export interface ApiRequest {
   readonly token: string;
   readonly body?: unknown;
   readonly contentType?: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface ApiAnswer {
@@ -35,6 +36,7 @@ export function apiRequest(target: ApiTarget, call: ApiRequest): Promise<ApiAnsw
         accept: "application/json",
         authorization: `Bearer ${call.token}`,
         ...(payload !== undefined && { "content-type": call.contentType ?? "application/json" }),
+        ...call.headers,
       },
     },
     (incoming) => {

@@ -1,0 +1,229 @@
+/** What a stolen token of an agent can write in a Departure of its own node, on a real API server. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { departureName } from "../../src/core/departure.ts";
+import type { ApiAnswer } from "../support/api-request.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { AgentWorld, type Change, departures, dotted, long, other, own } from "./agent-world.ts";
+import { mustRun } from "./must-run.ts";
+
+const merge = "application/merge-patch+json";
+
+let world: AgentWorld;
+
+beforeAll(async () => {
+  world = await AgentWorld.start();
+});
+afterAll(() => world?.plane.stop());
+
+describe("the name of a departure that an agent makes", () => {
+  const uid8 = (node: string) => world.uids.get(node)?.slice(0, 8);
+
+  test.each([
+    ["the pinned one", own, () => `${own}-${uid8(own)}`],
+    ["the pinned one with a number", own, () => `${own}-${uid8(own)}-2`],
+    ["the pinned one with the highest number", own, () => `${own}-${uid8(own)}-999`],
+    ["one with dots", dotted, () => `${dotted}-${uid8(dotted)}`],
+    [
+      "its uid's, where its own is as long as a name can be",
+      long,
+      () => `node-${world.uids.get(long)}`,
+    ],
+    ["its uid's with a number", long, () => `node-${world.uids.get(long)}-12`],
+  ])("may be %s", async (_, node, name) => {
+    const made = world.departure(node, { name: name() });
+    expect((await world.create(node, made)).status).toBe(201);
+  });
+
+  test.each([
+    ["another node's", () => `${other}-${uid8(other)}`],
+    ["another node's with a number", () => `${other}-${uid8(other)}-2`],
+    ["another node's by that one's uid", () => `node-${world.uids.get(long)}`],
+    ["its own name with another node's uid", () => `${own}-${uid8(other)}`],
+    ["another node's name with its own uid", () => `${other}-${uid8(own)}`],
+    ["its own name alone", () => own],
+    ["by its uid, where the pinned one fits", () => `node-${world.uids.get(own)}`],
+    ["one that only begins as its own", () => `${own}-${uid8(own)}x`],
+    ["its own with a word behind it", () => `${own}-${uid8(own)}-x`],
+    ["its own with the number 1", () => `${own}-${uid8(own)}-1`],
+    ["its own with the number 0", () => `${own}-${uid8(own)}-0`],
+    ["its own with a number that begins with a zero", () => `${own}-${uid8(own)}-02`],
+    ["its own with a fourth digit", () => `${own}-${uid8(own)}-1000`],
+    ["its own with two numbers", () => `${own}-${uid8(own)}-2-2`],
+    ["a free one", () => "anything"],
+  ])("may not be %s", async (_, name) => {
+    const refused = await world.create(own, world.departure(own, { name: name() }));
+    expect(refused.status).toBe(403);
+    expect(refused.body.message).toContain("names of its own node only");
+  });
+
+  test("is not taken for a pattern: a dot stands for itself", async () => {
+    const name = `${dotted.replaceAll(".", "x")}-${uid8(dotted)}`;
+    expect((await world.create(dotted, world.departure(dotted, { name }))).status).toBe(403);
+  });
+});
+
+const notice = "lastcall.dev/notice";
+
+describe("what an agent writes in a departure of its own node", () => {
+  test.each([
+    ["SpotInterruption", "aws/spot-instance-action"],
+    ["RebalanceRecommendation", "aws/rebalance"],
+    ["ScheduledMaintenance", "azure/scheduled-events"],
+    ["LifecycleHook", "aws/target-lifecycle-state"],
+    ["SpotInterruption", "gcp/preempted"],
+  ])("may have the cause %s by %s", async (cause, source) => {
+    const spec = { cause, source: `agent/${source}`, deadlineAt: "2026-11-20T00:02:00Z" };
+    const metadata = { annotations: { [notice]: "event-1,event-2" } };
+    expect((await world.create(own, world.departure(own, { spec, metadata }))).status).toBe(201);
+  });
+
+  test.each([
+    ["another node's uid", { spec: { node: { name: own, uid: "another" } } }],
+    ["another node", { spec: { node: { name: other, uid: "another" } } }],
+    ["the cause Planned", { spec: { cause: "Planned" } }],
+    ["the cause Manual", { spec: { cause: "Manual" } }],
+    ["the cause Preempted", { spec: { cause: "Preempted" } }],
+    ["the cause NodeShutdown", { spec: { cause: "NodeShutdown" } }],
+    ["the planner's source", { spec: { source: "planner" } }],
+    ["a queue's source", { spec: { source: "aws/queue/spot-interruption/event-1" } }],
+    ["a source that only contains an agent's", { spec: { source: "x agent/aws/rebalance" } }],
+    ["no source", { spec: { source: undefined } }],
+    ["an instant to depart", { spec: { departAt: "2026-11-20T00:00:00Z" } }],
+    ["a hold", { spec: { hold: true } }],
+    ["a policy", { spec: { policy: "other" } }],
+    ["a withdrawal from the first", { spec: { withdrawnAt: "2026-11-20T00:00:00Z" } }],
+    ["a label", { metadata: { labels: { a: "b" } } }],
+    ["a finalizer", { metadata: { finalizers: ["example.com/stay"] } }],
+    [
+      "an owner",
+      { metadata: { ownerReferences: [{ apiVersion: "v1", kind: "Node", name: "n", uid: "u" }] } },
+    ],
+    ["an annotation of others", { metadata: { annotations: { a: "b" } } }],
+    ["a notice without an end", { metadata: { annotations: { [notice]: "x".repeat(16_385) } } }],
+  ])("has not %s", async (_, change: Change) => {
+    const refused = await world.create(own, world.departure(own, change));
+    expect(refused.status).toBe(403);
+    expect(refused.body.message).toContain("an agent");
+  });
+
+  test("has no machine: the controller finds that by the node", async () => {
+    const node = { ...world.identity(own), providerID: "gce://p/z/other" };
+    const refused = await world.create(own, world.departure(own, { spec: { node } }));
+    expect(refused.status).toBe(403);
+    expect(refused.body.message).toContain("and no machine");
+    const booted = { ...world.identity(own), bootID: "boot-1" };
+    expect((await world.create(own, world.departure(own, { spec: { node: booted } }))).status).toBe(
+      201,
+    );
+  });
+});
+
+describe("what an agent changes in a departure of its own node", () => {
+  const name = () => departureName(world.identity(own), 3);
+  const path = () => `${departures}/${name()}`;
+
+  beforeEach(async () => {
+    await world.plane.request({ method: "DELETE", path: path() });
+    const spec = {
+      policy: "spot",
+      departAt: "2026-11-20T00:00:00Z",
+      source: "aws/queue/rebalance",
+    };
+    const metadata = { labels: { team: "a" }, annotations: { seen: "yes" } };
+    const base = { deadlineAt: "2026-11-20T00:10:00Z", cause: "RebalanceRecommendation" };
+    await world.make(
+      departures,
+      world.departure(own, { name: name(), metadata, spec: { ...base, ...spec } }),
+    );
+  });
+
+  function change(body: object, as: string = own): Promise<ApiAnswer> {
+    const token = world.tokenOf(as);
+    return world.plane.request({ method: "PATCH", path: path(), body, contentType: merge, token });
+  }
+
+  test.each([
+    ["a nearer deadline", { spec: { deadlineAt: "2026-11-20T00:02:00Z" } }],
+    [
+      "a graver cause with its source",
+      { spec: { cause: "LifecycleHook", source: "agent/aws/target-lifecycle-state" } },
+    ],
+    ["that the notice is off", { spec: { withdrawnAt: "2026-11-20T00:01:00Z" } }],
+    // Of a departure that a queue has made, too, whose source stays as it is.
+    ["one more event", { metadata: { annotations: { [notice]: "event-1" } } }],
+  ])("is %s", async (_, body) => {
+    expect((await change(body)).status).toBe(200);
+  });
+
+  test.each([
+    ["a hold", { spec: { hold: true } }],
+    ["its instant", { spec: { departAt: "2026-11-21T00:00:00Z" } }],
+    ["its instant away", { spec: { departAt: null } }],
+    ["its policy", { spec: { policy: "other" } }],
+    ["its policy away", { spec: { policy: null } }],
+    ["its cause to a plan's", { spec: { cause: "Planned" } }],
+    ["its source to another's", { spec: { source: "aws/queue/health" } }],
+    ["its source away", { spec: { source: null } }],
+    ["when it was noticed", { spec: { noticedAt: "2026-11-20T05:00:00Z" } }],
+    ["a label", { metadata: { labels: { team: "b" } } }],
+    ["the labels away", { metadata: { labels: null } }],
+    ["another's annotation", { metadata: { annotations: { seen: "no" } } }],
+    ["another's annotation away", { metadata: { annotations: { seen: null } } }],
+    ["a finalizer", { metadata: { finalizers: ["example.com/stay"] } }],
+  ])("is not %s", async (_, body) => {
+    const refused = await change(body);
+    expect(refused.status).toBe(403);
+    expect(refused.body.message).toContain("an agent");
+  });
+
+  test("is no deadline that moves later once there was a notice, by the resource's own rule", async () => {
+    expect((await change({ spec: { deadlineAt: "2026-11-20T10:00:00Z" } })).status).toBe(422);
+  });
+
+  test("is not what another node's agent wants", async () => {
+    const refused = await change({ spec: { deadlineAt: "2026-11-20T00:02:00Z" } }, other);
+    expect(refused.status).toBe(403);
+    expect(refused.body.message).toContain(`its token is bound to node "${other}"`);
+  });
+
+  test("is no status, even where a role grants that by mistake", async () => {
+    const role = ["create", "clusterrole", "mistake", "--verb=patch"];
+    await mustRun(world.plane, [...role, "--resource=departures.lastcall.dev/status"]);
+    const user = ["--serviceaccount=lastcall:lastcall-agent"];
+    await mustRun(world.plane, [
+      "create",
+      "clusterrolebinding",
+      "mistake",
+      "--clusterrole=mistake",
+      ...user,
+    ]);
+    const body = { status: { phase: "Ended", outcome: "Failed" } };
+    const token = world.tokenOf(own);
+    const write = () =>
+      world.plane.request({
+        method: "PATCH",
+        path: `${path()}/status`,
+        body,
+        contentType: merge,
+        token,
+      });
+    const isJudged = async () => (await write()).body.message.includes("an agent writes no status");
+    await waitUntil(isJudged, {
+      what: "the role counts",
+      timeoutMs: 30_000,
+      signal: world.plane.signal,
+    });
+    expect((await write()).status).toBe(403);
+  });
+
+  test("is the planner's own affair for everybody else", async () => {
+    const body = { spec: { departAt: "2026-11-21T00:00:00Z", hold: true, policy: "other" } };
+    const answer = await world.plane.request({
+      method: "PATCH",
+      path: path(),
+      body,
+      contentType: merge,
+    });
+    expect(answer.status).toBe(200);
+  });
+});

@@ -1,0 +1,157 @@
+/**
+ * What a stolen token of an agent can do, on a real API server: every verb and subresource, about its
+ * own node and about another one, for each variant of the agent.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { departureName } from "../../src/core/departure.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { type Probe, probesOfCluster, probesOfNode } from "./agent-probes.ts";
+import { AgentWorld, departures, deploy, other, own } from "./agent-world.ts";
+import { mustRun } from "./must-run.ts";
+
+let world: AgentWorld;
+
+beforeAll(async () => {
+  world = await AgentWorld.start();
+  await makeProbed();
+});
+afterAll(() => world?.plane.stop());
+
+/** What the probes are about. */
+async function makeProbed(): Promise<void> {
+  const planned = { cause: "Planned", source: "planner", noticedAt: undefined };
+  for (const node of [own, other]) {
+    const name = departureName(world.identity(node));
+    await world.make(departures, world.departure(node, { name, spec: planned }));
+    const spec = {
+      nodeName: node,
+      containers: [{ name: "main", image: "registry.example/main:1" }],
+    };
+    const metadata = { name: `web-${node}` };
+    await world.make("/api/v1/namespaces/default/pods", {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata,
+      spec,
+    });
+  }
+  const ours = "/api/v1/namespaces/lastcall";
+  const metadata = { name: "probed" };
+  await world.make(`${ours}/secrets`, { apiVersion: "v1", kind: "Secret", metadata });
+  await world.make("/apis/lastcall.dev/v1alpha1/departurepolicies", {
+    ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "DeparturePolicy", metadata, spec: {} },
+  });
+  await world.make("/apis/coordination.k8s.io/v1/namespaces/lastcall/leases", {
+    ...{ apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name: "lastcall" } },
+  });
+}
+
+function probesAbout(node: string): readonly Probe[] {
+  return probesOfNode({
+    name: node,
+    departure: departureName(world.identity(node)),
+    newDeparture: world.departure(node),
+    pod: `web-${node}`,
+  });
+}
+
+/** Every probe with whom it is about, in front of its name. */
+function allProbes(): readonly Probe[] {
+  return [
+    ...probesAbout(own).map((probe) => ({ ...probe, what: `own: ${probe.what}` })),
+    ...probesAbout(other).map((probe) => ({ ...probe, what: `other: ${probe.what}` })),
+    ...probesOfCluster(),
+  ];
+}
+
+/** Those that are not refused with a 403, by what they are. */
+async function allowed(token: string): Promise<readonly string[]> {
+  const answers: string[] = [];
+  for (const { what, call } of allProbes()) {
+    const { status } = await world.plane.request({ ...call, token });
+    if (status !== 403) answers.push(status < 300 ? what : `${what}: ${status}`);
+  }
+  return answers;
+}
+
+const always = [
+  "own: create departures",
+  "own: get departures",
+  "own: patch departures",
+  // Nothing but the name, which is predictable, keeps a read to a node.
+  "other: get departures",
+];
+const ofCordon = [
+  "own: get nodes",
+  "own: patch nodes",
+  "own: patch nodes/status",
+  "other: get nodes",
+  "get leases of controllers",
+];
+const ofDrain = [
+  "own: list pods of the node",
+  "own: delete pods",
+  "own: create pods/eviction",
+  "other: list pods of the node",
+  "list pods of all nodes",
+];
+
+describe("what a stolen token can do", () => {
+  test("is tried by requests that come through for an administrator", async () => {
+    const missed: string[] = [];
+    for (const { what, call } of allProbes()) {
+      const { status } = await world.plane.request(call);
+      // A path or a verb that the server does not know would be refused to anybody. What it finds amiss
+      // in a body is no matter: it looks at rights first.
+      if ([401, 403, 404, 405, 415].includes(status)) missed.push(`${what}: ${status}`);
+    }
+    expect(missed).toEqual([]);
+  });
+
+  // Each on top of the one before.
+  test.each([
+    ["without a fallback", "agent", always],
+    ["with the fallback Cordon", "agent-fallback/cordon", [...always, ...ofCordon]],
+    ["with the fallback Drain", "agent-fallback/drain", [...always, ...ofCordon, ...ofDrain]],
+  ])("%s is this and nothing else", async (_, folder, wanted) => {
+    await mustRun(world.plane, ["apply", "-k", `${deploy}/${folder}`]);
+    let found: readonly string[] = [];
+    const isInForce = async () => {
+      // Another fallback is another pod, and the token of the one before is worth nothing any more.
+      await world.takeToken(own);
+      found = (await allowed(world.tokenOf(own))).toSorted();
+      return found.join() === wanted.toSorted().join();
+    };
+    // A right and a policy take a moment until they count; what is found last is what is shown.
+    const how = { what: "rights are in force", timeoutMs: 30_000, signal: world.plane.signal };
+    await waitUntil(isInForce, how).catch(() => expect(found).toEqual(wanted.toSorted()));
+  });
+
+  test("is judged by expressions that the API server finds nothing amiss in", async () => {
+    const path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+    const checked = async () => {
+      const { body } = await world.plane.request({ path });
+      // The controller manager writes down what it thinks of each, a moment after it is there.
+      const all = body.items.every((one: { status?: object }) => one.status !== undefined);
+      return all
+        ? (body.items as { metadata: object; status: { typeChecking?: object } }[])
+        : false;
+    };
+    const how = { what: "policies are checked", timeoutMs: 30_000, signal: world.plane.signal };
+    const found = await waitUntil(checked, how);
+    expect(found).toHaveLength(4);
+    for (const { metadata, status } of found) {
+      expect({ metadata, warnings: status.typeChecking }).toEqual({ metadata, warnings: {} });
+    }
+  });
+
+  test("is nothing where the token is bound to no node", async () => {
+    const token = await world.plane.tokenFor("lastcall", "lastcall-agent");
+    const writes = allProbes().filter(({ call }) => call.method !== undefined);
+    for (const { what, call } of writes) {
+      expect({ what, status: (await world.plane.request({ ...call, token })).status }).toEqual({
+        ...{ what, status: 403 },
+      });
+    }
+  });
+});
