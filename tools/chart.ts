@@ -23,10 +23,12 @@ const withDrain = `and ${withAgent} (eq .Values.agent.fallback "Drain")`;
 
 const templates: readonly Template[] = [
   { from: "base/rbac.yaml", to: "controller-rbac.yaml", when: withController },
+  { from: "base/quota.yaml", to: "controller-quota.yaml", when: withController },
   { from: "base/controller.yaml", to: "controller.yaml", when: withController },
   { from: "base/placeholder-priority.yaml", to: "placeholder-priority.yaml", when: withController },
   { from: "agent/rbac.yaml", to: "agent-rbac.yaml", when: withAgent },
   { from: "agent/admission.yaml", to: "agent-admission.yaml", when: withAgent },
+  { from: "agent/quota.yaml", to: "agent-quota.yaml", when: withAgent },
   { from: "agent/daemonset.yaml", to: "agent.yaml", when: withAgent },
   { from: "agent-fallback/cordon/rbac.yaml", to: "fallback-cordon-rbac.yaml", when: withMarks },
   {
@@ -50,6 +52,22 @@ interface Replacement {
 
 const namespace = "{{ .Release.Namespace }}";
 
+/** The class of the manifest, unless the values name one for both. */
+function priorityClass(usual: string): string {
+  return `{{ .Values.priorityClassName | default "${usual}" }}`;
+}
+
+/** Pods of a class, and the quota for it. */
+function classOf(usual: string, of: { readonly pods: string; readonly quota: string }) {
+  return [
+    {
+      ...{ text: `priorityClassName: ${usual}\n`, of: of.pods },
+      by: `priorityClassName: ${priorityClass(usual)}\n`,
+    },
+    { text: `values: [${usual}]`, by: `values: [${priorityClass(usual)}]`, of: of.quota },
+  ];
+}
+
 const replacements: readonly Replacement[] = [
   { text: "namespace: lastcall\n", by: `namespace: ${namespace}\n` },
   { text: "system:serviceaccount:lastcall:", by: `system:serviceaccount:${namespace}:` },
@@ -57,6 +75,10 @@ const replacements: readonly Replacement[] = [
     ...{ text: "image: lastcall:0.1.0\n", of: "base/controller.yaml" },
     by: "image: {{ .Values.controller.image | quote }}\n",
   },
+  ...classOf("system-cluster-critical", {
+    ...{ pods: "base/controller.yaml", quota: "base/quota.yaml" },
+  }),
+  ...classOf("system-node-critical", { pods: "agent/daemonset.yaml", quota: "agent/quota.yaml" }),
   {
     ...{ text: "replicas: 2\n", of: "base/controller.yaml" },
     by: "replicas: {{ .Values.controller.replicas }}\n",

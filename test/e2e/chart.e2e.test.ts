@@ -110,10 +110,20 @@ describe("the chart", () => {
     expect(spec.template.spec.containers[0]?.env).toEqual(expect.arrayContaining(env));
   });
 
+  test("gives the pods of both the class that the values name, and the quotas too", () => {
+    const made = JSON.stringify([...rendered("--set", "priorityClassName=mine").values()]);
+    expect(made).not.toMatch(/system-(node|cluster)-critical/);
+    expect(made.match(/"priorityClassName":"mine"/g)).toHaveLength(2);
+    expect(
+      made.match(/"scopeName":"PriorityClass","operator":"In","values":\["mine"\]/g),
+    ).toHaveLength(2);
+  });
+
   test.each([
     ["agent.fallback=drain", "agent.fallback"],
     ["agent.fallbak=Drain", "fallbak"],
     ["controller.replicas=many", "controller.replicas"],
+    ["priorityClassName=Not A Class", "priorityClassName"],
   ])("refuses %s by its name", (value, named) => {
     const flags = ["--kube-version", oldest, "--set", value];
     const { stderr, code } = helm(["template", "lastcall", chart, ...flags], { home });
