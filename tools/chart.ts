@@ -17,6 +17,7 @@ interface Template {
 }
 
 const withController = ".Values.controller.enabled";
+const withRestarts = `and ${withController} .Values.controller.restartOwner`;
 const withAgent = ".Values.agent.enabled";
 const withMarks = `and ${withAgent} (ne .Values.agent.fallback "None")`;
 const withDrain = `and ${withAgent} (eq .Values.agent.fallback "Drain")`;
@@ -26,6 +27,11 @@ const templates: readonly Template[] = [
   { from: "base/quota.yaml", to: "controller-quota.yaml", when: withController },
   { from: "base/controller.yaml", to: "controller.yaml", when: withController },
   { from: "base/placeholder-priority.yaml", to: "placeholder-priority.yaml", when: withController },
+  { from: "restart-owner/rbac.yaml", to: "restart-owner-rbac.yaml", when: withRestarts },
+  {
+    ...{ from: "restart-owner/admission.yaml", to: "restart-owner-admission.yaml" },
+    when: withRestarts,
+  },
   { from: "agent/rbac.yaml", to: "agent-rbac.yaml", when: withAgent },
   { from: "agent/admission.yaml", to: "agent-admission.yaml", when: withAgent },
   { from: "agent/quota.yaml", to: "agent-quota.yaml", when: withAgent },

@@ -76,7 +76,7 @@ export const drainField: ObjectField = {
     podRules,
     onSingleReplica: choiceField({
       description:
-        "For a single replica whose budget allows no disruption: `Wait` for the budget, or restart its owner so that a new pod comes up elsewhere first.",
+        "For a single replica whose budget allows no disruption: `Wait` for the budget, or restart its owner so that a new pod comes up elsewhere first, which needs the role of `deploy/restart-owner`.",
       choices: ["Wait", "RestartOwner"],
       default: "Wait",
     }),

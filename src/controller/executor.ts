@@ -24,7 +24,7 @@ import type { PlaceholderOrder } from "../core/placeholder-plan.ts";
 import type { OwnerFacts, PodIdentity } from "../core/pod.ts";
 import type { ReleaseMode } from "../core/policy.ts";
 import type { Instant } from "../core/time.ts";
-import { assert, LastcallError } from "../errors.ts";
+import { assert, type ErrorCode, LastcallError } from "../errors.ts";
 
 /** What the executor acts with. Assembled by the command, or by a test with the model cluster. */
 export interface Hands {
@@ -53,6 +53,12 @@ export interface ExecutorOptions {
   readonly voice: Voice;
   /** False as soon as another replica may lead. */
   readonly mayAct: () => boolean;
+}
+
+interface RefusedRestart {
+  readonly pod: PodIdentity;
+  readonly owner: OwnerFacts;
+  readonly answer: Extract<EvictionAnswer, { kind: "Refused" }>;
 }
 
 /** What an answer of a group counts as. */
@@ -256,7 +262,22 @@ export class Executor {
   ): Promise<EvictionAnswer> {
     this.#assertLeading();
     const onTurn = this.#fenced(options.onTurn);
-    return this.#hands.pods.restartOwner(pod, owner, { ...options, onTurn });
+    const answer = await this.#hands.pods.restartOwner(pod, owner, { ...options, onTurn });
+    if (answer.kind === "Refused") this.#restartRefused({ pod, owner, answer });
+    return answer;
+  }
+
+  /** It is asked for once a pod and drain, so that each time is worth a line. */
+  #restartRefused({ pod, owner, answer }: RefusedRestart): void {
+    const code: ErrorCode = answer.status === 403 ? "RIGHT_MISSING" : "API_REFUSED";
+    this.voice.metrics.count("lastcall_errors_total", { code });
+    this.voice.log.warn("restart-refused", {
+      code,
+      pod: `${pod.namespace}/${pod.name}`,
+      owner: `${owner.kind} ${owner.name}`,
+      error: answer.message,
+      ...(code === "RIGHT_MISSING" && { wanted: "the role of deploy/restart-owner" }),
+    });
   }
 
   /** A pod of our own that keeps room for one that will leave. */

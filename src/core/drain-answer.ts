@@ -111,7 +111,7 @@ function refused(
   const pauseMs = millis(Math.max(retryAfterMs, retryPause(attempts, { leftMs, rng: about.rng })));
   const answeredInMs = between(state.decidedAt, now);
   const tried = { pod, attempts, asked: act, nextTryAt: plus(now, pauseMs), answeredInMs };
-  const trouble = troubleOf(answer);
+  const trouble = troubleOf(answer, act);
   return isPassing(answer)
     ? { kind: "Waiting", ...tried, trouble }
     : { kind: "Blocked", ...tried, trouble, sinceAt: now };
@@ -123,7 +123,7 @@ function isPassing(answer: Refusal): boolean {
   return answer.kind === "Overloaded" || answer.kind === "NoAnswer";
 }
 
-function troubleOf(answer: Refusal): Trouble {
+function troubleOf(answer: Refusal, act: DrainAct): Trouble {
   switch (answer.kind) {
     case "Blocked": {
       const reason = answer.stale ? "BudgetStale" : "BudgetHolds";
@@ -136,6 +136,7 @@ function troubleOf(answer: Refusal): Trouble {
     case "MultipleBudgets":
       return { reason: "MultipleBudgets", message: answer.message };
     case "Refused":
+      if (act.kind === "RestartOwner") return { reason: "RestartRefused", message: answer.message };
       return { reason: "EvictionRefused", message: `${answer.status}: ${answer.message}` };
     case "Failed":
       return { reason: "EvictionFailed", message: answer.message };

@@ -46,6 +46,7 @@ export const drainReasons = [
   "ApiOverloaded",
   "EvictionRefused",
   "EvictionFailed",
+  "RestartRefused",
   "AnswerLost",
   // Why a pod was deleted instead of evicted.
   "ForcedAtDeadline",

@@ -170,10 +170,17 @@ function opened(state: Open, due: Due): Turn {
     const reason = planned.reason === "NamespaceTerminating" ? planned.reason : "DeleteRule";
     return deletion(reason, due);
   }
-  if (planned.reason === "RestartOwner" && state.kind !== "Restarting" && planned.owner) {
-    if (view.limit.kind !== "Deadline") return restart(planned, planned.owner);
+  if (planned.owner !== undefined && mayRestart(state, due)) {
+    return restart(planned, planned.owner);
   }
   return eviction(due);
+}
+
+/** Once that is refused for good the pod waits for its budget, as it would without a restart. */
+function mayRestart(state: Open, { turner, view }: Due): boolean {
+  if (turner.planned.reason !== "RestartOwner" || view.limit.kind === "Deadline") return false;
+  if (state.kind === "Restarting") return false;
+  return state.trouble?.reason !== "RestartRefused" && state.asked?.kind !== "Evict";
 }
 
 /** A server that has too much to do has said nothing of the pod, and would not delete it either. */

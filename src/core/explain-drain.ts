@@ -61,6 +61,8 @@ const sentences: Readonly<Record<DrainReason, Sentence>> = {
   ApiOverloaded: () => "waits, because the API server has too many requests",
   EvictionRefused: (f) => `is refused eviction: ${f.detail ?? "unknown"}`,
   EvictionFailed: (f) => `could not be evicted: ${f.detail ?? "unknown"}`,
+  RestartRefused: (f) =>
+    `waits for its budget, because the restart of its owner was refused: ${f.detail ?? "unknown"}`,
   AnswerLost: (f) => `may have been evicted, the answer was lost: ${f.detail ?? "unknown"}`,
   ForcedAtDeadline: (f) =>
     `was deleted past its budget, because the deadline left no other way${grantedOf(f)}`,

@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
+import type { KubeAnswer, KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
 import type {
   FollowedPods,
   FollowOptions,
@@ -130,10 +130,7 @@ export class KubeNodePods implements NodePods {
     { onTurn, dueAt }: RestartOptions,
   ): Promise<EvictionAnswer> {
     const workload = await this.#workloadOf(pod.namespace, owner);
-    if (workload === undefined) {
-      const message = `${owner.kind} ${owner.name} cannot be restarted`;
-      return { kind: "Failed", retryable: false, message };
-    }
+    if (typeof workload !== "string") return workload;
     const annotations = { [restartedFor]: pod.uid };
     const request: KubeRequest = {
       method: "PATCH",
@@ -148,21 +145,29 @@ export class KubeNodePods implements NodePods {
     const answer = await this.#api.send(request);
     if (answer.status < 300) return { kind: "Accepted" };
     if (answer.status === 404) return { kind: "Gone" };
-    const fault = faultOf(request, answer);
-    return { kind: "Failed", retryable: fault.retryable, message: fault.message };
+    return refusal(request, answer);
   }
 
   /** The path of what a rollout restarts: a ReplicaSet's own owner, or a StatefulSet itself. */
-  async #workloadOf(namespace: string, owner: OwnerFacts): Promise<string | undefined> {
+  async #workloadOf(namespace: string, owner: OwnerFacts): Promise<string | EvictionAnswer> {
     const apps = `/apis/apps/v1/namespaces/${namespace}`;
     if (owner.kind === "StatefulSet") return `${apps}/statefulsets/${owner.name}`;
-    if (owner.kind !== "ReplicaSet") return undefined;
     const request: KubeRequest = { method: "GET", path: `${apps}/replicasets/${owner.name}` };
     const answer = await this.#api.send(request);
-    if (answer.status !== 200) return undefined;
+    if (answer.status !== 200) return refusal(request, answer);
     const parent = ownersOf(answer.body as KubeObject).find((one) => one.kind === "Deployment");
-    return parent === undefined ? undefined : `${apps}/deployments/${parent.name}`;
+    if (parent !== undefined) return `${apps}/deployments/${parent.name}`;
+    const message = `the ReplicaSet ${owner.name} belongs to no Deployment that could be restarted`;
+    return { kind: "Refused", status: 404, message };
   }
+}
+
+/** What time may mend is asked again; the rest is the last word on a restart. */
+function refusal(request: KubeRequest, answer: KubeAnswer): EvictionAnswer {
+  const { retryable, message } = faultOf(request, answer);
+  return retryable
+    ? { kind: "Failed", retryable, message }
+    : { kind: "Refused", status: answer.status, message };
 }
 
 function ownersOf(object: KubeObject): readonly { readonly kind: string; readonly name: string }[] {

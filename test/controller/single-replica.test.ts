@@ -78,6 +78,48 @@ describe("a single replica that its budget keeps", () => {
     expect(JSON.stringify(body)).not.toContain("lastcall.dev/restarted-for");
   });
 
+  describe("with a policy that says RestartOwner, where the right for it is missing", () => {
+    /** The API server answers as RBAC would where the role of `deploy/restart-owner` is not installed. */
+    async function refused(path: RegExp): Promise<ModelWorld> {
+      const world = await leaving("RestartOwner");
+      const send = world.api.send.bind(world.api);
+      world.api.send = async (request) =>
+        path.test(`${request.method} ${request.path}`)
+          ? { status: 403, body: { kind: "Status", message: "it is forbidden" } }
+          : send(request);
+      return world;
+    }
+    const deployments = /^PATCH .*\/deployments\//;
+    const replicaSets = /^GET .*\/replicasets\//;
+
+    it.each([
+      ["its workload", deployments],
+      ["its ReplicaSet", replicaSets],
+    ])("is waited for as with Wait, and %s is asked about once", async (_, path) => {
+      const world = await refused(path);
+      await told(world, hasEnded(world, "n0"), minutes(20));
+      expect(ledgerOf(world, "n0").outcome).toBe("RolledBack");
+      expect(world.podsOn("n0").map(({ metadata }) => metadata?.labels?.app)).toEqual(["db"]);
+      const asked = world.writes.filter((write) => deployments.test(write));
+      expect(asked).toHaveLength(path === deployments ? 1 : 0);
+      const said = world.logged.filter((line) => line.includes("restart-refused"));
+      expect(said).toHaveLength(1);
+      expect(said[0]).toContain('"code":"RIGHT_MISSING"');
+      expect(said[0]).toContain('"pod":"default/db-');
+    });
+
+    it("is evicted as soon as its budget lets it go", async () => {
+      const world = await refused(deployments);
+      await told(world, () => world.logged.join().includes("restart-refused"), minutes(20));
+      world.patchBudget("db", { spec: { maxUnavailable: 1 } });
+      await told(world, hasEnded(world, "n0"), minutes(20));
+      expect(ledgerOf(world, "n0")).toMatchObject({
+        outcome: "Planned",
+        drain: { total: 2, left: 0, evicted: 2, forced: 0 },
+      });
+    });
+  });
+
   it("is waited for otherwise, and the node goes back to work", async () => {
     const world = await single("Wait");
     expect(ledgerOf(world, "n0").outcome).toBe("RolledBack");

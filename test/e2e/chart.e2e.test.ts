@@ -13,11 +13,13 @@ import { runKubectl } from "../support/kubectl.ts";
 
 const deploy = join(import.meta.dirname, "../../deploy");
 const agentUser = "system:serviceaccount:lastcall:lastcall-agent";
-const variants = [
-  ["None", "agent"],
-  ["Cordon", "agent-fallback/cordon"],
-  ["Drain", "agent-fallback/drain"],
-] as const;
+/** Values of the chart, and the folders that kustomize installs for the same, beside `base`. */
+const variants: readonly (readonly [string, readonly string[]])[] = [
+  ["agent.fallback=None", ["agent"]],
+  ["agent.fallback=Cordon", ["agent-fallback/cordon"]],
+  ["agent.fallback=Drain", ["agent-fallback/drain"]],
+  ["controller.restartOwner=true", ["agent", "restart-owner"]],
+];
 
 /** Of Kubernetes, for this chart. */
 const oldest = "1.30.0";
@@ -65,18 +67,17 @@ describe("the chart", () => {
     expect(code).toBe(0);
   });
 
-  test.each(variants)(
-    "installs with the fallback %s what kustomize does",
-    async (fallback, folder) => {
-      const made = rendered("--set", `agent.fallback=${fallback}`);
-      const wanted = new Map([...(await kustomized("base")), ...(await kustomized(folder))]);
-      // Helm makes the namespace by itself.
-      wanted.delete("Namespace /lastcall");
-      expect([...made.keys()].toSorted()).toEqual([...wanted.keys()].toSorted());
-      for (const [key, one] of wanted)
-        expect(sortedEnv(made.get(key)), key).toEqual(sortedEnv(one));
-    },
-  );
+  test.each(variants)("installs with %s what kustomize does", async (value, folders) => {
+    const made = rendered("--set", value);
+    const wanted = new Map(await kustomized("base"));
+    for (const folder of folders) {
+      for (const [key, one] of await kustomized(folder)) wanted.set(key, one);
+    }
+    // Helm makes the namespace by itself.
+    wanted.delete("Namespace /lastcall");
+    expect([...made.keys()].toSorted()).toEqual([...wanted.keys()].toSorted());
+    for (const [key, one] of wanted) expect(sortedEnv(made.get(key)), key).toEqual(sortedEnv(one));
+  });
 
   test("is itself in any namespace, and names no other", () => {
     const made = rendered("--namespace", "spot-tools", "--set", "agent.fallback=Drain");
