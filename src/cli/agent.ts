@@ -10,15 +10,18 @@ import { ownUid } from "../agent/own-node.ts";
 import { TroubleLog } from "../agent/trouble-log.ts";
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeApi, KubeSender } from "../contracts/kube-api.ts";
+import type { Log } from "../contracts/telemetry.ts";
 import type { NodeIdentity } from "../core/identity.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 import { bunServe } from "../runtime/bun-server.ts";
 import { createLog } from "../runtime/log.ts";
 import { apiServerOf, readAccountToken, readBootId } from "../runtime/service-account.ts";
+import { MetricsServer } from "../server/metrics-server.ts";
 import type { FallbackParts } from "./agent-fallback.ts";
 import type { CommandIo } from "./command-io.ts";
 import type { CommandInput, CommandRun } from "./command-spec.ts";
 import { healthRoutes } from "./health-routes.ts";
+import { metricsKeyPair } from "./metrics-key-pair.ts";
 import { findNoticeSource } from "./notice-sources.ts";
 import { version } from "./version.ts";
 
@@ -56,14 +59,14 @@ export const runAgent = (async (input: Input) => {
     }),
     ...{ acknowledger, feed, health, clock, rng, log, metrics, dryRun: options.dryRun },
   });
-  const servers = await serveStatus(options, { health, metrics, feed });
+  const stopServing = await serveStatus(input, { health, metrics, feed, log });
   log.info("started", { node: options.nodeName, dryRun: options.dryRun, version });
   try {
     await Promise.all([agent.run(io.signal), feed?.run(io.signal)]);
   } catch (error) {
     if (!io.signal.aborted) throw error;
   } finally {
-    await Promise.all(servers.map((server) => server.close()));
+    await stopServing();
     close();
   }
   log.info("stopped");
@@ -141,22 +144,43 @@ interface Told {
   readonly health: AgentHealth;
   readonly metrics: AgentMetrics;
   readonly feed: NoticeFeed | undefined;
+  readonly log: Log;
 }
 
-async function serveStatus(options: Input["options"], { health, metrics, feed }: Told) {
+/**
+ * The addresses of a node are everybody's: where that of the metrics is taken, the agent goes without until
+ * it is free. It is there for the notices.
+ */
+async function serveStatus(
+  { options, io }: Input,
+  { health, metrics, feed, log }: Told,
+): Promise<() => Promise<void>> {
   const serve = bunServe() ?? (await import("../server/http-server.ts")).serve;
   const { noticeAddress } = options;
-  return Promise.all([
+  const trouble = new TroubleLog({ clock: io.clock, log, metrics });
+  const onTrouble = (error: unknown) =>
+    trouble.tell("metrics", error instanceof Error ? error : new Error(messageOf(error)));
+  const type = "text/plain; version=0.0.4; charset=utf-8";
+  const metricsServer = new MetricsServer({
+    address: options.metricsAddress,
+    routes: { "/metrics": () => ({ status: 200, type, text: metrics.exposition() }) },
+    ...{ serve, readPair: metricsKeyPair(options), clock: io.clock, onTrouble },
+  });
+  await metricsServer.listen().catch(onTrouble);
+  metricsServer.keep();
+  const opened = await Promise.allSettled([
     ...(feed === undefined || noticeAddress === undefined
       ? []
       : [serve(noticeAddress, { "/notice": (request) => feed.answer(request) })]),
-    serve(options.metricsAddress, {
-      "/metrics": () => ({
-        status: 200,
-        type: "text/plain; version=0.0.4; charset=utf-8",
-        text: metrics.exposition(),
-      }),
-    }),
     serve(options.healthAddress, healthRoutes(health, "the metadata service was not heard yet")),
   ]);
+  const servers = opened.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
+  const stop = async (): Promise<void> => {
+    await Promise.all([metricsServer, ...servers].map((server) => server.close()));
+  };
+  const failed = opened.find((one) => one.status === "rejected");
+  if (failed === undefined) return stop;
+  // A server that goes on would keep a process that has failed.
+  await stop();
+  throw failed.reason;
 }

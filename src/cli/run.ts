@@ -2,12 +2,13 @@ import type { KubeApi } from "../contracts/kube-api.ts";
 import type { Leadership } from "../contracts/leadership.ts";
 import type { Log } from "../contracts/telemetry.ts";
 import type { Controller } from "../controller/controller.ts";
-import { messageOf } from "../errors.ts";
+import { isLastcallError, messageOf } from "../errors.ts";
 import { eventLoopTurn } from "../runtime/event-loop-turn.ts";
 import { createLog } from "../runtime/log.ts";
 import { holderIsDead, processIdentity } from "../runtime/process-identity.ts";
 import { serve } from "../server/http-server.ts";
 import { PrometheusMetrics } from "../server/metrics.ts";
+import { MetricsServer } from "../server/metrics-server.ts";
 import { assembleController, type ControllerParts } from "./assemble-controller.ts";
 import { cloudParts } from "./cloud-parts.ts";
 import type { CommandIo } from "./command-io.ts";
@@ -15,6 +16,7 @@ import type { CommandInput, CommandRun } from "./command-spec.ts";
 import { connect } from "./connect.ts";
 import { firstContact } from "./first-contact.ts";
 import { healthRoutes } from "./health-routes.ts";
+import { metricsKeyPair } from "./metrics-key-pair.ts";
 import { readPolicyFiles } from "./policy-files.ts";
 
 type Options = CommandInput<"run">["options"];
@@ -33,6 +35,7 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
       : (await readPolicyFiles(options.filename, io)).policies;
   const metrics = new PrometheusMetrics();
   // Before the cluster is asked: a wrong option is to be told although that is away.
+  const metricsServer = metricsServerOf({ options, io, metrics, log });
   const clouds = await cloudParts(options, io);
   const { api, namespace, close } = await connect(options, io);
   await firstContact(api, io.clock, io.signal);
@@ -54,7 +57,8 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
     self: io.env.POD_UID,
     dryRun: options.dryRun,
   });
-  const stopServing = await serveStatus(options, { controller, metrics });
+  const stopServing = await serveStatus(options, { controller, metricsServer });
+  metricsServer.keep();
   log.info("started", { identity, namespace, dryRun: options.dryRun });
   try {
     await controller.run(io.signal);
@@ -99,27 +103,46 @@ async function leadershipOf(tools: {
   });
 }
 
+function metricsServerOf(parts: {
+  readonly options: Options;
+  readonly io: CommandIo;
+  readonly metrics: PrometheusMetrics;
+  readonly log: Log;
+}): MetricsServer {
+  const { options, io, metrics, log } = parts;
+  return new MetricsServer({
+    address: options.metricsAddress,
+    routes: { "/metrics": async () => ({ status: 200, ...(await metrics.exposition()) }) },
+    serve,
+    readPair: metricsKeyPair(options),
+    clock: io.clock,
+    onTrouble: (error) => {
+      const code = isLastcallError(error) ? error.code : "UNEXPECTED";
+      metrics.count("lastcall_errors_total", { code });
+      log.warn("metrics-trouble", { code, error: messageOf(error) });
+    },
+  });
+}
+
 /**
  * Gives the way to stop. Where one address cannot be had the other is given back as well: a server
  * that goes on would keep a process that has failed.
  */
 async function serveStatus(
   options: Options,
-  parts: { readonly controller: Controller; readonly metrics: PrometheusMetrics },
+  parts: { readonly controller: Controller; readonly metricsServer: MetricsServer },
 ): Promise<() => Promise<void>> {
+  const { metricsServer } = parts;
   const { health } = parts.controller;
-  const opened = await Promise.allSettled([
-    serve(options.metricsAddress, {
-      "/metrics": async () => ({ status: 200, ...(await parts.metrics.exposition()) }),
-    }),
-    serve(options.healthAddress, healthRoutes(health, "the first lists are not complete")),
-  ]);
-  const servers = opened.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
-  const stop = async (): Promise<void> => {
-    await Promise.all(servers.map((server) => server.close()));
-  };
-  const failed = opened.find((one) => one.status === "rejected");
-  if (failed === undefined) return stop;
-  await stop();
-  throw failed.reason;
+  await metricsServer.listen();
+  try {
+    const routes = healthRoutes(health, "the first lists are not complete");
+    const healthServer = await serve(options.healthAddress, routes);
+    return async () => {
+      await Promise.all([metricsServer.close(), healthServer.close()]);
+    };
+  } catch (error) {
+    await metricsServer.close();
+    throw error;
+  }
 }

@@ -157,6 +157,20 @@ export const options = [
     help: "Where /metrics is served",
   },
   {
+    name: "metrics-cert-file",
+    type: "text",
+    value: "FILE",
+    commands: ["run", "agent"],
+    help: "Serves /metrics by TLS with this certificate in PEM, which is read again when it is replaced",
+  },
+  {
+    name: "metrics-key-file",
+    type: "text",
+    value: "FILE",
+    commands: ["run", "agent"],
+    help: "The key of --metrics-cert-file in PEM",
+  },
+  {
     name: "leader-elect",
     type: "switch",
     default: "true",

@@ -27,10 +27,20 @@ export type Route = (
 
 export type Routes = Readonly<Record<string, Route>>;
 
-/** Serves at `:9101` (every interface) or `127.0.0.1:0` (a free port). Throws PORT_TAKEN and USAGE. */
+/** Both in PEM. */
+export interface KeyPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/**
+ * Serves at `:9101` (every interface) or `127.0.0.1:0` (a free port), by TLS where there is a key pair.
+ * Throws PORT_TAKEN and USAGE.
+ */
 export type Serve = (
   address: string,
   routes: Routes,
+  pair?: KeyPair,
 ) => Promise<{ readonly port: number; close(): Promise<void> }>;
 
 /** More than this unread is a client that has stopped reading. */

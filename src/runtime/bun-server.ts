@@ -1,5 +1,6 @@
 import {
   type HttpStream,
+  type KeyPair,
   mostUnreadBytes,
   type Routes,
   type Serve,
@@ -11,6 +12,7 @@ interface BunRuntime {
   serve(options: {
     readonly port: number;
     readonly hostname?: string;
+    readonly tls?: KeyPair;
     /** Longer than the keep-alive of a stream that has nothing to say. */
     readonly idleTimeout: number;
     readonly fetch: (request: Request) => Promise<Response>;
@@ -25,12 +27,20 @@ export function bunServe(): Serve | undefined {
   const bun = (globalThis as { readonly Bun?: BunRuntime }).Bun;
   return bun === undefined
     ? undefined
-    : async (address, routes) => listen(bun, { address, routes });
+    : async (address, routes, pair) => listen(bun, { address, routes, pair });
 }
 
 function listen(
   bun: BunRuntime,
-  { address, routes }: { readonly address: string; readonly routes: Routes },
+  {
+    address,
+    routes,
+    pair,
+  }: {
+    readonly address: string;
+    readonly routes: Routes;
+    readonly pair: KeyPair | undefined;
+  },
 ): Awaited<ReturnType<Serve>> {
   const [, host = "", port = "0"] = /^(.*):(\d{1,5})$/.exec(address) ?? [];
   const hostname = host.replace(/^\[(.*)\]$/, "$1");
@@ -38,6 +48,7 @@ function listen(
     const server = bun.serve({
       port: Number(port),
       ...(hostname === "" ? {} : { hostname }),
+      ...(pair === undefined ? {} : { tls: pair }),
       idleTimeout: 60,
       fetch: async (request) => answer(request, routes),
     });

@@ -1,11 +1,16 @@
-import { createServer, type Server, type ServerResponse } from "node:http";
+import { createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import {
   type HttpAnswer,
   type HttpStream,
+  type KeyPair,
   mostUnreadBytes,
   type Routes,
 } from "../contracts/http-route.ts";
 import { LastcallError, messageOf } from "../errors.ts";
+
+/** More than anybody who scrapes, probes or listens needs: whoever opens more is up to something else. */
+const mostConnections = 256;
 
 /**
  * Serves the few paths of `routes` by GET; anything else is 404. `address` is `:9101` (every
@@ -14,21 +19,24 @@ import { LastcallError, messageOf } from "../errors.ts";
 export async function serve(
   address: string,
   routes: Routes,
+  pair?: KeyPair,
 ): Promise<{ readonly port: number; close(): Promise<void> }> {
   const { host, port } = parseAddress(address);
-  const server = createServer((request, response) => {
+  const answer: RequestListener = (request, response) => {
     const path = (request.url ?? "/").split("?")[0] ?? "/";
     const route = request.method === "GET" || request.method === "HEAD" ? routes[path] : undefined;
     const asked = { accept: request.headers.accept ?? "" };
-    const answer = route === undefined ? { status: 404, text: "not found\n" } : route(asked);
-    Promise.resolve(answer)
+    const found = route === undefined ? { status: 404, text: "not found\n" } : route(asked);
+    Promise.resolve(found)
       .catch((error: unknown) => ({ status: 500, type: undefined, text: `${messageOf(error)}\n` }))
       .then((found: HttpAnswer | HttpStream) => {
         if ("open" in found) stream(response, found);
         else send(response, found);
       })
       .catch(() => response.destroy());
-  });
+  };
+  const server = pair === undefined ? createServer(answer) : createTlsServer(pair, answer);
+  server.maxConnections = mostConnections;
   await listen(server, { host, port, address });
   const bound = server.address();
   return {

@@ -1,3 +1,7 @@
+import { readFileSync } from "node:fs";
+import { request } from "node:https";
+import { createServer, type Server } from "node:net";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { formatInstant, instant } from "../../src/core/time.ts";
 import { AgentProcess } from "../support/agent-process.ts";
@@ -77,5 +81,63 @@ describe("an agent's process that applications may ask", () => {
     const response = await fetch(url, { headers: { accept: "text/event-stream" } });
     expect(await agent.stop()).toBe(0);
     await response.text().catch(() => {});
+  });
+});
+
+describe("an agent's process on a node whose addresses are everybody's", () => {
+  let other: Server;
+  let taken: string;
+  let second: AgentProcess | undefined;
+
+  beforeEach(async () => {
+    const port = await freePort();
+    taken = `127.0.0.1:${port}`;
+    other = createServer();
+    const listening = Promise.withResolvers<void>();
+    other.listen(port, "127.0.0.1", listening.resolve);
+    await listening.promise;
+  });
+  afterEach(async () => {
+    await second?.stop();
+    second = undefined;
+    other.close();
+  });
+
+  function start(flags: readonly string[]): AgentProcess {
+    second = new AgentProcess({
+      ...{ nodeName: "n1", metadataUrl: metadata.url, apiUrl: "https://127.0.0.1:1" },
+      ...{ caFile: "", token: "none", flags },
+    });
+    return second;
+  }
+
+  it("hears its machine although another program has the address of the metrics", async () => {
+    const started = start([`--metrics-address=${taken}`]);
+    await until("it listens to its machine", async () => started.said("listening"));
+    expect(started.log.join("\n")).toContain("PORT_TAKEN");
+  });
+
+  it("ends where it could not be asked for its health: nothing of it is left behind", async () => {
+    const started = start([`--health-address=${taken}`]);
+    expect(await started.ended).toBe(1);
+    expect(started.log.join("\n")).toContain(taken);
+  });
+
+  it("serves its metrics by TLS", async () => {
+    const fixtures = join(import.meta.dirname, "../kube/fixtures");
+    const [cert, key] = ["server.cert.pem", "server.key.pem"].map((name) => join(fixtures, name));
+    const address = `127.0.0.1:${await freePort()}`;
+    const tls = [`--metrics-cert-file=${cert}`, `--metrics-key-file=${key}`];
+    const started = start([`--metrics-address=${address}`, ...tls]);
+    await until("it listens to its machine", async () => started.said("listening"));
+    const ca = readFileSync(cert ?? "", "utf8");
+    const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
+    request(`https://${address}/metrics`, { ca }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode);
+    })
+      .on("error", reject)
+      .end();
+    expect(await promise).toBe(200);
   });
 });

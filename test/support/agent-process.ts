@@ -60,6 +60,11 @@ export class AgentProcess {
     return this.log.some((line) => line.includes(`"event":"${event}"`));
   }
 
+  /** The exit code; null where a signal has ended it. */
+  get ended(): Promise<number | null> {
+    return this.#ended;
+  }
+
   /** As a kubelet ends it; gives the exit code. */
   stop(): Promise<number | null> {
     return this.#end("SIGTERM");

@@ -1,0 +1,78 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { KeyPair, Routes, Serve } from "../contracts/http-route.ts";
+import { seconds } from "../core/time.ts";
+
+export interface MetricsServerOptions {
+  readonly address: string;
+  readonly routes: Routes;
+  readonly serve: Serve;
+  /** Reads the certificate and its key; absent: plain HTTP. */
+  readonly readPair?: (() => Promise<KeyPair>) | undefined;
+  readonly clock: Clock;
+  readonly onTrouble: (error: unknown) => void;
+}
+
+/** A certificate is replaced days before it ends. */
+const lookMs = seconds(30);
+
+/**
+ * One address for as long as a process lives: where a certificate is replaced it listens anew, and where it
+ * could not listen it tries again.
+ */
+export class MetricsServer {
+  readonly #options: MetricsServerOptions;
+  readonly #ending = new AbortController();
+  #looking: Promise<void> | undefined;
+  #server: Awaited<ReturnType<Serve>> | undefined;
+  #pair: KeyPair | undefined;
+
+  constructor(options: MetricsServerOptions) {
+    this.#options = options;
+  }
+
+  /** Throws what `serve` and `readPair` throw. */
+  async listen(): Promise<void> {
+    const { address, routes, serve, readPair } = this.#options;
+    const pair = await readPair?.();
+    if (this.#server !== undefined && isSame(pair, this.#pair)) return;
+    await this.#leave();
+    this.#server = await serve(address, routes, pair);
+    this.#pair = pair;
+  }
+
+  /** Looks every half minute from now on; what fails is told, and leaves what is there. */
+  keep(): void {
+    this.#looking ??= this.#look(this.#ending.signal);
+  }
+
+  /** For good. */
+  async close(): Promise<void> {
+    this.#ending.abort();
+    await this.#looking;
+    await this.#leave();
+  }
+
+  /** Where it listens; undefined where it does not. */
+  get port(): number | undefined {
+    return this.#server?.port;
+  }
+
+  async #look(signal: AbortSignal): Promise<void> {
+    const { clock, readPair, onTrouble } = this.#options;
+    while (readPair !== undefined || this.#server === undefined) {
+      await clock.sleep(lookMs, signal).catch(() => undefined);
+      if (signal.aborted) return;
+      await this.listen().catch(onTrouble);
+    }
+  }
+
+  async #leave(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    await server?.close();
+  }
+}
+
+function isSame(a: KeyPair | undefined, b: KeyPair | undefined): boolean {
+  return a?.cert === b?.cert && a?.key === b?.key;
+}

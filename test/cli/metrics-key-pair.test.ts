@@ -1,0 +1,24 @@
+import { expect, it } from "vitest";
+import { metricsKeyPair } from "../../src/cli/metrics-key-pair.ts";
+
+it("A certificate for the metrics is read where its key is named, too, and only then", () => {
+  const [cert, key] = ["/tls/tls.crt", "/tls/tls.key"];
+  const none = { metricsCertFile: undefined, metricsKeyFile: undefined };
+  expect(metricsKeyPair(none)).toBeUndefined();
+  expect(metricsKeyPair({ metricsCertFile: cert, metricsKeyFile: key })).toBeTypeOf("function");
+});
+
+it.each([
+  [
+    "cert",
+    { metricsCertFile: "/tls/tls.crt", metricsKeyFile: undefined },
+    "--metrics-key-file is wanted",
+  ],
+  [
+    "key",
+    { metricsCertFile: undefined, metricsKeyFile: "/tls/tls.key" },
+    "--metrics-cert-file is wanted",
+  ],
+])("--metrics-%s-file alone is refused", (_, options, said) => {
+  expect(() => metricsKeyPair(options)).toThrow(said);
+});
