@@ -19,11 +19,13 @@ interface Template {
 const withController = ".Values.controller.enabled";
 const withRestarts = `and ${withController} .Values.controller.restartOwner`;
 const withAgent = ".Values.agent.enabled";
+const withNetwork = ".Values.networkPolicy.enabled";
 const withMarks = `and ${withAgent} (ne .Values.agent.fallback "None")`;
 const withDrain = `and ${withAgent} (eq .Values.agent.fallback "Drain")`;
 
 const templates: readonly Template[] = [
   { from: "base/rbac.yaml", to: "controller-rbac.yaml", when: withController },
+  { from: "base/admission.yaml", to: "controller-admission.yaml", when: withController },
   { from: "base/quota.yaml", to: "controller-quota.yaml", when: withController },
   { from: "base/controller.yaml", to: "controller.yaml", when: withController },
   { from: "base/placeholder-priority.yaml", to: "placeholder-priority.yaml", when: withController },
@@ -31,6 +33,14 @@ const templates: readonly Template[] = [
   {
     ...{ from: "restart-owner/admission.yaml", to: "restart-owner-admission.yaml" },
     when: withRestarts,
+  },
+  {
+    ...{ from: "network-policy/controller.yaml", to: "controller-network-policy.yaml" },
+    when: `and ${withController} ${withNetwork}`,
+  },
+  {
+    ...{ from: "network-policy/agent.yaml", to: "agent-network-policy.yaml" },
+    when: `and ${withAgent} ${withNetwork}`,
   },
   { from: "agent/rbac.yaml", to: "agent-rbac.yaml", when: withAgent },
   { from: "agent/admission.yaml", to: "agent-admission.yaml", when: withAgent },
@@ -63,6 +73,22 @@ function priorityClass(usual: string): string {
   return `{{ .Values.priorityClassName | default "${usual}" }}`;
 }
 
+/** Who may scrape, and where the controller may go beside what the manifest names. */
+const networkValues: readonly Replacement[] = [
+  {
+    text: "    - from: [{namespaceSelector: {}}]\n",
+    by: "    - from: {{ toJson .Values.networkPolicy.metricsFrom }}\n",
+  },
+  {
+    ...{ text: "  egress:\n", of: "network-policy/controller.yaml" },
+    by: `  egress:
+    {{- with .Values.networkPolicy.egress }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+`,
+  },
+];
+
 /** Pods of a class, and the quota for it. */
 function classOf(usual: string, of: { readonly pods: string; readonly quota: string }) {
   return [
@@ -84,6 +110,7 @@ const replacements: readonly Replacement[] = [
   ...classOf("system-cluster-critical", {
     ...{ pods: "base/controller.yaml", quota: "base/quota.yaml" },
   }),
+  ...networkValues,
   ...classOf("system-node-critical", { pods: "agent/daemonset.yaml", quota: "agent/quota.yaml" }),
   {
     ...{ text: "replicas: 2\n", of: "base/controller.yaml" },

@@ -19,6 +19,7 @@ const variants: readonly (readonly [string, readonly string[]])[] = [
   ["agent.fallback=Cordon", ["agent-fallback/cordon"]],
   ["agent.fallback=Drain", ["agent-fallback/drain"]],
   ["controller.restartOwner=true", ["agent", "restart-owner"]],
+  ["networkPolicy.enabled=true", ["agent", "network-policy"]],
 ];
 
 /** Of Kubernetes, for this chart. */
@@ -111,6 +112,26 @@ describe("the chart", () => {
     expect(spec.template.spec.containers[0]?.env).toEqual(expect.arrayContaining(env));
   });
 
+  test("lets scrape whom the values name, and the controller go where they say as well", () => {
+    const from = [{ podSelector: { matchLabels: { app: "prometheus" } } }];
+    const rule = { to: [{ podSelector: {} }], ports: [{ port: 9093 }] };
+    const made = rendered(
+      ...["--set", "networkPolicy.enabled=true"],
+      ...["--set-json", `networkPolicy.metricsFrom=${JSON.stringify(from)}`],
+      ...["--set-json", `networkPolicy.egress=${JSON.stringify([rule])}`],
+    );
+    const specOf = (name: string) =>
+      (
+        made.get(`NetworkPolicy lastcall/${name}`) as unknown as {
+          spec: { ingress: { from: unknown }[]; egress: unknown[] };
+        }
+      ).spec;
+    expect(specOf("lastcall").ingress[0]?.from).toEqual(from);
+    expect(specOf("lastcall-agent").ingress[0]?.from).toEqual(from);
+    expect(specOf("lastcall").egress).toContainEqual(rule);
+    expect(specOf("lastcall-agent").egress).not.toContainEqual(rule);
+  });
+
   test("gives the pods of both the class that the values name, and the quotas too", () => {
     const made = JSON.stringify([...rendered("--set", "priorityClassName=mine").values()]);
     expect(made).not.toMatch(/system-(node|cluster)-critical/);
@@ -125,6 +146,7 @@ describe("the chart", () => {
     ["agent.fallbak=Drain", "fallbak"],
     ["controller.replicas=many", "controller.replicas"],
     ["priorityClassName=Not A Class", "priorityClassName"],
+    ["networkPolicy.enabled=yes", "networkPolicy.enabled"],
   ])("refuses %s by its name", (value, named) => {
     const flags = ["--kube-version", oldest, "--set", value];
     const { stderr, code } = helm(["template", "lastcall", chart, ...flags], { home });

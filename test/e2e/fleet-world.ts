@@ -60,8 +60,8 @@ export class FleetWorld {
     const plane = await startControlPlane({ apiServerFlags: audit.flags });
     const cloud = await Cloud.start(plane, cloudOptions);
     await mustRun(plane, ["apply", "-k", join(deploy, "crds")]);
-    for (const file of ["namespace.yaml", "rbac.yaml", "placeholder-priority.yaml"]) {
-      await mustRun(plane, ["apply", "-f", join(deploy, "base", file)]);
+    for (const file of ["namespace", "rbac", "admission", "placeholder-priority"]) {
+      await mustRun(plane, ["apply", "-f", join(deploy, "base", `${file}.yaml`)]);
     }
     const nodes = await registerFleet(plane);
     cloud.adopt(nodes.map((node) => ({ name: nameOf(node), zone: zoneOf(node) })));

@@ -17,7 +17,12 @@ let token: string;
 
 beforeAll(async () => {
   plane = await startControlPlane();
-  for (const file of ["namespace.yaml", "rbac.yaml", "placeholder-priority.yaml"]) {
+  for (const file of [
+    "namespace.yaml",
+    "rbac.yaml",
+    "admission.yaml",
+    "placeholder-priority.yaml",
+  ]) {
     await mustRun(plane, ["apply", "-f", join(base, file)]);
   }
   await createNodes(plane, [{ name: "leaving" }, { name: "other", cpu: "4" }]);
