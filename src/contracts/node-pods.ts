@@ -1,7 +1,7 @@
 import type { ForceReason } from "../core/drain-reason.ts";
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
 import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../core/pod.ts";
-import type { Instant } from "../core/time.ts";
+import type { Instant, Millis } from "../core/time.ts";
 
 /** The pods of one node at a time, and how they are asked to leave. */
 export interface NodePods {
@@ -32,6 +32,8 @@ export interface NodePods {
 export interface FollowOptions {
   /** Of the list, in a rush: the soonest goes first. */
   readonly dueAt?: Instant | undefined;
+  /** Between two attempts, where one fails. Default 10 s, or what the server asks for. */
+  readonly longestPauseMs?: Millis | undefined;
   readonly signal: AbortSignal;
 }
 

@@ -1,15 +1,22 @@
 import type { Clock } from "../contracts/clock.ts";
+import { type Departure, isNoticed } from "../core/departure.ts";
 import { halfToAll } from "../core/jitter.ts";
 import type { Rng } from "../core/rng.ts";
-import type { Millis } from "../core/time.ts";
+import { type Millis, seconds } from "../core/time.ts";
 import { isLastcallError } from "../errors.ts";
 
 const firstMs = 100;
-const longestMs = 10_000;
+const longestMs: Millis = seconds(10);
+const longestUnderNoticeMs: Millis = seconds(1);
 
-/** Exponential from 0.1 s to 10 s, with half of it by chance so that many do not return at once. */
-export function backoffMs(attempt: number, rng: Rng): Millis {
-  const whole = Math.min(longestMs, firstMs * 2 ** Math.min(attempt, 20));
+/** How long to wait at most before another attempt: under a notice each second counts. */
+export function longestPause(departure: Departure): Millis {
+  return isNoticed(departure) ? longestUnderNoticeMs : longestMs;
+}
+
+/** Exponential from 0.1 s to `mostMs`, with half of it by chance so that many do not return at once. */
+export function backoffMs(attempt: number, rng: Rng, mostMs: Millis = longestMs): Millis {
+  const whole = Math.min(mostMs, firstMs * 2 ** Math.min(attempt, 20));
   return halfToAll(whole, rng);
 }
 
@@ -17,6 +24,8 @@ export interface RetryTools {
   readonly clock: Clock;
   readonly rng: Rng;
   readonly signal: AbortSignal;
+  /** Between two attempts; asked before each, since a notice may have come. Default 10 s. */
+  readonly longestPause?: (() => Millis) | undefined;
   /** Told of each fault that is tried again. */
   readonly onRetry: (error: unknown) => void;
 }
@@ -30,7 +39,7 @@ export async function retrying<T>(work: () => Promise<T>, tools: RetryTools): Pr
     } catch (error) {
       if (!isLastcallError(error) || !error.retryable) throw error;
       tools.onRetry(error);
-      await tools.clock.sleep(backoffMs(attempt, tools.rng), tools.signal);
+      await tools.clock.sleep(backoffMs(attempt, tools.rng, tools.longestPause?.()), tools.signal);
     }
   }
 }

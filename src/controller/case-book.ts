@@ -1,15 +1,28 @@
 import type { Fleet, FleetChange } from "../contracts/fleet.ts";
-import type { Departure } from "../core/departure.ts";
+import { type Departure, isNoticed } from "../core/departure.ts";
 import type { Policy } from "../core/policy.ts";
-import { type Millis, minutes } from "../core/time.ts";
+import { type Millis, minutes, seconds } from "../core/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
+import { backoffMs } from "./backoff.ts";
 import type { CaseTools } from "./case-tools.ts";
 import { DepartureCase } from "./departure-case.ts";
 
 type First = Parameters<DepartureCase["run"]>[1];
 
-/** A case that failed is not taken up again before this has passed. */
+/** A planned case that failed is not taken up again before this has passed. */
 const restMs: Millis = minutes(1);
+
+/** One under a notice not before its backoff, and this at most. */
+const noticedRestMs: Millis = seconds(1);
+
+/** How a case that failed rests: until when, by the monotonic clock, and after how many failures. */
+interface Rest {
+  readonly untilMs: number;
+  readonly failures: number;
+}
+
+/** Told when a case under a notice that failed has rested and is to be taken up again. */
+export type RestedListener = (uid: string) => void;
 
 /** The departures under way, each in a case of its own; none waits for another. */
 export class CaseBook {
@@ -17,7 +30,8 @@ export class CaseBook {
   readonly #cases = new Map<string, DepartureCase>();
   /** The uids of the departures with a case, by the name of their node. */
   readonly #byNode = new Map<string, Set<string>>();
-  readonly #restUntil = new Map<string, number>();
+  readonly #rests = new Map<string, Rest>();
+  readonly #onRested = new Set<RestedListener>();
   readonly #running = new Set<Promise<void>>();
   readonly #fleet: Pick<Fleet, "node" | "departure">;
 
@@ -28,13 +42,14 @@ export class CaseBook {
 
   /** Begins a departure, or takes one up again; one that is running already is left to itself. */
   open(departure: Departure, how: { policy: Policy; signal: AbortSignal; first?: First }): void {
-    if (this.has(departure) || this.#rests(departure)) return;
+    if (this.has(departure) || this.#isResting(departure)) return;
     const node = this.#fleet.node(departure.node.name);
     const newCase = new DepartureCase({ departure, policy: how.policy, node }, this.#tools);
     this.#cases.set(departure.uid, newCase);
     this.#enter(departure);
     const run = newCase
       .run(how.signal, how.first)
+      .then(() => this.#forgetRest(departure, how.signal))
       .catch((error: unknown) => this.#failed(newCase.departure, error, how.signal))
       .finally(() => {
         this.#cases.delete(departure.uid);
@@ -52,6 +67,9 @@ export class CaseBook {
   /** Hands each case what the watch has seen of it last, and drops what is known of deleted ones. */
   observe(): void {
     this.#tools.turns.forget(this.#tools.view().departures);
+    for (const uid of this.#rests.keys()) {
+      if (this.#fleet.departure(uid) === undefined) this.#rests.delete(uid);
+    }
     for (const uid of this.#cases.keys()) this.#observeOne(uid);
   }
 
@@ -99,9 +117,21 @@ export class CaseBook {
     if (there?.size === 0) this.#byNode.delete(node.name);
   }
 
-  #rests(departure: Departure): boolean {
-    const until = this.#restUntil.get(departure.uid);
-    return until !== undefined && this.#tools.clock.monotonic() < until;
+  /** No fault of a moment may cost a notice its time: such a case is taken up again within a second. */
+  onRested(listener: RestedListener): () => void {
+    this.#onRested.add(listener);
+    return () => this.#onRested.delete(listener);
+  }
+
+  #isResting(departure: Departure): boolean {
+    const rest = this.#rests.get(departure.uid);
+    const leftMs = (rest?.untilMs ?? 0) - this.#tools.clock.monotonic();
+    // One that failed before its notice came does not rest on.
+    return rest !== undefined && leftMs > 0 && !(isNoticed(departure) && leftMs > noticedRestMs);
+  }
+
+  #forgetRest({ uid }: Departure, signal: AbortSignal): void {
+    if (!signal.aborted) this.#rests.delete(uid);
   }
 
   #failed(departure: Departure, error: unknown, signal: AbortSignal): void {
@@ -112,6 +142,21 @@ export class CaseBook {
     if (code === "LEASE_LOST") return;
     metrics.count("lastcall_errors_total", { code });
     log.error("case-failed", { departure: departure.name, code, error: messageOf(error) });
-    this.#restUntil.set(departure.uid, this.#tools.clock.monotonic() + restMs);
+    this.#rest(departure, signal);
+  }
+
+  #rest(departure: Departure, signal: AbortSignal): void {
+    const { uid } = departure;
+    const { clock, rng } = this.#tools;
+    const failures = (this.#rests.get(uid)?.failures ?? 0) + 1;
+    const forMs = isNoticed(departure) ? backoffMs(failures, rng, noticedRestMs) : restMs;
+    this.#rests.set(uid, { untilMs: clock.monotonic() + forMs, failures });
+    if (!isNoticed(departure)) return;
+    clock.sleep(forMs, signal).then(
+      () => {
+        for (const listener of this.#onRested) listener(uid);
+      },
+      () => undefined,
+    );
   }
 }

@@ -20,6 +20,7 @@ import type { TerminationMemory } from "../core/termination-time.ts";
 import { between, earliest, type Instant, type Millis, millis, plus } from "../core/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 import { Alarm } from "./alarm.ts";
+import { longestPause } from "./backoff.ts";
 import type { Executor } from "./executor.ts";
 import { MachineCheck } from "./machine-check.ts";
 
@@ -76,6 +77,9 @@ export interface DrainOver {
  */
 const gatherMs: Millis = millis(20);
 
+/** How long a drain under a notice waits for the budgets. */
+const budgetsWaitMs: Millis = millis(500);
+
 /**
  * One node's drain: follows its pods, asks core what to do now, does it, and looks again when a
  * pod changes, an answer comes or the next instant is reached. Nothing is held while it waits, and
@@ -116,6 +120,7 @@ export class DrainRun {
     const done = new AbortController();
     const followed = pods.follow(this.#order.node.name, {
       dueAt: this.#dueAt(),
+      longestPauseMs: longestPause(this.#departure),
       signal: AbortSignal.any([signal, done.signal]),
     });
     const stop = followed.onChange(() => this.#alarm.ring());
@@ -127,7 +132,7 @@ export class DrainRun {
       signal: done.signal,
     });
     try {
-      const [budgets] = await Promise.all([pods.budgets(), followed.synced()]);
+      const [budgets] = await Promise.all([this.#budgets(done.signal), followed.synced()]);
       const startedAt = drainBeganAt(this.#departure.status) ?? clock.now();
       machine.trust(followed.pods());
       for (;;) {
@@ -146,6 +151,31 @@ export class DrainRun {
       this.#isOver = true;
       stop();
       done.abort();
+    }
+  }
+
+  /**
+   * Budgets are a forecast: the eviction API asks them itself. Under a notice a drain goes without them
+   * where they cannot be read at once.
+   */
+  async #budgets(signal: AbortSignal): Promise<readonly BudgetFacts[]> {
+    const { pods, clock, executor } = this.#tools;
+    if (hardDeadline(this.#departure) === undefined) return pods.budgets();
+    const without = (error: string): readonly BudgetFacts[] => {
+      const { name: departure } = this.#departure;
+      if (!signal.aborted) executor.voice.log.warn("budgets-not-read", { departure, error });
+      return [];
+    };
+    const answered = new AbortController();
+    const asked = pods.budgets().catch((error: unknown) => without(messageOf(error)));
+    const late = clock
+      .sleep(budgetsWaitMs, AbortSignal.any([signal, answered.signal]))
+      .then(() => without(`no answer came within ${budgetsWaitMs} ms`));
+    late.catch(() => undefined);
+    try {
+      return await Promise.race([asked, late]);
+    } finally {
+      answered.abort();
     }
   }
 

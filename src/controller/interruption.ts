@@ -40,12 +40,17 @@ export function followInterruptions(tools: InterruptionTools, signal: AbortSigna
     else lookAtChanged(change, tools, signal);
     again.ring();
   });
+  const stopTaking = tools.cases.onRested((uid) => {
+    const departure = fleet.departure(uid);
+    if (departure !== undefined && !until.aborted) lookAt(departure, tools, signal);
+  });
   lookAtAll(tools, signal);
   lookAround(again, tools, until).catch((error: unknown) => {
     if (!until.aborted) throw error;
   });
   return () => {
     stop();
+    stopTaking();
     over.abort();
   };
 }

@@ -6,7 +6,7 @@ import type { NodeFacts } from "../core/node.ts";
 import type { PodFacts } from "../core/pod.ts";
 import type { Rng } from "../core/rng.ts";
 import { messageOf } from "../errors.ts";
-import { backoffMs } from "./backoff.ts";
+import { backoffMs, longestPause } from "./backoff.ts";
 import type { Executor } from "./executor.ts";
 
 type Work = Omit<Happening, "at">;
@@ -67,7 +67,8 @@ export class MachineCheck {
   }
 
   async #look(pods: readonly PodFacts[]): Promise<void> {
-    const { tools, signal, onLooked } = this.#options;
+    const { departure, tools, signal, onLooked } = this.#options;
+    const mostMs = longestPause(departure);
     for (let attempt = 0; !signal.aborted; attempt += 1) {
       try {
         this.#lost = await this.#lostNow();
@@ -76,12 +77,13 @@ export class MachineCheck {
         onLooked();
         return;
       } catch (error) {
-        const { node } = this.#options.departure;
         tools.executor.voice.log.warn("node-not-read", {
-          node: node.name,
+          node: departure.node.name,
           error: messageOf(error),
         });
-        await tools.clock.sleep(backoffMs(attempt, tools.rng), signal).catch(() => undefined);
+        await tools.clock
+          .sleep(backoffMs(attempt, tools.rng, mostMs), signal)
+          .catch(() => undefined);
       }
     }
   }

@@ -7,7 +7,7 @@ import type { Policy } from "../core/policy.ts";
 import { givenUpAt, reactionTo } from "../core/reaction.ts";
 import { between } from "../core/time.ts";
 import { isLastcallError, type LastcallError, messageOf } from "../errors.ts";
-import { retrying } from "./backoff.ts";
+import { longestPause, retrying } from "./backoff.ts";
 import { type CaseContext, isCloudsToTake } from "./case-context.ts";
 import type { CaseTools } from "./case-tools.ts";
 import type { CaseVoice } from "./case-voice.ts";
@@ -247,6 +247,7 @@ export class PhaseWork {
       clock: this.#parts.tools.clock,
       rng: this.#parts.tools.rng,
       signal,
+      longestPause: () => longestPause(this.#departure),
       onRetry: (error) => this.#parts.voice.faulted("retrying", this.#departure, error),
     });
   }

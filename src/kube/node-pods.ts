@@ -54,7 +54,7 @@ export class KubeNodePods implements NodePods {
     return listPodsOn(this.#api, nodeName);
   }
 
-  follow(nodeName: string, { dueAt, signal }: FollowOptions): FollowedPods {
+  follow(nodeName: string, { dueAt, longestPauseMs, signal }: FollowOptions): FollowedPods {
     const bell = new ChangeBell();
     const reflector = new Reflector<PodFacts>({
       api: this.#api,
@@ -64,6 +64,7 @@ export class KubeNodePods implements NodePods {
       query: onNode(nodeName),
       translate: translatePod,
       listDueAt: dueAt,
+      longestPauseMs,
       watchUrgency: "Later",
       onChange: () => bell.ring(),
     });

@@ -33,6 +33,8 @@ export interface ReflectorOptions<T> {
   readonly pageLimit?: number | undefined;
   /** Of the list, as `KubeRequest.dueAt`. */
   readonly listDueAt?: Instant | undefined;
+  /** Between two attempts, whatever the server asks for. Default 10 s, or what it asks for. */
+  readonly longestPauseMs?: Millis | undefined;
   /** Of the watch that follows the list; what the list shows is enough to begin with. */
   readonly watchUrgency?: Urgency | undefined;
 }
@@ -86,7 +88,7 @@ export class Reflector<T> {
       onChange: options.onChange ?? (() => {}),
       onSkip: options.onSkip ?? (() => {}),
     });
-    this.#failures = new Backoff({ rng: options.rng });
+    this.#failures = new Backoff({ rng: options.rng, mostMs: options.longestPauseMs });
     this.#relists = new Backoff({ rng: options.rng });
     this.#heardMs = options.clock.monotonic();
     this.synced = this.#sync.promise;
@@ -180,7 +182,8 @@ export class Reflector<T> {
       this.#version = undefined;
       this.#failedWatches = 0;
     }
-    return millis(Math.max(this.#failures.next(), waitMs ?? 0));
+    const { longestPauseMs = Number.POSITIVE_INFINITY } = this.#options;
+    return millis(Math.min(longestPauseMs, Math.max(this.#failures.next(), waitMs ?? 0)));
   }
 
   async #list(signal: AbortSignal): Promise<Ending> {

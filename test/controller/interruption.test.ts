@@ -30,6 +30,7 @@ function follow(known: readonly Departure[] = []) {
     },
   };
   const cases = {
+    onRested: () => () => {},
     observe: () => {},
     observeChanged: () => {},
     has: () => false,

@@ -236,7 +236,7 @@ describe("pods that come to a node while it drains", () => {
       world.api.failNext({
         match: { method: "GET", path: /nodes\/n1$/ },
         answer: { status: 500, body: "no" },
-        times: 7,
+        times: 12,
       });
       bind(world, "new-0");
       await world.pass(seconds(4));

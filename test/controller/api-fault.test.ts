@@ -1,0 +1,107 @@
+import { describe, expect, it } from "vitest";
+import type { KubeAnswer, KubeRequest } from "../../src/contracts/kube-api.ts";
+import { minutes, seconds } from "../../src/core/time.ts";
+import { LastcallError } from "../../src/errors.ts";
+import { ModelWorld, webWorkload } from "../support/model-world.ts";
+
+type Fault = number | "Lost" | "Hangs";
+
+/** What a notice asks of the API server, by the request. */
+const acts: Readonly<Record<string, (request: KubeRequest) => boolean>> = {
+  "the cordon": ({ method, path }) => method === "PATCH" && path === "/api/v1/nodes/n1",
+  "the list of the pods": ({ method, path, query }) =>
+    method === "GET" && path === "/api/v1/pods" && query?.fieldSelector !== undefined,
+  "the list of the budgets": ({ method, path }) =>
+    method === "GET" && path === "/apis/policy/v1/poddisruptionbudgets",
+  "an eviction": ({ path }) => path.endsWith("/eviction"),
+  "the first write of the ledger": ({ method, path }) =>
+    method === "PATCH" && path.includes("/departures/"),
+};
+
+function failing(fault: Fault): Promise<KubeAnswer> {
+  if (fault === "Hangs") return new Promise(() => {});
+  if (fault === "Lost") {
+    return Promise.reject(
+      new LastcallError("API_UNREACHABLE", "Cannot reach the API server: reset"),
+    );
+  }
+  const message = `injected ${fault}`;
+  return Promise.resolve({ status: fault, body: { kind: "Status", code: fault, message } });
+}
+
+/** Fails the first `times` requests of a kind that come after this. */
+function inject(
+  { api }: ModelWorld,
+  fault: { readonly act: string; readonly fault: Fault; readonly times: number },
+): { readonly failed: () => number } {
+  const isIt = acts[fault.act] as (request: KubeRequest) => boolean;
+  const send = api.send.bind(api);
+  let failed = 0;
+  api.send = (request) => {
+    if (failed >= fault.times || !isIt(request)) return send(request);
+    failed += 1;
+    return failing(fault.fault);
+  };
+  return { failed: () => failed };
+}
+
+/** A notice of 30 s for n1, whose pods end at once; gives what is left of it after `span`. */
+async function noticeWith(about: {
+  readonly act: string;
+  readonly fault: Fault;
+  readonly times: number;
+}) {
+  const world = new ModelWorld();
+  for (const name of ["n0", "n1", "n2"]) world.addNode(name, name);
+  webWorkload(world, { replicas: 6, maxUnavailable: 6 });
+  await world.pass(seconds(5));
+  const stop = new AbortController();
+  const running = world.startController(stop.signal);
+  await world.pass(seconds(5));
+  const { failed } = inject(world, about);
+  world.notice("n1", seconds(30));
+  const isCordoned = () =>
+    (world.get("/api/v1/nodes/n1") as { spec?: { unschedulable?: boolean } }).spec
+      ?.unschedulable === true;
+  const leaving = () => world.podsOn("n1").filter((pod) => !pod.metadata?.deletionTimestamp).length;
+  return {
+    ...{ world, failed, isCordoned, leaving },
+    end: async () => {
+      stop.abort();
+      await world.pass(minutes(1));
+      await running;
+    },
+  };
+}
+
+const faults: readonly Fault[] = [429, 500, 503, 401, 403, 400, "Lost"];
+
+describe.each(Object.keys(acts))("under a notice, %s", (act) => {
+  it.each(faults)("that fails once (%s) costs less than two seconds", async (fault) => {
+    const told = await noticeWith({ act, fault, times: 1 });
+    await told.world.pass(seconds(3));
+    expect(told.failed()).toBe(1);
+    expect(told.isCordoned()).toBe(true);
+    expect(told.leaving()).toBe(0);
+    await told.end();
+  });
+
+  it.each(faults)("that fails ten times (%s) is tried within a second each time", async (fault) => {
+    const told = await noticeWith({ act, fault, times: 10 });
+    await told.world.pass(seconds(14));
+    expect(told.isCordoned()).toBe(true);
+    expect(told.leaving()).toBe(0);
+    await told.end();
+  });
+});
+
+describe("budgets that cannot be read under a notice", () => {
+  it.each<Fault>([403, "Hangs"])("(%s) are no reason to wait", async (fault) => {
+    const about = { act: "the list of the budgets", fault, times: Number.POSITIVE_INFINITY };
+    const told = await noticeWith(about);
+    await told.world.pass(seconds(3));
+    expect(told.failed()).toBeGreaterThan(0);
+    expect(told.leaving()).toBe(0);
+    await told.end();
+  });
+});
