@@ -1,4 +1,4 @@
-import type { Instant } from "../core/time.ts";
+import type { Instant, Millis } from "../core/time.ts";
 
 /**
  * The Kubernetes API as bytes on a wire would give it: one request, or one watch. Everything in
@@ -60,6 +60,8 @@ export interface KubeRequest {
    * those that wait with one urgency the soonest goes first, after those that do not say.
    */
   readonly dueAt?: Instant | undefined;
+  /** How long the answer is waited for, where that is not for the API's own limits to say. */
+  readonly timeoutMs?: Millis | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

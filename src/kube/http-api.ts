@@ -10,6 +10,7 @@ import type {
 } from "../contracts/kube-api.ts";
 import { between, type Instant, type Millis, millis, minutes, seconds } from "../core/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
+import { AttemptLimit } from "./attempt-limit.ts";
 import { Deadline } from "./deadline.ts";
 import { HttpConnection, type WireRequest } from "./http-connection.ts";
 import type { KubeAccess } from "./kube-access.ts";
@@ -22,15 +23,15 @@ export interface HttpKubeApiOptions {
   readonly access: KubeAccess;
   readonly clock: Clock;
   /**
-   * From asking to the last byte, waiting for its turn included; of a request that says when it is
-   * due, from its turn. Default 30 s.
+   * From asking to the last byte, waiting for its turn included. Default 30 s. What says when it is due
+   * goes by `AttemptLimit`, from its turn.
    */
   readonly requestTimeoutMs?: Millis | undefined;
   /** Sockets of the pool for requests; watches have their own. Default 64. */
   readonly maxSockets?: number | undefined;
   /**
    * A watch that asked for bookmarks (the server sends one about every minute) and hears nothing
-   * for this long is dead. Default 3 minutes.
+   * for this long is dead. Default 90 seconds.
    */
   readonly watchSilenceMs?: Millis | undefined;
   readonly userAgent?: string | undefined;
@@ -47,12 +48,14 @@ export class HttpKubeApi implements KubeApi {
   readonly #lanes: RequestLanes;
   readonly #requestTimeoutMs: Millis;
   readonly #watchSilenceMs: Millis;
+  readonly #urgentLimit: AttemptLimit;
 
   constructor(options: HttpKubeApiOptions) {
     this.#server = options.access.server;
     this.#clock = options.clock;
+    this.#urgentLimit = new AttemptLimit(options.clock);
     this.#requestTimeoutMs = options.requestTimeoutMs ?? seconds(30);
-    this.#watchSilenceMs = options.watchSilenceMs ?? minutes(3);
+    this.#watchSilenceMs = options.watchSilenceMs ?? seconds(90);
     const maxSockets = options.maxSockets ?? 64;
     this.#lanes = new RequestLanes(maxSockets);
     this.#connection = new HttpConnection({
@@ -66,14 +69,25 @@ export class HttpKubeApi implements KubeApi {
   async send(request: KubeRequest): Promise<KubeAnswer> {
     const asked = this.#asked(request.method, request.path);
     const { signal, dueAt } = request;
-    const deadline = this.#deadline(asked, { signal, limitMs: this.#waitLimit(dueAt) });
+    const waitMs = request.timeoutMs ?? this.#waitLimit(dueAt);
+    const deadline = this.#deadline(asked, { signal, limitMs: waitMs });
+    let limitMs = waitMs;
+    let isSent = false;
     try {
       return await this.#inLane(request, deadline.signal, async () => {
-        if (dueAt !== undefined) deadline.renew(this.#requestTimeoutMs);
+        isSent = true;
+        const sentAtMs = this.#clock.monotonic();
+        if (dueAt !== undefined) {
+          limitMs = request.timeoutMs ?? this.#urgentLimit.ms;
+          deadline.renew(limitMs);
+        }
         const response = await this.#connection.open(toWire(request, deadline.signal));
-        return toAnswer(response, await readText(response), asked);
+        const answer = toAnswer(response, await readText(response), asked);
+        this.#urgentLimit.answered(this.#clock.monotonic() - sentAtMs);
+        return answer;
       });
     } catch (error) {
+      if (isSent && deadline.signal.aborted && !signal?.aborted) this.#unanswered(limitMs);
       throw transportError(deadline.signal.aborted ? deadline.signal.reason : error, asked);
     } finally {
       deadline.end();
@@ -92,6 +106,12 @@ export class HttpKubeApi implements KubeApi {
       request.signal.removeEventListener("abort", end);
       ended.abort();
     }
+  }
+
+  /** The connection may be dead, and those beside it too: the next attempts get new ones. */
+  #unanswered(limitMs: Millis): void {
+    this.#urgentLimit.unanswered(limitMs);
+    this.#connection.dropIdle();
   }
 
   /** Closes every connection; what is under way ends as if the connection had dropped. */

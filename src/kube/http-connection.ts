@@ -61,6 +61,11 @@ export class HttpConnection {
     return await this.#openOnce(request, renewed);
   }
 
+  /** Closes the sockets that are kept for later requests. */
+  dropIdle(): void {
+    this.#pool.dropIdle();
+  }
+
   close(): void {
     this.#pool.close();
   }

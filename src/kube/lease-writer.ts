@@ -1,5 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeAnswer, KubeApi, KubeObject } from "../contracts/kube-api.ts";
+import { type Millis, seconds } from "../core/time.ts";
 import { isLastcallError, type LastcallError } from "../errors.ts";
 import { fieldsOf } from "./json-field.ts";
 import { type LeasePlace, type LeaseRecord, leaseObject, translateLease } from "./lease-record.ts";
@@ -21,6 +22,9 @@ export interface LeaseWriterOptions extends LeasePlace {
   readonly clock: Clock;
   readonly durationSeconds: number;
 }
+
+/** A request for the Lease that is swallowed must leave time for others before the Lease runs out. */
+const timeoutMs: Millis = seconds(5);
 
 /** Reads and writes one Lease object; every outcome is a value. */
 export class LeaseWriter {
@@ -44,7 +48,7 @@ export class LeaseWriter {
       before === undefined
         ? ({ method: "POST", path: this.collection } as const)
         : ({ method: "PUT", path: this.#path() } as const);
-    const answer = await this.#send({ ...request, body, signal });
+    const answer = await this.#send({ ...request, body, timeoutMs, signal });
     if (isLastcallError(answer)) return { kind: "Failed", error: answer };
     if (answer.status === 200 || answer.status === 201) {
       return { kind: "Written", record: toRecord(answer) };
@@ -56,7 +60,7 @@ export class LeaseWriter {
   }
 
   async read(signal?: AbortSignal): Promise<LeaseRead> {
-    const answer = await this.#send({ method: "GET", path: this.#path(), signal });
+    const answer = await this.#send({ method: "GET", path: this.#path(), timeoutMs, signal });
     if (isLastcallError(answer)) return { kind: "Failed", error: answer };
     if (answer.status === 200) return { kind: "Found", record: toRecord(answer) };
     if (answer.status === 404) return { kind: "Absent" };

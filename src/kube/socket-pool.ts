@@ -35,6 +35,15 @@ export class SocketPool {
     return { tls, agent: use === "Request" ? agent : this.#unpooled };
   }
 
+  /** Closes the sockets that wait for a request: whatever made one of them die may have met them all. */
+  dropIdle(): void {
+    const agent = this.#made?.route.agent;
+    if (!agent) return;
+    for (const sockets of Object.values(agent.freeSockets)) {
+      for (const socket of sockets ?? []) socket.destroy();
+    }
+  }
+
   /** Closes every socket, those in use too. */
   close(): void {
     this.#unpooled.destroy();

@@ -258,6 +258,50 @@ describe("an answer that does not come", () => {
     expect(clock.sleeping).toBe(0);
   });
 
+  it("of urgent work is waited for 2.5 s, then twice as long, until a minute has gone well", async () => {
+    const arrived: number[] = [];
+    const { server, api, clock } = await setUp(({ connection }, response, turn) => {
+      arrived.push(connection);
+      if (turn === 4) json(response, 200, {});
+    });
+    const dueAt = plus(clock.now(), seconds(120));
+    for (const [at, limit] of ["2.5 s", "5 s", "10 s"].entries()) {
+      const failed = expect(api.send({ ...post, dueAt })).rejects.toThrow(`within ${limit}`);
+      await waitUntil(async () => arrived.length === at + 1, { what: "sent", timeoutMs: 5000 });
+      await clock.advance(Number.parseFloat(limit) * 1000);
+      await failed;
+    }
+    expect(await api.send({ ...post, dueAt })).toMatchObject({ status: 200 });
+    expect(server.seen).toHaveLength(4);
+    // A minute later the next is waited for as the first was.
+    await clock.advance(60_000);
+    const failed = expect(api.send({ ...post, dueAt })).rejects.toThrow("within 2.5 s");
+    await waitUntil(async () => arrived.length === 5, { what: "sent", timeoutMs: 5000 });
+    await clock.advance(2_500);
+    await failed;
+  });
+
+  it("makes the requests after it go by new connections: the idle ones may be dead as well", async () => {
+    const gate = Promise.withResolvers<void>();
+    const { server, api, clock } = await setUp(async ({ url }, response) => {
+      if (url === "/dead") return;
+      if (url === "/held") await gate.promise;
+      json(response, 200, {});
+    });
+    const held = [1, 2, 3].map(() => api.send({ ...get, path: "/held" }));
+    await waitUntil(async () => server.seen.length === 3, { what: "held", timeoutMs: 5000 });
+    gate.resolve();
+    await Promise.all(held);
+    const dueAt = plus(clock.now(), seconds(30));
+    const failed = expect(api.send({ ...get, path: "/dead", dueAt })).rejects.toThrow("no answer");
+    await waitUntil(async () => server.seen.length === 4, { what: "sent", timeoutMs: 5000 });
+    await clock.advance(2_500);
+    await failed;
+    await api.send({ ...get, path: "/next", dueAt });
+    expect(server.seen[3]?.connection).toBeLessThanOrEqual(3);
+    expect(server.seen[4]?.connection).toBe(4);
+  });
+
   it("ends at once when the caller's signal aborts", async () => {
     const arrived = Promise.withResolvers<void>();
     const { api, clock } = await setUp(() => arrived.resolve());
