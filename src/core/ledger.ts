@@ -33,14 +33,7 @@ export function statusAfter(
   const { status } = departure;
   const step = transition(status.phase, happening.event);
   if (step === undefined) return undefined;
-  const message = explain(happening.reason, {
-    node: departure.node.name,
-    policy: departure.policy,
-    at: departure.departAt,
-    deadlineAt: departure.deadlineAt,
-    until: happening.until,
-    detail: happening.detail,
-  });
+  const message = messageOf(departure, happening);
   const { demands: _, ...lasting } = status;
   const after: DepartureStatus = {
     ...(mayHoldBudgets(step.to) ? status : lasting),
@@ -55,6 +48,19 @@ export function statusAfter(
   };
   if (step.to === "Preparing") return { ...after, startedAt: status.startedAt ?? happening.at };
   return step.to === "Ended" ? ended(departure, happening, after) : after;
+}
+
+/** What was undone ends with the sentence that began the undoing: it alone names the cause. */
+function messageOf({ status, ...departure }: Departure, { event, ...why }: Happening): string {
+  if (event === "RolledBack" && status.message !== undefined) return status.message;
+  return explain(why.reason, {
+    node: departure.node.name,
+    policy: departure.policy,
+    at: departure.departAt,
+    deadlineAt: departure.deadlineAt,
+    until: why.until,
+    detail: why.detail,
+  });
 }
 
 /**
