@@ -13,6 +13,13 @@ export interface InstanceReleaser {
   describe(providerID: string, signal: AbortSignal): Promise<MachineState>;
 
   /**
+   * Asks whether the machine could be let go in this mode, and changes nothing: the machine is looked
+   * up, and the permission is asked for where the cloud tells. Throws `LastcallError`: with
+   * `retryable` where the cloud cannot be asked now, without where asking again cannot help.
+   */
+  check(question: ReleaseQuestion, signal: AbortSignal): Promise<Releasability>;
+
+  /**
    * Lets the machine go and waits until it is gone, in any of the modes but None. Idempotent: the
    * same `requestId` asks for the same thing once, a machine that is already gone is success, and
    * a machine whose id differs from `machineId` is not touched (`Replaced`).
@@ -30,6 +37,20 @@ export type MachineState =
       readonly id: string;
       readonly bornAt: Instant | undefined;
       readonly running: boolean;
+    };
+
+export type ReleaseQuestion = Pick<ReleaseRequest, "providerID" | "mode">;
+
+export type Releasability =
+  | {
+      readonly kind: "Possible";
+      /** `Unknown`: the cloud does not tell; only the release itself will. */
+      readonly permission: "Granted" | "Unknown";
+    }
+  | {
+      readonly kind: "Impossible";
+      /** What stands in the way and what to do about it: a sentence without its period. */
+      readonly problem: string;
     };
 
 export interface ReleaseRequest {

@@ -13,7 +13,7 @@ export interface CloudEvent {
 
 /** A call that is to fail. */
 export interface CloudFault {
-  readonly on: "describe" | "release" | "births";
+  readonly on: "describe" | "check" | "release" | "births";
   readonly error: LastcallError;
   readonly times?: number;
 }

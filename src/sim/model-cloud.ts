@@ -1,6 +1,8 @@
 import type {
   MachineState as DescribedMachine,
   InstanceReleaser,
+  Releasability,
+  ReleaseQuestion,
   ReleaseRequest,
   ReleaseResult,
 } from "../contracts/instance-releaser.ts";
@@ -133,6 +135,14 @@ export class ModelCloud implements InstanceReleaser, MachineBirths {
     if (!machine || machine.state === "Gone") return { kind: "Absent" };
     const running = machine.state === "Running" || machine.state === "Noticed";
     return { kind: "Present", id: machine.id, bornAt: machine.bornAt, running };
+  }
+
+  async check({ providerID }: ReleaseQuestion, signal: AbortSignal): Promise<Releasability> {
+    signal.throwIfAborted();
+    this.#maybeFail("check");
+    const machine = this.#behind(providerID)?.machine;
+    if (machine && machine.state !== "Gone") return { kind: "Possible", permission: "Granted" };
+    return { kind: "Impossible", problem: `the model cloud has no machine ${providerID}` };
   }
 
   async birthsOf(providerIDs: readonly string[], signal: AbortSignal): Promise<BirthReading> {

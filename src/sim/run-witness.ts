@@ -66,6 +66,7 @@ export class RunWitness {
     const { cluster, clock } = this.#options;
     return {
       describe: (providerID, signal) => cluster.cloud.describe(providerID, signal),
+      check: (question, signal) => cluster.cloud.check(question, signal),
       release: (request, signal) => {
         this.#see({ kind: "Release", at: clock.now(), actor, request });
         return cluster.cloud.release(request, signal);

@@ -7,7 +7,7 @@ import { type FakeGcloud, makeFakeGcloud } from "../support/fake-gcloud.ts";
 type Input = Parameters<typeof runSetup>[0];
 
 const permissions =
-  "compute.instances.get,compute.instances.list,compute.instanceGroupManagers.update,compute.instanceGroupManagers.get,compute.zoneOperations.get";
+  "compute.instances.get,compute.instances.list,compute.instanceGroupManagers.update,compute.instanceGroupManagers.get,compute.instanceGroupManagers.list,compute.zoneOperations.get";
 const role = {
   describe: "gcloud|iam|roles|describe|lastcall|--project|my-project-1|--format|value(deleted)",
   create: `gcloud|iam|roles|create|lastcall|--project|my-project-1|--title|Lastcall|--stage|GA|--permissions|${permissions}|--quiet`,

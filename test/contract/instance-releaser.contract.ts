@@ -85,6 +85,59 @@ export function instanceReleaserContract(
       });
     });
 
+    describe("asking whether a machine could be let go", () => {
+      function check(machine: { providerID: string }, mode = world.modes[0] ?? "Recreate") {
+        const { providerID } = machine;
+        return world.pass(world.releaser.check({ providerID, mode }, never));
+      }
+
+      it("says so of one that runs, in every mode, and changes nothing", async () => {
+        const machine = world.addMachine("n1");
+        for (const mode of world.modes) {
+          expect(await check(machine, mode)).toMatchObject({ kind: "Possible" });
+        }
+        expect(world.asked()).toBe(0);
+        expect(world.idOf(machine.providerID)).toBe(machine.id);
+      });
+
+      it("says so of one that is going already", async () => {
+        const machine = world.addMachine("n1");
+        const work = world.releaser.release(requestFor(machine), never);
+        await world.passUntil(() => world.asked() === 1);
+        expect(await check(machine)).toMatchObject({ kind: "Possible" });
+        await world.pass(work);
+      });
+
+      it("names a machine that the cloud does not have", async () => {
+        const found = await check({ providerID: world.unknownProviderID });
+        const problem = expect.stringContaining("nobody");
+        expect(found).toEqual({ kind: "Impossible", problem });
+      });
+
+      it.each([
+        ["Unreachable", "CLOUD_UNREACHABLE", true],
+        ["RateLimited", "CLOUD_RATE_LIMITED", true],
+        ["RightMissing", "CLOUD_RIGHT_MISSING", false],
+      ] as const)(
+        "%s: throws, says whether asking again can help, and then answers",
+        async (fault, code, retryable) => {
+          const machine = world.addMachine("n1");
+          world.fail(fault);
+          expect(await faultOf(check(machine))).toMatchObject({ code, retryable });
+          world.heal();
+          expect(await check(machine)).toMatchObject({ kind: "Possible" });
+        },
+      );
+
+      it("rejects with the signal's reason", async () => {
+        const { providerID } = world.addMachine("n1");
+        const reason = new Error("the lead was lost");
+        const mode = world.modes[0] ?? "Recreate";
+        const work = world.releaser.check({ providerID, mode }, AbortSignal.abort(reason));
+        await expect(work).rejects.toBe(reason);
+      });
+    });
+
     describe("letting a machine go", () => {
       it("ends with the machine gone, in every mode", async () => {
         for (const mode of world.modes) {

@@ -5,12 +5,14 @@ import { aDeparture, aNode, at } from "./fleet-builder.ts";
 
 const now = at("2026-11-20T12:00:00Z");
 
-function afterAll(departure: Departure, happenings: readonly Omit<Happening, "at">[]): Departure {
-  return happenings.reduce((before, happening) => {
-    const status = statusAfter(before, { ...happening, at: now });
-    if (status === undefined) throw new Error(`${happening.event} changes nothing`);
-    return { ...before, status };
-  }, departure);
+function afterBoth(departure: Departure, happenings: readonly Omit<Happening, "at">[]) {
+  let { status } = departure;
+  for (const happening of happenings) {
+    const after = statusAfter({ ...departure, status }, { ...happening, at: now });
+    if (after === undefined) throw new Error(`${happening.event} changes nothing`);
+    status = after;
+  }
+  return status;
 }
 
 describe("a departure that is rolled back", () => {
@@ -19,7 +21,7 @@ describe("a departure that is rolled back", () => {
     ["DrainTimeout", "RolledBack", "default/web-0"],
   ] as const)("ends with the cause of it: %s", (reason, outcome, detail) => {
     const releasing = aDeparture(aNode("n1"), { status: { phase: "Releasing" } });
-    const { status } = afterAll(releasing, [
+    const status = afterBoth(releasing, [
       { event: "GaveUp", reason, detail },
       // Whoever rolls back knows the reason, and after a restart nothing more.
       { event: "RolledBack", reason },

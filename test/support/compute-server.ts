@@ -55,6 +55,7 @@ export interface ComputeServerOptions {
 export interface ComputeRequestRecord {
   readonly at: Instant;
   readonly method: string;
+  readonly version: string;
   readonly project: string;
   /** Below `/compute/v1/projects/<project>`, such as `/zones/z/instances/n`. */
   readonly path: string;
@@ -173,10 +174,11 @@ export class ComputeServer {
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const text = Buffer.concat(chunks).toString();
     const url = new URL(request.url ?? "/", "http://localhost");
-    const [, project = "", path = ""] = callPath.exec(url.pathname) ?? [];
+    const [, version = "", project = "", path = ""] = callPath.exec(url.pathname) ?? [];
     const record: ComputeRequestRecord = {
       at: this.#options.clock.now(),
       method: request.method ?? "",
+      version,
       project,
       path,
       query: Object.fromEntries(url.searchParams),
@@ -231,6 +233,7 @@ export class ComputeServer {
 
   async #route(call: ComputeRequestRecord, response: ServerResponse): Promise<object> {
     const [, scope, location = "", collection, name, verb] = call.path.split("/");
+    if (call.version === "beta" && verb !== "testIamPermissions") throw unknownCall(call);
     if (scope !== "zones" && scope !== "regions") throw unknownCall(call);
     const place = { scope, location } as const;
     const key = `${call.method} ${collection}${name === undefined ? "" : "/N"}${verb ? `/${verb}` : ""}`;
@@ -250,6 +253,16 @@ export class ComputeServer {
       case "DELETE instances/N":
         this.#allow("compute.instances.delete", call);
         return this.#operation(this.model.deleteMachine(instance));
+      case "POST instances/N/testIamPermissions":
+        this.#allow("compute.instances.list", call);
+        this.model.machine(location, instance.name);
+        return this.#granted(call.body);
+      case "POST instanceGroupManagers/N/testIamPermissions":
+        // Groups have this method in the beta API only.
+        if (call.version !== "beta") throw unknownCall(call);
+        this.#allow("compute.instanceGroupManagers.list", call);
+        this.model.group(place, instance.name);
+        return this.#granted(call.body);
       case "GET instanceGroupManagers/N":
         this.#allow("compute.instanceGroupManagers.get", call);
         return groupBody(this.model.group(place, instance.name), this.project);
@@ -294,6 +307,13 @@ export class ComputeServer {
     return operationBody(operation, this.project);
   }
 
+  /** Which of the permissions asked for are granted; as in every answer of Google's an empty list is left out. */
+  #granted(body: unknown): object {
+    const { permissions = [] } = (body ?? {}) as { permissions?: readonly string[] };
+    const granted = permissions.filter((permission) => !this.#denied.has(permission));
+    return granted.length === 0 ? {} : { permissions: granted };
+  }
+
   #allow(permission: string, call: ComputeRequestRecord): void {
     this.permissionsUsed.add(permission);
     if (!this.#denied.has(permission)) return;
@@ -303,7 +323,7 @@ export class ComputeServer {
   }
 }
 
-const callPath = /^\/compute\/v1\/projects\/([^/]+)(\/.*)$/;
+const callPath = /^\/compute\/(v1|beta)\/projects\/([^/]+)(\/.*)$/;
 
 function operationRight(scope: "zones" | "regions", verb: "get" | "list"): string {
   return `compute.${scope === "zones" ? "zone" : "region"}Operations.${verb}`;

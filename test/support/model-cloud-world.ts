@@ -95,7 +95,7 @@ export async function startModelCloudWorld(): Promise<ModelCloudWorld> {
     },
     fail(fault) {
       const error = new LastcallError(faults[fault], `Cannot go on: ${fault}`);
-      for (const on of ["describe", "release", "births"] as const) {
+      for (const on of ["describe", "check", "release", "births"] as const) {
         cloud.failNext({ on, error, times: 1000 });
       }
     },

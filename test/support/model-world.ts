@@ -33,6 +33,7 @@ import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
 import { startControllers } from "../../src/sim/cluster-controllers.ts";
 import { ModelApi } from "../../src/sim/model-api.ts";
 import { VirtualClock } from "../../src/sim/virtual-clock.ts";
+import { machineReleaser } from "./machine-releaser.ts";
 
 export { webWorkload } from "./web-workload.ts";
 
@@ -130,26 +131,14 @@ export class ModelWorld {
   }
 
   /** Releases by deleting nothing but the machine: the Node is the controller's to remove. */
-  readonly releaser: InstanceReleaser = {
-    describe: (providerID) => {
-      const id = this.#machines.get(providerID);
-      if (id === undefined) return Promise.resolve({ kind: "Absent" });
-      return Promise.resolve({ kind: "Present", id, bornAt: undefined, running: true });
-    },
-    release: ({ providerID, machineId }) => {
-      const now = this.#machines.get(providerID);
-      if (now === undefined) return Promise.resolve({ kind: "AlreadyGone" });
-      if (now !== machineId) return Promise.resolve({ kind: "Replaced" });
-      this.#machines.delete(providerID);
-      this.releaseIds.push(machineId);
-      this.onRelease(providerID.split("/").at(-1) ?? "");
-      const [zone, name] = providerID.split("/").slice(-2) as [string, string];
-      void this.#bearAnew(name, zone);
-      this.released.push(providerID);
-      this.steps.push(`release ${providerID.split("/").at(-1)}`);
-      return Promise.resolve({ kind: "Released" });
-    },
-  };
+  readonly releaser: InstanceReleaser = machineReleaser(this.#machines, (providerID, machineId) => {
+    const [zone, name] = providerID.split("/").slice(-2) as [string, string];
+    this.releaseIds.push(machineId);
+    this.onRelease(name);
+    void this.#bearAnew(name, zone);
+    this.released.push(providerID);
+    this.steps.push(`release ${name}`);
+  });
 
   /** Told of each machine that is let go, before it goes. */
   onRelease: (machine: string) => void = () => {};

@@ -9,6 +9,8 @@ import type { TokenSource } from "./token-source.ts";
 
 export interface ComputeCall extends CallPurpose {
   readonly method: "GET" | "POST" | "DELETE";
+  /** `v1` where absent. */
+  readonly version?: "v1" | "beta" | undefined;
   /** Below `/compute/v1`, such as `/projects/p/zones/z/instances/n`. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>> | undefined;
@@ -102,7 +104,8 @@ export class ComputeClient {
       init.body = JSON.stringify(call.body);
     }
     const query = call.query === undefined ? "" : `?${new URLSearchParams(call.query)}`;
-    const response = await send(`${endpoint.baseUrl}/compute/v1${call.path}${query}`, init);
+    const place = `${endpoint.baseUrl}/compute/${call.version ?? "v1"}`;
+    const response = await send(`${place}${call.path}${query}`, init);
     return { status: response.status, text: await response.text() };
   }
 }

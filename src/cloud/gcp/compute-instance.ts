@@ -27,6 +27,8 @@ export interface Instance {
   /** The last start; a machine that was stopped and started keeps its id, but not this. */
   readonly startedAt: Instant | undefined;
   readonly group: GroupRef | undefined;
+  /** Deletion protection: the API refuses to delete it. */
+  readonly isProtected: boolean;
 }
 
 /** Running: it stands. Leaving: a stop or a deletion is under way. Stopped: nothing runs there. */
@@ -66,7 +68,9 @@ export function readInstance(body: Readonly<Record<string, unknown>>): Instance 
   if (typeof id !== "string" || id === "" || typeof status !== "string") return undefined;
   const startedAt = instantOf(body.lastStartTimestamp);
   const bornAt = birthOf(body);
-  return { id, status, stage: stageOf(status), bornAt, startedAt, group: groupOf(body.metadata) };
+  const isProtected = body.deletionProtection === true;
+  const group = groupOf(body.metadata);
+  return { id, status, stage: stageOf(status), bornAt, startedAt, group, isProtected };
 }
 
 /** A stop and a start begin the 24 hours of a preemptible machine anew, so the last start counts. */

@@ -23,7 +23,8 @@ export const computePermissions: readonly ComputePermission[] = [
   { permission: "compute.instances.get", neededFor: "looking a machine up", modes: all },
   {
     permission: "compute.instances.list",
-    neededFor: "learning how old machines are; without it the age of the Node object counts",
+    neededFor:
+      "learning how old machines are, without it the age of the Node object counts; asking whether one may be deleted",
     modes: all,
   },
   {
@@ -34,6 +35,12 @@ export const computePermissions: readonly ComputePermission[] = [
   {
     permission: "compute.instanceGroupManagers.get",
     neededFor: "the group methods, which read the group first",
+    modes: byGroup,
+  },
+  {
+    permission: "compute.instanceGroupManagers.list",
+    neededFor:
+      "asking before a drain whether the group may be told, without it only the release itself tells",
     modes: byGroup,
   },
   {

@@ -2,6 +2,8 @@ import type { Clock } from "../../contracts/clock.ts";
 import type {
   InstanceReleaser,
   MachineState,
+  Releasability,
+  ReleaseQuestion,
   ReleaseRequest,
   ReleaseResult,
 } from "../../contracts/instance-releaser.ts";
@@ -19,6 +21,7 @@ import {
 } from "./compute-instance.ts";
 import { awaitOperation } from "./compute-operation.ts";
 import { releaseCall } from "./release-call.ts";
+import { checkRelease } from "./release-check.ts";
 import { checkRequestId, requestIdAfter } from "./request-id.ts";
 
 export interface ComputeReleaserOptions {
@@ -73,6 +76,12 @@ export class ComputeReleaser implements InstanceReleaser {
     return { kind: "Present", id, bornAt, running: stage === "Running" };
   }
 
+  async check(question: ReleaseQuestion, signal: AbortSignal): Promise<Releasability> {
+    const ref = instanceRefOf(question.providerID);
+    const instance = await this.#look(ref, signal);
+    return checkRelease({ ref, instance, mode: question.mode }, this.#options.client, signal);
+  }
+
   async release(request: ReleaseRequest, signal: AbortSignal): Promise<ReleaseResult> {
     checkRequestId(request.requestId);
     const ref = instanceRefOf(request.providerID);
@@ -117,13 +126,9 @@ export class ComputeReleaser implements InstanceReleaser {
     const { client, clock, rng } = this.#options;
     const { mode, requestId } = meant.request;
     const failures = this.#failures.get(requestId) ?? 0;
-    const started = releaseCall({
-      ref: meant.ref,
-      instance: now.seen,
-      mode,
-      requestId: requestIdAfter(requestId, failures),
-    });
-    const answer = await client.send(started.call, now.bounds.signal);
+    const started = releaseCall({ ref: meant.ref, instance: now.seen, mode });
+    const query = { requestId: requestIdAfter(requestId, failures) };
+    const answer = await client.send({ ...started.call, query }, now.bounds.signal);
     if (answer.kind === "NotFound") throw notFoundOnAct(started.call.action);
     const { giveUpAt, signal } = now.bounds;
     const wait = { started, operation: answer.body, client, clock, rng, giveUpAt };

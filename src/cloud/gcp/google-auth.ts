@@ -77,7 +77,10 @@ function credentialFault(error: unknown): LastcallError {
     );
   }
   if (message.startsWith("Could not load the default credentials")) {
-    return credentialsInvalid("found neither a key file nor a metadata server");
+    // What the library says of a cluster whose metadata server is away, too: it may come back.
+    return credentialsInvalid("found neither a key file nor a metadata server that answers", {
+      retryable: true,
+    });
   }
   if (/^(E[A-Z]+|UND_ERR_[A-Z_]+|AbortError|TimeoutError)$/.test(code)) {
     const found = `found no connection to the token service (${code})`;
@@ -94,9 +97,9 @@ function tokenServiceFault(status: number): LastcallError {
   return new LastcallError("CLOUD_UNREACHABLE", `${cannot}: ${found}, wanted a token; it may pass`);
 }
 
-function credentialsInvalid(found: string): LastcallError {
+function credentialsInvalid(found: string, how: { retryable?: boolean } = {}): LastcallError {
   const wanted = "wanted Workload Identity or a key file in GOOGLE_APPLICATION_CREDENTIALS";
-  return new LastcallError("CLOUD_CREDENTIALS", `${cannot}: ${found}, ${wanted}`);
+  return new LastcallError("CLOUD_CREDENTIALS", `${cannot}: ${found}, ${wanted}`, how);
 }
 
 interface ForeignError {

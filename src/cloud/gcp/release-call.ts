@@ -10,7 +10,10 @@ import {
 
 /** One act on the cloud, and where the operation that it starts is found. */
 export interface ReleaseCall {
+  /** Without the request id, which is another at each attempt. */
   readonly call: ComputeCall;
+  /** What the act is done to, and its permission is needed on: a group or an instance. */
+  readonly resource: { readonly kind: "Group" | "Instance"; readonly path: string };
   /** Such as `/projects/p/zones/z/operations`. */
   readonly operationsPath: string;
   /** The permission that waiting for the operation needs. */
@@ -22,7 +25,6 @@ export interface ReleaseTarget {
   readonly ref: InstanceRef;
   readonly instance: Instance;
   readonly mode: ReleaseRequest["mode"];
-  readonly requestId: string;
 }
 
 /**
@@ -38,12 +40,13 @@ export function releaseCall(target: ReleaseTarget): ReleaseCall {
 }
 
 function deletionCall(target: ReleaseTarget): ReleaseCall {
-  const { ref, requestId } = target;
+  const { ref } = target;
+  const path = instancePath(ref);
   return {
+    resource: { kind: "Instance", path },
     call: {
       method: "DELETE",
-      path: instancePath(ref),
-      query: { requestId },
+      path,
       action: `delete the instance ${ref.project}/${ref.zone}/${ref.name}`,
       permission: "compute.instances.delete",
     },
@@ -53,16 +56,17 @@ function deletionCall(target: ReleaseTarget): ReleaseCall {
 }
 
 function groupCall(target: ReleaseTarget, group: GroupRef): ReleaseCall {
-  const { ref, requestId, mode } = target;
+  const { ref, mode } = target;
   const place = `/projects/${ref.project}/${group.scope}/${group.location}`;
+  const path = `${place}/instanceGroupManagers/${group.name}`;
   const instances = [`zones/${ref.zone}/instances/${ref.name}`];
   const recreate = mode === "Recreate";
   const method = recreate ? "recreateInstances" : "deleteInstances";
   return {
+    resource: { kind: "Group", path },
     call: {
       method: "POST",
-      path: `${place}/instanceGroupManagers/${group.name}/${method}`,
-      query: { requestId },
+      path: `${path}/${method}`,
       // A deletion that is under way already is no fault of the second request.
       body: recreate ? { instances } : { instances, skipInstancesOnValidationError: true },
       action: `${recreate ? "recreate" : "delete"} ${ref.name} in the group ${group.name}`,

@@ -48,8 +48,9 @@ describe("without credentials", () => {
     const tokens = googleTokens({ endpoint: cloud, keyFile: undefined });
     expect(await faultOf(tokens.token())).toMatchObject({
       code: "CLOUD_CREDENTIALS",
+      retryable: true,
       message:
-        "Cannot get a Google access token: found neither a key file nor a metadata server, wanted Workload Identity or a key file in GOOGLE_APPLICATION_CREDENTIALS",
+        "Cannot get a Google access token: found neither a key file nor a metadata server that answers, wanted Workload Identity or a key file in GOOGLE_APPLICATION_CREDENTIALS",
     });
   });
 });
@@ -92,6 +93,18 @@ describe("in a cluster with Workload Identity", () => {
     tokens.forget();
     await tokens.token();
     expect(asked).toHaveLength(2);
+  });
+
+  it.each([
+    ["refuses the connection", 0],
+    ["answers 503", 503],
+  ])("a metadata server that %s may come back", async (_, status) => {
+    answer = { status, body: "away" };
+    // As in a cluster: whether there is one at all is found out by asking it.
+    vi.stubEnv("METADATA_SERVER_DETECTION", "");
+    if (status === 0) vi.stubEnv("GCE_METADATA_HOST", "127.0.0.1:1");
+    const tokens = googleTokens({ endpoint: cloud, keyFile: undefined });
+    expect(await faultOf(tokens.token())).toMatchObject({ retryable: true });
   });
 
   it("a service account that may not be used is a fault of the credentials", async () => {

@@ -48,7 +48,12 @@ describe("the script of setup gcp", () => {
       "Recreate",
       false,
       false,
-      ["instanceGroupManagers.update", "instanceGroupManagers.get", "zoneOperations.get"],
+      [
+        "instanceGroupManagers.update",
+        "instanceGroupManagers.get",
+        "instanceGroupManagers.list",
+        "zoneOperations.get",
+      ],
     ],
     [
       "Delete",
@@ -57,6 +62,7 @@ describe("the script of setup gcp", () => {
       [
         "instanceGroupManagers.update",
         "instanceGroupManagers.get",
+        "instanceGroupManagers.list",
         "zoneOperations.get",
         "regionOperations.get",
       ],

@@ -4,9 +4,10 @@
 #
 # For instance.release: Recreate the controller needs these permissions and no others:
 #   compute.instances.get: looking a machine up
-#   compute.instances.list: learning how old machines are; without it the age of the Node object counts
+#   compute.instances.list: learning how old machines are, without it the age of the Node object counts; asking whether one may be deleted
 #   compute.instanceGroupManagers.update: having the group recreate or delete a machine
 #   compute.instanceGroupManagers.get: the group methods, which read the group first
+#   compute.instanceGroupManagers.list: asking before a drain whether the group may be told, without it only the release itself tells
 #   compute.zoneOperations.get: waiting for an operation in a zone
 set -euo pipefail
 
@@ -14,7 +15,7 @@ project='my-project-1'
 role='lastcall'
 namespace='lastcall'
 service_account='lastcall'
-permissions='compute.instances.get,compute.instances.list,compute.instanceGroupManagers.update,compute.instanceGroupManagers.get,compute.zoneOperations.get'
+permissions='compute.instances.get,compute.instances.list,compute.instanceGroupManagers.update,compute.instanceGroupManagers.get,compute.instanceGroupManagers.list,compute.zoneOperations.get'
 
 command -v gcloud >/dev/null || { echo "Cannot go on: gcloud is not on the PATH" >&2; exit 1; }
 

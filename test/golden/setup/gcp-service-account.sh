@@ -4,7 +4,7 @@
 #
 # For instance.release: DeleteInstance the controller needs these permissions and no others:
 #   compute.instances.get: looking a machine up
-#   compute.instances.list: learning how old machines are; without it the age of the Node object counts
+#   compute.instances.list: learning how old machines are, without it the age of the Node object counts; asking whether one may be deleted
 #   compute.instances.delete: deleting a machine without its group
 #   compute.zoneOperations.get: waiting for an operation in a zone
 #   compute.zoneOperations.list: asking for preemptions (--gcp-preemption-poll), and for nothing else

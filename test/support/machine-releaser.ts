@@ -1,0 +1,28 @@
+import type { InstanceReleaser } from "../../src/contracts/instance-releaser.ts";
+
+/** A cloud that is nothing but the ids of its machines by providerID; what is let go is gone at once. */
+export function machineReleaser(
+  machines: Map<string, string>,
+  onReleased: (providerID: string, machineId: string) => void,
+): InstanceReleaser {
+  return {
+    describe: (providerID) => {
+      const id = machines.get(providerID);
+      if (id === undefined) return Promise.resolve({ kind: "Absent" });
+      return Promise.resolve({ kind: "Present", id, bornAt: undefined, running: true });
+    },
+    check: ({ providerID }) => {
+      const problem = `the test has no machine ${providerID}`;
+      if (!machines.has(providerID)) return Promise.resolve({ kind: "Impossible", problem });
+      return Promise.resolve({ kind: "Possible", permission: "Granted" });
+    },
+    release: ({ providerID, machineId }) => {
+      const now = machines.get(providerID);
+      if (now === undefined) return Promise.resolve({ kind: "AlreadyGone" });
+      if (now !== machineId) return Promise.resolve({ kind: "Replaced" });
+      machines.delete(providerID);
+      onReleased(providerID, machineId);
+      return Promise.resolve({ kind: "Released" });
+    },
+  };
+}
