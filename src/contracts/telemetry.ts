@@ -23,6 +23,7 @@ export const metricNames = {
   gauges: [
     "lastcall_departures",
     "lastcall_plan_departures",
+    "lastcall_plan_unreleasable",
     "lastcall_plan_spacing_seconds",
     "lastcall_nodes_managed",
     "lastcall_audit_findings",
@@ -78,6 +79,14 @@ export const clusterEvents = {
   DeadlineBeatsWindow: {
     ...{ type: "Warning", about: aboutNode },
     tells: "It leaves at its deadline, because no window is open before that.",
+  },
+  ReleaseImpossible: {
+    ...{ type: "Warning", about: aboutNode },
+    tells: "It is not drained, because its machine could not be released afterwards, and why.",
+  },
+  CloudUnreachable: {
+    ...{ type: "Warning", about: aboutNode },
+    tells: "It is not drained, because its cloud cannot be asked whether its machine can go.",
   },
   DepartureStarted: { type: "Normal", about: aboutNode, tells: "Its departure has begun." },
   DepartureEnded: {

@@ -5,7 +5,12 @@ import type {
   NoticeWord,
   StoreResult,
 } from "../contracts/departure-store.ts";
-import type { InstanceReleaser, ReleaseResult } from "../contracts/instance-releaser.ts";
+import type {
+  InstanceReleaser,
+  Releasability,
+  ReleaseQuestion,
+  ReleaseResult,
+} from "../contracts/instance-releaser.ts";
 import type { HookEnd, LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
 import type { MarkResult, NodeMarks } from "../contracts/node-marks.ts";
 import type { LeaveOptions, NodePods, RestartOptions } from "../contracts/node-pods.ts";
@@ -23,6 +28,7 @@ import { isUndoing, wordFor } from "../core/notice-call.ts";
 import type { PlaceholderOrder } from "../core/placeholder-plan.ts";
 import type { OwnerFacts, PodIdentity } from "../core/pod.ts";
 import type { ReleaseMode } from "../core/policy.ts";
+import { noReleaser } from "../core/release-answer.ts";
 import type { Instant } from "../core/time.ts";
 import { assert, type ErrorCode, LastcallError } from "../errors.ts";
 
@@ -291,6 +297,16 @@ export class Executor {
     await this.#hands.placeholders.remove(name);
   }
 
+  /** Whether there is a cloud to ask about such machines. */
+  hasReleaser(providerID: string): boolean {
+    return this.#hands.releaserFor(providerID) !== undefined;
+  }
+
+  /** Only looks. */
+  checkRelease(question: ReleaseQuestion, signal: AbortSignal): Promise<Releasability> {
+    return this.#releaser(question.providerID).check(question, signal);
+  }
+
   /** The machine's id as the cloud knows it now; undefined where it has none left. */
   async machineId(providerID: string, signal: AbortSignal): Promise<string | undefined> {
     const state = await this.#releaser(providerID).describe(providerID, signal);
@@ -368,7 +384,7 @@ export class Executor {
     if (releaser === undefined) {
       throw new LastcallError(
         "CLOUD_REFUSED",
-        `Cannot release ${providerID}: no cloud is set up for it, set instance.release to None or set the cloud up`,
+        `Cannot release a machine: ${noReleaser(providerID)}`,
       );
     }
     return releaser;

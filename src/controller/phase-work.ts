@@ -15,6 +15,7 @@ import { drainNode } from "./drain-work.ts";
 import { machineLost, wholeIdentity } from "./machine-check.ts";
 import { lookAhead, makeRoom, prepared } from "./preparation.ts";
 import type { ProgressLedger } from "./progress-ledger.ts";
+import { askAboutRelease } from "./release-checks.ts";
 import { releaseMachine } from "./release-work.ts";
 import { clearRoom } from "./room-clearing.ts";
 
@@ -71,7 +72,33 @@ export class PhaseWork {
     const order = await this.#order(signal);
     if ("event" in order) return order;
     await lookAhead(order, this.#parts, signal);
+    return (await this.#unreleasable(order, signal)) ?? this.#mark(order, signal);
+  }
+
+  #mark(order: Order, signal: AbortSignal): Promise<Work> {
     return this.#markAnd(() => makeRoom(order, this.#parts, signal), signal);
+  }
+
+  /** The last look before the mark, which may have waited for other drains. A notice waits for nothing. */
+  async #unreleasable({ node, policy }: Order, signal: AbortSignal): Promise<Work | undefined> {
+    const mode = policy.instance.release;
+    if (mode === "None" || isNoticed(this.#departure)) return undefined;
+    const { context, tools } = this.#parts;
+    const over = new AbortController();
+    const stopObserving = context.onObserved(() => {
+      if (isNoticed(this.#departure)) over.abort();
+    });
+    const until = AbortSignal.any([signal, over.signal]);
+    try {
+      const answer = await askAboutRelease({ node, mode }, tools, until);
+      if (answer.kind === "Possible") return undefined;
+      return { event: "GaveUp", reason: answer.reason, detail: answer.detail };
+    } catch (error) {
+      if (!over.signal.aborted || signal.aborted) throw error;
+      return undefined;
+    } finally {
+      stopObserving();
+    }
   }
 
   async #markAnd(next: () => Promise<Work>, signal: AbortSignal): Promise<Work> {

@@ -31,6 +31,7 @@ export class PlanReporter {
       })),
     );
     metrics.set("lastcall_plan_departures", plan.policies.flatMap(reasonSamples));
+    metrics.set("lastcall_plan_unreleasable", plan.policies.flatMap(unreleasableSamples));
     metrics.set("lastcall_plan_spacing_seconds", plan.policies.flatMap(spacingSamples));
     metrics.set("lastcall_departures", phaseSamples(departures));
   }
@@ -57,6 +58,12 @@ function reasonSamples({ policy, departures }: PolicyPlan): Sample[] {
     labels: { policy: policy.name, reason },
     value: those.length,
   }));
+}
+
+function unreleasableSamples({ policy, release }: PolicyPlan): Sample[] {
+  if (release === undefined) return [];
+  const { reason, nodes } = release;
+  return [{ labels: { policy: policy.name, reason }, value: nodes.length }];
 }
 
 function spacingSamples({ policy, spacing }: PolicyPlan): Sample[] {

@@ -13,6 +13,7 @@ import type { NodeFacts } from "../core/node.ts";
 import type { Policy } from "../core/policy.ts";
 import { policyStatuses } from "../core/policy-status.ts";
 import { policyFor } from "../core/reaction.ts";
+import { isReleaseReason } from "../core/release-answer.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { type Instant, type Millis, millis, plus } from "../core/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
@@ -24,6 +25,7 @@ import type { Health } from "./health.ts";
 import { gatherAfter } from "./pass-pace.ts";
 import type { PlaceholderSweep } from "./placeholder-sweep.ts";
 import { PlanReporter } from "./plan-reporter.ts";
+import { ReleaseChecks } from "./release-checks.ts";
 
 export interface RotationOptions {
   readonly fleet: Fleet;
@@ -55,6 +57,7 @@ export class Rotation {
   readonly #alarm: Alarm;
   readonly #reporter: PlanReporter;
   readonly #births: BirthBook | undefined;
+  readonly #checks: ReleaseChecks;
   /** What the last pass said of the decisions that do nothing. */
   #said: ReadonlySet<string> = new Set();
   /** What deciding took in the last pass. */
@@ -68,6 +71,7 @@ export class Rotation {
     this.#reporter = new PlanReporter(voice);
     const onNews = () => this.#alarm.ring();
     this.#births = births && new BirthBook({ births, clock, voice, onNews });
+    this.#checks = new ReleaseChecks({ executor, clock, onNews });
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -104,8 +108,11 @@ export class Rotation {
     const view = fleet.view();
     cases.observe();
     const nodes = this.#births?.withBirths(view.nodes) ?? view.nodes;
-    const snapshot = { ...view, nodes, departures: cases.overlay(view.departures), gateAnswers };
+    const departures = cases.overlay(view.departures);
+    const releaseAnswers = this.#checks.answers(nodes);
+    const snapshot = { ...view, nodes, departures, gateAnswers, releaseAnswers };
     const verdict = decide(snapshot, clock.now());
+    this.#checks.ask({ ...verdict, departures }, signal);
     this.#reporter.show(verdict.plan, snapshot.departures);
     this.#thoughtMs = millis(clock.monotonic() - thinksSince);
     await this.#carryOutAll(verdict.decisions, snapshot, signal);
@@ -180,6 +187,7 @@ export class Rotation {
             ? statusAfter(fresh, { ...decision, at: clock.now() })
             : undefined,
         );
+        this.#sayProblem(decision);
         return;
       case "Begin":
         return cases.open(decision.departure, {
@@ -199,6 +207,14 @@ export class Rotation {
       case "Leave":
         return;
     }
+  }
+
+  /** What keeps a machine from being released is seldom for Lastcall to mend: people are to see it. */
+  #sayProblem({ event, departure, reason, explain }: Extract<Decision, { kind: "Note" }>): void {
+    if (event !== "Blocked" || !isReleaseReason(reason)) return;
+    const { name, uid } = departure.node;
+    const about = { kind: "Node", name, uid } as const;
+    this.#options.executor.emit({ type: "Warning", reason, message: explain, about });
   }
 
   #policyFor(departure: Departure, { nodes, policies }: Snapshot): Policy {

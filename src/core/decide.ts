@@ -11,15 +11,18 @@ import { planFleet } from "./plan.ts";
 import type { BadPolicy, Policy } from "./policy.ts";
 import { policyFor } from "./reaction.ts";
 import type { Reason } from "./reason.ts";
+import { type ReleaseQuestion, type ReleaseVerdict, releaseVerdict } from "./release-answer.ts";
 import type { Snapshot } from "./snapshot.ts";
 import { startVerdict } from "./start.ts";
-import { earlier, hours, type Instant, minutes, plus } from "./time.ts";
+import { earlier, hours, type Instant, minus, minutes, plus, seconds } from "./time.ts";
 import type { WaveStanding } from "./wave.ts";
 
 /** How long the record of an ended departure is kept. */
 const keepEndedMs = hours(72);
 /** A held departure is looked at anew at least this often. */
 const heldAgainMs = minutes(1);
+/** So long before its instant a departure's cloud is asked, so that the answer is there in time. */
+const askAheadMs = seconds(15);
 
 interface Planned {
   readonly entry: PlannedDeparture;
@@ -47,6 +50,8 @@ interface Pass {
   readonly windows: (policy: Policy) => GateHold | undefined;
   /** When the first hold ends. */
   wakeAt: Instant | undefined;
+  /** What the clouds are to be asked before more can be decided. */
+  readonly asks: ReleaseQuestion[];
 }
 
 /**
@@ -69,6 +74,7 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
     begun: new Set(),
     windows: windowsAt(now),
     wakeAt: undefined,
+    asks: [],
   };
   const isLate = ({ node }: Departure): number =>
     pass.planned.get(node.uid)?.entry.isLate === true ? 1 : 0;
@@ -80,7 +86,7 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
     ...dueFirst.flatMap((departure) => aboutDeparture(departure, pass)),
     ...snapshot.nodes.flatMap((node) => aboutNode(node, pass)),
   ];
-  return { decisions, plan, askAgainAt: nextLook(decisions, pass) };
+  return { decisions, plan, asks: pass.asks, askAgainAt: nextLook(decisions, pass) };
 }
 
 function windowsAt(now: Instant): Pass["windows"] {
@@ -146,7 +152,10 @@ function leftBy(departure: Departure, { former }: Pass): string | undefined {
   })?.name;
 }
 
-/** What a person asked for waits for its own instant and for the budgets, for no window or gate. */
+/**
+ * What a person asked for waits for its own instant, for the budgets and until its machine can be
+ * released, for no window or gate.
+ */
 function manual(departure: Departure, pass: Pass): Decision[] {
   const { departAt, deadlineAt, hold: held } = departure;
   const { now, snapshot } = pass;
@@ -154,12 +163,17 @@ function manual(departure: Departure, pass: Pass): Decision[] {
   const node = pass.nodes.get(departure.node.name);
   if (node === undefined || (departAt !== undefined && departAt > now)) return [];
   const policy = policyFor(departure, node, snapshot.policies);
+  const release = releaseVerdict(policy, snapshot.releaseAnswers.get(node.uid), now);
+  if (release.kind === "Held") return hold(departure, release, pass);
   const forced = deadlineAt !== undefined && now >= deadlineAt;
   const start = { departure, reason: "Requested", policy, node } as const;
-  if (policy.budgets.length === 0 || forced) return [begin(start, pass)];
-  if (pass.begun.has(policy.name)) return [];
-  const budget = budgetVerdict(pass.ledger, { policy, node });
-  return budget.kind === "Held" ? hold(departure, budget, pass) : [begin(start, pass)];
+  const isFree = policy.budgets.length === 0 || forced;
+  if (!isFree) {
+    if (pass.begun.has(policy.name)) return [];
+    const budget = budgetVerdict(pass.ledger, { policy, node });
+    if (budget.kind === "Held") return hold(departure, budget, pass);
+  }
+  return release.kind === "NotAsked" ? ask(node, release, pass) : [begin(start, pass)];
 }
 
 function planned(departure: Departure, pass: Pass): Decision[] {
@@ -173,6 +187,9 @@ function planned(departure: Departure, pass: Pass): Decision[] {
   const isReady = departure.policy === found.policy.name && (moves.length === 0 || isAsked);
   if (!isReady) return moves;
   if (entry.beginAt > pass.now) {
+    const release = releaseAtBegin(found, pass);
+    const isNear = minus(entry.beginAt, askAheadMs) <= pass.now;
+    if (isNear && release.kind === "NotAsked") ask(entry.node, release, pass);
     const free: Decision[] =
       departure.status.phase === "Held" ? [note(departure, "Unblocked", { reason: "NotYet" })] : [];
     return [...moves, ...free];
@@ -186,12 +203,20 @@ function due(departure: Departure, { entry, policy, waves }: Planned, pass: Pass
   const { ledger, now, snapshot } = pass;
   const gateAnswer = snapshot.gateAnswers[policy.name];
   const window = pass.windows(policy);
+  const releaseAnswer = snapshot.releaseAnswers.get(node.uid);
   const about = { departure, planned: entry, node, policy, window, now };
-  const question = { ...about, ledger, waves, gateAnswer };
+  const question = { ...about, ledger, waves, gateAnswer, releaseAnswer };
   const verdict = startVerdict(question);
   if (verdict.kind === "Held") return hold(departure, verdict, pass);
+  if (verdict.kind === "NotAsked") return ask(node, verdict, pass);
   if (policy.dryRun) return [{ kind: "Leave", node, ...because("DryRun", departure) }];
   return [begin({ departure, reason: verdict.reason, policy, node }, pass)];
+}
+
+/** Nothing is decided about the node until its cloud has answered. */
+function ask(node: NodeFacts, { mode }: Pick<ReleaseQuestion, "mode">, pass: Pass): Decision[] {
+  pass.asks.push({ node, mode });
+  return [];
 }
 
 /** A node that the plan has dropped: what may change back holds, what will not ends. */
@@ -219,15 +244,23 @@ function moved(departure: Departure, { entry, policy }: Planned): Decision[] {
   return [{ kind: "Move", departure, departAt, deadlineAt, policy: policy.name, ...words }];
 }
 
-/** Holds whose end is an instant that only a person, or the passing of time, changes. */
-const datedHolds: ReadonlySet<Reason> = new Set(["Frozen", "OutsideWindow", "OnHold"]);
+/**
+ * Holds whose end is an instant that only a person, or the passing of time, changes; and one that a person has
+ * to end: after one permission another may be missing.
+ */
+const retoldHolds: ReadonlySet<Reason> = new Set([
+  "Frozen",
+  "OutsideWindow",
+  "OnHold",
+  "ReleaseImpossible",
+]);
 
 function hold(departure: Departure, why: Why, pass: Pass): Decision[] {
   const { phase, reason, message } = departure.status;
   if (why.retryAt !== undefined) pass.wakeAt = earlier(why.retryAt, pass.wakeAt ?? why.retryAt);
   if (phase !== "Held") return [note(departure, "Blocked", why)];
   const again = note(departure, "Unblocked", why);
-  const isSaid = !datedHolds.has(why.reason) || message === again.explain;
+  const isSaid = !retoldHolds.has(why.reason) || message === again.explain;
   // Held for another reason now, or until another instant: free it first, so that each hold is in the
   // ledger.
   return reason === why.reason && isSaid ? [] : [again];
@@ -328,6 +361,17 @@ function nextLookAt({ departAt, status }: Departure, now: Instant): Instant | un
   return phase === "Held" ? plus(now, heldAgainMs) : undefined;
 }
 
+/** The departure's instant, or when its cloud is to be asked before that. */
+function beforeBegin(planned: Planned, pass: Pass): Instant {
+  const { beginAt } = planned.entry;
+  const askAt = minus(beginAt, askAheadMs);
+  return releaseAtBegin(planned, pass).kind === "NotAsked" && askAt > pass.now ? askAt : beginAt;
+}
+
+function releaseAtBegin({ entry, policy }: Planned, { snapshot }: Pass): ReleaseVerdict {
+  return releaseVerdict(policy, snapshot.releaseAnswers.get(entry.node.uid), entry.beginAt);
+}
+
 /**
  * The earliest of: the next departure's instant, the end of a hold, an instant from which less holds a
  * departure that is due, and another look at what is held.
@@ -338,8 +382,9 @@ function nextLook(decisions: readonly Decision[], pass: Pass): Instant | undefin
   const look = (next: Instant): void => {
     if (next > now) at = at === undefined ? next : earlier(at, next);
   };
-  for (const { entry } of pass.planned.values()) {
-    look(entry.beginAt);
+  for (const planned of pass.planned.values()) {
+    const { entry } = planned;
+    look(beforeBegin(planned, pass));
     if (entry.beginAt > now) continue;
     for (const next of [entry.deadlineAt, entry.endsAt, plus(now, heldAgainMs)]) look(next);
   }

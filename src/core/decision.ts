@@ -3,6 +3,7 @@ import type { NodeIdentity } from "./identity.ts";
 import type { NodeFacts } from "./node.ts";
 import type { PhaseEvent } from "./phase.ts";
 import type { Reason } from "./reason.ts";
+import type { ReleaseQuestion } from "./release-answer.ts";
 import type { Instant } from "./time.ts";
 
 /** A Departure that is to be made. */
@@ -73,4 +74,6 @@ export interface Verdict {
   readonly decisions: readonly Decision[];
   /** When to ask again although nothing has changed. */
   readonly askAgainAt?: Instant | undefined;
+  /** The machines that nothing else keeps from leaving now: their clouds are to be asked about them. */
+  readonly asks: readonly ReleaseQuestion[];
 }

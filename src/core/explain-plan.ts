@@ -1,6 +1,7 @@
 import { formatDuration } from "./duration.ts";
 import type { BirthSource, Forecast, PolicyPlan, TightBudget } from "./fleet-plan.ts";
 import type { Reason } from "./reason.ts";
+import type { ReleaseStanding } from "./release-answer.ts";
 import { between, formatInstant, type Instant, seconds } from "./time.ts";
 import { explainWaves } from "./wave.ts";
 
@@ -31,6 +32,7 @@ export function explainForecast({
   policy,
   spacing,
   forecast,
+  release,
   waves,
   departures,
 }: PolicyPlan): string {
@@ -53,7 +55,18 @@ export function explainForecast({
   const verdict = forecast.feasible
     ? `All ${all} can be kept`
     : `${forecast.late.length} of ${all} ${forecast.late.length === 1 ? "is" : "are"} late`;
-  return [verdict, ...parts].join("; ");
+  if (release === undefined) return [verdict, ...parts].join("; ");
+  const late = forecast.feasible ? [] : [verdict];
+  return [explainRelease(release, departures.length), ...late, ...parts].join("; ");
+}
+
+/** Which departures of a policy cannot begin, and why: part of a sentence that has others after it. */
+export function explainRelease({ nodes, detail }: ReleaseStanding, planned: number): string {
+  if (nodes.length === planned) {
+    const which = planned === 1 ? "The only departure cannot" : `None of ${planned} departures can`;
+    return `${which} begin: ${detail}`;
+  }
+  return `${nodes.length} of ${count(planned, "departure")} cannot begin: ${detail}`;
 }
 
 function explainDeparture(reason: Reason, facts: PlanFacts): string {

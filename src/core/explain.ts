@@ -55,6 +55,8 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   BlockingPodsUnknown: () => "waits, because the blocking pods could not be listed",
   HeldByPerson: () => "waits, because its Departure has hold set",
   CordonedByOthers: () => "waits, because somebody else has cordoned it",
+  ReleaseImpossible: (f) => `stays, because its machine could not be released${after(f)}`,
+  CloudUnreachable: (f) => `waits until its cloud can be asked about its machine${after(f)}`,
   Started: () => "is leaving now",
   DeadlineForces: (f) =>
     `leaves now, because its deadline ${time(f.deadlineAt)} leaves no other way`,

@@ -2,6 +2,7 @@ import type { Departure } from "./departure.ts";
 import type { NodeFacts } from "./node.ts";
 import type { BadPolicy, Policy } from "./policy.ts";
 import type { Reason } from "./reason.ts";
+import type { ReleaseAnswers, ReleaseStanding } from "./release-answer.ts";
 import type { Instant, Millis } from "./time.ts";
 import type { WaveStanding } from "./wave.ts";
 
@@ -12,6 +13,8 @@ export interface PlanInput {
   readonly nodes: readonly NodeFacts[];
   /** Live ones are kept as they are where the goal allows; past ones say when a node last left. */
   readonly departures: readonly Departure[];
+  /** Absent: whether the machines can be released is not told. */
+  readonly releaseAnswers?: ReleaseAnswers | undefined;
   readonly at: Instant;
 }
 
@@ -33,6 +36,8 @@ export interface PolicyPlan {
   readonly matched: number;
   readonly spacing: PlanSpacing;
   readonly forecast: Forecast;
+  /** Absent where nothing is known to stand in the way. */
+  readonly release?: ReleaseStanding | undefined;
   /** Absent where the policy has none. */
   readonly waves?: WaveStanding | undefined;
   /** By `departAt`, then by name. */

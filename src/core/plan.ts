@@ -20,6 +20,7 @@ import { withMachineBirths } from "./machine-birth.ts";
 import { zoneOf } from "./node.ts";
 import type { BadPolicy, Policy } from "./policy.ts";
 import { type PlacedPolicy, planPolicy } from "./policy-plan.ts";
+import { releaseStanding } from "./release-answer.ts";
 import { defaultNodeSelector } from "./selector.ts";
 import { hours } from "./time.ts";
 import { waveStanding } from "./wave.ts";
@@ -122,6 +123,10 @@ function withForecasts(input: PlanInput, { groups, placed }: Groups): readonly P
     return {
       ...{ policy: plan.policy, matched: plan.matched, spacing, moved },
       forecast: forecastPolicy({ ...plan, budgets }),
+      release: releaseStanding(plan.policy, plan.departures, {
+        answers: input.releaseAnswers,
+        at: input.at,
+      }),
       waves: plan.waves,
       departures: budgets.heldBackTo.size === 0 ? plan.departures : plan.departures.map(held),
     };

@@ -123,7 +123,7 @@ const ready: PolicyCondition = {
 
 /** Whether its nodes leave in time: nobody knows while it is paused, and nodes that are kept do not. */
 function feasibleCondition(plan: PolicyPlan, blocked: readonly NotPlanned[]): PolicyCondition {
-  const { policy, matched, forecast } = plan;
+  const { policy, matched, forecast, release } = plan;
   const type = "Feasible";
   if (policy.paused) {
     const message = `The policy is paused: ${nodeCount(matched)} without a time to leave`;
@@ -133,6 +133,9 @@ function feasibleCondition(plan: PolicyPlan, blocked: readonly NotPlanned[]): Po
   if (first !== undefined) {
     const message = `${nodeCount(blocked.length)} held back, because a policy that might own them cannot be read: ${first.detail}; ${explainForecast(plan)}`;
     return { type, status: "False", reason: "PolicyInvalid", message };
+  }
+  if (release !== undefined) {
+    return { type, status: "False", reason: release.reason, message: explainForecast(plan) };
   }
   const { feasible } = forecast;
   const [status, reason] = feasible ? (["True", "InTime"] as const) : (["False", "Late"] as const);

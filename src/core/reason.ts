@@ -34,6 +34,8 @@ export const reasons = [
   "BlockingPodsUnknown",
   "HeldByPerson",
   "CordonedByOthers",
+  "ReleaseImpossible",
+  "CloudUnreachable",
   // What goes on during a departure.
   "Started",
   "DeadlineForces",

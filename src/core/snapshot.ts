@@ -1,6 +1,7 @@
 import type { Departure } from "./departure.ts";
 import type { NodeFacts } from "./node.ts";
 import type { BadPolicy, Policy } from "./policy.ts";
+import type { ReleaseAnswers } from "./release-answer.ts";
 
 /** The world as one decision sees it. */
 export interface Snapshot {
@@ -11,6 +12,8 @@ export interface Snapshot {
   readonly badPolicies: readonly BadPolicy[];
   /** Gates whose answer comes from outside, per policy; absent: not asked, which counts as closed. */
   readonly gateAnswers: Readonly<Record<string, GateAnswer>>;
+  /** What the clouds say of the machines; a node that is not in it is not made to leave by plan. */
+  readonly releaseAnswers: ReleaseAnswers;
 }
 
 export interface GateAnswer {

@@ -6,6 +6,7 @@ import { departureAnnotation } from "./interruption.ts";
 import type { NodeFacts } from "./node.ts";
 import type { Policy } from "./policy.ts";
 import type { Reason } from "./reason.ts";
+import { type ReleaseAnswer, type ReleaseQuestion, releaseVerdict } from "./release-answer.ts";
 import type { GateAnswer } from "./snapshot.ts";
 import type { Instant } from "./time.ts";
 import { type WaveStanding, waveVerdict } from "./wave.ts";
@@ -20,13 +21,23 @@ export interface StartQuestion {
   readonly waves: WaveStanding | undefined;
   readonly gateAnswer: GateAnswer | undefined;
   readonly window: GateHold | undefined;
+  readonly releaseAnswer: ReleaseAnswer | undefined;
   readonly now: Instant;
 }
 
-export type StartVerdict = { readonly kind: "Allowed"; readonly reason: Reason } | GateHold;
+export type StartVerdict =
+  | { readonly kind: "Allowed"; readonly reason: Reason }
+  | GateHold
+  /** Its cloud has not answered yet whether its machine can be released. */
+  | { readonly kind: "NotAsked"; readonly mode: ReleaseQuestion["mode"] };
 
-/** What a deadline does not go past: a person's word, or others who have the node already. */
+/**
+ * What a deadline does not go past: a person's word, others who have the node already, and a machine
+ * that would still be there after its node was drained.
+ */
 const unforced: ReadonlySet<Reason> = new Set([
+  "ReleaseImpossible",
+  "CloudUnreachable",
   "HeldByPerson",
   "OnHold",
   "PolicyPaused",
@@ -35,7 +46,8 @@ const unforced: ReadonlySet<Reason> = new Set([
 ]);
 
 /**
- * Whether a planned departure whose instant has come may start. Windows, gates, waves and budgets hold
+ * Whether a planned departure whose instant has come may start. A machine that could not be released holds
+ * it back, whatever else there is. Windows, gates, waves and budgets hold
  * it back. Its deadline forces it past all but the budgets, which have the reserve on top: what has been
  * held up together must not leave together. The end of its lifetime forces it past them as well, and the
  * reason says so. A node that was overdue from the first is never forced: it would take all the others
@@ -43,9 +55,11 @@ const unforced: ReadonlySet<Reason> = new Set([
  */
 export function startVerdict(question: StartQuestion): StartVerdict {
   const holds = holdsOn(question);
-  if (holds.length === 0) return { kind: "Allowed", reason: "Spaced" };
   const standing = holds.find((held) => isFirm(held) || question.now < forcedAt(held, question));
-  return standing ?? { kind: "Allowed", reason: "DeadlineForces" };
+  if (standing !== undefined) return standing;
+  const release = releaseVerdict(question.policy, question.releaseAnswer, question.now);
+  if (release.kind !== "Allowed") return release;
+  return { kind: "Allowed", reason: holds.length === 0 ? "Spaced" : "DeadlineForces" };
 }
 
 function forcedAt(held: GateHold, { planned }: StartQuestion): number {
@@ -63,9 +77,11 @@ function isFirm({ reason, retryAt }: GateHold): boolean {
 function holdsOn(question: StartQuestion): readonly GateHold[] {
   const { departure, node, policy, ledger, waves, gateAnswer, window, now } = question;
   const isForeign = node.unschedulable && node.annotations[departureAnnotation] === undefined;
+  const release = releaseVerdict(policy, question.releaseAnswer, now);
   const verdicts: readonly (GateHold | { readonly kind: "Allowed" })[] = [
     ...(departure.hold ? [{ kind: "Held", reason: "HeldByPerson" } as const] : []),
     ...(isForeign ? [{ kind: "Held", reason: "CordonedByOthers" } as const] : []),
+    ...(release.kind === "Held" ? [release] : []),
     ...gateHolds({ policy, node, answer: gateAnswer, window, now }),
     waveVerdict(waves),
     budgetVerdict(ledger, { policy, node }),

@@ -36,6 +36,10 @@ export const gauges: Readonly<Record<GaugeName, Described>> = {
     help: "Planned departures by reason; DeadlineBeatsWindow and Overdue are those that are late.",
     labels: ["policy", "reason"],
   },
+  lastcall_plan_unreleasable: {
+    help: "Planned departures that cannot begin, because their machines could not be released: ReleaseImpossible or CloudUnreachable.",
+    labels: ["policy", "reason"],
+  },
   lastcall_plan_spacing_seconds: {
     help: "The smallest gap between departures: wanted, reached, and the best that is possible.",
     labels: ["policy", "kind"],

@@ -5,7 +5,7 @@ import type { NodeFacts } from "../../src/core/node.ts";
 import type { Budget } from "../../src/core/policy.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
 import { formatInstant, hours, instant, minutes } from "../../src/core/time.ts";
-import { aDeparture, aNode, aPolicy, at, inZone } from "./fleet-builder.ts";
+import { aDeparture, aNode, aPolicy, at, everyMachine, inZone } from "./fleet-builder.ts";
 
 const now = at("2026-11-20T12:00:00Z");
 
@@ -17,7 +17,14 @@ interface World {
 
 function snapshotOf({ budgets, nodes, departures = [] }: World): Snapshot {
   const policies = [aPolicy({ budgets })];
-  return { nodes, policies, departures, badPolicies: [], gateAnswers: {} };
+  return {
+    nodes,
+    policies,
+    departures,
+    badPolicies: [],
+    gateAnswers: {},
+    releaseAnswers: everyMachine,
+  };
 }
 
 /** The verdict on the first node. */

@@ -6,7 +6,7 @@ import type { NodeFacts } from "../../src/core/node.ts";
 import type { Policy } from "../../src/core/policy.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
 import { type Instant, instant, plus, seconds } from "../../src/core/time.ts";
-import { aNode } from "./fleet-builder.ts";
+import { aNode, everyMachine } from "./fleet-builder.ts";
 
 export interface Begun {
   readonly departure: Departure;
@@ -64,7 +64,10 @@ export class DecideRun {
   step(atMost = instant(Number.MAX_SAFE_INTEGER)): void {
     for (const { uid } of this.#ends.filter((end) => end.at <= this.now)) this.#end(uid);
     const { nodes, policy, departures, gateAnswers } = this;
-    const snapshot = { nodes, policies: [policy], departures, gateAnswers, badPolicies: [] };
+    const snapshot = {
+      ...{ nodes, policies: [policy], departures, gateAnswers, badPolicies: [] },
+      releaseAnswers: everyMachine,
+    };
     const verdict = decide(snapshot, this.now);
     for (const decision of verdict.decisions) this.#carryOut(decision);
     const acted = verdict.decisions.some((one) => one.kind !== "Continue" && one.kind !== "Leave");

@@ -7,7 +7,7 @@ import type { Policy } from "../../src/core/policy.ts";
 import { defaultPolicy } from "../../src/core/policy-default.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
 import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time.ts";
-import { daily } from "./fleet-builder.ts";
+import { daily, everyMachine } from "./fleet-builder.ts";
 
 const now = instant(Date.UTC(2026, 10, 20, 12));
 const uid = "0123456789abcdef";
@@ -57,6 +57,7 @@ function world(more: Partial<Snapshot> = {}): Snapshot {
     departures: [],
     badPolicies: [],
     gateAnswers: {},
+    releaseAnswers: everyMachine,
     ...more,
   };
 }

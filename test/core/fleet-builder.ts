@@ -1,6 +1,7 @@
 import type { Departure, DepartureStatus } from "../../src/core/departure.ts";
 import type { NodeFacts } from "../../src/core/node.ts";
 import type { Policy, Window } from "../../src/core/policy.ts";
+import type { ReleaseAnswer, ReleaseAnswers } from "../../src/core/release-answer.ts";
 import { hours, type Instant, millis, minutes, parseInstant } from "../../src/core/time.ts";
 
 /** Builders with plain defaults, so that a test says only what it is about. */
@@ -54,6 +55,13 @@ export function aNode(name: string, over: Partial<NodeFacts> = {}): NodeFacts {
 export function inZone(zone: string): Pick<NodeFacts, "labels"> {
   return { labels: { "cloud.google.com/gke-spot": "true", "topology.kubernetes.io/zone": zone } };
 }
+
+/** Of every machine it is known that it could be released. */
+export const everyMachine: ReleaseAnswers = new (class extends Map<string, ReleaseAnswer> {
+  override get(): ReleaseAnswer {
+    return { kind: "Possible" };
+  }
+})();
 
 interface DepartureOver extends Partial<Omit<Departure, "status">> {
   readonly status?: Partial<DepartureStatus>;

@@ -3,7 +3,7 @@ import { decide } from "../../src/core/decide.ts";
 import { gatesToAsk } from "../../src/core/gate.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
 import { hours, plus, seconds } from "../../src/core/time.ts";
-import { aDeparture, aNode, aPolicy, at } from "./fleet-builder.ts";
+import { aDeparture, aNode, aPolicy, at, everyMachine } from "./fleet-builder.ts";
 
 const bornAt = at("2026-11-20T00:00:00Z");
 const gates = { alerts: { url: "http://alertmanager", matchers: [] }, blockingPods: [] };
@@ -28,7 +28,7 @@ it("a departure that is moved to now begins only once its gates were asked about
   const now = plus(bornAt, hours(18));
   const world: Snapshot = {
     ...{ nodes: [node], policies: [shorter], departures: [waiting], badPolicies: [] },
-    gateAnswers: {},
+    ...{ gateAnswers: {}, releaseAnswers: everyMachine },
   };
   const kinds = (gateAnswers: Snapshot["gateAnswers"]) =>
     decide({ ...world, gateAnswers }, now).decisions.map(({ kind }) => kind);

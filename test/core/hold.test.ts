@@ -5,7 +5,7 @@ import { interruptionOf } from "../../src/core/interruption.ts";
 import { planFleet } from "../../src/core/plan.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
 import { formatInstant, hours, type Instant, minutes, plus } from "../../src/core/time.ts";
-import { aDeparture, aNode, aPolicy, at } from "./fleet-builder.ts";
+import { aDeparture, aNode, aPolicy, at, everyMachine } from "./fleet-builder.ts";
 
 const bornAt = at("2026-11-20T00:00:00Z");
 /** Of the policy's 24 hours less a reserve of 30 minutes. */
@@ -17,7 +17,14 @@ function held(value: string) {
 
 function world(hold: string, departures: readonly Departure[]): Snapshot {
   const policies = [aPolicy()];
-  return { nodes: [held(hold)], policies, departures, badPolicies: [], gateAnswers: {} };
+  return {
+    nodes: [held(hold)],
+    policies,
+    departures,
+    badPolicies: [],
+    gateAnswers: {},
+    releaseAnswers: everyMachine,
+  };
 }
 
 function inShort(snapshot: Snapshot, now: Instant): readonly string[] {

@@ -5,7 +5,7 @@ import type { NodeFacts } from "../../src/core/node.ts";
 import type { Budget, Policy } from "../../src/core/policy.ts";
 import { seededRng } from "../../src/core/rng.ts";
 import { hours, instant, minutes, plus } from "../../src/core/time.ts";
-import { aDeparture, aNode, aPolicy, at } from "./fleet-builder.ts";
+import { aDeparture, aNode, aPolicy, at, everyMachine } from "./fleet-builder.ts";
 
 const now = at("2026-11-20T12:00:00Z");
 const oneOfAll: Budget = { kind: "Nodes", scope: "Cluster", nodes: { count: 1 } };
@@ -34,7 +34,8 @@ interface World {
 }
 
 function inShort(world: World): readonly string[] {
-  const { decisions } = decide({ ...world, badPolicies: [], gateAnswers: {} }, now);
+  const answers = { gateAnswers: {}, releaseAnswers: everyMachine };
+  const { decisions } = decide({ ...world, badPolicies: [], ...answers }, now);
   return decisions.flatMap((one) => {
     if (one.kind !== "Begin" && one.kind !== "Note") return [];
     return [`${one.departure.node.name} ${one.kind} ${one.reason}`];

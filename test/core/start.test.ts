@@ -6,7 +6,7 @@ import type { NodeFacts } from "../../src/core/node.ts";
 import type { Policy } from "../../src/core/policy.ts";
 import { type StartQuestion, startVerdict } from "../../src/core/start.ts";
 import { minutes, plus } from "../../src/core/time.ts";
-import { aDeparture, aNode, aPolicy, at, daily } from "./fleet-builder.ts";
+import { aDeparture, aNode, aPolicy, at, daily, everyMachine } from "./fleet-builder.ts";
 
 const now = at("2026-11-20T12:00:00Z");
 
@@ -23,7 +23,8 @@ interface Question {
 function verdictAtDeadline({ departure, planned, departures = [], ...question }: Question): string {
   const policy = aPolicy(question.policy);
   const node = aNode("n1", question.node);
-  const snapshot = { nodes: [node], policies: [policy], badPolicies: [], gateAnswers: {} };
+  const snapshot = { nodes: [node], policies: [policy], badPolicies: [] };
+  const answers = { gateAnswers: {}, releaseAnswers: everyMachine };
   const verdict = startVerdict({
     departure: aDeparture(node, { departAt: plus(now, minutes(-10)), ...departure }),
     planned: { reason: "Spaced", deadlineAt: now, endsAt: plus(now, minutes(30)), ...planned },
@@ -32,12 +33,13 @@ function verdictAtDeadline({ departure, planned, departures = [], ...question }:
       policy,
       waves: undefined,
       gateAnswer: undefined,
+      releaseAnswer: { kind: "Possible" },
       now,
       window: windowHold(policy, now),
     },
-    ledger: readBudgets({ ...snapshot, departures }, now),
+    ledger: readBudgets({ ...snapshot, ...answers, departures }, now),
   });
-  return `${verdict.kind} ${verdict.reason}`;
+  return verdict.kind === "NotAsked" ? verdict.kind : `${verdict.kind} ${verdict.reason}`;
 }
 
 describe("the deadline of a departure", () => {

@@ -6,7 +6,7 @@ import { policyStatuses } from "../../src/core/policy-status.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
 import { hours, instant, minutes, plus } from "../../src/core/time.ts";
 import { waveStanding, waveVerdict } from "../../src/core/wave.ts";
-import { aDeparture, aNode, aPolicy, at } from "./fleet-builder.ts";
+import { aDeparture, aNode, aPolicy, at, everyMachine } from "./fleet-builder.ts";
 
 const now = at("2026-11-20T12:00:00Z");
 const sizes: readonly Amount[] = [{ count: 1 }, { count: 3 }, { percent: 10 }];
@@ -120,6 +120,7 @@ describe("a departure that is due", () => {
       departures: [due],
       badPolicies: [],
       gateAnswers: {},
+      releaseAnswers: everyMachine,
       ...more,
     };
   }

@@ -305,6 +305,7 @@ export class ModelWorld {
       births?: MachineBirths;
       hooks?: LifecycleHooks;
       gates?: GateSource;
+      releaserFor?: (providerID: string) => InstanceReleaser | undefined;
     } = {},
   ): Promise<void> {
     const { clock } = this;
@@ -329,7 +330,7 @@ export class ModelWorld {
         placeholders: new KubePlaceholders({ api, clock, rng, ...placeholderPlace }),
         room: new KubeClusterRoom(api),
         attachments: new KubeVolumeAttachments({ api, clock, rng }),
-        releaserFor: () => this.releaser,
+        releaserFor: options.releaserFor ?? (() => this.releaser),
         hooks: options.hooks,
       },
       policyStatus: new KubePolicyStatus(api, clock),

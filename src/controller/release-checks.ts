@@ -1,0 +1,238 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { Departure } from "../core/departure.ts";
+import type { FleetPlan } from "../core/fleet-plan.ts";
+import type { NodeFacts } from "../core/node.ts";
+import {
+  answersByName,
+  impossible,
+  isReleaseReason,
+  problemOfFault,
+  problemOfName,
+  type ReleaseAnswer,
+  type ReleaseAnswers,
+  type ReleaseQuestion,
+} from "../core/release-answer.ts";
+import { type Millis, minutes, plus, seconds } from "../core/time.ts";
+import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
+import type { Executor } from "./executor.ts";
+
+export interface ReleaseCheckTools {
+  readonly executor: Pick<Executor, "hasReleaser" | "checkRelease" | "voice">;
+  readonly clock: Clock;
+}
+
+export interface ReleaseChecksOptions extends ReleaseCheckTools {
+  /** Called when an answer came that changes what can be decided. */
+  readonly onNews: () => void;
+}
+
+/** What there is to ask about: the machines that could leave now, and those of the plan. */
+export interface ReleaseNeed {
+  readonly asks: readonly ReleaseQuestion[];
+  readonly plan: FleetPlan;
+  readonly departures: readonly Departure[];
+}
+
+/** A fleet of thousands costs its cloud no more than so many questions at a time. */
+const atOnce = 4;
+/** A cloud that has not answered by then counts as one that cannot be reached. */
+const answerWithinMs: Millis = seconds(10);
+/** So long a departure may begin on a good answer. */
+const goodForMs: Millis = seconds(30);
+/** A problem is looked at again after this. */
+const problemForMs: Millis = minutes(1);
+/** One machine of each policy and cloud is asked about so often although none is due. */
+const sampledForMs: Millis = minutes(10);
+
+interface Entry {
+  readonly question: ReleaseQuestion;
+  readonly answer: ReleaseAnswer;
+  /** When a problem is to be looked at again, by the monotonic clock. */
+  readonly againMs: number;
+}
+
+/**
+ * What the clouds say of machines that are to leave, asked before their nodes are touched. The pass
+ * never waits for it: it goes on with what is known and is called when there is more. A problem counts
+ * until a later answer is better, a good answer only for a moment.
+ */
+export class ReleaseChecks {
+  readonly #options: ReleaseChecksOptions;
+  readonly #entries = new Map<string, Entry>();
+  readonly #sampledUntilMs = new Map<string, number>();
+  /** Clouds that did not answer; new questions to them wait. */
+  readonly #pausedUntilMs = new Map<string, number>();
+  /** Problems that the log has been told of, by cloud. */
+  readonly #logged = new Map<string, string>();
+  #isAsking = false;
+
+  constructor(options: ReleaseChecksOptions) {
+    this.#options = options;
+  }
+
+  /** What is known now of the machines behind the nodes. */
+  answers(nodes: readonly NodeFacts[]): ReleaseAnswers {
+    const { executor } = this.#options;
+    const answers = answersByName(nodes, (id) => executor.hasReleaser(id));
+    for (const [uid, { answer }] of this.#entries) if (!answers.has(uid)) answers.set(uid, answer);
+    return answers;
+  }
+
+  /** Asks about some of the machines that are worth it, one round at a time. */
+  ask(need: ReleaseNeed, signal: AbortSignal): void {
+    if (this.#isAsking) return;
+    const round = this.#nextRound(need);
+    if (round.length === 0) return;
+    this.#isAsking = true;
+    void this.#askAll(round, signal)
+      .catch((error: unknown) => this.#failed(error, signal))
+      .finally(() => {
+        this.#isAsking = false;
+      });
+  }
+
+  #nextRound(need: ReleaseNeed): readonly ReleaseQuestion[] {
+    const questions = [...need.asks, ...this.#samples(need.plan), ...this.#staleProblems(need)];
+    const known = (question: ReleaseQuestion) =>
+      problemOfName(question.node, (id) => this.#options.executor.hasReleaser(id)) !== undefined;
+    const distinct = new Map<string, ReleaseQuestion>();
+    for (const question of questions) {
+      if (distinct.size === atOnce) break;
+      if (distinct.has(question.node.uid) || known(question) || this.#isPaused(question)) continue;
+      distinct.set(question.node.uid, question);
+    }
+    return [...distinct.values()];
+  }
+
+  /** So that what is missing is said at the start, and not when the first machine is due. */
+  #samples({ policies }: FleetPlan): readonly ReleaseQuestion[] {
+    const nowMs = this.#options.clock.monotonic();
+    const samples = new Map<string, ReleaseQuestion>();
+    for (const { policy, departures } of policies) {
+      const mode = policy.instance.release;
+      if (mode === "None") continue;
+      for (const { node } of departures) {
+        const key = `${policy.name} ${mode} ${cloudOf(node)}`;
+        const isDue = (this.#sampledUntilMs.get(key) ?? 0) <= nowMs;
+        if (isDue && !samples.has(key)) samples.set(key, { node, mode });
+      }
+    }
+    for (const key of samples.keys()) this.#sampledUntilMs.set(key, nowMs + sampledForMs);
+    return [...samples.values()];
+  }
+
+  /** Those that were looked at longest ago come first, so that all have their turn. */
+  #staleProblems({ plan, departures }: ReleaseNeed): readonly ReleaseQuestion[] {
+    const planned = plan.policies.flatMap((one) => one.departures.map(({ node }) => node.uid));
+    const held = departures.filter(({ status }) => isReleaseReason(status.reason));
+    const wanted = new Set([...planned, ...held.map(({ node }) => node.uid)]);
+    for (const uid of this.#entries.keys()) if (!wanted.has(uid)) this.#entries.delete(uid);
+    const nowMs = this.#options.clock.monotonic();
+    return [...this.#entries.values()]
+      .filter(({ answer, againMs }) => answer.kind === "Problem" && againMs <= nowMs)
+      .sort((a, b) => a.againMs - b.againMs)
+      .map(({ question }) => question);
+  }
+
+  #isPaused({ node }: ReleaseQuestion): boolean {
+    return (this.#pausedUntilMs.get(cloudOf(node)) ?? 0) > this.#options.clock.monotonic();
+  }
+
+  async #askAll(round: readonly ReleaseQuestion[], signal: AbortSignal): Promise<void> {
+    const notes = await Promise.all(
+      round.map(async (question) => {
+        const answer = await askAboutRelease(question, this.#options, signal);
+        return this.#note(question, answer);
+      }),
+    );
+    if (notes.includes("News") && !signal.aborted) this.#options.onNews();
+  }
+
+  #note(question: ReleaseQuestion, answer: ReleaseAnswer): "News" | "Known" {
+    const { uid } = question.node;
+    const before = this.#entries.get(uid)?.answer;
+    const againMs = this.#options.clock.monotonic() + problemForMs;
+    this.#entries.set(uid, { question, answer, againMs });
+    this.#noteCloud(cloudOf(question.node), answer);
+    if (answer.kind === "Possible" || before?.kind !== "Problem") return "News";
+    return before.reason === answer.reason && before.detail === answer.detail ? "Known" : "News";
+  }
+
+  /** One good answer tells of the others as well that it is worth asking. */
+  #noteCloud(cloud: string, answer: ReleaseAnswer): void {
+    const nowMs = this.#options.clock.monotonic();
+    const { log } = this.#options.executor.voice;
+    if (answer.kind === "Problem") {
+      if (answer.reason === "CloudUnreachable") {
+        this.#pausedUntilMs.set(cloud, nowMs + problemForMs);
+      }
+      const { reason, detail } = answer;
+      if (this.#logged.get(cloud) !== reason) {
+        log.warn("machines-not-releasable", { cloud, reason, message: detail });
+      }
+      this.#logged.set(cloud, reason);
+      return;
+    }
+    this.#pausedUntilMs.delete(cloud);
+    if (!this.#logged.delete(cloud)) return;
+    log.info("machines-releasable", { cloud });
+    for (const [uid, entry] of this.#entries) {
+      const isSame = cloudOf(entry.question.node) === cloud && entry.answer.kind === "Problem";
+      if (isSame) this.#entries.set(uid, { ...entry, againMs: nowMs });
+    }
+  }
+
+  #failed(error: unknown, signal: AbortSignal): void {
+    if (signal.aborted) return;
+    this.#options.executor.voice.log.error("release-check-failed", { error: messageOf(error) });
+  }
+}
+
+/** Asks the cloud about one machine, and not for long; that it does not answer is an answer, too. */
+export async function askAboutRelease(
+  { node, mode }: ReleaseQuestion,
+  { executor, clock }: ReleaseCheckTools,
+  signal: AbortSignal,
+): Promise<ReleaseAnswer> {
+  const { providerID } = node;
+  const byName = problemOfName(node, (id) => executor.hasReleaser(id));
+  if (byName !== undefined || !providerID) return byName ?? impossible("no machine is known");
+  const over = new AbortController();
+  const until = AbortSignal.any([signal, over.signal]);
+  const limit = clock.sleep(answerWithinMs, until).then(() => {
+    throw noAnswer(providerID);
+  });
+  try {
+    const found = await Promise.race([executor.checkRelease({ providerID, mode }, until), limit]);
+    return found.kind === "Possible"
+      ? { kind: "Possible", mode, untilAt: plus(clock.now(), goodForMs) }
+      : { ...impossible(found.problem), mode };
+  } catch (error) {
+    signal.throwIfAborted();
+    const fault = isLastcallError(error) ? error : unexpected(providerID, error);
+    executor.voice.metrics.count("lastcall_errors_total", { code: fault.code });
+    return { ...problemOfFault(fault), mode };
+  } finally {
+    over.abort();
+  }
+}
+
+function noAnswer(providerID: string): LastcallError {
+  const withinSeconds = answerWithinMs / 1000;
+  return new LastcallError(
+    "CLOUD_UNREACHABLE",
+    `Cannot ask about ${providerID}: the cloud has not answered within ${withinSeconds} s`,
+  );
+}
+
+function unexpected(providerID: string, error: unknown): LastcallError {
+  return new LastcallError(
+    "CLOUD_UNREACHABLE",
+    `Cannot ask about ${providerID}: ${messageOf(error)}`,
+  );
+}
+
+/** The cloud by the providerID's scheme, as `gce`. */
+function cloudOf({ providerID = "" }: NodeFacts): string {
+  return providerID.slice(0, Math.max(0, providerID.indexOf(":")));
+}

@@ -1,0 +1,231 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { InstanceReleaser, Releasability } from "../../src/contracts/instance-releaser.ts";
+import { hours, minutes, seconds } from "../../src/core/time.ts";
+import { LastcallError } from "../../src/errors.ts";
+import {
+  departures,
+  ModelWorld,
+  nodes,
+  policies,
+  spotPolicy,
+  webWorkload,
+} from "../support/model-world.ts";
+
+const running: { stop: AbortController; done: Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const { stop, done } of running.splice(0)) {
+    stop.abort();
+    await done;
+  }
+});
+
+const names = ["n0", "n1", "n2"];
+
+/** Three nodes that live for four hours; at 15 minutes' distance the first leaves after three. */
+async function fleet(
+  releaserFor: (world: ModelWorld) => InstanceReleaser | undefined,
+  spec: Readonly<Record<string, unknown>> = {},
+): Promise<ModelWorld> {
+  const world = new ModelWorld();
+  for (const name of names) world.addNode(name, name);
+  webWorkload(world, { replicas: 6, maxUnavailable: 6 });
+  spotPolicy(world, { lifetime: { max: "4h" }, ...spec });
+  await world.pass(seconds(5));
+  const stop = new AbortController();
+  const releaser = releaserFor(world);
+  const done = world.startController(stop.signal, { releaserFor: () => releaser });
+  running.push({ stop, done });
+  await world.pass(seconds(5));
+  return world;
+}
+
+type Check = InstanceReleaser["check"];
+
+/** A cloud whose answers a test can change; `asked` is one providerID for each question. */
+function cloudThat(check: Check) {
+  const cloud = { check, asked: [] as string[] };
+  const releaserFor = (world: ModelWorld): InstanceReleaser => ({
+    ...world.releaser,
+    check: (question, signal) => {
+      cloud.asked.push(question.providerID);
+      return cloud.check(question, signal);
+    },
+  });
+  return { cloud, releaserFor };
+}
+
+const granted: Check = async () => ({ kind: "Possible", permission: "Granted" });
+const refused: Check = async () => ({ kind: "Impossible", problem: "the permission is missing" });
+const silent: Check = () => new Promise<Releasability>(() => {});
+const tokenless: Check = async () => {
+  throw new LastcallError("CLOUD_UNREACHABLE", "Cannot get a token: connection refused");
+};
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+function feasible(world: ModelWorld): Condition | undefined {
+  const status = world.get(`${policies}/spot`)?.status as { conditions?: Condition[] } | undefined;
+  return status?.conditions?.find(({ type }) => type === "Feasible");
+}
+
+/** `phase reason` of each departure. */
+function standings(world: ModelWorld): readonly string[] {
+  return world.list(departures).map(({ status }) => {
+    const { phase, reason } = status as { phase: string; reason?: string };
+    return `${phase} ${reason}`;
+  });
+}
+
+function cordons(world: ModelWorld): number {
+  return world.steps.filter((step) => step.startsWith("cordon")).length;
+}
+
+function warnings(world: ModelWorld, reason: string): readonly string[] {
+  return world.events.flatMap((event) =>
+    event.reason === reason && event.about.kind === "Node" ? event.about.name : [],
+  );
+}
+
+describe("a fleet whose machines nobody here can release", () => {
+  it("is left alone for 72 hours, and it is said once a node", async () => {
+    const world = await fleet(() => undefined);
+    await world.pass(hours(72));
+    expect(world.steps).toEqual([]);
+    expect(standings(world)).toEqual(names.map(() => "Held ReleaseImpossible"));
+    expect(warnings(world, "ReleaseImpossible").toSorted()).toEqual(names);
+  });
+
+  it("has it said by its policy before the first departure is due", async () => {
+    const world = await fleet(() => undefined);
+    await world.pass(minutes(1));
+    expect(feasible(world)).toMatchObject({ status: "False", reason: "ReleaseImpossible" });
+    expect(feasible(world)?.message).toContain("None of 3 departures can begin: this version");
+    const labels = { policy: "spot", reason: "ReleaseImpossible" };
+    expect(world.gauges.get("lastcall_plan_unreleasable")).toEqual([{ labels, value: 3 }]);
+  });
+
+  it("is drained all the same at a notice", async () => {
+    const world = await fleet(() => undefined);
+    world.notice("n1", seconds(120));
+    await world.pass(seconds(30));
+    expect(world.stepsOf("n1").slice(0, 2)).toEqual(["cordon", "evict"]);
+  });
+
+  it("is drained where the policy says that something else deletes drained machines", async () => {
+    const world = await fleet(() => undefined, { instance: { release: "None" } });
+    await world.pass(hours(4));
+    expect(cordons(world)).toBe(3);
+    expect(feasible(world)?.reason).not.toBe("ReleaseImpossible");
+  });
+});
+
+describe("a permission that is missing", () => {
+  it("is told at the start by one question, before any departure is due", async () => {
+    const { cloud, releaserFor } = cloudThat(refused);
+    const world = await fleet(releaserFor);
+    await world.pass(seconds(10));
+    expect(cloud.asked).toHaveLength(1);
+    expect(feasible(world)).toMatchObject({ status: "False", reason: "ReleaseImpossible" });
+    expect(feasible(world)?.message).toContain("the permission is missing");
+  });
+
+  it("holds every departure back until it is granted", async () => {
+    const { cloud, releaserFor } = cloudThat(refused);
+    const world = await fleet(releaserFor);
+    await world.pass(hours(5));
+    expect(cordons(world)).toBe(0);
+    expect(new Set(standings(world))).toEqual(new Set(["Held ReleaseImpossible"]));
+    cloud.check = granted;
+    await world.passUntil(() => world.released.length === 3, hours(1));
+  });
+
+  it("holds back what a person asked for as well", async () => {
+    const { cloud, releaserFor } = cloudThat(refused);
+    const world = await fleet(releaserFor);
+    const uid = world.get(`${nodes}/n2`)?.metadata?.uid ?? "";
+    world.create(departures, {
+      apiVersion: "lastcall.dev/v1alpha1",
+      kind: "Departure",
+      metadata: { name: "by-hand" },
+      spec: { node: { name: "n2", uid }, cause: "Manual", source: "person" },
+    });
+    await world.pass(minutes(5));
+    expect(world.steps).toEqual([]);
+    const status = world.get(`${departures}/by-hand`)?.status;
+    expect(status).toMatchObject({ phase: "Held", reason: "ReleaseImpossible" });
+    cloud.check = granted;
+    await world.passUntil(() => world.released.length === 1, minutes(5));
+  });
+
+  it("is seen by the last look before the cordon where it was withdrawn since", async () => {
+    const { cloud, releaserFor } = cloudThat(granted);
+    const world = await fleet(releaserFor);
+    // The departure begins as its status is written; what comes after that is its own last look.
+    world.beforeWrite = ({ method, path, body }) => {
+      const phase = (body as { status?: { phase?: string } } | undefined)?.status?.phase;
+      if (method !== "GET" && path.endsWith("/status") && phase === "Preparing") {
+        cloud.check = refused;
+      }
+    };
+    await world.pass(hours(5));
+    expect(world.steps).toEqual([]);
+    const ended = world.list(departures).filter(({ status }) => "endedAt" in (status as object));
+    expect(ended.map(({ status }) => status)).toMatchObject([{ outcome: "RolledBack" }]);
+  });
+});
+
+describe("a cloud that cannot be asked", () => {
+  it.each([
+    ["does not answer at all", silent, "has not answered within 10 s"],
+    ["refuses a token", tokenless, "connection refused"],
+  ])("because it %s holds every departure back until it can", async (_, check, cause) => {
+    const { cloud, releaserFor } = cloudThat(check);
+    const world = await fleet(releaserFor);
+    await world.pass(minutes(1));
+    expect(feasible(world)).toMatchObject({ status: "False", reason: "CloudUnreachable" });
+    expect(feasible(world)?.message).toContain(cause);
+    await world.pass(hours(5));
+    expect(cordons(world)).toBe(0);
+    expect(standings(world)).toContain("Held CloudUnreachable");
+    expect(warnings(world, "CloudUnreachable").length).toBeGreaterThan(0);
+    cloud.check = granted;
+    await world.passUntil(() => world.released.length === 3, hours(1));
+  });
+
+  it("is asked a few questions a minute, however many nodes are due", async () => {
+    const { cloud, releaserFor } = cloudThat(silent);
+    const world = await fleet(releaserFor);
+    for (let count = 0; count < 60; count += 1) world.addNode(`late-${count}`, "z");
+    await world.pass(hours(5));
+    const before = cloud.asked.length;
+    await world.pass(minutes(10));
+    expect(cloud.asked.length - before).toBeGreaterThan(0);
+    // Four at once, at most one round of new ones and one of old ones a minute.
+    expect(cloud.asked.length - before).toBeLessThanOrEqual(10 * 8);
+  });
+
+  it("does not keep a notice waiting, not even one that comes during the last look", async () => {
+    const { cloud, releaserFor } = cloudThat(granted);
+    const world = await fleet(releaserFor);
+    let begun: string | undefined;
+    world.beforeWrite = ({ method, path, body }) => {
+      const phase = (body as { status?: { phase?: string } } | undefined)?.status?.phase;
+      if (method !== "GET" && path.endsWith("/status") && phase === "Preparing") {
+        begun ??= path.split("/").at(-2)?.slice(0, 2);
+        cloud.check = silent;
+      }
+    };
+    await world.passUntil(() => begun !== undefined, hours(5));
+    await world.pass(seconds(1));
+    expect(cordons(world)).toBe(0);
+    world.notice(begun ?? "", seconds(120));
+    await world.pass(seconds(2));
+    expect(world.stepsOf(begun ?? "")[0]).toBe("cordon");
+  });
+});
