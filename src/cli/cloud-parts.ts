@@ -3,11 +3,11 @@ import type { InstanceReleaser } from "../contracts/instance-releaser.ts";
 import type { LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
 import type { MachineBirths } from "../contracts/machine-births.ts";
 import type { NoticeFeed } from "../contracts/notice-feed.ts";
-import { parseProviderId } from "../core/identity.ts";
 import { selectPolicy } from "../core/selector.ts";
 import type { Millis } from "../core/time.ts";
 import { type AwsChoice, awsParts } from "./aws-parts.ts";
 import type { CommandIo } from "./command-io.ts";
+import { hasReleaser } from "./has-releaser.ts";
 
 /** What a controller has of the clouds. */
 export interface CloudParts {
@@ -45,7 +45,7 @@ export async function cloudParts(
   });
   const aws = await awsParts(options, io);
   return {
-    releaserFor: (id) => (parseProviderId(id)?.cloud === "gcp" ? gcp.releaser : undefined),
+    releaserFor: (id) => (hasReleaser(id) ? gcp.releaser : undefined),
     births: gcp.births,
     hooks: aws.hooks,
     feedsFor: (fleet) => {

@@ -5,6 +5,7 @@ import type { Departure } from "../core/departure.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { BudgetFacts, PodFacts } from "../core/pod.ts";
 import type { BadPolicy, Policy } from "../core/policy.ts";
+import { isReleaseReason, type ReleaseStanding } from "../core/release-answer.ts";
 import { isLastcallError } from "../errors.ts";
 import type { CommandIo } from "./command-io.ts";
 import { connect } from "./connect.ts";
@@ -19,6 +20,8 @@ export interface FleetSnapshot {
   readonly budgets: readonly BudgetFacts[];
   readonly policies: readonly Policy[];
   readonly badPolicies: readonly BadPolicy[];
+  /** What keeps departures of a policy from beginning, as the controller has written it. */
+  readonly unreleasable: ReadonlyMap<string, ReleaseStanding>;
   readonly departures: readonly Departure[];
   /** As far as they can be known: the API evicts no pod in them. */
   readonly terminatingNamespaces: ReadonlySet<string>;
@@ -155,9 +158,20 @@ async function translateAll(objects: readonly KubeObject[]): Promise<FleetSnapsh
     ),
     daemonSets: daemonSetsOf(objects),
     departures: ofKind("Departure").flatMap((object) => translateDeparture(object) ?? []),
+    unreleasable: new Map(ofKind("DeparturePolicy").flatMap(unreleasableOf)),
     policies: readings.flatMap((one) => ("policy" in one ? one.policy : [])),
     badPolicies: readings.flatMap((one) => ("problem" in one ? one : [])),
   };
+}
+
+function unreleasableOf({ metadata, status }: KubeObject): readonly [string, ReleaseStanding][] {
+  const { conditions } = (status ?? {}) as {
+    conditions?: readonly Readonly<Record<string, string>>[];
+  };
+  const found = conditions?.find(({ type }) => type === "Feasible");
+  if (!isReleaseReason(found?.reason)) return [];
+  const { reason, message = "" } = found as { reason: ReleaseStanding["reason"]; message?: string };
+  return [[metadata?.name ?? "", { reason, detail: message, nodes: [] }]];
 }
 
 /** One that is not among them is gone, unless none was asked for: files may hold nodes and pods alone. */

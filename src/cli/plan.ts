@@ -1,8 +1,10 @@
 import type { FleetPlan } from "../core/fleet-plan.ts";
 import { planFleet } from "../core/plan.ts";
 import { type PlanReport, planReport, planWarnings } from "../core/plan-report.ts";
+import { answersByName } from "../core/release-answer.ts";
 import type { CommandRun } from "./command-spec.ts";
-import { readFleet } from "./fleet-snapshot.ts";
+import { type FleetSnapshot, readFleet } from "./fleet-snapshot.ts";
+import { hasReleaser } from "./has-releaser.ts";
 import { printData } from "./print-data.ts";
 import { formatTable } from "./table.ts";
 
@@ -10,7 +12,8 @@ import { formatTable } from "./table.ts";
 export const runPlan: CommandRun<"plan"> = async ({ options, io }) => {
   const fleet = await readFleet(options, {}, io);
   const at = options.at ?? io.clock.now();
-  const plan = planFleet({ ...fleet, at });
+  const releaseAnswers = answersByName(fleet.nodes, hasReleaser);
+  const plan = withSaid(planFleet({ ...fleet, releaseAnswers, at }), fleet);
   if (!options.quiet) for (const warning of warningsOf(plan)) io.err(`lastcall: ${warning}\n`);
   const report = planReport(plan);
   if (options.output === "table") io.out(tableOf(report));
@@ -18,6 +21,15 @@ export const runPlan: CommandRun<"plan"> = async ({ options, io }) => {
   const infeasible = report.policies.some((policy) => !policy.forecast.feasible);
   return options.strict && infeasible ? 3 : 0;
 };
+
+/** What the controller has found by asking the clouds, which this command does not do. */
+function withSaid(plan: FleetPlan, { unreleasable }: FleetSnapshot): FleetPlan {
+  const policies = plan.policies.map((one) => ({
+    ...one,
+    release: one.release ?? unreleasable.get(one.policy.name),
+  }));
+  return { ...plan, policies };
+}
 
 function warningsOf(plan: FleetPlan): readonly string[] {
   const none = plan.policies.length === 0 ? ["There is no policy: no node is planned"] : [];

@@ -62,6 +62,7 @@ export function explainForecast({
 
 /** Which departures of a policy cannot begin, and why: part of a sentence that has others after it. */
 export function explainRelease({ nodes, detail }: ReleaseStanding, planned: number): string {
+  if (nodes.length === 0) return `the controller found: ${detail}`;
   if (nodes.length === planned) {
     const which = planned === 1 ? "The only departure cannot" : `None of ${planned} departures can`;
     return `${which} begin: ${detail}`;

@@ -1,6 +1,7 @@
-import { explainForecast, explainPlan } from "./explain-plan.ts";
+import { explainForecast, explainPlan, explainRelease } from "./explain-plan.ts";
 import type { FleetPlan, NotPlanned, PlannedDeparture, PolicyPlan } from "./fleet-plan.ts";
 import type { Reason } from "./reason.ts";
+import type { ReleaseStanding } from "./release-answer.ts";
 import { formatInstant, type Millis } from "./time.ts";
 import type { WaveStanding } from "./wave.ts";
 
@@ -26,12 +27,20 @@ export interface PolicyReport {
     readonly late: readonly string[];
     readonly widenBySeconds: number;
     readonly explain: string;
+    /** Absent where nothing is known that keeps machines from being released after the drain. */
+    readonly release?: ReleaseReport;
   };
   /** How many departures have another instant than in the plan before. */
   readonly moved: number;
   /** Absent where the policy has none. */
   readonly waves?: WaveReport;
   readonly departures: readonly DepartureReport[];
+}
+
+export interface ReleaseReport {
+  readonly possible: false;
+  readonly reason: Reason;
+  readonly nodes: readonly string[];
 }
 
 export interface WaveReport {
@@ -79,8 +88,17 @@ export function planReport(plan: FleetPlan): PlanReport {
   };
 }
 
-/** The warnings for stderr: policies of one weight that select the same nodes. */
+/** The warnings for stderr: policies of one weight that select the same nodes, machines that would stay. */
 export function planWarnings(plan: FleetPlan): readonly string[] {
+  const stays = plan.policies.flatMap(({ policy, release, departures }) =>
+    release === undefined
+      ? []
+      : `Policy ${policy.name}: ${explainRelease(release, departures.length)}`,
+  );
+  return [...tieWarnings(plan), ...stays];
+}
+
+function tieWarnings(plan: FleetPlan): readonly string[] {
   return plan.ties.map(({ policy, tiedWith, nodes }) => {
     const others = tiedWith.join(", ");
     const matched = `${nodes} ${nodes === 1 ? "node" : "nodes"}`;
@@ -104,10 +122,15 @@ function policyReport(plan: PolicyPlan): PolicyReport {
       late: forecast.late,
       widenBySeconds: forecast.widenBySeconds,
       explain: explainForecast(plan),
+      ...(plan.release && { release: releaseReport(plan.release) }),
     },
     ...(plan.waves && { waves: waveReport(plan.waves) }),
     departures: plan.departures.map((one) => departureReport(one, policy.name)),
   };
+}
+
+function releaseReport({ reason, nodes }: ReleaseStanding): ReleaseReport {
+  return { possible: false, reason, nodes };
 }
 
 export function waveReport({ haltedBy, ...standing }: WaveStanding): WaveReport {
