@@ -106,6 +106,10 @@ export class Cloud {
     this.#server.deny(permission);
   }
 
+  allow(permission: string): void {
+    this.#server.allow(permission);
+  }
+
   #machine(name: string): ComputeMachine {
     const machine = this.#server.model.allMachines().find((one) => one.name === name);
     if (machine === undefined) throw new Error(`Cannot find the machine ${name}`);

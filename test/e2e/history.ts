@@ -13,7 +13,11 @@ export interface RawDeparture {
     readonly deadlineAt?: string;
     readonly source?: string;
   };
-  readonly status?: { readonly phase?: string; readonly outcome?: string };
+  readonly status?: {
+    readonly phase?: string;
+    readonly outcome?: string;
+    readonly reason?: string;
+  };
 }
 
 interface Watched {

@@ -1,0 +1,97 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import type { CommandIo } from "../../src/cli/command-io.ts";
+import { runCommandLine } from "../../src/cli/command-line.ts";
+import type { PlanReport } from "../../src/core/plan-report.ts";
+import { seededRng } from "../../src/core/rng.ts";
+import { processIo } from "../../src/runtime/process-io.ts";
+import { realClock } from "../../src/runtime/real-clock.ts";
+
+const folders: string[] = [];
+
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
+});
+
+function node(name: string, providerID: string) {
+  return {
+    ...{ apiVersion: "v1", kind: "Node" },
+    metadata: {
+      ...{ name, uid: `uid-${name}`, creationTimestamp: "2026-11-20T00:00:00Z" },
+      labels: { "cloud.google.com/gke-spot": "true" },
+    },
+    spec: { providerID },
+  };
+}
+
+function policy(spec: object, conditions: readonly object[] = []) {
+  return {
+    ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "DeparturePolicy" },
+    ...{ metadata: { name: "spot" }, spec: { lifetime: { max: "24h" }, ...spec } },
+    status: { conditions },
+  };
+}
+
+async function plan(items: readonly object[], more: readonly string[] = []) {
+  const folder = mkdtempSync(join(tmpdir(), "lastcall-plan-"));
+  folders.push(folder);
+  const file = join(folder, "fleet.json");
+  writeFileSync(file, JSON.stringify({ apiVersion: "v1", kind: "List", items }));
+  const [out, err]: [string[], string[]] = [[], []];
+  const io: CommandIo = {
+    out: (text) => void out.push(text),
+    err: (text) => void err.push(text),
+    ...{ files: processIo().files, isTerminal: false, colour: false, columns: 100, env: {}, fetch },
+    ...{ clock: realClock, rng: seededRng(1), signal: new AbortController().signal },
+  };
+  const words = ["plan", "--from", file, "--at", "2026-11-20T01:00:00Z", "-o", "json", ...more];
+  const code = await runCommandLine(words, io);
+  const report = JSON.parse(out.join("")) as PlanReport;
+  return { code, forecast: report.policies[0]?.forecast, err: err.join("") };
+}
+
+const onEc2 = ["i-0a", "i-0b"].map((id) => node(id, `aws:///eu-west-1a/${id}`));
+
+describe("a plan of machines that nobody can release", () => {
+  it("says so in its sentence, in a field and on stderr, and is as feasible as it was", async () => {
+    const { code, forecast, err } = await plan([...onEc2, policy({})], ["--strict"]);
+    expect(forecast?.explain).toMatch(/^None of 2 departures can begin: this version cannot/);
+    const release = { possible: false, reason: "ReleaseImpossible", nodes: ["i-0a", "i-0b"] };
+    expect(forecast).toMatchObject({ feasible: true, release });
+    expect(err).toContain("Policy spot: None of 2 departures can begin");
+    expect(code).toBe(0);
+  });
+
+  it("names those that are concerned", async () => {
+    const { forecast } = await plan([node("n1", "gce://p/z/n1"), ...onEc2.slice(1), policy({})]);
+    expect(forecast?.explain).toMatch(/^1 of 2 departures cannot begin/);
+    expect(forecast?.release?.nodes).toEqual(["i-0b"]);
+  });
+
+  it("says nothing of it where the policy releases nothing", async () => {
+    const { forecast, err } = await plan([...onEc2, policy({ instance: { release: "None" } })]);
+    expect(forecast).not.toHaveProperty("release");
+    expect(err).toBe("");
+  });
+});
+
+describe("what the controller has found by asking the cloud", () => {
+  const found = (reason: string) => [
+    { type: "Feasible", status: "False", reason, message: "1 of 1 departures: no token" },
+  ];
+  const onGce = node("n1", "gce://p/z/n1");
+
+  it.each(["ReleaseImpossible", "CloudUnreachable"])("is repeated: %s", async (reason) => {
+    const { forecast, err } = await plan([onGce, policy({}, found(reason))]);
+    expect(forecast?.release).toEqual({ possible: false, reason, nodes: [] });
+    expect(forecast?.explain).toContain("the controller found: 1 of 1 departures: no token");
+    expect(err).toContain("no token");
+  });
+
+  it("is not, where it is about the deadlines", async () => {
+    const { forecast } = await plan([onGce, policy({}, found("Late"))]);
+    expect(forecast).not.toHaveProperty("release");
+  });
+});
