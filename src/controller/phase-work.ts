@@ -182,19 +182,24 @@ export class PhaseWork {
     }
     const lastLook = () => this.#lastLook(signal);
     try {
-      return await this.#retry(
-        () =>
-          releaseMachine(
-            withMachine(this.#departure, this.#node),
-            { ...this.#parts.tools, mode, ledger: this.#parts.ledger, lastLook },
-            signal,
-          ),
-        signal,
-      );
+      return await this.#retry(async () => {
+        const parts = { ...this.#parts.tools, mode, ledger: this.#parts.ledger, lastLook };
+        const departure = withMachine(this.#departure, this.#node);
+        return releaseMachine(departure, parts, signal).catch((error) => this.#tellFault(error));
+      }, signal);
     } catch (error) {
       if (signal.aborted || !isLastcallError(error) || error.code === "LEASE_LOST") throw error;
       return this.#unreleased(error, signal);
     }
+  }
+
+  /** What is tried again may be so for long: people are to see why, and not each time. */
+  async #tellFault(error: unknown): Promise<never> {
+    const isNew = this.#departure.status.reason !== "ReleaseRetried";
+    if (isNew && isLastcallError(error) && error.retryable) {
+      await this.#parts.context.tell("ReleaseRetried", messageOf(error));
+    }
+    throw error;
   }
 
   /** A node that the cloud takes is not put back to work for that: the cloud is waited for. */

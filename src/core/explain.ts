@@ -73,6 +73,7 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   LoadBalancerWait: (f) =>
     `is kept until ${f.detail ?? "later"} for load balancers that may still send to it`,
   DeadlineReached: (f) => `reached its deadline ${time(f.deadlineAt)}${after(f)}`,
+  ReleaseRetried: (f) => `is drained, and the release of its machine is tried again${after(f)}`,
   ReleaseFailed: (f) => `could not be released: ${f.detail ?? "unknown"}`,
   AwaitingMachine: () => "is drained, and the cloud has still to take its machine",
   Released: () => "has left: drained, and its machine released",

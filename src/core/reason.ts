@@ -51,6 +51,7 @@ export const reasons = [
   "VolumeWait",
   "LoadBalancerWait",
   "DeadlineReached",
+  "ReleaseRetried",
   "ReleaseFailed",
   "AwaitingMachine",
   // How it ended, or was undone.

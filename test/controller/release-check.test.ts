@@ -180,6 +180,50 @@ describe("a permission that is missing", () => {
   });
 });
 
+describe("a release that fails after the drain", () => {
+  async function failing(fault: LastcallError) {
+    const cloud: { fault: LastcallError | undefined } = { fault };
+    const world = await fleet(({ releaser }) => ({
+      ...releaser,
+      release: (...request) =>
+        cloud.fault ? Promise.reject(cloud.fault) : releaser.release(...request),
+    }));
+    return { cloud, world };
+  }
+
+  it("is told with its cause by the status, an Event and a metric", async () => {
+    const fault = new LastcallError("CLOUD_REFUSED", "Cannot recreate n0: the quota is used up");
+    const { world } = await failing(fault);
+    const ended = () =>
+      world.list(departures).find(({ status }) => "endedAt" in (status as object))?.status;
+    await world.passUntil(() => ended() !== undefined, hours(4));
+    expect(ended()).toMatchObject({
+      ...{ outcome: "Failed", reason: "ReleaseFailed" },
+      message: expect.stringContaining("the quota is used up"),
+    });
+    const event = world.events.find(({ reason }) => reason === "DepartureEnded");
+    expect(event).toMatchObject({ type: "Warning" });
+    expect(event?.message).toContain("the quota is used up");
+    expect(world.counted).toContain("lastcall_errors_total code=CLOUD_REFUSED");
+  });
+
+  it("for an outage is told once, and goes on when that is over", async () => {
+    const fault = new LastcallError("CLOUD_UNREACHABLE", "Cannot recreate: no answer");
+    const { cloud, world } = await failing(fault);
+    const told = () =>
+      world.list(departures).filter(({ status }) => {
+        const { phase, message = "" } = status as { phase?: string; message?: string };
+        return phase === "Releasing" && message.includes("tried again: Cannot recreate: no answer");
+      });
+    await world.passUntil(() => told().length === 1, hours(4));
+    await world.pass(minutes(5));
+    const steps = (told()[0]?.status as { timeline: { step: string }[] }).timeline;
+    expect(steps.filter(({ step }) => step === "ReleaseRetried")).toHaveLength(1);
+    cloud.fault = undefined;
+    await world.passUntil(() => world.released.length > 0, minutes(1));
+  });
+});
+
 describe("a cloud that cannot be asked", () => {
   it.each([
     ["does not answer at all", silent, "has not answered within 10 s"],

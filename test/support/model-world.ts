@@ -61,6 +61,8 @@ export class ModelWorld {
   readonly api: ModelApi;
   readonly events: ClusterEvent[] = [];
   readonly logged: string[] = [];
+  /** `name label=value` of each count. */
+  readonly counted: string[] = [];
   /** What each gauge shows now. */
   readonly gauges = new Map<string, Parameters<Metrics["set"]>[1]>();
   /** What the controller did, in order: `cordon n1`, `evict n1`, `release n1`, `remove n1`. */
@@ -337,7 +339,10 @@ export class ModelWorld {
       voice: {
         log: { debug: log, info: log, warn: log, error: log } satisfies Log,
         metrics: {
-          count: () => {},
+          count: (name, labels) => {
+            const pairs = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
+            this.counted.push([name, ...pairs].join(" "));
+          },
           set: (name, series) => this.gauges.set(name, series),
           observe: () => {},
         },
