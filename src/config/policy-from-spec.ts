@@ -63,6 +63,7 @@ export function policyFromSpec(identity: PolicyIdentity, spec: PolicySpec): Poli
     onNotice,
     instance: {
       release: instance.release,
+      awaitMachineMs: spanOf(instance.awaitMachine),
       loadBalancerDelayMs: spanOf(instance.loadBalancerDelay),
     },
     paused: spec.paused,

@@ -267,6 +267,11 @@ const instance: ObjectField = {
       }),
       default: "Recreate",
     }),
+    awaitMachine: durationField({
+      description:
+        "With `release: None`: how long a drained node of a planned departure waits for somebody to take its machine, before it is put back to work.",
+      default: "30m",
+    }),
     loadBalancerDelay: durationField({
       description:
         "How long load balancers may go on sending to a node after its cordon: where we release its machine, that lives at least so long after the drain has begun, but under a notice no longer than its deadline.",

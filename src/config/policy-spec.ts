@@ -22,7 +22,11 @@ export interface PolicySpec {
   readonly replacement: Pick<ReplacementRule, "when" | "onTimeout"> & { readonly timeout: string };
   readonly drain: WrittenDrain;
   readonly onNotice: NoticeRule;
-  readonly instance: { readonly release: ReleaseMode; readonly loadBalancerDelay: string };
+  readonly instance: {
+    readonly release: ReleaseMode;
+    readonly awaitMachine: string;
+    readonly loadBalancerDelay: string;
+  };
   readonly paused: boolean;
   readonly dryRun: boolean;
 }

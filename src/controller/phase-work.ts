@@ -1,10 +1,11 @@
 import { type Departure, type DrainCounts, isNoticed } from "../core/departure.ts";
 import { planDrain } from "../core/drain-plan.ts";
 import { drainRuleOf } from "../core/drain-rule.ts";
+import { formatDuration } from "../core/duration.ts";
 import type { Happening } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { Policy } from "../core/policy.ts";
-import { givenUpAt, reactionTo } from "../core/reaction.ts";
+import { awaitedUntil, givenUpAt, reactionTo } from "../core/reaction.ts";
 import { between } from "../core/time.ts";
 import { isLastcallError, type LastcallError, messageOf } from "../errors.ts";
 import { longestPause, retrying } from "./backoff.ts";
@@ -239,15 +240,22 @@ export class PhaseWork {
   }
 
   /**
-   * The node's going ends this by interruption; so does `givenUpAt`, where it has not gone.
+   * The node's going ends this by interruption; so do `givenUpAt` and `awaitedUntil`, where it has not gone.
    */
   async #untilTaken(signal: AbortSignal): Promise<Work> {
-    const { clock } = this.#parts.tools;
+    const { policy, tools } = this.#parts;
+    const { clock } = tools;
     for (;;) {
       // Asked anew after each wait: a recommendation may have come true meanwhile.
-      const untilAt = isNoticed(this.#departure) ? givenUpAt(this.#departure) : undefined;
+      const departure = this.#departure;
+      const byCloud = isNoticed(departure);
+      const untilAt = byCloud ? givenUpAt(departure) : awaitedUntil(departure, policy);
       if (untilAt === undefined) return never(signal);
-      if (untilAt <= clock.now()) return { event: "GaveUp", reason: "NoticeWithdrawn" };
+      if (untilAt <= clock.now()) {
+        return byCloud
+          ? { event: "GaveUp", reason: "NoticeWithdrawn" }
+          : { event: "GaveUp", reason: "MachineNotTaken", detail: notTaken(policy) };
+      }
       await clock.sleep(between(clock.now(), untilAt), signal);
     }
   }
@@ -293,6 +301,11 @@ function withMachine(departure: Departure, node: NodeFacts | undefined): Departu
   const { providerID, uid } = departure.node;
   if (providerID !== undefined || node?.uid !== uid) return departure;
   return { ...departure, node: { ...departure.node, providerID: node.providerID } };
+}
+
+function notTaken({ instance, name }: Policy): string {
+  const waited = formatDuration(instance.awaitMachineMs);
+  return `within ${waited}, and instance.release of the policy ${name} is None: have something delete drained machines, or set another release`;
 }
 
 /** Nothing is left to do: the node's going ends the phase by interruption. */

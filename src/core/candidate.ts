@@ -5,10 +5,10 @@ import { holdOf } from "./hold.ts";
 import { isKnownProviderId } from "./identity.ts";
 import { bornAt, type NodeFacts, zoneOf } from "./node.ts";
 import type { BadPolicy, Policy } from "./policy.ts";
-import { retryAt } from "./retry.ts";
+import { restsUntil, retryAt } from "./retry.ts";
 import { rivalOf } from "./rival.ts";
 import { defaultNodeSelector, matchesNodeSelector, selectPolicy } from "./selector.ts";
-import { type Instant, later, minus, plus } from "./time.ts";
+import { formatInstant, type Instant, later, minus, plus } from "./time.ts";
 
 /** A node that gets a planned departure, and between which instants. */
 export interface Candidate {
@@ -73,11 +73,14 @@ export function triage(node: NodeFacts, context: TriageContext): Triage {
   const policy = choice?.policy;
   const tiedWith = choice?.tiedWith ?? [];
   const departure = context.departures.of(node);
-  const refused = leavingAlready(departure) ?? refusal(node, policy, context.badPolicies);
+  const former = context.departures.former.get(node.uid) ?? [];
+  const refused =
+    leavingAlready(departure) ??
+    refusal(node, policy, context.badPolicies) ??
+    resting(node, former, context.at);
   const born = bornAt(node);
   if (refused === undefined && policy?.lifetime.maxMs !== undefined && born !== undefined) {
     const { minMs, maxMs, reserveMs } = policy.lifetime;
-    const former = context.departures.former.get(node.uid);
     const endsAt = plus(born, maxMs);
     const deadlineAt = minus(endsAt, reserveMs);
     const candidate: Candidate = {
@@ -87,7 +90,7 @@ export function triage(node: NodeFacts, context: TriageContext): Triage {
       bornFrom: node.instanceBornAt === undefined ? "Node" : "Instance",
       earliestAt: earliestOf(node, later(context.at, plus(born, minMs))),
       ...{ deadlineAt, endsAt },
-      restUntil: former === undefined ? undefined : retryAt(former),
+      restUntil: retryAt(former),
       keptAt: keptInstant(departure, node),
       plannedInTime: (departure?.createdAt ?? deadlineAt) <= deadlineAt,
       isHeld: departure?.status.phase === "Held",
@@ -147,6 +150,12 @@ function refusal(
     return { reason: "UnknownProvider", detail: node.providerID };
   }
   return bornAt(node) === undefined ? { reason: "NoBirth" } : undefined;
+}
+
+function resting(node: NodeFacts, former: readonly Departure[], at: Instant): Refusal | undefined {
+  const until = restsUntil(node, former);
+  if (until === undefined || until <= at) return undefined;
+  return { reason: "MachineStayed", detail: formatInstant(until) };
 }
 
 function unreadable(node: NodeFacts, mark: string): string {

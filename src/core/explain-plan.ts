@@ -103,6 +103,7 @@ function explainNotPlanned(reason: Reason, { node, policy, detail }: PlanFacts):
     NodeTerminating: `${node} is being deleted already`,
     LeftToOthers: `${node} is being taken away by ${detail} already`,
     OnHold: `${node} is on hold by its annotation ${detail}`,
+    MachineStayed: `${node} was drained while its machine stayed, and is not drained again until ${detail}`,
     NoProviderID: `${node} has no providerID, so that its machine cannot be told from others`,
     UnknownProvider: `${node} has the providerID ${detail}, which is of no known cloud`,
     NoBirth: `${node} has no creation time, so that its deadline is unknown`,

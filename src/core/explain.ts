@@ -36,6 +36,8 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
     f.until === undefined
       ? `is not planned while its hold annotation ${quoted(f)} stands`
       : `waits until its hold ends at ${time(f.until)}`,
+  MachineStayed: (f) =>
+    `is not drained again until ${f.detail ?? "later"}, because its machine stayed when it was drained`,
   LeftToOthers: (f) => `is left to others, who are already disrupting it: ${f.detail ?? "unknown"}`,
   NodeTerminating: () => "is being deleted already",
   PolicyPaused: (f) => `waits, because policy ${f.policy ?? "?"} is paused`,
@@ -76,6 +78,8 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   ReleaseRetried: (f) => `is drained, and the release of its machine is tried again${after(f)}`,
   ReleaseFailed: (f) => `could not be released: ${f.detail ?? "unknown"}`,
   AwaitingMachine: () => "is drained, and the cloud has still to take its machine",
+  MachineNotTaken: (f) =>
+    `was drained and is put back to work, because nobody took its machine${after(f)}`,
   Released: () => "has left: drained, and its machine released",
   NodeGone: () => "is gone: its Node object disappeared",
   MachineReplaced: () =>

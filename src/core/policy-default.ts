@@ -19,7 +19,7 @@ export const defaultPolicy: Policy = Object.freeze({
     podRules: [],
   },
   onNotice: { spotInterruption: "Drain", rebalance: "Ignore", maintenance: "Drain" },
-  instance: { release: "Recreate", loadBalancerDelayMs: minutes(0) },
+  instance: { release: "Recreate", awaitMachineMs: minutes(30), loadBalancerDelayMs: minutes(0) },
   paused: false,
   dryRun: false,
 } satisfies Policy);

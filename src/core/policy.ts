@@ -142,6 +142,8 @@ export interface NoticeRule {
 
 export interface InstanceRule {
   readonly release: ReleaseMode;
+  /** How long a drained node waits for others to take its machine, where we do not. */
+  readonly awaitMachineMs: Millis;
   /** How long load balancers may go on sending to a node after its cordon; its machine lives on for them. */
   readonly loadBalancerDelayMs: Millis;
 }

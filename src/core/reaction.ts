@@ -1,4 +1,4 @@
-import { type Departure, isVoluntary } from "./departure.ts";
+import { type Departure, isNoticed, isVoluntary } from "./departure.ts";
 import type { NodeFacts } from "./node.ts";
 import { maintenanceWindowMs } from "./notice.ts";
 import type { NoticeReaction, Policy } from "./policy.ts";
@@ -42,6 +42,16 @@ export function reactionTo(departure: Pick<Departure, "cause">, policy: Policy):
     default:
       return "Drain";
   }
+}
+
+/**
+ * Until when others may take the machine of a drained node that we do not release; then the node goes back to
+ * work. Undefined: the machine is ours to release, or the cloud's to take.
+ */
+export function awaitedUntil(departure: Departure, { instance }: Policy): Instant | undefined {
+  if (instance.release !== "None" || isNoticed(departure)) return undefined;
+  const drained = departure.status.timeline.findLast(({ step }) => step === "Releasing");
+  return drained && plus(drained.at, instance.awaitMachineMs);
 }
 
 /**

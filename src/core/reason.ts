@@ -17,6 +17,7 @@ export const reasons = [
   "UnknownProvider",
   "NoBirth",
   "OnHold",
+  "MachineStayed",
   "LeftToOthers",
   "NodeTerminating",
   "PolicyPaused",
@@ -54,6 +55,7 @@ export const reasons = [
   "ReleaseRetried",
   "ReleaseFailed",
   "AwaitingMachine",
+  "MachineNotTaken",
   // How it ended, or was undone.
   "Released",
   "NodeGone",

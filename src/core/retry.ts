@@ -1,5 +1,7 @@
-import type { Departure } from "./departure.ts";
-import { hours, type Instant, minutes, plus } from "./time.ts";
+import { type Departure, isVoluntary } from "./departure.ts";
+import { compareIdentity, type NodeIdentity } from "./identity.ts";
+import type { Reason } from "./reason.ts";
+import { hours, type Instant, millis, minutes, plus } from "./time.ts";
 
 const firstMs = minutes(10);
 const longestMs = hours(6);
@@ -21,4 +23,30 @@ export function retryAt(former: readonly Departure[]): Instant | undefined {
   if (ends.length === 0) return undefined;
   const waitMs = Math.min(longestMs, firstMs * 2 ** (ends.length - 1)) as typeof firstMs;
   return plus(Math.max(...ends) as Instant, waitMs);
+}
+
+const firstRestMs = hours(1);
+const longestRestMs = hours(24);
+
+/** A node that was drained to the end, and whose machine was there all the same. */
+const inVain: ReadonlySet<Reason> = new Set(["ReleaseFailed", "MachineNotTaken"]);
+
+/**
+ * Until when a node is not planned that was drained in vain: an hour after the last time, twice as long
+ * after each further one, a day at most. No deadline shortens that: the machine would be there after it, too.
+ * Undefined where its machine never stayed, or is another one since.
+ */
+export function restsUntil(node: NodeIdentity, former: readonly Departure[]): Instant | undefined {
+  const stayed = former.filter(
+    (one) =>
+      isVoluntary(one.cause) &&
+      (one.status.outcome === "RolledBack" || one.status.outcome === "Failed") &&
+      one.status.reason !== undefined &&
+      inVain.has(one.status.reason) &&
+      compareIdentity(one.node, node) === "Same",
+  );
+  const ends = stayed.flatMap(({ status }) => status.endedAt ?? []);
+  if (ends.length === 0) return undefined;
+  const restMs = Math.min(longestRestMs, firstRestMs * 2 ** (ends.length - 1));
+  return plus(Math.max(...ends) as Instant, millis(restMs));
 }

@@ -115,7 +115,7 @@ describe("a good policy file", () => {
           podRules: [],
         },
         onNotice: { spotInterruption: "Drain", rebalance: "Ignore", maintenance: "Drain" },
-        instance: { release: "Recreate", loadBalancerDelayMs: 0 },
+        instance: { release: "Recreate", awaitMachineMs: 1_800_000, loadBalancerDelayMs: 0 },
         paused: false,
         dryRun: false,
       },
@@ -167,7 +167,7 @@ describe("a good policy file", () => {
         podRules: [],
       },
       onNotice: { spotInterruption: "Drain", rebalance: "Ignore", maintenance: "Drain" },
-      instance: { release: "Recreate", loadBalancerDelayMs: 0 },
+      instance: { release: "Recreate", awaitMachineMs: 1_800_000, loadBalancerDelayMs: 0 },
       paused: false,
       dryRun: false,
     });

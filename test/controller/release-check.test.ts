@@ -217,8 +217,8 @@ describe("a release that fails after the drain", () => {
       });
     await world.passUntil(() => told().length === 1, hours(4));
     await world.pass(minutes(5));
-    const steps = (told()[0]?.status as { timeline: { step: string }[] }).timeline;
-    expect(steps.filter(({ step }) => step === "ReleaseRetried")).toHaveLength(1);
+    const status = told()[0]?.status as { timeline: { step: string }[] } | undefined;
+    expect(status?.timeline.filter(({ step }) => step === "ReleaseRetried")).toHaveLength(1);
     cloud.fault = undefined;
     await world.passUntil(() => world.released.length > 0, minutes(1));
   });

@@ -66,7 +66,7 @@ describe("a departure whose instant has come", () => {
   });
 
   it("needs no answer where the policy releases nothing", () => {
-    const policies = [aPolicy({ instance: { release: "None", loadBalancerDelayMs: seconds(0) } })];
+    const policies = [aPolicy({ instance: { ...aPolicy().instance, release: "None" } })];
     expect(inShort(world(refused, { policies }), deadlineAt)).toEqual(["Begin Spaced"]);
     expect(decide(world(undefined, { policies }), deadlineAt).asks).toEqual([]);
   });
