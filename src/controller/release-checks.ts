@@ -1,11 +1,10 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { Departure } from "../core/departure.ts";
+import { type Departure, isLive } from "../core/departure.ts";
 import type { FleetPlan } from "../core/fleet-plan.ts";
 import type { NodeFacts } from "../core/node.ts";
 import {
   answersByName,
   impossible,
-  isReleaseReason,
   problemOfFault,
   problemOfName,
   type ReleaseAnswer,
@@ -65,6 +64,8 @@ export class ReleaseChecks {
   /** Problems that the log has been told of, by cloud. */
   readonly #logged = new Map<string, string>();
   #isAsking = false;
+  /** There was more to ask while a round was under way. */
+  #hasMissed = false;
 
   constructor(options: ReleaseChecksOptions) {
     this.#options = options;
@@ -80,7 +81,11 @@ export class ReleaseChecks {
 
   /** Asks about some of the machines that are worth it, one round at a time. */
   ask(need: ReleaseNeed, signal: AbortSignal): void {
-    if (this.#isAsking) return;
+    if (this.#isAsking) {
+      this.#hasMissed = need.asks.length > 0;
+      return;
+    }
+    this.#hasMissed = false;
     const round = this.#nextRound(need);
     if (round.length === 0) return;
     this.#isAsking = true;
@@ -88,11 +93,13 @@ export class ReleaseChecks {
       .catch((error: unknown) => this.#failed(error, signal))
       .finally(() => {
         this.#isAsking = false;
+        if (this.#hasMissed && !signal.aborted) this.#options.onNews();
       });
   }
 
   #nextRound(need: ReleaseNeed): readonly ReleaseQuestion[] {
-    const questions = [...need.asks, ...this.#samples(need.plan), ...this.#staleProblems(need)];
+    const samples = this.#samples(need.plan);
+    const questions = [...need.asks, ...samples.values(), ...this.#staleProblems(need)];
     const known = (question: ReleaseQuestion) =>
       problemOfName(question.node, (id) => this.#options.executor.hasReleaser(id)) !== undefined;
     const distinct = new Map<string, ReleaseQuestion>();
@@ -101,11 +108,15 @@ export class ReleaseChecks {
       if (distinct.has(question.node.uid) || known(question) || this.#isPaused(question)) continue;
       distinct.set(question.node.uid, question);
     }
+    const sampledUntilMs = this.#options.clock.monotonic() + sampledForMs;
+    for (const [key, { node }] of samples) {
+      if (distinct.has(node.uid)) this.#sampledUntilMs.set(key, sampledUntilMs);
+    }
     return [...distinct.values()];
   }
 
   /** So that what is missing is said at the start, and not when the first machine is due. */
-  #samples({ policies }: FleetPlan): readonly ReleaseQuestion[] {
+  #samples({ policies }: FleetPlan): ReadonlyMap<string, ReleaseQuestion> {
     const nowMs = this.#options.clock.monotonic();
     const samples = new Map<string, ReleaseQuestion>();
     for (const { policy, departures } of policies) {
@@ -117,15 +128,14 @@ export class ReleaseChecks {
         if (isDue && !samples.has(key)) samples.set(key, { node, mode });
       }
     }
-    for (const key of samples.keys()) this.#sampledUntilMs.set(key, nowMs + sampledForMs);
-    return [...samples.values()];
+    return samples;
   }
 
   /** Those that were looked at longest ago come first, so that all have their turn. */
   #staleProblems({ plan, departures }: ReleaseNeed): readonly ReleaseQuestion[] {
     const planned = plan.policies.flatMap((one) => one.departures.map(({ node }) => node.uid));
-    const held = departures.filter(({ status }) => isReleaseReason(status.reason));
-    const wanted = new Set([...planned, ...held.map(({ node }) => node.uid)]);
+    const live = departures.filter(isLive).map(({ node }) => node.uid);
+    const wanted = new Set([...planned, ...live]);
     for (const uid of this.#entries.keys()) if (!wanted.has(uid)) this.#entries.delete(uid);
     const nowMs = this.#options.clock.monotonic();
     return [...this.#entries.values()]
