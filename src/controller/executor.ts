@@ -24,7 +24,7 @@ import type { EvictionAnswer } from "../core/eviction-answer.ts";
 import { explain } from "../core/explain.ts";
 import type { LifecycleHook } from "../core/lifecycle-hook.ts";
 import type { NodeFacts } from "../core/node.ts";
-import { isUndoing, wordFor } from "../core/notice-call.ts";
+import { isUndoing, saysAsMuch, wordFor } from "../core/notice-call.ts";
 import type { PlaceholderOrder } from "../core/placeholder-plan.ts";
 import type { OwnerFacts, PodIdentity } from "../core/pod.ts";
 import type { ReleaseMode } from "../core/policy.ts";
@@ -382,10 +382,8 @@ export class Executor {
   #releaser(providerID: string): InstanceReleaser {
     const releaser = this.#hands.releaserFor(providerID);
     if (releaser === undefined) {
-      throw new LastcallError(
-        "CLOUD_REFUSED",
-        `Cannot release a machine: ${noReleaser(providerID)}`,
-      );
+      const problem = `Cannot release a machine: ${noReleaser(providerID)}`;
+      throw new LastcallError("CLOUD_REFUSED", problem);
     }
     return releaser;
   }
@@ -398,11 +396,4 @@ export class Executor {
       );
     }
   }
-}
-
-function saysAsMuch({ noticedAt, deadlineAt }: Departure, word: NoticeWord): boolean {
-  if (noticedAt === undefined) return false;
-  return (
-    word.deadlineAt === undefined || (deadlineAt ?? Number.POSITIVE_INFINITY) <= word.deadlineAt
-  );
 }

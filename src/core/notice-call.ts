@@ -119,3 +119,14 @@ export function wordFor(owner: Departure, notice: Departure): ForcingWord | unde
   if (noticedAt === undefined) return undefined;
   return { noticedAt, deadlineAt, source: notice.source ?? "" };
 }
+
+/** Whether a notice with this deadline has nothing to add to what the departure says. */
+export function saysAsMuch(
+  { noticedAt, deadlineAt }: Departure,
+  word: { readonly deadlineAt?: Instant | undefined },
+): boolean {
+  if (noticedAt === undefined) return false;
+  return (
+    word.deadlineAt === undefined || (deadlineAt ?? Number.POSITIVE_INFINITY) <= word.deadlineAt
+  );
+}

@@ -110,7 +110,10 @@ describe("a single replica that its budget keeps", () => {
 
     it("is evicted as soon as its budget lets it go", async () => {
       const world = await refused(deployments);
-      await told(world, () => world.logged.join().includes("restart-refused"), minutes(20));
+      const isRefused = () => world.logged.join().includes("restart-refused");
+      const isCounted = () =>
+        (ledgerOf(world, "n0").drain as { evicted?: number } | undefined)?.evicted === 1;
+      await told(world, () => isRefused() && isCounted(), minutes(20));
       world.patchBudget("db", { spec: { maxUnavailable: 1 } });
       await told(world, hasEnded(world, "n0"), minutes(20));
       expect(ledgerOf(world, "n0")).toMatchObject({
