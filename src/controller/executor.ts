@@ -5,12 +5,7 @@ import type {
   NoticeWord,
   StoreResult,
 } from "../contracts/departure-store.ts";
-import type {
-  InstanceReleaser,
-  Releasability,
-  ReleaseQuestion,
-  ReleaseResult,
-} from "../contracts/instance-releaser.ts";
+import type { InstanceReleaser, ReleaseResult } from "../contracts/instance-releaser.ts";
 import type { HookEnd, LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
 import type { MarkResult, NodeMarks } from "../contracts/node-marks.ts";
 import type { LeaveOptions, NodePods, RestartOptions } from "../contracts/node-pods.ts";
@@ -297,14 +292,9 @@ export class Executor {
     await this.#hands.placeholders.remove(name);
   }
 
-  /** Whether there is a cloud to ask about such machines. */
-  hasReleaser(providerID: string): boolean {
-    return this.#hands.releaserFor(providerID) !== undefined;
-  }
-
-  /** Only looks. */
-  checkRelease(question: ReleaseQuestion, signal: AbortSignal): Promise<Releasability> {
-    return this.#releaser(question.providerID).check(question, signal);
+  /** Whom to ask about such machines; undefined where there is no cloud. Only looks. */
+  checkerFor(providerID: string): Pick<InstanceReleaser, "check"> | undefined {
+    return this.#hands.releaserFor(providerID);
   }
 
   /** The machine's id as the cloud knows it now; undefined where it has none left. */

@@ -16,7 +16,7 @@ import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import type { Executor } from "./executor.ts";
 
 export interface ReleaseCheckTools {
-  readonly executor: Pick<Executor, "hasReleaser" | "checkRelease" | "voice">;
+  readonly executor: Pick<Executor, "checkerFor" | "voice">;
   readonly clock: Clock;
 }
 
@@ -74,7 +74,7 @@ export class ReleaseChecks {
   /** What is known now of the machines behind the nodes. */
   answers(nodes: readonly NodeFacts[]): ReleaseAnswers {
     const { executor } = this.#options;
-    const answers = answersByName(nodes, (id) => executor.hasReleaser(id));
+    const answers = answersByName(nodes, (id) => executor.checkerFor(id) !== undefined);
     for (const [uid, { answer }] of this.#entries) if (!answers.has(uid)) answers.set(uid, answer);
     return answers;
   }
@@ -101,7 +101,8 @@ export class ReleaseChecks {
     const samples = this.#samples(need.plan);
     const questions = [...need.asks, ...samples.values(), ...this.#staleProblems(need)];
     const known = (question: ReleaseQuestion) =>
-      problemOfName(question.node, (id) => this.#options.executor.hasReleaser(id)) !== undefined;
+      problemOfName(question.node, (id) => this.#options.executor.checkerFor(id) !== undefined) !==
+      undefined;
     const distinct = new Map<string, ReleaseQuestion>();
     for (const question of questions) {
       if (distinct.size === atOnce) break;
@@ -205,15 +206,16 @@ export async function askAboutRelease(
   signal: AbortSignal,
 ): Promise<ReleaseAnswer> {
   const { providerID } = node;
-  const byName = problemOfName(node, (id) => executor.hasReleaser(id));
-  if (byName !== undefined || !providerID) return byName ?? impossible("no machine is known");
+  const checker = providerID ? executor.checkerFor(providerID) : undefined;
+  const byName = problemOfName(node, () => checker !== undefined);
+  if (!providerID || checker === undefined) return byName ?? impossible("no machine is known");
   const over = new AbortController();
   const until = AbortSignal.any([signal, over.signal]);
   const limit = clock.sleep(answerWithinMs, until).then(() => {
     throw noAnswer(providerID);
   });
   try {
-    const found = await Promise.race([executor.checkRelease({ providerID, mode }, until), limit]);
+    const found = await Promise.race([checker.check({ providerID, mode }, until), limit]);
     return found.kind === "Possible"
       ? { kind: "Possible", mode, untilAt: plus(clock.now(), goodForMs) }
       : { ...impossible(found.problem), mode };
