@@ -1,7 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
 
-/** A pass that takes longer hangs. */
-const passLimitMs = 2 * 60_000;
+/** A pass in which nothing has come to an end for longer hangs. */
+const stillLimitMs = 2 * 60_000;
 /** A loop that has begun no pass for longer has stopped; it looks every ten minutes at the latest. */
 const idleLimitMs = 15 * 60_000;
 
@@ -9,6 +9,7 @@ const idleLimitMs = 15 * 60_000;
 export class Health {
   readonly #clock: Clock;
   #beganMs: number | undefined;
+  #movedMs = 0;
   #endedMs: number | undefined;
   #synced = false;
 
@@ -18,7 +19,16 @@ export class Health {
 
   passBegan(): void {
     this.#beganMs = this.#clock.monotonic();
+    this.#movedMs = this.#beganMs;
     this.#endedMs = undefined;
+  }
+
+  /**
+   * Something that the pass has waited for is over, well or ill. A slow API server makes a pass long, which
+   * a restart would not mend.
+   */
+  passMoved(): void {
+    this.#movedMs = this.#clock.monotonic();
   }
 
   passEnded(): void {
@@ -39,8 +49,8 @@ export class Health {
   problem(): string | undefined {
     const nowMs = this.#clock.monotonic();
     if (this.#beganMs === undefined) return undefined;
-    if (this.#endedMs === undefined && nowMs - this.#beganMs > passLimitMs) {
-      return `the rotation has been in one pass for ${Math.round((nowMs - this.#beganMs) / 1000)} s`;
+    if (this.#endedMs === undefined && nowMs - this.#movedMs > stillLimitMs) {
+      return `a pass of the rotation has stood still for ${Math.round((nowMs - this.#movedMs) / 1000)} s`;
     }
     if (this.#endedMs !== undefined && nowMs - this.#endedMs > idleLimitMs) {
       return `the rotation has begun no pass for ${Math.round((nowMs - this.#endedMs) / 1000)} s`;

@@ -104,6 +104,7 @@ export class Rotation {
     // The answers may have taken their time: what has come meanwhile is asked about as well, and all
     // is decided on the newest picture.
     await this.#births?.learn(fleet.view(), signal);
+    health.passMoved();
     const thinksSince = clock.monotonic();
     const view = fleet.view();
     cases.observe();
@@ -154,6 +155,7 @@ export class Rotation {
         await this.#carryOut(next, snapshot, signal).catch((error: unknown) =>
           this.#failed(error, signal),
         );
+        this.#options.health.passMoved();
       }
     };
     await Promise.all(Array.from({ length: actsAtOnce }, worker));

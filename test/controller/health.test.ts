@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { Health } from "../../src/controller/health.ts";
-import { minutes } from "../../src/core/time.ts";
+import { minutes, seconds } from "../../src/core/time.ts";
+import { LastcallError } from "../../src/errors.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { ModelWorld, spotPolicy } from "../support/model-world.ts";
 
 describe("the health of a controller", () => {
   it("ends when a pass of the rotation hangs for two minutes, and comes back with its end", async () => {
@@ -11,9 +13,39 @@ describe("the health of a controller", () => {
     await clock.advance(minutes(2));
     expect(health.problem()).toBeUndefined();
     await clock.advance(1000);
-    expect(health.problem()).toMatch(/in one pass for 121 s/);
+    expect(health.problem()).toMatch(/stood still for 121 s/);
     health.passEnded();
     expect(health.problem()).toBeUndefined();
+  });
+
+  it.each([
+    ["ends each after half a minute is no fault of ours", true],
+    ["ends never is found", false],
+  ])("where each write to the API server hangs and %s", async (_, ends) => {
+    const world = new ModelWorld();
+    for (let node = 0; node < 100; node += 1) world.addNode(`n${node}`, "a");
+    spotPolicy(world, { lifetime: { max: "24h", reserve: "30m" } });
+    const send = world.api.send.bind(world.api);
+    let writes = 0;
+    world.api.send = async (request) => {
+      if (request.method === "GET") return send(request);
+      writes += 1;
+      if (!ends) return new Promise(() => {});
+      await world.clock.sleep(seconds(30));
+      throw new LastcallError("API_UNREACHABLE", "Cannot reach the API server: no answer");
+    };
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    const problems = new Set<string | undefined>();
+    for (let second = 0; second < 300; second += 1) {
+      await world.pass(seconds(1));
+      problems.add(world.health?.problem());
+    }
+    // More than can go at once in the two minutes after which a pass that stands still is found.
+    expect(writes).toBeGreaterThan(ends ? 64 : 0);
+    expect(problems.size > 1).toBe(!ends);
+    stop.abort();
+    if (ends) await Promise.all([running, world.pass(minutes(2))]);
   });
 
   it("ends when no pass has begun for a quarter of an hour", async () => {

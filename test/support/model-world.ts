@@ -90,6 +90,9 @@ export class ModelWorld {
     }
   }
 
+  /** Of the controller that was started last. */
+  health: Controller["health"] | undefined;
+
   create(path: string, body: KubeObject): KubeObject {
     const answer = this.api.handle({ method: "POST", path, body });
     if (answer.status >= 300) throw new Error(JSON.stringify(answer.body));
@@ -355,6 +358,7 @@ export class ModelWorld {
       births: options.births,
       dryRun: options.dryRun ?? false,
     });
+    this.health = controller.health;
     return controller.run(signal);
   }
 }
