@@ -21,7 +21,7 @@ interface Rest {
   readonly failures: number;
 }
 
-/** Told when a case under a notice that failed has rested and is to be taken up again. */
+/** Told when a case that failed has rested and is to be taken up again. */
 export type RestedListener = (uid: string) => void;
 
 /** The departures under way, each in a case of its own; none waits for another. */
@@ -117,7 +117,10 @@ export class CaseBook {
     if (there?.size === 0) this.#byNode.delete(node.name);
   }
 
-  /** No fault of a moment may cost a notice its time: such a case is taken up again within a second. */
+  /**
+   * A case that failed is taken up again by whoever listens here. No fault of a moment may cost a notice its
+   * time: under one that is within a second.
+   */
   onRested(listener: RestedListener): () => void {
     this.#onRested.add(listener);
     return () => this.#onRested.delete(listener);
@@ -151,7 +154,6 @@ export class CaseBook {
     const failures = (this.#rests.get(uid)?.failures ?? 0) + 1;
     const forMs = isNoticed(departure) ? backoffMs(failures, rng, noticedRestMs) : restMs;
     this.#rests.set(uid, { untilMs: clock.monotonic() + forMs, failures });
-    if (!isNoticed(departure)) return;
     clock.sleep(forMs, signal).then(
       () => {
         for (const listener of this.#onRested) listener(uid);

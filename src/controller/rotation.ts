@@ -75,8 +75,11 @@ export class Rotation {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { fleet, clock } = this.#options;
-    const stop = fleet.onChange(() => this.#alarm.ring());
+    const { fleet, cases, clock } = this.#options;
+    const stops = [
+      fleet.onChange(() => this.#alarm.ring()),
+      cases.onRested(() => this.#alarm.ring()),
+    ];
     try {
       for (;;) {
         signal.throwIfAborted();
@@ -89,7 +92,7 @@ export class Rotation {
         await clock.sleep(gatherAfter({ thoughtMs: this.#thoughtMs, restedMs }), signal);
       }
     } finally {
-      stop();
+      for (const stop of stops) stop();
     }
   }
 

@@ -3,6 +3,7 @@ import type { KubeAnswer, KubeRequest } from "../../src/contracts/kube-api.ts";
 import { minutes, seconds } from "../../src/core/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { ModelWorld, webWorkload } from "../support/model-world.ts";
+import { depart } from "./room-story.ts";
 
 type Fault = number | "Lost" | "Hangs";
 
@@ -103,5 +104,25 @@ describe("budgets that cannot be read under a notice", () => {
     expect(told.failed()).toBeGreaterThan(0);
     expect(told.leaving()).toBe(0);
     await told.end();
+  });
+});
+
+describe("a departure without a notice", () => {
+  it("rests for a minute after a fault that trying again at once cannot mend, and no longer than two", async () => {
+    const world = new ModelWorld();
+    for (const name of ["n0", "n1", "n2"]) world.addNode(name, name);
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.pass(seconds(5));
+    const { failed } = inject(world, { act: "the cordon", fault: 403, times: 1 });
+    depart(world, "n1");
+    await world.passUntil(() => failed() === 1, seconds(10));
+    await world.pass(seconds(50));
+    const tried = () => world.steps.filter((step) => step === "cordon n1").length;
+    expect(tried()).toBe(1);
+    await world.passUntil(() => tried() === 2, seconds(70));
+    stop.abort();
+    await world.pass(minutes(1));
+    await running;
   });
 });
