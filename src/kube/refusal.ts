@@ -38,6 +38,14 @@ export function refusalError(refused: RefusedRequest): LastcallError {
       `${lead}: the API server does not know them, the custom resource definition ${resourceOf(path)} is wanted`,
     );
   }
+  if (status === 404 && verb === "create" && said.startsWith("namespaces ")) {
+    // What is created is not there before, so that only its namespace can be missing.
+    const { namespace } = partsOf(path);
+    return new LastcallError(
+      "NOT_FOUND",
+      `${lead}: the namespace does not exist, create it with: kubectl create namespace ${namespace}`,
+    );
+  }
   if (status === 404) return new LastcallError("NOT_FOUND", `${lead}: ${said}, they are wanted`);
   if (status === 429) {
     return new LastcallError("API_OVERLOADED", `${lead}: ${said}, a server with time is wanted`);

@@ -59,6 +59,15 @@ describe("a refusal", () => {
     expect(refusalError({ verb: "list", path, status, body })).toMatchObject({ code, message });
   });
 
+  it("of a creation in a namespace that does not exist says how to make that", () => {
+    const path = "/apis/coordination.k8s.io/v1/namespaces/lastcall/leases";
+    // As the admission plugin NamespaceLifecycle answers.
+    const body = { kind: "Status", code: 404, message: 'namespaces "lastcall" not found' };
+    expect(refusalError({ verb: "create", path, status: 404, body }).message).toBe(
+      "Cannot create leases.coordination.k8s.io in namespace lastcall: the namespace does not exist, create it with: kubectl create namespace lastcall",
+    );
+  });
+
   it.each([
     [503, true],
     [500, true],
