@@ -139,7 +139,7 @@ describe("what a stolen token can do", () => {
     };
     const how = { what: "policies are checked", timeoutMs: 30_000, signal: world.plane.signal };
     const found = await waitUntil(checked, how);
-    expect(found).toHaveLength(4);
+    expect(found).toHaveLength(5);
     for (const { metadata, status } of found) {
       expect({ metadata, warnings: status.typeChecking }).toEqual({ metadata, warnings: {} });
     }
