@@ -5,6 +5,7 @@ import { holdOf } from "./hold.ts";
 import { isKnownProviderId } from "./identity.ts";
 import { bornAt, type NodeFacts, zoneOf } from "./node.ts";
 import type { BadPolicy, Policy } from "./policy.ts";
+import type { Reason } from "./reason.ts";
 import { restsUntil, retryAt } from "./retry.ts";
 import { rivalOf } from "./rival.ts";
 import { defaultNodeSelector, matchesNodeSelector, selectPolicy } from "./selector.ts";
@@ -28,6 +29,8 @@ export interface Candidate {
   readonly plannedInTime: boolean;
   /** Whether something holds it back although its instant has come. */
   readonly isHeld: boolean;
+  /** Whether what holds it back is a budget, as others use it up. */
+  readonly waitsForBudget: boolean;
 }
 
 /** Those of one policy. */
@@ -94,6 +97,7 @@ export function triage(node: NodeFacts, context: TriageContext): Triage {
       keptAt: keptInstant(departure, node),
       plannedInTime: (departure?.createdAt ?? deadlineAt) <= deadlineAt,
       isHeld: departure?.status.phase === "Held",
+      waitsForBudget: isHeldBy(departure, "BudgetSpent"),
     };
     return { kind: "Candidate", policy, tiedWith, candidate };
   }
@@ -101,6 +105,10 @@ export function triage(node: NodeFacts, context: TriageContext): Triage {
   const entry = { node, policy: policy?.name ?? null, reason, detail, blockedBy };
   const requestedAt = reason === "Requested" ? startOf(departure, context.at) : undefined;
   return { kind: "NotPlanned", policy, tiedWith, entry, requestedAt };
+}
+
+function isHeldBy(departure: Departure | undefined, reason: Reason): boolean {
+  return departure?.status.phase === "Held" && departure.status.reason === reason;
 }
 
 /**

@@ -76,11 +76,13 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
     wakeAt: undefined,
     asks: [],
   };
-  const isLate = ({ node }: Departure): number =>
-    pass.planned.get(node.uid)?.entry.isLate === true ? 1 : 0;
+  const inTurn = ({ node }: Departure): number => {
+    const entry = pass.planned.get(node.uid)?.entry;
+    return entry?.isLate === true || entry?.reason === "Overdue" ? 1 : 0;
+  };
   const dueFirst = snapshot.departures.toSorted(
     (a, b) =>
-      isLate(a) - isLate(b) || (a.departAt ?? 0) - (b.departAt ?? 0) || (a.name < b.name ? -1 : 1),
+      inTurn(a) - inTurn(b) || (a.departAt ?? 0) - (b.departAt ?? 0) || (a.name < b.name ? -1 : 1),
   );
   const decisions = [
     ...dueFirst.flatMap((departure) => aboutDeparture(departure, pass)),
@@ -190,9 +192,8 @@ function planned(departure: Departure, pass: Pass): Decision[] {
     const release = releaseAtBegin(found, pass);
     const isNear = minus(entry.beginAt, askAheadMs) <= pass.now;
     if (isNear && release.kind === "NotAsked") ask(entry.node, release, pass);
-    const free: Decision[] =
-      departure.status.phase === "Held" ? [note(departure, "Unblocked", { reason: "NotYet" })] : [];
-    return [...moves, ...free];
+    const isFree = departure.status.phase === "Held" && entry.departAt > pass.now;
+    return isFree ? [...moves, note(departure, "Unblocked", { reason: "NotYet" })] : moves;
   }
   return [...moves, ...due(departure, found, pass)];
 }

@@ -22,28 +22,63 @@ export interface DueTime extends Pick<PlanCandidates, "at" | "policy"> {
 }
 
 /**
- * Departures whose time has come keep it, unless a hold has put it off or the window has shut. Of those
- * that are late the oldest does, and those that something holds do until another has left: whatever
- * was missed, be it that a gate was shut or that nobody looked, is planned anew, so that it does not
- * all leave at once.
+ * Departures whose time has come keep it, unless a hold has put it off or the window has shut. Those
+ * that wait for a budget stand in a queue, which nobody leaves or overtakes. Of those that are late the
+ * oldest keeps its time, and those that something holds do until another has left: whatever was missed,
+ * be it that a gate was shut or that nobody looked, is planned anew, so that it does not all leave at once.
  */
 export function dueDepartures(jobs: readonly Job[], time: DueTime): readonly DueDeparture[] {
   const { at, opensAt, pace, policy } = time;
   const due: DueDeparture[] = [];
   for (const job of jobs) {
-    const { keptAt, release, deadline } = job;
+    const { keptAt, release, deadline, candidate } = job;
     if (keptAt === undefined || keptAt > at || release > at) continue;
     if (opensAt > at && opensAt <= deadline) continue;
-    const isLate = at - keptAt > pace.lagMs;
+    const isLate = at - keptAt > pace.lagMs && !candidate.waitsForBudget;
     due.push({ job, at: keptAt, reason: reasonOf(job, keptAt, policy), isLate });
   }
   const sorted = due.sort((a, b) => a.at - b.at || a.job.rank - b.job.rank);
   const leftAt = pace.leftAt ?? Number.NEGATIVE_INFINITY;
-  return sorted.filter(({ job, at: dueAt, isLate }, place) => {
+  const isQueue = sorted.some(waitsForBudget);
+  const kept = sorted.filter(({ job, at: dueAt, isLate }, place) => {
     if (isLate) return leftAt <= dueAt && (place === 0 || job.candidate.isHeld);
     // Who was due already as another left late is put off once, and stays where that puts it.
-    return pace.isOnTime || dueAt > leftAt;
+    return isQueue || pace.isOnTime || dueAt > leftAt;
   });
+  return overdueInTurn(sorted, new Set(kept));
+}
+
+export function waitsForBudget({ job }: DueDeparture): boolean {
+  return job.candidate.waitsForBudget;
+}
+
+/** Of overdue nodes none keeps a time at which it would leave before one that is put off. */
+function overdueInTurn(
+  sorted: readonly DueDeparture[],
+  kept: ReadonlySet<DueDeparture>,
+): readonly DueDeparture[] {
+  let isPutOff = false;
+  return sorted.filter((one) => {
+    if (one.reason !== "Overdue" || waitsForBudget(one)) return kept.has(one);
+    isPutOff ||= !kept.has(one);
+    return !isPutOff;
+  });
+}
+
+/**
+ * From when on the first of those that wait for a budget may begin: a gap after the newest start, as far
+ * as the lifetimes of all of them allow. Undefined where nobody waits.
+ */
+export function queueOpensAt(
+  due: readonly DueDeparture[],
+  { lastStart, gap }: { readonly lastStart: number; readonly gap: number },
+): number | undefined {
+  const queue = due.filter(waitsForBudget);
+  if (queue.length === 0) return undefined;
+  const gaps = queue
+    .filter(({ reason }) => reason !== "Overdue")
+    .map(({ job }, place) => (job.candidate.endsAt - lastStart) / (place + 1));
+  return lastStart + Math.max(0, Math.min(gap, ...gaps));
 }
 
 /**

@@ -34,7 +34,8 @@ export interface OverdueJobs {
 /**
  * Contract: overdue nodes never leave all at once; oldest first they take the earliest allowed
  * instants at least min(spacing.min, the reached gap) from every other departure. Those that were
- * planned before and are still to come keep what they have.
+ * planned before and are still to come keep what they have, unless one before them in the queue has to
+ * be placed again: nobody is overtaken.
  */
 export function placeOverdue(
   { overdue: jobs, overdueDue }: OverdueJobs,
@@ -43,15 +44,35 @@ export function placeOverdue(
   const { hours } = around;
   const due = overdueDue.map(({ job, ...place }) => departureOf(job, { ...place, hours }));
   if (jobs.length === 0) return due;
-  const kept = [...due, ...keepPlaces(jobs.filter(isKept), around)];
+  const { keeps, moves } = queueOf(jobs);
+  const kept = [...due, ...keepPlaces(keeps, around)];
   const others: number[] = [...around.placed, ...around.apart, ...kept].map((one) => one.departAt);
   if (around.lastStart !== undefined) others.push(around.lastStart);
   others.push(...around.requested);
   const search = { around, others, gap: overdueGap(around) };
-  const fresh = zonesInTurn(jobs.filter((job) => !isKept(job)));
+  const fresh = [...moves, ...zonesInTurn(jobs.filter(({ keptAt }) => keptAt === undefined))];
   const inWindows = lookAhead(fresh, search);
   const left = fresh.slice(inWindows.length);
   return [...kept, ...inWindows, ...pastWindows(left, { ...search, inWindows })];
+}
+
+interface Queue {
+  readonly keeps: readonly Job[];
+  /** Released at the instant that they have, so that none of them overtakes another. */
+  readonly moves: readonly Job[];
+}
+
+/** Those with an instant in its order: in that their zones alternate, with who has left already, too. */
+function queueOf(jobs: readonly Job[]): Queue {
+  const planned = jobs
+    .filter(({ keptAt }) => keptAt !== undefined)
+    .toSorted((a, b) => (a.keptAt ?? 0) - (b.keptAt ?? 0) || a.rank - b.rank);
+  const first = planned.findIndex((job) => !isKept(job));
+  const moves = first < 0 ? [] : planned.slice(first);
+  return {
+    keeps: first < 0 ? planned : planned.slice(0, first),
+    moves: moves.map((job) => ({ ...job, release: Math.max(job.release, job.keptAt ?? 0) })),
+  };
 }
 
 /** Those of one birth, and no others, change places so that their zones alternate. */

@@ -1,5 +1,5 @@
 import type { PlanCandidates } from "./candidate.ts";
-import { wallsOf } from "./due-departure.ts";
+import { queueOpensAt, wallsOf } from "./due-departure.ts";
 import type { PlannedDeparture, PlanSpacing } from "./fleet-plan.ts";
 import { seatJobs } from "./kept-plan.ts";
 import { type MissedPlan, placeMissed } from "./missed-plan.ts";
@@ -108,7 +108,11 @@ function placeClasses(classes: Classes, scene: Scene): Placing {
   const missed = placeMissedOf(classes, { ...scene, planned });
   const around = { ...scene, placed: planned, apart: missed.departures, lastStart };
   const overdue = placeOverdue(classes, around);
-  const departures = [...planned, ...missed.departures, ...overdue].sort(byTime);
+  const placed = [...planned, ...missed.departures, ...overdue].sort(byTime);
+  const departures = withQueue(placed, classes, {
+    lastStart,
+    gap: Math.min(minMs, bestMs ?? minMs),
+  });
   const spacing = {
     wantedMs: mode === "Late" ? minMs : null,
     reachedMs: asMillis(smallestStepMs(departures.map((one) => one.departAt))),
@@ -116,6 +120,21 @@ function placeClasses(classes: Classes, scene: Scene): Placing {
   };
   const moved = departures.filter((departure) => departure.movedFrom !== undefined).length;
   return { placed: { spacing, departures, hours, moved }, missedGapMs: missed.gapMs };
+}
+
+/** Who is due while others wait for a budget begins after them, and no sooner than they. */
+function withQueue(
+  placed: readonly PlannedDeparture[],
+  { due, overdueDue }: Classes,
+  { lastStart, gap }: { readonly lastStart: number | undefined; readonly gap: number },
+): readonly PlannedDeparture[] {
+  const all = [...due, ...overdueDue];
+  const opensAt = lastStart && queueOpensAt(all, { lastStart, gap });
+  if (opensAt === undefined) return placed;
+  const inQueue = new Set(all.map(({ job }) => job.candidate.node.uid));
+  return placed.map((one) =>
+    inQueue.has(one.node.uid) ? { ...one, beginAt: later(one.beginAt, instant(opensAt)) } : one,
+  );
 }
 
 interface InTime {

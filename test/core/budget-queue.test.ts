@@ -1,0 +1,113 @@
+import { describe, expect, it } from "vitest";
+import { zoneOf } from "../../src/core/node.ts";
+import type { Policy } from "../../src/core/policy.ts";
+import { instant, type Millis, millis } from "../../src/core/time.ts";
+import { DecideRun } from "./decide-run.ts";
+import { aPolicy, at, inZone } from "./fleet-builder.ts";
+
+const startAt = at("2026-11-20T12:00:00Z");
+
+interface Fleet {
+  readonly lifetime: Policy["lifetime"];
+  readonly ageMs: number;
+  readonly minMs: number;
+  readonly atOnce: number;
+  readonly drainMs: () => number;
+}
+
+/** Nine nodes of one birth in three zones. */
+function nineNodes({ lifetime, ageMs, minMs, atOnce, drainMs }: Fleet): DecideRun {
+  const policy = aPolicy({
+    lifetime,
+    spacing: { mode: "Late", minMs: millis(minMs) },
+    budgets: [{ kind: "Nodes", scope: "Policy", nodes: { count: atOnce } }],
+  });
+  const agesMs = Array.from({ length: 9 }, () => ageMs);
+  const run = new DecideRun({ policy, startAt, agesMs, drainMs, replaces: false });
+  run.nodes = run.nodes.map((node, place) => ({ ...node, ...inZone(`zone-${place % 3}`) }));
+  return run;
+}
+
+const inMs = (ms: number) => instant(startAt + ms);
+const lasting = (maxMs: number, reserveMs: number): Policy["lifetime"] => ({
+  minMs: 0 as Millis,
+  maxMs: millis(maxMs),
+  reserveMs: millis(reserveMs),
+});
+
+/** All were past their deadline before the policy came. */
+const overdue = { lifetime: lasting(2000, 1000), ageMs: 20_000, minMs: 1000, atOnce: 1 };
+/** Planned for 12, 13, … 20 seconds from now. */
+const inTime = { lifetime: lasting(300_000, 200_000), ageMs: 80_000, minMs: 1000, atOnce: 1 };
+
+describe("nodes whose drains take longer than the plan has them apart", () => {
+  const drains = [3000, 5500, 6000, 7000];
+
+  describe.each(drains)("of %d ms", (drainMs) => {
+    it("leave in the order of their plan, none of which is changed", () => {
+      const run = nineNodes({ ...inTime, drainMs: () => drainMs });
+      run.until(inMs(5000));
+      const planned = run.departures.toSorted((a, b) => (a.departAt ?? 0) - (b.departAt ?? 0));
+      run.until(inMs(200_000));
+      expect(run.begun.map(({ departure }) => departure.uid)).toEqual(
+        planned.map(({ uid }) => uid),
+      );
+      expect(run.moves).toEqual([]);
+    });
+
+    const outages = [0, 7000, 15_000, 21_500, 33_000].flatMap((fromMs) =>
+      [0, 2000, 15_000, 40_000].map((forMs) => ({ fromMs, forMs })),
+    );
+
+    it.each(outages)(
+      "leave from zone to zone where all are overdue and nobody leads from $fromMs ms for $forMs",
+      ({ fromMs, forMs }) => {
+        const run = nineNodes({ ...overdue, drainMs: () => drainMs });
+        const zones = new Map(run.nodes.map((node) => [node.uid, zoneOf(node)]));
+        run.until(inMs(fromMs));
+        run.nobodyLeads(forMs);
+        run.until(inMs(200_000));
+        const left = run.begun.map(({ departure }) => zones.get(departure.node.uid));
+        expect(left).toHaveLength(9);
+        expect(left.filter((zone, place) => zone === left[place - 1])).toEqual([]);
+      },
+    );
+  });
+});
+
+describe("departures that wait for a budget", () => {
+  /** The first three drains end together, a minute from now. */
+  const drainsUntil = (endMs: number) => {
+    let count = 0;
+    const starts = [12_000, 18_000, 24_000];
+    return () => {
+      count += 1;
+      return count <= 3 ? endMs - (starts[count - 1] ?? 0) : 1000;
+    };
+  };
+  const spaced = { lifetime: lasting(300_000, 200_000), minMs: 6000, atOnce: 3 };
+
+  it("begin spacing.min apart when several places become free at once", () => {
+    // The last of nine, six seconds apart, leaves at its deadline: 60 seconds from now.
+    const run = nineNodes({ ...spaced, ageMs: 40_000, drainMs: drainsUntil(90_000) });
+    run.until(inMs(200_000));
+    const starts = run.begun.map((one) => (one.at - startAt) / 1000);
+    expect(starts.slice(0, 3)).toEqual([12, 18, 24]);
+    const gaps = starts.slice(4).map((start, place) => start - (starts[place + 3] ?? 0));
+    expect(starts[3]).toBeGreaterThanOrEqual(90);
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(6);
+    expect(run.mostOut).toBe(3);
+  });
+
+  it("begin closer together where their lifetimes end before", () => {
+    // Alive until 260 s from now; six still have to leave after 245 s.
+    const run = nineNodes({ ...spaced, ageMs: 40_000, drainMs: drainsUntil(245_000) });
+    run.until(inMs(400_000));
+    const starts = run.begun.map((one) => (one.at - startAt) / 1000);
+    const last = starts.slice(3);
+    expect(last).toHaveLength(6);
+    expect(Math.max(...last)).toBeLessThanOrEqual(260);
+    expect(run.begun.map(({ reason }) => reason)).not.toContain("Overdue");
+    expect(run.mostOut).toBe(3);
+  });
+});
