@@ -101,7 +101,7 @@ describe("The demo on a terminal", () => {
     expect(await runCommandLine(["demo", "--nodes", "6"], io)).toBe(130);
     expect(isOpen).toBe(false);
     expect(listeners.size).toBe(0);
-    expect(drawn[0]).toContain("elsewhere: kubectl get dep,nodes");
+    expect(drawn[0]).toContain("kubectl get dep,nodes");
     expect(drawn[1]).toContain("…");
     // What stays on the terminal are the totals alone.
     expect(heard.lines).toHaveLength(3);

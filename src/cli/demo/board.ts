@@ -46,10 +46,7 @@ function headLines(state: BoardState): readonly StyledLine[] {
   const facts = [fleet, `${state.speed}x`, `${timeText(state.now)} UTC`, `seed ${state.seed}`];
   return [
     [cell(" Lastcall demo", "strong"), cell(`   ${facts.join("   ")}`)],
-    [
-      cell(` KUBECONFIG=${state.kubeconfig}`, "accent"),
-      cell("   elsewhere: kubectl get dep,nodes", "dim"),
-    ],
+    [cell(` KUBECONFIG=${state.kubeconfig}`, "accent"), cell("   kubectl get dep,nodes", "dim")],
   ];
 }
 

@@ -6,6 +6,7 @@ import type { CommandInput } from "../command-spec.ts";
 import { ansiFrame } from "./ansi-frame.ts";
 import { board, timeText } from "./board.ts";
 import type { BoardNews, BoardState } from "./board-state.ts";
+import { writeDemoFile } from "./demo-folder.ts";
 import { type LiveDemo, startLiveDemo } from "./live-demo.ts";
 import { plainText } from "./styled-line.ts";
 
@@ -24,9 +25,10 @@ export async function showDemo(input: Input): Promise<number> {
   const clock = new ScaledClock({ startAt: io.clock.now(), speed });
   const log = createLog({ level: quietest(input), format: "text", write: io.err, clock });
   const demo = startLiveDemo({ clock, seed, nodes, log });
+  process.on("SIGHUP", endAsAsked);
   try {
     const face = await serveModel({ api: demo.api });
-    const file = await io.files.writeTemporary("kubeconfig", face.kubeconfig);
+    const file = writeDemoFile("config", face.kubeconfig);
     try {
       const show = { demo, input, kubeconfig: file.path };
       await (screen === undefined ? showLines(show) : showBoard(show));
@@ -34,9 +36,15 @@ export async function showDemo(input: Input): Promise<number> {
       await Promise.all([face.close(), file.remove()]);
     }
   } finally {
+    process.off("SIGHUP", endAsAsked);
     await demo.close();
   }
   return io.signal.aborted ? 130 : 0;
+}
+
+/** The terminal went away, which is no reason to leave anything behind: as when asked to end. */
+function endAsAsked(): void {
+  process.kill(process.pid, "SIGTERM");
 }
 
 interface Show {

@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { folderPrefix } from "../../src/cli/demo/demo-folder.ts";
+
+const program = join(import.meta.dirname, "../../src/cli/main.ts");
+
+let folder: string;
+const children: ChildProcess[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "lastcall-demo-end-"));
+});
+afterEach(async () => {
+  for (const child of children.splice(0)) await killed(child);
+  rmSync(folder, { recursive: true });
+});
+
+interface RunningDemo {
+  readonly child: ChildProcess;
+  readonly ended: Promise<readonly [code: number | null, signal: NodeJS.Signals | null]>;
+}
+
+/** A demo that has said where its kubeconfig is; temporary files go to a folder of the test's own. */
+async function startDemo(...nodeOptions: readonly string[]): Promise<RunningDemo> {
+  const args = [...nodeOptions, program, "demo", "--seed", "1", "--speed", "600"];
+  const child = spawn(process.execPath, args, {
+    env: { PATH: process.env.PATH, HOME: folder, TMPDIR: folder },
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  children.push(child);
+  const ended = once(child, "exit").then(([code, signal]) => [code, signal] as const);
+  if (child.stdout === null) throw new Error("no stdout");
+  const lines = createInterface({ input: child.stdout });
+  const [line] = (await once(lines, "line")) as [string];
+  expect(existsSync(line.replace("KUBECONFIG=", ""))).toBe(true);
+  return { child, ended };
+}
+
+async function killed(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill("SIGKILL");
+  await once(child, "exit");
+}
+
+describe("The demo leaves no folder behind", () => {
+  it("when the reader of its lines goes away", async () => {
+    const { child, ended } = await startDemo();
+    child.stdout?.destroy();
+    expect(await ended).toEqual([0, null]);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("at %s, and ends with 130", async (signal) => {
+    const { child, ended } = await startDemo();
+    child.kill(signal);
+    expect(await ended).toEqual([130, null]);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it("at a second interrupt that does not wait for the first", async () => {
+    const { child, ended } = await startDemo();
+    child.kill("SIGINT");
+    child.kill("SIGTERM");
+    expect(await ended).toEqual([130, null]);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it("when it crashes", async () => {
+    const crash = "process.on('SIGUSR2', () => { throw new Error('crash'); })";
+    const { child, ended } = await startDemo("--import", `data:text/javascript,${crash}`);
+    child.kill("SIGUSR2");
+    expect(await ended).toEqual([1, null]);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it("for longer than until the next demo starts, where it was killed", async () => {
+    const first = await startDemo();
+    await killed(first.child);
+    expect(readdirSync(folder)).toHaveLength(1);
+    const { child, ended } = await startDemo();
+    expect(readdirSync(folder)).toHaveLength(1);
+    child.kill("SIGTERM");
+    await ended;
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it("but leaves those alone that are in use, or of another machine", async () => {
+    const alive = `${folderPrefix(hostname())}${process.pid}-abcdef`;
+    const elsewhere = `${folderPrefix(`not-${hostname()}`)}${2 ** 22 + 1}-abcdef`;
+    for (const name of [alive, elsewhere]) mkdirSync(join(folder, name));
+    const { child, ended } = await startDemo();
+    child.kill("SIGTERM");
+    await ended;
+    expect(readdirSync(folder).toSorted()).toEqual([alive, elsewhere].toSorted());
+  });
+});
