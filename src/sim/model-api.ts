@@ -9,7 +9,7 @@ import type {
 } from "../contracts/kube-api.ts";
 import type { Rng } from "../core/rng.ts";
 import { LastcallError } from "../errors.ts";
-import { answerReview, isReview } from "./api/access-review.ts";
+import { answerReview } from "./api/access-review.ts";
 import type { ApiContext } from "./api/api-context.ts";
 import { ApiRefusal, noSuchResource } from "./api/api-refusal.ts";
 import { customTypes } from "./api/custom-resource-definition.ts";
@@ -118,9 +118,9 @@ export class ModelApi implements KubeApi {
 
   #dispatch(request: KubeRequest): KubeAnswer {
     const { method } = request;
-    const found = method === "GET" ? discover(this.context.registry, request.path) : undefined;
+    const found =
+      method === "GET" ? discover(this.context.registry, request.path) : answerReview(request);
     if (found) return found;
-    if (isReview(request)) return answerReview(request);
     const path = parseResourcePath(request.path);
     if (!path) return { status: 404, body: "404 page not found\n" };
     const resolved = this.#resolve(path);

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -70,6 +70,51 @@ it("What a person says with the real kubectl is heard: a hold takes a node off t
     timeoutMs: 60_000,
   });
 }, 120_000);
+
+it.each<[string, string, RegExp]>([
+  [
+    "explains a field of ours",
+    "explain departure.spec.cause",
+    /KIND: +Departure\n[\s\S]*FIELD: cause/,
+  ],
+  ["explains a list of ours", "explain departurepolicy.spec.windows", /FIELD: windows/],
+  ["explains all of a policy", "explain dpol --recursive", /budgets\s+<\[\]Object>/],
+  [
+    "says that it has no schema of a kind of Kubernetes",
+    "explain pod",
+    /The model cluster has no schema of Pod/,
+  ],
+  ["says who may do what", "auth can-i get nodes", /^yes\n$/],
+  ["lists who may do what", "auth can-i --list", /\*\.\* +\[\] +\[\] +\[\*\]/],
+  ["makes a namespace", "create namespace x", /^namespace\/x created\n$/],
+  ["makes a config map", "create configmap c --from-literal=a=b", /^configmap\/c created\n$/],
+  [
+    "makes a deployment",
+    "create deployment d --image=nginx --replicas=2 --port=80",
+    /^deployment.apps\/d created\n$/,
+  ],
+])("The demo's cluster %s (kubectl %s)", async (_, words, expected) => {
+  expect(await kubectl(...words.split(" "))).toMatch(expected);
+});
+
+it("What the demo's cluster does not read is refused with the way to say it", async () => {
+  const job = kubectl("create", "job", "j", "--image=nginx");
+  await expect(job).rejects.toMatchObject({
+    stderr: expect.stringContaining("kubectl apply -f -"),
+  });
+  const text = await kubectl(
+    "create",
+    "job",
+    "j",
+    "--image=nginx",
+    "--dry-run=client",
+    "-o",
+    "yaml",
+  );
+  const file = join(home, "job.yaml");
+  writeFileSync(file, text);
+  expect(await kubectl("apply", "-f", file)).toBe("job.batch/j created\n");
+});
 
 it("SIGTERM ends the demo with 130, and its kubeconfig goes with it", async () => {
   expect(existsSync(kubeconfig)).toBe(true);

@@ -146,7 +146,7 @@ describe("the HTTP face of the model", () => {
   it.each([
     ["no JSON", "{", "application/json", 400],
     ["more than 3 MiB", "x".repeat(3 * 1024 * 1024 + 1), "application/json", 413],
-    ["protobuf", "k8s", "application/vnd.kubernetes.protobuf", 415],
+    ["protobuf of a kind it does not know", "k8s", "application/vnd.kubernetes.protobuf", 415],
   ])("refuses a body that is %s", async (_what, body, contentType, status) => {
     const answer = await fetch(`${face.url}/api/v1/nodes`, {
       method: "POST",

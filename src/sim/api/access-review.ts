@@ -1,21 +1,30 @@
 import type { KubeAnswer, KubeRequest } from "../../contracts/kube-api.ts";
 import { recordOf } from "./frozen-copy.ts";
 
-const reviewPath = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-
-export function isReview(request: KubeRequest): boolean {
-  return request.method === "POST" && request.path === reviewPath;
-}
+const group = "/apis/authorization.k8s.io/v1";
 
 /** Everybody may do everything in the model. */
-export function answerReview(request: KubeRequest): KubeAnswer {
-  const spec = recordOf(request.body).spec;
-  const body = {
+const answers: Readonly<Record<string, { readonly kind: string; readonly status: object }>> = {
+  [`${group}/selfsubjectaccessreviews`]: {
     kind: "SelfSubjectAccessReview",
-    apiVersion: "authorization.k8s.io/v1",
-    metadata: {},
-    spec,
     status: { allowed: true },
-  };
-  return { status: 201, body };
+  },
+  [`${group}/selfsubjectrulesreviews`]: {
+    kind: "SelfSubjectRulesReview",
+    status: {
+      resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }],
+      nonResourceRules: [{ verbs: ["*"], nonResourceURLs: ["*"] }],
+      incomplete: false,
+    },
+  },
+};
+
+/** What `kubectl auth can-i` asks; undefined for any other request. */
+export function answerReview({ method, path, body }: KubeRequest): KubeAnswer | undefined {
+  const answer = method === "POST" ? answers[path] : undefined;
+  if (answer === undefined) return undefined;
+  const { kind, status } = answer;
+  const apiVersion = "authorization.k8s.io/v1";
+  const { spec } = recordOf(body);
+  return { status: 201, body: { kind, apiVersion, metadata: {}, spec, status } };
 }

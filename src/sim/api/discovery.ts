@@ -48,14 +48,16 @@ const coreVersions = Object.freeze({
   serverAddressByClientCIDRs: [],
 });
 
-/** Served for one verb only, so no ResourceType stands behind it. */
-const accessReview = Object.freeze({
-  name: "selfsubjectaccessreviews",
-  singularName: "selfsubjectaccessreview",
-  namespaced: false,
-  kind: "SelfSubjectAccessReview",
-  verbs: ["create"],
-});
+/** Served for one verb only, so no ResourceType stands behind them. */
+const accessReviews = Object.freeze(
+  ["SelfSubjectAccessReview", "SelfSubjectRulesReview"].map((kind) => ({
+    name: `${kind.toLowerCase()}s`,
+    singularName: kind.toLowerCase(),
+    namespaced: false,
+    kind,
+    verbs: ["create"],
+  })),
+);
 const accessReviewVersion = "authorization.k8s.io/v1";
 
 function groupList(registry: ResourceRegistry): object {
@@ -87,7 +89,7 @@ function groupOf(
 
 function resources(registry: ResourceRegistry, groupVersion: string): KubeAnswer | undefined {
   const served = registry.all().filter((type) => apiVersionOf(type) === groupVersion);
-  const own = groupVersion === accessReviewVersion ? [accessReview] : [];
+  const own = groupVersion === accessReviewVersion ? accessReviews : [];
   if (served.length === 0 && own.length === 0) return undefined;
   const list = [...served.flatMap(describe), ...own];
   return ok({ kind: "APIResourceList", apiVersion: "v1", groupVersion, resources: list });

@@ -11,8 +11,8 @@ export const openApiV2 = Object.freeze({
 });
 
 /**
- * Just so much of `/openapi/v3` that kubectl sees that the server validates fields itself;
- * undefined for other paths. There are no schemas, so `kubectl explain` has nothing to say.
+ * So much of `/openapi/v3` that kubectl sees that the server validates fields itself, and that `kubectl
+ * explain` knows the kinds of Lastcall by their definitions; undefined for other paths.
  */
 export function openApi(registry: ResourceRegistry, path: string): object | undefined {
   if (path === "/openapi/v3") return { paths: pathsOf(registry) };
@@ -24,7 +24,9 @@ export function openApi(registry: ResourceRegistry, path: string): object | unde
     openapi: "3.0.0",
     info: { title: "Lastcall model cluster", version: "v1" },
     paths: Object.fromEntries(types.map((type) => [pathOf(type), operationOf(type)])),
-    components: { schemas: {} },
+    components: {
+      schemas: Object.fromEntries(types.map((type) => [nameOf(type), schemaOf(type)])),
+    },
   };
 }
 
@@ -43,6 +45,25 @@ function pathOf(type: ResourceType): string {
   const scope = type.namespaced ? "/namespaces/{namespace}" : "";
   return `/${documentOf(type)}${scope}/${type.plural}/{name}`;
 }
+
+function nameOf({ group, version, kind }: ResourceType): string {
+  const reversed = group.split(".").toReversed().join(".");
+  return [reversed, version, kind].filter((part) => part !== "").join(".");
+}
+
+/** The kinds of Kubernetes itself have none in the model, which explain says where it is asked. */
+function schemaOf(type: ResourceType): object {
+  const { group, version, kind } = type;
+  const gvks = { "x-kubernetes-group-version-kind": [{ group, version, kind }] };
+  const description = `The model cluster has no schema of ${kind}; ask a real cluster for its fields.`;
+  if (type.custom === undefined) return { type: "object", description, ...gvks };
+  const { properties } = type.custom.schema;
+  const own = { apiVersion: text, kind: text, metadata: anyObject };
+  return { ...type.custom.schema, properties: { ...properties, ...own }, ...gvks };
+}
+
+const text = { type: "string", description: "As in every object of Kubernetes." };
+const anyObject = { type: "object", description: "As in every object of Kubernetes." };
 
 function operationOf(type: ResourceType): object {
   const { group, version, kind } = type;
