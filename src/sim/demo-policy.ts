@@ -1,10 +1,12 @@
-import type { Instant } from "../core/time.ts";
+import { type Instant, minutes } from "../core/time.ts";
 import type { DemoObject } from "./demo-workloads.ts";
 
 /** How many nodes of the demo may be out at once before another one starts to leave. */
 export const demoBudgetNodes = 2;
 /** A node's deadline is so long after its birth: 24 h less the reserve. */
 export const demoLifetimeHours = 23.5;
+/** Departures are at least this far apart. */
+export const demoSpacingMs = minutes(15);
 
 const hourMs = 3_600_000;
 
@@ -26,7 +28,7 @@ export function demoPolicy(startAt: Instant): DemoObject {
       metadata: { name: "spot" },
       spec: {
         lifetime: { max: "24h", reserve: "30m" },
-        spacing: { mode: "Late", min: "15m" },
+        spacing: { mode: "Late", min: `${demoSpacingMs / minutes(1)}m` },
         windows: [{ ...window, start: clock(hour), end: clock(hour + 1) }],
         budgets: [{ nodes: demoBudgetNodes, scope: "Policy" }],
         drain: { timeout: "10m", onTimeout: "RollBack" },

@@ -1,9 +1,9 @@
 import type { Clock } from "../contracts/clock.ts";
-import { hours, type Instant, type Millis, millis, minus, minutes, plus } from "../core/time.ts";
+import { hours, type Instant, millis, minus, minutes, plus, seconds } from "../core/time.ts";
 import { assert } from "../errors.ts";
-import { demoPolicy } from "./demo-policy.ts";
+import { demoLifetimeHours, demoPolicy, demoSpacingMs } from "./demo-policy.ts";
 import { type DemoObject, demoWorkloads } from "./demo-workloads.ts";
-import { EmpiricalFate, type Fate } from "./fate.ts";
+import { EmpiricalFate, type Fate, hashOf } from "./fate.ts";
 import type { ModelApi } from "./model-api.ts";
 import { type ModelCluster, startModelCluster } from "./model-cluster.ts";
 import type { MachineGroup } from "./model-machine.ts";
@@ -16,6 +16,12 @@ export interface DemoWorldOptions {
   readonly definitions: readonly object[];
 }
 
+/** From the notice of a preemption until the machine is told to shut down: what its agent tells. */
+export const demoNoticeMs = seconds(120);
+
+/** As with `preemptionNoticeDuration` of 120 s; the shutdown takes the usual 30 s after it. */
+const demoTimings = { beforeShutdown: demoNoticeMs, notice: seconds(150) };
+
 const zones = ["europe-west1-b", "europe-west1-c", "europe-west1-d"];
 
 /**
@@ -25,10 +31,9 @@ const zones = ["europe-west1-b", "europe-west1-c", "europe-west1-d"];
 export function startDemoWorld(options: DemoWorldOptions): ModelCluster {
   const { clock, seed, nodes, definitions } = options;
   const startAt = clock.now();
-  const fate = new EmpiricalFate(seed);
   const groups = groupsOf(nodes);
-  const births = staggeredBirths({ fate, startAt, groups });
-  const cluster = startModelCluster({ clock, seed, fate, births, groups });
+  const story = storyOf(options);
+  const cluster = startModelCluster({ clock, seed, groups, ...story, timings: demoTimings });
   const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
   for (const body of definitions) create(cluster.api, { path, body });
   create(cluster.api, { path: "/api/v1/namespaces", body: { metadata: { name: "lastcall" } } });
@@ -61,37 +66,42 @@ function groupsOf(nodes: number): readonly MachineGroup[] {
   }));
 }
 
-/** The oldest machine leaves a minute into the run: at 23 h 30 min by the demo's policy. */
-const oldestAge = millis(hours(23) + minutes(29));
-/** A machine that is to be there at the start is not taken in its first moments. */
-const graceAtStart = minutes(1);
+/** From the start until the first machine leaves as planned. */
+const untilFirst = minutes(10);
+/** Where so many are to leave one by one that there is no such age, they begin at this one. */
+const leastAge = hours(1);
+/** From the start until the cloud takes a machine before its time. */
+const untilStrike = minutes(4);
 
 /**
- * Ages that lie close together among the old, so that departures follow one another soon, and wide
- * apart among the young; dealt to the zones in turn. Each machine takes the oldest age left in its
- * zone at which it would be alive still.
+ * All machines are born within a minute, as in a node pool that somebody has made, and are of an age at
+ * which it is time for the first to leave. So all reach their 24 hours together, unless somebody acts.
  */
-function staggeredBirths(world: {
+function storyOf(world: DemoWorldOptions): {
   readonly fate: Fate;
-  readonly startAt: Instant;
-  readonly groups: readonly MachineGroup[];
-}): (name: string) => Instant {
-  const { fate, startAt, groups } = world;
-  const nodes = groups.reduce((sum, { size }) => sum + size, 0);
-  const ages = new Map(groups.map(({ name }) => [name, [] as Millis[]]));
-  for (let index = 0; index < nodes; index += 1) {
-    const age = millis(Math.round(oldestAge * (1 - (index / nodes) ** 1.5)));
-    ages.get(groups[index % groups.length]?.name ?? "")?.push(age);
-  }
-  const lives = (name: string, bornAt: Instant): boolean => {
-    const end = fate.endOf(name, bornAt);
-    return end === "Endless" || end.at > plus(startAt, graceAtStart);
-  };
-  return (name) => {
-    const left = ages.get(name.slice(0, name.lastIndexOf("-"))) ?? [];
-    const found = left.findIndex((age) => lives(name, minus(startAt, age)));
-    const [age = millis(0)] = found < 0 ? [] : left.splice(found, 1);
-    return minus(startAt, age);
+  readonly births: (name: string) => Instant;
+} {
+  const { clock, seed, nodes } = world;
+  const startAt = clock.now();
+  const apart = millis((nodes - 1) * demoSpacingMs);
+  const age = millis(Math.max(leastAge, hours(demoLifetimeHours) - apart - untilFirst));
+  const struckAt = plus(startAt, millis(untilStrike + demoTimings.notice));
+  const fate = new EmpiricalFate(seed, { sparedUntil: struckAt });
+  const struckIndex = hashOf(`${seed}|strike`) % nodes;
+  let [struck, count] = ["", 0];
+  return {
+    births: (name) => {
+      if (count === struckIndex) struck = name;
+      count += 1;
+      return minus(startAt, millis(age + (hashOf(`${seed}|${name}|birth`) % minutes(1))));
+    },
+    fate: {
+      // Of the machine that is there at the start; not of those that get its name.
+      endOf: (slot, bornAt) =>
+        slot === struck && bornAt < startAt
+          ? { at: struckAt, because: "Preempted" }
+          : fate.endOf(slot, bornAt),
+    },
   };
 }
 

@@ -1,5 +1,14 @@
 import { seededRng } from "../core/rng.ts";
-import { hours, type Instant, instant, type Millis, millis, plus, seconds } from "../core/time.ts";
+import {
+  hours,
+  type Instant,
+  instant,
+  later,
+  type Millis,
+  millis,
+  plus,
+  seconds,
+} from "../core/time.ts";
 import { gcpPreemptibleLifetimes } from "./data/gcp-preemptible-lifetimes.ts";
 
 export interface MachineEnd {
@@ -36,18 +45,25 @@ const hardLimit = hours(24);
  */
 export class EmpiricalFate implements Fate {
   readonly #seed: number;
+  readonly #sparedUntil: Instant;
   readonly #strikes = new Map<string, readonly Strike[]>();
 
-  constructor(seed: number) {
+  /**
+   * Nobody is struck until `sparedUntil`: for a fleet of which no more is told than that it has lived
+   * until then. What comes after is as likely as it was, since strikes know nothing of one another.
+   */
+  constructor(seed: number, { sparedUntil = instant(0) }: { sparedUntil?: Instant } = {}) {
     this.#seed = seed;
+    this.#sparedUntil = sparedUntil;
   }
 
   endOf(slot: string, bornAt: Instant): MachineEnd {
     const limitAt = plus(plus(bornAt, hardLimit), this.#overtime(slot, bornAt));
     const last = blockOf(plus(bornAt, hardLimit));
-    for (let day = blockOf(bornAt); day <= last; day += 1) {
+    const fromAt = later(bornAt, this.#sparedUntil);
+    for (let day = blockOf(fromAt); day <= last; day += 1) {
       const hit = this.#strikesOf(slot, day).find(
-        ({ at, level }) => at > bornAt && level * highestHazard < hazardAt(millis(at - bornAt)),
+        ({ at, level }) => at > fromAt && level * highestHazard < hazardAt(millis(at - bornAt)),
       );
       if (hit) return { at: hit.at, because: "Preempted" };
     }
