@@ -56,6 +56,18 @@ describe("The demo where stdout is no terminal", () => {
     expect(heard.errors).toEqual([]);
   });
 
+  it("tells the same at any speed, as far as it comes", async () => {
+    const told = async (speed: string): Promise<readonly string[]> => {
+      const heard = listen();
+      const words = ["demo", "--nodes", "4", "--seed", "2", "--speed", speed, "--for", "1s"];
+      expect(await runCommandLine(words, heard.io)).toBe(0);
+      return heard.lines.filter((line) => /^2026-11-20 \d\d:/.test(line));
+    };
+    const [slow, fast] = [await told("900"), await told("7200")];
+    expect(slow.length).toBeGreaterThan(3);
+    expect(fast.slice(0, slow.length)).toEqual(slow);
+  });
+
   it("ends with 130 at an interrupt, and takes its file along", async () => {
     const heard = listen((text, { interrupt }) => {
       if (text.startsWith("KUBECONFIG=")) interrupt();

@@ -1,20 +1,25 @@
 import { crdOf } from "../../config/crd.ts";
 import { resourceDefinitions } from "../../config/resource-definition.ts";
 import type { Clock } from "../../contracts/clock.ts";
-import type { InstanceReleaser } from "../../contracts/instance-releaser.ts";
-import type { KubeApi } from "../../contracts/kube-api.ts";
-import type { MachineBirths } from "../../contracts/machine-births.ts";
+import type { Fleet } from "../../contracts/fleet.ts";
 import type { Log, Metrics } from "../../contracts/telemetry.ts";
 import { seededRng } from "../../core/rng.ts";
+import { hours, type Instant, instant } from "../../core/time.ts";
 import { LeaderLease } from "../../kube/leader-lease.ts";
-import { startDemoWorld } from "../../sim/demo-world.ts";
+import { eventLoopTurn } from "../../runtime/event-loop-turn.ts";
+import { demoInvariants } from "../../sim/demo-invariants.ts";
+import { demoNoticeMs, startDemoWorld } from "../../sim/demo-world.ts";
+import { FleetTally } from "../../sim/fleet-tally.ts";
+import { runAgents } from "../../sim/model-agents.ts";
 import type { ModelCluster } from "../../sim/model-cluster.ts";
-import {
-  type AssembledController,
-  assembleController,
-  type ControllerParts,
-} from "../assemble-controller.ts";
+import { RunWitness } from "../../sim/run-witness.ts";
+import { type AssembledController, assembleController } from "../assemble-controller.ts";
+import { ClusterAuditor } from "../cluster-auditor.ts";
 
+/** Every run begins here, so that a seed alone says all: 2026-11-20T00:00:00Z. */
+export const demoStartAt: Instant = instant(1_795_132_800_000);
+
+/** A run of the same seed and size is the same however fast the clock is let go. */
 export interface DemoFleet {
   readonly clock: Clock;
   readonly seed: number;
@@ -22,25 +27,55 @@ export interface DemoFleet {
 }
 
 /** The name under which the demo's controller leads and speaks. */
-export const demoActor = "lastcall-demo";
+const demoActor = "lastcall-demo";
 
 /** The demo's fleet as it is before anybody acts upon it. */
 export function startFleet(fleet: DemoFleet): ModelCluster {
   return startDemoWorld({ ...fleet, definitions: resourceDefinitions.map(crdOf) });
 }
 
-/** The real controller, leader election and all, over the model; it does not run yet. */
-export function controllerOn(
-  world: DemoFleet & {
-    readonly api: KubeApi;
-    readonly releaser: InstanceReleaser;
-    readonly births: MachineBirths;
-    /** Absent: the workloads are not audited. */
-    readonly audit?: ControllerParts["audit"];
-  },
-  log: Log,
+/** A fleet that Lastcall works on, and all who watch how. */
+export interface LastcallFleet {
+  readonly cluster: ModelCluster;
+  /** What the controller sees. */
+  readonly fleet: Fleet;
+  readonly tally: FleetTally;
+  readonly witness: RunWitness;
+  /**
+   * Sets the controller and an agent for each machine to work. Rejects if one fails; resolves when
+   * the signal has aborted and all have let go.
+   */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** The demo's fleet with the real controller, leader election and all; nothing runs yet. */
+export function startLastcallFleet(demo: DemoFleet, log: Log): LastcallFleet {
+  const { clock, seed } = demo;
+  const cluster = startFleet(demo);
+  const tally = new FleetTally(cluster);
+  const invariants = demoInvariants(clock.now());
+  const witness = new RunWitness({ cluster, clock, invariants, seed, run: 0 });
+  const { controller, fleet } = controllerOn(demo, { cluster, witness, log });
+  const agents = { cluster, clock, seed, noticeMs: demoNoticeMs, log };
+  const run = async (signal: AbortSignal): Promise<void> => {
+    // What the making of the fleet has begun comes to rest before, whatever else was waited for.
+    await eventLoopTurn();
+    await Promise.all([controller.run(signal), runAgents(agents, signal)]);
+  };
+  return { cluster, fleet, tally, witness, run };
+}
+
+interface World {
+  readonly cluster: ModelCluster;
+  readonly witness: RunWitness;
+  readonly log: Log;
+}
+
+function controllerOn(
+  { clock, seed }: DemoFleet,
+  { cluster, witness, log }: World,
 ): AssembledController {
-  const { api, clock, seed } = world;
+  const api = witness.api(demoActor);
   // A chance of its own, so that what the controller draws does not change the fleet's fate.
   const rng = seededRng(seed + 1);
   const identity = demoActor;
@@ -55,9 +90,10 @@ export function controllerOn(
     namespace: "lastcall",
     identity,
     leadership: new LeaderLease(lease),
-    releaserFor: () => world.releaser,
-    births: world.births,
-    audit: world.audit,
+    releaserFor: () => witness.releaser(demoActor),
+    births: cluster.cloud,
+    // Without a pause: nothing is more urgent in virtual time.
+    audit: { auditor: new ClusterAuditor(api, () => Promise.resolve()), everyMs: hours(6) },
     dryRun: false,
   });
 }

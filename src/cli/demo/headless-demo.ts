@@ -1,13 +1,11 @@
 import type { Log } from "../../contracts/telemetry.ts";
-import { hours, type Instant, instant, minutes, plus } from "../../core/time.ts";
+import { hours, minutes, plus } from "../../core/time.ts";
 import { eventLoopTurn } from "../../runtime/event-loop-turn.ts";
-import { demoInvariants } from "../../sim/demo-invariants.ts";
 import { FleetTally } from "../../sim/fleet-tally.ts";
 import type { Violation } from "../../sim/happening.ts";
-import { RunWitness } from "../../sim/run-witness.ts";
 import type { FleetCounts, SimulationFacts } from "../../sim/simulation-report.ts";
 import { VirtualClock } from "../../sim/virtual-clock.ts";
-import { controllerOn, demoActor, startFleet } from "./demo-run.ts";
+import { demoStartAt, startFleet, startLastcallFleet } from "./demo-run.ts";
 
 export interface HeadlessOptions {
   readonly seed: number;
@@ -20,8 +18,6 @@ export interface HeadlessOptions {
   readonly onProgress: (share: number) => void;
 }
 
-/** Every run begins here, so that a seed alone says all: 2026-11-20T00:00:00Z. */
-const startAt: Instant = instant(1_795_132_800_000);
 const slice = minutes(30);
 
 /** Runs one fleet's fate twice, without Lastcall and with it, and counts what became of it. */
@@ -43,7 +39,7 @@ export async function runHeadless(
 }
 
 async function runWithout(options: HeadlessOptions): Promise<FleetCounts> {
-  const clock = new VirtualClock({ startAt, settle: eventLoopTurn });
+  const clock = new VirtualClock({ startAt: demoStartAt, settle: eventLoopTurn });
   const cluster = startFleet({ ...options, clock });
   const tally = new FleetTally(cluster);
   await passHours(clock, options, (share) => options.onProgress(share / 2));
@@ -54,20 +50,11 @@ async function runWithout(options: HeadlessOptions): Promise<FleetCounts> {
 async function runWith(
   options: HeadlessOptions,
 ): Promise<{ counts: FleetCounts; violations: readonly Violation[] }> {
-  const { seed, log, signal } = options;
-  const clock = new VirtualClock({ startAt, settle: eventLoopTurn });
-  const cluster = startFleet({ ...options, clock });
-  const tally = new FleetTally(cluster);
-  const invariants = demoInvariants(startAt);
-  const witness = new RunWitness({ cluster, clock, invariants, seed, run: 0 });
+  const { log, signal } = options;
+  const clock = new VirtualClock({ startAt: demoStartAt, settle: eventLoopTurn });
+  const { cluster, tally, witness, run } = startLastcallFleet({ ...options, clock }, log);
   const over = new AbortController();
-  const world = {
-    api: witness.api(demoActor),
-    releaser: witness.releaser(demoActor),
-    births: cluster.cloud,
-  };
-  const { controller } = controllerOn({ ...options, ...world, clock }, log);
-  const running = controller.run(AbortSignal.any([signal, over.signal]));
+  const running = run(AbortSignal.any([signal, over.signal]));
   await passHours(clock, options, (share) => options.onProgress(0.5 + share / 2));
   const violations = witness.finish();
   const counts = tally.counts();
@@ -82,11 +69,11 @@ async function passHours(
   options: HeadlessOptions,
   onProgress: (share: number) => void,
 ): Promise<void> {
-  const endAt = plus(startAt, hours(options.hours));
+  const endAt = plus(demoStartAt, hours(options.hours));
   while (clock.now() < endAt) {
     options.signal.throwIfAborted();
     const nextAt = plus(clock.now(), slice);
     await clock.runUntil(nextAt < endAt ? nextAt : endAt);
-    onProgress((clock.now() - startAt) / (endAt - startAt));
+    onProgress((clock.now() - demoStartAt) / (endAt - demoStartAt));
   }
 }

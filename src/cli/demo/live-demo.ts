@@ -1,12 +1,10 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { Log } from "../../contracts/telemetry.ts";
-import { hours } from "../../core/time.ts";
 import { policiesPath } from "../../kube/paths.ts";
 import { FleetTally } from "../../sim/fleet-tally.ts";
 import type { ModelApi } from "../../sim/model-api.ts";
-import { ClusterAuditor } from "../cluster-auditor.ts";
 import type { BoardNews, BoardState } from "./board-state.ts";
-import { controllerOn, startFleet } from "./demo-run.ts";
+import { startFleet, startLastcallFleet } from "./demo-run.ts";
 import { FleetNews } from "./fleet-news.ts";
 import { fleetPicture } from "./fleet-picture.ts";
 
@@ -35,17 +33,11 @@ export interface LiveDemo {
 export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
   const { clock, seed, log } = options;
   const startedAt = clock.now();
-  const cluster = startFleet(options);
+  const { cluster, fleet, tally, run } = startLastcallFleet(options, log);
   const shadow = startFleet(options);
-  const [tally, shadowTally] = [new FleetTally(cluster), new FleetTally(shadow)];
+  const shadowTally = new FleetTally(shadow);
   const over = new AbortController();
   const { api, cloud } = cluster;
-  // Without a pause: nothing is more urgent in virtual time, and the same seed gives the same board.
-  const audit = { auditor: new ClusterAuditor(api, () => Promise.resolve()), everyMs: hours(6) };
-  const { fleet, controller } = controllerOn(
-    { ...options, api, releaser: cloud, births: cloud, audit },
-    log,
-  );
   const news = new FleetNews();
   let running: Promise<void> = Promise.resolve();
   return {
@@ -53,7 +45,7 @@ export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
     run: (onNews) => {
       cloud.subscribe((event) => news.seeCloud(event, onNews));
       fleet.onChange(() => news.seeDepartures(fleet.view().departures, clock.now(), onNews));
-      running = controller.run(over.signal);
+      running = run(over.signal);
       return running;
     },
     picture: () => {

@@ -1,28 +1,29 @@
-import { hours, type Millis, millis } from "../../core/time.ts";
+import { hours, type Millis } from "../../core/time.ts";
+import { eventLoopTurn } from "../../runtime/event-loop-turn.ts";
 import { createLog } from "../../runtime/log.ts";
-import { ScaledClock } from "../../runtime/scaled-clock.ts";
 import { serveModel } from "../../sim/http-face.ts";
+import { VirtualClock } from "../../sim/virtual-clock.ts";
 import type { CommandInput } from "../command-spec.ts";
 import { ansiFrame } from "./ansi-frame.ts";
 import { board, timeText } from "./board.ts";
 import type { BoardNews, BoardState } from "./board-state.ts";
 import { writeDemoFile } from "./demo-folder.ts";
+import { demoStartAt } from "./demo-run.ts";
 import { type LiveDemo, startLiveDemo } from "./live-demo.ts";
+import { type Playing, play } from "./play.ts";
 import { plainText } from "./styled-line.ts";
 
 type Input = CommandInput<"demo"> & { readonly seed: number };
 
-/** Between two frames of the board. */
-const frameMs = millis(200);
 /** Without `--for` it runs until it is interrupted, or for a century. */
 const forever = hours(876_000);
 
 /** The demo for people: a board on a terminal, plain lines elsewhere. Gives the exit code. */
 export async function showDemo(input: Input): Promise<number> {
   const { options, io, seed } = input;
-  const { speed, nodes } = options;
+  const { nodes } = options;
   const screen = io.openScreen;
-  const clock = new ScaledClock({ startAt: io.clock.now(), speed });
+  const clock = new VirtualClock({ startAt: demoStartAt, settle: eventLoopTurn });
   const log = createLog({ level: quietest(input), format: "text", write: io.err, clock });
   const demo = startLiveDemo({ clock, seed, nodes, log });
   process.on("SIGHUP", endAsAsked);
@@ -30,7 +31,7 @@ export async function showDemo(input: Input): Promise<number> {
     const face = await serveModel({ api: demo.api });
     const file = writeDemoFile("config", face.kubeconfig);
     try {
-      const show = { demo, input, kubeconfig: file.path };
+      const show = { demo, clock, input, kubeconfig: file.path };
       await (screen === undefined ? showLines(show) : showBoard(show));
     } finally {
       await Promise.all([face.close(), file.remove()]);
@@ -49,58 +50,58 @@ function endAsAsked(): void {
 
 interface Show {
   readonly demo: LiveDemo;
+  readonly clock: VirtualClock;
   readonly input: Input;
   readonly kubeconfig: string;
 }
 
-async function showLines({ demo, input, kubeconfig }: Show): Promise<void> {
+async function showLines({ demo, clock, input, kubeconfig }: Show): Promise<void> {
   const { io, options, seed } = input;
   io.out(`KUBECONFIG=${kubeconfig}\n`);
   io.out(`Lastcall demo: ${options.nodes} nodes, ${options.speed} times as fast, seed ${seed}.\n`);
   io.out("In a second terminal, with that KUBECONFIG: kubectl get departures,nodes\n");
-  await overOrFailed(
-    demo.run((news) => io.out(newsLine(news))),
-    input,
-  );
+  const running = demo.run((news) => io.out(newsLine(news)));
+  const speed = (): number => options.speed;
+  await playUntilOver({ clock, real: io.clock, speed, onFrame: () => {} }, { running, input });
   io.out(lastWords({ ...demo.picture(), kubeconfig, speed: options.speed }));
 }
 
-async function showBoard({ demo, input, kubeconfig }: Show): Promise<void> {
+async function showBoard({ demo, clock, input, kubeconfig }: Show): Promise<void> {
   const { io, options } = input;
   const screen = io.openScreen?.();
   if (screen === undefined) return;
   const state = (): BoardState => ({ ...demo.picture(), kubeconfig, speed: options.speed });
   const draw = (): void => screen.draw(ansiFrame(board(state(), screen.size()), io));
   const stop = screen.onResize(draw);
-  const over = new AbortController();
   const running = demo.run(() => {});
-  const drawing = redraw(draw, input, over.signal);
+  const speed = (): number => options.speed;
   try {
-    await Promise.race([overOrFailed(running, input), drawing]);
+    await playUntilOver({ clock, real: io.clock, speed, onFrame: draw }, { running, input });
   } finally {
-    over.abort();
-    await drawing.catch(() => undefined);
     stop();
     screen.close();
   }
   io.out(lastWords(state()));
 }
 
-async function redraw(draw: () => void, { io }: Input, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    draw();
-    await io.clock.sleep(frameMs, signal).catch(() => undefined);
+/** Plays to the end of `--for` or until an interrupt; rejects if what runs fails before. */
+async function playUntilOver(
+  playing: Playing,
+  { running, input }: { readonly running: Promise<void>; readonly input: Input },
+): Promise<void> {
+  const over = new AbortController();
+  const played = play(playing, over.signal);
+  const failed = running.then(() => new Promise<never>(() => {}));
+  try {
+    await Promise.race([ends(input.options.for ?? forever, input.io), failed, played]);
+  } finally {
+    over.abort();
+    await played;
   }
 }
 
-/** Resolves at the end of `--for` or at an interrupt; rejects if the controller fails before. */
-async function overOrFailed(running: Promise<void>, { options, io }: Input): Promise<void> {
-  const failed = running.then(() => new Promise<never>(() => {}));
-  await Promise.race([over(options.for ?? forever, io), failed]);
-}
-
 /** Resolves after `span`, or as soon as somebody interrupts. */
-async function over(span: Millis, io: Pick<Input["io"], "clock" | "signal">): Promise<void> {
+async function ends(span: Millis, io: Pick<Input["io"], "clock" | "signal">): Promise<void> {
   try {
     await io.clock.sleep(span, io.signal);
   } catch (error) {
