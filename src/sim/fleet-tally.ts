@@ -12,7 +12,8 @@ import { type DepartureObject, departureStorage } from "./departure-object.ts";
 import type { ModelCluster } from "./model-cluster.ts";
 import type { FleetCounts } from "./simulation-report.ts";
 
-const lossWindowMs = 60_000;
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
 
 /**
  * Counts what becomes of a fleet, with a controller or without one, from the cloud's own word and
@@ -27,7 +28,8 @@ export class FleetTally {
   #podsCut = 0;
   #podsLost = 0;
   #recentLosses: readonly Instant[] = [];
-  #largestLoss = 0;
+  #largestInMinute = 0;
+  #largestInHour = 0;
 
   constructor(cluster: ModelCluster) {
     this.#cluster = cluster;
@@ -48,7 +50,8 @@ export class FleetTally {
       podsCut: this.#podsCut,
       podsLost: this.#podsLost,
       replacements: this.#replacements,
-      largestLossIn60s: this.#largestLoss,
+      largestLossIn60s: this.#largestInMinute,
+      largestLossIn1h: this.#largestInHour,
     };
   }
 
@@ -65,8 +68,11 @@ export class FleetTally {
 
   #lose(at: Instant): void {
     this.#preempted += 1;
-    this.#recentLosses = [...this.#recentLosses, at].filter((one) => at - one < lossWindowMs);
-    this.#largestLoss = Math.max(this.#largestLoss, this.#recentLosses.length);
+    const losses = [...this.#recentLosses, at].filter((one) => at - one < hourMs);
+    const inMinute = losses.filter((one) => at - one < minuteMs);
+    this.#recentLosses = losses;
+    this.#largestInHour = Math.max(this.#largestInHour, losses.length);
+    this.#largestInMinute = Math.max(this.#largestInMinute, inMinute.length);
   }
 
   /** The power is off: whatever still ran has not had its say. */

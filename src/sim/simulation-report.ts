@@ -19,6 +19,8 @@ export interface FleetCounts {
   readonly replacements: number;
   /** The most machines that the cloud took within one minute. */
   readonly largestLossIn60s: number;
+  /** The same within one hour: machines born together reach their 24 hours over most of one. */
+  readonly largestLossIn1h: number;
 }
 
 export interface PolicyRun {
@@ -53,13 +55,14 @@ export function simulationReport(facts: SimulationFacts): object {
 
 /** The counts in the pinned order, with the two rates that make fleets comparable. */
 function ratedCounts(counts: FleetCounts, nodeHours: number): object {
-  const { largestLossIn60s, ...rest } = counts;
+  const { largestLossIn60s, largestLossIn1h, ...rest } = counts;
   const perNodeDay = (count: number): number => rounded((count * 24) / nodeHours);
   return {
     ...rest,
     unplannedPerNodeDay: perNodeDay(counts.preempted),
     replacementsPerNodeDay: perNodeDay(counts.replacements),
     largestLossIn60s,
+    largestLossIn1h,
   };
 }
 

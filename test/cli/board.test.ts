@@ -10,7 +10,7 @@ import type { WindowState } from "../../src/core/window-state.ts";
 const now = instant(Date.UTC(2026, 10, 20, 6, 0, 0));
 const noCounts = {
   ...{ plannedDepartures: 0, preempted: 0, forced: 0, expired: 0 },
-  ...{ podsCut: 0, podsLost: 0, replacements: 0, largestLossIn60s: 0 },
+  ...{ podsCut: 0, podsLost: 0, replacements: 0, largestLossIn60s: 0, largestLossIn1h: 0 },
 };
 
 function node(index: number, doing: Doing): BoardNode {

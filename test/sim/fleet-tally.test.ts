@@ -98,5 +98,9 @@ it("The largest loss counts what the cloud takes within a minute, and no more", 
   await take(1, 19.5);
   await take(2, 41.5);
   await take(3, 1);
-  expect(fleet.tally.counts()).toMatchObject({ preempted: 4, largestLossIn60s: 3 });
+  expect(fleet.tally.counts()).toMatchObject({
+    preempted: 4,
+    largestLossIn60s: 3,
+    largestLossIn1h: 4,
+  });
 });

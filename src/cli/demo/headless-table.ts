@@ -15,11 +15,13 @@ export function headlessTable(facts: SimulationFacts): string {
     "PODS LOST",
     "REPLACEMENTS",
     "LARGEST LOSS IN 60 S",
+    "IN 1 H",
   ];
   const rows = policies.map(({ name, counts }) => [
     name,
     ...[counts.plannedDepartures, counts.preempted, counts.forced, counts.expired].map(String),
-    ...[counts.podsCut, counts.podsLost, counts.replacements, counts.largestLossIn60s].map(String),
+    ...[counts.podsCut, counts.podsLost, counts.replacements].map(String),
+    ...[counts.largestLossIn60s, counts.largestLossIn1h].map(String),
   ]);
   const broken = violations.map(
     ({ invariant, at, what }) => `broken: ${invariant} at ${formatInstant(at)}: ${what}\n`,
