@@ -1,0 +1,41 @@
+import { openSync } from "node:fs";
+import { ReadStream } from "node:tty";
+import { type Key, keysIn } from "./controls.ts";
+
+/** The keys of the terminal, until it is closed. */
+export interface Keyboard {
+  close(): void;
+}
+
+export type OpenKeyboard = (onKey: (key: Key) => void) => Keyboard;
+
+/**
+ * Reads the keys one by one from the terminal itself, whatever stdin is. Without one there are none:
+ * the board is to be looked at all the same.
+ */
+export function openTerminalKeyboard(onKey: (key: Key) => void): Keyboard {
+  const stream = openTerminal();
+  if (stream === undefined) return { close: () => {} };
+  const close = (): void => {
+    process.off("exit", close);
+    stream.setRawMode(false);
+    stream.destroy();
+  };
+  process.on("exit", close);
+  stream.setRawMode(true);
+  stream.setEncoding("utf8");
+  stream.on("data", (text: string) => {
+    for (const key of keysIn(text)) onKey(key);
+  });
+  // A terminal that went away is told by SIGHUP.
+  stream.on("error", () => {});
+  return { close };
+}
+
+function openTerminal(): ReadStream | undefined {
+  try {
+    return new ReadStream(openSync("/dev/tty", "r"));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,70 @@
+import { between, type Instant } from "../../core/time.ts";
+
+/** What there is to see in the two fleets, as far as it decides how fast the clock goes. */
+export interface Pulse {
+  readonly now: Instant;
+  readonly startedAt: Instant;
+  /** Pods that still have to leave a machine of Lastcall's fleet after its notice. */
+  readonly podsUnderNotice: number;
+  /** Nodes that leave as planned now, and how many have left so before. */
+  readonly draining: number;
+  readonly departed: number;
+  /** Machines that the cloud takes just now, in either fleet. */
+  readonly losses: number;
+  /** When the next node is to leave as planned. */
+  readonly nextAt?: Instant | undefined;
+}
+
+export type Moment = "Opening" | "Notice" | "Departure" | "Losses" | "Soon" | "Quiet";
+
+/** Time to read what is on the screen before anything happens. */
+const openingMs = 240_000;
+/** So long before a node leaves the clock slows down, to be seen. */
+const soonMs = 30_000;
+/** After so many departures everybody knows what one looks like. */
+const shownDepartures = 2;
+
+/** What there is to see now; the rarest first. */
+export function momentOf(pulse: Pulse): Moment {
+  const { now, startedAt, nextAt } = pulse;
+  if (pulse.podsUnderNotice > 0) return "Notice";
+  if (pulse.draining > 0) return "Departure";
+  if (pulse.losses > 0) return "Losses";
+  if (between(startedAt, now) < openingMs) return "Opening";
+  const isNew = pulse.departed < shownDepartures;
+  return isNew && nextAt !== undefined && between(now, nextAt) < soonMs ? "Soon" : "Quiet";
+}
+
+/** How many times as fast as `--speed` says: slow where something happens, fast where nothing does. */
+export function paceOf(moment: Moment, { departed }: Pick<Pulse, "departed">): number {
+  switch (moment) {
+    case "Notice":
+      return 1 / 6;
+    case "Soon":
+    case "Opening":
+      return 1;
+    case "Departure":
+      return departed < shownDepartures ? 1 : 4;
+    case "Losses":
+      return 4;
+    case "Quiet":
+      return 20;
+  }
+}
+
+/** In a word or two, beside the speed. */
+export function momentText(moment: Moment): string {
+  switch (moment) {
+    case "Notice":
+      return "slow: a notice runs";
+    case "Departure":
+      return "a node leaves as planned";
+    case "Losses":
+      return "the cloud takes machines";
+    case "Soon":
+      return "a node is about to leave";
+    case "Opening":
+    case "Quiet":
+      return "";
+  }
+}

@@ -1,0 +1,39 @@
+import { describe, expect, it } from "vitest";
+import { type Moment, momentOf, type Pulse, paceOf } from "../../src/cli/demo/pace.ts";
+import { instant, minutes, plus, seconds } from "../../src/core/time.ts";
+
+const startedAt = instant(0);
+const now = plus(startedAt, minutes(30));
+const quiet: Pulse = {
+  ...{ now, startedAt, podsUnderNotice: 0, draining: 0, departed: 0, losses: 0 },
+  nextAt: plus(now, minutes(10)),
+};
+
+describe("The clock of the demo", () => {
+  it.each<[Moment, string, Partial<Pulse>]>([
+    ["Opening", "at the start, so that there is time to read", { now: startedAt }],
+    ["Quiet", "while nothing is near", {}],
+    ["Quiet", "where nobody is to leave any more", { nextAt: undefined }],
+    ["Soon", "half a minute before the first departures", { nextAt: plus(now, seconds(29)) }],
+    ["Quiet", "before later ones", { nextAt: plus(now, seconds(29)), departed: 2 }],
+    ["Departure", "while a node leaves as planned", { draining: 1 }],
+    ["Losses", "while the cloud takes machines that nobody drains", { losses: 3 }],
+    ["Notice", "while pods leave before a deadline", { podsUnderNotice: 1, draining: 1 }],
+    ["Losses", "once they have left", { podsUnderNotice: 0, losses: 1 }],
+  ])("knows %s %s", (moment, _, pulse) => {
+    expect(momentOf({ ...quiet, ...pulse })).toBe(moment);
+  });
+
+  it("goes slower the more there is to see", () => {
+    const first = { departed: 0 };
+    const order: readonly Moment[] = ["Notice", "Departure", "Losses", "Quiet"];
+    const paces = order.map((moment) => paceOf(moment, first));
+    expect(paces).toEqual(paces.toSorted((a, b) => a - b));
+    expect(new Set(paces).size).toBe(paces.length);
+  });
+
+  it("shows the first two departures at the speed that was asked for, and later ones quicker", () => {
+    expect(paceOf("Departure", { departed: 1 })).toBe(1);
+    expect(paceOf("Departure", { departed: 2 })).toBeGreaterThan(1);
+  });
+});
