@@ -4,7 +4,7 @@ import { board } from "../../src/cli/demo/board.ts";
 import { ageBar, nodeRow, spanText } from "../../src/cli/demo/board-row.ts";
 import type { BoardNode, BoardState, Doing } from "../../src/cli/demo/board-state.ts";
 import { clipped, plainText, widthOf } from "../../src/cli/demo/styled-line.ts";
-import { hours, instant, minus, minutes, plus, seconds } from "../../src/core/time.ts";
+import { hours, instant, millis, minus, minutes, plus, seconds } from "../../src/core/time.ts";
 import type { WindowState } from "../../src/core/window-state.ts";
 
 const now = instant(Date.UTC(2026, 10, 20, 6, 0, 0));
@@ -15,7 +15,8 @@ const noCounts = {
 
 function node(index: number, doing: Doing): BoardNode {
   const zone = `europe-west1-${"bcd"[index % 3]}`;
-  return { name: `spot-${index}`, zone, bornAt: minus(now, hours(index)), doing };
+  const twin = { bornAt: minus(now, hours(20)), doing: "Working" } as const;
+  return { name: `spot-${index}`, zone, bornAt: minus(now, hours(index)), doing, twin };
 }
 
 function leavingIn(hoursAhead: number): Doing {
@@ -32,13 +33,13 @@ function stateOf(nodes: readonly BoardNode[]): BoardState {
         windows: { state: "Open", until: plus(now, hours(5)), window: "settlement" },
       },
     ],
-    nodes: nodes.toSorted((a, b) => (a.zone < b.zone ? -1 : 1)),
+    nodes,
     news: Array.from({ length: 9 }, (_, index) => ({
       ...{ at: minus(now, minutes(index)), node: `spot-${index}` },
       ...{ what: "Planned", message: `spot-${index} has left.` },
     })),
-    withLastcall: { ...noCounts, plannedDepartures: 12, preempted: 3 },
-    without: { ...noCounts, preempted: 14, podsLost: 20 },
+    withLastcall: { ...noCounts, plannedDepartures: 12, largestLossIn1h: 2, replacements: 15 },
+    without: { ...noCounts, largestLossIn1h: 9, podsLost: 20, replacements: 14 },
   };
 }
 
@@ -61,37 +62,63 @@ describe("The board", () => {
     for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(size.columns);
   });
 
-  it("shows all 18 nodes, the totals and the way in on a terminal of 80 by 24", () => {
-    const text = textOf(fleet, { columns: 80, rows: 24 });
-    for (const { name } of fleet.nodes) expect(text).toContain(` ${name} `);
+  it("keeps window, forecast, figures, events and keys on a terminal of 80 by 24", () => {
+    const text = textOf({ ...fleet, hasKeys: true }, { columns: 80, rows: 24 });
     expect(text).toContain("KUBECONFIG=/tmp/k");
-    expect(text).toMatch(/with Lastcall +12 +3 +0/);
-    expect(text).toMatch(/without it +0 +14 +0 +20/);
+    expect(text).toContain(" spot  open for departures until 11:00");
+    expect(text).toContain("All 18 departures can be kept");
+    expect(text).toMatch(/without it +\S+ +9 +20 +14$/m);
+    expect(text).toMatch(/with Lastcall +\S+ +2 +0 +15$/m);
+    expect(text.split("\n").filter((line) => line.includes("has left."))).toHaveLength(3);
+    expect(text.split("\n").at(-1)).toMatch(/space pause .* q quit/);
     expect(text).not.toContain("…");
   });
 
-  it("names each zone once, over its nodes", () => {
-    const text = textOf(fleet, { columns: 120, rows: 40 });
-    for (const zone of ["b", "c", "d"]) {
-      expect(text.split(`europe-west1-${zone}`)).toHaveLength(2);
-    }
+  it("says that the clock stands, how fast it goes, and why", () => {
+    const size = { columns: 100, rows: 24 };
+    expect(textOf({ ...fleet, paused: true }, size)).toContain("PAUSED");
+    expect(textOf({ ...fleet, speed: 10, pace: "slow" }, size)).toContain(" 10x (slow) ");
+    expect(textOf({ ...fleet, speed: 0.25 }, size)).toContain(" 0.3x ");
   });
 
-  it("shows the news, the newest first, where there is room", () => {
-    const text = textOf(fleet, { columns: 120, rows: 40 });
+  it("has those under way first and then who leaves next; or all by name", () => {
+    const draining: Doing = { kind: "Draining", podsLeft: 2, podsTotal: 5, blocked: 0 };
+    const state = { ...fleet, nodes: [...fleet.nodes.slice(1), node(0, draining)] };
+    const order = (sort: "Leaving" | "Name") =>
+      [...textOf({ ...state, sort }, { columns: 100, rows: 50 }).matchAll(/^ (spot-\d+)/gm)].map(
+        ([, name]) => name,
+      );
+    // They leave in 20 hours less their number.
+    expect(order("Leaving").slice(0, 3)).toEqual(["spot-0", "spot-17", "spot-16"]);
+    expect(order("Name").slice(0, 3)).toEqual(["spot-0", "spot-1", "spot-10"]);
+  });
+
+  it("shows the news, the newest first", () => {
+    const text = textOf(fleet, { columns: 120, rows: 50 });
     expect(text.indexOf("spot-0 has left")).toBeGreaterThan(0);
     expect(text.indexOf("spot-1 has left")).toBeGreaterThan(text.indexOf("spot-0 has left"));
-    expect(textOf(fleet, { columns: 120, rows: 24 })).not.toContain("has left");
   });
 
-  it("shows each policy's windows and forecast, where that costs no node its line", () => {
-    const text = textOf(fleet, { columns: 120, rows: 26 });
-    expect(text).toContain(
-      " spot  open for departures until 11:00, 5h00m from now (window settlement)",
-    );
-    expect(text).toContain("All 18 departures can be kept");
-    for (const { name } of fleet.nodes) expect(text).toContain(` ${name} `);
-    expect(textOf(fleet, { columns: 120, rows: 25 })).not.toContain("open for departures");
+  it("says how many more there are where not all nodes fit", () => {
+    // 12 rows: 3 of head, 3 of totals, 1 of heads, 4 nodes and how many more there are.
+    const text = textOf(fleet, { columns: 100, rows: 12 });
+    expect(text).toContain("and 14 more");
+    for (const next of [17, 16, 15, 14]) expect(text).toContain(`spot-${next} `);
+    expect(text).not.toContain("spot-13 ");
+  });
+
+  it("has a mark for each node of both fleets, as high as it is old", () => {
+    const twin = { bornAt: minus(now, hours(24)), doing: "Working" } as const;
+    const taken: Doing = { kind: "Taken", deadlineAt: plus(now, minutes(1)) };
+    const nodes = [
+      { ...node(0, { kind: "Working" }), twin },
+      { ...node(1, taken), twin: { ...twin, doing: "Taken" } as const },
+      { ...node(12, { kind: "Releasing" }), twin: { ...twin, doing: "Booting" } as const },
+    ];
+    const text = textOf({ ...fleet, nodes }, { columns: 80, rows: 24 });
+    // The fourth of eight levels or the fifth would be 12 hours; spot-12 leaves, and shows that.
+    expect(text).toMatch(/without it +█×· /);
+    expect(text).toMatch(/with Lastcall +▁×↓ /);
   });
 
   it.each<[WindowState, string]>([
@@ -115,26 +142,14 @@ describe("The board", () => {
     const audit = "5 of 7 workloads are cut at 15 s on gke.";
     const windows = { state: "Open" } as const;
     const policies = [{ name: "spot", forecast: "All can be kept", windows, audit }];
-    const text = textOf({ ...fleet, policies }, { columns: 120, rows: 30 });
-    expect(text).toContain(`All can be kept\n       ${audit}`);
-    expect(textOf(fleet, { columns: 120, rows: 30 })).not.toContain("workloads");
-  });
-
-  it("shows who is under way and who leaves next where not all nodes fit", () => {
-    const draining: Doing = { kind: "Draining", podsLeft: 2, podsTotal: 5, blocked: 0 };
-    const state = { ...fleet, nodes: [node(0, draining), ...fleet.nodes.slice(1)] };
-    // 12 rows: 2 of head, 3 of totals, 1 of heads, 5 nodes and how many more there are.
-    const text = textOf(state, { columns: 100, rows: 12 });
-    expect(text).toContain("spot-0 ");
-    expect(text).toContain("and 13 more");
-    // They leave in 20 hours less their number, so the highest numbers leave next.
-    for (const next of [17, 16, 15, 14]) expect(text).toContain(`spot-${next} `);
-    expect(text).not.toContain("spot-13 ");
+    const text = textOf({ ...fleet, policies }, { columns: 120, rows: 40 });
+    expect(text).toContain(audit);
+    expect(textOf(fleet, { columns: 120, rows: 40 })).not.toContain("workloads");
   });
 });
 
 describe("A node's row", () => {
-  const widths = { zone: 4, name: 6, bar: 8 };
+  const widths = { name: 6, bar: 8 };
   const inHours = (count: number) => plus(now, hours(count));
 
   it.each<[string, Doing, string]>([
@@ -164,19 +179,41 @@ describe("A node's row", () => {
     ["no pods left", { kind: "Releasing" }, "drained, releasing"],
     ["been let off", { kind: "RollingBack" }, "stays      is put back to work"],
     [
-      "a notice of 30 s, 12 s ago",
-      { kind: "Taken", noticedAt: minus(now, seconds(12)) },
-      "TAKEN      the cloud: gone in 18s",
+      "a notice, and 18 s and a half left of it",
+      { kind: "Taken", deadlineAt: plus(now, millis(18_500)), podsLeft: 3 },
+      "TAKEN      in 19 s, 3 pods left",
+    ],
+    [
+      "a notice, and one pod that needs all of it",
+      { kind: "Taken", deadlineAt: plus(now, seconds(2)), podsLeft: 1 },
+      "TAKEN      in 2 s, 1 pod left",
+    ],
+    [
+      "a notice that was enough",
+      { kind: "Taken", deadlineAt: now, podsLeft: 0 },
+      "TAKEN      shut down, drained",
     ],
     ["no machine", { kind: "Gone" }, "gone       another is being made"],
     ["a machine that comes up", { kind: "Booting" }, "a new machine boots"],
   ])("says what goes on where it has %s", (_, doing, expected) => {
-    const row = nodeRow(node(2, doing), { now, widths, zone: "z" });
+    const row = nodeRow(node(2, doing), { now, widths });
+    expect(plainText(row)).toContain(expected);
+  });
+
+  it.each<[NonNullable<BoardNode["twin"]>["doing"], string]>([
+    ["Working", " spot-2 ██████▋· 20h00m │"],
+    ["Taken", " spot-2 TAKEN           │"],
+    ["Gone", " spot-2 lost            │"],
+    ["Booting", " spot-2 a new one boots │"],
+  ])("says beside it of the machine without Lastcall that it is %s", (doing, expected) => {
+    const twin = { bornAt: minus(now, hours(20)), doing };
+    const row = nodeRow({ ...node(2, { kind: "Working" }), twin }, { now, widths });
+    // Two hours of 24 on eight columns, and twenty: 5 and 53 eighths of a column.
     expect(plainText(row)).toContain(expected);
   });
 
   it("shows how old the machine is, but not before it is there", () => {
-    const age = (doing: Doing) => plainText(nodeRow(node(12, doing), { now, widths, zone: "z" }));
+    const age = (doing: Doing) => plainText(nodeRow(node(12, doing), { now, widths }));
     expect(age({ kind: "Working" })).toContain("████···· 12h00m  ");
     expect(age({ kind: "Booting" })).toContain("········         ");
   });

@@ -5,7 +5,7 @@ import { instant, minutes, plus, seconds } from "../../src/core/time.ts";
 const startedAt = instant(0);
 const now = plus(startedAt, minutes(30));
 const quiet: Pulse = {
-  ...{ now, startedAt, podsUnderNotice: 0, draining: 0, departed: 0, losses: 0 },
+  ...{ now, startedAt, podsUnderNotice: 0, noticed: 0, draining: 0, departed: 0, losses: 0 },
   nextAt: plus(now, minutes(10)),
 };
 
@@ -25,7 +25,7 @@ describe("The clock of the demo", () => {
   });
 
   it("goes slower the more there is to see", () => {
-    const first = { departed: 0 };
+    const first = { departed: 0, noticed: 1 };
     const order: readonly Moment[] = ["Notice", "Departure", "Losses", "Quiet"];
     const paces = order.map((moment) => paceOf(moment, first));
     expect(paces).toEqual(paces.toSorted((a, b) => a - b));
@@ -33,7 +33,12 @@ describe("The clock of the demo", () => {
   });
 
   it("shows the first two departures at the speed that was asked for, and later ones quicker", () => {
-    expect(paceOf("Departure", { departed: 1 })).toBe(1);
-    expect(paceOf("Departure", { departed: 2 })).toBeGreaterThan(1);
+    expect(paceOf("Departure", { departed: 1, noticed: 0 })).toBe(1);
+    expect(paceOf("Departure", { departed: 2, noticed: 0 })).toBeGreaterThan(1);
+  });
+
+  it("takes its time for the first notice alone", () => {
+    const [first, second] = [1, 2].map((noticed) => paceOf("Notice", { departed: 0, noticed }));
+    expect(first).toBeLessThan(second ?? 0);
   });
 });

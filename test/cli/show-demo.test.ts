@@ -2,6 +2,9 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { CommandIo, Screen } from "../../src/cli/command-io.ts";
 import { runCommandLine } from "../../src/cli/command-line.ts";
+import type { Key } from "../../src/cli/demo/controls.ts";
+import { showDemo } from "../../src/cli/demo/show-demo.ts";
+import { resolveOptions } from "../../src/config/resolve-options.ts";
 import { seededRng } from "../../src/core/rng.ts";
 import { processIo } from "../../src/runtime/process-io.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
@@ -45,13 +48,13 @@ describe("The demo where stdout is no terminal", () => {
       // Nobody else on the machine has any business in it.
       expect(statSync(path).mode & 0o077).toBe(0);
     });
-    // Two minutes and a half a second: the first node leaves after two of the model.
-    const words = ["demo", "--seed", "1", "--speed", "150", "--for", "4s"];
+    // Two minutes and a half a second: the first node leaves after ten of the model.
+    const words = ["demo", "--seed", "1", "--speed", "300", "--for", "4s"];
     expect(await runCommandLine(words, heard.io)).toBe(0);
     expect(seen).toMatch(/"server": "http:\/\/127\.0\.0\.1:\d+"/);
     expect(heard.lines[0]).toMatch(/^KUBECONFIG=\//);
     expect(heard.lines.join("\n")).toMatch(/ Draining +spot-\S+ is draining\./);
-    expect(heard.lines.at(-2)).toMatch(/^with Lastcall +\d/);
+    expect(heard.lines.at(-1)).toMatch(/^with Lastcall +\d/);
     expect(existsSync(pathIn(heard.lines))).toBe(false);
     expect(heard.errors).toEqual([]);
   });
@@ -77,7 +80,48 @@ describe("The demo where stdout is no terminal", () => {
   });
 });
 
+const keyboard = { isOpen: false, press: (_: Key): void => {} };
+
+/** A demo of six nodes on a terminal whose keys are pressed by `keyboard.press`. */
+function demoOn(io: CommandIo): Promise<number> {
+  const options = resolveOptions("demo", { flags: { nodes: "6" }, env: {} });
+  const openKeyboard = (onKey: (key: Key) => void) => {
+    Object.assign(keyboard, { isOpen: true, press: onKey });
+    return { close: () => Object.assign(keyboard, { isOpen: false }) };
+  };
+  return showDemo({ options, words: [], io, seed: 1 }, { openKeyboard });
+}
+
 describe("The demo on a terminal", () => {
+  it("does what its keys say", async () => {
+    const heard = listen();
+    const frames: string[] = [];
+    // The clock stands at once, so that nothing is drawn twice; then it goes on to what happens first.
+    const script: readonly (readonly [shown: RegExp, key: Key])[] = [
+      [/60x/, "Pause"],
+      [/PAUSED/, "Sort"],
+      [/PAUSED/, "Faster"],
+      [/PAUSED/, "Pause"],
+      [/120x/, "NextEvent"],
+      [/Noticed/, "Interrupt"],
+      [/Noticed[\s\S]*Noticed/, "Pause"],
+    ];
+    let step = 0;
+    const draw = (frame: string): void => {
+      frames.push(frame);
+      const [shown, key] = script[step] ?? [/PAUSED/, undefined];
+      if (!shown.test(frame)) return;
+      step += 1;
+      if (key === undefined) heard.interrupt();
+      else queueMicrotask(() => keyboard.press(key));
+    };
+    const size = () => ({ columns: 100, rows: 30 });
+    const screen = { size, draw, onResize: () => () => {}, close: () => {} };
+    const io = { ...heard.io, isTerminal: true, openScreen: () => screen };
+    expect(await demoOn(io)).toBe(130);
+    expect(step).toBe(script.length + 1);
+  });
+
   it("draws the board, draws it anew for another size, and gives the terminal back", async () => {
     const drawn: string[] = [];
     const listeners = new Set<() => void>();
@@ -110,7 +154,8 @@ describe("The demo on a terminal", () => {
       return screen;
     };
     const io = { ...heard.io, isTerminal: true, openScreen };
-    expect(await runCommandLine(["demo", "--nodes", "6"], io)).toBe(130);
+    expect(await demoOn(io)).toBe(130);
+    expect(keyboard.isOpen).toBe(false);
     expect(isOpen).toBe(false);
     expect(listeners.size).toBe(0);
     expect(drawn[0]).toContain("kubectl get dep,nodes");

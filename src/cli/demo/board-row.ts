@@ -1,57 +1,107 @@
 import { between, type Instant } from "../../core/time.ts";
-import type { BoardNode, Doing } from "./board-state.ts";
+import type { BoardNode, BoardTwin, Doing } from "./board-state.ts";
 import { type Cell, cell, type StyledLine, type Tone } from "./styled-line.ts";
 
 /** The cloud takes a preemptible machine at this age at the latest. */
-const lifetimeMs = 24 * 3_600_000;
+export const machineLifeMs = 24 * 3_600_000;
 
 export interface RowWidths {
-  readonly zone: number;
   readonly name: number;
   readonly bar: number;
 }
 
-/** The widths of the columns: as wide as their contents, the bar as wide as there is room for. */
+const [ageWidth, leavesWidth, whatWidth] = [7, 11, 25];
+
+/** The widths of the columns: as wide as their contents, the bars as wide as there is room for. */
 export function rowWidths(nodes: readonly BoardNode[], columns: number): RowWidths {
-  const longest = (texts: readonly string[]): number =>
-    Math.max(4, ...texts.map((text) => text.length));
-  const zone = longest(nodes.map((node) => node.zone));
-  const name = longest(nodes.map((node) => node.name));
-  const bar = Math.max(8, Math.min(24, columns - zone - name - 52));
-  return { zone, name, bar };
+  const name = Math.max(4, ...nodes.map((node) => node.name.length));
+  const room = columns - name - 2 * ageWidth - leavesWidth - whatWidth - 7;
+  return { name, bar: Math.max(5, Math.min(20, Math.floor(room / 2))) };
 }
 
 /** The heads over the columns of `nodeRow`. */
-export function rowHeads(widths: RowWidths): StyledLine {
+export function rowHeads({ name, bar }: RowWidths): StyledLine {
+  const age = bar + ageWidth;
   const heads = [
-    "ZONE".padEnd(widths.zone + 2),
-    "NODE".padEnd(widths.name + 2),
-    "AGE, OF 24 H".padEnd(widths.bar + 9),
-    "LEAVES".padEnd(11),
+    ` ${"NODE".padEnd(name)} `,
+    `${"WITHOUT: AGE".padEnd(age)} │ `,
+    `${"WITH: AGE".padEnd(age)}  `,
+    "LEAVES".padEnd(leavesWidth),
     "WHY, OR WHAT NOW",
   ];
-  return [cell(` ${heads.join("")}`, "dim")];
+  return [cell(heads.join(""), "dim")];
 }
 
-/** One node: where, how old, when it leaves and why. `zone` is left out under its like. */
+/** Those under way, then who leaves next; or by their names. */
+export function inOrder(
+  nodes: readonly BoardNode[],
+  sort: "Leaving" | "Name",
+): readonly BoardNode[] {
+  const byName = nodes.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  return sort === "Name" ? byName : byName.toSorted((a, b) => leavingRank(a) - leavingRank(b));
+}
+
+function leavingRank({ doing }: BoardNode): number {
+  switch (doing.kind) {
+    case "Taken":
+      return -2;
+    case "Draining":
+    case "Releasing":
+    case "RollingBack":
+    case "Held":
+      return -1;
+    case "Scheduled":
+      return doing.departAt;
+    case "Working":
+    case "Gone":
+    case "Booting":
+      return Number.MAX_SAFE_INTEGER;
+  }
+}
+
+/** One place in both fleets: how old its machines are, when Lastcall's leaves and why. */
 export function nodeRow(
   node: BoardNode,
-  at: { readonly now: Instant; readonly widths: RowWidths; readonly zone: string },
+  at: { readonly now: Instant; readonly widths: RowWidths },
 ): StyledLine {
-  const { now, widths, zone } = at;
+  const { now, widths } = at;
   const { leaves, what } = saying(node.doing, now);
-  const present = node.doing.kind !== "Gone" && node.doing.kind !== "Booting";
-  const ageMs = present ? Math.max(0, between(node.bornAt, now)) : 0;
   const tone = toneOf(node.doing);
   const isQuiet = tone === "plain" || tone === "dim";
+  const isThere = node.doing.kind !== "Gone" && node.doing.kind !== "Booting";
+  const ageMs = isThere ? Math.max(0, between(node.bornAt, now)) : undefined;
   return [
-    cell(` ${zone.padEnd(widths.zone)}  `, "dim"),
-    cell(`${node.name.padEnd(widths.name)}  `, isQuiet ? "plain" : tone),
-    ...ageBar(ageMs / lifetimeMs, { width: widths.bar, tone: isQuiet ? "good" : tone }),
-    cell(` ${(present ? spanText(ageMs) : "").padStart(6)}  `, isQuiet ? "plain" : tone),
-    cell(leaves.padEnd(11), tone),
+    cell(` ${node.name.padEnd(widths.name)} `, isQuiet ? "plain" : tone),
+    ...twinCells(node.twin, at),
+    cell(" │ ", "dim"),
+    ...ageCells(ageMs, { width: widths.bar, tone: isQuiet ? "good" : tone }),
+    cell("  "),
+    cell(leaves.padEnd(leavesWidth), tone),
     cell(what, tone),
   ];
+}
+
+function twinCells(
+  twin: BoardTwin | undefined,
+  { now, widths }: { readonly now: Instant; readonly widths: RowWidths },
+): readonly Cell[] {
+  const width = widths.bar + ageWidth;
+  if (twin?.doing === "Taken") return [cell("TAKEN".padEnd(width), "bad")];
+  if (twin?.doing === "Gone") return [cell("lost".padEnd(width), "bad")];
+  if (twin?.doing === "Booting")
+    return [cell("a new one boots".slice(0, width).padEnd(width), "dim")];
+  const ageMs = twin === undefined ? undefined : Math.max(0, between(twin.bornAt, now));
+  return ageCells(ageMs, { width: widths.bar, tone: "plain" });
+}
+
+/** A bar and the age beside it; empty where there is no machine. */
+function ageCells(
+  ageMs: number | undefined,
+  look: { readonly width: number; readonly tone: Tone },
+): readonly Cell[] {
+  const text = ageMs === undefined ? "" : spanText(ageMs);
+  const bar = ageBar((ageMs ?? 0) / machineLifeMs, look);
+  return [...bar, cell(text.padStart(ageWidth), look.tone === "good" ? "plain" : look.tone)];
 }
 
 /** Eighths of a column, from none to seven. */
@@ -82,10 +132,8 @@ function saying(doing: Doing, now: Instant): { readonly leaves: string; readonly
       return { leaves: "now", what: "drained, releasing" };
     case "RollingBack":
       return { leaves: "stays", what: "is put back to work" };
-    case "Taken": {
-      const leftMs = 30_000 - between(doing.noticedAt, now);
-      return { leaves: "TAKEN", what: `the cloud: gone in ${spanText(Math.max(0, leftMs))}` };
-    }
+    case "Taken":
+      return { leaves: "TAKEN", what: takenText(doing, now) };
     case "Gone":
       return { leaves: "gone", what: "another is being made" };
     case "Booting":
@@ -103,6 +151,18 @@ function drainText(doing: Extract<Doing, { kind: "Draining" }>): string {
   const { podsLeft, podsTotal, blocked } = doing;
   const held = blocked === 0 ? "" : `, ${blocked} held by a budget`;
   return `${podsLeft} of ${podsTotal} pods left${held}`;
+}
+
+function takenText(doing: Extract<Doing, { kind: "Taken" }>, now: Instant): string {
+  const { deadlineAt, podsLeft } = doing;
+  const leftMs = between(now, deadlineAt);
+  const pods = podsLeft === undefined ? "" : `, ${podsText(podsLeft)}`;
+  return leftMs <= 0 ? `shut down${pods}` : `in ${Math.ceil(leftMs / 1000)} s${pods}`;
+}
+
+function podsText(left: number): string {
+  if (left === 0) return "drained";
+  return left === 1 ? "1 pod left" : `${left} pods left`;
 }
 
 function toneOf(doing: Doing): Tone {

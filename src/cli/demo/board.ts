@@ -1,8 +1,10 @@
 import { between, formatInstant, type Instant } from "../../core/time.ts";
 import type { WindowState } from "../../core/window-state.ts";
-import type { FleetCounts } from "../../sim/simulation-report.ts";
-import { nodeRow, rowHeads, rowWidths, spanText } from "./board-row.ts";
-import type { BoardNews, BoardNode, BoardState } from "./board-state.ts";
+import { noticeLines } from "./board-notice.ts";
+import { inOrder, nodeRow, rowHeads, rowWidths, spanText } from "./board-row.ts";
+import type { BoardNews, BoardState } from "./board-state.ts";
+import { figureHelp, totalLines } from "./board-totals.ts";
+import { keyHelp } from "./controls.ts";
 import { cell, clipped, type StyledLine, type Tone } from "./styled-line.ts";
 
 export interface BoardSize {
@@ -10,58 +12,71 @@ export interface BoardSize {
   readonly rows: number;
 }
 
-const mostNews = 8;
+const [fewestNews, mostNews] = [3, 8];
+/** From so many rows on there is room for all parts of the board. */
+const wholeRows = 20;
+/** While a notice runs: the heads, the node that is taken, and how many more there are. */
+const fewestNodeLines = 3;
 
 /**
- * The board in exactly as many lines as fit: head and totals always, then the nodes, then the
- * policies, air and the news. Where not all nodes fit, those under way and the next to leave are shown.
+ * The board in at most as many lines as fit. What the fleets are and what became of them is always
+ * there; windows, forecast, events and keys from 20 rows on; the rest is the nodes', the next to leave
+ * first.
  */
 export function board(state: BoardState, size: BoardSize): readonly StyledLine[] {
-  const totals = totalLines(state);
-  const head = [...headLines(state), ...policyLines(state, size.rows - totals.length)];
-  const nodes = nodeLines(state, {
-    ...size,
-    rows: Math.max(1, size.rows - head.length - totals.length),
-  });
-  const room = Math.max(0, size.rows - head.length - nodes.length - totals.length);
-  const news = newsLines(state.news, Math.max(0, room - 3));
-  const lines = [
-    ...head,
-    ...air(room > 0),
-    ...nodes,
-    ...(news.length > 0 ? [[], ...news] : []),
-    ...air(room > 1),
-    ...totals,
+  const isWhole = size.rows >= wholeRows;
+  const head = [
+    ...headLines(state),
+    ...totalLines(state, size),
+    ...(isWhole ? [figureHelp, [], ...policyLines(state)] : []),
   ];
-  return lines.slice(0, size.rows).map((line) => clipped(line, size.columns));
-}
-
-function air(wanted: boolean): readonly StyledLine[] {
-  return wanted ? [[]] : [];
+  const foot = isWhole && state.hasKeys === true ? [keyLine()] : [];
+  const middle = middleLines(state, {
+    columns: size.columns,
+    rows: Math.max(0, size.rows - head.length - foot.length),
+    isWhole,
+  });
+  const lines = [...head, ...middle];
+  const air = Math.max(0, size.rows - lines.length - foot.length);
+  const padding: readonly StyledLine[] =
+    foot.length > 0 ? Array.from({ length: air }, () => []) : [];
+  return [...lines, ...padding, ...foot]
+    .slice(0, size.rows)
+    .map((line) => clipped(line, size.columns));
 }
 
 function headLines(state: BoardState): readonly StyledLine[] {
-  const zones = new Set(state.nodes.map((node) => node.zone)).size;
-  const fleet = `${state.nodes.length} nodes in ${zones} ${zones === 1 ? "zone" : "zones"}`;
-  const facts = [fleet, `${state.speed}x`, `${timeText(state.now)} UTC`, `seed ${state.seed}`];
+  const { now, startedAt, seed, nodes } = state;
+  const clock = `${timeText(now).slice(11)} UTC, ${spanText(between(startedAt, now))} on`;
   return [
-    [cell(" Lastcall demo", "strong"), cell(`   ${facts.join("   ")}`)],
-    [cell(` KUBECONFIG=${state.kubeconfig}`, "accent"), cell("   kubectl get dep,nodes", "dim")],
+    [
+      cell(" Lastcall demo", "strong"),
+      cell(`   ${clock}   `),
+      ...speedCells(state),
+      cell(`   seed ${seed}`, "dim"),
+    ],
+    [cell(` KUBECONFIG=${state.kubeconfig}`, "accent"), cell(" kubectl get dep,nodes", "dim")],
+    [
+      cell(
+        ` Two fleets of ${nodes.length} nodes, born in one minute; the cloud takes each by 24 hours.`,
+      ),
+    ],
   ];
 }
 
-/** The windows, the forecast and the audit of each policy, where they cost no node its line. */
-function policyLines(state: BoardState, rows: number): readonly StyledLine[] {
-  const lines = state.policies.flatMap(({ name, windows, forecast, audit }) => {
-    const indent = cell(` ${" ".repeat(name.length)}  `);
-    return [
-      [cell(` ${name}  `, "strong"), cell(windowText(windows, state.now), windowTone(windows))],
-      [indent, cell(forecast, "dim")],
-      ...(audit === undefined ? [] : [[indent, cell(audit, "dim")]]),
-    ];
-  });
-  const headRows = 2;
-  return rows >= headRows + lines.length + 1 + state.nodes.length ? lines : [];
+function speedCells({ speed, pace, paused }: BoardState): StyledLine {
+  if (paused === true) return [cell("PAUSED", "warn")];
+  const rounded = speed < 10 ? Math.round(speed * 10) / 10 : Math.round(speed);
+  const why = pace === undefined || pace === "" ? "" : ` (${pace})`;
+  return [cell(`${rounded}x${why}`, why === "" ? "plain" : "accent")];
+}
+
+/** The windows and the forecast of each policy. */
+function policyLines({ policies, now }: BoardState): readonly StyledLine[] {
+  return policies.flatMap(({ name, windows, forecast }) => [
+    [cell(` ${name}  `, "strong"), cell(windowText(windows, now), windowTone(windows))],
+    [cell(` ${" ".repeat(name.length)}  ${forecast}`, "dim")],
+  ]);
 }
 
 function windowText({ state, until, window }: WindowState, now: Instant): string {
@@ -77,69 +92,70 @@ function windowTone({ state }: WindowState): Tone {
   return state === "Open" ? "good" : "warn";
 }
 
-function nodeLines(state: BoardState, size: BoardSize): readonly StyledLine[] {
-  const { now } = state;
-  const widths = rowWidths(state.nodes, size.columns);
-  const room = size.rows - 1;
-  const fits = state.nodes.length <= room;
-  const shown = fits ? state.nodes : mostTelling(state.nodes, Math.max(0, room - 1));
-  const rows = shown.map((node, index) => {
-    const zone = shown[index - 1]?.zone === node.zone ? "" : node.zone;
-    return nodeRow(node, { now, widths, zone });
-  });
-  const more = cell(` and ${state.nodes.length - shown.length} more`, "dim");
-  return [rowHeads(widths), ...rows, ...(fits ? [] : [[more]])];
+interface Middle extends BoardSize {
+  readonly isWhole: boolean;
 }
 
-/** Those under way first, then by when they leave; shown in the board's order all the same. */
-function mostTelling(nodes: readonly BoardNode[], count: number): readonly BoardNode[] {
-  const rank = ({ doing }: BoardNode): number => {
-    if (doing.kind === "Scheduled") return doing.departAt;
-    return doing.kind === "Working" ? Number.POSITIVE_INFINITY : 0;
-  };
-  const chosen = new Set(nodes.toSorted((a, b) => rank(a) - rank(b)).slice(0, count));
-  return nodes.filter((node) => chosen.has(node));
+/** Audit, notice, nodes and events share what is left of the screen; each is parted by an empty line. */
+function middleLines(state: BoardState, { columns, rows, isWhole }: Middle): readonly StyledLine[] {
+  if (!isWhole) return nodeLines(state, { columns, rows });
+  const news = Math.min(state.news.length, state.notice === undefined ? fewestNews : 1);
+  const forNotice = rows - fewestNodeLines - news - 3;
+  const notice =
+    state.notice === undefined || forNotice < 2
+      ? []
+      : noticeLines(state.notice, { now: state.now, columns, rows: forNotice });
+  const fixed = [...auditLines(state, rows - notice.length - news), ...parted(notice)];
+  const nodes = nodeLines(state, { columns, rows: rows - fixed.length - news - 2 });
+  const used = fixed.length + nodes.length + 2;
+  return [...fixed, [], ...nodes, ...parted(newsLines(state.news, rows - used))];
+}
+
+function parted(lines: readonly StyledLine[]): readonly StyledLine[] {
+  return lines.length === 0 ? [] : [[], ...lines];
+}
+
+/** What the audit says of each policy's workloads, where it costs no node its line. */
+function auditLines({ policies, nodes }: BoardState, rows: number): readonly StyledLine[] {
+  const lines = policies.flatMap(({ name, audit }) =>
+    audit === undefined ? [] : [[cell(` ${" ".repeat(name.length)}  ${audit}`, "dim")]],
+  );
+  return rows >= nodes.length + lines.length + 4 ? lines : [];
+}
+
+function nodeLines(state: BoardState, size: BoardSize): readonly StyledLine[] {
+  const { now, nodes } = state;
+  const widths = rowWidths(nodes, size.columns);
+  const room = Math.max(0, size.rows - 1);
+  const fits = nodes.length <= room;
+  const shown = inOrder(nodes, state.sort ?? "Leaving").slice(
+    0,
+    fits ? room : Math.max(0, room - 1),
+  );
+  const more = cell(` and ${nodes.length - shown.length} more`, "dim");
+  return [
+    rowHeads(widths),
+    ...shown.map((node) => nodeRow(node, { now, widths })),
+    ...(fits ? [] : [[more]]),
+  ];
 }
 
 function newsLines(news: readonly BoardNews[], room: number): readonly StyledLine[] {
-  const shown = news.slice(0, Math.min(mostNews, room));
+  const shown = news.slice(0, Math.max(0, Math.min(mostNews, room)));
   return shown.map(({ at, node, what, message }) => [
     cell(` ${timeText(at).slice(11)}  `, "dim"),
-    cell(`${what.padEnd(10)}  `, newsTone(what)),
+    cell(`${what.padEnd(9)}  `, newsTone(what)),
     cell(message.startsWith(node) ? message : `${node}: ${message}`),
   ]);
 }
 
 function newsTone(what: string): Tone {
-  if (what === "Planned") return "good";
-  return what === "Preempted" || what === "Expired" || what === "Taken" ? "bad" : "warn";
+  if (what === "Planned" || what === "Drained") return "good";
+  return what === "Noticed" || what === "Expired" ? "bad" : "warn";
 }
 
-interface Total {
-  readonly head: string;
-  readonly of: (counts: FleetCounts) => number;
-}
-
-const totals: readonly Total[] = [
-  { head: "PLANNED", of: (counts) => counts.plannedDepartures },
-  { head: "TAKEN", of: (counts) => counts.preempted },
-  { head: "PODS CUT", of: (counts) => counts.podsCut },
-  { head: "PODS KILLED", of: (counts) => counts.podsLost },
-  { head: "MOST IN 60 S", of: (counts) => counts.largestLossIn60s },
-];
-
-function totalLines(state: BoardState): readonly StyledLine[] {
-  const span = `SO FAR, ${spanText(between(state.startedAt, state.now))}`.padEnd(18);
-  const heads = totals.map(({ head }) => head).join("   ");
-  const row = (name: string, counts: FleetCounts, tone: Tone): StyledLine => [
-    cell(` ${name.padEnd(18)}`, tone),
-    cell(totals.map(({ head, of }) => String(of(counts)).padStart(head.length)).join("   "), tone),
-  ];
-  return [
-    [cell(` ${span}${heads}`, "dim")],
-    row("with Lastcall", state.withLastcall, "good"),
-    row("without it", state.without, "plain"),
-  ];
+function keyLine(): StyledLine {
+  return keyHelp.flatMap(([key, does]) => [cell(` ${key}`, "strong"), cell(` ${does} `, "dim")]);
 }
 
 /** `2026-11-20 00:04:31`. */

@@ -13,9 +13,15 @@ export type NewsListener = (news: BoardNews) => void;
 export class FleetNews {
   readonly #phases = new Map<string, string>();
   #recent: readonly BoardNews[] = [];
+  #count = 0;
 
-  /** How departures ended last, the newest first. */
-  endings(): readonly BoardNews[] {
+  /** How many there have been, of those for the board. */
+  count(): number {
+    return this.#count;
+  }
+
+  /** What happened to nodes last, the newest first: notices, drains before a deadline, ends. */
+  recent(): readonly BoardNews[] {
     return this.#recent;
   }
 
@@ -23,26 +29,43 @@ export class FleetNews {
   seeDepartures(departures: readonly Departure[], at: Instant, onNews: NewsListener): void {
     const seen = new Set(departures.map((one) => one.uid));
     for (const uid of this.#phases.keys()) if (!seen.has(uid)) this.#phases.delete(uid);
-    for (const { uid, node, status } of departures) {
+    for (const departure of departures) {
+      const { uid, node, status, noticedAt } = departure;
       const before = this.#phases.get(uid);
       this.#phases.set(uid, status.phase);
       if (before === status.phase || status.message === undefined) continue;
-      const news = { at, node: node.name, message: status.message };
+      const news = { at, node: node.name, message: messageOf(departure) };
       onNews({ ...news, what: status.outcome ?? status.phase });
-      if (status.outcome === undefined) continue;
-      this.#recent = [{ ...news, what: status.outcome }, ...this.#recent].slice(0, keptNews);
+      const isDrained = status.phase === "Releasing" && noticedAt !== undefined;
+      if (status.outcome !== undefined) this.#keep({ ...news, what: status.outcome });
+      else if (isDrained) this.#keep({ ...news, what: "Drained" });
     }
   }
 
   seeCloud({ kind, at, machine, because }: CloudEvent, onNews: NewsListener): void {
     if (kind === "Noticed") {
       const why = because === "Limit" ? "at its 24 hours" : "before its time";
-      const message = `${machine.name} is taken by the cloud ${why}.`;
-      onNews({ at, node: machine.name, what: "Taken", message });
+      const message = `${machine.name} is taken by the cloud, ${why}.`;
+      const news = { at, node: machine.name, what: "Noticed", message };
+      this.#keep(news);
+      onNews(news);
     }
     if (kind === "Registered") {
       const message = `${machine.name} has a new machine.`;
       onNews({ at, node: machine.name, what: "Registered", message });
     }
   }
+
+  #keep(news: BoardNews): void {
+    this.#count += 1;
+    this.#recent = [news, ...this.#recent].slice(0, keptNews);
+  }
+}
+
+/** What the ledger says; of a machine that the cloud took, how its drain had gone by then. */
+function messageOf({ node, status }: Departure): string {
+  const { outcome, drain, message = "" } = status;
+  if (outcome !== "Preempted" || drain === undefined || drain.left > 0) return message;
+  if (drain.total === 0) return `${node.name} is gone; no pod had to leave.`;
+  return `${node.name} is gone; all of its ${drain.total} pods had left before.`;
 }

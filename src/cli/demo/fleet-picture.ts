@@ -3,10 +3,11 @@ import { type Departure, isLive } from "../../core/departure.ts";
 import { explainForecast } from "../../core/explain-plan.ts";
 import type { FleetPlan, PlannedDeparture } from "../../core/fleet-plan.ts";
 import { planFleet } from "../../core/plan.ts";
-import type { Instant } from "../../core/time.ts";
+import { type Instant, plus } from "../../core/time.ts";
 import { windowState } from "../../core/window-state.ts";
+import { demoNoticeMs } from "../../sim/demo-world.ts";
 import type { ModelMachine } from "../../sim/model-machine.ts";
-import type { BoardNode, BoardState, Doing } from "./board-state.ts";
+import type { BoardNode, BoardState, BoardTwin, Doing } from "./board-state.ts";
 
 /**
  * Every machine with what it is doing, and where each policy stands: the cloud knows the machines,
@@ -14,7 +15,7 @@ import type { BoardNode, BoardState, Doing } from "./board-state.ts";
  * the controller acts upon.
  */
 export function fleetPicture(
-  machines: readonly ModelMachine[],
+  { machines, twins }: Machines,
   view: FleetView & { readonly audits: ReadonlyMap<string, string> },
   now: Instant,
 ): Pick<BoardState, "nodes" | "policies"> {
@@ -25,11 +26,17 @@ export function fleetPicture(
     forecast: explainForecast(one),
     audit: view.audits.get(one.policy.name),
   }));
-  return { policies, nodes: boardNodes(machines, view, plan) };
+  return { policies, nodes: boardNodes({ machines, twins }, view, plan) };
+}
+
+interface Machines {
+  readonly machines: readonly ModelMachine[];
+  /** Those of the fleet without Lastcall, under the same names. */
+  readonly twins: readonly ModelMachine[];
 }
 
 function boardNodes(
-  machines: readonly ModelMachine[],
+  { machines, twins }: Machines,
   view: FleetView,
   plan: FleetPlan,
 ): readonly BoardNode[] {
@@ -42,14 +49,22 @@ function boardNodes(
       .filter((one) => isLive(one) && uids.get(one.node.name) === one.node.uid)
       .map((one) => [one.node.name, one]),
   );
+  const twinOf = new Map(twins.map((machine) => [machine.name, boardTwin(machine)]));
   return machines
     .map((machine) => ({
       name: machine.name,
       zone: machine.group.zone,
       bornAt: machine.bornAt,
       doing: doingOf(machine, live.get(machine.name), planned.get(machine.name)),
+      twin: twinOf.get(machine.name),
     }))
     .toSorted((a, b) => compare(a.zone, b.zone) || compare(a.name, b.name));
+}
+
+/** Nobody lets go of a machine there: it is at work, or on its way out or in. */
+function boardTwin({ state, bornAt }: ModelMachine): BoardTwin {
+  if (state === "Noticed") return { bornAt, doing: "Taken" };
+  return { bornAt, doing: state === "Gone" || state === "Booting" ? state : "Working" };
 }
 
 function doingOf(
@@ -58,7 +73,10 @@ function doingOf(
   planned: PlannedDeparture | undefined,
 ): Doing {
   if (machine.state === "Booting" || machine.state === "Gone") return { kind: machine.state };
-  if (machine.noticedAt !== undefined) return { kind: "Taken", noticedAt: machine.noticedAt };
+  if (machine.noticedAt !== undefined) {
+    const podsLeft = departure?.status.drain?.left;
+    return { kind: "Taken", deadlineAt: plus(machine.noticedAt, demoNoticeMs), podsLeft };
+  }
   if (departure === undefined) return { kind: "Working" };
   const { phase, reason, drain } = departure.status;
   switch (phase) {

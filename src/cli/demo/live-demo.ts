@@ -1,12 +1,18 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { Log } from "../../contracts/telemetry.ts";
+import { type Departure, isLive, type Phase } from "../../core/departure.ts";
+import { instant, plus } from "../../core/time.ts";
 import { policiesPath } from "../../kube/paths.ts";
+import { demoNoticeMs } from "../../sim/demo-world.ts";
 import { FleetTally } from "../../sim/fleet-tally.ts";
 import type { ModelApi } from "../../sim/model-api.ts";
-import type { BoardNews, BoardState } from "./board-state.ts";
+import type { ModelMachine } from "../../sim/model-machine.ts";
+import { type NoticeStory, NoticeWatch } from "../../sim/notice-watch.ts";
+import type { BoardNews, BoardNotice, BoardState } from "./board-state.ts";
 import { startFleet, startLastcallFleet } from "./demo-run.ts";
 import { FleetNews } from "./fleet-news.ts";
 import { fleetPicture } from "./fleet-picture.ts";
+import type { Pulse } from "./pace.ts";
 
 export interface LiveDemoOptions {
   readonly clock: Clock;
@@ -25,6 +31,12 @@ export interface LiveDemo {
   run(onNews: (news: BoardNews) => void): Promise<void>;
   /** What there is to see now, but for where it is seen. */
   picture(): Omit<BoardState, "kubeconfig" | "speed">;
+  /** What decides how fast the clock is to go; cheap enough to be asked at every step. */
+  pulse(): Pulse;
+  /** How many events the board has had to tell. */
+  events(): number;
+  /** Has the cloud take the machine that is to leave last, in both fleets. */
+  interrupt(): void;
   /** Ends everything, the run too. */
   close(): Promise<void>;
 }
@@ -36,6 +48,7 @@ export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
   const { cluster, fleet, tally, run } = startLastcallFleet(options, log);
   const shadow = startFleet(options);
   const shadowTally = new FleetTally(shadow);
+  const [watch, shadowWatch] = [new NoticeWatch(cluster), new NoticeWatch(shadow)];
   const over = new AbortController();
   const { api, cloud } = cluster;
   const news = new FleetNews();
@@ -54,11 +67,28 @@ export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
         now,
         startedAt,
         seed,
-        ...fleetPicture(cloud.machines(), { ...fleet.view(), audits: auditSentences(api) }, now),
-        news: news.endings(),
+        ...fleetPicture(
+          { machines: cloud.machines(), twins: shadow.cloud.machines() },
+          { ...fleet.view(), audits: auditSentences(api) },
+          now,
+        ),
+        notice: boardNotice(watch.latest(), shadowWatch.latest()),
+        news: news.recent(),
         withLastcall: tally.counts(),
         without: shadowTally.counts(),
       };
+    },
+    pulse: () => ({
+      ...{ now: clock.now(), startedAt, podsUnderNotice: podsLeft(watch.latest()) },
+      ...departuresUnderWay(fleet.view().departures),
+      departed: tally.counts().plannedDepartures,
+      noticed: tally.counts().preempted,
+      losses: [cloud, shadow.cloud].flatMap((one) => one.machines().filter(isNoticed)).length,
+    }),
+    events: () => news.count(),
+    interrupt: () => {
+      const name = lastToLeave(cloud.machines(), fleet.view().departures);
+      for (const one of [cloud, shadow.cloud]) one.preempt(name ?? "");
     },
     close: async () => {
       over.abort();
@@ -67,6 +97,56 @@ export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
       shadow.stop();
     },
   };
+}
+
+/** The notice that runs, until the power is off. */
+function boardNotice(
+  story: NoticeStory | undefined,
+  twin: NoticeStory | undefined,
+): BoardNotice | undefined {
+  if (story === undefined || story.goneAt !== undefined) return undefined;
+  const { node, noticedAt, pods } = story;
+  const isSame = twin?.node === node && twin.goneAt === undefined;
+  const untold = isSame ? twin.pods.filter(({ toldAt }) => toldAt === undefined).length : undefined;
+  return { node, noticedAt, deadlineAt: plus(noticedAt, demoNoticeMs), pods, untold };
+}
+
+function podsLeft(story: NoticeStory | undefined): number {
+  if (story === undefined || story.goneAt !== undefined) return 0;
+  return story.pods.filter(({ endedAt }) => endedAt === undefined).length;
+}
+
+function isNoticed({ state }: ModelMachine): boolean {
+  return state === "Noticed";
+}
+
+function departuresUnderWay(departures: readonly Departure[]): Pick<Pulse, "draining" | "nextAt"> {
+  const planned = departures.filter((one) => isLive(one) && one.noticedAt === undefined);
+  const ahead = planned.flatMap(({ status, departAt }) =>
+    status.phase === "Scheduled" && departAt !== undefined ? [departAt] : [],
+  );
+  const waiting = planned.filter(({ status }) => isAhead(status.phase)).length;
+  return {
+    draining: planned.length - waiting,
+    nextAt: ahead.length === 0 ? undefined : instant(Math.min(...ahead)),
+  };
+}
+
+function isAhead(phase: Phase): boolean {
+  return phase === "Scheduled" || phase === "Held";
+}
+
+/** Of the machines at work the one whose planned departure is furthest away. */
+function lastToLeave(
+  machines: readonly ModelMachine[],
+  departures: readonly Departure[],
+): string | undefined {
+  const atWork = new Set(
+    machines.filter(({ state }) => state === "Running").map(({ name }) => name),
+  );
+  return departures
+    .filter(({ node, status }) => status.phase === "Scheduled" && atWork.has(node.name))
+    .toSorted((a, b) => (b.departAt ?? 0) - (a.departAt ?? 0))[0]?.node.name;
 }
 
 /** What the condition SpotReady of each policy says, by the policy's name. */

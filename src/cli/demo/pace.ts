@@ -6,6 +6,8 @@ export interface Pulse {
   readonly startedAt: Instant;
   /** Pods that still have to leave a machine of Lastcall's fleet after its notice. */
   readonly podsUnderNotice: number;
+  /** How many notices there have been in it, this one too. */
+  readonly noticed: number;
   /** Nodes that leave as planned now, and how many have left so before. */
   readonly draining: number;
   readonly departed: number;
@@ -21,7 +23,7 @@ export type Moment = "Opening" | "Notice" | "Departure" | "Losses" | "Soon" | "Q
 const openingMs = 240_000;
 /** So long before a node leaves the clock slows down, to be seen. */
 const soonMs = 30_000;
-/** After so many departures everybody knows what one looks like. */
+/** After so many departures, and one notice, everybody knows what one looks like. */
 const shownDepartures = 2;
 
 /** What there is to see now; the rarest first. */
@@ -36,10 +38,13 @@ export function momentOf(pulse: Pulse): Moment {
 }
 
 /** How many times as fast as `--speed` says: slow where something happens, fast where nothing does. */
-export function paceOf(moment: Moment, { departed }: Pick<Pulse, "departed">): number {
+export function paceOf(
+  moment: Moment,
+  { departed, noticed }: Pick<Pulse, "departed" | "noticed">,
+): number {
   switch (moment) {
     case "Notice":
-      return 1 / 6;
+      return noticed <= 1 ? 1 / 6 : 1 / 2;
     case "Soon":
     case "Opening":
       return 1;
@@ -58,11 +63,11 @@ export function momentText(moment: Moment): string {
     case "Notice":
       return "slow: a notice runs";
     case "Departure":
-      return "a node leaves as planned";
+      return "a node leaves";
     case "Losses":
-      return "the cloud takes machines";
+      return "machines are taken";
     case "Soon":
-      return "a node is about to leave";
+      return "a node leaves soon";
     case "Opening":
     case "Quiet":
       return "";

@@ -1,6 +1,7 @@
 import type { Clock } from "../../contracts/clock.ts";
-import { millis, plus } from "../../core/time.ts";
+import { hours, type Millis, millis, plus } from "../../core/time.ts";
 import type { VirtualClock } from "../../sim/virtual-clock.ts";
+import type { CommandIo } from "../command-io.ts";
 
 /** Between two looks at how much time has passed. */
 const frameMs = millis(50);
@@ -52,4 +53,37 @@ async function pass(
     leftMs -= (clock.now() - nowAt) / factor;
   }
   return 0;
+}
+
+/** Without `--for` it runs until it is interrupted, or for a century. */
+const forever = hours(876_000);
+
+interface Bounds {
+  /** The work that is played; if it fails, so does the play. */
+  readonly running: Promise<void>;
+  /** Absent: until an interrupt. */
+  readonly span: Millis | undefined;
+  readonly io: Pick<CommandIo, "clock" | "signal">;
+}
+
+/** Plays for a span of real time or until an interrupt; rejects if what runs fails before. */
+export async function playUntilOver(playing: Playing, bounds: Bounds): Promise<void> {
+  const over = new AbortController();
+  const played = play(playing, over.signal);
+  const failed = bounds.running.then(() => new Promise<never>(() => {}));
+  try {
+    await Promise.race([ends(bounds), failed, played]);
+  } finally {
+    over.abort();
+    await played;
+  }
+}
+
+/** Resolves after the span, or as soon as somebody interrupts. */
+async function ends({ span = forever, io }: Bounds): Promise<void> {
+  try {
+    await io.clock.sleep(span, io.signal);
+  } catch (error) {
+    if (!io.signal.aborted) throw error;
+  }
 }

@@ -1,0 +1,88 @@
+import { between, type Instant } from "../../core/time.ts";
+import { ageBar, spanText } from "./board-row.ts";
+import type { BoardNotice, BoardPod } from "./board-state.ts";
+import { type Cell, cell, type StyledLine, type Tone } from "./styled-line.ts";
+
+interface Clock {
+  readonly now: Instant;
+  readonly notice: BoardNotice;
+  readonly width: number;
+}
+
+/**
+ * A notice pod by pod: the line of each is the time from the notice to the shutdown, filled from when the
+ * pod was told to end until it had. Those that are still running come first where not all fit.
+ */
+export function noticeLines(
+  notice: BoardNotice,
+  at: { readonly now: Instant; readonly columns: number; readonly rows: number },
+): readonly StyledLine[] {
+  const clock = { now: at.now, notice, width: Math.max(8, Math.min(40, at.columns - 56)) };
+  const room = Math.max(1, at.rows - (notice.untold === undefined ? 1 : 2));
+  const isWhole = notice.pods.length <= room;
+  const pods = notice.pods.toSorted((a, b) => Number(hasEnded(a)) - Number(hasEnded(b)));
+  const shown = isWhole ? notice.pods : pods.slice(0, room - 1);
+  const width = Math.max(0, ...notice.pods.map(({ name }) => name.length));
+  const rest = notice.pods.length - shown.length;
+  return [
+    headLine(clock),
+    ...shown.map((pod) => podLine(pod, { ...clock, nameWidth: width })),
+    ...(isWhole ? [] : [[cell(`   and ${rest} more`, "dim")]]),
+    ...(notice.untold === undefined ? [] : [untoldLine(notice.untold)]),
+  ];
+}
+
+function headLine({ now, notice }: Clock): StyledLine {
+  const { node, deadlineAt, pods } = notice;
+  const leftMs = Math.max(0, between(now, deadlineAt));
+  const ended = pods.filter(hasEnded).length;
+  const clock = leftMs > 0 ? `is shut down in ${Math.ceil(leftMs / 1000)} s` : "is being shut down";
+  return [
+    cell(` NOTICE  ${node} ${clock}`, "bad"),
+    cell(`   ${ended} of ${pods.length} pods have left`, ended === pods.length ? "good" : "plain"),
+  ];
+}
+
+function podLine(pod: BoardPod, clock: Clock & { readonly nameWidth: number }): StyledLine {
+  const { text, tone } = podState(pod, clock.now);
+  return [
+    cell(`   ${pod.name.padEnd(clock.nameWidth)}  `),
+    ...podBar(pod, { ...clock, tone }),
+    cell(`  ${text}`, tone),
+  ];
+}
+
+function podBar(
+  { toldAt, endedAt }: BoardPod,
+  { now, notice, width, tone }: Clock & { readonly tone: Tone },
+): readonly Cell[] {
+  const spanMs = between(notice.noticedAt, notice.deadlineAt);
+  const share = (at: Instant): number => between(notice.noticedAt, at) / spanMs;
+  const start = toldAt === undefined ? 1 : Math.min(1, share(toldAt));
+  const before = Math.floor(start * width);
+  const length = toldAt === undefined ? 0 : share(endedAt ?? now) - start;
+  const bar = ageBar((length * width) / Math.max(1, width - before), {
+    ...{ width: width - before, tone },
+  });
+  return [cell("·".repeat(before), "dim"), ...bar];
+}
+
+function podState({ toldAt, endedAt }: BoardPod, now: Instant): { text: string; tone: Tone } {
+  if (toldAt === undefined) return { text: "still at work", tone: "plain" };
+  if (endedAt === undefined) {
+    return { text: `ending for ${spanText(between(toldAt, now))}`, tone: "accent" };
+  }
+  return { text: `left after ${spanText(between(toldAt, endedAt))}`, tone: "good" };
+}
+
+function untoldLine(untold: number): StyledLine {
+  const text =
+    untold === 0
+      ? "without Lastcall: its pods are ended by the shutdown, with 15 s for all"
+      : `without Lastcall: ${untold} pods run on, and nobody has told them`;
+  return [cell(`   ${text}`, "warn")];
+}
+
+function hasEnded({ endedAt }: BoardPod): boolean {
+  return endedAt !== undefined;
+}

@@ -1,0 +1,89 @@
+import type { FleetCounts } from "../../sim/simulation-report.ts";
+import { machineLifeMs } from "./board-row.ts";
+import type { BoardNode, BoardState, BoardTwin } from "./board-state.ts";
+import { type Cell, cell, type StyledLine } from "./styled-line.ts";
+
+interface Figure {
+  readonly head: string;
+  readonly of: (counts: FleetCounts) => number;
+}
+
+/** One for each promise: not all at once, no pod killed, and what that costs in machines. */
+const figures: readonly Figure[] = [
+  { head: "LOST IN 1 H", of: (counts) => counts.largestLossIn1h },
+  { head: "PODS LOST", of: (counts) => counts.podsLost },
+  { head: "REPLACEMENTS", of: (counts) => counts.replacements },
+];
+
+/** What the figures mean. */
+export const figureHelp: StyledLine = [
+  cell(" In 1 h: the most that the cloud took; pods lost: killed before they had ended", "dim"),
+];
+
+const legend = "▁new █old ×taken ↓leaving";
+const nameWidth = 15;
+const gap = "  ";
+
+/** Both fleets, a mark a node where there is room, and what became of them so far. */
+export function totalLines(
+  state: Pick<BoardState, "nodes" | "now" | "without" | "withLastcall">,
+  { columns }: { readonly columns: number },
+): readonly StyledLine[] {
+  const { nodes, now } = state;
+  const heads = figures.map(({ head }) => head).join(gap);
+  const marks = Math.max(legend.length, nodes.length);
+  const hasMarks = nodes.length > 0 && 1 + nameWidth + marks + gap.length + heads.length <= columns;
+  const byName = nodes.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const strip = (cells: readonly Cell[]): readonly Cell[] =>
+    hasMarks ? [...cells, cell(" ".repeat(marks - cells.length) + gap)] : [];
+  const line = (name: string, cells: readonly Cell[], counts: FleetCounts): StyledLine => [
+    cell(` ${name.padEnd(nameWidth)}`, "strong"),
+    ...strip(cells),
+    cell(figures.map(({ head, of }) => String(of(counts)).padStart(head.length)).join(gap)),
+  ];
+  const headText = hasMarks ? `${legend.padEnd(marks)}${gap}` : "";
+  return [
+    [cell(` ${" ".repeat(nameWidth)}${headText}${heads}`, "dim")],
+    line(
+      "without it",
+      byName.map(({ twin }) => twinMark(twin, now)),
+      state.without,
+    ),
+    line(
+      "with Lastcall",
+      byName.map((node) => nodeMark(node, now)),
+      state.withLastcall,
+    ),
+  ];
+}
+
+const levels = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"] as const;
+
+function twinMark(twin: BoardTwin | undefined, now: number): Cell {
+  if (twin === undefined) return cell(" ");
+  if (twin.doing === "Taken" || twin.doing === "Gone") return cell("×", "bad");
+  return twin.doing === "Booting" ? cell("·", "dim") : cell(level(now - twin.bornAt), "plain");
+}
+
+function nodeMark({ doing, bornAt }: BoardNode, now: number): Cell {
+  switch (doing.kind) {
+    case "Taken":
+      return cell("×", "bad");
+    case "Draining":
+    case "Releasing":
+      return cell("↓", "accent");
+    case "Gone":
+    case "Booting":
+      return cell("·", "dim");
+    case "Working":
+    case "Scheduled":
+    case "Held":
+    case "RollingBack":
+      return cell(level(now - bornAt), "good");
+  }
+}
+
+function level(ageMs: number): string {
+  const share = Math.min(1, Math.max(0, ageMs / machineLifeMs));
+  return levels[Math.round(share * (levels.length - 1))] ?? "█";
+}

@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { noticeLines } from "../../src/cli/demo/board-notice.ts";
+import type { BoardNotice } from "../../src/cli/demo/board-state.ts";
+import { plainText } from "../../src/cli/demo/styled-line.ts";
+import { instant, plus, seconds } from "../../src/core/time.ts";
+
+const noticedAt = instant(0);
+const now = plus(noticedAt, seconds(30));
+const notice: BoardNotice = {
+  ...{ node: "spot-1", noticedAt, deadlineAt: plus(noticedAt, seconds(120)), untold: 3 },
+  pods: [
+    { name: "gone", toldAt: noticedAt, endedAt: plus(noticedAt, seconds(15)) },
+    { name: "late", toldAt: plus(noticedAt, seconds(15)) },
+    { name: "waits" },
+  ],
+};
+
+/** 64 columns leave the shortest bar there is: 8, for 120 seconds. */
+function textOf(shown: BoardNotice, rows: number): readonly string[] {
+  return noticeLines(shown, { now, columns: 64, rows }).map(plainText);
+}
+
+describe("A notice", () => {
+  it("is shown pod by pod against its clock, with what happens without Lastcall", () => {
+    expect(textOf(notice, 10)).toEqual([
+      " NOTICE  spot-1 is shut down in 90 s   1 of 3 pods have left",
+      // 15 seconds are one column of eight.
+      "   gone   █·······  left after 15s",
+      "   late   ·█······  ending for 15s",
+      "   waits  ········  still at work",
+      "   without Lastcall: 3 pods run on, and nobody has told them",
+    ]);
+  });
+
+  it("has those that still run where not all pods fit", () => {
+    const [, first, second, ...rest] = textOf(notice, 4);
+    expect([first, second]).toEqual(["   late   ·█······  ending for 15s", "   and 2 more"]);
+    expect(rest).toHaveLength(1);
+  });
+
+  it("leaves the other fleet out where the cloud does not take the same machine there", () => {
+    expect(textOf({ ...notice, untold: undefined }, 10).join("\n")).not.toContain("without");
+  });
+
+  it("says so once the shutdown has begun", () => {
+    const [head] = textOf({ ...notice, deadlineAt: now }, 10);
+    expect(head).toContain("spot-1 is being shut down");
+  });
+});

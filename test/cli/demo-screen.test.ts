@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { board } from "../../src/cli/demo/board.ts";
+import { demoStartAt } from "../../src/cli/demo/demo-run.ts";
+import { type LiveDemo, startLiveDemo } from "../../src/cli/demo/live-demo.ts";
+import { silentLog } from "../../src/cli/demo/silent-log.ts";
+import { plainText } from "../../src/cli/demo/styled-line.ts";
+import { minutes, plus } from "../../src/core/time.ts";
+import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
+import { VirtualClock } from "../../src/sim/virtual-clock.ts";
+
+const clock = new VirtualClock({ startAt: demoStartAt, settle: eventLoopTurn });
+let demo: LiveDemo;
+
+beforeAll(() => {
+  demo = startLiveDemo({ clock, seed: 1, nodes: 18, log: silentLog });
+  void demo.run(() => {});
+});
+afterAll(() => demo.close());
+
+function screen(columns: number, rows: number): string {
+  const look = { kubeconfig: "/tmp/demo/config", speed: 60, hasKeys: true };
+  const lines = board({ ...demo.picture(), ...look }, { columns, rows });
+  return `${lines.map((line) => plainText(line).trimEnd()).join("\n")}\n`;
+}
+
+/**
+ * The screens as a person sees them. Each was looked at; `vitest -u` writes them anew, and then they are
+ * to be looked at again.
+ */
+describe("The demo of seed 1", () => {
+  it.each([
+    ["start", 1],
+    // 42 s into the first notice.
+    ["notice", 4.7],
+    ["departure", 26],
+    // Fourteen minutes after the 24 hours of all that were born together.
+    ["limit", 308],
+  ])(
+    "shows at the moment %s, after %d minutes, what is in its golden files",
+    async (name, after) => {
+      await clock.runUntil(plus(demoStartAt, minutes(after)));
+      const folder = "../golden/demo";
+      await expect(screen(80, 24)).toMatchFileSnapshot(`${folder}/${name}-80x24.txt`);
+      await expect(screen(120, 40)).toMatchFileSnapshot(`${folder}/${name}-120x40.txt`);
+    },
+  );
+});
