@@ -74,6 +74,12 @@ describe("The board", () => {
     expect(text).not.toContain("…");
   });
 
+  it("says how many nodes there are", () => {
+    const ofOne = { ...fleet, nodes: fleet.nodes.slice(0, 1) };
+    expect(textOf(fleet, { columns: 80, rows: 24 })).toContain("Two fleets of 18 nodes, born");
+    expect(textOf(ofOne, { columns: 80, rows: 24 })).toContain("Two fleets of one node, born");
+  });
+
   it("says that the clock stands, how fast it goes, and why", () => {
     const size = { columns: 100, rows: 24 };
     expect(textOf({ ...fleet, paused: true }, size)).toContain("PAUSED");

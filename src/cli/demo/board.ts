@@ -47,6 +47,7 @@ export function board(state: BoardState, size: BoardSize): readonly StyledLine[]
 
 function headLines(state: BoardState): readonly StyledLine[] {
   const { now, startedAt, seed, nodes } = state;
+  const nodesText = nodes.length === 1 ? "one node" : `${nodes.length} nodes`;
   const clock = `${timeText(now).slice(11)} UTC, ${spanText(between(startedAt, now))} on`;
   return [
     [
@@ -56,11 +57,7 @@ function headLines(state: BoardState): readonly StyledLine[] {
       cell(`   seed ${seed}`, "dim"),
     ],
     [cell(` KUBECONFIG=${state.kubeconfig}`, "accent"), cell(" kubectl get dep,nodes", "dim")],
-    [
-      cell(
-        ` Two fleets of ${nodes.length} nodes, born in one minute; the cloud takes each by 24 hours.`,
-      ),
-    ],
+    [cell(` Two fleets of ${nodesText}, born in one minute; the cloud takes each by 24 hours.`)],
   ];
 }
 
