@@ -83,8 +83,8 @@ describe("The board", () => {
   it("says that the clock stands, how fast it goes, and why", () => {
     const size = { columns: 100, rows: 24 };
     expect(textOf({ ...fleet, paused: true }, size)).toContain("PAUSED");
-    expect(textOf({ ...fleet, speed: 10, pace: "slow" }, size)).toContain(" 10x (slow) ");
-    expect(textOf({ ...fleet, speed: 0.25 }, size)).toContain(" 0.3x ");
+    expect(textOf({ ...fleet, speed: 10, pace: "slow" }, size)).toContain(" 10x (slow)");
+    expect(textOf({ ...fleet, speed: 0.25 }, size)).toContain(" 0.3x");
   });
 
   it("has those under way first and then who leaves next; or all by name", () => {

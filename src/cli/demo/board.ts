@@ -46,15 +46,13 @@ export function board(state: BoardState, size: BoardSize): readonly StyledLine[]
 }
 
 function headLines(state: BoardState): readonly StyledLine[] {
-  const { now, startedAt, seed, nodes } = state;
+  const { now, seed, nodes } = state;
   const nodesText = nodes.length === 1 ? "one node" : `${nodes.length} nodes`;
-  const clock = `${timeText(now).slice(11)} UTC, ${spanText(between(startedAt, now))} on`;
   return [
     [
       cell(" Lastcall demo", "strong"),
-      cell(`   ${clock}   `),
+      cell(`   ${timeText(now)} UTC   seed ${seed}   `),
       ...speedCells(state),
-      cell(`   seed ${seed}`, "dim"),
     ],
     [cell(` KUBECONFIG=${state.kubeconfig}`, "accent"), cell(" kubectl get dep,nodes", "dim")],
     [cell(` Two fleets of ${nodesText}, born in one minute; the cloud takes each by 24 hours.`)],

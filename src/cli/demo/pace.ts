@@ -61,7 +61,7 @@ export function paceOf(
 export function momentText(moment: Moment): string {
   switch (moment) {
     case "Notice":
-      return "slow: a notice runs";
+      return "a notice runs";
     case "Departure":
       return "a node leaves";
     case "Losses":
