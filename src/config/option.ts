@@ -8,12 +8,8 @@ export const commands = [
   "drain-plan",
   "depart",
   "audit",
-  "simulate",
   "demo",
-  "doctor",
   "setup",
-  "migrate",
-  "board",
   "version",
 ] as const;
 

@@ -58,28 +58,28 @@ describe("the list of options", () => {
 });
 
 describe("the value of an option", () => {
-  const flags = { runs: "1" };
-  const env = { LASTCALL_RUNS: "2" };
+  const flags = { nodes: "1" };
+  const env = { LASTCALL_NODES: "2" };
 
   it.each([
-    ["the flag beats all", { flags, env, file: file("runs: 3") }, 1],
-    ["the environment beats the file", { flags: {}, env, file: file("runs: 3") }, 2],
-    ["the file beats the default", { flags: {}, env: {}, file: file("runs: 3") }, 3],
+    ["the flag beats all", { flags, env, file: file("nodes: 3") }, 1],
+    ["the environment beats the file", { flags: {}, env, file: file("nodes: 3") }, 2],
+    ["the file beats the default", { flags: {}, env: {}, file: file("nodes: 3") }, 3],
     [
       "a section beats the top of the file",
-      { ...nothing, file: file("runs: 3\nsimulate: {runs: 4}") },
+      { ...nothing, file: file("nodes: 3\ndemo: {nodes: 4}") },
       4,
     ],
     [
       "another command's section is not ours",
       { ...nothing, file: file("audit: {fail-on: never}") },
-      1,
+      18,
     ],
-    ["an empty variable is not set", { flags: {}, env: { LASTCALL_RUNS: "" } }, 1],
-    ["null in the file is not set", { ...nothing, file: file("runs:") }, 1],
-    ["the default is left", nothing, 1],
-  ])("%s", (_, sources, runs) => {
-    expect(resolveOptions("simulate", sources).runs).toBe(runs);
+    ["an empty variable is not set", { flags: {}, env: { LASTCALL_NODES: "" } }, 18],
+    ["null in the file is not set", { ...nothing, file: file("nodes:") }, 18],
+    ["the default is left", nothing, 18],
+  ])("%s", (_, sources, nodes) => {
+    expect(resolveOptions("demo", sources).nodes).toBe(nodes);
   });
 
   it("is typed by its kind", () => {
@@ -114,8 +114,7 @@ describe("the value of an option", () => {
 
 describe("a wrong value of an option is refused with one sentence", () => {
   const run = (flags: Record<string, string>) => resolveOptions("run", { flags, env: {} });
-  const simulate = (flags: Record<string, string>) =>
-    resolveOptions("simulate", { flags, env: {} });
+  const demo = (flags: Record<string, string>) => resolveOptions("demo", { flags, env: {} });
   it.each([
     [
       () => run({ healthAddress: "8080" }),
@@ -135,13 +134,10 @@ describe("a wrong value of an option is refused with one sentence", () => {
     ],
     [() => run({ context: "" }), "--context: found nothing, wanted a value for NAME"],
     [() => run({ dryRun: "yes" }), '--dry-run: found "yes", wanted true or false'],
-    [() => simulate({ runs: "0" }), '--runs: found "0", wanted a whole number from 1 to 1000000'],
+    [() => demo({ nodes: "0" }), '--nodes: found "0", wanted a whole number from 1 to 5000'],
+    [() => demo({ nodes: "1e3" }), '--nodes: found "1e3", wanted a whole number from 1 to 5000'],
     [
-      () => simulate({ runs: "1e3" }),
-      '--runs: found "1e3", wanted a whole number from 1 to 1000000',
-    ],
-    [
-      () => simulate({ seed: "1.5" }),
+      () => demo({ seed: "1.5" }),
       '--seed: found "1.5", wanted a whole number from 0 to 4294967295',
     ],
     [
@@ -170,30 +166,30 @@ describe("a wrong value of an option is refused with one sentence", () => {
   });
 
   it.each([
-    ["runs: many", 'lastcall.yaml:1: runs: found "many", wanted a whole number from 1 to 1000000'],
+    ["nodes: many", 'lastcall.yaml:1: nodes: found "many", wanted a whole number from 1 to 5000'],
+    ["# two\ndemo:\n  nodes: [1, 2]", "lastcall.yaml:3: demo.nodes: found 2 values, wanted one"],
     [
-      "# two\nsimulate:\n  runs: [1, 2]",
-      "lastcall.yaml:3: simulate.runs: found 2 values, wanted one",
+      "nodes: {a: 1}",
+      "lastcall.yaml:1: nodes: found an object, wanted a value or a list of values",
     ],
-    ["runs: {a: 1}", "lastcall.yaml:1: runs: found an object, wanted a value or a list of values"],
     ["log-levl: debug", "lastcall.yaml:1: log-levl: found an unknown option, wanted log-level"],
     [
       "run: {zzz: 1}",
       "lastcall.yaml:1: run.zzz: found an unknown option, wanted the name of an option",
     ],
     ["run: fast", 'lastcall.yaml:1: run: found "fast", wanted options by name'],
-    ["- runs", "lastcall.yaml:1: found a list, wanted options by name"],
+    ["- nodes", "lastcall.yaml:1: found a list, wanted options by name"],
     [
       "quiet: true\nquiet: false",
       "lastcall.yaml:2: quiet: found the field a second time, wanted it once (line 1 has it)",
     ],
   ])("in the config file: %j", (text, sentence) => {
-    const resolve = () => resolveOptions("simulate", { ...nothing, file: file(text) });
+    const resolve = () => resolveOptions("demo", { ...nothing, file: file(text) });
     expect(resolve).toThrow(new LastcallError("CONFIG_INVALID", `Cannot read ${sentence}`));
   });
 
   it("but an empty config file is no mistake", () => {
-    expect(resolveOptions("simulate", { ...nothing, file: file("# nothing\n") }).runs).toBe(1);
+    expect(resolveOptions("demo", { ...nothing, file: file("# nothing\n") }).nodes).toBe(18);
   });
 });
 
