@@ -148,10 +148,17 @@ export class ModelWorld {
   /** Told of each machine that is let go, before it goes. */
   onRelease: (machine: string) => void = () => {};
 
-  /** The group's new machine: half a minute later, under the old name. */
+  /** How long a group takes for its new machine. */
+  bornAfterMs = seconds(30);
+
+  /** The group's new machine, under the old name: its kubelet takes a Node object over that is still there. */
   async #bearAnew(name: string, zone: string): Promise<void> {
-    await this.clock.sleep(seconds(30));
-    if (this.get(`${nodes}/${name}`) === undefined) this.addNode(name, zone);
+    await this.clock.sleep(this.bornAfterMs);
+    if (this.get(`${nodes}/${name}`) === undefined) return this.addNode(name, zone);
+    this.#boots += 1;
+    this.#machines.set(`gce://demo/${zone}/${name}`, `machine-${this.#boots}`);
+    const nodeInfo = { bootID: `boot-${this.#boots}` };
+    this.#patch(`${nodes}/${name}/status`, { status: { nodeInfo } });
   }
 
   /** The API as the controller sees it: the model's, with every write taken down. */
