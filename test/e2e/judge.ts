@@ -148,10 +148,12 @@ function isHealthy(pod: Pod, budget: PodDisruptionBudget): boolean {
 }
 
 function releasedOnceAndEmpty({ history, former }: Facts): readonly string[] {
-  const early = history.releases.flatMap(({ machine, podsThen }) =>
-    podsThen
+  const early = history.releases.flatMap((release) =>
+    release.podsThen
       .filter((pod) => !isBoundToNode(pod))
-      .map((pod) => `${machine} was released with ${nameOf(pod)} on it`),
+      .map(
+        (pod) => `${release.machine} was released with ${nameOf(pod)} on it${ages(pod, release)}`,
+      ),
   );
   const asked = new Set(history.releases.map(({ machine }) => machine));
   const ends = Map.groupBy(history.machineEnds, ({ machine }) => machine);
@@ -163,6 +165,20 @@ function releasedOnceAndEmpty({ history, former }: Facts): readonly string[] {
   const names = new Set(former.map(({ name }) => name));
   const strangers = [...asked].filter((name) => !names.has(name));
   return [...early, ...miscounted, ...strangers.map((name) => `${name} was released, too`)];
+}
+
+/** So that a pod that was bound late is told from one that was there all the time. */
+function ages(pod: Pod, { at }: { readonly at: number }): string {
+  const { conditions = [] } = pod.status ?? {};
+  const bound = conditions.find(({ type }) => type === "PodScheduled")?.lastTransitionTime;
+  const words = [
+    ["made", pod.metadata?.creationTimestamp],
+    ["bound", bound],
+    ["told to end", pod.metadata?.deletionTimestamp],
+  ].flatMap(([what, time]) =>
+    time === undefined ? [] : [`${what} ${((at - Date.parse(time)) / 1000).toFixed(1)} s before`],
+  );
+  return words.length === 0 ? "" : ` (${words.join(", ")})`;
 }
 
 /** By the API server's clock and the cloud's, which are one clock here. */
