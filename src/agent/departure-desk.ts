@@ -9,8 +9,10 @@ import { type DepartureView, departureBody, tightening, viewDeparture } from "./
 
 const departuresPath = "/apis/lastcall.dev/v1alpha1/departures";
 
-/** A node has a departure or two in the 72 hours for which the ended ones are kept. */
-const mostDepartures = 30;
+/** The last number that `deploy/agent/admission.yaml` takes; controllers keep far fewer records of a node. */
+const lastNumber = 999;
+/** So many names are looked up at once, at the most. */
+const namesAtOnce = 32;
 
 export interface DeskOptions {
   readonly api: KubeSender;
@@ -21,9 +23,15 @@ export interface DeskOptions {
 
 interface OwnDepartures {
   readonly departures: readonly DepartureView[];
-  readonly freeName: string;
+  /** Absent: each name is taken. */
+  readonly freeName: string | undefined;
   /** Names before it that departures of other nodes have. */
   readonly namesTaken: readonly string[];
+}
+
+interface Numbered {
+  readonly name: string;
+  readonly departure: DepartureView | undefined;
 }
 
 /** What became of a case that was brought to the desk. */
@@ -61,6 +69,7 @@ export class DepartureDesk {
     const closed = found.departures.find((one) => isClosedBy(one, { node, notice }));
     if (closed !== undefined) return { kind: "Closed", name: closed.name };
     const { freeName: name, namesTaken } = found;
+    if (name === undefined) throw busy(first, `each of its ${lastNumber} numbers is taken`);
     if (!(await this.#create(name, { node, notice, signal }))) {
       throw busy(name, "somebody else took the name just now");
     }
@@ -112,18 +121,21 @@ export class DepartureDesk {
     return isLive(departure) ? "Waiting" : "Mistaken";
   }
 
-  /** Every Departure of this node, in the order in which they were made, and the next free name. */
+  /**
+   * Every Departure of this node, in the order of their numbers, and the first free name. A node has one or two as
+   * a rule; where it has had many, ever more names are looked up at once, because a notice has no time to wait. The
+   * oldest records are forgotten first, so that a name may be free before one that is not.
+   */
   async #all(node: NodeIdentity, signal: AbortSignal): Promise<OwnDepartures> {
-    const departures: DepartureView[] = [];
-    const namesTaken: string[] = [];
-    for (let count = 1; count <= mostDepartures; count += 1) {
-      const name = departureName(node, count);
-      const departure = await this.#read(name, signal);
-      if (departure === undefined) return { departures, freeName: name, namesTaken };
-      if (departure.nodeUid === node.uid) departures.push(departure);
-      else namesTaken.push(name);
+    const found: Numbered[] = [];
+    while (found.length === 0 || found.at(-1)?.departure !== undefined) {
+      const from = found.length + 1;
+      const names = namesFrom(node, from, Math.min(from + 1, namesAtOnce));
+      if (names.length === 0) break;
+      const read = names.map(async (name) => ({ name, departure: await this.#read(name, signal) }));
+      found.push(...(await Promise.all(read)));
     }
-    throw busy(departureName(node), `it has had ${mostDepartures} departures already`);
+    return sorted(found, node);
   }
 
   async #read(name: string, signal: AbortSignal): Promise<DepartureView | undefined> {
@@ -177,6 +189,20 @@ export class DepartureDesk {
     if (answer.status >= 300 && !isAbsent(answer)) throw refused("get", request.path, answer);
     return answer;
   }
+}
+
+function namesFrom(node: NodeIdentity, first: number, count: number): readonly string[] {
+  const length = Math.min(count, lastNumber + 1 - first);
+  return Array.from({ length }, (_, index) => departureName(node, first + index));
+}
+
+function sorted(found: readonly Numbered[], node: NodeIdentity): OwnDepartures {
+  const isOwn = (one: DepartureView) => one.nodeUid === node.uid;
+  const departures = found.flatMap(({ departure }) => departure ?? []).filter(isOwn);
+  const free = found.findIndex(({ departure }) => departure === undefined);
+  const before = free < 0 ? found : found.slice(0, free);
+  const others = before.flatMap(({ departure }) => departure ?? []).filter((one) => !isOwn(one));
+  return { departures, freeName: found[free]?.name, namesTaken: others.map(({ name }) => name) };
 }
 
 /**

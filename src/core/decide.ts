@@ -1,6 +1,7 @@
 import { type BudgetLedger, budgetVerdict, readBudgets, withStart } from "./budget.ts";
 import type { Decision, DepartureOrder, Verdict } from "./decision.ts";
 import { type Departure, freeName, isLive, isNoticed, isVoluntary } from "./departure.ts";
+import { isForgettable } from "./ended-record.ts";
 import { explain, type ReasonFacts } from "./explain.ts";
 import { explainPlan } from "./explain-plan.ts";
 import type { FleetPlan, NotPlanned, PlannedDeparture } from "./fleet-plan.ts";
@@ -14,11 +15,9 @@ import type { Reason } from "./reason.ts";
 import { type ReleaseQuestion, type ReleaseVerdict, releaseVerdict } from "./release-answer.ts";
 import type { Snapshot } from "./snapshot.ts";
 import { startVerdict } from "./start.ts";
-import { earlier, hours, type Instant, minus, minutes, plus, seconds } from "./time.ts";
+import { earlier, type Instant, minus, minutes, plus, seconds } from "./time.ts";
 import type { WaveStanding } from "./wave.ts";
 
-/** How long the record of an ended departure is kept. */
-const keepEndedMs = hours(72);
 /** A held departure is looked at anew at least this often. */
 const heldAgainMs = minutes(1);
 /** So long before its instant a departure's cloud is asked, so that the answer is there in time. */
@@ -111,9 +110,9 @@ function indexOf(plan: FleetPlan): Pick<Pass, "planned" | "left"> {
 }
 
 function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
-  const { phase, endedAt } = departure.status;
+  const { phase } = departure.status;
   if (phase === "Ended") {
-    const old = endedAt !== undefined && plus(endedAt, keepEndedMs) <= pass.now;
+    const old = isForgettable(departure, pass.former.get(departure.node.uid) ?? [], pass.now);
     return old ? [{ kind: "Forget", departure, ...because("Released", departure) }] : [];
   }
   if (phase !== "Scheduled" && phase !== "Held") return underWay(departure, pass);

@@ -209,6 +209,27 @@ describe("a notice for a node whose departure has ended", () => {
     expect(await desk.file(other, never)).toEqual({ kind: "Created", name: `${first}-3` });
   });
 
+  it.each([30, 98])(
+    "is never refused for the records of %i departures before it",
+    async (count) => {
+      for (let number = 1; number <= count; number += 1) {
+        await put(number === 1 ? first : `${first}-${number}`, { cause: "Planned" }, ended);
+      }
+      const next = `${first}-${count + 1}`;
+      expect(await desk.file(spot, never)).toEqual({ kind: "Created", name: next });
+      expect(await desk.file(spot, never)).toEqual({ kind: "Known", name: next });
+    },
+  );
+
+  it("finds the live one behind many records", async () => {
+    for (let number = 2; number <= 40; number += 1) {
+      await put(`${first}-${number}`, { cause: "Planned" }, ended);
+    }
+    await put(first, { cause: "Planned" }, ended);
+    await put(`${first}-41`, { cause: "Planned" });
+    expect(await desk.file(spot, never)).toEqual({ kind: "Tightened", name: `${first}-41` });
+  });
+
   it("is closed where that departure was this very notice's: a person has the last word", async () => {
     await desk.file(spot, never);
     await say(first, ended);
