@@ -1,8 +1,8 @@
+import { isPressing } from "../core/advice.ts";
 import {
   type Departure,
   type DepartureStatus,
   isLive,
-  isNoticed,
   isUnderWay,
   mayHoldBudgets,
 } from "../core/departure.ts";
@@ -165,7 +165,8 @@ export class DepartureCase {
 
   /** Under a notice neither cordon nor first eviction waits for the ledger; it follows on. */
   #isUrgent({ event }: Work): boolean {
-    return isNoticed(this.#departure) && (event === "Noticed" || event === "Prepared");
+    const isPressed = isPressing(this.#departure, this.#tools.clock.now());
+    return isPressed && (event === "Noticed" || event === "Prepared");
   }
 
   #jot(happening: Happening): Departure {

@@ -1,10 +1,11 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Fleet, FleetChange } from "../contracts/fleet.ts";
+import { isWaitingAdvice } from "../core/advice.ts";
 import { type Departure, type DepartureStatus, isLive, isNoticed } from "../core/departure.ts";
 import { type Happening, statusAfter } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { Policy } from "../core/policy.ts";
-import { policyFor, reactionTo } from "../core/reaction.ts";
+import { makesLeave, policyFor, reactionTo } from "../core/reaction.ts";
 import { type Millis, plus, seconds } from "../core/time.ts";
 import { messageOf } from "../errors.ts";
 import { Alarm } from "./alarm.ts";
@@ -27,7 +28,8 @@ const quietMs: Millis = seconds(30);
 
 /**
  * The fast side: a Departure that the cloud's word has made begins at once, in the turn in which
- * the watch shows it, whatever the rotation is doing. Cases under way hear of every change here. Only
+ * the watch shows it, whatever the rotation is doing. What the cloud only advises is the rotation's to begin,
+ * within budgets, waves and gates; here it ends, where the policy leaves the node at work. Cases under way hear of every change here. Only
  * what has changed is looked at in that turn: in a fleet of 65,000 nodes some change at any time.
  */
 export function followInterruptions(tools: InterruptionTools, signal: AbortSignal): () => void {
@@ -106,6 +108,7 @@ function heed(
 ): void {
   const { departure, policy } = notice;
   if (whyNot(departure, policy) === undefined) {
+    if (isWaitingAdvice(departure, clock.now())) return;
     const first = { event: "Noticed", reason: "Noticed" } as const;
     cases.open(departure, { policy, signal, ...(isToBegin(departure) ? { first } : {}) });
     return;
@@ -146,7 +149,6 @@ function whyNot(departure: Departure, policy: Policy): Omit<Happening, "at"> | u
   if (departure.withdrawnAt !== undefined) {
     return { event: "Withdrawn", reason: "NoticeWithdrawn" };
   }
-  const reaction = reactionTo(departure, policy);
-  const isLeft = reaction === "Ignore" || reaction === "Notify";
+  const isLeft = !makesLeave(reactionTo(departure, policy));
   return isLeft ? { event: "Cancelled", reason: "NoticeIgnored" } : undefined;
 }

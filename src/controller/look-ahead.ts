@@ -2,7 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { ClusterRoom } from "../contracts/cluster-room.ts";
 import type { FleetView } from "../contracts/fleet.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
-import { isNoticed } from "../core/departure.ts";
+import { isPressing } from "../core/advice.ts";
 import type { BudgetDemand } from "../core/drain-conflict.ts";
 import { type DrainPlan, planDrain } from "../core/drain-plan.ts";
 import type { NodeFacts } from "../core/node.ts";
@@ -74,7 +74,8 @@ export async function takeTurn(
       const departure = context.departure();
       const { deadlineAt } = departure;
       const urgent =
-        isNoticed(departure) || (deadlineAt ?? Number.POSITIVE_INFINITY) <= clock.now();
+        isPressing(departure, clock.now()) ||
+        (deadlineAt ?? Number.POSITIVE_INFINITY) <= clock.now();
       const conflict = urgent
         ? undefined
         : turns.conflictOf(departure, plan, tools.view().departures);

@@ -1,3 +1,4 @@
+import { isPressing } from "../core/advice.ts";
 import { type Departure, type DrainCounts, isNoticed } from "../core/departure.ts";
 import { planDrain } from "../core/drain-plan.ts";
 import { drainRuleOf } from "../core/drain-rule.ts";
@@ -68,12 +69,19 @@ export class PhaseWork {
   }
 
   async #prepare(signal: AbortSignal): Promise<Work> {
-    // Under a notice nothing comes before the mark, not even a look at the node.
-    if (isNoticed(this.#departure)) return this.#markAnd(() => Promise.resolve(prepared), signal);
+    // Where it presses nothing comes before the mark, not even a look at the node.
+    if (this.#isToMarkAtOnce()) return this.#markAnd(() => Promise.resolve(prepared), signal);
     const order = await this.#order(signal);
     if ("event" in order) return order;
     await lookAhead(order, this.#parts, signal);
     return (await this.#unreleasable(order, signal)) ?? this.#mark(order, signal);
+  }
+
+  /** A node that keeps its pods needs no room for them. */
+  #isToMarkAtOnce(): boolean {
+    const { policy, tools } = this.#parts;
+    if (isPressing(this.#departure, tools.clock.now())) return true;
+    return reactionTo(this.#departure, policy) === "Cordon";
   }
 
   #mark(order: Order, signal: AbortSignal): Promise<Work> {

@@ -1,4 +1,4 @@
-import { isNoticed } from "../core/departure.ts";
+import { isPressing } from "../core/advice.ts";
 import type { DrainReason } from "../core/drain-reason.ts";
 import { departureAnnotation } from "../core/interruption.ts";
 import type { Happening } from "../core/ledger.ts";
@@ -43,7 +43,7 @@ export async function lookAhead(
 ): Promise<void> {
   const { context, tools, voice, ledger } = parts;
   const departure = context.departure();
-  if (isNoticed(departure)) return;
+  if (isPressing(departure, tools.clock.now())) return;
   // Marked by us already: a controller before this one has looked, and may have made room since.
   const again = order.node.annotations[departureAnnotation] === departure.name;
   try {
@@ -98,7 +98,8 @@ export async function makeRoom(
 ): Promise<Work> {
   const { context } = parts;
   const { replacement } = order.policy;
-  if (replacement.when === "None" || isNoticed(context.departure())) return prepared;
+  const isPressed = isPressing(context.departure(), parts.tools.clock.now());
+  if (replacement.when === "None" || isPressed) return prepared;
   await context.tell("ReplacementWait");
   const { verdict, detail } = await roomEnd(order, parts, signal);
   if (verdict !== "TimedOut") return prepared;

@@ -2,7 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { ClusterRoom } from "../contracts/cluster-room.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
 import type { FollowedPlaceholders, Placeholders } from "../contracts/placeholders.ts";
-import { isNoticed } from "../core/departure.ts";
+import { isPressing } from "../core/advice.ts";
 import { planDrain } from "../core/drain-plan.ts";
 import { sayingSince } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
@@ -105,13 +105,17 @@ export class RoomMaking {
   async #untilThere(seen: Seen, signal: AbortSignal): Promise<RoomEnd> {
     for (;;) {
       signal.throwIfAborted();
-      if (isNoticed(this.#context.departure())) return { verdict: "Pressed", detail: "" };
+      if (this.#isPressed()) return { verdict: "Pressed", detail: "" };
       const step = this.#step(seen);
       const detail = this.#trouble === undefined ? step.detail : `${step.detail}; ${this.#trouble}`;
       if (step.verdict !== "Waiting") return { verdict: step.verdict, detail };
       const againAt = await this.#carryOut(step, signal);
       await this.#alarm.wait(againAt, signal);
     }
+  }
+
+  #isPressed(): boolean {
+    return isPressing(this.#context.departure(), this.#tools.clock.now());
   }
 
   #step({ pods, budgets, followed, sinceAt }: Seen): RoomStep {

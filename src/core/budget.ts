@@ -46,10 +46,10 @@ export function amountOf(amount: Amount, matched: number): number {
 
 /**
  * Counts what budgets limit. A node is out that is not ready, cordoned by whomever, terminating,
- * under notice, on its way out by a departure of ours or by somebody else's hand.
+ * under notice that is more than advice, on its way out by a departure of ours or by somebody else's hand.
  */
 export function readBudgets(snapshot: Snapshot, at: Instant): BudgetLedger {
-  const departures = indexDepartures(snapshot.departures);
+  const departures = indexDepartures(snapshot.departures, at);
   const count = (): { matched: number; out: Set<string> } => ({ matched: 0, out: new Set() });
   const cluster = count();
   const byPolicy = new Map<string, ReturnType<typeof count>>();

@@ -31,7 +31,9 @@ export function departStep(
 ): DepartStep {
   const ofNode = departures.filter((one) => one.node.uid === node.uid);
   const live = ofNode.filter(isLive);
-  const leaving = live.find((one) => isUnderWay(one) || isNoticed(one));
+  // What the cloud only advises may be held for long.
+  const isLeaving = (one: Departure) => isNoticed(one) && one.status.phase !== "Held";
+  const leaving = live.find((one) => isUnderWay(one) || isLeaving(one));
   if (leaving !== undefined) return { kind: "Leave", departure: leaving };
   const asked = live.find(({ cause }) => cause === "Manual");
   if (asked !== undefined) {

@@ -1,3 +1,4 @@
+import { isWaitingAdvice } from "./advice.ts";
 import {
   type Departure,
   type DepartureStatus,
@@ -15,16 +16,16 @@ export interface DepartureIndex {
   readonly begun: readonly Departure[];
   /** Those that have ended, by the uid of the node. */
   readonly former: ReadonlyMap<string, readonly Departure[]>;
-  /** The live departure that concerns the node; of several the one that is furthest. */
+  /** The live departure that concerns the node; of several the one that is furthest, of advice only what has begun. */
   of(node: NodeFacts): Departure | undefined;
 }
 
-export function indexDepartures(departures: readonly Departure[]): DepartureIndex {
+export function indexDepartures(departures: readonly Departure[], at: Instant): DepartureIndex {
   const byUid = new Map<string, Departure>();
   const begun: Departure[] = [];
   for (const departure of departures) {
     if (isUnderWay(departure)) begun.push(departure);
-    if (!isLive(departure)) continue;
+    if (!isLive(departure) || isWaitingAdvice(departure, at)) continue;
     const other = byUid.get(departure.node.uid);
     if (other === undefined || urgency(departure) > urgency(other)) {
       byUid.set(departure.node.uid, departure);

@@ -1,4 +1,4 @@
-import { isUnderWay } from "./departure.ts";
+import { isUnderWay, mayBeIgnored } from "./departure.ts";
 import { holdOf } from "./hold.ts";
 import type { NodeFacts } from "./node.ts";
 import type { Policy } from "./policy.ts";
@@ -41,7 +41,9 @@ export function gatesToAsk(
 ): readonly Policy[] {
   const soon = new Set<string | undefined>();
   for (const departure of departures) {
-    if (isUnderWay(departure) || departure.cause !== "Planned") continue;
+    const { cause } = departure;
+    const isAsked = cause === "Planned" || mayBeIgnored(cause);
+    if (isUnderWay(departure) || !isAsked) continue;
     if ((departure.departAt ?? now) <= plus(now, nearMs)) soon.add(departure.policy);
   }
   return policies.filter((policy) => asksOutside(policy) && soon.has(policy.name));

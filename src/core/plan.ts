@@ -32,7 +32,7 @@ import { windowProblem } from "./windows.ts";
  * worked out counts as one that could not be read.
  */
 export function planFleet(given: PlanInput): FleetPlan {
-  const departures = indexDepartures(given.departures);
+  const departures = indexDepartures(given.departures, given.at);
   const { begun } = departures;
   // The departures that wait, nearly all of them, are found by their nodes and gone through once.
   const input = { ...given, nodes: withMachineBirths(given.nodes, begun), departures: begun };

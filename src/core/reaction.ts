@@ -44,6 +44,11 @@ export function reactionTo(departure: Pick<Departure, "cause">, policy: Policy):
   }
 }
 
+/** Whether the node leaves by this reaction, be it that its pods stay until they are gone. */
+export function makesLeave(reaction: NoticeReaction): boolean {
+  return reaction !== "Ignore" && reaction !== "Notify";
+}
+
 /**
  * Until when others may take the machine of a drained node that we do not release; then the node goes back to
  * work. Undefined: the machine is ours to release, or the cloud's to take.
@@ -58,11 +63,17 @@ export function awaitedUntil(departure: Departure, { instance }: Policy): Instan
  * From when on a machine that the cloud has not taken will not be taken, and its node goes back to work.
  * Undefined: it goes at some time, as with a lifecycle hook.
  */
-export function givenUpAt({ cause, deadlineAt, noticedAt }: Departure): Instant | undefined {
+export function givenUpAt({
+  cause,
+  deadlineAt,
+  noticedAt,
+  status,
+}: Departure): Instant | undefined {
   if (deadlineAt !== undefined) {
     const isWindow = cause === "ScheduledMaintenance";
     return plus(deadlineAt, isWindow ? maintenanceWindowMs : unfulfilledMs);
   }
   if (cause !== "RebalanceRecommendation" || noticedAt === undefined) return undefined;
-  return plus(noticedAt, recommendedMs);
+  // It may have waited for its turn for longer than that.
+  return plus(status.startedAt ?? noticedAt, recommendedMs);
 }

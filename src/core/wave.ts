@@ -1,5 +1,5 @@
 import { amountOf } from "./budget.ts";
-import { type Departure, isLive, isUnderWay, isVoluntary } from "./departure.ts";
+import { type Departure, isLive, isUnderWay, isVoluntary, mayBeIgnored } from "./departure.ts";
 import type { Policy, Waves } from "./policy.ts";
 
 /** How far the waves of one policy have come. */
@@ -45,7 +45,7 @@ export function waveStanding({
 }: WaveQuestion): WaveStanding | undefined {
   const { waves } = policy;
   if (waves === undefined) return undefined;
-  const own = departures.filter((one) => one.policy === policy.name && isVoluntary(one.cause));
+  const own = departures.filter((one) => one.policy === policy.name && heedsWaves(one));
   const ended = own.filter((one) => countsFor(one, waves));
   const done = ended.filter(leftWell).length;
   const failed = ended.filter(endedBadly).sort(newestFirst)[0];
@@ -94,6 +94,11 @@ function waveAt(
     before += size;
   }
   return { state: "Passed", wave: sizes.length, size, leftWell: size };
+}
+
+/** What the cloud advises waits for its wave, and is one of it. */
+function heedsWaves({ cause }: Departure): boolean {
+  return isVoluntary(cause) || mayBeIgnored(cause);
 }
 
 function countsFor({ status }: Departure, { restartedAt }: Waves): boolean {
