@@ -130,7 +130,7 @@ export class DepartureDesk {
     const found: Numbered[] = [];
     while (found.length === 0 || found.at(-1)?.departure !== undefined) {
       const from = found.length + 1;
-      const names = namesFrom(node, from, Math.min(from + 1, namesAtOnce));
+      const names = namesFrom(node, from, Math.min(from, namesAtOnce));
       if (names.length === 0) break;
       const read = names.map(async (name) => ({ name, departure: await this.#read(name, signal) }));
       found.push(...(await Promise.all(read)));
