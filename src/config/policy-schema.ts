@@ -239,7 +239,8 @@ const onNotice: ObjectField = {
       default: "Drain",
     }),
     rebalance: choiceField({
-      description: "The cloud advises to move (EC2 rebalance recommendation).",
+      description:
+        "The cloud advises to move (EC2 rebalance recommendation). Within budgets, waves, windows and gates.",
       choices: reactions,
       default: "Ignore",
     }),
