@@ -1,5 +1,6 @@
 import type { DepartureOrder } from "../core/decision.ts";
-import type { Cause, Departure, DepartureStatus } from "../core/departure.ts";
+import type { Departure, DepartureStatus } from "../core/departure.ts";
+import type { NoticeCause } from "../core/notice.ts";
 import type { Instant } from "../core/time.ts";
 
 /**
@@ -10,8 +11,10 @@ export interface DepartureStore {
   create(order: DepartureOrder): Promise<StoreResult>;
   /** Moves a departure that has not begun. */
   move(departure: Departure, to: MoveOrder): Promise<StoreResult>;
-  /** The first notice for a planned departure: its deadline, the plan's own, becomes the cloud's. */
+  /** The first notice for a planned departure makes it the cloud's: its cause, and its deadline. */
   notice(departure: Departure, word: NoticeWord): Promise<StoreResult>;
+  /** A notice has overtaken the instant for which it was planned: it names none any more. */
+  dropInstant(departure: Departure): Promise<StoreResult>;
   /** The cloud has taken the notice back. */
   withdraw(departure: Departure, at: Instant): Promise<StoreResult>;
   /** Replaces the status. */
@@ -34,7 +37,7 @@ export interface NoticeWord {
   readonly deadlineAt?: Instant | undefined;
   readonly source: string;
   /** Absent: it stays. */
-  readonly cause?: Cause | undefined;
+  readonly cause?: NoticeCause | undefined;
 }
 
 export type StoreResult =

@@ -4,6 +4,7 @@ import {
   type DepartureStatus,
   isLive,
   isUnderWay,
+  isVoluntary,
   mayHoldBudgets,
 } from "../core/departure.ts";
 import { type Interruption, interruptionOf } from "../core/interruption.ts";
@@ -14,6 +15,7 @@ import { reactionTo } from "../core/reaction.ts";
 import type { Reason } from "../core/reason.ts";
 import { type CaseContext, isCloudsToTake } from "./case-context.ts";
 import type { CaseTools } from "./case-tools.ts";
+import { CaseUpkeep } from "./case-upkeep.ts";
 import { CaseVoice } from "./case-voice.ts";
 import { PhaseWork } from "./phase-work.ts";
 import { ProgressLedger } from "./progress-ledger.ts";
@@ -36,6 +38,7 @@ export class DepartureCase {
   readonly #policy: Policy;
   readonly #voice: CaseVoice;
   readonly #ledger: ProgressLedger;
+  readonly #upkeep: CaseUpkeep;
   #departure: Departure;
   /** How it stands once the write of its beginning, which is under way, is through. */
   #beginning: DepartureStatus | undefined;
@@ -70,6 +73,7 @@ export class DepartureCase {
     const { policy } = about;
     this.#voice = voice;
     this.#ledger = ledger;
+    this.#upkeep = new CaseUpkeep(tools.executor, voice);
     this.#work = new PhaseWork({ policy, tools, voice, ledger, context: this.#context });
   }
 
@@ -86,6 +90,7 @@ export class DepartureCase {
   observe(departure: Departure, node: NodeFacts | undefined): void {
     this.#node = node;
     if (departure !== this.#seen) this.#take(departure);
+    this.#upkeep.look(this.#departure, departure, node);
     const found = interruptionOf(this.#departure, node);
     if (found === undefined || !this.#heeds(found)) return;
     this.#pending = found;
@@ -95,11 +100,13 @@ export class DepartureCase {
   /** In a burst of notices each case hears every word about the others: only its own is news. */
   #take(departure: Departure): void {
     this.#seen = departure;
-    const { resourceVersion, status } = this.#departure;
+    const { resourceVersion, status, cause } = this.#departure;
     const reaction = reactionTo(this.#departure, this.#policy);
     this.#departure = { ...departure, resourceVersion, status };
-    // A node that was only cordoned for a recommendation is drained when its interruption comes.
-    if (reactionTo(departure, this.#policy) !== reaction) {
+    // A node that was only cordoned for a recommendation is drained when its interruption comes. One that leaves
+    // by plan is being drained already.
+    const isDraining = isVoluntary(cause);
+    if (!isDraining && reactionTo(departure, this.#policy) !== reaction) {
       this.#rethinks = true;
       this.#phase.abort();
     }

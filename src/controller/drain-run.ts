@@ -1,7 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { FollowedPods, NodePods } from "../contracts/node-pods.ts";
 import { drainDeadline, noticeKnownAt, ruleUntil } from "../core/clearing.ts";
-import { type Departure, type DrainCounts, isVoluntary } from "../core/departure.ts";
+import { cloudDeadline, type Departure, type DrainCounts } from "../core/departure.ts";
 import { marksOf } from "../core/disturbance-mark.ts";
 import { drainAccount } from "../core/drain-account.ts";
 import { recordAnswer, recordSending } from "../core/drain-answer.ts";
@@ -160,7 +160,7 @@ export class DrainRun {
    */
   async #budgets(signal: AbortSignal): Promise<readonly BudgetFacts[]> {
     const { pods, clock, executor } = this.#tools;
-    if (hardDeadline(this.#departure) === undefined) return pods.budgets();
+    if (cloudDeadline(this.#departure) === undefined) return pods.budgets();
     const without = (error: string): readonly BudgetFacts[] => {
       const { name: departure } = this.#departure;
       if (!signal.aborted) executor.voice.log.warn("budgets-not-read", { departure, error });
@@ -208,7 +208,7 @@ export class DrainRun {
     if (ownPods.some((pod) => pod.volumeClaims.length > 0)) this.#volumes = "Some";
     const { startedAt } = seen;
     const since = { beganAt: startedAt, noticedAt: this.#departure.noticedAt };
-    const namedAt = hardDeadline(this.#departure);
+    const namedAt = cloudDeadline(this.#departure);
     const deadlineAt = drainDeadline(namedAt, since);
     // A notice may have come in mid-drain.
     const asked = drainRuleOf(this.#departure, { rule: this.#order.policy.drain, now: startedAt });
@@ -321,11 +321,6 @@ export class DrainRun {
   #dueAt(): Instant {
     const { policy, departure } = this.#order;
     const beganAt = drainBeganAt(departure.status) ?? this.#tools.clock.now();
-    return hardDeadline(this.#departure) ?? plus(beganAt, policy.drain.timeoutMs);
+    return cloudDeadline(this.#departure) ?? plus(beganAt, policy.drain.timeoutMs);
   }
-}
-
-/** Only the cloud's deadline forces pods out; a plan's own deadline never does. */
-export function hardDeadline({ cause, noticedAt, deadlineAt }: Departure): Instant | undefined {
-  return isVoluntary(cause) && noticedAt === undefined ? undefined : deadlineAt;
 }

@@ -1,7 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
 import type { VolumeAttachments } from "../contracts/volume-attachments.ts";
-import type { DrainCounts } from "../core/departure.ts";
+import { cloudDeadline, type DrainCounts } from "../core/departure.ts";
 import { drainBeganAt, type Happening, hasMadeRoom } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
 import { placeholderName } from "../core/placeholder-plan.ts";
@@ -12,7 +12,7 @@ import type { TerminationMemory } from "../core/termination-time.ts";
 import { type Instant, plus } from "../core/time.ts";
 import type { CaseContext } from "./case-context.ts";
 import type { CaseVoice } from "./case-voice.ts";
-import { type DrainOver, DrainRun, hardDeadline } from "./drain-run.ts";
+import { type DrainOver, DrainRun } from "./drain-run.ts";
 import type { DrainTurns } from "./drain-turns.ts";
 import type { Executor } from "./executor.ts";
 import { waitForLoadBalancers } from "./load-balancer-wait.ts";
@@ -132,7 +132,7 @@ function volumeLimit(about: {
   const departure = about.parts.context.departure();
   const beganAt = drainBeganAt(departure.status) ?? about.emptyAt;
   const fromAt = drain.onTimeout === "Wait" ? about.emptyAt : beganAt;
-  return hardDeadline(departure) ?? plus(fromAt, drain.timeoutMs);
+  return cloudDeadline(departure) ?? plus(fromAt, drain.timeoutMs);
 }
 
 function drainHappening(end: DrainOver, policy: Policy): Work {

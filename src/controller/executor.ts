@@ -13,11 +13,11 @@ import type { Placeholders } from "../contracts/placeholders.ts";
 import type { ClusterEvent, EventSink, Log, Metrics } from "../contracts/telemetry.ts";
 import type { VolumeAttachments } from "../contracts/volume-attachments.ts";
 import type { DepartureOrder } from "../core/decision.ts";
-import { type Departure, type DepartureStatus, isLive, isVoluntary } from "../core/departure.ts";
+import { type Departure, type DepartureStatus, isLive } from "../core/departure.ts";
 import type { ForceReason } from "../core/drain-reason.ts";
 import type { EvictionAnswer } from "../core/eviction-answer.ts";
-import { explain } from "../core/explain.ts";
 import type { LifecycleHook } from "../core/lifecycle-hook.ts";
+import { isOvertaken } from "../core/marked-node.ts";
 import type { NodeFacts } from "../core/node.ts";
 import { isUndoing, saysAsMuch, wordFor } from "../core/notice-call.ts";
 import type { PlaceholderOrder } from "../core/placeholder-plan.ts";
@@ -26,6 +26,7 @@ import type { ReleaseMode } from "../core/policy.ts";
 import { noReleaser } from "../core/release-answer.ts";
 import type { Instant } from "../core/time.ts";
 import { assert, type ErrorCode, LastcallError } from "../errors.ts";
+import { markOf } from "./departing-mark.ts";
 
 /** What the executor acts with. Assembled by the command, or by a test with the model cluster. */
 export interface Hands {
@@ -126,6 +127,14 @@ export class Executor {
     });
   }
 
+  /** Takes away the instant for which a departure was planned, once it is under way by a notice. */
+  async dropInstant(departure: Departure): Promise<void> {
+    await this.#insist(departure, {
+      write: (current) => this.#hands.store.dropInstant(current),
+      isWanted: isOvertaken,
+    });
+  }
+
   /** Until it is written, or the departure as somebody else has left it is over or wants it no more. */
   async #insist(
     departure: Departure,
@@ -200,14 +209,13 @@ export class Executor {
   /** `seen`: the node as the watch shows it, which spares a look where it is still so. */
   async mark(departure: Departure, seen: NodeFacts | undefined): Promise<MarkResult> {
     this.#assertLeading();
-    const { node, name, cause, deadlineAt } = departure;
-    return this.#hands.marks.mark(node, {
-      departure: name,
-      cause,
-      seen,
-      dueAt: deadlineAt,
-      message: explain(isVoluntary(cause) ? "Started" : "Noticed", { node: node.name, deadlineAt }),
-    });
+    return this.#hands.marks.mark(departure.node, { ...markOf(departure), seen });
+  }
+
+  /** Writes the marks anew where they stand: cause or deadline are others now. */
+  async renewMark(departure: Departure): Promise<void> {
+    this.#assertLeading();
+    await this.#hands.marks.mark(departure.node, { ...markOf(departure), renews: true });
   }
 
   async unmark(target: {

@@ -6,7 +6,7 @@ import { type Happening, statusAfter } from "../core/ledger.ts";
 import type { NodeFacts } from "../core/node.ts";
 import type { Policy } from "../core/policy.ts";
 import { makesLeave, policyFor, reactionTo } from "../core/reaction.ts";
-import { type Millis, plus, seconds } from "../core/time.ts";
+import { formatInstant, type Instant, type Millis, plus, seconds } from "../core/time.ts";
 import { messageOf } from "../errors.ts";
 import { Alarm } from "./alarm.ts";
 import type { CaseBook } from "./case-book.ts";
@@ -109,7 +109,8 @@ function heed(
   const { departure, policy } = notice;
   if (whyNot(departure, policy) === undefined) {
     if (isWaitingAdvice(departure, clock.now())) return;
-    const first = { event: "Noticed", reason: "Noticed" } as const;
+    const detail = earlierPlan(departure, clock.now());
+    const first = { event: "Noticed", reason: "Noticed", detail } as const;
     cases.open(departure, { policy, signal, ...(isToBegin(departure) ? { first } : {}) });
     return;
   }
@@ -137,6 +138,12 @@ function notify({ node, cause }: Departure, left: DepartureStatus, executor: Exe
     message: `The cloud has given notice (${cause}), but ${left.message}`,
     about: { kind: "Node", name: node.name, uid: node.uid },
   });
+}
+
+/** What a notice overtakes stays in the ledger. */
+function earlierPlan({ departAt }: Departure, now: Instant): string | undefined {
+  const isAhead = departAt !== undefined && departAt > now;
+  return isAhead ? `it was to leave at ${formatInstant(departAt)}` : undefined;
 }
 
 function isToBegin({ status }: Departure): boolean {

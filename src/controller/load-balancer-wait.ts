@@ -1,10 +1,10 @@
 import type { Clock } from "../contracts/clock.ts";
+import { cloudDeadline } from "../core/departure.ts";
 import { drainBeganAt } from "../core/ledger.ts";
 import type { Policy } from "../core/policy.ts";
 import { earlier, formatInstant, plus } from "../core/time.ts";
 import { Alarm } from "./alarm.ts";
 import { type CaseContext, isCloudsToTake } from "./case-context.ts";
-import { hardDeadline } from "./drain-run.ts";
 
 /**
  * Keeps a machine that is ours to release until load balancers have heard of its node's cordon, for
@@ -26,7 +26,7 @@ export async function waitForLoadBalancers(
       if (isCloudsToTake(departure, policy)) return;
       const beganAt = drainBeganAt(departure.status) ?? clock.now();
       const waitedAt = plus(beganAt, policy.instance.loadBalancerDelayMs);
-      const untilAt = earlier(hardDeadline(departure) ?? waitedAt, waitedAt);
+      const untilAt = earlier(cloudDeadline(departure) ?? waitedAt, waitedAt);
       if (clock.now() >= untilAt) return;
       await context.tell("LoadBalancerWait", formatInstant(untilAt));
       await alarm.wait(untilAt, signal);

@@ -144,12 +144,18 @@ export class PhaseWork {
   }
 
   async #drainNode(signal: AbortSignal): Promise<Work> {
-    if (reactionTo(this.#departure, this.#parts.policy) === "Cordon") {
+    if (this.#isOnlyCordoned()) {
       await this.#parts.ledger.say(this.#departure, "AwaitingMachine");
       return this.#untilTaken(signal);
     }
     const order = await this.#order(signal);
     return "event" in order ? order : this.#drainPods(order, signal);
+  }
+
+  /** A drain that has begun goes on, whatever the cause is by now. */
+  #isOnlyCordoned(): boolean {
+    const hasBegun = (this.#counted ?? this.#departure.status.drain) !== undefined;
+    return !hasBegun && reactionTo(this.#departure, this.#parts.policy) === "Cordon";
   }
 
   #drainPods(order: Order, signal: AbortSignal): Promise<Work> {

@@ -192,6 +192,19 @@ export function isNoticed({ cause, noticedAt }: Pick<Departure, "cause" | "notic
   return noticedAt !== undefined || !isVoluntary(cause);
 }
 
+/**
+ * The instant after which the cloud takes the machine. A plan's own deadline is none, nor is a person's: a
+ * notice that names none leaves that, and its cause, as they were.
+ */
+export function cloudDeadline({
+  cause,
+  noticedAt,
+  deadlineAt,
+}: Pick<Departure, "cause" | "noticedAt" | "deadlineAt">): Instant | undefined {
+  const isClouds = cause === "Planned" ? noticedAt !== undefined : cause !== "Manual";
+  return isClouds ? deadlineAt : undefined;
+}
+
 /** Whether it waits for its time no more: its node is being made to leave, or it has ended. */
 export function isUnderWay({ status }: WithPhase): boolean {
   return status.phase !== "Scheduled" && status.phase !== "Held";

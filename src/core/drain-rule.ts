@@ -1,4 +1,4 @@
-import { type Departure, isNoticed, mayBeIgnored } from "./departure.ts";
+import { cloudDeadline, type Departure, isNoticed, mayBeIgnored } from "./departure.ts";
 import { drainBeganAt } from "./ledger.ts";
 import type { DrainRule } from "./policy.ts";
 import { between, type Instant } from "./time.ts";
@@ -13,9 +13,17 @@ export function drainRuleOf(
   departure: Departure,
   { rule, now }: { readonly rule: DrainRule; readonly now: Instant },
 ): DrainRule {
-  const { cause, deadlineAt, status } = departure;
-  const goesSometime = isNoticed(departure) && deadlineAt === undefined && !mayBeIgnored(cause);
-  if (goesSometime) return rule.onTimeout === "RollBack" ? { ...rule, onTimeout: "Wait" } : rule;
+  const { cause } = departure;
+  const endsAt = cloudDeadline(departure);
+  const goesSometime = isNoticed(departure) && endsAt === undefined && !mayBeIgnored(cause);
+  const wanted = withPersonsTime(departure, { rule, now });
+  return goesSometime && rule.onTimeout === "RollBack" ? { ...wanted, onTimeout: "Wait" } : wanted;
+}
+
+function withPersonsTime(
+  { cause, deadlineAt, status }: Departure,
+  { rule, now }: { readonly rule: DrainRule; readonly now: Instant },
+): DrainRule {
   const beganAt = drainBeganAt(status) ?? now;
   if (cause !== "Manual" || deadlineAt === undefined || deadlineAt <= beganAt) return rule;
   return { ...rule, timeoutMs: between(beganAt, deadlineAt) };

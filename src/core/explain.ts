@@ -24,7 +24,7 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   Overdue: (f) =>
     `was past its deadline ${time(f.deadlineAt)} when first planned and leaves at ${time(f.at)}`,
   Requested: () => "leaves because somebody asked for it",
-  Noticed: (f) => `leaves because the cloud takes it${until(f)}`,
+  Noticed: (f) => `leaves because the cloud takes it${until(f)}${after(f)}`,
   NoPolicy: () => "has no planned departure, because no policy matches it",
   NoLifetimeLimit: (f) =>
     `has no planned departure, because policy ${f.policy ?? "?"} has no lifetime.max`,

@@ -1,4 +1,4 @@
-import { type Departure, isLive, isVoluntary } from "./departure.ts";
+import { type Departure, isLive, isVoluntary, mayBeIgnored } from "./departure.ts";
 import { holdAnnotation, holdOf } from "./hold.ts";
 import { compareIdentity } from "./identity.ts";
 import type { NodeFacts } from "./node.ts";
@@ -11,6 +11,9 @@ export interface Interruption {
   readonly reason: Reason;
   readonly detail?: string | undefined;
 }
+
+/** The key of the taint of a node that leaves; its value is the cause. */
+export const departingTaint = "lastcall.dev/departing";
 
 /** The annotation that names the Departure which marked a node. */
 export const departureAnnotation = "lastcall.dev/departure";
@@ -39,11 +42,20 @@ function lookAt(departure: Departure, node: NodeFacts | undefined): Interruption
   if (departure.withdrawnAt !== undefined || isMarkGone(departure, node)) {
     return { event: "Withdrawn", reason: "NoticeWithdrawn" };
   }
-  if (departure.noticedAt !== undefined && isVoluntary(departure.cause)) {
-    return { event: "Noticed", reason: "Noticed" };
-  }
+  if (isToBeginAnew(departure)) return { event: "Noticed", reason: "Noticed" };
   if (departure.status.startedAt === undefined || !isVoluntary(departure.cause)) return undefined;
   return takenBack(departure, node);
+}
+
+/**
+ * Whether a notice has come to a departure that somebody chose: to one that waits, or that was being taken back
+ * meanwhile. What ended the notice itself begins nothing, and nor does advice, which was being acted upon.
+ */
+function isToBeginAnew({ cause, noticedAt, status }: Departure): boolean {
+  if (noticedAt === undefined) return false;
+  if (isVoluntary(cause)) return true;
+  const isUndone = status.phase === "RollingBack" && status.reason !== "NoticeWithdrawn";
+  return isUndone && !mayBeIgnored(cause);
 }
 
 /**

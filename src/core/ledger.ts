@@ -1,4 +1,5 @@
 import {
+  cloudDeadline,
   type Departure,
   type DepartureStatus,
   mayHoldBudgets,
@@ -51,13 +52,15 @@ export function statusAfter(
 }
 
 /** What was undone ends with the sentence that began the undoing: it alone names the cause. */
-function messageOf({ status, ...departure }: Departure, { event, ...why }: Happening): string {
+function messageOf(departure: Departure, { event, ...why }: Happening): string {
+  const { status } = departure;
+  const isCloudsWord = why.reason === "Noticed";
   if (event === "RolledBack" && status.message !== undefined) return status.message;
   return explain(why.reason, {
     node: departure.node.name,
     policy: departure.policy,
     at: departure.departAt,
-    deadlineAt: departure.deadlineAt,
+    deadlineAt: isCloudsWord ? cloudDeadline(departure) : departure.deadlineAt,
     until: why.until,
     detail: why.detail,
   });

@@ -11,7 +11,7 @@ import {
 } from "./departure.ts";
 import { explain } from "./explain.ts";
 import type { NodeFacts } from "./node.ts";
-import { deadlineWith, type Notice, type NoticeCause } from "./notice.ts";
+import { causeWith, deadlineWith, type Notice, type NoticeCause } from "./notice.ts";
 import type { Instant } from "./time.ts";
 
 /** What a notice about a node calls for: a departure of its own, or that one there is changed. */
@@ -58,6 +58,7 @@ export function callOf(node: NodeFacts, how: Told): NoticeCall | undefined {
     noticedAt: notice.noticedAt,
     deadlineAt: deadlineWith(chosen, notice),
     source: sourceOf(notice),
+    cause: causeWith(chosen, notice),
   };
   return { kind: "Force", departure: chosen, word };
 }
@@ -72,15 +73,15 @@ export function isUndoing(departure: Departure): boolean {
  * way to a graver one, at which the policy may want more.
  */
 function tightened(departure: Departure, notice: Notice): NoticeCall | undefined {
-  const { cause, noticedAt } = notice;
+  const { noticedAt } = notice;
   const deadlineAt = deadlineWith(departure, notice);
-  const takesCause = isGraver(cause, departure.cause);
-  if (deadlineAt === departure.deadlineAt && !takesCause) return undefined;
+  const cause = causeWith(departure, notice);
+  if (deadlineAt === departure.deadlineAt && cause === undefined) return undefined;
   const word: ForcingWord = {
     noticedAt: departure.noticedAt ?? noticedAt,
     deadlineAt,
-    source: takesCause ? sourceOf(notice) : (departure.source ?? ""),
-    ...(takesCause ? { cause } : {}),
+    source: cause === undefined ? (departure.source ?? "") : sourceOf(notice),
+    cause,
   };
   return { kind: "Force", departure, word };
 }
@@ -113,19 +114,22 @@ function off(
 export function wordFor(owner: Departure, notice: Departure): ForcingWord | undefined {
   const isFirst = owner.noticedAt === undefined && isVoluntary(owner.cause);
   if (isFirst && notice.deadlineAt === undefined && mayBeIgnored(notice.cause)) return undefined;
-  const deadlineAt = deadlineWith(owner, notice);
-  if (!isFirst && deadlineAt === owner.deadlineAt) return undefined;
+  const told = { cause: notice.cause as NoticeCause, deadlineAt: notice.deadlineAt };
+  const deadlineAt = deadlineWith(owner, told);
+  const cause = isVoluntary(notice.cause) ? undefined : causeWith(owner, told);
+  if (!isFirst && deadlineAt === owner.deadlineAt && cause === undefined) return undefined;
   const noticedAt = owner.noticedAt ?? notice.noticedAt ?? notice.createdAt;
   if (noticedAt === undefined) return undefined;
-  return { noticedAt, deadlineAt, source: notice.source ?? "" };
+  return { noticedAt, deadlineAt, source: notice.source ?? "", cause };
 }
 
-/** Whether a notice with this deadline has nothing to add to what the departure says. */
+/** Whether a notice with this deadline and cause has nothing to add to what the departure says. */
 export function saysAsMuch(
-  { noticedAt, deadlineAt }: Departure,
-  word: { readonly deadlineAt?: Instant | undefined },
+  { noticedAt, deadlineAt, cause }: Departure,
+  word: { readonly deadlineAt?: Instant | undefined; readonly cause?: NoticeCause | undefined },
 ): boolean {
   if (noticedAt === undefined) return false;
+  if (word.cause !== undefined && (isVoluntary(cause) || isGraver(word.cause, cause))) return false;
   return (
     word.deadlineAt === undefined || (deadlineAt ?? Number.POSITIVE_INFINITY) <= word.deadlineAt
   );

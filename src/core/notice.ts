@@ -1,4 +1,4 @@
-import { type Cause, type Departure, mayBeIgnored } from "./departure.ts";
+import { type Cause, type Departure, isGraver, isVoluntary, mayBeIgnored } from "./departure.ts";
 import { earlier, hours, type Instant, type Millis, minus, minutes } from "./time.ts";
 
 /** The causes that a cloud names; the other two are a plan's and a person's. */
@@ -81,6 +81,20 @@ export function deadlineWith(
   const known = isPlansOwn ? undefined : departure.deadlineAt;
   if (known === undefined || told.deadlineAt === undefined) return known ?? told.deadlineAt;
   return earlier(known, told.deadlineAt);
+}
+
+/**
+ * The cause that a departure gets by a notice; undefined: its own stays. A deadline that a person has named stays
+ * that person's where the cloud names none, and so does the cause: nobody is forced out for it.
+ */
+export function causeWith(
+  departure: Pick<Departure, "cause" | "deadlineAt">,
+  told: { readonly cause: NoticeCause; readonly deadlineAt?: Instant | undefined },
+): NoticeCause | undefined {
+  const { cause, deadlineAt } = departure;
+  if (!isVoluntary(cause)) return isGraver(told.cause, cause) ? told.cause : undefined;
+  const isPersons = cause === "Manual" && deadlineAt !== undefined;
+  return isPersons && told.deadlineAt === undefined ? undefined : told.cause;
 }
 
 /** From when on a notice is acted upon; undefined: at once. */

@@ -1,4 +1,4 @@
-import { type Departure, isNoticed, isVoluntary } from "./departure.ts";
+import { cloudDeadline, type Departure, isNoticed, isVoluntary } from "./departure.ts";
 import type { NodeFacts } from "./node.ts";
 import { maintenanceWindowMs } from "./notice.ts";
 import type { NoticeReaction, Policy } from "./policy.ts";
@@ -63,12 +63,9 @@ export function awaitedUntil(departure: Departure, { instance }: Policy): Instan
  * From when on a machine that the cloud has not taken will not be taken, and its node goes back to work.
  * Undefined: it goes at some time, as with a lifecycle hook.
  */
-export function givenUpAt({
-  cause,
-  deadlineAt,
-  noticedAt,
-  status,
-}: Departure): Instant | undefined {
+export function givenUpAt(departure: Departure): Instant | undefined {
+  const { cause, noticedAt, status } = departure;
+  const deadlineAt = cloudDeadline(departure);
   if (deadlineAt !== undefined) {
     const isWindow = cause === "ScheduledMaintenance";
     return plus(deadlineAt, isWindow ? maintenanceWindowMs : unfulfilledMs);

@@ -49,6 +49,17 @@ export class KubeDepartureStore implements DepartureStore {
     });
   }
 
+  async dropInstant(departure: Departure): Promise<StoreResult> {
+    return this.#send({
+      method: "PATCH",
+      path: departurePath(departure.name),
+      patchType: "application/merge-patch+json",
+      urgency: "Later",
+      // null takes the field away.
+      body: { metadata: fence(departure), spec: { departAt: null } },
+    });
+  }
+
   async withdraw(departure: Departure, at: Instant): Promise<StoreResult> {
     return this.#send({
       method: "PATCH",

@@ -55,6 +55,7 @@ export class KubeNodeMarks implements NodeMarks {
         const mismatch = mismatchOf(node, facts);
         if (mismatch !== undefined) return { result: mismatch };
         const owner = facts.annotations[departureAnnotation];
+        if (owner === undefined && mark.renews === true) return { result: { kind: "Gone" } };
         if (owner !== undefined && owner !== mark.departure) {
           return { result: { kind: "NotOurs", departure: owner } };
         }

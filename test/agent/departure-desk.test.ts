@@ -105,7 +105,7 @@ describe("a notice for a node with a planned departure", () => {
     await put(first, { cause: "Planned", departAt: overdue, deadlineAt: overdue, policy: "spot" });
     expect(await desk.file(spot, never)).toEqual({ kind: "Tightened", name: first });
     expect((await read(first)).spec).toMatchObject({
-      cause: "Planned",
+      cause: "SpotInterruption",
       policy: "spot",
       noticedAt: formatInstant(nowAt),
       deadlineAt: formatInstant(plus(nowAt, seconds(120))),
@@ -119,7 +119,9 @@ describe("a notice for a node with a planned departure", () => {
     await put(first, { cause: "Planned", deadlineAt: laterAt });
     const hook: NoticeCase = { ...rebalance, cause: "LifecycleHook" };
     expect(await desk.file(hook, never)).toEqual({ kind: "Tightened", name: first });
-    expect((await read(first)).spec).not.toHaveProperty("deadlineAt");
+    const { spec } = await read(first);
+    expect(spec).not.toHaveProperty("deadlineAt");
+    expect(spec.cause).toBe("LifecycleHook");
   });
 
   it("leaves it alone where the policy may ignore such a notice, and gets one of its own", async () => {
@@ -141,7 +143,31 @@ describe("a notice for a node with a planned departure", () => {
     const earlierAt = formatInstant(plus(nowAt, seconds(30)));
     await put(first, { cause: "Manual", deadlineAt: earlierAt });
     await desk.file(spot, never);
-    expect((await read(first)).spec).toMatchObject({ deadlineAt: earlierAt, cause: "Manual" });
+    const wanted = { deadlineAt: earlierAt, cause: "SpotInterruption" };
+    expect((await read(first)).spec).toMatchObject(wanted);
+  });
+
+  it("leaves a person's deadline the person's where the cloud names none", async () => {
+    const wantedAt = formatInstant(plus(nowAt, seconds(3600)));
+    await put(first, { cause: "Manual", deadlineAt: wantedAt });
+    const hook: NoticeCase = { ...rebalance, cause: "LifecycleHook", eventIds: ["hook-1"] };
+    expect(await desk.file(hook, never)).toEqual({ kind: "Tightened", name: first });
+    const noticedAt = formatInstant(nowAt);
+    const persons = { cause: "Manual", deadlineAt: wantedAt, noticedAt };
+    expect((await read(first)).spec).toMatchObject(persons);
+    expect(await desk.file(hook, never)).toEqual({ kind: "Known", name: first });
+    // From then on it is the cloud's, even where that names a later one.
+    const late = { ...spot, deadlineAt: plus(nowAt, seconds(7200)) };
+    expect(await desk.file(late, never)).toEqual({ kind: "Tightened", name: first });
+    const clouds = { cause: "SpotInterruption", deadlineAt: wantedAt };
+    expect((await read(first)).spec).toMatchObject(clouds);
+  });
+
+  it("gives one that a person wants, by no instant, the cloud's cause", async () => {
+    await put(first, { cause: "Manual" });
+    const hook: NoticeCase = { ...rebalance, cause: "LifecycleHook" };
+    await desk.file(hook, never);
+    expect((await read(first)).spec.cause).toBe("LifecycleHook");
   });
 });
 

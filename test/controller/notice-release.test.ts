@@ -64,13 +64,13 @@ describe("a notice at which the machine is to be released", () => {
     await stop();
   });
 
-  it("leaves it to the cloud where the node was to leave by plan anyway", async () => {
+  it("has it let go as well where the node was to leave by plan anyway", async () => {
     const on = await releasing({}, { max: "24h", reserve: "30m" });
     const { world, word, tell, stop } = on;
     await tell(word("n1", { cause: "SpotInterruption" }));
     await world.pass(seconds(20));
     expect(world.podsOn("n1")).toEqual([]);
-    expect(world.released).toEqual([]);
+    expect(world.released).toEqual([machine]);
     await stop();
   });
 

@@ -167,7 +167,8 @@ describe("the cloud's word about a machine", () => {
     "forces a planned departure that is %s",
     (phase) => {
       const planned = departure({ phase });
-      const word = { noticedAt: eventAt, deadlineAt, source: "gcp/operations/operation-1" };
+      const told = { noticedAt: eventAt, deadlineAt, source: "gcp/operations/operation-1" };
+      const word = { ...told, cause: "Preempted" };
       const found = meaning({ departures: [planned] });
       expect(found).toEqual({ kind: "Force", departure: planned, word });
     },

@@ -252,6 +252,7 @@ describe("a departure that a node's mark calls for", () => {
           noticedAt: nowAt,
           deadlineAt: Date.UTC(2026, 7, 1, 5, 41, 2),
           source: "node/PreemptionScheduled/602d9444-d2cd-49c7-8624-8643e7171297",
+          cause: "SpotInterruption",
         },
       },
     ]);
