@@ -50,6 +50,23 @@ describe("the marks on a node that leaves", () => {
     );
   });
 
+  it("are written anew where they stand, and on no node that has none", async () => {
+    const who = await identity();
+    const again = { ...mark, cause: "SpotInterruption", message: "Soon.", renews: true } as const;
+    expect(await marks.mark(who, again)).toEqual({ kind: "Gone" });
+    expect(world.marksOf("n1")).toEqual([]);
+    await marks.mark(who, mark);
+    expect(await marks.mark(who, again)).toEqual({ kind: "Done" });
+    const { spec, status } = world.get(`${nodes}/n1`) ?? {};
+    const departing = { key: "lastcall.dev/departing", value: "SpotInterruption" };
+    const taint = expect.objectContaining(departing);
+    expect(spec).toMatchObject({ taints: expect.arrayContaining([taint]) });
+    const told = { type: "Departing", reason: "SpotInterruption", message: "Soon." };
+    expect(status).toMatchObject({ conditions: [{ type: "Ready" }, told] });
+    await marks.unmark({ name: who.name, uid: who.uid, departure: mark.departure });
+    expect(world.marksOf("n1")).toEqual([]);
+  });
+
   it("show as the condition although its first writes fail", async () => {
     let failures = 3;
     const api: KubeSender = {
