@@ -29,8 +29,8 @@ interface AwsFleet {
 }
 
 /**
- * Slower is too late for a quarter of an hour of notice, and faster only spends the account's
- * quota.
+ * Slower is too late for an event that EC2 schedules at short notice, and faster only spends the
+ * account's quota.
  */
 const fastestPollMs = seconds(1);
 const slowestPollMs = minutes(10);

@@ -54,11 +54,11 @@ export type NoticeReading =
   | { readonly kind: "Unreadable"; readonly problem: string };
 
 /**
- * Maintenance is announced up to two weeks ahead. It becomes a departure a quarter of an hour
- * before it begins, as long as the shortest notice that Azure gives for a reboot: early enough
- * for any drain, and not a fortnight of a node lying idle.
+ * Maintenance is announced up to two weeks ahead. It becomes a departure two hours before it begins: one
+ * in which budgets, waves and gates hold it as they hold any (`advice.ts`), one in which nothing does;
+ * and not a fortnight of a node lying idle.
  */
-export const maintenanceLeadMs: Millis = minutes(15);
+export const maintenanceLeadMs: Millis = hours(2);
 
 /**
  * Maintenance begins at its deadline or within a window after it; EC2's last two hours, as a rule.

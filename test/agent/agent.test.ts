@@ -137,13 +137,13 @@ describe("an agent that hears a notice", () => {
     ]);
   });
 
-  it("waits with maintenance that is an hour away until a quarter of an hour before it", async () => {
+  it("waits with maintenance that is three hours away until two hours before it", async () => {
     await start();
-    const maintenanceAt = plus(clock.now(), minutes(60));
+    const maintenanceAt = plus(clock.now(), minutes(180));
     source.say("aws/a", [
       { ...spot(0), cause: "ScheduledMaintenance", deadlineAt: maintenanceAt, eventId: "m" },
     ]);
-    await clock.advance(minutes(45) - 1);
+    await clock.advance(minutes(60) - 1);
     expect(await made()).toEqual([]);
     await clock.advance(1);
     expect(await made()).toMatchObject([{ cause: "ScheduledMaintenance" }]);

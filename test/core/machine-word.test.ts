@@ -139,10 +139,10 @@ describe("the cloud's word about a machine", () => {
     expect(meaning({ notice, at: plus(lastAt, millis(1)) }).kind).toBe(after);
   });
 
-  it("of maintenance is too early until a quarter of an hour before it", () => {
+  it("of maintenance is too early until two hours before it", () => {
     const beginsAt = plus(eventAt, hours(30));
     const notice = { ...gone, cause: "ScheduledMaintenance", deadlineAt: beginsAt } as const;
-    const nearAt = plus(beginsAt, minutes(-15));
+    const nearAt = plus(beginsAt, hours(-2));
     expect(meaning({ notice, at: plus(nearAt, millis(-1)) }).kind).toBe("TooEarly");
     expect(meaning({ notice, at: nearAt }).kind).toBe("Make");
     expect(meaning({ notice, machine: "gce://p/z/n2" }).kind).toBe("NoNode");
@@ -291,7 +291,7 @@ describe("the cloud's word about a machine", () => {
 
     it("is written down before the notice that it calls off is acted upon", () => {
       const far = { ...off, deadlineAt: plus(eventAt, hours(30)) };
-      const nearAt = plus(far.deadlineAt, minutes(-20));
+      const nearAt = plus(far.deadlineAt, minutes(-125));
       expect(meaning({ notice: far, at: plus(nearAt, millis(-1)) }).kind).toBe("TooEarly");
       const found = meaning({ notice: far, at: nearAt });
       const order = { source, withdrawnAt: eventAt, reason: "NoticeWithdrawn" };

@@ -279,8 +279,8 @@ describe("a departure that a node's mark calls for", () => {
     expect(orders(node(evicted), [departure({ ...undone, phase: "Ended" })])).toHaveLength(1);
   });
 
-  it("is made a quarter of an hour before maintenance begins, and no earlier", () => {
-    const reboot = "Reboot Scheduled: Sat, 01 Aug 2026 05:56:00 GMT. DurationInSeconds: -1.";
+  it("is made two hours before maintenance begins, and no earlier", () => {
+    const reboot = "Reboot Scheduled: Sat, 01 Aug 2026 07:41:00 GMT. DurationInSeconds: -1.";
     const told = node(event("VMEventScheduled", reboot));
     expect(calls(told)).toEqual([]);
     expect(calls(told, [], plus(nowAt, seconds(60)))).toHaveLength(1);

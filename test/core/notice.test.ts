@@ -8,7 +8,7 @@ import {
   nextChangeAt,
   readInto,
 } from "../../src/core/notice-book.ts";
-import { instant, minutes, plus, seconds } from "../../src/core/time.ts";
+import { hours, instant, plus, seconds } from "../../src/core/time.ts";
 
 const nowAt = instant(Date.UTC(2026, 10, 20, 12));
 
@@ -181,19 +181,19 @@ describe("the book of notices", () => {
     expect(book.held).toHaveLength(2);
   });
 
-  it("makes a case of maintenance a quarter of an hour before it begins, and says when", () => {
-    const maintenanceAt = plus(nowAt, minutes(60));
+  it("makes a case of maintenance two hours before it begins, and says when", () => {
+    const maintenanceAt = plus(nowAt, hours(3));
     const far = notice({ cause: "ScheduledMaintenance", eventId: "m", deadlineAt: maintenanceAt });
     const book = read(emptyNoticeBook, { notices: [far], second: 0 });
     expect(caseOf(book, nowAt)).toBeUndefined();
-    const dueAt = plus(nowAt, minutes(45));
+    const dueAt = plus(nowAt, hours(1));
     expect(nextChangeAt(book, nowAt)).toBe(dueAt);
     expect(caseOf(book, instant(dueAt - 1))).toBeUndefined();
     expect(caseOf(book, dueAt)).toMatchObject({ deadlineAt: maintenanceAt });
     expect(nextChangeAt(book, dueAt)).toBeUndefined();
   });
 
-  it("acts at once on maintenance that begins within the quarter of an hour", () => {
+  it("acts at once on maintenance that begins within the two hours", () => {
     const deadlineAt = plus(nowAt, seconds(60));
     const near = notice({ cause: "ScheduledMaintenance", eventId: "m", deadlineAt });
     const book = read(emptyNoticeBook, { notices: [near], second: 0 });

@@ -193,7 +193,7 @@ describe("the feed of a queue", () => {
   });
 
   it("leaves maintenance that is a day ahead in the queue until its time is near", async () => {
-    const startTime = "Sat, 21 Nov 2026 12:15:00 GMT";
+    const startTime = "Sat, 21 Nov 2026 14:00:00 GMT";
     const nearAt = plus(dawn, hours(24));
     queue.send(healthEvent(stage.about(""), { entities: [{ entityValue: ours }], startTime }));
     cluster.onWord = async (word) => {
@@ -213,7 +213,7 @@ describe("the feed of a queue", () => {
   });
 
   it("has the end of maintenance known before its beginning, whatever comes first", async () => {
-    const startTime = "Sat, 21 Nov 2026 12:15:00 GMT";
+    const startTime = "Sat, 21 Nov 2026 14:00:00 GMT";
     const health = { entities: [{ entityValue: ours }], startTime };
     queue.send(healthEvent(stage.about(""), health));
     queue.send(healthEvent(stage.about(""), { ...health, more: { statusCode: "closed" } }));
