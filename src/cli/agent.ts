@@ -168,11 +168,15 @@ async function serveStatus(
   });
   await metricsServer.listen().catch(onTrouble);
   metricsServer.keep();
+  const routes = healthRoutes({
+    problem: () => health.problem(),
+    whyNotReady: () => (health.ready() ? undefined : "the metadata service was not heard yet"),
+  });
   const opened = await Promise.allSettled([
     ...(feed === undefined || noticeAddress === undefined
       ? []
       : [serve(noticeAddress, { "/notice": (request) => feed.answer(request) })]),
-    serve(options.healthAddress, healthRoutes(health, "the metadata service was not heard yet")),
+    serve(options.healthAddress, routes),
   ]);
   const servers = opened.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
   const stop = async (): Promise<void> => {

@@ -28,6 +28,7 @@ export const metricNames = {
     "lastcall_nodes_managed",
     "lastcall_audit_findings",
     "lastcall_audit_workloads",
+    "lastcall_watch_silence_seconds",
   ],
   histograms: [
     "lastcall_notice_to_cordon_seconds",

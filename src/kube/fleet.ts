@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { Fleet, FleetChange, FleetView } from "../contracts/fleet.ts";
+import type { Fleet, FleetChange, FleetView, WatchSilence } from "../contracts/fleet.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import type { Departure } from "../core/departure.ts";
 import type { NodeFacts } from "../core/node.ts";
@@ -148,8 +148,13 @@ export class KubeFleet implements Fleet {
     return () => this.#listeners.delete(listener);
   }
 
-  silentMs(): number {
-    return Math.max(...this.#all().map((watch) => watch.silentMs()));
+  silences(): readonly WatchSilence[] {
+    const always = [
+      { kind: "nodes", ms: this.#nodes.silentMs() },
+      { kind: "departures", ms: this.#departures.silentMs() },
+    ] as const;
+    if (this.#policies === undefined) return always;
+    return [...always, { kind: "policies", ms: this.#policies.silentMs() }];
   }
 
   #all(): readonly (

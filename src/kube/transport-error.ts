@@ -51,6 +51,15 @@ export function timeoutError(asked: Asked, limitMs: number): LastcallError {
   );
 }
 
+/** No request, but a probe of the connections got no answer: those are taken for dead. */
+export function silentError(server: string, limitMs: number): LastcallError {
+  const found = `no answer from ${server} to a probe of the connections within ${limitMs / 1000} s`;
+  return new LastcallError(
+    "API_UNREACHABLE",
+    `Cannot go on with the watches: ${found}, new connections are made`,
+  );
+}
+
 /** The caller's own signal ended the exchange. */
 export function interruptedError(asked: Asked, reason: unknown): LastcallError {
   return new LastcallError("INTERRUPTED", `${lead(asked)}: interrupted (${messageOf(reason)})`, {

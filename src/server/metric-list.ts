@@ -53,6 +53,10 @@ export const gauges: Readonly<Record<GaugeName, Described>> = {
     help: "Workloads that can run on a policy's nodes, by whether the grace they ask for is cut.",
     labels: ["policy", "platform", "grace"],
   },
+  lastcall_watch_silence_seconds: {
+    help: "Since a watch last heard the API server, by what is watched; up to a minute is usual.",
+    labels: ["kind"],
+  },
 };
 
 export const histograms: Readonly<Record<HistogramName, string>> = {
