@@ -12,6 +12,7 @@ import { startTunnel } from "../support/tunnel.ts";
 import { controllerUser } from "./fleet-world.ts";
 import { isReady, nameOf } from "./history.ts";
 import { mustRun } from "./must-run.ts";
+import { makeDeparture, noticeOf } from "./raw-departure.ts";
 import { untilAlive } from "./until-alive.ts";
 
 const deploy = join(import.meta.dirname, "..", "..", "deploy");
@@ -123,42 +124,14 @@ export class FaultWorld {
     return node;
   }
 
-  /** Gives notice as an agent does; resolves with the instant before it was sent. */
-  async giveNotice(name: string): Promise<number> {
-    const { body: node } = await this.plane.request({ path: `/api/v1/nodes/${name}` });
-    const noticedAtMs = Date.now();
-    const { uid } = node.metadata;
-    const { status, body } = await this.plane.request({
-      method: "POST",
-      path: departuresPath,
-      body: {
-        apiVersion: "lastcall.dev/v1alpha1",
-        kind: "Departure",
-        metadata: { name: `${name}-${uid.slice(0, 8)}` },
-        spec: {
-          node: {
-            name,
-            uid,
-            providerID: node.spec.providerID,
-            bootID: node.status.nodeInfo.bootID,
-          },
-          cause: "Preempted",
-          noticedAt: new Date(noticedAtMs).toISOString(),
-          deadlineAt: new Date(noticedAtMs + noticeSeconds * 1000).toISOString(),
-          source: "agent/gcp/preempted",
-        },
-      },
-    });
-    if (status !== 201) throw new Error(`Cannot give notice to ${name}: ${body.message}`);
-    return noticedAtMs;
-  }
-
   /** Gives notice and waits for the node's cordon and for the first eviction of one of its pods. */
   async reactionOf(name: string): Promise<Reaction> {
     const path = `/api/v1/pods?fieldSelector=spec.nodeName%3D${name}`;
     const { items } = (await this.plane.request({ path })).body;
     const pods = new Set((items as { metadata: object }[]).map(nameOf));
-    const noticedAtMs = await this.giveNotice(name);
+    const { atMs: noticedAtMs } = await makeDeparture(this.plane, name, {
+      spec: noticeOf(noticeSeconds),
+    });
     const isCordon = (one: AuditEntry) =>
       one.verb === "patch" && one.resource === "nodes" && one.name === name && one.code === 200;
     const isEviction = (one: AuditEntry) =>
