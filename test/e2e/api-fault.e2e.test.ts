@@ -47,7 +47,10 @@ afterAll(() => world?.stop());
 describe("a notice of 30 s on a real API server that fails one request", () => {
   test.each(rows)("$act ($name): cordon within 3 s, evictions within 5 s", async (row) => {
     const failed = await injectOnce(row.act, row.fault);
-    const { cordonMs, firstEvictionMs } = await world.reactionOf(world.takeNode());
+    const { cordonMs, firstEvictionMs } = await world.reactionOf(
+      world.takeNode(),
+      `${row.act}: ${row.name}`,
+    );
     // Budgets are read beside the evictions, which do not wait for them.
     await world.until("the fault was met", async () => failed() === 1);
     expect(cordonMs).toBeLessThan(3_000);
@@ -59,7 +62,10 @@ describe("a notice of 30 s on a real API server that fails one request", () => {
     await world.stopController();
     await world.startController("Http");
     const failed = await injectOnce(act, { kind: "Hole" });
-    const { cordonMs, firstEvictionMs } = await world.reactionOf(world.takeNode());
+    const { cordonMs, firstEvictionMs } = await world.reactionOf(
+      world.takeNode(),
+      `${act}: no answer ever`,
+    );
     // Budgets are read beside the evictions, which do not wait for them.
     await world.until("the fault was met", async () => failed() === 1);
     expect(cordonMs).toBeLessThan(5_000);

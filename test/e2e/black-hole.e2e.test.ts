@@ -20,7 +20,10 @@ describe.each(ways)("a controller by %s whose every open connection dies without
     for (let round = 1; round <= roundsEach; round += 1) {
       const node = world.takeNode();
       world.blackHole();
-      const { cordonMs, firstEvictionMs } = await world.reactionOf(node);
+      const { cordonMs, firstEvictionMs } = await world.reactionOf(
+        node,
+        `every open connection dies, by ${way}, time ${round}`,
+      );
       expect({ round, cordonMs }).toEqual({ round, cordonMs: expect.toSatisfy(isInTime) });
       expect({ round, firstEvictionMs }).toEqual({
         round,

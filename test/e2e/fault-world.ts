@@ -45,6 +45,7 @@ export class FaultWorld {
   readonly #audit: AuditLog;
   readonly #folder = mkdtempSync(join(tmpdir(), "lastcall-fault-"));
   readonly #spare: string[];
+  readonly #rows: string[] = [];
   #line: Line | undefined;
   #controller: LastcallProcess | undefined;
   #faultFor: (call: FaultCall) => Fault | undefined = () => undefined;
@@ -124,8 +125,11 @@ export class FaultWorld {
     return node;
   }
 
-  /** Gives notice and waits for the node's cordon and for the first eviction of one of its pods. */
-  async reactionOf(name: string): Promise<Reaction> {
+  /**
+   * Gives notice and waits for the node's cordon and for the first eviction of one of its pods; `what`
+   * happens meanwhile, in the table of `npm run faults`.
+   */
+  async reactionOf(name: string, what: string): Promise<Reaction> {
     const path = `/api/v1/pods?fieldSelector=spec.nodeName%3D${name}`;
     const { items } = (await this.plane.request({ path })).body;
     const pods = new Set((items as { metadata: object }[]).map(nameOf));
@@ -136,7 +140,7 @@ export class FaultWorld {
       one.verb === "patch" && one.resource === "nodes" && one.name === name && one.code === 200;
     const isEviction = (one: AuditEntry) =>
       one.subresource === "eviction" && pods.has(one.name) && one.code === 201;
-    return this.until(`${name} is cordoned and its first pod evicted`, async () => {
+    const reaction = await this.until(`${name} is cordoned and its first pod evicted`, async () => {
       const own = this.#audit.read().filter(({ user }) => user === controllerUser);
       const [cordon, eviction] = [own.find(isCordon), own.find(isEviction)];
       if (cordon === undefined || eviction === undefined) return undefined;
@@ -145,6 +149,10 @@ export class FaultWorld {
         firstEvictionMs: Math.round(eviction.answeredAtUs / 1000 - noticedAtMs),
       };
     });
+    const inSeconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
+    const { cordonMs, firstEvictionMs } = reaction;
+    this.#rows.push(`| ${what} | ${inSeconds(cordonMs)} | ${inSeconds(firstEvictionMs)} |`);
+    return reaction;
   }
 
   /** What `/readyz` says. */
@@ -164,6 +172,7 @@ export class FaultWorld {
   }
 
   async stop(): Promise<void> {
+    if (process.env.E2E_TABLE !== undefined) console.log(this.#rows.join("\n"));
     await this.stopController();
     await this.plane.stop();
     this.#audit.remove();

@@ -246,6 +246,15 @@ function replaced({ former, lives }: Facts): readonly string[] {
 }
 
 function nothingLeftBehind({ lives }: Facts): readonly string[] {
+  return marksOf(lives);
+}
+
+/** What stands on nodes that nobody takes away any more. */
+export function leftMarked(history: History): readonly string[] {
+  return marksOf(incarnationsOf(history));
+}
+
+function marksOf(lives: readonly Incarnation[]): readonly string[] {
   return lives
     .filter(({ to }) => to === undefined)
     .flatMap(({ name, last }) => {

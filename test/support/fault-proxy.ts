@@ -34,6 +34,8 @@ export interface FaultProxy {
   readonly calls: readonly FaultCall[];
   /** Every connection that is open now is dead, without a word; new ones work. */
   blackHole(): void;
+  /** Every connection that is open now is reset. */
+  reset(): void;
   close(): Promise<void>;
 }
 
@@ -51,6 +53,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
     url: `http://127.0.0.1:${tunnel.port}`,
     calls: desk.calls,
     blackHole: () => tunnel.blackHole(),
+    reset: () => tunnel.reset(),
     close: () => closeBoth(tunnel, relay),
   };
 }

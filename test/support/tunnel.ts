@@ -7,6 +7,8 @@ export interface Tunnel {
    * closed: the kernel still takes what is sent. Connections that are made later work.
    */
   blackHole(): void;
+  /** Every connection that is open is reset. */
+  reset(): void;
   close(): Promise<void>;
 }
 
@@ -19,6 +21,9 @@ export async function startTunnel(targetPort: number): Promise<Tunnel> {
     port: (server.address() as AddressInfo).port,
     blackHole: () => {
       for (const socket of open) mute(socket);
+    },
+    reset: () => {
+      for (const socket of open) socket.resetAndDestroy();
     },
     close: () => close(server, open),
   };
