@@ -8,8 +8,8 @@ export interface ConnectionProbeOptions {
   readonly clock: Clock;
   /** Resolves with any answer of the server on a connection that is kept open; aborted, it lets go of that. */
   readonly ask: (signal: AbortSignal) => Promise<ProbeKind>;
-  /** The server has not answered for so long, though the connection stands. */
-  readonly onSilent: (limitMs: Millis) => void;
+  /** The connection was silent for so long, and a new one is not: whatever was open with it is dead, too. */
+  readonly onDead: (silentMs: Millis) => void;
 }
 
 /** ADR 0009 has the sum: the rest before a probe, its limit, and a new watch take less than 5 s. */
@@ -21,11 +21,14 @@ const turnMs: Millis = millis(1);
 
 /**
  * Finds out that connections are dead though nobody has closed them, which a watch, that only listens,
- * cannot. It judges none but silence: a refusal or a lost connection is found by whoever else has one.
+ * cannot. A server that is slow is slow on a new connection, too, and has its old ones left alone. A refusal
+ * or a lost connection is found by whoever else has one.
  */
 export class ConnectionProbe {
   readonly #options: ConnectionProbeOptions;
   #limitMs: Millis = shortestMs;
+  /** How long the last connection was silent, until a new one has answered. */
+  #silentMs: Millis | undefined;
 
   constructor(options: ConnectionProbeOptions) {
     this.#options = options;
@@ -37,24 +40,31 @@ export class ConnectionProbe {
     let kind: ProbeKind = "Ping";
     while (!signal.aborted) {
       // At once at first: its connection is to be open for as long as those that it stands for.
-      kind = (await this.#probe(signal)) ?? kind;
+      const outcome = await this.#probe(signal);
+      // A new connection is asked at once.
+      if (outcome === "Silent") continue;
+      if (outcome !== "Failed") kind = outcome;
       await clock.sleep(restMs[kind], signal).catch(() => {});
     }
   }
 
-  async #probe(signal: AbortSignal): Promise<ProbeKind | undefined> {
-    const { clock, onSilent } = this.#options;
+  async #probe(signal: AbortSignal): Promise<ProbeKind | "Failed" | "Silent"> {
     const limitMs = this.#limitMs;
-    const sentMs = clock.monotonic();
+    const sentMs = this.#options.clock.monotonic();
     const outcome = await this.#answerWithin(limitMs, signal);
-    if (signal.aborted || outcome === "Failed") return undefined;
-    if (outcome !== "Silent") {
-      this.#limitTo(2 * (clock.monotonic() - sentMs));
-      return outcome;
-    }
-    this.#limitTo(2 * limitMs);
-    onSilent(limitMs);
-    return undefined;
+    if (signal.aborted || outcome === "Failed") return "Failed";
+    if (outcome === "Silent") {
+      this.#silentMs ??= limitMs;
+      this.#limitTo(2 * limitMs);
+    } else this.#answered(this.#options.clock.monotonic() - sentMs);
+    return outcome;
+  }
+
+  #answered(tookMs: number): void {
+    const silentMs = this.#silentMs;
+    this.#silentMs = undefined;
+    this.#limitTo(2 * tookMs);
+    if (silentMs !== undefined && tookMs < silentMs / 2) this.#options.onDead(silentMs);
   }
 
   async #answerWithin(
@@ -77,7 +87,7 @@ export class ConnectionProbe {
     }
   }
 
-  /** A server that is slow is given time; one whose new connection answers at once was not slow. */
+  /** A server that is slow is given time; one that answers at once was not slow. */
   #limitTo(ms: number): void {
     this.#limitMs = millis(Math.min(longestMs, Math.max(shortestMs, ms)));
   }

@@ -81,7 +81,7 @@ export class HttpKubeApi implements KubeApi {
     this.#probe = new ConnectionProbe({
       clock: options.clock,
       ask: (signal) => this.#connection.probe(signal),
-      onSilent: (limitMs) => this.#renewAll(limitMs),
+      onDead: (silentMs) => this.#renewAll(silentMs),
     });
   }
 
@@ -147,8 +147,8 @@ export class HttpKubeApi implements KubeApi {
   }
 
   /** What has made one connection die has met them all, for all that is known: all get new ones. */
-  #renewAll(limitMs: Millis): void {
-    const reason = silentError(this.#server, limitMs);
+  #renewAll(silentMs: Millis): void {
+    const reason = silentError(this.#server, silentMs);
     this.#connection.dropIdle();
     for (const watch of this.#watches) watch.abort(reason);
   }

@@ -20,14 +20,20 @@ export class PingSession {
   /** False where the server does not speak HTTP/2; rejects where it cannot be reached. */
   async ping(tls: Route["tls"], signal: AbortSignal): Promise<boolean> {
     if (!this.#isSpoken) return false;
-    this.#session ??= await this.#open(tls, signal);
-    if (this.#session === undefined) return false;
-    await pinged(this.#session, signal);
+    const session = this.#usable() ?? (await this.#open(tls, signal));
+    this.#session = session;
+    if (session === undefined) return false;
+    await pinged(session, signal);
     return true;
   }
 
   close(): void {
     this.#session?.destroy();
+  }
+
+  /** One that was given up, or that the server is about to close, is none. */
+  #usable(): ClientHttp2Session | undefined {
+    return this.#session?.destroyed || this.#session?.closed ? undefined : this.#session;
   }
 
   async #open(tls: Route["tls"], signal: AbortSignal): Promise<ClientHttp2Session | undefined> {
@@ -40,9 +46,6 @@ export class PingSession {
     const session = connectHttp2(this.#server, { createConnection: () => socket });
     // What breaks it is told by the ping that it breaks, and the next one gets a new session.
     session.on("error", () => {});
-    session.on("close", () => {
-      if (this.#session === session) this.#session = undefined;
-    });
     return session;
   }
 }

@@ -14,7 +14,7 @@ type Answer = number | "Never" | "Refused";
 function setUp(answer: (place: number) => Answer, kind: ProbeKind = "Ping") {
   const clock = new ManualClock();
   const askedAt: number[] = [];
-  const silent: { atMs: number; limitMs: number }[] = [];
+  const dead: { atMs: number; silentMs: number }[] = [];
   const probe = new ConnectionProbe({
     clock,
     ask: async (signal) => {
@@ -25,7 +25,7 @@ function setUp(answer: (place: number) => Answer, kind: ProbeKind = "Ping") {
       else await new Promise((_, reject) => signal.addEventListener("abort", reject));
       return kind;
     },
-    onSilent: (limitMs) => silent.push({ atMs: clock.monotonic(), limitMs }),
+    onDead: (silentMs) => dead.push({ atMs: clock.monotonic(), silentMs }),
   });
   const stop = new AbortController();
   const run = probe.run(stop.signal);
@@ -33,7 +33,7 @@ function setUp(answer: (place: number) => Answer, kind: ProbeKind = "Ping") {
     () => run,
     () => stop.abort(),
   );
-  return { clock, askedAt, silent, stop, run };
+  return { clock, askedAt, dead, stop, run };
 }
 
 describe("a probe of the connections", () => {
@@ -46,47 +46,57 @@ describe("a probe of the connections", () => {
     expect(requests.askedAt).toEqual([0, 2_000, 4_000]);
   });
 
-  it("takes two seconds without an answer for a dead connection", async () => {
-    const { clock, silent } = setUp((place) => (place === 1 ? "Never" : 0));
-    await clock.advance(1_999);
-    expect(silent).toEqual([]);
-    await clock.advance(2);
-    expect(silent).toEqual([{ atMs: 2_001, limitMs: 2_000 }]);
+  it("takes two seconds without an answer for a dead connection, where a new one answers", async () => {
+    const { clock, dead } = setUp((place) => (place === 1 ? "Never" : 20));
+    await clock.advance(2_020);
+    expect(dead).toEqual([]);
+    await clock.advance(1);
+    expect(dead).toEqual([{ atMs: 2_021, silentMs: 2_000 }]);
+    await clock.advance(60_000);
+    expect(dead).toHaveLength(1);
   });
 
-  it("waits twice as long where the next one is not answered either, up to 30 s", async () => {
-    const { clock, silent } = setUp(() => "Never");
-    await clock.advance(120_000);
-    const limits = silent.map(({ limitMs }) => limitMs);
+  it("leaves the connections of a server alone that is as slow on a new one", async () => {
+    const { clock, dead } = setUp((place) => (place === 1 ? "Never" : 1_000));
+    await clock.advance(60_000);
+    expect(dead).toEqual([]);
+  });
+
+  it("waits twice as long for each new one that does not answer, up to 30 s, and tells it once", async () => {
+    const { clock, askedAt, dead } = setUp((place) => (place <= 6 ? "Never" : 20));
+    await clock.advance(91_000);
+    const limits = askedAt.slice(0, 7).map((at, place) => (askedAt[place + 1] ?? at) - at - 1);
     expect(limits.slice(0, 6)).toEqual([2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+    expect(dead).toEqual([{ atMs: 90_026, silentMs: 2_000 }]);
   });
 
   it("is as quick as before once a new connection has answered at once", async () => {
-    const { clock, silent } = setUp((place) => (place % 2 === 1 ? "Never" : 5));
+    const { clock, dead } = setUp((place) => (place % 2 === 1 ? "Never" : 5));
     await clock.advance(20_000);
-    expect(silent.length).toBeGreaterThan(2);
-    expect(new Set(silent.map(({ limitMs }) => limitMs))).toEqual(new Set([2_000]));
+    expect(dead.length).toBeGreaterThan(2);
+    expect(new Set(dead.map(({ silentMs }) => silentMs))).toEqual(new Set([2_000]));
   });
 
   it("gives a server that is slow twice the time that it last took", async () => {
-    const { clock, silent } = setUp((place) => (place === 1 ? 1_900 : 3_700));
+    const { clock, askedAt } = setUp((place) => (place === 1 ? 1_900 : 3_700));
     await clock.advance(30_000);
-    expect(silent).toEqual([]);
+    // None was given up: each is asked for a second after the answer before.
+    expect(askedAt.slice(0, 4)).toEqual([0, 2_900, 7_600, 12_300]);
   });
 
   it("leaves a connection that is refused to those who use it", async () => {
-    const { clock, silent, askedAt } = setUp(() => "Refused");
+    const { clock, dead, askedAt } = setUp(() => "Refused");
     await clock.advance(9_500);
-    expect(silent).toEqual([]);
+    expect(dead).toEqual([]);
     expect(askedAt).toHaveLength(10);
   });
 
   it("ends with its signal, also while it waits for an answer", async () => {
-    const { clock, silent, stop, run } = setUp(() => "Never");
+    const { clock, dead, stop, run } = setUp(() => "Never");
     await clock.advance(500);
     stop.abort();
     await run;
     await clock.advance(10_000);
-    expect(silent).toEqual([]);
+    expect(dead).toEqual([]);
   });
 });
