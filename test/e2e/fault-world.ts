@@ -97,7 +97,7 @@ export class FaultWorld {
       { folder: this.#folder },
     );
     await this.until("the controller leads", async () =>
-      this.#controller?.log().includes('"leader"'),
+      this.#controller?.log().includes('"holder":'),
     );
   }
 
