@@ -1,14 +1,5 @@
-import type { LabelRequirement, LabelSelector } from "../core/label-selector.ts";
-import type {
-  Amount,
-  Budget,
-  Gates,
-  NodeSelector,
-  PodRule,
-  Policy,
-  Waves,
-  Window,
-} from "../core/policy.ts";
+import type { LabelRequirement, LabelSelector, NodeSelector } from "../core/label-selector.ts";
+import type { Amount, Budget, Gates, PodRule, Policy, Waves, Window } from "../core/policy.ts";
 import { parseInstant } from "../core/time.ts";
 import type {
   PolicySpec,

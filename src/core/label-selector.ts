@@ -11,6 +11,16 @@ export interface LabelSelector {
   readonly matchExpressions?: readonly LabelRequirement[] | undefined;
 }
 
+/** Terms are OR-ed, the requirements inside one are AND-ed: as in node affinity. */
+export interface NodeSelector {
+  readonly nodeSelectorTerms: readonly NodeSelectorTerm[];
+}
+
+export interface NodeSelectorTerm {
+  readonly matchExpressions: readonly LabelRequirement[];
+  readonly matchFields: readonly LabelRequirement[];
+}
+
 export type Labels = Readonly<Record<string, string>>;
 
 /** Whether `selector` selects `labels`; all of it must hold, and `{}` selects everything. */

@@ -1,9 +1,10 @@
 import type { Departure } from "./departure.ts";
 import type { DrainPlan } from "./drain-plan.ts";
+import type { NodeSelector, NodeSelectorTerm } from "./label-selector.ts";
 import type { Taint } from "./node.ts";
 import type { PodPlacement, PodTerm } from "./placement.ts";
 import type { PodFacts, PodIdentity, PodPhase, Toleration } from "./pod.ts";
-import type { NodeSelector, NodeSelectorTerm, ReplacementRule } from "./policy.ts";
+import type { ReplacementRule } from "./policy.ts";
 import { returningPods } from "./returning-pod.ts";
 import { type Instant, plus } from "./time.ts";
 import { repellingTaint } from "./toleration.ts";

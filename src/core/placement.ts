@@ -1,4 +1,4 @@
-import type { NodeSelector } from "./policy.ts";
+import type { NodeSelector } from "./label-selector.ts";
 
 /** Amounts by resource name, in base units: cores, bytes, pieces. `{cpu: 0.25, memory: 1048576}` */
 export type Amounts = Readonly<Record<string, number>>;

@@ -1,4 +1,4 @@
-import type { LabelRequirement, LabelSelector } from "./label-selector.ts";
+import type { LabelRequirement, LabelSelector, NodeSelector } from "./label-selector.ts";
 import type { Instant, Millis } from "./time.ts";
 
 /** A DeparturePolicy with its defaults filled in: what the planner and the drain read. */
@@ -44,16 +44,6 @@ export interface Lifetime {
   /** Absent: no planned departures, notices only. */
   readonly maxMs?: Millis | undefined;
   readonly reserveMs: Millis;
-}
-
-/** Terms are OR-ed, the requirements inside one are AND-ed: as in node affinity. */
-export interface NodeSelector {
-  readonly nodeSelectorTerms: readonly NodeSelectorTerm[];
-}
-
-export interface NodeSelectorTerm {
-  readonly matchExpressions: readonly LabelRequirement[];
-  readonly matchFields: readonly LabelRequirement[];
 }
 
 export type Weekday = "Mon" | "Tue" | "Wed" | "Thu" | "Fri" | "Sat" | "Sun";

@@ -1,6 +1,7 @@
+import type { NodeSelector, NodeSelectorTerm } from "./label-selector.ts";
 import { meetsRequirement } from "./label-selector.ts";
 import type { NodeFacts } from "./node.ts";
-import type { NodeSelector, NodeSelectorTerm, Policy } from "./policy.ts";
+import type { Policy } from "./policy.ts";
 
 /** Nodes that a cloud or a provisioner labels as Spot or preemptible; any one label is enough. */
 export const defaultNodeSelector: NodeSelector = {

@@ -1,7 +1,7 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
+import type { NodeSelector } from "../core/label-selector.ts";
 import type { PlaceholderFacts, PlaceholderOrder } from "../core/placeholder-plan.ts";
 import type { Amounts, PodPlacement } from "../core/placement.ts";
-import type { NodeSelector } from "../core/policy.ts";
 import { formatQuantity } from "../core/quantity.ts";
 import { fieldsOf, oneOf, textOf } from "./json-field.ts";
 import { conditionOf } from "./translate-node.ts";

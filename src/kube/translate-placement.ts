@@ -1,4 +1,4 @@
-import type { LabelRequirement } from "../core/label-selector.ts";
+import type { LabelRequirement, NodeSelector, NodeSelectorTerm } from "../core/label-selector.ts";
 import {
   type Amounts,
   largerOf,
@@ -6,7 +6,6 @@ import {
   type PodTerm,
   sumOf,
 } from "../core/placement.ts";
-import type { NodeSelector, NodeSelectorTerm } from "../core/policy.ts";
 import { parseQuantity } from "../core/quantity.ts";
 import { fieldsOf, listOf, oneOf, textMapOf, textOf } from "./json-field.ts";
 
