@@ -9,7 +9,7 @@ import { dirname, join, relative } from "node:path";
 import { commandList } from "../src/cli/command-list.ts";
 import { options } from "../src/config/options.ts";
 import { metricNames } from "../src/contracts/telemetry.ts";
-import { reasons } from "../src/core/reason.ts";
+import { reasons } from "../src/core/reason/reason.ts";
 import { errorCodes } from "../src/errors.ts";
 import { unkept } from "./advertised.ts";
 import { testProblems } from "./named-tests.ts";
@@ -81,7 +81,7 @@ const markdown = [
 process.exitCode = report("check-docs", [
   ...markdown.flatMap(brokenLinks),
   ...unkeptPromises(),
-  ...unused("src/core/reason.ts", reasons),
+  ...unused("src/core/reason/reason.ts", reasons),
   ...unused("src/errors.ts", errorCodes),
   ...listed("docs/glossary.md", reasons, /^\| `([A-Za-z]+)` \|/gm),
   ...namedTests("docs/failure-modes.md"),

@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import { seconds } from "../core/time.ts";
+import { seconds } from "../core/time/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 
 export interface AlertQuestion {

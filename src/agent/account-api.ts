@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeAnswer, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
-import { type Millis, seconds } from "../core/time.ts";
+import { type Millis, seconds } from "../core/time/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 
 export type AgentFetch = (

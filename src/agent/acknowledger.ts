@@ -1,8 +1,8 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { NoticeSource } from "../contracts/notice-source.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
-import { isLive } from "../core/departure.ts";
-import { seconds } from "../core/time.ts";
+import { isLive } from "../core/departure/departure.ts";
+import { seconds } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { Bell } from "./bell.ts";
 import type { DepartureDesk } from "./departure-desk.ts";

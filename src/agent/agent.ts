@@ -1,8 +1,9 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { HeardReading, NoticeSink, NoticeSource } from "../contracts/notice-source.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
-import { halfToAll } from "../core/jitter.ts";
-import type { NoticeCase } from "../core/notice.ts";
+import { halfToAll } from "../core/chance/jitter.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import type { NoticeCase } from "../core/notice/notice.ts";
 import {
   caseOf,
   emptyNoticeBook,
@@ -11,9 +12,15 @@ import {
   nextChangeAt,
   readInto,
   withdrawAfterMs,
-} from "../core/notice-book.ts";
-import type { Rng } from "../core/rng.ts";
-import { between, formatInstant, type Instant, type Millis, millis, minus } from "../core/time.ts";
+} from "../core/notice/notice-book.ts";
+import {
+  between,
+  formatInstant,
+  type Instant,
+  type Millis,
+  millis,
+  minus,
+} from "../core/time/time.ts";
 import { isLastcallError, type LastcallError, messageOf } from "../errors.ts";
 import type { Acknowledger } from "./acknowledger.ts";
 import type { AgentHealth } from "./agent-health.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { Millis } from "../core/time.ts";
+import type { Millis } from "../core/time/time.ts";
 
 /** Wakes one loop: a ring that came while nobody waited is heard at the next wait. */
 export class Bell {

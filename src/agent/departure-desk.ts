@@ -1,9 +1,14 @@
 import type { KubeAnswer, KubeObject, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
 import type { Log } from "../contracts/telemetry.ts";
-import { departureName, departureOfNotice, isLive, isUnderWay } from "../core/departure.ts";
-import type { NodeIdentity } from "../core/identity.ts";
-import type { NoticeCase } from "../core/notice.ts";
-import { formatInstant, type Instant } from "../core/time.ts";
+import type { NodeIdentity } from "../core/cluster/identity.ts";
+import {
+  departureName,
+  departureOfNotice,
+  isLive,
+  isUnderWay,
+} from "../core/departure/departure.ts";
+import type { NoticeCase } from "../core/notice/notice.ts";
+import { formatInstant, type Instant } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 import { type DepartureView, departureBody, tightening, viewDeparture } from "./departure-view.ts";
 

@@ -1,4 +1,5 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
+import type { NodeIdentity } from "../core/cluster/identity.ts";
 import {
   type Cause,
   type Departure,
@@ -6,11 +7,10 @@ import {
   isGraver,
   isVoluntary,
   type Phase,
-} from "../core/departure.ts";
-import type { NodeIdentity } from "../core/identity.ts";
-import { causeWith, deadlineWith, type NoticeCase } from "../core/notice.ts";
-import type { Reason } from "../core/reason.ts";
-import { formatInstant, type Instant, parseInstant } from "../core/time.ts";
+} from "../core/departure/departure.ts";
+import { causeWith, deadlineWith, type NoticeCase } from "../core/notice/notice.ts";
+import type { Reason } from "../core/reason/reason.ts";
+import { formatInstant, type Instant, parseInstant } from "../core/time/time.ts";
 
 /** The ids of the notices that a Departure was made from, with commas between. */
 export const noticeAnnotation = "lastcall.dev/notice";

@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { NoticeCase } from "../core/notice.ts";
-import { type Millis, seconds } from "../core/time.ts";
+import type { NoticeCase } from "../core/notice/notice.ts";
+import { type Millis, seconds } from "../core/time/time.ts";
 import { Bell } from "./bell.ts";
 import type { Filed } from "./departure-desk.ts";
 import type { Fallback } from "./fallback.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { HttpAnswer, HttpRequest, HttpStream, StreamClient } from "../contracts/http-route.ts";
-import type { NoticeCase } from "../core/notice.ts";
-import { between, formatInstant, type Millis, millis, minus, seconds } from "../core/time.ts";
+import type { NoticeCase } from "../core/notice/notice.ts";
+import { between, formatInstant, type Millis, millis, minus, seconds } from "../core/time/time.ts";
 
 /** Applications on one node; whoever is one too many asks again later. */
 const mostClients = 64;

@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import { minutes } from "../core/time.ts";
+import { minutes } from "../core/time/time.ts";
 import type { DepartureDesk } from "./departure-desk.ts";
 
 /** How long after its start the agent doubts; a kubelet reports a new boot within seconds. */

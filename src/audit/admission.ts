@@ -1,4 +1,4 @@
-import { criticalPriority, grantGrace } from "../core/grace-budget.ts";
+import { criticalPriority, grantGrace } from "../core/drain-plan/grace-budget.ts";
 import { LastcallError } from "../errors.ts";
 import { ignoreAnnotation } from "./ignore.ts";
 import type { Platform } from "./platform.ts";

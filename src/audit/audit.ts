@@ -1,4 +1,4 @@
-import type { ShutdownGroup } from "../core/grace-budget.ts";
+import type { ShutdownGroup } from "../core/drain-plan/grace-budget.ts";
 import { LastcallError } from "../errors.ts";
 import { isAutopilot, platformsOfNodes } from "./audit-node.ts";
 import { type Baseline, isKnown } from "./baseline.ts";

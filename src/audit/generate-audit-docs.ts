@@ -1,5 +1,5 @@
-import { formatDuration } from "../core/duration.ts";
-import { seconds } from "../core/time.ts";
+import { formatDuration } from "../core/time/duration.ts";
+import { seconds } from "../core/time/time.ts";
 import { defaultPlatformNames, knownPlatforms } from "./platform.ts";
 import type { Rule, RuleExample } from "./rule.ts";
 import { ruleList } from "./rule-list.ts";

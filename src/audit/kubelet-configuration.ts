@@ -1,6 +1,10 @@
-import { parseDuration } from "../core/duration.ts";
-import { groupsOfPair, inShutdownOrder, type ShutdownGroup } from "../core/grace-budget.ts";
-import { type Millis, millis } from "../core/time.ts";
+import {
+  groupsOfPair,
+  inShutdownOrder,
+  type ShutdownGroup,
+} from "../core/drain-plan/grace-budget.ts";
+import { parseDuration } from "../core/time/duration.ts";
+import { type Millis, millis } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 import { describeValue, type Fields, fieldsOf, isFields, wholeNumberOf } from "./json-field.ts";
 import type { FieldPointer } from "./manifest.ts";

@@ -1,6 +1,6 @@
-import { parseDuration } from "../core/duration.ts";
-import { groupsOfPair, type ShutdownGroup } from "../core/grace-budget.ts";
-import { type Millis, seconds } from "../core/time.ts";
+import { groupsOfPair, type ShutdownGroup } from "../core/drain-plan/grace-budget.ts";
+import { parseDuration } from "../core/time/duration.ts";
+import { type Millis, seconds } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { defaultGraceSeconds, type GraceSource } from "../core/grace-budget.ts";
+import { defaultGraceSeconds, type GraceSource } from "../core/drain-plan/grace-budget.ts";
 import { describeValue, listOf, nameOf, valueAt, wholeNumberOf } from "./json-field.ts";
 import { type Manifest, placeOf } from "./manifest.ts";
 import { type PodTemplate, readPodTemplate } from "./pod-template.ts";

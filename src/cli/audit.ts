@@ -9,7 +9,7 @@ import type { AuditReport } from "../audit/report.ts";
 import { type Severity, severities } from "../audit/rule.ts";
 import { parseTemplatePath, type TemplatePath } from "../audit/template-path.ts";
 import { printYaml } from "../config/yaml-text.ts";
-import type { ShutdownGroup } from "../core/grace-budget.ts";
+import type { ShutdownGroup } from "../core/drain-plan/grace-budget.ts";
 import { LastcallError } from "../errors.ts";
 import { loadDocument, loadPlatform } from "./load-platform.ts";
 import { type ManifestFiles, readManifests } from "./read-manifests.ts";

@@ -1,10 +1,10 @@
 import type { StoreResult } from "../contracts/departure-store.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
-import { type DepartStep, type DepartWish, departStep } from "../core/depart-order.ts";
-import type { Departure } from "../core/departure.ts";
-import type { NodeFacts } from "../core/node.ts";
-import { selectPolicy } from "../core/selector.ts";
-import { formatInstant } from "../core/time.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import { type DepartStep, type DepartWish, departStep } from "../core/departure/depart-order.ts";
+import type { Departure } from "../core/departure/departure.ts";
+import { selectPolicy } from "../core/policy/selector.ts";
+import { formatInstant } from "../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../errors.ts";
 import type { CommandRun } from "./command-spec.ts";
 import { connect } from "./connect.ts";

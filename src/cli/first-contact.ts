@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeApi, KubeRequest } from "../contracts/kube-api.ts";
-import { seconds } from "../core/time.ts";
+import { seconds } from "../core/time/time.ts";
 import { isLastcallError } from "../errors.ts";
 import { faultOf } from "../kube/fault.ts";
 

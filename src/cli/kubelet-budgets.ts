@@ -2,7 +2,7 @@ import { isAutopilot } from "../audit/audit-node.ts";
 import { type Fields, textOf, valueAt } from "../audit/json-field.ts";
 import { readKubeletConfiguration } from "../audit/kubelet-configuration.ts";
 import type { KubeAnswer, KubeApi } from "../contracts/kube-api.ts";
-import type { ShutdownGroup } from "../core/grace-budget.ts";
+import type { ShutdownGroup } from "../core/drain-plan/grace-budget.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 
 /** Asks the kubelet of a node for `/configz`; throws LastcallError where there is no answer. */

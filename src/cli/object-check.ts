@@ -1,6 +1,6 @@
 import { valueAt } from "../audit/json-field.ts";
 import { describeValue } from "../config/problem.ts";
-import { parseInstant } from "../core/time.ts";
+import { parseInstant } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 import type { ReadObject } from "./read-objects.ts";
 

@@ -1,6 +1,6 @@
 import type { Fleet } from "../contracts/fleet.ts";
 import type { Metrics } from "../contracts/telemetry.ts";
-import { minutes } from "../core/time.ts";
+import { minutes } from "../core/time/time.ts";
 
 /** Bookmarks come about every minute, and a watch that is silent for 90 s is opened again. */
 const limitMs = minutes(3);

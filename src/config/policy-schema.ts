@@ -1,4 +1,4 @@
-import type { NoticeReaction, ReleaseMode } from "../core/policy.ts";
+import type { NoticeReaction, ReleaseMode } from "../core/policy/policy.ts";
 import { drainField } from "./drain-schema.ts";
 import type { ListField, ObjectField, SchemaRule } from "./field-schema.ts";
 import { ruleOn } from "./field-schema.ts";

@@ -1,4 +1,4 @@
-import type { Policy } from "../core/policy.ts";
+import type { Policy } from "../core/policy/policy.ts";
 import { LastcallError } from "../errors.ts";
 import type { RuleWorld } from "./field-schema.ts";
 import { parsePolicyObject } from "./parse-policy-object.ts";

@@ -1,7 +1,7 @@
-import type { DepartureOrder } from "../core/decision.ts";
-import type { Departure, DepartureStatus } from "../core/departure.ts";
-import type { NoticeCause } from "../core/notice.ts";
-import type { Instant } from "../core/time.ts";
+import type { DepartureOrder } from "../core/departure/decision.ts";
+import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
+import type { NoticeCause } from "../core/notice/notice.ts";
+import type { Instant } from "../core/time/time.ts";
 
 /**
  * Departures as they are kept in the cluster. Every write names the resourceVersion it was decided

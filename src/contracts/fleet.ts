@@ -1,7 +1,7 @@
-import type { Departure } from "../core/departure.ts";
-import type { NodeFacts } from "../core/node.ts";
-import type { BadPolicy, Policy } from "../core/policy.ts";
-import type { Millis } from "../core/time.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { Departure } from "../core/departure/departure.ts";
+import type { BadPolicy, Policy } from "../core/policy/policy.ts";
+import type { Millis } from "../core/time/time.ts";
 
 /** The watched part of the world: what the controller decides upon. */
 export interface FleetView {

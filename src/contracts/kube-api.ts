@@ -1,4 +1,4 @@
-import type { Instant, Millis } from "../core/time.ts";
+import type { Instant, Millis } from "../core/time/time.ts";
 
 /**
  * The Kubernetes API as bytes on a wire would give it: one request, or one watch. Everything in

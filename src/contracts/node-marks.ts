@@ -1,7 +1,7 @@
-import type { Cause } from "../core/departure.ts";
-import type { IdentityMatch, NodeIdentity } from "../core/identity.ts";
-import type { NodeFacts } from "../core/node.ts";
-import type { Instant } from "../core/time.ts";
+import type { IdentityMatch, NodeIdentity } from "../core/cluster/identity.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { Cause } from "../core/departure/departure.ts";
+import type { Instant } from "../core/time/time.ts";
 
 /**
  * Writes on Node objects. Each write tests who the node is in the same request (uid, providerID,

@@ -1,5 +1,5 @@
-import type { LifecycleHook } from "../core/lifecycle-hook.ts";
-import type { MachineWord } from "../core/machine-word.ts";
+import type { LifecycleHook } from "../core/notice/lifecycle-hook.ts";
+import type { MachineWord } from "../core/notice/machine-word.ts";
 import type { LastcallError } from "../errors.ts";
 
 /**

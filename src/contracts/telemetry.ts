@@ -1,4 +1,4 @@
-import type { PodIdentity } from "../core/pod.ts";
+import type { PodIdentity } from "../core/cluster/pod.ts";
 
 /** Where log lines go. `event` is a stable word, `fields` are data; no secret belongs in either. */
 export interface Log {

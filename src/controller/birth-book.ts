@@ -1,9 +1,9 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { BirthReading, MachineBirths } from "../contracts/machine-births.ts";
-import type { NodeFacts } from "../core/node.ts";
-import type { Policy } from "../core/policy.ts";
-import { selectPolicy } from "../core/selector.ts";
-import { type Instant, type Millis, millis, minutes, seconds } from "../core/time.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { Policy } from "../core/policy/policy.ts";
+import { selectPolicy } from "../core/policy/selector.ts";
+import { type Instant, type Millis, millis, minutes, seconds } from "../core/time/time.ts";
 import type { LastcallError } from "../errors.ts";
 import type { Voice } from "./executor.ts";
 

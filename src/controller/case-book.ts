@@ -1,7 +1,7 @@
 import type { Fleet, FleetChange } from "../contracts/fleet.ts";
-import { type Departure, isNoticed } from "../core/departure.ts";
-import type { Policy } from "../core/policy.ts";
-import { type Millis, minutes, seconds } from "../core/time.ts";
+import { type Departure, isNoticed } from "../core/departure/departure.ts";
+import type { Policy } from "../core/policy/policy.ts";
+import { type Millis, minutes, seconds } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { backoffMs } from "./backoff.ts";
 import type { CaseTools } from "./case-tools.ts";

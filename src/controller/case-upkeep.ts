@@ -1,6 +1,6 @@
-import type { Departure } from "../core/departure.ts";
-import { isMarkOutdated, isOvertaken, mayShowMark } from "../core/marked-node.ts";
-import type { NodeFacts } from "../core/node.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { Departure } from "../core/departure/departure.ts";
+import { isMarkOutdated, isOvertaken, mayShowMark } from "../core/notice/marked-node.ts";
 import type { CaseVoice } from "./case-voice.ts";
 import type { Executor } from "./executor.ts";
 

@@ -1,4 +1,5 @@
-import { isPressing } from "../core/advice.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import { isPressing } from "../core/departure/advice.ts";
 import {
   type Departure,
   type DepartureStatus,
@@ -6,13 +7,12 @@ import {
   isUnderWay,
   isVoluntary,
   mayHoldBudgets,
-} from "../core/departure.ts";
-import { type Interruption, interruptionOf } from "../core/interruption.ts";
-import { type Happening, statusAfter } from "../core/ledger.ts";
-import type { NodeFacts } from "../core/node.ts";
-import type { Policy } from "../core/policy.ts";
-import { reactionTo } from "../core/reaction.ts";
-import type { Reason } from "../core/reason.ts";
+} from "../core/departure/departure.ts";
+import { type Happening, statusAfter } from "../core/departure/ledger.ts";
+import { type Interruption, interruptionOf } from "../core/notice/interruption.ts";
+import { reactionTo } from "../core/notice/reaction.ts";
+import type { Policy } from "../core/policy/policy.ts";
+import type { Reason } from "../core/reason/reason.ts";
 import { type CaseContext, isCloudsToTake } from "./case-context.ts";
 import type { CaseTools } from "./case-tools.ts";
 import { CaseUpkeep } from "./case-upkeep.ts";

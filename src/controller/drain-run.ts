@@ -1,23 +1,27 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { FollowedPods, NodePods } from "../contracts/node-pods.ts";
-import { drainDeadline, noticeKnownAt, ruleUntil } from "../core/clearing.ts";
-import { cloudDeadline, type Departure, type DrainCounts } from "../core/departure.ts";
-import { marksOf } from "../core/disturbance-mark.ts";
-import { drainAccount } from "../core/drain-account.ts";
-import { recordAnswer, recordSending } from "../core/drain-answer.ts";
-import { type DrainPlan, planDrain } from "../core/drain-plan.ts";
-import { type DrainAct, type DrainProgress, withEarlierOutcomes } from "../core/drain-progress.ts";
-import { drainRuleOf } from "../core/drain-rule.ts";
-import { type DrainStep, nextDrainActs } from "../core/drain-step.ts";
-import type { EvictionAnswer } from "../core/eviction-answer.ts";
-import type { Happening } from "../core/ledger.ts";
-import { drainBeganAt } from "../core/ledger.ts";
-import type { NodeFacts } from "../core/node.ts";
-import type { BudgetFacts, PodFacts, PodIdentity } from "../core/pod.ts";
-import type { DrainRule, Policy } from "../core/policy.ts";
-import type { Rng } from "../core/rng.ts";
-import type { TerminationMemory } from "../core/termination-time.ts";
-import { between, earliest, type Instant, type Millis, millis, plus } from "../core/time.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { BudgetFacts, PodFacts, PodIdentity } from "../core/cluster/pod.ts";
+import { cloudDeadline, type Departure, type DrainCounts } from "../core/departure/departure.ts";
+import type { Happening } from "../core/departure/ledger.ts";
+import { drainBeganAt } from "../core/departure/ledger.ts";
+import { drainAccount } from "../core/drain/drain-account.ts";
+import { recordAnswer, recordSending } from "../core/drain/drain-answer.ts";
+import {
+  type DrainAct,
+  type DrainProgress,
+  withEarlierOutcomes,
+} from "../core/drain/drain-progress.ts";
+import { drainRuleOf } from "../core/drain/drain-rule.ts";
+import { type DrainStep, nextDrainActs } from "../core/drain/drain-step.ts";
+import type { EvictionAnswer } from "../core/drain/eviction-answer.ts";
+import type { TerminationMemory } from "../core/drain/termination-time.ts";
+import { marksOf } from "../core/drain-plan/disturbance-mark.ts";
+import { type DrainPlan, planDrain } from "../core/drain-plan/drain-plan.ts";
+import { drainDeadline, noticeKnownAt, ruleUntil } from "../core/plan/spacing/clearing.ts";
+import type { DrainRule, Policy } from "../core/policy/policy.ts";
+import { between, earliest, type Instant, type Millis, millis, plus } from "../core/time/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 import { Alarm } from "./alarm.ts";
 import { longestPause } from "./backoff.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { FeedListener, NoticeFeed } from "../contracts/notice-feed.ts";
-import { Sampler } from "../core/sampler.ts";
+import { Sampler } from "../core/chance/sampler.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import type { Voice } from "./executor.ts";
 import type { HookDesk } from "./hook-desk.ts";

@@ -1,12 +1,17 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Fleet, FleetChange } from "../contracts/fleet.ts";
-import { isWaitingAdvice } from "../core/advice.ts";
-import { type Departure, type DepartureStatus, isLive, isNoticed } from "../core/departure.ts";
-import { type Happening, statusAfter } from "../core/ledger.ts";
-import type { NodeFacts } from "../core/node.ts";
-import type { Policy } from "../core/policy.ts";
-import { makesLeave, policyFor, reactionTo } from "../core/reaction.ts";
-import { formatInstant, type Instant, type Millis, plus, seconds } from "../core/time.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import { isWaitingAdvice } from "../core/departure/advice.ts";
+import {
+  type Departure,
+  type DepartureStatus,
+  isLive,
+  isNoticed,
+} from "../core/departure/departure.ts";
+import { type Happening, statusAfter } from "../core/departure/ledger.ts";
+import { makesLeave, policyFor, reactionTo } from "../core/notice/reaction.ts";
+import type { Policy } from "../core/policy/policy.ts";
+import { formatInstant, type Instant, type Millis, plus, seconds } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
 import { Alarm } from "./alarm.ts";
 import type { CaseBook } from "./case-book.ts";

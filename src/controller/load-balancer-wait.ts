@@ -1,8 +1,8 @@
 import type { Clock } from "../contracts/clock.ts";
-import { cloudDeadline } from "../core/departure.ts";
-import { drainBeganAt } from "../core/ledger.ts";
-import type { Policy } from "../core/policy.ts";
-import { earlier, formatInstant, plus } from "../core/time.ts";
+import { cloudDeadline } from "../core/departure/departure.ts";
+import { drainBeganAt } from "../core/departure/ledger.ts";
+import type { Policy } from "../core/policy/policy.ts";
+import { earlier, formatInstant, plus } from "../core/time/time.ts";
 import { Alarm } from "./alarm.ts";
 import { type CaseContext, isCloudsToTake } from "./case-context.ts";
 

@@ -1,17 +1,17 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Fleet } from "../contracts/fleet.ts";
 import type { WordFate } from "../contracts/notice-feed.ts";
-import type { Departure } from "../core/departure.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { Departure } from "../core/departure/departure.ts";
 import {
   type MachineScene,
   type MachineWord,
   meaningOf,
   type WordMeaning,
-} from "../core/machine-word.ts";
-import type { NodeFacts } from "../core/node.ts";
-import { callsOfMarks } from "../core/node-notice.ts";
-import type { NoticeCall } from "../core/notice-call.ts";
-import { between, type Millis, millis, plus } from "../core/time.ts";
+} from "../core/notice/machine-word.ts";
+import { callsOfMarks } from "../core/notice/node-notice.ts";
+import type { NoticeCall } from "../core/notice/notice-call.ts";
+import { between, type Millis, millis, plus } from "../core/time/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 import type { Executor } from "./executor.ts";
 import { nextChange } from "./next-change.ts";

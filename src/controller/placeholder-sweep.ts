@@ -1,8 +1,8 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Placeholders } from "../contracts/placeholders.ts";
-import type { Departure } from "../core/departure.ts";
-import { strayPlaceholders } from "../core/placeholder-plan.ts";
-import { type Millis, minutes } from "../core/time.ts";
+import type { Departure } from "../core/departure/departure.ts";
+import { strayPlaceholders } from "../core/drain/placeholder-plan.ts";
+import { type Millis, minutes } from "../core/time/time.ts";
 import type { Executor } from "./executor.ts";
 
 /** Placeholders are swept by their own cases; this is for those that a crash has left. */

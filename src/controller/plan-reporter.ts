@@ -1,6 +1,6 @@
 import type { MetricLabels } from "../contracts/telemetry.ts";
-import { type Departure, isLive } from "../core/departure.ts";
-import type { FleetPlan, PolicyPlan } from "../core/fleet-plan.ts";
+import { type Departure, isLive } from "../core/departure/departure.ts";
+import type { FleetPlan, PolicyPlan } from "../core/plan/fleet-plan.ts";
 import type { Voice } from "./executor.ts";
 
 interface Sample {

@@ -1,10 +1,10 @@
-import { isPressing } from "../core/advice.ts";
-import type { DrainReason } from "../core/drain-reason.ts";
-import { departureAnnotation } from "../core/interruption.ts";
-import type { Happening } from "../core/ledger.ts";
-import type { NodeFacts } from "../core/node.ts";
-import type { Policy } from "../core/policy.ts";
-import type { Homeless } from "../core/room-fit.ts";
+import type { Homeless } from "../core/capacity/room-fit.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import { isPressing } from "../core/departure/advice.ts";
+import type { DrainReason } from "../core/departure/drain-reason.ts";
+import type { Happening } from "../core/departure/ledger.ts";
+import { departureAnnotation } from "../core/notice/interruption.ts";
+import type { Policy } from "../core/policy/policy.ts";
 import { messageOf } from "../errors.ts";
 import type { CaseContext } from "./case-context.ts";
 import type { CaseVoice } from "./case-voice.ts";

@@ -4,13 +4,13 @@ import {
   type DepartureStatus,
   type DrainCounts,
   mayHoldBudgets,
-} from "../core/departure.ts";
-import type { BudgetDemand } from "../core/drain-conflict.ts";
-import type { DrainStep } from "../core/drain-step.ts";
-import { explain } from "../core/explain.ts";
-import { type Happening, statusAfter, statusSaying } from "../core/ledger.ts";
-import type { Reason } from "../core/reason.ts";
-import { type Instant, millis, plus } from "../core/time.ts";
+} from "../core/departure/departure.ts";
+import type { BudgetDemand } from "../core/departure/drain-conflict.ts";
+import { type Happening, statusAfter, statusSaying } from "../core/departure/ledger.ts";
+import type { DrainStep } from "../core/drain/drain-step.ts";
+import { explain } from "../core/reason/explain.ts";
+import type { Reason } from "../core/reason/reason.ts";
+import { type Instant, millis, plus } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
 import type { Executor } from "./executor.ts";
 

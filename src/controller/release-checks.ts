@@ -1,7 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
-import { type Departure, isLive } from "../core/departure.ts";
-import type { FleetPlan } from "../core/fleet-plan.ts";
-import type { NodeFacts } from "../core/node.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import { type Departure, isLive } from "../core/departure/departure.ts";
+import type { FleetPlan } from "../core/plan/fleet-plan.ts";
 import {
   answersByName,
   impossible,
@@ -10,8 +10,8 @@ import {
   type ReleaseAnswer,
   type ReleaseAnswers,
   type ReleaseQuestion,
-} from "../core/release-answer.ts";
-import { type Millis, minutes, plus, seconds } from "../core/time.ts";
+} from "../core/policy/release-answer.ts";
+import { type Millis, minutes, plus, seconds } from "../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import type { Executor } from "./executor.ts";
 

@@ -1,6 +1,6 @@
-import type { Departure } from "../core/departure.ts";
-import type { Happening } from "../core/ledger.ts";
-import type { ReleaseMode } from "../core/policy.ts";
+import type { Departure } from "../core/departure/departure.ts";
+import type { Happening } from "../core/departure/ledger.ts";
+import type { ReleaseMode } from "../core/policy/policy.ts";
 import type { Executor } from "./executor.ts";
 import type { ProgressLedger } from "./progress-ledger.ts";
 

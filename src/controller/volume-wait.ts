@@ -1,8 +1,8 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { FollowedVolumes, VolumeAttachments } from "../contracts/volume-attachments.ts";
-import { type AttachedVolume, awaitedVolumes } from "../core/attached-volume.ts";
-import type { PodFacts } from "../core/pod.ts";
-import type { Instant } from "../core/time.ts";
+import { type AttachedVolume, awaitedVolumes } from "../core/cluster/attached-volume.ts";
+import type { PodFacts } from "../core/cluster/pod.ts";
+import type { Instant } from "../core/time/time.ts";
 import { Alarm } from "./alarm.ts";
 import type { CaseContext } from "./case-context.ts";
 

@@ -6,8 +6,8 @@ import type {
   WorkloadAuditor,
   WorkloadVerdict,
 } from "../contracts/workload-auditor.ts";
-import { selectPolicy } from "../core/selector.ts";
-import { type Instant, type Millis, minutes, plus, seconds } from "../core/time.ts";
+import { selectPolicy } from "../core/policy/selector.ts";
+import { type Instant, type Millis, minutes, plus, seconds } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { Alarm } from "./alarm.ts";
 import type { Voice } from "./executor.ts";

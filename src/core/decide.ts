@@ -1,6 +1,6 @@
-import { isPressing, isWaitingAdvice } from "./advice.ts";
-import { budgetVerdict, readBudgets, withStart } from "./budget.ts";
-import type { Decision, DepartureOrder, Verdict } from "./decision.ts";
+import type { NodeFacts } from "./cluster/node.ts";
+import { isPressing, isWaitingAdvice } from "./departure/advice.ts";
+import type { Decision, DepartureOrder, Verdict } from "./departure/decision.ts";
 import {
   type Departure,
   freeName,
@@ -8,24 +8,24 @@ import {
   isNoticed,
   isVoluntary,
   mayBeIgnored,
-} from "./departure.ts";
-import { isForgettable } from "./ended-record.ts";
-import { explain, type ReasonFacts } from "./explain.ts";
-import { explainPlan } from "./explain-plan.ts";
-import type { FleetPlan, PlannedDeparture } from "./fleet-plan.ts";
-import { asksOutside, type GateHold, windowHold } from "./gate.ts";
-import { departureAnnotation, interruptionOf } from "./interruption.ts";
+} from "./departure/departure.ts";
+import { isForgettable } from "./departure/ended-record.ts";
+import type { Snapshot } from "./departure/snapshot.ts";
+import { budgetVerdict, readBudgets, withStart } from "./limits/budget.ts";
+import { asksOutside, type GateHold, windowHold } from "./limits/gate.ts";
 import { nextLook, questionOf } from "./next-look.ts";
-import type { NodeFacts } from "./node.ts";
+import { departureAnnotation, interruptionOf } from "./notice/interruption.ts";
+import { makesLeave, policyFor, reactionTo } from "./notice/reaction.ts";
 import type { Pass, Planned } from "./pass.ts";
-import { planFleet } from "./plan.ts";
-import type { Policy } from "./policy.ts";
-import { makesLeave, policyFor, reactionTo } from "./reaction.ts";
-import type { Reason } from "./reason.ts";
-import { type ReleaseQuestion, releaseVerdict } from "./release-answer.ts";
-import type { Snapshot } from "./snapshot.ts";
-import { type StartQuestion, startVerdict } from "./start.ts";
-import { earlier, type Instant, instant } from "./time.ts";
+import { explainPlan } from "./plan/explain-plan.ts";
+import type { FleetPlan, PlannedDeparture } from "./plan/fleet-plan.ts";
+import { planFleet } from "./plan/plan.ts";
+import { type StartQuestion, startVerdict } from "./plan/start.ts";
+import type { Policy } from "./policy/policy.ts";
+import { type ReleaseQuestion, releaseVerdict } from "./policy/release-answer.ts";
+import { explain, type ReasonFacts } from "./reason/explain.ts";
+import type { Reason } from "./reason/reason.ts";
+import { earlier, type Instant, instant } from "./time/time.ts";
 
 /**
  * What to do now, for every node and every departure, each with its reason; and when to ask again.

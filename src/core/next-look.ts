@@ -1,9 +1,13 @@
-import { pressingFrom } from "./advice.ts";
-import type { Decision } from "./decision.ts";
-import { type Departure, isUnderWay } from "./departure.ts";
+import { pressingFrom } from "./departure/advice.ts";
+import type { Decision } from "./departure/decision.ts";
+import { type Departure, isUnderWay } from "./departure/departure.ts";
 import type { Pass, Planned } from "./pass.ts";
-import { type ReleaseQuestion, type ReleaseVerdict, releaseVerdict } from "./release-answer.ts";
-import { earlier, type Instant, minus, minutes, plus, seconds } from "./time.ts";
+import {
+  type ReleaseQuestion,
+  type ReleaseVerdict,
+  releaseVerdict,
+} from "./policy/release-answer.ts";
+import { earlier, type Instant, minus, minutes, plus, seconds } from "./time/time.ts";
 
 /** A held departure is looked at anew at least this often. */
 const heldAgainMs = minutes(1);

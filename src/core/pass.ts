@@ -1,13 +1,13 @@
-import type { BudgetLedger } from "./budget.ts";
-import type { Departure } from "./departure.ts";
-import type { NotPlanned, PlannedDeparture } from "./fleet-plan.ts";
-import type { GateHold } from "./gate.ts";
-import type { NodeFacts } from "./node.ts";
-import type { BadPolicy, Policy } from "./policy.ts";
-import type { ReleaseQuestion } from "./release-answer.ts";
-import type { Snapshot } from "./snapshot.ts";
-import type { Instant } from "./time.ts";
-import type { WaveStanding } from "./wave.ts";
+import type { NodeFacts } from "./cluster/node.ts";
+import type { Departure } from "./departure/departure.ts";
+import type { Snapshot } from "./departure/snapshot.ts";
+import type { BudgetLedger } from "./limits/budget.ts";
+import type { GateHold } from "./limits/gate.ts";
+import type { WaveStanding } from "./limits/wave.ts";
+import type { NotPlanned, PlannedDeparture } from "./plan/fleet-plan.ts";
+import type { BadPolicy, Policy } from "./policy/policy.ts";
+import type { ReleaseQuestion } from "./policy/release-answer.ts";
+import type { Instant } from "./time/time.ts";
 
 /** A node's place in the plan, and the policy whose plan it is. */
 export interface Planned {

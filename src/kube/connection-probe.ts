@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import { type Millis, millis, seconds } from "../core/time.ts";
+import { type Millis, millis, seconds } from "../core/time/time.ts";
 
 /** `Ping`: it cost no request. */
 export type ProbeKind = "Ping" | "Request";

@@ -5,9 +5,9 @@ import type {
   StoreResult,
 } from "../contracts/departure-store.ts";
 import type { KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
-import type { DepartureOrder } from "../core/decision.ts";
-import type { Departure, DepartureStatus } from "../core/departure.ts";
-import { formatInstant, type Instant } from "../core/time.ts";
+import type { DepartureOrder } from "../core/departure/decision.ts";
+import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
+import { formatInstant, type Instant } from "../core/time/time.ts";
 import { faultOf } from "./fault.ts";
 import { departurePath, departuresPath } from "./paths.ts";
 import { departureObject, statusObject, translateDeparture } from "./translate-departure.ts";

@@ -1,10 +1,10 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Fleet, FleetChange, FleetView, WatchSilence } from "../contracts/fleet.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
-import type { Departure } from "../core/departure.ts";
-import type { NodeFacts } from "../core/node.ts";
-import type { BadPolicy, Policy } from "../core/policy.ts";
-import type { Rng } from "../core/rng.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { Departure } from "../core/departure/departure.ts";
+import type { BadPolicy, Policy } from "../core/policy/policy.ts";
 import type { LastcallError } from "../errors.ts";
 import { ChangeBell } from "./change-bell.ts";
 import { KeyIndex } from "./key-index.ts";

@@ -8,7 +8,7 @@ import type {
   KubeWatchEvent,
   KubeWatchRequest,
 } from "../contracts/kube-api.ts";
-import { between, type Instant, type Millis, millis, minutes, seconds } from "../core/time.ts";
+import { between, type Instant, type Millis, millis, minutes, seconds } from "../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import { AttemptLimit } from "./attempt-limit.ts";
 import { ConnectionProbe } from "./connection-probe.ts";

@@ -1,8 +1,8 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeApi } from "../contracts/kube-api.ts";
 import type { LeaderDuty, Leadership } from "../contracts/leadership.ts";
-import type { Rng } from "../core/rng.ts";
-import { type Millis, millis, minutes, seconds } from "../core/time.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import { type Millis, millis, minutes, seconds } from "../core/time/time.ts";
 import type { LastcallError } from "../errors.ts";
 import { type LeaseRecord, translateLease } from "./lease-record.ts";
 import { LeaseTerm, type WonLease } from "./lease-term.ts";

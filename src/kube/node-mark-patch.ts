@@ -1,7 +1,7 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
 import type { DepartingMark } from "../contracts/node-marks.ts";
-import { departingTaint } from "../core/interruption.ts";
-import type { NodeFacts } from "../core/node.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import { departingTaint } from "../core/notice/interruption.ts";
 
 /** The marks of contract.md section 3. */
 export const departureAnnotation = "lastcall.dev/departure";

@@ -6,9 +6,9 @@ import type {
   NodeMarks,
   UnmarkTarget,
 } from "../contracts/node-marks.ts";
-import { compareIdentity, type NodeIdentity } from "../core/identity.ts";
-import type { NodeFacts } from "../core/node.ts";
-import { formatInstant, type Millis, millis } from "../core/time.ts";
+import { compareIdentity, type NodeIdentity } from "../core/cluster/identity.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import { formatInstant, type Millis, millis } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 import { faultOf } from "./fault.ts";
 import {

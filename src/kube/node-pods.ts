@@ -8,10 +8,10 @@ import type {
   NodePods,
   RestartOptions,
 } from "../contracts/node-pods.ts";
-import type { EvictionAnswer } from "../core/eviction-answer.ts";
-import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../core/pod.ts";
-import type { Rng } from "../core/rng.ts";
-import { type Millis, millis } from "../core/time.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../core/cluster/pod.ts";
+import type { EvictionAnswer } from "../core/drain/eviction-answer.ts";
+import { type Millis, millis } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
 import { ChangeBell } from "./change-bell.ts";
 import { deletePod, evictPod, markDisrupted } from "./evict.ts";

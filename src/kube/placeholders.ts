@@ -1,8 +1,8 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeApi, KubeRequest } from "../contracts/kube-api.ts";
 import type { FollowedPlaceholders, Placeholders } from "../contracts/placeholders.ts";
-import type { PlaceholderFacts, PlaceholderOrder } from "../core/placeholder-plan.ts";
-import type { Rng } from "../core/rng.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import type { PlaceholderFacts, PlaceholderOrder } from "../core/drain/placeholder-plan.ts";
 import { ChangeBell } from "./change-bell.ts";
 import { faultOf } from "./fault.ts";
 import { listAll } from "./list.ts";

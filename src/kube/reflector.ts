@@ -1,7 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeApi, KubeObject, Urgency } from "../contracts/kube-api.ts";
-import type { Rng } from "../core/rng.ts";
-import { type Instant, type Millis, millis, minutes } from "../core/time.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import { type Instant, type Millis, millis, minutes } from "../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../errors.ts";
 import { Backoff } from "./backoff.ts";
 import { fieldsOf, listOf, numberOf, textOf } from "./json-field.ts";

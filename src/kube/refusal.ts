@@ -1,4 +1,4 @@
-import { type Millis, seconds } from "../core/time.ts";
+import { type Millis, seconds } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 import { fieldsOf, numberOf, textOf } from "./json-field.ts";
 

@@ -1,8 +1,8 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import type { FollowedVolumes, VolumeAttachments } from "../contracts/volume-attachments.ts";
-import type { AttachedVolume } from "../core/attached-volume.ts";
-import type { Rng } from "../core/rng.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import type { AttachedVolume } from "../core/cluster/attached-volume.ts";
 import { ChangeBell } from "./change-bell.ts";
 import { fieldsOf, textOf } from "./json-field.ts";
 import { attachmentsPath, volumePath } from "./paths.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { Millis } from "../core/time.ts";
+import type { Millis } from "../core/time/time.ts";
 
 /** A sleep that can be ended early. A wake-up before the sleep counts: none is ever missed. */
 export class Wakeup {

@@ -1,5 +1,13 @@
 import type { Clock } from "../contracts/clock.ts";
-import { hours, type Instant, type Millis, millis, minus, minutes, plus } from "../core/time.ts";
+import {
+  hours,
+  type Instant,
+  type Millis,
+  millis,
+  minus,
+  minutes,
+  plus,
+} from "../core/time/time.ts";
 import { assert } from "../errors.ts";
 import { demoPolicy } from "./demo-policy.ts";
 import { type DemoObject, demoWorkloads } from "./demo-workloads.ts";

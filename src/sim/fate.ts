@@ -1,5 +1,13 @@
-import { seededRng } from "../core/rng.ts";
-import { hours, type Instant, instant, type Millis, millis, plus, seconds } from "../core/time.ts";
+import { seededRng } from "../core/chance/rng.ts";
+import {
+  hours,
+  type Instant,
+  instant,
+  type Millis,
+  millis,
+  plus,
+  seconds,
+} from "../core/time/time.ts";
 import { gcpPreemptibleLifetimes } from "./data/gcp-preemptible-lifetimes.ts";
 
 export interface MachineEnd {

@@ -1,5 +1,5 @@
-import { departureAnnotation } from "../core/interruption.ts";
-import { type Instant, minutes } from "../core/time.ts";
+import { departureAnnotation } from "../core/notice/interruption.ts";
+import { type Instant, minutes } from "../core/time/time.ts";
 import type { ModelObject } from "./api/model-object.ts";
 import type { ObjectStore } from "./api/object-store.ts";
 import type { NodeObject } from "./cluster-controllers/cluster-object.ts";

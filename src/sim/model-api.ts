@@ -7,7 +7,7 @@ import type {
   KubeWatchRequest,
   PatchType,
 } from "../contracts/kube-api.ts";
-import type { Rng } from "../core/rng.ts";
+import type { Rng } from "../core/chance/rng.ts";
 import { LastcallError } from "../errors.ts";
 import { answerReview, isReview } from "./api/access-review.ts";
 import type { ApiContext } from "./api/api-context.ts";

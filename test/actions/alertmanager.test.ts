@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { firingAlerts } from "../../src/actions/alertmanager.ts";
-import { seconds } from "../../src/core/time.ts";
+import { seconds } from "../../src/core/time/time.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { type Script, ScriptedServer } from "../support/scripted-server.ts";
 import { waitUntil } from "../support/wait-until.ts";

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { DepartureDesk } from "../../src/agent/departure-desk.ts";
 import type { KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
-import type { NoticeCase } from "../../src/core/notice.ts";
-import { formatInstant, plus, seconds } from "../../src/core/time.ts";
+import type { NoticeCase } from "../../src/core/notice/notice.ts";
+import { formatInstant, plus, seconds } from "../../src/core/time/time.ts";
 import type { ModelApi } from "../../src/sim/model-api.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { modelClusterApi } from "../support/model-cluster-api.ts";

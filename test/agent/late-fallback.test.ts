@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { LateFallback } from "../../src/agent/late-fallback.ts";
-import type { NoticeCase } from "../../src/core/notice.ts";
-import { instant, millis, seconds } from "../../src/core/time.ts";
+import type { NoticeCase } from "../../src/core/notice/notice.ts";
+import { instant, millis, seconds } from "../../src/core/time/time.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 const notice: NoticeCase = {

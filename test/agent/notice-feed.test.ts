@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { NoticeFeed } from "../../src/agent/notice-feed.ts";
 import type { HttpStream, StreamClient } from "../../src/contracts/http-route.ts";
-import type { NoticeCase } from "../../src/core/notice.ts";
-import { instant, millis, plus, seconds } from "../../src/core/time.ts";
+import type { NoticeCase } from "../../src/core/notice/notice.ts";
+import { instant, millis, plus, seconds } from "../../src/core/time/time.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 const noSkew = millis(0);

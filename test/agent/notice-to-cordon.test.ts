@@ -3,9 +3,9 @@ import { Agent } from "../../src/agent/agent.ts";
 import { AgentHealth } from "../../src/agent/agent-health.ts";
 import { AgentMetrics } from "../../src/agent/agent-metrics.ts";
 import { DepartureDesk } from "../../src/agent/departure-desk.ts";
-import type { Notice, NoticeCause } from "../../src/core/notice.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { hours, minutes, plus, seconds } from "../../src/core/time.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import type { Notice, NoticeCause } from "../../src/core/notice/notice.ts";
+import { hours, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 import { ScriptedSource } from "../support/scripted-source.ts";
 

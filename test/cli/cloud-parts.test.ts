@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { cloudParts } from "../../src/cli/cloud-parts.ts";
 import type { CommandIo } from "../../src/cli/command-io.ts";
 import type { Fleet } from "../../src/contracts/fleet.ts";
-import { minutes, seconds } from "../../src/core/time.ts";
+import { minutes, seconds } from "../../src/core/time/time.ts";
 
 const io = { env: {}, fetch, rng: () => 0.5 } as unknown as CommandIo;
 const fleet = {} as Fleet;

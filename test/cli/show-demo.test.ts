@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { CommandIo, Screen } from "../../src/cli/command-io.ts";
 import { runCommandLine } from "../../src/cli/command-line.ts";
-import { seededRng } from "../../src/core/rng.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
 import { processIo } from "../../src/runtime/process-io.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { showSilences, staleWatch } from "../../src/cli/watch-silence.ts";
 import type { WatchSilence } from "../../src/contracts/fleet.ts";
-import { minutes, seconds } from "../../src/core/time.ts";
+import { minutes, seconds } from "../../src/core/time/time.ts";
 
 function fleetOf(...silences: readonly WatchSilence[]) {
   return { silences: () => silences };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { readClusterPolicy } from "../../src/config/cluster-policy.ts";
-import { cronProblem } from "../../src/core/cron-window.ts";
-import { defaultNodeSelector } from "../../src/core/selector.ts";
+import { cronProblem } from "../../src/core/limits/cron-window.ts";
+import { defaultNodeSelector } from "../../src/core/policy/selector.ts";
 
 const selector = {
   nodeSelectorTerms: [{ matchExpressions: [{ key: "pool", operator: "In", values: ["a"] }] }],

@@ -1,7 +1,7 @@
 import { Cron } from "croner";
 import { describe, expect, it } from "vitest";
 import { readPolicies } from "../../src/config/read-policy.ts";
-import { hours, instant, millis, minutes } from "../../src/core/time.ts";
+import { hours, instant, millis, minutes } from "../../src/core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../src/errors.ts";
 import { readCorpus } from "../support/policy-corpus.ts";
 

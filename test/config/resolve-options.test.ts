@@ -4,7 +4,7 @@ import { options, optionsFor } from "../../src/config/options.ts";
 import { readOptionsFile } from "../../src/config/read-options-file.ts";
 import { resolveOptions } from "../../src/config/resolve-options.ts";
 import { spellSwitches } from "../../src/config/spell-switches.ts";
-import { instant, millis } from "../../src/core/time.ts";
+import { instant, millis } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 
 const nothing = { flags: {}, env: {} };

@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { formatInstant, hours, type Millis, minutes, plus, seconds } from "../../src/core/time.ts";
+import {
+  formatInstant,
+  hours,
+  type Millis,
+  minutes,
+  plus,
+  seconds,
+} from "../../src/core/time/time.ts";
 import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 
 const names = ["n0", "n1", "n2", "n3", "n4", "n5"];

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { SqsFeed } from "../../src/cloud/aws/sqs-feed.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { instant, plus, seconds } from "../../src/core/time.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { instant, plus, seconds } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
 import { VirtualClock } from "../../src/sim/virtual-clock.ts";
 import { FakeQueue } from "../support/fake-queue.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { BirthReading, MachineBirths } from "../../src/contracts/machine-births.ts";
 import { BirthBook } from "../../src/controller/birth-book.ts";
-import type { NodeFacts } from "../../src/core/node.ts";
-import { defaultPolicy } from "../../src/core/policy-default.ts";
-import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time.ts";
+import type { NodeFacts } from "../../src/core/cluster/node.ts";
+import { defaultPolicy } from "../../src/core/policy/policy-default.ts";
+import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
 import { VirtualClock } from "../../src/sim/virtual-clock.ts";

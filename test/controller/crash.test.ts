@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { hours, type Millis, minutes, seconds } from "../../src/core/time.ts";
+import { hours, type Millis, minutes, seconds } from "../../src/core/time/time.ts";
 import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 
 const names = ["n0", "n1", "n2"];

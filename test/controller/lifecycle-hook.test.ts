@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { LifecycleHook } from "../../src/core/lifecycle-hook.ts";
-import { hours, minutes, seconds } from "../../src/core/time.ts";
+import type { LifecycleHook } from "../../src/core/notice/lifecycle-hook.ts";
+import { hours, minutes, seconds } from "../../src/core/time/time.ts";
 import { FakeHooks } from "../support/fake-hooks.ts";
 import { type Stage, stage } from "../support/feed-stage.ts";
 

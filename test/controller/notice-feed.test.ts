@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatInstant, hours, minutes, plus, seconds } from "../../src/core/time.ts";
+import { formatInstant, hours, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { stage } from "../support/feed-stage.ts";
 import { departures, type ModelWorld, policies } from "../support/model-world.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { minutes, plus, seconds } from "../../src/core/time.ts";
+import { minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { type Stage, stage } from "../support/feed-stage.ts";
 import { nodes } from "../support/model-world.ts";

@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { formatInstant, hours, type Millis, minutes, plus, seconds } from "../../src/core/time.ts";
+import {
+  formatInstant,
+  hours,
+  type Millis,
+  minutes,
+  plus,
+  seconds,
+} from "../../src/core/time/time.ts";
 import {
   dawn,
   departures,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubeObject, KubeWatchEvent, KubeWatchRequest } from "../../src/contracts/kube-api.ts";
-import { minutes, seconds } from "../../src/core/time.ts";
+import { minutes, seconds } from "../../src/core/time/time.ts";
 import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 
 const podsPath = "/api/v1/namespaces/default/pods";

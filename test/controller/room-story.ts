@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
 import type { KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
-import { formatInstant, type Millis, minutes, plus } from "../../src/core/time.ts";
+import { formatInstant, type Millis, minutes, plus } from "../../src/core/time/time.ts";
 import { podBehaviour } from "../../src/sim/cluster-controllers/kubelet.ts";
 import { departures, ModelWorld, spotPolicy } from "../support/model-world.ts";
 

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { KubeRequest } from "../../src/contracts/kube-api.ts";
 import type { LeaveOptions, RestartOptions } from "../../src/contracts/node-pods.ts";
 import { Executor, type Hands, type Voice } from "../../src/controller/executor.ts";
-import type { EvictionAnswer } from "../../src/core/eviction-answer.ts";
-import { formatInstant, seconds } from "../../src/core/time.ts";
+import type { EvictionAnswer } from "../../src/core/drain/eviction-answer.ts";
+import { formatInstant, seconds } from "../../src/core/time/time.ts";
 import { dawn, departures, ModelWorld, webWorkload } from "../support/model-world.ts";
 
 interface Leave {

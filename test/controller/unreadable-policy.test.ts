@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
-import { hours, minutes } from "../../src/core/time.ts";
+import { hours, minutes } from "../../src/core/time/time.ts";
 import { departures, ModelWorld, policies } from "../support/model-world.ts";
 
 function policy(world: ModelWorld, name: string, spec: object): void {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
-import { formatInstant, minutes, plus, seconds } from "../../src/core/time.ts";
+import { formatInstant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { stage, toldUntilTaken } from "../support/feed-stage.ts";
 import { departures, type ModelWorld } from "../support/model-world.ts";
 

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Fleet, FleetView } from "../../src/contracts/fleet.ts";
 import type { AuditTarget, WorkloadVerdict } from "../../src/contracts/workload-auditor.ts";
 import { WorkloadWatch } from "../../src/controller/workload-watch.ts";
-import type { NodeFacts } from "../../src/core/node.ts";
-import type { Policy } from "../../src/core/policy.ts";
-import { type Millis, millis } from "../../src/core/time.ts";
+import type { NodeFacts } from "../../src/core/cluster/node.ts";
+import type { Policy } from "../../src/core/policy/policy.ts";
+import { type Millis, millis } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { ManualClock, settle } from "../support/manual-clock.ts";
 

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { type Cause, cloudDeadline, type Departure } from "../../src/core/departure.ts";
-import { drainRuleOf } from "../../src/core/drain-rule.ts";
-import { interruptionOf } from "../../src/core/interruption.ts";
-import { isMarkOutdated, isOvertaken, mayShowMark } from "../../src/core/marked-node.ts";
-import { causeWith } from "../../src/core/notice.ts";
-import { saysAsMuch, wordFor } from "../../src/core/notice-call.ts";
-import { givenUpAt } from "../../src/core/reaction.ts";
-import { hours, instant, minutes, plus } from "../../src/core/time.ts";
+import { type Cause, cloudDeadline, type Departure } from "../../src/core/departure/departure.ts";
+import { drainRuleOf } from "../../src/core/drain/drain-rule.ts";
+import { interruptionOf } from "../../src/core/notice/interruption.ts";
+import { isMarkOutdated, isOvertaken, mayShowMark } from "../../src/core/notice/marked-node.ts";
+import { causeWith } from "../../src/core/notice/notice.ts";
+import { saysAsMuch, wordFor } from "../../src/core/notice/notice-call.ts";
+import { givenUpAt } from "../../src/core/notice/reaction.ts";
+import { hours, instant, minutes, plus } from "../../src/core/time/time.ts";
 import { aDeparture, aNode, aPolicy } from "./fleet-builder.ts";
 
 const now = instant(Date.UTC(2026, 10, 20, 12));

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { formatInstant, instant, minutes, plus } from "../../src/core/time.ts";
+import { formatInstant, instant, minutes, plus } from "../../src/core/time/time.ts";
 import { deleteNode } from "../support/kwok-fleet.ts";
 import { FleetWorld } from "./fleet-world.ts";
 import { incarnationsOf } from "./incarnation.ts";

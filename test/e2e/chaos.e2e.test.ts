@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Rng, seededRng } from "../../src/core/rng.ts";
+import { type Rng, seededRng } from "../../src/core/chance/rng.ts";
 import { type FaultProxy, startFaultProxy } from "../support/fault-proxy.ts";
 import { FaultSchedule } from "../support/fault-schedule.ts";
 import { type Asked, cordonTimes, judgeChaos } from "./chaos-judge.ts";

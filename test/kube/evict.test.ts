@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { KubeAnswer, KubeApi, KubeRequest } from "../../src/contracts/kube-api.ts";
-import type { EvictionAnswer } from "../../src/core/eviction-answer.ts";
-import { seconds } from "../../src/core/time.ts";
+import type { EvictionAnswer } from "../../src/core/drain/eviction-answer.ts";
+import { seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { deletePod, evictPod } from "../../src/kube/evict.ts";
 

@@ -2,12 +2,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
-import type { MachineWord } from "../../src/core/machine-word.ts";
-import { callsOfMarks, noticeOfNode } from "../../src/core/node-notice.ts";
-import type { Notice } from "../../src/core/notice.ts";
-import { defaultPolicy } from "../../src/core/policy-default.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { instant } from "../../src/core/time.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import type { MachineWord } from "../../src/core/notice/machine-word.ts";
+import { callsOfMarks, noticeOfNode } from "../../src/core/notice/node-notice.ts";
+import type { Notice } from "../../src/core/notice/notice.ts";
+import { defaultPolicy } from "../../src/core/policy/policy-default.ts";
+import { instant } from "../../src/core/time/time.ts";
 import { NodeEventFeed } from "../../src/kube/node-event-feed.ts";
 import { translateNode } from "../../src/kube/translate-node.ts";
 import { foreignObject, foreignValue } from "../support/foreign-object.ts";

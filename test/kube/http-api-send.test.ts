@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import type { KubeRequest } from "../../src/contracts/kube-api.ts";
-import { plus, seconds } from "../../src/core/time.ts";
+import { plus, seconds } from "../../src/core/time/time.ts";
 import { HttpKubeApi } from "../../src/kube/http-api.ts";
 import type { KubeAccess, KubeCredentials } from "../../src/kube/kube-access.ts";
 import { ManualClock } from "../support/manual-clock.ts";

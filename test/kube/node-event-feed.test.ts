@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { FleetChange, FleetView } from "../../src/contracts/fleet.ts";
 import type { WordFate } from "../../src/contracts/notice-feed.ts";
-import type { MachineWord } from "../../src/core/machine-word.ts";
-import type { NodeFacts } from "../../src/core/node.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { formatInstant, plus, seconds } from "../../src/core/time.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import type { NodeFacts } from "../../src/core/cluster/node.ts";
+import type { MachineWord } from "../../src/core/notice/machine-word.ts";
+import { formatInstant, plus, seconds } from "../../src/core/time/time.ts";
 import { NodeEventFeed } from "../../src/kube/node-event-feed.ts";
 import { ModelWorld } from "../support/model-world.ts";
 

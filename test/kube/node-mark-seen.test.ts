@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { type Instant, parseInstant } from "../../src/core/time.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { type Instant, parseInstant } from "../../src/core/time/time.ts";
 import { KubeNodeMarks } from "../../src/kube/node-marks.ts";
 import { translateNode } from "../../src/kube/translate-node.ts";
 import { ModelApi } from "../../src/sim/model-api.ts";

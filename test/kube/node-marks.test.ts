@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { KubeSender } from "../../src/contracts/kube-api.ts";
-import { seconds } from "../../src/core/time.ts";
+import { seconds } from "../../src/core/time/time.ts";
 import { KubeNodeMarks } from "../../src/kube/node-marks.ts";
 import { ModelWorld, nodes } from "../support/model-world.ts";
 

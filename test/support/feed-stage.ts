@@ -1,7 +1,7 @@
 import type { LifecycleHooks } from "../../src/contracts/lifecycle-hooks.ts";
 import type { FeedListener, NoticeFeed, WordFate } from "../../src/contracts/notice-feed.ts";
-import type { MachineWord } from "../../src/core/machine-word.ts";
-import { plus, seconds } from "../../src/core/time.ts";
+import type { MachineWord } from "../../src/core/notice/machine-word.ts";
+import { plus, seconds } from "../../src/core/time/time.ts";
 import type { LastcallError } from "../../src/errors.ts";
 import { ModelWorld, spotPolicy, webWorkload } from "./model-world.ts";
 

@@ -11,8 +11,8 @@ import type { NoticeFeed } from "../../src/contracts/notice-feed.ts";
 import type { ClusterEvent, Log, Metrics } from "../../src/contracts/telemetry.ts";
 import { AlwaysLeading } from "../../src/controller/always-leading.ts";
 import { Controller } from "../../src/controller/controller.ts";
-import { cronProblem } from "../../src/core/cron-window.ts";
-import { seededRng } from "../../src/core/rng.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { cronProblem } from "../../src/core/limits/cron-window.ts";
 import {
   formatInstant,
   type Instant,
@@ -20,7 +20,7 @@ import {
   type Millis,
   plus,
   seconds,
-} from "../../src/core/time.ts";
+} from "../../src/core/time/time.ts";
 import { KubeClusterRoom } from "../../src/kube/cluster-room.ts";
 import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
 import { KubeFleet } from "../../src/kube/fleet.ts";

@@ -1,6 +1,6 @@
 import type { FeedListener, HookFate, WordFate } from "../../src/contracts/notice-feed.ts";
-import type { LifecycleHook } from "../../src/core/lifecycle-hook.ts";
-import type { MachineWord } from "../../src/core/machine-word.ts";
+import type { LifecycleHook } from "../../src/core/notice/lifecycle-hook.ts";
+import type { MachineWord } from "../../src/core/notice/machine-word.ts";
 import type { LastcallError } from "../../src/errors.ts";
 
 /**

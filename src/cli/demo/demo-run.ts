@@ -5,7 +5,7 @@ import type { InstanceReleaser } from "../../contracts/instance-releaser.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import type { MachineBirths } from "../../contracts/machine-births.ts";
 import type { Log, Metrics } from "../../contracts/telemetry.ts";
-import { seededRng } from "../../core/rng.ts";
+import { seededRng } from "../../core/chance/rng.ts";
 import { LeaderLease } from "../../kube/leader-lease.ts";
 import { startDemoWorld } from "../../sim/demo-world.ts";
 import type { ModelCluster } from "../../sim/model-cluster.ts";

@@ -1,5 +1,5 @@
 import type { Log } from "../../contracts/telemetry.ts";
-import { hours, type Instant, instant, minutes, plus } from "../../core/time.ts";
+import { hours, type Instant, instant, minutes, plus } from "../../core/time/time.ts";
 import { eventLoopTurn } from "../../runtime/event-loop-turn.ts";
 import { demoInvariants } from "../../sim/demo-invariants.ts";
 import { FleetTally } from "../../sim/fleet-tally.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { Log } from "../../contracts/telemetry.ts";
-import { hours } from "../../core/time.ts";
+import { hours } from "../../core/time/time.ts";
 import { policiesPath } from "../../kube/paths.ts";
 import { FleetTally } from "../../sim/fleet-tally.ts";
 import type { ModelApi } from "../../sim/model-api.ts";

@@ -1,4 +1,4 @@
-import { hours, type Millis, millis } from "../../core/time.ts";
+import { hours, type Millis, millis } from "../../core/time/time.ts";
 import { createLog } from "../../runtime/log.ts";
 import { ScaledClock } from "../../runtime/scaled-clock.ts";
 import { serveModel } from "../../sim/http-face.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import { type Instant, type Millis, millis, minutes, plus, seconds } from "../../core/time.ts";
+import { type Instant, type Millis, millis, minutes, plus, seconds } from "../../core/time/time.ts";
 import type { LastcallError } from "../../errors.ts";
 import { asFault } from "./aws-fault.ts";
 import type { QueueClient, QueueMessage } from "./queue-client.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import { millis } from "../../core/time.ts";
+import { millis } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import type {
   MetadataAnswer,

@@ -1,11 +1,11 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { FeedListener, NoticeFeed } from "../../contracts/notice-feed.ts";
-import { parseProviderId } from "../../core/identity.ts";
-import { around } from "../../core/jitter.ts";
-import type { MachineWord } from "../../core/machine-word.ts";
-import { wordForId } from "../../core/notice.ts";
-import type { Rng } from "../../core/rng.ts";
-import { type Millis, minus, minutes, plus } from "../../core/time.ts";
+import { around } from "../../core/chance/jitter.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { parseProviderId } from "../../core/cluster/identity.ts";
+import type { MachineWord } from "../../core/notice/machine-word.ts";
+import { wordForId } from "../../core/notice/notice.ts";
+import { type Millis, minus, minutes, plus } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { asFault } from "./aws-fault.ts";
 import type { Ec2, ScheduledEvent } from "./ec2.ts";

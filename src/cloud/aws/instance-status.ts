@@ -1,6 +1,6 @@
-import type { MachineWord } from "../../core/machine-word.ts";
-import { wordForId } from "../../core/notice.ts";
-import type { Instant } from "../../core/time.ts";
+import type { MachineWord } from "../../core/notice/machine-word.ts";
+import { wordForId } from "../../core/notice/notice.ts";
+import type { Instant } from "../../core/time/time.ts";
 import { glimpse } from "../metadata/payload-field.ts";
 import type { ScheduledEvent } from "./ec2.ts";
 import { instanceIdOf } from "./instance-id.ts";

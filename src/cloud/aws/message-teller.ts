@@ -1,11 +1,11 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { FeedListener, HookFate, WordFate } from "../../contracts/notice-feed.ts";
-import { halfToAll } from "../../core/jitter.ts";
-import type { LifecycleHook } from "../../core/lifecycle-hook.ts";
-import type { MachineWord } from "../../core/machine-word.ts";
-import { actFromAt } from "../../core/notice.ts";
-import type { Rng } from "../../core/rng.ts";
-import { between, hours, type Millis, millis, minutes, seconds } from "../../core/time.ts";
+import { halfToAll } from "../../core/chance/jitter.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import type { LifecycleHook } from "../../core/notice/lifecycle-hook.ts";
+import type { MachineWord } from "../../core/notice/machine-word.ts";
+import { actFromAt } from "../../core/notice/notice.ts";
+import { between, hours, type Millis, millis, minutes, seconds } from "../../core/time/time.ts";
 import { type ErrorCode, LastcallError } from "../../errors.ts";
 import { asFault } from "./aws-fault.ts";
 import type { HeldMessages } from "./held-messages.ts";

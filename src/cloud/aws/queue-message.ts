@@ -1,8 +1,8 @@
-import { clearingMs } from "../../core/clearing.ts";
-import type { LifecycleHook } from "../../core/lifecycle-hook.ts";
-import type { MachineWord } from "../../core/machine-word.ts";
-import { type Notice, wordForId } from "../../core/notice.ts";
-import { earlier, type Instant, parseHttpDate, parseInstant, plus } from "../../core/time.ts";
+import type { LifecycleHook } from "../../core/notice/lifecycle-hook.ts";
+import type { MachineWord } from "../../core/notice/machine-word.ts";
+import { type Notice, wordForId } from "../../core/notice/notice.ts";
+import { clearingMs } from "../../core/plan/spacing/clearing.ts";
+import { earlier, type Instant, parseHttpDate, parseInstant, plus } from "../../core/time/time.ts";
 import { type Fields, fieldsOf, glimpse, parseJson, wordOf } from "../metadata/payload-field.ts";
 import { hookOf, transitionOf } from "./hook-message.ts";
 import { instanceIdOf } from "./instance-id.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { FeedListener, NoticeFeed } from "../../contracts/notice-feed.ts";
-import { halfToAll } from "../../core/jitter.ts";
-import type { Rng } from "../../core/rng.ts";
+import { halfToAll } from "../../core/chance/jitter.ts";
+import type { Rng } from "../../core/chance/rng.ts";
 import { asFault } from "./aws-fault.ts";
 import { HeldMessages } from "./held-messages.ts";
 import { MessageTeller, type MessageTellerTools } from "./message-teller.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { NoticeSink, NoticeSource } from "../../contracts/notice-source.ts";
-import type { Rng } from "../../core/rng.ts";
-import { seconds } from "../../core/time.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { MetadataClient, type MetadataFetch } from "../metadata/metadata-client.ts";
 import { refusedError } from "../metadata/poll-answer.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { Rng } from "../../core/rng.ts";
-import { type Millis, seconds } from "../../core/time.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { type Millis, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { type BackoffRule, backoff } from "./backoff.ts";
 import type { ComputeEndpoint } from "./compute-endpoint.ts";

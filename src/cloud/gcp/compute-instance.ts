@@ -1,5 +1,5 @@
-import { parseProviderId } from "../../core/identity.ts";
-import { type Instant, parseInstant } from "../../core/time.ts";
+import { parseProviderId } from "../../core/cluster/identity.ts";
+import { type Instant, parseInstant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 
 /** Where an instance is found. */

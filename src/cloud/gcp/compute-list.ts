@@ -1,4 +1,4 @@
-import type { Millis } from "../../core/time.ts";
+import type { Millis } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { type Fields, fieldsOf, wordOf } from "../metadata/payload-field.ts";
 import type { ComputeAnswer, ComputeCall } from "./compute-client.ts";

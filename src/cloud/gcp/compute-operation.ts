@@ -1,6 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { Rng } from "../../core/rng.ts";
-import { seconds } from "../../core/time.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { type BackoffRule, backoff } from "./backoff.ts";
 import type { ComputeAnswer, ComputeCall, ComputeClient } from "./compute-client.ts";

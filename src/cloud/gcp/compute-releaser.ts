@@ -7,8 +7,8 @@ import type {
   ReleaseRequest,
   ReleaseResult,
 } from "../../contracts/instance-releaser.ts";
-import type { Rng } from "../../core/rng.ts";
-import { type Instant, type Millis, minutes, seconds } from "../../core/time.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { type Instant, type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { type BackoffRule, backoff } from "./backoff.ts";
 import type { ComputeClient } from "./compute-client.ts";

@@ -1,5 +1,5 @@
-import type { MachineWord } from "../../core/machine-word.ts";
-import { type Instant, minutes, parseInstant, plus } from "../../core/time.ts";
+import type { MachineWord } from "../../core/notice/machine-word.ts";
+import { type Instant, minutes, parseInstant, plus } from "../../core/time/time.ts";
 import { type Fields, glimpse, wordOf } from "../metadata/payload-field.ts";
 import { findInstanceRef } from "./compute-instance.ts";
 import { defaultPreemptionNoticeMs } from "./notice-payload.ts";

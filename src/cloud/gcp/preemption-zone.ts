@@ -1,6 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { FeedListener } from "../../contracts/notice-feed.ts";
-import type { MachineWord } from "../../core/machine-word.ts";
+import type { MachineWord } from "../../core/notice/machine-word.ts";
 import {
   type Instant,
   later,
@@ -9,7 +9,7 @@ import {
   minutes,
   plus,
   seconds,
-} from "../../core/time.ts";
+} from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import type { ComputeClient } from "./compute-client.ts";
 import { listItems } from "./compute-list.ts";

@@ -1,4 +1,4 @@
-import type { ReleaseMode } from "../../core/policy.ts";
+import type { ReleaseMode } from "../../core/policy/policy.ts";
 import { LastcallError } from "../../errors.ts";
 import { permissionsFor } from "./compute-permission.ts";
 

@@ -1,6 +1,12 @@
 import type { Clock } from "../../contracts/clock.ts";
-import { clocksDisagree, cloudTime } from "../../core/cloud-time.ts";
-import { between, type Instant, type Millis, parseHttpDate, seconds } from "../../core/time.ts";
+import { clocksDisagree, cloudTime } from "../../core/time/cloud-time.ts";
+import {
+  between,
+  type Instant,
+  type Millis,
+  parseHttpDate,
+  seconds,
+} from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 
 /** What is needed of the web's `fetch`; the same on Node and on Bun. */

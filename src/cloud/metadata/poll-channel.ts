@@ -1,9 +1,9 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { NoticeSink } from "../../contracts/notice-source.ts";
-import { around } from "../../core/jitter.ts";
-import type { NoticeReading } from "../../core/notice.ts";
-import type { Rng } from "../../core/rng.ts";
-import type { Instant, Millis } from "../../core/time.ts";
+import { around } from "../../core/chance/jitter.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import type { NoticeReading } from "../../core/notice/notice.ts";
+import type { Instant, Millis } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 
 /** One answer of a channel, read, and the wait before it is asked again. */

@@ -1,6 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { Rng } from "../../core/rng.ts";
-import { formatInstant, type Instant, instant } from "../../core/time.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { formatInstant, type Instant, instant } from "../../core/time/time.ts";
 import type { ObjectStore } from "./object-store.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 

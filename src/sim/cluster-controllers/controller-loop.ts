@@ -1,4 +1,4 @@
-import type { Millis } from "../../core/time.ts";
+import type { Millis } from "../../core/time/time.ts";
 import type { ApiContext } from "../api/api-context.ts";
 import { ApiRefusal } from "../api/api-refusal.ts";
 import { createObject } from "../api/create-object.ts";

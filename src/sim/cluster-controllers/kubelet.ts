@@ -1,4 +1,4 @@
-import { type Instant, later, millis, parseInstant, plus, seconds } from "../../core/time.ts";
+import { type Instant, later, millis, parseInstant, plus, seconds } from "../../core/time/time.ts";
 import { timestamp } from "../api/api-context.ts";
 import { isReady } from "../api/evict-pod.ts";
 import type { ModelObject } from "../api/model-object.ts";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ScheduledEvent } from "../../../src/cloud/aws/ec2.ts";
 import { readScheduledEvent } from "../../../src/cloud/aws/instance-status.ts";
-import { instant } from "../../../src/core/time.ts";
+import { instant } from "../../../src/core/time/time.ts";
 
 const at = instant(Date.UTC(2026, 10, 20, 12));
 const notBeforeAt = instant(Date.UTC(2026, 10, 22, 12));

@@ -2,9 +2,16 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManagedFeed } from "../../../src/cloud/aws/managed-feed.ts";
 import { TaggedMachines } from "../../../src/cloud/aws/tagged-machines.ts";
 import type { FeedListener, NoticeFeed } from "../../../src/contracts/notice-feed.ts";
-import type { LifecycleHook } from "../../../src/core/lifecycle-hook.ts";
-import type { MachineWord } from "../../../src/core/machine-word.ts";
-import { instant, type Millis, millis, minutes, plus, seconds } from "../../../src/core/time.ts";
+import type { LifecycleHook } from "../../../src/core/notice/lifecycle-hook.ts";
+import type { MachineWord } from "../../../src/core/notice/machine-word.ts";
+import {
+  instant,
+  type Millis,
+  millis,
+  minutes,
+  plus,
+  seconds,
+} from "../../../src/core/time/time.ts";
 import { LastcallError } from "../../../src/errors.ts";
 import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
 import { VirtualClock } from "../../../src/sim/virtual-clock.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { WordFate } from "../../../src/contracts/notice-feed.ts";
-import { hours, minutes, seconds } from "../../../src/core/time.ts";
+import { hours, minutes, seconds } from "../../../src/core/time/time.ts";
 import { queueFault } from "../../support/fake-queue.ts";
 import {
   directHook,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { actFromAt } from "../../../src/core/notice.ts";
-import { hours, minutes, plus, seconds } from "../../../src/core/time.ts";
+import { actFromAt } from "../../../src/core/notice/notice.ts";
+import { hours, minutes, plus, seconds } from "../../../src/core/time/time.ts";
 import { LastcallError } from "../../../src/errors.ts";
 import { queueFault } from "../../support/fake-queue.ts";
 import { healthEvent, rebalance, spotWarning, testNotification } from "../../support/queue-body.ts";

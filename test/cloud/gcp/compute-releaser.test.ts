@@ -2,8 +2,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { createComputeEngine } from "../../../src/cloud/gcp/compute-engine.ts";
 import { permissionsFor } from "../../../src/cloud/gcp/compute-permission.ts";
 import type { ReleaseRequest, ReleaseResult } from "../../../src/contracts/instance-releaser.ts";
-import { seededRng } from "../../../src/core/rng.ts";
-import { minutes, seconds } from "../../../src/core/time.ts";
+import { seededRng } from "../../../src/core/chance/rng.ts";
+import { minutes, seconds } from "../../../src/core/time/time.ts";
 import {
   type ComputeWorld,
   type ComputeWorldOptions,
