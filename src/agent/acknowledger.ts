@@ -5,11 +5,11 @@ import { isLive } from "../core/departure/departure.ts";
 import { seconds } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { Bell } from "./bell.ts";
-import type { DepartureDesk } from "./departure-desk.ts";
+import type { NoticeReporter } from "./notice-reporter.ts";
 import { TroubleLog } from "./trouble-log.ts";
 
 export interface AcknowledgerOptions {
-  readonly desk: Pick<DepartureDesk, "look">;
+  readonly reporter: Pick<NoticeReporter, "look">;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "count">;
@@ -99,7 +99,7 @@ export class Acknowledger {
   async #isNodeDrained(signal: AbortSignal): Promise<boolean> {
     if (this.#isDrained) return true;
     if (this.#departure === undefined) return false;
-    const departure = await this.#options.desk.look(this.#departure, signal);
+    const departure = await this.#options.reporter.look(this.#departure, signal);
     // Only a departure that was carried out waits for its machine to be taken.
     this.#isDrained = departure?.status.phase === "Releasing" && departure.podsLeft === 0;
     if (departure === undefined || !isLive(departure)) this.#departure = undefined;

@@ -6,13 +6,13 @@ import type { Rng } from "../core/chance/rng.ts";
 import type { NoticeCase } from "../core/notice/notice.ts";
 import {
   caseOf,
-  emptyNoticeBook,
+  emptyNoticeState,
   eventsToBegin,
-  type NoticeBook,
+  type NoticeState,
   nextChangeAt,
   readInto,
   withdrawAfterMs,
-} from "../core/notice/notice-book.ts";
+} from "../core/notice/notice-state.ts";
 import {
   between,
   formatInstant,
@@ -25,16 +25,16 @@ import { isLastcallError, type LastcallError, messageOf } from "../errors.ts";
 import type { Acknowledger } from "./acknowledger.ts";
 import type { AgentHealth } from "./agent-health.ts";
 import { Bell } from "./bell.ts";
-import type { DepartureDesk } from "./departure-desk.ts";
 import type { LateFallback } from "./late-fallback.ts";
-import type { NoticeFeed } from "./notice-feed.ts";
-import { SecondLook } from "./second-look.ts";
+import type { NoticeReporter } from "./notice-reporter.ts";
+import type { NoticeServer } from "./notice-server.ts";
+import { RebootRecheck } from "./reboot-recheck.ts";
 import { TroubleLog } from "./trouble-log.ts";
 
 export interface AgentOptions {
   /** Finds the cloud; resolves as late as its metadata service appears. */
   readonly findSource: (signal: AbortSignal) => Promise<NoticeSource>;
-  readonly desk: Pick<DepartureDesk, "file" | "withdraw" | "receptionOf">;
+  readonly reporter: Pick<NoticeReporter, "file" | "withdraw" | "receptionOf">;
   readonly health: AgentHealth;
   readonly clock: Clock;
   readonly rng: Rng;
@@ -44,8 +44,8 @@ export interface AgentOptions {
   readonly dryRun: boolean;
   /** Absent: where no controller acts, nobody does. */
   readonly acknowledger?: Pick<Acknowledger, "follow" | "run"> | undefined;
-  readonly feed?: Pick<NoticeFeed, "show"> | undefined;
-  readonly fallback?: Pick<LateFallback, "heed" | "filed" | "withdrawn" | "run"> | undefined;
+  readonly feed?: Pick<NoticeServer, "show"> | undefined;
+  readonly fallback?: Pick<LateFallback, "handle" | "filed" | "withdrawn" | "run"> | undefined;
 }
 
 const firstRetryMs = 50;
@@ -61,8 +61,8 @@ export class Agent implements NoticeSink {
   readonly #options: AgentOptions;
   readonly #bell: Bell;
   readonly #troubles: TroubleLog;
-  readonly #secondLook: SecondLook;
-  #book: NoticeBook = emptyNoticeBook;
+  readonly #secondLook: RebootRecheck;
+  #book: NoticeState = emptyNoticeState;
   #source: NoticeSource | undefined;
   /** The case that the cluster knows; "Unknown" until a start has found out what an earlier one left. */
   #told: NoticeCase | "Nothing" | "Unknown" = "Unknown";
@@ -75,7 +75,7 @@ export class Agent implements NoticeSink {
     this.#options = options;
     this.#bell = new Bell(options.clock);
     this.#troubles = new TroubleLog(options);
-    this.#secondLook = new SecondLook(options);
+    this.#secondLook = new RebootRecheck(options);
   }
 
   /** Runs until the signal aborts. */
@@ -152,17 +152,17 @@ export class Agent implements NoticeSink {
   }
 
   async #write(wanted: NoticeCase | undefined, signal: AbortSignal): Promise<void> {
-    const { desk, log, fallback, acknowledger } = this.#options;
-    fallback?.heed(wanted, this.#skewMs);
+    const { reporter, log, fallback, acknowledger } = this.#options;
+    fallback?.handle(wanted, this.#skewMs);
     if (wanted === undefined) {
       acknowledger?.follow(undefined);
       this.#secondLook.told(undefined);
-      const name = await desk.withdraw(this.#cloudNow(), signal);
+      const name = await reporter.withdraw(this.#cloudNow(), signal);
       if (name === undefined) return;
       fallback?.withdrawn(name);
       log.info("withdrawn", { departure: name });
     } else {
-      const filed = await desk.file(wanted, signal);
+      const filed = await reporter.file(wanted, signal);
       fallback?.filed(filed);
       this.#secondLook.told(filed.name);
       acknowledger?.follow(filed.kind === "Closed" ? undefined : filed.name);
@@ -194,14 +194,14 @@ export class Agent implements NoticeSink {
   }
 
   /** A reading that changes nothing must not cut a wait between two attempts short. */
-  #ringIfNews(before: NoticeBook): void {
+  #ringIfNews(before: NoticeState): void {
     const nowAt = this.#cloudNow();
     const isNews =
       JSON.stringify(caseOf(before, nowAt)) !== JSON.stringify(caseOf(this.#book, nowAt));
     if (isNews || this.#told === "Unknown") this.#bell.ring();
   }
 
-  #announceNew(before: NoticeBook): void {
+  #announceNew(before: NoticeState): void {
     const { log, metrics } = this.#options;
     const known = new Set(before.held.map((one) => one.notice.eventId));
     for (const { notice } of this.#book.held) {

@@ -9,14 +9,14 @@ import { explain } from "../core/reason/explain.ts";
 import { type Instant, type Millis, millis, minus, seconds } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { Bell } from "./bell.ts";
-import type { DepartureDesk, Filed } from "./departure-desk.ts";
 import type { DepartureView } from "./departure-view.ts";
 import { FallbackDrain, type FallbackDrainTools } from "./fallback-drain.ts";
+import type { Filed, NoticeReporter } from "./notice-reporter.ts";
 import { TroubleLog } from "./trouble-log.ts";
 
 export interface FallbackOptions extends FallbackDrainTools {
   readonly mode: "Cordon" | "Drain";
-  readonly desk: Pick<DepartureDesk, "look">;
+  readonly reporter: Pick<NoticeReporter, "look">;
   readonly identify: () => Promise<NodeIdentity>;
   readonly marks: Pick<NodeMarks, "read" | "mark" | "unmark">;
   /** Undefined: there is no Lease, and a controller that has taken a case is taken to live. */
@@ -68,7 +68,7 @@ export class Fallback {
   }
 
   /** What stands against the machine now, told before it is brought to the cluster. */
-  heed(notice: NoticeCase | undefined, skewMs: Millis): void {
+  handle(notice: NoticeCase | undefined, skewMs: Millis): void {
     this.#skewMs = skewMs;
     if (notice === undefined) {
       if (this.#case?.markedFor !== undefined) this.withdrawn(this.#case.markedFor);
@@ -165,7 +165,7 @@ export class Fallback {
     signal: AbortSignal,
   ): Promise<DepartureView | undefined> {
     try {
-      return await this.#options.desk.look(name, signal);
+      return await this.#options.reporter.look(name, signal);
     } catch (error) {
       const answered = isLastcallError(error) && error.code !== "API_UNREACHABLE";
       if (answered && open.filed === undefined && !signal.aborted) return undefined;
@@ -232,9 +232,9 @@ export class Fallback {
   ): Promise<Millis | undefined> {
     const leadMs = this.#leadMs(order.sinceMs);
     if (leadMs > 0) return leadMs;
-    const { desk, marks, identify, log } = this.#options;
+    const { reporter, marks, identify, log } = this.#options;
     const node = await identify();
-    const departure = await desk.look(order.name, signal).catch((error: unknown) => {
+    const departure = await reporter.look(order.name, signal).catch((error: unknown) => {
       if (isLastcallError(error) && error.code === "CRD_MISSING") return undefined;
       throw error;
     });

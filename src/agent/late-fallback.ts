@@ -2,10 +2,10 @@ import type { Clock } from "../contracts/clock.ts";
 import type { NoticeCase } from "../core/notice/notice.ts";
 import { type Millis, seconds } from "../core/time/time.ts";
 import { Bell } from "./bell.ts";
-import type { Filed } from "./departure-desk.ts";
 import type { Fallback } from "./fallback.ts";
+import type { Filed } from "./notice-reporter.ts";
 
-type FallbackSide = Pick<Fallback, "heed" | "filed" | "withdrawn" | "run">;
+type FallbackSide = Pick<Fallback, "handle" | "filed" | "withdrawn" | "run">;
 
 export interface LateFallbackOptions {
   readonly load: () => Promise<FallbackSide>;
@@ -32,13 +32,13 @@ export class LateFallback implements FallbackSide {
     this.#bell = new Bell(options.clock);
   }
 
-  heed(notice: NoticeCase | undefined, skewMs: Millis): void {
+  handle(notice: NoticeCase | undefined, skewMs: Millis): void {
     const isFirst = this.#side === undefined && this.#told.length === 0;
     // That nothing stands is no news where nothing has stood.
     if (isFirst && notice === undefined) return;
     // It comes with every look: of two in a row the latter counts.
-    if (this.#told.at(-1)?.isHeed === true) this.#told.pop();
-    this.#tell((side) => side.heed(notice, skewMs), true);
+    if (this.#told.at(-1)?.isHandled === true) this.#told.pop();
+    this.#tell((side) => side.handle(notice, skewMs), true);
   }
 
   filed(filed: Filed): void {
@@ -73,17 +73,17 @@ export class LateFallback implements FallbackSide {
     return undefined;
   }
 
-  #tell(tell: Telling["tell"], isHeed = false): void {
+  #tell(tell: Telling["tell"], isHandled = false): void {
     if (this.#side !== undefined) {
       tell(this.#side);
       return;
     }
-    this.#told.push({ tell, isHeed });
+    this.#told.push({ tell, isHandled });
     this.#bell.ring();
   }
 }
 
 interface Telling {
   readonly tell: (side: FallbackSide) => void;
-  readonly isHeed: boolean;
+  readonly isHandled: boolean;
 }

@@ -91,7 +91,7 @@ export function assembleController(parts: ControllerParts): AssembledController 
     gates: gateSource(parts),
     births: parts.births,
     feeds: [new NodeEventFeed({ api, clock, rng, fleet }), ...(parts.feedsFor?.(fleet) ?? [])],
-    hands: {
+    ports: {
       marks: new KubeNodeMarks(api, clock),
       pods: new KubeNodePods({ api, clock, rng }),
       store: new KubeDepartureStore(api),
@@ -109,7 +109,7 @@ export function assembleController(parts: ControllerParts): AssembledController 
     },
     policyStatus: new KubePolicyStatus(api, clock),
     audit: parts.audit,
-    voice: { log, metrics, events },
+    telemetry: { log, metrics, events },
     leadership: parts.leadership,
     clock,
     rng,

@@ -15,10 +15,10 @@ import { cloudParts } from "./cloud-parts.ts";
 import type { CommandIo } from "./command-io.ts";
 import type { CommandInput, CommandRun } from "./command-spec.ts";
 import { connect } from "./connect.ts";
-import { firstContact } from "./first-contact.ts";
 import { healthRoutes } from "./health-routes.ts";
 import { metricsKeyPair } from "./metrics-key-pair.ts";
 import { readPolicyFiles } from "./policy-files.ts";
+import { preflight } from "./preflight.ts";
 import { showSilences, staleWatch } from "./watch-silence.ts";
 
 type Options = CommandInput<"run">["options"];
@@ -46,7 +46,7 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
   const metricsServer = metricsServerOf({ options, io, metrics, log, watched });
   const clouds = await cloudParts(options, io);
   const { api, namespace, close } = await connect({ ...options, probesConnections: true }, io);
-  await firstContact(api, io.clock, io.signal);
+  await preflight(api, io.clock, io.signal);
   const identity = processIdentity(io.env.POD_NAME);
   const { controller, fleet } = assembleController({
     api,

@@ -1,6 +1,6 @@
 import type { DepartureOrder } from "../core/departure/decision.ts";
 import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
-import type { NoticeCause } from "../core/notice/notice.ts";
+import type { NoticeUpdate } from "../core/notice/notice-call.ts";
 import type { Instant } from "../core/time/time.ts";
 
 /**
@@ -12,7 +12,7 @@ export interface DepartureStore {
   /** Moves a departure that has not begun. */
   move(departure: Departure, to: MoveOrder): Promise<StoreResult>;
   /** The first notice for a planned departure makes it the cloud's: its cause, and its deadline. */
-  notice(departure: Departure, word: NoticeWord): Promise<StoreResult>;
+  notice(departure: Departure, update: NoticeUpdate): Promise<StoreResult>;
   /** A notice has overtaken the instant for which it was planned: it names none any more. */
   dropInstant(departure: Departure): Promise<StoreResult>;
   /** The cloud has taken the notice back. */
@@ -29,15 +29,6 @@ export interface MoveOrder {
   readonly deadlineAt?: Instant | undefined;
   /** Absent: it stays. */
   readonly policy?: string | undefined;
-}
-
-export interface NoticeWord {
-  readonly noticedAt: Instant;
-  /** Absent: the cloud names none, and the plan's counts no more. */
-  readonly deadlineAt?: Instant | undefined;
-  readonly source: string;
-  /** Absent: it stays. */
-  readonly cause?: NoticeCause | undefined;
 }
 
 export type StoreResult =

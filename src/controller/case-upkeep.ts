@@ -1,7 +1,7 @@
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { Departure } from "../core/departure/departure.ts";
 import { isMarkOutdated, isOvertaken, mayShowMark } from "../core/notice/marked-node.ts";
-import type { CaseVoice } from "./case-voice.ts";
+import type { DepartureTelemetry } from "./departure-telemetry.ts";
 import type { Executor } from "./executor.ts";
 
 /**
@@ -11,14 +11,14 @@ import type { Executor } from "./executor.ts";
  */
 export class CaseUpkeep {
   readonly #executor: Executor;
-  readonly #voice: CaseVoice;
+  readonly #telemetry: DepartureTelemetry;
   readonly #busy = new Set<string>();
   /** What the mark was made or renewed for last; the taint alone does not tell the deadline. */
   #marked: string | undefined;
 
-  constructor(executor: Executor, voice: CaseVoice) {
+  constructor(executor: Executor, telemetry: DepartureTelemetry) {
     this.#executor = executor;
-    this.#voice = voice;
+    this.#telemetry = telemetry;
   }
 
   /** `departure` as the case knows it, `seen` as the watch shows it: what that has is in the ledger. */
@@ -40,7 +40,7 @@ export class CaseUpkeep {
     if (this.#busy.has(fault)) return;
     this.#busy.add(fault);
     work()
-      .catch((error: unknown) => this.#voice.faulted(fault, departure, error))
+      .catch((error: unknown) => this.#telemetry.faulted(fault, departure, error))
       .finally(() => this.#busy.delete(fault));
   }
 }

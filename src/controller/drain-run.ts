@@ -167,7 +167,7 @@ export class DrainRun {
     if (cloudDeadline(this.#departure) === undefined) return pods.budgets();
     const without = (error: string): readonly BudgetFacts[] => {
       const { name: departure } = this.#departure;
-      if (!signal.aborted) executor.voice.log.warn("budgets-not-read", { departure, error });
+      if (!signal.aborted) executor.telemetry.log.warn("budgets-not-read", { departure, error });
       return [];
     };
     const answered = new AbortController();

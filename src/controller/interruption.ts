@@ -13,16 +13,16 @@ import { makesLeave, policyFor, reactionTo } from "../core/notice/reaction.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { formatInstant, type Instant, type Millis, plus, seconds } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
+import type { ActiveDepartures } from "./active-departures.ts";
 import { Alarm } from "./alarm.ts";
-import type { CaseBook } from "./case-book.ts";
 import type { Executor } from "./executor.ts";
-import type { NoticeDesk } from "./notice-desk.ts";
+import type { NoticeReconciler } from "./notice-reconciler.ts";
 
 interface InterruptionTools {
   readonly fleet: Fleet;
-  readonly cases: CaseBook;
+  readonly cases: ActiveDepartures;
   readonly executor: Executor;
-  readonly desk: NoticeDesk;
+  readonly noticeReconciler: NoticeReconciler;
   readonly clock: Clock;
 }
 
@@ -76,20 +76,20 @@ async function lookAround(
 }
 
 function lookAtAll(tools: InterruptionTools, signal: AbortSignal): void {
-  const { fleet, cases, desk } = tools;
+  const { fleet, cases, noticeReconciler } = tools;
   cases.observe();
   for (const departure of fleet.view().departures) lookAt(departure, tools, signal);
-  desk.lookAtMarks();
+  noticeReconciler.lookAtMarks();
 }
 
 function lookAtChanged(change: FleetChange, tools: InterruptionTools, signal: AbortSignal): void {
-  const { fleet, cases, desk } = tools;
+  const { fleet, cases, noticeReconciler } = tools;
   cases.observeChanged(change);
   for (const uid of change.departures) {
     const departure = fleet.departure(uid);
     if (departure !== undefined) lookAt(departure, tools, signal);
   }
-  desk.lookAtMarks([...change.nodes].flatMap((name) => fleet.node(name) ?? []));
+  noticeReconciler.lookAtMarks([...change.nodes].flatMap((name) => fleet.node(name) ?? []));
 }
 
 function lookAt(departure: Departure, tools: InterruptionTools, signal: AbortSignal): void {
@@ -99,10 +99,10 @@ function lookAt(departure: Departure, tools: InterruptionTools, signal: AbortSig
   if (cases.has(departure)) return;
   const node = fleet.node(departure.node.name);
   const policy = policyFor(departure, node, fleet.policies());
-  heed({ departure, node, policy }, tools, signal);
+  handle({ departure, node, policy }, tools, signal);
 }
 
-function heed(
+function handle(
   notice: {
     readonly departure: Departure;
     readonly node: NodeFacts | undefined;
@@ -132,7 +132,9 @@ function heed(
       const isTold = reactionTo(departure, policy) === "Notify";
       if (isTold && left?.reason === "NoticeIgnored") notify(departure, left, executor);
     })
-    .catch((error: unknown) => executor.voice.log.warn("act-failed", { error: messageOf(error) }));
+    .catch((error: unknown) =>
+      executor.telemetry.log.warn("act-failed", { error: messageOf(error) }),
+    );
 }
 
 /** What `Notify` does beyond `Ignore`. */

@@ -12,7 +12,7 @@ import type { Executor } from "./executor.ts";
 type Work = Omit<Happening, "at">;
 
 export interface MachineCheckTools {
-  readonly executor: Pick<Executor, "isLive" | "voice">;
+  readonly executor: Pick<Executor, "isLive" | "telemetry">;
   readonly readNode: (name: string) => Promise<NodeFacts | undefined>;
   readonly clock: Clock;
   readonly rng: Rng;
@@ -77,7 +77,7 @@ export class MachineCheck {
         onLooked();
         return;
       } catch (error) {
-        tools.executor.voice.log.warn("node-not-read", {
+        tools.executor.telemetry.log.warn("node-not-read", {
           node: departure.node.name,
           error: messageOf(error),
         });

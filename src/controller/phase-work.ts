@@ -12,14 +12,14 @@ import { isLastcallError, type LastcallError, messageOf } from "../errors.ts";
 import { longestPause, retrying } from "./backoff.ts";
 import { type CaseContext, isCloudsToTake } from "./case-context.ts";
 import type { CaseTools } from "./case-tools.ts";
-import type { CaseVoice } from "./case-voice.ts";
+import type { DepartureTelemetry } from "./departure-telemetry.ts";
 import { drainNode } from "./drain-work.ts";
 import { machineLost, wholeIdentity } from "./machine-check.ts";
 import { lookAhead, makeRoom, prepared } from "./preparation.ts";
-import type { ProgressLedger } from "./progress-ledger.ts";
 import { askAboutRelease } from "./release-checks.ts";
 import { releaseMachine } from "./release-work.ts";
 import { clearRoom } from "./room-clearing.ts";
+import type { StatusWriter } from "./status-writer.ts";
 
 type Work = Omit<Happening, "at">;
 
@@ -35,8 +35,8 @@ export interface PhaseWorkParts {
   readonly policy: Policy;
   readonly context: CaseContext;
   readonly tools: CaseTools;
-  readonly voice: CaseVoice;
-  readonly ledger: ProgressLedger;
+  readonly telemetry: DepartureTelemetry;
+  readonly ledger: StatusWriter;
 }
 
 /** What is done in each phase of a departure. */
@@ -118,7 +118,7 @@ export class PhaseWork {
     switch (result.kind) {
       case "Done":
         this.#markedAtMs = this.#parts.tools.clock.monotonic();
-        this.#parts.voice.cordoned(this.#departure);
+        this.#parts.telemetry.cordoned(this.#departure);
         return next();
       case "Gone":
         return { event: "NodeGone", reason: "NodeGone" };
@@ -220,7 +220,7 @@ export class PhaseWork {
   /** A node that the cloud takes is not put back to work for that: the cloud is waited for. */
   async #unreleased(error: LastcallError, signal: AbortSignal): Promise<Work> {
     const detail = messageOf(error);
-    this.#parts.voice.faulted("release-failed", this.#departure, error);
+    this.#parts.telemetry.faulted("release-failed", this.#departure, error);
     if (!isNoticed(this.#departure)) return { event: "GaveUp", reason: "ReleaseFailed", detail };
     await this.#parts.context.tell("ReleaseFailed", detail);
     return this.#untilTaken(signal);
@@ -284,7 +284,7 @@ export class PhaseWork {
   /** Past the drain nobody needs room any more. What fails here is swept by the rotation. */
   async clearRoom(): Promise<void> {
     await clearRoom(this.#departure, this.#parts.tools).catch((error: unknown) =>
-      this.#parts.voice.faulted("room-not-cleared", this.#departure, error),
+      this.#parts.telemetry.faulted("room-not-cleared", this.#departure, error),
     );
   }
 
@@ -302,7 +302,7 @@ export class PhaseWork {
       rng: this.#parts.tools.rng,
       signal,
       longestPause: () => longestPause(this.#departure),
-      onRetry: (error) => this.#parts.voice.faulted("retrying", this.#departure, error),
+      onRetry: (error) => this.#parts.telemetry.faulted("retrying", this.#departure, error),
     });
   }
 }

@@ -31,7 +31,7 @@ export class PlaceholderSweep {
     const found = await placeholders.list();
     for (const name of strayPlaceholders(found, departures())) {
       await executor.removePlaceholder(name);
-      executor.voice.log.warn("stray-placeholder-removed", { name });
+      executor.telemetry.log.warn("stray-placeholder-removed", { name });
     }
   }
 }

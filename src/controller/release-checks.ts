@@ -16,7 +16,7 @@ import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import type { Executor } from "./executor.ts";
 
 export interface ReleaseCheckTools {
-  readonly executor: Pick<Executor, "checkerFor" | "voice">;
+  readonly executor: Pick<Executor, "checkerFor" | "telemetry">;
   readonly clock: Clock;
 }
 
@@ -172,7 +172,7 @@ export class ReleaseChecks {
   /** One good answer tells of the others as well that it is worth asking. */
   #noteCloud(cloud: string, answer: ReleaseAnswer): void {
     const nowMs = this.#options.clock.monotonic();
-    const { log } = this.#options.executor.voice;
+    const { log } = this.#options.executor.telemetry;
     if (answer.kind === "Problem") {
       if (answer.reason === "CloudUnreachable") {
         this.#pausedUntilMs.set(cloud, nowMs + problemForMs);
@@ -195,7 +195,7 @@ export class ReleaseChecks {
 
   #failed(error: unknown, signal: AbortSignal): void {
     if (signal.aborted) return;
-    this.#options.executor.voice.log.error("release-check-failed", { error: messageOf(error) });
+    this.#options.executor.telemetry.log.error("release-check-failed", { error: messageOf(error) });
   }
 }
 
@@ -222,7 +222,7 @@ export async function askAboutRelease(
   } catch (error) {
     signal.throwIfAborted();
     const fault = isLastcallError(error) ? error : unexpected(providerID, error);
-    executor.voice.metrics.count("lastcall_errors_total", { code: fault.code });
+    executor.telemetry.metrics.count("lastcall_errors_total", { code: fault.code });
     return { ...problemOfFault(fault), mode };
   } finally {
     over.abort();

@@ -1,7 +1,7 @@
 import type { NodeFacts } from "./cluster/node.ts";
 import type { Departure } from "./departure/departure.ts";
 import type { Snapshot } from "./departure/snapshot.ts";
-import type { BudgetLedger } from "./limits/budget.ts";
+import type { BudgetUsage } from "./limits/budget.ts";
 import type { GateHold } from "./limits/gate.ts";
 import type { WaveStanding } from "./limits/wave.ts";
 import type { NotPlanned, PlannedDeparture } from "./plan/fleet-plan.ts";
@@ -29,7 +29,7 @@ export interface Pass {
   /** Policies that cannot be read, by name. */
   readonly bad: ReadonlyMap<string, BadPolicy>;
   /** What has begun in this pass is in it: all policies' budgets are asked one after the other. */
-  ledger: BudgetLedger;
+  ledger: BudgetUsage;
   /** Policies of which a departure begins in this pass: the next one waits for it to be seen. */
   readonly begun: Set<string>;
   /** Where the waves of each policy stand. */

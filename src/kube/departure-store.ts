@@ -1,12 +1,8 @@
-import type {
-  DepartureStore,
-  MoveOrder,
-  NoticeWord,
-  StoreResult,
-} from "../contracts/departure-store.ts";
+import type { DepartureStore, MoveOrder, StoreResult } from "../contracts/departure-store.ts";
 import type { KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
 import type { DepartureOrder } from "../core/departure/decision.ts";
 import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
+import type { NoticeUpdate } from "../core/notice/notice-call.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
 import { faultOf } from "./fault.ts";
 import { departurePath, departuresPath } from "./paths.ts";
@@ -70,8 +66,8 @@ export class KubeDepartureStore implements DepartureStore {
     });
   }
 
-  async notice(departure: Departure, word: NoticeWord): Promise<StoreResult> {
-    const { noticedAt, deadlineAt, source, cause } = word;
+  async notice(departure: Departure, update: NoticeUpdate): Promise<StoreResult> {
+    const { noticedAt, deadlineAt, source, cause } = update;
     const spec = {
       noticedAt: formatInstant(noticedAt),
       // null takes the field away.

@@ -108,7 +108,7 @@ export class NodeEventFeed implements NoticeFeed {
     this.#told.set(key, what);
     while (!signal.aborted) {
       try {
-        const fate = await listener.onWord({ machine, notice });
+        const fate = await listener.onNotice({ machine, notice });
         if (fate !== "TooEarly") return;
       } catch (error) {
         if (!signal.aborted) listener.onTrouble(faultOf(error));

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Agent } from "../../src/agent/agent.ts";
 import { AgentHealth } from "../../src/agent/agent-health.ts";
 import { AgentMetrics } from "../../src/agent/agent-metrics.ts";
-import { DepartureDesk } from "../../src/agent/departure-desk.ts";
+import { NoticeReporter } from "../../src/agent/notice-reporter.ts";
 import type { KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
 import type { NoticeSource } from "../../src/contracts/notice-source.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
@@ -64,7 +64,7 @@ async function start(
   const identify = how.identify ?? (async () => node);
   const agent = new Agent({
     findSource: how.findSource ?? (async () => source),
-    desk: new DepartureDesk({ api: counting, identify, log }),
+    reporter: new NoticeReporter({ api: counting, identify, log }),
     ...{ health, clock, metrics, dryRun: how.dryRun ?? false },
     rng: seededRng(1),
     log,

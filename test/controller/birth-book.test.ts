@@ -57,7 +57,7 @@ function stage() {
   const counted: string[] = [];
   const log = (event: string, fields: object = {}) =>
     said.push(`${event} ${JSON.stringify(fields)}`);
-  const voice = {
+  const telemetry = {
     log: { debug: log, info: log, warn: log, error: log },
     metrics: {
       count: (_: string, labels: Readonly<Record<string, string>>) =>
@@ -71,7 +71,7 @@ function stage() {
   const onNews = () => {
     news += 1;
   };
-  const book = new BirthBook({ births, clock, voice, onNews });
+  const book = new BirthBook({ births, clock, telemetry, onNews });
   /** The births that the plan is made with, and after how many seconds it could be made. */
   async function tell(...nodes: readonly NodeFacts[]) {
     const from = clock.monotonic();

@@ -49,7 +49,7 @@ describe("a group that is to take a machine", () => {
       podsThen = world.podsOn("n1").length;
     };
     const told = word("n1", { cause: "LifecycleHook", deadlineAt: undefined, eventId: "hook-1" });
-    const ended = feed.listener.onWord(told).then(() => feed.listener.onHook(hook));
+    const ended = feed.listener.onNotice(told).then(() => feed.listener.onHook(hook));
     await world.pass(seconds(30));
     expect(await ended).toBe("Ended");
     expect([hooks.told.length, podsThen]).toEqual([1, 0]);

@@ -83,7 +83,7 @@ function start(everyMs: number, dryRun = false): void {
       },
     },
     clock,
-    voice: {
+    telemetry: {
       log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
       metrics: {
         count: (_, { code }) => errors.push(code ?? ""),

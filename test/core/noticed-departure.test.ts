@@ -64,21 +64,21 @@ describe("a deadline", () => {
   });
 });
 
-describe("a word that is handed over to the departure that has the node", () => {
-  const word = { cause: "SpotInterruption", noticedAt: now, deadlineAt: soon } as const;
+describe("a update that is handed over to the departure that has the node", () => {
+  const update = { cause: "SpotInterruption", noticedAt: now, deadlineAt: soon } as const;
 
   it("gives a planned one its cause", () => {
-    const notice = departure({ ...word, source: "agent/aws/test" });
-    const handed = { ...word, source: "agent/aws/test" };
+    const notice = departure({ ...update, source: "agent/aws/test" });
+    const handed = { ...update, source: "agent/aws/test" };
     expect(wordFor(departure({ deadlineAt: later }), notice)).toEqual(handed);
   });
 
   it("is news to one whose cause is lighter, whatever the deadlines", () => {
     const told = { noticedAt: now, deadlineAt: soon };
     const advised = departure({ ...told, cause: "ScheduledMaintenance" });
-    expect(saysAsMuch(advised, word)).toBe(false);
-    expect(saysAsMuch(departure({ ...told, cause: "Manual" }), word)).toBe(false);
-    expect(saysAsMuch(departure({ ...told, cause: "LifecycleHook" }), word)).toBe(true);
+    expect(saysAsMuch(advised, update)).toBe(false);
+    expect(saysAsMuch(departure({ ...told, cause: "Manual" }), update)).toBe(false);
+    expect(saysAsMuch(departure({ ...told, cause: "LifecycleHook" }), update)).toBe(true);
   });
 });
 

@@ -335,7 +335,7 @@ export class ModelWorld {
         onTrouble: (error) => log("trouble", { error: error.message }),
       }),
       gates: options.gates ?? { ask: () => Promise.resolve({}) },
-      hands: {
+      ports: {
         marks: new KubeNodeMarks(api, clock),
         pods: this.#nodePods({ api, clock, rng }),
         store: new KubeDepartureStore(api),
@@ -346,7 +346,7 @@ export class ModelWorld {
         hooks: options.hooks,
       },
       policyStatus: new KubePolicyStatus(api, clock),
-      voice: {
+      telemetry: {
         log: { debug: log, info: log, warn: log, error: log } satisfies Log,
         metrics: {
           count: (name, labels) => {

@@ -163,5 +163,5 @@ function noAnswer(call: CallPurpose, found: string): LastcallError {
 /** Only the code: the text of a foreign error may hold more than belongs into a log. */
 function connectionFault(error: unknown): string {
   const cause = (error as { readonly cause?: { readonly code?: unknown } } | undefined)?.cause;
-  return typeof cause?.code === "string" ? cause.code : "no further word";
+  return typeof cause?.code === "string" ? cause.code : "no further instanceNotice";
 }

@@ -1,4 +1,4 @@
-import type { MachineWord } from "../../core/notice/machine-word.ts";
+import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
 import { type Instant, minutes, parseInstant, plus } from "../../core/time/time.ts";
 import { type Fields, glimpse, wordOf } from "../metadata/payload-field.ts";
 import { findInstanceRef } from "./compute-instance.ts";
@@ -14,7 +14,11 @@ export interface ZoneRef {
 export const preemptedType = "compute.instances.preempted";
 
 export type OperationReading =
-  | { readonly kind: "Preempted"; readonly insertedAt: Instant; readonly word: MachineWord }
+  | {
+      readonly kind: "Preempted";
+      readonly insertedAt: Instant;
+      readonly instanceNotice: InstanceNotice;
+    }
   /** An operation of another type. */
   | { readonly kind: "Other" }
   | { readonly kind: "Unreadable"; readonly problem: string };
@@ -52,7 +56,7 @@ export function readPreemption(
     source: "gcp/operations",
     eventId,
   } as const;
-  return { kind: "Preempted", insertedAt, word: { machine, notice } };
+  return { kind: "Preempted", insertedAt, instanceNotice: { machine, notice } };
 }
 
 function unreadable(found: string): OperationReading {

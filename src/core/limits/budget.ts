@@ -8,7 +8,7 @@ import { selectPolicy } from "../policy/selector.ts";
 import { hours, type Instant, plus } from "../time/time.ts";
 
 /** Who is out and who has started, counted once for every question of one pass. */
-export interface BudgetLedger {
+export interface BudgetUsage {
   readonly at: Instant;
   /** Nodes under any policy. */
   readonly cluster: Headcount;
@@ -48,7 +48,7 @@ export function amountOf(amount: Amount, matched: number): number {
  * Counts what budgets limit. A node is out that is not ready, cordoned by whomever, terminating,
  * under notice that is more than advice, on its way out by a departure of ours or by somebody else's hand.
  */
-export function readBudgets(snapshot: Snapshot, at: Instant): BudgetLedger {
+export function readBudgets(snapshot: Snapshot, at: Instant): BudgetUsage {
   const departures = indexDepartures(snapshot.departures, at);
   const count = (): { matched: number; out: Set<string> } => ({ matched: 0, out: new Set() });
   const cluster = count();
@@ -69,7 +69,7 @@ export function readBudgets(snapshot: Snapshot, at: Instant): BudgetLedger {
 
 /** Whether the policy's budgets let this node start now. Its own being out is not held against it. */
 export function budgetVerdict(
-  ledger: BudgetLedger,
+  ledger: BudgetUsage,
   { policy, node }: { readonly policy: Policy; readonly node: NodeFacts },
 ): BudgetVerdict {
   for (const budget of policy.budgets) {
@@ -84,9 +84,9 @@ export function budgetVerdict(
 
 /** The ledger after one more start, for the next question in the same pass. */
 export function withStart(
-  ledger: BudgetLedger,
+  ledger: BudgetUsage,
   { policy, node }: { readonly policy: Policy; readonly node: NodeFacts },
-): BudgetLedger {
+): BudgetUsage {
   // A node under no policy is in nobody's budget.
   if (!ledger.byPolicy.has(policy.name)) return ledger;
   const starts = new Map(ledger.starts);
@@ -131,7 +131,7 @@ function recentStarts(
 }
 
 function perHourVerdict(
-  { starts }: BudgetLedger,
+  { starts }: BudgetUsage,
   { policy, perHour }: { readonly policy: Policy; readonly perHour: number },
 ): BudgetVerdict {
   const recent = starts.get(policy.name) ?? [];
@@ -143,7 +143,7 @@ function perHourVerdict(
 }
 
 function nodesVerdict(
-  ledger: BudgetLedger,
+  ledger: BudgetUsage,
   ask: {
     readonly policy: Policy;
     readonly node: NodeFacts;
@@ -165,7 +165,7 @@ function nodesVerdict(
 }
 
 function headcount(
-  ledger: BudgetLedger,
+  ledger: BudgetUsage,
   { policy, node, budget }: { policy: Policy; node: NodeFacts; budget: { scope: string } },
 ): Headcount | undefined {
   if (budget.scope === "Cluster") return ledger.cluster;

@@ -51,7 +51,7 @@ export function waveStanding({
 }: WaveQuestion): WaveStanding | undefined {
   const { waves } = policy;
   if (waves === undefined) return undefined;
-  const own = departures.filter((one) => one.policy === policy.name && heedsWaves(one));
+  const own = departures.filter((one) => one.policy === policy.name && hasWaves(one));
   const ended = own.filter((one) => countsFor(one, waves));
   const done = ended.filter(leftWell).length;
   const failed = ended.filter(endedBadly).sort(newestFirst)[0];
@@ -103,7 +103,7 @@ function waveAt(
 }
 
 /** What the cloud advises waits for its wave, and is one of it. */
-function heedsWaves({ cause }: Departure): boolean {
+function hasWaves({ cause }: Departure): boolean {
   return isVoluntary(cause) || mayBeIgnored(cause);
 }
 

@@ -7,7 +7,7 @@ import { policyFor, reactionTo } from "./reaction.ts";
 /** An instance that a group holds back, before it is put to work or before it is taken. */
 export interface LifecycleHook {
   readonly transition: "Launching" | "Terminating";
-  /** The instance's id, as in `MachineWord`. */
+  /** The instance's id, as in `InstanceNotice`. */
   readonly machine: string;
   readonly group: string;
   readonly name: string;

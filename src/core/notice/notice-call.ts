@@ -17,13 +17,14 @@ import { causeWith, deadlineWith, type Notice, type NoticeCause } from "./notice
 /** What a notice about a node calls for: a departure of its own, or that one there is changed. */
 export type NoticeCall =
   | { readonly kind: "Make"; readonly order: DepartureOrder }
-  | { readonly kind: "Force"; readonly departure: Departure; readonly word: ForcingWord }
+  | { readonly kind: "Force"; readonly departure: Departure; readonly update: NoticeUpdate }
   /** The cloud has taken back what made it. */
   | { readonly kind: "Withdraw"; readonly departure: Departure; readonly at: Instant };
 
 /** What makes a planned departure a forced one, or one that is forced an earlier one. */
-export interface ForcingWord {
+export interface NoticeUpdate {
   readonly noticedAt: Instant;
+  /** Absent: the cloud names none, and the plan's counts no more. */
   readonly deadlineAt?: Instant | undefined;
   readonly source: string;
   /** Absent: it stays. */
@@ -54,13 +55,13 @@ export function callOf(node: NodeFacts, how: Told): NoticeCall | undefined {
   if (isNoticed(chosen)) return tightened(chosen, notice);
   // Our own release is on its way: the machine goes as planned, whoever takes it.
   if (chosen.status.phase === "Releasing") return undefined;
-  const word: ForcingWord = {
+  const update: NoticeUpdate = {
     noticedAt: notice.noticedAt,
     deadlineAt: deadlineWith(chosen, notice),
     source: sourceOf(notice),
     cause: causeWith(chosen, notice),
   };
-  return { kind: "Force", departure: chosen, word };
+  return { kind: "Force", departure: chosen, update };
 }
 
 /** Whether it is being taken back: a word that is written onto it would go with it. */
@@ -77,13 +78,13 @@ function tightened(departure: Departure, notice: Notice): NoticeCall | undefined
   const deadlineAt = deadlineWith(departure, notice);
   const cause = causeWith(departure, notice);
   if (deadlineAt === departure.deadlineAt && cause === undefined) return undefined;
-  const word: ForcingWord = {
+  const update: NoticeUpdate = {
     noticedAt: departure.noticedAt ?? noticedAt,
     deadlineAt,
     source: cause === undefined ? (departure.source ?? "") : sourceOf(notice),
     cause,
   };
-  return { kind: "Force", departure, word };
+  return { kind: "Force", departure, update };
 }
 
 /** The departure that a notice about a node makes, under the next free name of the node's. */
@@ -111,7 +112,7 @@ function off(
  * where that says as much. A recommendation without an end says nothing to a node that is leaving: it would only
  * keep the machine.
  */
-export function wordFor(owner: Departure, notice: Departure): ForcingWord | undefined {
+export function wordFor(owner: Departure, notice: Departure): NoticeUpdate | undefined {
   const isFirst = owner.noticedAt === undefined && isVoluntary(owner.cause);
   if (isFirst && notice.deadlineAt === undefined && mayBeIgnored(notice.cause)) return undefined;
   const told = { cause: notice.cause as NoticeCause, deadlineAt: notice.deadlineAt };
@@ -126,11 +127,12 @@ export function wordFor(owner: Departure, notice: Departure): ForcingWord | unde
 /** Whether a notice with this deadline and cause has nothing to add to what the departure says. */
 export function saysAsMuch(
   { noticedAt, deadlineAt, cause }: Departure,
-  word: { readonly deadlineAt?: Instant | undefined; readonly cause?: NoticeCause | undefined },
+  update: { readonly deadlineAt?: Instant | undefined; readonly cause?: NoticeCause | undefined },
 ): boolean {
   if (noticedAt === undefined) return false;
-  if (word.cause !== undefined && (isVoluntary(cause) || isGraver(word.cause, cause))) return false;
+  if (update.cause !== undefined && (isVoluntary(cause) || isGraver(update.cause, cause)))
+    return false;
   return (
-    word.deadlineAt === undefined || (deadlineAt ?? Number.POSITIVE_INFINITY) <= word.deadlineAt
+    update.deadlineAt === undefined || (deadlineAt ?? Number.POSITIVE_INFINITY) <= update.deadlineAt
   );
 }

@@ -1,7 +1,7 @@
 import type { NodeFacts } from "../cluster/node.ts";
 import type { Departure } from "../departure/departure.ts";
 import type { GateAnswer } from "../departure/snapshot.ts";
-import { type BudgetLedger, budgetVerdict } from "../limits/budget.ts";
+import { type BudgetUsage, budgetVerdict } from "../limits/budget.ts";
 import { type GateHold, gateHolds } from "../limits/gate.ts";
 import { type WaveStanding, waveVerdict } from "../limits/wave.ts";
 import { departureAnnotation } from "../notice/interruption.ts";
@@ -21,7 +21,7 @@ export interface StartQuestion {
   readonly planned: Pick<PlannedDeparture, "reason" | "deadlineAt" | "endsAt">;
   readonly node: NodeFacts;
   readonly policy: Policy;
-  readonly ledger: BudgetLedger;
+  readonly ledger: BudgetUsage;
   readonly waves: WaveStanding | undefined;
   readonly gateAnswer: GateAnswer | undefined;
   readonly window: GateHold | undefined;

@@ -196,7 +196,7 @@ describe("the feed of a queue", () => {
     const startTime = "Sat, 21 Nov 2026 14:00:00 GMT";
     const nearAt = plus(dawn, hours(24));
     queue.send(healthEvent(stage.about(""), { entities: [{ entityValue: ours }], startTime }));
-    cluster.onWord = async (word) => {
+    cluster.onNotice = async (word) => {
       cluster.words.push(word);
       return clock.now() < nearAt ? "TooEarly" : "Taken";
     };
@@ -218,7 +218,7 @@ describe("the feed of a queue", () => {
     queue.send(healthEvent(stage.about(""), health));
     queue.send(healthEvent(stage.about(""), { ...health, more: { statusCode: "closed" } }));
     const taken: unknown[] = [];
-    cluster.onWord = async ({ notice }) => {
+    cluster.onNotice = async ({ notice }) => {
       if (clock.now() < (actFromAt(notice) ?? 0)) return "TooEarly";
       taken.push([notice.withdrawn === true, clock.now() - dawn]);
       return "Taken";
@@ -234,12 +234,12 @@ describe("the feed of a queue", () => {
   });
 
   it("does not end at a defect of whoever listens", async () => {
-    const onWord = cluster.onWord.bind(cluster);
+    const onNotice = cluster.onNotice.bind(cluster);
     let failures = 0;
-    cluster.onWord = (word) => {
+    cluster.onNotice = (word) => {
       failures += 1;
       if (failures === 1) throw new TypeError("undefined is not a function");
-      return onWord(word);
+      return onNotice(word);
     };
     queue.send(rebalance(stage.about(ours)));
     stage.start();

@@ -77,7 +77,7 @@ describe("a node's own marks", () => {
     expect(noticeOfNode(node(event(reason)), nowAt)?.cause).toBe(cause);
   });
 
-  it("tell of OpenShift's word, and of no other condition of its name", () => {
+  it("tell of OpenShift's update, and of no other condition of its name", () => {
     const terminating = (reason: string) =>
       noticeOfNode(
         node({ noticeConditions: [{ type: "Terminating", reason, message: "" }] }),
@@ -212,7 +212,7 @@ describe("a departure that a node's mark calls for", () => {
     for (const cause of ["Planned", "Manual"] as const) {
       const draining = departure({ phase: "Draining", cause });
       expect(calls(node(evicted), [draining])).toMatchObject([
-        { kind: "Force", departure: draining, word: { deadlineAt: evictedAt } },
+        { kind: "Force", departure: draining, update: { deadlineAt: evictedAt } },
       ]);
     }
   });
@@ -220,7 +220,7 @@ describe("a departure that a node's mark calls for", () => {
   it("leaves a person's own deadline where that is the nearer one", () => {
     const asked = departure({ phase: "Draining", cause: "Manual", deadlineAt: nowAt });
     for (const mark of [evicted, dying]) {
-      expect(calls(node(mark), [asked])).toMatchObject([{ word: { deadlineAt: nowAt } }]);
+      expect(calls(node(mark), [asked])).toMatchObject([{ update: { deadlineAt: nowAt } }]);
     }
   });
 
@@ -231,14 +231,14 @@ describe("a departure that a node's mark calls for", () => {
       deadlineAt: plus(evictedAt, seconds(1)),
     } as const;
     expect(calls(node(evicted), [departure(later)])).toMatchObject([
-      { kind: "Force", word: { deadlineAt: evictedAt, source: "azure/e1", noticedAt: nowAt } },
+      { kind: "Force", update: { deadlineAt: evictedAt, source: "azure/e1", noticedAt: nowAt } },
     ]);
   });
 
   it("takes the place of maintenance, which a policy may ignore", () => {
     const reboot = departure({ ...toldByAgent, phase: "Scheduled", cause: "ScheduledMaintenance" });
     expect(calls(node(evicted), [reboot])).toMatchObject([
-      { kind: "Force", word: { deadlineAt: evictedAt, cause: "SpotInterruption" } },
+      { kind: "Force", update: { deadlineAt: evictedAt, cause: "SpotInterruption" } },
     ]);
   });
 
@@ -248,7 +248,7 @@ describe("a departure that a node's mark calls for", () => {
       {
         kind: "Force",
         departure: planned,
-        word: {
+        update: {
           noticedAt: nowAt,
           deadlineAt: Date.UTC(2026, 7, 1, 5, 41, 2),
           source: "node/PreemptionScheduled/602d9444-d2cd-49c7-8624-8643e7171297",

@@ -3,11 +3,11 @@ import { describe, expect, it } from "vitest";
 import { mergeNotices, type Notice } from "../../../src/core/notice/notice.ts";
 import {
   caseOf,
-  emptyNoticeBook,
-  type NoticeBook,
+  emptyNoticeState,
+  type NoticeState,
   nextChangeAt,
   readInto,
-} from "../../../src/core/notice/notice-book.ts";
+} from "../../../src/core/notice/notice-state.ts";
 import { hours, instant, plus, seconds } from "../../../src/core/time/time.ts";
 
 const nowAt = instant(Date.UTC(2026, 10, 20, 12));
@@ -21,14 +21,14 @@ function atSecond(span: number) {
 }
 
 function read(
-  book: NoticeBook,
+  book: NoticeState,
   fields: {
     readonly notices: readonly Notice[];
     readonly second: number;
     readonly channel?: string;
     readonly problems?: readonly string[];
   },
-): NoticeBook {
+): NoticeState {
   const { notices, second, channel = "a", problems = [] } = fields;
   const reading = { kind: "Read", notices, ignored: [], problems } as const;
   return readInto(book, { channel, reading, at: atSecond(second) });
@@ -110,7 +110,7 @@ describe("the book of notices", () => {
   const spot = notice({ eventId: "s", deadlineAt: atSecond(120) });
 
   it("keeps when a notice was first seen, and never lets its deadline move later", () => {
-    let book = read(emptyNoticeBook, { notices: [spot], second: 0 });
+    let book = read(emptyNoticeState, { notices: [spot], second: 0 });
     const again = { ...spot, noticedAt: atSecond(5), deadlineAt: atSecond(130) };
     book = read(book, { notices: [again], second: 5 });
     expect(caseOf(book, atSecond(5))).toMatchObject({
@@ -122,7 +122,7 @@ describe("the book of notices", () => {
   });
 
   it("does not give a notice up for one stray answer without it", () => {
-    let book = read(emptyNoticeBook, { notices: [spot], second: 0 });
+    let book = read(emptyNoticeState, { notices: [spot], second: 0 });
     book = read(book, { notices: [], second: 1 });
     expect(caseOf(book, atSecond(1))).toBeDefined();
     book = read(book, { notices: [spot], second: 2 });
@@ -132,7 +132,7 @@ describe("the book of notices", () => {
   });
 
   it("gives a notice up when its channel has been without it for ten seconds", () => {
-    let book = read(emptyNoticeBook, { notices: [spot], second: 0 });
+    let book = read(emptyNoticeState, { notices: [spot], second: 0 });
     book = read(book, { notices: [], second: 3 });
     book = read(book, { notices: [], second: 12.9 });
     expect(caseOf(book, atSecond(12.9))).toBeDefined();
@@ -141,13 +141,13 @@ describe("the book of notices", () => {
   });
 
   it("keeps a notice while its channel is silent, however long", () => {
-    let book = read(emptyNoticeBook, { notices: [spot], second: 0 });
+    let book = read(emptyNoticeState, { notices: [spot], second: 0 });
     book = read(book, { notices: [], second: 1 });
     expect(caseOf(book, atSecond(3600))).toBeDefined();
   });
 
   it("keeps a notice that may be among what could not be read", () => {
-    let book = read(emptyNoticeBook, { notices: [spot], second: 0 });
+    let book = read(emptyNoticeState, { notices: [spot], second: 0 });
     for (const second of [1, 20, 40]) {
       book = read(book, { notices: [], second, problems: ["one entry is garbage"] });
     }
@@ -155,24 +155,24 @@ describe("the book of notices", () => {
   });
 
   it("lets no channel speak for another", () => {
-    let book = read(emptyNoticeBook, { notices: [spot], second: 0, channel: "a" });
+    let book = read(emptyNoticeState, { notices: [spot], second: 0, channel: "a" });
     for (const second of [1, 20, 40]) book = read(book, { notices: [], second, channel: "b" });
     expect(caseOf(book, atSecond(40))).toBeDefined();
   });
 
   it("gives a notice up at once when the cloud says that it is off", () => {
-    let book = read(emptyNoticeBook, { notices: [spot], second: 0 });
+    let book = read(emptyNoticeState, { notices: [spot], second: 0 });
     book = read(book, { notices: [{ ...spot, withdrawn: true }], second: 1 });
     expect(caseOf(book, atSecond(1))).toBeUndefined();
   });
 
   it("holds a notice once that an answer tells twice", () => {
-    const book = read(emptyNoticeBook, { notices: [spot, spot], second: 0 });
+    const book = read(emptyNoticeState, { notices: [spot, spot], second: 0 });
     expect(book.held).toHaveLength(1);
   });
 
   it("does not grow by what comes and goes", () => {
-    let book = emptyNoticeBook;
+    let book = emptyNoticeState;
     for (let turn = 0; turn < 1000; turn += 1) {
       const passing = notice({ eventId: `event-${turn}`, deadlineAt: atSecond(120) });
       book = read(book, { notices: [passing], second: turn * 20 });
@@ -184,7 +184,7 @@ describe("the book of notices", () => {
   it("makes a case of maintenance two hours before it begins, and says when", () => {
     const maintenanceAt = plus(nowAt, hours(3));
     const far = notice({ cause: "ScheduledMaintenance", eventId: "m", deadlineAt: maintenanceAt });
-    const book = read(emptyNoticeBook, { notices: [far], second: 0 });
+    const book = read(emptyNoticeState, { notices: [far], second: 0 });
     expect(caseOf(book, nowAt)).toBeUndefined();
     const dueAt = plus(nowAt, hours(1));
     expect(nextChangeAt(book, nowAt)).toBe(dueAt);
@@ -196,7 +196,7 @@ describe("the book of notices", () => {
   it("acts at once on maintenance that begins within the two hours", () => {
     const deadlineAt = plus(nowAt, seconds(60));
     const near = notice({ cause: "ScheduledMaintenance", eventId: "m", deadlineAt });
-    const book = read(emptyNoticeBook, { notices: [near], second: 0 });
+    const book = read(emptyNoticeState, { notices: [near], second: 0 });
     expect(caseOf(book, nowAt)).toBeDefined();
   });
 });

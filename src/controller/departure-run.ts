@@ -16,9 +16,9 @@ import type { Reason } from "../core/reason/reason.ts";
 import { type CaseContext, isCloudsToTake } from "./case-context.ts";
 import type { CaseTools } from "./case-tools.ts";
 import { CaseUpkeep } from "./case-upkeep.ts";
-import { CaseVoice } from "./case-voice.ts";
+import { DepartureTelemetry } from "./departure-telemetry.ts";
 import { PhaseWork } from "./phase-work.ts";
-import { ProgressLedger } from "./progress-ledger.ts";
+import { StatusWriter } from "./status-writer.ts";
 
 /** A departure, the policy to carry it out by, and its node as the watch has shown it last. */
 export interface CaseFacts {
@@ -33,11 +33,11 @@ type Work = Omit<Happening, "at">;
  * One departure under way, from its beginning to its outcome. It keeps nothing that the Departure
  * does not say: a new leader makes a new case from the resource and goes on in the same phase.
  */
-export class DepartureCase {
+export class DepartureRun {
   readonly #tools: CaseTools;
   readonly #policy: Policy;
-  readonly #voice: CaseVoice;
-  readonly #ledger: ProgressLedger;
+  readonly #telemetry: DepartureTelemetry;
+  readonly #ledger: StatusWriter;
   readonly #upkeep: CaseUpkeep;
   #departure: Departure;
   /** How it stands once the write of its beginning, which is under way, is through. */
@@ -48,7 +48,7 @@ export class DepartureCase {
   /** Ends the work of the phase that it is in. */
   #phase = new AbortController();
   #pending: Interruption | undefined;
-  #forsaken = false;
+  #abandoned = false;
   /** The cause is another, and the policy does something else at it. */
   #rethinks = false;
   readonly #observers = new Set<() => void>();
@@ -68,13 +68,13 @@ export class DepartureCase {
     this.#node = about.node;
     this.#policy = about.policy;
     this.#tools = tools;
-    const voice = new CaseVoice(tools.executor.voice, tools.clock);
-    const ledger = new ProgressLedger(tools);
+    const telemetry = new DepartureTelemetry(tools.executor.telemetry, tools.clock);
+    const ledger = new StatusWriter(tools);
     const { policy } = about;
-    this.#voice = voice;
+    this.#telemetry = telemetry;
     this.#ledger = ledger;
-    this.#upkeep = new CaseUpkeep(tools.executor, voice);
-    this.#work = new PhaseWork({ policy, tools, voice, ledger, context: this.#context });
+    this.#upkeep = new CaseUpkeep(tools.executor, telemetry);
+    this.#work = new PhaseWork({ policy, tools, telemetry, ledger, context: this.#context });
   }
 
   get departure(): Departure {
@@ -92,7 +92,7 @@ export class DepartureCase {
     if (departure !== this.#seen) this.#take(departure);
     this.#upkeep.look(this.#departure, departure, node);
     const found = interruptionOf(this.#departure, node);
-    if (found === undefined || !this.#heeds(found)) return;
+    if (found === undefined || !this.#handles(found)) return;
     this.#pending = found;
     this.#phase.abort();
   }
@@ -114,8 +114,8 @@ export class DepartureCase {
   }
 
   /** The Departure was deleted: nothing more is done for it, its marks are cleared as strays. */
-  forsake(): void {
-    this.#forsaken = true;
+  abandon(): void {
+    this.#abandoned = true;
     this.#phase.abort();
   }
 
@@ -123,16 +123,16 @@ export class DepartureCase {
   async run(signal: AbortSignal, first?: Work): Promise<void> {
     let happening: Work | undefined = first;
     try {
-      while (isLive(this.#departure) && !this.#forsaken) {
+      while (isLive(this.#departure) && !this.#abandoned) {
         happening ??= await this.#workOnPhase(signal);
         if (happening !== undefined && !(await this.#advance(happening))) return;
         happening = undefined;
       }
     } finally {
       // One that a fault has stopped in mid-drain holds its budgets until it is taken up again.
-      const over = this.#forsaken || !mayHoldBudgets(this.#departure.status.phase);
+      const over = this.#abandoned || !mayHoldBudgets(this.#departure.status.phase);
       if (over) this.#tools.turns.leave(this.#departure);
-      if (this.#forsaken || !isLive(this.#departure)) await this.#work.clearRoom();
+      if (this.#abandoned || !isLive(this.#departure)) await this.#work.clearRoom();
     }
   }
 
@@ -140,7 +140,7 @@ export class DepartureCase {
    * While a machine is being released by us, its node is meant to go: the release sees to it. Where the
    * cloud is waited for, the node's going tells, or that another machine has taken it over.
    */
-  #heeds(found: Interruption): boolean {
+  #handles(found: Interruption): boolean {
     if (this.#departure.status.phase !== "Releasing") return true;
     if (!isCloudsToTake(this.#departure, this.#policy)) return false;
     const { machine, reason } = this.#departure.status;
@@ -158,7 +158,7 @@ export class DepartureCase {
     this.#beginning = undefined;
     if (after === undefined) return false;
     this.#departure = after;
-    if (after.status.phase !== before.status.phase) this.#voice.phaseChanged(before, after);
+    if (after.status.phase !== before.status.phase) this.#telemetry.phaseChanged(before, after);
     return true;
   }
 
@@ -167,7 +167,7 @@ export class DepartureCase {
     if (after === undefined) return;
     const { status } = after;
     this.#departure = { ...this.#departure, resourceVersion: after.resourceVersion, status };
-    this.#voice.told(this.#departure);
+    this.#telemetry.told(this.#departure);
   }
 
   /** Under a notice neither cordon nor first eviction waits for the ledger; it follows on. */
@@ -192,7 +192,7 @@ export class DepartureCase {
     try {
       return await this.#work.run(stop);
     } catch (error) {
-      if (this.#forsaken) return undefined;
+      if (this.#abandoned) return undefined;
       if (signal.aborted) throw error;
       if (this.#pending !== undefined) return this.#confirmed(this.#pending);
       if (this.#rethinks) return undefined;

@@ -24,11 +24,11 @@ interface HeldNotice {
 }
 
 /** Everything that is known to stand against this machine. Frozen data; a reading makes a new one. */
-export interface NoticeBook {
+export interface NoticeState {
   readonly held: readonly HeldNotice[];
 }
 
-export const emptyNoticeBook: NoticeBook = Object.freeze({ held: Object.freeze([]) });
+export const emptyNoticeState: NoticeState = Object.freeze({ held: Object.freeze([]) });
 
 export interface ChannelReading {
   readonly channel: string;
@@ -37,7 +37,7 @@ export interface ChannelReading {
 }
 
 /** The book after one channel has said what stands now. Each channel speaks for itself alone. */
-export function readInto(book: NoticeBook, { channel, reading, at }: ChannelReading): NoticeBook {
+export function readInto(book: NoticeState, { channel, reading, at }: ChannelReading): NoticeState {
   const told = new Map(reading.notices.map((notice) => [notice.eventId, notice]));
   const others = book.held.filter((one) => one.channel !== channel);
   const known = book.held
@@ -51,12 +51,12 @@ export function readInto(book: NoticeBook, { channel, reading, at }: ChannelRead
 }
 
 /** What stands at `at`, as one case; undefined where nothing does, or where its time is not near. */
-export function caseOf(book: NoticeBook, at: Instant): NoticeCase | undefined {
+export function caseOf(book: NoticeState, at: Instant): NoticeCase | undefined {
   return mergeNotices(book.held.map((one) => one.notice).filter((one) => isNear(one, at)));
 }
 
 /** The events that the cloud may be told to begin. */
-export function eventsToBegin(book: NoticeBook): readonly string[] {
+export function eventsToBegin(book: NoticeState): readonly string[] {
   return book.held
     .filter(
       ({ notice, missingSinceAt }) => notice.canBegin === true && missingSinceAt === undefined,
@@ -65,7 +65,7 @@ export function eventsToBegin(book: NoticeBook): readonly string[] {
 }
 
 /** When the case changes next by time alone; undefined: never. */
-export function nextChangeAt(book: NoticeBook, at: Instant): Instant | undefined {
+export function nextChangeAt(book: NoticeState, at: Instant): Instant | undefined {
   const ahead = book.held
     .flatMap(({ notice }) => actFromAt(notice) ?? [])
     .filter((actAt) => actAt > at);

@@ -23,7 +23,7 @@ const asideMs: Millis = minutes(2);
  * The messages that one reader has received and not dealt with, hidden from the others for as long
  * as it holds them. Its end gives them back.
  */
-export class HeldMessages {
+export class InFlightMessages {
   readonly #tools: HeldMessagesTools;
   /** By id, under the handle of the newest receipt. */
   readonly #held = new Map<string, QueueMessage>();

@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import { minutes } from "../core/time/time.ts";
-import type { DepartureDesk } from "./departure-desk.ts";
+import type { NoticeReporter } from "./notice-reporter.ts";
 
 /** How long after its start the agent doubts; a kubelet reports a new boot within seconds. */
 const doubtMs = minutes(2);
@@ -13,8 +13,8 @@ const mostLooks = 5;
  * hears of a notice in that moment takes the agent for another machine and closes the Departure. For as
  * long as that may be, the agent looks again at what it has told.
  */
-export class SecondLook {
-  readonly #desk: Pick<DepartureDesk, "receptionOf">;
+export class RebootRecheck {
+  readonly #reporter: Pick<NoticeReporter, "receptionOf">;
   readonly #clock: Clock;
   readonly #startedMs: number;
   #name: string | undefined;
@@ -22,10 +22,10 @@ export class SecondLook {
   #nextMs = 0;
 
   constructor(tools: {
-    readonly desk: Pick<DepartureDesk, "receptionOf">;
+    readonly reporter: Pick<NoticeReporter, "receptionOf">;
     readonly clock: Clock;
   }) {
-    this.#desk = tools.desk;
+    this.#reporter = tools.reporter;
     this.#clock = tools.clock;
     this.#startedMs = tools.clock.monotonic();
   }
@@ -49,7 +49,7 @@ export class SecondLook {
     if (name === undefined || this.#clock.monotonic() < this.#nextMs) return false;
     this.#looks += 1;
     this.told(name);
-    const reception = await this.#desk.receptionOf(name, signal).catch(() => "Waiting");
+    const reception = await this.#reporter.receptionOf(name, signal).catch(() => "Waiting");
     if (reception === "Settled") this.#name = undefined;
     return reception === "Mistaken";
   }

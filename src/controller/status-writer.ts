@@ -23,7 +23,7 @@ type Change = (fresh: Departure) => DepartureStatus | undefined;
  * The writes of one departure's status, one after another. Progress of a drain is written at its
  * own pace and beside the work; a phase change waits for its write and carries the newest counts.
  */
-export class ProgressLedger {
+export class StatusWriter {
   readonly #executor: Executor;
   readonly #clock: Clock;
   #tail: Promise<unknown> = Promise.resolve();
@@ -76,10 +76,10 @@ export class ProgressLedger {
   /** Writes a reason with what was found, into the timeline as well; undefined when it is gone. */
   tell(
     departure: Departure,
-    word: { readonly reason: Reason; readonly detail?: string | undefined },
+    instanceNotice: { readonly reason: Reason; readonly detail?: string | undefined },
   ): Promise<Departure | undefined> {
     const at = this.#clock.now();
-    return this.write(departure, (fresh) => statusSaying(fresh, { ...word, at }));
+    return this.write(departure, (fresh) => statusSaying(fresh, { ...instanceNotice, at }));
   }
 
   /**
@@ -104,7 +104,7 @@ export class ProgressLedger {
       status.phase === "Draining" ? { ...status, reason, message } : undefined,
     )
       .catch((error: unknown) =>
-        this.#executor.voice.log.warn("progress-not-written", { error: messageOf(error) }),
+        this.#executor.telemetry.log.warn("progress-not-written", { error: messageOf(error) }),
       )
       .finally(() => {
         this.#writing = false;

@@ -14,7 +14,7 @@ const keepAliveMs: Millis = seconds(15);
  * events, the present state first and then each change. It tells no id of an event, with which a cloud
  * could be told anything.
  */
-export class NoticeFeed {
+export class NoticeServer {
   readonly #clock: Clock;
   readonly #clients = new Set<StreamClient>();
   #notice: NoticeCase | undefined;

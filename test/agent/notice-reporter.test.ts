@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { DepartureDesk } from "../../src/agent/departure-desk.ts";
+import { NoticeReporter } from "../../src/agent/notice-reporter.ts";
 import type { KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
 import type { NoticeCase } from "../../src/core/notice/notice.ts";
 import { formatInstant, plus, seconds } from "../../src/core/time/time.ts";
@@ -16,7 +16,7 @@ const nowAt = clock.now();
 
 let api: ModelApi;
 let sent: KubeRequest[];
-let desk: DepartureDesk;
+let reporter: NoticeReporter;
 let warned: Record<string, unknown>[];
 
 beforeEach(async () => {
@@ -30,7 +30,7 @@ beforeEach(async () => {
     },
   };
   const warn = (event: string, fields?: object) => void warned.push({ event, ...fields });
-  desk = new DepartureDesk({ api: counting, identify: async () => node, log: { warn } });
+  reporter = new NoticeReporter({ api: counting, identify: async () => node, log: { warn } });
 });
 
 const spot: NoticeCase = {
@@ -79,7 +79,7 @@ async function names(): Promise<readonly (string | undefined)[]> {
 
 describe("a notice for a node without a departure", () => {
   it("makes one by a single request, with everything that the controller needs", async () => {
-    expect(await desk.file(spot, never)).toEqual({ kind: "Created", name: first });
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: first });
     expect(sent.map((one) => one.method)).toEqual(["POST"]);
     const made = await read(first);
     expect(made.spec).toMatchObject({
@@ -93,8 +93,8 @@ describe("a notice for a node without a departure", () => {
   });
 
   it("makes no second one when it is filed again, after a lost answer or a restart", async () => {
-    await desk.file(spot, never);
-    expect(await desk.file(spot, never)).toEqual({ kind: "Known", name: first });
+    await reporter.file(spot, never);
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Known", name: first });
     expect(await names()).toEqual([first]);
   });
 });
@@ -103,7 +103,7 @@ describe("a notice for a node with a planned departure", () => {
   it("turns that one into a forced one, with the cloud's deadline in place of the plan's", async () => {
     const overdue = formatInstant(plus(nowAt, seconds(-3600)));
     await put(first, { cause: "Planned", departAt: overdue, deadlineAt: overdue, policy: "spot" });
-    expect(await desk.file(spot, never)).toEqual({ kind: "Tightened", name: first });
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Tightened", name: first });
     expect((await read(first)).spec).toMatchObject({
       cause: "SpotInterruption",
       policy: "spot",
@@ -118,7 +118,7 @@ describe("a notice for a node with a planned departure", () => {
     const laterAt = formatInstant(plus(nowAt, seconds(3600)));
     await put(first, { cause: "Planned", deadlineAt: laterAt });
     const hook: NoticeCase = { ...rebalance, cause: "LifecycleHook" };
-    expect(await desk.file(hook, never)).toEqual({ kind: "Tightened", name: first });
+    expect(await reporter.file(hook, never)).toEqual({ kind: "Tightened", name: first });
     const { spec } = await read(first);
     expect(spec).not.toHaveProperty("deadlineAt");
     expect(spec.cause).toBe("LifecycleHook");
@@ -126,23 +126,23 @@ describe("a notice for a node with a planned departure", () => {
 
   it("leaves it alone where the policy may ignore such a notice, and gets one of its own", async () => {
     await put(first, { cause: "Planned", departAt: formatInstant(plus(nowAt, seconds(3600))) });
-    expect(await desk.file(rebalance, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    expect(await reporter.file(rebalance, never)).toEqual({ kind: "Created", name: `${first}-2` });
     expect((await read(first)).spec).not.toHaveProperty("noticedAt");
   });
 
   it("leaves one that has begun alone where the cloud only recommends to move", async () => {
     await put(first, { cause: "Planned" }, { phase: "Draining" });
-    expect(await desk.file(rebalance, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    expect(await reporter.file(rebalance, never)).toEqual({ kind: "Created", name: `${first}-2` });
     expect((await read(first)).spec).not.toHaveProperty("noticedAt");
     // What cannot be ignored goes to the one that is draining.
     await say(`${first}-2`, { phase: "Ended", outcome: "Cancelled", reason: "NoticeIgnored" });
-    expect(await desk.file(spot, never)).toEqual({ kind: "Tightened", name: first });
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Tightened", name: first });
   });
 
   it("keeps a person's own deadline where that is earlier", async () => {
     const earlierAt = formatInstant(plus(nowAt, seconds(30)));
     await put(first, { cause: "Manual", deadlineAt: earlierAt });
-    await desk.file(spot, never);
+    await reporter.file(spot, never);
     const wanted = { deadlineAt: earlierAt, cause: "SpotInterruption" };
     expect((await read(first)).spec).toMatchObject(wanted);
   });
@@ -151,14 +151,14 @@ describe("a notice for a node with a planned departure", () => {
     const wantedAt = formatInstant(plus(nowAt, seconds(3600)));
     await put(first, { cause: "Manual", deadlineAt: wantedAt });
     const hook: NoticeCase = { ...rebalance, cause: "LifecycleHook", eventIds: ["hook-1"] };
-    expect(await desk.file(hook, never)).toEqual({ kind: "Tightened", name: first });
+    expect(await reporter.file(hook, never)).toEqual({ kind: "Tightened", name: first });
     const noticedAt = formatInstant(nowAt);
     const persons = { cause: "Manual", deadlineAt: wantedAt, noticedAt };
     expect((await read(first)).spec).toMatchObject(persons);
-    expect(await desk.file(hook, never)).toEqual({ kind: "Known", name: first });
+    expect(await reporter.file(hook, never)).toEqual({ kind: "Known", name: first });
     // From then on it is the cloud's, even where that names a later one.
     const late = { ...spot, deadlineAt: plus(nowAt, seconds(7200)) };
-    expect(await desk.file(late, never)).toEqual({ kind: "Tightened", name: first });
+    expect(await reporter.file(late, never)).toEqual({ kind: "Tightened", name: first });
     const clouds = { cause: "SpotInterruption", deadlineAt: wantedAt };
     expect((await read(first)).spec).toMatchObject(clouds);
   });
@@ -166,16 +166,16 @@ describe("a notice for a node with a planned departure", () => {
   it("gives one that a person wants, by no instant, the cloud's cause", async () => {
     await put(first, { cause: "Manual" });
     const hook: NoticeCase = { ...rebalance, cause: "LifecycleHook" };
-    await desk.file(hook, never);
+    await reporter.file(hook, never);
     expect((await read(first)).spec.cause).toBe("LifecycleHook");
   });
 });
 
 describe("a second notice for the same node", () => {
   it("becomes the cause where its deadline is nearer", async () => {
-    await desk.file(rebalance, never);
+    await reporter.file(rebalance, never);
     const both = { ...spot, eventIds: ["rebalance-1", "spot-terminate-1"] };
-    expect(await desk.file(both, never)).toEqual({ kind: "Tightened", name: first });
+    expect(await reporter.file(both, never)).toEqual({ kind: "Tightened", name: first });
     const after = await read(first);
     expect(after.spec).toMatchObject({
       cause: "SpotInterruption",
@@ -187,9 +187,9 @@ describe("a second notice for the same node", () => {
   });
 
   it("takes the place of one that a policy may ignore, deadline or none", async () => {
-    await desk.file(rebalance, never);
+    await reporter.file(rebalance, never);
     const hook: NoticeCase = { ...rebalance, cause: "LifecycleHook", source: "aws/hook" };
-    expect(await desk.file(hook, never)).toEqual({ kind: "Tightened", name: first });
+    expect(await reporter.file(hook, never)).toEqual({ kind: "Tightened", name: first });
     expect((await read(first)).spec).toMatchObject({
       cause: "LifecycleHook",
       source: "agent/aws/hook",
@@ -197,10 +197,10 @@ describe("a second notice for the same node", () => {
   });
 
   it("makes nothing of an interruption that a policy may ignore, however near it is", async () => {
-    await desk.file(spot, never);
+    await reporter.file(spot, never);
     const nearer = plus(nowAt, seconds(60));
     const maintenance: NoticeCase = { ...spot, cause: "ScheduledMaintenance", deadlineAt: nearer };
-    await desk.file(maintenance, never);
+    await reporter.file(maintenance, never);
     expect((await read(first)).spec).toMatchObject({
       cause: "SpotInterruption",
       deadlineAt: formatInstant(nearer),
@@ -208,9 +208,9 @@ describe("a second notice for the same node", () => {
   });
 
   it("never moves a deadline later", async () => {
-    await desk.file(spot, never);
+    await reporter.file(spot, never);
     const later = { ...spot, deadlineAt: plus(nowAt, seconds(300)), eventIds: ["spot-stop-2"] };
-    await desk.file(later, never);
+    await reporter.file(later, never);
     expect((await read(first)).spec).toMatchObject({
       deadlineAt: formatInstant(plus(nowAt, seconds(120))),
     });
@@ -218,8 +218,8 @@ describe("a second notice for the same node", () => {
 
   it("joins the departure that is draining rather than the planned one", async () => {
     await put(first, { cause: "Planned" });
-    await desk.file(rebalance, never);
-    expect(await desk.file(spot, never)).toEqual({ kind: "Tightened", name: `${first}-2` });
+    await reporter.file(rebalance, never);
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Tightened", name: `${first}-2` });
     expect((await read(first)).spec).not.toHaveProperty("noticedAt");
   });
 });
@@ -229,10 +229,10 @@ describe("a notice for a node whose departure has ended", () => {
 
   it("makes the next one in number, and leaves the record as it is", async () => {
     await put(first, { cause: "Planned" }, ended);
-    expect(await desk.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
     await say(`${first}-2`, ended);
     const other = { ...spot, eventIds: ["spot-terminate-2"] };
-    expect(await desk.file(other, never)).toEqual({ kind: "Created", name: `${first}-3` });
+    expect(await reporter.file(other, never)).toEqual({ kind: "Created", name: `${first}-3` });
   });
 
   it.each([30, 98])(
@@ -242,8 +242,8 @@ describe("a notice for a node whose departure has ended", () => {
         await put(number === 1 ? first : `${first}-${number}`, { cause: "Planned" }, ended);
       }
       const next = `${first}-${count + 1}`;
-      expect(await desk.file(spot, never)).toEqual({ kind: "Created", name: next });
-      expect(await desk.file(spot, never)).toEqual({ kind: "Known", name: next });
+      expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: next });
+      expect(await reporter.file(spot, never)).toEqual({ kind: "Known", name: next });
     },
   );
 
@@ -253,37 +253,37 @@ describe("a notice for a node whose departure has ended", () => {
     }
     await put(first, { cause: "Planned" }, ended);
     await put(`${first}-41`, { cause: "Planned" });
-    expect(await desk.file(spot, never)).toEqual({ kind: "Tightened", name: `${first}-41` });
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Tightened", name: `${first}-41` });
   });
 
   it("is closed where that departure was this very notice's: a person has the last word", async () => {
-    await desk.file(spot, never);
+    await reporter.file(spot, never);
     await say(first, ended);
-    expect(await desk.file(spot, never)).toEqual({ kind: "Closed", name: first });
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Closed", name: first });
     expect(await names()).toEqual([first]);
   });
 
   it("is not closed where the controller took us for another machine", async () => {
-    await desk.file(spot, never);
+    await reporter.file(spot, never);
     await say(first, { ...ended, outcome: "Preempted", reason: "MachineReplaced" });
-    expect(await desk.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
   });
 
   it("is not closed by the same notice of an earlier boot of the machine", async () => {
     await put(first, { node: { ...node, bootID: "boot-0" }, cause: "SpotInterruption" }, ended);
-    expect(await desk.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
   });
 });
 
 describe("a notice that the cloud takes back", () => {
   it("is marked as withdrawn on the departure that it made", async () => {
-    await desk.file(spot, never);
-    expect(await desk.withdraw(plus(nowAt, seconds(20)), never)).toBe(first);
+    await reporter.file(spot, never);
+    expect(await reporter.withdraw(plus(nowAt, seconds(20)), never)).toBe(first);
     expect((await read(first)).spec).toMatchObject({
       withdrawnAt: formatInstant(plus(nowAt, seconds(20))),
     });
     // Once: the second time there is nothing left to take back.
-    expect(await desk.withdraw(plus(nowAt, seconds(30)), never)).toBeUndefined();
+    expect(await reporter.withdraw(plus(nowAt, seconds(30)), never)).toBeUndefined();
   });
 
   it.each([
@@ -295,19 +295,19 @@ describe("a notice that the cloud takes back", () => {
     ],
   ])("touches no departure that an agent did not make: %s", async (_, spec) => {
     await put(first, spec);
-    expect(await desk.withdraw(nowAt, never)).toBeUndefined();
+    expect(await reporter.withdraw(nowAt, never)).toBeUndefined();
     expect((await read(first)).spec).not.toHaveProperty("withdrawnAt");
   });
 
   it("waits with a new notice until the one before has been undone", async () => {
-    await desk.file(spot, never);
-    await desk.withdraw(nowAt, never);
-    await expect(desk.file(spot, never)).rejects.toMatchObject({
+    await reporter.file(spot, never);
+    await reporter.withdraw(nowAt, never);
+    await expect(reporter.file(spot, never)).rejects.toMatchObject({
       code: "CONFLICT",
       retryable: true,
     });
     await say(first, { phase: "Ended", outcome: "Cancelled", reason: "NoticeWithdrawn" });
-    expect(await desk.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
   });
 });
 
@@ -315,8 +315,8 @@ describe("the desk", () => {
   it("touches no departure of another node that has the same name", async () => {
     // A node of the same name and the same first letters of its uid: a name alone is nobody.
     await put(first, { node: { ...node, uid: "0b1f7a3e-ffff" }, cause: "SpotInterruption" });
-    expect(await desk.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
-    expect(await desk.withdraw(nowAt, never)).toBe(`${first}-2`);
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    expect(await reporter.withdraw(nowAt, never)).toBe(`${first}-2`);
     expect(warned).toEqual([
       { event: "departure-name-taken", node: "n1", taken: first, instead: `${first}-2` },
     ]);
@@ -324,12 +324,12 @@ describe("the desk", () => {
 
   it("does not take another node's departure for its own where it looks one up", async () => {
     await put(first, { node: { ...node, uid: "0b1f7a3e-ffff" }, cause: "SpotInterruption" });
-    expect(await desk.look(first, never)).toBeUndefined();
+    expect(await reporter.look(first, never)).toBeUndefined();
   });
 
   it("says nothing of names that its own node's departures have", async () => {
     await put(first, { cause: "Planned" }, { phase: "Ended", outcome: "Cancelled" });
-    expect(await desk.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
     expect(warned).toEqual([]);
   });
 
@@ -341,6 +341,6 @@ describe("the desk", () => {
   ])("says what a refusal with %d means", async (status, code) => {
     const body = { kind: "Status", message: "no" };
     api.failNext({ match: { method: "POST" }, answer: { status, body } });
-    await expect(desk.file(spot, never)).rejects.toMatchObject({ code });
+    await expect(reporter.file(spot, never)).rejects.toMatchObject({ code });
   });
 });

@@ -17,9 +17,9 @@ import type { Policy } from "../core/policy/policy.ts";
 import { isReleaseReason } from "../core/policy/release-answer.ts";
 import { type Instant, type Millis, millis, plus } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
+import type { ActiveDepartures } from "./active-departures.ts";
 import { Alarm } from "./alarm.ts";
 import { BirthBook } from "./birth-book.ts";
-import type { CaseBook } from "./case-book.ts";
 import type { Executor } from "./executor.ts";
 import type { Health } from "./health.ts";
 import { gatherAfter } from "./pass-pace.ts";
@@ -32,7 +32,7 @@ export interface RotationOptions {
   readonly gates: GateSource;
   /** Where the cloud can be asked how old its machines are. */
   readonly births?: MachineBirths | undefined;
-  readonly cases: CaseBook;
+  readonly cases: ActiveDepartures;
   readonly executor: Executor;
   readonly sweep: PlaceholderSweep;
   readonly clock: Clock;
@@ -52,7 +52,7 @@ const quietMs: Millis = millis(10 * 60_000);
  * an instant of the plan is reached, and holds nothing in between. The re-check before each act is
  * the executor's and the marks' own.
  */
-export class Rotation {
+export class PlanReconciler {
   readonly #options: RotationOptions;
   readonly #alarm: Alarm;
   readonly #reporter: PlanReporter;
@@ -67,10 +67,10 @@ export class Rotation {
     this.#options = options;
     this.#alarm = new Alarm(options.clock);
     const { births, clock, executor } = options;
-    const { voice } = executor;
-    this.#reporter = new PlanReporter(voice);
+    const { telemetry } = executor;
+    this.#reporter = new PlanReporter(telemetry);
     const onNews = () => this.#alarm.ring();
-    this.#births = births && new BirthBook({ births, clock, voice, onNews });
+    this.#births = births && new BirthBook({ births, clock, telemetry, onNews });
     this.#checks = new ReleaseChecks({ executor, clock, onNews });
   }
 
@@ -133,7 +133,7 @@ export class Rotation {
     policyStatus
       .write(policyStatuses(plan, departures))
       .catch((error: unknown) =>
-        executor.voice.log.warn("policy-status-not-written", { error: messageOf(error) }),
+        executor.telemetry.log.warn("policy-status-not-written", { error: messageOf(error) }),
       );
   }
 
@@ -171,7 +171,7 @@ export class Rotation {
     const gist = `${about} ${gistOf(decision)}`;
     said.add(gist);
     if (this.#said.has(gist)) return false;
-    this.#options.executor.voice.log.info(
+    this.#options.executor.telemetry.log.info(
       decision.kind === "Leave" ? "left-alone" : `would-${decision.kind.toLowerCase()}`,
       { about, reason: decision.reason, message: decision.explain },
     );
@@ -229,7 +229,7 @@ export class Rotation {
 
   #failed(error: unknown, signal: AbortSignal): void {
     if (signal.aborted) return;
-    const { log, metrics } = this.#options.executor.voice;
+    const { log, metrics } = this.#options.executor.telemetry;
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";
     metrics.count("lastcall_errors_total", { code });
     log.warn("act-failed", { code, error: messageOf(error) });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { Cause, Departure, Outcome } from "../../../src/core/departure/departure.ts";
-import { meaningOf } from "../../../src/core/notice/machine-word.ts";
+import { resolveNotice } from "../../../src/core/notice/instance-notice.ts";
 import type { Notice, NoticeCause } from "../../../src/core/notice/notice.ts";
 import { defaultPolicy } from "../../../src/core/policy/policy-default.ts";
 import { hours, instant, millis, minutes, plus, seconds } from "../../../src/core/time/time.ts";
@@ -65,7 +65,7 @@ function meaning(world: {
   const { departures = [], notice = gone, machine = "gce://p/z/n1", at = nowAt } = world;
   const policies = [{ ...defaultPolicy, name: "spot" }];
   const one = world.node ?? node();
-  return meaningOf(
+  return resolveNotice(
     { machine, notice },
     {
       ...{ policies, at },
@@ -77,7 +77,7 @@ function meaning(world: {
   );
 }
 
-describe("the cloud's word about a machine", () => {
+describe("the cloud's update about a machine", () => {
   it("makes a departure of the machine's node", () => {
     expect(meaning({})).toMatchObject({
       kind: "Make",
@@ -168,9 +168,9 @@ describe("the cloud's word about a machine", () => {
     (phase) => {
       const planned = departure({ phase });
       const told = { noticedAt: eventAt, deadlineAt, source: "gcp/operations/operation-1" };
-      const word = { ...told, cause: "Preempted" };
+      const update = { ...told, cause: "Preempted" };
       const found = meaning({ departures: [planned] });
-      expect(found).toEqual({ kind: "Force", departure: planned, word });
+      expect(found).toEqual({ kind: "Force", departure: planned, update });
     },
   );
 
@@ -178,7 +178,7 @@ describe("the cloud's word about a machine", () => {
     expect(meaning({ departures: [departure({ phase: "Releasing" })] }).kind).toBe("Known");
   });
 
-  it("leaves a plan alone at a word that a policy may ignore", () => {
+  it("leaves a plan alone at a update that a policy may ignore", () => {
     const notice = { ...gone, cause: "RebalanceRecommendation" } as const;
     const found = meaning({ notice, departures: [departure({})] });
     expect(found).toMatchObject({ kind: "Make", order: { name: "n1-01234567-2" } });
@@ -193,9 +193,9 @@ describe("the cloud's word about a machine", () => {
 
     it("brings a later deadline forward, and leaves who told it first", () => {
       const later = departure({ ...told, deadlineAt: plus(deadlineAt, seconds(90)) });
-      const word = { noticedAt: eventAt, deadlineAt, source: "agent/gcp" };
+      const update = { noticedAt: eventAt, deadlineAt, source: "agent/gcp" };
       const found = meaning({ departures: [later] });
-      expect(found).toEqual({ kind: "Force", departure: later, word });
+      expect(found).toEqual({ kind: "Force", departure: later, update });
     });
   });
 
@@ -213,7 +213,7 @@ describe("the cloud's word about a machine", () => {
     const owner = departure({ noticedAt: eventAt, cause: standing, deadlineAt: undefined });
     const found = meaning({ notice: { ...gone, cause: told }, departures: [owner] });
     expect(found.kind).toBe("Force");
-    const cause = "word" in found ? (found.word.cause ?? standing) : undefined;
+    const cause = "update" in found ? (found.update.cause ?? standing) : undefined;
     expect(cause).toBe(expected);
   });
 
@@ -226,9 +226,9 @@ describe("the cloud's word about a machine", () => {
     });
     const hook = { ...gone, cause: "LifecycleHook", deadlineAt: undefined } as const;
     const source = "gcp/operations/operation-1";
-    const word = { noticedAt: eventAt, deadlineAt: undefined, source, cause: "LifecycleHook" };
+    const update = { noticedAt: eventAt, deadlineAt: undefined, source, cause: "LifecycleHook" };
     const found = meaning({ notice: hook, departures: [recommended] });
-    expect(found).toEqual({ kind: "Force", departure: recommended, word });
+    expect(found).toEqual({ kind: "Force", departure: recommended, update });
     const graver = departure({ ...told, cause: "SpotInterruption", deadlineAt });
     expect(meaning({ notice: hook, departures: [graver] }).kind).toBe("Known");
   });

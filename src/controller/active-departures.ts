@@ -5,9 +5,9 @@ import { type Millis, minutes, seconds } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { backoffMs } from "./backoff.ts";
 import type { CaseTools } from "./case-tools.ts";
-import { DepartureCase } from "./departure-case.ts";
+import { DepartureRun } from "./departure-run.ts";
 
-type First = Parameters<DepartureCase["run"]>[1];
+type First = Parameters<DepartureRun["run"]>[1];
 
 /** A planned case that failed is not taken up again before this has passed. */
 const restMs: Millis = minutes(1);
@@ -25,9 +25,9 @@ interface Rest {
 export type RestedListener = (uid: string) => void;
 
 /** The departures under way, each in a case of its own; none waits for another. */
-export class CaseBook {
+export class ActiveDepartures {
   readonly #tools: CaseTools;
-  readonly #cases = new Map<string, DepartureCase>();
+  readonly #cases = new Map<string, DepartureRun>();
   /** The uids of the departures with a case, by the name of their node. */
   readonly #byNode = new Map<string, Set<string>>();
   readonly #rests = new Map<string, Rest>();
@@ -44,7 +44,7 @@ export class CaseBook {
   open(departure: Departure, how: { policy: Policy; signal: AbortSignal; first?: First }): void {
     if (this.has(departure) || this.#isResting(departure)) return;
     const node = this.#fleet.node(departure.node.name);
-    const newCase = new DepartureCase({ departure, policy: how.policy, node }, this.#tools);
+    const newCase = new DepartureRun({ departure, policy: how.policy, node }, this.#tools);
     this.#cases.set(departure.uid, newCase);
     this.#enter(departure);
     const run = newCase
@@ -84,7 +84,7 @@ export class CaseBook {
     if (open === undefined) return;
     const departure = this.#fleet.departure(uid);
     // A case is opened on what the watch has shown, so that what is missing has been deleted.
-    if (departure === undefined) open.forsake();
+    if (departure === undefined) open.abandon();
     else open.observe(departure, this.#fleet.node(departure.node.name));
   }
 
@@ -139,7 +139,7 @@ export class CaseBook {
 
   #failed(departure: Departure, error: unknown, signal: AbortSignal): void {
     if (signal.aborted) return;
-    const { log, metrics } = this.#tools.executor.voice;
+    const { log, metrics } = this.#tools.executor.telemetry;
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";
     // Whoever leads now takes the case up from the Departure.
     if (code === "LEASE_LOST") return;

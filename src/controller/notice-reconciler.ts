@@ -1,14 +1,14 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Fleet } from "../contracts/fleet.ts";
-import type { WordFate } from "../contracts/notice-feed.ts";
+import type { NoticeFate } from "../contracts/notice-feed.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { Departure } from "../core/departure/departure.ts";
 import {
+  type InstanceNotice,
   type MachineScene,
-  type MachineWord,
-  meaningOf,
-  type WordMeaning,
-} from "../core/notice/machine-word.ts";
+  type NoticeResolution,
+  resolveNotice,
+} from "../core/notice/instance-notice.ts";
 import { callsOfMarks } from "../core/notice/node-notice.ts";
 import type { NoticeCall } from "../core/notice/notice-call.ts";
 import { between, type Millis, millis, plus } from "../core/time/time.ts";
@@ -16,7 +16,7 @@ import { LastcallError, messageOf } from "../errors.ts";
 import type { Executor } from "./executor.ts";
 import { nextChange } from "./next-change.ts";
 
-export interface NoticeDeskTools {
+export interface NoticeReconcilerTools {
   readonly fleet: Fleet;
   readonly executor: Executor;
   readonly clock: Clock;
@@ -37,13 +37,13 @@ const watchLagMs: Millis = millis(2000);
  * words of feeds. Of a hundred nodes that end together, or a word that is told a hundred times,
  * each is asked for once.
  */
-export class NoticeDesk {
-  readonly #tools: NoticeDeskTools;
+export class NoticeReconciler {
+  readonly #tools: NoticeReconcilerTools;
   /** What was written, or is being written, and is not seen yet. */
   readonly #asked = new Map<string, { readonly node: string; readonly written: Promise<void> }>();
   readonly #turns = new Map<string, Promise<unknown>>();
 
-  constructor(tools: NoticeDeskTools) {
+  constructor(tools: NoticeReconcilerTools) {
     this.#tools = tools;
   }
 
@@ -53,35 +53,36 @@ export class NoticeDesk {
     if (some === undefined) this.#forgetSeen();
     for (const call of callsOfMarks(some ?? fleet.view().nodes, this.#scene())) {
       this.#carryOut(call).catch((error: unknown) =>
-        executor.voice.log.warn("act-failed", { error: messageOf(error) }),
+        executor.telemetry.log.warn("act-failed", { error: messageOf(error) }),
       );
     }
   }
 
   /**
-   * See `FeedListener.onWord`. Words of one machine take turns: the second is judged by what has come of
+   * See `FeedListener.onNotice`. Words of one machine take turns: the second is judged by what has come of
    * the first, which may be a departure of a cause that the policy ignores.
    */
-  async heed(word: MachineWord): Promise<WordFate> {
-    const turn = (this.#turns.get(word.machine) ?? Promise.resolve())
+  async handle(instanceNotice: InstanceNotice): Promise<NoticeFate> {
+    const turn = (this.#turns.get(instanceNotice.machine) ?? Promise.resolve())
       .catch(() => undefined)
-      .then(() => this.#untilKnown(word));
-    this.#turns.set(word.machine, turn);
+      .then(() => this.#untilKnown(instanceNotice));
+    this.#turns.set(instanceNotice.machine, turn);
     try {
       return await turn;
     } finally {
-      if (this.#turns.get(word.machine) === turn) this.#turns.delete(word.machine);
+      if (this.#turns.get(instanceNotice.machine) === turn)
+        this.#turns.delete(instanceNotice.machine);
     }
   }
 
   /** What is written counts when the watch shows it: another's departure may have had the name. */
-  async #untilKnown(word: MachineWord): Promise<WordFate> {
+  async #untilKnown(instanceNotice: InstanceNotice): Promise<NoticeFate> {
     const { fleet, clock } = this.#tools;
     let asked: string | undefined;
     for (let until = clock.now(); asked === undefined || clock.now() < until; ) {
-      const meaning = this.#meaning(word);
+      const meaning = this.#meaning(instanceNotice);
       if (meaning.kind === "Known") return "Taken";
-      if (meaning.kind === "Undoing") throw busy(word);
+      if (meaning.kind === "Undoing") throw busy(instanceNotice);
       if (!isCall(meaning)) return meaning.kind;
       const { key } = this.#deedOf(meaning);
       if (key === asked) {
@@ -89,18 +90,19 @@ export class NoticeDesk {
         continue;
       }
       await this.#carryOut(meaning);
-      if (asked === undefined && word.notice.withdrawn !== true) this.#count(word);
+      if (asked === undefined && instanceNotice.notice.withdrawn !== true)
+        this.#count(instanceNotice);
       asked = key;
       until = plus(clock.now(), watchLagMs);
     }
     throw new LastcallError(
       "CONFLICT",
-      `Cannot tell what became of the notice for ${word.machine}: the watch shows no departure for it, one is wanted`,
+      `Cannot tell what became of the notice for ${instanceNotice.machine}: the watch shows no departure for it, one is wanted`,
     );
   }
 
-  #meaning(word: MachineWord): WordMeaning {
-    return meaningOf(word, this.#scene());
+  #meaning(instanceNotice: InstanceNotice): NoticeResolution {
+    return resolveNotice(instanceNotice, this.#scene());
   }
 
   #scene(): MachineScene {
@@ -115,10 +117,10 @@ export class NoticeDesk {
   }
 
   /** A source begins with its cloud and its way: `aws/queue/spot-interruption`. */
-  #count({ notice }: MachineWord): void {
+  #count({ notice }: InstanceNotice): void {
     const [cloud = "", source = ""] = notice.source.split("/");
     const labels = { cloud, kind: notice.cause, source };
-    this.#tools.executor.voice.metrics.count("lastcall_notices_total", labels);
+    this.#tools.executor.telemetry.metrics.count("lastcall_notices_total", labels);
   }
 
   #carryOut(call: NoticeCall): Promise<void> {
@@ -145,7 +147,7 @@ export class NoticeDesk {
     if (call.kind === "Withdraw") {
       return { ...about, write: () => executor.withdraw(departure, call.at) };
     }
-    return { ...about, write: () => executor.notice(departure, call.word) };
+    return { ...about, write: () => executor.notice(departure, call.update) };
   }
 
   #forgetSeen(): void {
@@ -163,14 +165,14 @@ export class NoticeDesk {
 }
 
 /** It is told again; by then the departure has ended. */
-function busy({ machine }: MachineWord): LastcallError {
+function busy({ machine }: InstanceNotice): LastcallError {
   return new LastcallError(
     "CONFLICT",
     `Cannot write down the notice for ${machine}: its node's departure is being taken back, an end of that is wanted`,
   );
 }
 
-function isCall(meaning: WordMeaning): meaning is NoticeCall {
+function isCall(meaning: NoticeResolution): meaning is NoticeCall {
   return meaning.kind === "Make" || meaning.kind === "Force" || meaning.kind === "Withdraw";
 }
 

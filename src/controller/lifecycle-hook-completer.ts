@@ -10,7 +10,7 @@ import { type Millis, minutes } from "../core/time/time.ts";
 import type { Executor } from "./executor.ts";
 import { nextChange } from "./next-change.ts";
 
-export interface HookDeskTools {
+export interface LifecycleHookCompleterTools {
   readonly fleet: Fleet;
   readonly executor: Executor;
   readonly clock: Clock;
@@ -22,15 +22,15 @@ const quietMs: Millis = minutes(1);
 /**
  * Has the groups that wait for a node go on with it: when a new one is ready, an old one drained.
  */
-export class HookDesk {
-  readonly #tools: HookDeskTools;
+export class LifecycleHookCompleter {
+  readonly #tools: LifecycleHookCompleterTools;
 
-  constructor(tools: HookDeskTools) {
+  constructor(tools: LifecycleHookCompleterTools) {
     this.#tools = tools;
   }
 
   /** See `FeedListener.onHook`. Rejects when the signal aborts. */
-  async heed(hook: LifecycleHook, signal: AbortSignal): Promise<HookFate> {
+  async handle(hook: LifecycleHook, signal: AbortSignal): Promise<HookFate> {
     const { executor } = this.#tools;
     if (!executor.tellsGroups) return "LeftAlone";
     const standing = await this.#settled(hook, signal);

@@ -50,7 +50,7 @@ export type Filed =
  * idempotent and may be repeated after any fault. Throws `LastcallError` with `retryable` for what
  * time may mend.
  */
-export class DepartureDesk {
+export class NoticeReporter {
   readonly #api: KubeSender;
   readonly #identify: () => Promise<NodeIdentity>;
   readonly #log: Pick<Log, "warn">;

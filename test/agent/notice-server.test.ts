@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { NoticeFeed } from "../../src/agent/notice-feed.ts";
+import { NoticeServer } from "../../src/agent/notice-server.ts";
 import type { HttpStream, StreamClient } from "../../src/contracts/http-route.ts";
 import type { NoticeCase } from "../../src/core/notice/notice.ts";
 import { instant, millis, plus, seconds } from "../../src/core/time/time.ts";
@@ -7,11 +7,11 @@ import { ManualClock } from "../support/manual-clock.ts";
 
 const noSkew = millis(0);
 let clock: ManualClock;
-let feed: NoticeFeed;
+let feed: NoticeServer;
 
 beforeEach(() => {
   clock = new ManualClock(Date.UTC(2026, 10, 20));
-  feed = new NoticeFeed(clock);
+  feed = new NoticeServer(clock);
 });
 
 function spot(leftSeconds?: number): NoticeCase {

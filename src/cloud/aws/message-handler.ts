@@ -1,19 +1,19 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { FeedListener, HookFate, WordFate } from "../../contracts/notice-feed.ts";
+import type { FeedListener, HookFate, NoticeFate } from "../../contracts/notice-feed.ts";
 import { halfToAll } from "../../core/chance/jitter.ts";
 import type { Rng } from "../../core/chance/rng.ts";
+import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
 import type { LifecycleHook } from "../../core/notice/lifecycle-hook.ts";
-import type { MachineWord } from "../../core/notice/machine-word.ts";
 import { actFromAt } from "../../core/notice/notice.ts";
 import { between, hours, type Millis, millis, minutes, seconds } from "../../core/time/time.ts";
 import { type ErrorCode, LastcallError } from "../../errors.ts";
 import { asFault } from "./aws-fault.ts";
-import type { HeldMessages } from "./held-messages.ts";
+import type { InFlightMessages } from "./in-flight-messages.ts";
 import type { QueueMessage } from "./queue-client.ts";
 import { type MessageReading, readQueueMessage } from "./queue-message.ts";
 
-export interface MessageTellerTools {
-  readonly held: HeldMessages;
+export interface MessageHandlerTools {
+  readonly held: InFlightMessages;
   readonly listener: FeedListener;
   /** What becomes of messages that are not for a node of this cluster, or cannot be read. */
   readonly unknown: "Leave" | "Delete";
@@ -36,12 +36,12 @@ const lateJoiningMs: Millis = minutes(5);
 const soonJoined = 30;
 
 /** Tells the cluster what the messages say that one reader holds, and what becomes of each. */
-export class MessageTeller {
-  readonly #tools: MessageTellerTools;
+export class MessageHandler {
+  readonly #tools: MessageHandlerTools;
   /** Those that wait: the same hook may speak by several ways, and by each of them twice. */
   readonly #hooks = new Set<string>();
 
-  constructor(tools: MessageTellerTools) {
+  constructor(tools: MessageHandlerTools) {
     this.#tools = tools;
   }
 
@@ -82,7 +82,9 @@ export class MessageTeller {
     signal: AbortSignal,
   ): Promise<MessageEnd> {
     for (const problem of reading.problems) this.#say("NOTICE_UNREADABLE", problem);
-    const fates = await Promise.all(reading.words.map((word) => this.#tell(word, signal)));
+    const fates = await Promise.all(
+      reading.words.map((instanceNotice) => this.#tell(instanceNotice, signal)),
+    );
     if (fates.includes("NoNode") && this.#tools.unknown === "Leave") {
       return this.#endOfUnknown(message);
     }
@@ -108,10 +110,14 @@ export class MessageTeller {
     return seconds(2 ** Math.max(0, Math.min(receipts - 10, 6)));
   }
 
-  async #tell(word: MachineWord, signal: AbortSignal): Promise<WordFate> {
+  async #tell(instanceNotice: InstanceNotice, signal: AbortSignal): Promise<NoticeFate> {
     const { listener } = this.#tools;
-    const fate = await this.#untilHeard(() => listener.onWord(word), longestRetryMs, signal);
-    const { machine, notice } = word;
+    const fate = await this.#untilHeard(
+      () => listener.onNotice(instanceNotice),
+      longestRetryMs,
+      signal,
+    );
+    const { machine, notice } = instanceNotice;
     if (fate === "Stale")
       this.#say("NOTICE_STALE", `its ${notice.cause} of ${machine} is long past`);
     if (fate === "NoNode") this.#say("INSTANCE_UNKNOWN", `${machine} is no node of this cluster`);

@@ -13,7 +13,7 @@ const againMs = seconds(1);
  * one sentence and exit code 1 instead of in a log that goes on for ever. Once it has answered, any
  * outage is waited out. Throws API_UNREACHABLE after 20 s, API_UNAUTHORIZED at once.
  */
-export async function firstContact(api: KubeApi, clock: Clock, signal: AbortSignal): Promise<void> {
+export async function preflight(api: KubeApi, clock: Clock, signal: AbortSignal): Promise<void> {
   const request: KubeRequest = { method: "GET", path: "/version", signal };
   const giveUpMs = clock.monotonic() + patienceMs;
   for (;;) {

@@ -11,25 +11,25 @@ import { explainDrain } from "../core/drain-plan/explain-drain.ts";
 import { explain } from "../core/reason/explain.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import type { DrainOver } from "./drain-run.ts";
-import type { Voice } from "./executor.ts";
+import type { Telemetry } from "./executor.ts";
 
 /** Events are few: of many pods with one trouble so many are named. */
 const namedPods = 10;
 
 /** What a departure says while it goes on: log lines, Events and metrics, in one place. */
-export class CaseVoice {
-  readonly #voice: Voice;
+export class DepartureTelemetry {
+  readonly #telemetry: Telemetry;
   readonly #clock: Clock;
   readonly #said = new Set<string>();
 
-  constructor(voice: Voice, clock: Clock) {
-    this.#voice = voice;
+  constructor(telemetry: Telemetry, clock: Clock) {
+    this.#telemetry = telemetry;
     this.#clock = clock;
   }
 
   phaseChanged(before: Departure, after: Departure): void {
     const { status } = after;
-    this.#voice.log.info("departure", {
+    this.#telemetry.log.info("departure", {
       node: after.node.name,
       departure: after.name,
       from: before.status.phase,
@@ -42,7 +42,7 @@ export class CaseVoice {
     if (status.phase !== "Ended") return;
     const clean = status.outcome === "Planned" || status.outcome === "Cancelled";
     this.#say(after, "DepartureEnded", clean ? "Normal" : "Warning");
-    this.#voice.metrics.count("lastcall_departures_total", {
+    this.#telemetry.metrics.count("lastcall_departures_total", {
       policy: after.policy ?? "",
       cause: after.cause,
       outcome: status.outcome ?? "",
@@ -53,7 +53,7 @@ export class CaseVoice {
     if (departure.noticedAt === undefined || this.#said.has("cordoned")) return;
     this.#said.add("cordoned");
     const seconds = (this.#clock.now() - departure.noticedAt) / 1000;
-    this.#voice.metrics.observe("lastcall_notice_to_cordon_seconds", Math.max(0, seconds));
+    this.#telemetry.metrics.observe("lastcall_notice_to_cordon_seconds", Math.max(0, seconds));
   }
 
   /** Says each pod that is held up, that is deleted past its budget or will be cut short, once. */
@@ -79,10 +79,10 @@ export class CaseVoice {
   #sayUnclean(departure: Departure, { namespace, name, outcome, rule }: UncleanPod): void {
     const what =
       outcome === "Killed" ? "was killed when its grace was over" : "was left behind on the node";
-    const word = rule === undefined ? "" : ` ${wordOnRule(rule)}`;
+    const instanceNotice = rule === undefined ? "" : ` ${wordOnRule(rule)}`;
     this.#sayOnce(`unclean ${namespace}/${name}`, departure, {
       reason: outcome === "Killed" ? "PodKilled" : "PodLeftBehind",
-      message: `${namespace}/${name} ${what}${word}`,
+      message: `${namespace}/${name} ${what}${instanceNotice}`,
       about: [],
     });
   }
@@ -112,7 +112,7 @@ export class CaseVoice {
   /** What goes on inside a phase. */
   told({ node, name, status }: Departure): void {
     const { phase, reason, message } = status;
-    this.#voice.log.info("departure-says", {
+    this.#telemetry.log.info("departure-says", {
       node: node.name,
       departure: name,
       phase,
@@ -159,20 +159,23 @@ export class CaseVoice {
     const { noticedAt, deadlineAt } = departure;
     if (noticedAt === undefined || end.verdict !== "Done") return;
     const now = this.#clock.now();
-    this.#voice.metrics.observe("lastcall_notice_to_last_pod_seconds", (now - noticedAt) / 1000);
+    this.#telemetry.metrics.observe(
+      "lastcall_notice_to_last_pod_seconds",
+      (now - noticedAt) / 1000,
+    );
     if (deadlineAt === undefined) return;
-    this.#voice.metrics.observe("lastcall_deadline_left_seconds", (deadlineAt - now) / 1000);
+    this.#telemetry.metrics.observe("lastcall_deadline_left_seconds", (deadlineAt - now) / 1000);
   }
 
   faulted(event: string, departure: Departure, error: unknown): void {
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";
-    this.#voice.metrics.count("lastcall_errors_total", { code });
-    this.#voice.log.warn(event, { node: departure.node.name, code, error: messageOf(error) });
+    this.#telemetry.metrics.count("lastcall_errors_total", { code });
+    this.#telemetry.log.warn(event, { node: departure.node.name, code, error: messageOf(error) });
   }
 
   #say(departure: Departure, reason: EventReason, type: "Normal" | "Warning"): void {
     const message = departure.status.message ?? "";
-    this.#voice.events.emit({ type, reason, message, about: nodeOf(departure) });
+    this.#telemetry.events.emit({ type, reason, message, about: nodeOf(departure) });
   }
 
   #sayOnce(
@@ -183,7 +186,7 @@ export class CaseVoice {
     if (this.#said.has(key)) return;
     this.#said.add(key);
     for (const about of [nodeOf(departure), ...what.about]) {
-      this.#voice.events.emit({
+      this.#telemetry.events.emit({
         type: "Warning",
         reason: what.reason,
         message: what.message,

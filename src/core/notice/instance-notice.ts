@@ -9,14 +9,14 @@ import { isNear, maintenanceWindowMs, type Notice } from "./notice.ts";
 import { callOf, isUndoing, type NoticeCall, noticeOrder, sourceOf } from "./notice-call.ts";
 
 /** The cloud's word about one machine of the fleet, heard outside the cluster. */
-export interface MachineWord {
+export interface InstanceNotice {
   /** A whole providerID, or its last part where the cloud never gives it twice: `i-0abc`. */
   readonly machine: string;
   /** Its `noticedAt` is the instant of the event in the cloud's time. */
   readonly notice: Notice;
 }
 
-export type WordMeaning =
+export type NoticeResolution =
   | NoticeCall
   /** A departure of the machine stands that says no less, or stood until the machine was gone. */
   | { readonly kind: "Known" }
@@ -43,9 +43,12 @@ export interface MachineScene extends NoticeScene {
 }
 
 /** What a word calls for; the same event by two ways is one departure. */
-export function meaningOf(word: MachineWord, scene: MachineScene): WordMeaning {
-  const { machine, notice } = word;
-  if (notice.withdrawn === true) return meaningOfEnd(word, scene);
+export function resolveNotice(
+  instanceNotice: InstanceNotice,
+  scene: MachineScene,
+): NoticeResolution {
+  const { machine, notice } = instanceNotice;
+  if (notice.withdrawn === true) return resolveWithdrawal(instanceNotice, scene);
   if (isStale(notice, scene.at)) return { kind: "Stale" };
   const node = scene.nodeOf(machine);
   if (node === undefined || isAnothers(notice, node)) return { kind: "NoNode" };
@@ -63,7 +66,10 @@ export function meaningOf(word: MachineWord, scene: MachineScene): WordMeaning {
  * since. Where it has made none yet, one is made that is off from the first: by that the event is known
  * when the word that it would come comes after, having waited for its time.
  */
-function meaningOfEnd({ machine, notice }: MachineWord, scene: MachineScene): WordMeaning {
+function resolveWithdrawal(
+  { machine, notice }: InstanceNotice,
+  scene: MachineScene,
+): NoticeResolution {
   const node = scene.nodeOf(machine);
   const former = node === undefined ? [] : scene.departuresOf(node.uid);
   const made = former.filter(({ source }) => source === sourceOf(notice));
