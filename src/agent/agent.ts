@@ -1,6 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { HeardReading, NoticeSink, NoticeSource } from "../contracts/notice-source.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
+import { Wakeup } from "../contracts/wakeup.ts";
 import { halfToAll } from "../core/chance/jitter.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import type { NoticeCase } from "../core/notice/notice.ts";
@@ -24,7 +25,6 @@ import {
 import { isLastcallError, type LastcallError, messageOf } from "../errors.ts";
 import type { Acknowledger } from "./acknowledger.ts";
 import type { AgentHealth } from "./agent-health.ts";
-import { Bell } from "./bell.ts";
 import type { LateFallback } from "./late-fallback.ts";
 import type { NoticeReporter } from "./notice-reporter.ts";
 import type { NoticeServer } from "./notice-server.ts";
@@ -59,7 +59,7 @@ const lateRetryMs = 10_000;
  */
 export class Agent implements NoticeSink {
   readonly #options: AgentOptions;
-  readonly #bell: Bell;
+  readonly #wakeup: Wakeup;
   readonly #troubles: TroubleLog;
   readonly #secondLook: RebootRecheck;
   #book: NoticeState = emptyNoticeState;
@@ -73,7 +73,7 @@ export class Agent implements NoticeSink {
 
   constructor(options: AgentOptions) {
     this.#options = options;
-    this.#bell = new Bell(options.clock);
+    this.#wakeup = new Wakeup(options.clock);
     this.#troubles = new TroubleLog(options);
     this.#secondLook = new RebootRecheck(options);
   }
@@ -124,7 +124,7 @@ export class Agent implements NoticeSink {
       if (await this.#secondLook.isRefuted(signal)) this.#told = "Unknown";
       const failed = this.#isTold(wanted) ? false : await this.#tell(wanted, signal);
       if (!failed) this.#failures = 0;
-      await this.#bell.wait(this.#nextLookMs(wanted, failed ? "Failed" : "Told"), signal);
+      await this.#wakeup.sleep(this.#nextLookMs(wanted, failed ? "Failed" : "Told"), signal);
     }
   }
 
@@ -198,7 +198,7 @@ export class Agent implements NoticeSink {
     const nowAt = this.#cloudNow();
     const isNews =
       JSON.stringify(caseOf(before, nowAt)) !== JSON.stringify(caseOf(this.#book, nowAt));
-    if (isNews || this.#told === "Unknown") this.#bell.ring();
+    if (isNews || this.#told === "Unknown") this.#wakeup.wake();
   }
 
   #announceNew(before: NoticeState): void {

@@ -1,7 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
+import { Wakeup } from "../contracts/wakeup.ts";
 import type { NoticeCase } from "../core/notice/notice.ts";
 import { type Millis, seconds } from "../core/time/time.ts";
-import { Bell } from "./bell.ts";
 import type { Fallback } from "./fallback.ts";
 import type { Filed } from "./notice-reporter.ts";
 
@@ -22,14 +22,14 @@ const restMs: Millis = seconds(1);
  */
 export class LateFallback implements FallbackSide {
   readonly #options: LateFallbackOptions;
-  readonly #bell: Bell;
+  readonly #wakeup: Wakeup;
   #side: FallbackSide | undefined;
   /** What was told before it was there. */
   readonly #told: Telling[] = [];
 
   constructor(options: LateFallbackOptions) {
     this.#options = options;
-    this.#bell = new Bell(options.clock);
+    this.#wakeup = new Wakeup(options.clock);
   }
 
   handle(notice: NoticeCase | undefined, skewMs: Millis): void {
@@ -51,7 +51,7 @@ export class LateFallback implements FallbackSide {
 
   /** Runs until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    if (this.#told.length === 0) await this.#bell.wait(undefined, signal);
+    if (this.#told.length === 0) await this.#wakeup.sleep(undefined, signal);
     const side = await this.#loaded(signal);
     if (side === undefined) return;
     this.#side = side;
@@ -79,7 +79,7 @@ export class LateFallback implements FallbackSide {
       return;
     }
     this.#told.push({ tell, isHandled });
-    this.#bell.ring();
+    this.#wakeup.wake();
   }
 }
 

@@ -11,12 +11,12 @@ export interface NodeMarks {
   /** Reads one node afresh; undefined where there is none of that name. */
   read(name: string): Promise<NodeFacts | undefined>;
   /** Cordon, taint, annotation and load-balancer label in one write; then the condition. */
-  mark(node: NodeIdentity, mark: DepartingMark): Promise<MarkResult>;
+  cordon(node: NodeIdentity, mark: DepartingMark): Promise<MarkResult>;
   /**
    * Takes back what `mark` wrote, where the annotation names `departure`. A node that was cordoned
    * before we came stays cordoned: `mark` keeps that in the same write.
    */
-  unmark(node: UnmarkTarget): Promise<MarkResult>;
+  uncordon(node: UnmarkTarget): Promise<MarkResult>;
   /** Deletes the Node object, with its uid as precondition. */
   remove(node: NodeIdentity): Promise<MarkResult>;
 }

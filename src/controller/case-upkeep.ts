@@ -31,7 +31,7 @@ export class CaseUpkeep {
     if (node === undefined || !mayShowMark(departure, node)) return;
     if (this.#marked === said && !isMarkOutdated(departure, node)) return;
     this.#once("mark-not-renewed", departure, async () => {
-      await this.#executor.renewMark(departure);
+      await this.#executor.renewMarks(departure);
       this.#marked = said;
     });
   }

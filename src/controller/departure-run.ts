@@ -113,7 +113,7 @@ export class DepartureRun {
     for (const observer of this.#observers) observer();
   }
 
-  /** The Departure was deleted: nothing more is done for it, its marks are cleared as strays. */
+  /** The Departure was deleted: nothing more is done for it, its marks are cleared as orphans. */
   abandon(): void {
     this.#abandoned = true;
     this.#phase.abort();

@@ -1,5 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { FollowedPods, NodePods } from "../contracts/node-pods.ts";
+import { Wakeup } from "../contracts/wakeup.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { BudgetFacts, PodFacts, PodIdentity } from "../core/cluster/pod.ts";
@@ -23,7 +24,6 @@ import { drainDeadline, noticeKnownAt, ruleUntil } from "../core/plan/spacing/cl
 import type { DrainRule, Policy } from "../core/policy/policy.ts";
 import { between, earliest, type Instant, type Millis, millis, plus } from "../core/time/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
-import { Alarm } from "./alarm.ts";
 import { longestPause } from "./backoff.ts";
 import type { Executor } from "./executor.ts";
 import { MachineCheck } from "./machine-check.ts";
@@ -92,7 +92,7 @@ const budgetsWaitMs: Millis = millis(500);
 export class DrainRun {
   readonly #tools: DrainTools;
   readonly #order: DrainOrder;
-  readonly #alarm: Alarm;
+  readonly #wakeup: Wakeup;
   #departure: Departure;
   #progress: DrainProgress = {};
   #plan: DrainPlan | undefined;
@@ -109,13 +109,13 @@ export class DrainRun {
     this.#order = order;
     this.#departure = order.departure;
     this.#tools = tools;
-    this.#alarm = new Alarm(tools.clock);
+    this.#wakeup = new Wakeup(tools.clock);
   }
 
   /** A notice has come, or its deadline has moved: the next step counts with it. */
   update(departure: Departure): void {
     this.#departure = departure;
-    this.#alarm.ring();
+    this.#wakeup.wake();
   }
 
   async run(signal: AbortSignal): Promise<DrainEnd> {
@@ -127,12 +127,12 @@ export class DrainRun {
       longestPauseMs: longestPause(this.#departure),
       signal: AbortSignal.any([signal, done.signal]),
     });
-    const stop = followed.onChange(() => this.#alarm.ring());
+    const stop = followed.onChange(() => this.#wakeup.wake());
     const machine = new MachineCheck({
       departure: this.#departure,
       node: this.#order.node,
       tools: this.#tools,
-      onLooked: () => this.#alarm.ring(),
+      onLooked: () => this.#wakeup.wake(),
       signal: done.signal,
     });
     try {
@@ -148,8 +148,11 @@ export class DrainRun {
           return this.#endWith({ verdict, counts }, { followed, startedAt });
         this.#held = step.blocked[0]?.message;
         for (const act of step.acts) void this.#carryOut(act, signal);
-        const woken = await this.#alarm.wait(earliest(step.askAgainAt, this.#tellAgainAt), signal);
-        if (woken === "Rung") await clock.sleep(gatherMs, signal);
+        const woken = await this.#wakeup.sleepUntil(
+          earliest(step.askAgainAt, this.#tellAgainAt),
+          signal,
+        );
+        if (woken === "Woken") await clock.sleep(gatherMs, signal);
       }
     } finally {
       this.#isOver = true;
@@ -281,7 +284,7 @@ export class DrainRun {
       rng,
     });
     if (answer.kind === "Accepted") this.#tools.onAccepted(act.pod);
-    this.#alarm.ring();
+    this.#wakeup.wake();
   }
 
   #ask(act: DrainAct): Promise<EvictionAnswer> {
@@ -317,7 +320,7 @@ export class DrainRun {
       now: this.#tools.clock.now(),
     });
     this.#progress = progress;
-    this.#alarm.ring();
+    this.#wakeup.wake();
     return graceSeconds;
   }
 

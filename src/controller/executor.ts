@@ -158,15 +158,12 @@ export class Executor {
     }
   }
 
-  /**
-   * Gives what the cloud has said of a node to the departure that has the node. "Stray": none has it, and
-   * the mark that says so is left over.
-   */
-  async handOver(notice: Departure, owner: string): Promise<"Done" | "Stray"> {
+  /** Gives a notice to the departure that has its node. "Orphan": none has, and the mark is left over. */
+  async handOver(notice: Departure, owner: string): Promise<"Done" | "Orphan"> {
     this.#assertLeading();
     const found = await this.#ports.store.read(owner);
-    if (found.kind !== "Done" || !isLive(found.departure)) return "Stray";
-    if (found.departure.node.uid !== notice.node.uid) return "Stray";
+    if (found.kind !== "Done" || !isLive(found.departure)) return "Orphan";
+    if (found.departure.node.uid !== notice.node.uid) return "Orphan";
     const update = wordFor(found.departure, notice);
     if (update !== undefined) await this.notice(found.departure, update);
     return "Done";
@@ -210,23 +207,23 @@ export class Executor {
   }
 
   /** `seen`: the node as the watch shows it, which spares a look where it is still so. */
-  async mark(departure: Departure, seen: NodeFacts | undefined): Promise<MarkResult> {
+  async cordon(departure: Departure, seen: NodeFacts | undefined): Promise<MarkResult> {
     this.#assertLeading();
-    return this.#ports.marks.mark(departure.node, { ...markOf(departure), seen });
+    return this.#ports.marks.cordon(departure.node, { ...markOf(departure), seen });
   }
 
   /** Writes the marks anew where they stand: cause or deadline are others now. */
-  async renewMark(departure: Departure): Promise<void> {
+  async renewMarks(departure: Departure): Promise<void> {
     this.#assertLeading();
-    await this.#ports.marks.mark(departure.node, { ...markOf(departure), renews: true });
+    await this.#ports.marks.cordon(departure.node, { ...markOf(departure), renews: true });
   }
 
-  async unmark(target: {
+  async uncordon(target: {
     readonly node: { readonly name: string; readonly uid: string };
     readonly departure: string;
   }): Promise<MarkResult> {
     this.#assertLeading();
-    return this.#ports.marks.unmark({
+    return this.#ports.marks.uncordon({
       name: target.node.name,
       uid: target.node.uid,
       departure: target.departure,
@@ -361,19 +358,19 @@ export class Executor {
     this.#assertLeading();
     const result = await this.#ports.marks.remove(departure.node);
     if (result.kind !== "Mismatch") return;
-    await this.unmark({ node: departure.node, departure: departure.name });
+    await this.uncordon({ node: departure.node, departure: departure.name });
   }
 
   /**
    * Puts a node back to work whose departure is no more. The watch may lag behind, so that a
    * departure just made is not seen yet: it is looked for afresh first.
    */
-  async clearStray(node: NodeFacts, departure: string): Promise<void> {
+  async clearOrphan(node: NodeFacts, departure: string): Promise<void> {
     const found = await this.#ports.store.read(departure);
     const live = found.kind === "Done" && isLive(found.departure);
     if (live && found.departure.node.uid === node.uid) return;
-    await this.unmark({ node, departure });
-    this.telemetry.log.warn("stray-cordon-cleared", { node: node.name, departure });
+    await this.uncordon({ node, departure });
+    this.telemetry.log.warn("orphaned-cordon-cleared", { node: node.name, departure });
   }
 
   emit(event: ClusterEvent): void {

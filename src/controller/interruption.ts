@@ -1,5 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Fleet, FleetChange } from "../contracts/fleet.ts";
+import { Wakeup } from "../contracts/wakeup.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { isWaitingAdvice } from "../core/departure/advice.ts";
 import {
@@ -14,7 +15,6 @@ import type { Policy } from "../core/policy/policy.ts";
 import { formatInstant, type Instant, type Millis, plus, seconds } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
 import type { ActiveDepartures } from "./active-departures.ts";
-import { Alarm } from "./alarm.ts";
 import type { Executor } from "./executor.ts";
 import type { NoticeReconciler } from "./notice-reconciler.ts";
 
@@ -41,11 +41,11 @@ export function followInterruptions(tools: InterruptionTools, signal: AbortSigna
   const { fleet, clock } = tools;
   const over = new AbortController();
   const until = AbortSignal.any([signal, over.signal]);
-  const again = new Alarm(clock);
+  const again = new Wakeup(clock);
   const stop = fleet.onChange((change) => {
     if (change.policies) lookAtAll(tools, signal);
     else lookAtChanged(change, tools, signal);
-    again.ring();
+    again.wake();
   });
   const stopTaking = tools.cases.onRested((uid) => {
     const departure = fleet.departure(uid);
@@ -63,14 +63,14 @@ export function followInterruptions(tools: InterruptionTools, signal: AbortSigna
 }
 
 async function lookAround(
-  again: Alarm,
+  again: Wakeup,
   tools: InterruptionTools,
   signal: AbortSignal,
 ): Promise<void> {
   const { clock } = tools;
   for (;;) {
-    const woken = await again.wait(plus(clock.now(), quietMs), signal);
-    if (woken === "Rung") await clock.sleep(lookAgainMs, signal);
+    const woken = await again.sleepUntil(plus(clock.now(), quietMs), signal);
+    if (woken === "Woken") await clock.sleep(lookAgainMs, signal);
     lookAtAll(tools, signal);
   }
 }

@@ -1,9 +1,9 @@
 import type { Clock } from "../contracts/clock.ts";
+import { Wakeup } from "../contracts/wakeup.ts";
 import { cloudDeadline } from "../core/departure/departure.ts";
 import { drainBeganAt } from "../core/departure/ledger.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { earlier, formatInstant, plus } from "../core/time/time.ts";
-import { Alarm } from "./alarm.ts";
 import { type CaseContext, isCloudsToTake } from "./case-context.ts";
 
 /**
@@ -16,8 +16,8 @@ export async function waitForLoadBalancers(
   signal: AbortSignal,
 ): Promise<void> {
   const { context, policy, clock } = about;
-  const alarm = new Alarm(clock);
-  const stop = context.onObserved(() => alarm.ring());
+  const wakeup = new Wakeup(clock);
+  const stop = context.onObserved(() => wakeup.wake());
   try {
     for (;;) {
       signal.throwIfAborted();
@@ -29,7 +29,7 @@ export async function waitForLoadBalancers(
       const untilAt = earlier(cloudDeadline(departure) ?? waitedAt, waitedAt);
       if (clock.now() >= untilAt) return;
       await context.tell("LoadBalancerWait", formatInstant(untilAt));
-      await alarm.wait(untilAt, signal);
+      await wakeup.sleepUntil(untilAt, signal);
     }
   } finally {
     stop();

@@ -2,6 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { ClusterRoom } from "../contracts/cluster-room.ts";
 import type { FleetView } from "../contracts/fleet.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
+import { Wakeup } from "../contracts/wakeup.ts";
 import type { Homeless } from "../core/capacity/room-fit.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { PodFacts } from "../core/cluster/pod.ts";
@@ -11,7 +12,6 @@ import { returningPods } from "../core/drain/returning-pod.ts";
 import { type DrainPlan, planDrain } from "../core/drain-plan/drain-plan.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { earlier, minutes, plus } from "../core/time/time.ts";
-import { Alarm } from "./alarm.ts";
 import type { CaseContext } from "./case-context.ts";
 import type { DrainTurns } from "./drain-turns.ts";
 import { findHomeless } from "./room-search.ts";
@@ -65,9 +65,9 @@ export async function takeTurn(
 ): Promise<readonly BudgetDemand[]> {
   const { context, tools } = about;
   const { turns, clock } = tools;
-  const alarm = new Alarm(clock);
-  const ring = () => alarm.ring();
-  const stops = [turns.onLeave(ring), context.onObserved(ring)];
+  const wakeup = new Wakeup(clock);
+  const wake = () => wakeup.wake();
+  const stops = [turns.onLeave(wake), context.onObserved(wake)];
   try {
     for (let { plan } = about.outlook; ; { plan } = await planAhead(order, tools)) {
       signal.throwIfAborted();
@@ -82,7 +82,10 @@ export async function takeTurn(
       if (conflict === undefined) return turns.enter(departure, plan);
       await context.tell("ConflictWait", conflict);
       const againAt = plus(clock.now(), thinkAgainMs);
-      await alarm.wait(deadlineAt === undefined ? againAt : earlier(againAt, deadlineAt), signal);
+      await wakeup.sleepUntil(
+        deadlineAt === undefined ? againAt : earlier(againAt, deadlineAt),
+        signal,
+      );
     }
   } finally {
     for (const stop of stops) stop();

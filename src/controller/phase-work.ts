@@ -112,7 +112,7 @@ export class PhaseWork {
 
   async #markAnd(next: () => Promise<Work>, signal: AbortSignal): Promise<Work> {
     const result = await this.#retry(
-      () => this.#parts.tools.executor.mark(this.#departure, this.#node),
+      () => this.#parts.tools.executor.cordon(this.#departure, this.#node),
       signal,
     );
     switch (result.kind) {
@@ -135,8 +135,8 @@ export class PhaseWork {
     const { node } = this.#departure;
     if (isNoticed(this.#departure)) {
       const handed = await this.#retry(() => executor.handOver(this.#departure, owner), signal);
-      if (handed === "Stray") {
-        await this.#retry(() => executor.unmark({ node, departure: owner }), signal);
+      if (handed === "Orphan") {
+        await this.#retry(() => executor.uncordon({ node, departure: owner }), signal);
         return this.#markAnd(next, signal);
       }
     }
@@ -277,7 +277,7 @@ export class PhaseWork {
   async #rollBack(signal: AbortSignal): Promise<Work> {
     await this.clearRoom();
     const { node, name, status } = this.#departure;
-    await this.#retry(() => this.#parts.tools.executor.unmark({ node, departure: name }), signal);
+    await this.#retry(() => this.#parts.tools.executor.uncordon({ node, departure: name }), signal);
     return { event: "RolledBack", reason: status.reason ?? "RolledBackByRule" };
   }
 

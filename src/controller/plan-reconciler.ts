@@ -3,6 +3,7 @@ import type { Fleet } from "../contracts/fleet.ts";
 import type { GateSource } from "../contracts/gate-source.ts";
 import type { MachineBirths } from "../contracts/machine-births.ts";
 import type { PolicyStatusSink } from "../contracts/policy-status-sink.ts";
+import { Wakeup } from "../contracts/wakeup.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { decide } from "../core/decide.ts";
 import type { Decision } from "../core/departure/decision.ts";
@@ -18,7 +19,6 @@ import { isReleaseReason } from "../core/policy/release-answer.ts";
 import { type Instant, type Millis, millis, plus } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import type { ActiveDepartures } from "./active-departures.ts";
-import { Alarm } from "./alarm.ts";
 import { BirthBook } from "./birth-book.ts";
 import type { Executor } from "./executor.ts";
 import type { Health } from "./health.ts";
@@ -54,7 +54,7 @@ const quietMs: Millis = millis(10 * 60_000);
  */
 export class PlanReconciler {
   readonly #options: RotationOptions;
-  readonly #alarm: Alarm;
+  readonly #wakeup: Wakeup;
   readonly #reporter: PlanReporter;
   readonly #births: BirthBook | undefined;
   readonly #checks: ReleaseChecks;
@@ -65,11 +65,11 @@ export class PlanReconciler {
 
   constructor(options: RotationOptions) {
     this.#options = options;
-    this.#alarm = new Alarm(options.clock);
+    this.#wakeup = new Wakeup(options.clock);
     const { births, clock, executor } = options;
     const { telemetry } = executor;
     this.#reporter = new PlanReporter(telemetry);
-    const onNews = () => this.#alarm.ring();
+    const onNews = () => this.#wakeup.wake();
     this.#births = births && new BirthBook({ births, clock, telemetry, onNews });
     this.#checks = new ReleaseChecks({ executor, clock, onNews });
   }
@@ -77,8 +77,8 @@ export class PlanReconciler {
   async run(signal: AbortSignal): Promise<void> {
     const { fleet, cases, clock } = this.#options;
     const stops = [
-      fleet.onChange(() => this.#alarm.ring()),
-      cases.onRested(() => this.#alarm.ring()),
+      fleet.onChange(() => this.#wakeup.wake()),
+      cases.onRested(() => this.#wakeup.wake()),
     ];
     try {
       for (;;) {
@@ -86,8 +86,8 @@ export class PlanReconciler {
         const askAgainAt = await this.#pass(signal);
         const restsSince = clock.monotonic();
         const quietUntil = plus(clock.now(), quietMs);
-        const woken = await this.#alarm.wait(earlierOf(askAgainAt, quietUntil), signal);
-        if (woken !== "Rung") continue;
+        const woken = await this.#wakeup.sleepUntil(earlierOf(askAgainAt, quietUntil), signal);
+        if (woken !== "Woken") continue;
         const restedMs = millis(clock.monotonic() - restsSince);
         await clock.sleep(gatherAfter({ thoughtMs: this.#thoughtMs, restedMs }), signal);
       }
@@ -205,8 +205,8 @@ export class PlanReconciler {
           policy: this.#policyFor(decision.departure, snapshot),
           signal,
         });
-      case "ClearStray":
-        return executor.clearStray(decision.node, decision.departure);
+      case "ClearOrphan":
+        return executor.clearOrphan(decision.node, decision.departure);
       case "Forget":
         return executor.forget(decision.departure);
       case "Leave":
@@ -233,7 +233,7 @@ export class PlanReconciler {
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";
     metrics.count("lastcall_errors_total", { code });
     log.warn("act-failed", { code, error: messageOf(error) });
-    this.#alarm.ring();
+    this.#wakeup.wake();
   }
 }
 

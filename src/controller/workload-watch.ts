@@ -1,6 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Fleet, FleetView } from "../contracts/fleet.ts";
 import type { PolicyStatusSink } from "../contracts/policy-status-sink.ts";
+import { Wakeup } from "../contracts/wakeup.ts";
 import type {
   AuditTarget,
   WorkloadAuditor,
@@ -9,7 +10,6 @@ import type {
 import { selectPolicy } from "../core/policy/selector.ts";
 import { type Instant, type Millis, minutes, plus, seconds } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
-import { Alarm } from "./alarm.ts";
 import type { Telemetry } from "./executor.ts";
 
 export interface WorkloadWatchOptions {
@@ -37,11 +37,11 @@ const gatherMs: Millis = seconds(30);
  */
 export class WorkloadWatch {
   readonly #options: WorkloadWatchOptions;
-  readonly #alarm: Alarm;
+  readonly #wakeup: Wakeup;
 
   constructor(options: WorkloadWatchOptions) {
     this.#options = options;
-    this.#alarm = new Alarm(options.clock);
+    this.#wakeup = new Wakeup(options.clock);
   }
 
   /**
@@ -50,7 +50,7 @@ export class WorkloadWatch {
    */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, fleet, everyMs, telemetry } = this.#options;
-    const stop = fleet.onChange(() => this.#alarm.ring());
+    const stop = fleet.onChange(() => this.#wakeup.wake());
     try {
       await clock.sleep(shorter(firstAfterMs, everyMs), signal);
       for (;;) {
@@ -75,8 +75,8 @@ export class WorkloadWatch {
   ): Promise<void> {
     const { clock, fleet } = this.#options;
     while (clock.now() < dueAt && policiesOf(fleet.view()) === judged) {
-      const woken = await this.#alarm.wait(dueAt, signal);
-      if (woken === "Rung") await clock.sleep(gatherMs, signal);
+      const woken = await this.#wakeup.sleepUntil(dueAt, signal);
+      if (woken === "Woken") await clock.sleep(gatherMs, signal);
     }
   }
 

@@ -282,10 +282,12 @@ function hold(departure: Departure, why: Why, pass: Pass): Decision[] {
 
 function aboutNode(node: NodeFacts, pass: Pass): Decision[] {
   if (pass.live.has(node.uid)) return [];
-  const stray = node.annotations[departureAnnotation];
-  if (stray !== undefined) {
-    const words = explain("StrayCordon", { node: node.name });
-    return [{ kind: "ClearStray", node, departure: stray, reason: "StrayCordon", explain: words }];
+  const orphan = node.annotations[departureAnnotation];
+  if (orphan !== undefined) {
+    const words = explain("OrphanedCordon", { node: node.name });
+    return [
+      { kind: "ClearOrphan", node, departure: orphan, reason: "OrphanedCordon", explain: words },
+    ];
   }
   const found = pass.planned.get(node.uid);
   if (found !== undefined) return schedule(node, found, pass);

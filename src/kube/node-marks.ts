@@ -48,7 +48,7 @@ export class KubeNodeMarks implements NodeMarks {
     return object === undefined ? undefined : translateNode(object);
   }
 
-  async mark(node: NodeIdentity, mark: DepartingMark): Promise<MarkResult> {
+  async cordon(node: NodeIdentity, mark: DepartingMark): Promise<MarkResult> {
     const result =
       (await this.#markSeen(node, mark)) ??
       (await this.#readAndSend(node.name, (object, facts) => {
@@ -81,7 +81,7 @@ export class KubeNodeMarks implements NodeMarks {
     throw faultOf(request, answer);
   }
 
-  async unmark(target: UnmarkTarget): Promise<MarkResult> {
+  async uncordon(target: UnmarkTarget): Promise<MarkResult> {
     const result = await this.#readAndSend(target.name, (object, facts) => {
       if (facts.uid !== target.uid) return { result: { kind: "Gone" } };
       const owner = facts.annotations[departureAnnotation];

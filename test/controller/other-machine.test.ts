@@ -254,7 +254,7 @@ describe("what only a stale view says is looked for afresh", () => {
       await world.pass(minutes(1));
     });
     expect(world.marksOf("n1")).toContain("unschedulable");
-    expect(world.logged.filter((line) => line.includes("stray-cordon-cleared"))).toEqual([]);
+    expect(world.logged.filter((line) => line.includes("orphaned-cordon-cleared"))).toEqual([]);
   });
 });
 

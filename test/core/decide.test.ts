@@ -111,9 +111,9 @@ describe("a node without a departure", () => {
     expect(inShort(snapshot)).toEqual([said]);
   });
 
-  it("but with our mark is cleared as a stray", () => {
+  it("but with our mark is cleared as an orphan", () => {
     const marked = node({ annotations: { "lastcall.dev/departure": "n1-01234567" } });
-    expect(inShort(world({ nodes: [marked] }))).toEqual(["ClearStray: StrayCordon"]);
+    expect(inShort(world({ nodes: [marked] }))).toEqual(["ClearOrphan: OrphanedCordon"]);
   });
 
   it("after one that was rolled back gets the next name, and ten minutes of rest", () => {

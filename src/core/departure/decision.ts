@@ -65,7 +65,7 @@ export type Decision = Reasoned &
     /** Under way: whoever leads carries it on. */
     | { readonly kind: "Continue"; readonly departure: Departure }
     /** A node bears our mark, but no live departure says why. */
-    | { readonly kind: "ClearStray"; readonly node: NodeFacts; readonly departure: string }
+    | { readonly kind: "ClearOrphan"; readonly node: NodeFacts; readonly departure: string }
     | { readonly kind: "Forget"; readonly departure: Departure }
     | { readonly kind: "Leave"; readonly node: NodeFacts }
   );

@@ -89,7 +89,7 @@ export function nextRoomStep(question: RoomQuestion): RoomStep {
  * Placeholders that no departure needs any more: its Departure is gone or has ended, or has come
  * past the drain. `departures` must be newer than the list of placeholders.
  */
-export function strayPlaceholders(
+export function orphanPlaceholders(
   placeholders: readonly PlaceholderFacts[],
   departures: readonly Departure[],
 ): readonly string[] {

@@ -90,7 +90,7 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   NoticeIgnored: (f) => `stays, because policy ${f.policy ?? "?"} says not to act on such a notice`,
   PlanChanged: (f) => `is no longer planned${after(f)}`,
   RolledBackByRule: (f) => `stays, and was put back to work${after(f)}`,
-  StrayCordon: () => "was cordoned for a departure that is no more, and is put back to work",
+  OrphanedCordon: () => "was cordoned for a departure that is no more, and is put back to work",
   DryRun: () => "would leave now, but this is a dry run",
 };
 

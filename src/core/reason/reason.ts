@@ -66,7 +66,7 @@ export const reasons = [
   "NoticeIgnored",
   "PlanChanged",
   "RolledBackByRule",
-  "StrayCordon",
+  "OrphanedCordon",
   "DryRun",
 ] as const;
 

@@ -66,7 +66,7 @@ export class Kubelet implements ModelController {
     this.#dead.delete(nodeName);
     this.#shuttingDown.delete(nodeName);
     for (const pod of this.#loop.collection("pods").onNode(nodeName)) {
-      this.#loop.mark(this, keyOf(pod));
+      this.#loop.cordon(this, keyOf(pod));
     }
   }
 

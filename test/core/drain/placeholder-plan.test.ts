@@ -4,9 +4,9 @@ import type { PodFacts } from "../../../src/core/cluster/pod.ts";
 import type { Departure, Phase } from "../../../src/core/departure/departure.ts";
 import {
   nextRoomStep,
+  orphanPlaceholders,
   type PlaceholderFacts,
   placeholderName,
-  strayPlaceholders,
 } from "../../../src/core/drain/placeholder-plan.ts";
 import { planDrain } from "../../../src/core/drain-plan/drain-plan.ts";
 import { type Instant, minutes, plus } from "../../../src/core/time/time.ts";
@@ -204,6 +204,6 @@ it.each<[string, readonly Departure[], number]>([
   ["has come past its drain", [departure("Releasing")], 1],
   ["makes room", [departure("Preparing")], 0],
   ["drains", [departure("Draining")], 0],
-])("a placeholder whose departure %s is a stray, or not", (_, departures, strays) => {
-  expect(strayPlaceholders([keeper(a)], departures)).toHaveLength(strays);
+])("a placeholder whose departure %s is an orphan, or not", (_, departures, orphans) => {
+  expect(orphanPlaceholders([keeper(a)], departures)).toHaveLength(orphans);
 });

@@ -2,15 +2,15 @@
  * Tells listeners that something has changed, many changes of one turn as one: a relist of ten
  * thousand nodes rings once.
  */
-export class ChangeBell {
+export class ChangeListeners {
   readonly #listeners = new Set<() => void>();
-  #rung = false;
+  #isDue = false;
 
-  ring(): void {
-    if (this.#rung) return;
-    this.#rung = true;
+  notify(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
     queueMicrotask(() => {
-      this.#rung = false;
+      this.#isDue = false;
       for (const listener of this.#listeners) listener();
     });
   }
