@@ -49,7 +49,7 @@ export async function firingAlerts(
     const found = messageOf(late.signal.aborted ? late.signal.reason : error);
     throw new LastcallError(
       "API_UNREACHABLE",
-      `Cannot ask Alertmanager: ${found}, a list of alerts is wanted`,
+      `Cannot ask Alertmanager: ${found}, expected a list of alerts`,
     );
   } finally {
     done.abort();

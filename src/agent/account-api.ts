@@ -94,14 +94,14 @@ export class AccountApi implements KubeSender {
   #faultOf(request: KubeRequest, error: unknown): LastcallError {
     const lead = `Cannot ${request.method} ${request.path}`;
     if (request.signal?.aborted) {
-      return new LastcallError("INTERRUPTED", `${lead}: interrupted, an answer is wanted`, {
+      return new LastcallError("INTERRUPTED", `${lead}: interrupted, expected an answer`, {
         cause: error,
       });
     }
     const found = messageOf(error instanceof Error ? (error.cause ?? error) : error);
     return new LastcallError(
       "API_UNREACHABLE",
-      `${lead}: ${this.#options.server} does not answer (${found}), an answer is wanted`,
+      `${lead}: ${this.#options.server} does not answer (${found}), expected an answer`,
       { cause: error },
     );
   }

@@ -243,7 +243,7 @@ function isAbsent({ status, body }: KubeAnswer): boolean {
 function busy(name: string, found: string): LastcallError {
   return new LastcallError(
     "CONFLICT",
-    `Cannot write Departure ${name}: ${found}, a free one is wanted`,
+    `Cannot write Departure ${name}: ${found}, expected a free one`,
   );
 }
 
@@ -254,6 +254,6 @@ function refused(verb: string, name: string, { status, body }: KubeAnswer): Last
     status === 401 ? "API_UNAUTHORIZED" : status === 403 ? "RIGHT_MISSING" : "API_REFUSED";
   return new LastcallError(
     status === 404 ? "CRD_MISSING" : code,
-    `Cannot ${verb} Departure ${name}: ${found}, a success is wanted`,
+    `Cannot ${verb} Departure ${name}: ${found}, expected a success`,
   );
 }

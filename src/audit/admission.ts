@@ -59,7 +59,7 @@ export function admissionManifests(options: AdmissionOptions): string {
     if (Number.isSafeInteger(count) && count >= 0) continue;
     throw new LastcallError(
       "USAGE",
-      `Cannot write the admission policy: the budget is ${count} s, whole seconds from 0 on are wanted`,
+      `Cannot write the admission policy: the budget is ${count} s, expected whole seconds from 0 on`,
     );
   }
   const policies = shapes.flatMap((shape) => [

@@ -87,7 +87,7 @@ function readGrace(
   if (seconds === undefined || seconds < 0) {
     const problem =
       `Cannot audit ${placeOf(manifest, [...templatePath, "spec", field])}: ${field} is ` +
-      `${describeValue(written)}, a whole number of seconds from 0 on is wanted`;
+      `${describeValue(written)}, expected a whole number of seconds from 0 on`;
     return { kind: "Problem", problem };
   }
   return {

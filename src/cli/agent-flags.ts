@@ -33,6 +33,6 @@ function valueAfter(name: string, instanceNotice: string | undefined): string {
 function unusable(found: string): LastcallError {
   return new LastcallError(
     "USAGE",
-    `Cannot run lastcall agent: ${found}, flags that lastcall help agent lists are wanted`,
+    `Cannot run lastcall agent: ${found}, expected flags that lastcall help agent lists`,
   );
 }

@@ -74,7 +74,7 @@ function checkPace(pollMs: Millis | undefined): void {
   if (pollMs === undefined || (pollMs >= fastestPollMs && pollMs <= slowestPollMs)) return;
   throw new LastcallError(
     "CONFIG_INVALID",
-    `Cannot use --ec2-status-poll: found ${formatDuration(pollMs)}, wanted 1s to 10m`,
+    `Cannot use --ec2-status-poll: found ${formatDuration(pollMs)}, expected 1s to 10m`,
   );
 }
 
@@ -83,7 +83,7 @@ async function tagOf({ awsManagedTag, sqsQueueUrl, ec2StatusPoll }: AwsChoice) {
   if (sqsQueueUrl === undefined && ec2StatusPoll === undefined) {
     throw new LastcallError(
       "CONFIG_INVALID",
-      "Cannot use --aws-managed-tag: there is nothing to choose from, wanted --sqs-queue-url or --ec2-status-poll beside it",
+      "Cannot use --aws-managed-tag: there is nothing to choose from, expected --sqs-queue-url or --ec2-status-poll beside it",
     );
   }
   const { parseManagedTag } = await import("../cloud/aws/managed-tag.ts");

@@ -45,7 +45,7 @@ function wishOf({ options, io }: Depart): DepartWish {
   if (by !== undefined && by <= departAt) {
     throw new LastcallError(
       "USAGE",
-      `Cannot take --by ${formatInstant(by)}: the departure begins at ${formatInstant(departAt)}, a later instant is wanted`,
+      `Cannot take --by ${formatInstant(by)}: the departure begins at ${formatInstant(departAt)}, expected a later instant`,
     );
   }
   return { departAt, deadlineAt: by };
@@ -60,7 +60,7 @@ function stepsFor(names: readonly string[], wish: DepartWish, fleet: FleetSnapsh
     if (node === undefined) {
       throw new LastcallError(
         "NOT_FOUND",
-        `Cannot make ${name} depart: no node has that name, an existing one is wanted`,
+        `Cannot make ${name} depart: no node has that name, expected an existing one`,
       );
     }
     const policy = selectPolicy(node, fleet.policies)?.policy.name;
@@ -129,7 +129,7 @@ function doneOr(name: string, result: StoreResult): Departure {
   const found = result.kind === "Gone" ? "it is gone" : "somebody has written it just now";
   throw new LastcallError(
     "CONFLICT",
-    `Cannot write Departure ${name}: ${found}, a second try is wanted`,
+    `Cannot write Departure ${name}: ${found}, expected a second try`,
   );
 }
 

@@ -24,7 +24,7 @@ export function directKubelet(
     if (address === undefined) {
       throw new LastcallError(
         "API_UNREACHABLE",
-        `Cannot ask the kubelet of ${nodeNameOf(node)}: the Node has no address, an InternalIP is wanted`,
+        `Cannot ask the kubelet of ${nodeNameOf(node)}: the Node has no address, expected an InternalIP`,
       );
     }
     const api = new HttpKubeApi({

@@ -99,7 +99,7 @@ function nodeNamed(
   const known = nodes.length === 0 ? "there are none" : `there are ${nodes.length}`;
   throw new LastcallError(
     about.options.from.length > 0 ? "INPUT_INVALID" : "NOT_FOUND",
-    `Cannot plan the drain of ${name}: no node has that name (${known}), an existing one is wanted`,
+    `Cannot plan the drain of ${name}: no node has that name (${known}), expected an existing one`,
   );
 }
 

@@ -57,7 +57,7 @@ function budgetIn({ status, body }: KubeAnswer, node: string): readonly Shutdown
   const code = status === 401 || status === 403 ? codes[status] : "API_REFUSED";
   throw new LastcallError(
     code,
-    `Cannot read /configz of the kubelet of ${node}: it answered ${status} (${said}), 200 is wanted`,
+    `Cannot read /configz of the kubelet of ${node}: it answered ${status} (${said}), expected 200`,
   );
 }
 

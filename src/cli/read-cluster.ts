@@ -77,6 +77,6 @@ function refusal(path: string, { status, body }: KubeAnswer): LastcallError {
   const said = textOf(valueAt(body, ["message"])) ?? textOf(body) ?? "no reason";
   return new LastcallError(
     code,
-    `Cannot list ${path}: the API server answered ${status} (${said}), 200 is wanted`,
+    `Cannot list ${path}: the API server answered ${status} (${said}), expected 200`,
   );
 }

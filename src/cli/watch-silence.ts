@@ -10,7 +10,7 @@ export function staleWatch(fleet: Pick<Fleet, "silences">): string | undefined {
   const oldest = fleet.silences().toSorted((a, b) => b.ms - a.ms)[0];
   if (oldest === undefined || oldest.ms <= limitMs) return undefined;
   const { kind, ms } = oldest;
-  const wanted = `${limitMs / 1000} s at most are wanted`;
+  const wanted = `expected at most ${limitMs / 1000} s`;
   return `the watch of ${kind} has heard nothing from the API server for ${Math.round(ms / 1000)} s, ${wanted}`;
 }
 

@@ -310,7 +310,7 @@ export class DrainRun {
       const { namespace, name } = act.pod;
       throw new LastcallError(
         "INTERRUPTED",
-        `Cannot ask ${namespace}/${name} to leave: its drain is over, one under way is wanted`,
+        `Cannot ask ${namespace}/${name} to leave: its drain is over, expected one under way`,
       );
     }
     const { progress, graceSeconds } = recordSending({

@@ -97,7 +97,7 @@ export class NoticeReconciler {
     }
     throw new LastcallError(
       "CONFLICT",
-      `Cannot tell what became of the notice for ${instanceNotice.machine}: the watch shows no departure for it, one is wanted`,
+      `Cannot tell what became of the notice for ${instanceNotice.machine}: the watch shows no departure for it, expected one`,
     );
   }
 
@@ -168,7 +168,7 @@ export class NoticeReconciler {
 function busy({ machine }: InstanceNotice): LastcallError {
   return new LastcallError(
     "CONFLICT",
-    `Cannot write down the notice for ${machine}: its node's departure is being taken back, an end of that is wanted`,
+    `Cannot write down the notice for ${machine}: its node's departure is being taken back, expected an end of that`,
   );
 }
 

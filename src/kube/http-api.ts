@@ -306,7 +306,7 @@ function toBody(response: IncomingMessage, text: string, asked: Asked): unknown 
   } catch (error) {
     throw new LastcallError(
       "API_ANSWER_INVALID",
-      `Cannot ${asked.method} ${asked.path}: the answer of ${asked.server} is not the JSON it says it is, JSON is wanted`,
+      `Cannot ${asked.method} ${asked.path}: the answer of ${asked.server} is not the JSON it says it is, expected JSON`,
       { cause: error },
     );
   }
@@ -319,12 +319,12 @@ function toEvent(line: string): KubeWatchEvent {
   } catch (error) {
     throw new LastcallError(
       "API_ANSWER_INVALID",
-      `Cannot read a line of the watch: ${messageOf(error)}, a watch event in JSON is wanted`,
+      `Cannot read a line of the watch: ${messageOf(error)}, expected a watch event in JSON`,
     );
   }
   throw new LastcallError(
     "API_ANSWER_INVALID",
-    "Cannot read a line of the watch: it has no object, a watch event in JSON is wanted",
+    "Cannot read a line of the watch: it has no object, expected a watch event in JSON",
   );
 }
 

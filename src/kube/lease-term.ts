@@ -149,7 +149,7 @@ export class LeaseTerm {
 
   #lose(why: string): void {
     this.#lost.abort(
-      new LastcallError("LEASE_LOST", `Cannot go on leading: ${why}, a renewed lease is wanted`),
+      new LastcallError("LEASE_LOST", `Cannot go on leading: ${why}, expected a renewed lease`),
     );
   }
 }

@@ -142,7 +142,7 @@ export class ModelApi implements KubeApi {
     if (fault === "DropAnswer") this.handle(request);
     throw new LastcallError(
       "API_UNREACHABLE",
-      `Cannot ${request.method} ${request.path}: the connection was lost, an answer is wanted`,
+      `Cannot ${request.method} ${request.path}: the connection was lost, expected an answer`,
     );
   }
 

@@ -68,7 +68,7 @@ describe("the alerts that fire, as a real Alertmanager has told them", () => {
   it("are not known where it cannot read a matcher, and it says why", async () => {
     const { answer } = await ask(asRecorded, { matchers: ["severity"] });
     await expect(answer).rejects.toThrow(
-      'Cannot ask Alertmanager: it answered 400 ("bad matcher format: severity"), a list of alerts is wanted',
+      'Cannot ask Alertmanager: it answered 400 ("bad matcher format: severity"), expected a list of alerts',
     );
   });
 });

@@ -148,7 +148,7 @@ describe("the grace that a workload asks for", () => {
     const audited = auditYaml(deployment({ pod: `terminationGracePeriodSeconds: ${grace}` }));
 
     await expect(audited).rejects.toThrow(
-      `Cannot audit web.yaml:4 (Deployment default/web): terminationGracePeriodSeconds ${says} a whole number of seconds from 0 on is wanted`,
+      `Cannot audit web.yaml:4 (Deployment default/web): terminationGracePeriodSeconds ${says} expected a whole number of seconds from 0 on`,
     );
     await expect(audited).rejects.toMatchObject({ exitCode: 2 });
   });

@@ -209,7 +209,7 @@ describe("the live cluster", () => {
 
     await expect(readCluster({ api })).rejects.toMatchObject({
       code,
-      message: `Cannot list /api/v1/nodes: the API server answered ${status} (not you), 200 is wanted`,
+      message: `Cannot list /api/v1/nodes: the API server answered ${status} (not you), expected 200`,
     });
   });
 });

@@ -25,7 +25,7 @@ describe("a policy of the cluster that cannot be read", () => {
     expect(read({ windows: local })).toMatchObject({
       ...{ name: "odd", generation: 4, uid: "uid-4" },
       problem:
-        'spec.windows[0].timeZone: found "Local", wanted an IANA time zone such as Asia/Tokyo',
+        'spec.windows[0].timeZone: found "Local", expected an IANA time zone such as Asia/Tokyo',
     });
   });
 

@@ -45,7 +45,8 @@ it("a policy that cannot be read stops its own nodes, and says so in status, Eve
   expect(world.steps.filter((step) => step.startsWith("cordon"))).toEqual(["cordon b1"]);
   expect(conditionOf(world, "odd", "Ready")).toMatchObject({
     status: "False",
-    message: 'spec.windows[0].timeZone: found "Local", wanted an IANA time zone such as Asia/Tokyo',
+    message:
+      'spec.windows[0].timeZone: found "Local", expected an IANA time zone such as Asia/Tokyo',
   });
   expect(conditionOf(world, "spot", "Ready")).toMatchObject({ status: "True" });
   expect(conditionOf(world, "spot", "Feasible")).toMatchObject({

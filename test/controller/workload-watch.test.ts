@@ -144,7 +144,7 @@ describe("the watch over workloads", () => {
     start(hour);
     await clock.advance(11 * minute);
     answer = () => {
-      throw new LastcallError("RIGHT_MISSING", "Cannot list jobs: forbidden, the right is wanted");
+      throw new LastcallError("RIGHT_MISSING", "Cannot list jobs: forbidden, expected the right");
     };
     await clock.advance(hour);
     expect(errors).toEqual(["RIGHT_MISSING"]);
@@ -157,7 +157,7 @@ describe("the watch over workloads", () => {
   it("tries again after a quarter of an hour where a fault passes by itself", async () => {
     const verdicts = answer();
     answer = () => {
-      throw new LastcallError("API_UNREACHABLE", "Cannot list jobs: no answer, one is wanted");
+      throw new LastcallError("API_UNREACHABLE", "Cannot list jobs: no answer, expected one");
     };
     start(6 * hour);
     await clock.advance(30 * minute);

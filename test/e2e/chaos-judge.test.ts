@@ -77,9 +77,9 @@ describe("the judge of notices and rotations amid faults", () => {
   it("names a machine that was released twice, not at all, or unasked", () => {
     const ends = (...machines: readonly string[]) =>
       historyOf({ machineEnds: machines.map((machine) => ({ machine, at: 0 })) });
-    expect(judgeChaos(ends("n1", "n1"), charge)).toEqual(["n1 lost 2 machines, wanted 1"]);
-    expect(judgeChaos(ends(), charge)).toEqual(["n1 lost 0 machines, wanted 1"]);
-    expect(judgeChaos(ends("n1", "n9"), charge)).toEqual(["n9 lost 1 machines, wanted 0"]);
+    expect(judgeChaos(ends("n1", "n1"), charge)).toEqual(["n1 lost 2 machines, expected 1"]);
+    expect(judgeChaos(ends(), charge)).toEqual(["n1 lost 0 machines, expected 1"]);
+    expect(judgeChaos(ends("n1", "n9"), charge)).toEqual(["n9 lost 1 machines, expected 0"]);
   });
 
   it("names a departure that failed, and a node that was left with a cordon", () => {

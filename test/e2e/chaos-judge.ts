@@ -91,7 +91,7 @@ function releasedOnce(history: History, { asked }: ChaosCharge): readonly string
   const miscounted = nodes.flatMap((node) => {
     const wanted = asked.filter((one) => one.node === node).length;
     const ends = history.machineEnds.filter(({ machine }) => machine === node).length;
-    return ends === wanted ? [] : [`${node} lost ${ends} machines, wanted ${wanted}`];
+    return ends === wanted ? [] : [`${node} lost ${ends} machines, expected ${wanted}`];
   });
   return [...full, ...miscounted];
 }

@@ -74,7 +74,9 @@ export function leftApart(
   return cordons.flatMap(({ name, atMs }, place) => {
     const before = cordons[place - 1];
     if (before === undefined || atMs - before.atMs >= gapMs) return [];
-    return [`${name} was cordoned ${atMs - before.atMs} ms after ${before.name}, wanted ${gapMs}`];
+    return [
+      `${name} was cordoned ${atMs - before.atMs} ms after ${before.name}, expected ${gapMs}`,
+    ];
   });
 }
 
@@ -160,7 +162,7 @@ function releasedOnceAndEmpty({ history, former }: Facts): readonly string[] {
   const miscounted = former.flatMap(({ name }) => {
     if (!asked.has(name)) return [`${name} was never released`];
     const count = ends.get(name)?.length ?? 0;
-    return count === 1 ? [] : [`the machine of ${name} ended ${count} times, wanted once`];
+    return count === 1 ? [] : [`the machine of ${name} ended ${count} times, expected once`];
   });
   const names = new Set(former.map(({ name }) => name));
   const strangers = [...asked].filter((name) => !names.has(name));
@@ -231,7 +233,7 @@ function oneAfterAnother({ former, atOnce }: Facts): readonly string[] {
         (other.cordonedAt ?? Infinity) <= cordonedAt && (other.to ?? Infinity) > cordonedAt,
     );
     if (out.length <= atOnce) return [];
-    return [`${name} left while ${out.length - 1} others were out, wanted ${atOnce - 1}`];
+    return [`${name} left while ${out.length - 1} others were out, expected ${atOnce - 1}`];
   });
 }
 

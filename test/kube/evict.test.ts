@@ -202,11 +202,11 @@ describe("the answer to an eviction", () => {
 
   it("that never came is NoAnswer: it may have happened", async () => {
     const { api } = answering(
-      new LastcallError("API_UNREACHABLE", "Cannot POST: lost, one is wanted"),
+      new LastcallError("API_UNREACHABLE", "Cannot POST: lost, expected one"),
     );
     expect(await evictPod(api, pod)).toEqual({
       kind: "NoAnswer",
-      message: "Cannot POST: lost, one is wanted",
+      message: "Cannot POST: lost, expected one",
     });
   });
 

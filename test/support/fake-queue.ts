@@ -110,5 +110,5 @@ function idsOf(messages: readonly QueueMessage[]): string {
 }
 
 export function queueFault(): LastcallError {
-  return new LastcallError("CLOUD_UNREACHABLE", "Cannot ask the queue: no answer, wanted one");
+  return new LastcallError("CLOUD_UNREACHABLE", "Cannot ask the queue: no answer, expected one");
 }

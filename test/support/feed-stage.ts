@@ -69,7 +69,7 @@ export async function stage(
     stop: async () => {
       stop.abort();
       await running;
-      if (feed.listening !== 0) throw new Error("somebody still listens, nobody is wanted");
+      if (feed.listening !== 0) throw new Error("somebody still listens, expected nobody");
     },
   };
 }
@@ -79,7 +79,7 @@ export async function toldUntilTaken(tell: Stage["tell"], word: InstanceNotice):
   for (let attempt = 0; attempt < 10; attempt += 1) {
     const fate = await tell(word).catch((error: LastcallError) => error.code);
     if (fate === "Taken") return true;
-    if (fate !== "CONFLICT") throw new Error(`${word.machine}: ${fate}, Taken is wanted`);
+    if (fate !== "CONFLICT") throw new Error(`${word.machine}: ${fate}, expected Taken`);
   }
   return false;
 }

@@ -49,7 +49,7 @@ export function faultOfAws(error: unknown, asked: AwsAsked): LastcallError {
   const { code, wanted } = told === regionless ? noRegion : judge(instanceNotice, status, asked);
   const found = `found ${instanceNotice}${status === 0 ? "" : ` (status ${status})`}`;
   const quoted = told === "" ? "" : `, "${told.replace(/\.\s*$/, "")}"`;
-  return new LastcallError(code, `Cannot ${asked.action}: ${found}${quoted}, wanted ${wanted}`, {
+  return new LastcallError(code, `Cannot ${asked.action}: ${found}${quoted}, expected ${wanted}`, {
     cause: error,
   });
 }

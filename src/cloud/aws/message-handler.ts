@@ -160,8 +160,8 @@ export class MessageHandler {
   }
 
   #say(code: ErrorCode, found: string): void {
-    const wanted = "a notice for a node is wanted";
-    const message = `Cannot heed a message of the queue: ${found}, ${wanted}`;
+    const wanted = "expected a notice for a node";
+    const message = `Cannot act on a message of the queue: ${found}, ${wanted}`;
     this.#tools.listener.onTrouble(new LastcallError(code, message));
   }
 }

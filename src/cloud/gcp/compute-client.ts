@@ -156,7 +156,7 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | undefine
 }
 
 function noAnswer(call: CallPurpose, found: string): LastcallError {
-  const message = `Cannot ${call.action}: found ${found}, wanted an answer of Compute Engine`;
+  const message = `Cannot ${call.action}: found ${found}, expected an answer of Compute Engine`;
   return new LastcallError("CLOUD_UNREACHABLE", message);
 }
 

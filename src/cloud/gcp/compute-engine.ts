@@ -50,6 +50,6 @@ export function createComputeEngine(settings: ComputeSettings): ComputeEngine {
 /** Throws CONFIG_INVALID for a pace that cannot be one. */
 export function checkPreemptionPoll(pollMs: Millis): void {
   if (pollMs >= fastestPollMs && pollMs <= slowestPollMs) return;
-  const message = `Cannot use --gcp-preemption-poll: found ${formatDuration(pollMs)}, wanted 1s to 1m`;
+  const message = `Cannot use --gcp-preemption-poll: found ${formatDuration(pollMs)}, expected 1s to 1m`;
   throw new LastcallError("CONFIG_INVALID", message);
 }

@@ -74,7 +74,7 @@ function faultOf(refusal: Refusal, purpose: CallPurpose): LastcallError {
   const quoted = refusal.message === "" ? "" : ` (${refusal.message.replace(/\.\s*$/, "")})`;
   return new LastcallError(
     code,
-    `Cannot ${purpose.action}: Compute Engine answered ${words}${quoted}, wanted ${wanted}`,
+    `Cannot ${purpose.action}: Compute Engine answered ${words}${quoted}, expected ${wanted}`,
     retryable === undefined ? {} : { retryable },
   );
 }

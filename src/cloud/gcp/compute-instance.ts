@@ -53,7 +53,7 @@ export function instanceRefOf(providerID: string): InstanceRef {
   if (ref !== undefined) return ref;
   throw new LastcallError(
     "CLOUD_REFUSED",
-    `Cannot find the machine: found the providerID ${JSON.stringify(providerID)}, wanted gce://project/zone/instance`,
+    `Cannot find the machine: found the providerID ${JSON.stringify(providerID)}, expected gce://project/zone/instance`,
   );
 }
 

@@ -50,5 +50,8 @@ export async function* listItems(
 }
 
 function unreadable({ action }: ComputeList, found: string): LastcallError {
-  return new LastcallError("CLOUD_UNREACHABLE", `Cannot ${action}: found ${found}, wanted a list`);
+  return new LastcallError(
+    "CLOUD_UNREACHABLE",
+    `Cannot ${action}: found ${found}, expected a list`,
+  );
 }

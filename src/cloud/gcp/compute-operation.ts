@@ -56,7 +56,7 @@ function waitCall(wait: OperationWait): ComputeCall {
   if (typeof name !== "string" || !/^[A-Za-z0-9][-A-Za-z0-9]*$/.test(name)) {
     throw new LastcallError(
       "CLOUD_UNREACHABLE",
-      `Cannot ${started.call.action}: found an answer that is no operation, wanted one`,
+      `Cannot ${started.call.action}: found an answer that is no operation, expected one`,
     );
   }
   return {

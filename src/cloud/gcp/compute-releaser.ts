@@ -161,7 +161,10 @@ export class ComputeReleaser implements InstanceReleaser {
     const instance = readInstance(answer.body);
     if (instance !== undefined) return instance;
     const found = "found an answer without id or status";
-    throw new LastcallError("CLOUD_UNREACHABLE", `Cannot ${action}: ${found}, wanted an instance`);
+    throw new LastcallError(
+      "CLOUD_UNREACHABLE",
+      `Cannot ${action}: ${found}, expected an instance`,
+    );
   }
 }
 
@@ -182,7 +185,7 @@ function notFoundOnAct(action: string): LastcallError {
   const found = "found the answer 404 although the machine was there just now";
   return new LastcallError(
     "CLOUD_REFUSED",
-    `Cannot ${action}: ${found}, wanted the machine found`,
+    `Cannot ${action}: ${found}, expected the machine found`,
     {
       retryable: true,
     },
@@ -194,7 +197,7 @@ function stillThere(meant: Meant, status: string): LastcallError {
   const found = `found it ${status} after the whole wait`;
   return new LastcallError(
     "CLOUD_REFUSED",
-    `Cannot release ${project}/${zone}/${name}: ${found}, wanted it gone (is it still a member of its group?)`,
+    `Cannot release ${project}/${zone}/${name}: ${found}, expected it gone (is it still a member of its group?)`,
     { retryable: true },
   );
 }

@@ -60,5 +60,5 @@ export function readPreemption(
 }
 
 function unreadable(found: string): OperationReading {
-  return { kind: "Unreadable", problem: `found ${found}, wanted a preemption of this zone` };
+  return { kind: "Unreadable", problem: `found ${found}, expected a preemption of this zone` };
 }

@@ -71,7 +71,7 @@ async function takeTurn(
 function unreadable(channel: string, problem: string): LastcallError {
   return new LastcallError(
     "NOTICE_UNREADABLE",
-    `Cannot read what ${channel} says: ${problem}, its documented form is wanted`,
+    `Cannot read what ${channel} says: ${problem}, expected its documented form`,
   );
 }
 
@@ -79,7 +79,7 @@ function faultOf(channel: string, error: unknown): LastcallError {
   if (isLastcallError(error)) return error;
   return new LastcallError(
     "CLOUD_UNREACHABLE",
-    `Cannot ask ${channel}: ${messageOf(error)}, an answer is wanted`,
+    `Cannot ask ${channel}: ${messageOf(error)}, expected an answer`,
     { cause: error },
   );
 }

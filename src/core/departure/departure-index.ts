@@ -52,7 +52,7 @@ export function keptInstant(
 
 export interface NewestStart {
   readonly at: Instant;
-  /** When the plan, or whoever asked for it, wanted it; undefined where nobody has named an instant. */
+  /** When the plan, or whoever asked for it, expected it; undefined where nobody has named an instant. */
   readonly plannedAt: Instant | undefined;
 }
 

@@ -90,7 +90,7 @@ export function latestStart(wantedSeconds: number, leftMs: Millis): Millis {
   return millis(Math.max(0, leftMs - wantedSeconds * 1000 - marginMs));
 }
 
-/** What is left at `startMs`, in whole seconds; at least one, at most what is wanted. */
+/** What is left at `startMs`, in whole seconds; at least one, expected at most what. */
 export function fittedGrace(wantedSeconds: number, leftMs: Millis): number {
   return Math.max(1, Math.min(wantedSeconds, Math.floor(leftMs / 1000)));
 }

@@ -75,7 +75,7 @@ function timesIn(expression: string, endMs: number): readonly number[] {
 
 function parse(expression: string): Cron {
   const fields = expression.trim().split(/\s+/).length;
-  if (fields !== 5) throw new RangeError(`${fields} fields, where five are wanted`);
+  if (fields !== 5) throw new RangeError(`${fields} fields, expected five`);
   return new Cron(expression.trim(), { utcOffset: 0, mode: "5-part", paused: true });
 }
 

@@ -29,7 +29,7 @@ const weekdays: readonly Weekday[] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", 
 /** What keeps a window from being worked out; undefined where nothing does. */
 export function windowProblem(window: Window): string | undefined {
   if (!isTimeZone(window.timeZone)) {
-    return `the window ${window.name} has the time zone ${window.timeZone}, wanted an IANA name`;
+    return `the window ${window.name} has the time zone ${window.timeZone}, expected an IANA name`;
   }
   const problem = window.kind === "Cron" ? cronProblem(window.cron) : undefined;
   return problem === undefined ? undefined : `the cron of the window ${window.name}: ${problem}`;

@@ -22,7 +22,7 @@ export interface Seating<Job extends KeepableJob> {
   readonly mode: "Late" | "Even";
   /** The gap that the plan is to reach. */
   readonly goal: number;
-  /** Whether that is all there is, rather than all that is wanted. */
+  /** Whether that is all there is, expected rather than all that. */
   readonly goalIsBest: boolean;
 }
 

@@ -31,7 +31,7 @@ export interface Policy {
  */
 export interface BadPolicy {
   readonly name: string;
-  /** Which fields, with what was found there and what is wanted. */
+  /** Which fields, expected with what was found there and what. */
   readonly problem: string;
   readonly weight?: number | undefined;
   readonly nodeSelector?: NodeSelector | undefined;

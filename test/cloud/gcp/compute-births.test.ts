@@ -54,7 +54,7 @@ describe("births of Compute Engine machines", () => {
     const told = await read([here, there]);
     expect([...told.bornAt.keys()]).toEqual([here]);
     expect(told.faults.map(({ message }) => message)).toEqual([
-      "Cannot list the instances of project1/us-central1-f: Compute Engine answered 403 forbidden (Refused for the test: forbidden), wanted the permission compute.instances.list",
+      "Cannot list the instances of project1/us-central1-f: Compute Engine answered 403 forbidden (Refused for the test: forbidden), expected the permission compute.instances.list",
     ]);
   });
 

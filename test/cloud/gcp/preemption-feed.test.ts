@@ -161,7 +161,7 @@ describe("a zone that cannot be asked", () => {
     await until(600);
     expect(polls()).toBeLessThan(10);
     expect(new Set(troubles.map(({ code }) => code))).toEqual(new Set(["CLOUD_RIGHT_MISSING"]));
-    expect(troubles[0]?.message).toContain("wanted the permission compute.zoneOperations.list");
+    expect(troubles[0]?.message).toContain("expected the permission compute.zoneOperations.list");
     world.server.allow("compute.zoneOperations.list");
     await until(900);
     world.server.model.preempt(zone, "n3");

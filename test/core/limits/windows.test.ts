@@ -145,7 +145,7 @@ describe("windows", () => {
 
   it.each([
     ["an unknown zone", weekly({ zone: "Mars/Base", start: "01:00", end: "02:00" }), /Mars\/Base/],
-    ["six cron fields", cron("UTC", "0 0 0 * * *", 1), /6 fields, where five are wanted/],
+    ["six cron fields", cron("UTC", "0 0 0 * * *", 1), /6 fields, expected five/],
     ["a cron minute of 61", cron("UTC", "61 * * * *", 1), /61/],
   ])("have a problem: %s", (_, window, problem) => {
     expect(windowProblem(window)).toMatch(problem);

@@ -21,7 +21,7 @@ const nodes = ["a", "a", "b"].map((pool, place) =>
     labels: { "cloud.google.com/gke-spot": "true", pool },
   }),
 );
-const problem = 'spec.windows[0].timeZone: found "Local", wanted an IANA time zone';
+const problem = 'spec.windows[0].timeZone: found "Local", expected an IANA time zone';
 
 function statuses(world: {
   readonly policies?: readonly Policy[];
