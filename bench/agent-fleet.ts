@@ -1,12 +1,12 @@
 import { Agent } from "../src/agent/agent.ts";
 import { AgentHealth } from "../src/agent/agent-health.ts";
-import { DepartureDesk } from "../src/agent/departure-desk.ts";
+import { NoticeReporter } from "../src/agent/notice-reporter.ts";
 import { AwsNoticeSource } from "../src/cloud/aws/notice-source.ts";
 import { GcpNoticeSource } from "../src/cloud/gcp/notice-source.ts";
 import type { Clock } from "../src/contracts/clock.ts";
 import type { NoticeSource } from "../src/contracts/notice-source.ts";
-import { seededRng } from "../src/core/rng.ts";
-import { minutes } from "../src/core/time.ts";
+import { seededRng } from "../src/core/chance/rng.ts";
+import { minutes } from "../src/core/time/time.ts";
 import { HttpKubeApi } from "../src/kube/http-api.ts";
 import { loadKubeAccess } from "../src/kube/kubeconfig.ts";
 import { realClock } from "../src/runtime/real-clock.ts";
@@ -32,7 +32,7 @@ export interface BenchCloud<Server extends MetadataServer> {
 }
 
 /**
- * An agent that has just started looks again at what it has told, for two minutes (`SecondLook`): a
+ * An agent that has just started looks again at what it has told, for two minutes (`RebootRecheck`): a
  * fleet's agents have been up for longer than that when its notices come.
  */
 let upMs = 0;
@@ -110,7 +110,7 @@ function agentOf(
   const identity = { name, uid, bootID: status.nodeInfo.bootID };
   return new Agent({
     findSource: () => Promise.resolve(source),
-    desk: new DepartureDesk({ api, identify: () => Promise.resolve(identity), log: silent }),
+    reporter: new NoticeReporter({ api, identify: () => Promise.resolve(identity), log: silent }),
     ...{ health: new AgentHealth(clock), clock, rng: seededRng(place), log: silent },
     ...{ metrics: uncounted, dryRun: false },
   });

@@ -22,7 +22,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { instant } from "../src/core/time.ts";
+import { instant } from "../src/core/time/time.ts";
 import { AwsMetadataServer } from "../test/support/aws-metadata-server.ts";
 import { GcpMetadataServer } from "../test/support/gcp-metadata-server.ts";
 import { waitUntil } from "../test/support/wait-until.ts";

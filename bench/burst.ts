@@ -38,7 +38,7 @@ export async function rawBurstByWord(
   how: {
     readonly connections: number;
     readonly startAt: number;
-    readonly read: (onWord: (node: BenchNode) => void) => Promise<void>;
+    readonly read: (onNotice: (node: BenchNode) => void) => Promise<void>;
   },
 ): Promise<Burst> {
   const { connections, startAt, read } = how;

@@ -3,7 +3,7 @@
  * controller: a hundred on EC2, which is asked every second, and a hundred on Compute Engine, which answers
  * as the value changes. Beside as many bare PATCH requests, one at a time, in the same run.
  */
-import { seededRng } from "../src/core/rng.ts";
+import { seededRng } from "../src/core/chance/rng.ts";
 import type { MetadataServer } from "../test/support/metadata-server.ts";
 import { type BenchCloud, computeEngine, ec2, withAgents } from "./agent-fleet.ts";
 import {

@@ -3,7 +3,7 @@
  * they shut down, in model fleets of 1,000 and of 15,000 nodes, until each of the 300 is cordoned.
  * Processor time, since the model's clock stands still meanwhile.
  */
-import { millis, minutes } from "../src/core/time.ts";
+import { millis, minutes } from "../src/core/time/time.ts";
 import { ModelWorld, nodes, spotPolicy } from "../test/support/model-world.ts";
 import { type Figure, writeResult } from "./result-file.ts";
 

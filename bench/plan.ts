@@ -1,11 +1,18 @@
 import { mkdirSync, writeFileSync } from "node:fs";
-import type { Departure } from "../src/core/departure.ts";
-import type { PlanInput } from "../src/core/fleet-plan.ts";
-import type { NodeFacts } from "../src/core/node.ts";
-import { planFleet } from "../src/core/plan.ts";
-import type { Policy, Window } from "../src/core/policy.ts";
-import { seededRng } from "../src/core/rng.ts";
-import { hours, type Instant, instant, millis, minutes, parseInstant } from "../src/core/time.ts";
+import { seededRng } from "../src/core/chance/rng.ts";
+import type { NodeFacts } from "../src/core/cluster/node.ts";
+import type { Departure } from "../src/core/departure/departure.ts";
+import type { PlanInput } from "../src/core/plan/fleet-plan.ts";
+import { planFleet } from "../src/core/plan/plan.ts";
+import type { Policy, Window } from "../src/core/policy/policy.ts";
+import {
+  hours,
+  type Instant,
+  instant,
+  millis,
+  minutes,
+  parseInstant,
+} from "../src/core/time/time.ts";
 
 /**
  * How long the planner takes, and whether it grows like n log n. All figures of one run; the CPU time

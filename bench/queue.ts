@@ -90,10 +90,10 @@ async function rawQueueBurst(
   await moto.send(...warningsOf(fleet, startAt));
   return rawBurstByWord(world, fleet, {
     ...{ connections, startAt },
-    read: (onWord) =>
+    read: (onNotice) =>
       moto.read(fleet.length, receivers, (text) => {
         const node = byId.get(JSON.parse(text).detail["instance-id"]);
-        if (node !== undefined) onWord(node);
+        if (node !== undefined) onNotice(node);
       }),
   });
 }

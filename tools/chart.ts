@@ -165,7 +165,7 @@ function replaced(from: string, text: string): string {
     if (of !== undefined && of !== from) continue;
     if (of !== undefined && !result.includes(found)) {
       throw new Error(
-        `Cannot make the chart: deploy/${from} has no "${found.trim()}", one is wanted`,
+        `Cannot make the chart: deploy/${from} has no "${found.trim()}", expected one`,
       );
     }
     result = result.replaceAll(found, by);

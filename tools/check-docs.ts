@@ -1,12 +1,17 @@
 /**
  * Docs and code in step: each reason stands in the glossary, each error code in docs/errors.md, and the
- * code gives each of them somewhere; no relative link of a page leads nowhere, and each test that
+ * code gives each of them somewhere; every option, metric and command that is listed has code that reads,
+ * sets or runs it; no relative link of a page leads nowhere, and each test that
  * docs/failure-modes.md names exists.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { reasons } from "../src/core/reason.ts";
+import { commandList } from "../src/cli/command-list.ts";
+import { options } from "../src/config/options.ts";
+import { metricNames } from "../src/contracts/telemetry.ts";
+import { reasons } from "../src/core/reason/reason.ts";
 import { errorCodes } from "../src/errors.ts";
+import { unkept } from "./advertised.ts";
 import { testProblems } from "./named-tests.ts";
 import { report, root, sourceFiles } from "./source-tree.ts";
 
@@ -58,6 +63,16 @@ function namedTests(page: string): string[] {
   );
 }
 
+function unkeptPromises(): readonly string[] {
+  const promised = {
+    options: options.map(({ name }) => name),
+    optionCommands: options.flatMap(({ commands }) => (commands === "all" ? [] : commands)),
+    commands: commandList.map(({ name }) => name),
+    metrics: Object.values(metricNames).flat(),
+  };
+  return unkept(promised, sourceFiles(["src"]));
+}
+
 const markdown = [
   ...readdirSync(root).filter((name) => name.endsWith(".md")),
   ...pages("docs"),
@@ -65,7 +80,8 @@ const markdown = [
 
 process.exitCode = report("check-docs", [
   ...markdown.flatMap(brokenLinks),
-  ...unused("src/core/reason.ts", reasons),
+  ...unkeptPromises(),
+  ...unused("src/core/reason/reason.ts", reasons),
   ...unused("src/errors.ts", errorCodes),
   ...listed("docs/glossary.md", reasons, /^\| `([A-Za-z]+)` \|/gm),
   ...namedTests("docs/failure-modes.md"),

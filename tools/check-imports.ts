@@ -44,6 +44,26 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
+/** The rooms of core, each above those that it may import; what stands in none of them may import all. */
+const mayImportInCore: Readonly<Record<string, readonly string[]>> = {
+  time: [],
+  chance: ["time"],
+  reason: ["time"],
+  cluster: ["time"],
+  policy: ["time", "reason", "cluster"],
+  departure: ["time", "reason", "cluster", "policy"],
+  notice: ["time", "reason", "cluster", "policy", "departure"],
+  limits: ["time", "reason", "cluster", "policy", "departure"],
+  capacity: ["cluster", "policy"],
+  "drain-plan": ["time", "cluster", "policy", "departure", "limits", "capacity"],
+  drain: ["time", "chance", "cluster", "policy", "departure", "capacity", "drain-plan"],
+  "plan/spacing": ["time", "policy", "limits"],
+  plan: [
+    ...["time", "reason", "cluster", "policy", "departure", "notice", "limits"],
+    "plan/spacing",
+  ],
+};
+
 /** A dependency has one import site, so that it can be replaced there. */
 const packageSites: Readonly<Record<string, readonly string[]>> = {
   "@kubernetes/client-node": ["src/kube/kubeconfig-access.ts"],
@@ -51,7 +71,7 @@ const packageSites: Readonly<Record<string, readonly string[]>> = {
   "@aws-sdk/client-ec2": ["src/cloud/aws/ec2-client.ts"],
   "@aws-sdk/client-sqs": ["src/cloud/aws/sqs-client.ts"],
   "google-auth-library": ["src/cloud/gcp/google-auth.ts"],
-  croner: ["src/core/cron-window.ts"],
+  croner: ["src/core/limits/cron-window.ts"],
   commander: ["src/cli/command-line.ts"],
   // The second reads manifests, on worker threads: lines of ten thousand documents, not of one.
   yaml: ["src/config/yaml-text.ts", "src/cli/parse-manifests.ts"],
@@ -69,12 +89,18 @@ export function folderOf(path: string): string {
   return parts[0] === "cloud" ? `cloud/${parts[1]}` : (parts[0] as string);
 }
 
+/** `plan/spacing` of `src/core/plan/spacing/clearing.ts`; undefined of what is not in a room of core. */
+function roomOf(path: string): string | undefined {
+  return /^src\/core\/(.+)\/[^/]+$/.exec(path)?.[1];
+}
+
 export function importFindings(file: SourceFile): string[] {
   const from = folderOf(file.path);
   return [...file.text.matchAll(importPattern)].flatMap((match) => {
     const target = (match[1] ?? match[2]) as string;
+    const path = join(dirname(file.path), target);
     const problem = target.startsWith(".")
-      ? ofFolder(from, folderOf(join(dirname(file.path), target)))
+      ? (ofFolder(from, folderOf(path)) ?? ofRoom(roomOf(file.path), path))
       : ofPackage(file.path, from, target);
     return problem === undefined ? [] : [`${file.path}: ${problem}`];
   });
@@ -88,6 +114,16 @@ function ofFolder(from: string, to: string): string | undefined {
     return `the folder ${from} is not in the table of tools/check-imports.ts`;
   if (from === to || allowed.includes(to)) return undefined;
   return `${from} may not import ${to}`;
+}
+
+function ofRoom(from: string | undefined, path: string): string | undefined {
+  if (from === undefined || folderOf(path) !== "core") return undefined;
+  const allowed = mayImportInCore[from];
+  if (allowed === undefined)
+    return `the room core/${from} is not in the table of tools/check-imports.ts`;
+  const to = roomOf(path);
+  if (to === from || (to !== undefined && allowed.includes(to))) return undefined;
+  return `core/${from} may not import ${to === undefined ? path : `core/${to}`}`;
 }
 
 function ofPackage(path: string, from: string, target: string): string | undefined {

@@ -27,8 +27,8 @@ const bans: readonly Ban[] = [
   },
   {
     pattern: /\bnew Date\(|\bDate\.(parse|UTC)\(/,
-    instead: "use src/core/time.ts",
-    allowed: [...shell, "src/core/time.ts"],
+    instead: "use src/core/time/time.ts",
+    allowed: [...shell, "src/core/time/time.ts"],
   },
   {
     pattern: /\b(setTimeout|setInterval|setImmediate)\(/,

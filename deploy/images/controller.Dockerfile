@@ -1,5 +1,7 @@
 # The controller and every other command: docker build -f deploy/images/controller.Dockerfile -t lastcall:0.1.0 .
-FROM node:26.9.0-trixie-slim AS bundle
+# By digest where others will run it: --build-arg NODE_IMAGE=node@sha256:…, docs/images.md.
+ARG NODE_IMAGE=node:26.9.0-trixie-slim
+FROM ${NODE_IMAGE} AS bundle
 WORKDIR /src
 COPY package.json package-lock.json ./
 COPY web/package.json web/
@@ -8,7 +10,7 @@ COPY src src
 COPY tools tools
 RUN node tools/bundle.ts
 
-FROM node:26.9.0-trixie-slim
+FROM ${NODE_IMAGE}
 # Only Node is wanted of the base.
 RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /opt/yarn*
 COPY package.json LICENSE /app/

@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import { seconds } from "../core/time.ts";
+import { seconds } from "../core/time/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 
 export interface AlertQuestion {
@@ -49,7 +49,7 @@ export async function firingAlerts(
     const found = messageOf(late.signal.aborted ? late.signal.reason : error);
     throw new LastcallError(
       "API_UNREACHABLE",
-      `Cannot ask Alertmanager: ${found}, a list of alerts is wanted`,
+      `Cannot ask Alertmanager: ${found}, expected a list of alerts`,
     );
   } finally {
     done.abort();

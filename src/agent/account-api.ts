@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeAnswer, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
-import { type Millis, seconds } from "../core/time.ts";
+import { type Millis, seconds } from "../core/time/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 
 export type AgentFetch = (
@@ -60,6 +60,8 @@ export class AccountApi implements KubeSender {
       method: request.method,
       headers: {
         accept: "application/json",
+        // One that is kept for the next notice, minutes later, may be dead by then without a word.
+        connection: "close",
         authorization: `Bearer ${token}`,
         "content-type": request.patchType ?? "application/json",
         "user-agent": this.#options.userAgent,
@@ -92,14 +94,14 @@ export class AccountApi implements KubeSender {
   #faultOf(request: KubeRequest, error: unknown): LastcallError {
     const lead = `Cannot ${request.method} ${request.path}`;
     if (request.signal?.aborted) {
-      return new LastcallError("INTERRUPTED", `${lead}: interrupted, an answer is wanted`, {
+      return new LastcallError("INTERRUPTED", `${lead}: interrupted, expected an answer`, {
         cause: error,
       });
     }
     const found = messageOf(error instanceof Error ? (error.cause ?? error) : error);
     return new LastcallError(
       "API_UNREACHABLE",
-      `${lead}: ${this.#options.server} does not answer (${found}), an answer is wanted`,
+      `${lead}: ${this.#options.server} does not answer (${found}), expected an answer`,
       { cause: error },
     );
   }

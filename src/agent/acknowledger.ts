@@ -1,15 +1,15 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { NoticeSource } from "../contracts/notice-source.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
-import { isLive } from "../core/departure.ts";
-import { seconds } from "../core/time.ts";
+import { Wakeup } from "../contracts/wakeup.ts";
+import { isLive } from "../core/departure/departure.ts";
+import { seconds } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
-import { Bell } from "./bell.ts";
-import type { DepartureDesk } from "./departure-desk.ts";
+import type { NoticeReporter } from "./notice-reporter.ts";
 import { TroubleLog } from "./trouble-log.ts";
 
 export interface AcknowledgerOptions {
-  readonly desk: Pick<DepartureDesk, "look">;
+  readonly reporter: Pick<NoticeReporter, "look">;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "count">;
@@ -30,7 +30,7 @@ const lookEveryMs = seconds(2);
  */
 export class Acknowledger {
   readonly #options: AcknowledgerOptions;
-  readonly #bell: Bell;
+  readonly #wakeup: Wakeup;
   readonly #troubles: TroubleLog;
   readonly #done = new Set<string>();
   #departure: string | undefined;
@@ -38,7 +38,7 @@ export class Acknowledger {
 
   constructor(options: AcknowledgerOptions) {
     this.#options = options;
-    this.#bell = new Bell(options.clock);
+    this.#wakeup = new Wakeup(options.clock);
     this.#troubles = new TroubleLog(options);
   }
 
@@ -46,13 +46,13 @@ export class Acknowledger {
   follow(departure: string | undefined): void {
     if (departure !== this.#departure) this.#isDrained = false;
     this.#departure = departure;
-    this.#bell.ring();
+    this.#wakeup.wake();
   }
 
   /** The agent itself has drained the node. */
   drained(): void {
     this.#isDrained = true;
-    this.#bell.ring();
+    this.#wakeup.wake();
   }
 
   /** Runs until the signal aborts. */
@@ -61,7 +61,7 @@ export class Acknowledger {
       const due = cloud.events().filter((id) => !this.#done.has(id));
       const isOpen = this.#departure !== undefined;
       if (isOpen && due.length > 0) await this.#tryTurn(cloud, due, signal);
-      await this.#bell.wait(isOpen ? lookEveryMs : undefined, signal);
+      await this.#wakeup.sleep(isOpen ? lookEveryMs : undefined, signal);
     }
   }
 
@@ -99,7 +99,7 @@ export class Acknowledger {
   async #isNodeDrained(signal: AbortSignal): Promise<boolean> {
     if (this.#isDrained) return true;
     if (this.#departure === undefined) return false;
-    const departure = await this.#options.desk.look(this.#departure, signal);
+    const departure = await this.#options.reporter.look(this.#departure, signal);
     // Only a departure that was carried out waits for its machine to be taken.
     this.#isDrained = departure?.status.phase === "Releasing" && departure.podsLeft === 0;
     if (departure === undefined || !isLive(departure)) this.#departure = undefined;

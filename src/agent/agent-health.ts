@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import { minutes } from "../core/time.ts";
+import { minutes } from "../core/time/time.ts";
 
 /** The longest turn is Azure's first, 135 s; after this long a loop hangs. */
 const stalledMs = minutes(4);

@@ -1,33 +1,40 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { HeardReading, NoticeSink, NoticeSource } from "../contracts/notice-source.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
-import { halfToAll } from "../core/jitter.ts";
-import type { NoticeCase } from "../core/notice.ts";
+import { Wakeup } from "../contracts/wakeup.ts";
+import { halfToAll } from "../core/chance/jitter.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import type { NoticeCase } from "../core/notice/notice.ts";
 import {
   caseOf,
-  emptyNoticeBook,
+  emptyNoticeState,
   eventsToBegin,
-  type NoticeBook,
+  type NoticeState,
   nextChangeAt,
   readInto,
   withdrawAfterMs,
-} from "../core/notice-book.ts";
-import type { Rng } from "../core/rng.ts";
-import { between, formatInstant, type Instant, type Millis, millis, minus } from "../core/time.ts";
+} from "../core/notice/notice-state.ts";
+import {
+  between,
+  formatInstant,
+  type Instant,
+  type Millis,
+  millis,
+  minus,
+} from "../core/time/time.ts";
 import { isLastcallError, type LastcallError, messageOf } from "../errors.ts";
 import type { Acknowledger } from "./acknowledger.ts";
 import type { AgentHealth } from "./agent-health.ts";
-import { Bell } from "./bell.ts";
-import type { DepartureDesk } from "./departure-desk.ts";
 import type { LateFallback } from "./late-fallback.ts";
-import type { NoticeFeed } from "./notice-feed.ts";
-import { SecondLook } from "./second-look.ts";
+import type { NoticeReporter } from "./notice-reporter.ts";
+import type { NoticeServer } from "./notice-server.ts";
+import { RebootRecheck } from "./reboot-recheck.ts";
 import { TroubleLog } from "./trouble-log.ts";
 
 export interface AgentOptions {
   /** Finds the cloud; resolves as late as its metadata service appears. */
   readonly findSource: (signal: AbortSignal) => Promise<NoticeSource>;
-  readonly desk: Pick<DepartureDesk, "file" | "withdraw" | "receptionOf">;
+  readonly reporter: Pick<NoticeReporter, "file" | "withdraw" | "receptionOf">;
   readonly health: AgentHealth;
   readonly clock: Clock;
   readonly rng: Rng;
@@ -37,8 +44,8 @@ export interface AgentOptions {
   readonly dryRun: boolean;
   /** Absent: where no controller acts, nobody does. */
   readonly acknowledger?: Pick<Acknowledger, "follow" | "run"> | undefined;
-  readonly feed?: Pick<NoticeFeed, "show"> | undefined;
-  readonly fallback?: Pick<LateFallback, "heed" | "filed" | "withdrawn" | "run"> | undefined;
+  readonly feed?: Pick<NoticeServer, "show"> | undefined;
+  readonly fallback?: Pick<LateFallback, "handle" | "filed" | "withdrawn" | "run"> | undefined;
 }
 
 const firstRetryMs = 50;
@@ -52,10 +59,10 @@ const lateRetryMs = 10_000;
  */
 export class Agent implements NoticeSink {
   readonly #options: AgentOptions;
-  readonly #bell: Bell;
+  readonly #wakeup: Wakeup;
   readonly #troubles: TroubleLog;
-  readonly #secondLook: SecondLook;
-  #book: NoticeBook = emptyNoticeBook;
+  readonly #secondLook: RebootRecheck;
+  #book: NoticeState = emptyNoticeState;
   #source: NoticeSource | undefined;
   /** The case that the cluster knows; "Unknown" until a start has found out what an earlier one left. */
   #told: NoticeCase | "Nothing" | "Unknown" = "Unknown";
@@ -66,9 +73,9 @@ export class Agent implements NoticeSink {
 
   constructor(options: AgentOptions) {
     this.#options = options;
-    this.#bell = new Bell(options.clock);
+    this.#wakeup = new Wakeup(options.clock);
     this.#troubles = new TroubleLog(options);
-    this.#secondLook = new SecondLook(options);
+    this.#secondLook = new RebootRecheck(options);
   }
 
   /** Runs until the signal aborts. */
@@ -117,7 +124,7 @@ export class Agent implements NoticeSink {
       if (await this.#secondLook.isRefuted(signal)) this.#told = "Unknown";
       const failed = this.#isTold(wanted) ? false : await this.#tell(wanted, signal);
       if (!failed) this.#failures = 0;
-      await this.#bell.wait(this.#nextLookMs(wanted, failed ? "Failed" : "Told"), signal);
+      await this.#wakeup.sleep(this.#nextLookMs(wanted, failed ? "Failed" : "Told"), signal);
     }
   }
 
@@ -145,17 +152,17 @@ export class Agent implements NoticeSink {
   }
 
   async #write(wanted: NoticeCase | undefined, signal: AbortSignal): Promise<void> {
-    const { desk, log, fallback, acknowledger } = this.#options;
-    fallback?.heed(wanted, this.#skewMs);
+    const { reporter, log, fallback, acknowledger } = this.#options;
+    fallback?.handle(wanted, this.#skewMs);
     if (wanted === undefined) {
       acknowledger?.follow(undefined);
       this.#secondLook.told(undefined);
-      const name = await desk.withdraw(this.#cloudNow(), signal);
+      const name = await reporter.withdraw(this.#cloudNow(), signal);
       if (name === undefined) return;
       fallback?.withdrawn(name);
       log.info("withdrawn", { departure: name });
     } else {
-      const filed = await desk.file(wanted, signal);
+      const filed = await reporter.file(wanted, signal);
       fallback?.filed(filed);
       this.#secondLook.told(filed.name);
       acknowledger?.follow(filed.kind === "Closed" ? undefined : filed.name);
@@ -187,14 +194,14 @@ export class Agent implements NoticeSink {
   }
 
   /** A reading that changes nothing must not cut a wait between two attempts short. */
-  #ringIfNews(before: NoticeBook): void {
+  #ringIfNews(before: NoticeState): void {
     const nowAt = this.#cloudNow();
     const isNews =
       JSON.stringify(caseOf(before, nowAt)) !== JSON.stringify(caseOf(this.#book, nowAt));
-    if (isNews || this.#told === "Unknown") this.#bell.ring();
+    if (isNews || this.#told === "Unknown") this.#wakeup.wake();
   }
 
-  #announceNew(before: NoticeBook): void {
+  #announceNew(before: NoticeState): void {
     const { log, metrics } = this.#options;
     const known = new Set(before.held.map((one) => one.notice.eventId));
     for (const { notice } of this.#book.held) {

@@ -1,4 +1,5 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
+import type { NodeIdentity } from "../core/cluster/identity.ts";
 import {
   type Cause,
   type Departure,
@@ -6,11 +7,10 @@ import {
   isGraver,
   isVoluntary,
   type Phase,
-} from "../core/departure.ts";
-import type { NodeIdentity } from "../core/identity.ts";
-import { deadlineWith, type NoticeCase } from "../core/notice.ts";
-import type { Reason } from "../core/reason.ts";
-import { formatInstant, type Instant, parseInstant } from "../core/time.ts";
+} from "../core/departure/departure.ts";
+import { causeWith, deadlineWith, type NoticeCase } from "../core/notice/notice.ts";
+import type { Reason } from "../core/reason/reason.ts";
+import { formatInstant, type Instant, parseInstant } from "../core/time/time.ts";
 
 /** The ids of the notices that a Departure was made from, with commas between. */
 export const noticeAnnotation = "lastcall.dev/notice";
@@ -83,7 +83,7 @@ export function departureBody(
 /**
  * What a case changes in a Departure that is there, as fields of a merge patch; undefined where it
  * says all of it already. The first notice turns a planned departure into a forced one: its deadline,
- * which was the plan's own, becomes the cloud's. After that a deadline only moves earlier, and a cause
+ * which was the plan's own, becomes the cloud's, and so does its cause. After that a deadline only moves earlier, and a cause
  * gives way to none that is less grave.
  */
 export function tightening(departure: DepartureView, notice: NoticeCase): Fields | undefined {
@@ -91,11 +91,13 @@ export function tightening(departure: DepartureView, notice: NoticeCase): Fields
   const knownIds = notice.eventIds.every((id) => departure.eventIds.includes(id));
   const deadlineAt = deadlineWith(departure, notice);
   const moves = deadlineAt !== departure.deadlineAt;
-  const isNews = isFirst || moves || isGraver(notice.cause, departure.cause);
+  const isNews = isFirst || moves || causeWith(departure, notice) !== undefined;
   if (!isNews && knownIds) return undefined;
   const ids = [...new Set([...departure.eventIds, ...notice.eventIds])].toSorted();
   const isLighter = isGraver(departure.cause, notice.cause);
-  const takesCause = isNews && !isLighter && !isVoluntary(departure.cause);
+  const takesCause = isVoluntary(departure.cause)
+    ? causeWith(departure, notice) !== undefined
+    : isNews && !isLighter;
   return {
     metadata: {
       uid: departure.uid,

@@ -1,19 +1,19 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
-import { drainDeadline, ruleUntil } from "../core/clearing.ts";
-import { recordAnswer, recordSending } from "../core/drain-answer.ts";
-import { type DrainPlan, planDrain } from "../core/drain-plan.ts";
-import type { DrainAct, DrainProgress } from "../core/drain-progress.ts";
-import { type DrainStep, nextDrainActs } from "../core/drain-step.ts";
-import type { EvictionAnswer } from "../core/eviction-answer.ts";
-import type { NodeFacts } from "../core/node.ts";
-import type { PodFacts } from "../core/pod.ts";
-import type { DrainRule } from "../core/policy.ts";
-import { defaultPolicy } from "../core/policy-default.ts";
-import type { Rng } from "../core/rng.ts";
-import { TerminationMemory } from "../core/termination-time.ts";
-import { between, type Instant, type Millis, millis, seconds } from "../core/time.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { PodFacts } from "../core/cluster/pod.ts";
+import { recordAnswer, recordSending } from "../core/drain/drain-answer.ts";
+import type { DrainAct, DrainProgress } from "../core/drain/drain-progress.ts";
+import { type DrainStep, nextDrainActs } from "../core/drain/drain-step.ts";
+import type { EvictionAnswer } from "../core/drain/eviction-answer.ts";
+import { TerminationMemory } from "../core/drain/termination-time.ts";
+import { type DrainPlan, planDrain } from "../core/drain-plan/drain-plan.ts";
+import { drainDeadline, ruleUntil } from "../core/plan/spacing/clearing.ts";
+import type { DrainRule } from "../core/policy/policy.ts";
+import { defaultPolicy } from "../core/policy/policy-default.ts";
+import { between, type Instant, type Millis, millis, seconds } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
 
 export interface FallbackDrainTools {

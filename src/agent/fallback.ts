@@ -1,24 +1,24 @@
 import type { LeaderSight } from "../contracts/leader-sight.ts";
 import type { NodeMarks } from "../contracts/node-marks.ts";
-import { departureName, isUnderWay } from "../core/departure.ts";
-import { explain } from "../core/explain.ts";
-import type { NodeIdentity } from "../core/identity.ts";
-import type { NoticeCase } from "../core/notice.ts";
-import { defaultPolicy } from "../core/policy-default.ts";
-import { reactionTo } from "../core/reaction.ts";
-import { type Instant, type Millis, millis, minus, seconds } from "../core/time.ts";
+import { Wakeup } from "../contracts/wakeup.ts";
+import type { NodeIdentity } from "../core/cluster/identity.ts";
+import { departureName, isUnderWay } from "../core/departure/departure.ts";
+import type { NoticeCase } from "../core/notice/notice.ts";
+import { reactionTo } from "../core/notice/reaction.ts";
+import { defaultPolicy } from "../core/policy/policy-default.ts";
+import { explain } from "../core/reason/explain.ts";
+import { type Instant, type Millis, millis, minus, seconds } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
-import { Bell } from "./bell.ts";
-import type { DepartureDesk, Filed } from "./departure-desk.ts";
 import type { DepartureView } from "./departure-view.ts";
 import { FallbackDrain, type FallbackDrainTools } from "./fallback-drain.ts";
+import type { Filed, NoticeReporter } from "./notice-reporter.ts";
 import { TroubleLog } from "./trouble-log.ts";
 
 export interface FallbackOptions extends FallbackDrainTools {
   readonly mode: "Cordon" | "Drain";
-  readonly desk: Pick<DepartureDesk, "look">;
+  readonly reporter: Pick<NoticeReporter, "look">;
   readonly identify: () => Promise<NodeIdentity>;
-  readonly marks: Pick<NodeMarks, "read" | "mark" | "unmark">;
+  readonly marks: Pick<NodeMarks, "read" | "cordon" | "uncordon">;
   /** Undefined: there is no Lease, and a controller that has taken a case is taken to live. */
   readonly leader: () => Promise<LeaderSight | undefined>;
   /** The node is drained to the last pod. */
@@ -54,7 +54,7 @@ interface OpenCase {
  */
 export class Fallback {
   readonly #options: FallbackOptions;
-  readonly #bell: Bell;
+  readonly #wakeup: Wakeup;
   readonly #troubles: TroubleLog;
   #case: OpenCase | undefined;
   #putBack: { readonly name: string; readonly sinceMs: number } | undefined;
@@ -63,12 +63,12 @@ export class Fallback {
 
   constructor(options: FallbackOptions) {
     this.#options = options;
-    this.#bell = new Bell(options.clock);
+    this.#wakeup = new Wakeup(options.clock);
     this.#troubles = new TroubleLog(options);
   }
 
   /** What stands against the machine now, told before it is brought to the cluster. */
-  heed(notice: NoticeCase | undefined, skewMs: Millis): void {
+  handle(notice: NoticeCase | undefined, skewMs: Millis): void {
     this.#skewMs = skewMs;
     if (notice === undefined) {
       if (this.#case?.markedFor !== undefined) this.withdrawn(this.#case.markedFor);
@@ -82,7 +82,7 @@ export class Fallback {
       this.#case.notice = notice;
       this.#case.isOver = false;
     } else return;
-    this.#bell.ring();
+    this.#wakeup.wake();
   }
 
   /** The cluster knows the case now. */
@@ -91,19 +91,19 @@ export class Fallback {
     // Another Departure is another chance: the first was closed by mistake.
     if (this.#case.filed?.name !== filed.name) this.#case.isOver = false;
     this.#case.filed = filed;
-    this.#bell.ring();
+    this.#wakeup.wake();
   }
 
   /** The notice of this Departure is off. An earlier run of the agent may have marked the node for it. */
   withdrawn(name: string): void {
     this.#putBack = { name, sinceMs: this.#options.clock.monotonic() };
-    this.#bell.ring();
+    this.#wakeup.wake();
   }
 
   /** Runs until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.#bell.wait(await this.#tryTurn(signal), signal);
+      await this.#wakeup.sleep(await this.#tryTurn(signal), signal);
     }
   }
 
@@ -165,7 +165,7 @@ export class Fallback {
     signal: AbortSignal,
   ): Promise<DepartureView | undefined> {
     try {
-      return await this.#options.desk.look(name, signal);
+      return await this.#options.reporter.look(name, signal);
     } catch (error) {
       const answered = isLastcallError(error) && error.code !== "API_UNREACHABLE";
       if (answered && open.filed === undefined && !signal.aborted) return undefined;
@@ -210,7 +210,7 @@ export class Fallback {
   ): Promise<"Marked" | Millis | "Ended"> {
     const { marks, log } = this.#options;
     const message = explain("Noticed", { node: node.name, deadlineAt });
-    const { kind } = await marks.mark(node, { departure: name, cause, message });
+    const { kind } = await marks.cordon(node, { departure: name, cause, message });
     if (kind === "Done") {
       log.warn("fallback-cordoned", { node: node.name, departure: name, cause });
       return "Marked";
@@ -232,16 +232,16 @@ export class Fallback {
   ): Promise<Millis | undefined> {
     const leadMs = this.#leadMs(order.sinceMs);
     if (leadMs > 0) return leadMs;
-    const { desk, marks, identify, log } = this.#options;
+    const { reporter, marks, identify, log } = this.#options;
     const node = await identify();
-    const departure = await desk.look(order.name, signal).catch((error: unknown) => {
+    const departure = await reporter.look(order.name, signal).catch((error: unknown) => {
       if (isLastcallError(error) && error.code === "CRD_MISSING") return undefined;
       throw error;
     });
     const isTaken = departure !== undefined && isUnderWay(departure);
     if (!isTaken) {
       const { name, uid } = node;
-      await marks.unmark({ name, uid, departure: order.name });
+      await marks.uncordon({ name, uid, departure: order.name });
       log.info("fallback-put-back", { node: name, departure: order.name });
     }
     if (this.#putBack === order) this.#putBack = undefined;

@@ -1,11 +1,11 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { NoticeCase } from "../core/notice.ts";
-import { type Millis, seconds } from "../core/time.ts";
-import { Bell } from "./bell.ts";
-import type { Filed } from "./departure-desk.ts";
+import { Wakeup } from "../contracts/wakeup.ts";
+import type { NoticeCase } from "../core/notice/notice.ts";
+import { type Millis, seconds } from "../core/time/time.ts";
 import type { Fallback } from "./fallback.ts";
+import type { Filed } from "./notice-reporter.ts";
 
-type FallbackSide = Pick<Fallback, "heed" | "filed" | "withdrawn" | "run">;
+type FallbackSide = Pick<Fallback, "handle" | "filed" | "withdrawn" | "run">;
 
 export interface LateFallbackOptions {
   readonly load: () => Promise<FallbackSide>;
@@ -22,23 +22,23 @@ const restMs: Millis = seconds(1);
  */
 export class LateFallback implements FallbackSide {
   readonly #options: LateFallbackOptions;
-  readonly #bell: Bell;
+  readonly #wakeup: Wakeup;
   #side: FallbackSide | undefined;
   /** What was told before it was there. */
   readonly #told: Telling[] = [];
 
   constructor(options: LateFallbackOptions) {
     this.#options = options;
-    this.#bell = new Bell(options.clock);
+    this.#wakeup = new Wakeup(options.clock);
   }
 
-  heed(notice: NoticeCase | undefined, skewMs: Millis): void {
+  handle(notice: NoticeCase | undefined, skewMs: Millis): void {
     const isFirst = this.#side === undefined && this.#told.length === 0;
     // That nothing stands is no news where nothing has stood.
     if (isFirst && notice === undefined) return;
     // It comes with every look: of two in a row the latter counts.
-    if (this.#told.at(-1)?.isHeed === true) this.#told.pop();
-    this.#tell((side) => side.heed(notice, skewMs), true);
+    if (this.#told.at(-1)?.isHandled === true) this.#told.pop();
+    this.#tell((side) => side.handle(notice, skewMs), true);
   }
 
   filed(filed: Filed): void {
@@ -51,7 +51,7 @@ export class LateFallback implements FallbackSide {
 
   /** Runs until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    if (this.#told.length === 0) await this.#bell.wait(undefined, signal);
+    if (this.#told.length === 0) await this.#wakeup.sleep(undefined, signal);
     const side = await this.#loaded(signal);
     if (side === undefined) return;
     this.#side = side;
@@ -73,17 +73,17 @@ export class LateFallback implements FallbackSide {
     return undefined;
   }
 
-  #tell(tell: Telling["tell"], isHeed = false): void {
+  #tell(tell: Telling["tell"], isHandled = false): void {
     if (this.#side !== undefined) {
       tell(this.#side);
       return;
     }
-    this.#told.push({ tell, isHeed });
-    this.#bell.ring();
+    this.#told.push({ tell, isHandled });
+    this.#wakeup.wake();
   }
 }
 
 interface Telling {
   readonly tell: (side: FallbackSide) => void;
-  readonly isHeed: boolean;
+  readonly isHandled: boolean;
 }

@@ -30,7 +30,7 @@ export function ownUid(token: string, nodeName: string): string {
   if (node === undefined) {
     throw new LastcallError(
       "RIGHT_MISSING",
-      `Cannot tell the uid of node ${nodeName}: the service account token names no node, a token bound to a pod by Kubernetes 1.30 or later is wanted`,
+      `Cannot tell the uid of node ${nodeName}: the service account token names no node, expected a token bound to a pod by Kubernetes 1.30 or later`,
     );
   }
   if (node.name !== nodeName) {

@@ -1,4 +1,4 @@
-import { criticalPriority, grantGrace } from "../core/grace-budget.ts";
+import { criticalPriority, grantGrace } from "../core/drain-plan/grace-budget.ts";
 import { LastcallError } from "../errors.ts";
 import { ignoreAnnotation } from "./ignore.ts";
 import type { Platform } from "./platform.ts";
@@ -59,7 +59,7 @@ export function admissionManifests(options: AdmissionOptions): string {
     if (Number.isSafeInteger(count) && count >= 0) continue;
     throw new LastcallError(
       "USAGE",
-      `Cannot write the admission policy: the budget is ${count} s, whole seconds from 0 on are wanted`,
+      `Cannot write the admission policy: the budget is ${count} s, expected whole seconds from 0 on`,
     );
   }
   const policies = shapes.flatMap((shape) => [

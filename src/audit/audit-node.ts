@@ -1,5 +1,5 @@
-import type { ShutdownGroup } from "../core/grace-budget.ts";
-import type { Taint } from "../core/node.ts";
+import type { Taint } from "../core/cluster/node.ts";
+import type { ShutdownGroup } from "../core/drain-plan/grace-budget.ts";
 import { fieldsOf, listOf, textOf, valueAt } from "./json-field.ts";
 import type { Manifest } from "./manifest.ts";
 import { type BudgetSource, knownPlatform, type Platform } from "./platform.ts";

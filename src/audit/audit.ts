@@ -1,4 +1,4 @@
-import type { ShutdownGroup } from "../core/grace-budget.ts";
+import type { ShutdownGroup } from "../core/drain-plan/grace-budget.ts";
 import { LastcallError } from "../errors.ts";
 import { isAutopilot, platformsOfNodes } from "./audit-node.ts";
 import { type Baseline, isKnown } from "./baseline.ts";
@@ -11,6 +11,7 @@ import { assumedPlatforms, defaultPlatformNames, type Platform } from "./platfor
 import type { AuditReport, ReportedWorkload } from "./report.ts";
 import { asFinding, type Finding, type Remark, type Rule, severities } from "./rule.ts";
 import { rankOf, ruleList } from "./rule-list.ts";
+import { knownTemplatePaths, type TemplatePath } from "./template-path.ts";
 import type { Workload } from "./workload.ts";
 import { isMisnamed, workloadKindOf } from "./workload-kind.ts";
 
@@ -23,7 +24,11 @@ export interface AuditOptions {
   /** Budgets read from kubelets, by node name. */
   readonly readBudgets?: ReadonlyMap<string, readonly ShutdownGroup[]> | undefined;
   readonly baseline?: Baseline | undefined;
+  /** Custom resources that make pods, beside those that are known. */
+  readonly templatePaths?: readonly TemplatePath[] | undefined;
 }
+
+type Input = Pick<AuditOptions, "sources" | "namespace" | "templatePaths">;
 
 /**
  * Judges workloads: what each asks for, what each platform gives it, and what else speaks against
@@ -40,14 +45,13 @@ export function audit(options: AuditOptions): AuditReport {
 }
 
 /** Why the objects cannot be judged, one sentence each; none where they can. */
-export function problemsOf(
-  options: Pick<AuditOptions, "sources" | "namespace">,
-): readonly string[] {
+export function problemsOf(options: Input): readonly string[] {
   return fleetOf(options).problems;
 }
 
-function fleetOf({ sources, namespace = "default" }: Pick<AuditOptions, "sources" | "namespace">) {
-  return readFleet(sources.map((source) => readManifest(source, namespace)));
+function fleetOf({ sources, namespace = "default", templatePaths = [] }: Input): Fleet {
+  const paths = [...templatePaths, ...knownTemplatePaths];
+  return readFleet(sources.map((source) => readManifest(source, namespace, paths)));
 }
 
 /** Judges what was read before; what could not be read is passed over, and there are no notes. */

@@ -16,7 +16,7 @@ export function readBaseline(json: unknown, place: PlaceOfField): Baseline {
       : `it is ${describeValue(json)}`;
     throw new LastcallError(
       "INPUT_INVALID",
-      `Cannot read the baseline ${place(["kind"])}: ${found}, a saved AuditReport is wanted`,
+      `Cannot read the baseline ${place(["kind"])}: ${found}, expected a saved AuditReport`,
     );
   }
   const findings = [...json.findings, ...listOf(json.known)].map(fieldsOf);

@@ -1,5 +1,5 @@
-import { type GrantedGrace, grantGrace } from "../core/grace-budget.ts";
-import type { LabelSelector } from "../core/label-selector.ts";
+import type { LabelSelector } from "../core/cluster/label-selector.ts";
+import { type GrantedGrace, grantGrace } from "../core/drain-plan/grace-budget.ts";
 import { type AuditNode, readNodes, type SeenPlatform } from "./audit-node.ts";
 import { fieldsOf, listOf, textMapOf, textOf, valueAt, wholeNumberOf } from "./json-field.ts";
 import { indexByLabels, indexBySelector, type SelectedBy, type Selecting } from "./label-index.ts";

@@ -1,5 +1,5 @@
-import { formatDuration } from "../core/duration.ts";
-import { seconds } from "../core/time.ts";
+import { formatDuration } from "../core/time/duration.ts";
+import { seconds } from "../core/time/time.ts";
 import { defaultPlatformNames, knownPlatforms } from "./platform.ts";
 import type { Rule, RuleExample } from "./rule.ts";
 import { ruleList } from "./rule-list.ts";
@@ -72,7 +72,9 @@ ${rules.join("\n")}
   fail.
 - An entry that ignores nothing, and an object that only looks like a workload (a \`Deployment\` of
   \`v1\`), are named on stderr.
-- Custom resources are listed as not judged: what pods a Prometheus or a Kafka makes, no file shows.
+- Custom resources are listed as not judged: what pods a Prometheus or a Kafka makes, no file shows. One that
+  holds a pod template is judged where \`--template-path Sandbox.example.com=spec.template\` says where it is; a
+  \`Rollout\` of Argo in a file is known. A live cluster is asked for the kinds that are named so.
   Audit the live cluster to see them.
 
 ## Live

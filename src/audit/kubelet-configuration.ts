@@ -1,6 +1,10 @@
-import { parseDuration } from "../core/duration.ts";
-import { groupsOfPair, inShutdownOrder, type ShutdownGroup } from "../core/grace-budget.ts";
-import { type Millis, millis } from "../core/time.ts";
+import {
+  groupsOfPair,
+  inShutdownOrder,
+  type ShutdownGroup,
+} from "../core/drain-plan/grace-budget.ts";
+import { parseDuration } from "../core/time/duration.ts";
+import { type Millis, millis } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 import { describeValue, type Fields, fieldsOf, isFields, wholeNumberOf } from "./json-field.ts";
 import type { FieldPointer } from "./manifest.ts";
@@ -24,7 +28,7 @@ export function readKubeletConfiguration(
   const placed = { config, place: isAnswer ? within("kubeletconfig", place) : place };
   if (!isAnswer && outer.kind !== "KubeletConfiguration") {
     const kind = describeValue(outer.kind);
-    throw invalid(place(["kind"]), `its kind is ${kind}, KubeletConfiguration is wanted`);
+    throw invalid(place(["kind"]), `its kind is ${kind}, expected KubeletConfiguration`);
   }
   const totalMs = readPeriod("shutdownGracePeriod", placed);
   const criticalMs = readPeriod("shutdownGracePeriodCriticalPods", placed);
@@ -32,7 +36,7 @@ export function readKubeletConfiguration(
   if (byPriority.length > 0 && (totalMs > 0 || criticalMs > 0)) {
     throw invalid(
       placed.place([byPriorityField]),
-      "it sets shutdownGracePeriod and shutdownGracePeriodByPodPriority, one of them is wanted",
+      "it sets shutdownGracePeriod and shutdownGracePeriodByPodPriority, expected one of them",
     );
   }
   const problem = problemOfPair(totalMs, criticalMs);
@@ -64,7 +68,7 @@ function isEnabled(gate: string, { config, place }: PlacedConfiguration): boolea
   const found = describeValue(written);
   throw invalid(
     place(["featureGates", name]),
-    `featureGates.${name} is ${found}, true or false is wanted`,
+    `featureGates.${name} is ${found}, expected true or false`,
   );
 }
 
@@ -74,7 +78,7 @@ function readPeriod(field: string, { config, place }: PlacedConfiguration): Mill
   const period = typeof written === "string" ? parseDuration(written) : undefined;
   if (period !== undefined) return period;
   const found = describeValue(written);
-  throw invalid(place([field]), `${field} is ${found}, a Go duration such as "30s" is wanted`);
+  throw invalid(place([field]), `${field} is ${found}, expected a Go duration such as "30s"`);
 }
 
 const byPriorityField = "shutdownGracePeriodByPodPriority";
@@ -83,7 +87,7 @@ function readGroups({ config, place }: PlacedConfiguration): readonly ShutdownGr
   const written = config[byPriorityField] ?? [];
   if (!Array.isArray(written)) {
     const found = describeValue(written);
-    throw invalid(place([byPriorityField]), `${byPriorityField} is ${found}, a list is wanted`);
+    throw invalid(place([byPriorityField]), `${byPriorityField} is ${found}, expected a list`);
   }
   const groups = written.map((item: unknown, index) => {
     const priority = wholeNumberOf(fieldsOf(item).priority);
@@ -93,7 +97,7 @@ function readGroups({ config, place }: PlacedConfiguration): readonly ShutdownGr
     }
     throw invalid(
       place([byPriorityField, index]),
-      `${byPriorityField}[${index}] is not understood, whole numbers priority and shutdownGracePeriodSeconds from 0 on are wanted`,
+      `${byPriorityField}[${index}] is not understood, expected whole numbers priority and shutdownGracePeriodSeconds from 0 on`,
     );
   });
   return inShutdownOrder(groups);

@@ -1,6 +1,6 @@
-import type { LabelRequirement } from "../core/label-selector.ts";
-import { meetsRequirement } from "../core/label-selector.ts";
-import type { Toleration } from "../core/pod.ts";
+import type { LabelRequirement } from "../core/cluster/label-selector.ts";
+import { meetsRequirement } from "../core/cluster/label-selector.ts";
+import type { Toleration } from "../core/cluster/pod.ts";
 import type { AuditNode } from "./audit-node.ts";
 import type { PodTemplate } from "./pod-template.ts";
 import { spotLabels } from "./spot-label.ts";

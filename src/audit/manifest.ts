@@ -1,4 +1,5 @@
-import { fieldsOf, nameOf, textMapOf, textOf } from "./json-field.ts";
+import { fieldsOf, nameOf, textMapOf, textOf, valueAt } from "./json-field.ts";
+import type { TemplatePath } from "./template-path.ts";
 
 /** One Kubernetes object as it was written, and where; the reading itself happens elsewhere. */
 export interface ManifestSource {
@@ -28,23 +29,34 @@ export interface Manifest extends ManifestSource {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
+  /** Where a custom resource keeps its pod template; only where it has one. */
+  readonly templatePath?: readonly string[] | undefined;
 }
 
 /** Takes the head of an object; one without a namespace belongs to `defaultNamespace`. */
-export function readManifest(source: ManifestSource, defaultNamespace: string): Manifest {
+export function readManifest(
+  source: ManifestSource,
+  defaultNamespace: string,
+  templatePaths: readonly TemplatePath[] = [],
+): Manifest {
   const object = fieldsOf(source.json);
   const metadata = fieldsOf(object.metadata);
   const apiVersion = textOf(object.apiVersion) ?? "";
+  const group = apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
+  const kind = nameOf(object.kind) ?? "";
+  const named = templatePaths.find((one) => one.kind === kind && (one.group ?? group) === group);
+  const hasTemplate = named !== undefined && valueAt(source.json, named.path) !== undefined;
   return {
     ...source,
     origin: source.origin ?? (textOf(metadata.uid) === undefined ? "Written" : "Recorded"),
     apiVersion,
-    group: apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "",
-    kind: nameOf(object.kind) ?? "",
+    group,
+    kind,
     namespace: nameOf(metadata.namespace) || defaultNamespace,
     name: nameOf(metadata.name) ?? nameOf(metadata.generateName) ?? "unnamed",
     labels: textMapOf(metadata.labels),
     annotations: textMapOf(metadata.annotations),
+    ...(hasTemplate ? { templatePath: named.path } : {}),
   };
 }
 

@@ -1,6 +1,6 @@
-import { parseDuration } from "../core/duration.ts";
-import { groupsOfPair, type ShutdownGroup } from "../core/grace-budget.ts";
-import { type Millis, seconds } from "../core/time.ts";
+import { groupsOfPair, type ShutdownGroup } from "../core/drain-plan/grace-budget.ts";
+import { parseDuration } from "../core/time/duration.ts";
+import { type Millis, seconds } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 
 /**
@@ -91,7 +91,7 @@ export function parsePlatform(text: string): PlatformRequest {
   if (parseDuration(argument) !== undefined) {
     throw new LastcallError(
       "USAGE",
-      `Cannot read the platform ${text}: it is one duration, the pair TOTAL/CRITICAL such as kubelet:30s/15s is wanted`,
+      `Cannot read the platform ${text}: it is one duration, expected the pair TOTAL/CRITICAL such as kubelet:30s/15s`,
     );
   }
   if (pair === null) return { kind: "KubeletFile", name: text, path: argument };
@@ -100,7 +100,7 @@ export function parsePlatform(text: string): PlatformRequest {
   if (totalMs === undefined || criticalMs === undefined) {
     throw new LastcallError(
       "USAGE",
-      `Cannot read the platform ${text}: it is no pair of durations, two Go durations from 0s on such as kubelet:30s/15s are wanted`,
+      `Cannot read the platform ${text}: it is no pair of durations, expected two Go durations from 0s on such as kubelet:30s/15s`,
     );
   }
   const problem = problemOfPair(totalMs, criticalMs);
@@ -117,17 +117,17 @@ export function parsePlatform(text: string): PlatformRequest {
  */
 export function problemOfPair(totalMs: Millis, criticalMs: Millis): string | undefined {
   if (criticalMs > totalMs) {
-    return `${criticalMs / 1000} s for critical pods are more than the ${totalMs / 1000} s in all, at most the total is wanted`;
+    return `${criticalMs / 1000} s for critical pods are more than the ${totalMs / 1000} s in all, expected at most the total`;
   }
   const tooShort = [totalMs, criticalMs].find((periodMs) => periodMs > 0 && periodMs < 1000);
   if (tooShort === undefined) return undefined;
-  return `a period is ${tooShort} ms, 0 or at least 1 s is wanted`;
+  return `a period is ${tooShort} ms, expected 0 or at least 1 s`;
 }
 
 function unknownPlatform(text: string): LastcallError {
   const names = Object.keys(knownPlatforms).join(", ");
   return new LastcallError(
     "USAGE",
-    `Cannot judge against the platform ${JSON.stringify(text)}: it is unknown, one of ${names}, kubelet:TOTAL/CRITICAL or kubelet:FILE is wanted`,
+    `Cannot judge against the platform ${JSON.stringify(text)}: it is unknown, expected one of ${names}, kubelet:TOTAL/CRITICAL or kubelet:FILE`,
   );
 }

@@ -1,5 +1,5 @@
-import type { LabelRequirement, LabelSelector } from "../core/label-selector.ts";
-import type { Toleration } from "../core/pod.ts";
+import type { LabelRequirement, LabelSelector } from "../core/cluster/label-selector.ts";
+import type { Toleration } from "../core/cluster/pod.ts";
 import {
   type Fields,
   fieldsOf,

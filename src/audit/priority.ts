@@ -25,7 +25,7 @@ export function readPriorityClasses(manifests: readonly Manifest[]): PriorityCla
     const value = wholeNumberOf(written);
     if (value === undefined) {
       problems.push(
-        `Cannot audit ${placeOf(manifest, ["value"])}: value is ${describeValue(written)}, a whole number is wanted`,
+        `Cannot audit ${placeOf(manifest, ["value"])}: value is ${describeValue(written)}, expected a whole number`,
       );
       continue;
     }

@@ -1,4 +1,4 @@
-import type { LabelRequirement, LabelSelector } from "../core/label-selector.ts";
+import type { LabelRequirement, LabelSelector } from "../core/cluster/label-selector.ts";
 import { fieldsOf, isFields, listOf, textListOf, textMapOf, textOf } from "./json-field.ts";
 
 /** Reads a label selector; undefined where there is none (which selects nothing). */

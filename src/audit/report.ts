@@ -1,4 +1,4 @@
-import type { GraceSource, ShutdownGroup } from "../core/grace-budget.ts";
+import type { GraceSource, ShutdownGroup } from "../core/drain-plan/grace-budget.ts";
 import type { Landing } from "./landing.ts";
 import type { BudgetSource } from "./platform.ts";
 import type { Finding, Severity } from "./rule.ts";

@@ -1,4 +1,4 @@
-import { isGraceful } from "../core/grace-budget.ts";
+import { isGraceful } from "../core/drain-plan/grace-budget.ts";
 import type { AuditReport } from "./report.ts";
 import { type Finding, type Severity, severities } from "./rule.ts";
 import { rankOf } from "./rule-list.ts";

@@ -9,27 +9,28 @@ interface WorkloadKind {
 }
 
 const apps = ["apps", "extensions"];
+const replicasPath = ["spec", "replicas"];
 
 const workloadKinds: Readonly<Record<string, WorkloadKind>> = {
   Deployment: {
     groups: apps,
     templatePath: ["spec", "template"],
-    replicasPath: ["spec", "replicas"],
+    replicasPath,
   },
   StatefulSet: {
     groups: apps,
     templatePath: ["spec", "template"],
-    replicasPath: ["spec", "replicas"],
+    replicasPath,
   },
   ReplicaSet: {
     groups: apps,
     templatePath: ["spec", "template"],
-    replicasPath: ["spec", "replicas"],
+    replicasPath,
   },
   ReplicationController: {
     groups: [""],
     templatePath: ["spec", "template"],
-    replicasPath: ["spec", "replicas"],
+    replicasPath,
   },
   DaemonSet: { groups: apps, templatePath: ["spec", "template"] },
   Job: {
@@ -45,11 +46,21 @@ const workloadKinds: Readonly<Record<string, WorkloadKind>> = {
   Pod: { groups: [""], templatePath: [] },
 };
 
+/** A custom resource of which it was said where it keeps its template; never one of Kubernetes' own. */
+function isCustomWorkload(
+  manifest: Manifest,
+): manifest is Manifest & { readonly templatePath: readonly string[] } {
+  return manifest.templatePath !== undefined && !ownGroups.has(manifest.group);
+}
+
 /** API groups of Kubernetes itself that do not end in `.k8s.io`. */
 const ownGroups = new Set(["", "apps", "autoscaling", "batch", "extensions", "policy"]);
 
 /** How a kind keeps its pods; undefined for a kind that makes none, or that is not Kubernetes' own. */
 export function workloadKindOf(manifest: Manifest): WorkloadKind | undefined {
+  if (isCustomWorkload(manifest)) {
+    return { groups: [manifest.group], templatePath: manifest.templatePath, replicasPath };
+  }
   const found = Object.hasOwn(workloadKinds, manifest.kind)
     ? workloadKinds[manifest.kind]
     : undefined;
@@ -69,7 +80,9 @@ export function isMisnamed(manifest: Manifest): boolean {
  * Whether an object is of a kind that Kubernetes does not define: what pods its controller makes
  * (a Prometheus or a Kafka makes many) no file shows.
  */
-export function isCustomResource({ group, kind }: Manifest): boolean {
+export function isCustomResource(manifest: Manifest): boolean {
+  const { group, kind } = manifest;
+  if (isCustomWorkload(manifest)) return false;
   if (ownGroups.has(group) || /(^|\.)k8s\.io$/.test(group)) return false;
   return !(podlessGroups.has(group) || podlessKinds.has(`${kind}.${group}`));
 }

@@ -75,14 +75,20 @@ function ownerOf(manifest: Manifest): Owner | undefined {
 
 /** Pods and revisions stand for their owner; whatever else an operator owns is a workload itself. */
 function countsAsOwner(manifest: Manifest, root: Owner): boolean {
-  return manifest.kind === "Pod" || (manifest.kind === "ReplicaSet" && root.kind === "Deployment");
+  return manifest.kind === "Pod" || (manifest.kind === "ReplicaSet" && makers.has(root.kind));
 }
 
-/** A ReplicaSet named after a pod template hash is a Deployment's: `web-5d9f8c` of `web`. */
+/** Labels by which a ReplicaSet's name ends, `web-5d9f8c` of `web`, and who makes such ReplicaSets. */
+const hashLabels = { "pod-template-hash": "Deployment", "rollouts-pod-template-hash": "Rollout" };
+const makers: ReadonlySet<string> = new Set(Object.values(hashLabels));
+
 function rootOf(manifest: Manifest, owner: Owner): Owner {
-  const suffix = `-${manifest.labels["pod-template-hash"]}`;
-  if (owner.kind !== "ReplicaSet" || !owner.name.endsWith(suffix)) return owner;
-  return { kind: "Deployment", name: owner.name.slice(0, -suffix.length) };
+  if (owner.kind !== "ReplicaSet") return owner;
+  for (const [label, kind] of Object.entries(hashLabels)) {
+    const suffix = `-${manifest.labels[label]}`;
+    if (owner.name.endsWith(suffix)) return { kind, name: owner.name.slice(0, -suffix.length) };
+  }
+  return owner;
 }
 
 function addToOwner(

@@ -1,4 +1,4 @@
-import { defaultGraceSeconds, type GraceSource } from "../core/grace-budget.ts";
+import { defaultGraceSeconds, type GraceSource } from "../core/drain-plan/grace-budget.ts";
 import { describeValue, listOf, nameOf, valueAt, wholeNumberOf } from "./json-field.ts";
 import { type Manifest, placeOf } from "./manifest.ts";
 import { type PodTemplate, readPodTemplate } from "./pod-template.ts";
@@ -87,7 +87,7 @@ function readGrace(
   if (seconds === undefined || seconds < 0) {
     const problem =
       `Cannot audit ${placeOf(manifest, [...templatePath, "spec", field])}: ${field} is ` +
-      `${describeValue(written)}, a whole number of seconds from 0 on is wanted`;
+      `${describeValue(written)}, expected a whole number of seconds from 0 on`;
     return { kind: "Problem", problem };
   }
   return {

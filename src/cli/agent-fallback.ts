@@ -1,5 +1,5 @@
-import type { DepartureDesk } from "../agent/departure-desk.ts";
 import { Fallback, type FallbackOptions } from "../agent/fallback.ts";
+import type { NoticeReporter } from "../agent/notice-reporter.ts";
 import type { KubeSender } from "../contracts/kube-api.ts";
 import { deletePod, evictPod } from "../kube/evict.ts";
 import { readLeaderSight } from "../kube/leader-sight.ts";
@@ -9,7 +9,7 @@ import { listPodsOn } from "../kube/pods-on-node.ts";
 export interface FallbackParts
   extends Pick<FallbackOptions, "identify" | "log" | "metrics" | "onDrained"> {
   readonly api: KubeSender;
-  readonly desk: DepartureDesk;
+  readonly reporter: NoticeReporter;
 }
 
 interface FallbackInput extends FallbackParts, Pick<FallbackOptions, "mode" | "clock" | "rng"> {

@@ -24,14 +24,15 @@ export function agentFlags(words: readonly string[]): Readonly<Record<string, st
   return flags;
 }
 
-function valueAfter(name: string, word: string | undefined): string {
-  if (word === undefined || word.startsWith("--")) throw unusable(`--${name} has no value`);
-  return word;
+function valueAfter(name: string, instanceNotice: string | undefined): string {
+  if (instanceNotice === undefined || instanceNotice.startsWith("--"))
+    throw unusable(`--${name} has no value`);
+  return instanceNotice;
 }
 
 function unusable(found: string): LastcallError {
   return new LastcallError(
     "USAGE",
-    `Cannot run lastcall agent: ${found}, flags that lastcall help agent lists are wanted`,
+    `Cannot run lastcall agent: ${found}, expected flags that lastcall help agent lists`,
   );
 }

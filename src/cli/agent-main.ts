@@ -4,7 +4,7 @@
  * parser that they need.
  */
 import { resolveOptions } from "../config/resolve-options.ts";
-import { seededRng } from "../core/rng.ts";
+import { seededRng } from "../core/chance/rng.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { interruptSignal } from "../runtime/interrupt-signal.ts";
 import { leanIo } from "../runtime/lean-io.ts";

@@ -3,15 +3,15 @@ import { Acknowledger } from "../agent/acknowledger.ts";
 import { Agent } from "../agent/agent.ts";
 import { AgentHealth } from "../agent/agent-health.ts";
 import { AgentMetrics } from "../agent/agent-metrics.ts";
-import { DepartureDesk } from "../agent/departure-desk.ts";
 import { LateFallback } from "../agent/late-fallback.ts";
-import { NoticeFeed } from "../agent/notice-feed.ts";
+import { NoticeReporter } from "../agent/notice-reporter.ts";
+import { NoticeServer } from "../agent/notice-server.ts";
 import { ownUid } from "../agent/own-node.ts";
 import { TroubleLog } from "../agent/trouble-log.ts";
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeApi, KubeSender } from "../contracts/kube-api.ts";
 import type { Log } from "../contracts/telemetry.ts";
-import type { NodeIdentity } from "../core/identity.ts";
+import type { NodeIdentity } from "../core/cluster/identity.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 import { bunServe } from "../runtime/bun-server.ts";
 import { createLog } from "../runtime/log.ts";
@@ -44,17 +44,17 @@ export const runAgent = (async (input: Input) => {
   const health = new AgentHealth(clock);
   const metrics = new AgentMetrics();
   const { api, close, identify } = await cluster(input);
-  const desk = new DepartureDesk({ api, identify, log });
+  const reporter = new NoticeReporter({ api, identify, log });
   const acknowledger =
     options.azureAcknowledge && !options.dryRun
-      ? new Acknowledger({ desk, clock, log, metrics })
+      ? new Acknowledger({ reporter, clock, log, metrics })
       : undefined;
-  const feed = options.noticeAddress === undefined ? undefined : new NoticeFeed(clock);
+  const feed = options.noticeAddress === undefined ? undefined : new NoticeServer(clock);
   const agent = new Agent({
     findSource: (signal) => findNoticeSource({ options, io, health }, signal),
-    desk,
+    reporter,
     fallback: fallbackOf(input, {
-      ...{ api, desk, identify, log, metrics },
+      ...{ api, reporter, identify, log, metrics },
       onDrained: () => acknowledger?.drained(),
     }),
     ...{ acknowledger, feed, health, clock, rng, log, metrics, dryRun: options.dryRun },
@@ -143,7 +143,7 @@ interface OwnName {
 interface Told {
   readonly health: AgentHealth;
   readonly metrics: AgentMetrics;
-  readonly feed: NoticeFeed | undefined;
+  readonly feed: NoticeServer | undefined;
   readonly log: Log;
 }
 
@@ -168,11 +168,15 @@ async function serveStatus(
   });
   await metricsServer.listen().catch(onTrouble);
   metricsServer.keep();
+  const routes = healthRoutes({
+    problem: () => health.problem(),
+    whyNotReady: () => (health.ready() ? undefined : "the metadata service was not heard yet"),
+  });
   const opened = await Promise.allSettled([
     ...(feed === undefined || noticeAddress === undefined
       ? []
       : [serve(noticeAddress, { "/notice": (request) => feed.answer(request) })]),
-    serve(options.healthAddress, healthRoutes(health, "the metadata service was not heard yet")),
+    serve(options.healthAddress, routes),
   ]);
   const servers = opened.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
   const stop = async (): Promise<void> => {

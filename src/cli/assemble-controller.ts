@@ -10,9 +10,9 @@ import type { MachineBirths } from "../contracts/machine-births.ts";
 import type { NoticeFeed } from "../contracts/notice-feed.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
 import { Controller, type ControllerOptions } from "../controller/controller.ts";
-import { cronProblem } from "../core/cron-window.ts";
-import type { Policy } from "../core/policy.ts";
-import type { Rng } from "../core/rng.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import { cronProblem } from "../core/limits/cron-window.ts";
+import type { Policy } from "../core/policy/policy.ts";
 import { messageOf } from "../errors.ts";
 import { KubeClusterRoom } from "../kube/cluster-room.ts";
 import { KubeDepartureStore } from "../kube/departure-store.ts";
@@ -91,7 +91,7 @@ export function assembleController(parts: ControllerParts): AssembledController 
     gates: gateSource(parts),
     births: parts.births,
     feeds: [new NodeEventFeed({ api, clock, rng, fleet }), ...(parts.feedsFor?.(fleet) ?? [])],
-    hands: {
+    ports: {
       marks: new KubeNodeMarks(api, clock),
       pods: new KubeNodePods({ api, clock, rng }),
       store: new KubeDepartureStore(api),
@@ -109,7 +109,7 @@ export function assembleController(parts: ControllerParts): AssembledController 
     },
     policyStatus: new KubePolicyStatus(api, clock),
     audit: parts.audit,
-    voice: { log, metrics, events },
+    telemetry: { log, metrics, events },
     leadership: parts.leadership,
     clock,
     rng,

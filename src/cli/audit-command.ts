@@ -20,6 +20,7 @@ export const runAuditCommand: CommandRun<"audit"> = async ({ options, io }) =>
       output: options.output,
       namespace: options.namespace,
       baseline: options.baseline,
+      templatePaths: options.templatePath,
       quiet: options.quiet,
       version,
     },
@@ -29,11 +30,11 @@ export const runAuditCommand: CommandRun<"audit"> = async ({ options, io }) =>
       stderr: io.err,
       isTty: io.isTerminal,
       colour: io.colour,
-      readCluster: async (namespace) => {
+      readCluster: async (wanted) => {
         const { api, access, close } = await connect(options, io);
         try {
           const askKubelet = await kubeletsOf(options, { api, access, clock: io.clock });
-          return await readCluster({ api, namespace, askKubelet, signal: io.signal });
+          return await readCluster({ api, ...wanted, askKubelet, signal: io.signal });
         } finally {
           close();
         }

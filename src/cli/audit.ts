@@ -7,8 +7,9 @@ import { auditTable } from "../audit/output/table.ts";
 import type { Platform } from "../audit/platform.ts";
 import type { AuditReport } from "../audit/report.ts";
 import { type Severity, severities } from "../audit/rule.ts";
+import { parseTemplatePath, type TemplatePath } from "../audit/template-path.ts";
 import { printYaml } from "../config/yaml-text.ts";
-import type { ShutdownGroup } from "../core/grace-budget.ts";
+import type { ShutdownGroup } from "../core/drain-plan/grace-budget.ts";
 import { LastcallError } from "../errors.ts";
 import { loadDocument, loadPlatform } from "./load-platform.ts";
 import { type ManifestFiles, readManifests } from "./read-manifests.ts";
@@ -26,6 +27,8 @@ export interface AuditCommand {
   readonly namespace?: string | undefined;
   /** A saved report whose findings are accepted. */
   readonly baseline?: string | undefined;
+  /** As typed: `Rollout.argoproj.io=spec.template`. */
+  readonly templatePaths?: readonly string[] | undefined;
   readonly quiet?: boolean | undefined;
   /** For SARIF: the version of this program. */
   readonly version: string;
@@ -39,6 +42,14 @@ export interface LiveCluster {
   readonly notes: readonly string[];
 }
 
+/** What is read of a live cluster. */
+export interface WantedObjects {
+  /** Absent: all namespaces. */
+  readonly namespace?: string | undefined;
+  /** Custom resources to be read, too. */
+  readonly templatePaths?: readonly TemplatePath[] | undefined;
+}
+
 /** The outside of the command. */
 export interface AuditIo extends ManifestFiles {
   stdout(text: string): void;
@@ -48,7 +59,7 @@ export interface AuditIo extends ManifestFiles {
   /** Colours are wanted: a terminal without `NO_COLOR`. */
   readonly colour: boolean;
   /** Reads the cluster of the kubeconfig; asked only where no file is named. */
-  readonly readCluster?: ((namespace: string | undefined) => Promise<LiveCluster>) | undefined;
+  readonly readCluster?: ((wanted: WantedObjects) => Promise<LiveCluster>) | undefined;
 }
 
 /** What fits on one screen of a terminal. */
@@ -66,9 +77,11 @@ export async function runAudit(command: AuditCommand, io: AuditIo): Promise<numb
   const platforms: Platform[] = [];
   for (const text of command.platforms) platforms.push(await loadPlatform(text, io));
   const baseline = await loadBaseline(command.baseline, io);
-  const input = await loadInput(command, io);
+  const templatePaths = (command.templatePaths ?? []).map(parseTemplatePath);
+  const input = await loadInput({ ...command, templatePaths }, io);
   const report = audit({
     sources: input.sources,
+    templatePaths,
     readBudgets: input.readBudgets,
     platforms,
     baseline,
@@ -87,13 +100,17 @@ async function loadBaseline(path: string | undefined, io: AuditIo): Promise<Base
   return readBaseline(json, place);
 }
 
+type InputCommand = Omit<AuditCommand, "templatePaths"> & {
+  readonly templatePaths: readonly TemplatePath[];
+};
+
 interface Input {
   readonly sources: readonly ManifestSource[];
   readonly notes: readonly string[];
   readonly readBudgets?: ReadonlyMap<string, readonly ShutdownGroup[]> | undefined;
 }
 
-async function loadInput(command: AuditCommand, io: AuditIo): Promise<Input> {
+async function loadInput(command: InputCommand, io: AuditIo): Promise<Input> {
   if (command.files.length + command.from.length === 0) return loadCluster(command, io);
   const progress = io.isTty && command.quiet !== true;
   let announced = 0;
@@ -109,7 +126,8 @@ async function loadInput(command: AuditCommand, io: AuditIo): Promise<Input> {
   const unread = [...read.problems, ...recorded.problems];
   // Whoever has to mend files wants to know all that is wrong with them at once.
   if (unread.length > 0) {
-    refuse([...unread, ...problemsOf({ sources, namespace: command.namespace })]);
+    const { namespace, templatePaths } = command;
+    refuse([...unread, ...problemsOf({ sources, namespace, templatePaths })]);
   }
   return {
     sources,
@@ -125,14 +143,15 @@ function refuse(problems: readonly string[]): never {
   throw new LastcallError("INPUT_INVALID", [...shown, ...rest].join("\n"));
 }
 
-async function loadCluster(command: AuditCommand, io: AuditIo): Promise<Input> {
+async function loadCluster(command: InputCommand, io: AuditIo): Promise<Input> {
   if (io.readCluster === undefined) {
     throw new LastcallError(
       "USAGE",
-      "Cannot audit: neither a file nor a cluster is named, -f FILE or a kubeconfig is wanted",
+      "Cannot audit: neither a file nor a cluster is named, expected -f FILE or a kubeconfig",
     );
   }
-  const { objects, readBudgets, notes } = await io.readCluster(command.namespace);
+  const { namespace, templatePaths } = command;
+  const { objects, readBudgets, notes } = await io.readCluster({ namespace, templatePaths });
   return { sources: objects.map((json) => ({ json, origin: "Recorded" })), notes, readBudgets };
 }
 

@@ -1,8 +1,8 @@
 import type { Fleet } from "../contracts/fleet.ts";
 import type { LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
 import type { NoticeFeed } from "../contracts/notice-feed.ts";
-import { formatDuration } from "../core/duration.ts";
-import { type Millis, minutes, seconds } from "../core/time.ts";
+import { formatDuration } from "../core/time/duration.ts";
+import { type Millis, minutes, seconds } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 import type { CommandIo } from "./command-io.ts";
 
@@ -29,8 +29,8 @@ interface AwsFleet {
 }
 
 /**
- * Slower is too late for a quarter of an hour of notice, and faster only spends the account's
- * quota.
+ * Slower is too late for an event that EC2 schedules at short notice, and faster only spends the
+ * account's quota.
  */
 const fastestPollMs = seconds(1);
 const slowestPollMs = minutes(10);
@@ -74,7 +74,7 @@ function checkPace(pollMs: Millis | undefined): void {
   if (pollMs === undefined || (pollMs >= fastestPollMs && pollMs <= slowestPollMs)) return;
   throw new LastcallError(
     "CONFIG_INVALID",
-    `Cannot use --ec2-status-poll: found ${formatDuration(pollMs)}, wanted 1s to 10m`,
+    `Cannot use --ec2-status-poll: found ${formatDuration(pollMs)}, expected 1s to 10m`,
   );
 }
 
@@ -83,7 +83,7 @@ async function tagOf({ awsManagedTag, sqsQueueUrl, ec2StatusPoll }: AwsChoice) {
   if (sqsQueueUrl === undefined && ec2StatusPoll === undefined) {
     throw new LastcallError(
       "CONFIG_INVALID",
-      "Cannot use --aws-managed-tag: there is nothing to choose from, wanted --sqs-queue-url or --ec2-status-poll beside it",
+      "Cannot use --aws-managed-tag: there is nothing to choose from, expected --sqs-queue-url or --ec2-status-poll beside it",
     );
   }
   const { parseManagedTag } = await import("../cloud/aws/managed-tag.ts");

@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { Rng } from "../core/rng.ts";
+import type { Rng } from "../core/chance/rng.ts";
 
 /** What a command has of the world outside: handed in by `main.ts`, made up by tests. */
 export interface CommandIo {

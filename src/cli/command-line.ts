@@ -99,7 +99,7 @@ function build(
 
 function checkWords(spec: CommandSpec, words: readonly string[]): void {
   if (words.length >= spec.minWords && words.length <= spec.maxWords) return;
-  const wanted = spec.words === "" ? "none is wanted" : `${spec.words} is wanted`;
+  const wanted = spec.words === "" ? "expected none" : `expected ${spec.words}`;
   const found = words.length === 0 ? "no argument was given" : `found ${words.join(" ")}`;
   throw new LastcallError("USAGE", `Cannot run lastcall ${spec.name}: ${found}, ${wanted}`);
 }

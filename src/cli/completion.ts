@@ -18,7 +18,7 @@ export function completionScript(shell: string, commands: readonly CompletedComm
     default:
       throw new LastcallError(
         "USAGE",
-        `Cannot complete for ${JSON.stringify(shell)}: it is not known, bash, zsh or fish is wanted`,
+        `Cannot complete for ${JSON.stringify(shell)}: it is not known, expected bash, zsh or fish`,
       );
   }
 }

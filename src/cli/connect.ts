@@ -14,14 +14,20 @@ export interface Connection {
 
 /** Finds the cluster as kubectl does. Throws KUBECONFIG_INVALID. */
 export async function connect(
-  options: { readonly kubeconfig?: string | undefined; readonly context?: string | undefined },
+  options: {
+    readonly kubeconfig?: string | undefined;
+    readonly context?: string | undefined;
+    /** For a process that watches for good. */
+    readonly probesConnections?: boolean | undefined;
+  },
   io: Pick<CommandIo, "env" | "clock">,
 ): Promise<Connection> {
   const { loadKubeAccess } = await import("../kube/kubeconfig.ts");
   const { HttpKubeApi } = await import("../kube/http-api.ts");
-  const { kubeconfig, context } = options;
+  const { kubeconfig, context, probesConnections } = options;
   const access = await loadKubeAccess({ kubeconfig, context, env: io.env });
-  const api = new HttpKubeApi({ access, clock: io.clock, userAgent: `lastcall/${version}` });
+  const userAgent = `lastcall/${version}`;
+  const api = new HttpKubeApi({ access, clock: io.clock, userAgent, probesConnections });
   return {
     api,
     access,

@@ -1,10 +1,10 @@
 import type { StoreResult } from "../contracts/departure-store.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
-import { type DepartStep, type DepartWish, departStep } from "../core/depart-order.ts";
-import type { Departure } from "../core/departure.ts";
-import type { NodeFacts } from "../core/node.ts";
-import { selectPolicy } from "../core/selector.ts";
-import { formatInstant } from "../core/time.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import { type DepartStep, type DepartWish, departStep } from "../core/departure/depart-order.ts";
+import type { Departure } from "../core/departure/departure.ts";
+import { selectPolicy } from "../core/policy/selector.ts";
+import { formatInstant } from "../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../errors.ts";
 import type { CommandRun } from "./command-spec.ts";
 import { connect } from "./connect.ts";
@@ -45,7 +45,7 @@ function wishOf({ options, io }: Depart): DepartWish {
   if (by !== undefined && by <= departAt) {
     throw new LastcallError(
       "USAGE",
-      `Cannot take --by ${formatInstant(by)}: the departure begins at ${formatInstant(departAt)}, a later instant is wanted`,
+      `Cannot take --by ${formatInstant(by)}: the departure begins at ${formatInstant(departAt)}, expected a later instant`,
     );
   }
   return { departAt, deadlineAt: by };
@@ -60,7 +60,7 @@ function stepsFor(names: readonly string[], wish: DepartWish, fleet: FleetSnapsh
     if (node === undefined) {
       throw new LastcallError(
         "NOT_FOUND",
-        `Cannot make ${name} depart: no node has that name, an existing one is wanted`,
+        `Cannot make ${name} depart: no node has that name, expected an existing one`,
       );
     }
     const policy = selectPolicy(node, fleet.policies)?.policy.name;
@@ -129,7 +129,7 @@ function doneOr(name: string, result: StoreResult): Departure {
   const found = result.kind === "Gone" ? "it is gone" : "somebody has written it just now";
   throw new LastcallError(
     "CONFLICT",
-    `Cannot write Departure ${name}: ${found}, a second try is wanted`,
+    `Cannot write Departure ${name}: ${found}, expected a second try`,
   );
 }
 

@@ -1,6 +1,6 @@
 import { type Fields, fieldsOf, listOf, textOf, valueAt } from "../audit/json-field.ts";
 import type { Clock } from "../contracts/clock.ts";
-import { seconds } from "../core/time.ts";
+import { seconds } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 import { HttpKubeApi } from "../kube/http-api.ts";
 import type { KubeAccess } from "../kube/kube-access.ts";
@@ -24,7 +24,7 @@ export function directKubelet(
     if (address === undefined) {
       throw new LastcallError(
         "API_UNREACHABLE",
-        `Cannot ask the kubelet of ${nodeNameOf(node)}: the Node has no address, an InternalIP is wanted`,
+        `Cannot ask the kubelet of ${nodeNameOf(node)}: the Node has no address, expected an InternalIP`,
       );
     }
     const api = new HttpKubeApi({

@@ -1,13 +1,13 @@
 import type { OptionsOf } from "../config/options.ts";
 import type { ClusterRoom } from "../contracts/cluster-room.ts";
 import { findHomeless } from "../controller/room-search.ts";
-import { planDrain, warnOfRoom } from "../core/drain-plan.ts";
-import { type DrainPlanReport, drainPlanReport } from "../core/drain-plan-report.ts";
-import { bornAt, type NodeFacts } from "../core/node.ts";
-import type { PodFacts } from "../core/pod.ts";
-import { defaultPolicy } from "../core/policy-default.ts";
-import { returningPods } from "../core/returning-pod.ts";
-import { selectPolicy } from "../core/selector.ts";
+import { bornAt, type NodeFacts } from "../core/cluster/node.ts";
+import type { PodFacts } from "../core/cluster/pod.ts";
+import { returningPods } from "../core/drain/returning-pod.ts";
+import { planDrain, warnOfRoom } from "../core/drain-plan/drain-plan.ts";
+import { type DrainPlanReport, drainPlanReport } from "../core/drain-plan/drain-plan-report.ts";
+import { defaultPolicy } from "../core/policy/policy-default.ts";
+import { selectPolicy } from "../core/policy/selector.ts";
 import { LastcallError } from "../errors.ts";
 import type { CommandIo } from "./command-io.ts";
 import type { CommandRun } from "./command-spec.ts";
@@ -99,7 +99,7 @@ function nodeNamed(
   const known = nodes.length === 0 ? "there are none" : `there are ${nodes.length}`;
   throw new LastcallError(
     about.options.from.length > 0 ? "INPUT_INVALID" : "NOT_FOUND",
-    `Cannot plan the drain of ${name}: no node has that name (${known}), an existing one is wanted`,
+    `Cannot plan the drain of ${name}: no node has that name (${known}), expected an existing one`,
   );
 }
 

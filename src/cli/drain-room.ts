@@ -1,7 +1,7 @@
 import type { ClusterRoom } from "../contracts/cluster-room.ts";
 import type { KubeApi } from "../contracts/kube-api.ts";
-import type { PodFacts } from "../core/pod.ts";
-import { loadsOf } from "../core/room.ts";
+import { loadsOf } from "../core/capacity/room.ts";
+import type { PodFacts } from "../core/cluster/pod.ts";
 import type { CommandIo } from "./command-io.ts";
 
 /** What the files say of room; where volumes can be reached they do not say. */

@@ -1,11 +1,11 @@
 import { readClusterPolicy } from "../config/cluster-policy.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
-import { cronProblem } from "../core/cron-window.ts";
-import type { Departure } from "../core/departure.ts";
-import type { NodeFacts } from "../core/node.ts";
-import type { BudgetFacts, PodFacts } from "../core/pod.ts";
-import type { BadPolicy, Policy } from "../core/policy.ts";
-import { isReleaseReason, type ReleaseStanding } from "../core/release-answer.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { BudgetFacts, PodFacts } from "../core/cluster/pod.ts";
+import type { Departure } from "../core/departure/departure.ts";
+import { cronProblem } from "../core/limits/cron-window.ts";
+import type { BadPolicy, Policy } from "../core/policy/policy.ts";
+import { isReleaseReason, type ReleaseStanding } from "../core/policy/release-answer.ts";
 import { isLastcallError } from "../errors.ts";
 import type { CommandIo } from "./command-io.ts";
 import { connect } from "./connect.ts";

@@ -1,4 +1,4 @@
-import { parseProviderId } from "../core/identity.ts";
+import { parseProviderId } from "../core/cluster/identity.ts";
 
 /** Whether this version can release such a machine, as far as its name tells; nothing is contacted. */
 export function hasReleaser(providerID: string): boolean {

@@ -4,14 +4,15 @@ import type { HttpAnswer, Routes } from "../contracts/http-route.ts";
 interface Health {
   /** What is wrong, in a sentence; undefined when nothing is. */
   readonly problem: () => string | undefined;
-  readonly ready: () => boolean;
+  /** Why it is not ready, in a sentence; undefined when it is. */
+  readonly whyNotReady: () => string | undefined;
 }
 
-/** The two paths that a kubelet asks; `notReady` is the sentence of one that is not ready yet. */
-export function healthRoutes(health: Health, notReady: string): Routes {
+/** The two paths that a kubelet asks. */
+export function healthRoutes(health: Health): Routes {
   return {
     "/healthz": () => answerOf(health.problem()),
-    "/readyz": () => answerOf(health.ready() ? undefined : notReady),
+    "/readyz": () => answerOf(health.whyNotReady()),
   };
 }
 

@@ -2,7 +2,7 @@ import { isAutopilot } from "../audit/audit-node.ts";
 import { type Fields, textOf, valueAt } from "../audit/json-field.ts";
 import { readKubeletConfiguration } from "../audit/kubelet-configuration.ts";
 import type { KubeAnswer, KubeApi } from "../contracts/kube-api.ts";
-import type { ShutdownGroup } from "../core/grace-budget.ts";
+import type { ShutdownGroup } from "../core/drain-plan/grace-budget.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 
 /** Asks the kubelet of a node for `/configz`; throws LastcallError where there is no answer. */
@@ -57,7 +57,7 @@ function budgetIn({ status, body }: KubeAnswer, node: string): readonly Shutdown
   const code = status === 401 || status === 403 ? codes[status] : "API_REFUSED";
   throw new LastcallError(
     code,
-    `Cannot read /configz of the kubelet of ${node}: it answered ${status} (${said}), 200 is wanted`,
+    `Cannot read /configz of the kubelet of ${node}: it answered ${status} (${said}), expected 200`,
   );
 }
 

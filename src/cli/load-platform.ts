@@ -33,6 +33,6 @@ export async function loadDocument(
   }
   throw new LastcallError(
     "INPUT_INVALID",
-    `Cannot read ${path}: it holds ${documents.length} documents, exactly one is wanted`,
+    `Cannot read ${path}: it holds ${documents.length} documents, expected exactly one`,
   );
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { seededRng } from "../core/rng.ts";
+import { seededRng } from "../core/chance/rng.ts";
 import { interruptSignal } from "../runtime/interrupt-signal.ts";
 import { endQuietlyOnClosedPipe, processIo } from "../runtime/process-io.ts";
 import { realClock } from "../runtime/real-clock.ts";

@@ -20,6 +20,6 @@ export function metricsKeyPair(options: {
   const [given, missing] = certFile === undefined ? ["key", "cert"] : (["cert", "key"] as const);
   throw new LastcallError(
     "USAGE",
-    `Cannot serve metrics by TLS: --metrics-${given}-file is given alone, --metrics-${missing}-file is wanted with it`,
+    `Cannot serve metrics by TLS: --metrics-${given}-file is given alone, expected --metrics-${missing}-file with it`,
   );
 }

@@ -1,7 +1,7 @@
 import type { AgentHealth } from "../agent/agent-health.ts";
 import { type Cloud, detectCloud } from "../cloud/metadata/detect-cloud.ts";
 import type { NoticeSource } from "../contracts/notice-source.ts";
-import { seconds } from "../core/time.ts";
+import { seconds } from "../core/time/time.ts";
 import type { CommandIo } from "./command-io.ts";
 
 export interface SourceSearch {

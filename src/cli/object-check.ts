@@ -1,6 +1,6 @@
 import { valueAt } from "../audit/json-field.ts";
 import { describeValue } from "../config/problem.ts";
-import { parseInstant } from "../core/time.ts";
+import { parseInstant } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 import type { ReadObject } from "./read-objects.ts";
 
@@ -89,13 +89,13 @@ export function checkObject({ file, object }: ReadObject): void {
   if (checks === undefined) return;
   const { namespace, name } = object.metadata ?? {};
   if (name === undefined)
-    refuse(file, `${object.kind}: metadata.name: found nothing, wanted a text`);
+    refuse(file, `${object.kind}: metadata.name: found nothing, expected a text`);
   for (const { path, steps, wanted } of checks) {
     const value = valueAt(object, steps);
     // Absent, or as `kubectl create --dry-run` writes what is absent.
     if (value === undefined || value === null || wanted.isMet(value)) continue;
     const who = namespace === undefined ? name : `${namespace}/${name}`;
-    const found = `found ${describeValue(value)}, wanted ${wanted.what}`;
+    const found = `found ${describeValue(value)}, expected ${wanted.what}`;
     refuse(file, `${object.kind} ${who}: ${path}: ${found}`);
   }
 }

@@ -56,7 +56,7 @@ export function parseManifests(source: ManifestText): ParsedText {
   const values = cutJsonValues(bare).map((part) => parseJson({ file, ...part }));
   if (values.length > 1 && values.every((value) => value !== undefined)) return joinTexts(values);
   if (bare.length < flowLimitChars) return parseYaml(yaml);
-  const problem = `Cannot read ${file}: it begins like JSON and does not parse, JSON is wanted`;
+  const problem = `Cannot read ${file}: it begins like JSON and does not parse, expected JSON`;
   return { documents: [], problems: [problem] };
 }
 
@@ -148,7 +148,7 @@ function readDocument(source: YamlDocument): ParsedDocument | string | undefined
 /** What only hostile text does to a parser: nesting or aliases without end. */
 function notPlain(file: string, line: number, thrown: unknown): string {
   const why = thrown instanceof Error ? thrown.message : String(thrown);
-  return `Cannot read ${file}:${line}: ${nameOf(lowerFirst(why))}, plain YAML is wanted`;
+  return `Cannot read ${file}:${line}: ${nameOf(lowerFirst(why))}, expected plain YAML`;
 }
 
 interface FaultyKey {
@@ -199,7 +199,7 @@ function lineAt({ lines, firstLine }: YamlDocument, offset: number): number {
 function describeError(source: YamlDocument, error: Document.Parsed["errors"][number]): string {
   const [from] = error.pos;
   const wanted = isTemplate(source, from) ? "the output of helm template" : "YAML";
-  return `Cannot read ${source.file}:${lineAt(source, from)}: ${nameOf(lowerFirst(error.message))}, ${wanted} is wanted`;
+  return `Cannot read ${source.file}:${lineAt(source, from)}: ${nameOf(lowerFirst(error.message))}, expected ${wanted}`;
 }
 
 function describeKey(source: YamlDocument, { offset, fault }: FaultyKey): string {
@@ -207,7 +207,7 @@ function describeKey(source: YamlDocument, { offset, fault }: FaultyKey): string
   const line = lineAt(source, offset);
   if (fault.kind === "Twice") return duplicateKey({ file, key: fault.key, line });
   const wanted = isTemplate(source, offset) ? "the output of helm template" : "text";
-  return `Cannot read ${file}:${line}: a key is ${fault.what}, ${wanted} is wanted`;
+  return `Cannot read ${file}:${line}: a key is ${fault.what}, expected ${wanted}`;
 }
 
 /** Whether the line of this offset looks like a template that is not rendered. */
@@ -221,7 +221,7 @@ function duplicateKey(at: {
   readonly line: number;
   readonly key: string;
 }): string {
-  return `Cannot read ${at.file}:${at.line}: the key ${nameOf(at.key)} is written twice in one object, once is wanted`;
+  return `Cannot read ${at.file}:${at.line}: the key ${nameOf(at.key)} is written twice in one object, expected once`;
 }
 
 function itemLinesOf(source: YamlDocument): readonly number[] {

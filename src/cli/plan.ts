@@ -1,7 +1,7 @@
-import type { FleetPlan } from "../core/fleet-plan.ts";
-import { planFleet } from "../core/plan.ts";
-import { type PlanReport, planReport, planWarnings } from "../core/plan-report.ts";
-import { answersByName } from "../core/release-answer.ts";
+import type { FleetPlan } from "../core/plan/fleet-plan.ts";
+import { planFleet } from "../core/plan/plan.ts";
+import { type PlanReport, planReport, planWarnings } from "../core/plan/plan-report.ts";
+import { answersByName } from "../core/policy/release-answer.ts";
 import type { CommandRun } from "./command-spec.ts";
 import { type FleetSnapshot, readFleet } from "./fleet-snapshot.ts";
 import { hasReleaser } from "./has-releaser.ts";

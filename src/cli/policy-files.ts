@@ -1,5 +1,5 @@
 import { type PolicyReading, readPolicies } from "../config/read-policy.ts";
-import { cronProblem } from "../core/cron-window.ts";
+import { cronProblem } from "../core/limits/cron-window.ts";
 import type { CommandIo } from "./command-io.ts";
 
 /** Reads the policies of `-f`; `-` is standard input. Throws POLICY_INVALID and INPUT_UNREADABLE. */

@@ -5,14 +5,13 @@ import { isSpot } from "../audit/spot-label.ts";
 import { objectKey, ownerKeys } from "../audit/workload-list.ts";
 import type { KubeAnswer, KubeApi } from "../contracts/kube-api.ts";
 import { LastcallError } from "../errors.ts";
-import type { LiveCluster } from "./audit.ts";
+import type { LiveCluster, WantedObjects } from "./audit.ts";
 import { type AuditedKind, clusterKinds, namespacedKinds, podKind } from "./audited-kind.ts";
+import { customKinds } from "./custom-kind.ts";
 import { type AskKubelet, readKubeletBudgets } from "./kubelet-budgets.ts";
 
-export interface ReadClusterOptions {
+export interface ReadClusterOptions extends WantedObjects {
   readonly api: KubeApi;
-  /** Absent: all namespaces. */
-  readonly namespace?: string | undefined;
   /** Absent: no kubelet is asked, and nodes give what their platform ships. */
   readonly askKubelet?: AskKubelet | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -26,11 +25,12 @@ export interface ReadClusterOptions {
 export async function readCluster(options: ReadClusterOptions): Promise<LiveCluster> {
   const objects: Fields[] = [];
   const known = new Set<string>();
-  for (const kind of [...clusterKinds, ...namespacedKinds, podKind]) {
+  const owners = [...namespacedKinds, ...(await customKinds(options))];
+  for (const kind of [...clusterKinds, ...owners, podKind]) {
     for await (const json of listed(kind, options)) {
       const manifest = readManifest({ json }, "default");
       if (kind === podKind && ownerKeys(manifest).some((key) => known.has(key))) continue;
-      if (namespacedKinds.includes(kind)) known.add(objectKey(manifest));
+      if (owners.includes(kind)) known.add(objectKey(manifest));
       objects.push(json);
     }
   }
@@ -77,6 +77,6 @@ function refusal(path: string, { status, body }: KubeAnswer): LastcallError {
   const said = textOf(valueAt(body, ["message"])) ?? textOf(body) ?? "no reason";
   return new LastcallError(
     code,
-    `Cannot list ${path}: the API server answered ${status} (${said}), 200 is wanted`,
+    `Cannot list ${path}: the API server answered ${status} (${said}), expected 200`,
   );
 }

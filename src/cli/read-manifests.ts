@@ -89,8 +89,8 @@ export async function readText(
   const limitMiB = fileLimitBytes / 1024 / 1024;
   const why =
     content.kind === "TooLarge"
-      ? `it has ${Math.ceil(content.sizeBytes / 1024 / 1024)} MiB, at most ${limitMiB} MiB are wanted`
-      : `${content.why}, a readable file is wanted`;
+      ? `it has ${Math.ceil(content.sizeBytes / 1024 / 1024)} MiB, expected at most ${limitMiB} MiB`
+      : `${content.why}, expected a readable file`;
   return { kind: "Problem", problem: `Cannot read ${file}: ${why}` };
 }
 
@@ -104,7 +104,7 @@ async function listFiles(options: {
   if (entries === undefined) return [path];
   if (entries.some((entry) => entry.name === "Chart.yaml")) {
     found.problems.push(
-      `Cannot read ${path}: it is a Helm chart that is not rendered, the output of helm template is wanted`,
+      `Cannot read ${path}: it is a Helm chart that is not rendered, expected the output of helm template`,
     );
     return [];
   }
@@ -119,7 +119,7 @@ async function listFiles(options: {
     const below = `${path.replace(/\/+$/, "")}/${entry.name}`;
     if (nameOf(entry.name) !== entry.name) {
       found.problems.push(
-        `Cannot read ${nameOf(below)}: its name holds control characters, a plain name is wanted`,
+        `Cannot read ${nameOf(below)}: its name holds control characters, expected a plain name`,
       );
       continue;
     }
@@ -153,11 +153,11 @@ function takeObject(found: Found, object: Placed): void {
   const place = `${file}:${line}`;
   if (!isFields(value)) {
     const what = describeValue(value);
-    found.problems.push(`Cannot read ${place}: it is ${what}, a Kubernetes object is wanted`);
+    found.problems.push(`Cannot read ${place}: it is ${what}, expected a Kubernetes object`);
   } else if (isListWithoutList(value)) {
     const what = describeValue(value.items);
     const itemsLine = lineOf(["items"]) ?? line;
-    found.problems.push(`Cannot read ${file}:${itemsLine}: items is ${what}, a list is wanted`);
+    found.problems.push(`Cannot read ${file}:${itemsLine}: items is ${what}, expected a list`);
   } else if (isList(value)) takeItems(found, { object, list: value });
   else if (typeof value.kind !== "string" || typeof value.apiVersion !== "string") {
     found.notes.push(`${place} has no apiVersion and kind, so it is no Kubernetes object`);
@@ -195,7 +195,7 @@ function takeItems(
     }
     const what = describeValue(item);
     found.problems.push(
-      `Cannot read ${file}:${line}: items[${index}] is ${what}, a Kubernetes object is wanted`,
+      `Cannot read ${file}:${line}: items[${index}] is ${what}, expected a Kubernetes object`,
     );
   });
 }

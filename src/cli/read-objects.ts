@@ -56,19 +56,19 @@ function documentsOf(file: string, text: string): readonly Document[] {
   const { documents, mistakes } = readYaml(text);
   const first = mistakes[0];
   if (first !== undefined) {
-    throw invalid(`${file}:${first.line}`, `${first.found}, ${first.wanted} is wanted`);
+    throw invalid(`${file}:${first.line}`, `${first.found}, expected ${first.wanted}`);
   }
   // As a pipe from a kubectl that has failed: no fleet is not the same as an empty one.
   if (documents.length === 0) {
-    throw invalid(`${file}:1`, "found nothing, the output of kubectl get -o json is wanted");
+    throw invalid(`${file}:1`, "found nothing, expected the output of kubectl get -o json");
   }
   return documents.map((document) => ({ value: document.value, line: document.lineOf([]) }));
 }
 
 function itemsOf(value: unknown, place: string): readonly KubeObject[] {
-  if (!isObject(value)) throw invalid(place, "found no object, a Kubernetes object is wanted");
+  if (!isObject(value)) throw invalid(place, "found no object, expected a Kubernetes object");
   if (typeof value.kind !== "string") {
-    throw invalid(place, "found no kind, the output of kubectl get -o json is wanted");
+    throw invalid(place, "found no kind, expected the output of kubectl get -o json");
   }
   if (!value.kind.endsWith("List")) return [value as KubeObject];
   if (!Array.isArray(value.items)) throw invalid(place, `found a ${value.kind} without items`);

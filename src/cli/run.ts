@@ -1,3 +1,4 @@
+import type { Fleet } from "../contracts/fleet.ts";
 import type { KubeApi } from "../contracts/kube-api.ts";
 import type { Leadership } from "../contracts/leadership.ts";
 import type { Log } from "../contracts/telemetry.ts";
@@ -14,12 +15,18 @@ import { cloudParts } from "./cloud-parts.ts";
 import type { CommandIo } from "./command-io.ts";
 import type { CommandInput, CommandRun } from "./command-spec.ts";
 import { connect } from "./connect.ts";
-import { firstContact } from "./first-contact.ts";
 import { healthRoutes } from "./health-routes.ts";
 import { metricsKeyPair } from "./metrics-key-pair.ts";
 import { readPolicyFiles } from "./policy-files.ts";
+import { preflight } from "./preflight.ts";
+import { showSilences, staleWatch } from "./watch-silence.ts";
 
 type Options = CommandInput<"run">["options"];
+
+/** The metrics are served before there is anything to watch. */
+interface Watched {
+  fleet?: Fleet;
+}
 
 /** The controller, until it is interrupted. */
 export const runController: CommandRun<"run"> = async ({ options, io }) => {
@@ -35,12 +42,13 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
       : (await readPolicyFiles(options.filename, io)).policies;
   const metrics = new PrometheusMetrics();
   // Before the cluster is asked: a wrong option is to be told although that is away.
-  const metricsServer = metricsServerOf({ options, io, metrics, log });
+  const watched: Watched = {};
+  const metricsServer = metricsServerOf({ options, io, metrics, log, watched });
   const clouds = await cloudParts(options, io);
-  const { api, namespace, close } = await connect(options, io);
-  await firstContact(api, io.clock, io.signal);
+  const { api, namespace, close } = await connect({ ...options, probesConnections: true }, io);
+  await preflight(api, io.clock, io.signal);
   const identity = processIdentity(io.env.POD_NAME);
-  const { controller } = assembleController({
+  const { controller, fleet } = assembleController({
     api,
     clock: io.clock,
     rng: io.rng,
@@ -57,7 +65,8 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
     self: io.env.POD_UID,
     dryRun: options.dryRun,
   });
-  const stopServing = await serveStatus(options, { controller, metricsServer });
+  watched.fleet = fleet;
+  const stopServing = await serveStatus(options, { controller, fleet, metricsServer });
   metricsServer.keep();
   log.info("started", { identity, namespace, dryRun: options.dryRun });
   try {
@@ -108,11 +117,16 @@ function metricsServerOf(parts: {
   readonly io: CommandIo;
   readonly metrics: PrometheusMetrics;
   readonly log: Log;
+  readonly watched: Watched;
 }): MetricsServer {
-  const { options, io, metrics, log } = parts;
+  const { options, io, metrics, log, watched } = parts;
+  const expose = async () => {
+    if (watched.fleet !== undefined) showSilences(watched.fleet, metrics);
+    return { status: 200, ...(await metrics.exposition()) };
+  };
   return new MetricsServer({
     address: options.metricsAddress,
-    routes: { "/metrics": async () => ({ status: 200, ...(await metrics.exposition()) }) },
+    routes: { "/metrics": expose },
     serve,
     readPair: metricsKeyPair(options),
     clock: io.clock,
@@ -130,13 +144,20 @@ function metricsServerOf(parts: {
  */
 async function serveStatus(
   options: Options,
-  parts: { readonly controller: Controller; readonly metricsServer: MetricsServer },
+  parts: {
+    readonly controller: Controller;
+    readonly fleet: Fleet;
+    readonly metricsServer: MetricsServer;
+  },
 ): Promise<() => Promise<void>> {
-  const { metricsServer } = parts;
+  const { fleet, metricsServer } = parts;
   const { health } = parts.controller;
   await metricsServer.listen();
   try {
-    const routes = healthRoutes(health, "the first lists are not complete");
+    const routes = healthRoutes({
+      problem: () => health.problem(),
+      whyNotReady: () => (health.ready() ? staleWatch(fleet) : "the first lists are not complete"),
+    });
     const healthServer = await serve(options.healthAddress, routes);
     return async () => {
       await Promise.all([metricsServer.close(), healthServer.close()]);

@@ -30,5 +30,5 @@ export const runSetupGcp: CommandRun<"setup"> = async ({ options, io }) => {
 };
 
 function missing(flag: string, wanted: string): LastcallError {
-  return new LastcallError("USAGE", `Cannot set up gcp: ${flag} is missing, wanted ${wanted}`);
+  return new LastcallError("USAGE", `Cannot set up gcp: ${flag} is missing, expected ${wanted}`);
 }

@@ -37,7 +37,7 @@ async function setupObjects({ words, options, io }: Setup): Promise<readonly Kub
   if (what !== "admission") {
     throw new LastcallError(
       "USAGE",
-      `Cannot set up ${JSON.stringify(what)}: it is not known, crds, admission or gcp is wanted`,
+      `Cannot set up ${JSON.stringify(what)}: it is not known, expected crds, admission or gcp`,
     );
   }
   const { admissionBudget, admissionManifests } = await import("../audit/admission.ts");

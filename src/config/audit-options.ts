@@ -58,6 +58,14 @@ export const auditOptions = [
     help: "With --ask-kubelets=direct: takes certificates that the cluster's authority has not signed, and so may give the token to whoever answers",
   },
   {
+    name: "template-path",
+    type: "text",
+    value: "KIND.GROUP=PATH",
+    list: true,
+    commands: ["audit"],
+    help: "Where a custom resource keeps its pod template, such as Sandbox.example.com=spec.template; may be repeated. Rollout.argoproj.io is known",
+  },
+  {
     name: "baseline",
     type: "text",
     value: "FILE",

@@ -1,4 +1,4 @@
-import type { BadPolicy, Policy } from "../core/policy.ts";
+import type { BadPolicy, Policy } from "../core/policy/policy.ts";
 import type { RuleWorld } from "./field-schema.ts";
 import { parsePolicyObject } from "./parse-policy-object.ts";
 import { sentenceOf } from "./problem.ts";

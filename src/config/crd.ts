@@ -153,5 +153,5 @@ function keyRules(field: FieldSchema): readonly JsonSchema[] {
   if (field.type !== "map") return [];
   const { keyPattern, keyMaxLength } = field;
   const rule = `self.all(key, size(key) <= ${keyMaxLength} && key.matches(r'${keyPattern}'))`;
-  return [{ rule, message: "wanted names of labels as keys, such as example.com/tier" }];
+  return [{ rule, message: "expected names of labels as keys, such as example.com/tier" }];
 }

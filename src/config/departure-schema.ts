@@ -1,4 +1,4 @@
-import type { Cause, Outcome, Phase, UncleanPod } from "../core/departure.ts";
+import type { Cause, Outcome, Phase, UncleanPod } from "../core/departure/departure.ts";
 import type { FieldSchema, ObjectField } from "./field-schema.ts";
 import {
   choiceField,

@@ -1,4 +1,4 @@
-import type { PodRule } from "../core/policy.ts";
+import type { PodRule } from "../core/policy/policy.ts";
 import type { ListField, ObjectField } from "./field-schema.ts";
 import { ruleOn } from "./field-schema.ts";
 import type { WrittenPodRule } from "./policy-spec.ts";

@@ -1,5 +1,5 @@
-import { parseDuration } from "../core/duration.ts";
-import { parseInstant } from "../core/time.ts";
+import { parseDuration } from "../core/time/duration.ts";
+import { parseInstant } from "../core/time/time.ts";
 import type { Option } from "./option.ts";
 import { orList } from "./or-list.ts";
 

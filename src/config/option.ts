@@ -1,4 +1,4 @@
-import type { Instant, Millis } from "../core/time.ts";
+import type { Instant, Millis } from "../core/time/time.ts";
 
 /** The commands that take options. */
 export const commands = [
@@ -8,12 +8,8 @@ export const commands = [
   "drain-plan",
   "depart",
   "audit",
-  "simulate",
   "demo",
-  "doctor",
   "setup",
-  "migrate",
-  "board",
   "version",
 ] as const;
 

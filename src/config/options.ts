@@ -5,22 +5,11 @@ import type { CamelCase, Command, Option, ValueOf } from "./option.ts";
 import { setupOptions } from "./setup-options.ts";
 
 /** The commands that a person starts, without audit, which prints in more forms. */
-const briefCommands = [
-  "plan",
-  "drain-plan",
-  "depart",
-  "simulate",
-  "demo",
-  "doctor",
-  "setup",
-  "migrate",
-  "board",
-  "version",
-] as const;
+const briefCommands = ["plan", "drain-plan", "depart", "demo", "setup", "version"] as const;
 
 /**
  * Every option of every command. Names and defaults of `run`, `agent`, `plan`, `drain-plan`,
- * `audit`, `simulate` and `demo` are what others script against: add, do not change.
+ * `audit` and `demo` are what others script against: add, do not change.
  *
  * No option may be called `port` or end in `-port`, `-service-host` or the like: Kubernetes sets
  * `LASTCALL_PORT` and its kin in every pod beside a Service named `lastcall`.
@@ -124,15 +113,6 @@ export const options = [
     help: "Manifests to judge; - reads standard input; may be repeated",
   },
   {
-    name: "filename",
-    short: "f",
-    type: "text",
-    value: "FILE",
-    list: true,
-    commands: ["migrate"],
-    help: "The other tool's values or manifests; may be repeated",
-  },
-  {
     name: "from",
     type: "text",
     value: "FILE|DIR|-",
@@ -195,7 +175,7 @@ export const options = [
     name: "gcp-endpoint",
     type: "url",
     value: "URL",
-    commands: ["run", "doctor"],
+    commands: ["run"],
     help: "The Compute Engine server, to which /compute/v1/… is appended; absent: Google's",
   },
   {
@@ -204,13 +184,6 @@ export const options = [
     value: "DURATION",
     commands: ["run", "setup"],
     help: "How often to ask each zone of Compute Engine for preemptions, such as 10s; absent: not at all",
-  },
-  {
-    name: "azure-endpoint",
-    type: "url",
-    value: "URL",
-    commands: ["run", "doctor"],
-    help: "The Azure Resource Manager server; absent: Azure's",
   },
   ...awsOptions,
   ...agentOptions,
@@ -251,52 +224,13 @@ export const options = [
   },
   ...auditOptions,
   {
-    name: "scenario",
-    type: "text",
-    value: "NAME",
-    commands: ["simulate"],
-    help: "A built-in scenario",
-  },
-  {
-    name: "policy",
-    type: "text",
-    value: "POLICY.yaml",
-    list: true,
-    commands: ["simulate"],
-    help: "A file of policies; may be repeated",
-  },
-  {
-    name: "runs",
-    type: "integer",
-    value: "N",
-    minimum: 1,
-    maximum: 1_000_000,
-    default: "1",
-    commands: ["simulate"],
-    help: "How many runs, each with a seed of its own",
-  },
-  {
     name: "seed",
     type: "integer",
     value: "N",
     minimum: 0,
     maximum: 4_294_967_295,
-    commands: ["simulate", "demo"],
+    commands: ["demo"],
     help: "The seed of all chance: the same seed, the same run; absent: a new one, which is printed",
-  },
-  {
-    name: "list",
-    type: "switch",
-    default: "false",
-    commands: ["simulate"],
-    help: "Names the built-in scenarios",
-  },
-  {
-    name: "compare",
-    type: "switch",
-    default: "false",
-    commands: ["simulate"],
-    help: "Runs each policy on the same fate",
   },
   {
     name: "nodes",
@@ -346,18 +280,10 @@ export const options = [
     name: "apply",
     type: "switch",
     default: "false",
-    commands: ["setup", "migrate"],
+    commands: ["setup"],
     help: "Does it, instead of printing it",
   },
   ...setupOptions,
-  {
-    name: "address",
-    type: "address",
-    value: "ADDRESS",
-    default: "127.0.0.1:8087",
-    commands: ["board"],
-    help: "Where the board is served",
-  },
 ] as const satisfies readonly Option[];
 
 type Listed = (typeof options)[number];

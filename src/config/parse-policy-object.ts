@@ -1,5 +1,5 @@
-import type { BadPolicy, Policy } from "../core/policy.ts";
-import { defaultNodeSelector } from "../core/selector.ts";
+import type { BadPolicy, Policy } from "../core/policy/policy.ts";
+import { defaultNodeSelector } from "../core/policy/selector.ts";
 import { deepFreeze } from "./deep-freeze.ts";
 import type { RuleWorld } from "./field-schema.ts";
 import { documentField } from "./json-schema.ts";

@@ -1,15 +1,18 @@
-import type { LabelRequirement, LabelSelector } from "../core/label-selector.ts";
+import type {
+  LabelRequirement,
+  LabelSelector,
+  NodeSelector,
+} from "../core/cluster/label-selector.ts";
 import type {
   Amount,
   Budget,
   Gates,
-  NodeSelector,
   PodRule,
   Policy,
   Waves,
   Window,
-} from "../core/policy.ts";
-import { parseInstant } from "../core/time.ts";
+} from "../core/policy/policy.ts";
+import { parseInstant } from "../core/time/time.ts";
 import type {
   PolicySpec,
   WrittenBudget,

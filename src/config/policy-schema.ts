@@ -1,4 +1,4 @@
-import type { NoticeReaction, ReleaseMode } from "../core/policy.ts";
+import type { NoticeReaction, ReleaseMode } from "../core/policy/policy.ts";
 import { drainField } from "./drain-schema.ts";
 import type { ListField, ObjectField, SchemaRule } from "./field-schema.ts";
 import { ruleOn } from "./field-schema.ts";
@@ -239,7 +239,8 @@ const onNotice: ObjectField = {
       default: "Drain",
     }),
     rebalance: choiceField({
-      description: "The cloud advises to move (EC2 rebalance recommendation).",
+      description:
+        "The cloud advises to move (EC2 rebalance recommendation). Within budgets, waves, windows and gates.",
       choices: reactions,
       default: "Ignore",
     }),

@@ -5,7 +5,7 @@ import type {
   PodRule,
   ReleaseMode,
   ReplacementRule,
-} from "../core/policy.ts";
+} from "../core/policy/policy.ts";
 import type { WrittenRequirement } from "./selector-schema.ts";
 import type { WrittenWindow } from "./window-schema.ts";
 

@@ -10,11 +10,11 @@ export interface Problem {
   readonly unknownField: boolean;
 }
 
-/** `spec.windows[0].days: found an empty list, wanted …`: a Problem as part of a sentence. */
+/** `spec.windows[0].days: found an empty list, expected …`: a Problem as part of a sentence. */
 export function sentenceOf(problem: Pick<Problem, "pointer" | "found" | "wanted">): string {
   const path = pathOf(problem.pointer);
   const place = path === "" ? "" : `${path}: `;
-  return `${place}found ${problem.found}, wanted ${problem.wanted}`;
+  return `${place}found ${problem.found}, expected ${problem.wanted}`;
 }
 
 /** A pointer as people write it, and as the API server does: `spec.windows[0].days`. */

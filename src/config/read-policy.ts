@@ -1,4 +1,4 @@
-import type { Policy } from "../core/policy.ts";
+import type { Policy } from "../core/policy/policy.ts";
 import { LastcallError } from "../errors.ts";
 import type { RuleWorld } from "./field-schema.ts";
 import { parsePolicyObject } from "./parse-policy-object.ts";
@@ -81,7 +81,7 @@ function readSource({ file, text }: PolicySource, world: RuleWorld): SourceReadi
   }));
   const objects = documents.flatMap(objectsOf);
   if (objects.length + broken.length === 0) {
-    const sentence = "found no policy, wanted at least one DeparturePolicy";
+    const sentence = "found no policy, expected at least one DeparturePolicy";
     broken.push({ file, line: 1, sentence });
   }
   const read = objects.map((object) => readObject({ file, object, world }));

@@ -56,7 +56,7 @@ function resolveOption(question: {
   const written = sources.file?.textsOf(command, name);
   if (written !== undefined) return readTexts(option, written, "CONFIG_INVALID");
   if (option.required) {
-    const sentence = `found no --${name}, wanted it or ${variableOf(name)}`;
+    const sentence = `found no --${name}, expected it or ${variableOf(name)}`;
     throw new LastcallError("USAGE", `Cannot run lastcall ${command}: ${sentence}`);
   }
   if (option.default !== undefined) {
@@ -82,10 +82,10 @@ function readTexts(option: Option, { place, texts }: PlacedTexts, code: ErrorCod
     const read = readOptionValue(option, text);
     if ("value" in read) return read.value;
     const found = text === "" ? "nothing" : JSON.stringify(text);
-    throw new LastcallError(code, `Cannot read ${place}: found ${found}, wanted ${read.wanted}`);
+    throw new LastcallError(code, `Cannot read ${place}: found ${found}, expected ${read.wanted}`);
   });
   if (option.list) return Object.freeze(values);
   if (values.length === 1) return values[0];
   const found = values.length === 0 ? "nothing" : `${values.length} values`;
-  throw new LastcallError(code, `Cannot read ${place}: found ${found}, wanted one`);
+  throw new LastcallError(code, `Cannot read ${place}: found ${found}, expected one`);
 }

@@ -1,5 +1,5 @@
-import { parseDuration } from "../core/duration.ts";
-import type { Millis } from "../core/time.ts";
+import { parseDuration } from "../core/time/duration.ts";
+import type { Millis } from "../core/time/time.ts";
 import type {
   AmountField,
   BooleanField,

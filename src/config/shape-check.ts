@@ -1,4 +1,4 @@
-import { parseInstant } from "../core/time.ts";
+import { parseInstant } from "../core/time/time.ts";
 import { didYouMean } from "./did-you-mean.ts";
 import type {
   FieldSchema,

@@ -1,4 +1,4 @@
-import { isTimeZone } from "../core/wall-time.ts";
+import { isTimeZone } from "../core/time/wall-time.ts";
 
 /**
  * Whether the IANA database that this runtime carries knows the zone; links such as Asia/Calcutta

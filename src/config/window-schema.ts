@@ -1,4 +1,4 @@
-import type { Weekday } from "../core/policy.ts";
+import type { Weekday } from "../core/policy/policy.ts";
 import { backwardsCronPattern, cronPattern } from "./cron-pattern.ts";
 import { didYouMean } from "./did-you-mean.ts";
 import type { ListField, ObjectField, SchemaRule, StringField } from "./field-schema.ts";

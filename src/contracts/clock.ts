@@ -1,4 +1,4 @@
-import type { Instant, Millis } from "../core/time.ts";
+import type { Instant, Millis } from "../core/time/time.ts";
 
 /** Wall time for deadlines that clouds name, monotonic time for measuring. */
 export interface Clock {

@@ -1,6 +1,6 @@
-import type { Amounts } from "../core/placement.ts";
-import type { PodFacts } from "../core/pod.ts";
-import type { NodeLoads } from "../core/room.ts";
+import type { NodeLoads } from "../core/capacity/room.ts";
+import type { Amounts } from "../core/cluster/placement.ts";
+import type { PodFacts } from "../core/cluster/pod.ts";
 
 /** What the cluster has room for: asked before a planned departure, never under a notice. */
 export interface ClusterRoom {

@@ -1,6 +1,7 @@
-import type { DepartureOrder } from "../core/decision.ts";
-import type { Cause, Departure, DepartureStatus } from "../core/departure.ts";
-import type { Instant } from "../core/time.ts";
+import type { DepartureOrder } from "../core/departure/decision.ts";
+import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
+import type { NoticeUpdate } from "../core/notice/notice-call.ts";
+import type { Instant } from "../core/time/time.ts";
 
 /**
  * Departures as they are kept in the cluster. Every write names the resourceVersion it was decided
@@ -10,8 +11,10 @@ export interface DepartureStore {
   create(order: DepartureOrder): Promise<StoreResult>;
   /** Moves a departure that has not begun. */
   move(departure: Departure, to: MoveOrder): Promise<StoreResult>;
-  /** The first notice for a planned departure: its deadline, the plan's own, becomes the cloud's. */
-  notice(departure: Departure, word: NoticeWord): Promise<StoreResult>;
+  /** The first notice for a planned departure makes it the cloud's: its cause, and its deadline. */
+  notice(departure: Departure, update: NoticeUpdate): Promise<StoreResult>;
+  /** A notice has overtaken the instant for which it was planned: it names none any more. */
+  dropInstant(departure: Departure): Promise<StoreResult>;
   /** The cloud has taken the notice back. */
   withdraw(departure: Departure, at: Instant): Promise<StoreResult>;
   /** Replaces the status. */
@@ -26,15 +29,6 @@ export interface MoveOrder {
   readonly deadlineAt?: Instant | undefined;
   /** Absent: it stays. */
   readonly policy?: string | undefined;
-}
-
-export interface NoticeWord {
-  readonly noticedAt: Instant;
-  /** Absent: the cloud names none, and the plan's counts no more. */
-  readonly deadlineAt?: Instant | undefined;
-  readonly source: string;
-  /** Absent: it stays. */
-  readonly cause?: Cause | undefined;
 }
 
 export type StoreResult =

@@ -1,6 +1,7 @@
-import type { Departure } from "../core/departure.ts";
-import type { NodeFacts } from "../core/node.ts";
-import type { BadPolicy, Policy } from "../core/policy.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { Departure } from "../core/departure/departure.ts";
+import type { BadPolicy, Policy } from "../core/policy/policy.ts";
+import type { Millis } from "../core/time/time.ts";
 
 /** The watched part of the world: what the controller decides upon. */
 export interface FleetView {
@@ -15,6 +16,12 @@ export interface FleetChange {
   readonly nodes: ReadonlySet<string>;
   readonly departures: ReadonlySet<string>;
   readonly policies: boolean;
+}
+
+/** How long a watch has not heard the API server; a quiet one hears a bookmark about every minute. */
+export interface WatchSilence {
+  readonly kind: "nodes" | "departures" | "policies";
+  readonly ms: Millis;
 }
 
 /** Watches nodes, policies and departures. Made by `src/kube/fleet.ts`. */
@@ -40,6 +47,6 @@ export interface Fleet {
   departureNamed(name: string): Departure | undefined;
   /** Calls back after every change, many changes in one turn as one; gives the way to stop it. */
   onChange(listener: (change: FleetChange) => void): () => void;
-  /** The longest silence of any of the watches, for the health check. */
-  silentMs(): number;
+  /** Of each watch, for health and metrics. */
+  silences(): readonly WatchSilence[];
 }

@@ -1,5 +1,5 @@
-import type { Policy } from "../core/policy.ts";
-import type { GateAnswer } from "../core/snapshot.ts";
+import type { GateAnswer } from "../core/departure/snapshot.ts";
+import type { Policy } from "../core/policy/policy.ts";
 
 /** Asks what the gates of the policies depend upon outside the watched fleet. */
 export interface GateSource {

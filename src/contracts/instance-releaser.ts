@@ -1,5 +1,5 @@
-import type { ReleaseMode } from "../core/policy.ts";
-import type { Instant } from "../core/time.ts";
+import type { ReleaseMode } from "../core/policy/policy.ts";
+import type { Instant } from "../core/time/time.ts";
 
 /**
  * The cloud's side of a planned departure. One implementation a cloud and the model cloud of

@@ -1,4 +1,4 @@
-import type { Instant, Millis } from "../core/time.ts";
+import type { Instant, Millis } from "../core/time/time.ts";
 
 /**
  * The Kubernetes API as bytes on a wire would give it: one request, or one watch. Everything in
@@ -18,7 +18,8 @@ export interface KubeApi {
    * Opens a watch and yields its events until the server ends it, the connection drops (the
    * iteration then just ends) or the signal aborts. An answer other than 200 is yielded as one
    * `ERROR` event that carries the Status object; the caller decides what to do about it.
-   * Throws `LastcallError` `API_UNREACHABLE` where it could not be opened at all.
+   * Throws `LastcallError` `API_UNREACHABLE` where it could not be opened at all, or where its connection
+   * was found dead though nobody had closed it.
    */
   watch(request: KubeWatchRequest): AsyncIterable<KubeWatchEvent>;
 }

@@ -1,4 +1,4 @@
-import type { Millis } from "../core/time.ts";
+import type { Millis } from "../core/time/time.ts";
 
 /**
  * What the controllers' Lease shows to somebody who does not stand for it. Whether its holder lives is

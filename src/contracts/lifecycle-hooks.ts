@@ -1,4 +1,4 @@
-import type { LifecycleHook } from "../core/lifecycle-hook.ts";
+import type { LifecycleHook } from "../core/notice/lifecycle-hook.ts";
 
 /**
  * The groups of a cloud, which wait for us. Made by `src/cloud/aws/auto-scaling.ts`; contract

@@ -1,4 +1,4 @@
-import type { Instant } from "../core/time.ts";
+import type { Instant } from "../core/time/time.ts";
 import type { LastcallError } from "../errors.ts";
 
 /**

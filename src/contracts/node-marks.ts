@@ -1,7 +1,7 @@
-import type { Cause } from "../core/departure.ts";
-import type { IdentityMatch, NodeIdentity } from "../core/identity.ts";
-import type { NodeFacts } from "../core/node.ts";
-import type { Instant } from "../core/time.ts";
+import type { IdentityMatch, NodeIdentity } from "../core/cluster/identity.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { Cause } from "../core/departure/departure.ts";
+import type { Instant } from "../core/time/time.ts";
 
 /**
  * Writes on Node objects. Each write tests who the node is in the same request (uid, providerID,
@@ -11,12 +11,12 @@ export interface NodeMarks {
   /** Reads one node afresh; undefined where there is none of that name. */
   read(name: string): Promise<NodeFacts | undefined>;
   /** Cordon, taint, annotation and load-balancer label in one write; then the condition. */
-  mark(node: NodeIdentity, mark: DepartingMark): Promise<MarkResult>;
+  cordon(node: NodeIdentity, mark: DepartingMark): Promise<MarkResult>;
   /**
    * Takes back what `mark` wrote, where the annotation names `departure`. A node that was cordoned
    * before we came stays cordoned: `mark` keeps that in the same write.
    */
-  unmark(node: UnmarkTarget): Promise<MarkResult>;
+  uncordon(node: UnmarkTarget): Promise<MarkResult>;
   /** Deletes the Node object, with its uid as precondition. */
   remove(node: NodeIdentity): Promise<MarkResult>;
 }
@@ -29,6 +29,8 @@ export interface DepartingMark {
   readonly message: string;
   /** In a rush the soonest goes first. */
   readonly dueAt?: Instant | undefined;
+  /** Only what stands already is written anew: a node without the departure's mark gets none, and is `Gone`. */
+  readonly renews?: boolean | undefined;
   /**
    * The node as a watch has shown it. The mark is then tried without a look before it; where any of
    * this is no longer so, the server refuses, and the node is read as ever.

@@ -1,5 +1,5 @@
-import type { LifecycleHook } from "../core/lifecycle-hook.ts";
-import type { MachineWord } from "../core/machine-word.ts";
+import type { InstanceNotice } from "../core/notice/instance-notice.ts";
+import type { LifecycleHook } from "../core/notice/lifecycle-hook.ts";
 import type { LastcallError } from "../errors.ts";
 
 /**
@@ -19,7 +19,7 @@ export interface FeedListener {
    * Resolves when what the word calls for is written into the cluster, and says what became of it.
    * Rejects where it could not be written: the word is not heard then, and is to be told again.
    */
-  onWord(word: MachineWord): Promise<WordFate>;
+  onNotice(instanceNotice: InstanceNotice): Promise<NoticeFate>;
   /**
    * Resolves when the group that waits has been told to go on, or is not to be told. Rejects where
    * it could not be told, which is to be tried again. Minutes or hours may pass until then.
@@ -33,7 +33,7 @@ export interface FeedListener {
  * `NotOwned`: its node falls under no policy; `TooEarly`: it is to be told again when its time comes
  * (`actFromAt`); `Stale`: its time is long past.
  */
-export type WordFate = "Taken" | "NoNode" | "NotOwned" | "TooEarly" | "Stale";
+export type NoticeFate = "Taken" | "NoNode" | "NotOwned" | "TooEarly" | "Stale";
 
 /**
  * `Ended`: the group waits no more; `NoNode`: the new instance is no node of the cluster, or not

@@ -1,5 +1,5 @@
-import type { NoticeReading } from "../core/notice.ts";
-import type { Instant } from "../core/time.ts";
+import type { NoticeReading } from "../core/notice/notice.ts";
+import type { Instant } from "../core/time/time.ts";
 import type { LastcallError } from "../errors.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { PlaceholderFacts, PlaceholderOrder } from "../core/placeholder-plan.ts";
+import type { PlaceholderFacts, PlaceholderOrder } from "../core/drain/placeholder-plan.ts";
 
 /**
  * The pods that keep room for those of a leaving node, in the controller's own namespace. Both

@@ -1,4 +1,4 @@
-import type { PolicyCondition, PolicyStatus } from "../core/policy-status.ts";
+import type { PolicyCondition, PolicyStatus } from "../core/plan/policy-status.ts";
 
 /** Where the status of policies is written; for people's eyes, so that it never fails an act. */
 export interface PolicyStatusSink {

@@ -1,4 +1,4 @@
-import type { PodIdentity } from "../core/pod.ts";
+import type { PodIdentity } from "../core/cluster/pod.ts";
 
 /** Where log lines go. `event` is a stable word, `fields` are data; no secret belongs in either. */
 export interface Log {
@@ -28,10 +28,10 @@ export const metricNames = {
     "lastcall_nodes_managed",
     "lastcall_audit_findings",
     "lastcall_audit_workloads",
+    "lastcall_watch_silence_seconds",
   ],
   histograms: [
     "lastcall_notice_to_cordon_seconds",
-    "lastcall_notice_to_detached_seconds",
     "lastcall_notice_to_last_pod_seconds",
     "lastcall_deadline_left_seconds",
   ],

@@ -1,4 +1,4 @@
-import type { AttachedVolume } from "../core/attached-volume.ts";
+import type { AttachedVolume } from "../core/cluster/attached-volume.ts";
 
 /** The volumes that are attached to one node. */
 export interface VolumeAttachments {

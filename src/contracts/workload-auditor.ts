@@ -1,5 +1,5 @@
-import type { NodeFacts } from "../core/node.ts";
-import type { PolicyCondition } from "../core/policy-status.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { PolicyCondition } from "../core/plan/policy-status.ts";
 
 /**
  * Judges whether workloads are ready for the nodes of a policy. Made in `src/cli` over `src/audit`,

@@ -1,8 +1,8 @@
 import type { Clock } from "../contracts/clock.ts";
-import { type Departure, isNoticed } from "../core/departure.ts";
-import { halfToAll } from "../core/jitter.ts";
-import type { Rng } from "../core/rng.ts";
-import { type Millis, seconds } from "../core/time.ts";
+import { halfToAll } from "../core/chance/jitter.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import { type Departure, isNoticed } from "../core/departure/departure.ts";
+import { type Millis, seconds } from "../core/time/time.ts";
 import { isLastcallError } from "../errors.ts";
 
 const firstMs = 100;

@@ -1,16 +1,16 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { BirthReading, MachineBirths } from "../contracts/machine-births.ts";
-import type { NodeFacts } from "../core/node.ts";
-import type { Policy } from "../core/policy.ts";
-import { selectPolicy } from "../core/selector.ts";
-import { type Instant, type Millis, millis, minutes, seconds } from "../core/time.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { Policy } from "../core/policy/policy.ts";
+import { selectPolicy } from "../core/policy/selector.ts";
+import { type Instant, type Millis, millis, minutes, seconds } from "../core/time/time.ts";
 import type { LastcallError } from "../errors.ts";
-import type { Voice } from "./executor.ts";
+import type { Telemetry } from "./executor.ts";
 
 export interface BirthBookOptions {
   readonly births: MachineBirths;
   readonly clock: Clock;
-  readonly voice: Pick<Voice, "log" | "metrics">;
+  readonly telemetry: Pick<Telemetry, "log" | "metrics">;
   /** Called when an answer came that nobody had waited for. */
   readonly onNews: () => void;
 }
@@ -141,7 +141,7 @@ export class BirthBook {
 
   /** Every fault is counted; of a row of them only the first is said. */
   #complain(faults: readonly LastcallError[]): void {
-    const { log, metrics } = this.#options.voice;
+    const { log, metrics } = this.#options.telemetry;
     for (const { code } of faults) metrics.count("lastcall_errors_total", { code });
     const first = faults[0];
     if (first === undefined || this.#failures > 1) return;

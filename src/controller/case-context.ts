@@ -1,8 +1,8 @@
-import { type Departure, isNoticed } from "../core/departure.ts";
-import type { NodeFacts } from "../core/node.ts";
-import type { Policy } from "../core/policy.ts";
-import { reactionTo } from "../core/reaction.ts";
-import type { Reason } from "../core/reason.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import { type Departure, isNoticed } from "../core/departure/departure.ts";
+import { reactionTo } from "../core/notice/reaction.ts";
+import type { Policy } from "../core/policy/policy.ts";
+import type { Reason } from "../core/reason/reason.ts";
 
 /** What the parts of a case share: the departure as it is now, and a word into its ledger. */
 export interface CaseContext {

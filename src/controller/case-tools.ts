@@ -4,9 +4,9 @@ import type { FleetView } from "../contracts/fleet.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
 import type { Placeholders } from "../contracts/placeholders.ts";
 import type { VolumeAttachments } from "../contracts/volume-attachments.ts";
-import type { NodeFacts } from "../core/node.ts";
-import type { Rng } from "../core/rng.ts";
-import type { TerminationMemory } from "../core/termination-time.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { TerminationMemory } from "../core/drain/termination-time.ts";
 import type { DrainTurns } from "./drain-turns.ts";
 import type { Executor } from "./executor.ts";
 

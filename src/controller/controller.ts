@@ -7,20 +7,20 @@ import type { NoticeFeed } from "../contracts/notice-feed.ts";
 import type { PolicyStatusSink } from "../contracts/policy-status-sink.ts";
 import { metricNames } from "../contracts/telemetry.ts";
 import type { WorkloadAuditor } from "../contracts/workload-auditor.ts";
-import type { Rng } from "../core/rng.ts";
-import { TerminationMemory } from "../core/termination-time.ts";
-import type { Millis } from "../core/time.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import { TerminationMemory } from "../core/drain/termination-time.ts";
+import type { Millis } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
-import { CaseBook } from "./case-book.ts";
+import { ActiveDepartures } from "./active-departures.ts";
 import { DrainTurns } from "./drain-turns.ts";
-import { Executor, type Hands, type Voice } from "./executor.ts";
+import { type ClusterPorts, Executor, type Telemetry } from "./executor.ts";
 import { listenToFeeds } from "./feed-listening.ts";
 import { Health } from "./health.ts";
-import { HookDesk } from "./hook-desk.ts";
 import { followInterruptions } from "./interruption.ts";
-import { NoticeDesk } from "./notice-desk.ts";
+import { LifecycleHookCompleter } from "./lifecycle-hook-completer.ts";
+import { NoticeReconciler } from "./notice-reconciler.ts";
 import { PlaceholderSweep } from "./placeholder-sweep.ts";
-import { Rotation } from "./rotation.ts";
+import { PlanReconciler } from "./plan-reconciler.ts";
 import { WorkloadWatch } from "./workload-watch.ts";
 
 export interface ControllerOptions {
@@ -30,11 +30,11 @@ export interface ControllerOptions {
   readonly births?: MachineBirths | undefined;
   /** Where else notices come from; heard while this replica leads. */
   readonly feeds?: readonly NoticeFeed[] | undefined;
-  readonly hands: Hands;
+  readonly ports: ClusterPorts;
   readonly policyStatus: PolicyStatusSink;
   /** Absent: workloads are not audited. */
   readonly audit?: { readonly auditor: WorkloadAuditor; readonly everyMs: Millis } | undefined;
-  readonly voice: Voice;
+  readonly telemetry: Telemetry;
   readonly leadership: Leadership;
   readonly clock: Clock;
   readonly rng: Rng;
@@ -69,7 +69,7 @@ export class Controller {
       const leading = leadership.run(
         {
           onLeading: (lead) => this.#lead(lead),
-          onHolder: (holder) => this.#options.voice.log.info("leader", { holder }),
+          onHolder: (holder) => this.#options.telemetry.log.info("leader", { holder }),
         },
         stop,
       );
@@ -84,13 +84,13 @@ export class Controller {
 
   /** One time of leading: ends when its signal aborts, after the cases have let go. */
   async #lead(signal: AbortSignal): Promise<void> {
-    const { fleet, gates, hands, policyStatus, voice, clock, rng } = this.#options;
+    const { fleet, gates, ports, policyStatus, telemetry, clock, rng } = this.#options;
     const { self, dryRun, leadership, births, feeds = [] } = this.#options;
     const mayAct = () => !signal.aborted && !dryRun && leadership.isLeader();
-    const executor = new Executor({ hands, voice, mayAct });
-    const readNode = (name: string) => hands.marks.read(name);
-    const cases = new CaseBook(fleet, {
-      ...hands,
+    const executor = new Executor({ ports, telemetry, mayAct });
+    const readNode = (name: string) => ports.marks.read(name);
+    const cases = new ActiveDepartures(fleet, {
+      ...ports,
       executor,
       clock,
       rng,
@@ -100,22 +100,24 @@ export class Controller {
       terminations: new TerminationMemory(),
       view: () => fleet.view(),
     });
-    const desk = new NoticeDesk({ fleet, executor, clock });
+    const noticeReconciler = new NoticeReconciler({ fleet, executor, clock });
     const stopFollowing = dryRun
       ? () => {}
-      : followInterruptions({ fleet, cases, executor, desk, clock }, signal);
+      : followInterruptions({ fleet, cases, executor, noticeReconciler, clock }, signal);
     const over = new AbortController();
     const leading = AbortSignal.any([signal, over.signal]);
-    const hookDesk = new HookDesk({ fleet, executor, clock });
-    const listening = dryRun ? [] : listenToFeeds(feeds, { desk, hookDesk, voice, clock }, leading);
+    const hookCompleter = new LifecycleHookCompleter({ fleet, executor, clock });
+    const listening = dryRun
+      ? []
+      : listenToFeeds(feeds, { noticeReconciler, hookCompleter, telemetry, clock }, leading);
     const auditing = this.#watchWorkloads(leading);
-    const rotation = new Rotation({
+    const rotation = new PlanReconciler({
       fleet,
       gates,
       births,
       cases,
       executor,
-      sweep: new PlaceholderSweep({ placeholders: hands.placeholders, executor, clock }),
+      sweep: new PlaceholderSweep({ placeholders: ports.placeholders, executor, clock }),
       clock,
       policyStatus,
       dryRun,
@@ -131,18 +133,18 @@ export class Controller {
       await Promise.all([...listening, auditing]);
       await cases.settled();
       // What is now is the next leader's to show.
-      for (const name of metricNames.gauges) voice.metrics.set(name, []);
+      for (const name of metricNames.gauges) telemetry.metrics.set(name, []);
       this.health.stoodDown();
     }
   }
 
   /** Beside the rotation and never in its way: whatever ends it, departures go on. */
   async #watchWorkloads(signal: AbortSignal): Promise<void> {
-    const { audit, fleet, policyStatus, voice, clock, dryRun } = this.#options;
+    const { audit, fleet, policyStatus, telemetry, clock, dryRun } = this.#options;
     if (audit === undefined) return;
-    const watch = new WorkloadWatch({ ...audit, fleet, policyStatus, voice, clock, dryRun });
+    const watch = new WorkloadWatch({ ...audit, fleet, policyStatus, telemetry, clock, dryRun });
     await watch.run(signal).catch((error: unknown) => {
-      if (!signal.aborted) voice.log.error("audit-ended", { error: messageOf(error) });
+      if (!signal.aborted) telemetry.log.error("audit-ended", { error: messageOf(error) });
     });
   }
 }

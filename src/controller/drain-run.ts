@@ -1,25 +1,29 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { FollowedPods, NodePods } from "../contracts/node-pods.ts";
-import { drainDeadline, noticeKnownAt, ruleUntil } from "../core/clearing.ts";
-import { type Departure, type DrainCounts, isVoluntary } from "../core/departure.ts";
-import { marksOf } from "../core/disturbance-mark.ts";
-import { drainAccount } from "../core/drain-account.ts";
-import { recordAnswer, recordSending } from "../core/drain-answer.ts";
-import { type DrainPlan, planDrain } from "../core/drain-plan.ts";
-import { type DrainAct, type DrainProgress, withEarlierOutcomes } from "../core/drain-progress.ts";
-import { drainRuleOf } from "../core/drain-rule.ts";
-import { type DrainStep, nextDrainActs } from "../core/drain-step.ts";
-import type { EvictionAnswer } from "../core/eviction-answer.ts";
-import type { Happening } from "../core/ledger.ts";
-import { drainBeganAt } from "../core/ledger.ts";
-import type { NodeFacts } from "../core/node.ts";
-import type { BudgetFacts, PodFacts, PodIdentity } from "../core/pod.ts";
-import type { DrainRule, Policy } from "../core/policy.ts";
-import type { Rng } from "../core/rng.ts";
-import type { TerminationMemory } from "../core/termination-time.ts";
-import { between, earliest, type Instant, type Millis, millis, plus } from "../core/time.ts";
+import { Wakeup } from "../contracts/wakeup.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { BudgetFacts, PodFacts, PodIdentity } from "../core/cluster/pod.ts";
+import { cloudDeadline, type Departure, type DrainCounts } from "../core/departure/departure.ts";
+import type { Happening } from "../core/departure/ledger.ts";
+import { drainBeganAt } from "../core/departure/ledger.ts";
+import { drainAccount } from "../core/drain/drain-account.ts";
+import { recordAnswer, recordSending } from "../core/drain/drain-answer.ts";
+import {
+  type DrainAct,
+  type DrainProgress,
+  withEarlierOutcomes,
+} from "../core/drain/drain-progress.ts";
+import { drainRuleOf } from "../core/drain/drain-rule.ts";
+import { type DrainStep, nextDrainActs } from "../core/drain/drain-step.ts";
+import type { EvictionAnswer } from "../core/drain/eviction-answer.ts";
+import type { TerminationMemory } from "../core/drain/termination-time.ts";
+import { marksOf } from "../core/drain-plan/disturbance-mark.ts";
+import { type DrainPlan, planDrain } from "../core/drain-plan/drain-plan.ts";
+import { drainDeadline, noticeKnownAt, ruleUntil } from "../core/plan/spacing/clearing.ts";
+import type { DrainRule, Policy } from "../core/policy/policy.ts";
+import { between, earliest, type Instant, type Millis, millis, plus } from "../core/time/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
-import { Alarm } from "./alarm.ts";
 import { longestPause } from "./backoff.ts";
 import type { Executor } from "./executor.ts";
 import { MachineCheck } from "./machine-check.ts";
@@ -88,7 +92,7 @@ const budgetsWaitMs: Millis = millis(500);
 export class DrainRun {
   readonly #tools: DrainTools;
   readonly #order: DrainOrder;
-  readonly #alarm: Alarm;
+  readonly #wakeup: Wakeup;
   #departure: Departure;
   #progress: DrainProgress = {};
   #plan: DrainPlan | undefined;
@@ -105,13 +109,13 @@ export class DrainRun {
     this.#order = order;
     this.#departure = order.departure;
     this.#tools = tools;
-    this.#alarm = new Alarm(tools.clock);
+    this.#wakeup = new Wakeup(tools.clock);
   }
 
   /** A notice has come, or its deadline has moved: the next step counts with it. */
   update(departure: Departure): void {
     this.#departure = departure;
-    this.#alarm.ring();
+    this.#wakeup.wake();
   }
 
   async run(signal: AbortSignal): Promise<DrainEnd> {
@@ -123,12 +127,12 @@ export class DrainRun {
       longestPauseMs: longestPause(this.#departure),
       signal: AbortSignal.any([signal, done.signal]),
     });
-    const stop = followed.onChange(() => this.#alarm.ring());
+    const stop = followed.onChange(() => this.#wakeup.wake());
     const machine = new MachineCheck({
       departure: this.#departure,
       node: this.#order.node,
       tools: this.#tools,
-      onLooked: () => this.#alarm.ring(),
+      onLooked: () => this.#wakeup.wake(),
       signal: done.signal,
     });
     try {
@@ -144,8 +148,11 @@ export class DrainRun {
           return this.#endWith({ verdict, counts }, { followed, startedAt });
         this.#held = step.blocked[0]?.message;
         for (const act of step.acts) void this.#carryOut(act, signal);
-        const woken = await this.#alarm.wait(earliest(step.askAgainAt, this.#tellAgainAt), signal);
-        if (woken === "Rung") await clock.sleep(gatherMs, signal);
+        const woken = await this.#wakeup.sleepUntil(
+          earliest(step.askAgainAt, this.#tellAgainAt),
+          signal,
+        );
+        if (woken === "Woken") await clock.sleep(gatherMs, signal);
       }
     } finally {
       this.#isOver = true;
@@ -160,10 +167,10 @@ export class DrainRun {
    */
   async #budgets(signal: AbortSignal): Promise<readonly BudgetFacts[]> {
     const { pods, clock, executor } = this.#tools;
-    if (hardDeadline(this.#departure) === undefined) return pods.budgets();
+    if (cloudDeadline(this.#departure) === undefined) return pods.budgets();
     const without = (error: string): readonly BudgetFacts[] => {
       const { name: departure } = this.#departure;
-      if (!signal.aborted) executor.voice.log.warn("budgets-not-read", { departure, error });
+      if (!signal.aborted) executor.telemetry.log.warn("budgets-not-read", { departure, error });
       return [];
     };
     const answered = new AbortController();
@@ -208,7 +215,7 @@ export class DrainRun {
     if (ownPods.some((pod) => pod.volumeClaims.length > 0)) this.#volumes = "Some";
     const { startedAt } = seen;
     const since = { beganAt: startedAt, noticedAt: this.#departure.noticedAt };
-    const namedAt = hardDeadline(this.#departure);
+    const namedAt = cloudDeadline(this.#departure);
     const deadlineAt = drainDeadline(namedAt, since);
     // A notice may have come in mid-drain.
     const asked = drainRuleOf(this.#departure, { rule: this.#order.policy.drain, now: startedAt });
@@ -277,7 +284,7 @@ export class DrainRun {
       rng,
     });
     if (answer.kind === "Accepted") this.#tools.onAccepted(act.pod);
-    this.#alarm.ring();
+    this.#wakeup.wake();
   }
 
   #ask(act: DrainAct): Promise<EvictionAnswer> {
@@ -303,7 +310,7 @@ export class DrainRun {
       const { namespace, name } = act.pod;
       throw new LastcallError(
         "INTERRUPTED",
-        `Cannot ask ${namespace}/${name} to leave: its drain is over, one under way is wanted`,
+        `Cannot ask ${namespace}/${name} to leave: its drain is over, expected one under way`,
       );
     }
     const { progress, graceSeconds } = recordSending({
@@ -313,7 +320,7 @@ export class DrainRun {
       now: this.#tools.clock.now(),
     });
     this.#progress = progress;
-    this.#alarm.ring();
+    this.#wakeup.wake();
     return graceSeconds;
   }
 
@@ -321,11 +328,6 @@ export class DrainRun {
   #dueAt(): Instant {
     const { policy, departure } = this.#order;
     const beganAt = drainBeganAt(departure.status) ?? this.#tools.clock.now();
-    return hardDeadline(this.#departure) ?? plus(beganAt, policy.drain.timeoutMs);
+    return cloudDeadline(this.#departure) ?? plus(beganAt, policy.drain.timeoutMs);
   }
-}
-
-/** Only the cloud's deadline forces pods out; a plan's own deadline never does. */
-export function hardDeadline({ cause, noticedAt, deadlineAt }: Departure): Instant | undefined {
-  return isVoluntary(cause) && noticedAt === undefined ? undefined : deadlineAt;
 }

@@ -1,10 +1,10 @@
-import { type Departure, isLive, mayHoldBudgets } from "../core/departure.ts";
+import { type Departure, isLive, mayHoldBudgets } from "../core/departure/departure.ts";
 import {
   type BudgetDemand,
   conflictWith,
   contestable,
   type Demanding,
-} from "../core/drain-conflict.ts";
+} from "../core/departure/drain-conflict.ts";
 
 /**
  * Which drains run, so that one that could block another waits until that one is over. What each

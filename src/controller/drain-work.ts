@@ -1,22 +1,22 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
 import type { VolumeAttachments } from "../contracts/volume-attachments.ts";
-import type { DrainCounts } from "../core/departure.ts";
-import { drainBeganAt, type Happening, hasMadeRoom } from "../core/ledger.ts";
-import type { NodeFacts } from "../core/node.ts";
-import { placeholderName } from "../core/placeholder-plan.ts";
-import type { PodIdentity } from "../core/pod.ts";
-import type { Policy } from "../core/policy.ts";
-import type { Rng } from "../core/rng.ts";
-import type { TerminationMemory } from "../core/termination-time.ts";
-import { type Instant, plus } from "../core/time.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { PodIdentity } from "../core/cluster/pod.ts";
+import { cloudDeadline, type DrainCounts } from "../core/departure/departure.ts";
+import { drainBeganAt, type Happening, hasMadeRoom } from "../core/departure/ledger.ts";
+import { placeholderName } from "../core/drain/placeholder-plan.ts";
+import type { TerminationMemory } from "../core/drain/termination-time.ts";
+import type { Policy } from "../core/policy/policy.ts";
+import { type Instant, plus } from "../core/time/time.ts";
 import type { CaseContext } from "./case-context.ts";
-import type { CaseVoice } from "./case-voice.ts";
-import { type DrainOver, DrainRun, hardDeadline } from "./drain-run.ts";
+import type { DepartureTelemetry } from "./departure-telemetry.ts";
+import { type DrainOver, DrainRun } from "./drain-run.ts";
 import type { DrainTurns } from "./drain-turns.ts";
 import type { Executor } from "./executor.ts";
 import { waitForLoadBalancers } from "./load-balancer-wait.ts";
-import type { ProgressLedger } from "./progress-ledger.ts";
+import type { StatusWriter } from "./status-writer.ts";
 import { volumeWords, waitForVolumes } from "./volume-wait.ts";
 
 type Work = Omit<Happening, "at">;
@@ -28,8 +28,8 @@ export interface DrainWorkOrder {
 
 export interface DrainWorkParts {
   readonly context: CaseContext;
-  readonly voice: CaseVoice;
-  readonly ledger: ProgressLedger;
+  readonly telemetry: DepartureTelemetry;
+  readonly ledger: StatusWriter;
   readonly tools: {
     readonly executor: Executor;
     readonly pods: NodePods;
@@ -52,7 +52,7 @@ export async function drainNode(
   parts: DrainWorkParts,
   signal: AbortSignal,
 ): Promise<Work> {
-  const { context, voice, ledger, tools, counted } = parts;
+  const { context, telemetry, ledger, tools, counted } = parts;
   const departure = context.departure();
   const drain = counted ?? departure.status.drain;
   const begun = { ...departure, status: { ...departure.status, drain } };
@@ -62,7 +62,7 @@ export async function drainNode(
       ...tools,
       onStep: (step, plan) => {
         ledger.holds(tools.turns.enter(departure, plan));
-        voice.drainStepped(context.departure(), step, plan);
+        telemetry.drainStepped(context.departure(), step, plan);
         parts.onCounts(step.counts);
         return ledger.note(context.departure(), step);
       },
@@ -73,7 +73,7 @@ export async function drainNode(
   try {
     const end = await run.run(signal);
     if (end.verdict === "Lost") return end.work;
-    voice.drainEnded(context.departure(), end);
+    telemetry.drainEnded(context.departure(), end);
     tools.turns.leave(departure);
     if (end.verdict === "Done") await awaitVolumes(end, { order, parts }, signal);
     const work = drainHappening(end, order.policy);
@@ -90,12 +90,12 @@ export async function drainNode(
  * The pod's replacement needs the room now. Not before: a pod that its budget holds keeps its room,
  * and in the moment between the replacement outranks the placeholder.
  */
-function giveRoom(pod: PodIdentity, { context, tools, voice }: DrainWorkParts): void {
+function giveRoom(pod: PodIdentity, { context, tools, telemetry }: DrainWorkParts): void {
   const departure = context.departure();
   if (!hasMadeRoom(departure.status)) return;
   tools.executor
     .removePlaceholder(placeholderName(pod.uid))
-    .catch((error: unknown) => voice.faulted("room-not-given", departure, error));
+    .catch((error: unknown) => telemetry.faulted("room-not-given", departure, error));
 }
 
 /** A fault in looking after volumes holds no departure up. */
@@ -106,7 +106,7 @@ async function awaitVolumes(
 ): Promise<void> {
   if (end.volumes === "None") return;
   const { order, parts } = about;
-  const { context, tools, voice } = parts;
+  const { context, tools, telemetry } = parts;
   const emptyAt = tools.clock.now();
   const until = () => volumeLimit({ order, parts, emptyAt });
   try {
@@ -115,10 +115,10 @@ async function awaitVolumes(
       { context, tools },
       signal,
     );
-    if (left.length > 0) voice.volumesLeft(context.departure(), volumeWords(left));
+    if (left.length > 0) telemetry.volumesLeft(context.departure(), volumeWords(left));
   } catch (error) {
     signal.throwIfAborted();
-    voice.faulted("volumes-not-seen", context.departure(), error);
+    telemetry.faulted("volumes-not-seen", context.departure(), error);
   }
 }
 
@@ -132,7 +132,7 @@ function volumeLimit(about: {
   const departure = about.parts.context.departure();
   const beganAt = drainBeganAt(departure.status) ?? about.emptyAt;
   const fromAt = drain.onTimeout === "Wait" ? about.emptyAt : beganAt;
-  return hardDeadline(departure) ?? plus(fromAt, drain.timeoutMs);
+  return cloudDeadline(departure) ?? plus(fromAt, drain.timeoutMs);
 }
 
 function drainHappening(end: DrainOver, policy: Policy): Work {

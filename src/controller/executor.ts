@@ -1,10 +1,5 @@
 import type { ClusterRoom } from "../contracts/cluster-room.ts";
-import type {
-  DepartureStore,
-  MoveOrder,
-  NoticeWord,
-  StoreResult,
-} from "../contracts/departure-store.ts";
+import type { DepartureStore, MoveOrder, StoreResult } from "../contracts/departure-store.ts";
 import type { InstanceReleaser, ReleaseResult } from "../contracts/instance-releaser.ts";
 import type { HookEnd, LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
 import type { MarkResult, NodeMarks } from "../contracts/node-marks.ts";
@@ -12,23 +7,25 @@ import type { LeaveOptions, NodePods, RestartOptions } from "../contracts/node-p
 import type { Placeholders } from "../contracts/placeholders.ts";
 import type { ClusterEvent, EventSink, Log, Metrics } from "../contracts/telemetry.ts";
 import type { VolumeAttachments } from "../contracts/volume-attachments.ts";
-import type { DepartureOrder } from "../core/decision.ts";
-import { type Departure, type DepartureStatus, isLive, isVoluntary } from "../core/departure.ts";
-import type { ForceReason } from "../core/drain-reason.ts";
-import type { EvictionAnswer } from "../core/eviction-answer.ts";
-import { explain } from "../core/explain.ts";
-import type { LifecycleHook } from "../core/lifecycle-hook.ts";
-import type { NodeFacts } from "../core/node.ts";
-import { isUndoing, saysAsMuch, wordFor } from "../core/notice-call.ts";
-import type { PlaceholderOrder } from "../core/placeholder-plan.ts";
-import type { OwnerFacts, PodIdentity } from "../core/pod.ts";
-import type { ReleaseMode } from "../core/policy.ts";
-import { noReleaser } from "../core/release-answer.ts";
-import type { Instant } from "../core/time.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { OwnerFacts, PodIdentity } from "../core/cluster/pod.ts";
+import type { DepartureOrder } from "../core/departure/decision.ts";
+import { type Departure, type DepartureStatus, isLive } from "../core/departure/departure.ts";
+import type { ForceReason } from "../core/departure/drain-reason.ts";
+import type { EvictionAnswer } from "../core/drain/eviction-answer.ts";
+import type { PlaceholderOrder } from "../core/drain/placeholder-plan.ts";
+import type { LifecycleHook } from "../core/notice/lifecycle-hook.ts";
+import { isOvertaken } from "../core/notice/marked-node.ts";
+import type { NoticeUpdate } from "../core/notice/notice-call.ts";
+import { isUndoing, saysAsMuch, wordFor } from "../core/notice/notice-call.ts";
+import type { ReleaseMode } from "../core/policy/policy.ts";
+import { noReleaser } from "../core/policy/release-answer.ts";
+import type { Instant } from "../core/time/time.ts";
 import { assert, type ErrorCode, LastcallError } from "../errors.ts";
+import { markOf } from "./departing-mark.ts";
 
 /** What the executor acts with. Assembled by the command, or by a test with the model cluster. */
-export interface Hands {
+export interface ClusterPorts {
   readonly marks: NodeMarks;
   readonly pods: NodePods;
   readonly store: DepartureStore;
@@ -43,15 +40,15 @@ export interface Hands {
   readonly hooks?: LifecycleHooks | undefined;
 }
 
-export interface Voice {
+export interface Telemetry {
   readonly log: Log;
   readonly events: EventSink;
   readonly metrics: Metrics;
 }
 
 export interface ExecutorOptions {
-  readonly hands: Hands;
-  readonly voice: Voice;
+  readonly ports: ClusterPorts;
+  readonly telemetry: Telemetry;
   /** False as soon as another replica may lead. */
   readonly mayAct: () => boolean;
 }
@@ -73,27 +70,34 @@ const hookResults: Readonly<Record<HookEnd, string>> = {
  * cannot be met. Every act is idempotent.
  */
 export class Executor {
-  readonly #hands: Hands;
+  readonly #ports: ClusterPorts;
   readonly #mayAct: () => boolean;
-  readonly voice: Voice;
+  readonly telemetry: Telemetry;
 
   constructor(options: ExecutorOptions) {
-    this.#hands = options.hands;
-    this.voice = options.voice;
+    this.#ports = options.ports;
+    this.telemetry = options.telemetry;
     this.#mayAct = options.mayAct;
   }
 
   /** Creates a Departure; one that is there already is left as it is. */
   async schedule(order: DepartureOrder): Promise<void> {
     this.#assertLeading();
-    const result = await this.#hands.store.create(order);
+    const result = await this.#ports.store.create(order);
     if (result.kind !== "Done") return;
     const { name, namesTaken = [] } = order;
     if (namesTaken.length > 0) {
       const taken = namesTaken.join(" ");
-      this.voice.log.warn("departure-name-taken", { node: order.node.name, taken, instead: name });
+      this.telemetry.log.warn("departure-name-taken", {
+        node: order.node.name,
+        taken,
+        instead: name,
+      });
     }
-    this.voice.log.info("departure-scheduled", { node: order.node.name, message: order.message });
+    this.telemetry.log.info("departure-scheduled", {
+      node: order.node.name,
+      message: order.message,
+    });
     this.emit({
       type: order.reason === "DeadlineBeatsWindow" ? "Warning" : "Normal",
       reason: order.reason === "DeadlineBeatsWindow" ? order.reason : "DepartureScheduled",
@@ -104,15 +108,15 @@ export class Executor {
 
   async move(departure: Departure, to: MoveOrder): Promise<void> {
     this.#assertLeading();
-    await this.#hands.store.move(departure, to);
+    await this.#ports.store.move(departure, to);
   }
 
   /** Forces a departure, or brings its deadline forward. One that says as much by now is left as it is. */
-  async notice(departure: Departure, word: NoticeWord): Promise<void> {
+  async notice(departure: Departure, update: NoticeUpdate): Promise<void> {
     await this.#insist(departure, {
-      write: (current) => this.#hands.store.notice(current, word),
+      write: (current) => this.#ports.store.notice(current, update),
       // What is being taken back would take the word with it: whoever brought it looks again.
-      isWanted: (fresh) => !saysAsMuch(fresh, word) && !isUndoing(fresh),
+      isWanted: (fresh) => !saysAsMuch(fresh, update) && !isUndoing(fresh),
     });
   }
 
@@ -120,9 +124,17 @@ export class Executor {
   async withdraw(departure: Departure, at: Instant): Promise<void> {
     const { source, deadlineAt } = departure;
     await this.#insist(departure, {
-      write: (current) => this.#hands.store.withdraw(current, at),
+      write: (current) => this.#ports.store.withdraw(current, at),
       isWanted: (fresh) =>
         !isUndoing(fresh) && fresh.source === source && fresh.deadlineAt === deadlineAt,
+    });
+  }
+
+  /** Takes away the instant for which a departure was planned, once it is under way by a notice. */
+  async dropInstant(departure: Departure): Promise<void> {
+    await this.#insist(departure, {
+      write: (current) => this.#ports.store.dropInstant(current),
+      isWanted: isOvertaken,
     });
   }
 
@@ -139,30 +151,27 @@ export class Executor {
       this.#assertLeading();
       const result = await how.write(current);
       if (result.kind !== "Conflict") return;
-      const fresh = await this.#hands.store.read(current.name);
+      const fresh = await this.#ports.store.read(current.name);
       if (fresh.kind !== "Done" || fresh.departure.uid !== departure.uid) return;
       if (!isLive(fresh.departure) || !how.isWanted(fresh.departure)) return;
       current = fresh.departure;
     }
   }
 
-  /**
-   * Gives what the cloud has said of a node to the departure that has the node. "Stray": none has it, and
-   * the mark that says so is left over.
-   */
-  async handOver(notice: Departure, owner: string): Promise<"Done" | "Stray"> {
+  /** Gives a notice to the departure that has its node. "Orphan": none has, and the mark is left over. */
+  async handOver(notice: Departure, owner: string): Promise<"Done" | "Orphan"> {
     this.#assertLeading();
-    const found = await this.#hands.store.read(owner);
-    if (found.kind !== "Done" || !isLive(found.departure)) return "Stray";
-    if (found.departure.node.uid !== notice.node.uid) return "Stray";
-    const word = wordFor(found.departure, notice);
-    if (word !== undefined) await this.notice(found.departure, word);
+    const found = await this.#ports.store.read(owner);
+    if (found.kind !== "Done" || !isLive(found.departure)) return "Orphan";
+    if (found.departure.node.uid !== notice.node.uid) return "Orphan";
+    const update = wordFor(found.departure, notice);
+    if (update !== undefined) await this.notice(found.departure, update);
     return "Done";
   }
 
   /** Whether a departure is still to be carried out, by a fresh look at it. */
   async isLive(departure: Departure): Promise<boolean> {
-    const found = await this.#hands.store.read(departure.name);
+    const found = await this.#ports.store.read(departure.name);
     if (found.kind !== "Done" || found.departure.uid !== departure.uid) return false;
     return isLive(found.departure) && found.departure.deletionAt === undefined;
   }
@@ -171,7 +180,7 @@ export class Executor {
   async forget(departure: Departure): Promise<void> {
     this.#assertLeading();
     assert(departure.status.phase === "Ended", "only an ended departure is forgotten");
-    await this.#hands.store.remove(departure);
+    await this.#ports.store.remove(departure);
   }
 
   /**
@@ -188,34 +197,33 @@ export class Executor {
       this.#assertLeading();
       const status = change(current);
       if (status === undefined) return current;
-      const result = await this.#hands.store.record(current, status);
+      const result = await this.#ports.store.record(current, status);
       if (result.kind === "Done") return result.departure;
       if (result.kind === "Gone") return undefined;
-      const fresh = await this.#hands.store.read(current.name);
+      const fresh = await this.#ports.store.read(current.name);
       if (fresh.kind !== "Done" || fresh.departure.uid !== departure.uid) return undefined;
       current = fresh.departure;
     }
   }
 
   /** `seen`: the node as the watch shows it, which spares a look where it is still so. */
-  async mark(departure: Departure, seen: NodeFacts | undefined): Promise<MarkResult> {
+  async cordon(departure: Departure, seen: NodeFacts | undefined): Promise<MarkResult> {
     this.#assertLeading();
-    const { node, name, cause, deadlineAt } = departure;
-    return this.#hands.marks.mark(node, {
-      departure: name,
-      cause,
-      seen,
-      dueAt: deadlineAt,
-      message: explain(isVoluntary(cause) ? "Started" : "Noticed", { node: node.name, deadlineAt }),
-    });
+    return this.#ports.marks.cordon(departure.node, { ...markOf(departure), seen });
   }
 
-  async unmark(target: {
+  /** Writes the marks anew where they stand: cause or deadline are others now. */
+  async renewMarks(departure: Departure): Promise<void> {
+    this.#assertLeading();
+    await this.#ports.marks.cordon(departure.node, { ...markOf(departure), renews: true });
+  }
+
+  async uncordon(target: {
     readonly node: { readonly name: string; readonly uid: string };
     readonly departure: string;
   }): Promise<MarkResult> {
     this.#assertLeading();
-    return this.#hands.marks.unmark({
+    return this.#ports.marks.uncordon({
       name: target.node.name,
       uid: target.node.uid,
       departure: target.departure,
@@ -225,8 +233,8 @@ export class Executor {
   async evict(pod: PodIdentity, options: LeaveOptions): Promise<EvictionAnswer> {
     this.#assertLeading();
     const graceSeconds = this.#fenced(options.graceSeconds);
-    const answer = await this.#hands.pods.evict(pod, { ...options, graceSeconds });
-    this.voice.metrics.count("lastcall_evictions_total", { result: answer.kind });
+    const answer = await this.#ports.pods.evict(pod, { ...options, graceSeconds });
+    this.telemetry.metrics.count("lastcall_evictions_total", { result: answer.kind });
     return answer;
   }
 
@@ -245,14 +253,14 @@ export class Executor {
   ): Promise<EvictionAnswer> {
     this.#assertLeading();
     const { dueAt } = options;
-    const problem = await this.#hands.pods.markDisrupted(pod, { reason, dueAt });
+    const problem = await this.#ports.pods.markDisrupted(pod, { reason, dueAt });
     if (problem !== undefined) {
       const { namespace, name } = pod;
-      this.voice.log.warn("disruption-not-marked", { namespace, pod: name, error: problem });
+      this.telemetry.log.warn("disruption-not-marked", { namespace, pod: name, error: problem });
     }
     const graceSeconds = this.#fenced(options.graceSeconds);
-    const answer = await this.#hands.pods.remove(pod, { ...options, graceSeconds });
-    this.voice.metrics.count("lastcall_pods_forced_total", { reason });
+    const answer = await this.#ports.pods.remove(pod, { ...options, graceSeconds });
+    this.telemetry.metrics.count("lastcall_pods_forced_total", { reason });
     return answer;
   }
 
@@ -263,7 +271,7 @@ export class Executor {
   ): Promise<EvictionAnswer> {
     this.#assertLeading();
     const onTurn = this.#fenced(options.onTurn);
-    const answer = await this.#hands.pods.restartOwner(pod, owner, { ...options, onTurn });
+    const answer = await this.#ports.pods.restartOwner(pod, owner, { ...options, onTurn });
     if (answer.kind === "Refused") this.#restartRefused({ pod, owner, answer });
     return answer;
   }
@@ -271,8 +279,8 @@ export class Executor {
   /** It is asked for once a pod and drain, so that each time is worth a line. */
   #restartRefused({ pod, owner, answer }: RefusedRestart): void {
     const code: ErrorCode = answer.status === 403 ? "RIGHT_MISSING" : "API_REFUSED";
-    this.voice.metrics.count("lastcall_errors_total", { code });
-    this.voice.log.warn("restart-refused", {
+    this.telemetry.metrics.count("lastcall_errors_total", { code });
+    this.telemetry.log.warn("restart-refused", {
       code,
       pod: `${pod.namespace}/${pod.name}`,
       owner: `${owner.kind} ${owner.name}`,
@@ -284,17 +292,17 @@ export class Executor {
   /** A pod of our own that keeps room for one that will leave. */
   async createPlaceholder(order: PlaceholderOrder): Promise<void> {
     this.#assertLeading();
-    await this.#hands.placeholders.create(order);
+    await this.#ports.placeholders.create(order);
   }
 
   async removePlaceholder(name: string): Promise<void> {
     this.#assertLeading();
-    await this.#hands.placeholders.remove(name);
+    await this.#ports.placeholders.remove(name);
   }
 
   /** Whom to ask about such machines; undefined where there is no cloud. Only looks. */
   checkerFor(providerID: string): Pick<InstanceReleaser, "check"> | undefined {
-    return this.#hands.releaserFor(providerID);
+    return this.#ports.releaserFor(providerID);
   }
 
   /** The machine's id as the cloud knows it now; undefined where it has none left. */
@@ -319,15 +327,15 @@ export class Executor {
 
   /** Whether groups that wait are told anything. */
   get tellsGroups(): boolean {
-    return this.#hands.hooks !== undefined;
+    return this.#ports.hooks !== undefined;
   }
 
   /** Tells the group that it may go on with the instance. */
   async complete(hook: LifecycleHook, signal: AbortSignal): Promise<void> {
     this.#assertLeading();
-    const { hooks } = this.#hands;
+    const { hooks } = this.#ports;
     assert(hooks !== undefined, "a hook is completed only where groups are told");
-    const { metrics, log } = this.voice;
+    const { metrics, log } = this.telemetry;
     const action = "CompleteHook";
     try {
       const end = await hooks.complete(hook, signal);
@@ -348,29 +356,29 @@ export class Executor {
    */
   async removeNode(departure: Departure): Promise<void> {
     this.#assertLeading();
-    const result = await this.#hands.marks.remove(departure.node);
+    const result = await this.#ports.marks.remove(departure.node);
     if (result.kind !== "Mismatch") return;
-    await this.unmark({ node: departure.node, departure: departure.name });
+    await this.uncordon({ node: departure.node, departure: departure.name });
   }
 
   /**
    * Puts a node back to work whose departure is no more. The watch may lag behind, so that a
    * departure just made is not seen yet: it is looked for afresh first.
    */
-  async clearStray(node: NodeFacts, departure: string): Promise<void> {
-    const found = await this.#hands.store.read(departure);
+  async clearOrphan(node: NodeFacts, departure: string): Promise<void> {
+    const found = await this.#ports.store.read(departure);
     const live = found.kind === "Done" && isLive(found.departure);
     if (live && found.departure.node.uid === node.uid) return;
-    await this.unmark({ node, departure });
-    this.voice.log.warn("stray-cordon-cleared", { node: node.name, departure });
+    await this.uncordon({ node, departure });
+    this.telemetry.log.warn("orphaned-cordon-cleared", { node: node.name, departure });
   }
 
   emit(event: ClusterEvent): void {
-    this.voice.events.emit(event);
+    this.telemetry.events.emit(event);
   }
 
   #releaser(providerID: string): InstanceReleaser {
-    const releaser = this.#hands.releaserFor(providerID);
+    const releaser = this.#ports.releaserFor(providerID);
     if (releaser === undefined) {
       const problem = `Cannot release a machine: ${noReleaser(providerID)}`;
       throw new LastcallError("CLOUD_REFUSED", problem);

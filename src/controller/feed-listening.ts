@@ -1,10 +1,10 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { FeedListener, NoticeFeed } from "../contracts/notice-feed.ts";
-import { Sampler } from "../core/sampler.ts";
+import { Sampler } from "../core/chance/sampler.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
-import type { Voice } from "./executor.ts";
-import type { HookDesk } from "./hook-desk.ts";
-import type { NoticeDesk } from "./notice-desk.ts";
+import type { Telemetry } from "./executor.ts";
+import type { LifecycleHookCompleter } from "./lifecycle-hook-completer.ts";
+import type { NoticeReconciler } from "./notice-reconciler.ts";
 
 /**
  * Sets every feed listening and gives their ends. Every trouble is counted, and one a minute of a kind is
@@ -14,25 +14,25 @@ import type { NoticeDesk } from "./notice-desk.ts";
 export function listenToFeeds(
   feeds: readonly NoticeFeed[],
   tools: {
-    readonly desk: NoticeDesk;
-    readonly hookDesk: HookDesk;
-    readonly voice: Voice;
+    readonly noticeReconciler: NoticeReconciler;
+    readonly hookCompleter: LifecycleHookCompleter;
+    readonly telemetry: Telemetry;
     readonly clock: Clock;
   },
   signal: AbortSignal,
 ): readonly Promise<void>[] {
-  const { desk, hookDesk, voice, clock } = tools;
+  const { noticeReconciler, hookCompleter, telemetry, clock } = tools;
   const sampler = new Sampler();
   const onTrouble = (error: unknown): void => {
     if (signal.aborted) return;
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";
-    voice.metrics.count("lastcall_errors_total", { code });
+    telemetry.metrics.count("lastcall_errors_total", { code });
     const said = sampler.admit(code, clock.monotonic());
-    if (said) voice.log.warn("feed-trouble", { code, error: messageOf(error), ...said });
+    if (said) telemetry.log.warn("feed-trouble", { code, error: messageOf(error), ...said });
   };
   const listener: FeedListener = {
-    onWord: (word) => desk.heed(word),
-    onHook: (hook) => hookDesk.heed(hook, signal),
+    onNotice: (instanceNotice) => noticeReconciler.handle(instanceNotice),
+    onHook: (hook) => hookCompleter.handle(hook, signal),
     onTrouble,
   };
   return feeds.map((feed) => feed.run(listener, signal).catch(onTrouble));

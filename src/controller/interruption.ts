@@ -1,22 +1,28 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Fleet, FleetChange } from "../contracts/fleet.ts";
-import { type Departure, type DepartureStatus, isLive, isNoticed } from "../core/departure.ts";
-import { type Happening, statusAfter } from "../core/ledger.ts";
-import type { NodeFacts } from "../core/node.ts";
-import type { Policy } from "../core/policy.ts";
-import { policyFor, reactionTo } from "../core/reaction.ts";
-import { type Millis, plus, seconds } from "../core/time.ts";
+import { Wakeup } from "../contracts/wakeup.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import { isWaitingAdvice } from "../core/departure/advice.ts";
+import {
+  type Departure,
+  type DepartureStatus,
+  isLive,
+  isNoticed,
+} from "../core/departure/departure.ts";
+import { type Happening, statusAfter } from "../core/departure/ledger.ts";
+import { makesLeave, policyFor, reactionTo } from "../core/notice/reaction.ts";
+import type { Policy } from "../core/policy/policy.ts";
+import { formatInstant, type Instant, type Millis, plus, seconds } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
-import { Alarm } from "./alarm.ts";
-import type { CaseBook } from "./case-book.ts";
+import type { ActiveDepartures } from "./active-departures.ts";
 import type { Executor } from "./executor.ts";
-import type { NoticeDesk } from "./notice-desk.ts";
+import type { NoticeReconciler } from "./notice-reconciler.ts";
 
 interface InterruptionTools {
   readonly fleet: Fleet;
-  readonly cases: CaseBook;
+  readonly cases: ActiveDepartures;
   readonly executor: Executor;
-  readonly desk: NoticeDesk;
+  readonly noticeReconciler: NoticeReconciler;
   readonly clock: Clock;
 }
 
@@ -27,18 +33,19 @@ const quietMs: Millis = seconds(30);
 
 /**
  * The fast side: a Departure that the cloud's word has made begins at once, in the turn in which
- * the watch shows it, whatever the rotation is doing. Cases under way hear of every change here. Only
+ * the watch shows it, whatever the rotation is doing. What the cloud only advises is the rotation's to begin,
+ * within budgets, waves and gates; here it ends, where the policy leaves the node at work. Cases under way hear of every change here. Only
  * what has changed is looked at in that turn: in a fleet of 65,000 nodes some change at any time.
  */
 export function followInterruptions(tools: InterruptionTools, signal: AbortSignal): () => void {
   const { fleet, clock } = tools;
   const over = new AbortController();
   const until = AbortSignal.any([signal, over.signal]);
-  const again = new Alarm(clock);
+  const again = new Wakeup(clock);
   const stop = fleet.onChange((change) => {
     if (change.policies) lookAtAll(tools, signal);
     else lookAtChanged(change, tools, signal);
-    again.ring();
+    again.wake();
   });
   const stopTaking = tools.cases.onRested((uid) => {
     const departure = fleet.departure(uid);
@@ -56,33 +63,33 @@ export function followInterruptions(tools: InterruptionTools, signal: AbortSigna
 }
 
 async function lookAround(
-  again: Alarm,
+  again: Wakeup,
   tools: InterruptionTools,
   signal: AbortSignal,
 ): Promise<void> {
   const { clock } = tools;
   for (;;) {
-    const woken = await again.wait(plus(clock.now(), quietMs), signal);
-    if (woken === "Rung") await clock.sleep(lookAgainMs, signal);
+    const woken = await again.sleepUntil(plus(clock.now(), quietMs), signal);
+    if (woken === "Woken") await clock.sleep(lookAgainMs, signal);
     lookAtAll(tools, signal);
   }
 }
 
 function lookAtAll(tools: InterruptionTools, signal: AbortSignal): void {
-  const { fleet, cases, desk } = tools;
+  const { fleet, cases, noticeReconciler } = tools;
   cases.observe();
   for (const departure of fleet.view().departures) lookAt(departure, tools, signal);
-  desk.lookAtMarks();
+  noticeReconciler.lookAtMarks();
 }
 
 function lookAtChanged(change: FleetChange, tools: InterruptionTools, signal: AbortSignal): void {
-  const { fleet, cases, desk } = tools;
+  const { fleet, cases, noticeReconciler } = tools;
   cases.observeChanged(change);
   for (const uid of change.departures) {
     const departure = fleet.departure(uid);
     if (departure !== undefined) lookAt(departure, tools, signal);
   }
-  desk.lookAtMarks([...change.nodes].flatMap((name) => fleet.node(name) ?? []));
+  noticeReconciler.lookAtMarks([...change.nodes].flatMap((name) => fleet.node(name) ?? []));
 }
 
 function lookAt(departure: Departure, tools: InterruptionTools, signal: AbortSignal): void {
@@ -92,10 +99,10 @@ function lookAt(departure: Departure, tools: InterruptionTools, signal: AbortSig
   if (cases.has(departure)) return;
   const node = fleet.node(departure.node.name);
   const policy = policyFor(departure, node, fleet.policies());
-  heed({ departure, node, policy }, tools, signal);
+  handle({ departure, node, policy }, tools, signal);
 }
 
-function heed(
+function handle(
   notice: {
     readonly departure: Departure;
     readonly node: NodeFacts | undefined;
@@ -106,7 +113,9 @@ function heed(
 ): void {
   const { departure, policy } = notice;
   if (whyNot(departure, policy) === undefined) {
-    const first = { event: "Noticed", reason: "Noticed" } as const;
+    if (isWaitingAdvice(departure, clock.now())) return;
+    const detail = earlierPlan(departure, clock.now());
+    const first = { event: "Noticed", reason: "Noticed", detail } as const;
     cases.open(departure, { policy, signal, ...(isToBegin(departure) ? { first } : {}) });
     return;
   }
@@ -123,7 +132,9 @@ function heed(
       const isTold = reactionTo(departure, policy) === "Notify";
       if (isTold && left?.reason === "NoticeIgnored") notify(departure, left, executor);
     })
-    .catch((error: unknown) => executor.voice.log.warn("act-failed", { error: messageOf(error) }));
+    .catch((error: unknown) =>
+      executor.telemetry.log.warn("act-failed", { error: messageOf(error) }),
+    );
 }
 
 /** What `Notify` does beyond `Ignore`. */
@@ -136,6 +147,12 @@ function notify({ node, cause }: Departure, left: DepartureStatus, executor: Exe
   });
 }
 
+/** What a notice overtakes stays in the ledger. */
+function earlierPlan({ departAt }: Departure, now: Instant): string | undefined {
+  const isAhead = departAt !== undefined && departAt > now;
+  return isAhead ? `it was to leave at ${formatInstant(departAt)}` : undefined;
+}
+
 function isToBegin({ status }: Departure): boolean {
   return status.phase === "Scheduled" || status.phase === "Held";
 }
@@ -146,7 +163,6 @@ function whyNot(departure: Departure, policy: Policy): Omit<Happening, "at"> | u
   if (departure.withdrawnAt !== undefined) {
     return { event: "Withdrawn", reason: "NoticeWithdrawn" };
   }
-  const reaction = reactionTo(departure, policy);
-  const isLeft = reaction === "Ignore" || reaction === "Notify";
+  const isLeft = !makesLeave(reactionTo(departure, policy));
   return isLeft ? { event: "Cancelled", reason: "NoticeIgnored" } : undefined;
 }

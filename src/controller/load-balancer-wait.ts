@@ -1,10 +1,10 @@
 import type { Clock } from "../contracts/clock.ts";
-import { drainBeganAt } from "../core/ledger.ts";
-import type { Policy } from "../core/policy.ts";
-import { earlier, formatInstant, plus } from "../core/time.ts";
-import { Alarm } from "./alarm.ts";
+import { Wakeup } from "../contracts/wakeup.ts";
+import { cloudDeadline } from "../core/departure/departure.ts";
+import { drainBeganAt } from "../core/departure/ledger.ts";
+import type { Policy } from "../core/policy/policy.ts";
+import { earlier, formatInstant, plus } from "../core/time/time.ts";
 import { type CaseContext, isCloudsToTake } from "./case-context.ts";
-import { hardDeadline } from "./drain-run.ts";
 
 /**
  * Keeps a machine that is ours to release until load balancers have heard of its node's cordon, for
@@ -16,8 +16,8 @@ export async function waitForLoadBalancers(
   signal: AbortSignal,
 ): Promise<void> {
   const { context, policy, clock } = about;
-  const alarm = new Alarm(clock);
-  const stop = context.onObserved(() => alarm.ring());
+  const wakeup = new Wakeup(clock);
+  const stop = context.onObserved(() => wakeup.wake());
   try {
     for (;;) {
       signal.throwIfAborted();
@@ -26,10 +26,10 @@ export async function waitForLoadBalancers(
       if (isCloudsToTake(departure, policy)) return;
       const beganAt = drainBeganAt(departure.status) ?? clock.now();
       const waitedAt = plus(beganAt, policy.instance.loadBalancerDelayMs);
-      const untilAt = earlier(hardDeadline(departure) ?? waitedAt, waitedAt);
+      const untilAt = earlier(cloudDeadline(departure) ?? waitedAt, waitedAt);
       if (clock.now() >= untilAt) return;
       await context.tell("LoadBalancerWait", formatInstant(untilAt));
-      await alarm.wait(untilAt, signal);
+      await wakeup.sleepUntil(untilAt, signal);
     }
   } finally {
     stop();

@@ -2,16 +2,16 @@ import type { Clock } from "../contracts/clock.ts";
 import type { ClusterRoom } from "../contracts/cluster-room.ts";
 import type { FleetView } from "../contracts/fleet.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
-import { isNoticed } from "../core/departure.ts";
-import type { BudgetDemand } from "../core/drain-conflict.ts";
-import { type DrainPlan, planDrain } from "../core/drain-plan.ts";
-import type { NodeFacts } from "../core/node.ts";
-import type { PodFacts } from "../core/pod.ts";
-import type { Policy } from "../core/policy.ts";
-import { returningPods } from "../core/returning-pod.ts";
-import type { Homeless } from "../core/room-fit.ts";
-import { earlier, minutes, plus } from "../core/time.ts";
-import { Alarm } from "./alarm.ts";
+import { Wakeup } from "../contracts/wakeup.ts";
+import type { Homeless } from "../core/capacity/room-fit.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { PodFacts } from "../core/cluster/pod.ts";
+import { isPressing } from "../core/departure/advice.ts";
+import type { BudgetDemand } from "../core/departure/drain-conflict.ts";
+import { returningPods } from "../core/drain/returning-pod.ts";
+import { type DrainPlan, planDrain } from "../core/drain-plan/drain-plan.ts";
+import type { Policy } from "../core/policy/policy.ts";
+import { earlier, minutes, plus } from "../core/time/time.ts";
 import type { CaseContext } from "./case-context.ts";
 import type { DrainTurns } from "./drain-turns.ts";
 import { findHomeless } from "./room-search.ts";
@@ -65,23 +65,27 @@ export async function takeTurn(
 ): Promise<readonly BudgetDemand[]> {
   const { context, tools } = about;
   const { turns, clock } = tools;
-  const alarm = new Alarm(clock);
-  const ring = () => alarm.ring();
-  const stops = [turns.onLeave(ring), context.onObserved(ring)];
+  const wakeup = new Wakeup(clock);
+  const wake = () => wakeup.wake();
+  const stops = [turns.onLeave(wake), context.onObserved(wake)];
   try {
     for (let { plan } = about.outlook; ; { plan } = await planAhead(order, tools)) {
       signal.throwIfAborted();
       const departure = context.departure();
       const { deadlineAt } = departure;
       const urgent =
-        isNoticed(departure) || (deadlineAt ?? Number.POSITIVE_INFINITY) <= clock.now();
+        isPressing(departure, clock.now()) ||
+        (deadlineAt ?? Number.POSITIVE_INFINITY) <= clock.now();
       const conflict = urgent
         ? undefined
         : turns.conflictOf(departure, plan, tools.view().departures);
       if (conflict === undefined) return turns.enter(departure, plan);
       await context.tell("ConflictWait", conflict);
       const againAt = plus(clock.now(), thinkAgainMs);
-      await alarm.wait(deadlineAt === undefined ? againAt : earlier(againAt, deadlineAt), signal);
+      await wakeup.sleepUntil(
+        deadlineAt === undefined ? againAt : earlier(againAt, deadlineAt),
+        signal,
+      );
     }
   } finally {
     for (const stop of stops) stop();

@@ -1,10 +1,10 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { Departure } from "../core/departure.ts";
-import { compareIdentity, type NodeIdentity } from "../core/identity.ts";
-import type { Happening } from "../core/ledger.ts";
-import type { NodeFacts } from "../core/node.ts";
-import type { PodFacts } from "../core/pod.ts";
-import type { Rng } from "../core/rng.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import { compareIdentity, type NodeIdentity } from "../core/cluster/identity.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { PodFacts } from "../core/cluster/pod.ts";
+import type { Departure } from "../core/departure/departure.ts";
+import type { Happening } from "../core/departure/ledger.ts";
 import { messageOf } from "../errors.ts";
 import { backoffMs, longestPause } from "./backoff.ts";
 import type { Executor } from "./executor.ts";
@@ -12,7 +12,7 @@ import type { Executor } from "./executor.ts";
 type Work = Omit<Happening, "at">;
 
 export interface MachineCheckTools {
-  readonly executor: Pick<Executor, "isLive" | "voice">;
+  readonly executor: Pick<Executor, "isLive" | "telemetry">;
   readonly readNode: (name: string) => Promise<NodeFacts | undefined>;
   readonly clock: Clock;
   readonly rng: Rng;
@@ -77,7 +77,7 @@ export class MachineCheck {
         onLooked();
         return;
       } catch (error) {
-        tools.executor.voice.log.warn("node-not-read", {
+        tools.executor.telemetry.log.warn("node-not-read", {
           node: departure.node.name,
           error: messageOf(error),
         });

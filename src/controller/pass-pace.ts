@@ -1,4 +1,4 @@
-import { type Millis, millis, seconds } from "../core/time.ts";
+import { type Millis, millis, seconds } from "../core/time/time.ts";
 
 /** Changes come in bursts; a pass after the first of them waits at least so long for the others. */
 const gatherMs: Millis = millis(20);

@@ -1,24 +1,25 @@
-import { type Departure, type DrainCounts, isNoticed } from "../core/departure.ts";
-import { planDrain } from "../core/drain-plan.ts";
-import { drainRuleOf } from "../core/drain-rule.ts";
-import { formatDuration } from "../core/duration.ts";
-import type { Happening } from "../core/ledger.ts";
-import type { NodeFacts } from "../core/node.ts";
-import type { Policy } from "../core/policy.ts";
-import { awaitedUntil, givenUpAt, reactionTo } from "../core/reaction.ts";
-import { between } from "../core/time.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import { isPressing } from "../core/departure/advice.ts";
+import { type Departure, type DrainCounts, isNoticed } from "../core/departure/departure.ts";
+import type { Happening } from "../core/departure/ledger.ts";
+import { drainRuleOf } from "../core/drain/drain-rule.ts";
+import { planDrain } from "../core/drain-plan/drain-plan.ts";
+import { awaitedUntil, givenUpAt, reactionTo } from "../core/notice/reaction.ts";
+import type { Policy } from "../core/policy/policy.ts";
+import { formatDuration } from "../core/time/duration.ts";
+import { between } from "../core/time/time.ts";
 import { isLastcallError, type LastcallError, messageOf } from "../errors.ts";
 import { longestPause, retrying } from "./backoff.ts";
 import { type CaseContext, isCloudsToTake } from "./case-context.ts";
 import type { CaseTools } from "./case-tools.ts";
-import type { CaseVoice } from "./case-voice.ts";
+import type { DepartureTelemetry } from "./departure-telemetry.ts";
 import { drainNode } from "./drain-work.ts";
 import { machineLost, wholeIdentity } from "./machine-check.ts";
 import { lookAhead, makeRoom, prepared } from "./preparation.ts";
-import type { ProgressLedger } from "./progress-ledger.ts";
 import { askAboutRelease } from "./release-checks.ts";
 import { releaseMachine } from "./release-work.ts";
 import { clearRoom } from "./room-clearing.ts";
+import type { StatusWriter } from "./status-writer.ts";
 
 type Work = Omit<Happening, "at">;
 
@@ -34,8 +35,8 @@ export interface PhaseWorkParts {
   readonly policy: Policy;
   readonly context: CaseContext;
   readonly tools: CaseTools;
-  readonly voice: CaseVoice;
-  readonly ledger: ProgressLedger;
+  readonly telemetry: DepartureTelemetry;
+  readonly ledger: StatusWriter;
 }
 
 /** What is done in each phase of a departure. */
@@ -68,12 +69,19 @@ export class PhaseWork {
   }
 
   async #prepare(signal: AbortSignal): Promise<Work> {
-    // Under a notice nothing comes before the mark, not even a look at the node.
-    if (isNoticed(this.#departure)) return this.#markAnd(() => Promise.resolve(prepared), signal);
+    // Where it presses nothing comes before the mark, not even a look at the node.
+    if (this.#isToMarkAtOnce()) return this.#markAnd(() => Promise.resolve(prepared), signal);
     const order = await this.#order(signal);
     if ("event" in order) return order;
     await lookAhead(order, this.#parts, signal);
     return (await this.#unreleasable(order, signal)) ?? this.#mark(order, signal);
+  }
+
+  /** A node that keeps its pods needs no room for them. */
+  #isToMarkAtOnce(): boolean {
+    const { policy, tools } = this.#parts;
+    if (isPressing(this.#departure, tools.clock.now())) return true;
+    return reactionTo(this.#departure, policy) === "Cordon";
   }
 
   #mark(order: Order, signal: AbortSignal): Promise<Work> {
@@ -104,13 +112,13 @@ export class PhaseWork {
 
   async #markAnd(next: () => Promise<Work>, signal: AbortSignal): Promise<Work> {
     const result = await this.#retry(
-      () => this.#parts.tools.executor.mark(this.#departure, this.#node),
+      () => this.#parts.tools.executor.cordon(this.#departure, this.#node),
       signal,
     );
     switch (result.kind) {
       case "Done":
         this.#markedAtMs = this.#parts.tools.clock.monotonic();
-        this.#parts.voice.cordoned(this.#departure);
+        this.#parts.telemetry.cordoned(this.#departure);
         return next();
       case "Gone":
         return { event: "NodeGone", reason: "NodeGone" };
@@ -127,8 +135,8 @@ export class PhaseWork {
     const { node } = this.#departure;
     if (isNoticed(this.#departure)) {
       const handed = await this.#retry(() => executor.handOver(this.#departure, owner), signal);
-      if (handed === "Stray") {
-        await this.#retry(() => executor.unmark({ node, departure: owner }), signal);
+      if (handed === "Orphan") {
+        await this.#retry(() => executor.uncordon({ node, departure: owner }), signal);
         return this.#markAnd(next, signal);
       }
     }
@@ -136,12 +144,18 @@ export class PhaseWork {
   }
 
   async #drainNode(signal: AbortSignal): Promise<Work> {
-    if (reactionTo(this.#departure, this.#parts.policy) === "Cordon") {
+    if (this.#isOnlyCordoned()) {
       await this.#parts.ledger.say(this.#departure, "AwaitingMachine");
       return this.#untilTaken(signal);
     }
     const order = await this.#order(signal);
     return "event" in order ? order : this.#drainPods(order, signal);
+  }
+
+  /** A drain that has begun goes on, whatever the cause is by now. */
+  #isOnlyCordoned(): boolean {
+    const hasBegun = (this.#counted ?? this.#departure.status.drain) !== undefined;
+    return !hasBegun && reactionTo(this.#departure, this.#parts.policy) === "Cordon";
   }
 
   #drainPods(order: Order, signal: AbortSignal): Promise<Work> {
@@ -206,7 +220,7 @@ export class PhaseWork {
   /** A node that the cloud takes is not put back to work for that: the cloud is waited for. */
   async #unreleased(error: LastcallError, signal: AbortSignal): Promise<Work> {
     const detail = messageOf(error);
-    this.#parts.voice.faulted("release-failed", this.#departure, error);
+    this.#parts.telemetry.faulted("release-failed", this.#departure, error);
     if (!isNoticed(this.#departure)) return { event: "GaveUp", reason: "ReleaseFailed", detail };
     await this.#parts.context.tell("ReleaseFailed", detail);
     return this.#untilTaken(signal);
@@ -263,14 +277,14 @@ export class PhaseWork {
   async #rollBack(signal: AbortSignal): Promise<Work> {
     await this.clearRoom();
     const { node, name, status } = this.#departure;
-    await this.#retry(() => this.#parts.tools.executor.unmark({ node, departure: name }), signal);
+    await this.#retry(() => this.#parts.tools.executor.uncordon({ node, departure: name }), signal);
     return { event: "RolledBack", reason: status.reason ?? "RolledBackByRule" };
   }
 
   /** Past the drain nobody needs room any more. What fails here is swept by the rotation. */
   async clearRoom(): Promise<void> {
     await clearRoom(this.#departure, this.#parts.tools).catch((error: unknown) =>
-      this.#parts.voice.faulted("room-not-cleared", this.#departure, error),
+      this.#parts.telemetry.faulted("room-not-cleared", this.#departure, error),
     );
   }
 
@@ -288,7 +302,7 @@ export class PhaseWork {
       rng: this.#parts.tools.rng,
       signal,
       longestPause: () => longestPause(this.#departure),
-      onRetry: (error) => this.#parts.voice.faulted("retrying", this.#departure, error),
+      onRetry: (error) => this.#parts.telemetry.faulted("retrying", this.#departure, error),
     });
   }
 }

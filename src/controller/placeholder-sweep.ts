@@ -1,8 +1,8 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Placeholders } from "../contracts/placeholders.ts";
-import type { Departure } from "../core/departure.ts";
-import { strayPlaceholders } from "../core/placeholder-plan.ts";
-import { type Millis, minutes } from "../core/time.ts";
+import type { Departure } from "../core/departure/departure.ts";
+import { orphanPlaceholders } from "../core/drain/placeholder-plan.ts";
+import { type Millis, minutes } from "../core/time/time.ts";
 import type { Executor } from "./executor.ts";
 
 /** Placeholders are swept by their own cases; this is for those that a crash has left. */
@@ -29,9 +29,9 @@ export class PlaceholderSweep {
     if (clock.monotonic() - this.#sweptMs < sweepEveryMs) return;
     this.#sweptMs = clock.monotonic();
     const found = await placeholders.list();
-    for (const name of strayPlaceholders(found, departures())) {
+    for (const name of orphanPlaceholders(found, departures())) {
       await executor.removePlaceholder(name);
-      executor.voice.log.warn("stray-placeholder-removed", { name });
+      executor.telemetry.log.warn("orphaned-placeholder-removed", { name });
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { MetricLabels } from "../contracts/telemetry.ts";
-import { type Departure, isLive } from "../core/departure.ts";
-import type { FleetPlan, PolicyPlan } from "../core/fleet-plan.ts";
-import type { Voice } from "./executor.ts";
+import { type Departure, isLive } from "../core/departure/departure.ts";
+import type { FleetPlan, PolicyPlan } from "../core/plan/fleet-plan.ts";
+import type { Telemetry } from "./executor.ts";
 
 interface Sample {
   readonly labels: MetricLabels;
@@ -13,16 +13,16 @@ interface Sample {
  * policies that cannot be read.
  */
 export class PlanReporter {
-  readonly #voice: Voice;
+  readonly #telemetry: Telemetry;
   /** What was told of each policy, so that it is told once until it is another. */
   #told: ReadonlyMap<string, string> = new Map();
 
-  constructor(voice: Voice) {
-    this.#voice = voice;
+  constructor(telemetry: Telemetry) {
+    this.#telemetry = telemetry;
   }
 
   show(plan: FleetPlan, departures: readonly Departure[]): void {
-    const { metrics } = this.#voice;
+    const { metrics } = this.#telemetry;
     metrics.set(
       "lastcall_nodes_managed",
       plan.policies.map(({ policy, matched }) => ({
@@ -38,7 +38,7 @@ export class PlanReporter {
 
   /** By log and Event; the number of nodes changes all the time and is no news by itself. */
   tellInvalid({ bad }: FleetPlan): void {
-    const { log, events } = this.#voice;
+    const { log, events } = this.#telemetry;
     for (const { policy, nodes } of bad) {
       const { name, uid, problem } = policy;
       if (this.#told.get(name) === problem) continue;

@@ -1,13 +1,13 @@
-import { isNoticed } from "../core/departure.ts";
-import type { DrainReason } from "../core/drain-reason.ts";
-import { departureAnnotation } from "../core/interruption.ts";
-import type { Happening } from "../core/ledger.ts";
-import type { NodeFacts } from "../core/node.ts";
-import type { Policy } from "../core/policy.ts";
-import type { Homeless } from "../core/room-fit.ts";
+import type { Homeless } from "../core/capacity/room-fit.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import { isPressing } from "../core/departure/advice.ts";
+import type { DrainReason } from "../core/departure/drain-reason.ts";
+import type { Happening } from "../core/departure/ledger.ts";
+import { departureAnnotation } from "../core/notice/interruption.ts";
+import type { Policy } from "../core/policy/policy.ts";
 import { messageOf } from "../errors.ts";
 import type { CaseContext } from "./case-context.ts";
-import type { CaseVoice } from "./case-voice.ts";
+import type { DepartureTelemetry } from "./departure-telemetry.ts";
 import {
   homelessPods,
   type LookAheadTools,
@@ -15,8 +15,8 @@ import {
   planAhead,
   takeTurn,
 } from "./look-ahead.ts";
-import type { ProgressLedger } from "./progress-ledger.ts";
 import { type RoomEnd, RoomMaking, type RoomTools } from "./room-making.ts";
+import type { StatusWriter } from "./status-writer.ts";
 
 type Work = Omit<Happening, "at">;
 
@@ -28,8 +28,8 @@ export interface PreparationOrder {
 export interface PreparationParts {
   readonly context: CaseContext;
   readonly tools: LookAheadTools & RoomTools;
-  readonly voice: CaseVoice;
-  readonly ledger: ProgressLedger;
+  readonly telemetry: DepartureTelemetry;
+  readonly ledger: StatusWriter;
 }
 
 /**
@@ -41,9 +41,9 @@ export async function lookAhead(
   parts: PreparationParts,
   signal: AbortSignal,
 ): Promise<void> {
-  const { context, tools, voice, ledger } = parts;
+  const { context, tools, telemetry, ledger } = parts;
   const departure = context.departure();
-  if (isNoticed(departure)) return;
+  if (isPressing(departure, tools.clock.now())) return;
   // Marked by us already: a controller before this one has looked, and may have made room since.
   const again = order.node.annotations[departureAnnotation] === departure.name;
   try {
@@ -56,7 +56,7 @@ export async function lookAhead(
     ledger.holds(held ?? (await takeTurn(order, { context, tools, outlook }, signal)));
   } catch (error) {
     signal.throwIfAborted();
-    voice.faulted("look-ahead-failed", departure, error);
+    telemetry.faulted("look-ahead-failed", departure, error);
   }
 }
 
@@ -70,23 +70,23 @@ const lasting: ReadonlySet<DrainReason> = new Set([
 /** A drain that such a pod holds up ends by its timeout, or by a notice, or when somebody helps. */
 async function sayImpossible(
   { plan }: Outlook,
-  { context, voice }: PreparationParts,
+  { context, telemetry }: PreparationParts,
 ): Promise<void> {
   const pods = plan.pods.filter(({ reason }) => lasting.has(reason));
   if (pods.length === 0) return;
-  voice.impossible(context.departure(), pods);
+  telemetry.impossible(context.departure(), pods);
   const words = pods.map(({ namespace, name, detail }) => `${namespace}/${name} (${detail})`);
   await context.tell("BudgetImpossible", firstFew(words));
 }
 
 async function sayHomeless(
   order: PreparationOrder,
-  { context, tools, voice, outlook }: PreparationParts & { readonly outlook: Outlook },
+  { context, tools, telemetry, outlook }: PreparationParts & { readonly outlook: Outlook },
   signal: AbortSignal,
 ): Promise<void> {
   const homeless = await homelessPods(order, { ...outlook, tools }, signal);
   if (homeless.length === 0) return;
-  voice.homeless(context.departure(), homeless);
+  telemetry.homeless(context.departure(), homeless);
   await context.tell("NoRoomElsewhere", homelessWords(homeless));
 }
 
@@ -98,11 +98,12 @@ export async function makeRoom(
 ): Promise<Work> {
   const { context } = parts;
   const { replacement } = order.policy;
-  if (replacement.when === "None" || isNoticed(context.departure())) return prepared;
+  const isPressed = isPressing(context.departure(), parts.tools.clock.now());
+  if (replacement.when === "None" || isPressed) return prepared;
   await context.tell("ReplacementWait");
   const { verdict, detail } = await roomEnd(order, parts, signal);
   if (verdict !== "TimedOut") return prepared;
-  parts.voice.roomTimedOut(context.departure(), detail);
+  parts.telemetry.roomTimedOut(context.departure(), detail);
   const event = replacement.onTimeout === "Proceed" ? "Prepared" : "GaveUp";
   return { event, reason: "ReplacementTimeout", detail };
 }
@@ -119,7 +120,7 @@ async function roomEnd(
     return await new RoomMaking(order, parts.context, parts.tools).run(signal);
   } catch (error) {
     signal.throwIfAborted();
-    parts.voice.faulted("room-failed", parts.context.departure(), error);
+    parts.telemetry.faulted("room-failed", parts.context.departure(), error);
     return { verdict: "TimedOut", detail: messageOf(error) };
   }
 }

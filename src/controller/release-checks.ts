@@ -1,7 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
-import { type Departure, isLive } from "../core/departure.ts";
-import type { FleetPlan } from "../core/fleet-plan.ts";
-import type { NodeFacts } from "../core/node.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import { type Departure, isLive } from "../core/departure/departure.ts";
+import type { FleetPlan } from "../core/plan/fleet-plan.ts";
 import {
   answersByName,
   impossible,
@@ -10,13 +10,13 @@ import {
   type ReleaseAnswer,
   type ReleaseAnswers,
   type ReleaseQuestion,
-} from "../core/release-answer.ts";
-import { type Millis, minutes, plus, seconds } from "../core/time.ts";
+} from "../core/policy/release-answer.ts";
+import { type Millis, minutes, plus, seconds } from "../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import type { Executor } from "./executor.ts";
 
 export interface ReleaseCheckTools {
-  readonly executor: Pick<Executor, "checkerFor" | "voice">;
+  readonly executor: Pick<Executor, "checkerFor" | "telemetry">;
   readonly clock: Clock;
 }
 
@@ -172,7 +172,7 @@ export class ReleaseChecks {
   /** One good answer tells of the others as well that it is worth asking. */
   #noteCloud(cloud: string, answer: ReleaseAnswer): void {
     const nowMs = this.#options.clock.monotonic();
-    const { log } = this.#options.executor.voice;
+    const { log } = this.#options.executor.telemetry;
     if (answer.kind === "Problem") {
       if (answer.reason === "CloudUnreachable") {
         this.#pausedUntilMs.set(cloud, nowMs + problemForMs);
@@ -195,7 +195,7 @@ export class ReleaseChecks {
 
   #failed(error: unknown, signal: AbortSignal): void {
     if (signal.aborted) return;
-    this.#options.executor.voice.log.error("release-check-failed", { error: messageOf(error) });
+    this.#options.executor.telemetry.log.error("release-check-failed", { error: messageOf(error) });
   }
 }
 
@@ -222,7 +222,7 @@ export async function askAboutRelease(
   } catch (error) {
     signal.throwIfAborted();
     const fault = isLastcallError(error) ? error : unexpected(providerID, error);
-    executor.voice.metrics.count("lastcall_errors_total", { code: fault.code });
+    executor.telemetry.metrics.count("lastcall_errors_total", { code: fault.code });
     return { ...problemOfFault(fault), mode };
   } finally {
     over.abort();

@@ -1,12 +1,12 @@
-import type { Departure } from "../core/departure.ts";
-import type { Happening } from "../core/ledger.ts";
-import type { ReleaseMode } from "../core/policy.ts";
+import type { Departure } from "../core/departure/departure.ts";
+import type { Happening } from "../core/departure/ledger.ts";
+import type { ReleaseMode } from "../core/policy/policy.ts";
 import type { Executor } from "./executor.ts";
-import type { ProgressLedger } from "./progress-ledger.ts";
+import type { StatusWriter } from "./status-writer.ts";
 
 export interface ReleaseTools {
   readonly executor: Executor;
-  readonly ledger: ProgressLedger;
+  readonly ledger: StatusWriter;
   readonly mode: Exclude<ReleaseMode, "None">;
   /** Looks once more for pods, and gives what ends the release instead. */
   readonly lastLook: () => Promise<Work | undefined>;

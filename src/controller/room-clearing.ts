@@ -1,6 +1,6 @@
 import type { Placeholders } from "../contracts/placeholders.ts";
-import type { Departure } from "../core/departure.ts";
-import { hasMadeRoom } from "../core/ledger.ts";
+import type { Departure } from "../core/departure/departure.ts";
+import { hasMadeRoom } from "../core/departure/ledger.ts";
 import type { Executor } from "./executor.ts";
 
 export interface ClearingTools {

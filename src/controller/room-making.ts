@@ -2,18 +2,18 @@ import type { Clock } from "../contracts/clock.ts";
 import type { ClusterRoom } from "../contracts/cluster-room.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
 import type { FollowedPlaceholders, Placeholders } from "../contracts/placeholders.ts";
-import { isNoticed } from "../core/departure.ts";
-import { planDrain } from "../core/drain-plan.ts";
-import { sayingSince } from "../core/ledger.ts";
-import type { NodeFacts } from "../core/node.ts";
-import { nextRoomStep, type RoomStep } from "../core/placeholder-plan.ts";
-import type { PodPlacement } from "../core/placement.ts";
-import type { BudgetFacts, PodFacts } from "../core/pod.ts";
-import type { Policy } from "../core/policy.ts";
-import type { Rng } from "../core/rng.ts";
-import { earlier, type Instant, plus } from "../core/time.ts";
+import { Wakeup } from "../contracts/wakeup.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { PodPlacement } from "../core/cluster/placement.ts";
+import type { BudgetFacts, PodFacts } from "../core/cluster/pod.ts";
+import { isPressing } from "../core/departure/advice.ts";
+import { sayingSince } from "../core/departure/ledger.ts";
+import { nextRoomStep, type RoomStep } from "../core/drain/placeholder-plan.ts";
+import { planDrain } from "../core/drain-plan/drain-plan.ts";
+import type { Policy } from "../core/policy/policy.ts";
+import { earlier, type Instant, plus } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
-import { Alarm } from "./alarm.ts";
 import { backoffMs } from "./backoff.ts";
 import type { CaseContext } from "./case-context.ts";
 import type { Executor } from "./executor.ts";
@@ -53,7 +53,7 @@ export class RoomMaking {
   readonly #order: { readonly node: NodeFacts; readonly policy: Policy };
   readonly #context: CaseContext;
   readonly #tools: RoomTools;
-  readonly #alarm: Alarm;
+  readonly #wakeup: Wakeup;
   #attempts = 0;
   #trouble: string | undefined;
 
@@ -65,7 +65,7 @@ export class RoomMaking {
     this.#order = order;
     this.#context = context;
     this.#tools = tools;
-    this.#alarm = new Alarm(tools.clock);
+    this.#wakeup = new Wakeup(tools.clock);
   }
 
   async run(signal: AbortSignal): Promise<RoomEnd> {
@@ -77,15 +77,15 @@ export class RoomMaking {
     const stop = AbortSignal.any([signal, done.signal]);
     const nodePods = pods.follow(node.name, { signal: stop });
     const followed = placeholders.follow(departure.uid, stop);
-    const ring = () => this.#alarm.ring();
+    const wake = () => this.#wakeup.wake();
     const machine = new MachineCheck({
       ...{ departure, node, tools: this.#tools },
-      ...{ onLooked: ring, signal: stop },
+      ...{ onLooked: wake, signal: stop },
     });
     const stops = [
-      nodePods.onChange(ring),
-      followed.onChange(ring),
-      this.#context.onObserved(ring),
+      nodePods.onChange(wake),
+      followed.onChange(wake),
+      this.#context.onObserved(wake),
     ];
     try {
       const [budgets] = await Promise.all([pods.budgets(), nodePods.synced(), followed.synced()]);
@@ -105,13 +105,17 @@ export class RoomMaking {
   async #untilThere(seen: Seen, signal: AbortSignal): Promise<RoomEnd> {
     for (;;) {
       signal.throwIfAborted();
-      if (isNoticed(this.#context.departure())) return { verdict: "Pressed", detail: "" };
+      if (this.#isPressed()) return { verdict: "Pressed", detail: "" };
       const step = this.#step(seen);
       const detail = this.#trouble === undefined ? step.detail : `${step.detail}; ${this.#trouble}`;
       if (step.verdict !== "Waiting") return { verdict: step.verdict, detail };
       const againAt = await this.#carryOut(step, signal);
-      await this.#alarm.wait(againAt, signal);
+      await this.#wakeup.sleepUntil(againAt, signal);
     }
+  }
+
+  #isPressed(): boolean {
+    return isPressing(this.#context.departure(), this.#tools.clock.now());
   }
 
   #step({ pods, budgets, followed, sinceAt }: Seen): RoomStep {

@@ -1,10 +1,10 @@
 import type { ClusterRoom } from "../contracts/cluster-room.ts";
 import type { FleetView } from "../contracts/fleet.ts";
-import { isLive, isUnderWay } from "../core/departure.ts";
-import type { Amounts } from "../core/placement.ts";
-import type { PodFacts } from "../core/pod.ts";
-import type { Homeless } from "../core/room-fit.ts";
-import { searchRoom } from "../core/room-search.ts";
+import type { Homeless } from "../core/capacity/room-fit.ts";
+import { searchRoom } from "../core/capacity/room-search.ts";
+import type { Amounts } from "../core/cluster/placement.ts";
+import type { PodFacts } from "../core/cluster/pod.ts";
+import { isLive, isUnderWay } from "../core/departure/departure.ts";
 
 export interface RoomScene extends Pick<FleetView, "nodes" | "departures"> {
   /** The name of the node whose pods are to leave. */

@@ -1,9 +1,9 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { FollowedVolumes, VolumeAttachments } from "../contracts/volume-attachments.ts";
-import { type AttachedVolume, awaitedVolumes } from "../core/attached-volume.ts";
-import type { PodFacts } from "../core/pod.ts";
-import type { Instant } from "../core/time.ts";
-import { Alarm } from "./alarm.ts";
+import { Wakeup } from "../contracts/wakeup.ts";
+import { type AttachedVolume, awaitedVolumes } from "../core/cluster/attached-volume.ts";
+import type { PodFacts } from "../core/cluster/pod.ts";
+import type { Instant } from "../core/time/time.ts";
 import type { CaseContext } from "./case-context.ts";
 
 export interface VolumeOrder {
@@ -30,11 +30,11 @@ export async function waitForVolumes(
   signal: AbortSignal,
 ): Promise<readonly AttachedVolume[]> {
   const { context, tools } = about;
-  const alarm = new Alarm(tools.clock);
-  const ring = () => alarm.ring();
+  const wakeup = new Wakeup(tools.clock);
+  const wake = () => wakeup.wake();
   const done = new AbortController();
   const followed = tools.attachments.follow(order.node, AbortSignal.any([signal, done.signal]));
-  const stops = [followed.onChange(ring), context.onObserved(ring)];
+  const stops = [followed.onChange(wake), context.onObserved(wake)];
   const claims = new Map<string, string | undefined>();
   try {
     await followed.synced();
@@ -44,7 +44,7 @@ export async function waitForVolumes(
       const left = awaitedVolumes(attached, order.staying);
       if (left.length === 0 || tools.clock.now() >= order.until()) return left;
       await context.tell("VolumeWait", volumeWords(left));
-      await alarm.wait(order.until(), signal);
+      await wakeup.sleepUntil(order.until(), signal);
     }
   } finally {
     for (const stop of stops) stop();

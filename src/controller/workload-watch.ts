@@ -1,16 +1,16 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Fleet, FleetView } from "../contracts/fleet.ts";
 import type { PolicyStatusSink } from "../contracts/policy-status-sink.ts";
+import { Wakeup } from "../contracts/wakeup.ts";
 import type {
   AuditTarget,
   WorkloadAuditor,
   WorkloadVerdict,
 } from "../contracts/workload-auditor.ts";
-import { selectPolicy } from "../core/selector.ts";
-import { type Instant, type Millis, minutes, plus, seconds } from "../core/time.ts";
+import { selectPolicy } from "../core/policy/selector.ts";
+import { type Instant, type Millis, minutes, plus, seconds } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
-import { Alarm } from "./alarm.ts";
-import type { Voice } from "./executor.ts";
+import type { Telemetry } from "./executor.ts";
 
 export interface WorkloadWatchOptions {
   readonly auditor: WorkloadAuditor;
@@ -19,7 +19,7 @@ export interface WorkloadWatchOptions {
   readonly fleet: Fleet;
   readonly policyStatus: PolicyStatusSink;
   readonly clock: Clock;
-  readonly voice: Voice;
+  readonly telemetry: Telemetry;
   /** Shows the metrics and writes no condition. */
   readonly dryRun: boolean;
 }
@@ -37,11 +37,11 @@ const gatherMs: Millis = seconds(30);
  */
 export class WorkloadWatch {
   readonly #options: WorkloadWatchOptions;
-  readonly #alarm: Alarm;
+  readonly #wakeup: Wakeup;
 
   constructor(options: WorkloadWatchOptions) {
     this.#options = options;
-    this.#alarm = new Alarm(options.clock);
+    this.#wakeup = new Wakeup(options.clock);
   }
 
   /**
@@ -49,8 +49,8 @@ export class WorkloadWatch {
    * again after the least gap, a right that is missing at the next turn.
    */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, fleet, everyMs, voice } = this.#options;
-    const stop = fleet.onChange(() => this.#alarm.ring());
+    const { clock, fleet, everyMs, telemetry } = this.#options;
+    const stop = fleet.onChange(() => this.#wakeup.wake());
     try {
       await clock.sleep(shorter(firstAfterMs, everyMs), signal);
       for (;;) {
@@ -63,8 +63,8 @@ export class WorkloadWatch {
       }
     } finally {
       stop();
-      voice.metrics.set("lastcall_audit_findings", []);
-      voice.metrics.set("lastcall_audit_workloads", []);
+      telemetry.metrics.set("lastcall_audit_findings", []);
+      telemetry.metrics.set("lastcall_audit_workloads", []);
     }
   }
 
@@ -75,13 +75,13 @@ export class WorkloadWatch {
   ): Promise<void> {
     const { clock, fleet } = this.#options;
     while (clock.now() < dueAt && policiesOf(fleet.view()) === judged) {
-      const woken = await this.#alarm.wait(dueAt, signal);
-      if (woken === "Rung") await clock.sleep(gatherMs, signal);
+      const woken = await this.#wakeup.sleepUntil(dueAt, signal);
+      if (woken === "Woken") await clock.sleep(gatherMs, signal);
     }
   }
 
   async #audit(signal: AbortSignal): Promise<"Done" | "TryAgain"> {
-    const { auditor, fleet, voice } = this.#options;
+    const { auditor, fleet, telemetry } = this.#options;
     try {
       const verdicts = await auditor.judge(targetsOf(fleet.view()), signal);
       this.#show(verdicts);
@@ -90,14 +90,14 @@ export class WorkloadWatch {
     } catch (error) {
       signal.throwIfAborted();
       const code = isLastcallError(error) ? error.code : "UNEXPECTED";
-      voice.metrics.count("lastcall_errors_total", { code });
-      voice.log.warn("audit-failed", { code, error: messageOf(error) });
+      telemetry.metrics.count("lastcall_errors_total", { code });
+      telemetry.log.warn("audit-failed", { code, error: messageOf(error) });
       return isLastcallError(error) && error.retryable ? "TryAgain" : "Done";
     }
   }
 
   #show(verdicts: readonly WorkloadVerdict[]): void {
-    const { metrics, log } = this.#options.voice;
+    const { metrics, log } = this.#options.telemetry;
     metrics.set(
       "lastcall_audit_findings",
       verdicts.flatMap(({ policy, findings }) =>

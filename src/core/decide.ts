@@ -1,58 +1,31 @@
-import { type BudgetLedger, budgetVerdict, readBudgets, withStart } from "./budget.ts";
-import type { Decision, DepartureOrder, Verdict } from "./decision.ts";
-import { type Departure, freeName, isLive, isNoticed, isVoluntary } from "./departure.ts";
-import { explain, type ReasonFacts } from "./explain.ts";
-import { explainPlan } from "./explain-plan.ts";
-import type { FleetPlan, NotPlanned, PlannedDeparture } from "./fleet-plan.ts";
-import { asksOutside, type GateHold, windowHold } from "./gate.ts";
-import { departureAnnotation, interruptionOf } from "./interruption.ts";
-import type { NodeFacts } from "./node.ts";
-import { planFleet } from "./plan.ts";
-import type { BadPolicy, Policy } from "./policy.ts";
-import { policyFor } from "./reaction.ts";
-import type { Reason } from "./reason.ts";
-import { type ReleaseQuestion, type ReleaseVerdict, releaseVerdict } from "./release-answer.ts";
-import type { Snapshot } from "./snapshot.ts";
-import { startVerdict } from "./start.ts";
-import { earlier, hours, type Instant, minus, minutes, plus, seconds } from "./time.ts";
-import type { WaveStanding } from "./wave.ts";
-
-/** How long the record of an ended departure is kept. */
-const keepEndedMs = hours(72);
-/** A held departure is looked at anew at least this often. */
-const heldAgainMs = minutes(1);
-/** So long before its instant a departure's cloud is asked, so that the answer is there in time. */
-const askAheadMs = seconds(15);
-
-interface Planned {
-  readonly entry: PlannedDeparture;
-  readonly policy: Policy;
-  readonly waves: WaveStanding | undefined;
-}
-
-/** What one pass knows: the snapshot, indexed, and the plan made from it. */
-interface Pass {
-  readonly snapshot: Snapshot;
-  readonly now: Instant;
-  readonly planned: ReadonlyMap<string, Planned>;
-  readonly left: ReadonlyMap<string, NotPlanned>;
-  readonly former: ReadonlyMap<string, readonly Departure[]>;
-  readonly named: ReadonlyMap<string, Departure>;
-  readonly nodes: ReadonlyMap<string, NodeFacts>;
-  readonly live: ReadonlyMap<string, Departure>;
-  /** Policies that cannot be read, by name. */
-  readonly bad: ReadonlyMap<string, BadPolicy>;
-  /** What has begun in this pass is in it: all policies' budgets are asked one after the other. */
-  ledger: BudgetLedger;
-  /** Policies of which a departure begins in this pass: the next one waits for it to be seen. */
-  readonly begun: Set<string>;
-  /** What the windows of a policy say now, asked once. */
-  readonly windows: (policy: Policy) => GateHold | undefined;
-  /** When the first hold ends. */
-  wakeAt: Instant | undefined;
-  /** What the clouds are to be asked before more can be decided. */
-  readonly asks: ReleaseQuestion[];
-}
+import type { NodeFacts } from "./cluster/node.ts";
+import { isPressing, isWaitingAdvice } from "./departure/advice.ts";
+import type { Decision, DepartureOrder, Verdict } from "./departure/decision.ts";
+import {
+  type Departure,
+  freeName,
+  isLive,
+  isNoticed,
+  isVoluntary,
+  mayBeIgnored,
+} from "./departure/departure.ts";
+import { isForgettable } from "./departure/ended-record.ts";
+import type { Snapshot } from "./departure/snapshot.ts";
+import { budgetVerdict, readBudgets, withStart } from "./limits/budget.ts";
+import { asksOutside, type GateHold, windowHold } from "./limits/gate.ts";
+import { nextLook, questionOf } from "./next-look.ts";
+import { departureAnnotation, interruptionOf } from "./notice/interruption.ts";
+import { makesLeave, policyFor, reactionTo } from "./notice/reaction.ts";
+import type { Pass, Planned } from "./pass.ts";
+import { explainPlan } from "./plan/explain-plan.ts";
+import type { FleetPlan, PlannedDeparture } from "./plan/fleet-plan.ts";
+import { planFleet } from "./plan/plan.ts";
+import { type StartQuestion, startVerdict } from "./plan/start.ts";
+import type { Policy } from "./policy/policy.ts";
+import { type ReleaseQuestion, releaseVerdict } from "./policy/release-answer.ts";
+import { explain, type ReasonFacts } from "./reason/explain.ts";
+import type { Reason } from "./reason/reason.ts";
+import { earlier, type Instant, instant } from "./time/time.ts";
 
 /**
  * What to do now, for every node and every departure, each with its reason; and when to ask again.
@@ -68,7 +41,7 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
     former: Map.groupBy(snapshot.departures, (one) => one.node.uid),
     named: new Map(snapshot.departures.map((one) => [one.name, one])),
     nodes: new Map(snapshot.nodes.map((node) => [node.name, node])),
-    live: new Map(snapshot.departures.filter(isLive).map((one) => [one.node.uid, one])),
+    live: new Map(snapshot.departures.filter(isInForce(now)).map((one) => [one.node.uid, one])),
     bad: new Map(plan.bad.map(({ policy }) => [policy.name, policy])),
     ledger: readBudgets(snapshot, now),
     begun: new Set(),
@@ -91,6 +64,10 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
   return { decisions, plan, asks: pass.asks, askAgainAt: nextLook(decisions, pass) };
 }
 
+function isInForce(now: Instant): (departure: Departure) => boolean {
+  return (departure) => isLive(departure) && !isWaitingAdvice(departure, now);
+}
+
 function windowsAt(now: Instant): Pass["windows"] {
   const asked = new Map<string, GateHold | undefined>();
   return (policy) => {
@@ -100,20 +77,21 @@ function windowsAt(now: Instant): Pass["windows"] {
   };
 }
 
-function indexOf(plan: FleetPlan): Pick<Pass, "planned" | "left"> {
-  const planned = plan.policies.flatMap(({ policy, departures, waves }) =>
-    departures.map((entry) => [entry.node.uid, { entry, policy, waves }] as const),
+function indexOf(plan: FleetPlan): Pick<Pass, "planned" | "left" | "waves"> {
+  const planned = plan.policies.flatMap(({ policy, departures }) =>
+    departures.map((entry) => [entry.node.uid, { entry, policy }] as const),
   );
   return {
     planned: new Map(planned),
+    waves: new Map(plan.policies.map(({ policy, waves }) => [policy.name, waves])),
     left: new Map(plan.notPlanned.map((one) => [one.node.uid, one])),
   };
 }
 
 function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
-  const { phase, endedAt } = departure.status;
+  const { phase } = departure.status;
   if (phase === "Ended") {
-    const old = endedAt !== undefined && plus(endedAt, keepEndedMs) <= pass.now;
+    const old = isForgettable(departure, pass.former.get(departure.node.uid) ?? [], pass.now);
     return old ? [{ kind: "Forget", departure, ...because("Released", departure) }] : [];
   }
   if (phase !== "Scheduled" && phase !== "Held") return underWay(departure, pass);
@@ -125,6 +103,7 @@ function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
     return [note(departure, "Cancelled", { reason: "PlanChanged", detail: leader })];
   }
   if (found !== undefined) return [note(departure, found.event as NoteEvent, found)];
+  if (mayBeIgnored(departure.cause)) return advised(departure, pass);
   if (!isVoluntary(departure.cause)) return [];
   return departure.cause === "Manual" ? manual(departure, pass) : planned(departure, pass);
 }
@@ -189,29 +168,63 @@ function planned(departure: Departure, pass: Pass): Decision[] {
   const isReady = departure.policy === found.policy.name && (moves.length === 0 || isAsked);
   if (!isReady) return moves;
   if (entry.beginAt > pass.now) {
-    const release = releaseAtBegin(found, pass);
-    const isNear = minus(entry.beginAt, askAheadMs) <= pass.now;
-    if (isNear && release.kind === "NotAsked") ask(entry.node, release, pass);
+    const question = questionOf(found, pass);
+    if (question !== undefined) ask(entry.node, question, pass);
     const isFree = departure.status.phase === "Held" && entry.departAt > pass.now;
     return isFree ? [...moves, note(departure, "Unblocked", { reason: "NotYet" })] : moves;
   }
-  return [...moves, ...due(departure, found, pass)];
+  return [...moves, ...due(departure, { policy: found.policy, planned: entry }, pass)];
 }
 
-function due(departure: Departure, { entry, policy, waves }: Planned, pass: Pass): Decision[] {
+/**
+ * What the cloud advises is a planned departure moved forward: its instant is now. It is asked for no release,
+ * since the cloud takes the machine. One that presses is begun by the fast side as well, but nothing else wakes
+ * anybody at the instant from which it does.
+ */
+function advised(departure: Departure, pass: Pass): Decision[] {
+  const { now, snapshot } = pass;
+  const node = pass.nodes.get(departure.node.name);
+  const policy = policyFor(departure, node, snapshot.policies);
+  // Where the node is left at work, the fast side ends it.
+  if (node === undefined || !makesLeave(reactionTo(departure, policy))) return [];
+  if (isPressing(departure, now)) {
+    return [begin({ departure, reason: "DeadlineForces", policy, node }, pass)];
+  }
+  const bad = pass.bad.get(policy.name);
+  if (bad !== undefined) {
+    const detail = `${bad.name}: ${bad.problem}`;
+    return hold(departure, { reason: "PolicyInvalid", detail }, pass);
+  }
+  // Its policy's budgets, waves and gates know of it by the name.
+  if (policy.name !== (departure.policy ?? "")) {
+    const { departAt = now } = departure;
+    const words = because("Noticed", departure);
+    return [{ kind: "Move", departure, departAt, policy: policy.name, ...words }];
+  }
+  const planned = { reason: "Spaced", deadlineAt: never, endsAt: never } as const;
+  return due(departure, { policy, planned }, pass);
+}
+
+type Due = Pick<StartQuestion, "policy" | "planned">;
+
+function due(departure: Departure, { policy, planned }: Due, pass: Pass): Decision[] {
   const node = pass.nodes.get(departure.node.name);
   if (node === undefined || pass.begun.has(policy.name)) return [];
   const { ledger, now, snapshot } = pass;
-  const gateAnswer = snapshot.gateAnswers[policy.name];
-  const window = pass.windows(policy);
-  const releaseAnswer = snapshot.releaseAnswers.get(node.uid);
-  const about = { departure, planned: entry, node, policy, window, now };
-  const question = { ...about, ledger, waves, gateAnswer, releaseAnswer };
+  const isOurs = isVoluntary(departure.cause);
+  const question: StartQuestion = {
+    ...{ departure, planned, node, policy, ledger, now },
+    window: pass.windows(policy),
+    waves: pass.waves.get(policy.name),
+    gateAnswer: snapshot.gateAnswers[policy.name],
+    releaseAnswer: isOurs ? snapshot.releaseAnswers.get(node.uid) : { kind: "Possible" },
+  };
   const verdict = startVerdict(question);
   if (verdict.kind === "Held") return hold(departure, verdict, pass);
   if (verdict.kind === "NotAsked") return ask(node, verdict, pass);
   if (policy.dryRun) return [{ kind: "Leave", node, ...because("DryRun", departure) }];
-  return [begin({ departure, reason: verdict.reason, policy, node }, pass)];
+  const reason = isOurs ? verdict.reason : "Noticed";
+  return [begin({ departure, reason, policy, node }, pass)];
 }
 
 /** Nothing is decided about the node until its cloud has answered. */
@@ -269,10 +282,12 @@ function hold(departure: Departure, why: Why, pass: Pass): Decision[] {
 
 function aboutNode(node: NodeFacts, pass: Pass): Decision[] {
   if (pass.live.has(node.uid)) return [];
-  const stray = node.annotations[departureAnnotation];
-  if (stray !== undefined) {
-    const words = explain("StrayCordon", { node: node.name });
-    return [{ kind: "ClearStray", node, departure: stray, reason: "StrayCordon", explain: words }];
+  const orphan = node.annotations[departureAnnotation];
+  if (orphan !== undefined) {
+    const words = explain("OrphanedCordon", { node: node.name });
+    return [
+      { kind: "ClearOrphan", node, departure: orphan, reason: "OrphanedCordon", explain: words },
+    ];
   }
   const found = pass.planned.get(node.uid);
   if (found !== undefined) return schedule(node, found, pass);
@@ -319,6 +334,8 @@ function begin({ departure, reason, policy, node }: Start, pass: Pass): Decision
   return { kind: "Begin", departure, event: "Due", ...because(reason, departure) };
 }
 
+const never = instant(Number.MAX_SAFE_INTEGER);
+
 interface Why {
   readonly reason: Reason;
   readonly detail?: string | undefined;
@@ -352,48 +369,4 @@ function because(
     ...more,
   };
   return { reason, explain: explain(reason, facts) };
-}
-
-/** When a departure that has not begun is to be looked at whether or not anything changes. */
-function nextLookAt({ departAt, status }: Departure, now: Instant): Instant | undefined {
-  const { phase } = status;
-  if (phase !== "Scheduled" && phase !== "Held") return undefined;
-  if (departAt !== undefined && departAt > now) return departAt;
-  return phase === "Held" ? plus(now, heldAgainMs) : undefined;
-}
-
-/** The departure's instant, or when its cloud is to be asked before that. */
-function beforeBegin(planned: Planned, pass: Pass): Instant {
-  const { beginAt } = planned.entry;
-  const askAt = minus(beginAt, askAheadMs);
-  return releaseAtBegin(planned, pass).kind === "NotAsked" && askAt > pass.now ? askAt : beginAt;
-}
-
-function releaseAtBegin({ entry, policy }: Planned, { snapshot }: Pass): ReleaseVerdict {
-  return releaseVerdict(policy, snapshot.releaseAnswers.get(entry.node.uid), entry.beginAt);
-}
-
-/**
- * The earliest of: the next departure's instant, the end of a hold, an instant from which less holds a
- * departure that is due, and another look at what is held.
- */
-function nextLook(decisions: readonly Decision[], pass: Pass): Instant | undefined {
-  const { now, wakeAt } = pass;
-  let at = wakeAt !== undefined && wakeAt > now ? wakeAt : undefined;
-  const look = (next: Instant): void => {
-    if (next > now) at = at === undefined ? next : earlier(at, next);
-  };
-  for (const planned of pass.planned.values()) {
-    const { entry } = planned;
-    look(beforeBegin(planned, pass));
-    if (entry.beginAt > now) continue;
-    for (const next of [entry.deadlineAt, entry.endsAt, plus(now, heldAgainMs)]) look(next);
-  }
-  for (const departure of pass.snapshot.departures) {
-    const next = nextLookAt(departure, now);
-    if (next !== undefined) look(next);
-  }
-  const waits = decisions.some((one) => one.kind === "Note" && one.event === "Blocked");
-  if (waits) look(plus(now, heldAgainMs));
-  return at;
 }

@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import { type Millis, millis, minutes, seconds } from "../core/time.ts";
+import { type Millis, millis, minutes, seconds } from "../core/time/time.ts";
 
 const shortestMs: Millis = millis(2500);
 const longestMs: Millis = seconds(30);

@@ -1,9 +1,9 @@
 import type { ClusterRoom } from "../contracts/cluster-room.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
-import { type Amounts, sumOf } from "../core/placement.ts";
-import type { PodFacts } from "../core/pod.ts";
-import type { NodeSelector } from "../core/policy.ts";
-import { loadOf, type NodeLoads } from "../core/room.ts";
+import { loadOf, type NodeLoads } from "../core/capacity/room.ts";
+import type { NodeSelector } from "../core/cluster/label-selector.ts";
+import { type Amounts, sumOf } from "../core/cluster/placement.ts";
+import type { PodFacts } from "../core/cluster/pod.ts";
 import { fieldsOf, textOf } from "./json-field.ts";
 import { listPages } from "./list.ts";
 import { podsPath, volumePath } from "./paths.ts";

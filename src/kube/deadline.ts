@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { Millis } from "../core/time.ts";
+import type { Millis } from "../core/time/time.ts";
 
 /** A reason of our own: the default one takes a stack trace each time. */
 const over = "over";

@@ -1,13 +1,9 @@
-import type {
-  DepartureStore,
-  MoveOrder,
-  NoticeWord,
-  StoreResult,
-} from "../contracts/departure-store.ts";
+import type { DepartureStore, MoveOrder, StoreResult } from "../contracts/departure-store.ts";
 import type { KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
-import type { DepartureOrder } from "../core/decision.ts";
-import type { Departure, DepartureStatus } from "../core/departure.ts";
-import { formatInstant, type Instant } from "../core/time.ts";
+import type { DepartureOrder } from "../core/departure/decision.ts";
+import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
+import type { NoticeUpdate } from "../core/notice/notice-call.ts";
+import { formatInstant, type Instant } from "../core/time/time.ts";
 import { faultOf } from "./fault.ts";
 import { departurePath, departuresPath } from "./paths.ts";
 import { departureObject, statusObject, translateDeparture } from "./translate-departure.ts";
@@ -49,6 +45,17 @@ export class KubeDepartureStore implements DepartureStore {
     });
   }
 
+  async dropInstant(departure: Departure): Promise<StoreResult> {
+    return this.#send({
+      method: "PATCH",
+      path: departurePath(departure.name),
+      patchType: "application/merge-patch+json",
+      urgency: "Later",
+      // null takes the field away.
+      body: { metadata: fence(departure), spec: { departAt: null } },
+    });
+  }
+
   async withdraw(departure: Departure, at: Instant): Promise<StoreResult> {
     return this.#send({
       method: "PATCH",
@@ -59,8 +66,8 @@ export class KubeDepartureStore implements DepartureStore {
     });
   }
 
-  async notice(departure: Departure, word: NoticeWord): Promise<StoreResult> {
-    const { noticedAt, deadlineAt, source, cause } = word;
+  async notice(departure: Departure, update: NoticeUpdate): Promise<StoreResult> {
+    const { noticedAt, deadlineAt, source, cause } = update;
     const spec = {
       noticedAt: formatInstant(noticedAt),
       // null takes the field away.

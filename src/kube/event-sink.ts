@@ -1,7 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeApi } from "../contracts/kube-api.ts";
 import type { ClusterEvent, EventSink, EventTarget } from "../contracts/telemetry.ts";
-import { formatInstant } from "../core/time.ts";
+import { formatInstant } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
 import { apiVersion as policyApiVersion } from "./paths.ts";
 

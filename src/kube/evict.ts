@@ -1,9 +1,9 @@
 import type { KubeAnswer, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
 import type { LeaveOptions, MarkDisruptedOptions } from "../contracts/node-pods.ts";
-import type { EvictionAnswer } from "../core/eviction-answer.ts";
-import { explainDrain } from "../core/explain-drain.ts";
-import type { PodIdentity } from "../core/pod.ts";
-import { formatInstant, type Instant, type Millis, seconds } from "../core/time.ts";
+import type { PodIdentity } from "../core/cluster/pod.ts";
+import type { EvictionAnswer } from "../core/drain/eviction-answer.ts";
+import { explainDrain } from "../core/drain-plan/explain-drain.ts";
+import { formatInstant, type Instant, type Millis, seconds } from "../core/time/time.ts";
 import { isLastcallError } from "../errors.ts";
 import { faultOf } from "./fault.ts";
 import { fieldsOf, listOf, numberOf, textOf } from "./json-field.ts";

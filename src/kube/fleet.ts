@@ -1,12 +1,12 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { Fleet, FleetChange, FleetView } from "../contracts/fleet.ts";
+import type { Fleet, FleetChange, FleetView, WatchSilence } from "../contracts/fleet.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
-import type { Departure } from "../core/departure.ts";
-import type { NodeFacts } from "../core/node.ts";
-import type { BadPolicy, Policy } from "../core/policy.ts";
-import type { Rng } from "../core/rng.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { Departure } from "../core/departure/departure.ts";
+import type { BadPolicy, Policy } from "../core/policy/policy.ts";
 import type { LastcallError } from "../errors.ts";
-import { ChangeBell } from "./change-bell.ts";
+import { ChangeListeners } from "./change-listeners.ts";
 import { KeyIndex } from "./key-index.ts";
 import type { ObjectChange } from "./object-store.ts";
 import { departuresPath, nodesPath, policiesPath } from "./paths.ts";
@@ -34,7 +34,7 @@ export class KubeFleet implements Fleet {
   readonly #departures: Reflector<Departure | undefined>;
   readonly #policies: Reflector<PolicyReading> | undefined;
   readonly #fixedPolicies: readonly Policy[];
-  readonly #bell = new ChangeBell();
+  readonly #changes = new ChangeListeners();
   readonly #listeners = new Set<(change: FleetChange) => void>();
   readonly #machines = new KeyIndex(machinesOf);
   readonly #departuresByNode = new KeyIndex<Departure>(({ node }) => [node.uid]);
@@ -51,9 +51,9 @@ export class KubeFleet implements Fleet {
       this.#view = undefined;
       this.#parts = { ...this.#parts, [part]: undefined };
       this.#changed[part].add(key);
-      this.#bell.ring();
+      this.#changes.notify();
     };
-    this.#bell.listen(() => this.#tellChange());
+    this.#changes.listen(() => this.#tellChange());
     const common = { api, clock, rng, onTrouble };
     this.#nodes = new Reflector({
       ...common,
@@ -87,7 +87,7 @@ export class KubeFleet implements Fleet {
         this.#view = undefined;
         this.#goodPolicies = undefined;
         this.#changed.policies = true;
-        this.#bell.ring();
+        this.#changes.notify();
       },
     });
   }
@@ -148,8 +148,13 @@ export class KubeFleet implements Fleet {
     return () => this.#listeners.delete(listener);
   }
 
-  silentMs(): number {
-    return Math.max(...this.#all().map((watch) => watch.silentMs()));
+  silences(): readonly WatchSilence[] {
+    const always = [
+      { kind: "nodes", ms: this.#nodes.silentMs() },
+      { kind: "departures", ms: this.#departures.silentMs() },
+    ] as const;
+    if (this.#policies === undefined) return always;
+    return [...always, { kind: "policies", ms: this.#policies.silentMs() }];
   }
 
   #all(): readonly (

@@ -1,9 +1,9 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { GateSource } from "../contracts/gate-source.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
-import type { LabelRequirement, LabelSelector } from "../core/label-selector.ts";
-import type { Gates, Policy } from "../core/policy.ts";
-import type { GateAnswer } from "../core/snapshot.ts";
+import type { LabelRequirement, LabelSelector } from "../core/cluster/label-selector.ts";
+import type { GateAnswer } from "../core/departure/snapshot.ts";
+import type { Gates, Policy } from "../core/policy/policy.ts";
 import { listAll } from "./list.ts";
 import { podsPath } from "./paths.ts";
 

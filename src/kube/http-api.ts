@@ -8,16 +8,23 @@ import type {
   KubeWatchEvent,
   KubeWatchRequest,
 } from "../contracts/kube-api.ts";
-import { between, type Instant, type Millis, millis, minutes, seconds } from "../core/time.ts";
-import { LastcallError, messageOf } from "../errors.ts";
+import { between, type Instant, type Millis, millis, minutes, seconds } from "../core/time/time.ts";
+import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import { AttemptLimit } from "./attempt-limit.ts";
+import { ConnectionProbe } from "./connection-probe.ts";
 import { Deadline } from "./deadline.ts";
 import { HttpConnection, type WireRequest } from "./http-connection.ts";
 import type { KubeAccess } from "./kube-access.ts";
 import { readLines } from "./line-reader.ts";
 import { RequestLanes } from "./request-lanes.ts";
 import { SilenceGuard } from "./silence-guard.ts";
-import { type Asked, interruptedError, timeoutError, transportError } from "./transport-error.ts";
+import {
+  type Asked,
+  interruptedError,
+  silentError,
+  timeoutError,
+  transportError,
+} from "./transport-error.ts";
 
 export interface HttpKubeApiOptions {
   readonly access: KubeAccess;
@@ -34,6 +41,8 @@ export interface HttpKubeApiOptions {
    * for this long is dead. Default 90 seconds.
    */
   readonly watchSilenceMs?: Millis | undefined;
+  /** While a watch is open, connections that are dead without a word are looked for every other second. */
+  readonly probesConnections?: boolean | undefined;
   readonly userAgent?: string | undefined;
 }
 
@@ -49,6 +58,10 @@ export class HttpKubeApi implements KubeApi {
   readonly #requestTimeoutMs: Millis;
   readonly #watchSilenceMs: Millis;
   readonly #urgentLimit: AttemptLimit;
+  readonly #probe: ConnectionProbe | undefined;
+  /** Ends each watch that is open or being opened. */
+  readonly #watches = new Set<AbortController>();
+  #probing: AbortController | undefined;
 
   constructor(options: HttpKubeApiOptions) {
     this.#server = options.access.server;
@@ -63,6 +76,12 @@ export class HttpKubeApi implements KubeApi {
       clock: options.clock,
       maxSockets,
       userAgent: options.userAgent ?? "lastcall",
+    });
+    if (options.probesConnections !== true) return;
+    this.#probe = new ConnectionProbe({
+      clock: options.clock,
+      ask: (signal) => this.#connection.probe(signal),
+      onDead: (silentMs) => this.#renewAll(silentMs),
     });
   }
 
@@ -99,13 +118,39 @@ export class HttpKubeApi implements KubeApi {
     const end = () => ended.abort();
     if (request.signal.aborted) return;
     request.signal.addEventListener("abort", end);
+    this.#enterWatch(ended);
     try {
       const response = await this.#openWatch(request, ended.signal);
       if (response !== undefined) yield* this.#events(request, response);
+      if (!request.signal.aborted && isLastcallError(ended.signal.reason))
+        throw ended.signal.reason;
     } finally {
       request.signal.removeEventListener("abort", end);
+      this.#leaveWatch(ended);
       ended.abort();
     }
+  }
+
+  #enterWatch(watch: AbortController): void {
+    this.#watches.add(watch);
+    if (this.#probe === undefined || this.#probing !== undefined) return;
+    this.#probing = new AbortController();
+    // It judges every fault itself: none comes out of it.
+    void this.#probe.run(this.#probing.signal);
+  }
+
+  #leaveWatch(watch: AbortController): void {
+    this.#watches.delete(watch);
+    if (this.#watches.size > 0) return;
+    this.#probing?.abort();
+    this.#probing = undefined;
+  }
+
+  /** What has made one connection die has met them all, for all that is known: all get new ones. */
+  #renewAll(silentMs: Millis): void {
+    const reason = silentError(this.#server, silentMs);
+    this.#connection.dropIdle();
+    for (const watch of this.#watches) watch.abort(reason);
   }
 
   /** The connection may be dead, and those beside it too: the next attempts get new ones. */
@@ -129,18 +174,24 @@ export class HttpKubeApi implements KubeApi {
     const stop = new AbortController();
     const abort = () => stop.abort(deadline.signal.reason);
     deadline.signal.addEventListener("abort", abort);
+    let limitMs: Millis | undefined;
     try {
       const query = { ...request.query, watch: "1" };
       const wire = { method: "GET", path: request.path, query, use: "Watch" } as const;
-      const response = await this.#inLane(request, stop.signal, () =>
-        this.#connection.open({ ...wire, signal: stop.signal }),
-      );
+      const response = await this.#inLane(request, stop.signal, async () => {
+        // A server tells at once that it watches, and what a notice waits for comes by this.
+        limitMs = this.#urgentLimit.ms;
+        deadline.renew(limitMs);
+        return await this.#connection.open({ ...wire, signal: stop.signal });
+      });
       // From here on time is no matter, the caller's signal is.
       ended.addEventListener("abort", () => response.destroy(), { once: true });
       if (ended.aborted) response.destroy();
       return response;
     } catch (error) {
       if (request.signal.aborted) return undefined;
+      if (isLastcallError(ended.reason)) throw ended.reason;
+      if (limitMs !== undefined && stop.signal.aborted) this.#unanswered(limitMs);
       throw transportError(stop.signal.aborted ? stop.signal.reason : error, asked);
     } finally {
       deadline.signal.removeEventListener("abort", abort);
@@ -255,7 +306,7 @@ function toBody(response: IncomingMessage, text: string, asked: Asked): unknown 
   } catch (error) {
     throw new LastcallError(
       "API_ANSWER_INVALID",
-      `Cannot ${asked.method} ${asked.path}: the answer of ${asked.server} is not the JSON it says it is, JSON is wanted`,
+      `Cannot ${asked.method} ${asked.path}: the answer of ${asked.server} is not the JSON it says it is, expected JSON`,
       { cause: error },
     );
   }
@@ -268,12 +319,12 @@ function toEvent(line: string): KubeWatchEvent {
   } catch (error) {
     throw new LastcallError(
       "API_ANSWER_INVALID",
-      `Cannot read a line of the watch: ${messageOf(error)}, a watch event in JSON is wanted`,
+      `Cannot read a line of the watch: ${messageOf(error)}, expected a watch event in JSON`,
     );
   }
   throw new LastcallError(
     "API_ANSWER_INVALID",
-    "Cannot read a line of the watch: it has no object, a watch event in JSON is wanted",
+    "Cannot read a line of the watch: it has no object, expected a watch event in JSON",
   );
 }
 

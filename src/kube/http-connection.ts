@@ -3,9 +3,11 @@ import https from "node:https";
 import type { Socket } from "node:net";
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeMethod } from "../contracts/kube-api.ts";
+import type { ProbeKind } from "./connection-probe.ts";
 import { CredentialCache } from "./credential-cache.ts";
 import type { KubeAccess, KubeCredentials } from "./kube-access.ts";
-import { SocketPool } from "./socket-pool.ts";
+import { PingSession } from "./ping-session.ts";
+import { SocketPool, type SocketUse } from "./socket-pool.ts";
 import { isConnectionLost } from "./transport-error.ts";
 
 export interface HttpConnectionOptions {
@@ -22,7 +24,7 @@ export interface WireRequest {
   readonly query?: Readonly<Record<string, string>> | undefined;
   readonly body?: string | undefined;
   readonly contentType?: string | undefined;
-  readonly use: "Request" | "Watch";
+  readonly use: "Request" | "Watch" | "Probe";
   /** Ends the exchange at any point, the reading of the body too. */
   readonly signal: AbortSignal;
 }
@@ -30,7 +32,7 @@ export interface WireRequest {
 interface Attempt {
   readonly request: WireRequest;
   readonly credentials: KubeCredentials;
-  readonly use: "Request" | "Watch" | "Fresh";
+  readonly use: SocketUse;
 }
 
 /** Sends requests as the user of the kubeconfig and gives back the response once its head is there. */
@@ -38,12 +40,14 @@ export class HttpConnection {
   readonly #server: URL;
   readonly #credentials: CredentialCache;
   readonly #pool: SocketPool;
+  readonly #pings: PingSession;
   readonly #userAgent: string;
 
   constructor(options: HttpConnectionOptions) {
     this.#server = new URL(options.access.server);
     this.#credentials = new CredentialCache(options.access, options.clock);
     this.#pool = new SocketPool(this.#server, options.maxSockets);
+    this.#pings = new PingSession(this.#server);
     this.#userAgent = options.userAgent;
   }
 
@@ -66,7 +70,24 @@ export class HttpConnection {
     this.#pool.dropIdle();
   }
 
+  /**
+   * Any answer of the server on a connection that is kept open. Where HTTP/2 is not spoken, or by a proxy of
+   * the kubeconfig, it takes a small request, whose answer may be a refusal.
+   */
+  async probe(signal: AbortSignal): Promise<ProbeKind> {
+    const credentials = await unlessAborted(this.#credentials.get(), signal);
+    const { tls } = this.#pool.route(credentials, "Request");
+    if (credentials.proxyAgent === undefined && (await this.#pings.ping(tls, signal)))
+      return "Ping";
+    const request = { method: "GET", path: "/version", use: "Probe", signal } as const;
+    const response = await this.#openOnce(request, credentials);
+    // Read to its end, so that the next probe goes by the same connection.
+    for await (const _ of response);
+    return "Request";
+  }
+
   close(): void {
+    this.#pings.close();
     this.#pool.close();
   }
 
@@ -97,7 +118,7 @@ export class HttpConnection {
         const stale = sent.reusedSocket && isConnectionLost(error) && !request.signal.aborted;
         reject(stale ? new StaleSocket(error) : error);
       });
-      if (request.use === "Watch") sent.on("socket", probeOften);
+      sent.on("socket", probeOften);
       sent.end(request.body);
     });
   }
@@ -140,9 +161,9 @@ function causeOf(error: unknown): unknown {
   return error instanceof StaleSocket ? error.cause : error;
 }
 
-/** A peer that is gone without a word is found by the kernel within half a minute. */
+/** A peer that is gone without a word is found by the kernel within 4 s, while nothing is sent to it. */
 function probeOften(socket: Socket): void {
-  socket.setKeepAlive(true, 15_000, 5_000, 3);
+  socket.setKeepAlive(true, 1_000, 1_000, 3);
 }
 
 /** A plugin that hangs must not hold a request past its time. */

@@ -38,7 +38,7 @@ async function readOrExplain(file: string): Promise<string> {
   } catch (error) {
     throw new LastcallError(
       "KUBECONFIG_INVALID",
-      `Cannot read the service account's ${file}: ${messageOf(error)}, a readable file is wanted`,
+      `Cannot read the service account's ${file}: ${messageOf(error)}, expected a readable file`,
       { cause: error },
     );
   }

@@ -2,7 +2,7 @@
  * Reading of foreign JSON, each reader total: what is not of the wanted kind is not there. Objects
  * of a cluster are written by many hands, and one odd field must not cost the whole object.
  */
-import { type Instant, parseInstant } from "../core/time.ts";
+import { type Instant, parseInstant } from "../core/time/time.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,4 +1,4 @@
-import { kuredAnnotation } from "../core/rival.ts";
+import { kuredAnnotation } from "../core/cluster/rival.ts";
 
 /** Every key under this prefix is ours. */
 const ownPrefix = "lastcall.dev/";

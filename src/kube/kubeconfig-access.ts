@@ -139,7 +139,7 @@ async function credentialsOf(
   } catch (error) {
     throw new LastcallError(
       "API_UNAUTHORIZED",
-      `Cannot get credentials of the user ${config.getCurrentUser()?.name} in ${source.files.join(", ")}: ${firstLine(error)}, a working plugin or identity provider is wanted`,
+      `Cannot get credentials of the user ${config.getCurrentUser()?.name} in ${source.files.join(", ")}: ${firstLine(error)}, expected a working plugin or identity provider`,
       { cause: error, retryable: true },
     );
   }
@@ -173,7 +173,7 @@ function firstLine(error: unknown): string {
 function invalid(files: string, found: string, wanted: string, cause?: unknown): LastcallError {
   return new LastcallError(
     "KUBECONFIG_INVALID",
-    `Cannot use the kubeconfig ${files}: ${found}, ${wanted} is wanted`,
+    `Cannot use the kubeconfig ${files}: ${found}, expected ${wanted}`,
     { cause },
   );
 }

@@ -48,7 +48,7 @@ async function fromHome(source: KubeAccessSource): Promise<KubeAccess> {
   const looked = file === undefined ? "no home directory" : `no file ${file}`;
   throw new LastcallError(
     "KUBECONFIG_INVALID",
-    `Cannot find a cluster: there is no --kubeconfig, no KUBECONFIG, no service account and ${looked}, one of them is wanted`,
+    `Cannot find a cluster: there is no --kubeconfig, no KUBECONFIG, no service account and ${looked}, expected one of them`,
   );
 }
 
@@ -59,7 +59,7 @@ async function existing(files: readonly string[]): Promise<readonly string[]> {
   if (found.length > 0) return found;
   throw new LastcallError(
     "KUBECONFIG_INVALID",
-    `Cannot find a cluster: KUBECONFIG names ${files.join(", ")}, which does not exist, at least one existing file is wanted`,
+    `Cannot find a cluster: KUBECONFIG names ${files.join(", ")}, which does not exist, expected at least one existing file`,
   );
 }
 

@@ -1,15 +1,15 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeApi } from "../contracts/kube-api.ts";
 import type { LeaderDuty, Leadership } from "../contracts/leadership.ts";
-import type { Rng } from "../core/rng.ts";
-import { type Millis, millis, minutes, seconds } from "../core/time.ts";
+import { Wakeup } from "../contracts/wakeup.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import { type Millis, millis, minutes, seconds } from "../core/time/time.ts";
 import type { LastcallError } from "../errors.ts";
 import { type LeaseRecord, translateLease } from "./lease-record.ts";
 import { LeaseTerm, type WonLease } from "./lease-term.ts";
 import { LeaseWriter } from "./lease-writer.ts";
 import type { ObjectChange } from "./object-store.ts";
 import { Reflector } from "./reflector.ts";
-import { Wakeup } from "./wakeup.ts";
 
 export interface LeaderLeaseOptions {
   readonly api: KubeApi;

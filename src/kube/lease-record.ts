@@ -1,5 +1,5 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
-import { formatInstant, type Instant, type Millis, seconds } from "../core/time.ts";
+import { formatInstant, type Instant, type Millis, seconds } from "../core/time/time.ts";
 import { fieldsOf, numberOf, textMapOf, textOf } from "./json-field.ts";
 
 /** What a Lease of coordination.k8s.io/v1 says. */

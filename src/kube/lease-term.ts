@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { Rng } from "../core/rng.ts";
-import { type Millis, millis } from "../core/time.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import { type Millis, millis } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 import type { LeaseRecord } from "./lease-record.ts";
 import type { LeaseWriter } from "./lease-writer.ts";
@@ -149,7 +149,7 @@ export class LeaseTerm {
 
   #lose(why: string): void {
     this.#lost.abort(
-      new LastcallError("LEASE_LOST", `Cannot go on leading: ${why}, a renewed lease is wanted`),
+      new LastcallError("LEASE_LOST", `Cannot go on leading: ${why}, expected a renewed lease`),
     );
   }
 }

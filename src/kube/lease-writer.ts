@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeAnswer, KubeApi, KubeObject } from "../contracts/kube-api.ts";
-import { type Millis, seconds } from "../core/time.ts";
+import { type Millis, seconds } from "../core/time/time.ts";
 import { isLastcallError, type LastcallError } from "../errors.ts";
 import { fieldsOf } from "./json-field.ts";
 import { type LeasePlace, type LeaseRecord, leaseObject, translateLease } from "./lease-record.ts";

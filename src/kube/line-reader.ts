@@ -36,6 +36,6 @@ export async function* readLines(
 function tooLong(heldBytes: number, maxBytes: number): LastcallError {
   return new LastcallError(
     "API_ANSWER_INVALID",
-    `Cannot read a line of the watch: ${heldBytes} bytes without an end, at most ${maxBytes} are wanted`,
+    `Cannot read a line of the watch: ${heldBytes} bytes without an end, expected at most ${maxBytes}`,
   );
 }

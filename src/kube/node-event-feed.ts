@@ -2,11 +2,11 @@ import type { Clock } from "../contracts/clock.ts";
 import type { Fleet } from "../contracts/fleet.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import type { FeedListener, NoticeFeed } from "../contracts/notice-feed.ts";
-import { parseProviderId } from "../core/identity.ts";
-import type { NodeFacts } from "../core/node.ts";
-import { noticeEventReasons, noticeOfEvent } from "../core/node-notice.ts";
-import type { Rng } from "../core/rng.ts";
-import { type Instant, type Millis, minutes, seconds } from "../core/time.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import { parseProviderId } from "../core/cluster/identity.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import { noticeEventReasons, noticeOfEvent } from "../core/notice/node-notice.ts";
+import { type Instant, type Millis, minutes, seconds } from "../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import { fieldsOf, instantOf, textOf } from "./json-field.ts";
 import { eventsPath } from "./paths.ts";
@@ -108,7 +108,7 @@ export class NodeEventFeed implements NoticeFeed {
     this.#told.set(key, what);
     while (!signal.aborted) {
       try {
-        const fate = await listener.onWord({ machine, notice });
+        const fate = await listener.onNotice({ machine, notice });
         if (fate !== "TooEarly") return;
       } catch (error) {
         if (!signal.aborted) listener.onTrouble(faultOf(error));

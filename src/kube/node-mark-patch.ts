@@ -1,9 +1,9 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
 import type { DepartingMark } from "../contracts/node-marks.ts";
-import type { NodeFacts } from "../core/node.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import { departingTaint } from "../core/notice/interruption.ts";
 
 /** The marks of contract.md section 3. */
-export const departingTaint = "lastcall.dev/departing";
 export const departureAnnotation = "lastcall.dev/departure";
 /** Ours, beside the pinned marks: the node was cordoned by others before we came. */
 export const cordonedBeforeAnnotation = "lastcall.dev/cordoned-before";

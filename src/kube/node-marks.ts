@@ -6,9 +6,9 @@ import type {
   NodeMarks,
   UnmarkTarget,
 } from "../contracts/node-marks.ts";
-import { compareIdentity, type NodeIdentity } from "../core/identity.ts";
-import type { NodeFacts } from "../core/node.ts";
-import { formatInstant, type Millis, millis } from "../core/time.ts";
+import { compareIdentity, type NodeIdentity } from "../core/cluster/identity.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import { formatInstant, type Millis, millis } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 import { faultOf } from "./fault.ts";
 import {
@@ -48,13 +48,14 @@ export class KubeNodeMarks implements NodeMarks {
     return object === undefined ? undefined : translateNode(object);
   }
 
-  async mark(node: NodeIdentity, mark: DepartingMark): Promise<MarkResult> {
+  async cordon(node: NodeIdentity, mark: DepartingMark): Promise<MarkResult> {
     const result =
       (await this.#markSeen(node, mark)) ??
       (await this.#readAndSend(node.name, (object, facts) => {
         const mismatch = mismatchOf(node, facts);
         if (mismatch !== undefined) return { result: mismatch };
         const owner = facts.annotations[departureAnnotation];
+        if (owner === undefined && mark.renews === true) return { result: { kind: "Gone" } };
         if (owner !== undefined && owner !== mark.departure) {
           return { result: { kind: "NotOurs", departure: owner } };
         }
@@ -80,7 +81,7 @@ export class KubeNodeMarks implements NodeMarks {
     throw faultOf(request, answer);
   }
 
-  async unmark(target: UnmarkTarget): Promise<MarkResult> {
+  async uncordon(target: UnmarkTarget): Promise<MarkResult> {
     const result = await this.#readAndSend(target.name, (object, facts) => {
       if (facts.uid !== target.uid) return { result: { kind: "Gone" } };
       const owner = facts.annotations[departureAnnotation];

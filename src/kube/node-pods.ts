@@ -8,12 +8,12 @@ import type {
   NodePods,
   RestartOptions,
 } from "../contracts/node-pods.ts";
-import type { EvictionAnswer } from "../core/eviction-answer.ts";
-import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../core/pod.ts";
-import type { Rng } from "../core/rng.ts";
-import { type Millis, millis } from "../core/time.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../core/cluster/pod.ts";
+import type { EvictionAnswer } from "../core/drain/eviction-answer.ts";
+import { type Millis, millis } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
-import { ChangeBell } from "./change-bell.ts";
+import { ChangeListeners } from "./change-listeners.ts";
 import { deletePod, evictPod, markDisrupted } from "./evict.ts";
 import { faultOf } from "./fault.ts";
 import { listAll } from "./list.ts";
@@ -55,7 +55,7 @@ export class KubeNodePods implements NodePods {
   }
 
   follow(nodeName: string, { dueAt, longestPauseMs, signal }: FollowOptions): FollowedPods {
-    const bell = new ChangeBell();
+    const changes = new ChangeListeners();
     const reflector = new Reflector<PodFacts>({
       api: this.#api,
       clock: this.#clock,
@@ -66,7 +66,7 @@ export class KubeNodePods implements NodePods {
       listDueAt: dueAt,
       longestPauseMs,
       watchUrgency: "Later",
-      onChange: () => bell.ring(),
+      onChange: () => changes.notify(),
     });
     const running = reflector.run(signal);
     // Whoever follows hears of a failure through `synced`; after that the watch mends itself.
@@ -74,7 +74,7 @@ export class KubeNodePods implements NodePods {
     return {
       synced: () => reflector.synced,
       pods: () => [...reflector.items().values()],
-      onChange: (listener) => bell.listen(listener),
+      onChange: (listener) => changes.listen(listener),
     };
   }
 

@@ -1,8 +1,8 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
-import type { PlaceholderFacts, PlaceholderOrder } from "../core/placeholder-plan.ts";
-import type { Amounts, PodPlacement } from "../core/placement.ts";
-import type { NodeSelector } from "../core/policy.ts";
-import { formatQuantity } from "../core/quantity.ts";
+import { formatQuantity } from "../core/capacity/quantity.ts";
+import type { NodeSelector } from "../core/cluster/label-selector.ts";
+import type { Amounts, PodPlacement } from "../core/cluster/placement.ts";
+import type { PlaceholderFacts, PlaceholderOrder } from "../core/drain/placeholder-plan.ts";
 import { fieldsOf, oneOf, textOf } from "./json-field.ts";
 import { conditionOf } from "./translate-node.ts";
 

@@ -1,9 +1,9 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeApi, KubeRequest } from "../contracts/kube-api.ts";
 import type { FollowedPlaceholders, Placeholders } from "../contracts/placeholders.ts";
-import type { PlaceholderFacts, PlaceholderOrder } from "../core/placeholder-plan.ts";
-import type { Rng } from "../core/rng.ts";
-import { ChangeBell } from "./change-bell.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import type { PlaceholderFacts, PlaceholderOrder } from "../core/drain/placeholder-plan.ts";
+import { ChangeListeners } from "./change-listeners.ts";
 import { faultOf } from "./fault.ts";
 import { listAll } from "./list.ts";
 import {
@@ -38,7 +38,7 @@ export class KubePlaceholders implements Placeholders {
 
   follow(departureUid: string, signal: AbortSignal): FollowedPlaceholders {
     const { api, clock, rng } = this.#options;
-    const bell = new ChangeBell();
+    const changes = new ChangeListeners();
     const reflector = new Reflector<PlaceholderFacts>({
       api,
       clock,
@@ -46,14 +46,14 @@ export class KubePlaceholders implements Placeholders {
       path: this.#path,
       query: { labelSelector: `${placeholderSelector},${placeholderOf}=${departureUid}` },
       translate: translatePlaceholder,
-      onChange: () => bell.ring(),
+      onChange: () => changes.notify(),
     });
     // Whoever follows hears of a failure through `synced`; after that the watch mends itself.
     reflector.run(signal).catch(() => undefined);
     return {
       synced: () => reflector.synced,
       placeholders: () => [...reflector.items().values()],
-      onChange: (listener) => bell.listen(listener),
+      onChange: (listener) => changes.listen(listener),
     };
   }
 

@@ -1,5 +1,5 @@
 import type { KubeSender } from "../contracts/kube-api.ts";
-import type { PodFacts } from "../core/pod.ts";
+import type { PodFacts } from "../core/cluster/pod.ts";
 import { listAll } from "./list.ts";
 import { podsPath } from "./paths.ts";
 import { translatePod } from "./translate-pod.ts";

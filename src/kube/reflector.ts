@@ -1,7 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeApi, KubeObject, Urgency } from "../contracts/kube-api.ts";
-import type { Rng } from "../core/rng.ts";
-import { type Instant, type Millis, millis, minutes } from "../core/time.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import { type Instant, type Millis, millis, minutes } from "../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../errors.ts";
 import { Backoff } from "./backoff.ts";
 import { fieldsOf, listOf, numberOf, textOf } from "./json-field.ts";
@@ -50,6 +50,7 @@ type Ending =
       readonly kind: "Failed";
       readonly error: LastcallError;
       readonly waitMs?: Millis | undefined;
+      readonly lastedMs: number;
     };
 
 /** A watch that lasted this long was a good one, whatever it brought. */
@@ -140,12 +141,14 @@ export class Reflector<T> {
   }
 
   async #listOrWatch(signal: AbortSignal): Promise<Ending> {
+    const { clock } = this.#options;
+    const startMs = clock.monotonic();
     try {
       if (this.#version === undefined) return await this.#list(signal);
       return await this.#watch(this.#version, signal);
     } catch (error) {
       if (!isLastcallError(error) || isFinal(error)) throw error;
-      return { kind: "Failed", error };
+      return { kind: "Failed", error, lastedMs: clock.monotonic() - startMs };
     }
   }
 
@@ -175,8 +178,10 @@ export class Reflector<T> {
     return wasGood ? millis(0) : this.#failures.next();
   }
 
-  #waitAfterFailure({ error, waitMs }: Extract<Ending, { kind: "Failed" }>): Millis {
+  #waitAfterFailure({ error, waitMs, lastedMs }: Extract<Ending, { kind: "Failed" }>): Millis {
     this.#options.onTrouble?.(error);
+    // A watch that was good until its connection was found dead is no sign of a server that is ill.
+    if (lastedMs >= goodWatchMs) this.#failures.reset();
     if (error.code !== "API_UNREACHABLE") this.#failedWatches += 1;
     if (this.#failedWatches >= watchesPerVersion) {
       this.#version = undefined;
@@ -261,7 +266,7 @@ export class Reflector<T> {
     }
     const error = refusalError(refused);
     if (isFinal(error) && !this.#granted.has(refused.verb)) throw error;
-    return { kind: "Failed", error, waitMs: waitAskedFor(refused) };
+    return { kind: "Failed", error, waitMs: waitAskedFor(refused), lastedMs: 0 };
   }
 
   #heard(verb: Verb): void {

@@ -1,4 +1,4 @@
-import { type Millis, seconds } from "../core/time.ts";
+import { type Millis, seconds } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 import { fieldsOf, numberOf, textOf } from "./json-field.ts";
 
@@ -23,19 +23,19 @@ export function refusalError(refused: RefusedRequest): LastcallError {
   if (status === 401) {
     return new LastcallError(
       "API_UNAUTHORIZED",
-      `${lead}: the API server does not know us (${said}), valid credentials are wanted`,
+      `${lead}: the API server does not know us (${said}), expected valid credentials`,
     );
   }
   if (status === 403) {
     return new LastcallError(
       "RIGHT_MISSING",
-      `${lead}: it is forbidden (${said}), the right ${verb} on ${resourceOf(path)} is wanted`,
+      `${lead}: it is forbidden (${said}), expected the right ${verb} on ${resourceOf(path)}`,
     );
   }
   if (status === 404 && isCustom(path)) {
     return new LastcallError(
       "CRD_MISSING",
-      `${lead}: the API server does not know them, the custom resource definition ${resourceOf(path)} is wanted`,
+      `${lead}: the API server does not know them, expected the custom resource definition ${resourceOf(path)}`,
     );
   }
   if (status === 404 && verb === "create" && said.startsWith("namespaces ")) {
@@ -46,12 +46,12 @@ export function refusalError(refused: RefusedRequest): LastcallError {
       `${lead}: the namespace does not exist, create it with: kubectl create namespace ${namespace}`,
     );
   }
-  if (status === 404) return new LastcallError("NOT_FOUND", `${lead}: ${said}, they are wanted`);
+  if (status === 404) return new LastcallError("NOT_FOUND", `${lead}: ${said}, expected they`);
   if (status === 429) {
-    return new LastcallError("API_OVERLOADED", `${lead}: ${said}, a server with time is wanted`);
+    return new LastcallError("API_OVERLOADED", `${lead}: ${said}, expected a server with time`);
   }
   const retryable = status >= 500 || status === 408 || status === 410;
-  return new LastcallError("API_REFUSED", `${lead}: ${status} ${said}, a success is wanted`, {
+  return new LastcallError("API_REFUSED", `${lead}: ${status} ${said}, expected a success`, {
     retryable,
   });
 }

@@ -1,5 +1,5 @@
 import type { Urgency } from "../contracts/kube-api.ts";
-import type { Instant } from "../core/time.ts";
+import type { Instant } from "../core/time/time.ts";
 import { WaitingLine } from "./waiting-line.ts";
 
 /** From the most urgent to the least. */

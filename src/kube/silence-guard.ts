@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import { type Millis, millis } from "../core/time.ts";
+import { type Millis, millis } from "../core/time/time.ts";
 
 export interface SilenceGuardOptions {
   readonly clock: Clock;

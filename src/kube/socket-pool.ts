@@ -12,6 +12,9 @@ export interface Route {
   readonly tls: { secureContext: SecureContext; servername?: string; rejectUnauthorized?: boolean };
 }
 
+/** `Fresh`: a new socket for a request that a kept one failed. */
+export type SocketUse = "Request" | "Watch" | "Fresh" | "Probe";
+
 /**
  * The sockets to one server. Requests share a bounded pool that is kept alive; a watch gets a
  * socket of its own, so that no number of watches can keep a request waiting.
@@ -21,18 +24,21 @@ export class SocketPool {
   readonly #maxSockets: number;
   #made: { readonly tls: KubeTls; readonly route: Route } | undefined;
   readonly #unpooled: http.Agent;
+  /** One socket that nothing else uses, so that it is as old as the watches. */
+  readonly #probing: http.Agent;
 
   constructor(server: URL, maxSockets: number) {
     this.#server = server;
     this.#maxSockets = maxSockets;
     this.#unpooled = this.#newAgent({ keepAlive: false });
+    this.#probing = this.#newAgent({ keepAlive: true, maxSockets: 1 });
   }
 
-  /** `Fresh`: a new socket for a request that a kept one failed. */
-  route(credentials: KubeCredentials, use: "Request" | "Watch" | "Fresh"): Route {
+  route(credentials: KubeCredentials, use: SocketUse): Route {
     const { tls, agent } = this.#routeFor(credentials.tls);
     if (credentials.proxyAgent !== undefined) return { tls, agent: credentials.proxyAgent };
-    return { tls, agent: use === "Request" ? agent : this.#unpooled };
+    if (use === "Request") return { tls, agent };
+    return { tls, agent: use === "Probe" ? this.#probing : this.#unpooled };
   }
 
   /** Closes the sockets that wait for a request: whatever made one of them die may have met them all. */
@@ -47,6 +53,7 @@ export class SocketPool {
   /** Closes every socket, those in use too. */
   close(): void {
     this.#unpooled.destroy();
+    this.#probing.destroy();
     if (this.#made?.route.agent) this.#made.route.agent.destroy();
     this.#made = undefined;
   }

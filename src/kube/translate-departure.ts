@@ -1,5 +1,6 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
-import type { DepartureOrder } from "../core/decision.ts";
+import type { NodeIdentity } from "../core/cluster/identity.ts";
+import type { DepartureOrder } from "../core/departure/decision.ts";
 import type {
   Cause,
   Departure,
@@ -7,11 +8,10 @@ import type {
   DrainCounts,
   Phase,
   TimelineEntry,
-} from "../core/departure.ts";
-import type { BudgetDemand } from "../core/drain-conflict.ts";
-import type { NodeIdentity } from "../core/identity.ts";
-import type { Reason } from "../core/reason.ts";
-import { formatInstant, type Instant } from "../core/time.ts";
+} from "../core/departure/departure.ts";
+import type { BudgetDemand } from "../core/departure/drain-conflict.ts";
+import type { Reason } from "../core/reason/reason.ts";
+import { formatInstant, type Instant } from "../core/time/time.ts";
 import { fieldsOf, instantOf, listOf, textOf } from "./json-field.ts";
 import { apiVersion } from "./paths.ts";
 

@@ -1,13 +1,16 @@
-import type { LabelRequirement } from "../core/label-selector.ts";
+import { parseQuantity } from "../core/capacity/quantity.ts";
+import type {
+  LabelRequirement,
+  NodeSelector,
+  NodeSelectorTerm,
+} from "../core/cluster/label-selector.ts";
 import {
   type Amounts,
   largerOf,
   type PodPlacement,
   type PodTerm,
   sumOf,
-} from "../core/placement.ts";
-import type { NodeSelector, NodeSelectorTerm } from "../core/policy.ts";
-import { parseQuantity } from "../core/quantity.ts";
+} from "../core/cluster/placement.ts";
 import { fieldsOf, listOf, oneOf, textMapOf, textOf } from "./json-field.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

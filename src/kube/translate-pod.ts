@@ -1,6 +1,6 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
-import { holdsData } from "../core/host-path.ts";
-import type { OwnerFacts, PodFacts, Toleration } from "../core/pod.ts";
+import type { OwnerFacts, PodFacts, Toleration } from "../core/cluster/pod.ts";
+import { holdsData } from "../core/drain-plan/host-path.ts";
 import {
   type Fields,
   fieldsOf,

@@ -25,7 +25,7 @@ export function transportError(error: unknown, asked: Asked): LastcallError {
   const code = codeOf(error);
   const fault = certificateFaults[code];
   if (fault !== undefined) {
-    const wanted = "one signed by the cluster's certificate-authority is wanted";
+    const wanted = "expected one signed by the cluster's certificate-authority";
     return unreachable(
       error,
       `${lead(asked)}: ${asked.server} is not trusted, ${fault}, ${wanted}`,
@@ -33,21 +33,30 @@ export function transportError(error: unknown, asked: Asked): LastcallError {
   }
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID") {
     const found = `the certificate of ${asked.server} is for another name (${messageOf(error)})`;
-    return unreachable(error, `${lead(asked)}: ${found}, one for this address is wanted`);
+    return unreachable(error, `${lead(asked)}: ${found}, expected one for this address`);
   }
   if (code.startsWith("ERR_SSL") || code === "EPROTO") {
     const found = `no TLS connection to ${asked.server} (${fieldOf(error, "reason") || code})`;
-    return unreachable(error, `${lead(asked)}: ${found}, a TLS server is wanted`);
+    return unreachable(error, `${lead(asked)}: ${found}, expected a TLS server`);
   }
   const found = `no answer from ${asked.server} (${reasonOf(code, error)})`;
-  return unreachable(error, `${lead(asked)}: ${found}, a reachable API server is wanted`);
+  return unreachable(error, `${lead(asked)}: ${found}, expected a reachable API server`);
 }
 
 /** The exchange took longer than it may. */
 export function timeoutError(asked: Asked, limitMs: number): LastcallError {
   return new LastcallError(
     "API_UNREACHABLE",
-    `${lead(asked)}: no answer from ${asked.server} within ${limitMs / 1000} s, one in time is wanted`,
+    `${lead(asked)}: no answer from ${asked.server} within ${limitMs / 1000} s, expected one in time`,
+  );
+}
+
+/** No request, but a probe of the connections got no answer: those are taken for dead. */
+export function silentError(server: string, limitMs: number): LastcallError {
+  const found = `no answer from ${server} to a probe of the connections within ${limitMs / 1000} s`;
+  return new LastcallError(
+    "API_UNREACHABLE",
+    `Cannot go on with the watches: ${found}, new connections are made`,
   );
 }
 

@@ -1,9 +1,9 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import type { FollowedVolumes, VolumeAttachments } from "../contracts/volume-attachments.ts";
-import type { AttachedVolume } from "../core/attached-volume.ts";
-import type { Rng } from "../core/rng.ts";
-import { ChangeBell } from "./change-bell.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import type { AttachedVolume } from "../core/cluster/attached-volume.ts";
+import { ChangeListeners } from "./change-listeners.ts";
 import { fieldsOf, textOf } from "./json-field.ts";
 import { attachmentsPath, volumePath } from "./paths.ts";
 import { Reflector } from "./reflector.ts";
@@ -20,18 +20,18 @@ export class KubeVolumeAttachments implements VolumeAttachments {
   }
 
   follow(nodeName: string, signal: AbortSignal): FollowedVolumes {
-    const bell = new ChangeBell();
+    const changes = new ChangeListeners();
     const reflector = new Reflector<AttachedVolume | undefined>({
       ...this.#tools,
       path: attachmentsPath,
       translate: (object) => attachedTo(nodeName, object),
-      onChange: () => bell.ring(),
+      onChange: () => changes.notify(),
     });
     reflector.run(signal).catch(() => undefined);
     return {
       synced: () => reflector.synced,
       volumes: () => [...reflector.items().values()].flatMap((volume) => volume ?? []),
-      onChange: (listener) => bell.listen(listener),
+      onChange: (listener) => changes.listen(listener),
     };
   }
 

@@ -56,7 +56,7 @@ function listen(
   } catch (error) {
     throw new LastcallError(
       "PORT_TAKEN",
-      `Cannot listen on ${address}: ${messageOf(error)}, a free address is wanted`,
+      `Cannot listen on ${address}: ${messageOf(error)}, expected a free address`,
       { cause: error },
     );
   }

@@ -20,7 +20,7 @@ export async function readKeyPair({ certFile, keyFile }: KeyPairFiles): Promise<
     throw unusable(
       `${certFile} and ${keyFile}`,
       error,
-      "a certificate in PEM and its key are wanted",
+      "expected a certificate in PEM and its key",
     );
   }
   return { cert, key };
@@ -30,7 +30,7 @@ async function read(file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {
-    throw unusable(file, error, "a readable file is wanted");
+    throw unusable(file, error, "expected a readable file");
   }
 }
 

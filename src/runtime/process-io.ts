@@ -66,7 +66,7 @@ function unreadable(path: string, error: unknown): LastcallError {
   const found = code === "ENOENT" ? "it does not exist" : messageOf(error);
   return new LastcallError(
     "INPUT_UNREADABLE",
-    `Cannot read ${path}: ${found}, a readable file is wanted`,
+    `Cannot read ${path}: ${found}, expected a readable file`,
     { cause: error },
   );
 }

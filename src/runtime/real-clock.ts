@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import { type Instant, instant, type Millis } from "../core/time.ts";
+import { type Instant, instant, type Millis } from "../core/time/time.ts";
 
 /** Timers of Node hold at most this span; a longer sleep is slept in parts. */
 const longestTimerMs = 2_147_483_647;

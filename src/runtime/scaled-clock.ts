@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import { type Instant, instant, type Millis, millis, plus } from "../core/time.ts";
+import { type Instant, instant, type Millis, millis, plus } from "../core/time/time.ts";
 import { realClock } from "./real-clock.ts";
 
 /** Real time at another speed: at 60 a minute passes every second, from `startAt` on. */

@@ -33,7 +33,7 @@ export async function readBootId(path: string = bootIdFile): Promise<string | un
 function unreadable(path: string, found: string): LastcallError {
   return new LastcallError(
     "KUBECONFIG_INVALID",
-    `Cannot read the service account's ${path}: ${found}, a token is wanted`,
+    `Cannot read the service account's ${path}: ${found}, expected a token`,
     { retryable: true },
   );
 }

@@ -72,7 +72,7 @@ function parseAddress(address: string): { host: string | undefined; port: number
   if (match === null || port > 65_535) {
     throw new LastcallError(
       "USAGE",
-      `Cannot listen on ${JSON.stringify(address)}: it is no address, HOST:PORT or :PORT is wanted`,
+      `Cannot listen on ${JSON.stringify(address)}: it is no address, expected HOST:PORT or :PORT`,
     );
   }
   const host = match[1] as string;
@@ -89,7 +89,7 @@ function listen(
       reject(
         new LastcallError(
           "PORT_TAKEN",
-          `Cannot listen on ${where.address}: ${taken}, a free address is wanted`,
+          `Cannot listen on ${where.address}: ${taken}, expected a free address`,
         ),
       );
     });

@@ -53,12 +53,14 @@ export const gauges: Readonly<Record<GaugeName, Described>> = {
     help: "Workloads that can run on a policy's nodes, by whether the grace they ask for is cut.",
     labels: ["policy", "platform", "grace"],
   },
+  lastcall_watch_silence_seconds: {
+    help: "Since a watch last heard the API server, by what is watched; up to a minute is usual.",
+    labels: ["kind"],
+  },
 };
 
 export const histograms: Readonly<Record<HistogramName, string>> = {
   lastcall_notice_to_cordon_seconds: "From a notice to the node's cordon.",
-  lastcall_notice_to_detached_seconds:
-    "From a notice to the node's being out of load balancers. Empty: no action that asks them is there yet.",
   lastcall_notice_to_last_pod_seconds: "From a notice to the exit of the node's last pod.",
   lastcall_deadline_left_seconds: "What was left of the notice when the last pod had gone.",
 };

@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { KeyPair, Routes, Serve } from "../contracts/http-route.ts";
-import { seconds } from "../core/time.ts";
+import { seconds } from "../core/time/time.ts";
 
 export interface MetricsServerOptions {
   readonly address: string;

@@ -1,4 +1,4 @@
-import { type Millis, millis, seconds } from "../core/time.ts";
+import { type Millis, millis, seconds } from "../core/time/time.ts";
 
 /** How long things take; each has a default that is usual on GKE. */
 export interface CloudTimings {

@@ -1,4 +1,4 @@
-import { hours, type Instant } from "../core/time.ts";
+import { hours, type Instant } from "../core/time/time.ts";
 import { demoBudgetNodes, demoLifetimeHours, demoMayStart } from "./demo-policy.ts";
 import type { Invariant } from "./happening.ts";
 import { oneActor } from "./invariant-actor.ts";

@@ -1,4 +1,4 @@
-import { type Instant, minutes } from "../core/time.ts";
+import { type Instant, minutes } from "../core/time/time.ts";
 import type { DemoObject } from "./demo-workloads.ts";
 
 /** How many nodes of the demo may be out at once before another one starts to leave. */

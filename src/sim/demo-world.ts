@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import { hours, type Instant, millis, minus, minutes, plus, seconds } from "../core/time.ts";
+import { hours, type Instant, millis, minus, minutes, plus, seconds } from "../core/time/time.ts";
 import { assert } from "../errors.ts";
 import { demoLifetimeHours, demoPolicy, demoSpacingMs } from "./demo-policy.ts";
 import { type DemoObject, demoWorkloads } from "./demo-workloads.ts";

@@ -1,4 +1,4 @@
-import type { Cause, Outcome, Phase } from "../core/departure.ts";
+import type { Cause, Outcome, Phase } from "../core/departure/departure.ts";
 import type { ModelObject } from "./api/model-object.ts";
 
 /** The storage of Departures in the model. */

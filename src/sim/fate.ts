@@ -1,4 +1,4 @@
-import { seededRng } from "../core/rng.ts";
+import { seededRng } from "../core/chance/rng.ts";
 import {
   hours,
   type Instant,
@@ -8,7 +8,7 @@ import {
   millis,
   plus,
   seconds,
-} from "../core/time.ts";
+} from "../core/time/time.ts";
 import { gcpPreemptibleLifetimes } from "./data/gcp-preemptible-lifetimes.ts";
 
 export interface MachineEnd {

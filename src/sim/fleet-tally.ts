@@ -1,4 +1,4 @@
-import type { Instant } from "../core/time.ts";
+import type { Instant } from "../core/time/time.ts";
 import type { ModelObject } from "./api/model-object.ts";
 import type { StoredChange } from "./api/watch-history.ts";
 import type { CloudEvent } from "./cloud-event.ts";

@@ -1,6 +1,6 @@
 import type { ReleaseRequest } from "../contracts/instance-releaser.ts";
 import type { KubeRequest } from "../contracts/kube-api.ts";
-import type { Instant } from "../core/time.ts";
+import type { Instant } from "../core/time/time.ts";
 import type { ObjectStore } from "./api/object-store.ts";
 import type { StoredChange } from "./api/watch-history.ts";
 import type { CloudEvent } from "./cloud-event.ts";

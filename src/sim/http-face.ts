@@ -47,7 +47,7 @@ export async function serveModel({ api, port = 0 }: HttpFaceOptions): Promise<Ht
 function listen(server: Server, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (cause) => {
-      const message = `Cannot serve the model cluster: port ${port} is taken, a free port is wanted`;
+      const message = `Cannot serve the model cluster: port ${port} is taken, expected a free port`;
       reject(new LastcallError("PORT_TAKEN", message, { cause }));
     });
     server.listen(port, "127.0.0.1", () => resolve());

@@ -1,4 +1,4 @@
-import { parseInstant, plus, seconds } from "../core/time.ts";
+import { parseInstant, plus, seconds } from "../core/time/time.ts";
 import type { ObjectStore } from "./api/object-store.ts";
 import type { Happening, Invariant } from "./happening.ts";
 

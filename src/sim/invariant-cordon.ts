@@ -1,24 +1,24 @@
-import { departureAnnotation } from "../core/interruption.ts";
-import { type Instant, minutes } from "../core/time.ts";
+import { departureAnnotation } from "../core/notice/interruption.ts";
+import { type Instant, minutes } from "../core/time/time.ts";
 import type { ModelObject } from "./api/model-object.ts";
 import type { ObjectStore } from "./api/object-store.ts";
 import type { NodeObject } from "./cluster-controllers/cluster-object.ts";
 import { type DepartureObject, departureStorage, phaseOf } from "./departure-object.ts";
 import type { Checker, Happening, Invariant } from "./happening.ts";
 
-/** A stray mark is seen and cleared by the next pass, which takes at most so long. */
+/** An orphaned mark is seen and cleared by the next pass, which takes at most so long. */
 const clearedWithin = minutes(2);
 
 /** Invariant 7: no node stays marked without a live Departure that says why. */
 export const cordonHasDeparture: Invariant = {
   name: "cordon-has-departure",
   check: (store) => {
-    const straySince = new Map<string, Instant>();
+    const orphanSince = new Map<string, Instant>();
     return (happening) => {
-      follow(happening, { store, straySince });
-      for (const [name, since] of straySince) {
+      follow(happening, { store, orphanSince });
+      for (const [name, since] of orphanSince) {
         if (happening.at - since <= clearedWithin) continue;
-        straySince.delete(name);
+        orphanSince.delete(name);
         return `node ${name} has borne the mark of a departure that is not under way for 2 minutes`;
       }
       return undefined;
@@ -29,14 +29,14 @@ export const cordonHasDeparture: Invariant = {
 /** Keeps up which marked nodes have no live Departure; any change of either may alter that. */
 function follow(
   happening: Happening,
-  known: { readonly store: ObjectStore; readonly straySince: Map<string, Instant> },
+  known: { readonly store: ObjectStore; readonly orphanSince: Map<string, Instant> },
 ): void {
-  const { store, straySince } = known;
+  const { store, orphanSince } = known;
   const node = nodeOf(happening, store);
   if (node === undefined) return;
   const { name } = node.metadata;
-  if (!isStray(node, store)) straySince.delete(name);
-  else if (!straySince.has(name)) straySince.set(name, happening.at);
+  if (!isOrphaned(node, store)) orphanSince.delete(name);
+  else if (!orphanSince.has(name)) orphanSince.set(name, happening.at);
 }
 
 function nodeOf(happening: Happening, store: ObjectStore): ModelObject | undefined {
@@ -47,7 +47,7 @@ function nodeOf(happening: Happening, store: ObjectStore): ModelObject | undefin
   return store.collection("nodes").get("", (object as DepartureObject).spec.node.name);
 }
 
-function isStray(node: ModelObject, store: ObjectStore): boolean {
+function isOrphaned(node: ModelObject, store: ObjectStore): boolean {
   const { name, uid } = node.metadata;
   const mark = node.metadata.annotations?.[departureAnnotation];
   if (mark === undefined || store.collection("nodes").get("", name)?.metadata.uid !== uid) {

@@ -1,4 +1,4 @@
-import { type Instant, type Millis, parseInstant, plus } from "../core/time.ts";
+import { type Instant, type Millis, parseInstant, plus } from "../core/time/time.ts";
 import { isReady } from "./api/evict-pod.ts";
 import type { ObjectStore } from "./api/object-store.ts";
 import type { NodeObject } from "./cluster-controllers/cluster-object.ts";

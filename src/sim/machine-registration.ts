@@ -1,4 +1,4 @@
-import { type Millis, plus } from "../core/time.ts";
+import { type Millis, plus } from "../core/time/time.ts";
 import { type ApiContext, timestamp } from "./api/api-context.ts";
 import { createObject } from "./api/create-object.ts";
 import { deleteObject } from "./api/delete-object.ts";

@@ -1,11 +1,11 @@
 import { Agent } from "../agent/agent.ts";
 import { AgentHealth } from "../agent/agent-health.ts";
-import { DepartureDesk } from "../agent/departure-desk.ts";
+import { NoticeReporter } from "../agent/notice-reporter.ts";
 import type { Clock } from "../contracts/clock.ts";
 import type { Log } from "../contracts/telemetry.ts";
-import type { NodeIdentity } from "../core/identity.ts";
-import { seededRng } from "../core/rng.ts";
-import type { Millis } from "../core/time.ts";
+import { seededRng } from "../core/chance/rng.ts";
+import type { NodeIdentity } from "../core/cluster/identity.ts";
+import type { Millis } from "../core/time/time.ts";
 import { assert } from "../errors.ts";
 import { hashOf } from "./fate.ts";
 import type { ModelCluster } from "./model-cluster.ts";
@@ -67,7 +67,7 @@ async function runAgent(
   const source = new ModelNoticeSource({ cloud, clock, machineId: id, name, noticeMs });
   const agent = new Agent({
     findSource: () => Promise.resolve(source),
-    desk: new DepartureDesk({ api, identify, log }),
+    reporter: new NoticeReporter({ api, identify, log }),
     health: new AgentHealth(clock),
     // A chance of its own, so that no agent changes what another one draws.
     rng: seededRng(hashOf(`${seed}|${id}|agent`)),

@@ -7,7 +7,7 @@ import type {
   KubeWatchRequest,
   PatchType,
 } from "../contracts/kube-api.ts";
-import type { Rng } from "../core/rng.ts";
+import type { Rng } from "../core/chance/rng.ts";
 import { LastcallError } from "../errors.ts";
 import { answerReview } from "./api/access-review.ts";
 import type { ApiContext } from "./api/api-context.ts";
@@ -142,7 +142,7 @@ export class ModelApi implements KubeApi {
     if (fault === "DropAnswer") this.handle(request);
     throw new LastcallError(
       "API_UNREACHABLE",
-      `Cannot ${request.method} ${request.path}: the connection was lost, an answer is wanted`,
+      `Cannot ${request.method} ${request.path}: the connection was lost, expected an answer`,
     );
   }
 

@@ -7,7 +7,7 @@ import type {
   ReleaseResult,
 } from "../contracts/instance-releaser.ts";
 import type { BirthReading, MachineBirths } from "../contracts/machine-births.ts";
-import { hours, type Instant, millis, minus, minutes, plus } from "../core/time.ts";
+import { hours, type Instant, millis, minus, minutes, plus } from "../core/time/time.ts";
 import type { LastcallError } from "../errors.ts";
 import { type ApiContext, randomUid } from "./api/api-context.ts";
 import type { ModelObject } from "./api/model-object.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import { seededRng } from "../core/rng.ts";
+import { seededRng } from "../core/chance/rng.ts";
 import type { Kubelet } from "./cluster-controllers/kubelet.ts";
 import { startControllers } from "./cluster-controllers.ts";
 import { ModelApi } from "./model-api.ts";

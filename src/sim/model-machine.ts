@@ -1,5 +1,5 @@
-import { zoneLabel } from "../core/node.ts";
-import type { Instant } from "../core/time.ts";
+import { zoneLabel } from "../core/cluster/node.ts";
+import type { Instant } from "../core/time/time.ts";
 
 /** A managed instance group of one zone. */
 export interface MachineGroup {

@@ -1,7 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { NoticeSink, NoticeSource } from "../contracts/notice-source.ts";
-import type { Notice } from "../core/notice.ts";
-import { type Millis, plus } from "../core/time.ts";
+import type { Notice } from "../core/notice/notice.ts";
+import { type Millis, plus } from "../core/time/time.ts";
 import type { ModelCloud } from "./model-cloud.ts";
 import type { ModelMachine } from "./model-machine.ts";
 

@@ -1,4 +1,4 @@
-import { departureAnnotation } from "../core/interruption.ts";
+import { departureAnnotation } from "../core/notice/interruption.ts";
 import type { ObjectStore } from "./api/object-store.ts";
 import { type DepartureObject, departureStorage } from "./departure-object.ts";
 

@@ -1,4 +1,4 @@
-import { formatInstant } from "../core/time.ts";
+import { formatInstant } from "../core/time/time.ts";
 import type { Violation } from "./happening.ts";
 
 /** What became of a fleet under one policy. */

@@ -1,4 +1,4 @@
-import type { Instant } from "../core/time.ts";
+import type { Instant } from "../core/time/time.ts";
 
 export interface Timer {
   readonly dueAt: Instant;

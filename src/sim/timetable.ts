@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import { type Instant, type Millis, millis, plus } from "../core/time.ts";
+import { type Instant, type Millis, millis, plus } from "../core/time/time.ts";
 import { type Timer, TimerHeap } from "./timer-heap.ts";
 
 /** Does things later, by one sleeper on a clock however many there are; forgets all when stopped. */

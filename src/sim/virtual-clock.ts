@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import { between, type Instant, type Millis, plus } from "../core/time.ts";
+import { between, type Instant, type Millis, plus } from "../core/time/time.ts";
 import { assert } from "../errors.ts";
 import { type Timer, TimerHeap } from "./timer-heap.ts";
 

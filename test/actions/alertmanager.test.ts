@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { firingAlerts } from "../../src/actions/alertmanager.ts";
-import { seconds } from "../../src/core/time.ts";
+import { seconds } from "../../src/core/time/time.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { type Script, ScriptedServer } from "../support/scripted-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -68,7 +68,7 @@ describe("the alerts that fire, as a real Alertmanager has told them", () => {
   it("are not known where it cannot read a matcher, and it says why", async () => {
     const { answer } = await ask(asRecorded, { matchers: ["severity"] });
     await expect(answer).rejects.toThrow(
-      'Cannot ask Alertmanager: it answered 400 ("bad matcher format: severity"), a list of alerts is wanted',
+      'Cannot ask Alertmanager: it answered 400 ("bad matcher format: severity"), expected a list of alerts',
     );
   });
 });

@@ -43,6 +43,17 @@ describe("the agent's way to the API server", () => {
     expect(server.seen[1]?.headers["content-type"]).toBe("application/merge-patch+json");
   });
 
+  it("keeps no connection for the next request: it may have died by then", async () => {
+    const api = await serve((_, response) => json(response, 200, {}));
+    await api.send({ method: "GET", path: "/a" });
+    await waitUntil(async () => server.sockets.size === 0, {
+      what: "its connection is closed",
+      timeoutMs: 2_000,
+    });
+    await api.send({ method: "GET", path: "/b" });
+    expect(server.seen.map(({ connection }) => connection)).toEqual([1, 2]);
+  });
+
   it("gives an overloaded server's words and its Retry-After back", async () => {
     const api = await serve((_, response) => {
       response.writeHead(429, { "retry-after": "1" }).end("Too many requests");

@@ -3,12 +3,12 @@ import { Acknowledger } from "../../src/agent/acknowledger.ts";
 import { Agent } from "../../src/agent/agent.ts";
 import { AgentHealth } from "../../src/agent/agent-health.ts";
 import { AgentMetrics } from "../../src/agent/agent-metrics.ts";
-import { DepartureDesk } from "../../src/agent/departure-desk.ts";
+import { NoticeReporter } from "../../src/agent/notice-reporter.ts";
 import { agentFallback } from "../../src/cli/agent-fallback.ts";
 import type { KubeRequest } from "../../src/contracts/kube-api.ts";
-import type { Notice } from "../../src/core/notice.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { plus, seconds } from "../../src/core/time.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import type { Notice } from "../../src/core/notice/notice.ts";
+import { plus, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 import { ScriptedSource } from "../support/scripted-source.ts";
@@ -50,8 +50,8 @@ async function start(how: { controller: boolean; maxUnavailable: number }): Prom
     },
   };
   const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-  const desk = new DepartureDesk({ api, identify, log: silent });
-  const parts = { api, desk, identify, clock, metrics, log: silent, rng: seededRng(1) };
+  const reporter = new NoticeReporter({ api, identify, log: silent });
+  const parts = { api, reporter, identify, clock, metrics, log: silent, rng: seededRng(1) };
   const acknowledger = new Acknowledger(parts);
   const onDrained = () => acknowledger.drained();
   const fallback = agentFallback({ ...parts, mode: "Drain", namespace: "lastcall", onDrained });

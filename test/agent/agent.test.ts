@@ -2,12 +2,12 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Agent } from "../../src/agent/agent.ts";
 import { AgentHealth } from "../../src/agent/agent-health.ts";
 import { AgentMetrics } from "../../src/agent/agent-metrics.ts";
-import { DepartureDesk } from "../../src/agent/departure-desk.ts";
+import { NoticeReporter } from "../../src/agent/notice-reporter.ts";
 import type { KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
 import type { NoticeSource } from "../../src/contracts/notice-source.ts";
-import type { Notice } from "../../src/core/notice.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { formatInstant, instant, minutes, plus, seconds } from "../../src/core/time.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import type { Notice } from "../../src/core/notice/notice.ts";
+import { formatInstant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import type { ModelApi } from "../../src/sim/model-api.ts";
 import { ManualClock, settle } from "../support/manual-clock.ts";
 import { modelClusterApi } from "../support/model-cluster-api.ts";
@@ -64,7 +64,7 @@ async function start(
   const identify = how.identify ?? (async () => node);
   const agent = new Agent({
     findSource: how.findSource ?? (async () => source),
-    desk: new DepartureDesk({ api: counting, identify, log }),
+    reporter: new NoticeReporter({ api: counting, identify, log }),
     ...{ health, clock, metrics, dryRun: how.dryRun ?? false },
     rng: seededRng(1),
     log,
@@ -137,13 +137,13 @@ describe("an agent that hears a notice", () => {
     ]);
   });
 
-  it("waits with maintenance that is an hour away until a quarter of an hour before it", async () => {
+  it("waits with maintenance that is three hours away until two hours before it", async () => {
     await start();
-    const maintenanceAt = plus(clock.now(), minutes(60));
+    const maintenanceAt = plus(clock.now(), minutes(180));
     source.say("aws/a", [
       { ...spot(0), cause: "ScheduledMaintenance", deadlineAt: maintenanceAt, eventId: "m" },
     ]);
-    await clock.advance(minutes(45) - 1);
+    await clock.advance(minutes(60) - 1);
     expect(await made()).toEqual([]);
     await clock.advance(1);
     expect(await made()).toMatchObject([{ cause: "ScheduledMaintenance" }]);

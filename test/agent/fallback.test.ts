@@ -2,12 +2,12 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Agent } from "../../src/agent/agent.ts";
 import { AgentHealth } from "../../src/agent/agent-health.ts";
 import { AgentMetrics } from "../../src/agent/agent-metrics.ts";
-import { DepartureDesk } from "../../src/agent/departure-desk.ts";
+import { NoticeReporter } from "../../src/agent/notice-reporter.ts";
 import { agentFallback } from "../../src/cli/agent-fallback.ts";
 import type { KubeAnswer, KubeRequest } from "../../src/contracts/kube-api.ts";
-import type { Notice, NoticeCause } from "../../src/core/notice.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { minutes, plus, seconds } from "../../src/core/time.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import type { Notice, NoticeCause } from "../../src/core/notice/notice.ts";
+import { minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 import { unreachable } from "../support/scripted-api.ts";
 import { ScriptedSource } from "../support/scripted-source.ts";
@@ -58,8 +58,8 @@ async function startAgent(mode: "Cordon" | "Drain", ended = ending.signal): Prom
   const say = (event: string) => void logged.push(event);
   const log = { debug: say, info: say, warn: say, error: say };
   const [{ clock }, rng, metrics] = [world, seededRng(1), new AgentMetrics()];
-  const desk = new DepartureDesk({ api, identify, log });
-  const parts = { api, desk, identify, log, metrics, clock, rng };
+  const reporter = new NoticeReporter({ api, identify, log });
+  const parts = { api, reporter, identify, log, metrics, clock, rng };
   const agent = new Agent({
     findSource: async () => source,
     fallback: agentFallback({ ...parts, mode, namespace: "lastcall" }),
@@ -234,7 +234,7 @@ describe("an agent with fallback: Drain and no controller", () => {
     expect(world.podsOn("n1")).toEqual([]);
   });
 
-  it("leaves a notice alone that policies ignore by default, and heeds the one after it", async () => {
+  it("leaves a notice alone that policies ignore by default, and handles the one after it", async () => {
     await startAgent("Drain");
     standing = [notice(3600, "RebalanceRecommendation")];
     await pass(30);

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { LateFallback } from "../../src/agent/late-fallback.ts";
-import type { NoticeCase } from "../../src/core/notice.ts";
-import { instant, millis, seconds } from "../../src/core/time.ts";
+import type { NoticeCase } from "../../src/core/notice/notice.ts";
+import { instant, millis, seconds } from "../../src/core/time/time.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 const notice: NoticeCase = {
@@ -30,7 +30,7 @@ describe("a fallback that is loaded late", () => {
     failures = 0;
     ending = new AbortController();
     const side = {
-      heed: (...said: unknown[]) => void told.push(["heed", ...said]),
+      handle: (...said: unknown[]) => void told.push(["handle", ...said]),
       filed: (...said: unknown[]) => void told.push(["filed", ...said]),
       withdrawn: (...said: unknown[]) => void told.push(["withdrawn", ...said]),
       run: (signal: AbortSignal) => {
@@ -55,22 +55,22 @@ describe("a fallback that is loaded late", () => {
   }
 
   it("is not loaded as long as nothing stands against the machine", async () => {
-    for (let poll = 0; poll < 100; poll += 1) late.heed(undefined, millis(0));
+    for (let poll = 0; poll < 100; poll += 1) late.handle(undefined, millis(0));
     await end();
     expect([loads, told]).toEqual([0, []]);
   });
 
   it("is told, once it is there, all that was said before and after, in its order", async () => {
-    late.heed(notice, millis(5));
+    late.handle(notice, millis(5));
     late.filed(filed);
-    late.heed(undefined, millis(5));
+    late.handle(undefined, millis(5));
     expect(told).toEqual([]);
     await expect.poll(() => told.length).toBe(4);
     late.withdrawn("n1-0123");
     expect(told).toEqual([
-      ["heed", notice, 5],
+      ["handle", notice, 5],
       ["filed", filed],
-      ["heed", undefined, 5],
+      ["handle", undefined, 5],
       ["run"],
       ["withdrawn", "n1-0123"],
     ]);
@@ -86,22 +86,22 @@ describe("a fallback that is loaded late", () => {
 
   it("is loaded again where that fails, until it is there, and loses nothing meanwhile", async () => {
     failures = 3;
-    late.heed(notice, millis(1));
-    late.heed(notice, millis(2));
+    late.handle(notice, millis(1));
+    late.handle(notice, millis(2));
     late.filed(filed);
     for (let rest = 1; rest <= failures; rest += 1) {
       await expect.poll(() => troubles.length).toBe(rest);
-      late.heed(notice, millis(2 + rest));
+      late.handle(notice, millis(2 + rest));
       await clock.advance(seconds(1));
     }
     await expect.poll(() => told.length).toBe(4);
-    expect(told).toEqual([["heed", notice, 2], ["filed", filed], ["heed", notice, 5], ["run"]]);
+    expect(told).toEqual([["handle", notice, 2], ["filed", filed], ["handle", notice, 5], ["run"]]);
     await end();
   });
 
   it("ends with its agent although it cannot be loaded", async () => {
     failures = Number.POSITIVE_INFINITY;
-    late.heed(notice, millis(0));
+    late.handle(notice, millis(0));
     await expect.poll(() => troubles.length).toBe(1);
     await end();
     expect(told).toEqual([]);

@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Agent } from "../../src/agent/agent.ts";
 import { AgentHealth } from "../../src/agent/agent-health.ts";
 import { AgentMetrics } from "../../src/agent/agent-metrics.ts";
-import { DepartureDesk } from "../../src/agent/departure-desk.ts";
-import type { Notice, NoticeCause } from "../../src/core/notice.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { hours, minutes, plus, seconds } from "../../src/core/time.ts";
+import { NoticeReporter } from "../../src/agent/notice-reporter.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import type { Notice, NoticeCause } from "../../src/core/notice/notice.ts";
+import { hours, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 import { ScriptedSource } from "../support/scripted-source.ts";
 
@@ -34,7 +34,7 @@ async function start(policy: object, bootID = "boot-2"): Promise<void> {
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   const agent = new Agent({
     findSource: async () => source,
-    desk: new DepartureDesk({ api: world.api, identify: async () => identity, log }),
+    reporter: new NoticeReporter({ api: world.api, identify: async () => identity, log }),
     health: new AgentHealth(world.clock),
     clock: world.clock,
     rng: seededRng(1),
@@ -161,7 +161,7 @@ describe("from the cloud's word to a cordoned node", () => {
     expect(ignored[0]?.status).toMatchObject({ phase: "Ended", reason: "NoticeIgnored" });
   });
 
-  it("a rebalance recommendation that the policy heeds, and the interruption after it, are one case", async () => {
+  it("a rebalance recommendation that the policy handles, and the interruption after it, are one case", async () => {
     await start({ lifetime: {}, onNotice: { rebalance: "Drain" } });
     const early = notice("RebalanceRecommendation");
     await keepSaying([early], 5);

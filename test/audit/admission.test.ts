@@ -83,7 +83,7 @@ describe("the admission policy", () => {
 
   it.each([-1, 1.5, Number.NaN])("a budget of %d s is refused", (regularSeconds) => {
     expect(() => admissionManifests({ ...options, regularSeconds })).toThrow(
-      "whole seconds from 0 on are wanted",
+      "expected whole seconds from 0 on",
     );
   });
 });

@@ -36,8 +36,8 @@ describe("a platform by name", () => {
     { text: "kubelet:15s/30s", says: "30 s for critical pods are more than the 15 s in all" },
     { text: "kubelet:-30s/5s", says: "it is no pair of durations" },
     { text: "kubelet:30/15", says: "it is no pair of durations" },
-    { text: "kubelet:500ms/0s", says: "a period is 500 ms, 0 or at least 1 s is wanted" },
-    { text: "kubelet:30s", says: "it is one duration, the pair TOTAL/CRITICAL" },
+    { text: "kubelet:500ms/0s", says: "a period is 500 ms, expected 0 or at least 1 s" },
+    { text: "kubelet:30s", says: "it is one duration, expected the pair TOTAL/CRITICAL" },
   ])("$text is refused: $says", ({ text, says }) => {
     expect(() => parsePlatform(text)).toThrow(says);
     expect(() => parsePlatform(text)).toThrow(expect.objectContaining({ exitCode: 2 }));
@@ -152,7 +152,7 @@ describe("a KubeletConfiguration", () => {
         shutdownGracePeriod: "5s",
         shutdownGracePeriodByPodPriority: [{ priority: 0, shutdownGracePeriodSeconds: 5 }],
       },
-      says: "one of them is wanted",
+      says: "expected one of them",
     },
     {
       why: "a negative group",

@@ -37,6 +37,18 @@ describe("every kind that makes pods is judged", () => {
     expect(report.summary.cut).toEqual({ gke: 1 });
   });
 
+  it("a Rollout of Argo by its template, and not where it points to a Deployment", async () => {
+    const rollout = (name: string, spec: string) =>
+      `{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: ${name}}, spec: {${spec}}}\n`;
+    const yaml = `${rollout("api", template)}---\n${rollout("web", "workloadRef: {kind: Deployment, name: web}")}`;
+    const report = await auditYaml(yaml, { platforms: ["gke"] });
+
+    expect(report.workloads).toMatchObject([
+      { kind: "Rollout", name: "api", wantedGraceSeconds: 60, granted: { gke: 15 } },
+    ]);
+    expect(report.notJudged).toMatchObject([{ name: "web", reason: "CustomResource" }]);
+  });
+
   it("a custom resource is named as not judged: its pods do not show", async () => {
     const report = await auditYaml(
       "{apiVersion: monitoring.coreos.com/v1, kind: Prometheus, metadata: {name: k8s}}\n",
@@ -136,7 +148,7 @@ describe("the grace that a workload asks for", () => {
     const audited = auditYaml(deployment({ pod: `terminationGracePeriodSeconds: ${grace}` }));
 
     await expect(audited).rejects.toThrow(
-      `Cannot audit web.yaml:4 (Deployment default/web): terminationGracePeriodSeconds ${says} a whole number of seconds from 0 on is wanted`,
+      `Cannot audit web.yaml:4 (Deployment default/web): terminationGracePeriodSeconds ${says} expected a whole number of seconds from 0 on`,
     );
     await expect(audited).rejects.toMatchObject({ exitCode: 2 });
   });

@@ -3,7 +3,7 @@ import { request } from "node:https";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { formatInstant, instant } from "../../src/core/time.ts";
+import { formatInstant, instant } from "../../src/core/time/time.ts";
 import { AgentProcess } from "../support/agent-process.ts";
 import { AwsMetadataServer } from "../support/aws-metadata-server.ts";
 import { freePort } from "../support/free-port.ts";

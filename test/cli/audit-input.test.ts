@@ -35,22 +35,22 @@ describe("input that is not understood ends the run with exit code 2 and one sen
     {
       why: "a template that is not rendered and parses all the same",
       text: "kind: Deployment\nspec:\n  replicas: {{ .Values.replicas }}\n",
-      says: "bad.yaml:3: a key is an object, the output of helm template is wanted",
+      says: "bad.yaml:3: a key is an object, expected the output of helm template",
     },
     {
       why: "a list for a key",
       text: "kind: Pod\n? [a, b]\n: c\n",
-      says: "bad.yaml:2: a key is a list, text is wanted",
+      says: "bad.yaml:2: a key is a list, expected text",
     },
     {
       why: "an alias of an object for a key",
       text: "kind: Pod\na: &a {b: c}\nd: {*a : e}\n",
-      says: "bad.yaml:3: a key is an object, text is wanted",
+      says: "bad.yaml:3: a key is an object, expected text",
     },
     {
       why: "items that are no list",
       text: "apiVersion: v1\nkind: List\nitems: {}\n",
-      says: "bad.yaml:3: items is an object, a list is wanted",
+      says: "bad.yaml:3: items is an object, expected a list",
     },
     {
       why: "nesting without end",
@@ -65,28 +65,28 @@ describe("input that is not understood ends the run with exit code 2 and one sen
     {
       why: "a long text",
       text: "x".repeat(5000),
-      says: `${"x".repeat(60)}…", a Kubernetes object`,
+      says: `${"x".repeat(60)}…", expected a Kubernetes object`,
     },
     {
       why: "an alias of nothing",
       text: "a: *b\n",
       says: "Cannot read bad.yaml:1: unresolved alias",
     },
-    { why: "text", text: "hello\n", says: 'it is the text "hello", a Kubernetes object is wanted' },
+    { why: "text", text: "hello\n", says: 'it is the text "hello", expected a Kubernetes object' },
     {
       why: "a bare list",
       text: "[{kind: Pod}]",
-      says: "it is a list, a Kubernetes object is wanted",
+      says: "it is a list, expected a Kubernetes object",
     },
     {
       why: "a List of text",
       text: "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod}\n- web\n",
-      says: 'bad.yaml:5: items[1] is the text "web", a Kubernetes object is wanted',
+      says: 'bad.yaml:5: items[1] is the text "web", expected a Kubernetes object',
     },
     {
       why: "a chart's template",
       text: "kind: Deployment\nmetadata:\n  {{- include 'labels' . }}\n",
-      says: "the output of helm template is wanted",
+      says: "expected the output of helm template",
     },
     { why: "half a JSON file", text: '{"kind": "Pod",\n', says: "Cannot read bad.yaml:" },
   ])("$why", async ({ text, says }) => {
@@ -127,7 +127,7 @@ describe("input that is not understood ends the run with exit code 2 and one sen
 
     expect(run).toMatchObject({ exit: 2, stdout: "" });
     expect(run.error).toBe(
-      "Cannot read dir/a\ufffd::error::x.yaml: its name holds control characters, a plain name is wanted",
+      "Cannot read dir/a\ufffd::error::x.yaml: its name holds control characters, expected a plain name",
     );
   });
 
@@ -139,21 +139,21 @@ describe("input that is not understood ends the run with exit code 2 and one sen
 
     expect(run).toMatchObject({
       exit: 2,
-      error: "Cannot read big.yaml: it has 65 MiB, at most 64 MiB are wanted",
+      error: "Cannot read big.yaml: it has 65 MiB, expected at most 64 MiB",
     });
   });
 
   it("a file that is not there", async () => {
     const run = await auditRun({ files: ["lost.yaml"] }, {});
 
-    expect(run.error).toBe("Cannot read lost.yaml: it does not exist, a readable file is wanted");
+    expect(run.error).toBe("Cannot read lost.yaml: it does not exist, expected a readable file");
   });
 
   it("a Helm chart that is not rendered", async () => {
     const texts = { "chart/Chart.yaml": "name: x", "chart/templates/a.yaml": "{{ x }}" };
 
     expect((await auditRun({ files: ["chart"] }, texts)).error).toBe(
-      "Cannot read chart: it is a Helm chart that is not rendered, the output of helm template is wanted",
+      "Cannot read chart: it is a Helm chart that is not rendered, expected the output of helm template",
     );
   });
 

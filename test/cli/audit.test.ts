@@ -119,7 +119,7 @@ describe("a baseline", () => {
     const run = await auditRun({ files: ["web.yaml"], baseline: "web.yaml" }, texts);
 
     expect(run.error).toBe(
-      'Cannot read the baseline web.yaml:2: its kind is the text "Deployment", a saved AuditReport is wanted',
+      'Cannot read the baseline web.yaml:2: its kind is the text "Deployment", expected a saved AuditReport',
     );
   });
 });

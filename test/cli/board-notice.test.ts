@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { noticeLines } from "../../src/cli/demo/board-notice.ts";
 import type { BoardNotice } from "../../src/cli/demo/board-state.ts";
 import { plainText } from "../../src/cli/demo/styled-line.ts";
-import { instant, plus, seconds } from "../../src/core/time.ts";
+import { instant, plus, seconds } from "../../src/core/time/time.ts";
 
 const noticedAt = instant(0);
 const now = plus(noticedAt, seconds(30));

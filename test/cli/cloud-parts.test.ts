@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { cloudParts } from "../../src/cli/cloud-parts.ts";
 import type { CommandIo } from "../../src/cli/command-io.ts";
 import type { Fleet } from "../../src/contracts/fleet.ts";
-import { minutes, seconds } from "../../src/core/time.ts";
+import { minutes, seconds } from "../../src/core/time/time.ts";
 
 const io = { env: {}, fetch, rng: () => 0.5 } as unknown as CommandIo;
 const fleet = {} as Fleet;
@@ -20,7 +20,7 @@ describe("what a controller has of the clouds", () => {
     [minutes(11), "11m"],
   ])("refuses to ask EC2 every %i ms", async (ec2StatusPoll, found) => {
     await expect(cloudParts({ ...plain, ec2StatusPoll }, io)).rejects.toThrow(
-      `Cannot use --ec2-status-poll: found ${found}, wanted 1s to 10m`,
+      `Cannot use --ec2-status-poll: found ${found}, expected 1s to 10m`,
     );
   });
 
@@ -32,7 +32,7 @@ describe("what a controller has of the clouds", () => {
   it("takes a tag only where there is something to choose from, and only one that is one", async () => {
     const awsManagedTag = "team=a";
     await expect(cloudParts({ ...plain, awsManagedTag }, io)).rejects.toThrow(
-      /^Cannot use --aws-managed-tag: .* wanted --sqs-queue-url or --ec2-status-poll/,
+      /^Cannot use --aws-managed-tag: .* expected --sqs-queue-url or --ec2-status-poll/,
     );
     const polled = { ...plain, ec2StatusPoll: minutes(1) };
     await expect(cloudParts({ ...polled, awsManagedTag: "=a" }, io)).rejects.toThrow(
@@ -47,7 +47,7 @@ describe("what a controller has of the clouds", () => {
     [minutes(2), "2m"],
   ])("refuses to ask every %i ms", async (gcpPreemptionPoll, found) => {
     await expect(cloudParts({ ...plain, gcpPreemptionPoll }, io)).rejects.toThrow(
-      `Cannot use --gcp-preemption-poll: found ${found}, wanted 1s to 1m`,
+      `Cannot use --gcp-preemption-poll: found ${found}, expected 1s to 1m`,
     );
   });
 

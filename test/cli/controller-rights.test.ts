@@ -9,8 +9,8 @@ import { parseAllDocuments } from "yaml";
 import { assembleController } from "../../src/cli/assemble-controller.ts";
 import { ClusterAuditor } from "../../src/cli/cluster-auditor.ts";
 import type { NoticeFeed } from "../../src/contracts/notice-feed.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { hours, type Millis, minutes, seconds } from "../../src/core/time.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { hours, type Millis, minutes, seconds } from "../../src/core/time/time.ts";
 import { LeaderLease } from "../../src/kube/leader-lease.ts";
 import {
   close,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Moment, momentOf, type Pulse, paceOf } from "../../src/cli/demo/pace.ts";
-import { instant, minutes, plus, seconds } from "../../src/core/time.ts";
+import { instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 
 const startedAt = instant(0);
 const now = plus(startedAt, minutes(30));

@@ -4,7 +4,7 @@ import { demoStartAt } from "../../src/cli/demo/demo-run.ts";
 import { type LiveDemo, startLiveDemo } from "../../src/cli/demo/live-demo.ts";
 import { silentLog } from "../../src/cli/demo/silent-log.ts";
 import { plainText } from "../../src/cli/demo/styled-line.ts";
-import { minutes, plus } from "../../src/core/time.ts";
+import { minutes, plus } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
 import { VirtualClock } from "../../src/sim/virtual-clock.ts";
 

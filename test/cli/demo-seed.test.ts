@@ -3,7 +3,7 @@ import { demoStartAt, startLastcallFleet } from "../../src/cli/demo/demo-run.ts"
 import { type LiveDemo, startLiveDemo } from "../../src/cli/demo/live-demo.ts";
 import { play } from "../../src/cli/demo/play.ts";
 import { silentLog } from "../../src/cli/demo/silent-log.ts";
-import { hours, type Millis, millis, minutes, plus, seconds } from "../../src/core/time.ts";
+import { hours, type Millis, millis, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
 import type { ModelApi } from "../../src/sim/model-api.ts";
 import { VirtualClock } from "../../src/sim/virtual-clock.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CommandIo } from "../../src/cli/command-io.ts";
 import { runCommandLine } from "../../src/cli/command-line.ts";
-import { seededRng } from "../../src/core/rng.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 import { type HttpFace, serveModel } from "../../src/sim/http-face.ts";
 import { departures, ModelWorld } from "../support/model-world.ts";

@@ -103,7 +103,7 @@ describe("a bad field of a kubelet's configuration is named by its own line", ()
     { field: "shutdownGracePeriod: 30", says: "k.yaml:3: shutdownGracePeriod is 30" },
     {
       field: "featureGates:\n  GracefulNodeShutdown: off\n",
-      says: 'k.yaml:4: featureGates.GracefulNodeShutdown is the text "off", true or false is wanted',
+      says: 'k.yaml:4: featureGates.GracefulNodeShutdown is the text "off", expected true or false',
     },
     {
       field:
@@ -112,7 +112,7 @@ describe("a bad field of a kubelet's configuration is named by its own line", ()
     },
     {
       field: "shutdownGracePeriodByPodPriority: {}",
-      says: "k.yaml:3: shutdownGracePeriodByPodPriority is an object, a list is wanted",
+      says: "k.yaml:3: shutdownGracePeriodByPodPriority is an object, expected a list",
     },
   ])("$field", async ({ field, says }) => {
     const texts = { "k.yaml": `${head}${field}`, "web.yaml": deployment };

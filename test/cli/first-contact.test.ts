@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { firstContact } from "../../src/cli/first-contact.ts";
+import { preflight } from "../../src/cli/preflight.ts";
 import type { KubeAnswer, KubeApi } from "../../src/contracts/kube-api.ts";
-import { instant, seconds } from "../../src/core/time.ts";
+import { instant, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
 import { VirtualClock } from "../../src/sim/virtual-clock.ts";
@@ -20,7 +20,7 @@ async function contact(
     },
   };
   let ms = 0;
-  const end = firstContact(api, clock, new AbortController().signal)
+  const end = preflight(api, clock, new AbortController().signal)
     .then(
       () => "Answered",
       (error: unknown) => error,

@@ -12,12 +12,12 @@ it.each([
   [
     "cert",
     { metricsCertFile: "/tls/tls.crt", metricsKeyFile: undefined },
-    "--metrics-key-file is wanted",
+    "expected --metrics-key-file",
   ],
   [
     "key",
     { metricsCertFile: undefined, metricsKeyFile: "/tls/tls.key" },
-    "--metrics-cert-file is wanted",
+    "expected --metrics-cert-file",
   ],
 ])("--metrics-%s-file alone is refused", (_, options, said) => {
   expect(() => metricsKeyPair(options)).toThrow(said);

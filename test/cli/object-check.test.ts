@@ -69,7 +69,7 @@ describe("an object of a file", () => {
     ],
   ])("is refused where a field of a %s is %j", (kind, over, place, found, wanted) => {
     expect(() => check(kind, over)).toThrow(
-      `Cannot read fleet.json: ${place}: found ${found}, wanted ${wanted}`,
+      `Cannot read fleet.json: ${place}: found ${found}, expected ${wanted}`,
     );
   });
 

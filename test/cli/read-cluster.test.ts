@@ -103,6 +103,65 @@ describe("the live cluster", () => {
     expect(JSON.stringify(pods)).not.toMatch(/podIP|env/);
   });
 
+  describe("with a custom resource whose template is named", () => {
+    const group = { preferredVersion: { groupVersion: "example.com/v1" } };
+    const resources = [
+      { name: "sandboxes/status", kind: "Sandbox" },
+      { name: "sandboxes", kind: "Sandbox" },
+    ];
+    const sandbox = deployment("box");
+    const discovery = {
+      "/apis/example.com": group,
+      "/apis/example.com/v1": { resources },
+      "/apis/example.com/v1/sandboxes": list("Sandbox", [sandbox]),
+      "/api/v1/pods": list("Pod", [
+        {
+          metadata: {
+            ...{ name: "box-0", namespace: "shop" },
+            ownerReferences: [{ kind: "Sandbox", name: "box", controller: true }],
+          },
+        },
+      ]),
+    };
+    const sandboxes = { kind: "Sandbox", group: "example.com", path: ["spec", "template"] };
+
+    it("reads it in the version that the server prefers, and its pods stand for it", async () => {
+      const { api } = apiOf(discovery);
+      const { objects } = await readCluster({ api, templatePaths: [sandboxes] });
+      const { workloads } = audit({
+        sources: objects.map((json) => ({ json })),
+        platforms: [],
+        templatePaths: [sandboxes],
+      });
+
+      expect(workloads).toMatchObject([{ kind: "Sandbox", name: "box", wantedGraceSeconds: 60 }]);
+    });
+
+    it.each([
+      { why: "the group is not there", answers: {} },
+      { why: "the kind is not in it", answers: { ...discovery, "/apis/example.com/v1": {} } },
+    ])("refuses where $why", async ({ answers }) => {
+      const { api } = apiOf({ "/apis/example.com": { status: 404, body: {} }, ...answers });
+
+      await expect(readCluster({ api, templatePaths: [sandboxes] })).rejects.toMatchObject({
+        code: "USAGE",
+        message:
+          "Cannot use --template-path Sandbox.example.com=spec.template: the API server has no such kind, " +
+          "check the kind and the group with kubectl api-resources",
+      });
+    });
+
+    it("refuses a kind without its group, which the server cannot be asked for", async () => {
+      const { api } = apiOf({});
+      const sandbox = { ...sandboxes, group: undefined };
+
+      await expect(readCluster({ api, templatePaths: [sandbox] })).rejects.toMatchObject({
+        code: "USAGE",
+        message: expect.stringContaining("name its API group"),
+      });
+    });
+  });
+
   it("asks no kubelet unless told to", async () => {
     const { api, asked } = apiOf(fleet);
     await readCluster({ api });
@@ -150,7 +209,7 @@ describe("the live cluster", () => {
 
     await expect(readCluster({ api })).rejects.toMatchObject({
       code,
-      message: `Cannot list /api/v1/nodes: the API server answered ${status} (not you), 200 is wanted`,
+      message: `Cannot list /api/v1/nodes: the API server answered ${status} (not you), expected 200`,
     });
   });
 });

@@ -16,7 +16,7 @@ it.each([
   "an input %s is refused: a pipe from a kubectl that has failed is no empty fleet",
   async (_, text) => {
     await expect(kindsIn(text)).rejects.toThrow(
-      "Cannot read standard input:1: found nothing, the output of kubectl get -o json is wanted",
+      "Cannot read standard input:1: found nothing, expected the output of kubectl get -o json",
     );
   },
 );

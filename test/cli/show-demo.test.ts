@@ -5,7 +5,7 @@ import { runCommandLine } from "../../src/cli/command-line.ts";
 import type { Key } from "../../src/cli/demo/controls.ts";
 import { showDemo } from "../../src/cli/demo/show-demo.ts";
 import { resolveOptions } from "../../src/config/resolve-options.ts";
-import { seededRng } from "../../src/core/rng.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
 import { processIo } from "../../src/runtime/process-io.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 

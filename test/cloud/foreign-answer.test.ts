@@ -4,8 +4,8 @@ import { nodeOfToken } from "../../src/agent/own-node.ts";
 import { ImdsSession } from "../../src/cloud/aws/imds-session.ts";
 import { readNoticeDuration } from "../../src/cloud/gcp/notice-payload.ts";
 import type { MetadataAnswer, MetadataRequest } from "../../src/cloud/metadata/metadata-client.ts";
-import { cloudTime } from "../../src/core/cloud-time.ts";
-import { instant, parseHttpDate } from "../../src/core/time.ts";
+import { cloudTime } from "../../src/core/time/cloud-time.ts";
+import { instant, parseHttpDate } from "../../src/core/time/time.ts";
 import { isLastcallError } from "../../src/errors.ts";
 import { translateLease } from "../../src/kube/lease-record.ts";
 import { foreignText } from "../support/foreign-text.ts";
@@ -83,7 +83,7 @@ describe("whatever stands in its place", () => {
     );
   });
 
-  it("a token of the metadata service goes along as one printable word, or not at all", async () => {
+  it("a token of the metadata service goes along as one printable instanceNotice, or not at all", async () => {
     const ttl = fc.oneof(fc.string(), fc.constantFrom("21600", "-1", "0", "1e99", "NaN", ""));
     await fc.assert(
       fc.asyncProperty(foreignText(["AQAEAKw=="]), ttl, async (text, lifeSeconds) => {

@@ -12,8 +12,8 @@ import {
   readNoticeDuration,
   readPreempted,
 } from "../../src/cloud/gcp/notice-payload.ts";
-import type { NoticeReading } from "../../src/core/notice.ts";
-import { instant, seconds } from "../../src/core/time.ts";
+import type { NoticeReading } from "../../src/core/notice/notice.ts";
+import { instant, seconds } from "../../src/core/time/time.ts";
 import { foreignText } from "../support/foreign-text.ts";
 
 const at = instant(Date.UTC(2026, 10, 20, 12));

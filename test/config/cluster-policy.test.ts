@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { readClusterPolicy } from "../../src/config/cluster-policy.ts";
-import { cronProblem } from "../../src/core/cron-window.ts";
-import { defaultNodeSelector } from "../../src/core/selector.ts";
+import { cronProblem } from "../../src/core/limits/cron-window.ts";
+import { defaultNodeSelector } from "../../src/core/policy/selector.ts";
 
 const selector = {
   nodeSelectorTerms: [{ matchExpressions: [{ key: "pool", operator: "In", values: ["a"] }] }],
@@ -25,7 +25,7 @@ describe("a policy of the cluster that cannot be read", () => {
     expect(read({ windows: local })).toMatchObject({
       ...{ name: "odd", generation: 4, uid: "uid-4" },
       problem:
-        'spec.windows[0].timeZone: found "Local", wanted an IANA time zone such as Asia/Tokyo',
+        'spec.windows[0].timeZone: found "Local", expected an IANA time zone such as Asia/Tokyo',
     });
   });
 

@@ -13,7 +13,7 @@ import {
 } from "../../src/config/resource-definition.ts";
 import { generateResourceDocs } from "../../src/config/resource-doc.ts";
 import { checkShape } from "../../src/config/shape-check.ts";
-import { seededRng } from "../../src/core/rng.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
 import { readCorpus } from "../support/policy-corpus.ts";
 
 const generated = [...generateCrds(), ...generateResourceDocs(), ...generateOptionDocs()];

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { type LabelRequirement, meetsRequirement } from "../../src/core/label-selector.ts";
-import { defaultNodeSelector } from "../../src/core/selector.ts";
+import { type LabelRequirement, meetsRequirement } from "../../src/core/cluster/label-selector.ts";
+import { defaultNodeSelector } from "../../src/core/policy/selector.ts";
 
 const root = join(import.meta.dirname, "../../deploy");
 

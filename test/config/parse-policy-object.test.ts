@@ -36,7 +36,7 @@ describe("an object from the cluster", () => {
   it("is refused for the same field when it is read from a file", () => {
     const parsed = parsePolicyObject(object({ drain: { speed: "fast" } }), inFile);
     expect("problems" in parsed && parsed.problems.map(sentenceOf)).toEqual([
-      "spec.drain.speed: found an unknown field, wanted timeout, onTimeout, podRules, onSingleReplica or budgetShare",
+      "spec.drain.speed: found an unknown field, expected timeout, onTimeout, podRules, onSingleReplica or budgetShare",
     ]);
   });
 
@@ -46,7 +46,7 @@ describe("an object from the cluster", () => {
   ])("is refused for actions, which nobody would carry out, when it is read from %s", (_, how) => {
     const parsed = parsePolicyObject(object({ actions: [{ name: "a" }, { name: "b" }] }), how);
     expect("problems" in parsed && parsed.problems.map(sentenceOf)).toEqual([
-      "spec.actions: found 2 actions, wanted none, because this version has no actions yet",
+      "spec.actions: found 2 actions, expected none, because this version has no actions yet",
     ]);
   });
 
@@ -63,16 +63,16 @@ describe("an object from the cluster", () => {
     });
     const parsed = parsePolicyObject(object({ windows: [null] }), inCluster);
     expect("problems" in parsed && parsed.problems.map(sentenceOf)).toEqual([
-      "spec.windows[0]: found nothing, wanted an object with name, type, timeZone",
+      "spec.windows[0]: found nothing, expected an object with name, type, timeZone",
     ]);
   });
 
   it.each([
-    [undefined, "found nothing, wanted a DeparturePolicy"],
-    [null, "found nothing, wanted a DeparturePolicy"],
-    [[], "found an empty list, wanted a DeparturePolicy"],
-    ["policy", 'found "policy", wanted a DeparturePolicy'],
-    [{}, "kind: found nothing, wanted DeparturePolicy"],
+    [undefined, "found nothing, expected a DeparturePolicy"],
+    [null, "found nothing, expected a DeparturePolicy"],
+    [[], "found an empty list, expected a DeparturePolicy"],
+    ["policy", 'found "policy", expected a DeparturePolicy'],
+    [{}, "kind: found nothing, expected DeparturePolicy"],
   ])("that is %j is refused in a sentence", (written, sentence) => {
     const parsed = parsePolicyObject(written, inCluster);
     expect("problems" in parsed && sentenceOf(parsed.problems[0] ?? never())).toBe(sentence);

@@ -1,7 +1,7 @@
 import { Cron } from "croner";
 import { describe, expect, it } from "vitest";
 import { readPolicies } from "../../src/config/read-policy.ts";
-import { hours, instant, millis, minutes } from "../../src/core/time.ts";
+import { hours, instant, millis, minutes } from "../../src/core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../src/errors.ts";
 import { readCorpus } from "../support/policy-corpus.ts";
 
@@ -59,11 +59,11 @@ describe("a bad policy file", () => {
       ),
     );
     expect(error.details).toEqual([
-      'a.yaml:5: spec.paused: found "maybe", wanted true or false',
-      "a.yaml:8: found broken YAML (Flow map must end with a }), wanted YAML",
-      'b.yaml:6: spec.drain.timeout: found "fast", wanted a duration such as 90s or 12h30m',
-      'b.yaml:7: spec.weight: found "heavy", wanted a whole number from -1000000 to 1000000',
-      "b.yaml:8: spec.lifetime.max: found 1h under a min of 2h, wanted at least lifetime.min",
+      'a.yaml:5: spec.paused: found "maybe", expected true or false',
+      "a.yaml:8: found broken YAML (Flow map must end with a }), expected YAML",
+      'b.yaml:6: spec.drain.timeout: found "fast", expected a duration such as 90s or 12h30m',
+      'b.yaml:7: spec.weight: found "heavy", expected a whole number from -1000000 to 1000000',
+      "b.yaml:8: spec.lifetime.max: found 1h under a min of 2h, expected at least lifetime.min",
     ]);
     expect(error.message).toBe(`Cannot read the policy: ${error.details[0]} (and 4 more mistakes)`);
   });
@@ -74,13 +74,13 @@ describe("a bad policy file", () => {
 
   it("may not use a name that another file has", () => {
     expect(refusalOf(policy("{}"), policy("{}")).message).toBe(
-      'Cannot read the policy: b.yaml:4: metadata.name: found "spot" a second time, wanted a name of its own (a.yaml:4 has it)',
+      'Cannot read the policy: b.yaml:4: metadata.name: found "spot" a second time, expected a name of its own (a.yaml:4 has it)',
     );
   });
 
   it("of many megabytes is refused before it is parsed", () => {
     expect(refusalOf(`# ${"x".repeat(5 * 1024 * 1024)}`).message).toBe(
-      "Cannot read the policy: a.yaml:1: found a file of 6 MiB, wanted at most 4 MiB of YAML",
+      "Cannot read the policy: a.yaml:1: found a file of 6 MiB, expected at most 4 MiB of YAML",
     );
   });
 });

@@ -4,7 +4,7 @@ import { options, optionsFor } from "../../src/config/options.ts";
 import { readOptionsFile } from "../../src/config/read-options-file.ts";
 import { resolveOptions } from "../../src/config/resolve-options.ts";
 import { spellSwitches } from "../../src/config/spell-switches.ts";
-import { instant, millis } from "../../src/core/time.ts";
+import { instant, millis } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 
 const nothing = { flags: {}, env: {} };
@@ -58,28 +58,28 @@ describe("the list of options", () => {
 });
 
 describe("the value of an option", () => {
-  const flags = { runs: "1" };
-  const env = { LASTCALL_RUNS: "2" };
+  const flags = { nodes: "1" };
+  const env = { LASTCALL_NODES: "2" };
 
   it.each([
-    ["the flag beats all", { flags, env, file: file("runs: 3") }, 1],
-    ["the environment beats the file", { flags: {}, env, file: file("runs: 3") }, 2],
-    ["the file beats the default", { flags: {}, env: {}, file: file("runs: 3") }, 3],
+    ["the flag beats all", { flags, env, file: file("nodes: 3") }, 1],
+    ["the environment beats the file", { flags: {}, env, file: file("nodes: 3") }, 2],
+    ["the file beats the default", { flags: {}, env: {}, file: file("nodes: 3") }, 3],
     [
       "a section beats the top of the file",
-      { ...nothing, file: file("runs: 3\nsimulate: {runs: 4}") },
+      { ...nothing, file: file("nodes: 3\ndemo: {nodes: 4}") },
       4,
     ],
     [
       "another command's section is not ours",
       { ...nothing, file: file("audit: {fail-on: never}") },
-      1,
+      18,
     ],
-    ["an empty variable is not set", { flags: {}, env: { LASTCALL_RUNS: "" } }, 1],
-    ["null in the file is not set", { ...nothing, file: file("runs:") }, 1],
-    ["the default is left", nothing, 1],
-  ])("%s", (_, sources, runs) => {
-    expect(resolveOptions("simulate", sources).runs).toBe(runs);
+    ["an empty variable is not set", { flags: {}, env: { LASTCALL_NODES: "" } }, 18],
+    ["null in the file is not set", { ...nothing, file: file("nodes:") }, 18],
+    ["the default is left", nothing, 18],
+  ])("%s", (_, sources, nodes) => {
+    expect(resolveOptions("demo", sources).nodes).toBe(nodes);
   });
 
   it("is typed by its kind", () => {
@@ -114,47 +114,43 @@ describe("the value of an option", () => {
 
 describe("a wrong value of an option is refused with one sentence", () => {
   const run = (flags: Record<string, string>) => resolveOptions("run", { flags, env: {} });
-  const simulate = (flags: Record<string, string>) =>
-    resolveOptions("simulate", { flags, env: {} });
+  const demo = (flags: Record<string, string>) => resolveOptions("demo", { flags, env: {} });
   it.each([
     [
       () => run({ healthAddress: "8080" }),
-      '--health-address: found "8080", wanted an address such as :8080',
+      '--health-address: found "8080", expected an address such as :8080',
     ],
     [
       () => run({ healthAddress: ":99999" }),
-      '--health-address: found ":99999", wanted an address such as :8080',
+      '--health-address: found ":99999", expected an address such as :8080',
     ],
     [
       () => run({ gcpEndpoint: "x" }),
-      '--gcp-endpoint: found "x", wanted an address such as http://host:80',
+      '--gcp-endpoint: found "x", expected an address such as http://host:80',
     ],
     [
       () => run({ logLevel: "loud" }),
-      '--log-level: found "loud", wanted debug, info, warn or error',
+      '--log-level: found "loud", expected debug, info, warn or error',
     ],
-    [() => run({ context: "" }), "--context: found nothing, wanted a value for NAME"],
-    [() => run({ dryRun: "yes" }), '--dry-run: found "yes", wanted true or false'],
-    [() => simulate({ runs: "0" }), '--runs: found "0", wanted a whole number from 1 to 1000000'],
+    [() => run({ context: "" }), "--context: found nothing, expected a value for NAME"],
+    [() => run({ dryRun: "yes" }), '--dry-run: found "yes", expected true or false'],
+    [() => demo({ nodes: "0" }), '--nodes: found "0", expected a whole number from 1 to 5000'],
+    [() => demo({ nodes: "1e3" }), '--nodes: found "1e3", expected a whole number from 1 to 5000'],
     [
-      () => simulate({ runs: "1e3" }),
-      '--runs: found "1e3", wanted a whole number from 1 to 1000000',
-    ],
-    [
-      () => simulate({ seed: "1.5" }),
-      '--seed: found "1.5", wanted a whole number from 0 to 4294967295',
+      () => demo({ seed: "1.5" }),
+      '--seed: found "1.5", expected a whole number from 0 to 4294967295',
     ],
     [
       () => resolveOptions("drain-plan", { flags: { notice: "120" }, env: {} }),
-      '--notice: found "120", wanted a duration such as 90s or 12h30m',
+      '--notice: found "120", expected a duration such as 90s or 12h30m',
     ],
     [
       () => resolveOptions("plan", { flags: { at: "now" }, env: {} }),
-      '--at: found "now", wanted an RFC 3339 instant such as 2026-12-01T00:00:00Z',
+      '--at: found "now", expected an RFC 3339 instant such as 2026-12-01T00:00:00Z',
     ],
     [
       () => resolveOptions("run", { flags: {}, env: { LASTCALL_LOG_FORMAT: "xml" } }),
-      'LASTCALL_LOG_FORMAT: found "xml", wanted json or text',
+      'LASTCALL_LOG_FORMAT: found "xml", expected json or text',
     ],
   ])("%#", (resolve, sentence) => {
     expect(resolve).toThrow(new LastcallError("USAGE", `Cannot read ${sentence}`));
@@ -164,36 +160,36 @@ describe("a wrong value of an option is refused with one sentence", () => {
     expect(() => resolveOptions("agent", nothing)).toThrow(
       new LastcallError(
         "USAGE",
-        "Cannot run lastcall agent: found no --node-name, wanted it or LASTCALL_NODE_NAME",
+        "Cannot run lastcall agent: found no --node-name, expected it or LASTCALL_NODE_NAME",
       ),
     );
   });
 
   it.each([
-    ["runs: many", 'lastcall.yaml:1: runs: found "many", wanted a whole number from 1 to 1000000'],
+    ["nodes: many", 'lastcall.yaml:1: nodes: found "many", expected a whole number from 1 to 5000'],
+    ["# two\ndemo:\n  nodes: [1, 2]", "lastcall.yaml:3: demo.nodes: found 2 values, expected one"],
     [
-      "# two\nsimulate:\n  runs: [1, 2]",
-      "lastcall.yaml:3: simulate.runs: found 2 values, wanted one",
+      "nodes: {a: 1}",
+      "lastcall.yaml:1: nodes: found an object, expected a value or a list of values",
     ],
-    ["runs: {a: 1}", "lastcall.yaml:1: runs: found an object, wanted a value or a list of values"],
-    ["log-levl: debug", "lastcall.yaml:1: log-levl: found an unknown option, wanted log-level"],
+    ["log-levl: debug", "lastcall.yaml:1: log-levl: found an unknown option, expected log-level"],
     [
       "run: {zzz: 1}",
-      "lastcall.yaml:1: run.zzz: found an unknown option, wanted the name of an option",
+      "lastcall.yaml:1: run.zzz: found an unknown option, expected the name of an option",
     ],
-    ["run: fast", 'lastcall.yaml:1: run: found "fast", wanted options by name'],
-    ["- runs", "lastcall.yaml:1: found a list, wanted options by name"],
+    ["run: fast", 'lastcall.yaml:1: run: found "fast", expected options by name'],
+    ["- nodes", "lastcall.yaml:1: found a list, expected options by name"],
     [
       "quiet: true\nquiet: false",
-      "lastcall.yaml:2: quiet: found the field a second time, wanted it once (line 1 has it)",
+      "lastcall.yaml:2: quiet: found the field a second time, expected it once (line 1 has it)",
     ],
   ])("in the config file: %j", (text, sentence) => {
-    const resolve = () => resolveOptions("simulate", { ...nothing, file: file(text) });
+    const resolve = () => resolveOptions("demo", { ...nothing, file: file(text) });
     expect(resolve).toThrow(new LastcallError("CONFIG_INVALID", `Cannot read ${sentence}`));
   });
 
   it("but an empty config file is no mistake", () => {
-    expect(resolveOptions("simulate", { ...nothing, file: file("# nothing\n") }).runs).toBe(1);
+    expect(resolveOptions("demo", { ...nothing, file: file("# nothing\n") }).nodes).toBe(18);
   });
 });
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Ec2, mostAskedFor, type ScheduledEvent } from "../../src/cloud/aws/ec2.ts";
-import { instant } from "../../src/core/time.ts";
+import { instant } from "../../src/core/time/time.ts";
 
 /** An EC2 with the side on which its instances stand. */
 export interface Ec2World {

@@ -1,4 +1,4 @@
-import { seconds } from "../../src/core/time.ts";
+import { seconds } from "../../src/core/time/time.ts";
 import { FakeQueue } from "../support/fake-queue.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { queueClientContract } from "./queue-client.contract.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LifecycleHooks } from "../../src/contracts/lifecycle-hooks.ts";
-import type { LifecycleHook } from "../../src/core/lifecycle-hook.ts";
-import { instant } from "../../src/core/time.ts";
+import type { LifecycleHook } from "../../src/core/notice/lifecycle-hook.ts";
+import { instant } from "../../src/core/time/time.ts";
 
 /** Groups with the side of theirs that holds instances back. */
 export interface HooksWorld {

@@ -1,5 +1,5 @@
-import { seededRng } from "../../src/core/rng.ts";
-import { instant } from "../../src/core/time.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { instant } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
 import { ModelApi } from "../../src/sim/model-api.ts";
 import { VirtualClock } from "../../src/sim/virtual-clock.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { HeardReading, NoticeSink, NoticeSource } from "../../src/contracts/notice-source.ts";
-import type { Notice } from "../../src/core/notice.ts";
-import { between, type Instant, type Millis } from "../../src/core/time.ts";
+import type { Notice } from "../../src/core/notice/notice.ts";
+import { between, type Instant, type Millis } from "../../src/core/time/time.ts";
 import type { LastcallError } from "../../src/errors.ts";
 import { type Illness, illnesses } from "../support/metadata-server.ts";
 import { waitUntil } from "../support/wait-until.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubeAnswer, KubeRequest } from "../../src/contracts/kube-api.ts";
-import { minutes, seconds } from "../../src/core/time.ts";
+import { minutes, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { ModelWorld, webWorkload } from "../support/model-world.ts";
 import { depart } from "./room-story.ts";

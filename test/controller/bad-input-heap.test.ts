@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { SqsFeed } from "../../src/cloud/aws/sqs-feed.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { instant, plus, seconds } from "../../src/core/time.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { instant, plus, seconds } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
 import { VirtualClock } from "../../src/sim/virtual-clock.ts";
 import { FakeQueue } from "../support/fake-queue.ts";
@@ -68,7 +68,7 @@ describe("ten thousand messages that mean nothing here leave nothing behind", ()
     ends.push(stop);
     const growth = await growthOf(async (round) => {
       const fates = Array.from({ length: perRound }, (_, one) =>
-        feed.listener.onWord({ ...word("n1"), machine: idOf(round * perRound + one) }),
+        feed.listener.onNotice({ ...word("n1"), machine: idOf(round * perRound + one) }),
       );
       await world.pass(seconds(1));
       expect(new Set(await Promise.all(fates))).toEqual(new Set(["NoNode"]));
@@ -83,7 +83,7 @@ describe("ten thousand messages that mean nothing here leave nothing behind", ()
     expect(await tell(told)).toBe("Taken");
     await world.pass(seconds(20));
     const growth = await growthOf(async () => {
-      const fates = Array.from({ length: perRound }, () => feed.listener.onWord(told));
+      const fates = Array.from({ length: perRound }, () => feed.listener.onNotice(told));
       expect(new Set(await Promise.all(fates))).toEqual(new Set(["Taken"]));
     });
     expect(growth).toBeLessThan(growthLimit);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { BirthReading, MachineBirths } from "../../src/contracts/machine-births.ts";
 import { BirthBook } from "../../src/controller/birth-book.ts";
-import type { NodeFacts } from "../../src/core/node.ts";
-import { defaultPolicy } from "../../src/core/policy-default.ts";
-import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time.ts";
+import type { NodeFacts } from "../../src/core/cluster/node.ts";
+import { defaultPolicy } from "../../src/core/policy/policy-default.ts";
+import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
 import { VirtualClock } from "../../src/sim/virtual-clock.ts";
@@ -57,7 +57,7 @@ function stage() {
   const counted: string[] = [];
   const log = (event: string, fields: object = {}) =>
     said.push(`${event} ${JSON.stringify(fields)}`);
-  const voice = {
+  const telemetry = {
     log: { debug: log, info: log, warn: log, error: log },
     metrics: {
       count: (_: string, labels: Readonly<Record<string, string>>) =>
@@ -71,7 +71,7 @@ function stage() {
   const onNews = () => {
     news += 1;
   };
-  const book = new BirthBook({ births, clock, voice, onNews });
+  const book = new BirthBook({ births, clock, telemetry, onNews });
   /** The births that the plan is made with, and after how many seconds it could be made. */
   async function tell(...nodes: readonly NodeFacts[]) {
     const from = clock.monotonic();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
-import { between, seconds } from "../../src/core/time.ts";
+import { between, seconds } from "../../src/core/time/time.ts";
 import { budgetStory } from "../support/budget-story.ts";
 import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type Rng, seededRng } from "../../src/core/rng.ts";
-import { minutes, plus, seconds } from "../../src/core/time.ts";
+import { type Rng, seededRng } from "../../src/core/chance/rng.ts";
+import { minutes, plus, seconds } from "../../src/core/time/time.ts";
 import type { ModelWorld } from "../support/model-world.ts";
 import {
   depart,

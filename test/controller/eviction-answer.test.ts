@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubeAnswer, KubeObject } from "../../src/contracts/kube-api.ts";
-import { minutes, seconds } from "../../src/core/time.ts";
+import { minutes, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { dawn, type ModelWorld } from "../support/model-world.ts";
 import {

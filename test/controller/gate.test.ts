@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatInstant, hours, minutes, plus } from "../../src/core/time.ts";
+import { formatInstant, hours, minutes, plus } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { KubeGateSource } from "../../src/kube/gate-source.ts";
 import { dawn, ModelWorld, spotPolicy } from "../support/model-world.ts";

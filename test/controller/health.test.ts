@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Health } from "../../src/controller/health.ts";
-import { minutes, seconds } from "../../src/core/time.ts";
+import { minutes, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { ModelWorld, spotPolicy } from "../support/model-world.ts";

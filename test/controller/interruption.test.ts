@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { Fleet, FleetChange } from "../../src/contracts/fleet.ts";
-import type { CaseBook } from "../../src/controller/case-book.ts";
+import type { ActiveDepartures } from "../../src/controller/active-departures.ts";
 import type { Executor } from "../../src/controller/executor.ts";
 import { followInterruptions } from "../../src/controller/interruption.ts";
-import { NoticeDesk } from "../../src/controller/notice-desk.ts";
-import type { Departure } from "../../src/core/departure.ts";
-import { instant, plus, seconds } from "../../src/core/time.ts";
+import { NoticeReconciler } from "../../src/controller/notice-reconciler.ts";
+import type { Departure } from "../../src/core/departure/departure.ts";
+import { instant, plus, seconds } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
 import { VirtualClock } from "../../src/sim/virtual-clock.ts";
 import { aDeparture, aNode } from "../core/fleet-builder.ts";
@@ -35,11 +35,11 @@ function follow(known: readonly Departure[] = []) {
     observeChanged: () => {},
     has: () => false,
     open: ({ name }: Departure) => seen.opened.push(name),
-  } as unknown as CaseBook;
+  } as unknown as ActiveDepartures;
   const clock = new VirtualClock({ startAt: instant(0), settle: eventLoopTurn });
   const whole = fleet as Fleet;
-  const desk = new NoticeDesk({ fleet: whole, executor: {} as Executor, clock });
-  const tools = { fleet: whole, cases, executor: {} as Executor, desk, clock };
+  const noticeReconciler = new NoticeReconciler({ fleet: whole, executor: {} as Executor, clock });
+  const tools = { fleet: whole, cases, executor: {} as Executor, noticeReconciler, clock };
   const stop = followInterruptions(tools, new AbortController().signal);
   const change = (part: Partial<FleetChange>): void => {
     const none = { nodes: new Set<string>(), departures: new Set<string>(), policies: false };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { LifecycleHook } from "../../src/core/lifecycle-hook.ts";
-import { hours, minutes, seconds } from "../../src/core/time.ts";
+import type { LifecycleHook } from "../../src/core/notice/lifecycle-hook.ts";
+import { hours, minutes, seconds } from "../../src/core/time/time.ts";
 import { FakeHooks } from "../support/fake-hooks.ts";
 import { type Stage, stage } from "../support/feed-stage.ts";
 
@@ -49,7 +49,7 @@ describe("a group that is to take a machine", () => {
       podsThen = world.podsOn("n1").length;
     };
     const told = word("n1", { cause: "LifecycleHook", deadlineAt: undefined, eventId: "hook-1" });
-    const ended = feed.listener.onWord(told).then(() => feed.listener.onHook(hook));
+    const ended = feed.listener.onNotice(told).then(() => feed.listener.onHook(hook));
     await world.pass(seconds(30));
     expect(await ended).toBe("Ended");
     expect([hooks.told.length, podsThen]).toEqual([1, 0]);

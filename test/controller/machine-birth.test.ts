@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { MachineBirths } from "../../src/contracts/machine-births.ts";
-import { formatInstant, hours, minutes, plus, seconds } from "../../src/core/time.ts";
+import { formatInstant, hours, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { dawn, departures, ModelWorld, spotPolicy } from "../support/model-world.ts";
 
 /** A day after its node was made, n1 has a machine behind it that was born an hour ago. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubeRequest } from "../../src/contracts/kube-api.ts";
-import { minutes, seconds } from "../../src/core/time.ts";
+import { minutes, seconds } from "../../src/core/time/time.ts";
 import { departures, type ModelWorld, nodes } from "../support/model-world.ts";
 import {
   close,

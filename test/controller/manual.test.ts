@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { formatInstant, minutes, plus, seconds } from "../../src/core/time.ts";
+import { formatInstant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 
 /** A running controller over three nodes, each planned for a day later; ended after each test. */

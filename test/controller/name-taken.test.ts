@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatInstant, hours, minutes, plus, seconds } from "../../src/core/time.ts";
+import { formatInstant, hours, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { stage } from "../support/feed-stage.ts";
 import { departures, ModelWorld, nodes, spotPolicy } from "../support/model-world.ts";
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
-import { hours, minutes } from "../../src/core/time.ts";
+import { hours, minutes } from "../../src/core/time/time.ts";
 import { podBehaviour } from "../../src/sim/cluster-controllers/kubelet.ts";
 import type { Change, History, MachineEnd, Release, WatchedKind } from "../e2e/history.ts";
 import { type Charge, judge, zonesAlternate } from "../e2e/judge.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { hours, seconds } from "../../src/core/time.ts";
+import { hours, seconds } from "../../src/core/time/time.ts";
 import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 
 describe("a node that its own kubelet says is shutting down", () => {

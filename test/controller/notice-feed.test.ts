@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatInstant, hours, minutes, plus, seconds } from "../../src/core/time.ts";
+import { formatInstant, hours, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { stage } from "../support/feed-stage.ts";
 import { departures, type ModelWorld, policies } from "../support/model-world.ts";
@@ -8,7 +8,7 @@ describe("a word of a feed about a machine", () => {
   it("has its node cordoned and drained, by one departure however often it is told", async () => {
     const { world, feed, word, tell, stop } = await stage();
     const told = word("n1");
-    const many = Array.from({ length: 100 }, () => feed.listener.onWord(told));
+    const many = Array.from({ length: 100 }, () => feed.listener.onNotice(told));
     expect(await tell(told)).toBe("Taken");
     expect(new Set(await Promise.all(many))).toEqual(new Set(["Taken"]));
     expect(world.marksOf("n1")).toContain("unschedulable");
@@ -186,7 +186,7 @@ describe("a word of a feed about a machine", () => {
   it("is not taken for another one of the same machine that the policy ignores", async () => {
     const { world, feed, word, tell, stop } = await stage();
     const first = { cause: "RebalanceRecommendation", deadlineAt: undefined } as const;
-    const recommended = feed.listener.onWord(word("n1", { ...first, eventId: "event-0" }));
+    const recommended = feed.listener.onNotice(word("n1", { ...first, eventId: "event-0" }));
     expect(await tell(word("n1", { cause: "SpotInterruption" }))).toBe("Taken");
     expect(await recommended).toBe("Taken");
     expect(world.marksOf("n1")).toContain("unschedulable");

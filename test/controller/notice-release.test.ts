@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { minutes, plus, seconds } from "../../src/core/time.ts";
+import { minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { type Stage, stage } from "../support/feed-stage.ts";
 import { nodes } from "../support/model-world.ts";
@@ -64,13 +64,13 @@ describe("a notice at which the machine is to be released", () => {
     await stop();
   });
 
-  it("leaves it to the cloud where the node was to leave by plan anyway", async () => {
+  it("has it let go as well where the node was to leave by plan anyway", async () => {
     const on = await releasing({}, { max: "24h", reserve: "30m" });
     const { world, word, tell, stop } = on;
     await tell(word("n1", { cause: "SpotInterruption" }));
     await world.pass(seconds(20));
     expect(world.podsOn("n1")).toEqual([]);
-    expect(world.released).toEqual([]);
+    expect(world.released).toEqual([machine]);
     await stop();
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatInstant, plus, seconds } from "../../src/core/time.ts";
+import { formatInstant, plus, seconds } from "../../src/core/time/time.ts";
 import { dawn, ModelWorld, nodes, webWorkload } from "../support/model-world.ts";
 
 function fleet(): ModelWorld {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubeObject, KubeWatchEvent, KubeWatchRequest } from "../../src/contracts/kube-api.ts";
-import { minutes, seconds } from "../../src/core/time.ts";
+import { minutes, seconds } from "../../src/core/time/time.ts";
 import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 
 const podsPath = "/api/v1/namespaces/default/pods";
@@ -211,6 +211,50 @@ describe("a node whose machine was replaced under its name while the watches wer
     expect(untouched(world)).toEqual(["new-0", "new-1"]);
     expect(asked(world)).toEqual([]);
     expect(ending(world)).toEqual(replaced);
+  });
+});
+
+describe("what only a stale view says is looked for afresh", () => {
+  it("a node that is not in the list of a new leader is not gone for that", async () => {
+    const one = await stage();
+    const { world } = one;
+    await controlled(world, async () => {
+      depart(one);
+      await world.passUntil(() => ending(world).phase === "Draining", minutes(1));
+    });
+    const send = world.watched.send.bind(world.watched);
+    world.watched.send = async (request) => {
+      const answer = await send(request);
+      if (request.method !== "GET" || request.path !== nodes) return answer;
+      const { items, ...list } = answer.body as { readonly items: readonly KubeObject[] };
+      const others = items.filter(({ metadata }) => metadata?.name !== "n1");
+      return { ...answer, body: { ...list, items: others } };
+    };
+    one.stall(nodes);
+    await controlled(world, () => world.pass(minutes(1)));
+    expect(ending(world).phase).toBe("Draining");
+    expect(world.marksOf("n1")).toContain("unschedulable");
+  });
+
+  it("a node keeps the marks of a departure that the watch has not shown yet", async () => {
+    const one = await stage();
+    const { world } = one;
+    await controlled(world, async () => {
+      await world.pass(seconds(5));
+      one.stall(departures);
+      depart(one);
+      const patchType = "application/merge-patch+json";
+      const body = { status: { phase: "Draining" } };
+      const path = `${departures}/n1-asked/status`;
+      expect(world.api.handle({ method: "PATCH", path, patchType, body }).status).toBe(200);
+      world.patchNode("n1", {
+        metadata: { annotations: { "lastcall.dev/departure": "n1-asked" } },
+        spec: { unschedulable: true },
+      });
+      await world.pass(minutes(1));
+    });
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    expect(world.logged.filter((line) => line.includes("orphaned-cordon-cleared"))).toEqual([]);
   });
 });
 

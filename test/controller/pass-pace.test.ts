@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { gatherAfter } from "../../src/controller/pass-pace.ts";
-import { millis } from "../../src/core/time.ts";
+import { millis } from "../../src/core/time/time.ts";
 
 it.each([
   [0, 0, 200],

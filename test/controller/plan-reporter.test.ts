@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { seconds } from "../../src/core/time.ts";
+import { seconds } from "../../src/core/time/time.ts";
 import { ModelWorld, spotPolicy } from "../support/model-world.ts";
 
 /** The model's days begin at midnight UTC: nodes that last twelve hours never see the window. */

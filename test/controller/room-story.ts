@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
 import type { KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
-import { formatInstant, type Millis, minutes, plus } from "../../src/core/time.ts";
+import { formatInstant, type Millis, minutes, plus } from "../../src/core/time/time.ts";
 import { podBehaviour } from "../../src/sim/cluster-controllers/kubelet.ts";
 import { departures, ModelWorld, spotPolicy } from "../support/model-world.ts";
 
@@ -129,7 +129,11 @@ export function depart(world: ModelWorld, node: string): void {
 export function noticeOf(world: ModelWorld, node: string, lead: Millis): void {
   const path = `${departures}/${world.departureOf(node)?.metadata?.name}`;
   const now = world.clock.now();
-  const spec = { noticedAt: formatInstant(now), deadlineAt: formatInstant(plus(now, lead)) };
+  const spec = {
+    cause: "SpotInterruption",
+    noticedAt: formatInstant(now),
+    deadlineAt: formatInstant(plus(now, lead)),
+  };
   const patchType = "application/merge-patch+json";
   const { status } = world.api.handle({ method: "PATCH", path, patchType, body: { spec } });
   if (status !== 200) throw new Error(`the notice of ${node} was answered ${status}`);

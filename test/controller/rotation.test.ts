@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
-import { hours, minutes, seconds } from "../../src/core/time.ts";
+import { hours, minutes, seconds } from "../../src/core/time/time.ts";
 import {
   departures,
   ModelWorld,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { KubeRequest } from "../../src/contracts/kube-api.ts";
 import type { LeaveOptions, RestartOptions } from "../../src/contracts/node-pods.ts";
-import { Executor, type Hands, type Voice } from "../../src/controller/executor.ts";
-import type { EvictionAnswer } from "../../src/core/eviction-answer.ts";
-import { formatInstant, seconds } from "../../src/core/time.ts";
+import { type ClusterPorts, Executor, type Telemetry } from "../../src/controller/executor.ts";
+import type { EvictionAnswer } from "../../src/core/drain/eviction-answer.ts";
+import { formatInstant, seconds } from "../../src/core/time/time.ts";
 import { dawn, departures, ModelWorld, webWorkload } from "../support/model-world.ts";
 
 interface Leave {
@@ -91,7 +91,7 @@ describe("evictions that wait for their turn in a rush of notices", () => {
 describe("an eviction whose turn comes when another may lead", () => {
   const pod = { namespace: "default", name: "web-0", uid: "uid-1" };
   const silent = { debug() {}, info() {}, warn() {}, error() {} };
-  const voice = {
+  const telemetry = {
     log: silent,
     events: { emit() {} },
     metrics: { count() {}, set() {}, observe() {} },
@@ -116,9 +116,13 @@ describe("an eviction whose turn comes when another may lead", () => {
     const restartOwner = (_: unknown, __: unknown, { onTurn }: RestartOptions) => send(onTurn);
     const markDisrupted = () => Promise.resolve(undefined);
     const pods = { evict: leave, remove: leave, restartOwner, markDisrupted };
-    const hands = { pods } as unknown as Hands;
+    const ports = { pods } as unknown as ClusterPorts;
     let leading = true;
-    const executor = new Executor({ hands, voice: voice as Voice, mayAct: () => leading });
+    const executor = new Executor({
+      ports,
+      telemetry: telemetry as Telemetry,
+      mayAct: () => leading,
+    });
     const asked = ask(executor, () => 20);
     leading = false;
     turn.resolve();

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { minutes, seconds } from "../../src/core/time.ts";
+import { minutes, seconds } from "../../src/core/time/time.ts";
 import { departures, ModelWorld, policies, webWorkload } from "../support/model-world.ts";
 
 /** A policy for the nodes of a zone, under one budget for the whole cluster. */

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
-import { hours, minutes } from "../../src/core/time.ts";
+import { hours, minutes } from "../../src/core/time/time.ts";
 import { departures, ModelWorld, policies } from "../support/model-world.ts";
 
 function policy(world: ModelWorld, name: string, spec: object): void {
@@ -45,7 +45,8 @@ it("a policy that cannot be read stops its own nodes, and says so in status, Eve
   expect(world.steps.filter((step) => step.startsWith("cordon"))).toEqual(["cordon b1"]);
   expect(conditionOf(world, "odd", "Ready")).toMatchObject({
     status: "False",
-    message: 'spec.windows[0].timeZone: found "Local", wanted an IANA time zone such as Asia/Tokyo',
+    message:
+      'spec.windows[0].timeZone: found "Local", expected an IANA time zone such as Asia/Tokyo',
   });
   expect(conditionOf(world, "spot", "Ready")).toMatchObject({ status: "True" });
   expect(conditionOf(world, "spot", "Feasible")).toMatchObject({

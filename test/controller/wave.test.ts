@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatInstant, hours, minutes, plus } from "../../src/core/time.ts";
+import { formatInstant, hours, minutes, plus } from "../../src/core/time/time.ts";
 import { dawn, ModelWorld, policies, spotPolicy, webWorkload } from "../support/model-world.ts";
 
 const names = ["n0", "n1", "n2", "n3"];

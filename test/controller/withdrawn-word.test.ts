@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
-import { formatInstant, minutes, plus, seconds } from "../../src/core/time.ts";
+import { formatInstant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { stage, toldUntilTaken } from "../support/feed-stage.ts";
 import { departures, type ModelWorld } from "../support/model-world.ts";
 
@@ -96,7 +96,7 @@ describe("a word of maintenance that is called off", () => {
     const { world, feed, word, tell, stop } = await stage();
     const told = word("n1", { cause: "ScheduledMaintenance", deadlineAt: soon(world) });
     if (hasBegun) await tell(told);
-    const off = feed.listener.onWord({ ...told, notice: { ...told.notice, withdrawn: true } });
+    const off = feed.listener.onNotice({ ...told, notice: { ...told.notice, withdrawn: true } });
     const interruption = word("n1", { cause: "SpotInterruption", eventId: "event-2" });
     expect(await toldUntilTaken(tell, interruption)).toBe(true);
     expect(await off).toBe("Taken");

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Fleet, FleetView } from "../../src/contracts/fleet.ts";
 import type { AuditTarget, WorkloadVerdict } from "../../src/contracts/workload-auditor.ts";
 import { WorkloadWatch } from "../../src/controller/workload-watch.ts";
-import type { NodeFacts } from "../../src/core/node.ts";
-import type { Policy } from "../../src/core/policy.ts";
-import { type Millis, millis } from "../../src/core/time.ts";
+import type { NodeFacts } from "../../src/core/cluster/node.ts";
+import type { Policy } from "../../src/core/policy/policy.ts";
+import { type Millis, millis } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { ManualClock, settle } from "../support/manual-clock.ts";
 
@@ -83,7 +83,7 @@ function start(everyMs: number, dryRun = false): void {
       },
     },
     clock,
-    voice: {
+    telemetry: {
       log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
       metrics: {
         count: (_, { code }) => errors.push(code ?? ""),
@@ -144,7 +144,7 @@ describe("the watch over workloads", () => {
     start(hour);
     await clock.advance(11 * minute);
     answer = () => {
-      throw new LastcallError("RIGHT_MISSING", "Cannot list jobs: forbidden, the right is wanted");
+      throw new LastcallError("RIGHT_MISSING", "Cannot list jobs: forbidden, expected the right");
     };
     await clock.advance(hour);
     expect(errors).toEqual(["RIGHT_MISSING"]);
@@ -157,7 +157,7 @@ describe("the watch over workloads", () => {
   it("tries again after a quarter of an hour where a fault passes by itself", async () => {
     const verdicts = answer();
     answer = () => {
-      throw new LastcallError("API_UNREACHABLE", "Cannot list jobs: no answer, one is wanted");
+      throw new LastcallError("API_UNREACHABLE", "Cannot list jobs: no answer, expected one");
     };
     start(6 * hour);
     await clock.advance(30 * minute);

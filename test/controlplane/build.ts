@@ -73,7 +73,7 @@ function kubernetesVersion(): string {
   );
   if (found?.[1] === undefined) {
     throw new Error(
-      "Cannot build the control plane: go.mod names no k8s.io/kubernetes, wanted one",
+      "Cannot build the control plane: go.mod names no k8s.io/kubernetes, expected one",
     );
   }
   return found[1];
@@ -140,7 +140,7 @@ function go(args: readonly string[], folder: string): string {
   if (result.status === 0) return result.stdout;
   const reason = result.error?.message ?? `it ended with ${result.signal ?? result.status}`;
   throw new Error(
-    `Cannot run go ${args[0]} for the control plane: ${reason}, wanted the Go that go.mod names on the PATH and its modules within reach`,
+    `Cannot run go ${args[0]} for the control plane: ${reason}, expected the Go that go.mod names on the PATH and its modules within reach`,
   );
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { zoneOf } from "../../src/core/node.ts";
-import type { Policy } from "../../src/core/policy.ts";
-import { instant, type Millis, millis } from "../../src/core/time.ts";
+import { zoneOf } from "../../src/core/cluster/node.ts";
+import type { Policy } from "../../src/core/policy/policy.ts";
+import { instant, type Millis, millis } from "../../src/core/time/time.ts";
 import { DecideRun } from "./decide-run.ts";
 import { aPolicy, at, inZone } from "./fleet-builder.ts";
 

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import type { Policy, Window } from "../../src/core/policy.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { hours, minutes, plus, seconds } from "../../src/core/time.ts";
-import { allowedSpans } from "../../src/core/windows.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { allowedSpans } from "../../src/core/limits/windows.ts";
+import type { Policy, Window } from "../../src/core/policy/policy.ts";
+import { hours, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { DecideRun } from "./decide-run.ts";
 import { aPolicy, at, daily } from "./fleet-builder.ts";
 

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
+import type { NodeFacts } from "../../src/core/cluster/node.ts";
 import { decide } from "../../src/core/decide.ts";
-import type { Decision } from "../../src/core/decision.ts";
-import type { Departure } from "../../src/core/departure.ts";
-import type { NodeFacts } from "../../src/core/node.ts";
-import type { Policy } from "../../src/core/policy.ts";
-import { defaultPolicy } from "../../src/core/policy-default.ts";
-import type { Snapshot } from "../../src/core/snapshot.ts";
-import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time.ts";
+import type { Decision } from "../../src/core/departure/decision.ts";
+import type { Departure } from "../../src/core/departure/departure.ts";
+import type { Snapshot } from "../../src/core/departure/snapshot.ts";
+import type { Policy } from "../../src/core/policy/policy.ts";
+import { defaultPolicy } from "../../src/core/policy/policy-default.ts";
+import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { daily, everyMachine } from "./fleet-builder.ts";
 
 const now = instant(Date.UTC(2026, 10, 20, 12));
@@ -111,9 +111,9 @@ describe("a node without a departure", () => {
     expect(inShort(snapshot)).toEqual([said]);
   });
 
-  it("but with our mark is cleared as a stray", () => {
+  it("but with our mark is cleared as an orphan", () => {
     const marked = node({ annotations: { "lastcall.dev/departure": "n1-01234567" } });
-    expect(inShort(world({ nodes: [marked] }))).toEqual(["ClearStray: StrayCordon"]);
+    expect(inShort(world({ nodes: [marked] }))).toEqual(["ClearOrphan: OrphanedCordon"]);
   });
 
   it("after one that was rolled back gets the next name, and ten minutes of rest", () => {

@@ -1,8 +1,8 @@
-import type { Departure, DepartureStatus } from "../../src/core/departure.ts";
-import type { NodeFacts } from "../../src/core/node.ts";
-import type { Policy, Window } from "../../src/core/policy.ts";
-import type { ReleaseAnswer, ReleaseAnswers } from "../../src/core/release-answer.ts";
-import { hours, type Instant, millis, minutes, parseInstant } from "../../src/core/time.ts";
+import type { NodeFacts } from "../../src/core/cluster/node.ts";
+import type { Departure, DepartureStatus } from "../../src/core/departure/departure.ts";
+import type { Policy, Window } from "../../src/core/policy/policy.ts";
+import type { ReleaseAnswer, ReleaseAnswers } from "../../src/core/policy/release-answer.ts";
+import { hours, type Instant, millis, minutes, parseInstant } from "../../src/core/time/time.ts";
 
 /** Builders with plain defaults, so that a test says only what it is about. */
 

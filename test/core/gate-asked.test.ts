@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { decide } from "../../src/core/decide.ts";
-import { gatesToAsk } from "../../src/core/gate.ts";
-import type { Snapshot } from "../../src/core/snapshot.ts";
-import { hours, plus, seconds } from "../../src/core/time.ts";
+import type { Snapshot } from "../../src/core/departure/snapshot.ts";
+import { gatesToAsk } from "../../src/core/limits/gate.ts";
+import { hours, plus, seconds } from "../../src/core/time/time.ts";
 import { aDeparture, aNode, aPolicy, at, everyMachine } from "./fleet-builder.ts";
 
 const bornAt = at("2026-11-20T00:00:00Z");

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import type { NodeFacts } from "../../src/core/cluster/node.ts";
 import { decide } from "../../src/core/decide.ts";
-import type { Departure } from "../../src/core/departure.ts";
-import type { NodeFacts } from "../../src/core/node.ts";
-import type { Budget, Policy } from "../../src/core/policy.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { hours, instant, minutes, plus } from "../../src/core/time.ts";
+import type { Departure } from "../../src/core/departure/departure.ts";
+import type { Budget, Policy } from "../../src/core/policy/policy.ts";
+import { hours, instant, minutes, plus } from "../../src/core/time/time.ts";
 import { aDeparture, aNode, aPolicy, at, everyMachine } from "./fleet-builder.ts";
 
 const now = at("2026-11-20T12:00:00Z");

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { Budget, Policy } from "../../src/core/policy.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { hours, type Instant, instant, millis } from "../../src/core/time.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import type { Budget, Policy } from "../../src/core/policy/policy.ts";
+import { hours, type Instant, instant, millis } from "../../src/core/time/time.ts";
 import { type Begun, DecideRun } from "./decide-run.ts";
 import { aPolicy, at } from "./fleet-builder.ts";
 

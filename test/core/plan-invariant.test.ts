@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
-import type { Departure } from "../../src/core/departure.ts";
-import type { PlanInput, PolicyPlan } from "../../src/core/fleet-plan.ts";
-import type { NodeFacts } from "../../src/core/node.ts";
-import { planFleet } from "../../src/core/plan.ts";
-import { planReport } from "../../src/core/plan-report.ts";
-import type { Budget, Policy, Window } from "../../src/core/policy.ts";
-import { RankSet } from "../../src/core/rank-set.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { coversInstant } from "../../src/core/span.ts";
-import { formatInstant, hours, instant, millis, minutes } from "../../src/core/time.ts";
-import { allowedSpans } from "../../src/core/windows.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import type { NodeFacts } from "../../src/core/cluster/node.ts";
+import type { Departure } from "../../src/core/departure/departure.ts";
+import { allowedSpans } from "../../src/core/limits/windows.ts";
+import type { PlanInput, PolicyPlan } from "../../src/core/plan/fleet-plan.ts";
+import { planFleet } from "../../src/core/plan/plan.ts";
+import { planReport } from "../../src/core/plan/plan-report.ts";
+import { RankSet } from "../../src/core/plan/spacing/rank-set.ts";
+import type { Budget, Policy, Window } from "../../src/core/policy/policy.ts";
+import { coversInstant } from "../../src/core/time/span.ts";
+import { formatInstant, hours, instant, millis, minutes } from "../../src/core/time/time.ts";
 import { aDeparture, aNode, aPolicy, at, daily, inZone } from "./fleet-builder.ts";
 
 const now = at("2026-10-24T00:00:00Z");

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { Departure } from "../../src/core/departure.ts";
-import type { PlanInput } from "../../src/core/fleet-plan.ts";
-import type { NodeFacts } from "../../src/core/node.ts";
-import { planFleet } from "../../src/core/plan.ts";
-import { planReport } from "../../src/core/plan-report.ts";
-import type { Policy } from "../../src/core/policy.ts";
-import { seededRng } from "../../src/core/rng.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import type { NodeFacts } from "../../src/core/cluster/node.ts";
+import type { Departure } from "../../src/core/departure/departure.ts";
+import type { PlanInput } from "../../src/core/plan/fleet-plan.ts";
+import { planFleet } from "../../src/core/plan/plan.ts";
+import { planReport } from "../../src/core/plan/plan-report.ts";
+import type { Policy } from "../../src/core/policy/policy.ts";
 import {
   formatInstant,
   hours,
@@ -14,7 +14,7 @@ import {
   minutes,
   plus,
   seconds,
-} from "../../src/core/time.ts";
+} from "../../src/core/time/time.ts";
 import { aDeparture, aNode, aPolicy, at, daily } from "./fleet-builder.ts";
 
 const now = at("2026-11-20T00:00:00Z");

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { formatInstant, instant } from "../../src/core/time.ts";
+import { formatInstant, instant } from "../../src/core/time/time.ts";
 import { AgentProcess } from "../support/agent-process.ts";
 import { agentPodsOf, agentTokenOn } from "../support/agent-token.ts";
 import type { ApiAnswer } from "../support/api-request.ts";

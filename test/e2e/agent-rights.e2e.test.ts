@@ -3,7 +3,7 @@
  * own node and about another one, for each variant of the agent.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { departureName } from "../../src/core/departure.ts";
+import { departureName } from "../../src/core/departure/departure.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { type Probe, probesOfCluster, probesOfNode } from "./agent-probes.ts";
 import { AgentWorld, departures, deploy, other, own } from "./agent-world.ts";

@@ -1,4 +1,4 @@
-import { departureName } from "../../src/core/departure.ts";
+import { departureName } from "../../src/core/departure/departure.ts";
 import { agentPodsOf, agentTokenOn } from "../support/agent-token.ts";
 import type { ApiAnswer } from "../support/api-request.ts";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";

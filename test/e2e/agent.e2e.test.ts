@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { departureName } from "../../src/core/departure.ts";
-import { formatInstant, instant } from "../../src/core/time.ts";
+import { departureName } from "../../src/core/departure/departure.ts";
+import { formatInstant, instant } from "../../src/core/time/time.ts";
 import { AgentProcess } from "../support/agent-process.ts";
 import { agentPodsOf, agentTokenOn } from "../support/agent-token.ts";
 import type { ApiAnswer } from "../support/api-request.ts";

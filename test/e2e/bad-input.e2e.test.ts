@@ -38,7 +38,7 @@ afterAll(async () => {
 describe("a kubeconfig that cannot be used ends run, before anything is asked,", () => {
   test.each([
     ["that is not there", undefined, "no such file"],
-    ["that is not YAML", "{{{", "a readable kubeconfig is wanted"],
+    ["that is not YAML", "{{{", "expected a readable kubeconfig"],
     ["that is something else", "hello\n", "current-context is not set"],
     ["without a server", config({ server: "" }), "clusters[0].cluster.server is missing"],
     ["with a CA that is not there", config({ ca: "/nowhere/ca.crt" }), "/nowhere/ca.crt"],
@@ -72,7 +72,7 @@ describe("an API server", () => {
     const file = configFile({ server: plane.url, ca: plane.caFile, token: "no-such-token" });
     const { code, sentence } = await lastcall(["plan", "--kubeconfig", file]);
     expect(code).toBe(1);
-    expect(sentence).toContain("valid credentials are wanted");
+    expect(sentence).toContain("expected valid credentials");
   });
 });
 
@@ -117,7 +117,7 @@ describe("with the definitions in place", () => {
     const { code, sentence } = await run(["--kubeconfig", kubeconfig]);
     await mustRun(plane, ["apply", "-f", join(deploy, "base/rbac.yaml")]);
     expect(code).toBe(1);
-    expect(sentence).toContain("leases.coordination.k8s.io in namespace lastcall is wanted");
+    expect(sentence).toContain("expected leases.coordination.k8s.io in namespace lastcall");
   });
 
   test("run refuses a bad policy file by file, line and field", async () => {
@@ -127,7 +127,7 @@ describe("with the definitions in place", () => {
     ]);
     expect(code).toBe(2);
     expect(sentence).toContain(
-      `${file}:6: spec.lifetime.max: found "1 day", wanted a duration such as 90s or 12h30m`,
+      `${file}:6: spec.lifetime.max: found "1 day", expected a duration such as 90s or 12h30m`,
     );
   });
 
@@ -149,7 +149,7 @@ describe("with the definitions in place", () => {
     other.close();
     expect(code).toBe(1);
     expect(sentence).toBe(
-      `lastcall: Cannot listen on ${taken}: another program has it, a free address is wanted`,
+      `lastcall: Cannot listen on ${taken}: another program has it, expected a free address`,
     );
   });
 

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { formatInstant, instant } from "../../src/core/time.ts";
+import { formatInstant, instant } from "../../src/core/time/time.ts";
 import { AgentProcess } from "../support/agent-process.ts";
 import { agentTokenOn } from "../support/agent-token.ts";
 import { AwsMetadataServer } from "../support/aws-metadata-server.ts";

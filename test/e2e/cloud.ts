@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Pod } from "kubernetes-types/core/v1.js";
-import { type Instant, type Millis, millis } from "../../src/core/time.ts";
+import { type Instant, type Millis, millis } from "../../src/core/time/time.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 import type { ComputeMachine, ComputeOperation } from "../support/compute-body.ts";
 import { type ComputeServer, startComputeServer } from "../support/compute-server.ts";

@@ -1,6 +1,6 @@
 import type { Node } from "kubernetes-types/core/v1.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { formatInstant, instant, minutes, plus, seconds } from "../../src/core/time.ts";
+import { formatInstant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import type { LastcallProcess } from "../support/lastcall-process.ts";
 import { FleetWorld } from "./fleet-world.ts";
 import { isBoundToNode, nameOf, type RawDeparture } from "./history.ts";

@@ -128,6 +128,16 @@ export class FleetWorld {
     return whole && (await this.#isCalm());
   }
 
+  /** Every departure has ended, and the fleet is whole again, with every pod ready. */
+  async isAtRest(): Promise<boolean> {
+    const departures = await this.departures();
+    if (departures.some(({ status }) => status?.phase !== "Ended")) return false;
+    const { body } = await this.plane.request({ path: "/api/v1/nodes" });
+    const nodes: readonly Node[] = body.items;
+    const fit = nodes.filter((node) => isReady(node) && node.spec?.unschedulable !== true);
+    return fit.length === this.nodes.length && (await this.#isCalm());
+  }
+
   async history(): Promise<History> {
     const { releases, machineEnds } = this.cloud;
     const audit = this.#audit.read();

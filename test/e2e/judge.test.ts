@@ -136,7 +136,7 @@ describe("the judge", () => {
       ],
     };
     const two = { ...charge, rotated: ["uid-a", "uid-b"] };
-    expect(judge(both, two)).toContain("b left while 1 others were out, wanted 0");
+    expect(judge(both, two)).toContain("b left while 1 others were out, expected 0");
     expect(zonesAlternate(both, two)).toEqual(["a and then b, both in zone-1, left in a row"]);
   });
 
@@ -150,7 +150,7 @@ describe("the judge", () => {
     const two = { ...charge, rotated: ["uid-a", "uid-b"] };
     expect(leftApart(both, { ...two, gapMs: 4_999 })).toEqual([]);
     expect(leftApart(both, { ...two, gapMs: 5_000 })).toEqual([
-      "b was cordoned 4999 ms after a, wanted 5000",
+      "b was cordoned 4999 ms after a, expected 5000",
     ]);
   });
 });

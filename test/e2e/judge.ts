@@ -74,7 +74,9 @@ export function leftApart(
   return cordons.flatMap(({ name, atMs }, place) => {
     const before = cordons[place - 1];
     if (before === undefined || atMs - before.atMs >= gapMs) return [];
-    return [`${name} was cordoned ${atMs - before.atMs} ms after ${before.name}, wanted ${gapMs}`];
+    return [
+      `${name} was cordoned ${atMs - before.atMs} ms after ${before.name}, expected ${gapMs}`,
+    ];
   });
 }
 
@@ -148,21 +150,37 @@ function isHealthy(pod: Pod, budget: PodDisruptionBudget): boolean {
 }
 
 function releasedOnceAndEmpty({ history, former }: Facts): readonly string[] {
-  const early = history.releases.flatMap(({ machine, podsThen }) =>
-    podsThen
+  const early = history.releases.flatMap((release) =>
+    release.podsThen
       .filter((pod) => !isBoundToNode(pod))
-      .map((pod) => `${machine} was released with ${nameOf(pod)} on it`),
+      .map(
+        (pod) => `${release.machine} was released with ${nameOf(pod)} on it${ages(pod, release)}`,
+      ),
   );
   const asked = new Set(history.releases.map(({ machine }) => machine));
   const ends = Map.groupBy(history.machineEnds, ({ machine }) => machine);
   const miscounted = former.flatMap(({ name }) => {
     if (!asked.has(name)) return [`${name} was never released`];
     const count = ends.get(name)?.length ?? 0;
-    return count === 1 ? [] : [`the machine of ${name} ended ${count} times, wanted once`];
+    return count === 1 ? [] : [`the machine of ${name} ended ${count} times, expected once`];
   });
   const names = new Set(former.map(({ name }) => name));
   const strangers = [...asked].filter((name) => !names.has(name));
   return [...early, ...miscounted, ...strangers.map((name) => `${name} was released, too`)];
+}
+
+/** So that a pod that was bound late is told from one that was there all the time. */
+function ages(pod: Pod, { at }: { readonly at: number }): string {
+  const { conditions = [] } = pod.status ?? {};
+  const bound = conditions.find(({ type }) => type === "PodScheduled")?.lastTransitionTime;
+  const words = [
+    ["made", pod.metadata?.creationTimestamp],
+    ["bound", bound],
+    ["told to end", pod.metadata?.deletionTimestamp],
+  ].flatMap(([what, time]) =>
+    time === undefined ? [] : [`${what} ${((at - Date.parse(time)) / 1000).toFixed(1)} s before`],
+  );
+  return words.length === 0 ? "" : ` (${words.join(", ")})`;
 }
 
 /** By the API server's clock and the cloud's, which are one clock here. */
@@ -215,7 +233,7 @@ function oneAfterAnother({ former, atOnce }: Facts): readonly string[] {
         (other.cordonedAt ?? Infinity) <= cordonedAt && (other.to ?? Infinity) > cordonedAt,
     );
     if (out.length <= atOnce) return [];
-    return [`${name} left while ${out.length - 1} others were out, wanted ${atOnce - 1}`];
+    return [`${name} left while ${out.length - 1} others were out, expected ${atOnce - 1}`];
   });
 }
 
@@ -230,6 +248,15 @@ function replaced({ former, lives }: Facts): readonly string[] {
 }
 
 function nothingLeftBehind({ lives }: Facts): readonly string[] {
+  return marksOf(lives);
+}
+
+/** What stands on nodes that nobody takes away any more. */
+export function leftMarked(history: History): readonly string[] {
+  return marksOf(incarnationsOf(history));
+}
+
+function marksOf(lives: readonly Incarnation[]): readonly string[] {
   return lives
     .filter(({ to }) => to === undefined)
     .flatMap(({ name, last }) => {

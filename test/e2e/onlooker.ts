@@ -74,7 +74,8 @@ class Follower {
 
   async list(): Promise<void> {
     const { status, body } = await this.#plane.request({ path: paths[this.#kind] });
-    if (status !== 200) throw new Error(`Cannot list ${this.#kind}: status ${status}, wanted 200`);
+    if (status !== 200)
+      throw new Error(`Cannot list ${this.#kind}: status ${status}, expected 200`);
     this.#version = Number(body.metadata.resourceVersion);
     const items: readonly Change["object"][] = body.items;
     const there = new Set(items.map(keyOf));
@@ -118,7 +119,7 @@ class Follower {
       { ca: readFileSync(caFile), headers: { authorization: `Bearer ${adminToken}` }, signal },
       (answer) => {
         if (answer.statusCode === 200) return resolve(answer);
-        reject(new Error(`Cannot watch ${path}: status ${answer.statusCode}, wanted 200`));
+        reject(new Error(`Cannot watch ${path}: status ${answer.statusCode}, expected 200`));
       },
     );
     asked.on("error", reject);

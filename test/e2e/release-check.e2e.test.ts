@@ -1,6 +1,6 @@
 import type { Node } from "kubernetes-types/core/v1.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { formatInstant, instant, minutes, plus } from "../../src/core/time.ts";
+import { formatInstant, instant, minutes, plus } from "../../src/core/time/time.ts";
 import { FleetWorld } from "./fleet-world.ts";
 import { nameOf } from "./history.ts";
 

@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { formatInstant, instant, minutes, plus } from "../../src/core/time.ts";
+import { formatInstant, instant, minutes, plus } from "../../src/core/time/time.ts";
 import { AgentProcess } from "../support/agent-process.ts";
 import { agentPodsOf, agentTokenOn } from "../support/agent-token.ts";
 import { type AuditLog, createAuditLog } from "../support/audit-log.ts";

@@ -88,6 +88,7 @@ describe("a node with a slow, a deaf and three crash-looping pods", () => {
   test("loses that one, too, before the deadline of a notice", async () => {
     deadlineAt = Date.now() + noticeSeconds * 1000;
     const spec = {
+      cause: "SpotInterruption",
       noticedAt: new Date().toISOString(),
       deadlineAt: new Date(deadlineAt).toISOString(),
     };

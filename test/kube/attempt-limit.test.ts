@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { millis, minutes, seconds } from "../../src/core/time.ts";
+import { millis, minutes, seconds } from "../../src/core/time/time.ts";
 import { AttemptLimit } from "../../src/kube/attempt-limit.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 

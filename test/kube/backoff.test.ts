@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { millis } from "../../src/core/time.ts";
+import { millis } from "../../src/core/time/time.ts";
 import { Backoff } from "../../src/kube/backoff.ts";
 
 describe("the backoff", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubeRequest } from "../../src/contracts/kube-api.ts";
-import { plus, seconds } from "../../src/core/time.ts";
+import { plus, seconds } from "../../src/core/time/time.ts";
 import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
 import { aDeparture, aNode, at } from "../core/fleet-builder.ts";
 

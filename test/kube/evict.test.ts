@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { KubeAnswer, KubeApi, KubeRequest } from "../../src/contracts/kube-api.ts";
-import type { EvictionAnswer } from "../../src/core/eviction-answer.ts";
-import { seconds } from "../../src/core/time.ts";
+import type { EvictionAnswer } from "../../src/core/drain/eviction-answer.ts";
+import { seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { deletePod, evictPod } from "../../src/kube/evict.ts";
 
@@ -202,11 +202,11 @@ describe("the answer to an eviction", () => {
 
   it("that never came is NoAnswer: it may have happened", async () => {
     const { api } = answering(
-      new LastcallError("API_UNREACHABLE", "Cannot POST: lost, one is wanted"),
+      new LastcallError("API_UNREACHABLE", "Cannot POST: lost, expected one"),
     );
     expect(await evictPod(api, pod)).toEqual({
       kind: "NoAnswer",
-      message: "Cannot POST: lost, one is wanted",
+      message: "Cannot POST: lost, expected one",
     });
   });
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { FleetChange } from "../../src/contracts/fleet.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { seconds } from "../../src/core/time.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { seconds } from "../../src/core/time/time.ts";
 import { KubeFleet } from "../../src/kube/fleet.ts";
 import { departures, ModelWorld, nodes, policies, spotPolicy } from "../support/model-world.ts";
 

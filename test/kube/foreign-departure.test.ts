@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { viewDeparture } from "../../src/agent/departure-view.ts";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
-import { instant } from "../../src/core/time.ts";
+import { instant } from "../../src/core/time/time.ts";
 import { translateDeparture } from "../../src/kube/translate-departure.ts";
 import { foreignObject } from "../support/foreign-object.ts";
 

@@ -1,13 +1,13 @@
-/** Nodes and Events are written by many hands: what is odd in one costs no other its notice. */
+/** Nodes and Events are written by many ports: what is odd in one costs no other its notice. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
-import type { MachineWord } from "../../src/core/machine-word.ts";
-import { callsOfMarks, noticeOfNode } from "../../src/core/node-notice.ts";
-import type { Notice } from "../../src/core/notice.ts";
-import { defaultPolicy } from "../../src/core/policy-default.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { instant } from "../../src/core/time.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import type { InstanceNotice } from "../../src/core/notice/instance-notice.ts";
+import { callsOfMarks, noticeOfNode } from "../../src/core/notice/node-notice.ts";
+import type { Notice } from "../../src/core/notice/notice.ts";
+import { defaultPolicy } from "../../src/core/policy/policy-default.ts";
+import { instant } from "../../src/core/time/time.ts";
 import { NodeEventFeed } from "../../src/kube/node-event-feed.ts";
 import { translateNode } from "../../src/kube/translate-node.ts";
 import { foreignObject, foreignValue } from "../support/foreign-object.ts";
@@ -155,13 +155,13 @@ describe("Events of any form whatever", () => {
       node: (name: string) => (name === "aks-1" ? node : undefined),
       onChange: () => () => {},
     };
-    const words: MachineWord[] = [];
+    const words: InstanceNotice[] = [];
     const troubles: Error[] = [];
     const stop = new AbortController();
     const running = new NodeEventFeed({ api, clock, rng: seededRng(1), fleet }).run(
       {
         onHook: async () => "LeftAlone",
-        onWord: async (word) => {
+        onNotice: async (word) => {
           words.push(word);
           return "Taken";
         },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { Policy } from "../../src/core/policy.ts";
-import { defaultPolicy } from "../../src/core/policy-default.ts";
-import { seconds } from "../../src/core/time.ts";
+import type { Policy } from "../../src/core/policy/policy.ts";
+import { defaultPolicy } from "../../src/core/policy/policy-default.ts";
+import { seconds } from "../../src/core/time/time.ts";
 import { KubeGateSource } from "../../src/kube/gate-source.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { ScriptedApi, unreachable } from "../support/scripted-api.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import type { KubeRequest } from "../../src/contracts/kube-api.ts";
-import { plus, seconds } from "../../src/core/time.ts";
+import { plus, seconds } from "../../src/core/time/time.ts";
 import { HttpKubeApi } from "../../src/kube/http-api.ts";
 import type { KubeAccess, KubeCredentials } from "../../src/kube/kube-access.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -179,7 +179,7 @@ describe("a lost connection", () => {
     await expect(api.send(post)).rejects.toMatchObject({
       code: "API_UNREACHABLE",
       retryable: true,
-      message: `Cannot POST /api/v1/nodes: no answer from ${server.url} (connection lost), a reachable API server is wanted`,
+      message: `Cannot POST /api/v1/nodes: no answer from ${server.url} (connection lost), expected a reachable API server`,
     });
     expect(server.seen).toHaveLength(1);
   });
@@ -222,7 +222,7 @@ describe("an answer that does not come", () => {
     const { server, api, clock } = await setUp(() => arrived.resolve());
     const failed = expect(api.send(get)).rejects.toMatchObject({
       code: "API_UNREACHABLE",
-      message: `Cannot GET /api/v1/nodes: no answer from ${server.url} within 30 s, one in time is wanted`,
+      message: `Cannot GET /api/v1/nodes: no answer from ${server.url} within 30 s, expected one in time`,
     });
     await arrived.promise;
     await clock.advance(30_000);
@@ -333,7 +333,12 @@ describe("TLS", () => {
   });
 
   it.each([
-    ["an unknown signer", own, other.cert, /is not trusted, its certificate is self-signed, one/],
+    [
+      "an unknown signer",
+      own,
+      other.cert,
+      /is not trusted, its certificate is self-signed, expected one/,
+    ],
     ["another name", other, other.cert, /the certificate of https:\S+ is for another name \(/],
   ])("is refused for a certificate with %s, in words", async (_, tls, ca, words) => {
     const { api } = await setUp(ok, { tls, access: trusting(ca) });
@@ -348,7 +353,9 @@ describe("TLS", () => {
     closing.push(() => server.stop());
     const access = accessTo(server.url.replace("http:", "https:"));
     const api = new HttpKubeApi({ access, clock: new ManualClock() });
-    await expect(api.send(get)).rejects.toThrow(/no TLS connection to https:.*a TLS server is/);
+    await expect(api.send(get)).rejects.toThrow(
+      /no TLS connection to https:.*expected a TLS server/,
+    );
   });
 
   it("with new certificates gets new sockets, while a request on the old ones ends in peace", async () => {

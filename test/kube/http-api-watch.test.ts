@@ -4,6 +4,7 @@ import type { KubeWatchEvent } from "../../src/contracts/kube-api.ts";
 import { HttpKubeApi } from "../../src/kube/http-api.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { json, type Script, ScriptedServer } from "../support/scripted-server.ts";
+import { waitUntil } from "../support/wait-until.ts";
 
 const closing: (() => unknown)[] = [];
 
@@ -124,6 +125,21 @@ describe("a watch", () => {
     await server.stop();
     const failed = collect(api.watch({ path, query, signal: caller.signal }));
     await expect(failed).rejects.toMatchObject({ code: "API_UNREACHABLE" });
+  });
+
+  it("that is not answered is given up after 2.5 s, and then after twice as long", async () => {
+    const { server, clock, api, caller } = await setUp(() => {});
+    for (const [asked, limitMs] of [2_500, 5_000].entries()) {
+      const failed = collect(api.watch({ path, query, signal: caller.signal }));
+      const refused = expect(failed).rejects.toMatchObject({ code: "API_UNREACHABLE" });
+      await waitUntil(async () => server.seen.length > asked, { what: "asked", timeoutMs: 2_000 });
+      const state = { isOver: false };
+      failed.catch(() => Object.assign(state, { isOver: true }));
+      await clock.advance(limitMs - 1);
+      expect(state.isOver).toBe(false);
+      await clock.advance(1);
+      await refused;
+    }
   });
 
   it("ends with the caller's signal, and its connection is closed", async () => {

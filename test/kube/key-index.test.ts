@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { seededRng } from "../../src/core/rng.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
 import { KeyIndex } from "../../src/kube/key-index.ts";
 
 interface Item {

@@ -74,7 +74,7 @@ describe("where a cluster is looked for", () => {
     await expect(loadKubeAccess({ env: { HOME: dir } })).rejects.toMatchObject({
       code: "KUBECONFIG_INVALID",
       exitCode: 2,
-      message: `Cannot find a cluster: there is no --kubeconfig, no KUBECONFIG, no service account and no file ${join(dir, ".kube", "config")}, one of them is wanted`,
+      message: `Cannot find a cluster: there is no --kubeconfig, no KUBECONFIG, no service account and no file ${join(dir, ".kube", "config")}, expected one of them`,
     });
   });
 
@@ -151,7 +151,7 @@ describe("a kubeconfig that cannot be used", () => {
     [
       "has a context of another name",
       kubeconfig({ name: "x" }).replace("current-context: x", "current-context: y"),
-      /it has no context y, one of its contexts \(x\)/,
+      /it has no context y, expected one of its contexts \(x\)/,
     ],
     [
       "has a cluster without a server",
@@ -171,7 +171,7 @@ describe("a kubeconfig that cannot be used", () => {
     [
       "has a server that is no URL",
       kubeconfig({ name: "x", server: "example:6443" }),
-      /clusters x: server is example:6443, an http\(s\) URL/,
+      /clusters x: server is example:6443, expected an http\(s\) URL/,
     ],
     [
       "names a certificate that is not there",
@@ -260,7 +260,7 @@ describe("the credentials of a kubeconfig", () => {
     const access = await loadKubeAccess({ kubeconfig: file, env: {} });
     await expect(access.credentials()).rejects.toMatchObject({
       code: "API_UNAUTHORIZED",
-      message: `Cannot get credentials of the user x in ${file}: please log in, a working plugin or identity provider is wanted`,
+      message: `Cannot get credentials of the user x in ${file}: please log in, expected a working plugin or identity provider`,
     });
   });
 });

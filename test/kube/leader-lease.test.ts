@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { LeaderDuty } from "../../src/contracts/leadership.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { hours, minutes, seconds } from "../../src/core/time.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { hours, minutes, seconds } from "../../src/core/time/time.ts";
 import { LeaderLease, type LeaderLeaseOptions } from "../../src/kube/leader-lease.ts";
 import { type LeaseClient, LeaseServer } from "../support/lease-server.ts";
 import { ManualClock, settle } from "../support/manual-clock.ts";

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { FleetChange, FleetView } from "../../src/contracts/fleet.ts";
-import type { WordFate } from "../../src/contracts/notice-feed.ts";
-import type { MachineWord } from "../../src/core/machine-word.ts";
-import type { NodeFacts } from "../../src/core/node.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { formatInstant, plus, seconds } from "../../src/core/time.ts";
+import type { NoticeFate } from "../../src/contracts/notice-feed.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import type { NodeFacts } from "../../src/core/cluster/node.ts";
+import type { InstanceNotice } from "../../src/core/notice/instance-notice.ts";
+import { formatInstant, plus, seconds } from "../../src/core/time/time.ts";
 import { NodeEventFeed } from "../../src/kube/node-event-feed.ts";
 import { ModelWorld } from "../support/model-world.ts";
 
@@ -19,12 +19,12 @@ let stop = new AbortController();
 afterEach(() => stop.abort());
 
 /** A feed on the model, over a fleet whose one node has this machine. */
-function listen(providerID = machine, answer: () => WordFate = () => "Taken") {
+function listen(providerID = machine, answer: () => NoticeFate = () => "Taken") {
   stop = new AbortController();
   const world = new ModelWorld();
   let nodes = [nodeOf(providerID)];
   const listeners = new Set<(change: FleetChange) => void>();
-  const words: MachineWord[] = [];
+  const words: InstanceNotice[] = [];
   const troubles: string[] = [];
   const looks = { atAll: 0, atOne: 0 };
   const feed = new NodeEventFeed({
@@ -46,7 +46,7 @@ function listen(providerID = machine, answer: () => WordFate = () => "Taken") {
   });
   const listener = {
     onHook: async () => "LeftAlone" as const,
-    onWord: async (word: MachineWord) => {
+    onNotice: async (word: InstanceNotice) => {
       words.push(word);
       return answer();
     },
@@ -128,7 +128,7 @@ describe("an Event about a Node of AKS", () => {
   });
 
   it("is told again until it is taken, and until its time has come", async () => {
-    let fate: WordFate = "TooEarly";
+    let fate: NoticeFate = "TooEarly";
     const { world, words } = listen(machine, () => fate);
     say(world, "RebootScheduled");
     await world.pass(seconds(3));

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { type Instant, parseInstant } from "../../src/core/time.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { type Instant, parseInstant } from "../../src/core/time/time.ts";
 import { KubeNodeMarks } from "../../src/kube/node-marks.ts";
 import { translateNode } from "../../src/kube/translate-node.ts";
 import { ModelApi } from "../../src/sim/model-api.ts";
@@ -60,13 +60,13 @@ const departingTaint = {
 describe("a mark on a node that the watch has shown", () => {
   it("is one patch without a look, and the condition after it", async () => {
     const seen = await createNode();
-    expect(await marks.mark(seen, { ...mark, seen })).toEqual({ kind: "Done" });
+    expect(await marks.cordon(seen, { ...mark, seen })).toEqual({ kind: "Done" });
     await expect.poll(() => asked).toEqual([`PATCH ${path}`, `PATCH ${path}/status`]);
   });
 
   it("cordons, taints, names its departure and leaves what is others'", async () => {
     const seen = await createNode({ spec: { taints: [foreignTaint] } });
-    await marks.mark(seen, { ...mark, seen });
+    await marks.cordon(seen, { ...mark, seen });
     expect(await node()).toMatchObject({
       metadata: {
         annotations: { theirs: "1", "lastcall.dev/departure": "n1-0badcafe" },
@@ -78,14 +78,14 @@ describe("a mark on a node that the watch has shown", () => {
 
   it("keeps a foreign value of the load-balancer label", async () => {
     const seen = await createNode({ labels: { [label]: "somebody" } });
-    await marks.mark(seen, { ...mark, seen });
+    await marks.cordon(seen, { ...mark, seen });
     expect((await node()).metadata?.labels).toEqual({ zone: "b", [label]: "somebody" });
   });
 
   it("remembers that others had cordoned the node", async () => {
     const seen = await createNode({ spec: { unschedulable: true } });
-    await marks.mark(seen, { ...mark, seen });
-    await marks.unmark({ name: "n1", uid: seen.uid, departure: mark.departure });
+    await marks.cordon(seen, { ...mark, seen });
+    await marks.uncordon({ name: "n1", uid: seen.uid, departure: mark.departure });
     expect((await node()).spec).toMatchObject({ unschedulable: true });
   });
 
@@ -115,7 +115,7 @@ describe("a mark on a node that the watch has shown", () => {
     async (_, change, after) => {
       const seen = await createNode();
       await patchNode(change);
-      expect(await marks.mark(seen, { ...mark, seen })).toEqual({ kind: "Done" });
+      expect(await marks.cordon(seen, { ...mark, seen })).toEqual({ kind: "Done" });
       expect(asked.slice(0, 3)).toEqual([`PATCH ${path}`, `GET ${path}`, `PATCH ${path}`]);
       expect(await node()).toMatchObject(after);
     },
@@ -124,7 +124,7 @@ describe("a mark on a node that the watch has shown", () => {
   it("is not written over another departure's", async () => {
     const seen = await createNode();
     await patchNode({ metadata: { annotations: { "lastcall.dev/departure": "another" } } });
-    expect(await marks.mark(seen, { ...mark, seen })).toMatchObject({ kind: "NotOurs" });
+    expect(await marks.cordon(seen, { ...mark, seen })).toMatchObject({ kind: "NotOurs" });
     expect((await node()).spec).not.toHaveProperty("unschedulable");
   });
 
@@ -132,12 +132,12 @@ describe("a mark on a node that the watch has shown", () => {
     const seen = await createNode();
     const meant = { ...seen, providerID: "gce://p/europe-west1-b/former" };
     const found = { kind: "Mismatch", found: "OtherMachine" };
-    expect(await marks.mark(meant, { ...mark, seen })).toEqual(found);
+    expect(await marks.cordon(meant, { ...mark, seen })).toEqual(found);
   });
 
   it("is Gone where the node is", async () => {
     const seen = await createNode();
     await api.send({ method: "DELETE", path });
-    expect(await marks.mark(seen, { ...mark, seen })).toEqual({ kind: "Gone" });
+    expect(await marks.cordon(seen, { ...mark, seen })).toEqual({ kind: "Gone" });
   });
 });

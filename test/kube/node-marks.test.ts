@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { KubeSender } from "../../src/contracts/kube-api.ts";
-import { seconds } from "../../src/core/time.ts";
+import { seconds } from "../../src/core/time/time.ts";
 import { KubeNodeMarks } from "../../src/kube/node-marks.ts";
 import { ModelWorld, nodes } from "../support/model-world.ts";
 
@@ -25,7 +25,7 @@ describe("the marks on a node that leaves", () => {
 
   it("are cordon, taint, annotation and load-balancer label, written in one patch", async () => {
     const who = await identity();
-    expect(await marks.mark(who, mark)).toEqual({ kind: "Done" });
+    expect(await marks.cordon(who, mark)).toEqual({ kind: "Done" });
     const patches = world.writes.filter((write) => write === `PATCH ${nodes}/n1`);
     expect(patches).toHaveLength(1);
     const node = world.get(`${nodes}/n1`);
@@ -43,11 +43,28 @@ describe("the marks on a node that leaves", () => {
   });
 
   it("show as the condition Departing with its message", async () => {
-    await marks.mark(await identity(), mark);
+    await marks.cordon(await identity(), mark);
     const status = world.get(`${nodes}/n1`)?.status as { conditions: unknown[] } | undefined;
     expect(status?.conditions).toContainEqual(
       expect.objectContaining({ type: "Departing", status: "True", message: "It leaves." }),
     );
+  });
+
+  it("are written anew where they stand, and on no node that has none", async () => {
+    const who = await identity();
+    const again = { ...mark, cause: "SpotInterruption", message: "Soon.", renews: true } as const;
+    expect(await marks.cordon(who, again)).toEqual({ kind: "Gone" });
+    expect(world.marksOf("n1")).toEqual([]);
+    await marks.cordon(who, mark);
+    expect(await marks.cordon(who, again)).toEqual({ kind: "Done" });
+    const { spec, status } = world.get(`${nodes}/n1`) ?? {};
+    const departing = { key: "lastcall.dev/departing", value: "SpotInterruption" };
+    const taint = expect.objectContaining(departing);
+    expect(spec).toMatchObject({ taints: expect.arrayContaining([taint]) });
+    const told = { type: "Departing", reason: "SpotInterruption", message: "Soon." };
+    expect(status).toMatchObject({ conditions: [{ type: "Ready" }, told] });
+    await marks.uncordon({ name: who.name, uid: who.uid, departure: mark.departure });
+    expect(world.marksOf("n1")).toEqual([]);
   });
 
   it("show as the condition although its first writes fail", async () => {
@@ -61,7 +78,7 @@ describe("the marks on a node that leaves", () => {
           : Promise.resolve({ status: 503, body: {} });
       },
     };
-    await new KubeNodeMarks(api, world.clock).mark(await identity(), mark);
+    await new KubeNodeMarks(api, world.clock).cordon(await identity(), mark);
     await world.pass(seconds(5));
     expect(failures).toBe(0);
     const status = world.get(`${nodes}/n1`)?.status as { conditions: unknown[] } | undefined;
@@ -83,8 +100,8 @@ describe("the marks on a node that leaves", () => {
     };
     const failing = new KubeNodeMarks(api, world.clock);
     const who = await identity();
-    await failing.mark(who, mark);
-    await failing.unmark({ name: "n1", uid: who.uid, departure: mark.departure });
+    await failing.cordon(who, mark);
+    await failing.uncordon({ name: "n1", uid: who.uid, departure: mark.departure });
     expect(world.marksOf("n1")).toEqual([]);
     isAway = false;
     await world.pass(seconds(5));
@@ -100,7 +117,7 @@ describe("the marks on a node that leaves", () => {
           ? Promise.resolve({ status: 503, body: {} })
           : world.api.send(request),
     };
-    await new KubeNodeMarks(api, world.clock).mark(await identity(), mark);
+    await new KubeNodeMarks(api, world.clock).cordon(await identity(), mark);
     world.api.handle({ method: "DELETE", path: `${nodes}/n1` });
     world.addNode("n1", "a");
     isAway = false;
@@ -112,8 +129,8 @@ describe("the marks on a node that leaves", () => {
   it("are gone without a trace after they were taken back", async () => {
     const who = await identity();
     const before = world.get(`${nodes}/n1`);
-    await marks.mark(who, mark);
-    await marks.unmark({ name: "n1", uid: who.uid, departure: mark.departure });
+    await marks.cordon(who, mark);
+    await marks.uncordon({ name: "n1", uid: who.uid, departure: mark.departure });
     const after = world.get(`${nodes}/n1`);
     expect(after?.metadata?.labels).toEqual(before?.metadata?.labels);
     expect(after?.metadata?.annotations ?? {}).toEqual(before?.metadata?.annotations ?? {});
@@ -123,8 +140,8 @@ describe("the marks on a node that leaves", () => {
   it("leave a cordon of somebody else in place when they are taken back", async () => {
     world.patchNode("n1", { spec: { unschedulable: true } });
     const who = await identity();
-    await marks.mark(who, mark);
-    await marks.unmark({ name: "n1", uid: who.uid, departure: mark.departure });
+    await marks.cordon(who, mark);
+    await marks.uncordon({ name: "n1", uid: who.uid, departure: mark.departure });
     expect(world.get(`${nodes}/n1`)?.spec).toMatchObject({ unschedulable: true });
   });
 
@@ -132,8 +149,8 @@ describe("the marks on a node that leaves", () => {
     const label = "node.kubernetes.io/exclude-from-external-load-balancers";
     world.patchNode("n1", { metadata: { labels: { [label]: "mine" } } });
     const who = await identity();
-    await marks.mark(who, mark);
-    await marks.unmark({ name: "n1", uid: who.uid, departure: mark.departure });
+    await marks.cordon(who, mark);
+    await marks.uncordon({ name: "n1", uid: who.uid, departure: mark.departure });
     expect(world.get(`${nodes}/n1`)?.metadata?.labels?.[label]).toBe("mine");
   });
 
@@ -146,7 +163,7 @@ describe("the marks on a node that leaves", () => {
       const taints = [{ key: "theirs", effect: "NoSchedule" }];
       world.patchNode("n1", { spec: { taints } });
     };
-    await marks.mark(who, mark);
+    await marks.cordon(who, mark);
     expect(world.marksOf("n1")).toEqual(
       expect.arrayContaining(["theirs", "lastcall.dev/departing"]),
     );
@@ -158,18 +175,18 @@ describe("the marks on a node that leaves", () => {
     ["bootID", { bootID: "boot-0" }, { kind: "Mismatch", found: "Rebooted" }],
   ])("are not written where the %s is another", async (_, other, result) => {
     const who = { ...(await identity()), ...other };
-    expect(await marks.mark(who, mark)).toEqual(result);
+    expect(await marks.cordon(who, mark)).toEqual(result);
     expect(world.writes).toEqual([]);
   });
 
   it("of another departure are left alone", async () => {
     const who = await identity();
-    await marks.mark(who, mark);
-    expect(await marks.mark(who, { ...mark, departure: "other" })).toMatchObject({
+    await marks.cordon(who, mark);
+    expect(await marks.cordon(who, { ...mark, departure: "other" })).toMatchObject({
       kind: "NotOurs",
     });
     const target = { name: "n1", uid: who.uid, departure: "other" };
-    expect(await marks.unmark(target)).toMatchObject({ kind: "NotOurs" });
+    expect(await marks.uncordon(target)).toMatchObject({ kind: "NotOurs" });
   });
 
   it("protect the Node object of a machine that came back under its name from removal", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { KubeAnswer, KubeObject, KubeWatchEvent } from "../../src/contracts/kube-api.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { minutes } from "../../src/core/time.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { minutes } from "../../src/core/time/time.ts";
 import type { ObjectChange, SkippedObject } from "../../src/kube/object-store.ts";
 import { Reflector, type ReflectorOptions } from "../../src/kube/reflector.ts";
 import { ManualClock, settle } from "../support/manual-clock.ts";

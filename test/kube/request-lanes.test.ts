@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Urgency } from "../../src/contracts/kube-api.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { instant, millis, minutes, plus, seconds } from "../../src/core/time.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { instant, millis, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { RequestLanes } from "../../src/kube/request-lanes.ts";
 
 const never = new AbortController().signal;

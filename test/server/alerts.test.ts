@@ -39,17 +39,20 @@ describe("the alerts", () => {
     expect([...matched, ...grouped].filter((label) => !known.includes(label ?? ""))).toEqual([]);
   });
 
-  it.each(rules)("$alert names only labels that its sum has kept", ({ expr, annotations }) => {
-    const told = [
-      ...Object.values(annotations)
-        .join(" ")
-        .matchAll(/\$labels\.(\w+)/g),
-    ];
-    const kept = /sum by \(([^)]*)\)/.exec(expr)?.[1]?.split(/,\s*/) ?? ["policy"];
-    expect(told.map(([, label]) => label).filter((label) => !kept.includes(label ?? ""))).toEqual(
-      [],
-    );
-  });
+  it.each(rules)(
+    "$alert names only labels that its sum or maximum has kept",
+    ({ expr, annotations }) => {
+      const told = [
+        ...Object.values(annotations)
+          .join(" ")
+          .matchAll(/\$labels\.(\w+)/g),
+      ];
+      const kept = /(?:sum|max) by \(([^)]*)\)/.exec(expr)?.[1]?.split(/,\s*/) ?? ["policy"];
+      expect(told.map(([, label]) => label).filter((label) => !kept.includes(label ?? ""))).toEqual(
+        [],
+      );
+    },
+  );
 
   it.each(rules)("$alert is explained", ({ alert }) => {
     expect(readFileSync(join(root, "docs/running.md"), "utf8")).toContain(`| \`${alert}\` |`);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { KeyPair } from "../../src/contracts/http-route.ts";
-import { seconds } from "../../src/core/time.ts";
+import { seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { serve } from "../../src/server/http-server.ts";
 import { MetricsServer } from "../../src/server/metrics-server.ts";

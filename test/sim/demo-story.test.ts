@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { crdOf } from "../../src/config/crd.ts";
 import { resourceDefinitions } from "../../src/config/resource-definition.ts";
-import { hours, instant, minutes, plus, seconds } from "../../src/core/time.ts";
+import { hours, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
 import type { CloudEvent } from "../../src/sim/cloud-event.ts";
 import { startDemoWorld } from "../../src/sim/demo-world.ts";

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { parse } from "yaml";
 import { crdOf } from "../../src/config/crd.ts";
 import { resourceDefinitions } from "../../src/config/resource-definition.ts";
-import { instant } from "../../src/core/time.ts";
+import { instant } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
 import { startDemoWorld } from "../../src/sim/demo-world.ts";
 import { VirtualClock } from "../../src/sim/virtual-clock.ts";

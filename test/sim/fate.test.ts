@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { hours, type Instant, instant, minutes, plus } from "../../src/core/time.ts";
+import { hours, type Instant, instant, minutes, plus } from "../../src/core/time/time.ts";
 import { gcpPreemptibleLifetimes } from "../../src/sim/data/gcp-preemptible-lifetimes.ts";
 import { EmpiricalFate } from "../../src/sim/fate.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { instant, minutes, seconds } from "../../src/core/time.ts";
+import { instant, minutes, seconds } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
 import { podBehaviour } from "../../src/sim/cluster-controllers/kubelet.ts";
 import { endlessFate } from "../../src/sim/fate.ts";

@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { seededRng } from "../../src/core/rng.ts";
-import { hours, instant, minutes, seconds } from "../../src/core/time.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { hours, instant, minutes, seconds } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
 import { humanDuration } from "../../src/sim/http/human-duration.ts";
 import { readJsonPath } from "../../src/sim/http/json-path.ts";

@@ -3,7 +3,7 @@ import { crdOf } from "../../src/config/crd.ts";
 import { resourceDefinitions } from "../../src/config/resource-definition.ts";
 import type { ReleaseRequest } from "../../src/contracts/instance-releaser.ts";
 import type { KubeApi, KubeRequest } from "../../src/contracts/kube-api.ts";
-import { formatInstant, hours, instant, minutes, plus, seconds } from "../../src/core/time.ts";
+import { formatInstant, hours, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
 import { demoInvariants } from "../../src/sim/demo-invariants.ts";
 import { startDemoWorld } from "../../src/sim/demo-world.ts";

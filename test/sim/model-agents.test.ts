@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { crdOf } from "../../src/config/crd.ts";
 import { resourceDefinitions } from "../../src/config/resource-definition.ts";
-import { instant, minutes, plus, seconds } from "../../src/core/time.ts";
+import { instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
 import { type DepartureObject, departureStorage } from "../../src/sim/departure-object.ts";
 import { runAgents } from "../../src/sim/model-agents.ts";

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { KubeWatchEvent } from "../../src/contracts/kube-api.ts";
-import { seededRng } from "../../src/core/rng.ts";
-import { instant, minutes, seconds } from "../../src/core/time.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { instant, minutes, seconds } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
 import { ModelApi } from "../../src/sim/model-api.ts";
 import { VirtualClock } from "../../src/sim/virtual-clock.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { ReleaseResult } from "../../src/contracts/instance-releaser.ts";
-import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time.ts";
+import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
 import type { CloudEvent } from "../../src/sim/cloud-event.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { instant, minutes, plus } from "../../src/core/time.ts";
+import { instant, minutes, plus } from "../../src/core/time/time.ts";
 import { ScaledClock } from "../../src/runtime/scaled-clock.ts";
 
 describe("ScaledClock", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { between, instant, millis, minutes, plus, seconds } from "../../src/core/time.ts";
+import { between, instant, millis, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
 import { VirtualClock } from "../../src/sim/virtual-clock.ts";
 

@@ -25,5 +25,5 @@ export async function agentTokenOn(plane: ControlPlane, nodeName: string): Promi
     },
   });
   if (status === 201) return String(body.status.token);
-  throw new Error(`Cannot get the agent's token on ${nodeName}: ${status}, wanted 201`);
+  throw new Error(`Cannot get the agent's token on ${nodeName}: ${status}, expected 201`);
 }

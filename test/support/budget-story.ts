@@ -1,5 +1,5 @@
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
-import { between, millis, minutes, plus, seconds } from "../../src/core/time.ts";
+import { between, millis, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { ModelWorld, spotPolicy, webWorkload } from "./model-world.ts";
 
 export interface BudgetStory {

@@ -35,6 +35,6 @@ function fetchInto(home: string): void {
     renameSync(half, home);
   } catch (error) {
     rmSync(half, { recursive: true, force: true });
-    throw new Error(`Cannot install Bun ${release}: ${String(error)}; a registry of npm is wanted`);
+    throw new Error(`Cannot install Bun ${release}: ${String(error)}; check the registry of npm`);
   }
 }

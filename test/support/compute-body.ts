@@ -1,4 +1,4 @@
-import type { Instant } from "../../src/core/time.ts";
+import type { Instant } from "../../src/core/time/time.ts";
 
 /** The records behind our Compute Engine server, and the bodies that it makes of them. */
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../../src/contracts/clock.ts";
-import { type Millis, seconds } from "../../src/core/time.ts";
+import { type Millis, seconds } from "../../src/core/time/time.ts";
 import type {
   ComputeGroup,
   ComputeMachine,

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Clock } from "../../src/contracts/clock.ts";
-import { type Instant, type Millis, minutes } from "../../src/core/time.ts";
+import { type Instant, type Millis, minutes } from "../../src/core/time/time.ts";
 import {
   type ComputeMachine,
   type ComputeOperation,

@@ -99,6 +99,6 @@ async function requestToken(run: ControlPlaneRun, namespace: string, name: strin
   });
   if (status === 201) return String(body.status.token);
   throw new Error(
-    `Cannot get a token of ${namespace}/${name}: status ${status} ${body.message}, wanted 201`,
+    `Cannot get a token of ${namespace}/${name}: status ${status} ${body.message}, expected 201`,
   );
 }

@@ -1,5 +1,5 @@
 import type { ScheduledEvent } from "../../src/cloud/aws/ec2.ts";
-import { formatInstant } from "../../src/core/time.ts";
+import { formatInstant } from "../../src/core/time/time.ts";
 import { AwsQueryServer, type QueryAnswer } from "./aws-query-server.ts";
 
 const faults = {

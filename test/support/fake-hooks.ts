@@ -1,5 +1,5 @@
 import type { HookEnd, LifecycleHooks } from "../../src/contracts/lifecycle-hooks.ts";
-import type { LifecycleHook } from "../../src/core/lifecycle-hook.ts";
+import type { LifecycleHook } from "../../src/core/notice/lifecycle-hook.ts";
 import { type ErrorCode, LastcallError } from "../../src/errors.ts";
 
 /** Groups in memory. */

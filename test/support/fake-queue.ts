@@ -1,6 +1,6 @@
 import type { QueueClient, QueueMessage } from "../../src/cloud/aws/queue-client.ts";
 import type { Clock } from "../../src/contracts/clock.ts";
-import { type Instant, type Millis, millis, plus, seconds } from "../../src/core/time.ts";
+import { type Instant, type Millis, millis, plus, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 
 interface Kept {
@@ -110,5 +110,5 @@ function idsOf(messages: readonly QueueMessage[]): string {
 }
 
 export function queueFault(): LastcallError {
-  return new LastcallError("CLOUD_UNREACHABLE", "Cannot ask the queue: no answer, wanted one");
+  return new LastcallError("CLOUD_UNREACHABLE", "Cannot ask the queue: no answer, expected one");
 }

@@ -1,7 +1,7 @@
 import type { LifecycleHooks } from "../../src/contracts/lifecycle-hooks.ts";
-import type { FeedListener, NoticeFeed, WordFate } from "../../src/contracts/notice-feed.ts";
-import type { MachineWord } from "../../src/core/machine-word.ts";
-import { plus, seconds } from "../../src/core/time.ts";
+import type { FeedListener, NoticeFate, NoticeFeed } from "../../src/contracts/notice-feed.ts";
+import type { InstanceNotice } from "../../src/core/notice/instance-notice.ts";
+import { plus, seconds } from "../../src/core/time/time.ts";
 import type { LastcallError } from "../../src/errors.ts";
 import { ModelWorld, spotPolicy, webWorkload } from "./model-world.ts";
 
@@ -26,9 +26,9 @@ class ScriptedFeed implements NoticeFeed {
 export interface Stage {
   readonly world: ModelWorld;
   readonly feed: ScriptedFeed;
-  word(name: string, fields?: Partial<MachineWord["notice"]>): MachineWord;
+  word(name: string, fields?: Partial<InstanceNotice["notice"]>): InstanceNotice;
   /** Tells a word and lets a second pass. */
-  tell(word: MachineWord): Promise<WordFate>;
+  tell(word: InstanceNotice): Promise<NoticeFate>;
   stop(): Promise<void>;
 }
 
@@ -60,7 +60,7 @@ export async function stage(
       },
     }),
     tell: async (word) => {
-      const told = Promise.allSettled([feed.listener.onWord(word)]);
+      const told = Promise.allSettled([feed.listener.onNotice(word)]);
       await world.pass(seconds(1));
       const [fate] = await told;
       if (fate.status === "rejected") throw fate.reason;
@@ -69,17 +69,17 @@ export async function stage(
     stop: async () => {
       stop.abort();
       await running;
-      if (feed.listening !== 0) throw new Error("somebody still listens, nobody is wanted");
+      if (feed.listening !== 0) throw new Error("somebody still listens, expected nobody");
     },
   };
 }
 
 /** As a feed does: again where it could not be written. */
-export async function toldUntilTaken(tell: Stage["tell"], word: MachineWord): Promise<boolean> {
+export async function toldUntilTaken(tell: Stage["tell"], word: InstanceNotice): Promise<boolean> {
   for (let attempt = 0; attempt < 10; attempt += 1) {
     const fate = await tell(word).catch((error: LastcallError) => error.code);
     if (fate === "Taken") return true;
-    if (fate !== "CONFLICT") throw new Error(`${word.machine}: ${fate}, Taken is wanted`);
+    if (fate !== "CONFLICT") throw new Error(`${word.machine}: ${fate}, expected Taken`);
   }
   return false;
 }

@@ -33,7 +33,7 @@ export function kubeletNodeStatus(): object {
     .flatMap((found) => found ?? [])
     .find(({ family, internal }) => family === "IPv4" && !internal);
   if (own === undefined) {
-    throw new Error("Cannot place a kubelet: only loopback addresses are here, another is wanted");
+    throw new Error("Cannot place a kubelet: only loopback addresses are here, expected another");
   }
   return {
     addresses: [

@@ -50,7 +50,7 @@ async function registerNode(plane: ControlPlane, wanted: FleetNode): Promise<voi
     body: nodeObject(wanted),
   });
   if (status === 201) return;
-  throw new Error(`Cannot create node ${wanted.name}: ${status} ${body.message}, wanted 201`);
+  throw new Error(`Cannot create node ${wanted.name}: ${status} ${body.message}, expected 201`);
 }
 
 /** Removes the Node object, as a cloud provider does once the machine is gone. */
@@ -60,7 +60,7 @@ export async function deleteNode(plane: ControlPlane, name: string): Promise<voi
     path: `/api/v1/nodes/${name}`,
   });
   if (status === 200 || status === 404) return;
-  throw new Error(`Cannot delete node ${name}: ${status} ${body.message}, wanted 200`);
+  throw new Error(`Cannot delete node ${name}: ${status} ${body.message}, expected 200`);
 }
 
 /** The Node object as the kubelet and the cloud provider of GKE register it. */

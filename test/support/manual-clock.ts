@@ -1,5 +1,5 @@
 import type { Clock } from "../../src/contracts/clock.ts";
-import { type Instant, instant, type Millis } from "../../src/core/time.ts";
+import { type Instant, instant, type Millis } from "../../src/core/time/time.ts";
 
 interface Sleeper {
   readonly wakeMs: number;

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { Instant } from "../../src/core/time.ts";
+import type { Instant } from "../../src/core/time/time.ts";
 import { ScriptedServer, type SeenRequest } from "./scripted-server.ts";
 
 /** The ways in which a metadata service is not well. */

@@ -1,4 +1,4 @@
-import { hours, type Instant, instant, plus } from "../../src/core/time.ts";
+import { hours, type Instant, instant, plus } from "../../src/core/time/time.ts";
 import { type ErrorCode, LastcallError } from "../../src/errors.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
 import type { CloudEvent } from "../../src/sim/cloud-event.ts";

@@ -11,8 +11,8 @@ import type { NoticeFeed } from "../../src/contracts/notice-feed.ts";
 import type { ClusterEvent, Log, Metrics } from "../../src/contracts/telemetry.ts";
 import { AlwaysLeading } from "../../src/controller/always-leading.ts";
 import { Controller } from "../../src/controller/controller.ts";
-import { cronProblem } from "../../src/core/cron-window.ts";
-import { seededRng } from "../../src/core/rng.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { cronProblem } from "../../src/core/limits/cron-window.ts";
 import {
   formatInstant,
   type Instant,
@@ -20,7 +20,7 @@ import {
   type Millis,
   plus,
   seconds,
-} from "../../src/core/time.ts";
+} from "../../src/core/time/time.ts";
 import { KubeClusterRoom } from "../../src/kube/cluster-room.ts";
 import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
 import { KubeFleet } from "../../src/kube/fleet.ts";
@@ -148,10 +148,17 @@ export class ModelWorld {
   /** Told of each machine that is let go, before it goes. */
   onRelease: (machine: string) => void = () => {};
 
-  /** The group's new machine: half a minute later, under the old name. */
+  /** How long a group takes for its new machine. */
+  bornAfterMs = seconds(30);
+
+  /** The group's new machine, under the old name: its kubelet takes a Node object over that is still there. */
   async #bearAnew(name: string, zone: string): Promise<void> {
-    await this.clock.sleep(seconds(30));
-    if (this.get(`${nodes}/${name}`) === undefined) this.addNode(name, zone);
+    await this.clock.sleep(this.bornAfterMs);
+    if (this.get(`${nodes}/${name}`) === undefined) return this.addNode(name, zone);
+    this.#boots += 1;
+    this.#machines.set(`gce://demo/${zone}/${name}`, `machine-${this.#boots}`);
+    const nodeInfo = { bootID: `boot-${this.#boots}` };
+    this.#patch(`${nodes}/${name}/status`, { status: { nodeInfo } });
   }
 
   /** The API as the controller sees it: the model's, with every write taken down. */
@@ -328,7 +335,7 @@ export class ModelWorld {
         onTrouble: (error) => log("trouble", { error: error.message }),
       }),
       gates: options.gates ?? { ask: () => Promise.resolve({}) },
-      hands: {
+      ports: {
         marks: new KubeNodeMarks(api, clock),
         pods: this.#nodePods({ api, clock, rng }),
         store: new KubeDepartureStore(api),
@@ -339,7 +346,7 @@ export class ModelWorld {
         hooks: options.hooks,
       },
       policyStatus: new KubePolicyStatus(api, clock),
-      voice: {
+      telemetry: {
         log: { debug: log, info: log, warn: log, error: log } satisfies Log,
         metrics: {
           count: (name, labels) => {

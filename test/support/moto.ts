@@ -158,7 +158,7 @@ export class Moto {
       body: JSON.stringify(body),
     });
     const text = await answer.text();
-    if (!answer.ok) throw new Error(`Cannot ${action}: ${answer.status} ${text}, wanted 200`);
+    if (!answer.ok) throw new Error(`Cannot ${action}: ${answer.status} ${text}, expected 200`);
     return text === "" ? {} : JSON.parse(text);
   }
 }

@@ -1,16 +1,16 @@
-import type { FeedListener, HookFate, WordFate } from "../../src/contracts/notice-feed.ts";
-import type { LifecycleHook } from "../../src/core/lifecycle-hook.ts";
-import type { MachineWord } from "../../src/core/machine-word.ts";
+import type { FeedListener, HookFate, NoticeFate } from "../../src/contracts/notice-feed.ts";
+import type { InstanceNotice } from "../../src/core/notice/instance-notice.ts";
+import type { LifecycleHook } from "../../src/core/notice/lifecycle-hook.ts";
 import type { LastcallError } from "../../src/errors.ts";
 
 /**
  * Who listens to a feed: a cluster that hears words by their machine, as long as it can be written.
  */
 export class QueueListener implements FeedListener {
-  readonly words: MachineWord[] = [];
+  readonly words: InstanceNotice[] = [];
   readonly troubles: LastcallError[] = [];
   fault: LastcallError | undefined;
-  fates: Readonly<Record<string, WordFate>>;
+  fates: Readonly<Record<string, NoticeFate>>;
 
   readonly hooks: LifecycleHook[] = [];
   hookFate: HookFate = "Ended";
@@ -18,11 +18,11 @@ export class QueueListener implements FeedListener {
   letHooksEnd: () => void = () => {};
   #hooksMayEnd: Promise<void> = Promise.resolve();
 
-  constructor(fates: Readonly<Record<string, WordFate>>) {
+  constructor(fates: Readonly<Record<string, NoticeFate>>) {
     this.fates = fates;
   }
 
-  async onWord(word: MachineWord): Promise<WordFate> {
+  async onNotice(word: InstanceNotice): Promise<NoticeFate> {
     if (this.fault !== undefined) throw this.fault;
     this.words.push(word);
     return this.fates[word.machine] ?? "NoNode";

@@ -16,14 +16,27 @@ export interface RelayCall {
   readonly body: string;
 }
 
+/** An answer that the target never gave. */
+export interface RelayAnswer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+/**
+ * `Drop`: the caller loses its connection, and the target never hears of the call. `Swallow`: nobody
+ * hears anything more of it.
+ */
+export type RelayVerdict = "Pass" | "Drop" | "Swallow" | RelayAnswer;
+
 export interface RelayOptions {
   /** Where calls go on to, such as `https://127.0.0.1:6443`. */
   readonly target: string;
   /** The target's authority, where it speaks TLS; read for each call. */
   readonly ca?: () => string;
-  /** Asked before a call goes on; it may take its time. `Drop`: the target never hears of it. */
-  readonly before?: (call: RelayCall) => Promise<"Pass" | "Drop">;
-  /** Told when the target has answered, before the caller hears of it. */
+  /** Asked before a call goes on; it may take its time. */
+  readonly before?: (call: RelayCall) => Promise<RelayVerdict>;
+  /** Told when the target has answered, before the caller hears of it, which it does not if this throws. */
   readonly after?: (call: RelayCall) => Promise<void>;
   /** Whether what the target says from now on in answer to a call is withheld: a watch that stalls. */
   readonly withholds?: (call: RelayCall) => boolean;
@@ -61,7 +74,10 @@ async function hand(
     path: incoming.url ?? "/",
     body: body.toString("utf8"),
   };
-  if ((await options.before?.(call)) === "Drop") return void outgoing.destroy();
+  const verdict = (await options.before?.(call)) ?? "Pass";
+  if (verdict === "Swallow") return;
+  if (verdict === "Drop") return void outgoing.destroy();
+  if (verdict !== "Pass") return answerWith(verdict, outgoing);
   const answer = await ask(options, incoming, body);
   // A caller that has gone away ends its watch, too.
   outgoing.on("close", () => answer.destroy());
@@ -76,6 +92,11 @@ async function hand(
     answer.on("end", () => withholds(call) || outgoing.end());
   }
   outgoing.flushHeaders();
+}
+
+function answerWith({ status, headers, body }: RelayAnswer, outgoing: ServerResponse): void {
+  outgoing.writeHead(status, { "content-type": "application/json", ...headers });
+  outgoing.end(JSON.stringify(body));
 }
 
 function ask(

@@ -96,5 +96,5 @@ export class ScriptedApi implements KubeApi {
 }
 
 export function unreachable(): LastcallError {
-  return new LastcallError("API_UNREACHABLE", "Cannot reach the server: it is gone, one is wanted");
+  return new LastcallError("API_UNREACHABLE", "Cannot reach the server: it is gone, expected one");
 }

@@ -1,7 +1,7 @@
 import type { Clock } from "../../src/contracts/clock.ts";
 import type { NoticeSink, NoticeSource } from "../../src/contracts/notice-source.ts";
-import type { Notice } from "../../src/core/notice.ts";
-import { instant } from "../../src/core/time.ts";
+import type { Notice } from "../../src/core/notice/notice.ts";
+import { instant } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 
 /** A cloud that says what a test tells it to, on two channels. */

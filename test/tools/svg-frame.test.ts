@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { plainText } from "../../src/cli/demo/styled-line.ts";
-import { minutes } from "../../src/core/time.ts";
+import { minutes } from "../../src/core/time/time.ts";
 import { boardAt } from "../../tools/demo-picture.ts";
 import { svgFrame } from "../../tools/svg-frame.ts";
 

@@ -1,6 +1,6 @@
-import { formatDuration } from "../../core/duration.ts";
-import { isGraceful } from "../../core/grace-budget.ts";
-import { seconds } from "../../core/time.ts";
+import { isGraceful } from "../../core/drain-plan/grace-budget.ts";
+import { formatDuration } from "../../core/time/duration.ts";
+import { seconds } from "../../core/time/time.ts";
 import { nameOfObject } from "../manifest.ts";
 import type { AuditReport, ReportedWorkload } from "../report.ts";
 import { type Finding, type Severity, severities } from "../rule.ts";

@@ -1,4 +1,4 @@
-import { criticalPriority } from "../../core/grace-budget.ts";
+import { criticalPriority } from "../../core/drain-plan/grace-budget.ts";
 import type { Fleet } from "../fleet.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
 

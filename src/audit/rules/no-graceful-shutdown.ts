@@ -1,4 +1,4 @@
-import { isGraceful } from "../../core/grace-budget.ts";
+import { isGraceful } from "../../core/drain-plan/grace-budget.ts";
 import { canReach, type Fleet } from "../fleet.ts";
 import type { Platform } from "../platform.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";

@@ -1,4 +1,4 @@
-import { matchesLabelSelector } from "../../core/label-selector.ts";
+import { matchesLabelSelector } from "../../core/cluster/label-selector.ts";
 import { type Fleet, replicasOf } from "../fleet.ts";
 import { isReplicated, type Remark, type Rule, spotWorkloads } from "../rule.ts";
 import type { Workload } from "../workload.ts";

@@ -1,5 +1,5 @@
-import type { LabelSelector } from "../../core/label-selector.ts";
-import { matchesLabelSelector } from "../../core/label-selector.ts";
+import type { LabelSelector } from "../../core/cluster/label-selector.ts";
+import { matchesLabelSelector } from "../../core/cluster/label-selector.ts";
 import type { Fleet } from "../fleet.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
 import type { Workload } from "../workload.ts";

@@ -1,4 +1,4 @@
-import { between, type Instant } from "../../core/time.ts";
+import { between, type Instant } from "../../core/time/time.ts";
 import { ageBar, spanText } from "./board-row.ts";
 import type { BoardNotice, BoardPod } from "./board-state.ts";
 import { type Cell, cell, type StyledLine, type Tone } from "./styled-line.ts";

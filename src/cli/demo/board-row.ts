@@ -1,4 +1,4 @@
-import { between, type Instant } from "../../core/time.ts";
+import { between, type Instant } from "../../core/time/time.ts";
 import type { BoardNode, BoardTwin, Doing } from "./board-state.ts";
 import { type Cell, cell, type StyledLine, type Tone } from "./styled-line.ts";
 

@@ -1,5 +1,5 @@
-import type { Instant } from "../../core/time.ts";
-import type { WindowState } from "../../core/window-state.ts";
+import type { WindowState } from "../../core/limits/window-state.ts";
+import type { Instant } from "../../core/time/time.ts";
 import type { FleetCounts } from "../../sim/simulation-report.ts";
 
 /** What the board shows, at one instant; everything that is on it follows from this alone. */

@@ -1,5 +1,5 @@
-import { between, formatInstant, type Instant } from "../../core/time.ts";
-import type { WindowState } from "../../core/window-state.ts";
+import type { WindowState } from "../../core/limits/window-state.ts";
+import { between, formatInstant, type Instant } from "../../core/time/time.ts";
 import { noticeLines } from "./board-notice.ts";
 import { inOrder, nodeRow, rowHeads, rowWidths, spanText } from "./board-row.ts";
 import type { BoardNews, BoardState } from "./board-state.ts";

@@ -1,5 +1,5 @@
-import type { Departure } from "../../core/departure.ts";
-import type { Instant } from "../../core/time.ts";
+import type { Departure } from "../../core/departure/departure.ts";
+import type { Instant } from "../../core/time/time.ts";
 import type { CloudEvent } from "../../sim/cloud-event.ts";
 import type { BoardNews } from "./board-state.ts";
 

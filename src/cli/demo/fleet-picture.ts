@@ -1,10 +1,10 @@
 import type { FleetView } from "../../contracts/fleet.ts";
-import { type Departure, isLive } from "../../core/departure.ts";
-import { explainForecast } from "../../core/explain-plan.ts";
-import type { FleetPlan, PlannedDeparture } from "../../core/fleet-plan.ts";
-import { planFleet } from "../../core/plan.ts";
-import { type Instant, plus } from "../../core/time.ts";
-import { windowState } from "../../core/window-state.ts";
+import { type Departure, isLive } from "../../core/departure/departure.ts";
+import { windowState } from "../../core/limits/window-state.ts";
+import { explainForecast } from "../../core/plan/explain-plan.ts";
+import type { FleetPlan, PlannedDeparture } from "../../core/plan/fleet-plan.ts";
+import { planFleet } from "../../core/plan/plan.ts";
+import { type Instant, plus } from "../../core/time/time.ts";
 import { demoNoticeMs } from "../../sim/demo-world.ts";
 import type { ModelMachine } from "../../sim/model-machine.ts";
 import type { BoardNode, BoardState, BoardTwin, Doing } from "./board-state.ts";

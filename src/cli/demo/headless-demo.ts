@@ -1,5 +1,5 @@
 import type { Log } from "../../contracts/telemetry.ts";
-import { hours, minutes, plus } from "../../core/time.ts";
+import { hours, minutes, plus } from "../../core/time/time.ts";
 import { eventLoopTurn } from "../../runtime/event-loop-turn.ts";
 import { FleetTally } from "../../sim/fleet-tally.ts";
 import type { Violation } from "../../sim/happening.ts";

@@ -1,4 +1,4 @@
-import { formatInstant } from "../../core/time.ts";
+import { formatInstant } from "../../core/time/time.ts";
 import type { SimulationFacts } from "../../sim/simulation-report.ts";
 import { formatTable } from "../table.ts";
 

@@ -1,7 +1,7 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { Log } from "../../contracts/telemetry.ts";
-import { type Departure, isLive, type Phase } from "../../core/departure.ts";
-import { instant, plus } from "../../core/time.ts";
+import { type Departure, isLive, type Phase } from "../../core/departure/departure.ts";
+import { instant, plus } from "../../core/time/time.ts";
 import { policiesPath } from "../../kube/paths.ts";
 import { demoNoticeMs } from "../../sim/demo-world.ts";
 import { FleetTally } from "../../sim/fleet-tally.ts";

@@ -1,4 +1,4 @@
-import { between, type Instant } from "../../core/time.ts";
+import { between, type Instant } from "../../core/time/time.ts";
 
 /** What there is to see in the two fleets, as far as it decides how fast the clock goes. */
 export interface Pulse {

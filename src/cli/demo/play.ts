@@ -1,5 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import { hours, type Millis, millis, plus } from "../../core/time.ts";
+import { hours, type Millis, millis, plus } from "../../core/time/time.ts";
 import type { VirtualClock } from "../../sim/virtual-clock.ts";
 import type { CommandIo } from "../command-io.ts";
 

@@ -1,7 +1,7 @@
 import { AutoScalingClient, CompleteLifecycleActionCommand } from "@aws-sdk/client-auto-scaling";
 import type { HookEnd, LifecycleHooks } from "../../contracts/lifecycle-hooks.ts";
-import type { LifecycleHook } from "../../core/lifecycle-hook.ts";
-import { type Millis, seconds } from "../../core/time.ts";
+import type { LifecycleHook } from "../../core/notice/lifecycle-hook.ts";
+import { type Millis, seconds } from "../../core/time/time.ts";
 import { faultOfAws } from "./aws-fault.ts";
 import { clientSettings } from "./client-settings.ts";
 

@@ -44,12 +44,12 @@ const noRegion: Verdict = { code: "CONFIG_INVALID", wanted: "AWS_REGION in the e
 export function faultOfAws(error: unknown, asked: AwsAsked): LastcallError {
   const { name, message, $metadata } = (error ?? {}) as ForeignError;
   const status = Number($metadata?.httpStatusCode ?? 0);
-  const word = typeof name === "string" ? name : "no word";
+  const instanceNotice = typeof name === "string" ? name : "no instanceNotice";
   const told = typeof message === "string" ? message.replaceAll(/\s+/g, " ").slice(0, 200) : "";
-  const { code, wanted } = told === regionless ? noRegion : judge(word, status, asked);
-  const found = `found ${word}${status === 0 ? "" : ` (status ${status})`}`;
+  const { code, wanted } = told === regionless ? noRegion : judge(instanceNotice, status, asked);
+  const found = `found ${instanceNotice}${status === 0 ? "" : ` (status ${status})`}`;
   const quoted = told === "" ? "" : `, "${told.replace(/\.\s*$/, "")}"`;
-  return new LastcallError(code, `Cannot ${asked.action}: ${found}${quoted}, wanted ${wanted}`, {
+  return new LastcallError(code, `Cannot ${asked.action}: ${found}${quoted}, expected ${wanted}`, {
     cause: error,
   });
 }

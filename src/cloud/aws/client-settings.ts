@@ -1,4 +1,4 @@
-import type { Millis } from "../../core/time.ts";
+import type { Millis } from "../../core/time/time.ts";
 
 const silentLog = { trace() {}, debug() {}, info() {}, warn() {}, error() {} };
 

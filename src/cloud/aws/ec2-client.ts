@@ -4,7 +4,7 @@ import {
   EC2Client,
   type InstanceStatus,
 } from "@aws-sdk/client-ec2";
-import { instant, type Millis, seconds } from "../../core/time.ts";
+import { instant, type Millis, seconds } from "../../core/time/time.ts";
 import { faultOfAws } from "./aws-fault.ts";
 import { clientSettings } from "./client-settings.ts";
 import type { Ec2, ScheduledEvent, Tag } from "./ec2.ts";

@@ -1,4 +1,4 @@
-import type { Instant } from "../../core/time.ts";
+import type { Instant } from "../../core/time/time.ts";
 
 /**
  * EC2 takes 200 values of filters in one request ("FilterLimitExceeded"); ten are left for the tag

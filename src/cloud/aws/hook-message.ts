@@ -1,5 +1,5 @@
-import type { LifecycleHook } from "../../core/lifecycle-hook.ts";
-import type { Instant } from "../../core/time.ts";
+import type { LifecycleHook } from "../../core/notice/lifecycle-hook.ts";
+import type { Instant } from "../../core/time/time.ts";
 import { type Fields, wordOf } from "../metadata/payload-field.ts";
 import { instanceIdOf } from "./instance-id.ts";
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import { millis } from "../../core/time.ts";
+import { millis } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import type {
   MetadataAnswer,
@@ -69,7 +69,7 @@ export class ImdsSession {
     if (answer.status !== 200 || !/^[\x21-\x7e]{1,1024}$/.test(text)) {
       throw new LastcallError(
         "CLOUD_UNREACHABLE",
-        `Cannot get a token of the metadata service: it answered ${answer.status}, 200 with a token is wanted (a pod outside the host's network gets none where the hop limit is 1)`,
+        `Cannot get a token of the metadata service: it answered ${answer.status}, expected 200 with a token (a pod outside the host's network gets none where the hop limit is 1)`,
       );
     }
     const told = Number(answer.header("x-aws-ec2-metadata-token-ttl-seconds"));

@@ -1,11 +1,11 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { FeedListener, NoticeFeed } from "../../contracts/notice-feed.ts";
-import { parseProviderId } from "../../core/identity.ts";
-import { around } from "../../core/jitter.ts";
-import type { MachineWord } from "../../core/machine-word.ts";
-import { wordForId } from "../../core/notice.ts";
-import type { Rng } from "../../core/rng.ts";
-import { type Millis, minus, minutes, plus } from "../../core/time.ts";
+import { around } from "../../core/chance/jitter.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { parseProviderId } from "../../core/cluster/identity.ts";
+import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
+import { wordForId } from "../../core/notice/notice.ts";
+import { type Millis, minus, minutes, plus } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { asFault } from "./aws-fault.ts";
 import type { Ec2, ScheduledEvent } from "./ec2.ts";
@@ -33,9 +33,9 @@ const afterMs: Millis = minutes(10);
 
 /** What is known of an event, by its id. */
 interface Known {
-  readonly word: MachineWord;
+  readonly instanceNotice: InstanceNotice;
   /** The word that a departure stands for: the event may have been moved since. */
-  readonly taken: MachineWord | undefined;
+  readonly taken: InstanceNotice | undefined;
   /** How many looks in a row have not found it. */
   readonly missing: number;
 }
@@ -88,18 +88,20 @@ export class InstanceStatusFeed implements NoticeFeed {
       readings.flatMap((one) => (one.kind === "Unreadable" ? one.problem : [])),
       listener,
     );
-    const words = readings.flatMap((one) => (one.kind === "Read" ? one.word : []));
+    const words = readings.flatMap((one) => (one.kind === "Read" ? one.instanceNotice : []));
     await Promise.all(
-      [...words, ...this.#missing(events)].map((word) => this.#tell(word, listener)),
+      [...words, ...this.#missing(events)].map((instanceNotice) =>
+        this.#tell(instanceNotice, listener),
+      ),
     );
   }
 
   /** What stood and is listed no more; after its beginning that means nothing. */
-  #missing(events: readonly ScheduledEvent[]): readonly MachineWord[] {
+  #missing(events: readonly ScheduledEvent[]): readonly InstanceNotice[] {
     const nowAt = this.#options.clock.now();
     const stands = standsIn(events);
-    return [...this.#known].flatMap(([id, known]): readonly MachineWord[] => {
-      const missing = stands(known.word) ? 0 : known.missing + 1;
+    return [...this.#known].flatMap(([id, known]): readonly InstanceNotice[] => {
+      const missing = stands(known.instanceNotice) ? 0 : known.missing + 1;
       this.#known.set(id, { ...known, missing });
       if (missing < missingAtLast) return [];
       const { taken } = known;
@@ -112,18 +114,21 @@ export class InstanceStatusFeed implements NoticeFeed {
   }
 
   /** One that could not be written is told again at the next look. */
-  async #tell(word: MachineWord, listener: FeedListener): Promise<void> {
-    const { eventId, withdrawn } = word.notice;
+  async #tell(instanceNotice: InstanceNotice, listener: FeedListener): Promise<void> {
+    const { eventId, withdrawn } = instanceNotice.notice;
     const before = this.#known.get(eventId)?.taken;
     try {
       if (withdrawn !== true) {
-        const fate = await listener.onWord(word);
-        const taken = fate === "Taken" ? word : before;
-        this.#known.set(eventId, { word, taken, missing: 0 });
-      } else if (before !== undefined || this.#isNear(word)) {
+        const fate = await listener.onNotice(instanceNotice);
+        const taken = fate === "Taken" ? instanceNotice : before;
+        this.#known.set(eventId, { instanceNotice, taken, missing: 0 });
+      } else if (before !== undefined || this.#isNear(instanceNotice)) {
         // Under the deadline that it was taken with, by which its departure is known.
-        const deadlineAt = (before ?? word).notice.deadlineAt;
-        await listener.onWord({ ...word, notice: { ...word.notice, deadlineAt } });
+        const deadlineAt = (before ?? instanceNotice).notice.deadlineAt;
+        await listener.onNotice({
+          ...instanceNotice,
+          notice: { ...instanceNotice.notice, deadlineAt },
+        });
         this.#known.delete(eventId);
       }
     } catch (error) {
@@ -132,7 +137,7 @@ export class InstanceStatusFeed implements NoticeFeed {
   }
 
   /** Whether the leader before may have had a departure made for it. */
-  #isNear({ notice: { deadlineAt } }: MachineWord): boolean {
+  #isNear({ notice: { deadlineAt } }: InstanceNotice): boolean {
     const nowAt = this.#options.clock.now();
     if (deadlineAt === undefined) return false;
     return nowAt >= minus(deadlineAt, beforeMs) && nowAt <= plus(deadlineAt, afterMs);
@@ -152,7 +157,7 @@ export class InstanceStatusFeed implements NoticeFeed {
  * Whether a word may be of what is listed: it stands, too, where it cannot be read any more or its
  * node has ceased to be a policy's.
  */
-function standsIn(events: readonly ScheduledEvent[]): (word: MachineWord) => boolean {
+function standsIn(events: readonly ScheduledEvent[]): (instanceNotice: InstanceNotice) => boolean {
   const ids = new Set(events.map(({ id }) => wordForId(id ?? "")));
   const nameless = new Set(events.flatMap(({ id, instance }) => (id ? [] : [instance])));
   return ({ machine, notice }) =>

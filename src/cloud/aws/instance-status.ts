@@ -1,12 +1,12 @@
-import type { MachineWord } from "../../core/machine-word.ts";
-import { wordForId } from "../../core/notice.ts";
-import type { Instant } from "../../core/time.ts";
+import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
+import { wordForId } from "../../core/notice/notice.ts";
+import type { Instant } from "../../core/time/time.ts";
 import { glimpse } from "../metadata/payload-field.ts";
 import type { ScheduledEvent } from "./ec2.ts";
 import { instanceIdOf } from "./instance-id.ts";
 
 export type EventReading =
-  | { readonly kind: "Read"; readonly word: MachineWord }
+  | { readonly kind: "Read"; readonly instanceNotice: InstanceNotice }
   /** It has come and stopped the machine: nothing is to be done for it, nor taken back. */
   | { readonly kind: "Over" }
   | { readonly kind: "Unreadable"; readonly problem: string };
@@ -27,7 +27,7 @@ export function readScheduledEvent(event: ScheduledEvent, at: Instant): EventRea
   }
   const mark = /^\s*\[(completed|canceled)\]/i.exec(event.description ?? "")?.[1]?.toLowerCase();
   if (mark === "completed" && !livedThrough.has(event.code ?? "")) return { kind: "Over" };
-  const word: MachineWord = {
+  const instanceNotice: InstanceNotice = {
     machine,
     notice: {
       cause: "ScheduledMaintenance",
@@ -38,7 +38,7 @@ export function readScheduledEvent(event: ScheduledEvent, at: Instant): EventRea
       ...(mark === undefined ? {} : { withdrawn: true }),
     },
   };
-  return { kind: "Read", word };
+  return { kind: "Read", instanceNotice };
 }
 
 function unreadable(problem: string): EventReading {

@@ -21,8 +21,10 @@ export class ManagedFeed implements NoticeFeed {
     const { feeds, machines } = this.#options;
     const onTrouble = listener.onTrouble.bind(listener);
     const managed: FeedListener = {
-      onWord: async (word) =>
-        (await this.#isManaged(word.machine, onTrouble)) ? listener.onWord(word) : "NotOwned",
+      onNotice: async (instanceNotice) =>
+        (await this.#isManaged(instanceNotice.machine, onTrouble))
+          ? listener.onNotice(instanceNotice)
+          : "NotOwned",
       onHook: async (hook) =>
         (await this.#isManaged(hook.machine, onTrouble)) ? listener.onHook(hook) : "LeftAlone",
       onTrouble,

@@ -17,6 +17,6 @@ export function parseManagedTag(text: string): Tag {
   if (isKey && (value ?? "").length <= longestValue) return { key, value };
   throw new LastcallError(
     "CONFIG_INVALID",
-    `Cannot use --aws-managed-tag: found ${JSON.stringify(text.slice(0, 60))}, wanted KEY or KEY=VALUE with a key of 1 to ${longestKey} and a value of up to ${longestValue} characters`,
+    `Cannot use --aws-managed-tag: found ${JSON.stringify(text.slice(0, 60))}, expected KEY or KEY=VALUE with a key of 1 to ${longestKey} and a value of up to ${longestValue} characters`,
   );
 }

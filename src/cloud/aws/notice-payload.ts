@@ -1,5 +1,5 @@
-import { type Notice, type NoticeReading, wordForId } from "../../core/notice.ts";
-import { type Instant, parseHttpDate, parseInstant, plus, seconds } from "../../core/time.ts";
+import { type Notice, type NoticeReading, wordForId } from "../../core/notice/notice.ts";
+import { type Instant, parseHttpDate, parseInstant, plus, seconds } from "../../core/time/time.ts";
 import { type Fields, fieldsOf, glimpse, parseJson, wordOf } from "../metadata/payload-field.ts";
 
 /** The notice of a stop or a terminate: two minutes (AWS, "Spot Instance interruption notices"). */

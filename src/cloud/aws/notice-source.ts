@@ -1,8 +1,8 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { NoticeSink, NoticeSource } from "../../contracts/notice-source.ts";
-import type { NoticeReading } from "../../core/notice.ts";
-import type { Rng } from "../../core/rng.ts";
-import { type Millis, seconds } from "../../core/time.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import type { NoticeReading } from "../../core/notice/notice.ts";
+import { type Millis, seconds } from "../../core/time/time.ts";
 import { MetadataClient, type MetadataFetch } from "../metadata/metadata-client.ts";
 import { refusedError } from "../metadata/poll-answer.ts";
 import { type ChannelAnswer, followChannel } from "../metadata/poll-channel.ts";

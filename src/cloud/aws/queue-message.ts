@@ -1,8 +1,8 @@
-import { clearingMs } from "../../core/clearing.ts";
-import type { LifecycleHook } from "../../core/lifecycle-hook.ts";
-import type { MachineWord } from "../../core/machine-word.ts";
-import { type Notice, wordForId } from "../../core/notice.ts";
-import { earlier, type Instant, parseHttpDate, parseInstant, plus } from "../../core/time.ts";
+import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
+import type { LifecycleHook } from "../../core/notice/lifecycle-hook.ts";
+import { type Notice, wordForId } from "../../core/notice/notice.ts";
+import { clearingMs } from "../../core/plan/spacing/clearing.ts";
+import { earlier, type Instant, parseHttpDate, parseInstant, plus } from "../../core/time/time.ts";
 import { type Fields, fieldsOf, glimpse, parseJson, wordOf } from "../metadata/payload-field.ts";
 import { hookOf, transitionOf } from "./hook-message.ts";
 import { instanceIdOf } from "./instance-id.ts";
@@ -13,7 +13,7 @@ export type MessageReading =
   | {
       readonly kind: "Read";
       /** One or more. */
-      readonly words: readonly MachineWord[];
+      readonly words: readonly InstanceNotice[];
       /** Parts that could not be read, beside those that could. */
       readonly problems: readonly string[];
       /** The group holds the machine back until it is told to go on, where the message says how. */
@@ -191,7 +191,7 @@ const instanceArn = /^arn:aws[a-z-]*:ec2:[^:]*:[^:]*:instance\//;
 
 /** A volume among the entities costs no instance its notice. */
 function together(readings: readonly MessageReading[], beside: readonly string[]): MessageReading {
-  const words = readings.flatMap((one): readonly MachineWord[] =>
+  const words = readings.flatMap((one): readonly InstanceNotice[] =>
     one.kind === "Read" ? one.words : [],
   );
   const unread = readings.flatMap((one) => (one.kind === "Unreadable" ? one.problem : []));

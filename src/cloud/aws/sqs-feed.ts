@@ -1,13 +1,13 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { FeedListener, NoticeFeed } from "../../contracts/notice-feed.ts";
-import { halfToAll } from "../../core/jitter.ts";
-import type { Rng } from "../../core/rng.ts";
+import { halfToAll } from "../../core/chance/jitter.ts";
+import type { Rng } from "../../core/chance/rng.ts";
 import { asFault } from "./aws-fault.ts";
-import { HeldMessages } from "./held-messages.ts";
-import { MessageTeller, type MessageTellerTools } from "./message-teller.ts";
+import { InFlightMessages } from "./in-flight-messages.ts";
+import { MessageHandler, type MessageHandlerTools } from "./message-handler.ts";
 import type { QueueClient, QueueMessage } from "./queue-client.ts";
 
-export interface SqsFeedOptions extends Pick<MessageTellerTools, "unknown"> {
+export interface SqsFeedOptions extends Pick<MessageHandlerTools, "unknown"> {
   readonly client: QueueClient;
   /** How many wait for messages at a time. */
   readonly receivers: number;
@@ -22,8 +22,8 @@ const longestRestMs = 30_000;
 
 /** What one run of the feed has in hand; what ends after the run changes nothing in the next. */
 interface Reading {
-  readonly held: HeldMessages;
-  readonly teller: MessageTeller;
+  readonly held: InFlightMessages;
+  readonly handler: MessageHandler;
   readonly listener: FeedListener;
   readonly signal: AbortSignal;
 }
@@ -41,13 +41,13 @@ export class SqsFeed implements NoticeFeed {
 
   async run(listener: FeedListener, signal: AbortSignal): Promise<void> {
     const { receivers, client, clock, rng, unknown } = this.#options;
-    const held = new HeldMessages({
+    const held = new InFlightMessages({
       client,
       clock,
       onTrouble: (error) => listener.onTrouble(error),
     });
-    const teller = new MessageTeller({ held, listener, unknown, clock, rng });
-    const reading: Reading = { held, teller, listener, signal };
+    const handler = new MessageHandler({ held, listener, unknown, clock, rng });
+    const reading: Reading = { held, handler, listener, signal };
     const loops = Array.from({ length: receivers }, () => this.#receive(reading));
     await Promise.allSettled([...loops, held.keepHidden(signal)]);
     await held.end();
@@ -79,10 +79,10 @@ export class SqsFeed implements NoticeFeed {
 
 /** None waits for another. One that comes again while it is held is the same. */
 async function take(message: QueueMessage, reading: Reading): Promise<void> {
-  const { held, teller, listener, signal } = reading;
+  const { held, handler, listener, signal } = reading;
   if (!held.take(message)) return;
   try {
-    const end = await teller.endOf(message, signal);
+    const end = await handler.endOf(message, signal);
     // What is held at the end of the run is given back, and heard again.
     if (signal.aborted) return;
     if (end === "Remove") held.finish(message.id, signal);

@@ -1,7 +1,7 @@
 import type { Clock } from "../../contracts/clock.ts";
-import { around } from "../../core/jitter.ts";
-import type { Rng } from "../../core/rng.ts";
-import { type Millis, minutes, seconds } from "../../core/time.ts";
+import { around } from "../../core/chance/jitter.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { asFault } from "./aws-fault.ts";
 import { type Ec2, mostAskedFor, type Tag } from "./ec2.ts";

@@ -1,5 +1,10 @@
-import { type Notice, type NoticeCause, type NoticeReading, wordForId } from "../../core/notice.ts";
-import { type Instant, parseHttpDate, parseInstant, plus, seconds } from "../../core/time.ts";
+import {
+  type Notice,
+  type NoticeCause,
+  type NoticeReading,
+  wordForId,
+} from "../../core/notice/notice.ts";
+import { type Instant, parseHttpDate, parseInstant, plus, seconds } from "../../core/time/time.ts";
 import { type Fields, fieldsOf, glimpse, parseJson, wordOf } from "../metadata/payload-field.ts";
 
 /** The shortest notice of all events, that of Preempt. */

@@ -1,7 +1,7 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { NoticeSink, NoticeSource } from "../../contracts/notice-source.ts";
-import type { Rng } from "../../core/rng.ts";
-import { seconds } from "../../core/time.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { MetadataClient, type MetadataFetch } from "../metadata/metadata-client.ts";
 import { refusedError } from "../metadata/poll-answer.ts";
@@ -61,7 +61,7 @@ export class AzureNoticeSource implements NoticeSource {
     if (answer.status === 200) return;
     throw new LastcallError(
       "CLOUD_REFUSED",
-      `Cannot acknowledge event ${eventId}: the metadata service answered ${answer.status}, 200 is wanted`,
+      `Cannot acknowledge event ${eventId}: the metadata service answered ${answer.status}, expected 200`,
       { retryable: answer.status >= 500 || answer.status === 429 },
     );
   }
@@ -86,7 +86,7 @@ export class AzureNoticeSource implements NoticeSource {
     if (answer.status !== 200 || !/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(name)) {
       throw new LastcallError(
         "CLOUD_UNREACHABLE",
-        `Cannot learn this machine's name: the metadata service answered ${answer.status}, 200 with a name is wanted`,
+        `Cannot learn this machine's name: the metadata service answered ${answer.status}, expected 200 with a name`,
       );
     }
     this.#ownName = name;

@@ -1,6 +1,6 @@
-import { halfToAll } from "../../core/jitter.ts";
-import type { Rng } from "../../core/rng.ts";
-import type { Millis } from "../../core/time.ts";
+import { halfToAll } from "../../core/chance/jitter.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import type { Millis } from "../../core/time/time.ts";
 
 export interface BackoffRule {
   readonly firstMs: Millis;

@@ -1,5 +1,5 @@
 import type { BirthReading, MachineBirths } from "../../contracts/machine-births.ts";
-import type { Instant } from "../../core/time.ts";
+import type { Instant } from "../../core/time/time.ts";
 import { isLastcallError, type LastcallError } from "../../errors.ts";
 import type { ComputeClient } from "./compute-client.ts";
 import { birthOf, findInstanceRef } from "./compute-instance.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { Rng } from "../../core/rng.ts";
-import { type Millis, seconds } from "../../core/time.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { type Millis, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { type BackoffRule, backoff } from "./backoff.ts";
 import type { ComputeEndpoint } from "./compute-endpoint.ts";
@@ -156,12 +156,12 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | undefine
 }
 
 function noAnswer(call: CallPurpose, found: string): LastcallError {
-  const message = `Cannot ${call.action}: found ${found}, wanted an answer of Compute Engine`;
+  const message = `Cannot ${call.action}: found ${found}, expected an answer of Compute Engine`;
   return new LastcallError("CLOUD_UNREACHABLE", message);
 }
 
 /** Only the code: the text of a foreign error may hold more than belongs into a log. */
 function connectionFault(error: unknown): string {
   const cause = (error as { readonly cause?: { readonly code?: unknown } } | undefined)?.cause;
-  return typeof cause?.code === "string" ? cause.code : "no further word";
+  return typeof cause?.code === "string" ? cause.code : "no further instanceNotice";
 }

@@ -31,6 +31,6 @@ function isLoopback(hostname: string): boolean {
 }
 
 function invalid(found: string): LastcallError {
-  const wanted = "wanted an https URL, or http on a loopback address";
+  const wanted = "expected an https URL, or http on a loopback address";
   return new LastcallError("CONFIG_INVALID", `Cannot use --gcp-endpoint: ${found}, ${wanted}`);
 }

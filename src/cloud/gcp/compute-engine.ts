@@ -2,9 +2,9 @@ import type { Clock } from "../../contracts/clock.ts";
 import type { InstanceReleaser } from "../../contracts/instance-releaser.ts";
 import type { MachineBirths } from "../../contracts/machine-births.ts";
 import type { NoticeFeed } from "../../contracts/notice-feed.ts";
-import { formatDuration } from "../../core/duration.ts";
-import type { Rng } from "../../core/rng.ts";
-import { type Millis, minutes, seconds } from "../../core/time.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { formatDuration } from "../../core/time/duration.ts";
+import { type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { ComputeBirths } from "./compute-births.ts";
 import { ComputeClient } from "./compute-client.ts";
@@ -50,6 +50,6 @@ export function createComputeEngine(settings: ComputeSettings): ComputeEngine {
 /** Throws CONFIG_INVALID for a pace that cannot be one. */
 export function checkPreemptionPoll(pollMs: Millis): void {
   if (pollMs >= fastestPollMs && pollMs <= slowestPollMs) return;
-  const message = `Cannot use --gcp-preemption-poll: found ${formatDuration(pollMs)}, wanted 1s to 1m`;
+  const message = `Cannot use --gcp-preemption-poll: found ${formatDuration(pollMs)}, expected 1s to 1m`;
   throw new LastcallError("CONFIG_INVALID", message);
 }

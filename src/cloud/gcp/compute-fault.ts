@@ -68,11 +68,13 @@ export function readErrorBody(body: unknown): { reason: string; message: string 
 
 function faultOf(refusal: Refusal, purpose: CallPurpose): LastcallError {
   const { code, retryable, wanted } = judge(refusal, purpose);
-  const words = [refusal.status, refusal.reason].filter((word) => word !== "").join(" ");
+  const words = [refusal.status, refusal.reason]
+    .filter((instanceNotice) => instanceNotice !== "")
+    .join(" ");
   const quoted = refusal.message === "" ? "" : ` (${refusal.message.replace(/\.\s*$/, "")})`;
   return new LastcallError(
     code,
-    `Cannot ${purpose.action}: Compute Engine answered ${words}${quoted}, wanted ${wanted}`,
+    `Cannot ${purpose.action}: Compute Engine answered ${words}${quoted}, expected ${wanted}`,
     retryable === undefined ? {} : { retryable },
   );
 }

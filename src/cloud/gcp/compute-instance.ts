@@ -1,5 +1,5 @@
-import { parseProviderId } from "../../core/identity.ts";
-import { type Instant, parseInstant } from "../../core/time.ts";
+import { parseProviderId } from "../../core/cluster/identity.ts";
+import { type Instant, parseInstant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 
 /** Where an instance is found. */
@@ -53,7 +53,7 @@ export function instanceRefOf(providerID: string): InstanceRef {
   if (ref !== undefined) return ref;
   throw new LastcallError(
     "CLOUD_REFUSED",
-    `Cannot find the machine: found the providerID ${JSON.stringify(providerID)}, wanted gce://project/zone/instance`,
+    `Cannot find the machine: found the providerID ${JSON.stringify(providerID)}, expected gce://project/zone/instance`,
   );
 }
 

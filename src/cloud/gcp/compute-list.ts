@@ -1,4 +1,4 @@
-import type { Millis } from "../../core/time.ts";
+import type { Millis } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { type Fields, fieldsOf, wordOf } from "../metadata/payload-field.ts";
 import type { ComputeAnswer, ComputeCall } from "./compute-client.ts";
@@ -50,5 +50,8 @@ export async function* listItems(
 }
 
 function unreadable({ action }: ComputeList, found: string): LastcallError {
-  return new LastcallError("CLOUD_UNREACHABLE", `Cannot ${action}: found ${found}, wanted a list`);
+  return new LastcallError(
+    "CLOUD_UNREACHABLE",
+    `Cannot ${action}: found ${found}, expected a list`,
+  );
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { Rng } from "../../core/rng.ts";
-import { seconds } from "../../core/time.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { type BackoffRule, backoff } from "./backoff.ts";
 import type { ComputeAnswer, ComputeCall, ComputeClient } from "./compute-client.ts";
@@ -56,7 +56,7 @@ function waitCall(wait: OperationWait): ComputeCall {
   if (typeof name !== "string" || !/^[A-Za-z0-9][-A-Za-z0-9]*$/.test(name)) {
     throw new LastcallError(
       "CLOUD_UNREACHABLE",
-      `Cannot ${started.call.action}: found an answer that is no operation, wanted one`,
+      `Cannot ${started.call.action}: found an answer that is no operation, expected one`,
     );
   }
   return {

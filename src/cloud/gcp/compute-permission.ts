@@ -1,4 +1,4 @@
-import type { ReleaseMode } from "../../core/policy.ts";
+import type { ReleaseMode } from "../../core/policy/policy.ts";
 
 export interface ComputePermission {
   /** An IAM permission, as a custom role lists it. */

@@ -7,8 +7,8 @@ import type {
   ReleaseRequest,
   ReleaseResult,
 } from "../../contracts/instance-releaser.ts";
-import type { Rng } from "../../core/rng.ts";
-import { type Instant, type Millis, minutes, seconds } from "../../core/time.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { type Instant, type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { type BackoffRule, backoff } from "./backoff.ts";
 import type { ComputeClient } from "./compute-client.ts";
@@ -161,7 +161,10 @@ export class ComputeReleaser implements InstanceReleaser {
     const instance = readInstance(answer.body);
     if (instance !== undefined) return instance;
     const found = "found an answer without id or status";
-    throw new LastcallError("CLOUD_UNREACHABLE", `Cannot ${action}: ${found}, wanted an instance`);
+    throw new LastcallError(
+      "CLOUD_UNREACHABLE",
+      `Cannot ${action}: ${found}, expected an instance`,
+    );
   }
 }
 
@@ -182,7 +185,7 @@ function notFoundOnAct(action: string): LastcallError {
   const found = "found the answer 404 although the machine was there just now";
   return new LastcallError(
     "CLOUD_REFUSED",
-    `Cannot ${action}: ${found}, wanted the machine found`,
+    `Cannot ${action}: ${found}, expected the machine found`,
     {
       retryable: true,
     },
@@ -194,7 +197,7 @@ function stillThere(meant: Meant, status: string): LastcallError {
   const found = `found it ${status} after the whole wait`;
   return new LastcallError(
     "CLOUD_REFUSED",
-    `Cannot release ${project}/${zone}/${name}: ${found}, wanted it gone (is it still a member of its group?)`,
+    `Cannot release ${project}/${zone}/${name}: ${found}, expected it gone (is it still a member of its group?)`,
     { retryable: true },
   );
 }

@@ -84,7 +84,7 @@ function credentialFault(error: unknown): LastcallError {
   }
   if (/^(E[A-Z]+|UND_ERR_[A-Z_]+|AbortError|TimeoutError)$/.test(code)) {
     const found = `found no connection to the token service (${code})`;
-    return new LastcallError("CLOUD_UNREACHABLE", `${cannot}: ${found}, wanted an answer`);
+    return new LastcallError("CLOUD_UNREACHABLE", `${cannot}: ${found}, expected an answer`);
   }
   return credentialsInvalid("found credentials that cannot be used");
 }
@@ -94,11 +94,14 @@ const cannot = "Cannot get a Google access token";
 function tokenServiceFault(status: number): LastcallError {
   const found = `found that the token service answered ${status}`;
   if (status < 500 && status !== 429) return credentialsInvalid(found);
-  return new LastcallError("CLOUD_UNREACHABLE", `${cannot}: ${found}, wanted a token; it may pass`);
+  return new LastcallError(
+    "CLOUD_UNREACHABLE",
+    `${cannot}: ${found}, expected a token; it may pass`,
+  );
 }
 
 function credentialsInvalid(found: string, how: { retryable?: boolean } = {}): LastcallError {
-  const wanted = "wanted Workload Identity or a key file in GOOGLE_APPLICATION_CREDENTIALS";
+  const wanted = "expected Workload Identity or a key file in GOOGLE_APPLICATION_CREDENTIALS";
   return new LastcallError("CLOUD_CREDENTIALS", `${cannot}: ${found}, ${wanted}`, how);
 }
 

@@ -1,6 +1,6 @@
-import { parseDuration } from "../../core/duration.ts";
-import type { Notice, NoticeReading } from "../../core/notice.ts";
-import { type Instant, type Millis, plus, seconds } from "../../core/time.ts";
+import type { Notice, NoticeReading } from "../../core/notice/notice.ts";
+import { parseDuration } from "../../core/time/duration.ts";
+import { type Instant, type Millis, plus, seconds } from "../../core/time/time.ts";
 import { glimpse } from "../metadata/payload-field.ts";
 
 /**

@@ -1,8 +1,8 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { FeedListener, NoticeFeed } from "../../contracts/notice-feed.ts";
-import { around } from "../../core/jitter.ts";
-import type { Rng } from "../../core/rng.ts";
-import { type Millis, minutes } from "../../core/time.ts";
+import { around } from "../../core/chance/jitter.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { type Millis, minutes } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import type { ComputeClient } from "./compute-client.ts";
 import { findInstanceRef } from "./compute-instance.ts";

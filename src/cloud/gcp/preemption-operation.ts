@@ -1,5 +1,5 @@
-import type { MachineWord } from "../../core/machine-word.ts";
-import { type Instant, minutes, parseInstant, plus } from "../../core/time.ts";
+import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
+import { type Instant, minutes, parseInstant, plus } from "../../core/time/time.ts";
 import { type Fields, glimpse, wordOf } from "../metadata/payload-field.ts";
 import { findInstanceRef } from "./compute-instance.ts";
 import { defaultPreemptionNoticeMs } from "./notice-payload.ts";
@@ -14,7 +14,11 @@ export interface ZoneRef {
 export const preemptedType = "compute.instances.preempted";
 
 export type OperationReading =
-  | { readonly kind: "Preempted"; readonly insertedAt: Instant; readonly word: MachineWord }
+  | {
+      readonly kind: "Preempted";
+      readonly insertedAt: Instant;
+      readonly instanceNotice: InstanceNotice;
+    }
   /** An operation of another type. */
   | { readonly kind: "Other" }
   | { readonly kind: "Unreadable"; readonly problem: string };
@@ -52,9 +56,9 @@ export function readPreemption(
     source: "gcp/operations",
     eventId,
   } as const;
-  return { kind: "Preempted", insertedAt, word: { machine, notice } };
+  return { kind: "Preempted", insertedAt, instanceNotice: { machine, notice } };
 }
 
 function unreadable(found: string): OperationReading {
-  return { kind: "Unreadable", problem: `found ${found}, wanted a preemption of this zone` };
+  return { kind: "Unreadable", problem: `found ${found}, expected a preemption of this zone` };
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { FeedListener } from "../../contracts/notice-feed.ts";
-import type { MachineWord } from "../../core/machine-word.ts";
+import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
 import {
   type Instant,
   later,
@@ -9,7 +9,7 @@ import {
   minutes,
   plus,
   seconds,
-} from "../../core/time.ts";
+} from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import type { ComputeClient } from "./compute-client.ts";
 import { listItems } from "./compute-list.ts";
@@ -57,18 +57,18 @@ export class PreemptionZone {
     const answeredAt = this.#clock.monotonic();
     const look = answeredAt - this.#answeredAt > longestGapMs ? "First" : "Next";
     this.#answeredAt = answeredAt;
-    const fresh = words.filter((word) => this.#isToBeTold(word, look));
+    const fresh = words.filter((instanceNotice) => this.#isToBeTold(instanceNotice, look));
     this.#raiseFloor(words);
     if (problems.length !== this.#unreadable && problems[0] !== undefined) {
       listener.onTrouble(unreadable(this.#ref, problems[0]));
     }
     this.#unreadable = problems.length;
-    await Promise.all(fresh.map((word) => this.#tell(word, listener)));
+    await Promise.all(fresh.map((instanceNotice) => this.#tell(instanceNotice, listener)));
   }
 
   async #read(
     signal: AbortSignal,
-  ): Promise<{ readonly words: readonly MachineWord[]; readonly problems: readonly string[] }> {
+  ): Promise<{ readonly words: readonly InstanceNotice[]; readonly problems: readonly string[] }> {
     const { project, zone } = this.#ref;
     const list = {
       path: `/projects/${project}/zones/${zone}/operations`,
@@ -83,21 +83,21 @@ export class PreemptionZone {
     };
     const heard = { ...this.#ref, at: this.#clock.now() };
     const floorAt = this.#floorAt ?? minus(heard.at, disorderMs);
-    const words: MachineWord[] = [];
+    const words: InstanceNotice[] = [];
     const problems: string[] = [];
     const send = this.#client.send.bind(this.#client);
     for await (const item of listItems(send, list, signal)) {
       const reading = readPreemption(item, heard);
       if (reading.kind === "Unreadable") problems.push(reading.problem);
       if (reading.kind !== "Preempted") continue;
-      words.push(reading.word);
+      words.push(reading.instanceNotice);
       // The newest come first: what follows was dealt with in an earlier look, or before our time.
       if (reading.insertedAt < floorAt) break;
     }
     return { words, problems };
   }
 
-  #isToBeTold({ notice }: MachineWord, look: "First" | "Next"): boolean {
+  #isToBeTold({ notice }: InstanceNotice, look: "First" | "Next"): boolean {
     const { eventId, noticedAt } = notice;
     const now = this.#clock.now();
     if (this.#floorAt !== undefined && noticedAt < this.#floorAt) return false;
@@ -109,7 +109,7 @@ export class PreemptionZone {
     return !isStale;
   }
 
-  #raiseFloor(words: readonly MachineWord[]): void {
+  #raiseFloor(words: readonly InstanceNotice[]): void {
     let floorAt = this.#floorAt;
     for (const { notice } of words) {
       const at = minus(notice.noticedAt, disorderMs);
@@ -121,10 +121,10 @@ export class PreemptionZone {
     }
   }
 
-  async #tell(word: MachineWord, listener: FeedListener): Promise<void> {
-    const { eventId, noticedAt } = word.notice;
+  async #tell(instanceNotice: InstanceNotice, listener: FeedListener): Promise<void> {
+    const { eventId, noticedAt } = instanceNotice.notice;
     try {
-      await listener.onWord(word);
+      await listener.onNotice(instanceNotice);
       this.#known.set(eventId, { insertedAt: noticedAt });
     } catch (error) {
       if (!isLastcallError(error)) throw error;

@@ -82,6 +82,6 @@ function groupMissing(target: ReleaseTarget): LastcallError {
   const found = `found no managed group (metadata item created-by) with instance.release: ${mode}`;
   return new LastcallError(
     "CLOUD_REFUSED",
-    `Cannot release ${ref.project}/${ref.zone}/${ref.name}: ${found}, wanted instance.release: DeleteInstance for a machine without a group`,
+    `Cannot release ${ref.project}/${ref.zone}/${ref.name}: ${found}, expected instance.release: DeleteInstance for a machine without a group`,
   );
 }

@@ -9,7 +9,7 @@ export function checkRequestId(requestId: string): void {
   const found = `found the request id ${JSON.stringify(requestId)}`;
   throw new LastcallError(
     "CLOUD_REFUSED",
-    `Cannot release a machine: ${found}, wanted a UUID other than zero`,
+    `Cannot release a machine: ${found}, expected a UUID other than zero`,
   );
 }
 

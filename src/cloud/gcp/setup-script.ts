@@ -1,4 +1,4 @@
-import type { ReleaseMode } from "../../core/policy.ts";
+import type { ReleaseMode } from "../../core/policy/policy.ts";
 import { LastcallError } from "../../errors.ts";
 import { permissionsFor } from "./compute-permission.ts";
 
@@ -91,7 +91,7 @@ function checkForms(choice: SetupChoice): void {
 
 function misformed({ flag, wanted }: Form, value: string): LastcallError {
   const found = `found ${JSON.stringify(value.slice(0, 60))}`;
-  return new LastcallError("USAGE", `Cannot use ${flag}: ${found}, wanted ${wanted}`);
+  return new LastcallError("USAGE", `Cannot use ${flag}: ${found}, expected ${wanted}`);
 }
 
 function head(choice: SetupChoice): string {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { NoticeSource } from "../../contracts/notice-source.ts";
-import { seconds } from "../../core/time.ts";
+import { seconds } from "../../core/time/time.ts";
 import { MetadataClient, type MetadataFetch, type MetadataRequest } from "./metadata-client.ts";
 
 export type Cloud = NoticeSource["cloud"];

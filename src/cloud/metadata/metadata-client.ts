@@ -1,6 +1,12 @@
 import type { Clock } from "../../contracts/clock.ts";
-import { clocksDisagree, cloudTime } from "../../core/cloud-time.ts";
-import { between, type Instant, type Millis, parseHttpDate, seconds } from "../../core/time.ts";
+import { clocksDisagree, cloudTime } from "../../core/time/cloud-time.ts";
+import {
+  between,
+  type Instant,
+  type Millis,
+  parseHttpDate,
+  seconds,
+} from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 
 /** What is needed of the web's `fetch`; the same on Node and on Bun. */
@@ -117,7 +123,7 @@ export class MetadataClient {
 function unreachable(path: string, found: string): LastcallError {
   return new LastcallError(
     "CLOUD_UNREACHABLE",
-    `Cannot ask the metadata service for ${path}: ${found}, an answer is wanted`,
+    `Cannot ask the metadata service for ${path}: ${found}, expected an answer`,
   );
 }
 
@@ -135,7 +141,7 @@ async function boundedText(response: Response, path: string): Promise<string> {
       await reader.cancel().catch(() => undefined);
       throw new LastcallError(
         "NOTICE_UNREADABLE",
-        `Cannot read ${path} of the metadata service: over ${longestBodyBytes} bytes, a short answer is wanted`,
+        `Cannot read ${path} of the metadata service: over ${longestBodyBytes} bytes, expected a short answer`,
       );
     }
     text += decoder.decode(value, { stream: true });

@@ -5,6 +5,6 @@ import type { MetadataAnswer } from "./metadata-client.ts";
 export function refusedError(channel: string, answer: MetadataAnswer): LastcallError {
   return new LastcallError(
     "CLOUD_UNREACHABLE",
-    `Cannot ask ${channel}: the metadata service answered ${answer.status}, 200 is wanted`,
+    `Cannot ask ${channel}: the metadata service answered ${answer.status}, expected 200`,
   );
 }

@@ -1,9 +1,9 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { NoticeSink } from "../../contracts/notice-source.ts";
-import { around } from "../../core/jitter.ts";
-import type { NoticeReading } from "../../core/notice.ts";
-import type { Rng } from "../../core/rng.ts";
-import type { Instant, Millis } from "../../core/time.ts";
+import { around } from "../../core/chance/jitter.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import type { NoticeReading } from "../../core/notice/notice.ts";
+import type { Instant, Millis } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 
 /** One answer of a channel, read, and the wait before it is asked again. */
@@ -71,7 +71,7 @@ async function takeTurn(
 function unreadable(channel: string, problem: string): LastcallError {
   return new LastcallError(
     "NOTICE_UNREADABLE",
-    `Cannot read what ${channel} says: ${problem}, its documented form is wanted`,
+    `Cannot read what ${channel} says: ${problem}, expected its documented form`,
   );
 }
 
@@ -79,7 +79,7 @@ function faultOf(channel: string, error: unknown): LastcallError {
   if (isLastcallError(error)) return error;
   return new LastcallError(
     "CLOUD_UNREACHABLE",
-    `Cannot ask ${channel}: ${messageOf(error)}, an answer is wanted`,
+    `Cannot ask ${channel}: ${messageOf(error)}, expected an answer`,
     { cause: error },
   );
 }

@@ -1,4 +1,4 @@
-import { parseInstant, plus, seconds } from "../../core/time.ts";
+import { parseInstant, plus, seconds } from "../../core/time/time.ts";
 import { type ApiContext, timestamp } from "./api-context.ts";
 import { conflict, notFound } from "./api-refusal.ts";
 import { type JsonRecord, recordOf } from "./frozen-copy.ts";

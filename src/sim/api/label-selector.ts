@@ -3,7 +3,7 @@ import {
   type LabelSelector,
   type Labels,
   meetsRequirement,
-} from "../../core/label-selector.ts";
+} from "../../core/cluster/label-selector.ts";
 import { badRequest } from "./api-refusal.ts";
 
 export type LabelMatcher = (labels: Labels | undefined) => boolean;

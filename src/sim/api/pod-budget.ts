@@ -1,4 +1,4 @@
-import type { LabelSelector } from "../../core/label-selector.ts";
+import type { LabelSelector } from "../../core/cluster/label-selector.ts";
 import type { ApiContext } from "./api-context.ts";
 import { isRecord, recordOf } from "./frozen-copy.ts";
 import { type LabelMatcher, labelMatcher } from "./label-selector.ts";

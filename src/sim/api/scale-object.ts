@@ -1,4 +1,4 @@
-import type { LabelSelector } from "../../core/label-selector.ts";
+import type { LabelSelector } from "../../core/cluster/label-selector.ts";
 import type { ApiContext } from "./api-context.ts";
 import { badRequest, notFound } from "./api-refusal.ts";
 import { recordOf } from "./frozen-copy.ts";

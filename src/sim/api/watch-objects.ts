@@ -1,5 +1,5 @@
 import type { KubeObject, KubeWatchEvent } from "../../contracts/kube-api.ts";
-import { millis, minutes, seconds } from "../../core/time.ts";
+import { millis, minutes, seconds } from "../../core/time/time.ts";
 import type { ApiContext } from "./api-context.ts";
 import { ApiRefusal, expired, invalid, statusOf } from "./api-refusal.ts";
 import { EventQueue } from "./event-queue.ts";

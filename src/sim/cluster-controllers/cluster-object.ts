@@ -1,6 +1,6 @@
-import type { LabelRequirement, LabelSelector } from "../../core/label-selector.ts";
-import type { Taint } from "../../core/node.ts";
-import type { PodPhase, Toleration } from "../../core/pod.ts";
+import type { LabelRequirement, LabelSelector } from "../../core/cluster/label-selector.ts";
+import type { Taint } from "../../core/cluster/node.ts";
+import type { PodPhase, Toleration } from "../../core/cluster/pod.ts";
 import type { ModelObject, OwnerReference } from "../api/model-object.ts";
 
 /** The objects that controllers work on, typed as far as a controller looks. */

@@ -1,4 +1,4 @@
-import type { Millis } from "../../core/time.ts";
+import type { Millis } from "../../core/time/time.ts";
 import type { ApiContext } from "../api/api-context.ts";
 import { ApiRefusal } from "../api/api-refusal.ts";
 import { createObject } from "../api/create-object.ts";
@@ -41,7 +41,7 @@ export class ControllerLoop {
     for (const [storage, keysOf] of Object.entries(controller.concerns)) {
       const collection = this.context.store.collection(storage);
       const onChange = (change: StoredChange): void => {
-        for (const key of keysOf(change)) this.mark(controller, key);
+        for (const key of keysOf(change)) this.cordon(controller, key);
       };
       this.#unsubscribe.push(collection.subscribe(onChange));
       for (const object of collection.all()) {
@@ -50,7 +50,7 @@ export class ControllerLoop {
     }
   }
 
-  mark(controller: ModelController, key: string): void {
+  cordon(controller: ModelController, key: string): void {
     if (this.#stopped) return;
     this.#marked.set(`${controller.name}|${key}`, { controller, key });
     if (this.#flushing) return;
@@ -60,7 +60,7 @@ export class ControllerLoop {
 
   /** Marks a key after a span of time. */
   markAfter(span: Millis, { controller, key }: { controller: ModelController; key: string }): void {
-    this.after(span, () => this.mark(controller, key));
+    this.after(span, () => this.cordon(controller, key));
   }
 
   /** Does something after a span of time, unless the loop is stopped by then. */

@@ -1,4 +1,4 @@
-import { type Instant, minutes, parseInstant, plus } from "../../core/time.ts";
+import { type Instant, minutes, parseInstant, plus } from "../../core/time/time.ts";
 import { isReady } from "../api/evict-pod.ts";
 import { jsonEqual } from "../api/json-equal.ts";
 import type { ModelObject } from "../api/model-object.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import { type Millis, millis, minutes, seconds } from "../../core/time.ts";
+import { type Millis, millis, minutes, seconds } from "../../core/time/time.ts";
 
 const firstWait = seconds(1);
 const longestWait = minutes(15);

@@ -1,4 +1,4 @@
-import { seconds } from "../../core/time.ts";
+import { seconds } from "../../core/time/time.ts";
 import type { ModelObject } from "../api/model-object.ts";
 import { keyOf, splitKey } from "./cluster-object.ts";
 import type { ControllerLoop, ModelController } from "./controller-loop.ts";

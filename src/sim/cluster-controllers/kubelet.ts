@@ -1,4 +1,4 @@
-import { type Instant, later, millis, parseInstant, plus, seconds } from "../../core/time.ts";
+import { type Instant, later, millis, parseInstant, plus, seconds } from "../../core/time/time.ts";
 import { timestamp } from "../api/api-context.ts";
 import { isReady } from "../api/evict-pod.ts";
 import type { ModelObject } from "../api/model-object.ts";
@@ -66,7 +66,7 @@ export class Kubelet implements ModelController {
     this.#dead.delete(nodeName);
     this.#shuttingDown.delete(nodeName);
     for (const pod of this.#loop.collection("pods").onNode(nodeName)) {
-      this.#loop.mark(this, keyOf(pod));
+      this.#loop.cordon(this, keyOf(pod));
     }
   }
 

@@ -1,6 +1,6 @@
-import { meetsRequirement } from "../../core/label-selector.ts";
-import type { Taint } from "../../core/node.ts";
-import type { Toleration } from "../../core/pod.ts";
+import { meetsRequirement } from "../../core/cluster/label-selector.ts";
+import type { Taint } from "../../core/cluster/node.ts";
+import type { Toleration } from "../../core/cluster/pod.ts";
 import type { NodeObject, NodeTerm, PodSpec } from "./cluster-object.ts";
 
 /** Whether a pod's selector and required affinity choose the node. */

@@ -1,4 +1,4 @@
-import { zoneLabel } from "../../core/node.ts";
+import { zoneLabel } from "../../core/cluster/node.ts";
 import type { ModelObject } from "../api/model-object.ts";
 import type { ObjectStore } from "../api/object-store.ts";
 import type { StoredChange } from "../api/watch-history.ts";

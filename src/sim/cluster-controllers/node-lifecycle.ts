@@ -1,5 +1,5 @@
-import type { Taint } from "../../core/node.ts";
-import { seconds } from "../../core/time.ts";
+import type { Taint } from "../../core/cluster/node.ts";
+import { seconds } from "../../core/time/time.ts";
 import { timestamp } from "../api/api-context.ts";
 import { jsonEqual } from "../api/json-equal.ts";
 import {

@@ -1,4 +1,4 @@
-import { type Instant, millis, parseInstant } from "../../core/time.ts";
+import { type Instant, millis, parseInstant } from "../../core/time/time.ts";
 import { type JsonRecord, recordOf } from "../api/frozen-copy.ts";
 import type { ModelObject } from "../api/model-object.ts";
 import { humanDuration } from "./human-duration.ts";

@@ -1,4 +1,4 @@
-import type { Millis } from "../../core/time.ts";
+import type { Millis } from "../../core/time/time.ts";
 
 /** An age as kubectl shows it: `45s`, `5m30s`, `3h`, `2d4h`. Source: apimachinery `pkg/util/duration`. */
 export function humanDuration(span: Millis): string {

@@ -1,4 +1,4 @@
-import type { Instant } from "../../core/time.ts";
+import type { Instant } from "../../core/time/time.ts";
 import type { ModelObject } from "../api/model-object.ts";
 import type { PrinterColumn, ResourceType } from "../api/resource-type.ts";
 import { ageCell, ageOf, builtInColumns, type Cell } from "./built-in-columns.ts";

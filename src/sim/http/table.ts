@@ -1,5 +1,5 @@
 import type { KubeWatchEvent } from "../../contracts/kube-api.ts";
-import type { Instant } from "../../core/time.ts";
+import type { Instant } from "../../core/time/time.ts";
 import { recordOf } from "../api/frozen-copy.ts";
 import type { ModelObject } from "../api/model-object.ts";
 import type { ResourceType } from "../api/resource-type.ts";

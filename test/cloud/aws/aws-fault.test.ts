@@ -47,13 +47,13 @@ describe("a request to AWS that fails", () => {
     expect(faultOfAws(error, asked)).toMatchObject({
       code: "CONFIG_INVALID",
       message:
-        'Cannot receive from the queue: found Error, "Region is missing", wanted AWS_REGION in the environment',
+        'Cannot receive from the queue: found Error, "Region is missing", expected AWS_REGION in the environment',
     });
   });
 
-  it("is told in one sentence, with what AWS said and what is wanted", () => {
+  it("is told in one sentence, expected with what AWS said and what", () => {
     expect(faultOfAws(fault("AccessDenied", 403, "User: x\n is not.\n"), asked).message).toBe(
-      'Cannot receive from the queue: found AccessDenied (status 403), "User: x is not", wanted the permission sqs:ReceiveMessage on the queue',
+      'Cannot receive from the queue: found AccessDenied (status 403), "User: x is not", expected the permission sqs:ReceiveMessage on the queue',
     );
   });
 

@@ -1,7 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ScheduledEvent } from "../../../src/cloud/aws/ec2.ts";
 import { InstanceStatusFeed } from "../../../src/cloud/aws/instance-status-feed.ts";
-import { instant, type Millis, minus, minutes, plus, seconds } from "../../../src/core/time.ts";
+import {
+  instant,
+  type Millis,
+  minus,
+  minutes,
+  plus,
+  seconds,
+} from "../../../src/core/time/time.ts";
 import { LastcallError } from "../../../src/errors.ts";
 import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
 import { VirtualClock } from "../../../src/sim/virtual-clock.ts";

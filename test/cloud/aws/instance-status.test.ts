@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ScheduledEvent } from "../../../src/cloud/aws/ec2.ts";
 import { readScheduledEvent } from "../../../src/cloud/aws/instance-status.ts";
-import { instant } from "../../../src/core/time.ts";
+import { instant } from "../../../src/core/time/time.ts";
 
 const at = instant(Date.UTC(2026, 10, 20, 12));
 const notBeforeAt = instant(Date.UTC(2026, 10, 22, 12));
@@ -24,7 +24,7 @@ describe("what EC2 has scheduled for an instance", () => {
   ])("is maintenance from its first instant on: %s", (code) => {
     expect(readScheduledEvent({ ...event, code }, at)).toEqual({
       kind: "Read",
-      word: {
+      instanceNotice: {
         machine: event.instance,
         notice: {
           cause: "ScheduledMaintenance",
@@ -45,10 +45,10 @@ describe("what EC2 has scheduled for an instance", () => {
     [undefined, undefined],
   ])("is off where its description says so: %j", (description, withdrawn) => {
     expect(readScheduledEvent({ ...event, description }, at)).toMatchObject({
-      word: { notice: withdrawn === true ? { withdrawn } : { deadlineAt: notBeforeAt } },
+      instanceNotice: { notice: withdrawn === true ? { withdrawn } : { deadlineAt: notBeforeAt } },
     });
     const reading = readScheduledEvent({ ...event, description }, at);
-    const notice = reading.kind === "Read" ? reading.word.notice : undefined;
+    const notice = reading.kind === "Read" ? reading.instanceNotice.notice : undefined;
     expect(notice?.withdrawn).toBe(withdrawn);
   });
 
@@ -93,8 +93,8 @@ describe("what EC2 has scheduled for an instance", () => {
           expect(reading.problem.length).toBeLessThan(250);
           return;
         }
-        expect(reading.word.machine).toMatch(/^i-[0-9a-f]+$/);
-        expect(reading.word.notice.eventId).toMatch(/^[A-Za-z0-9:._-]{1,80}$/);
+        expect(reading.instanceNotice.machine).toMatch(/^i-[0-9a-f]+$/);
+        expect(reading.instanceNotice.notice.eventId).toMatch(/^[A-Za-z0-9:._-]{1,80}$/);
       }),
       { seed: 20_261_123, numRuns: 2000 },
     );

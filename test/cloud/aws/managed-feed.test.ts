@@ -2,9 +2,16 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManagedFeed } from "../../../src/cloud/aws/managed-feed.ts";
 import { TaggedMachines } from "../../../src/cloud/aws/tagged-machines.ts";
 import type { FeedListener, NoticeFeed } from "../../../src/contracts/notice-feed.ts";
-import type { LifecycleHook } from "../../../src/core/lifecycle-hook.ts";
-import type { MachineWord } from "../../../src/core/machine-word.ts";
-import { instant, type Millis, millis, minutes, plus, seconds } from "../../../src/core/time.ts";
+import type { InstanceNotice } from "../../../src/core/notice/instance-notice.ts";
+import type { LifecycleHook } from "../../../src/core/notice/lifecycle-hook.ts";
+import {
+  instant,
+  type Millis,
+  millis,
+  minutes,
+  plus,
+  seconds,
+} from "../../../src/core/time/time.ts";
 import { LastcallError } from "../../../src/errors.ts";
 import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
 import { VirtualClock } from "../../../src/sim/virtual-clock.ts";
@@ -17,7 +24,7 @@ const plain = "i-00000000000000002";
 const young = "i-00000000000000003";
 const foreign = "i-00000000000000009";
 
-function word(machine: string): MachineWord {
+function word(machine: string): InstanceNotice {
   const notice = { cause: "SpotInterruption", noticedAt: dawn, source: "t", eventId: "e" } as const;
   return { machine, notice };
 }
@@ -73,7 +80,7 @@ describe("a feed of which only tagged instances count", () => {
     ["passes on", "one that is no node, to be judged as ever", foreign, "NoNode"],
   ])("%s what is said of %s", async (_, __, machine, fate) => {
     await start();
-    expect(await inner.onWord(word(machine))).toBe(fate);
+    expect(await inner.onNotice(word(machine))).toBe(fate);
     expect(await inner.onHook(hook(machine))).toBe(machine === plain ? "LeftAlone" : "Ended");
     expect(cluster.troubles).toEqual([]);
   });
@@ -82,8 +89,8 @@ describe("a feed of which only tagged instances count", () => {
     await start();
     const before = ec2.calls.length;
     for (let count = 0; count < 300; count += 1) {
-      await inner.onWord(word(tagged));
-      await inner.onWord(word(foreign));
+      await inner.onNotice(word(tagged));
+      await inner.onNotice(word(foreign));
     }
     expect(ec2.calls).toHaveLength(before);
   });
@@ -91,10 +98,10 @@ describe("a feed of which only tagged instances count", () => {
   it("asks for one that it does not know by itself, once however many words there are", async () => {
     await start();
     ec2.tags.set(young, { team: "a" });
-    const fates = await Promise.all(Array.from({ length: 50 }, () => inner.onWord(word(young))));
+    const fates = await Promise.all(Array.from({ length: 50 }, () => inner.onNotice(word(young))));
     expect(new Set(fates)).toEqual(new Set(["Taken"]));
-    expect(await inner.onWord(word(plain))).toBe("NotOwned");
-    expect(await inner.onWord(word(plain))).toBe("NotOwned");
+    expect(await inner.onNotice(word(plain))).toBe("NotOwned");
+    expect(await inner.onNotice(word(plain))).toBe("NotOwned");
     expect(ec2.calls).toEqual(["tagged", `tagged ${young}`, `tagged ${plain}`]);
   });
 
@@ -102,7 +109,7 @@ describe("a feed of which only tagged instances count", () => {
     await start();
     const many = Array.from({ length: 300 }, (_, place) => `i-1${String(place).padStart(16, "0")}`);
     for (const machine of many.slice(0, 150)) ec2.tags.set(machine, { team: "a" });
-    const fates = await Promise.all(many.map((machine) => inner.onWord(word(machine))));
+    const fates = await Promise.all(many.map((machine) => inner.onNotice(word(machine))));
     expect(fates.slice(0, 150)).toEqual(Array(150).fill("NoNode"));
     expect(fates.slice(150)).toEqual(Array(150).fill("NotOwned"));
     expect(ec2.calls.map((call) => call.split(",").length)).toEqual([1, 190, 110]);
@@ -111,10 +118,10 @@ describe("a feed of which only tagged instances count", () => {
   it("asks at once for those that came while EC2 was answering", async () => {
     await start();
     ec2.silent = true;
-    const first = inner.onWord(word(plain));
+    const first = inner.onNotice(word(plain));
     await pass(millis(500));
     ec2.silent = false;
-    const others = [young, tagged, "i-00000000000000004"].map((one) => inner.onWord(word(one)));
+    const others = [young, tagged, "i-00000000000000004"].map((one) => inner.onNotice(word(one)));
     await pass(millis(400));
     expect(ec2.calls).toEqual(["tagged", `tagged ${plain}`]);
     await pass(millis(100));
@@ -130,7 +137,7 @@ describe("a feed of which only tagged instances count", () => {
     const heard: number[] = [];
     const hear = async (machine: string) => {
       const fromAt = clock.now();
-      await inner.onWord(word(machine));
+      await inner.onNotice(word(machine));
       heard.push(clock.now() - fromAt);
     };
     for (let place = 0; place < 8; place += 1) {
@@ -144,27 +151,27 @@ describe("a feed of which only tagged instances count", () => {
 
   it("learns within minutes that a tag was put on, or taken off", async () => {
     await start();
-    expect(await inner.onWord(word(plain))).toBe("NotOwned");
+    expect(await inner.onNotice(word(plain))).toBe("NotOwned");
     ec2.tags.set(plain, { team: "a" });
     ec2.tags.set(tagged, {});
     await pass(minutes(6));
-    expect(await inner.onWord(word(plain))).toBe("Taken");
-    expect(await inner.onWord(word(tagged))).toBe("NotOwned");
+    expect(await inner.onNotice(word(plain))).toBe("Taken");
+    expect(await inner.onNotice(word(tagged))).toBe("NotOwned");
   });
 
   it("heeds what is said of an instance of which EC2 refuses to speak, and tells that", async () => {
     ec2.fault = new LastcallError("CLOUD_RIGHT_MISSING", "no right");
     await start();
-    expect(await inner.onWord(word(plain))).toBe("Taken");
+    expect(await inner.onNotice(word(plain))).toBe("Taken");
     expect(cluster.codes()).toEqual(["CLOUD_RIGHT_MISSING"]);
     ec2.fault = undefined;
-    expect(await inner.onWord(word(plain))).toBe("NotOwned");
+    expect(await inner.onNotice(word(plain))).toBe("NotOwned");
   });
 
   it("heeds it after a second where EC2 says nothing at all", async () => {
     ec2.silent = true;
     await start();
-    const heard = inner.onWord(word(plain));
+    const heard = inner.onNotice(word(plain));
     await pass(seconds(1));
     expect(await heard).toBe("Taken");
     expect(cluster.codes()).toEqual(["CLOUD_UNREACHABLE"]);
@@ -175,7 +182,7 @@ describe("a feed of which only tagged instances count", () => {
     await start();
     ec2.silent = true;
     await pass(minutes(20));
-    const fate = inner.onWord(word(tagged));
+    const fate = inner.onNotice(word(tagged));
     await pass(seconds(0));
     expect(await fate).toBe("Taken");
   });

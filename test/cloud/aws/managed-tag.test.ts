@@ -19,7 +19,7 @@ describe("the tag of managed instances", () => {
       const refused = { code: "CONFIG_INVALID", exitCode: 2 };
       expect(() => parseManagedTag(text)).toThrow(expect.objectContaining(refused));
       expect(() => parseManagedTag(text)).toThrow(
-        /^Cannot use --aws-managed-tag: found .{1,70}, wanted KEY/,
+        /^Cannot use --aws-managed-tag: found .{1,70}, expected KEY/,
       );
     },
   );

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AwsNoticeSource } from "../../../src/cloud/aws/notice-source.ts";
 import type { HeardReading } from "../../../src/contracts/notice-source.ts";
-import { seededRng } from "../../../src/core/rng.ts";
-import { formatInstant, instant, plus, seconds } from "../../../src/core/time.ts";
+import { seededRng } from "../../../src/core/chance/rng.ts";
+import { formatInstant, instant, plus, seconds } from "../../../src/core/time/time.ts";
 import { ScaledClock } from "../../../src/runtime/scaled-clock.ts";
 import { noticeSourceContract } from "../../contract/notice-source.contract.ts";
 import { AwsMetadataServer } from "../../support/aws-metadata-server.ts";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type MessageReading, readQueueMessage } from "../../../src/cloud/aws/queue-message.ts";
-import type { LifecycleHook } from "../../../src/core/lifecycle-hook.ts";
-import { instant } from "../../../src/core/time.ts";
+import type { LifecycleHook } from "../../../src/core/notice/lifecycle-hook.ts";
+import { instant } from "../../../src/core/time/time.ts";
 import { foreignText } from "../../support/foreign-text.ts";
 import {
   directHook,

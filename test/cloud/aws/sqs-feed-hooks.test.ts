@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { WordFate } from "../../../src/contracts/notice-feed.ts";
-import { hours, minutes, seconds } from "../../../src/core/time.ts";
+import type { NoticeFate } from "../../../src/contracts/notice-feed.ts";
+import { hours, minutes, seconds } from "../../../src/core/time/time.ts";
 import { queueFault } from "../../support/fake-queue.ts";
 import {
   directHook,
@@ -129,7 +129,7 @@ describe("the message of a group that waits", () => {
     expect(queue.size).toBe(0);
   });
 
-  it.each<WordFate>(["NoNode", "NotOwned", "Stale"])(
+  it.each<NoticeFate>(["NoNode", "NotOwned", "Stale"])(
     "has the group told nothing of an instance whose notice is %s: it may be another cluster's",
     async (fate) => {
       cluster.fates = { [theirs]: fate };

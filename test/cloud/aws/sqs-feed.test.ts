@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { actFromAt } from "../../../src/core/notice.ts";
-import { hours, minutes, plus, seconds } from "../../../src/core/time.ts";
+import { actFromAt } from "../../../src/core/notice/notice.ts";
+import { hours, minutes, plus, seconds } from "../../../src/core/time/time.ts";
 import { LastcallError } from "../../../src/errors.ts";
 import { queueFault } from "../../support/fake-queue.ts";
 import { healthEvent, rebalance, spotWarning, testNotification } from "../../support/queue-body.ts";
@@ -193,10 +193,10 @@ describe("the feed of a queue", () => {
   });
 
   it("leaves maintenance that is a day ahead in the queue until its time is near", async () => {
-    const startTime = "Sat, 21 Nov 2026 12:15:00 GMT";
+    const startTime = "Sat, 21 Nov 2026 14:00:00 GMT";
     const nearAt = plus(dawn, hours(24));
     queue.send(healthEvent(stage.about(""), { entities: [{ entityValue: ours }], startTime }));
-    cluster.onWord = async (word) => {
+    cluster.onNotice = async (word) => {
       cluster.words.push(word);
       return clock.now() < nearAt ? "TooEarly" : "Taken";
     };
@@ -213,12 +213,12 @@ describe("the feed of a queue", () => {
   });
 
   it("has the end of maintenance known before its beginning, whatever comes first", async () => {
-    const startTime = "Sat, 21 Nov 2026 12:15:00 GMT";
+    const startTime = "Sat, 21 Nov 2026 14:00:00 GMT";
     const health = { entities: [{ entityValue: ours }], startTime };
     queue.send(healthEvent(stage.about(""), health));
     queue.send(healthEvent(stage.about(""), { ...health, more: { statusCode: "closed" } }));
     const taken: unknown[] = [];
-    cluster.onWord = async ({ notice }) => {
+    cluster.onNotice = async ({ notice }) => {
       if (clock.now() < (actFromAt(notice) ?? 0)) return "TooEarly";
       taken.push([notice.withdrawn === true, clock.now() - dawn]);
       return "Taken";
@@ -234,12 +234,12 @@ describe("the feed of a queue", () => {
   });
 
   it("does not end at a defect of whoever listens", async () => {
-    const onWord = cluster.onWord.bind(cluster);
+    const onNotice = cluster.onNotice.bind(cluster);
     let failures = 0;
-    cluster.onWord = (word) => {
+    cluster.onNotice = (word) => {
       failures += 1;
       if (failures === 1) throw new TypeError("undefined is not a function");
-      return onWord(word);
+      return onNotice(word);
     };
     queue.send(rebalance(stage.about(ours)));
     stage.start();

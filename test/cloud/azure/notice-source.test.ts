@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { AzureNoticeSource } from "../../../src/cloud/azure/notice-source.ts";
-import { seededRng } from "../../../src/core/rng.ts";
-import { instant, plus, seconds } from "../../../src/core/time.ts";
+import { seededRng } from "../../../src/core/chance/rng.ts";
+import { instant, plus, seconds } from "../../../src/core/time/time.ts";
 import { ScaledClock } from "../../../src/runtime/scaled-clock.ts";
 import { noticeSourceContract } from "../../contract/notice-source.contract.ts";
 import { AzureMetadataServer } from "../../support/azure-metadata-server.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { backoff } from "../../../src/cloud/gcp/backoff.ts";
-import { seconds } from "../../../src/core/time.ts";
+import { seconds } from "../../../src/core/time/time.ts";
 
 const rule = { firstMs: seconds(2), capMs: seconds(15) };
 

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ComputeBirths } from "../../../src/cloud/gcp/compute-births.ts";
 import { ComputeClient } from "../../../src/cloud/gcp/compute-client.ts";
 import { noTokens } from "../../../src/cloud/gcp/token-source.ts";
-import { seededRng } from "../../../src/core/rng.ts";
-import { hours, instant, plus } from "../../../src/core/time.ts";
+import { seededRng } from "../../../src/core/chance/rng.ts";
+import { hours, instant, plus } from "../../../src/core/time/time.ts";
 import { VirtualClock } from "../../../src/sim/virtual-clock.ts";
 import { machineBirthsContract } from "../../contract/machine-births.contract.ts";
 import { computeTime } from "../../support/compute-body.ts";
@@ -54,7 +54,7 @@ describe("births of Compute Engine machines", () => {
     const told = await read([here, there]);
     expect([...told.bornAt.keys()]).toEqual([here]);
     expect(told.faults.map(({ message }) => message)).toEqual([
-      "Cannot list the instances of project1/us-central1-f: Compute Engine answered 403 forbidden (Refused for the test: forbidden), wanted the permission compute.instances.list",
+      "Cannot list the instances of project1/us-central1-f: Compute Engine answered 403 forbidden (Refused for the test: forbidden), expected the permission compute.instances.list",
     ]);
   });
 

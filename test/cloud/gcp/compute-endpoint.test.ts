@@ -24,7 +24,7 @@ describe("an endpoint", () => {
     "https://host/?key=1",
   ])("%j is refused, since a token would cross a network in clear text or go nowhere", (text) => {
     expect(() => parseComputeEndpoint(text)).toThrow(
-      /^Cannot use --gcp-endpoint: found .*, wanted an https URL, or http on a loopback address$/,
+      /^Cannot use --gcp-endpoint: found .*, expected an https URL, or http on a loopback address$/,
     );
   });
 

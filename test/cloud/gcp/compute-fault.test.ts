@@ -36,17 +36,17 @@ describe("an answer that refuses", () => {
   it("is one sentence with what was done, found and wanted", () => {
     const answer = answerOf(400, "invalidResourceUsage", "Protected against deletion.");
     expect(faultOfAnswer(answer, purpose).message).toBe(
-      "Cannot delete n1: Compute Engine answered 400 invalidResourceUsage (Protected against deletion), wanted a machine without deletion protection",
+      "Cannot delete n1: Compute Engine answered 400 invalidResourceUsage (Protected against deletion), expected a machine without deletion protection",
     );
   });
 
   it("names the permission that the message names, else the one that the call needs", () => {
     const said = "Required 'compute.instances.setMetadata' permission for 'projects/p'";
     expect(faultOfAnswer(answerOf(403, "forbidden", said), purpose).message).toContain(
-      "wanted the permission compute.instances.setMetadata",
+      "expected the permission compute.instances.setMetadata",
     );
     expect(faultOfAnswer(answerOf(403, "forbidden"), purpose).message).toContain(
-      "wanted the permission compute.instances.delete",
+      "expected the permission compute.instances.delete",
     );
   });
 
@@ -54,7 +54,7 @@ describe("an answer that refuses", () => {
     "is read by its status alone when its body is %j",
     (body) => {
       expect(faultOfAnswer({ status: 503, body }, purpose).message).toBe(
-        "Cannot delete n1: Compute Engine answered 503, wanted an answer; it may pass",
+        "Cannot delete n1: Compute Engine answered 503, expected an answer; it may pass",
       );
     },
   );

@@ -25,7 +25,7 @@ describe("a providerID", () => {
     "gce://p/z/n%2F1",
     "gce://p/z/N1",
   ])("%j names none, and no request is made of it", (providerID) => {
-    expect(() => instanceRefOf(providerID)).toThrow("wanted gce://project/zone/instance");
+    expect(() => instanceRefOf(providerID)).toThrow("expected gce://project/zone/instance");
   });
 });
 

@@ -2,8 +2,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { createComputeEngine } from "../../../src/cloud/gcp/compute-engine.ts";
 import { permissionsFor } from "../../../src/cloud/gcp/compute-permission.ts";
 import type { ReleaseRequest, ReleaseResult } from "../../../src/contracts/instance-releaser.ts";
-import { seededRng } from "../../../src/core/rng.ts";
-import { minutes, seconds } from "../../../src/core/time.ts";
+import { seededRng } from "../../../src/core/chance/rng.ts";
+import { minutes, seconds } from "../../../src/core/time/time.ts";
 import {
   type ComputeWorld,
   type ComputeWorldOptions,
@@ -100,7 +100,7 @@ describe("which call lets a machine go", () => {
       const work = release("n1", { mode });
       await expect(work).rejects.toMatchObject({ code: "CLOUD_REFUSED", retryable: false });
       await expect(work).rejects.toThrow(
-        `found no managed group (metadata item created-by) with instance.release: ${mode}, wanted instance.release: DeleteInstance`,
+        `found no managed group (metadata item created-by) with instance.release: ${mode}, expected instance.release: DeleteInstance`,
       );
       expect(world.acts()).toEqual([]);
     },
@@ -155,7 +155,7 @@ describe("waiting", () => {
     world.server.model.abandonMachine(zone, "n1");
     const work = release("n1", { mode: "Delete" });
     await expect(work).rejects.toMatchObject({ code: "CLOUD_REFUSED", retryable: true });
-    await expect(work).rejects.toThrow("found it RUNNING after the whole wait, wanted it gone");
+    await expect(work).rejects.toThrow("found it RUNNING after the whole wait, expected it gone");
   });
 });
 
@@ -275,7 +275,7 @@ describe("refusals that stay", () => {
     world.server.model.addMachine({ name: "n1", zone, deletionProtection: true });
     const work = release("n1", { mode: "DeleteInstance" });
     await expect(work).rejects.toMatchObject({ code: "CLOUD_REFUSED", retryable: false });
-    await expect(work).rejects.toThrow("wanted a machine without deletion protection");
+    await expect(work).rejects.toThrow("expected a machine without deletion protection");
   });
 
   it("a machine that its group does not know is refused", async () => {
@@ -296,7 +296,7 @@ describe("refusals that stay", () => {
     world.server.deny(permission);
     const work = release("n1", { mode });
     await expect(work).rejects.toMatchObject({ code: "CLOUD_RIGHT_MISSING", retryable: false });
-    await expect(work).rejects.toThrow(`wanted the permission ${permission}`);
+    await expect(work).rejects.toThrow(`expected the permission ${permission}`);
   });
 
   it.each(["00000000-0000-0000-0000-000000000000", "departure-1", ""])(
@@ -305,7 +305,7 @@ describe("refusals that stay", () => {
       await start();
       world.addMachine("n1");
       const work = release("n1", { requestId: bad });
-      await expect(work).rejects.toThrow("wanted a UUID other than zero");
+      await expect(work).rejects.toThrow("expected a UUID other than zero");
       expect(world.server.log).toEqual([]);
     },
   );

@@ -50,7 +50,7 @@ describe("without credentials", () => {
       code: "CLOUD_CREDENTIALS",
       retryable: true,
       message:
-        "Cannot get a Google access token: found neither a key file nor a metadata server that answers, wanted Workload Identity or a key file in GOOGLE_APPLICATION_CREDENTIALS",
+        "Cannot get a Google access token: found neither a key file nor a metadata server that answers, expected Workload Identity or a key file in GOOGLE_APPLICATION_CREDENTIALS",
     });
   });
 });

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { GcpNoticeSource } from "../../../src/cloud/gcp/notice-source.ts";
 import type { HeardReading } from "../../../src/contracts/notice-source.ts";
-import { seededRng } from "../../../src/core/rng.ts";
-import { instant, plus, seconds } from "../../../src/core/time.ts";
+import { seededRng } from "../../../src/core/chance/rng.ts";
+import { instant, plus, seconds } from "../../../src/core/time/time.ts";
 import { ScaledClock } from "../../../src/runtime/scaled-clock.ts";
 import { noticeSourceContract } from "../../contract/notice-source.contract.ts";
 import { GcpMetadataServer } from "../../support/gcp-metadata-server.ts";

@@ -4,9 +4,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { PreemptionFeed } from "../../../src/cloud/gcp/preemption-feed.ts";
 import { readPreemption } from "../../../src/cloud/gcp/preemption-operation.ts";
 import type { FeedListener } from "../../../src/contracts/notice-feed.ts";
-import type { MachineWord } from "../../../src/core/machine-word.ts";
-import { seededRng } from "../../../src/core/rng.ts";
-import { instant, minutes, plus, seconds } from "../../../src/core/time.ts";
+import { seededRng } from "../../../src/core/chance/rng.ts";
+import type { InstanceNotice } from "../../../src/core/notice/instance-notice.ts";
+import { instant, minutes, plus, seconds } from "../../../src/core/time/time.ts";
 import { LastcallError } from "../../../src/errors.ts";
 import { type ComputeWorld, startComputeWorld, zone } from "../../support/compute-world.ts";
 import { foreignText } from "../../support/foreign-text.ts";
@@ -19,7 +19,7 @@ let stop: AbortController;
 let running: Promise<void>;
 /** The machines told of, each with the seconds on the clock. */
 let heard: string[];
-let words: MachineWord[];
+let words: InstanceNotice[];
 let troubles: LastcallError[];
 /** What the listener answers; a test may have it fail. */
 let answer: () => Promise<"Taken" | "NoNode">;
@@ -43,7 +43,7 @@ afterEach(async () => {
 function listen(): void {
   const listener: FeedListener = {
     onHook: async () => "LeftAlone" as const,
-    onWord: (word) => {
+    onNotice: (word) => {
       words.push(word);
       heard.push(`${Math.floor(world.clock.monotonic() / 1000)} ${word.machine.split("/").at(-1)}`);
       return answer();
@@ -161,7 +161,7 @@ describe("a zone that cannot be asked", () => {
     await until(600);
     expect(polls()).toBeLessThan(10);
     expect(new Set(troubles.map(({ code }) => code))).toEqual(new Set(["CLOUD_RIGHT_MISSING"]));
-    expect(troubles[0]?.message).toContain("wanted the permission compute.zoneOperations.list");
+    expect(troubles[0]?.message).toContain("expected the permission compute.zoneOperations.list");
     world.server.allow("compute.zoneOperations.list");
     await until(900);
     world.server.model.preempt(zone, "n3");
@@ -200,7 +200,7 @@ describe("an operation", () => {
     const noticedAt = Date.parse("2019-03-27T21:55:16.317-07:00");
     expect(readPreemption(real, ref)).toMatchObject({
       kind: "Preempted",
-      word: {
+      instanceNotice: {
         machine: "gce://first-220321/us-central1-c/karsul4",
         notice: {
           noticedAt,
@@ -244,11 +244,11 @@ describe("an operation", () => {
         const item = objectOf(text);
         const reading = readPreemption(item, ref);
         if (reading.kind !== "Preempted") return;
-        expect(reading.word.machine).toMatch(
+        expect(reading.instanceNotice.machine).toMatch(
           /^gce:\/\/first-220321\/us-central1-c\/[a-z][-a-z0-9]*$/,
         );
         expect(reading.insertedAt).toBeLessThanOrEqual(plus(at, minutes(10)));
-        expect(reading.word.notice.eventId).toMatch(/^[-A-Za-z0-9]{1,120}$/);
+        expect(reading.instanceNotice.notice.eventId).toMatch(/^[-A-Za-z0-9]{1,120}$/);
       }),
       { seed: 11, numRuns: 500 },
     );

@@ -82,7 +82,7 @@ describe("a machine that no permission would help", () => {
     await expect(check(mode, "alone")).rejects.toMatchObject({
       code: "CLOUD_REFUSED",
       retryable: false,
-      message: expect.stringContaining("wanted instance.release: DeleteInstance"),
+      message: expect.stringContaining("expected instance.release: DeleteInstance"),
     });
     expect(await check("DeleteInstance", "alone")).toMatchObject({ kind: "Possible" });
   });

@@ -95,7 +95,7 @@ describe("the script of setup gcp", () => {
   ])("refuses the %s %j", (field, value, flag) => {
     const make = () => setupScript({ ...plain, [field]: value });
     expect(make).toThrow(expect.objectContaining({ code: "USAGE" }));
-    expect(make).toThrow(`Cannot use ${flag}: found ${JSON.stringify(value)}, wanted `);
+    expect(make).toThrow(`Cannot use ${flag}: found ${JSON.stringify(value)}, expected `);
   });
 
   it.each(["name", "location"])("refuses a cluster with an odd %s", (field) => {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { detectCloud } from "../../../src/cloud/metadata/detect-cloud.ts";
-import { instant } from "../../../src/core/time.ts";
+import { instant } from "../../../src/core/time/time.ts";
 import { realClock } from "../../../src/runtime/real-clock.ts";
 import { ScaledClock } from "../../../src/runtime/scaled-clock.ts";
 import { AwsMetadataServer } from "../../support/aws-metadata-server.ts";

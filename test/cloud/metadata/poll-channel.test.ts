@@ -5,7 +5,7 @@ import {
   followChannel,
 } from "../../../src/cloud/metadata/poll-channel.ts";
 import type { HeardReading } from "../../../src/contracts/notice-source.ts";
-import { seconds } from "../../../src/core/time.ts";
+import { seconds } from "../../../src/core/time/time.ts";
 import { LastcallError } from "../../../src/errors.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 

@@ -1,0 +1,259 @@
+import type { KubeAnswer, KubeObject, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
+import type { Log } from "../contracts/telemetry.ts";
+import type { NodeIdentity } from "../core/cluster/identity.ts";
+import {
+  departureName,
+  departureOfNotice,
+  isLive,
+  isUnderWay,
+} from "../core/departure/departure.ts";
+import type { NoticeCase } from "../core/notice/notice.ts";
+import { formatInstant, type Instant } from "../core/time/time.ts";
+import { LastcallError } from "../errors.ts";
+import { type DepartureView, departureBody, tightening, viewDeparture } from "./departure-view.ts";
+
+const departuresPath = "/apis/lastcall.dev/v1alpha1/departures";
+
+/** The last number that `deploy/agent/admission.yaml` takes; controllers keep far fewer records of a node. */
+const lastNumber = 999;
+/** So many names are looked up at once, at the most. */
+const namesAtOnce = 32;
+
+export interface DeskOptions {
+  readonly api: KubeSender;
+  /** Who we are; asked for each time, since the token that tells it may not be there yet. */
+  readonly identify: () => Promise<NodeIdentity>;
+  readonly log: Pick<Log, "warn">;
+}
+
+interface OwnDepartures {
+  readonly departures: readonly DepartureView[];
+  /** Absent: each name is taken. */
+  readonly freeName: string | undefined;
+  /** Names before it that departures of other nodes have. */
+  readonly namesTaken: readonly string[];
+}
+
+interface Numbered {
+  readonly name: string;
+  readonly departure: DepartureView | undefined;
+}
+
+/** What became of a case that was brought to the desk. */
+export type Filed =
+  | { readonly kind: "Created" | "Tightened" | "Known"; readonly name: string }
+  /** The same notice had its departure, and that ended: a person may have taken it back. */
+  | { readonly kind: "Closed"; readonly name: string };
+
+/**
+ * Brings notices to the cluster as Departures of the agent's own node, and of no other. Each call is
+ * idempotent and may be repeated after any fault. Throws `LastcallError` with `retryable` for what
+ * time may mend.
+ */
+export class NoticeReporter {
+  readonly #api: KubeSender;
+  readonly #identify: () => Promise<NodeIdentity>;
+  readonly #log: Pick<Log, "warn">;
+
+  constructor({ api, identify, log }: DeskOptions) {
+    this.#api = api;
+    this.#identify = identify;
+    this.#log = log;
+  }
+
+  /** Makes the Departure of a case, or tightens the one that is there. */
+  async file(notice: NoticeCase, signal: AbortSignal): Promise<Filed> {
+    const node = await this.#identify();
+    const first = departureName(node);
+    // One request in the plain case; the name is taken where a departure is planned or was.
+    if (await this.#create(first, { node, notice, signal }))
+      return { kind: "Created", name: first };
+    const found = await this.#all(node, signal);
+    const target = departureOfNotice(found.departures, notice.cause);
+    if (target !== undefined) return this.#tighten(target, notice, signal);
+    const closed = found.departures.find((one) => isClosedBy(one, { node, notice }));
+    if (closed !== undefined) return { kind: "Closed", name: closed.name };
+    const { freeName: name, namesTaken } = found;
+    if (name === undefined) throw busy(first, `each of its ${lastNumber} numbers is taken`);
+    if (!(await this.#create(name, { node, notice, signal }))) {
+      throw busy(name, "somebody else took the name just now");
+    }
+    if (namesTaken.length > 0) {
+      const taken = namesTaken.join(" ");
+      this.#log.warn("departure-name-taken", { node: node.name, taken, instead: name });
+    }
+    return { kind: "Created", name };
+  }
+
+  /**
+   * Says of the live Departure that an agent of this node has made or tightened, in this boot, that the
+   * notice is off. Gives its name; undefined where there is none.
+   */
+  async withdraw(at: Instant, signal: AbortSignal): Promise<string | undefined> {
+    const node = await this.#identify();
+    const { departures } = await this.#all(node, signal);
+    const ours = departures.find(
+      (one) =>
+        isLive(one) &&
+        one.source.startsWith("agent/") &&
+        one.withdrawnAt === undefined &&
+        one.noticedAt !== undefined &&
+        (one.bootID === undefined || node.bootID === undefined || one.bootID === node.bootID),
+    );
+    if (ours === undefined) return undefined;
+    const { name, uid, resourceVersion } = ours;
+    const spec = { withdrawnAt: formatInstant(at) };
+    await this.#patch(name, { metadata: { uid, resourceVersion }, spec }, signal);
+    return name;
+  }
+
+  /** The node's own Departure as it is now; undefined where it is gone, or another node's. */
+  async look(name: string, signal: AbortSignal): Promise<DepartureView | undefined> {
+    const departure = await this.#read(name, signal);
+    const node = await this.#identify();
+    return departure?.nodeUid === node.uid ? departure : undefined;
+  }
+
+  /** "Mistaken": a controller has closed it, because it took us for another machine than we are. */
+  async receptionOf(
+    name: string,
+    signal: AbortSignal,
+  ): Promise<"Waiting" | "Settled" | "Mistaken"> {
+    const departure = await this.look(name, signal);
+    if (departure === undefined) return "Settled";
+    if (!isUnderWay(departure)) return "Waiting";
+    if (!isMistaken(departure)) return "Settled";
+    return isLive(departure) ? "Waiting" : "Mistaken";
+  }
+
+  /**
+   * Every Departure of this node, in the order of their numbers, and the first free name. A node has one or two as
+   * a rule; where it has had many, ever more names are looked up at once, because a notice has no time to wait. The
+   * oldest records are forgotten first, so that a name may be free before one that is not.
+   */
+  async #all(node: NodeIdentity, signal: AbortSignal): Promise<OwnDepartures> {
+    const found: Numbered[] = [];
+    while (found.length === 0 || found.at(-1)?.departure !== undefined) {
+      const from = found.length + 1;
+      const names = namesFrom(node, from, Math.min(from, namesAtOnce));
+      if (names.length === 0) break;
+      const read = names.map(async (name) => ({ name, departure: await this.#read(name, signal) }));
+      found.push(...(await Promise.all(read)));
+    }
+    return sorted(found, node);
+  }
+
+  async #read(name: string, signal: AbortSignal): Promise<DepartureView | undefined> {
+    const answer = await this.#send({ method: "GET", path: pathOf(name), signal });
+    return answer.status === 404 ? undefined : viewDeparture(answer.body as KubeObject);
+  }
+
+  async #tighten(
+    departure: DepartureView,
+    notice: NoticeCase,
+    signal: AbortSignal,
+  ): Promise<Filed> {
+    const { name } = departure;
+    if (departure.withdrawnAt !== undefined || departure.isBeingDeleted) {
+      throw busy(name, "it is being taken back");
+    }
+    const change = tightening(departure, notice);
+    if (change === undefined) return { kind: "Known", name };
+    await this.#patch(name, change, signal);
+    return { kind: "Tightened", name };
+  }
+
+  /** False where the name is taken. */
+  async #create(
+    name: string,
+    order: {
+      readonly node: NodeIdentity;
+      readonly notice: NoticeCase;
+      readonly signal: AbortSignal;
+    },
+  ): Promise<boolean> {
+    const { signal } = order;
+    const body = departureBody(name, order);
+    const answer = await this.#api.send({ method: "POST", path: departuresPath, body, signal });
+    if (answer.status === 409) return false;
+    if (answer.status >= 300) throw refused("create", name, answer);
+    return true;
+  }
+
+  async #patch(name: string, body: unknown, signal: AbortSignal): Promise<void> {
+    const patchType = "application/merge-patch+json";
+    const answer = await this.#api.send({
+      ...{ method: "PATCH", path: pathOf(name), body, patchType, signal },
+    });
+    if (answer.status === 409) throw busy(name, "somebody has written it since");
+    if (answer.status >= 300) throw refused("patch", name, answer);
+  }
+
+  async #send(request: KubeRequest): Promise<KubeAnswer> {
+    const answer = await this.#api.send(request);
+    if (answer.status >= 300 && !isAbsent(answer)) throw refused("get", request.path, answer);
+    return answer;
+  }
+}
+
+function namesFrom(node: NodeIdentity, first: number, count: number): readonly string[] {
+  const length = Math.min(count, lastNumber + 1 - first);
+  return Array.from({ length }, (_, index) => departureName(node, first + index));
+}
+
+function sorted(found: readonly Numbered[], node: NodeIdentity): OwnDepartures {
+  const isOwn = (one: DepartureView) => one.nodeUid === node.uid;
+  const departures = found.flatMap(({ departure }) => departure ?? []).filter(isOwn);
+  const free = found.findIndex(({ departure }) => departure === undefined);
+  const before = free < 0 ? found : found.slice(0, free);
+  const others = before.flatMap(({ departure }) => departure ?? []).filter((one) => !isOwn(one));
+  return { departures, freeName: found[free]?.name, namesTaken: others.map(({ name }) => name) };
+}
+
+/**
+ * Ended after it had been carried out, or by a person. Not so where the cloud had taken the notice back
+ * meanwhile, or where the controller took us for another machine than the one that we are.
+ */
+function isClosedBy(
+  departure: DepartureView,
+  { node, notice }: { readonly node: NodeIdentity; readonly notice: NoticeCase },
+): boolean {
+  return (
+    !isLive(departure) &&
+    !isMistaken(departure) &&
+    departure.withdrawnAt === undefined &&
+    departure.bootID === node.bootID &&
+    notice.eventIds.every((id) => departure.eventIds.includes(id))
+  );
+}
+
+function isMistaken({ status }: DepartureView): boolean {
+  return ["MachineReplaced", "WrongMachine", "NodeGone"].includes(status.reason ?? "");
+}
+
+function pathOf(name: string): string {
+  return `${departuresPath}/${encodeURIComponent(name)}`;
+}
+
+/** A 404 of the whole kind, without a Status that names the object, is a missing CRD. */
+function isAbsent({ status, body }: KubeAnswer): boolean {
+  return status === 404 && typeof body === "object";
+}
+
+function busy(name: string, found: string): LastcallError {
+  return new LastcallError(
+    "CONFLICT",
+    `Cannot write Departure ${name}: ${found}, expected a free one`,
+  );
+}
+
+function refused(verb: string, name: string, { status, body }: KubeAnswer): LastcallError {
+  const told = (body as { message?: unknown } | null)?.message;
+  const found = typeof told === "string" ? told : `status ${status}`;
+  const code =
+    status === 401 ? "API_UNAUTHORIZED" : status === 403 ? "RIGHT_MISSING" : "API_REFUSED";
+  return new LastcallError(
+    status === 404 ? "CRD_MISSING" : code,
+    `Cannot ${verb} Departure ${name}: ${found}, expected a success`,
+  );
+}

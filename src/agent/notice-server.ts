@@ -1,0 +1,90 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { HttpAnswer, HttpRequest, HttpStream, StreamClient } from "../contracts/http-route.ts";
+import type { NoticeCase } from "../core/notice/notice.ts";
+import { between, formatInstant, type Millis, millis, minus, seconds } from "../core/time/time.ts";
+
+/** Applications on one node; whoever is one too many asks again later. */
+const mostClients = 64;
+
+/** Shorter than the minute after which proxies and Bun's server give a silent connection up. */
+const keepAliveMs: Millis = seconds(15);
+
+/**
+ * What stands against this machine, for the applications that run on it: as JSON, or as server-sent
+ * events, the present state first and then each change. It tells no id of an event, with which a cloud
+ * could be told anything.
+ */
+export class NoticeServer {
+  readonly #clock: Clock;
+  readonly #clients = new Set<StreamClient>();
+  #notice: NoticeCase | undefined;
+  #skewMs: Millis = millis(0);
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get clientCount(): number {
+    return this.#clients.size;
+  }
+
+  show(notice: NoticeCase | undefined, skewMs: Millis): void {
+    this.#skewMs = skewMs;
+    const before = wordsOf(this.#notice);
+    this.#notice = notice;
+    if (wordsOf(notice) !== before) this.#sendAll(this.#event());
+  }
+
+  answer({ accept }: HttpRequest): HttpAnswer | HttpStream {
+    if (!accept.includes("text/event-stream")) {
+      return { status: 200, type: "application/json", text: `${this.#json()}\n` };
+    }
+    if (this.#clients.size >= mostClients) {
+      return { status: 503, text: `${mostClients} clients listen already\n` };
+    }
+    return { type: "text/event-stream", open: (client) => this.#join(client) };
+  }
+
+  /** Lets clients and proxies see that the stream lives, until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#clock.sleep(keepAliveMs, signal).catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+      });
+      this.#sendAll(": still here\n\n");
+    }
+  }
+
+  #join(client: StreamClient): () => void {
+    this.#clients.add(client);
+    client.send(`retry: 1000\n${this.#event()}`);
+    return () => this.#clients.delete(client);
+  }
+
+  #sendAll(text: string): void {
+    for (const client of this.#clients) client.send(text);
+  }
+
+  #event(): string {
+    return `event: notice\ndata: ${this.#json()}\n\n`;
+  }
+
+  #json(): string {
+    if (this.#notice === undefined) return JSON.stringify({ notice: null });
+    const { cause, deadlineAt, noticedAt, source } = this.#notice;
+    const nowAt = minus(this.#clock.now(), this.#skewMs);
+    const left = deadlineAt === undefined ? null : between(nowAt, deadlineAt) / 1000;
+    return JSON.stringify({
+      notice: {
+        ...{ cause, source, noticedAt: formatInstant(noticedAt) },
+        deadlineAt: deadlineAt === undefined ? null : formatInstant(deadlineAt),
+        secondsLeft: left === null ? null : Math.max(0, left),
+      },
+    });
+  }
+}
+
+/** What a client would be told, but for the passing of time. */
+function wordsOf(notice: NoticeCase | undefined): string {
+  return JSON.stringify([notice?.cause, notice?.source, notice?.noticedAt, notice?.deadlineAt]);
+}

@@ -1,0 +1,63 @@
+import { between, type Instant, type Millis } from "../core/time/time.ts";
+import type { Clock } from "./clock.ts";
+
+/** A reason of our own: the default one takes a stack trace each time. */
+const awake = "awake";
+
+/**
+ * What a loop sleeps on: it wakes when told to or when its time has come, whichever is first. A wake-up
+ * between two sleeps counts at the next one: none is ever missed.
+ */
+export class Wakeup {
+  readonly #clock: Clock;
+  #isDue = false;
+  #end: (() => void) | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  wake(): void {
+    this.#isDue = true;
+    this.#end?.();
+  }
+
+  /** Tells what it woke of; without a span only a wake-up ends it. An abort ends it too, and rejects nothing. */
+  async sleep(span: Millis | undefined, signal: AbortSignal): Promise<"Woken" | "Time"> {
+    if (!this.#isDue && !signal.aborted) await this.#rest(span, signal);
+    const woken = this.#isDue ? "Woken" : "Time";
+    this.#isDue = false;
+    return woken;
+  }
+
+  /** The same until an instant; rejects with the signal's reason when it aborts. */
+  async sleepUntil(until: Instant | undefined, signal: AbortSignal): Promise<"Woken" | "Time"> {
+    signal.throwIfAborted();
+    const span = until === undefined ? undefined : between(this.#clock.now(), until);
+    const woken = await this.sleep(span, signal);
+    signal.throwIfAborted();
+    return woken;
+  }
+
+  async #rest(span: Millis | undefined, signal: AbortSignal): Promise<void> {
+    const ended = new AbortController();
+    const end = () => ended.abort(awake);
+    this.#end = end;
+    signal.addEventListener("abort", end, { once: true, signal: ended.signal });
+    try {
+      if (span === undefined) await aborted(ended.signal);
+      else await this.#clock.sleep(span, ended.signal);
+    } catch (error) {
+      if (!ended.signal.aborted) throw error;
+    } finally {
+      this.#end = undefined;
+      end();
+    }
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) =>
+    signal.addEventListener("abort", () => resolve(), { once: true }),
+  );
+}

@@ -1,0 +1,164 @@
+import type { Fleet, FleetChange } from "../contracts/fleet.ts";
+import { type Departure, isNoticed } from "../core/departure/departure.ts";
+import type { Policy } from "../core/policy/policy.ts";
+import { type Millis, minutes, seconds } from "../core/time/time.ts";
+import { isLastcallError, messageOf } from "../errors.ts";
+import { backoffMs } from "./backoff.ts";
+import type { CaseTools } from "./case-tools.ts";
+import { DepartureRun } from "./departure-run.ts";
+
+type First = Parameters<DepartureRun["run"]>[1];
+
+/** A planned case that failed is not taken up again before this has passed. */
+const restMs: Millis = minutes(1);
+
+/** One under a notice not before its backoff, and this at most. */
+const noticedRestMs: Millis = seconds(1);
+
+/** How a case that failed rests: until when, by the monotonic clock, and after how many failures. */
+interface Rest {
+  readonly untilMs: number;
+  readonly failures: number;
+}
+
+/** Told when a case that failed has rested and is to be taken up again. */
+export type RestedListener = (uid: string) => void;
+
+/** The departures under way, each in a case of its own; none waits for another. */
+export class ActiveDepartures {
+  readonly #tools: CaseTools;
+  readonly #cases = new Map<string, DepartureRun>();
+  /** The uids of the departures with a case, by the name of their node. */
+  readonly #byNode = new Map<string, Set<string>>();
+  readonly #rests = new Map<string, Rest>();
+  readonly #onRested = new Set<RestedListener>();
+  readonly #running = new Set<Promise<void>>();
+  readonly #fleet: Pick<Fleet, "node" | "departure">;
+
+  constructor(fleet: Pick<Fleet, "node" | "departure">, tools: CaseTools) {
+    this.#fleet = fleet;
+    this.#tools = tools;
+  }
+
+  /** Begins a departure, or takes one up again; one that is running already is left to itself. */
+  open(departure: Departure, how: { policy: Policy; signal: AbortSignal; first?: First }): void {
+    if (this.has(departure) || this.#isResting(departure)) return;
+    const node = this.#fleet.node(departure.node.name);
+    const newCase = new DepartureRun({ departure, policy: how.policy, node }, this.#tools);
+    this.#cases.set(departure.uid, newCase);
+    this.#enter(departure);
+    const run = newCase
+      .run(how.signal, how.first)
+      .then(() => this.#forgetRest(departure, how.signal))
+      .catch((error: unknown) => this.#failed(newCase.departure, error, how.signal))
+      .finally(() => {
+        this.#cases.delete(departure.uid);
+        this.#leave(departure);
+        this.#running.delete(run);
+      });
+    this.#running.add(run);
+  }
+
+  /** Whether a departure has a case, which knows more of it than the watch shows. */
+  has({ uid }: Departure): boolean {
+    return this.#cases.has(uid);
+  }
+
+  /** Hands each case what the watch has seen of it last, and drops what is known of deleted ones. */
+  observe(): void {
+    this.#tools.turns.forget(this.#tools.view().departures);
+    for (const uid of this.#rests.keys()) {
+      if (this.#fleet.departure(uid) === undefined) this.#rests.delete(uid);
+    }
+    for (const uid of this.#cases.keys()) this.#observeOne(uid);
+  }
+
+  /** The same for the cases that a change concerns: in a burst each change is about one of many. */
+  observeChanged({ nodes, departures }: FleetChange): void {
+    const touched = [...nodes].flatMap((name) => [...(this.#byNode.get(name) ?? [])]);
+    for (const uid of new Set([...touched, ...departures])) this.#observeOne(uid);
+  }
+
+  #observeOne(uid: string): void {
+    const open = this.#cases.get(uid);
+    if (open === undefined) return;
+    const departure = this.#fleet.departure(uid);
+    // A case is opened on what the watch has shown, so that what is missing has been deleted.
+    if (departure === undefined) open.abandon();
+    else open.observe(departure, this.#fleet.node(departure.node.name));
+  }
+
+  /**
+   * The departures with what the cases know beyond the watch, so that nothing is decided on a
+   * picture that is older than our own last write.
+   */
+  overlay(departures: readonly Departure[]): readonly Departure[] {
+    if (this.#cases.size === 0) return departures;
+    return departures.map((one) => {
+      const open = this.#cases.get(one.uid);
+      return open === undefined ? one : { ...one, status: open.newestStatus };
+    });
+  }
+
+  /** Resolves when every case has come to rest; for a clean stop. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+
+  #enter({ uid, node }: Departure): void {
+    const there = this.#byNode.get(node.name);
+    if (there === undefined) this.#byNode.set(node.name, new Set([uid]));
+    else there.add(uid);
+  }
+
+  #leave({ uid, node }: Departure): void {
+    const there = this.#byNode.get(node.name);
+    there?.delete(uid);
+    if (there?.size === 0) this.#byNode.delete(node.name);
+  }
+
+  /**
+   * A case that failed is taken up again by whoever listens here. No fault of a moment may cost a notice its
+   * time: under one that is within a second.
+   */
+  onRested(listener: RestedListener): () => void {
+    this.#onRested.add(listener);
+    return () => this.#onRested.delete(listener);
+  }
+
+  #isResting(departure: Departure): boolean {
+    const rest = this.#rests.get(departure.uid);
+    const leftMs = (rest?.untilMs ?? 0) - this.#tools.clock.monotonic();
+    // One that failed before its notice came does not rest on.
+    return rest !== undefined && leftMs > 0 && !(isNoticed(departure) && leftMs > noticedRestMs);
+  }
+
+  #forgetRest({ uid }: Departure, signal: AbortSignal): void {
+    if (!signal.aborted) this.#rests.delete(uid);
+  }
+
+  #failed(departure: Departure, error: unknown, signal: AbortSignal): void {
+    if (signal.aborted) return;
+    const { log, metrics } = this.#tools.executor.telemetry;
+    const code = isLastcallError(error) ? error.code : "UNEXPECTED";
+    // Whoever leads now takes the case up from the Departure.
+    if (code === "LEASE_LOST") return;
+    metrics.count("lastcall_errors_total", { code });
+    log.error("case-failed", { departure: departure.name, code, error: messageOf(error) });
+    this.#rest(departure, signal);
+  }
+
+  #rest(departure: Departure, signal: AbortSignal): void {
+    const { uid } = departure;
+    const { clock, rng } = this.#tools;
+    const failures = (this.#rests.get(uid)?.failures ?? 0) + 1;
+    const forMs = isNoticed(departure) ? backoffMs(failures, rng, noticedRestMs) : restMs;
+    this.#rests.set(uid, { untilMs: clock.monotonic() + forMs, failures });
+    clock.sleep(forMs, signal).then(
+      () => {
+        for (const listener of this.#onRested) listener(uid);
+      },
+      () => undefined,
+    );
+  }
+}

@@ -1,0 +1,205 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { EventReason, EventTarget } from "../contracts/telemetry.ts";
+import type { Homeless } from "../core/capacity/room-fit.ts";
+import type { PodIdentity } from "../core/cluster/pod.ts";
+import type { Departure, UncleanPod } from "../core/departure/departure.ts";
+import type { DrainAct } from "../core/drain/drain-progress.ts";
+import type { DrainStep } from "../core/drain/drain-step.ts";
+import { ruleOfLoss, wordOnRule } from "../core/drain/loss-rule.ts";
+import type { DrainPlan, PlannedPod } from "../core/drain-plan/drain-plan.ts";
+import { explainDrain } from "../core/drain-plan/explain-drain.ts";
+import { explain } from "../core/reason/explain.ts";
+import { isLastcallError, messageOf } from "../errors.ts";
+import type { DrainOver } from "./drain-run.ts";
+import type { Telemetry } from "./executor.ts";
+
+/** Events are few: of many pods with one trouble so many are named. */
+const namedPods = 10;
+
+/** What a departure says while it goes on: log lines, Events and metrics, in one place. */
+export class DepartureTelemetry {
+  readonly #telemetry: Telemetry;
+  readonly #clock: Clock;
+  readonly #said = new Set<string>();
+
+  constructor(telemetry: Telemetry, clock: Clock) {
+    this.#telemetry = telemetry;
+    this.#clock = clock;
+  }
+
+  phaseChanged(before: Departure, after: Departure): void {
+    const { status } = after;
+    this.#telemetry.log.info("departure", {
+      node: after.node.name,
+      departure: after.name,
+      from: before.status.phase,
+      to: status.phase,
+      reason: status.reason,
+      message: status.message,
+      outcome: status.outcome,
+    });
+    if (status.phase === "Preparing") this.#say(after, "DepartureStarted", "Normal");
+    if (status.phase !== "Ended") return;
+    const clean = status.outcome === "Planned" || status.outcome === "Cancelled";
+    this.#say(after, "DepartureEnded", clean ? "Normal" : "Warning");
+    this.#telemetry.metrics.count("lastcall_departures_total", {
+      policy: after.policy ?? "",
+      cause: after.cause,
+      outcome: status.outcome ?? "",
+    });
+  }
+
+  cordoned(departure: Departure): void {
+    if (departure.noticedAt === undefined || this.#said.has("cordoned")) return;
+    this.#said.add("cordoned");
+    const seconds = (this.#clock.now() - departure.noticedAt) / 1000;
+    this.#telemetry.metrics.observe("lastcall_notice_to_cordon_seconds", Math.max(0, seconds));
+  }
+
+  /** Says each pod that is held up, that is deleted past its budget or will be cut short, once. */
+  drainStepped(departure: Departure, step: DrainStep, plan: DrainPlan): void {
+    for (const held of step.blocked) {
+      const { namespace, name } = held.pod;
+      this.#sayOnce(`blocked ${namespace}/${name}`, departure, {
+        reason: "DrainBlocked",
+        message: `${namespace}/${name} holds up the drain of ${departure.node.name}: ${held.message}`,
+        about: [{ kind: "Pod", ...held.pod }, ...held.budgets.map(aboutBudget)],
+      });
+    }
+    for (const act of step.acts) if (act.kind === "Delete") this.#forced(departure, act, plan);
+    for (const pod of plan.pods) {
+      if (pod.cut) this.#cut(departure, pod, explainDrain(pod.reason, pod));
+    }
+    for (const pod of step.counts.notClean?.slice(0, namedPods) ?? []) {
+      this.#sayUnclean(departure, pod);
+    }
+  }
+
+  /** Says what came of a pod that did not end cleanly, and which audit rule foretells it. */
+  #sayUnclean(departure: Departure, { namespace, name, outcome, rule }: UncleanPod): void {
+    const what =
+      outcome === "Killed" ? "was killed when its grace was over" : "was left behind on the node";
+    const instanceNotice = rule === undefined ? "" : ` ${wordOnRule(rule)}`;
+    this.#sayOnce(`unclean ${namespace}/${name}`, departure, {
+      reason: outcome === "Killed" ? "PodKilled" : "PodLeftBehind",
+      message: `${namespace}/${name} ${what}${instanceNotice}`,
+      about: [],
+    });
+  }
+
+  #forced(departure: Departure, act: DrainAct & { kind: "Delete" }, plan: DrainPlan): void {
+    const { namespace, name, uid } = act.pod;
+    const planned = plan.pods.find((pod) => pod.uid === uid);
+    const { budgets = [], wantedGraceSeconds } = planned ?? {};
+    const facts = { ...act, detail: namespace, wantedGraceSeconds };
+    const what = explainDrain(act.reason, facts);
+    this.#sayOnce(`forced ${uid}`, departure, {
+      reason: "PodForced",
+      message: `${namespace}/${name} ${what}`,
+      about: [{ kind: "Pod", ...act.pod }, ...budgets.map(aboutBudget)],
+    });
+    if (act.graceSeconds < (wantedGraceSeconds ?? 0)) this.#cut(departure, act.pod, what);
+  }
+
+  #cut(departure: Departure, { namespace, name, uid }: PodIdentity, what: string): void {
+    this.#sayOnce(`cut ${namespace}/${name}`, departure, {
+      reason: "PodCut",
+      message: `${namespace}/${name} ${what} ${wordOnRule(ruleOfLoss("Cut"))}`,
+      about: [{ kind: "Pod", namespace, name, uid }],
+    });
+  }
+
+  /** What goes on inside a phase. */
+  told({ node, name, status }: Departure): void {
+    const { phase, reason, message } = status;
+    this.#telemetry.log.info("departure-says", {
+      node: node.name,
+      departure: name,
+      phase,
+      reason,
+      message,
+    });
+  }
+
+  /** Says before the cordon which pods their budgets will hold; of many only the first. */
+  impossible(departure: Departure, pods: readonly PlannedPod[]): void {
+    for (const pod of pods.slice(0, namedPods)) {
+      const { namespace, name, uid, budgets } = pod;
+      this.#sayOnce(`impossible ${uid}`, departure, {
+        reason: "BudgetImpossible",
+        message: `${namespace}/${name} ${explainDrain(pod.reason, pod)}`,
+        about: [{ kind: "Pod", namespace, name, uid }, ...budgets.map(aboutBudget)],
+      });
+    }
+  }
+
+  /** Says before the cordon which pods may find no place elsewhere; of many only the first. */
+  homeless(departure: Departure, homeless: readonly Homeless[]): void {
+    for (const { pod, detail } of homeless.slice(0, namedPods)) {
+      const { namespace, name, uid } = pod;
+      this.#sayOnce(`homeless ${uid}`, departure, {
+        reason: "NoRoomElsewhere",
+        message: `${namespace}/${name} ${explainDrain("NoRoomElsewhere", { detail })}`,
+        about: [{ kind: "Pod", namespace, name, uid }],
+      });
+    }
+  }
+
+  roomTimedOut(departure: Departure, detail: string): void {
+    const message = explain("ReplacementTimeout", { node: departure.node.name, detail });
+    this.#sayOnce("room", departure, { reason: "ReplacementTimeout", message, about: [] });
+  }
+
+  volumesLeft(departure: Departure, detail: string): void {
+    const message = `${departure.node.name} still has volumes attached: ${detail}`;
+    this.#sayOnce("volumes", departure, { reason: "VolumesAttached", message, about: [] });
+  }
+
+  drainEnded(departure: Departure, end: DrainOver): void {
+    const { noticedAt, deadlineAt } = departure;
+    if (noticedAt === undefined || end.verdict !== "Done") return;
+    const now = this.#clock.now();
+    this.#telemetry.metrics.observe(
+      "lastcall_notice_to_last_pod_seconds",
+      (now - noticedAt) / 1000,
+    );
+    if (deadlineAt === undefined) return;
+    this.#telemetry.metrics.observe("lastcall_deadline_left_seconds", (deadlineAt - now) / 1000);
+  }
+
+  faulted(event: string, departure: Departure, error: unknown): void {
+    const code = isLastcallError(error) ? error.code : "UNEXPECTED";
+    this.#telemetry.metrics.count("lastcall_errors_total", { code });
+    this.#telemetry.log.warn(event, { node: departure.node.name, code, error: messageOf(error) });
+  }
+
+  #say(departure: Departure, reason: EventReason, type: "Normal" | "Warning"): void {
+    const message = departure.status.message ?? "";
+    this.#telemetry.events.emit({ type, reason, message, about: nodeOf(departure) });
+  }
+
+  #sayOnce(
+    key: string,
+    departure: Departure,
+    what: { readonly reason: EventReason; readonly message: string; readonly about: EventTarget[] },
+  ): void {
+    if (this.#said.has(key)) return;
+    this.#said.add(key);
+    for (const about of [nodeOf(departure), ...what.about]) {
+      this.#telemetry.events.emit({
+        type: "Warning",
+        reason: what.reason,
+        message: what.message,
+        about,
+      });
+    }
+  }
+}
+
+function aboutBudget(budget: PodIdentity): EventTarget {
+  return { kind: "PodDisruptionBudget", ...budget };
+}
+
+function nodeOf(departure: Departure): EventTarget {
+  return { kind: "Node", name: departure.node.name, uid: departure.node.uid };
+}

@@ -1,0 +1,254 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { Fleet } from "../contracts/fleet.ts";
+import type { GateSource } from "../contracts/gate-source.ts";
+import type { MachineBirths } from "../contracts/machine-births.ts";
+import type { PolicyStatusSink } from "../contracts/policy-status-sink.ts";
+import { Wakeup } from "../contracts/wakeup.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import { decide } from "../core/decide.ts";
+import type { Decision } from "../core/departure/decision.ts";
+import type { Departure } from "../core/departure/departure.ts";
+import { statusAfter } from "../core/departure/ledger.ts";
+import type { Snapshot } from "../core/departure/snapshot.ts";
+import { gatesToAsk } from "../core/limits/gate.ts";
+import { policyFor } from "../core/notice/reaction.ts";
+import type { FleetPlan } from "../core/plan/fleet-plan.ts";
+import { policyStatuses } from "../core/plan/policy-status.ts";
+import type { Policy } from "../core/policy/policy.ts";
+import { isReleaseReason } from "../core/policy/release-answer.ts";
+import { type Instant, type Millis, millis, plus } from "../core/time/time.ts";
+import { isLastcallError, messageOf } from "../errors.ts";
+import type { ActiveDepartures } from "./active-departures.ts";
+import { BirthBook } from "./birth-book.ts";
+import type { Executor } from "./executor.ts";
+import type { Health } from "./health.ts";
+import { gatherAfter } from "./pass-pace.ts";
+import type { PlaceholderSweep } from "./placeholder-sweep.ts";
+import { PlanReporter } from "./plan-reporter.ts";
+import { ReleaseChecks } from "./release-checks.ts";
+
+export interface RotationOptions {
+  readonly fleet: Fleet;
+  readonly gates: GateSource;
+  /** Where the cloud can be asked how old its machines are. */
+  readonly births?: MachineBirths | undefined;
+  readonly cases: ActiveDepartures;
+  readonly executor: Executor;
+  readonly sweep: PlaceholderSweep;
+  readonly clock: Clock;
+  /** Says every decision and carries none out. */
+  readonly dryRun: boolean;
+  readonly policyStatus: PolicyStatusSink;
+  readonly health: Health;
+}
+
+/** Decisions of a pass are carried out so many at a time. */
+const actsAtOnce = 16;
+/** Even a quiet fleet is looked at this often. */
+const quietMs: Millis = millis(10 * 60_000);
+
+/**
+ * The planned side: observe, decide, act, again and again. It looks when something has changed or
+ * an instant of the plan is reached, and holds nothing in between. The re-check before each act is
+ * the executor's and the marks' own.
+ */
+export class PlanReconciler {
+  readonly #options: RotationOptions;
+  readonly #wakeup: Wakeup;
+  readonly #reporter: PlanReporter;
+  readonly #births: BirthBook | undefined;
+  readonly #checks: ReleaseChecks;
+  /** What the last pass said of the decisions that do nothing. */
+  #said: ReadonlySet<string> = new Set();
+  /** What deciding took in the last pass. */
+  #thoughtMs: Millis = millis(0);
+
+  constructor(options: RotationOptions) {
+    this.#options = options;
+    this.#wakeup = new Wakeup(options.clock);
+    const { births, clock, executor } = options;
+    const { telemetry } = executor;
+    this.#reporter = new PlanReporter(telemetry);
+    const onNews = () => this.#wakeup.wake();
+    this.#births = births && new BirthBook({ births, clock, telemetry, onNews });
+    this.#checks = new ReleaseChecks({ executor, clock, onNews });
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { fleet, cases, clock } = this.#options;
+    const stops = [
+      fleet.onChange(() => this.#wakeup.wake()),
+      cases.onRested(() => this.#wakeup.wake()),
+    ];
+    try {
+      for (;;) {
+        signal.throwIfAborted();
+        const askAgainAt = await this.#pass(signal);
+        const restsSince = clock.monotonic();
+        const quietUntil = plus(clock.now(), quietMs);
+        const woken = await this.#wakeup.sleepUntil(earlierOf(askAgainAt, quietUntil), signal);
+        if (woken !== "Woken") continue;
+        const restedMs = millis(clock.monotonic() - restsSince);
+        await clock.sleep(gatherAfter({ thoughtMs: this.#thoughtMs, restedMs }), signal);
+      }
+    } finally {
+      for (const stop of stops) stop();
+    }
+  }
+
+  async #pass(signal: AbortSignal): Promise<Instant | undefined> {
+    const { fleet, cases, clock, gates, health } = this.#options;
+    health.passBegan();
+    const before = fleet.view();
+    const [gateAnswers] = await Promise.all([
+      gates.ask(gatesToAsk(before, clock.now()), signal),
+      this.#births?.learn(before, signal),
+    ]);
+    // The answers may have taken their time: what has come meanwhile is asked about as well, and all
+    // is decided on the newest picture.
+    await this.#births?.learn(fleet.view(), signal);
+    health.passMoved();
+    const thinksSince = clock.monotonic();
+    const view = fleet.view();
+    cases.observe();
+    const nodes = this.#births?.withBirths(view.nodes) ?? view.nodes;
+    const departures = cases.overlay(view.departures);
+    const releaseAnswers = this.#checks.answers(nodes);
+    const snapshot = { ...view, nodes, departures, gateAnswers, releaseAnswers };
+    const verdict = decide(snapshot, clock.now());
+    this.#checks.ask({ ...verdict, departures }, signal);
+    this.#reporter.show(verdict.plan, snapshot.departures);
+    this.#thoughtMs = millis(clock.monotonic() - thinksSince);
+    await this.#carryOutAll(verdict.decisions, snapshot, signal);
+    if (!this.#options.dryRun) this.#showStatus(verdict.plan, snapshot);
+    await this.#sweep(signal);
+    health.passEnded();
+    return verdict.askAgainAt;
+  }
+
+  /** For people's eyes, so that the loop does not wait for it and no fault of it stops anything. */
+  #showStatus(plan: FleetPlan, { departures }: Snapshot): void {
+    const { policyStatus, executor } = this.#options;
+    this.#reporter.tellInvalid(plan);
+    policyStatus
+      .write(policyStatuses(plan, departures))
+      .catch((error: unknown) =>
+        executor.telemetry.log.warn("policy-status-not-written", { error: messageOf(error) }),
+      );
+  }
+
+  /** By the newest picture: a departure that has begun since keeps its placeholders. */
+  async #sweep(signal: AbortSignal): Promise<void> {
+    const { fleet, cases, sweep, dryRun } = this.#options;
+    if (dryRun) return;
+    const newest = () => cases.overlay(fleet.view().departures);
+    await sweep.run(newest).catch((error: unknown) => this.#failed(error, signal));
+  }
+
+  async #carryOutAll(
+    decisions: readonly Decision[],
+    snapshot: Snapshot,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const said = new Set<string>();
+    const queue = decisions.filter((decision) => this.#doesSomething(decision, said));
+    this.#said = said;
+    const worker = async (): Promise<void> => {
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+        await this.#carryOut(next, snapshot, signal).catch((error: unknown) =>
+          this.#failed(error, signal),
+        );
+        this.#options.health.passMoved();
+      }
+    };
+    await Promise.all(Array.from({ length: actsAtOnce }, worker));
+  }
+
+  /** A decision that does nothing, or in a dry run, is said instead: once until it changes. */
+  #doesSomething(decision: Decision, said: Set<string>): boolean {
+    if (decision.kind !== "Leave" && !this.#options.dryRun) return true;
+    const about = aboutWhom(decision);
+    const gist = `${about} ${gistOf(decision)}`;
+    said.add(gist);
+    if (this.#said.has(gist)) return false;
+    this.#options.executor.telemetry.log.info(
+      decision.kind === "Leave" ? "left-alone" : `would-${decision.kind.toLowerCase()}`,
+      { about, reason: decision.reason, message: decision.explain },
+    );
+    return false;
+  }
+
+  async #carryOut(decision: Decision, snapshot: Snapshot, signal: AbortSignal): Promise<void> {
+    const { executor, cases, clock } = this.#options;
+    switch (decision.kind) {
+      case "Schedule":
+        return executor.schedule(decision.order);
+      case "Move":
+        return executor.move(decision.departure, decision);
+      case "Note":
+        // What somebody has changed since, such as a notice, is decided anew on the next picture.
+        await executor.record(decision.departure, (fresh) =>
+          fresh === decision.departure
+            ? statusAfter(fresh, { ...decision, at: clock.now() })
+            : undefined,
+        );
+        this.#sayProblem(decision);
+        return;
+      case "Begin":
+        return cases.open(decision.departure, {
+          policy: this.#policyFor(decision.departure, snapshot),
+          signal,
+          first: decision,
+        });
+      case "Continue":
+        return cases.open(decision.departure, {
+          policy: this.#policyFor(decision.departure, snapshot),
+          signal,
+        });
+      case "ClearOrphan":
+        return executor.clearOrphan(decision.node, decision.departure);
+      case "Forget":
+        return executor.forget(decision.departure);
+      case "Leave":
+        return;
+    }
+  }
+
+  /** What keeps a machine from being released is seldom for Lastcall to mend: people are to see it. */
+  #sayProblem({ event, departure, reason, explain }: Extract<Decision, { kind: "Note" }>): void {
+    if (event !== "Blocked" || !isReleaseReason(reason)) return;
+    const { name, uid } = departure.node;
+    const about = { kind: "Node", name, uid } as const;
+    this.#options.executor.emit({ type: "Warning", reason, message: explain, about });
+  }
+
+  #policyFor(departure: Departure, { nodes, policies }: Snapshot): Policy {
+    const node = nodes.find((one) => one.uid === departure.node.uid);
+    return policyFor(departure, node, policies);
+  }
+
+  #failed(error: unknown, signal: AbortSignal): void {
+    if (signal.aborted) return;
+    const { log, metrics } = this.#options.executor.telemetry;
+    const code = isLastcallError(error) ? error.code : "UNEXPECTED";
+    metrics.count("lastcall_errors_total", { code });
+    log.warn("act-failed", { code, error: messageOf(error) });
+    this.#wakeup.wake();
+  }
+}
+
+/** What makes a decision the same as the last one; its sentence may name the instant of asking. */
+function gistOf(decision: Decision): string {
+  const { kind, reason } = decision;
+  if (kind === "Schedule") return `${kind} ${reason} ${decision.order.departAt}`;
+  return kind === "Move" ? `${kind} ${reason} ${decision.departAt}` : `${kind} ${reason}`;
+}
+
+function aboutWhom(decision: Decision): string {
+  if ("node" in decision) return (decision.node as NodeFacts).name;
+  return "order" in decision ? decision.order.node.name : decision.departure.node.name;
+}
+
+function earlierOf(a: Instant | undefined, b: Instant): Instant {
+  return a === undefined || b < a ? b : a;
+}

@@ -1,0 +1,138 @@
+import type { Clock } from "../contracts/clock.ts";
+import {
+  type Departure,
+  type DepartureStatus,
+  type DrainCounts,
+  mayHoldBudgets,
+} from "../core/departure/departure.ts";
+import type { BudgetDemand } from "../core/departure/drain-conflict.ts";
+import { type Happening, statusAfter, statusSaying } from "../core/departure/ledger.ts";
+import type { DrainStep } from "../core/drain/drain-step.ts";
+import { explain } from "../core/reason/explain.ts";
+import type { Reason } from "../core/reason/reason.ts";
+import { type Instant, millis, plus } from "../core/time/time.ts";
+import { messageOf } from "../errors.ts";
+import type { Executor } from "./executor.ts";
+
+/** Progress is written at most this often; what a phase ends with is always written. */
+const progressEveryMs = 1000;
+
+type Change = (fresh: Departure) => DepartureStatus | undefined;
+
+/**
+ * The writes of one departure's status, one after another. Progress of a drain is written at its
+ * own pace and beside the work; a phase change waits for its write and carries the newest counts.
+ */
+export class StatusWriter {
+  readonly #executor: Executor;
+  readonly #clock: Clock;
+  #tail: Promise<unknown> = Promise.resolve();
+  #written: Departure | undefined;
+  #unwritten: readonly Happening[] = [];
+  #counts: DrainCounts | undefined;
+  #demands: readonly BudgetDemand[] | undefined;
+  #writtenAtMs = Number.NEGATIVE_INFINITY;
+  #writing = false;
+  /** What was written last of the drain's progress. */
+  #gist: string | undefined;
+
+  constructor(tools: { readonly executor: Executor; readonly clock: Clock }) {
+    this.#executor = tools.executor;
+    this.#clock = tools.clock;
+  }
+
+  /**
+   * Takes down what has happened, to be written with whatever is written next. For what must not
+   * wait for a write, and is found out anew by a controller that takes over before it.
+   */
+  jot(departure: Departure, happening: Happening): void {
+    this.#written ??= departure;
+    this.#unwritten = [...this.#unwritten, happening];
+  }
+
+  /** Takes down what the drain asks of budgets, to be written with whatever is written next. */
+  holds(demands: readonly BudgetDemand[]): void {
+    if (demands.length > 0) this.#demands ??= demands;
+  }
+
+  /** Undefined when the Departure is gone. */
+  write(departure: Departure, change: Change): Promise<Departure | undefined> {
+    const next = this.#tail.then(() => this.#record(departure, change));
+    this.#tail = next.catch(() => undefined);
+    return next;
+  }
+
+  /** Writes a reason and its sentence into the status, in the phase that it is in. */
+  say(departure: Departure, reason: Reason): Promise<Departure | undefined> {
+    const message = explain(reason, {
+      node: departure.node.name,
+      deadlineAt: departure.deadlineAt,
+    });
+    return this.write(departure, ({ status }) =>
+      status.reason === reason ? undefined : { ...status, reason, message },
+    );
+  }
+
+  /** Writes a reason with what was found, into the timeline as well; undefined when it is gone. */
+  tell(
+    departure: Departure,
+    instanceNotice: { readonly reason: Reason; readonly detail?: string | undefined },
+  ): Promise<Departure | undefined> {
+    const at = this.#clock.now();
+    return this.write(departure, (fresh) => statusSaying(fresh, { ...instanceNotice, at }));
+  }
+
+  /**
+   * Takes what is new of a step and writes it, unless that was done a moment ago or is under way:
+   * then it gives when to come with the newest step again.
+   */
+  note(departure: Departure, step: DrainStep): Instant | undefined {
+    this.#counts = step.counts;
+    const first = step.blocked[0];
+    const gist = JSON.stringify([step.counts, first?.message]);
+    if (gist === this.#gist) return undefined;
+    const nowMs = this.#clock.monotonic();
+    const restMs = this.#writing ? progressEveryMs : this.#writtenAtMs + progressEveryMs - nowMs;
+    if (restMs > 0) return plus(this.#clock.now(), millis(restMs));
+    this.#gist = gist;
+    this.#writtenAtMs = nowMs;
+    this.#writing = true;
+    const reason: Reason = first === undefined ? "DrainRunning" : "DrainBlocked";
+    const message = explain(reason, { node: departure.node.name, detail: first?.message });
+    // Progress is for people's eyes: a fault in writing it does not stop the drain.
+    void this.write(departure, ({ status }) =>
+      status.phase === "Draining" ? { ...status, reason, message } : undefined,
+    )
+      .catch((error: unknown) =>
+        this.#executor.telemetry.log.warn("progress-not-written", { error: messageOf(error) }),
+      )
+      .finally(() => {
+        this.#writing = false;
+      });
+    return undefined;
+  }
+
+  async #record(departure: Departure, change: Change): Promise<Departure | undefined> {
+    const { resourceVersion, status } = this.#written ?? departure;
+    const jotted = this.#unwritten;
+    const after = await this.#executor.record(
+      { ...departure, resourceVersion, status },
+      (fresh) => {
+        const caughtUp = jotted.reduce(afterHappening, fresh);
+        const drain = this.#counts ?? caughtUp.status.drain;
+        const held = this.#demands ?? caughtUp.status.demands;
+        const demands = mayHoldBudgets(caughtUp.status.phase) ? held : undefined;
+        const now = { ...caughtUp, status: { ...caughtUp.status, drain, demands } };
+        return change(now) ?? (jotted.length > 0 ? now.status : undefined);
+      },
+    );
+    this.#written = after;
+    this.#unwritten = this.#unwritten.slice(jotted.length);
+    return after;
+  }
+}
+
+/** One that the cluster knows of already, since an answer was lost, changes nothing. */
+function afterHappening(departure: Departure, happening: Happening): Departure {
+  return { ...departure, status: statusAfter(departure, happening) ?? departure.status };
+}

@@ -1,0 +1,148 @@
+import type { Amounts } from "../cluster/placement.ts";
+import type { PodFacts } from "../cluster/pod.ts";
+import { barrierOf, less, loadOf, misfitOf, type NodeRoom, shortageOf } from "./room.ts";
+
+/** A pod for which there is no place, and what the nodes lack. */
+export interface Homeless {
+  readonly pod: PodFacts;
+  /** As in `0 of 3 nodes: 2 short of cpu, 1 tainted gpu`. */
+  readonly detail: string;
+}
+
+/** So often pods that were left over are placed anew before all others. */
+const secondTries = 3;
+
+/** A pod with what is asked of it again and again. */
+interface Guest {
+  readonly pod: PodFacts;
+  readonly load: Amounts;
+  /** Pods of one kind ask the same of a place, down to the last byte. */
+  readonly kind: string;
+  /** The rooms that nothing but their size keeps it from. */
+  readonly reach: readonly NodeRoom[];
+}
+
+interface Laid {
+  readonly left: readonly Guest[];
+  readonly free: ReadonlyMap<string, Amounts>;
+}
+
+/**
+ * Of the pods that are to leave together those that have no place elsewhere. Each is put, the
+ * largest first, where the least is left over; if some are left, they are put first the next time.
+ * This finds a place for all in nearly every case where there is one; that it finds none is a
+ * warning, never a ground to stop, because what it does not judge (spreading, affinity between
+ * pods, new machines) can go either way. `others` are nodes that are of no use to them: they only
+ * count in the words.
+ */
+export function podsWithoutRoom(
+  pods: readonly PodFacts[],
+  rooms: readonly NodeRoom[],
+  others: readonly NodeRoom[] = [],
+): readonly Homeless[] {
+  let order = guestsOf(pods, rooms);
+  let best = lay(order, rooms);
+  let latest = best;
+  for (let tries = 0; tries < secondTries && best.left.length > 0; tries += 1) {
+    const left = new Set(latest.left);
+    order = [...latest.left, ...order.filter((guest) => !left.has(guest))];
+    latest = lay(order, rooms);
+    if (latest.left.length < best.left.length) best = latest;
+  }
+  const words = new Map<string, string>();
+  return best.left.map(({ pod, kind }) => {
+    const detail = words.get(kind) ?? detailOf(pod, { ...best, rooms, others });
+    words.set(kind, detail);
+    return { pod, detail };
+  });
+}
+
+/** One of each kind of pod: what holds of one of them holds of all that ask the same of a place. */
+export function oneOfEachKind(pods: readonly PodFacts[]): readonly PodFacts[] {
+  return [...new Map(pods.map((pod) => [kindOf(pod), pod])).values()];
+}
+
+function kindOf(pod: PodFacts): string {
+  return `${whereOf(pod)} ${JSON.stringify(loadOf(pod))}`;
+}
+
+function whereOf({ placement, tolerations }: PodFacts): string {
+  const { nodeSelector, requiredNodes, volumeNodes } = placement ?? {};
+  return JSON.stringify([nodeSelector, requiredNodes, volumeNodes, tolerations]);
+}
+
+/** The largest first. */
+function guestsOf(pods: readonly PodFacts[], rooms: readonly NodeRoom[]): readonly Guest[] {
+  const machine = rooms[0]?.node.allocatable ?? {};
+  const reaches = new Map<string, readonly NodeRoom[]>();
+  const guests = pods.map((pod) => {
+    const load = loadOf(pod);
+    const where = whereOf(pod);
+    const reach =
+      reaches.get(where) ?? rooms.filter(({ node }) => barrierOf(pod, node) === undefined);
+    reaches.set(where, reach);
+    return { guest: { pod, load, kind: kindOf(pod), reach }, size: sizeOf(load, machine) };
+  });
+  return guests.toSorted((a, b) => b.size - a.size).map(({ guest }) => guest);
+}
+
+function lay(order: readonly Guest[], rooms: readonly NodeRoom[]): Laid {
+  const free = new Map(rooms.map((room) => [room.node.name, room.free]));
+  const left: Guest[] = [];
+  const hopeless = new Set<string>();
+  for (const guest of order) {
+    const best = hopeless.has(guest.kind) ? undefined : tightest(guest, free);
+    if (best === undefined) {
+      left.push(guest);
+      hopeless.add(guest.kind);
+    } else free.set(best.node.name, less(freeOn(best, free), guest.load));
+  }
+  return { left, free };
+}
+
+function tightest(guest: Guest, free: ReadonlyMap<string, Amounts>): NodeRoom | undefined {
+  let best: NodeRoom | undefined;
+  let leastShare = Number.POSITIVE_INFINITY;
+  for (const room of guest.reach) {
+    const now = { node: room.node, free: freeOn(room, free) };
+    const share = shareLeft(now);
+    if (share >= leastShare || shortageOf(guest.pod, now) !== undefined) continue;
+    best = room;
+    leastShare = share;
+  }
+  return best;
+}
+
+function freeOn(room: NodeRoom, free: ReadonlyMap<string, Amounts>): Amounts {
+  return free.get(room.node.name) ?? room.free;
+}
+
+/** The largest share of an ordinary machine that a pod takes, of any resource. */
+function sizeOf(load: Amounts, machine: Amounts): number {
+  const shares = Object.entries(load).map(
+    ([resource, amount]) => amount / (machine[resource] ?? Number.POSITIVE_INFINITY),
+  );
+  return Math.max(0, ...shares);
+}
+
+function shareLeft({ node, free }: NodeRoom): number {
+  return (free.cpu ?? 0) / (node.allocatable?.cpu || 1);
+}
+
+function detailOf(
+  pod: PodFacts,
+  about: Laid & { readonly rooms: readonly NodeRoom[]; readonly others: readonly NodeRoom[] },
+): string {
+  const { rooms, others, free } = about;
+  const misfits = [
+    ...rooms.map((room) => misfitOf(pod, { ...room, free: freeOn(room, free) })),
+    ...others.map((room) => misfitOf(pod, room)),
+  ];
+  const counts = Map.groupBy(misfits, (misfit) => misfit ?? "");
+  const words = [...counts]
+    .map(([misfit, nodes]) => ({ misfit, count: nodes.length }))
+    .toSorted((a, b) => b.count - a.count || (a.misfit < b.misfit ? -1 : 1))
+    .map(({ misfit, count }) => `${count} ${misfit}`);
+  const found = words.length === 0 ? "" : `: ${words.join(", ")}`;
+  return `0 of ${misfits.length} nodes${found}`;
+}

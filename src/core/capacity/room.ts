@@ -1,0 +1,96 @@
+import type { NodeFacts } from "../cluster/node.ts";
+import { type Amounts, sumOf } from "../cluster/placement.ts";
+import type { PodFacts } from "../cluster/pod.ts";
+import { matchesNodeSelector } from "../policy/selector.ts";
+import { repellingTaint } from "./toleration.ts";
+
+/** A node that may take pods, with what is left on it. */
+export interface NodeRoom {
+  readonly node: NodeFacts;
+  readonly free: Amounts;
+}
+
+/** What is promised on each node already, by its name: the requests of its pods, and their number. */
+export type NodeLoads = ReadonlyMap<string, Amounts>;
+
+/** What one pod counts for on its node; a finished one for nothing. */
+export function loadOf(pod: Pick<PodFacts, "phase" | "placement">): Amounts {
+  if (pod.phase === "Succeeded" || pod.phase === "Failed") return {};
+  return sumOf(pod.placement?.requests ?? {}, { pods: 1 });
+}
+
+export function loadsOf(pods: readonly PodFacts[]): NodeLoads {
+  const loads = new Map<string, Amounts>();
+  for (const pod of pods) {
+    if (pod.nodeName === undefined) continue;
+    loads.set(pod.nodeName, sumOf(loads.get(pod.nodeName) ?? {}, loadOf(pod)));
+  }
+  return loads;
+}
+
+/**
+ * The nodes that can take pods: ready, schedulable, not about to leave, and of a known size.
+ * `leaving` are the names of nodes that depart, whatever stands on them yet.
+ */
+export function roomsOf(about: {
+  readonly nodes: readonly NodeFacts[];
+  readonly loads: NodeLoads;
+  readonly leaving: ReadonlySet<string>;
+}): readonly NodeRoom[] {
+  const { nodes, loads, leaving } = about;
+  return nodes.flatMap((node) => {
+    const usable = node.ready && !node.unschedulable && node.deletionAt === undefined;
+    if (!usable || leaving.has(node.name) || node.allocatable === undefined) return [];
+    return [{ node, free: less(node.allocatable, loads.get(node.name) ?? {}) }];
+  });
+}
+
+/** Why a pod cannot go to a node, in two or three words; undefined where it can. */
+export function misfitOf(pod: PodFacts, room: NodeRoom): string | undefined {
+  return barrierOf(pod, room.node) ?? shortageOf(pod, room);
+}
+
+/** What keeps a pod off a node however empty it is. */
+export function barrierOf(pod: PodFacts, node: NodeFacts): string | undefined {
+  const { placement } = pod;
+  if (placement === undefined) return undefined;
+  const selected = Object.entries(placement.nodeSelector);
+  const chosen =
+    selected.every(([label, value]) => node.labels[label] === value) &&
+    (placement.requiredNodes === undefined || matchesNodeSelector(node, placement.requiredNodes));
+  if (!chosen) return "not selected";
+  const reached = placement.volumeNodes?.every((nodes) => matchesNodeSelector(node, nodes)) ?? true;
+  if (!reached) return "out of reach of its volume";
+  const taint = repellingTaint(node.taints, pod.tolerations);
+  return taint === undefined ? undefined : `tainted ${taint.key}`;
+}
+
+/** What a pod asks for and a node has not enough of. */
+export function shortageOf(pod: PodFacts, { node, free }: NodeRoom): string | undefined {
+  if (pod.placement === undefined) return undefined;
+  for (const [resource, amount] of Object.entries(loadOf(pod))) {
+    const lacks = isSaid(node, resource) && exceeds(amount, free[resource] ?? 0);
+    if (lacks) return `short of ${resource}`;
+  }
+  return undefined;
+}
+
+/** Every machine has these, so that a Node that does not name one has just not said how much. */
+const basics: ReadonlySet<string> = new Set(["cpu", "memory", "pods", "ephemeral-storage"]);
+
+function isSaid(node: NodeFacts, resource: string): boolean {
+  return node.allocatable?.[resource] !== undefined || !basics.has(resource);
+}
+
+/** Zero fits everywhere; sums of fractions may be off by a hair. */
+function exceeds(amount: number, free: number): boolean {
+  return amount > 0 && amount > free + 1e-6 * Math.max(1, Math.abs(free));
+}
+
+export function less(a: Amounts, b: Amounts): Amounts {
+  const left: Record<string, number> = { ...a };
+  for (const [resource, amount] of Object.entries(b)) {
+    left[resource] = (left[resource] ?? 0) - amount;
+  }
+  return left;
+}

@@ -1,0 +1,41 @@
+import { parseDuration } from "../time/duration.ts";
+import { type Instant, parseInstant, plus } from "../time/time.ts";
+import { bornAt, type NodeFacts } from "./node.ts";
+
+export const holdAnnotation = "lastcall.dev/hold";
+
+/** Marks of others that say the same as our own hold: leave this node where it is. */
+const foreignHolds = [
+  "cluster-autoscaler.kubernetes.io/scale-down-disabled",
+  "karpenter.sh/do-not-disrupt",
+] as const;
+
+export type Hold =
+  | { readonly kind: "None" }
+  /** Planned like any other, but not to leave before `until`. */
+  | { readonly kind: "Until"; readonly until: Instant }
+  /** Not planned while the mark is there. `readable` is false where the value means nothing to us. */
+  | { readonly kind: "Always"; readonly mark: string; readonly readable: boolean };
+
+const none: Hold = { kind: "None" };
+
+/**
+ * What a person's marks on a node ask for. `"true"` holds for good and an RFC 3339 instant until
+ * then. A duration such as `"4h"` counts from the machine's birth, as the duration of a pod's
+ * `do-not-disturb` does from the pod's start: an annotation has no time of its own. A value that
+ * cannot be read holds for good, because the person who wrote it wanted the node to stay.
+ */
+export function holdOf(node: NodeFacts): Hold {
+  for (const mark of foreignHolds) {
+    if (node.annotations[mark] === "true") return { kind: "Always", mark, readable: true };
+  }
+  const value = node.annotations[holdAnnotation];
+  if (value === undefined || value === "" || value === "false") return none;
+  if (value === "true") return { kind: "Always", mark: holdAnnotation, readable: true };
+  const named = parseInstant(value);
+  if (named !== undefined) return { kind: "Until", until: named };
+  const age = parseDuration(value);
+  const born = bornAt(node);
+  if (age !== undefined && born !== undefined) return { kind: "Until", until: plus(born, age) };
+  return { kind: "Always", mark: holdAnnotation, readable: age !== undefined };
+}

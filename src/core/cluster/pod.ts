@@ -1,0 +1,75 @@
+import type { Instant } from "../time/time.ts";
+import type { LabelSelector } from "./label-selector.ts";
+import type { Taint } from "./node.ts";
+import type { PodPlacement } from "./placement.ts";
+
+export interface PodIdentity {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+export interface OwnerFacts {
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+export interface Toleration {
+  readonly key?: string | undefined;
+  readonly operator?: "Exists" | "Equal" | undefined;
+  readonly value?: string | undefined;
+  readonly effect?: Taint["effect"] | undefined;
+}
+
+export type PodPhase = "Pending" | "Running" | "Succeeded" | "Failed" | "Unknown";
+
+/** What core knows of a pod: only the fields that a drain reads. */
+export interface PodFacts extends PodIdentity {
+  readonly nodeName?: string | undefined;
+  readonly phase: PodPhase;
+  readonly ready: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly priority: number;
+  readonly priorityClassName?: string | undefined;
+  /** `spec.terminationGracePeriodSeconds`; the API server defaults it to 30. */
+  readonly graceSeconds: number;
+  readonly graceSource: "Set" | "Default";
+  /** The owner with `controller: true`. */
+  readonly controller?: OwnerFacts | undefined;
+  /** The annotation `kubernetes.io/config.mirror` is there: a static pod's shadow. */
+  readonly mirror: boolean;
+  readonly emptyDir: boolean;
+  /** It writes to a hostPath where data is likely to be left behind (`host-path.ts`). */
+  readonly hostPath: boolean;
+  readonly volumeClaims: readonly string[];
+  readonly tolerations: readonly Toleration[];
+  /** What it asks of a place; absent where nobody has looked, which asks nothing. */
+  readonly placement?: PodPlacement | undefined;
+  readonly startedAt?: Instant | undefined;
+  /** `metadata.deletionTimestamp`: the deadline of a termination under way, not its beginning. */
+  readonly deletionAt?: Instant | undefined;
+}
+
+/** A DaemonSet as `namespace/name`, as the owner of a pod is looked up by kubectl: by its name. */
+export function daemonSetOf({ namespace, controller }: PodFacts): string | undefined {
+  return controller?.kind === "DaemonSet" ? `${namespace}/${controller.name}` : undefined;
+}
+
+/** A PodDisruptionBudget as a drain reads it. */
+export interface BudgetFacts {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly selector: LabelSelector;
+  readonly minAvailable?: number | string | undefined;
+  readonly maxUnavailable?: number | string | undefined;
+  readonly unhealthyPodEvictionPolicy: "IfHealthyBudget" | "AlwaysAllow";
+  readonly disruptionsAllowed: number;
+  readonly currentHealthy: number;
+  readonly desiredHealthy: number;
+  readonly expectedPods: number;
+  /** False while the disruption controller has not yet seen the newest spec. */
+  readonly observed: boolean;
+}

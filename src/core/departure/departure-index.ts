@@ -1,0 +1,85 @@
+import { compareIdentity } from "../cluster/identity.ts";
+import type { NodeFacts } from "../cluster/node.ts";
+import type { Instant } from "../time/time.ts";
+import { isWaitingAdvice } from "./advice.ts";
+import {
+  type Departure,
+  type DepartureStatus,
+  isLive,
+  isUnderWay,
+  isVoluntary,
+} from "./departure.ts";
+
+/** The departures of a fleet: the live ones found by node, and apart those that wait no more. */
+export interface DepartureIndex {
+  /** Under way or ended. Of a fleet's departures most wait for their time. */
+  readonly begun: readonly Departure[];
+  /** Those that have ended, by the uid of the node. */
+  readonly former: ReadonlyMap<string, readonly Departure[]>;
+  /** The live departure that concerns the node; of several the one that is furthest, of advice only what has begun. */
+  of(node: NodeFacts): Departure | undefined;
+}
+
+export function indexDepartures(departures: readonly Departure[], at: Instant): DepartureIndex {
+  const byUid = new Map<string, Departure>();
+  const begun: Departure[] = [];
+  for (const departure of departures) {
+    if (isUnderWay(departure)) begun.push(departure);
+    if (!isLive(departure) || isWaitingAdvice(departure, at)) continue;
+    const other = byUid.get(departure.node.uid);
+    if (other === undefined || urgency(departure) > urgency(other)) {
+      byUid.set(departure.node.uid, departure);
+    }
+  }
+  const ended = begun.filter((departure) => !isLive(departure));
+  const former = Map.groupBy(ended, (departure) => departure.node.uid);
+  return { begun, former, of: (node) => byUid.get(node.uid) };
+}
+
+/**
+ * The instant that the plan before gave the node; undefined where it had none, or where the machine
+ * behind the node is another by now and its life begins anew.
+ */
+export function keptInstant(
+  departure: Departure | undefined,
+  node: NodeFacts,
+): Instant | undefined {
+  if (departure === undefined || departure.cause !== "Planned" || isUnderWay(departure)) {
+    return undefined;
+  }
+  return compareIdentity(departure.node, node) === "Same" ? departure.departAt : undefined;
+}
+
+export interface NewestStart {
+  readonly at: Instant;
+  /** When the plan, or whoever asked for it, expected it; undefined where nobody has named an instant. */
+  readonly plannedAt: Instant | undefined;
+}
+
+/** By policy: when a node was last made to leave, up to `at`; what the cloud takes does not count. */
+export function newestStarts(
+  departures: readonly Departure[],
+  at: Instant,
+): ReadonlyMap<string, NewestStart> {
+  const newest = new Map<string, NewestStart>();
+  for (const { policy, cause, departAt, status } of departures) {
+    const startedAt = leftAt(status);
+    if (policy === undefined || startedAt === undefined || startedAt > at) continue;
+    if (isVoluntary(cause) && startedAt > (newest.get(policy)?.at ?? Number.NEGATIVE_INFINITY)) {
+      newest.set(policy, { at: startedAt, plannedAt: departAt });
+    }
+  }
+  return newest;
+}
+
+/** One that had to wait for another drain before its node was marked left as that wait was over. */
+function leftAt({ startedAt, timeline }: DepartureStatus): Instant | undefined {
+  const waited = timeline.findLastIndex(({ step }) => step === "ConflictWait");
+  return waited < 0 ? startedAt : (timeline[waited + 1]?.at ?? startedAt);
+}
+
+function urgency(departure: Departure): number {
+  if (!isVoluntary(departure.cause)) return 3;
+  if (isUnderWay(departure)) return 2;
+  return departure.cause === "Manual" ? 1 : 0;
+}

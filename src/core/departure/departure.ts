@@ -1,0 +1,227 @@
+import type { NodeIdentity } from "../cluster/identity.ts";
+import type { Reason } from "../reason/reason.ts";
+import type { Instant } from "../time/time.ts";
+import type { BudgetDemand } from "./drain-conflict.ts";
+import type { ForceReason } from "./drain-reason.ts";
+
+export type Cause =
+  | "Planned"
+  | "Manual"
+  | "SpotInterruption"
+  | "RebalanceRecommendation"
+  | "ScheduledMaintenance"
+  | "LifecycleHook"
+  | "Preempted"
+  | "NodeShutdown";
+
+export type Phase =
+  | "Scheduled"
+  | "Held"
+  | "Preparing"
+  | "Draining"
+  | "Releasing"
+  | "RollingBack"
+  | "Ended";
+
+export type Outcome =
+  | "Planned"
+  | "Preempted"
+  | "Forced"
+  | "Expired"
+  | "RolledBack"
+  | "Cancelled"
+  | "Failed";
+
+/** How far a drain has come; the sum of a Departure's status. */
+export interface DrainCounts {
+  readonly total: number;
+  readonly left: number;
+  readonly evicted: number;
+  readonly forced: number;
+  readonly waiting: number;
+  readonly blocked: number;
+  readonly cut: number;
+  /** Pods that were gone before their grace was over. */
+  readonly cleanExit?: number | undefined;
+  /** Pods that were gone with it. */
+  readonly killed?: number | undefined;
+  /** Pods that were not gone when the drain ended, or long after they should have been. */
+  readonly leftBehind?: number | undefined;
+  /** The first pods that were killed or left behind; a status is bounded. */
+  readonly notClean?: readonly UncleanPod[] | undefined;
+  /** The first pods that were deleted past the eviction API, and why. */
+  readonly forcedPods?: readonly ForcedPod[] | undefined;
+}
+
+export interface UncleanPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly outcome: "Killed" | "LeftBehind";
+  /** The audit rule that foretells it, where one does; see loss-rule.ts. */
+  readonly rule?: string | undefined;
+}
+
+export interface ForcedPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly reason: ForceReason;
+}
+
+export interface TimelineEntry {
+  readonly at: Instant;
+  readonly step: string;
+  readonly result: string;
+}
+
+/** One node's leaving: the unit of everything, and its status the ledger. */
+export interface Departure {
+  readonly name: string;
+  readonly uid: string;
+  /** Every write names it, so that a replica which lost the lead cannot act on what it last saw. */
+  readonly resourceVersion: string;
+  readonly deletionAt?: Instant | undefined;
+  readonly createdAt?: Instant | undefined;
+  readonly node: NodeIdentity;
+  readonly cause: Cause;
+  readonly departAt?: Instant | undefined;
+  readonly deadlineAt?: Instant | undefined;
+  readonly noticedAt?: Instant | undefined;
+  /** When the cloud took its notice back; written by whoever brought the notice. */
+  readonly withdrawnAt?: Instant | undefined;
+  readonly source?: string | undefined;
+  readonly policy?: string | undefined;
+  /** A person's word: the departure waits while it is set. */
+  readonly hold: boolean;
+  readonly status: DepartureStatus;
+}
+
+export interface DepartureStatus {
+  readonly phase: Phase;
+  readonly outcome?: Outcome | undefined;
+  readonly reason?: Reason | undefined;
+  readonly message?: string | undefined;
+  /** When it began and the node was marked; the drain has a clock of its own, see `drainBeganAt`. */
+  readonly startedAt?: Instant | undefined;
+  readonly endedAt?: Instant | undefined;
+  /** The machine as the cloud named it just before its release, so that a new one is told apart. */
+  readonly machine?: { readonly id: string } | undefined;
+  readonly drain?: DrainCounts | undefined;
+  /**
+   * The budgets over which another drain could get into a conflict with this one, as they were
+   * before it began: what it has spent of them since is its to hold. Kept until the pods are gone.
+   */
+  readonly demands?: readonly BudgetDemand[] | undefined;
+  readonly timeline: readonly TimelineEntry[];
+}
+
+interface WithPhase {
+  readonly status: Pick<DepartureStatus, "phase">;
+}
+
+/** Whether a departure's pods are leaving in this phase, or are about to. */
+export function mayHoldBudgets(phase: Phase): boolean {
+  return phase === "Preparing" || phase === "Draining";
+}
+
+/** The longest name that the API server takes for an object; a Node's own may be as long. */
+const longestName = 253;
+
+/**
+ * Contract: `<node>-<first 8 of the node uid>`, and `-2`, `-3` … behind it for a later one of the same
+ * node. Where that is too long for a name, the node's whole uid tells it: `node-<uid>`. An agent may use
+ * no other names: `deploy/agent/admission.yaml` has the same rule.
+ */
+export function departureName(node: NodeIdentity, count = 1): string {
+  const number = count === 1 ? "" : `-${count}`;
+  const name = `${node.name}-${node.uid.slice(0, 8)}${number}`;
+  return name.length <= longestName ? name : `node-${node.uid}${number}`;
+}
+
+/** A name that nobody has, and those before it that departures of other nodes have. */
+export interface FreeName {
+  readonly name: string;
+  readonly namesTaken: readonly string[];
+}
+
+/**
+ * The first of a node's names that no departure has. Its own former ones have names, for a node that
+ * stays may have several; a departure of another node should have none of them, and is gone round.
+ */
+export function freeName(
+  node: NodeIdentity,
+  departureNamed: (name: string) => Pick<Departure, "node"> | undefined,
+): FreeName {
+  const namesTaken: string[] = [];
+  for (let count = 1; ; count += 1) {
+    const name = departureName(node, count);
+    const there = departureNamed(name);
+    if (there === undefined) return { name, namesTaken };
+    if (there.node.uid !== node.uid) namesTaken.push(name);
+  }
+}
+
+export function isLive({ status }: WithPhase): boolean {
+  return status.phase !== "Ended";
+}
+
+/** Causes that somebody chose; all others are the cloud's word and have a deadline of its own. */
+export function isVoluntary(cause: Cause): boolean {
+  return cause === "Planned" || cause === "Manual";
+}
+
+/** Causes at which a policy may leave the node at work; at any other it has to go. */
+export function mayBeIgnored(cause: Cause): boolean {
+  return cause === "RebalanceRecommendation" || cause === "ScheduledMaintenance";
+}
+
+/**
+ * Whether it is surer by one cause than by another that the machine goes: a recommendation may come to
+ * nothing, and maintenance be lived through.
+ */
+export function isGraver(cause: Cause, than: Cause): boolean {
+  return gravity(cause) > gravity(than);
+}
+
+function gravity(cause: Cause): number {
+  if (!mayBeIgnored(cause)) return 2;
+  return cause === "ScheduledMaintenance" ? 1 : 0;
+}
+
+/** The cloud takes the node: nothing may be waited for that a drain does not need. */
+export function isNoticed({ cause, noticedAt }: Pick<Departure, "cause" | "noticedAt">): boolean {
+  return noticedAt !== undefined || !isVoluntary(cause);
+}
+
+/**
+ * The instant after which the cloud takes the machine. A plan's own deadline is none, nor is a person's: a
+ * notice that names none leaves that, and its cause, as they were.
+ */
+export function cloudDeadline({
+  cause,
+  noticedAt,
+  deadlineAt,
+}: Pick<Departure, "cause" | "noticedAt" | "deadlineAt">): Instant | undefined {
+  const isClouds = cause === "Planned" ? noticedAt !== undefined : cause !== "Manual";
+  return isClouds ? deadlineAt : undefined;
+}
+
+/** Whether it waits for its time no more: its node is being made to leave, or it has ended. */
+export function isUnderWay({ status }: WithPhase): boolean {
+  return status.phase !== "Scheduled" && status.phase !== "Held";
+}
+
+/**
+ * Which of a node's departures a notice belongs to, whoever brings it: one that a notice has made
+ * already, else one that is under way, else the one that waits for its time. What a policy may ignore
+ * (a rebalance, maintenance) leaves those two as they were: undefined, it gets one of its own, which
+ * the policy judges.
+ */
+export function departureOfNotice<D extends WithPhase & Pick<Departure, "cause" | "noticedAt">>(
+  departures: readonly D[],
+  cause: Cause,
+): D | undefined {
+  const live = departures.filter(isLive);
+  const noticed = live.find(isNoticed);
+  if (noticed !== undefined) return noticed;
+  return mayBeIgnored(cause) ? undefined : (live.find(isUnderWay) ?? live[0]);
+}

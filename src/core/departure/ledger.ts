@@ -1,0 +1,143 @@
+import { explain } from "../reason/explain.ts";
+import type { Reason } from "../reason/reason.ts";
+import type { Instant } from "../time/time.ts";
+import {
+  cloudDeadline,
+  type Departure,
+  type DepartureStatus,
+  mayHoldBudgets,
+  type TimelineEntry,
+} from "./departure.ts";
+import { outcomeOf, type Undoing } from "./outcome.ts";
+import { type PhaseEvent, transition } from "./phase.ts";
+
+/** How many entries of a departure's timeline are kept: the first ones and the newest. */
+const timelineLimit = 60;
+
+export interface Happening {
+  readonly event: PhaseEvent;
+  readonly reason: Reason;
+  readonly detail?: string | undefined;
+  /** When the hold that it is about ends. */
+  readonly until?: Instant | undefined;
+  readonly at: Instant;
+}
+
+/**
+ * The status of a departure after `happening`; undefined where the event changes nothing in its
+ * phase. The status is the ledger: what happened when, and at the end the one outcome.
+ */
+export function statusAfter(
+  departure: Departure,
+  happening: Happening,
+): DepartureStatus | undefined {
+  const { status } = departure;
+  const step = transition(status.phase, happening.event);
+  if (step === undefined) return undefined;
+  const message = messageOf(departure, happening);
+  const { demands: _, ...lasting } = status;
+  const after: DepartureStatus = {
+    ...(mayHoldBudgets(step.to) ? status : lasting),
+    phase: step.to,
+    reason: happening.reason,
+    message,
+    timeline: withEntry(status.timeline, {
+      at: happening.at,
+      step: step.to,
+      result: `${happening.event}: ${message}`,
+    }),
+  };
+  if (step.to === "Preparing") return { ...after, startedAt: status.startedAt ?? happening.at };
+  return step.to === "Ended" ? ended(departure, happening, after) : after;
+}
+
+/** What was undone ends with the sentence that began the undoing: it alone names the cause. */
+function messageOf(departure: Departure, { event, ...why }: Happening): string {
+  const { status } = departure;
+  const isCloudsWord = why.reason === "Noticed";
+  if (event === "RolledBack" && status.message !== undefined) return status.message;
+  return explain(why.reason, {
+    node: departure.node.name,
+    policy: departure.policy,
+    at: departure.departAt,
+    deadlineAt: isCloudsWord ? cloudDeadline(departure) : departure.deadlineAt,
+    until: why.until,
+    detail: why.detail,
+  });
+}
+
+/**
+ * The status with a word on what goes on inside its phase, which is in the timeline too, under the
+ * reason's name; undefined where that was the last word already.
+ */
+export function statusSaying(
+  departure: Departure,
+  word: { readonly reason: Reason; readonly detail?: string | undefined; readonly at: Instant },
+): DepartureStatus | undefined {
+  const { status, node, deadlineAt } = departure;
+  const { reason, detail, at } = word;
+  const message = explain(reason, { node: node.name, deadlineAt, detail });
+  if (status.reason === reason && status.message === message) return undefined;
+  const timeline = withEntry(status.timeline, { at, step: reason, result: message });
+  return { ...status, reason, message, timeline };
+}
+
+/** When a reason was first given since the phase began; undefined where it was not. */
+export function sayingSince(status: DepartureStatus, reason: Reason): Instant | undefined {
+  const began = status.timeline.findLastIndex(({ step }) => step === status.phase);
+  return status.timeline.slice(began + 1).find(({ step }) => step === reason)?.at;
+}
+
+/** When the drain's own clock began: making room before it does not count. */
+export function drainBeganAt(status: DepartureStatus): Instant | undefined {
+  return status.timeline.findLast(({ step }) => step === "Draining")?.at ?? status.startedAt;
+}
+
+/** Whether room was made for the pods, so that placeholders may still be there. */
+export function hasMadeRoom(status: DepartureStatus): boolean {
+  return status.timeline.some(({ step }) => step === "ReplacementWait");
+}
+
+function ended(
+  departure: Departure,
+  happening: Happening,
+  status: DepartureStatus,
+): DepartureStatus {
+  const before = departure.status;
+  const outcome = outcomeOf({
+    cause: departure.cause,
+    phase: before.phase,
+    event: happening.event,
+    undoneBy: before.phase === "RollingBack" ? undoingOf(before) : undefined,
+    noticed: departure.noticedAt !== undefined,
+    podsForced: before.drain?.forced ?? 0,
+    podsLeft: before.drain?.left ?? 0,
+  });
+  return { ...status, outcome, endedAt: happening.at };
+}
+
+/** Read back from the reason of the roll-back, so that a restarted controller knows it too. */
+function undoingOf(status: DepartureStatus): Undoing {
+  switch (status.reason) {
+    case "CancelledByPerson":
+    case "NoticeWithdrawn":
+      return "Cancelled";
+    case "MachineReplaced":
+    case "WrongMachine":
+      return "MachineReplaced";
+    case "ReleaseFailed":
+      return "Fault";
+    default:
+      return "GaveUp";
+  }
+}
+
+function withEntry(
+  timeline: readonly TimelineEntry[],
+  entry: TimelineEntry,
+): readonly TimelineEntry[] {
+  const all = [...timeline, entry];
+  return all.length <= timelineLimit
+    ? all
+    : [...all.slice(0, 10), ...all.slice(all.length - timelineLimit + 10)];
+}

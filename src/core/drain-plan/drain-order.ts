@@ -1,0 +1,128 @@
+import type { PodFacts } from "../cluster/pod.ts";
+import { type Millis, millis, seconds } from "../time/time.ts";
+
+/**
+ * Who leaves after whom. The kubelet's own default groups at shutdown split at 2e9
+ * (nodeshutdown_manager: system-cluster-critical), and so do we; DNS stays with the critical pods
+ * whatever its priority, because the others ask it until their end.
+ */
+export const tiers = { workload: 0, critical: 1, daemonSet: 2, own: 3 } as const;
+
+export type Tier = (typeof tiers)[keyof typeof tiers];
+
+export const criticalPriority = 2_000_000_000;
+
+/** Kept free before a deadline: a request on its way, and the kubelet's 2 s after a late preStop. */
+export const marginMs: Millis = seconds(2);
+
+const dnsNames: ReadonlySet<string | undefined> = new Set([
+  "kube-dns",
+  "coredns",
+  "node-local-dns",
+]);
+
+/** `self` is the uid of the pod that runs this controller, where it runs in one. */
+export function tierOf(pod: PodFacts, self: string | undefined): Tier {
+  if (pod.uid === self || isController(pod)) return tiers.own;
+  if (pod.controller?.kind === "DaemonSet") return tiers.daemonSet;
+  if (pod.priority >= criticalPriority || isDns(pod)) return tiers.critical;
+  return tiers.workload;
+}
+
+function isController(pod: PodFacts): boolean {
+  return (
+    pod.labels["app.kubernetes.io/name"] === "lastcall" &&
+    pod.labels["app.kubernetes.io/component"] === "controller"
+  );
+}
+
+function isDns(pod: PodFacts): boolean {
+  return dnsNames.has(pod.labels["k8s-app"]) || dnsNames.has(pod.labels["app.kubernetes.io/name"]);
+}
+
+/** One pod as its wave sees it. */
+export interface WavePod {
+  readonly tier: number;
+  readonly wantedSeconds: number;
+  /** For a pod that is leaving already: how long it takes at most. */
+  readonly leavingMs?: Millis | undefined;
+  /** For a pod that is waited for before it is evicted: how long at most. */
+  readonly waitMs?: Millis | undefined;
+}
+
+export interface WaveSlot {
+  readonly startMs: Millis;
+  readonly graceSeconds: number;
+}
+
+/**
+ * When each pod starts, counted from the start of the drain, and with how much grace.
+ *
+ * Without a deadline a tier starts when the one before it has had all its grace, and nobody is
+ * cut. With `leftMs` until a deadline the waves are laid backwards from it. The latest start of a
+ * pod is `left - wanted - margin`, or 0 where that does not fit. A pod starts when the lower tiers
+ * have had their grace, but never after its own latest start, nor after that of a pod in a higher
+ * tier. It follows, for every pod (test/core/drain-plan/drain-order.test.ts checks it on random drains):
+ * 1. `1 <= grace <= max(1, wanted)`, and `start + grace <= left` where at least a second is left;
+ * 2. a pod is cut only if it wants more than the whole of what is left, so nobody is cut for
+ *    another's sake, and the critical ones keep their share;
+ * 3. of two pods in different tiers the lower does not start later;
+ * 4. no pod of a higher tier starts earlier than those two bounds demand.
+ */
+export function layWaves(
+  pods: readonly WavePod[],
+  leftMs: Millis | undefined,
+): readonly WaveSlot[] {
+  const slots = new Map<WavePod, WaveSlot>();
+  let clearMs = 0;
+  for (const tier of [...new Set(pods.map((pod) => pod.tier))].sort((a, b) => a - b)) {
+    const wave = pods.filter((pod) => pod.tier === tier);
+    const capMs =
+      leftMs === undefined ? Number.POSITIVE_INFINITY : earliestOf(pods, { above: tier, leftMs });
+    for (const pod of wave) slots.set(pod, slotOf(pod, { clearMs, capMs, leftMs }));
+    clearMs = Math.max(clearMs, ...wave.map((pod) => endOf(pod, slots.get(pod))));
+  }
+  return pods.map((pod) => slots.get(pod) as WaveSlot);
+}
+
+/** When a pod must start at the latest to get all that it wants. */
+export function latestStart(wantedSeconds: number, leftMs: Millis): Millis {
+  return millis(Math.max(0, leftMs - wantedSeconds * 1000 - marginMs));
+}
+
+/** What is left at `startMs`, in whole seconds; at least one, expected at most what. */
+export function fittedGrace(wantedSeconds: number, leftMs: Millis): number {
+  return Math.max(1, Math.min(wantedSeconds, Math.floor(leftMs / 1000)));
+}
+
+function earliestOf(
+  pods: readonly WavePod[],
+  about: { readonly above: number; readonly leftMs: Millis },
+): number {
+  const higher = pods.filter((pod) => pod.tier > about.above && pod.leavingMs === undefined);
+  return Math.min(
+    Number.POSITIVE_INFINITY,
+    ...higher.map((pod) => latestStart(pod.wantedSeconds, about.leftMs)),
+  );
+}
+
+function slotOf(
+  pod: WavePod,
+  about: {
+    readonly clearMs: number;
+    readonly capMs: number;
+    readonly leftMs: Millis | undefined;
+  },
+): WaveSlot {
+  const { leftMs } = about;
+  const readyMs = pod.leavingMs === undefined ? about.clearMs + (pod.waitMs ?? 0) : 0;
+  if (leftMs === undefined) {
+    return { startMs: millis(readyMs), graceSeconds: pod.wantedSeconds };
+  }
+  const startMs = millis(Math.min(readyMs, about.capMs, latestStart(pod.wantedSeconds, leftMs)));
+  return { startMs, graceSeconds: fittedGrace(pod.wantedSeconds, millis(leftMs - startMs)) };
+}
+
+function endOf(pod: WavePod, slot: WaveSlot | undefined): number {
+  return pod.leavingMs ?? (slot === undefined ? 0 : slot.startMs + slot.graceSeconds * 1000);
+}

@@ -1,0 +1,288 @@
+import type { Homeless } from "../capacity/room-fit.ts";
+import type { NodeFacts } from "../cluster/node.ts";
+import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../cluster/pod.ts";
+import type { BudgetDemand } from "../departure/drain-conflict.ts";
+import type { DrainReason } from "../departure/drain-reason.ts";
+import { budgetName, budgetsOf } from "../limits/budget-standing.ts";
+import type { DrainRule } from "../policy/policy.ts";
+import { between, earlier, type Instant, type Millis, millis, plus } from "../time/time.ts";
+import { fittedGrace, layWaves, type Tier, tierOf, tiers, type WaveSlot } from "./drain-order.ts";
+import { forceLead } from "./force-lead.ts";
+import { type DrainAction, type DrainScene, decidePod, type PodDecision } from "./pod-action.ts";
+
+/** The ordered pods of one node with the seconds that each really gets. Spans count from `at`. */
+export interface DrainPlan {
+  readonly node: string;
+  readonly at: Instant;
+  /** What a notice leaves; absent in a planned drain. */
+  readonly noticeMs?: Millis | undefined;
+  readonly deadlineAt?: Instant | undefined;
+  /** Of the span from here to the deadline budgets get their share; `at` or earlier. */
+  readonly knownAt?: Instant | undefined;
+  /** The kubelet no longer answers: nobody will confirm that a pod has gone. */
+  readonly unreachable: boolean;
+  /** By tier, start, namespace and name. */
+  readonly pods: readonly PlannedPod[];
+  readonly skipped: readonly (PodIdentity & { readonly reason: DrainReason })[];
+  readonly blocked: readonly DrainRemark[];
+  readonly warnings: readonly DrainRemark[];
+  readonly demands: readonly BudgetDemand[];
+}
+
+export interface PlannedPod extends PodIdentity {
+  readonly action: DrainAction;
+  readonly tier: Tier;
+  readonly startMs: Millis;
+  readonly wantedGraceSeconds: number;
+  readonly graceSeconds: number;
+  /** Whether it gets less than it wants. */
+  readonly cut: boolean;
+  /**
+   * Under a notice: when it is deleted if a budget still holds it. Once pods of its workload are known
+   * to need less than what is left by then, that is later; see force-lead.ts.
+   */
+  readonly forceAtMs?: Millis | undefined;
+  /** What it gets then. */
+  readonly forcedGraceSeconds?: number | undefined;
+  /** `namespace/name` of the budget that covers it. */
+  readonly budget?: string | undefined;
+  /** Every budget that selects it, for a word on each. */
+  readonly budgets: readonly PodIdentity[];
+  readonly reason: DrainReason;
+  readonly detail?: string | undefined;
+  /** When a block by annotation ends by itself. */
+  readonly freeAt?: Instant | undefined;
+  /** The bound that a WaitCompleted rule names. */
+  readonly waitMs?: Millis | undefined;
+  readonly owner?: OwnerFacts | undefined;
+}
+
+/** A word on one pod; on the node itself where `namespace` is empty. */
+export interface DrainRemark {
+  readonly namespace: string;
+  readonly name: string;
+  readonly reason: DrainReason;
+  readonly detail?: string | undefined;
+}
+
+export interface DrainQuestion {
+  readonly node: NodeFacts;
+  /** Pods of other nodes among them are ignored. */
+  readonly pods: readonly PodFacts[];
+  readonly budgets: readonly BudgetFacts[];
+  readonly rule: DrainRule;
+  readonly notice?: DrainNotice | undefined;
+  readonly now: Instant;
+  /** Every pod of the cluster, where they are at hand: for budgets without a fresh status. */
+  readonly everyPod?: readonly PodFacts[] | undefined;
+  readonly terminatingNamespaces?: ReadonlySet<string> | undefined;
+  /** Every DaemonSet, as `namespace/name`, where they are at hand. */
+  readonly daemonSets?: ReadonlySet<string> | undefined;
+  /** The uid of the pod that runs this controller: it leaves last. */
+  readonly self?: string | undefined;
+}
+
+export interface DrainNotice {
+  readonly leftMs: Millis;
+  /** Since when the drain has known of it; absent: since now. */
+  readonly knownAt?: Instant | undefined;
+}
+
+export const unreachableTaint = "node.kubernetes.io/unreachable";
+
+/**
+ * How the pods of one node would leave: each pod of the node is either in `skipped` or in `pods`,
+ * exactly once. Grace is `spec.terminationGracePeriodSeconds` with preStop inside it; it is never
+ * lengthened (a declared grace under 1 s counts as 1, as the API server takes a negative one), and
+ * the order and the seconds are those of `layWaves`. Says what would be blocked and what would be
+ * lost instead of stopping at it. Throws nothing.
+ */
+export function planDrain(question: DrainQuestion): DrainPlan {
+  const { node, now, notice } = question;
+  const scene = sceneOf(question);
+  const here = question.pods.filter((pod) => pod.nodeName === node.name).sort(byName);
+  const decided = here.map((pod) => ({ pod, decision: decidePod(pod, scene) }));
+  const acting = decided.filter((one): one is Acting => one.decision.kind === "Act");
+  const slots = layWaves(
+    acting.map((one) => waveOf(one, question)),
+    notice?.leftMs,
+  );
+  const pods = acting.map((one, i) => plannedPod(one, { slot: slots[i] as WaveSlot, question }));
+  return Object.freeze({
+    node: node.name,
+    at: now,
+    noticeMs: notice?.leftMs,
+    deadlineAt: notice === undefined ? undefined : plus(now, notice.leftMs),
+    knownAt: notice === undefined ? undefined : knownSince(notice, now),
+    unreachable: scene.unreachable,
+    pods: Object.freeze(pods.sort(inOrder)),
+    skipped: Object.freeze(decided.flatMap(skippedPod).sort(byName)),
+    blocked: Object.freeze(pods.filter((pod) => pod.action === "Block").map(remarkOn)),
+    warnings: Object.freeze([...nodeWarnings(node, scene), ...decided.flatMap(warningsOf)]),
+    demands: Object.freeze(demandsOf(acting, question.budgets)),
+  });
+}
+
+/** The same plan with a warning for each of its pods that has no place elsewhere. */
+export function warnOfRoom(plan: DrainPlan, homeless: readonly Homeless[]): DrainPlan {
+  const warnings = homeless
+    .toSorted((a, b) => byName(a.pod, b.pod))
+    .map(({ pod: { namespace, name }, detail }): DrainRemark => {
+      return { namespace, name, reason: "NoRoomElsewhere", detail };
+    });
+  return Object.freeze({ ...plan, warnings: Object.freeze([...plan.warnings, ...warnings]) });
+}
+
+interface Decided {
+  readonly pod: PodFacts;
+  readonly decision: PodDecision;
+}
+
+interface Acting {
+  readonly pod: PodFacts;
+  readonly decision: Extract<PodDecision, { kind: "Act" }>;
+}
+
+function sceneOf(question: DrainQuestion): DrainScene {
+  return {
+    rule: question.rule,
+    budgets: question.budgets,
+    everyPod: question.everyPod,
+    terminatingNamespaces: question.terminatingNamespaces ?? new Set(),
+    daemonSets: question.daemonSets,
+    unreachable: question.node.taints.some((taint) => taint.key === unreachableTaint),
+    pressed: question.notice !== undefined,
+    now: question.now,
+  };
+}
+
+function waveOf(one: Acting, question: DrainQuestion): Parameters<typeof layWaves>[0][number] {
+  const { pod, decision } = one;
+  const { completion } = decision;
+  return {
+    tier: tierOf(pod, question.self),
+    wantedSeconds: wantedGrace(pod),
+    leavingMs:
+      pod.deletionAt === undefined
+        ? undefined
+        : millis(Math.max(0, between(question.now, pod.deletionAt))),
+    // A wait without a bound of its own lasts until time is up.
+    waitMs:
+      completion && (completion.boundMs ?? question.notice?.leftMs ?? question.rule.timeoutMs),
+  };
+}
+
+/** What a pod asks for: at least one second, so that the kubelet and not the API ends it. */
+export function wantedGrace(pod: PodFacts): number {
+  return Math.max(1, pod.graceSeconds);
+}
+
+function plannedPod(
+  one: Acting,
+  about: { readonly slot: WaveSlot; readonly question: DrainQuestion },
+): PlannedPod {
+  const { pod, decision } = one;
+  const { slot, question } = about;
+  const wanted = wantedGrace(pod);
+  const tier = tierOf(pod, question.self);
+  const cut = slot.graceSeconds < wanted;
+  return Object.freeze({
+    namespace: pod.namespace,
+    name: pod.name,
+    uid: pod.uid,
+    action: decision.action,
+    tier,
+    startMs: slot.startMs,
+    wantedGraceSeconds: wanted,
+    graceSeconds: slot.graceSeconds,
+    cut,
+    ...forced(wanted, { slot, question }),
+    budget: decision.budget,
+    budgets: decision.budgets,
+    reason: reasonOf(decision, { tier, cut }),
+    detail: decision.detail,
+    freeAt: decision.freeAt,
+    waitMs: decision.completion?.boundMs,
+    owner: pod.controller,
+  });
+}
+
+/** When and how a pod is deleted that is held still; nobody is before its start. */
+function forced(
+  wantedSeconds: number,
+  { slot, question }: { readonly slot: WaveSlot; readonly question: DrainQuestion },
+): Pick<PlannedPod, "forceAtMs" | "forcedGraceSeconds"> {
+  const { notice, now, rule } = question;
+  if (notice === undefined) return {};
+  const noticeMs = between(knownSince(notice, now), plus(now, notice.leftMs));
+  const leadMs = forceLead({ wantedSeconds }, { noticeMs, budgetShare: rule.budgetShare });
+  const forceAtMs = millis(Math.max(slot.startMs, notice.leftMs - leadMs));
+  const leftMs = millis(notice.leftMs - forceAtMs);
+  return { forceAtMs, forcedGraceSeconds: fittedGrace(wantedSeconds, leftMs) };
+}
+
+/** A clock that is ahead of ours may have said it. */
+function knownSince({ knownAt }: DrainNotice, now: Instant): Instant {
+  return knownAt === undefined ? now : earlier(knownAt, now);
+}
+
+const ordinary: ReadonlySet<DrainReason> = new Set([
+  "Evictable",
+  "NoController",
+  "EmptyDir",
+  "HostPath",
+]);
+
+/** Of several reasons the one that matters most to the pod's owner; losses are in the warnings. */
+function reasonOf(
+  decision: Acting["decision"],
+  about: { readonly tier: Tier; readonly cut: boolean },
+): DrainReason {
+  if (!ordinary.has(decision.reason)) return decision.reason;
+  if (about.cut) return "WillBeCut";
+  if (about.tier === tiers.own) return "OwnController";
+  if (about.tier === tiers.daemonSet) return "DaemonSetByRule";
+  return decision.reason;
+}
+
+function skippedPod(one: Decided): (PodIdentity & { readonly reason: DrainReason })[] {
+  const { namespace, name, uid } = one.pod;
+  return one.decision.kind === "Skip"
+    ? [{ namespace, name, uid, reason: one.decision.reason }]
+    : [];
+}
+
+function remarkOn(pod: PlannedPod): DrainRemark {
+  return { namespace: pod.namespace, name: pod.name, reason: pod.reason, detail: pod.detail };
+}
+
+function warningsOf(one: Decided): DrainRemark[] {
+  const { namespace, name } = one.pod;
+  return one.decision.warnings.map((remark) => ({ namespace, name, ...remark }));
+}
+
+function nodeWarnings(node: NodeFacts, scene: DrainScene): DrainRemark[] {
+  return scene.unreachable ? [{ namespace: "", name: node.name, reason: "NodeUnreachable" }] : [];
+}
+
+function demandsOf(acting: readonly Acting[], budgets: readonly BudgetFacts[]): BudgetDemand[] {
+  const demands = new Map<string, BudgetDemand>();
+  for (const { pod, decision } of acting) {
+    if (decision.action === "Delete" || pod.deletionAt !== undefined) continue;
+    for (const budget of budgetsOf(pod, budgets)) {
+      const name = budgetName(budget);
+      const pods = (demands.get(name)?.pods ?? 0) + 1;
+      demands.set(name, { budget: name, pods, disruptionsAllowed: budget.disruptionsAllowed });
+    }
+  }
+  return [...demands.values()].sort((a, b) => (a.budget < b.budget ? -1 : 1));
+}
+
+function inOrder(a: PlannedPod, b: PlannedPod): number {
+  return a.tier - b.tier || a.startMs - b.startMs || byName(a, b);
+}
+
+function byName(a: PodIdentity, b: PodIdentity): number {
+  if (a.namespace !== b.namespace) return a.namespace < b.namespace ? -1 : 1;
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+}

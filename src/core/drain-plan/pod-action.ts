@@ -1,0 +1,242 @@
+import { matchesLabelSelector } from "../cluster/label-selector.ts";
+import { type BudgetFacts, daemonSetOf, type PodFacts, type PodIdentity } from "../cluster/pod.ts";
+import type { DrainReason } from "../departure/drain-reason.ts";
+import { type BudgetStanding, budgetStanding, budgetsOf } from "../limits/budget-standing.ts";
+import type { DrainRule, PodRule } from "../policy/policy.ts";
+import { formatInstant, type Instant, type Millis, millis, plus } from "../time/time.ts";
+import { disturbanceMark } from "./disturbance-mark.ts";
+
+export type DrainAction = "Evict" | "Delete" | "Wait" | "Block";
+
+/** Past its deletion deadline by this much a pod no longer holds a drain up, as in Karpenter. */
+export const stuckAfterMs: Millis = millis(60_000);
+
+/** What decides about every pod of one node alike. */
+export interface DrainScene {
+  readonly rule: DrainRule;
+  readonly budgets: readonly BudgetFacts[];
+  readonly everyPod?: readonly PodFacts[] | undefined;
+  readonly terminatingNamespaces: ReadonlySet<string>;
+  /** Every DaemonSet there is, as `namespace/name`; absent where they are not known. */
+  readonly daemonSets?: ReadonlySet<string> | undefined;
+  readonly unreachable: boolean;
+  /** Under a notice the machine goes whatever the pods want. */
+  readonly pressed: boolean;
+  readonly now: Instant;
+}
+
+export interface Remark {
+  readonly reason: DrainReason;
+  readonly detail?: string | undefined;
+}
+
+export type PodDecision =
+  | (Remark & { readonly kind: "Skip"; readonly warnings: readonly Remark[] })
+  | (Remark & {
+      readonly kind: "Act";
+      readonly action: DrainAction;
+      readonly budget?: string | undefined;
+      /** Every budget that selects it. */
+      readonly budgets: readonly PodIdentity[];
+      /** Waited for until it completes: for `boundMs` at most, or until time is up. */
+      readonly completion?: { readonly boundMs: Millis | undefined } | undefined;
+      /** When a block ends by itself. */
+      readonly freeAt?: Instant | undefined;
+      readonly warnings: readonly Remark[];
+    });
+
+type Act = Extract<PodDecision, { kind: "Act" }>;
+
+/**
+ * What happens to one pod, and why: kubectl's drain table (pkg/drain/filters.go) with defaults for
+ * Spot, where the machine goes anyway. A pod without a controller or with local data is evicted
+ * with a warning instead of stopping everything; docs/drain.md lists each difference.
+ */
+export function decidePod(pod: PodFacts, scene: DrainScene): PodDecision {
+  const rule = scene.rule.podRules.find((candidate) => selects(candidate, pod));
+  const skipped = skipReason(pod, { rule, scene });
+  if (skipped !== undefined) return { kind: "Skip", reason: skipped, warnings: [] };
+  if (isStuck(pod, scene.now)) return leftStuck(pod);
+  const standing = budgetStanding(pod, scene);
+  const decision =
+    leavingAlready(pod) ??
+    (scene.pressed ? underNotice(pod, { scene, rule }) : planned(pod, { scene, rule })) ??
+    byRule(rule) ??
+    byBudget(pod, { scene, standing }) ??
+    act({ action: "Evict", reason: "Evictable" });
+  const budgets = budgetsOf(pod, scene.budgets).map(({ namespace, name, uid }) => {
+    return { namespace, name, uid };
+  });
+  return withLosses({ ...decision, budget: standing.budget, budgets }, { pod, rule, scene });
+}
+
+function selects(rule: PodRule, pod: PodFacts): boolean {
+  if (rule.namespaces !== undefined && !rule.namespaces.includes(pod.namespace)) return false;
+  return matchesLabelSelector(rule.selector, pod.labels);
+}
+
+/** Mirror pods come before all else: deleting the shadow does nothing to the static pod. */
+function skipReason(
+  pod: PodFacts,
+  { rule, scene }: { readonly rule: PodRule | undefined; readonly scene: DrainScene },
+): DrainReason | undefined {
+  if (pod.mirror) return "Mirror";
+  if (pod.phase === "Succeeded" || pod.phase === "Failed") return "Finished";
+  const isKept = pod.controller?.kind === "DaemonSet" && !isOrphan(pod, scene);
+  if (isKept && !namesDaemonSet(rule)) return "DaemonSet";
+  if (rule?.action === "Skip") return "PolicySkip";
+  return undefined;
+}
+
+/** Nobody puts it back. kubectl asks for `--force` here, and evicts it then. */
+function isOrphan(pod: PodFacts, { daemonSets }: DrainScene): boolean {
+  const daemonSet = daemonSetOf(pod);
+  return daemonSet !== undefined && daemonSets !== undefined && !daemonSets.has(daemonSet);
+}
+
+/** Its controller puts a DaemonSet pod back at once, so only a rule that means it moves one. */
+function namesDaemonSet(rule: PodRule | undefined): boolean {
+  if (rule?.action !== "Evict" && rule?.action !== "Delete") return false;
+  const labels = Object.keys(rule.selector.matchLabels ?? {}).length;
+  return labels + (rule.selector.matchExpressions ?? []).length > 0;
+}
+
+function isStuck({ deletionAt }: PodFacts, now: Instant): boolean {
+  return deletionAt !== undefined && now > plus(deletionAt, stuckAfterMs);
+}
+
+/** Neither an eviction nor more patience would move it; what holds it is a finalizer or the kubelet. */
+function leftStuck({ deletionAt }: PodFacts): PodDecision {
+  const detail = deletionAt && formatInstant(deletionAt);
+  const remark = { reason: "StuckTerminating", detail } as const;
+  return { kind: "Skip", ...remark, warnings: [remark] };
+}
+
+function leavingAlready(pod: PodFacts): Act | undefined {
+  if (pod.deletionAt === undefined) return undefined;
+  const detail = formatInstant(pod.deletionAt);
+  return act({ action: "Wait", reason: "Terminating", detail });
+}
+
+/** What stands in the way of a planned departure and is not a budget. */
+function planned(
+  pod: PodFacts,
+  about: { readonly scene: DrainScene; readonly rule: PodRule | undefined },
+): Act | undefined {
+  if (about.scene.terminatingNamespaces.has(pod.namespace)) {
+    return act({ action: "Wait", reason: "NamespaceTerminating", detail: pod.namespace });
+  }
+  if (about.rule?.action === "Block") return act({ action: "Block", reason: "BlockRule" });
+  if (about.rule?.action === "Delete") return undefined;
+  const mark = disturbanceMark(pod, about.scene.now);
+  return mark === undefined ? undefined : act({ action: "Block", ...mark });
+}
+
+/** The same under a notice: what would block gives way, with a warning. */
+function underNotice(
+  pod: PodFacts,
+  about: { readonly scene: DrainScene; readonly rule: PodRule | undefined },
+): Act | undefined {
+  // The API evicts nothing there, and the namespace's own deletion asks no budget either.
+  if (about.scene.terminatingNamespaces.has(pod.namespace)) {
+    return act({ action: "Delete", reason: "NamespaceTerminating", detail: pod.namespace });
+  }
+  return undefined;
+}
+
+function byRule(rule: PodRule | undefined): Act | undefined {
+  if (rule?.action === "Delete") return act({ action: "Delete", reason: "DeleteRule" });
+  if (rule?.action !== "WaitCompleted") return undefined;
+  const completion = { boundMs: rule.timeoutMs };
+  return act({ action: "Wait", reason: "WaitCompleted", completion });
+}
+
+/**
+ * A budget that allows no disruption. Under a notice, and where the policy goes on after a timeout,
+ * the eviction is asked for all the same and the pod deleted when time leaves no other way.
+ */
+function byBudget(
+  pod: PodFacts,
+  about: { readonly scene: DrainScene; readonly standing: BudgetStanding },
+): Act | undefined {
+  const { scene, standing } = about;
+  if (standing.kind === "Free") return undefined;
+  const restarts = scene.rule.onSingleReplica === "RestartOwner" && canRestart(pod);
+  if (standing.singleReplica && restarts && !scene.pressed) {
+    return act({ action: "Wait", reason: "RestartOwner", detail: pod.controller?.name });
+  }
+  const remark = { reason: obstacle(standing), detail: standing.detail };
+  if (scene.pressed || scene.rule.onTimeout === "Proceed") {
+    return act({ action: "Evict", ...remark, warnings: [remark] });
+  }
+  return act({ action: "Block", ...remark });
+}
+
+function obstacle(standing: Exclude<BudgetStanding, { kind: "Free" }>): DrainReason {
+  if (standing.kind === "Multiple") return "MultipleBudgets";
+  if (standing.singleReplica) return "SingleReplica";
+  return standing.kind === "Impossible" ? "BudgetImpossible" : "BudgetExhausted";
+}
+
+function canRestart(pod: PodFacts): boolean {
+  return pod.controller?.kind === "ReplicaSet" || pod.controller?.kind === "StatefulSet";
+}
+
+/** Adds what is lost or overruled. A rule that says Evict or Delete has already accepted the loss. */
+function withLosses(
+  decision: Act,
+  about: {
+    readonly pod: PodFacts;
+    readonly rule: PodRule | undefined;
+    readonly scene: DrainScene;
+  },
+): Act {
+  const { pod, rule, scene } = about;
+  if (decision.action === "Block" || pod.deletionAt !== undefined) return decision;
+  const accepted = rule?.action === "Evict" || rule?.action === "Delete" || isPlaceholder(pod);
+  const losses = accepted ? [] : lossesOf(pod, scene);
+  const warnings = [
+    ...decision.warnings,
+    ...(scene.pressed ? overruled(pod, { rule, now: scene.now }) : []),
+    ...losses,
+  ];
+  if (decision.reason !== "Evictable") return { ...decision, warnings };
+  if (scene.unreachable) return { ...decision, warnings, reason: "NodeUnreachable" };
+  return { ...decision, warnings, ...losses[0] };
+}
+
+/** One of our own pods that keep room: it is made anew where it is still needed. */
+function isPlaceholder({ labels }: PodFacts): boolean {
+  return (
+    labels["app.kubernetes.io/name"] === "lastcall" &&
+    labels["app.kubernetes.io/component"] === "placeholder"
+  );
+}
+
+function lossesOf(pod: PodFacts, scene: DrainScene): readonly Remark[] {
+  const losses: Remark[] = [];
+  if (pod.controller === undefined) losses.push({ reason: "NoController" });
+  if (isOrphan(pod, scene)) losses.push({ reason: "DaemonSetGone", detail: pod.controller?.name });
+  if (pod.emptyDir) losses.push({ reason: "EmptyDir" });
+  if (pod.hostPath) losses.push({ reason: "HostPath" });
+  return losses;
+}
+
+function overruled(
+  pod: PodFacts,
+  about: { readonly rule: PodRule | undefined; readonly now: Instant },
+): readonly Remark[] {
+  const mark = disturbanceMark(pod, about.now);
+  return [
+    ...(about.rule?.action === "Block" ? [{ reason: "BlockRuleOverruled" } as const] : []),
+    ...(mark === undefined
+      ? []
+      : [{ reason: "AnnotationOverruled", detail: mark.detail } as const]),
+  ];
+}
+
+function act(
+  about: Omit<Act, "kind" | "warnings" | "budgets"> & { readonly warnings?: readonly Remark[] },
+): Act {
+  return { kind: "Act", warnings: [], budgets: [], ...about };
+}

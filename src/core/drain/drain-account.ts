@@ -1,0 +1,35 @@
+import type { DrainCounts } from "../departure/departure.ts";
+import type { DrainPlan } from "../drain-plan/drain-plan.ts";
+import { between, type Instant } from "../time/time.ts";
+
+export interface DrainHistory {
+  /** The plan that the drain began with, or was taken over with. */
+  readonly plan: DrainPlan;
+  readonly startedAt: Instant;
+  readonly endedAt: Instant;
+  readonly counts: DrainCounts;
+}
+
+/**
+ * What a drain came to beside what was planned: `3 pods in 8 s, planned within 62 s`; with the
+ * pods that were cut, and were to be, and those that were forced, where there are any.
+ */
+export function drainAccount({ plan, startedAt, endedAt, counts }: DrainHistory): string {
+  if (counts.total === 0) return "no pod had to leave";
+  const ends = plan.pods
+    .filter(({ action }) => action !== "Block")
+    .map(({ startMs, graceSeconds }) => startMs + graceSeconds * 1000);
+  const plannedMs = between(startedAt, plan.at) + Math.max(0, ...ends);
+  const cut = plan.pods.filter((pod) => pod.cut).length;
+  const pods = counts.total === 1 ? "1 pod" : `${counts.total} pods`;
+  return [
+    `${pods} in ${wholeSeconds(between(startedAt, endedAt))} s`,
+    `planned within ${wholeSeconds(plannedMs)} s`,
+    ...(counts.cut + cut > 0 ? [`${counts.cut} cut of ${cut} planned`] : []),
+    ...(counts.forced > 0 ? [`${counts.forced} forced`] : []),
+  ].join(", ");
+}
+
+function wholeSeconds(ms: number): number {
+  return Math.round(ms / 1000);
+}

@@ -1,0 +1,269 @@
+import type { PodFacts, PodIdentity } from "../cluster/pod.ts";
+import type { DrainCounts } from "../departure/departure.ts";
+import type { DrainReason } from "../departure/drain-reason.ts";
+import type { DrainPlan, PlannedPod } from "../drain-plan/drain-plan.ts";
+import { explainDrain } from "../drain-plan/explain-drain.ts";
+import type { DrainRule } from "../policy/policy.ts";
+import { between, earliest, type Instant, type Millis, millis, plus } from "../time/time.ts";
+import {
+  countDrain,
+  type DrainAct,
+  type DrainProgress,
+  goneFrom,
+  type InFlightPod,
+  observeDrain,
+  type PodProgress,
+  troubleThatHolds,
+} from "./drain-progress.ts";
+import { type DrainLimit, isUntouchable, type Turn, type TurnView, turnOf } from "./drain-turn.ts";
+import { currentRecords, type Termination, type TerminationRecords } from "./termination-time.ts";
+
+export interface DrainState {
+  readonly plan: DrainPlan;
+  /** When the drain's clock began: its timeout counts from here, over restarts of the controller. */
+  readonly startedAt: Instant;
+  /** The pods of the node as they are now. */
+  readonly livePods: readonly PodFacts[];
+  readonly progress: DrainProgress;
+  readonly rule: DrainRule;
+  /** What is known of how long pods take, with the `ended` of this drain's earlier steps. */
+  readonly known?: TerminationRecords | undefined;
+  readonly now: Instant;
+}
+
+/**
+ * `TimedOut`: the policy's timeout passed with pods left, and it does not say Wait;
+ * `DeadlineReached`: the machine may be gone from now on.
+ */
+export type DrainVerdict = "Running" | "Done" | "TimedOut" | "DeadlineReached";
+
+export interface DrainStep {
+  readonly acts: readonly DrainAct[];
+  /** The progress to go on with: what was seen, and the acts as under way. */
+  readonly progress: DrainProgress;
+  /** When to step again if nothing changes before; absent where only a change can help. */
+  readonly askAgainAt?: Instant | undefined;
+  readonly verdict: DrainVerdict;
+  /** By when the machine may be gone, under a notice. */
+  readonly deadlineAt?: Instant | undefined;
+  readonly counts: DrainCounts;
+  readonly blocked: readonly HeldPod[];
+  /** Pods on the node that the plan does not know: plan again, progress carries over. */
+  readonly unplanned: readonly PodIdentity[];
+  /** What has ended since the last step, and how long it took. */
+  readonly ended: readonly Termination[];
+}
+
+export interface HeldPod {
+  readonly pod: PodIdentity;
+  readonly reason: DrainReason;
+  readonly budget?: string | undefined;
+  /** The budgets that are behind it. */
+  readonly budgets: readonly PodIdentity[];
+  /** The server's own words, or the sentence of the reason. */
+  readonly message: string;
+}
+
+/**
+ * The next step of a drain. Call it whenever a pod changes, an answer was recorded or `askAgainAt`
+ * has come; the same state gives the same step. Do every act, tell `recordSending` as it goes out,
+ * feed each answer to `recordAnswer`, and go on with `progress` (lost progress is built anew from the live pods).
+ *
+ * What holds at every step (test/core/drain-run.test.ts checks it on random drains):
+ * - without a deadline nothing is deleted past a budget, unless the rule says Delete or Proceed;
+ * - a tier starts when all lower ones have gone, or when the deadline presses;
+ * - grace is at least 1 s and at most what the pod wants;
+ * - at most one act of a pod is under way, and no pod waits for another's pause;
+ * - when the verdict is not Running every pod has exactly one outcome, and no act follows.
+ */
+export function nextDrainActs(state: DrainState): DrainStep {
+  const { plan, now } = state;
+  const progress = observeDrain(state);
+  const ended = newTerminations(state.progress, progress);
+  const unplanned = unplannedPods(state, progress);
+  const verdict = verdictOf(state, { progress, unplanned });
+  if (verdict !== "Running") return { ...finalStep(progress, { verdict, now }), ended };
+  const workloads = plan.pods.map(({ owner }) => owner?.uid);
+  const about = { workloads, ended, leaving: leavingSoFar(progress, now) };
+  const records = currentRecords(state.known ?? new Map(), about);
+  const view: TurnView = { plan, limit: limitOf(state), records, now };
+  const turns = turnsOf(state, { view, progress });
+  const acting = turns.flatMap(({ turn, ...of }) => (turn.kind === "Act" ? [{ turn, ...of }] : []));
+  const next: Record<string, PodProgress> = { ...progress };
+  for (const one of acting) next[one.live.uid] = inFlight(progress[one.live.uid], { ...one, now });
+  const blocked = plan.pods.flatMap((planned) =>
+    heldUp(planned, { state: next[planned.uid], view }),
+  );
+  return {
+    acts: acting.map(({ turn }) => turn.act),
+    progress: next,
+    askAgainAt: soonest([...turns.map(({ turn }) => lookAt(turn)), endOf(state)], now),
+    verdict,
+    deadlineAt: plan.deadlineAt,
+    counts: countDrain(next, new Set(blocked.map(({ pod }) => pod.uid))),
+    blocked,
+    unplanned,
+    ended,
+  };
+}
+
+function limitOf(state: DrainState): DrainLimit {
+  const { deadlineAt, knownAt, at } = state.plan;
+  if (deadlineAt !== undefined) {
+    const noticeMs = between(knownAt ?? at, deadlineAt);
+    return { kind: "Deadline", at: deadlineAt, noticeMs, budgetShare: state.rule.budgetShare };
+  }
+  if (state.rule.onTimeout !== "Proceed") return { kind: "None" };
+  const spanMs = timeoutSpan(state);
+  return { kind: "Proceed", at: plus(state.startedAt, spanMs), spanMs };
+}
+
+/** A rule that waits an hour for a job means it: the timeout counts from the end of that wait. */
+function timeoutSpan(state: DrainState): Millis {
+  const longest = Math.max(0, ...state.plan.pods.map((pod) => pod.waitMs ?? 0));
+  return millis(state.rule.timeoutMs + longest);
+}
+
+function endOf(state: DrainState): Instant | undefined {
+  const { deadlineAt } = state.plan;
+  if (deadlineAt !== undefined || state.rule.onTimeout === "Wait") return deadlineAt;
+  return plus(state.startedAt, timeoutSpan(state));
+}
+
+function verdictOf(
+  state: DrainState,
+  about: { readonly progress: DrainProgress; readonly unplanned: readonly PodIdentity[] },
+): DrainVerdict {
+  const allGone = Object.values(about.progress).every((pod) => pod.kind === "Gone");
+  if (allGone && about.unplanned.length === 0) return "Done";
+  const endAt = endOf(state);
+  if (endAt === undefined || state.now < endAt) return "Running";
+  return state.plan.deadlineAt === undefined ? "TimedOut" : "DeadlineReached";
+}
+
+function finalStep(
+  progress: DrainProgress,
+  about: { readonly verdict: DrainVerdict; readonly now: Instant },
+): Omit<DrainStep, "ended"> {
+  const final: Record<string, PodProgress> = {};
+  for (const [uid, pod] of Object.entries(progress)) {
+    final[uid] = pod.kind === "Gone" ? pod : goneFrom(pod, { at: about.now, how: "LeftBehind" });
+  }
+  const { verdict } = about;
+  const counts = countDrain(final);
+  return { acts: [], progress: final, verdict, counts, blocked: [], unplanned: [] };
+}
+
+function turnsOf(
+  state: DrainState,
+  about: { readonly view: TurnView; readonly progress: DrainProgress },
+): readonly PodTurn[] {
+  const { view, progress } = about;
+  const live = new Map(state.livePods.map((pod) => [pod.uid, pod]));
+  const firstTier = lowestTier(view, progress);
+  return state.plan.pods.flatMap((planned) => {
+    const pod = live.get(planned.uid);
+    const now = progress[planned.uid];
+    if (pod === undefined || now === undefined) return [];
+    const lowerGone = planned.tier <= firstTier;
+    const turner = { planned, state: now, live: pod, lowerGone };
+    return [{ live: pod, turn: turnOf(turner, view) }];
+  });
+}
+
+interface PodTurn {
+  readonly live: PodFacts;
+  readonly turn: Turn;
+}
+
+interface ActingPod {
+  readonly live: PodFacts;
+  readonly turn: Extract<Turn, { kind: "Act" }>;
+  readonly now: Instant;
+}
+
+/** The lowest tier with a pod that is still there: the one whose turn it is. */
+function lowestTier(view: TurnView, progress: DrainProgress): number {
+  const there = view.plan.pods.filter((pod) => progress[pod.uid]?.kind !== "Gone");
+  return Math.min(Number.POSITIVE_INFINITY, ...there.map((pod) => pod.tier));
+}
+
+function inFlight(state: PodProgress | undefined, { live, turn, now }: ActingPod): InFlightPod {
+  const tried = state !== undefined && "attempts" in state ? state : undefined;
+  const { act, graceSeconds, cut } = turn;
+  return {
+    trouble: tried?.trouble,
+    asked: tried?.asked,
+    answeredInMs: tried?.answeredInMs,
+    kind: "InFlight",
+    decidedAt: now,
+    // One that does not run, or is not ready, may have less to do at its end than the others.
+    workload:
+      live.phase === "Running" && live.ready ? live.controller?.uid || undefined : undefined,
+    pod: act.pod,
+    attempts: (tried?.attempts ?? 0) + 1,
+    held: act.kind === "Evict" ? troubleThatHolds(state) : undefined,
+    act,
+    graceSeconds,
+    cut,
+  };
+}
+
+function newTerminations(before: DrainProgress, after: DrainProgress): readonly Termination[] {
+  return Object.entries(after).flatMap(([uid, state]) =>
+    state.kind === "Gone" && state.termination !== undefined && before[uid]?.kind !== "Gone"
+      ? [state.termination]
+      : [],
+  );
+}
+
+function leavingSoFar(progress: DrainProgress, now: Instant): readonly Termination[] {
+  return Object.values(progress).flatMap((state) => {
+    if (state.kind !== "Leaving" || state.measured === undefined) return [];
+    const { workload, askedAt } = state.measured;
+    return [{ workload, took: between(askedAt, now) }];
+  });
+}
+
+const budgetTroubles: ReadonlySet<DrainReason> = new Set([
+  "BudgetHolds",
+  "BudgetStale",
+  "MultipleBudgets",
+]);
+
+function heldUp(
+  planned: PlannedPod,
+  about: { readonly state: PodProgress | undefined; readonly view: TurnView },
+): HeldPod[] {
+  const { namespace, name, uid } = planned;
+  const pod = { namespace, name, uid };
+  const { state } = about;
+  const isOpen = state?.kind === "Waiting" || state?.kind === "Blocked";
+  if (isOpen && isUntouchable(planned, about.view)) {
+    const message = explainDrain(planned.reason, planned);
+    return [{ pod, reason: planned.reason, message, budgets: [] }];
+  }
+  const trouble = troubleThatHolds(state);
+  if (trouble === undefined) return [];
+  const budgets = budgetTroubles.has(trouble.reason) ? planned.budgets : [];
+  return [{ pod, ...trouble, budgets }];
+}
+
+function unplannedPods(state: DrainState, progress: DrainProgress): readonly PodIdentity[] {
+  const { plan } = state;
+  const known = new Set([...plan.skipped.map((pod) => pod.uid), ...Object.keys(progress)]);
+  return state.livePods
+    .filter((pod) => pod.nodeName === plan.node && !known.has(pod.uid))
+    .map(({ namespace, name, uid }) => ({ namespace, name, uid }));
+}
+
+function lookAt(turn: Turn): Instant | undefined {
+  return turn.kind === "Look" ? turn.at : undefined;
+}
+
+function soonest(times: readonly (Instant | undefined)[], now: Instant): Instant | undefined {
+  return times.reduce(
+    (found, at) => (at === undefined || at <= now ? found : earliest(found, at)),
+    undefined,
+  );
+}

@@ -1,0 +1,145 @@
+import type { Amount, Budget, Policy } from "../policy/policy.ts";
+import { hours, type Millis } from "../time/time.ts";
+import { amountOf } from "./budget.ts";
+import type { WaveStanding } from "./wave.ts";
+
+/** One limit of the forecast: at most `limit` starts that each count for a while. */
+export interface Meter {
+  readonly policy: string;
+  /** The zone it counts; undefined where it counts all. */
+  readonly zone: string | undefined;
+  /** Whether it counts the starts of other policies too. */
+  readonly wide: boolean;
+  readonly limit: number;
+  /** How long a start counts; undefined: for as long as a drain of its policy may take. */
+  readonly durationMs: Millis | undefined;
+  /** As in `6 an hour`. */
+  readonly title: string;
+  /** When the starts so far end to count: sorted, those before `head` have ended. */
+  readonly ends: number[];
+  head: number;
+  /** How many departures it has held back. */
+  heldBack: number;
+  /** Set where it stands for waves, which have no limit. */
+  readonly waves?: MeteredWaves | undefined;
+}
+
+interface MeteredWaves {
+  /** After how many starts each wave is full, so that the next start waits for the end of all. */
+  readonly fullAt: readonly number[];
+  /** When the starts before the present wave have ended. */
+  opensAt: number;
+}
+
+/** A start, or a wish for one. */
+export interface MeteredStart {
+  readonly policy: Policy;
+  readonly zone: string;
+  readonly at: number;
+}
+
+export interface MeteredFleet {
+  readonly policy: Policy;
+  readonly matched: number;
+  readonly matchedByZone: ReadonlyMap<string, number>;
+  readonly matchedInCluster: number;
+  readonly waves?: WaveStanding | undefined;
+}
+
+/** The meters of one policy's budgets, of which one of a zone has one for each, and of its waves. */
+export function metersOf(fleet: MeteredFleet): readonly Meter[] {
+  return [...metersOfBudgets(fleet), ...meterOfWaves(fleet)];
+}
+
+function metersOfBudgets(fleet: MeteredFleet): readonly Meter[] {
+  return fleet.policy.budgets.flatMap((budget) => {
+    if (budget.kind === "PerHour") {
+      return [meter(fleet, { budget, limit: budget.perHour })];
+    }
+    if (budget.scope === "Zone") {
+      return [...fleet.matchedByZone].map(([zone, matched]) =>
+        meter(fleet, { budget, limit: amountOf(budget.nodes, matched), zone }),
+      );
+    }
+    const matched = budget.scope === "Cluster" ? fleet.matchedInCluster : fleet.matched;
+    return [meter(fleet, { budget, limit: amountOf(budget.nodes, matched) })];
+  });
+}
+
+/** None where the waves have passed, nor where they are halted: when a person goes on is not known. */
+function meterOfWaves({ policy, matched, waves }: MeteredFleet): readonly Meter[] {
+  if (policy.waves === undefined || waves?.state !== "UnderWay") return [];
+  const { sizes } = policy.waves;
+  let starts = waves.size - waves.leftWell;
+  const fullAt = [starts];
+  for (const size of sizes.slice(waves.wave)) {
+    starts += amountOf(size, matched);
+    fullAt.push(starts);
+  }
+  const title = `waves of ${sizes.map(amountText).join(", ")}`;
+  const limit = Number.POSITIVE_INFINITY;
+  const kind = { zone: undefined, wide: false, limit, durationMs: undefined };
+  const none = { ends: [], head: 0, heldBack: 0 };
+  return [{ policy: policy.name, ...kind, title, ...none, waves: { fullAt, opensAt: 0 } }];
+}
+
+/** The earliest time from `at` on at which the meter has room. Asked in the order of time. */
+export function roomAt(meter: Meter, at: number): number {
+  if (meter.waves !== undefined) return Math.max(at, waveOpensAt(meter.waves, meter.ends));
+  while ((meter.ends[meter.head] ?? Number.POSITIVE_INFINITY) <= at) meter.head += 1;
+  const running = meter.ends.length - meter.head;
+  if (running < meter.limit) return at;
+  return meter.ends[meter.head + running - meter.limit] ?? at;
+}
+
+function waveOpensAt({ fullAt, opensAt }: MeteredWaves, ends: readonly number[]): number {
+  return fullAt.includes(ends.length) ? (ends.at(-1) ?? opensAt) : opensAt;
+}
+
+/** Whether the meter limits the starts of this policy in this zone. */
+export function limits(meter: Meter, start: MeteredStart): boolean {
+  return meter.policy === start.policy.name && (meter.zone ?? start.zone) === start.zone;
+}
+
+/** Whether a start of this policy in this zone counts. */
+export function counts(meter: Meter, start: MeteredStart): boolean {
+  return meter.wide || limits(meter, start);
+}
+
+/** Lets a start count. */
+export function record(meter: Meter, { policy, at }: MeteredStart): void {
+  const end = at + durationOf(meter, policy);
+  if (meter.waves !== undefined) meter.waves.opensAt = waveOpensAt(meter.waves, meter.ends);
+  let place = meter.ends.length;
+  while (place > meter.head && (meter.ends[place - 1] ?? 0) > end) place -= 1;
+  meter.ends.splice(place, 0, end);
+}
+
+export function durationOf(meter: Meter, policy: Policy): Millis {
+  return meter.durationMs ?? policy.drain.timeoutMs;
+}
+
+function meter(
+  { policy }: MeteredFleet,
+  of: { readonly budget: Budget; readonly limit: number; readonly zone?: string },
+): Meter {
+  const { budget, limit, zone } = of;
+  return {
+    ...{ policy: policy.name, zone, limit, title: titleOf(budget) },
+    wide: budget.kind === "Nodes" && budget.scope === "Cluster",
+    durationMs: budget.kind === "PerHour" ? hours(1) : undefined,
+    ...{ ends: [], head: 0, heldBack: 0 },
+  };
+}
+
+function titleOf(budget: Budget): string {
+  if (budget.kind === "PerHour") return `${budget.perHour} an hour`;
+  const unit = "count" in budget.nodes ? "nodes" : "of nodes";
+  const amount = `${amountText(budget.nodes)} ${unit}`;
+  const scope = { Policy: "at once", Zone: "at once in a zone", Cluster: "at once in the cluster" };
+  return `${amount} ${scope[budget.scope]}`;
+}
+
+function amountText(amount: Amount): string {
+  return "count" in amount ? String(amount.count) : `${amount.percent} %`;
+}

@@ -1,0 +1,187 @@
+import { type NodeFacts, zoneOf } from "../cluster/node.ts";
+import { rivalOf } from "../cluster/rival.ts";
+import { type Departure, isUnderWay, isVoluntary } from "../departure/departure.ts";
+import { indexDepartures } from "../departure/departure-index.ts";
+import type { Snapshot } from "../departure/snapshot.ts";
+import type { Amount, Budget, Policy } from "../policy/policy.ts";
+import { selectPolicy } from "../policy/selector.ts";
+import { hours, type Instant, plus } from "../time/time.ts";
+
+/** Who is out and who has started, counted once for every question of one pass. */
+export interface BudgetUsage {
+  readonly at: Instant;
+  /** Nodes under any policy. */
+  readonly cluster: Headcount;
+  readonly byPolicy: ReadonlyMap<string, Headcount>;
+  /** By policy and zone, see `zoneKey`. */
+  readonly byZone: ReadonlyMap<string, Headcount>;
+  /** Starts of the last 60 minutes by policy, in order. */
+  readonly starts: ReadonlyMap<string, readonly Instant[]>;
+}
+
+export interface Headcount {
+  readonly matched: number;
+  /** Names of the nodes that are not at work. */
+  readonly out: ReadonlySet<string>;
+}
+
+export type BudgetVerdict =
+  | { readonly kind: "Allowed" }
+  | {
+      readonly kind: "Held";
+      readonly reason: "BudgetSpent";
+      /** As in `2 of 2 nodes of the zone europe-west1-b are out`. */
+      readonly detail: string;
+      /** When it is sure to have room again; absent where only a change in the cluster can tell. */
+      readonly retryAt?: Instant | undefined;
+    };
+
+const hourMs = hours(1);
+
+/** A count as it is; a percentage of the matched nodes, rounded down, at least 1. */
+export function amountOf(amount: Amount, matched: number): number {
+  if ("count" in amount) return amount.count;
+  return Math.max(1, Math.floor((matched * amount.percent) / 100));
+}
+
+/**
+ * Counts what budgets limit. A node is out that is not ready, cordoned by whomever, terminating,
+ * under notice that is more than advice, on its way out by a departure of ours or by somebody else's hand.
+ */
+export function readBudgets(snapshot: Snapshot, at: Instant): BudgetUsage {
+  const departures = indexDepartures(snapshot.departures, at);
+  const count = (): { matched: number; out: Set<string> } => ({ matched: 0, out: new Set() });
+  const cluster = count();
+  const byPolicy = new Map<string, ReturnType<typeof count>>();
+  const byZone = new Map<string, ReturnType<typeof count>>();
+  for (const node of snapshot.nodes) {
+    const policy = selectPolicy(node, snapshot.policies)?.policy;
+    if (policy === undefined) continue;
+    const out = isOut(node, departures.of(node));
+    const key = zoneKey(policy.name, zoneOf(node));
+    for (const one of [cluster, slot(byPolicy, policy.name, count), slot(byZone, key, count)]) {
+      one.matched += 1;
+      if (out) one.out.add(node.name);
+    }
+  }
+  return { at, cluster, byPolicy, byZone, starts: recentStarts(snapshot.departures, at) };
+}
+
+/** Whether the policy's budgets let this node start now. Its own being out is not held against it. */
+export function budgetVerdict(
+  ledger: BudgetUsage,
+  { policy, node }: { readonly policy: Policy; readonly node: NodeFacts },
+): BudgetVerdict {
+  for (const budget of policy.budgets) {
+    const verdict =
+      budget.kind === "PerHour"
+        ? perHourVerdict(ledger, { policy, perHour: budget.perHour })
+        : nodesVerdict(ledger, { policy, node, budget });
+    if (verdict.kind === "Held") return verdict;
+  }
+  return { kind: "Allowed" };
+}
+
+/** The ledger after one more start, for the next question in the same pass. */
+export function withStart(
+  ledger: BudgetUsage,
+  { policy, node }: { readonly policy: Policy; readonly node: NodeFacts },
+): BudgetUsage {
+  // A node under no policy is in nobody's budget.
+  if (!ledger.byPolicy.has(policy.name)) return ledger;
+  const starts = new Map(ledger.starts);
+  starts.set(policy.name, [...(starts.get(policy.name) ?? []), ledger.at]);
+  const key = zoneKey(policy.name, zoneOf(node));
+  return {
+    ...ledger,
+    cluster: withOut(ledger.cluster, node),
+    byPolicy: new Map(ledger.byPolicy).set(
+      policy.name,
+      withOut(ledger.byPolicy.get(policy.name), node),
+    ),
+    byZone: new Map(ledger.byZone).set(key, withOut(ledger.byZone.get(key), node)),
+    starts,
+  };
+}
+
+function withOut(count: Headcount | undefined, node: NodeFacts): Headcount {
+  return { matched: count?.matched ?? 1, out: new Set(count?.out).add(node.name) };
+}
+
+function isOut(node: NodeFacts, departure: Departure | undefined): boolean {
+  if (!node.ready || node.unschedulable || node.deletionAt !== undefined) return true;
+  if (rivalOf(node) !== undefined) return true;
+  if (departure === undefined) return false;
+  return isUnderWay(departure) || !isVoluntary(departure.cause);
+}
+
+function recentStarts(
+  departures: readonly Departure[],
+  at: Instant,
+): ReadonlyMap<string, readonly Instant[]> {
+  const starts = new Map<string, Instant[]>();
+  for (const { policy, status } of departures) {
+    const { startedAt } = status;
+    if (policy === undefined || startedAt === undefined) continue;
+    if (startedAt > at || at - startedAt >= hourMs) continue;
+    slot(starts, policy, (): Instant[] => []).push(startedAt);
+  }
+  for (const list of starts.values()) list.sort((a, b) => a - b);
+  return starts;
+}
+
+function perHourVerdict(
+  { starts }: BudgetUsage,
+  { policy, perHour }: { readonly policy: Policy; readonly perHour: number },
+): BudgetVerdict {
+  const recent = starts.get(policy.name) ?? [];
+  if (recent.length < perHour) return { kind: "Allowed" };
+  const oldest = recent[recent.length - perHour];
+  const detail = `${recent.length} have started within the hour, at most ${perHour} may`;
+  const retryAt = oldest === undefined ? undefined : plus(oldest, hourMs);
+  return { kind: "Held", reason: "BudgetSpent", detail, retryAt };
+}
+
+function nodesVerdict(
+  ledger: BudgetUsage,
+  ask: {
+    readonly policy: Policy;
+    readonly node: NodeFacts;
+    readonly budget: Extract<Budget, { kind: "Nodes" }>;
+  },
+): BudgetVerdict {
+  const { policy, node, budget } = ask;
+  const count = headcount(ledger, ask);
+  const limit = amountOf(budget.nodes, count?.matched ?? 0);
+  const out = (count?.out.size ?? 0) - (count?.out.has(node.name) ? 1 : 0);
+  if (out < limit) return { kind: "Allowed" };
+  const where = {
+    Policy: `the policy ${policy.name}`,
+    Zone: `the zone ${zoneOf(node) || "without a name"}`,
+    Cluster: "the cluster",
+  }[budget.scope];
+  const detail = `${out} nodes of ${where} are out, at most ${limit} may be`;
+  return { kind: "Held", reason: "BudgetSpent", detail };
+}
+
+function headcount(
+  ledger: BudgetUsage,
+  { policy, node, budget }: { policy: Policy; node: NodeFacts; budget: { scope: string } },
+): Headcount | undefined {
+  if (budget.scope === "Cluster") return ledger.cluster;
+  if (budget.scope === "Policy") return ledger.byPolicy.get(policy.name);
+  return ledger.byZone.get(zoneKey(policy.name, zoneOf(node)));
+}
+
+/** A space is in no name of a policy, so that no two pairs share a key. */
+function zoneKey(policy: string, zone: string): string {
+  return `${policy} ${zone}`;
+}
+
+function slot<Value>(map: Map<string, Value>, key: string, make: () => Value): Value {
+  const there = map.get(key);
+  if (there !== undefined) return there;
+  const made = make();
+  map.set(key, made);
+  return made;
+}

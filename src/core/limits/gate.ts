@@ -1,0 +1,117 @@
+import { holdOf } from "../cluster/hold.ts";
+import type { NodeFacts } from "../cluster/node.ts";
+import { rivalOf } from "../cluster/rival.ts";
+import { isUnderWay, mayBeIgnored } from "../departure/departure.ts";
+import type { GateAnswer, Snapshot } from "../departure/snapshot.ts";
+import type { Policy } from "../policy/policy.ts";
+import type { Reason } from "../reason/reason.ts";
+import { hours, type Instant, instant, minutes, plus } from "../time/time.ts";
+import { openHours } from "./windows.ts";
+
+/** What holds a planned departure back. */
+export interface GateHold {
+  readonly kind: "Held";
+  readonly reason: Reason;
+  /** Who or what holds it, for the sentence. */
+  readonly detail?: string | undefined;
+  /** When the hold ends; absent where only a change in the cluster can tell. */
+  readonly retryAt?: Instant | undefined;
+}
+
+export interface GateQuestion {
+  readonly policy: Policy;
+  readonly node: NodeFacts;
+  /** Answers from outside; absent: not asked yet, which counts as closed. */
+  readonly answer: GateAnswer | undefined;
+  /** What `windowHold` says of the policy now: the same for all of its nodes. */
+  readonly window: GateHold | undefined;
+  readonly now: Instant;
+}
+
+/** A departure so near is asked for before its time, so that nothing is unknown when that comes. */
+const nearMs = minutes(1);
+
+/**
+ * The policies whose gates have to be asked about now: those of which a departure is due, or nearly so.
+ * To ask costs a look at all pods of the cluster.
+ */
+export function gatesToAsk(
+  { policies, departures }: Pick<Snapshot, "policies" | "departures">,
+  now: Instant,
+): readonly Policy[] {
+  const soon = new Set<string | undefined>();
+  for (const departure of departures) {
+    const { cause } = departure;
+    const isAsked = cause === "Planned" || mayBeIgnored(cause);
+    if (isUnderWay(departure) || !isAsked) continue;
+    if ((departure.departAt ?? now) <= plus(now, nearMs)) soon.add(departure.policy);
+  }
+  return policies.filter((policy) => asksOutside(policy) && soon.has(policy.name));
+}
+
+/** Whether somebody outside has to be asked what the gates say. */
+export function asksOutside({ gates }: Policy): boolean {
+  return gates.alerts !== undefined || gates.blockingPods.length > 0;
+}
+
+/**
+ * Every gate and window that holds a planned departure now. All fail closed: what could not be asked
+ * counts as shut. Whether a deadline goes past them is not decided here.
+ */
+export function gateHolds(question: GateQuestion): readonly GateHold[] {
+  const holds = [
+    ...[nodeGate(question), policyGate(question), question.window],
+    ...[alertGate(question), podGate(question)],
+  ];
+  return holds.filter((hold) => hold !== undefined);
+}
+
+/** How far ahead a closed window looks for its next opening. */
+const lookAheadMs = hours(8 * 24);
+
+/** Whether the windows are shut now, and until when; undefined where one is open. */
+export function windowHold(policy: Policy, now: Instant): GateHold | undefined {
+  const soon = openHours(policy.windows, { startAt: now, endAt: instant(now + 1) });
+  if (soon.spans.length > 0) return undefined;
+  const later = openHours(policy.windows, { startAt: now, endAt: plus(now, lookAheadMs) });
+  return { kind: "Held", reason: "OutsideWindow", retryAt: later.spans[0]?.startAt };
+}
+
+function nodeGate({ node, now }: GateQuestion): GateHold | undefined {
+  if (node.deletionAt !== undefined) return { kind: "Held", reason: "NodeTerminating" };
+  const rival = rivalOf(node);
+  if (rival !== undefined) return { kind: "Held", reason: "LeftToOthers", detail: rival };
+  const hold = holdOf(node);
+  if (hold.kind === "Always") return { kind: "Held", reason: "OnHold", detail: hold.mark };
+  if (hold.kind === "Until" && hold.until > now) {
+    return { kind: "Held", reason: "OnHold", retryAt: hold.until };
+  }
+  return undefined;
+}
+
+function policyGate({ policy, now }: GateQuestion): GateHold | undefined {
+  if (policy.paused) return { kind: "Held", reason: "PolicyPaused" };
+  const { freezeUntil } = policy.gates;
+  if (freezeUntil !== undefined && now < freezeUntil) {
+    return { kind: "Held", reason: "Frozen", retryAt: freezeUntil };
+  }
+  return undefined;
+}
+
+function alertGate({ policy, answer }: GateQuestion): GateHold | undefined {
+  if (policy.gates.alerts === undefined) return undefined;
+  const alerts = answer?.alerts ?? "Unknown";
+  if (alerts === "Unknown") {
+    return { kind: "Held", reason: "AlertsUnknown", detail: policy.gates.alerts.url };
+  }
+  if (alerts.length === 0) return undefined;
+  return { kind: "Held", reason: "AlertsFiring", detail: alerts.join(", ") };
+}
+
+function podGate({ policy, node, answer }: GateQuestion): GateHold | undefined {
+  if (policy.gates.blockingPods.length === 0) return undefined;
+  const pods = answer?.blockingPods ?? "Unknown";
+  if (pods === "Unknown") return { kind: "Held", reason: "BlockingPodsUnknown" };
+  const pod = pods.get(node.name);
+  return pod === undefined ? undefined : { kind: "Held", reason: "BlockingPod", detail: pod };
+}

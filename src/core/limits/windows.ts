@@ -1,0 +1,171 @@
+import type { CronWindow, Weekday, WeeklyWindow, Window } from "../policy/policy.ts";
+import { clipSpans, coversInstant, mergeSpans, type Span, subtractSpans } from "../time/span.ts";
+import { hours, type Instant, instant, millis, minus, plus } from "../time/time.ts";
+import {
+  dayMs,
+  instantOfWall,
+  isTimeZone,
+  minuteMs,
+  type WallTime,
+  wallOfInstant,
+  wallTime,
+  weekdayOfWall,
+} from "../time/wall-time.ts";
+import { cronDays, cronProblem, cronTimes } from "./cron-window.ts";
+
+/** A policy's windows between two instants, worked out once for a whole fleet. */
+export interface OpenHours {
+  readonly bounds: Span;
+  /** When planned departures may start: merged, inside `bounds`. */
+  readonly spans: readonly Span[];
+  /** Each Allow window by itself, in the order of the policy, Deny windows not yet taken away. */
+  readonly allow: readonly { readonly name: string; readonly spans: readonly Span[] }[];
+  /** All Deny windows together. */
+  readonly deny: readonly Span[];
+}
+
+const weekdays: readonly Weekday[] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+
+/** What keeps a window from being worked out; undefined where nothing does. */
+export function windowProblem(window: Window): string | undefined {
+  if (!isTimeZone(window.timeZone)) {
+    return `the window ${window.name} has the time zone ${window.timeZone}, expected an IANA name`;
+  }
+  const problem = window.kind === "Cron" ? cronProblem(window.cron) : undefined;
+  return problem === undefined ? undefined : `the cron of the window ${window.name}: ${problem}`;
+}
+
+/**
+ * The instants in [from, until) at which a planned departure may start: those of any Allow window
+ * that no Deny window covers. Without an Allow window everything that is not denied is allowed.
+ * Windows are half-open; one over midnight belongs to the day on which it starts. `end` is read as
+ * `start` is: a time that is skipped means the moment of the change, one that comes twice the
+ * first. So a window whose start and end are both skipped does not open that day.
+ */
+export function allowedSpans(
+  windows: readonly Window[],
+  from: Instant,
+  until: Instant,
+): readonly Span[] {
+  return openHours(windows, { startAt: from, endAt: until }).spans;
+}
+
+/** As `allowedSpans`, with what the windows are called and what each of them covers. */
+export function openHours(windows: readonly Window[], bounds: Span): OpenHours {
+  const covered = (window: Window): readonly Span[] =>
+    mergeSpans(clipSpans(occurrences(window, bounds), bounds));
+  const allow = windows
+    .filter((window) => window.type === "Allow")
+    .map((window) => ({ name: window.name, spans: covered(window) }));
+  const deny = mergeSpans(windows.filter((window) => window.type === "Deny").flatMap(covered));
+  const base =
+    allow.length === 0 ? mergeSpans([bounds]) : mergeSpans(allow.flatMap((window) => window.spans));
+  return { bounds, spans: subtractSpans(base, deny), allow, deny };
+}
+
+/** The Allow window that `at` is in, the first of several; null where no window names it. */
+export function windowNameAt(hours: OpenHours, at: Instant): string | null {
+  if (coversInstant(hours.deny, at)) return null;
+  for (const window of hours.allow) if (coversInstant(window.spans, at)) return window.name;
+  return null;
+}
+
+/**
+ * Every opening of one window that ends after `bounds.startAt` and starts before `bounds.endAt`,
+ * whole (not clipped), and the last opening before it; in order of their starts. Openings that touch may
+ * be one.
+ */
+export function occurrences(window: Window, bounds: Span): readonly Span[] {
+  return window.kind === "Weekly" ? weekly(window, bounds) : byCron(window, bounds);
+}
+
+function weekly(window: WeeklyWindow, bounds: Span): readonly Span[] {
+  const days = new Set(window.days.map((day) => weekdays.indexOf(day)));
+  // Eight days back: the last opening of a weekly window has begun by then, whatever its day.
+  const firstWall = wallOfInstant(minus(bounds.startAt, millis(8 * dayMs)), window.timeZone);
+  const lastWall = wallOfInstant(plus(bounds.endAt, millis(dayMs)), window.timeZone);
+  const nextDay = window.endMinute <= window.startMinute ? dayMs : 0;
+  const found: Span[] = [];
+  for (let day = Math.floor(firstWall / dayMs) * dayMs; day <= lastWall; day += dayMs) {
+    if (!days.has(weekdayOfWall(wallTime(day)))) continue;
+    const start = wallTime(day + window.startMinute * minuteMs);
+    const end = wallTime(day + nextDay + window.endMinute * minuteMs);
+    const startAt = instantOfWall(start, window.timeZone);
+    if (startAt >= bounds.endAt) break;
+    found.push({ startAt, endAt: instantOfWall(end, window.timeZone) });
+  }
+  return found;
+}
+
+/** Up to here each opening is asked for by itself. */
+const shortMs = hours(1);
+
+function byCron(window: CronWindow, bounds: Span): readonly Span[] {
+  const times = cronTimes(window.cron);
+  const from = wallOfInstant(bounds.startAt, window.timeZone);
+  // All openings last equally long, so of those that began before the bounds only the last one
+  // can reach furthest into them; two, because the younger may begin within the same second.
+  const lastTwo = times.lastTwo(wallTime(from + 1000));
+  if (bounds.endAt - bounds.startAt > shortMs) {
+    const midnight = wallTime(Math.floor(from / dayMs) * dayMs);
+    const before = lastTwo.filter((wall) => wall < midnight);
+    return [...openingsAt(before, window), ...byDay(window, { midnight, endAt: bounds.endAt })];
+  }
+  let wall = lastTwo[0] ?? times.next(from);
+  const found: Span[] = [];
+  while (wall !== undefined) {
+    const startAt = instantOfWall(wall, window.timeZone);
+    if (startAt >= bounds.endAt) break;
+    found.push({ startAt, endAt: plus(startAt, window.durationMs) });
+    wall = times.next(wall);
+  }
+  return found;
+}
+
+interface Days {
+  readonly midnight: WallTime;
+  readonly endAt: Instant;
+}
+
+/** The openings day by day, from one day on; those of a day that touch are one. */
+function byDay(window: CronWindow, bounds: Days): readonly Span[] {
+  const { timeZone, durationMs } = window;
+  const days = cronDays(window.cron);
+  const offsets = openingsAt(
+    days.minutes.map((minute) => wallTime(minute * minuteMs)),
+    { durationMs, timeZone: "UTC" },
+  );
+  const found: Span[] = [];
+  let day = days.nextDay(wallTime(bounds.midnight - 1000));
+  for (; day !== undefined; day = days.nextDay(day)) {
+    const midnight = day;
+    const dayAt = instantOfWall(midnight, timeZone);
+    if (dayAt >= bounds.endAt) break;
+    const isEven = instantOfWall(wallTime(midnight + dayMs), timeZone) - dayAt === dayMs;
+    // On a day on which the clock is changed each time is looked up by itself.
+    const spans = isEven
+      ? offsets.map((span) => shifted(span, dayAt))
+      : openingsAt(
+          days.minutes.map((minute) => wallTime(midnight + minute * minuteMs)),
+          window,
+        );
+    for (const span of spans) if (span.startAt < bounds.endAt) found.push(span);
+  }
+  return found;
+}
+
+function openingsAt(
+  walls: readonly WallTime[],
+  { timeZone, durationMs }: Pick<CronWindow, "timeZone" | "durationMs">,
+): readonly Span[] {
+  return mergeSpans(
+    walls.map((wall) => {
+      const startAt = instantOfWall(wall, timeZone);
+      return { startAt, endAt: plus(startAt, durationMs) };
+    }),
+  );
+}
+
+function shifted({ startAt, endAt }: Span, by: Instant): Span {
+  return { startAt: instant(startAt + by), endAt: instant(endAt + by) };
+}

@@ -1,0 +1,68 @@
+import { pressingFrom } from "./departure/advice.ts";
+import type { Decision } from "./departure/decision.ts";
+import { type Departure, isUnderWay } from "./departure/departure.ts";
+import type { Pass, Planned } from "./pass.ts";
+import {
+  type ReleaseQuestion,
+  type ReleaseVerdict,
+  releaseVerdict,
+} from "./policy/release-answer.ts";
+import { earlier, type Instant, minus, minutes, plus, seconds } from "./time/time.ts";
+
+/** A held departure is looked at anew at least this often. */
+const heldAgainMs = minutes(1);
+/** So long before its instant a departure's cloud is asked, so that the answer is there in time. */
+const askAheadMs = seconds(15);
+
+/** When a departure that has not begun is to be looked at whether or not anything changes. */
+function looksAt(departure: Departure, now: Instant): readonly Instant[] {
+  if (isUnderWay(departure)) return [];
+  const { departAt = now, status } = departure;
+  const againAt = status.phase === "Held" ? plus(now, heldAgainMs) : now;
+  return [departAt > now ? departAt : againAt, pressingFrom(departure) ?? now];
+}
+
+/** What its cloud is to be asked by now; undefined: nothing, or not yet. */
+export function questionOf(
+  planned: Planned,
+  pass: Pass,
+): Pick<ReleaseQuestion, "mode"> | undefined {
+  if (minus(planned.entry.beginAt, askAheadMs) > pass.now) return undefined;
+  const release = releaseAtBegin(planned, pass);
+  return release.kind === "NotAsked" ? release : undefined;
+}
+
+/** The departure's instant, or when its cloud is to be asked before that. */
+function beforeBegin(planned: Planned, pass: Pass): Instant {
+  const { beginAt } = planned.entry;
+  const askAt = minus(beginAt, askAheadMs);
+  return releaseAtBegin(planned, pass).kind === "NotAsked" && askAt > pass.now ? askAt : beginAt;
+}
+
+function releaseAtBegin({ entry, policy }: Planned, { snapshot }: Pass): ReleaseVerdict {
+  return releaseVerdict(policy, snapshot.releaseAnswers.get(entry.node.uid), entry.beginAt);
+}
+
+/**
+ * The earliest of: the next departure's instant, the end of a hold, an instant from which less holds a
+ * departure that is due, and another look at what is held.
+ */
+export function nextLook(decisions: readonly Decision[], pass: Pass): Instant | undefined {
+  const { now, wakeAt } = pass;
+  let at = wakeAt !== undefined && wakeAt > now ? wakeAt : undefined;
+  const look = (next: Instant): void => {
+    if (next > now) at = at === undefined ? next : earlier(at, next);
+  };
+  for (const planned of pass.planned.values()) {
+    const { entry } = planned;
+    look(beforeBegin(planned, pass));
+    if (entry.beginAt > now) continue;
+    for (const next of [entry.deadlineAt, entry.endsAt, plus(now, heldAgainMs)]) look(next);
+  }
+  for (const departure of pass.snapshot.departures) {
+    for (const next of looksAt(departure, now)) look(next);
+  }
+  const waits = decisions.some((one) => one.kind === "Note" && one.event === "Blocked");
+  if (waits) look(plus(now, heldAgainMs));
+  return at;
+}

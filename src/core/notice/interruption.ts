@@ -1,0 +1,87 @@
+import { holdAnnotation, holdOf } from "../cluster/hold.ts";
+import { compareIdentity } from "../cluster/identity.ts";
+import type { NodeFacts } from "../cluster/node.ts";
+import { type Departure, isLive, isVoluntary, mayBeIgnored } from "../departure/departure.ts";
+import { type PhaseEvent, transition } from "../departure/phase.ts";
+import type { Reason } from "../reason/reason.ts";
+import { isMarkGone } from "./node-notice.ts";
+
+export interface Interruption {
+  readonly event: PhaseEvent;
+  readonly reason: Reason;
+  readonly detail?: string | undefined;
+}
+
+/** The key of the taint of a node that leaves; its value is the cause. */
+export const departingTaint = "lastcall.dev/departing";
+
+/** The annotation that names the Departure which marked a node. */
+export const departureAnnotation = "lastcall.dev/departure";
+
+/**
+ * What the world has done to a departure that is live, whatever it was doing: its node went, got
+ * another machine, or a person took the departure back. Undefined where nothing of it concerns
+ * the departure's phase. `node` is the Node of that name as last seen.
+ */
+export function interruptionOf(
+  departure: Departure,
+  node: NodeFacts | undefined,
+): Interruption | undefined {
+  if (!isLive(departure)) return undefined;
+  const found = lookAt(departure, node);
+  if (found === undefined) return undefined;
+  return transition(departure.status.phase, found.event) === undefined ? undefined : found;
+}
+
+function lookAt(departure: Departure, node: NodeFacts | undefined): Interruption | undefined {
+  if (node === undefined) return { event: "NodeGone", reason: "NodeGone" };
+  const identity = compareIdentity(departure.node, node);
+  if (identity === "OtherNode") return { event: "NodeGone", reason: "NodeGone" };
+  if (identity !== "Same") return { event: "MachineReplaced", reason: "MachineReplaced" };
+  if (departure.deletionAt !== undefined) return cancelled("the Departure was deleted");
+  if (departure.withdrawnAt !== undefined || isMarkGone(departure, node)) {
+    return { event: "Withdrawn", reason: "NoticeWithdrawn" };
+  }
+  if (isToBeginAnew(departure)) return { event: "Noticed", reason: "Noticed" };
+  if (departure.status.startedAt === undefined || !isVoluntary(departure.cause)) return undefined;
+  return takenBack(departure, node);
+}
+
+/**
+ * Whether a notice has come to a departure that somebody chose: to one that waits, or that was being taken back
+ * meanwhile. What ended the notice itself begins nothing, and nor does advice, which was being acted upon.
+ */
+function isToBeginAnew({ cause, noticedAt, status }: Departure): boolean {
+  if (noticedAt === undefined) return false;
+  if (isVoluntary(cause)) return true;
+  const isUndone = status.phase === "RollingBack" && status.reason !== "NoticeWithdrawn";
+  return isUndone && !mayBeIgnored(cause);
+}
+
+/**
+ * A person speaks by `kubectl uncordon`, which leaves our annotation in place, or by a hold. A node
+ * without our annotation proves nothing: the picture may be older than our mark.
+ */
+function takenBack(departure: Departure, node: NodeFacts): Interruption | undefined {
+  const ours = node.annotations[departureAnnotation] === departure.name;
+  if (ours && !node.unschedulable) return cancelled("the node was uncordoned");
+  if (departure.hold) return cancelled("the Departure has hold set");
+  if (departure.cause === "Planned" && isHeldAnew(departure, node)) {
+    return cancelled(`the node has the annotation ${holdAnnotation}`);
+  }
+  return undefined;
+}
+
+/** A hold that was over when the departure began, or that its deadline went past, is no new word. */
+function isHeldAnew({ departAt, deadlineAt, status }: Departure, node: NodeFacts): boolean {
+  const hold = holdOf(node);
+  if (hold.kind !== "Until") return hold.kind === "Always" && hold.mark === holdAnnotation;
+  const startedAt = status.startedAt ?? hold.until;
+  const dueAt = departAt ?? startedAt;
+  const byDeadline = deadlineAt !== undefined && dueAt <= deadlineAt && startedAt >= deadlineAt;
+  return hold.until > startedAt && !byDeadline;
+}
+
+function cancelled(detail: string): Interruption {
+  return { event: "Cancelled", reason: "CancelledByPerson", detail };
+}

@@ -1,0 +1,66 @@
+import type { NodeFacts } from "../cluster/node.ts";
+import { type Departure, isLive, isNoticed, isUnderWay } from "../departure/departure.ts";
+import type { Policy } from "../policy/policy.ts";
+import { hours, type Instant, type Millis, plus } from "../time/time.ts";
+import { policyFor, reactionTo } from "./reaction.ts";
+
+/** An instance that a group holds back, before it is put to work or before it is taken. */
+export interface LifecycleHook {
+  readonly transition: "Launching" | "Terminating";
+  /** The instance's id, as in `InstanceNotice`. */
+  readonly machine: string;
+  readonly group: string;
+  readonly name: string;
+  /** Of this one wait; absent: the group finds it by the instance. */
+  readonly token?: string | undefined;
+  /** Since when it waits. */
+  readonly at: Instant;
+}
+
+/**
+ * `MayGoOn`: what was to be done first is done; `Waiting`: it is not; `NoNode`: the new instance is
+ * no node of the cluster, or not yet; `LeftAlone`: nobody here makes its node leave; `Over`: the
+ * group has given the wait up long ago.
+ */
+export type HookStanding = "MayGoOn" | "Waiting" | "NoNode" | "LeftAlone" | "Over";
+
+export interface HookScene {
+  readonly at: Instant;
+  readonly policies: readonly Policy[];
+  nodeOf(machine: string): NodeFacts | undefined;
+  departuresOf(nodeUid: string): readonly Departure[];
+}
+
+/** The longest that a hook can be set to wait. Source: Auto Scaling API, PutLifecycleHook. */
+export const longestWaitMs: Millis = hours(2);
+
+/** Whether a group may go on with an instance that a hook holds back. */
+export function hookStanding(hook: LifecycleHook, scene: HookScene): HookStanding {
+  if (scene.at > plus(hook.at, longestWaitMs)) return "Over";
+  const node = scene.nodeOf(hook.machine);
+  if (hook.transition === "Launching") {
+    if (node === undefined) return "NoNode";
+    return node.ready ? "MayGoOn" : "Waiting";
+  }
+  // It left before its machine did.
+  if (node === undefined) return "MayGoOn";
+  // The drain decides, whatever has become of its policy since. One that only waits for its time is
+  // not what the group waits for.
+  const leaving = scene
+    .departuresOf(node.uid)
+    .filter((one) => isLive(one) && (isNoticed(one) || isUnderWay(one)));
+  if (leaving.length === 0) return "LeftAlone";
+  const isDone = (one: Departure) => isDrained(one, policyFor(one, node, scene.policies));
+  return leaving.every(isDone) ? "MayGoOn" : "Waiting";
+}
+
+/**
+ * Nothing is left to do but for the machine to go; with `Cordon` that is so from the cordon on. The
+ * word for that counts with that rule alone: it stands in the ledger for a moment after a graver
+ * cause has come.
+ */
+function isDrained(departure: Departure, policy: Policy): boolean {
+  const { phase, reason } = departure.status;
+  if (phase === "Releasing") return true;
+  return reason === "AwaitingMachine" && reactionTo(departure, policy) === "Cordon";
+}

@@ -1,0 +1,95 @@
+import { type Instant, type Millis, plus, seconds } from "../time/time.ts";
+import {
+  actFromAt,
+  isNear,
+  mergeNotices,
+  type Notice,
+  type NoticeCase,
+  type NoticeReading,
+  tightened,
+} from "./notice.ts";
+
+/**
+ * A notice that is no longer told is given up by an answer this long after the first without it: one
+ * stray answer of a metadata service must not put a dying node back to work.
+ */
+export const withdrawAfterMs: Millis = seconds(10);
+
+interface HeldNotice {
+  readonly notice: Notice;
+  /** The way by which it came; each says all that it has to say in every answer. */
+  readonly channel: string;
+  /** Since when its channel no longer tells it. */
+  readonly missingSinceAt?: Instant | undefined;
+}
+
+/** Everything that is known to stand against this machine. Frozen data; a reading makes a new one. */
+export interface NoticeState {
+  readonly held: readonly HeldNotice[];
+}
+
+export const emptyNoticeState: NoticeState = Object.freeze({ held: Object.freeze([]) });
+
+export interface ChannelReading {
+  readonly channel: string;
+  readonly reading: Extract<NoticeReading, { readonly kind: "Read" }>;
+  readonly at: Instant;
+}
+
+/** The book after one channel has said what stands now. Each channel speaks for itself alone. */
+export function readInto(book: NoticeState, { channel, reading, at }: ChannelReading): NoticeState {
+  const told = new Map(reading.notices.map((notice) => [notice.eventId, notice]));
+  const others = book.held.filter((one) => one.channel !== channel);
+  const known = book.held
+    .filter((one) => one.channel === channel)
+    .flatMap((one) => toldAgain(one, { told, complete: reading.problems.length === 0, at }));
+  const fresh = reading.notices
+    .filter((notice) => !known.some((one) => one.notice.eventId === notice.eventId))
+    .filter((notice, place, all) => firstOfId(all, notice) === place)
+    .map((notice) => ({ channel, notice }));
+  return { held: [...others, ...known, ...fresh] };
+}
+
+/** What stands at `at`, as one case; undefined where nothing does, or where its time is not near. */
+export function caseOf(book: NoticeState, at: Instant): NoticeCase | undefined {
+  return mergeNotices(book.held.map((one) => one.notice).filter((one) => isNear(one, at)));
+}
+
+/** The events that the cloud may be told to begin. */
+export function eventsToBegin(book: NoticeState): readonly string[] {
+  return book.held
+    .filter(
+      ({ notice, missingSinceAt }) => notice.canBegin === true && missingSinceAt === undefined,
+    )
+    .map(({ notice }) => notice.eventId);
+}
+
+/** When the case changes next by time alone; undefined: never. */
+export function nextChangeAt(book: NoticeState, at: Instant): Instant | undefined {
+  const ahead = book.held
+    .flatMap(({ notice }) => actFromAt(notice) ?? [])
+    .filter((actAt) => actAt > at);
+  return ahead.length === 0 ? undefined : (Math.min(...ahead) as Instant);
+}
+
+function toldAgain(
+  one: HeldNotice,
+  now: {
+    readonly told: ReadonlyMap<string, Notice>;
+    readonly complete: boolean;
+    readonly at: Instant;
+  },
+): readonly HeldNotice[] {
+  const again = now.told.get(one.notice.eventId);
+  if (again !== undefined) {
+    return [{ channel: one.channel, notice: tightened(one.notice, again) }];
+  }
+  if (!now.complete) return [one];
+  const missingSinceAt = one.missingSinceAt ?? now.at;
+  const stays = plus(missingSinceAt, withdrawAfterMs) > now.at && one.notice.withdrawn !== true;
+  return stays ? [{ ...one, missingSinceAt }] : [];
+}
+
+function firstOfId(all: readonly Notice[], notice: Notice): number {
+  return all.findIndex((other) => other.eventId === notice.eventId);
+}

@@ -1,0 +1,76 @@
+import type { NodeFacts } from "../cluster/node.ts";
+import { cloudDeadline, type Departure, isNoticed, isVoluntary } from "../departure/departure.ts";
+import type { NoticeReaction, Policy } from "../policy/policy.ts";
+import { defaultPolicy } from "../policy/policy-default.ts";
+import { selectPolicy } from "../policy/selector.ts";
+import { hours, type Instant, minutes, plus } from "../time/time.ts";
+import { maintenanceWindowMs } from "./notice.ts";
+
+/** How long after its deadline a notice may still come true. */
+const unfulfilledMs = minutes(10);
+
+/** A recommendation names no end, and its machine may run on for weeks. */
+const recommendedMs = hours(1);
+
+/**
+ * The policy by which a departure is carried out: the one it names, else the one that its node
+ * falls under, else the defaults. A notice comes from an agent that knows of no policy.
+ */
+export function policyFor(
+  departure: Departure,
+  node: NodeFacts | undefined,
+  policies: readonly Policy[],
+): Policy {
+  const named = policies.find((policy) => policy.name === departure.policy);
+  if (named !== undefined) return named;
+  return (node && selectPolicy(node, policies)?.policy) ?? defaultPolicy;
+}
+
+/**
+ * What the policy says to do at the cloud's word. A word that no rule names drains: a notice fails
+ * open to draining.
+ */
+export function reactionTo(departure: Pick<Departure, "cause">, policy: Policy): NoticeReaction {
+  if (isVoluntary(departure.cause)) return "Drain";
+  switch (departure.cause) {
+    case "SpotInterruption":
+      return policy.onNotice.spotInterruption;
+    case "RebalanceRecommendation":
+      return policy.onNotice.rebalance;
+    case "ScheduledMaintenance":
+      return policy.onNotice.maintenance;
+    default:
+      return "Drain";
+  }
+}
+
+/** Whether the node leaves by this reaction, be it that its pods stay until they are gone. */
+export function makesLeave(reaction: NoticeReaction): boolean {
+  return reaction !== "Ignore" && reaction !== "Notify";
+}
+
+/**
+ * Until when others may take the machine of a drained node that we do not release; then the node goes back to
+ * work. Undefined: the machine is ours to release, or the cloud's to take.
+ */
+export function awaitedUntil(departure: Departure, { instance }: Policy): Instant | undefined {
+  if (instance.release !== "None" || isNoticed(departure)) return undefined;
+  const drained = departure.status.timeline.findLast(({ step }) => step === "Releasing");
+  return drained && plus(drained.at, instance.awaitMachineMs);
+}
+
+/**
+ * From when on a machine that the cloud has not taken will not be taken, and its node goes back to work.
+ * Undefined: it goes at some time, as with a lifecycle hook.
+ */
+export function givenUpAt(departure: Departure): Instant | undefined {
+  const { cause, noticedAt, status } = departure;
+  const deadlineAt = cloudDeadline(departure);
+  if (deadlineAt !== undefined) {
+    const isWindow = cause === "ScheduledMaintenance";
+    return plus(deadlineAt, isWindow ? maintenanceWindowMs : unfulfilledMs);
+  }
+  if (cause !== "RebalanceRecommendation" || noticedAt === undefined) return undefined;
+  // It may have waited for its turn for longer than that.
+  return plus(status.startedAt ?? noticedAt, recommendedMs);
+}

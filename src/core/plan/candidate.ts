@@ -1,0 +1,192 @@
+import { holdOf } from "../cluster/hold.ts";
+import { isKnownProviderId } from "../cluster/identity.ts";
+import { bornAt, type NodeFacts, zoneOf } from "../cluster/node.ts";
+import { rivalOf } from "../cluster/rival.ts";
+import { type Departure, isUnderWay, isVoluntary } from "../departure/departure.ts";
+import {
+  type DepartureIndex,
+  keptInstant,
+  type NewestStart,
+} from "../departure/departure-index.ts";
+import { restsUntil, retryAt } from "../departure/retry.ts";
+import type { BadPolicy, Policy } from "../policy/policy.ts";
+import { defaultNodeSelector, matchesNodeSelector, selectPolicy } from "../policy/selector.ts";
+import type { Reason } from "../reason/reason.ts";
+import { formatInstant, type Instant, later, minus, plus } from "../time/time.ts";
+import type { BirthSource, NotPlanned } from "./fleet-plan.ts";
+
+/** A node that gets a planned departure, and between which instants. */
+export interface Candidate {
+  readonly node: NodeFacts;
+  readonly zone: string;
+  readonly bornAt: Instant;
+  readonly bornFrom: BirthSource;
+  readonly earliestAt: Instant;
+  readonly deadlineAt: Instant;
+  /** When its lifetime is over. */
+  readonly endsAt: Instant;
+  /** Until when the node rests after a departure that was undone; undefined where none was. */
+  readonly restUntil: Instant | undefined;
+  /** The instant of the plan before. */
+  readonly keptAt: Instant | undefined;
+  /** Whether it was first planned before its deadline. */
+  readonly plannedInTime: boolean;
+  /** Whether something holds it back although its instant has come. */
+  readonly isHeld: boolean;
+  /** Whether what holds it back is a budget, as others use it up. */
+  readonly waitsForBudget: boolean;
+}
+
+/** Those of one policy. */
+export interface PlanCandidates {
+  readonly policy: Policy;
+  readonly candidates: readonly Candidate[];
+  readonly at: Instant;
+  /** When a node of the policy was last made to leave. */
+  readonly newestStart: NewestStart | undefined;
+  /** When departures that a person has asked for will start. */
+  readonly requested: readonly Instant[];
+}
+
+export type Triage =
+  | {
+      readonly kind: "Candidate";
+      readonly policy: Policy;
+      readonly tiedWith: readonly string[];
+      readonly candidate: Candidate;
+    }
+  | {
+      readonly kind: "NotPlanned";
+      /** The policy that the node falls under, where there is one. */
+      readonly policy: Policy | undefined;
+      readonly tiedWith: readonly string[];
+      readonly entry: NotPlanned;
+      /** When a departure that a person has asked for will start, where nobody holds it. */
+      readonly requestedAt?: Instant | undefined;
+    };
+
+export interface TriageContext {
+  readonly policies: readonly Policy[];
+  readonly badPolicies: readonly BadPolicy[];
+  readonly departures: DepartureIndex;
+  readonly at: Instant;
+}
+
+type Refusal = Pick<NotPlanned, "reason" | "detail" | "blockedBy">;
+
+/** Whether a node gets a planned departure, under which policy, or why it gets none. */
+export function triage(node: NodeFacts, context: TriageContext): Triage {
+  const choice = selectPolicy(node, context.policies);
+  const policy = choice?.policy;
+  const tiedWith = choice?.tiedWith ?? [];
+  const departure = context.departures.of(node);
+  const former = context.departures.former.get(node.uid) ?? [];
+  const refused =
+    leavingAlready(departure) ??
+    refusal(node, policy, context.badPolicies) ??
+    resting(node, former, context.at);
+  const born = bornAt(node);
+  if (refused === undefined && policy?.lifetime.maxMs !== undefined && born !== undefined) {
+    const { minMs, maxMs, reserveMs } = policy.lifetime;
+    const endsAt = plus(born, maxMs);
+    const deadlineAt = minus(endsAt, reserveMs);
+    const candidate: Candidate = {
+      node,
+      zone: zoneOf(node),
+      bornAt: born,
+      bornFrom: node.instanceBornAt === undefined ? "Node" : "Instance",
+      earliestAt: earliestOf(node, later(context.at, plus(born, minMs))),
+      ...{ deadlineAt, endsAt },
+      restUntil: retryAt(former),
+      keptAt: keptInstant(departure, node),
+      plannedInTime: (departure?.createdAt ?? deadlineAt) <= deadlineAt,
+      isHeld: departure?.status.phase === "Held",
+      waitsForBudget: isHeldBy(departure, "BudgetSpent"),
+    };
+    return { kind: "Candidate", policy, tiedWith, candidate };
+  }
+  const { reason, detail, blockedBy }: Refusal = refused ?? { reason: "NoBirth" };
+  const entry = { node, policy: policy?.name ?? null, reason, detail, blockedBy };
+  const requestedAt = reason === "Requested" ? startOf(departure, context.at) : undefined;
+  return { kind: "NotPlanned", policy, tiedWith, entry, requestedAt };
+}
+
+function isHeldBy(departure: Departure | undefined, reason: Reason): boolean {
+  return departure?.status.phase === "Held" && departure.status.reason === reason;
+}
+
+/**
+ * Contract: earliest is the latest of now, birth + min and an instant that the hold names; deadline
+ * is birth + max - reserve. A hold can put the earliest after the deadline; the deadline wins.
+ */
+function earliestOf(node: NodeFacts, grownAt: Instant): Instant {
+  const hold = holdOf(node);
+  return hold.kind === "Until" ? later(grownAt, hold.until) : grownAt;
+}
+
+/** One that waits for a budget stands where it was wanted: it does not push others along with the time. */
+function startOf(departure: Departure | undefined, at: Instant): Instant | undefined {
+  if (departure === undefined || departure.hold || isUnderWay(departure)) return undefined;
+  return departure.departAt ?? departure.createdAt ?? at;
+}
+
+function leavingAlready(departure: Departure | undefined): Refusal | undefined {
+  if (departure === undefined) return undefined;
+  if (!isVoluntary(departure.cause)) return { reason: "Noticed", detail: departure.name };
+  if (departure.cause === "Manual") return { reason: "Requested", detail: departure.name };
+  return isUnderWay(departure) ? { reason: "Started", detail: departure.name } : undefined;
+}
+
+function refusal(
+  node: NodeFacts,
+  policy: Policy | undefined,
+  badPolicies: readonly BadPolicy[],
+): Refusal | undefined {
+  for (const bad of badPolicies) {
+    if (!mightOwn(node, { bad, policy })) continue;
+    const detail = `${bad.name}: ${bad.problem}`;
+    return { reason: "PolicyInvalid", detail, blockedBy: bad.name };
+  }
+  if (policy === undefined) return { reason: "NoPolicy" };
+  if (node.deletionAt !== undefined) return { reason: "NodeTerminating" };
+  const rival = rivalOf(node);
+  if (rival !== undefined) return { reason: "LeftToOthers", detail: rival };
+  if (policy.paused) return { reason: "PolicyPaused" };
+  if (policy.lifetime.maxMs === undefined) return { reason: "NoLifetimeLimit" };
+  const hold = holdOf(node);
+  if (hold.kind === "Always") {
+    return { reason: "OnHold", detail: hold.readable ? hold.mark : unreadable(node, hold.mark) };
+  }
+  if (!node.providerID) return { reason: "NoProviderID" };
+  if (!isKnownProviderId(node.providerID)) {
+    return { reason: "UnknownProvider", detail: node.providerID };
+  }
+  return bornAt(node) === undefined ? { reason: "NoBirth" } : undefined;
+}
+
+function resting(node: NodeFacts, former: readonly Departure[], at: Instant): Refusal | undefined {
+  const until = restsUntil(node, former);
+  if (until === undefined || until <= at) return undefined;
+  return { reason: "MachineStayed", detail: formatInstant(until) };
+}
+
+function unreadable(node: NodeFacts, mark: string): string {
+  return `${mark}, whose value ${JSON.stringify(node.annotations[mark])} cannot be read`;
+}
+
+/**
+ * Fail closed: a policy that could not be read might be the one that keeps this node safe. Only where
+ * its selector is known and does not select the node, or its weight is known and would lose, is it
+ * sure that the node is not its own.
+ */
+function mightOwn(
+  node: NodeFacts,
+  { bad, policy }: { readonly bad: BadPolicy; readonly policy: Policy | undefined },
+): boolean {
+  if (policy !== undefined && bad.weight !== undefined) {
+    if (bad.weight < policy.weight) return false;
+    if (bad.weight === policy.weight && bad.name > policy.name) return false;
+  }
+  if (bad.nodeSelector !== undefined) return matchesNodeSelector(node, bad.nodeSelector);
+  return policy !== undefined || matchesNodeSelector(node, defaultNodeSelector);
+}

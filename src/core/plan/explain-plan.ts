@@ -1,0 +1,159 @@
+import { explainWaves } from "../limits/wave.ts";
+import type { ReleaseStanding } from "../policy/release-answer.ts";
+import type { Reason } from "../reason/reason.ts";
+import { formatDuration } from "../time/duration.ts";
+import { between, formatInstant, type Instant, seconds } from "../time/time.ts";
+import type { BirthSource, Forecast, PolicyPlan, TightBudget } from "./fleet-plan.ts";
+
+/** What a sentence about one node's place in the plan, or outside it, is made of. */
+export interface PlanFacts {
+  /** The node's name. */
+  readonly node: string;
+  readonly policy?: string | null | undefined;
+  readonly bornAt?: Instant | undefined;
+  readonly bornFrom?: BirthSource | undefined;
+  readonly earliestAt?: Instant | undefined;
+  readonly deadlineAt?: Instant | undefined;
+  readonly departAt?: Instant | undefined;
+  readonly window?: string | null | undefined;
+  readonly movedFrom?: Instant | undefined;
+  readonly heldBackTo?: Instant | undefined;
+  readonly detail?: string | undefined;
+}
+
+/** Why a node leaves when it does, or has no planned departure: one sentence. */
+export function explainPlan(reason: Reason, facts: PlanFacts): string {
+  if (facts.departAt === undefined) return explainNotPlanned(reason, facts);
+  return `${explainDeparture(reason, facts)}${explainChange(facts)}`;
+}
+
+/** Whether the plan of one policy can be kept, and if not what would have to be wider: one sentence. */
+export function explainForecast({
+  policy,
+  spacing,
+  forecast,
+  release,
+  waves,
+  departures,
+}: PolicyPlan): string {
+  const parts = [...lateParts(forecast), ...budgetParts(forecast)];
+  const { reachedMs, wantedMs } = spacing;
+  if (reachedMs !== null && wantedMs !== null && reachedMs < wantedMs) {
+    const gaps = `${formatDuration(reachedMs)} of the wanted ${formatDuration(wantedMs)}`;
+    parts.push(`departures are at least ${gaps} apart, there is no room for more`);
+  }
+  const { freezeUntil } = policy.gates;
+  const frozen = departures.filter(
+    (one) => freezeUntil !== undefined && one.departAt < freezeUntil,
+  );
+  if (freezeUntil !== undefined && frozen.length > 0) {
+    const until = formatInstant(freezeUntil);
+    parts.push(`the freeze until ${until} holds back ${count(frozen.length, "departure")}`);
+  }
+  if (waves !== undefined && waves.state !== "Passed") parts.push(explainWaves(waves));
+  const all = count(departures.length, "departure");
+  const verdict = forecast.feasible
+    ? `All ${all} can be kept`
+    : `${forecast.late.length} of ${all} ${forecast.late.length === 1 ? "is" : "are"} late`;
+  if (release === undefined) return [verdict, ...parts].join("; ");
+  const late = forecast.feasible ? [] : [verdict];
+  return [explainRelease(release, departures.length), ...late, ...parts].join("; ");
+}
+
+/** Which departures of a policy cannot begin, and why: part of a sentence that has others after it. */
+export function explainRelease({ nodes, detail }: ReleaseStanding, planned: number): string {
+  if (nodes.length === 0) return `the controller found: ${detail}`;
+  if (nodes.length === planned) {
+    const which = planned === 1 ? "The only departure cannot" : `None of ${planned} departures can`;
+    return `${which} begin: ${detail}`;
+  }
+  return `${nodes.length} of ${count(planned, "departure")} cannot begin: ${detail}`;
+}
+
+function explainDeparture(reason: Reason, facts: PlanFacts): string {
+  const departs = text(facts.departAt);
+  const deadline = `its deadline ${text(facts.deadlineAt)}`;
+  const birth = `born ${text(facts.bornAt)} by the word of the ${birthWord(facts.bornFrom)}`;
+  switch (reason) {
+    case "DeadlineBeatsWindow":
+      return `${facts.node} leaves at ${departs} although no window is open then: between ${text(facts.earliestAt)} and ${deadline} there is no allowed instant (${birth})`;
+    case "Missed":
+      return `${facts.node} missed its time, has ${deadline} and leaves at ${departs}${inWindow(facts)}, as far from all others as its lifetime allows (${birth})`;
+    case "Overdue":
+      return `${facts.node} is past ${deadline} and leaves at ${departs}${inWindow(facts)}, as early as the distance from all others allows (${birth})`;
+    default:
+      return `${facts.node} leaves at ${departs}${inWindow(facts)}, as the spacing of ${facts.policy ?? "its policy"} has it; it may from ${text(facts.earliestAt)} and must by ${deadline} (${birth})`;
+  }
+}
+
+function explainChange({ departAt, movedFrom, heldBackTo }: PlanFacts): string {
+  const moved = movedFrom === undefined ? "" : `; moved from ${text(movedFrom)}`;
+  if (departAt === undefined || heldBackTo === undefined) return moved;
+  const wait = formatDuration(between(departAt, heldBackTo));
+  return `${moved}; it will be held back by about ${wait}`;
+}
+
+function explainNotPlanned(reason: Reason, { node, policy, detail }: PlanFacts): string {
+  const by = policy ?? "no policy";
+  const sentences: Readonly<Partial<Record<Reason, string>>> = {
+    NoPolicy: `No policy selects ${node}`,
+    PolicyInvalid: `A policy that might own ${node} cannot be read: ${detail}`,
+    PolicyPaused: `The policy ${by} is paused, ${node} stays`,
+    NoLifetimeLimit: `The policy ${by} has no lifetime.max, ${node} leaves upon a notice only`,
+    NodeTerminating: `${node} is being deleted already`,
+    LeftToOthers: `${node} is being taken away by ${detail} already`,
+    OnHold: `${node} is on hold by its annotation ${detail}`,
+    MachineStayed: `${node} was drained while its machine stayed, and is not drained again until ${detail}`,
+    NoProviderID: `${node} has no providerID, so that its machine cannot be told from others`,
+    UnknownProvider: `${node} has the providerID ${detail}, which is of no known cloud`,
+    NoBirth: `${node} has no creation time, so that its deadline is unknown`,
+    Noticed: `${node} is under a notice, its departure is ${detail}`,
+    Requested: `${node} leaves by request, its departure is ${detail}`,
+    Started: `${node} is on its way out, its departure is ${detail}`,
+  };
+  return sentences[reason] ?? `${node} has no planned departure: ${reason}`;
+}
+
+function lateParts({ shut, helpless, missed, overdue, widenBySeconds }: Forecast): string[] {
+  const parts: string[] = [];
+  if (shut > 0) parts.push(`${count(shut, "node")} without an open window before the deadline`);
+  if (widenBySeconds > 0) {
+    const by = formatDuration(seconds(widenBySeconds));
+    parts.push(`every Allow window would have to end ${by} later`);
+  }
+  if (helpless > 0) parts.push(`${helpless} of them no longer window can help`);
+  if (missed > 0)
+    parts.push(`${count(missed, "node")} that missed their time leave past the deadline`);
+  if (overdue > 0)
+    parts.push(`${count(overdue, "node")} past the deadline already, leaving one by one`);
+  return parts;
+}
+
+function budgetParts({ heldBack, heldPastDeadline, tight }: Forecast): string[] {
+  if (heldBack + heldPastDeadline === 0) return [];
+  const past = heldPastDeadline > 0 ? `, ${heldPastDeadline} of them past the deadline` : "";
+  const isWave = ({ needed }: TightBudget) => needed === undefined;
+  const who = !tight.some(isWave) ? "budgets" : tight.every(isWave) ? "waves" : "budgets and waves";
+  const cures = tight.map(({ budget, needed }) =>
+    needed === undefined ? budget : `${budget}, where ${needed} would hold none back`,
+  );
+  return [
+    `${who} hold back ${count(Math.max(heldBack, heldPastDeadline), "departure")}${past}: ${cures.join(", ")}`,
+  ];
+}
+
+function inWindow({ window }: PlanFacts): string {
+  return window === undefined || window === null ? "" : ` in the window ${window}`;
+}
+
+function birthWord(source: BirthSource | undefined): string {
+  return source === "Instance" ? "cloud" : "Node object";
+}
+
+function text(at: Instant | undefined): string {
+  return at === undefined ? "an unknown time" : formatInstant(at);
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,163 @@
+import { assert } from "../../errors.ts";
+import { nextOpen, previousOpen } from "../limits/open-time.ts";
+import { evenInstants } from "./spacing/even-spacing.ts";
+import { assignSlots, type Slotted } from "./spacing/slot-assignment.ts";
+import {
+  clearFrom,
+  earlyInstants,
+  lateInstants,
+  type Spacing,
+  spacingOf,
+} from "./spacing/spacing.ts";
+
+/** A job that may have had a slot in the plan before. */
+export interface KeepableJob extends Slotted {
+  readonly keptAt?: number | undefined;
+}
+
+export interface Seating<Job extends KeepableJob> {
+  readonly jobs: readonly Job[];
+  /** The same jobs, and where they may leave. */
+  readonly spacing: Spacing;
+  readonly mode: "Late" | "Even";
+  /** The gap that the plan is to reach. */
+  readonly goal: number;
+  /** Whether that is all there is, expected rather than all that. */
+  readonly goalIsBest: boolean;
+}
+
+export interface Seated<Job> {
+  readonly job: Job;
+  readonly at: number;
+}
+
+/**
+ * Where the best gap is the goal, it is a little different each time the fleet changes: a plan that
+ * is short of it by a hundredth is not worth moving everybody.
+ */
+export const keptShare = 0.99;
+
+/** How many times more jobs move at each further attempt. */
+const freedFactor = 4;
+
+/**
+ * Gives every job its instant. Those of the plan before stay where they are as long as the goal can
+ * be reached with them; where it cannot, the ones nearest to the jobs that need room move first, then
+ * four times as many, until it can. With nothing to keep this is the plan of a first day.
+ */
+export function seatJobs<Job extends KeepableJob>(seating: Seating<Job>): readonly Seated<Job>[] {
+  const { goal, goalIsBest } = seating;
+  const keepGap = goalIsBest ? Math.floor(goal * keptShare) : goal;
+  let kept = keepable(seating, keepGap);
+  for (let freed = 1; kept.length > 0; freed *= freedFactor) {
+    const seated = seatAround(seating, { kept, gap: keepGap });
+    if (seated !== undefined) return seated;
+    kept = withoutNearest(seating, { kept, count: freed });
+  }
+  const around = { kept, gap: seating.goal };
+  // A node whose deadline left no room after the newest start at the best gap may have some at this
+  // smaller one, but not enough beside its neighbours; then the past is let go.
+  const seated = seatAround(seating, around) ?? seatAround(withoutPast(seating), around);
+  assert(seated !== undefined, "the gap of a plan is one that can be kept");
+  return seated;
+}
+
+function withoutPast<Job extends KeepableJob>(seating: Seating<Job>): Seating<Job> {
+  return { ...seating, spacing: spacingOf({ ...seating.spacing.problem, lastStart: undefined }) };
+}
+
+interface Around<Job> {
+  readonly kept: readonly Job[];
+  readonly gap: number;
+}
+
+/** Instants for the jobs that are not kept, a gap from each other and from all that is settled. */
+function seatAround<Job extends KeepableJob>(
+  seating: Seating<Job>,
+  { kept, gap }: Around<Job>,
+): readonly Seated<Job>[] | undefined {
+  const jobs = without(seating.jobs, kept);
+  const seated = kept.map((job) => ({ job, at: job.keptAt ?? job.deadline }));
+  if (jobs.length === 0) return seated;
+  const slots = slotsOf(spacingAround(seating.spacing, jobs, seated), seating.mode, gap);
+  if (slots === undefined) return undefined;
+  const order = assignSlots(slots, jobs);
+  return [...seated, ...order.map((job, at) => ({ job, at: slots[at] as number }))];
+}
+
+function spacingAround(
+  spacing: Spacing,
+  jobs: readonly KeepableJob[],
+  seated: readonly Seated<KeepableJob>[],
+): Spacing {
+  if (seated.length === 0) return spacing;
+  const fixed = [...spacing.problem.fixed, ...seated.map(({ at }) => at)];
+  return spacingOf({ ...spacing.problem, jobs, fixed });
+}
+
+function slotsOf(spacing: Spacing, mode: "Late" | "Even", gap: number): Float64Array | undefined {
+  if (mode === "Late") return lateInstants(spacing, gap);
+  return earlyInstants(spacing, gap) === undefined ? undefined : evenInstants(spacing, gap);
+}
+
+/** Jobs whose old instant is still allowed and a gap away from what is fixed and from each other. */
+function keepable<Job extends KeepableJob>(
+  { jobs, spacing }: Seating<Job>,
+  gap: number,
+): readonly Job[] {
+  const { open, lastStart } = spacing.problem;
+  const { walls } = spacing;
+  const allowed = jobs.filter(
+    ({ keptAt, release, deadline }) =>
+      keptAt !== undefined &&
+      keptAt >= Math.max(release, clearFrom(lastStart, previousOpen(open, deadline), gap)) &&
+      keptAt <= deadline &&
+      nextOpen(open, keptAt) === keptAt,
+  );
+  const sorted = [...allowed].sort((a, b) => (a.keptAt ?? 0) - (b.keptAt ?? 0) || a.rank - b.rank);
+  const kept: Job[] = [];
+  let wall = 0;
+  let last = Number.NEGATIVE_INFINITY;
+  for (const job of sorted) {
+    const at = job.keptAt ?? 0;
+    while ((walls[wall] ?? Number.POSITIVE_INFINITY) <= at - gap) wall += 1;
+    const nearWall = (walls[wall] ?? Number.POSITIVE_INFINITY) < at + gap;
+    if (nearWall || at - last < gap) continue;
+    kept.push(job);
+    last = at;
+  }
+  return kept;
+}
+
+/** The kept jobs without the `count` that stand nearest to the deadline of a job that needs room. */
+function withoutNearest<Job extends KeepableJob>(
+  seating: Seating<Job>,
+  { kept, count }: { readonly kept: readonly Job[]; readonly count: number },
+): readonly Job[] {
+  const wanted = Float64Array.from(without(seating.jobs, kept), (job) => job.deadline).sort();
+  const distance = new Map(kept.map((job) => [job, nearest(wanted, job.keptAt ?? 0)]));
+  const byDistance = [...kept].sort(
+    (a, b) => (distance.get(b) ?? 0) - (distance.get(a) ?? 0) || a.rank - b.rank,
+  );
+  return byDistance.slice(0, Math.max(0, kept.length - count));
+}
+
+function without<Job>(jobs: readonly Job[], kept: readonly Job[]): readonly Job[] {
+  if (kept.length === 0) return jobs;
+  if (kept.length === jobs.length) return [];
+  const stay = new Set(kept);
+  return jobs.filter((job) => !stay.has(job));
+}
+
+function nearest(sorted: Float64Array, at: number): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((sorted[middle] as number) < at) low = middle + 1;
+    else high = middle;
+  }
+  const above = sorted[low] ?? Number.POSITIVE_INFINITY;
+  const below = sorted[low - 1] ?? Number.NEGATIVE_INFINITY;
+  return Math.min(above - at, at - below);
+}

@@ -1,0 +1,165 @@
+import { openTime } from "../limits/open-time.ts";
+import { type OpenHours, openHours } from "../limits/windows.ts";
+import { hours, instant, plus } from "../time/time.ts";
+import type { PlanCandidates } from "./candidate.ts";
+import type { DueDeparture } from "./due-departure.ts";
+import type { PlannedDeparture } from "./fleet-plan.ts";
+import { overdueInstants } from "./overdue.ts";
+import { departureOf, type Job } from "./planned-departure.ts";
+import { assignSlots, type Slotted, tieMs } from "./spacing/slot-assignment.ts";
+import { smallestGapMs } from "./spacing/spacing.ts";
+
+export interface AroundOverdue extends PlanCandidates {
+  readonly hours: OpenHours;
+  /** Every other departure of the policy, but those in `apart`. */
+  readonly placed: readonly PlannedDeparture[];
+  /** Those that have missed their time: how near they stand to each other is no measure. */
+  readonly apart: readonly PlannedDeparture[];
+  readonly lastStart: number | undefined;
+}
+
+/** How far ahead overdue nodes look for an open window at first; each further look doubles it. */
+const firstLookMs = hours(24);
+
+/** Windows that stay shut for this long count as never open: what is overdue leaves all the same. */
+const neverOpensMs = hours(400 * 24);
+
+export interface OverdueJobs {
+  /** Oldest first. */
+  readonly overdue: readonly Job[];
+  /** Their time has come and they wait to start. */
+  readonly overdueDue: readonly DueDeparture[];
+}
+
+/**
+ * Contract: overdue nodes never leave all at once; oldest first they take the earliest allowed
+ * instants at least min(spacing.min, the reached gap) from every other departure. Those that were
+ * planned before and are still to come keep what they have, unless one before them in the queue has to
+ * be placed again: nobody is overtaken.
+ */
+export function placeOverdue(
+  { overdue: jobs, overdueDue }: OverdueJobs,
+  around: AroundOverdue,
+): readonly PlannedDeparture[] {
+  const { hours } = around;
+  const due = overdueDue.map(({ job, ...place }) => departureOf(job, { ...place, hours }));
+  if (jobs.length === 0) return due;
+  const { keeps, moves } = queueOf(jobs);
+  const kept = [...due, ...keepPlaces(keeps, around)];
+  const others: number[] = [...around.placed, ...around.apart, ...kept].map((one) => one.departAt);
+  if (around.lastStart !== undefined) others.push(around.lastStart);
+  others.push(...around.requested);
+  const search = { around, others, gap: overdueGap(around) };
+  const fresh = [...moves, ...zonesInTurn(jobs.filter(({ keptAt }) => keptAt === undefined))];
+  const inWindows = lookAhead(fresh, search);
+  const left = fresh.slice(inWindows.length);
+  return [...kept, ...inWindows, ...pastWindows(left, { ...search, inWindows })];
+}
+
+interface Queue {
+  readonly keeps: readonly Job[];
+  /** Released at the instant that they have, so that none of them overtakes another. */
+  readonly moves: readonly Job[];
+}
+
+/** Those with an instant in its order: in that their zones alternate, with who has left already, too. */
+function queueOf(jobs: readonly Job[]): Queue {
+  const planned = jobs
+    .filter(({ keptAt }) => keptAt !== undefined)
+    .toSorted((a, b) => (a.keptAt ?? 0) - (b.keptAt ?? 0) || a.rank - b.rank);
+  const first = planned.findIndex((job) => !isKept(job));
+  const moves = first < 0 ? [] : planned.slice(first);
+  return {
+    keeps: first < 0 ? planned : planned.slice(0, first),
+    moves: moves.map((job) => ({ ...job, release: Math.max(job.release, job.keptAt ?? 0) })),
+  };
+}
+
+/** Those of one birth, and no others, change places so that their zones alternate. */
+export function zonesInTurn(jobs: readonly Job[]): readonly Job[] {
+  const turns: (Slotted & { readonly job: Job })[] = [];
+  let before: Job | undefined;
+  let deadline = 0;
+  for (const job of jobs) {
+    const equal = before?.deadline === job.deadline && before.release === job.release;
+    if (!equal) deadline += tieMs;
+    turns.push({ job, zone: job.zone, rank: job.rank, release: 0, deadline });
+    before = job;
+  }
+  return assignSlots(new Float64Array(turns.length), turns).map(({ job }) => job);
+}
+
+/** A hold may have put the instant of the plan before off. */
+export function isKept({ keptAt, release }: Job): boolean {
+  return keptAt !== undefined && keptAt >= release;
+}
+
+function keepPlaces(
+  jobs: readonly Job[],
+  { policy, at }: AroundOverdue,
+): readonly PlannedDeparture[] {
+  const instants = jobs.flatMap((job) => (job.keptAt === undefined ? [] : [job.keptAt]));
+  const last = instants.reduce((a, b) => Math.max(a, b), at as number);
+  const open = openHours(policy.windows, { startAt: at, endAt: instant(last + 1) });
+  return jobs.flatMap((job) => (job.keptAt === undefined ? [] : [placedAt(job, job.keptAt, open)]));
+}
+
+/**
+ * The reached gap is that of the others. Where two of them share an instant it is 0, which would
+ * send every overdue node away at once, so that then the wanted gap counts alone.
+ */
+function overdueGap({ policy, placed }: AroundOverdue): number {
+  const reached = smallestGapMs(placed.map((one) => one.departAt)) ?? 0;
+  return reached > 0 ? Math.min(policy.spacing.minMs, reached) : policy.spacing.minMs;
+}
+
+interface Search {
+  readonly around: AroundOverdue;
+  readonly others: readonly number[];
+  readonly gap: number;
+}
+
+/** Looks twice as far ahead until every node has its instant or nothing opens any more. */
+function lookAhead(
+  jobs: readonly Job[],
+  { around, others, gap }: Search,
+): readonly PlannedDeparture[] {
+  const { policy, at } = around;
+  const releases = jobs.map((job) => job.release);
+  const from = releases.reduce((a, b) => Math.max(a, b), at as number) - at;
+  let aheadMs = Math.max(firstLookMs, from + jobs.length * gap);
+  for (;;) {
+    const open = openHours(policy.windows, { startAt: at, endAt: instant(at + aheadMs) });
+    const instants = overdueInstants(jobs, { others, gap, open: openTime(open.spans) });
+    const found = instants.indexOf(Number.POSITIVE_INFINITY);
+    const shut = aheadMs >= neverOpensMs && !opensLate(open);
+    if (found < 0 || shut) {
+      const placed = jobs.map((job, place) => placedAt(job, instants[place] as number, open));
+      return found < 0 ? placed : placed.slice(0, found);
+    }
+    aheadMs *= 2;
+  }
+}
+
+/** Whether anything opens in the second half of what was looked at. */
+function opensLate({ bounds, spans }: OpenHours): boolean {
+  const middle = (bounds.startAt + bounds.endAt) / 2;
+  return (spans.at(-1)?.endAt ?? 0) > middle;
+}
+
+/** For nodes whose windows never open: still one by one. */
+function pastWindows(
+  jobs: readonly Job[],
+  { around, others, gap, inWindows }: Search & { readonly inWindows: readonly PlannedDeparture[] },
+): readonly PlannedDeparture[] {
+  const open = { lows: [around.at], highs: [Number.MAX_SAFE_INTEGER] };
+  const all = [...others, ...inWindows.map((one) => one.departAt)];
+  const instants = overdueInstants(jobs, { others: all, gap, open });
+  const bounds = { startAt: around.at, endAt: plus(around.at, firstLookMs) };
+  const shut = { bounds, spans: [], allow: [], deny: [] };
+  return jobs.map((job, at) => placedAt(job, instants[at] as number, shut));
+}
+
+function placedAt(job: Job, at: number, hours: OpenHours): PlannedDeparture {
+  return departureOf(job, { at, reason: "Overdue", hours });
+}

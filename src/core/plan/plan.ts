@@ -1,0 +1,186 @@
+import { zoneOf } from "../cluster/node.ts";
+import { isVoluntary } from "../departure/departure.ts";
+import { indexDepartures, newestStarts } from "../departure/departure-index.ts";
+import { withMachineBirths } from "../departure/machine-birth.ts";
+import { waveStanding } from "../limits/wave.ts";
+import { windowProblem } from "../limits/windows.ts";
+import type { BadPolicy, Policy } from "../policy/policy.ts";
+import { releaseStanding } from "../policy/release-answer.ts";
+import { defaultNodeSelector } from "../policy/selector.ts";
+import { hours } from "../time/time.ts";
+import {
+  type EarlierStart,
+  forecastBudgets,
+  type PlannedStarts,
+  type RequestedStart,
+} from "./budget-forecast.ts";
+import { type Candidate, type Triage, triage } from "./candidate.ts";
+import type {
+  FleetPlan,
+  NotPlanned,
+  PlanInput,
+  PlannedDeparture,
+  PolicyPlan,
+  PolicyTie,
+} from "./fleet-plan.ts";
+import { forecastPolicy } from "./forecast.ts";
+import { type PlacedPolicy, planPolicy } from "./policy-plan.ts";
+
+/**
+ * Plans the departures of a fleet: each policy's nodes together, and the policies one by one. Pure and
+ * repeatable: the same input in any order gives the same plan. A policy with a window that cannot be
+ * worked out counts as one that could not be read.
+ */
+export function planFleet(given: PlanInput): FleetPlan {
+  const departures = indexDepartures(given.departures, given.at);
+  const { begun } = departures;
+  // The departures that wait, nearly all of them, are found by their nodes and gone through once.
+  const input = { ...given, nodes: withMachineBirths(given.nodes, begun), departures: begun };
+  const { at } = input;
+  const { good, bad } = sortPolicies(input);
+  const starts = newestStarts(begun, at);
+  const context = { policies: good, badPolicies: bad, departures, at };
+  const triaged = input.nodes.map((node) => triage(node, context));
+  const groups = good.map((policy) => groupOf(policy, triaged));
+  const placed = groups.map(({ policy, candidates, requested }) =>
+    planPolicy({
+      ...{ policy, candidates, at, newestStart: starts.get(policy.name) },
+      requested: requested.map(({ departAt }) => departAt),
+    }),
+  );
+  return {
+    at,
+    policies: withForecasts(input, { groups, placed }),
+    notPlanned: notPlannedOf(triaged),
+    bad: bad.map((policy) => ({ policy, nodes: blockedBy(policy, triaged) })),
+    ties: tiesOf(triaged),
+  };
+}
+
+function blockedBy({ name }: BadPolicy, triaged: readonly Triage[]): number {
+  return triaged.filter((one) => one.kind === "NotPlanned" && one.entry.blockedBy === name).length;
+}
+
+interface SortedPolicies {
+  readonly good: readonly Policy[];
+  readonly bad: readonly BadPolicy[];
+}
+
+function sortPolicies({ policies, badPolicies }: PlanInput): SortedPolicies {
+  const good: Policy[] = [];
+  const bad = [...badPolicies];
+  for (const policy of [...policies].sort((a, b) => compare(a.name, b.name))) {
+    const problem = policy.windows.map(windowProblem).find((found) => found !== undefined);
+    if (problem === undefined) good.push(policy);
+    else bad.push({ ...policy, nodeSelector: policy.nodeSelector ?? defaultNodeSelector, problem });
+  }
+  return { good, bad: bad.sort((a, b) => compare(a.name, b.name)) };
+}
+
+interface Group {
+  readonly policy: Policy;
+  readonly candidates: readonly Candidate[];
+  readonly matched: number;
+  readonly matchedByZone: ReadonlyMap<string, number>;
+  readonly requested: readonly RequestedStart[];
+}
+
+function groupOf(policy: Policy, triaged: readonly Triage[]): Group {
+  const candidates: Candidate[] = [];
+  const requested: RequestedStart[] = [];
+  const matchedByZone = new Map<string, number>();
+  let matched = 0;
+  for (const one of triaged) {
+    if (one.policy !== policy) continue;
+    const zone = one.kind === "Candidate" ? one.candidate.zone : zoneOf(one.entry.node);
+    matched += 1;
+    matchedByZone.set(zone, (matchedByZone.get(zone) ?? 0) + 1);
+    if (one.kind === "Candidate") candidates.push(one.candidate);
+    else if (one.requestedAt !== undefined) requested.push({ departAt: one.requestedAt, zone });
+  }
+  return { policy, candidates, matched, matchedByZone, requested };
+}
+
+interface Groups {
+  readonly groups: readonly Group[];
+  readonly placed: readonly PlacedPolicy[];
+}
+
+function withForecasts(input: PlanInput, { groups, placed }: Groups): readonly PolicyPlan[] {
+  const matchedInCluster = groups.reduce((sum, group) => sum + group.matched, 0);
+  const plans = groups.map((group, at): PlannedStarts => {
+    const { departures, hours: open } = placed[at] as PlacedPolicy;
+    const waves = waveStanding({ ...group, departures: input.departures });
+    return { ...group, matchedInCluster, waves, departures, hours: open };
+  });
+  const budgets = forecastBudgets({ plans, earlier: earlierStarts(input, groups) });
+  return plans.map((plan, at) => {
+    const { spacing, moved } = placed[at] as PlacedPolicy;
+    const held = (one: PlannedDeparture): PlannedDeparture => {
+      const heldBackTo = budgets.heldBackTo.get(one);
+      return heldBackTo === undefined ? one : { ...one, heldBackTo };
+    };
+    return {
+      ...{ policy: plan.policy, matched: plan.matched, spacing, moved },
+      forecast: forecastPolicy({ ...plan, budgets }),
+      release: releaseStanding(plan.policy, plan.departures, {
+        answers: input.releaseAnswers,
+        at: input.at,
+      }),
+      waves: plan.waves,
+      departures: budgets.heldBackTo.size === 0 ? plan.departures : plan.departures.map(held),
+    };
+  });
+}
+
+/** Starts that may still count in a budget, in the order of time. */
+function earlierStarts(
+  { departures, nodes, at }: PlanInput,
+  groups: readonly Group[],
+): readonly EarlierStart[] {
+  const policies = new Map(groups.map(({ policy }) => [policy.name, policy]));
+  const starts: (EarlierStart & { readonly uid: string })[] = [];
+  for (const { policy: name, node, status, cause } of departures) {
+    const policy = name === undefined ? undefined : policies.get(name);
+    const { startedAt } = status;
+    if (policy === undefined || startedAt === undefined || startedAt > at) continue;
+    const state = status.phase === "Ended" ? "Ended" : "UnderWay";
+    const isLongAgo = at - startedAt >= Math.max(hours(1), policy.drain.timeoutMs);
+    if (isLongAgo && state === "Ended") continue;
+    const voluntary = isVoluntary(cause);
+    starts.push({ policy, zone: "", at: startedAt, state, voluntary, uid: node.uid });
+  }
+  if (starts.length === 0) return starts;
+  const zones = new Map(nodes.map((node) => [node.uid, zoneOf(node)]));
+  return starts
+    .sort((a, b) => a.at - b.at)
+    .map((start) => ({ ...start, zone: zones.get(start.uid) ?? "" }));
+}
+
+function tiesOf(triaged: readonly Triage[]): readonly PolicyTie[] {
+  const ties = new Map<string, { tiedWith: Set<string>; nodes: number }>();
+  for (const { policy, tiedWith } of triaged) {
+    if (policy === undefined || tiedWith.length === 0) continue;
+    const tie = ties.get(policy.name) ?? { tiedWith: new Set<string>(), nodes: 0 };
+    for (const name of tiedWith) tie.tiedWith.add(name);
+    tie.nodes += 1;
+    ties.set(policy.name, tie);
+  }
+  return [...ties]
+    .map(([policy, { tiedWith, nodes }]) => ({ policy, tiedWith: [...tiedWith].sort(), nodes }))
+    .sort((a, b) => compare(a.policy, b.policy));
+}
+
+function notPlannedOf(triaged: readonly Triage[]): readonly NotPlanned[] {
+  const entries: NotPlanned[] = [];
+  for (const one of triaged) if (one.kind === "NotPlanned") entries.push(one.entry);
+  return entries.sort(byName);
+}
+
+function byName(a: NotPlanned, b: NotPlanned): number {
+  return compare(a.node.name, b.node.name) || compare(a.node.uid, b.node.uid);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,214 @@
+import { openTime } from "../limits/open-time.ts";
+import { type OpenHours, openHours } from "../limits/windows.ts";
+import { instant, later, type Millis, millis } from "../time/time.ts";
+import type { PlanCandidates } from "./candidate.ts";
+import { queueOpensAt, wallsOf } from "./due-departure.ts";
+import type { PlannedDeparture, PlanSpacing } from "./fleet-plan.ts";
+import { seatJobs } from "./kept-plan.ts";
+import { type MissedPlan, placeMissed } from "./missed-plan.ts";
+import { isKept, placeOverdue } from "./overdue-plan.ts";
+import { type Classes, hasAllowedInstant, sortOut, withCrowdedMissed } from "./plan-class.ts";
+import { byTime, departureOf } from "./planned-departure.ts";
+import { clearOfRequests } from "./requested.ts";
+import {
+  bestGapMs,
+  earlyInstants,
+  freeGapMs,
+  type SpacingProblem,
+  smallestStepMs,
+  spacingOf,
+} from "./spacing/spacing.ts";
+
+export interface PlacedPolicy {
+  readonly spacing: PlanSpacing;
+  readonly departures: readonly PlannedDeparture[];
+  /** The open hours from now to the last deadline. */
+  readonly hours: OpenHours;
+  readonly moved: number;
+}
+
+interface Scene extends PlanCandidates {
+  readonly hours: OpenHours;
+}
+
+/**
+ * The departures of one policy, planned together. What a plan means is in the contract: `Even`
+ * reaches the best gap, `Late` the smaller of that and `spacing.min` with every departure as late as
+ * it can be, and overdue nodes take what is left. What has missed its time is planned like any other
+ * where all can keep `spacing.min`, and else around the others, in the reserve too.
+ */
+export function planPolicy(input: PlanCandidates): PlacedPolicy {
+  const scene = { ...input, hours: hoursUntilLastDeadline(input) };
+  const found = sortOut(input, scene.hours);
+  const classes = isToBlame(found, scene) ? withCrowdedMissed(found) : found;
+  if (classes.missed.length === 0) {
+    return placeClasses({ ...classes, beginsLate: undefined }, scene).placed;
+  }
+  const inTime = freeMissed(classes, scene);
+  const gapInTime = strictGap(inTime, scene);
+  if (gapInTime >= input.policy.spacing.minMs) return placeClasses(inTime, scene).placed;
+  const apart = placeClasses(classes, scene);
+  // Where there is no reserve the gap is wider with all of them in one plan.
+  const isNarrow = inTime.missed.length === 0 && apart.missedGapMs < gapInTime;
+  return isNarrow ? placeClasses(inTime, scene).placed : apart.placed;
+}
+
+/** Whether a late start is what keeps the others from `spacing.min`, and not their own number. */
+function isToBlame(classes: Classes, scene: Scene): boolean {
+  const { crowded, late } = classes;
+  if (crowded.size === 0 || late === undefined) return false;
+  const problem = problemOf(classes, scene);
+  const lastStart = { at: late.plannedAt, leastGap: 0 };
+  const onTime = spacingOf({ ...problem, lastStart });
+  return earlyInstants(onTime, scene.policy.spacing.minMs) !== undefined;
+}
+
+/** Those that have an allowed instant still are free. */
+function freeMissed(classes: Classes, { hours }: Scene): Classes {
+  const open = openTime(hours.spans);
+  const { true: inTime = [], false: missed = [] } = Object.groupBy(classes.missed, (job) =>
+    hasAllowedInstant(job, open) ? "true" : "false",
+  );
+  return { ...classes, free: [...classes.free, ...inTime], missed };
+}
+
+/** The gap that all who are free can keep, also from the newest start: at most `spacing.min`. */
+function strictGap(classes: Classes, scene: Scene): number {
+  const { minMs } = scene.policy.spacing;
+  const at = leftAt(classes, scene);
+  const lastStart = at === undefined ? undefined : { at, leastGap: 0 };
+  const spacing = spacingOf({ ...problemOf(classes, scene), lastStart });
+  return earlyInstants(spacing, minMs) === undefined ? freeGapMs(spacing, 0) : minMs;
+}
+
+function problemOf({ free, forced, due, ...classes }: Classes, scene: Scene): SpacingProblem {
+  const walls = wallsOf(due.filter((one) => one !== classes.beginsLate));
+  return {
+    jobs: free,
+    open: openTime(scene.hours.spans),
+    fixed: [...forced.map(({ deadline }) => deadline), ...walls],
+  };
+}
+
+/** When a node was last made to leave, or is now. */
+function leftAt({ beginsLate, pace }: Classes, { at }: Scene): number | undefined {
+  return beginsLate === undefined ? pace.leftAt : at;
+}
+
+interface Placing {
+  readonly placed: PlacedPolicy;
+  readonly missedGapMs: number;
+}
+
+function placeClasses(classes: Classes, scene: Scene): Placing {
+  const { policy, hours } = scene;
+  const { mode, minMs } = policy.spacing;
+  const { planned, bestMs } = placeInTime(classes, scene);
+  const lastStart = leftAt(classes, scene);
+  const missed = placeMissedOf(classes, { ...scene, planned });
+  const around = { ...scene, placed: planned, apart: missed.departures, lastStart };
+  const overdue = placeOverdue(classes, around);
+  const placed = [...planned, ...missed.departures, ...overdue].sort(byTime);
+  const departures = withQueue(placed, classes, {
+    lastStart,
+    gap: Math.min(minMs, bestMs ?? minMs),
+  });
+  const spacing = {
+    wantedMs: mode === "Late" ? minMs : null,
+    reachedMs: asMillis(smallestStepMs(departures.map((one) => one.departAt))),
+    bestMs: asMillis(bestMs),
+  };
+  const moved = departures.filter((departure) => departure.movedFrom !== undefined).length;
+  return { placed: { spacing, departures, hours, moved }, missedGapMs: missed.gapMs };
+}
+
+/** Who is due while others wait for a budget begins after them, and no sooner than they. */
+function withQueue(
+  placed: readonly PlannedDeparture[],
+  { due, overdueDue }: Classes,
+  { lastStart, gap }: { readonly lastStart: number | undefined; readonly gap: number },
+): readonly PlannedDeparture[] {
+  const all = [...due, ...overdueDue];
+  const opensAt = lastStart && queueOpensAt(all, { lastStart, gap });
+  if (opensAt === undefined) return placed;
+  const inQueue = new Set(all.map(({ job }) => job.candidate.node.uid));
+  return placed.map((one) =>
+    inQueue.has(one.node.uid) ? { ...one, beginAt: later(one.beginAt, instant(opensAt)) } : one,
+  );
+}
+
+interface InTime {
+  readonly planned: readonly PlannedDeparture[];
+  readonly bestMs: number | null;
+}
+
+/** Those that are free, that are due, and that leave at their deadline. */
+function placeInTime(classes: Classes, scene: Scene): InTime {
+  const { policy, hours } = scene;
+  const { mode, minMs } = policy.spacing;
+  const goalOf = (best: number | null): number =>
+    mode === "Late" ? Math.min(minMs, best ?? minMs) : (best ?? 0);
+  const lastStart = leftAt(classes, scene);
+  const problem = withPast(problemOf(classes, scene), { lastStart, goalOf, minMs });
+  const wanted = spacingOf(problem);
+  const bestMs = bestGapMs(wanted);
+  const goal = goalOf(bestMs);
+  const open = clearOfRequests(problem, { gap: goal, requested: scene.requested });
+  const spacing = open === problem.open ? wanted : spacingOf({ ...problem, open });
+  const seated = seatJobs({ jobs: classes.free, spacing, mode, goal, goalIsBest: goal === bestMs });
+  const planned = seated.map((one) =>
+    departureOf(one.job, { at: one.at, reason: "Spaced", hours }),
+  );
+  for (const { job, ...place } of classes.due) {
+    planned.push(departureOf(job, { ...place, hours }));
+  }
+  for (const job of classes.forced) {
+    planned.push(departureOf(job, { at: job.deadline, reason: "DeadlineBeatsWindow", hours }));
+  }
+  return { planned, bestMs };
+}
+
+function placeMissedOf(
+  classes: Classes,
+  scene: Scene & { readonly planned: readonly PlannedDeparture[] },
+): MissedPlan {
+  const { policy, planned, requested, at } = scene;
+  const { minMs } = policy.spacing;
+  if (classes.missed.length === 0) return { departures: [], gapMs: minMs };
+  const overdue = classes.overdue.filter(isKept).map(({ keptAt }) => keptAt ?? at);
+  const others: number[] = [
+    ...planned.map(({ departAt }) => departAt),
+    ...classes.overdueDue.map((one) => one.at),
+    ...[...overdue, ...requested],
+  ];
+  const lastStart = leftAt(classes, scene);
+  if (lastStart !== undefined) others.push(lastStart);
+  return placeMissed(classes.missed, { at, policy, others });
+}
+
+interface Past {
+  readonly lastStart: number | undefined;
+  readonly goalOf: (best: number | null) => number;
+  readonly minMs: number;
+}
+
+/**
+ * A node that cannot keep half of what the others could from the newest start is let off; but not one
+ * that can keep `spacing.min` from it, however far apart the others could be.
+ */
+function withPast(problem: SpacingProblem, { lastStart, goalOf, minMs }: Past): SpacingProblem {
+  if (lastStart === undefined) return problem;
+  const half = Math.floor(goalOf(bestGapMs(spacingOf(problem))) / 2);
+  const leastGap = Math.min(half, minMs);
+  return { ...problem, lastStart: { at: lastStart, leastGap } };
+}
+
+function hoursUntilLastDeadline({ policy, candidates, at }: PlanCandidates): OpenHours {
+  let last = at;
+  for (const { deadlineAt } of candidates) last = later(last, deadlineAt);
+  return openHours(policy.windows, { startAt: at, endAt: instant(last + 1) });
+}
+
+function asMillis(ms: number | null): Millis | null {
+  return ms === null ? null : millis(ms);
+}

@@ -1,0 +1,180 @@
+import { type Departure, isUnderWay } from "../departure/departure.ts";
+import { explainWaves, type WaveStanding } from "../limits/wave.ts";
+import { hours, type Instant, type Millis, plus } from "../time/time.ts";
+import { explainForecast } from "./explain-plan.ts";
+import type { FleetPlan, NotPlanned, PolicyPlan } from "./fleet-plan.ts";
+import { type WaveReport, waveReport } from "./plan-report.ts";
+
+/** What the controller made of one policy. */
+export interface PolicyStatus {
+  readonly name: string;
+  readonly generation: number | undefined;
+  /** Whether the policy says that no planned departure starts. */
+  readonly paused: boolean;
+  readonly matchedNodes: number;
+  readonly departures: {
+    readonly scheduled: number;
+    readonly underWay: number;
+    readonly done24h: number;
+  };
+  readonly spacing: {
+    readonly wantedSeconds: number | null;
+    readonly reachedSeconds: number | null;
+    readonly bestSeconds: number | null;
+  };
+  readonly forecast: {
+    readonly feasible: boolean;
+    readonly late: readonly string[];
+    readonly widenBySeconds: number;
+    readonly explain: string;
+  };
+  /** Null where the policy has none. */
+  readonly waves: WaveReport | null;
+  readonly nextDepartureAt: Instant | undefined;
+  readonly conditions: readonly PolicyCondition[];
+}
+
+export interface PolicyCondition {
+  readonly type: "Ready" | "Feasible" | "WavesPassed" | "SpotReady";
+  readonly status: "True" | "False" | "Unknown";
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Names of late nodes in a status; a fleet that is late as a whole must not fill an object. */
+const lateLimit = 20;
+
+/** The status of every policy, also of those that could not be read. */
+export function policyStatuses(
+  plan: FleetPlan,
+  departures: readonly Departure[],
+): readonly PolicyStatus[] {
+  const byPolicy = Map.groupBy(departures, (one) => one.policy ?? "");
+  const countsOf = (name: string) => countsFrom(byPolicy.get(name) ?? [], plan.at);
+  const blockedBy = Map.groupBy(plan.notPlanned, (one) =>
+    one.blockedBy === undefined ? null : one.policy,
+  );
+  return [
+    ...plan.policies.map((one) => {
+      const { name } = one.policy;
+      return statusOf(one, { counts: countsOf(name), blocked: blockedBy.get(name) ?? [] });
+    }),
+    ...plan.bad.map((one) => badStatusOf(one, countsOf(one.policy.name))),
+  ];
+}
+
+function countsFrom(own: readonly Departure[], at: Instant): PolicyStatus["departures"] {
+  const ended = own.filter(({ status }) => status.phase === "Ended");
+  const recent = ended.filter(
+    ({ status }) => status.endedAt !== undefined && plus(status.endedAt, hours(24)) > at,
+  );
+  return {
+    scheduled: own.filter((one) => !isUnderWay(one)).length,
+    underWay: own.filter((one) => isUnderWay(one)).length - ended.length,
+    done24h: recent.length,
+  };
+}
+
+interface AroundPolicy {
+  readonly counts: PolicyStatus["departures"];
+  /** Nodes of the policy that one which cannot be read might own. */
+  readonly blocked: readonly NotPlanned[];
+}
+
+function statusOf(plan: PolicyPlan, { counts, blocked }: AroundPolicy): PolicyStatus {
+  const { policy, matched, spacing, forecast, waves } = plan;
+  const feasible = feasibleCondition(plan, blocked);
+  return {
+    name: policy.name,
+    generation: policy.generation,
+    paused: policy.paused,
+    matchedNodes: matched,
+    departures: counts,
+    spacing: {
+      wantedSeconds: inSeconds(spacing.wantedMs),
+      reachedSeconds: inSeconds(spacing.reachedMs),
+      bestSeconds: inSeconds(spacing.bestMs),
+    },
+    forecast: {
+      feasible: feasible.status === "True",
+      late: forecast.late.slice(0, lateLimit),
+      widenBySeconds: forecast.widenBySeconds,
+      explain: feasible.message,
+    },
+    waves: waves === undefined ? null : waveReport(waves),
+    nextDepartureAt: plan.departures[0]?.departAt,
+    conditions: [
+      policy.paused
+        ? {
+            ...ready,
+            reason: "Paused",
+            message: "The policy is paused: no planned departure starts.",
+          }
+        : ready,
+      feasible,
+      ...(waves === undefined ? [] : [waveCondition(waves)]),
+    ],
+  };
+}
+
+const ready: PolicyCondition = {
+  ...{ type: "Ready", status: "True", reason: "Understood", message: "The policy is in force." },
+};
+
+/** Whether its nodes leave in time: nobody knows while it is paused, and nodes that are kept do not. */
+function feasibleCondition(plan: PolicyPlan, blocked: readonly NotPlanned[]): PolicyCondition {
+  const { policy, matched, forecast, release } = plan;
+  const type = "Feasible";
+  if (policy.paused) {
+    const message = `The policy is paused: ${nodeCount(matched)} without a time to leave`;
+    return { type, status: "Unknown", reason: "Paused", message };
+  }
+  const [first] = blocked;
+  if (first !== undefined) {
+    const message = `${nodeCount(blocked.length)} held back, because a policy that might own them cannot be read: ${first.detail}; ${explainForecast(plan)}`;
+    return { type, status: "False", reason: "PolicyInvalid", message };
+  }
+  if (release !== undefined) {
+    return { type, status: "False", reason: release.reason, message: explainForecast(plan) };
+  }
+  const { feasible } = forecast;
+  const [status, reason] = feasible ? (["True", "InTime"] as const) : (["False", "Late"] as const);
+  return { type, status, reason, message: explainForecast(plan) };
+}
+
+function badStatusOf(
+  { policy, nodes }: FleetPlan["bad"][number],
+  departures: PolicyStatus["departures"],
+): PolicyStatus {
+  const { name, generation, problem } = policy;
+  const explain = `The policy cannot be read: ${nodeCount(nodes)} that it might own held back`;
+  return {
+    ...{ name, generation, paused: false, matchedNodes: nodes, departures },
+    spacing: { wantedSeconds: null, reachedSeconds: null, bestSeconds: null },
+    forecast: { feasible: false, late: [], widenBySeconds: 0, explain },
+    waves: null,
+    nextDepartureAt: undefined,
+    conditions: [
+      { type: "Ready", status: "False", reason: "Invalid", message: problem },
+      { type: "Feasible", status: "False", reason: "PolicyInvalid", message: explain },
+    ],
+  };
+}
+
+function nodeCount(count: number): string {
+  return `${count} ${count === 1 ? "node" : "nodes"}`;
+}
+
+function waveCondition(waves: WaveStanding): PolicyCondition {
+  const passed = waves.state === "Passed";
+  const message = `${upperFirst(explainWaves(waves))}.`;
+  return { type: "WavesPassed", status: passed ? "True" : "False", reason: waves.state, message };
+}
+
+function upperFirst(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function inSeconds(span: Millis | null): number | null {
+  return span === null ? null : span / 1000;
+}

@@ -1,0 +1,194 @@
+import {
+  type ClosedRanges,
+  type OpenTime,
+  previousOpen,
+  rangeIndexAt,
+} from "../../limits/open-time.ts";
+import { RankSet } from "./rank-set.ts";
+
+/** Deadlines in another order than the releases, worked out once for all gaps. */
+export interface Disorder {
+  /** Distinct deadlines in order. */
+  readonly deadlines: Float64Array;
+  /** The place of the i-th job's deadline among them. */
+  readonly ranks: Uint32Array;
+}
+
+export interface DisorderedJobs {
+  /** Sorted. */
+  readonly releases: Float64Array;
+  readonly disorder: Disorder;
+  readonly open: OpenTime;
+}
+
+/**
+ * The starts that no schedule with this gap can use, sorted, beyond those that are closed anyway;
+ * undefined where no schedule exists. Source: Garey, Johnson, Simons and Tarjan 1981, section 3.
+ *
+ * For each release time r, latest first, the jobs that come at r or after are laid as late as their
+ * deadlines allow. If the first of them must start at c < r, nothing works. If r <= c < r + gap,
+ * any job that starts after c - gap and before r would push it past c: that region is forbidden.
+ *
+ * The late schedule is kept as blocks of starts that stand as closely as they can, so that a job
+ * costs a look at its neighbours and every block is merged away at most once: O(n log n), plus the
+ * closed ranges inside merged blocks.
+ */
+export function forbiddenRegions(
+  { releases, disorder, open }: DisorderedJobs,
+  gap: number,
+): ClosedRanges | undefined {
+  const late = new LateSchedule({ deadlines: disorder.deadlines, open, gap });
+  for (let at = releases.length - 1; at >= 0; at -= 1) {
+    const release = releases[at] as number;
+    const first = late.add(disorder.ranks[at] as number);
+    if (first < release) return undefined;
+    if (releases[at - 1] !== release) late.forbid(first - gap + 1, release - 1);
+  }
+  return late.forbidden();
+}
+
+/** Jobs with deadlines only, each as late as possible; grows by one job at a time. */
+class LateSchedule {
+  readonly #gap: number;
+  readonly #regions: RegionStack;
+  /** Distinct deadlines in order; a block is known by the rank of its latest deadline. */
+  readonly #deadlines: Float64Array;
+  readonly #blocks: RankSet;
+  readonly #last: Float64Array;
+  readonly #first: Float64Array;
+  readonly #count: Uint32Array;
+
+  constructor(about: {
+    readonly deadlines: Float64Array;
+    readonly open: OpenTime;
+    readonly gap: number;
+  }) {
+    const { deadlines, open, gap } = about;
+    this.#deadlines = deadlines;
+    this.#gap = gap;
+    this.#regions = new RegionStack(open);
+    this.#blocks = new RankSet(deadlines.length);
+    this.#last = new Float64Array(deadlines.length);
+    this.#first = new Float64Array(deadlines.length);
+    this.#count = new Uint32Array(deadlines.length);
+  }
+
+  /**
+   * Adds a job, known by the rank of its deadline, and gives the first start of the whole schedule;
+   * -Infinity where it has none.
+   */
+  add(rank: number): number {
+    const deadline = this.#at(this.#deadlines, rank);
+    const block = this.#blocks.atOrAbove(rank);
+    const room = block < 0 ? Number.POSITIVE_INFINITY : this.#at(this.#first, block) - this.#gap;
+    if (deadline > room) {
+      this.#first[block] = this.#regions.previous(room);
+      this.#count[block] = this.#at(this.#count, block) + 1;
+      this.#mergeLeftOf(block);
+    } else {
+      const start = this.#regions.previous(deadline);
+      this.#last[rank] = start;
+      this.#first[rank] = start;
+      this.#count[rank] = 1;
+      this.#blocks.add(rank);
+      this.#mergeLeftOf(rank);
+    }
+    return this.#at(this.#first, this.#blocks.atOrAbove(0));
+  }
+
+  /** Both ends included; the regions come latest first. */
+  forbid(low: number, high: number): void {
+    this.#regions.push(low, high);
+  }
+
+  forbidden(): ClosedRanges {
+    return this.#regions.pushed();
+  }
+
+  /** A block that has grown may reach the one before it: the two become one. */
+  #mergeLeftOf(block: number): void {
+    let left = this.#blocks.below(block);
+    while (left >= 0 && this.#at(this.#last, left) > this.#at(this.#first, block) - this.#gap) {
+      const count = this.#at(this.#count, left);
+      this.#first[block] = this.#chain(this.#at(this.#first, block), count);
+      this.#count[block] = this.#at(this.#count, block) + count;
+      this.#blocks.delete(left);
+      left = this.#blocks.below(block);
+    }
+  }
+
+  /** The start of the `count`-th job before one at `from`, as closely as allowed. */
+  #chain(from: number, count: number): number {
+    let at = from;
+    let rest = count;
+    while (rest > 0 && at > Number.NEGATIVE_INFINITY) {
+      at = this.#regions.previous(at - this.#gap);
+      rest -= 1;
+      const room = Math.floor((at - this.#regions.freeFrom(at)) / this.#gap);
+      const steps = Math.min(rest, room || 0);
+      at -= steps * this.#gap;
+      rest -= steps;
+    }
+    return at;
+  }
+
+  #at(of: Float64Array | Uint32Array, rank: number): number {
+    return of[rank] as number;
+  }
+}
+
+/** Closed times: those of the windows, and the regions found so far, which come latest first. */
+class RegionStack {
+  readonly #open: OpenTime;
+  readonly #lows: number[] = [];
+  readonly #highs: number[] = [];
+
+  constructor(open: OpenTime) {
+    this.#open = open;
+  }
+
+  push(low: number, high: number): void {
+    if (low > high) return;
+    const top = this.#lows.length - 1;
+    const lowest = this.#lows[top];
+    if (lowest !== undefined && lowest <= high + 1) this.#lows[top] = Math.min(lowest, low);
+    else {
+      this.#lows.push(low);
+      this.#highs.push(high);
+    }
+  }
+
+  pushed(): ClosedRanges {
+    return { lows: this.#lows.toReversed(), highs: this.#highs.toReversed() };
+  }
+
+  /** The last allowed instant at or before `at`; -Infinity where there is none. */
+  previous(at: number): number {
+    let found = previousOpen(this.#open, at);
+    for (;;) {
+      const region = this.#regionAtOrAbove(found);
+      if (region < 0 || (this.#lows[region] as number) > found) return found;
+      found = previousOpen(this.#open, (this.#lows[region] as number) - 1);
+    }
+  }
+
+  /** How far back everything is allowed, from an allowed instant. */
+  freeFrom(at: number): number {
+    const range = rangeIndexAt(this.#open, at);
+    const low = range < 0 ? at : (this.#open.lows[range] as number);
+    const below = this.#highs[this.#regionAtOrAbove(at) + 1];
+    return below === undefined ? low : Math.max(low, below + 1);
+  }
+
+  /** The index of the earliest region that does not end before `at`; -1 where all do. */
+  #regionAtOrAbove(at: number): number {
+    let low = 0;
+    let high = this.#highs.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#highs[middle] as number) >= at) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+}

@@ -1,0 +1,181 @@
+import { assert } from "../../../errors.ts";
+import { inStartOrder, type StartRange } from "./start-slot.ts";
+
+/** A job that wants a slot. */
+export interface Slotted extends StartRange {
+  readonly zone: string;
+  /** Its place among all: the older node first, then by name. */
+  readonly rank: number;
+}
+
+/** Deadlines that lie within so many milliseconds are ties: machines of one group, made at once. */
+export const tieMs = 60_000;
+
+/**
+ * Which job leaves at which of the sorted `slots`: answers the jobs in the order of the slots. Each
+ * slot goes to the released job with the earliest deadline, which finds a complete assignment
+ * wherever one exists. Deadlines within a minute of each other without a slot in between are ties:
+ * of such jobs one goes whose zone differs from the one before, out of the zone with most of them
+ * left, so that the zones alternate as long as they can; then the older node, then the name. The
+ * order of `jobs` plays no part.
+ */
+export function assignSlots<Job extends Slotted>(
+  slots: Float64Array,
+  jobs: readonly Job[],
+): readonly Job[] {
+  const coming = [...jobs].sort((a, b) => inStartOrder(a, b) || a.rank - b.rank);
+  const ties = tiesOf(jobs, slots);
+  const waiting = new WaitingJobs<Job>(ties);
+  const order: Job[] = [];
+  let next = 0;
+  let zone: string | undefined;
+  for (const slot of slots) {
+    for (let job = coming[next]; job !== undefined && job.release <= slot; job = coming[next]) {
+      waiting.add(job);
+      next += 1;
+    }
+    const job = waiting.take(zone);
+    assert(job !== undefined && slot <= job.deadline, "every slot has a job that may take it");
+    order.push(job);
+    zone = job.zone;
+  }
+  return order;
+}
+
+/**
+ * For each deadline the first one of those that it ties with. The same slots lie before all of them,
+ * so that whoever of them takes a slot costs the others none.
+ */
+function tiesOf(jobs: readonly StartRange[], slots: Float64Array): ReadonlyMap<number, number> {
+  const deadlines = Float64Array.from(jobs.map((job) => job.deadline)).sort();
+  const ties = new Map<number, number>();
+  let slot = 0;
+  let first = Number.NEGATIVE_INFINITY;
+  for (const deadline of deadlines) {
+    const before = slot;
+    while (slot < slots.length && (slots[slot] as number) <= deadline) slot += 1;
+    if (slot > before || deadline - first >= tieMs) first = deadline;
+    ties.set(deadline, first);
+  }
+  return ties;
+}
+
+/** Released jobs of one deadline and zone: sorted by rank, taken from `head` on. */
+interface Queue<Job> {
+  readonly jobs: Job[];
+  head: number;
+}
+
+type Zones<Job> = Map<string, Queue<Job>>;
+
+/** Released jobs by deadline, ties counting as one, and inside one deadline by zone. */
+class WaitingJobs<Job extends Slotted> {
+  readonly #ties: ReadonlyMap<number, number>;
+  /** Most deadlines are those of one job, which then stands here by itself. */
+  readonly #groups = new Map<number, Job | Zones<Job>>();
+  /** A binary heap of the deadlines in `#groups`. */
+  readonly #heap: number[] = [];
+
+  constructor(ties: ReadonlyMap<number, number>) {
+    this.#ties = ties;
+  }
+
+  add(job: Job): void {
+    const deadline = this.#ties.get(job.deadline) ?? job.deadline;
+    const group = this.#groups.get(deadline);
+    if (group === undefined) {
+      this.#groups.set(deadline, job);
+      pushHeap(this.#heap, deadline);
+    } else if (group instanceof Map) enqueue(group, job);
+    else {
+      const zones: Zones<Job> = new Map();
+      enqueue(zones, group);
+      enqueue(zones, job);
+      this.#groups.set(deadline, zones);
+    }
+  }
+
+  take(lastZone: string | undefined): Job | undefined {
+    const deadline = this.#heap[0];
+    const group = deadline === undefined ? undefined : this.#groups.get(deadline);
+    if (deadline === undefined || group === undefined) return undefined;
+    const job = group instanceof Map ? dequeue(group, lastZone) : group;
+    if (!(group instanceof Map) || group.size === 0) {
+      this.#groups.delete(deadline);
+      popHeap(this.#heap);
+    }
+    return job;
+  }
+}
+
+function enqueue<Job extends Slotted>(zones: Zones<Job>, job: Job): void {
+  const queue = zones.get(job.zone);
+  if (queue === undefined) zones.set(job.zone, { jobs: [job], head: 0 });
+  else insertByRank(queue, job);
+}
+
+function dequeue<Job extends Slotted>(
+  zones: Zones<Job>,
+  lastZone: string | undefined,
+): Job | undefined {
+  const queue = pickQueue(zones, lastZone);
+  const job = queue?.jobs[queue.head];
+  if (queue === undefined || job === undefined) return undefined;
+  queue.head += 1;
+  if (queue.head === queue.jobs.length) zones.delete(job.zone);
+  return job;
+}
+
+/** Jobs mostly come in the order of their ranks, so that this mostly appends. */
+function insertByRank<Job extends Slotted>({ jobs, head }: Queue<Job>, job: Job): void {
+  let at = jobs.length;
+  while (at > head && (jobs[at - 1] as Job).rank > job.rank) at -= 1;
+  jobs.splice(at, 0, job);
+}
+
+function pickQueue<Job extends Slotted>(
+  zones: Zones<Job>,
+  lastZone: string | undefined,
+): Queue<Job> | undefined {
+  let best: Queue<Job> | undefined;
+  for (const [zone, queue] of zones) {
+    if (zone === lastZone && zones.size > 1) continue;
+    if (best === undefined || goesBefore(queue, best)) best = queue;
+  }
+  return best;
+}
+
+function goesBefore<Job extends Slotted>(a: Queue<Job>, b: Queue<Job>): boolean {
+  const difference = a.jobs.length - a.head - (b.jobs.length - b.head);
+  if (difference !== 0) return difference > 0;
+  return (a.jobs[a.head]?.rank ?? 0) < (b.jobs[b.head]?.rank ?? 0);
+}
+
+function pushHeap(heap: number[], value: number): void {
+  let at = heap.length;
+  heap.push(value);
+  while (at > 0) {
+    const parent = (at - 1) >>> 1;
+    if ((heap[parent] as number) <= value) break;
+    heap[at] = heap[parent] as number;
+    at = parent;
+  }
+  heap[at] = value;
+}
+
+function popHeap(heap: number[]): void {
+  const value = heap.pop();
+  if (value === undefined || heap.length === 0) return;
+  let at = 0;
+  for (;;) {
+    let child = 2 * at + 1;
+    if (child >= heap.length) break;
+    if (child + 1 < heap.length && (heap[child + 1] as number) < (heap[child] as number)) {
+      child += 1;
+    }
+    if ((heap[child] as number) >= value) break;
+    heap[at] = heap[child] as number;
+    at = child;
+  }
+  heap[at] = value;
+}

@@ -1,0 +1,127 @@
+import type { LastcallError } from "../../errors.ts";
+import type { NodeFacts } from "../cluster/node.ts";
+import type { Reason } from "../reason/reason.ts";
+import type { Instant } from "../time/time.ts";
+import type { Policy, ReleaseMode } from "./policy.ts";
+
+export type ReleaseReason = Extract<Reason, "ReleaseImpossible" | "CloudUnreachable">;
+
+/** Why a machine could not be let go if its node were drained now. */
+export interface ReleaseProblem {
+  readonly kind: "Problem";
+  readonly reason: ReleaseReason;
+  /** What was found and what to do about it, without a period. */
+  readonly detail: string;
+}
+
+/** What was asked about one machine. */
+export interface ReleaseQuestion {
+  readonly node: NodeFacts;
+  readonly mode: Exclude<ReleaseMode, "None">;
+}
+
+export type ReleaseAnswer = (
+  | {
+      readonly kind: "Possible";
+      /** From then on the cloud is to be asked again; absent: never. */
+      readonly untilAt?: Instant | undefined;
+    }
+  | ReleaseProblem
+) & {
+  /** The mode that was asked about; absent where the answer holds for any. */
+  readonly mode?: ReleaseMode | undefined;
+};
+
+/** What is known of the machines behind nodes, by the node's uid; absent: not asked. */
+export type ReleaseAnswers = ReadonlyMap<string, ReleaseAnswer>;
+
+/** What asking again may mend is an outage; what it will not mend is for a person to change. */
+export function problemOfFault(fault: LastcallError): ReleaseProblem {
+  const reason = fault.retryable ? "CloudUnreachable" : "ReleaseImpossible";
+  return { kind: "Problem", reason, detail: fault.message };
+}
+
+export function impossible(detail: string): ReleaseProblem {
+  return { kind: "Problem", reason: "ReleaseImpossible", detail };
+}
+
+export function isReleaseReason(reason: string | undefined): reason is ReleaseReason {
+  return reason === "ReleaseImpossible" || reason === "CloudUnreachable";
+}
+
+/** What is known without asking anybody: a machine that has no name, or no releaser. */
+export function problemOfName(
+  { providerID }: Pick<NodeFacts, "providerID">,
+  hasReleaser: (providerID: string) => boolean,
+): ReleaseProblem | undefined {
+  if (!providerID) return impossible("the Node has no providerID, so that no machine is known");
+  return hasReleaser(providerID) ? undefined : impossible(noReleaser(providerID));
+}
+
+export function noReleaser(providerID: string): string {
+  return `this version cannot release ${providerID}; where something else deletes drained machines, set instance.release to None`;
+}
+
+/** The machines of which that much is known, by the uids of their nodes. */
+export function answersByName(
+  nodes: readonly NodeFacts[],
+  hasReleaser: (providerID: string) => boolean,
+): Map<string, ReleaseAnswer> {
+  const answers = new Map<string, ReleaseAnswer>();
+  for (const node of nodes) {
+    const problem = problemOfName(node, hasReleaser);
+    if (problem !== undefined) answers.set(node.uid, problem);
+  }
+  return answers;
+}
+
+export type ReleaseVerdict =
+  | { readonly kind: "Allowed" }
+  | { readonly kind: "Held"; readonly reason: ReleaseReason; readonly detail: string }
+  /** Nothing begins on the strength of not knowing: the cloud is to be asked first. */
+  | { readonly kind: "NotAsked"; readonly mode: ReleaseQuestion["mode"] };
+
+/** Whether a node may be drained by plan or by request, as far as its machine is concerned. */
+export function releaseVerdict(
+  { instance }: Pick<Policy, "instance">,
+  answer: ReleaseAnswer | undefined,
+  at: Instant,
+): ReleaseVerdict {
+  const mode = instance.release;
+  if (mode === "None") return { kind: "Allowed" };
+  if (answer === undefined || (answer.mode ?? mode) !== mode) return { kind: "NotAsked", mode };
+  if (answer.kind === "Possible") {
+    const isOld = answer.untilAt !== undefined && answer.untilAt <= at;
+    return isOld ? { kind: "NotAsked", mode } : { kind: "Allowed" };
+  }
+  return { kind: "Held", reason: answer.reason, detail: answer.detail };
+}
+
+/** Departures of a policy that cannot begin, because their machines could not be released. */
+export interface ReleaseStanding {
+  readonly reason: ReleaseReason;
+  /** Of the first of them. */
+  readonly detail: string;
+  /** Those that are known to be concerned; there may be more. Empty: it is not known which. */
+  readonly nodes: readonly string[];
+}
+
+/** The same of the nodes that a policy has planned; undefined where nothing is known to hold any. */
+export function releaseStanding(
+  policy: Policy,
+  departures: readonly { readonly node: NodeFacts }[],
+  { answers, at }: { readonly answers: ReleaseAnswers | undefined; readonly at: Instant },
+): ReleaseStanding | undefined {
+  if (answers === undefined || answers.size === 0 || policy.instance.release === "None") {
+    return undefined;
+  }
+  const found = departures.flatMap(({ node }) => {
+    const verdict = releaseVerdict(policy, answers.get(node.uid), at);
+    return verdict.kind === "Held" ? [{ name: node.name, answer: verdict }] : [];
+  });
+  // What a person has to change is told before what may pass.
+  const lasting = found.find(({ answer }) => answer.reason === "ReleaseImpossible");
+  const told = (lasting ?? found[0])?.answer;
+  if (told === undefined) return undefined;
+  return { reason: told.reason, detail: told.detail, nodes: found.map(({ name }) => name) };
+}

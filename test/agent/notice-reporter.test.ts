@@ -1,0 +1,346 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { NoticeReporter } from "../../src/agent/notice-reporter.ts";
+import type { KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
+import type { NoticeCase } from "../../src/core/notice/notice.ts";
+import { formatInstant, plus, seconds } from "../../src/core/time/time.ts";
+import type { ModelApi } from "../../src/sim/model-api.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { modelClusterApi } from "../support/model-cluster-api.ts";
+
+const departures = "/apis/lastcall.dev/v1alpha1/departures";
+const node = { name: "n1", uid: "0b1f7a3e-7f0e", bootID: "boot-1" };
+const first = "n1-0b1f7a3e";
+const never = new AbortController().signal;
+const clock = new ManualClock();
+const nowAt = clock.now();
+
+let api: ModelApi;
+let sent: KubeRequest[];
+let reporter: NoticeReporter;
+let warned: Record<string, unknown>[];
+
+beforeEach(async () => {
+  api = await modelClusterApi(clock);
+  sent = [];
+  warned = [];
+  const counting = {
+    send: (request: KubeRequest) => {
+      sent.push(request);
+      return api.send(request);
+    },
+  };
+  const warn = (event: string, fields?: object) => void warned.push({ event, ...fields });
+  reporter = new NoticeReporter({ api: counting, identify: async () => node, log: { warn } });
+});
+
+const spot: NoticeCase = {
+  cause: "SpotInterruption",
+  deadlineAt: plus(nowAt, seconds(120)),
+  noticedAt: nowAt,
+  source: "aws/spot-instance-action",
+  eventIds: ["spot-terminate-1"],
+};
+const rebalance: NoticeCase = {
+  cause: "RebalanceRecommendation",
+  noticedAt: nowAt,
+  source: "aws/rebalance",
+  eventIds: ["rebalance-1"],
+};
+
+async function put(name: string, spec: object, status?: object): Promise<void> {
+  const body = {
+    apiVersion: "lastcall.dev/v1alpha1",
+    kind: "Departure",
+    metadata: { name },
+    spec: { node, ...spec },
+  };
+  const made = await api.send({ method: "POST", path: departures, body });
+  expect(made.status).toBe(201);
+  if (status !== undefined) await say(name, status);
+}
+
+async function say(name: string, status: object): Promise<void> {
+  const patchType = "application/merge-patch+json";
+  const path = `${departures}/${name}/status`;
+  const told = await api.send({ method: "PATCH", path, patchType, body: { status } });
+  expect(told.status).toBe(200);
+}
+
+async function read(name: string): Promise<KubeObject & { spec: Record<string, unknown> }> {
+  const answer = await api.send({ method: "GET", path: `${departures}/${name}` });
+  expect(answer.status).toBe(200);
+  return answer.body as KubeObject & { spec: Record<string, unknown> };
+}
+
+async function names(): Promise<readonly (string | undefined)[]> {
+  const { body } = await api.send({ method: "GET", path: departures });
+  return (body as { items: KubeObject[] }).items.map((one) => one.metadata?.name);
+}
+
+describe("a notice for a node without a departure", () => {
+  it("makes one by a single request, with everything that the controller needs", async () => {
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: first });
+    expect(sent.map((one) => one.method)).toEqual(["POST"]);
+    const made = await read(first);
+    expect(made.spec).toMatchObject({
+      node,
+      cause: "SpotInterruption",
+      deadlineAt: formatInstant(plus(nowAt, seconds(120))),
+      noticedAt: formatInstant(nowAt),
+      source: "agent/aws/spot-instance-action",
+    });
+    expect(made.metadata?.annotations).toEqual({ "lastcall.dev/notice": "spot-terminate-1" });
+  });
+
+  it("makes no second one when it is filed again, after a lost answer or a restart", async () => {
+    await reporter.file(spot, never);
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Known", name: first });
+    expect(await names()).toEqual([first]);
+  });
+});
+
+describe("a notice for a node with a planned departure", () => {
+  it("turns that one into a forced one, with the cloud's deadline in place of the plan's", async () => {
+    const overdue = formatInstant(plus(nowAt, seconds(-3600)));
+    await put(first, { cause: "Planned", departAt: overdue, deadlineAt: overdue, policy: "spot" });
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Tightened", name: first });
+    expect((await read(first)).spec).toMatchObject({
+      cause: "SpotInterruption",
+      policy: "spot",
+      noticedAt: formatInstant(nowAt),
+      deadlineAt: formatInstant(plus(nowAt, seconds(120))),
+      source: "agent/aws/spot-instance-action",
+    });
+    expect(await names()).toEqual([first]);
+  });
+
+  it("takes the plan's deadline away where the cloud names none", async () => {
+    const laterAt = formatInstant(plus(nowAt, seconds(3600)));
+    await put(first, { cause: "Planned", deadlineAt: laterAt });
+    const hook: NoticeCase = { ...rebalance, cause: "LifecycleHook" };
+    expect(await reporter.file(hook, never)).toEqual({ kind: "Tightened", name: first });
+    const { spec } = await read(first);
+    expect(spec).not.toHaveProperty("deadlineAt");
+    expect(spec.cause).toBe("LifecycleHook");
+  });
+
+  it("leaves it alone where the policy may ignore such a notice, and gets one of its own", async () => {
+    await put(first, { cause: "Planned", departAt: formatInstant(plus(nowAt, seconds(3600))) });
+    expect(await reporter.file(rebalance, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    expect((await read(first)).spec).not.toHaveProperty("noticedAt");
+  });
+
+  it("leaves one that has begun alone where the cloud only recommends to move", async () => {
+    await put(first, { cause: "Planned" }, { phase: "Draining" });
+    expect(await reporter.file(rebalance, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    expect((await read(first)).spec).not.toHaveProperty("noticedAt");
+    // What cannot be ignored goes to the one that is draining.
+    await say(`${first}-2`, { phase: "Ended", outcome: "Cancelled", reason: "NoticeIgnored" });
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Tightened", name: first });
+  });
+
+  it("keeps a person's own deadline where that is earlier", async () => {
+    const earlierAt = formatInstant(plus(nowAt, seconds(30)));
+    await put(first, { cause: "Manual", deadlineAt: earlierAt });
+    await reporter.file(spot, never);
+    const wanted = { deadlineAt: earlierAt, cause: "SpotInterruption" };
+    expect((await read(first)).spec).toMatchObject(wanted);
+  });
+
+  it("leaves a person's deadline the person's where the cloud names none", async () => {
+    const wantedAt = formatInstant(plus(nowAt, seconds(3600)));
+    await put(first, { cause: "Manual", deadlineAt: wantedAt });
+    const hook: NoticeCase = { ...rebalance, cause: "LifecycleHook", eventIds: ["hook-1"] };
+    expect(await reporter.file(hook, never)).toEqual({ kind: "Tightened", name: first });
+    const noticedAt = formatInstant(nowAt);
+    const persons = { cause: "Manual", deadlineAt: wantedAt, noticedAt };
+    expect((await read(first)).spec).toMatchObject(persons);
+    expect(await reporter.file(hook, never)).toEqual({ kind: "Known", name: first });
+    // From then on it is the cloud's, even where that names a later one.
+    const late = { ...spot, deadlineAt: plus(nowAt, seconds(7200)) };
+    expect(await reporter.file(late, never)).toEqual({ kind: "Tightened", name: first });
+    const clouds = { cause: "SpotInterruption", deadlineAt: wantedAt };
+    expect((await read(first)).spec).toMatchObject(clouds);
+  });
+
+  it("gives one that a person wants, by no instant, the cloud's cause", async () => {
+    await put(first, { cause: "Manual" });
+    const hook: NoticeCase = { ...rebalance, cause: "LifecycleHook" };
+    await reporter.file(hook, never);
+    expect((await read(first)).spec.cause).toBe("LifecycleHook");
+  });
+});
+
+describe("a second notice for the same node", () => {
+  it("becomes the cause where its deadline is nearer", async () => {
+    await reporter.file(rebalance, never);
+    const both = { ...spot, eventIds: ["rebalance-1", "spot-terminate-1"] };
+    expect(await reporter.file(both, never)).toEqual({ kind: "Tightened", name: first });
+    const after = await read(first);
+    expect(after.spec).toMatchObject({
+      cause: "SpotInterruption",
+      deadlineAt: formatInstant(plus(nowAt, seconds(120))),
+    });
+    expect(after.metadata?.annotations?.["lastcall.dev/notice"]).toBe(
+      "rebalance-1,spot-terminate-1",
+    );
+  });
+
+  it("takes the place of one that a policy may ignore, deadline or none", async () => {
+    await reporter.file(rebalance, never);
+    const hook: NoticeCase = { ...rebalance, cause: "LifecycleHook", source: "aws/hook" };
+    expect(await reporter.file(hook, never)).toEqual({ kind: "Tightened", name: first });
+    expect((await read(first)).spec).toMatchObject({
+      cause: "LifecycleHook",
+      source: "agent/aws/hook",
+    });
+  });
+
+  it("makes nothing of an interruption that a policy may ignore, however near it is", async () => {
+    await reporter.file(spot, never);
+    const nearer = plus(nowAt, seconds(60));
+    const maintenance: NoticeCase = { ...spot, cause: "ScheduledMaintenance", deadlineAt: nearer };
+    await reporter.file(maintenance, never);
+    expect((await read(first)).spec).toMatchObject({
+      cause: "SpotInterruption",
+      deadlineAt: formatInstant(nearer),
+    });
+  });
+
+  it("never moves a deadline later", async () => {
+    await reporter.file(spot, never);
+    const later = { ...spot, deadlineAt: plus(nowAt, seconds(300)), eventIds: ["spot-stop-2"] };
+    await reporter.file(later, never);
+    expect((await read(first)).spec).toMatchObject({
+      deadlineAt: formatInstant(plus(nowAt, seconds(120))),
+    });
+  });
+
+  it("joins the departure that is draining rather than the planned one", async () => {
+    await put(first, { cause: "Planned" });
+    await reporter.file(rebalance, never);
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Tightened", name: `${first}-2` });
+    expect((await read(first)).spec).not.toHaveProperty("noticedAt");
+  });
+});
+
+describe("a notice for a node whose departure has ended", () => {
+  const ended = { phase: "Ended", outcome: "Cancelled", reason: "CancelledByPerson" };
+
+  it("makes the next one in number, and leaves the record as it is", async () => {
+    await put(first, { cause: "Planned" }, ended);
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    await say(`${first}-2`, ended);
+    const other = { ...spot, eventIds: ["spot-terminate-2"] };
+    expect(await reporter.file(other, never)).toEqual({ kind: "Created", name: `${first}-3` });
+  });
+
+  it.each([30, 98])(
+    "is never refused for the records of %i departures before it",
+    async (count) => {
+      for (let number = 1; number <= count; number += 1) {
+        await put(number === 1 ? first : `${first}-${number}`, { cause: "Planned" }, ended);
+      }
+      const next = `${first}-${count + 1}`;
+      expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: next });
+      expect(await reporter.file(spot, never)).toEqual({ kind: "Known", name: next });
+    },
+  );
+
+  it("finds the live one behind many records", async () => {
+    for (let number = 2; number <= 40; number += 1) {
+      await put(`${first}-${number}`, { cause: "Planned" }, ended);
+    }
+    await put(first, { cause: "Planned" }, ended);
+    await put(`${first}-41`, { cause: "Planned" });
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Tightened", name: `${first}-41` });
+  });
+
+  it("is closed where that departure was this very notice's: a person has the last word", async () => {
+    await reporter.file(spot, never);
+    await say(first, ended);
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Closed", name: first });
+    expect(await names()).toEqual([first]);
+  });
+
+  it("is not closed where the controller took us for another machine", async () => {
+    await reporter.file(spot, never);
+    await say(first, { ...ended, outcome: "Preempted", reason: "MachineReplaced" });
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
+  });
+
+  it("is not closed by the same notice of an earlier boot of the machine", async () => {
+    await put(first, { node: { ...node, bootID: "boot-0" }, cause: "SpotInterruption" }, ended);
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
+  });
+});
+
+describe("a notice that the cloud takes back", () => {
+  it("is marked as withdrawn on the departure that it made", async () => {
+    await reporter.file(spot, never);
+    expect(await reporter.withdraw(plus(nowAt, seconds(20)), never)).toBe(first);
+    expect((await read(first)).spec).toMatchObject({
+      withdrawnAt: formatInstant(plus(nowAt, seconds(20))),
+    });
+    // Once: the second time there is nothing left to take back.
+    expect(await reporter.withdraw(plus(nowAt, seconds(30)), never)).toBeUndefined();
+  });
+
+  it.each([
+    ["a planned one", { cause: "Planned" }],
+    ["a person's", { cause: "Manual", source: "kubectl" }],
+    [
+      "a queue's",
+      { cause: "SpotInterruption", source: "queue/sqs", noticedAt: formatInstant(nowAt) },
+    ],
+  ])("touches no departure that an agent did not make: %s", async (_, spec) => {
+    await put(first, spec);
+    expect(await reporter.withdraw(nowAt, never)).toBeUndefined();
+    expect((await read(first)).spec).not.toHaveProperty("withdrawnAt");
+  });
+
+  it("waits with a new notice until the one before has been undone", async () => {
+    await reporter.file(spot, never);
+    await reporter.withdraw(nowAt, never);
+    await expect(reporter.file(spot, never)).rejects.toMatchObject({
+      code: "CONFLICT",
+      retryable: true,
+    });
+    await say(first, { phase: "Ended", outcome: "Cancelled", reason: "NoticeWithdrawn" });
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
+  });
+});
+
+describe("the desk", () => {
+  it("touches no departure of another node that has the same name", async () => {
+    // A node of the same name and the same first letters of its uid: a name alone is nobody.
+    await put(first, { node: { ...node, uid: "0b1f7a3e-ffff" }, cause: "SpotInterruption" });
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    expect(await reporter.withdraw(nowAt, never)).toBe(`${first}-2`);
+    expect(warned).toEqual([
+      { event: "departure-name-taken", node: "n1", taken: first, instead: `${first}-2` },
+    ]);
+  });
+
+  it("does not take another node's departure for its own where it looks one up", async () => {
+    await put(first, { node: { ...node, uid: "0b1f7a3e-ffff" }, cause: "SpotInterruption" });
+    expect(await reporter.look(first, never)).toBeUndefined();
+  });
+
+  it("says nothing of names that its own node's departures have", async () => {
+    await put(first, { cause: "Planned" }, { phase: "Ended", outcome: "Cancelled" });
+    expect(await reporter.file(spot, never)).toEqual({ kind: "Created", name: `${first}-2` });
+    expect(warned).toEqual([]);
+  });
+
+  it.each([
+    [401, "API_UNAUTHORIZED"],
+    [403, "RIGHT_MISSING"],
+    [404, "CRD_MISSING"],
+    [500, "API_REFUSED"],
+  ])("says what a refusal with %d means", async (status, code) => {
+    const body = { kind: "Status", message: "no" };
+    api.failNext({ match: { method: "POST" }, answer: { status, body } });
+    await expect(reporter.file(spot, never)).rejects.toMatchObject({ code });
+  });
+});

@@ -1,0 +1,49 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { Wakeup } from "../../src/contracts/wakeup.ts";
+import { plus, seconds } from "../../src/core/time/time.ts";
+import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
+import { VirtualClock } from "../../src/sim/virtual-clock.ts";
+import { dawn } from "../support/model-world.ts";
+
+const never = new AbortController().signal;
+let clock: VirtualClock;
+let wakeup: Wakeup;
+
+beforeEach(() => {
+  clock = new VirtualClock({ startAt: dawn, settle: eventLoopTurn });
+  wakeup = new Wakeup(clock);
+});
+
+describe("a wake-up", () => {
+  it("ends a sleep at once", async () => {
+    const sleeping = wakeup.sleep(undefined, never);
+    wakeup.wake();
+    expect(await sleeping).toBe("Woken");
+    expect(clock.now()).toBe(dawn);
+  });
+
+  it("between two sleeps counts at the next one, and at no other", async () => {
+    wakeup.wake();
+    wakeup.wake();
+    expect(await wakeup.sleep(undefined, never)).toBe("Woken");
+    const sleeping = wakeup.sleep(seconds(5), never);
+    await clock.advance(seconds(5));
+    expect(await sleeping).toBe("Time");
+  });
+});
+
+describe("a sleep until an instant", () => {
+  it("ends at it", async () => {
+    const sleeping = wakeup.sleepUntil(plus(dawn, seconds(5)), never);
+    await clock.advance(seconds(5));
+    expect(await sleeping).toBe("Time");
+  });
+
+  it("rejects with the reason of an abort, before it and during it", async () => {
+    const stop = new AbortController();
+    const sleeping = wakeup.sleepUntil(undefined, stop.signal);
+    stop.abort(new Error("over"));
+    await expect(sleeping).rejects.toThrow("over");
+    await expect(wakeup.sleepUntil(undefined, stop.signal)).rejects.toThrow("over");
+  });
+});

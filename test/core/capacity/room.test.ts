@@ -1,0 +1,173 @@
+import { describe, expect, it } from "vitest";
+import { loadsOf, roomsOf } from "../../../src/core/capacity/room.ts";
+import { podsWithoutRoom } from "../../../src/core/capacity/room-fit.ts";
+import type { NodeFacts } from "../../../src/core/cluster/node.ts";
+import type { PodFacts } from "../../../src/core/cluster/pod.ts";
+import { returningPods } from "../../../src/core/drain/returning-pod.ts";
+import { planDrain, warnOfRoom } from "../../../src/core/drain-plan/drain-plan.ts";
+import { node, pod, rule, startAt } from "../drain-scene.ts";
+import { asking, machine, size } from "../room-scene.ts";
+
+function inZone(zone: string) {
+  const key = "topology.kubernetes.io/zone";
+  const matchExpressions = [{ key, operator: "In" as const, values: [zone] }];
+  return { nodeSelectorTerms: [{ matchExpressions, matchFields: [] }] };
+}
+
+/** The pods of `leaving` that find no place, each with what the others lack. */
+function homeless(
+  leaving: readonly PodFacts[],
+  others: readonly NodeFacts[],
+  staying: readonly PodFacts[] = [],
+): readonly string[] {
+  const rooms = roomsOf({ nodes: others, loads: loadsOf(staying), leaving: new Set(["n1"]) });
+  return podsWithoutRoom(leaving, rooms).map(({ pod: { name }, detail }) => `${name} ${detail}`);
+}
+
+describe("a pod that leaves", () => {
+  const zoneA = { "topology.kubernetes.io/zone": "a" };
+
+  it.each<[string, PodFacts, Partial<NodeFacts>, string | undefined]>([
+    ["asks nothing", asking("p", {}), {}, undefined],
+    ["asks exactly what is free", asking("p", { requests: { cpu: 4 } }), {}, undefined],
+    ["asks more cpu", asking("p", { requests: { cpu: 4.1 } }), {}, "1 short of cpu"],
+    ["asks more memory", asking("p", { requests: { memory: 17e9 } }), {}, "1 short of memory"],
+    [
+      "asks for a device",
+      asking("p", { requests: { "nvidia.com/gpu": 1 } }),
+      {},
+      "1 short of nvidia.com/gpu",
+    ],
+    [
+      "asks for none of a device",
+      asking("p", { requests: { "nvidia.com/gpu": 0 } }),
+      {},
+      undefined,
+    ],
+    [
+      "asks memory of a node that does not say how much it has",
+      asking("p", { requests: { memory: 1 } }),
+      { allocatable: { cpu: 4 } },
+      undefined,
+    ],
+    ["selects by label", asking("p", { nodeSelector: zoneA }), { labels: zoneA }, undefined],
+    ["selects another label", asking("p", { nodeSelector: zoneA }), {}, "1 not selected"],
+    ["requires a zone", asking("p", { requiredNodes: inZone("a") }), {}, "1 not selected"],
+    [
+      "has its volume in another zone",
+      asking("p", { volumeNodes: [inZone("b")] }),
+      { labels: zoneA },
+      "1 out of reach of its volume",
+    ],
+    [
+      "has its volume in the same zone",
+      asking("p", { volumeNodes: [inZone("a")] }),
+      { labels: zoneA },
+      undefined,
+    ],
+    [
+      "does not tolerate a taint",
+      asking("p", {}),
+      { taints: [{ key: "gpu", effect: "NoSchedule" }] },
+      "1 tainted gpu",
+    ],
+    [
+      "tolerates the taint",
+      asking("p", {}, { tolerations: [{ key: "gpu", operator: "Exists" }] }),
+      { taints: [{ key: "gpu", effect: "NoExecute" }] },
+      undefined,
+    ],
+    [
+      "meets a taint that is a wish",
+      asking("p", {}),
+      { taints: [{ key: "gpu", effect: "PreferNoSchedule" }] },
+      undefined,
+    ],
+    ["of which nobody knows what it asks", pod("p"), {}, undefined],
+  ])("that %s", (_, leaving, other, lacks) => {
+    const expected = lacks === undefined ? [] : [`p 0 of 1 nodes: ${lacks}`];
+    expect(homeless([leaving], [machine("n2", other)])).toEqual(expected);
+  });
+
+  it.each<[string, Partial<NodeFacts>]>([
+    ["is not ready", { ready: false }],
+    ["is cordoned", { unschedulable: true }],
+    ["is being deleted", { deletionAt: startAt }],
+    ["is the one that leaves", { name: "n1" }],
+    ["does not say its size", { allocatable: undefined }],
+  ])("has no place on a node that %s", (_, changes) => {
+    expect(homeless([asking("p", {})], [machine("n2", changes)])).toEqual(["p 0 of 0 nodes"]);
+  });
+
+  it("counts what runs elsewhere already, and not what has finished there", () => {
+    const three = { requests: { cpu: 3 } };
+    const leaving = [asking("p", { requests: { cpu: 2 } })];
+    const running = asking("q", three, { nodeName: "n2" });
+    const finished = asking("q", three, { nodeName: "n2", phase: "Succeeded" });
+    expect(homeless(leaving, [machine("n2")], [running])).toHaveLength(1);
+    expect(homeless(leaving, [machine("n2")], [finished])).toEqual([]);
+  });
+
+  it("needs a place in the node's number of pods", () => {
+    const full = machine("n2", { allocatable: { ...size, pods: 1 } });
+    const there = asking("q", {}, { nodeName: "n2" });
+    expect(homeless([asking("p", {})], [full], [there])).toEqual([
+      "p 0 of 1 nodes: 1 short of pods",
+    ]);
+  });
+});
+
+describe("pods that leave together", () => {
+  const cores = (name: string, cpu: number) => asking(name, { requests: { cpu } });
+
+  it("cannot all have the same room", () => {
+    expect(homeless([cores("a", 3), cores("b", 3)], [machine("n2")])).toEqual([
+      "b 0 of 1 nodes: 1 short of cpu",
+    ]);
+  });
+
+  it("are placed the largest first, so that small ones do not shut large ones out", () => {
+    const pods = [cores("s1", 1), cores("s2", 1), cores("s3", 1), cores("s4", 1), cores("big", 4)];
+    expect(homeless(pods, [machine("n2"), machine("n3")])).toEqual([]);
+  });
+
+  it("are told what most nodes lack first", () => {
+    const tainted = machine("n4", { taints: [{ key: "gpu", effect: "NoSchedule" }] });
+    const small = { cpu: 1, memory: 16e9, pods: 110 };
+    const others = [
+      tainted,
+      machine("n2", { allocatable: small }),
+      machine("n3", { allocatable: small }),
+    ];
+    expect(homeless([cores("a", 3)], others)).toEqual([
+      "a 0 of 3 nodes: 2 short of cpu, 1 tainted gpu",
+    ]);
+  });
+});
+
+describe("a drain plan that knows the other nodes", () => {
+  const big = { requests: { cpu: 8 } };
+  const rooms = roomsOf({ nodes: [machine("n2")], loads: new Map(), leaving: new Set() });
+  const warned = (pods: readonly PodFacts[]) => {
+    const plan = planDrain({ node: node(), pods, budgets: [], rule: rule(), now: startAt });
+    const homelessPods = podsWithoutRoom(returningPods(plan.pods, pods), rooms);
+    return warnOfRoom(plan, homelessPods)
+      .warnings.filter(({ reason }) => reason === "NoRoomElsewhere")
+      .map(({ name, detail }) => `${name}: ${detail}`);
+  };
+
+  it("warns of the pods that fit nowhere", () => {
+    expect(warned([asking("big", big), asking("small", {})])).toEqual([
+      "big: 0 of 1 nodes: 1 short of cpu",
+    ]);
+  });
+
+  it.each<[string, Partial<PodFacts>]>([
+    ["has no controller, so that it comes back nowhere", { controller: undefined }],
+    ["is of a DaemonSet", { controller: { kind: "DaemonSet", name: "d", uid: "d" } }],
+    ["is terminating, so that it has come back already", { deletionAt: startAt }],
+    ["stays, by its own mark", { annotations: { "lastcall.dev/do-not-disturb": "true" } }],
+  ])("says nothing of a pod that %s", (_, changes) => {
+    expect(warned([asking("big", big, changes)])).toEqual([]);
+  });
+});

@@ -1,0 +1,101 @@
+import { describe, expect, it } from "vitest";
+import { decide } from "../../../src/core/decide.ts";
+import type { Departure } from "../../../src/core/departure/departure.ts";
+import type { Snapshot } from "../../../src/core/departure/snapshot.ts";
+import { interruptionOf } from "../../../src/core/notice/interruption.ts";
+import { planFleet } from "../../../src/core/plan/plan.ts";
+import { formatInstant, hours, type Instant, minutes, plus } from "../../../src/core/time/time.ts";
+import { aDeparture, aNode, aPolicy, at, everyMachine } from "../fleet-builder.ts";
+
+const bornAt = at("2026-11-20T00:00:00Z");
+/** Of the policy's 24 hours less a reserve of 30 minutes. */
+const deadlineAt = plus(bornAt, minutes(23 * 60 + 30));
+
+function held(value: string) {
+  return aNode("n1", { createdAt: bornAt, annotations: { "lastcall.dev/hold": value } });
+}
+
+function world(hold: string, departures: readonly Departure[]): Snapshot {
+  const policies = [aPolicy()];
+  return {
+    nodes: [held(hold)],
+    policies,
+    departures,
+    badPolicies: [],
+    gateAnswers: {},
+    releaseAnswers: everyMachine,
+  };
+}
+
+function inShort(snapshot: Snapshot, now: Instant): readonly string[] {
+  return decide(snapshot, now).decisions.map((one) => {
+    const to = one.kind === "Move" ? ` ${formatInstant(one.departAt)}` : "";
+    return `${one.kind} ${one.reason}${to}`;
+  });
+}
+
+describe("a hold until an instant after the node's deadline", () => {
+  const tomorrow = formatInstant(plus(deadlineAt, hours(3)));
+  const waiting = aDeparture(held(tomorrow), { departAt: deadlineAt, deadlineAt });
+
+  it("leaves the node at its deadline in the plan, as late, with the reason", () => {
+    const now = plus(bornAt, hours(1));
+    const [plan] = planFleet({ ...world(tomorrow, []), at: now }).policies;
+    expect(plan?.departures).toMatchObject([
+      { departAt: deadlineAt, reason: "DeadlineBeatsWindow" },
+    ]);
+    expect(plan?.forecast).toMatchObject({ feasible: false, late: ["n1"], widenBySeconds: 0 });
+  });
+
+  it("is gone past at the deadline, and not a millisecond before", () => {
+    const snapshot = world(tomorrow, [waiting]);
+    expect(inShort(snapshot, plus(deadlineAt, minutes(-1)))).toEqual([]);
+    expect(inShort(snapshot, deadlineAt)).toEqual(["Begin DeadlineForces"]);
+  });
+
+  it("does not take back what the deadline has forced", () => {
+    const status = { phase: "Draining", startedAt: deadlineAt } as const;
+    const forced = aDeparture(held(tomorrow), { departAt: deadlineAt, deadlineAt, status });
+    expect(interruptionOf(forced, held(tomorrow))).toBeUndefined();
+  });
+});
+
+describe("a hold for good", () => {
+  it.each(["true", "as long as it takes"])("of %s is never gone past by a deadline", (value) => {
+    const waiting = aDeparture(held(value), { departAt: deadlineAt, deadlineAt });
+    expect(inShort(world(value, [waiting]), deadlineAt)).toEqual(["Note OnHold"]);
+  });
+});
+
+describe("a hold until an instant before the deadline", () => {
+  it("moves a departure whose time has come to where the hold is over", () => {
+    const now = plus(bornAt, hours(12));
+    const until = plus(bornAt, hours(14));
+    const due = aDeparture(held(formatInstant(until)), { departAt: now, deadlineAt });
+    const [move, ...others] = inShort(world(formatInstant(until), [due]), now);
+    expect(move).toMatch(/^Move Spaced/);
+    expect(others).toEqual([]);
+    const [plan] = planFleet({ ...world(formatInstant(until), [due]), at: now }).policies;
+    expect(plan?.departures[0]?.departAt).toBeGreaterThanOrEqual(until);
+  });
+});
+
+describe("a planned departure that is under way", () => {
+  const startedAt = plus(bornAt, hours(20));
+  const status = { phase: "Draining", startedAt } as const;
+  const draining = aDeparture(held(""), { departAt: startedAt, deadlineAt, status });
+
+  it.each(["", "false", "4h", formatInstant(startedAt)])(
+    "is not taken back by a hold of %j, which was over before it began",
+    (value) => {
+      expect(interruptionOf(draining, held(value))).toBeUndefined();
+    },
+  );
+
+  it.each(["true", "23h", formatInstant(plus(startedAt, hours(1)))])(
+    "is taken back by a hold of %j",
+    (value) => {
+      expect(interruptionOf(draining, held(value))?.reason).toBe("CancelledByPerson");
+    },
+  );
+});

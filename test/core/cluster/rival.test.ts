@@ -1,0 +1,45 @@
+import { describe, expect, it } from "vitest";
+import type { NodeFacts } from "../../../src/core/cluster/node.ts";
+import { rivalOf } from "../../../src/core/cluster/rival.ts";
+
+function node(fields: Partial<NodeFacts>): NodeFacts {
+  return {
+    ...{ name: "n1", uid: "u1", labels: {}, annotations: {}, taints: [] },
+    ...{ unschedulable: false, ready: true, ...fields },
+  };
+}
+
+function tainted(...keys: readonly string[]): NodeFacts {
+  return node({ taints: keys.map((key) => ({ key, effect: "NoSchedule" })) });
+}
+
+describe("who is taking a node away already", () => {
+  it.each([
+    ["Karpenter", "karpenter.sh/disrupted"],
+    ["Karpenter", "karpenter.sh/disruption"],
+    ["cluster-autoscaler", "ToBeDeletedByClusterAutoscaler"],
+    ["aws-node-termination-handler", "aws-node-termination-handler/spot-itn"],
+    ["aws-node-termination-handler", "aws-node-termination-handler/scheduled-maintenance"],
+    ["aws-node-termination-handler", "aws-node-termination-handler/asg-lifecycle-termination"],
+    ["aws-node-termination-handler", "aws-node-termination-handler/rebalance-recommendation"],
+    ["AKS node auto-drain", "remediator.kubernetes.azure.com/unschedulable"],
+    ["GKE", "cloud.google.com/impending-node-termination"],
+  ])("is %s by the taint %s, also beside others", (rival, key) => {
+    expect(rivalOf(tainted(key))).toBe(rival);
+    expect(rivalOf(tainted("dedicated", key))).toBe(rival);
+  });
+
+  it("is kured while it restarts the node", () => {
+    const annotations = { "weave.works/kured-reboot-in-progress": "2026-11-20T00:00:00Z" };
+    expect(rivalOf(node({ annotations }))).toBe("kured");
+  });
+
+  it.each([
+    ["our own", "lastcall.dev/departing"],
+    ["a pool's", "dedicated"],
+    ["one that only begins alike", "karpenter.sh/disrupted-not"],
+    ["the kubelet's", "node.kubernetes.io/not-ready"],
+  ])("is nobody by a taint that is %s", (_, key) => {
+    expect(rivalOf(tainted(key))).toBeUndefined();
+  });
+});

@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import type { Departure } from "../../../src/core/departure/departure.ts";
+import { newestStarts } from "../../../src/core/departure/departure-index.ts";
+import { instant, minutes, plus } from "../../../src/core/time/time.ts";
+
+const noon = instant(Date.UTC(2026, 10, 20, 12));
+
+function started(departAt: typeof noon, startedAt: typeof noon): Departure {
+  return {
+    name: "n1-12345678",
+    uid: "d1",
+    resourceVersion: "1",
+    node: { name: "n1", uid: "12345678" },
+    cause: "Planned",
+    policy: "spot",
+    departAt,
+    hold: false,
+    status: { phase: "Draining", startedAt, timeline: [] },
+  };
+}
+
+describe("the newest start of a policy", () => {
+  it("is told with the instant that was planned for it", () => {
+    const startedAt = plus(noon, minutes(20));
+    const earlier = started(plus(noon, minutes(-40)), plus(noon, minutes(-30)));
+    const starts = newestStarts([started(noon, startedAt), earlier], plus(noon, minutes(30)));
+    expect(starts.get("spot")).toEqual({ at: startedAt, plannedAt: noon });
+  });
+
+  it("is when it was marked where it had to wait for another drain", () => {
+    const waits = { at: plus(noon, minutes(1)), step: "ConflictWait", result: "waits" };
+    const marked = { at: plus(noon, minutes(5)), step: "Draining", result: "drains" };
+    const status = (...timeline: (typeof waits)[]) =>
+      ({ phase: "Draining", startedAt: noon, timeline }) as const;
+    const newest = (...timeline: (typeof waits)[]) =>
+      newestStarts(
+        [{ ...started(noon, noon), status: status(...timeline) }],
+        plus(noon, minutes(9)),
+      ).get("spot")?.at;
+    expect([newest(waits, marked), newest(waits), newest(marked)]).toEqual([marked.at, noon, noon]);
+  });
+
+  it("is none that is still to come, and none that the cloud has made", () => {
+    const later = started(noon, plus(noon, minutes(20)));
+    const taken = { ...started(noon, noon), cause: "SpotInterruption" } as const;
+    expect(newestStarts([later, taken], plus(noon, minutes(10))).get("spot")).toBeUndefined();
+  });
+});

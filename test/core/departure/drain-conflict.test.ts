@@ -1,0 +1,78 @@
+import { expect, it } from "vitest";
+import {
+  conflictWith,
+  contestable,
+  type Demanding,
+  type RunningDrain,
+} from "../../../src/core/departure/drain-conflict.ts";
+import { planDrain } from "../../../src/core/drain-plan/drain-plan.ts";
+import { budget, node, pod, rule, startAt } from "../drain-scene.ts";
+
+/** What a drain asks of budgets, as `web` or `web*2`; each lets `allowed` pods go. */
+function asking(words: string, allowed = 1): Demanding {
+  const demands = words.split(" ").map((word) => {
+    const [name = "", pods = "1"] = word.split("*");
+    return { budget: name, pods: Number(pods), disruptionsAllowed: allowed };
+  });
+  return { demands };
+}
+
+function running(...drains: readonly string[]): readonly RunningDrain[] {
+  return drains.map((words, at) => ({ name: `d${at + 1}`, ...asking(words) }));
+}
+
+it.each<[string, readonly RunningDrain[], Demanding, string | undefined]>([
+  ["two that share two budgets", running("a b"), asking("a b"), "d1 over a and b"],
+  ["two that share one budget: they take turns", running("a b"), asking("b c"), undefined],
+  ["two whose budgets let both go at once", running("a b"), asking("a b", 2), undefined],
+  [
+    "two of which one needs more than is left",
+    running("a b"),
+    asking("a*2 b*2", 2),
+    "d1 over a and b",
+  ],
+  ["three in a ring", running("a b", "b c"), asking("a c"), "d1 and d2 over a and c"],
+  ["three in a row", running("a b", "b c"), asking("c d"), undefined],
+  ["four in a ring", running("a b", "c d", "b c"), asking("d a"), "d2 and d3 and d1 over d and a"],
+  [
+    "a ring with a budget that lets all go",
+    [...running("a b"), { name: "d2", ...asking("b c", 9) }],
+    asking("a c"),
+    undefined,
+  ],
+  ["a budget that allows nothing", running("a b"), asking("a b", 0), "d1 over a and b"],
+  [
+    "budgets that allow nobody anything",
+    [{ name: "d1", ...asking("a b", 0) }],
+    asking("a b", 0),
+    undefined,
+  ],
+  ["nobody under way", [], asking("a*9 b*9"), undefined],
+])("%s", (_, under, next, expected) => {
+  const found = conflictWith(under, next);
+  expect(found && `${found.drains.join(" and ")} over ${found.budgets.join(" and ")}`).toBe(
+    expected,
+  );
+});
+
+it("what a plan demands are the pods of each budget, but for those that leave already", () => {
+  const labels = { app: "shop" };
+  const budgets = [budget("shop", { selector: { matchLabels: labels } }), budget("web")];
+  const pods = [
+    pod("a"),
+    pod("b"),
+    pod("c", { labels }),
+    pod("d", { labels, deletionAt: startAt }),
+  ];
+  const { demands } = planDrain({ node: node(), pods, budgets, rule: rule(), now: startAt });
+  expect(demands).toEqual([
+    { budget: "default/shop", pods: 1, disruptionsAllowed: 1 },
+    { budget: "default/web", pods: 2, disruptionsAllowed: 1 },
+  ]);
+});
+
+it("only a drain that needs two budgets with something to spend can be part of a ring", () => {
+  expect(contestable(asking("a").demands)).toEqual([]);
+  expect(contestable([...asking("a", 0).demands, ...asking("b").demands])).toEqual([]);
+  expect(contestable(asking("a b").demands)).toHaveLength(2);
+});

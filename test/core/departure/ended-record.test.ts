@@ -1,0 +1,40 @@
+import { describe, expect, it } from "vitest";
+import { isForgettable } from "../../../src/core/departure/ended-record.ts";
+import { hours, instant, minus, minutes } from "../../../src/core/time/time.ts";
+import { aDeparture, aNode } from "../fleet-builder.ts";
+
+const now = instant(Date.UTC(2026, 10, 20, 12));
+
+function ended(number: number, endedAt = minus(now, minutes(1000 - number))) {
+  const status = { phase: "Ended", outcome: "Cancelled", endedAt } as const;
+  return aDeparture(aNode("n1"), { name: `n1-${number}`, status });
+}
+
+describe("the record of an ended departure", () => {
+  it.each([
+    ["71 hours", 71, false],
+    ["72 hours", 72, true],
+  ])("after %s is forgotten: %s", (_, age, forgotten) => {
+    const record = ended(1, minus(now, hours(age)));
+    expect(isForgettable(record, [record], now)).toBe(forgotten);
+  });
+
+  it("gives way where a hundred of its node are younger, and no other does", () => {
+    const records = Array.from({ length: 103 }, (_, index) => ended(index + 1));
+    const forgotten = records.filter((one) => isForgettable(one, records, now));
+    expect(forgotten.map(({ name }) => name)).toEqual(["n1-1", "n1-2", "n1-3"]);
+  });
+
+  it("does not give way to departures that are live", () => {
+    const live = Array.from({ length: 100 }, (_, index) =>
+      aDeparture(aNode("n1"), { name: `n1-live-${index}` }),
+    );
+    const record = ended(1);
+    expect(isForgettable(record, [record, ...live], now)).toBe(false);
+  });
+
+  it("that is live is never forgotten", () => {
+    const records = Array.from({ length: 103 }, (_, index) => ended(index + 1));
+    expect(isForgettable(aDeparture(aNode("n1")), records, now)).toBe(false);
+  });
+});

@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import type { NodeFacts } from "../../../src/core/cluster/node.ts";
+import type { Departure } from "../../../src/core/departure/departure.ts";
+import { withMachineBirths } from "../../../src/core/departure/machine-birth.ts";
+import { planFleet } from "../../../src/core/plan/plan.ts";
+import { defaultPolicy } from "../../../src/core/policy/policy-default.ts";
+import { hours, instant, minutes, plus } from "../../../src/core/time/time.ts";
+
+const now = instant(Date.UTC(2026, 10, 20, 12));
+const endedAt = plus(now, minutes(-5));
+
+/** A Node object of two days, behind which the second machine stands. */
+const node: NodeFacts = {
+  name: "n1",
+  uid: "0123456789abcdef",
+  providerID: "gce://p/z/n1",
+  bootID: "second",
+  labels: { "cloud.google.com/gke-preemptible": "true" },
+  annotations: {},
+  taints: [],
+  unschedulable: false,
+  ready: true,
+  createdAt: plus(now, hours(-48)),
+};
+
+function departureOf(bootID: string): Departure {
+  return {
+    name: "n1-01234567",
+    uid: "d1",
+    resourceVersion: "1",
+    node: { name: "n1", uid: node.uid, providerID: node.providerID, bootID },
+    cause: "Planned",
+    policy: "spot",
+    departAt: plus(now, minutes(-10)),
+    hold: false,
+    status: { phase: "Ended", outcome: "Planned", endedAt, timeline: [] },
+  };
+}
+
+describe("a machine that took over the Node object of the one before it", () => {
+  it("was born no earlier than the other's departure ended", () => {
+    const [found] = withMachineBirths([node], [departureOf("first")]);
+    expect(found?.instanceBornAt).toBe(endedAt);
+  });
+
+  it("was born when the cloud says, where it says it", () => {
+    const told = { ...node, instanceBornAt: plus(endedAt, minutes(-2)) };
+    expect(withMachineBirths([told], [departureOf("first")])).toEqual([told]);
+  });
+
+  it("has a life of its own in the plan, instead of being overdue again and again", () => {
+    const lifetime = { minMs: hours(0), maxMs: hours(24), reserveMs: minutes(30) };
+    const plan = planFleet({
+      policies: [{ ...defaultPolicy, name: "spot", lifetime }],
+      badPolicies: [],
+      nodes: [node],
+      departures: [departureOf("first")],
+      at: now,
+    });
+    expect(plan.policies[0]?.departures[0]).toMatchObject({
+      reason: "Spaced",
+      bornFrom: "Instance",
+      bornAt: endedAt,
+      deadlineAt: plus(endedAt, hours(23.5)),
+    });
+  });
+
+  it("is not taken for a machine that stayed after its own departure was undone", () => {
+    expect(withMachineBirths([node], [departureOf("second")])).toEqual([node]);
+  });
+});

@@ -1,0 +1,82 @@
+import { describe, expect, it } from "vitest";
+import { decide } from "../../../src/core/decide.ts";
+import type { DepartureStatus } from "../../../src/core/departure/departure.ts";
+import { restsUntil } from "../../../src/core/departure/retry.ts";
+import { planFleet } from "../../../src/core/plan/plan.ts";
+import { formatInstant, hours, instant, minutes, plus } from "../../../src/core/time/time.ts";
+import { aDeparture, aNode, aPolicy, at, everyMachine } from "../fleet-builder.ts";
+
+const n1 = aNode("n1", { bootID: "boot-1" });
+const endedAt = at("2026-11-20T12:00:00Z");
+const stayed: Partial<DepartureStatus> = {
+  ...{ phase: "Ended", outcome: "RolledBack", reason: "MachineNotTaken", endedAt },
+};
+
+function former(over: Partial<DepartureStatus> = {}, count = 1) {
+  return Array.from({ length: count }, (_, place) =>
+    aDeparture(n1, {
+      name: `n1-${place}`,
+      status: { ...stayed, ...over, endedAt: instant(endedAt - hours(1) * place) },
+    }),
+  );
+}
+
+describe("the rest of a node that was drained in vain", () => {
+  it.each([
+    [1, 1],
+    [2, 2],
+    [3, 4],
+    [5, 16],
+    [6, 24],
+    [9, 24],
+  ])("after %i times is %i hours from the last end", (times, rest) => {
+    expect(restsUntil(n1, former({}, times))).toBe(plus(endedAt, hours(rest)));
+  });
+
+  it("is the same where the release failed", () => {
+    const failed = former({ outcome: "Failed", reason: "ReleaseFailed" });
+    expect(restsUntil(n1, failed)).toBe(plus(endedAt, hours(1)));
+  });
+
+  it.each<[string, Parameters<typeof restsUntil>]>([
+    ["was never drained", [n1, []]],
+    ["was not empty in time", [n1, former({ reason: "DrainTimeout" })]],
+    ["was taken back by a person", [n1, former({ outcome: "Cancelled", reason: undefined })]],
+    ["has left", [n1, former({ outcome: "Planned", reason: "Released" })]],
+    [
+      "has another boot behind it",
+      [n1, former().map((one) => ({ ...one, node: { ...one.node, bootID: "boot-0" } }))],
+    ],
+    ["was the cloud's to take", [n1, former().map((one) => ({ ...one, cause: "Preempted" }))]],
+  ])("is none where it %s", (_, [node, departures]) => {
+    expect(restsUntil(node, departures)).toBeUndefined();
+  });
+});
+
+describe("a node that rests", () => {
+  const world = {
+    ...{ nodes: [n1], policies: [aPolicy()], badPolicies: [], gateAnswers: {} },
+    ...{ departures: former(), releaseAnswers: everyMachine },
+  };
+  const until = plus(endedAt, hours(1));
+
+  it("is not planned, though its deadline is over, and the plan says until when", () => {
+    const born = at("2026-11-19T00:00:00Z");
+    const nodes = [{ ...n1, createdAt: born }];
+    const plan = planFleet({ ...world, nodes, at: plus(endedAt, minutes(59)) });
+    expect(plan.notPlanned).toMatchObject([
+      { reason: "MachineStayed", detail: formatInstant(until) },
+    ]);
+  });
+
+  it("is planned again afterwards", () => {
+    const { decisions } = decide(world, until);
+    expect(decisions).toMatchObject([{ kind: "Schedule" }]);
+  });
+
+  it("may be asked to leave by a person", () => {
+    const manual = aDeparture(n1, { cause: "Manual" });
+    const { decisions } = decide({ ...world, departures: [...former(), manual] }, endedAt);
+    expect(decisions).toMatchObject([{ kind: "Begin", reason: "Requested" }]);
+  });
+});

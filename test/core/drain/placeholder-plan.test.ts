@@ -1,0 +1,209 @@
+import { describe, expect, it } from "vitest";
+import type { PodPlacement } from "../../../src/core/cluster/placement.ts";
+import type { PodFacts } from "../../../src/core/cluster/pod.ts";
+import type { Departure, Phase } from "../../../src/core/departure/departure.ts";
+import {
+  nextRoomStep,
+  orphanPlaceholders,
+  type PlaceholderFacts,
+  placeholderName,
+} from "../../../src/core/drain/placeholder-plan.ts";
+import { planDrain } from "../../../src/core/drain-plan/drain-plan.ts";
+import { type Instant, minutes, plus } from "../../../src/core/time/time.ts";
+import { node, pod, rule, startAt } from "../drain-scene.ts";
+
+const asked: PodPlacement = {
+  requests: { cpu: 1 },
+  nodeSelector: {},
+  podAffinity: [],
+  podAntiAffinity: [],
+};
+
+function asking(name: string, changes: Partial<PodFacts> = {}): PodFacts {
+  return pod(name, { placement: asked, ...changes });
+}
+
+function departure(phase: Phase = "Preparing", uid = "d-uid"): Departure {
+  return {
+    name: "n1-abc",
+    uid,
+    resourceVersion: "1",
+    node: { name: "n1", uid: "node-uid" },
+    cause: "Planned",
+    hold: false,
+    status: { phase, timeline: [] },
+  };
+}
+
+function keeper(forPod: PodFacts, changes: Partial<PlaceholderFacts> = {}): PlaceholderFacts {
+  return {
+    name: placeholderName(forPod.uid),
+    departureUid: "d-uid",
+    phase: "Running",
+    ready: true,
+    leaving: "Staying",
+    ...changes,
+  };
+}
+
+function step(pods: readonly PodFacts[], placeholders: readonly PlaceholderFacts[], now?: Instant) {
+  return nextRoomStep({
+    departure: departure(),
+    plan: planDrain({ node: node(), pods, budgets: [], rule: rule(), now: startAt }),
+    pods,
+    placeholders,
+    rule: { when: "BeforeDrain", timeoutMs: minutes(10), onTimeout: "Proceed" },
+    sinceAt: startAt,
+    now: now ?? startAt,
+  });
+}
+
+const [a, b] = [asking("a"), asking("b")];
+
+describe("room for the pods of a node", () => {
+  it("is made by one placeholder for each pod that comes back", () => {
+    const bare = asking("bare", { controller: undefined });
+    const daemon = asking("daemon", { controller: { kind: "DaemonSet", name: "d", uid: "d" } });
+    const made = step([a, b, bare, daemon], []);
+    expect(made.create.map((order) => order.forPod.name)).toEqual(["a", "b"]);
+    expect(made.verdict).toBe("Waiting");
+    expect(made.endsAt).toBe(plus(startAt, minutes(10)));
+  });
+
+  it.each<[string, readonly PlaceholderFacts[], string, string]>([
+    ["nothing is there yet", [], "Waiting", "0 of 2 pods have room"],
+    ["one runs", [keeper(a)], "Waiting", "1 of 2 pods have room"],
+    ["both run", [keeper(a), keeper(b)], "Ready", "2 of 2 pods have room"],
+    [
+      "one has no place",
+      [keeper(a), keeper(b, { phase: "Pending", ready: false, trouble: "0/3 nodes" })],
+      "Waiting",
+      "1 of 2 pods have room; default/b: 0/3 nodes",
+    ],
+    [
+      "one runs but is not ready",
+      [keeper(a), keeper(b, { ready: false })],
+      "Waiting",
+      "1 of 2 pods have room",
+    ],
+    [
+      "one is being preempted",
+      [keeper(a), keeper(b, { leaving: "Leaving" })],
+      "Waiting",
+      "1 of 2 pods have room",
+    ],
+  ])("when %s", (_, there, verdict, detail) => {
+    expect(step([a, b], there)).toMatchObject({ verdict, detail });
+  });
+
+  it("is waited for until time is up, and not a moment longer", () => {
+    const justBefore = plus(startAt, minutes(10)) - 1;
+    expect(step([a], [], justBefore as Instant).verdict).toBe("Waiting");
+    expect(step([a], [], plus(startAt, minutes(10))).verdict).toBe("TimedOut");
+  });
+
+  it("that is there at the last moment counts", () => {
+    expect(step([a], [keeper(a)], plus(startAt, minutes(10))).verdict).toBe("Ready");
+  });
+
+  it("is there at once where no pod comes back", () => {
+    expect(step([], [])).toMatchObject({ create: [], verdict: "Ready" });
+  });
+
+  it("that nobody needs any more, or that has ended, is given up", () => {
+    const gone = asking("gone");
+    const failed = keeper(b, { phase: "Failed", ready: false });
+    const made = step([a, b], [keeper(a), failed, keeper(gone)]);
+    expect(made.remove).toEqual([placeholderName(b.uid), placeholderName(gone.uid)]);
+  });
+
+  it("is never asked for twice, nor given up twice", () => {
+    const leaving = keeper(asking("gone"), { leaving: "Leaving" });
+    const made = step([a], [keeper(a, { phase: "Pending", ready: false }), leaving]);
+    expect(made).toMatchObject({ create: [], remove: [] });
+  });
+});
+
+describe("a placeholder", () => {
+  const orderFor = (one: PodFacts) => step([one], []).create[0];
+  const notHere = { key: "metadata.name", operator: "NotIn", values: ["n1"] };
+  const zone = (value: string) => ({
+    key: "zone",
+    operator: "In" as const,
+    values: [value],
+  });
+  const terms = (...values: string[]) => ({
+    nodeSelectorTerms: values.map((value) => ({
+      matchExpressions: [zone(value)],
+      matchFields: [],
+    })),
+  });
+
+  it("asks for what its pod asks for, and tolerates what it tolerates", () => {
+    const tolerations = [{ key: "spot", operator: "Exists" as const }];
+    const one = asking("a", { tolerations });
+    expect(orderFor(one)).toMatchObject({
+      placement: { requests: { cpu: 1 } },
+      tolerations,
+      forPod: { name: "a" },
+      departure: { name: "n1-abc", uid: "d-uid" },
+    });
+  });
+
+  it("names the node that leaves only where its pod tolerates the cordon", () => {
+    const everything = [{ operator: "Exists" as const }];
+    const spot = [{ key: "spot", operator: "Exists" as const }];
+    const cordon = [{ key: "node.kubernetes.io/unschedulable", operator: "Exists" as const }];
+    const never = { nodeSelectorTerms: [{ matchExpressions: [], matchFields: [notHere] }] };
+    const where = (tolerations: PodFacts["tolerations"]) =>
+      orderFor(asking("a", { tolerations }))?.placement.requiredNodes;
+    expect(where(everything)).toEqual(never);
+    expect(where(cordon)).toEqual(never);
+    expect(where(spot)).toBeUndefined();
+    expect(where([])).toBeUndefined();
+  });
+
+  it("asks for no field of a node, which Karpenter would not serve, beside its pod's labels", () => {
+    const placement = { ...asked, requiredNodes: terms("a", "b") };
+    expect(orderFor(asking("a", { placement }))?.placement.requiredNodes).toEqual(terms("a", "b"));
+  });
+
+  it("on the node that leaves, where the scheduler saw it before the cordon, is no room", () => {
+    const [misplaced, placed] = [keeper(a, { node: "n1" }), keeper(b, { node: "n2" })];
+    const made = step([a, b], [misplaced, placed]);
+    expect(made).toMatchObject({ remove: [misplaced.name], verdict: "Waiting", create: [] });
+    expect(made.detail).toBe("1 of 2 pods have room");
+  });
+
+  it("takes every alternative of the pod together with where each volume can be reached", () => {
+    const placement = { ...asked, requiredNodes: terms("a", "b"), volumeNodes: [terms("b", "c")] };
+    const made = orderFor(asking("a", { placement }))?.placement;
+    const pairs = made?.requiredNodes?.nodeSelectorTerms.map((term) =>
+      term.matchExpressions.map(({ values }) => values?.[0]).join(""),
+    );
+    expect(pairs).toEqual(["ab", "ac", "bb", "bc"]);
+    expect(made?.volumeNodes).toBeUndefined();
+  });
+
+  it("means the pods of its pod's namespace, where a term names none", () => {
+    const term = { topologyKey: "zone", labelSelector: {} };
+    const named = { ...term, namespaces: ["other"] };
+    const selected = { ...term, namespaceSelector: {} };
+    const placement = { ...asked, podAffinity: [term], podAntiAffinity: [named, selected] };
+    const made = orderFor(asking("a", { placement }))?.placement;
+    expect(made?.podAffinity).toEqual([{ ...term, namespaces: ["default"] }]);
+    expect(made?.podAntiAffinity).toEqual([named, selected]);
+  });
+});
+
+it.each<[string, readonly Departure[], number]>([
+  ["is gone", [], 1],
+  ["was made again under its name", [departure("Preparing", "other")], 1],
+  ["has ended", [departure("Ended")], 1],
+  ["is being undone", [departure("RollingBack")], 1],
+  ["has come past its drain", [departure("Releasing")], 1],
+  ["makes room", [departure("Preparing")], 0],
+  ["drains", [departure("Draining")], 0],
+])("a placeholder whose departure %s is an orphan, or not", (_, departures, orphans) => {
+  expect(orphanPlaceholders([keeper(a)], departures)).toHaveLength(orphans);
+});

@@ -1,0 +1,169 @@
+import { describe, expect, it } from "vitest";
+import type { NodeFacts } from "../../../src/core/cluster/node.ts";
+import type { Departure } from "../../../src/core/departure/departure.ts";
+import type { Snapshot } from "../../../src/core/departure/snapshot.ts";
+import {
+  amountOf,
+  budgetVerdict,
+  readBudgets,
+  withStart,
+} from "../../../src/core/limits/budget.ts";
+import type { Budget } from "../../../src/core/policy/policy.ts";
+import { formatInstant, hours, instant, minutes } from "../../../src/core/time/time.ts";
+import { aDeparture, aNode, aPolicy, at, everyMachine, inZone } from "../fleet-builder.ts";
+
+const now = at("2026-11-20T12:00:00Z");
+
+interface World {
+  readonly budgets: readonly Budget[];
+  readonly nodes: readonly NodeFacts[];
+  readonly departures?: readonly Departure[];
+}
+
+function snapshotOf({ budgets, nodes, departures = [] }: World): Snapshot {
+  const policies = [aPolicy({ budgets })];
+  return {
+    nodes,
+    policies,
+    departures,
+    badPolicies: [],
+    gateAnswers: {},
+    releaseAnswers: everyMachine,
+  };
+}
+
+/** The verdict on the first node. */
+function verdict(world: World): string {
+  const snapshot = snapshotOf(world);
+  const [node] = world.nodes;
+  const [policy] = snapshot.policies;
+  if (node === undefined || policy === undefined) throw new Error("a world has a node");
+  const answer = budgetVerdict(readBudgets(snapshot, now), { policy, node });
+  return answer.kind === "Held" ? answer.detail : answer.kind;
+}
+
+const atOnce = (nodes: number, scope: "Policy" | "Zone" | "Cluster"): Budget => ({
+  kind: "Nodes",
+  scope,
+  nodes: { count: nodes },
+});
+
+describe("an amount", () => {
+  it.each([
+    ["10 % of 40", { percent: 10 }, 40, 4],
+    ["10 % of 39 is rounded down", { percent: 10 }, 39, 3],
+    ["10 % of 5 is at least 1", { percent: 10 }, 5, 1],
+    ["a count is what it says", { count: 3 }, 2, 3],
+  ])("%s", (_, amount, matched, expected) => {
+    expect(amountOf(amount, matched)).toBe(expected);
+  });
+});
+
+describe("a budget of nodes", () => {
+  const n1 = aNode("n1");
+  const noticed = aDeparture(aNode("n2"), { cause: "SpotInterruption" });
+  const draining = aDeparture(aNode("n2"), { status: { phase: "Draining" } });
+  const scheduled = aDeparture(aNode("n2"));
+  const spent = "1 nodes of the policy spot are out, at most 1 may be";
+
+  it.each<[string, Partial<NodeFacts>, readonly Departure[], string]>([
+    ["nobody else is out", {}, [], "Allowed"],
+    ["another is not ready", { ready: false }, [], spent],
+    ["another is cordoned", { unschedulable: true }, [], spent],
+    ["another is being deleted", { deletionAt: now }, [], spent],
+    ["another is under notice", {}, [noticed], spent],
+    ["another is on its way out", {}, [draining], spent],
+    ["another is only scheduled", {}, [scheduled], "Allowed"],
+    ["another falls under no policy", { labels: {}, ready: false }, [], "Allowed"],
+    [
+      "a rival takes another",
+      { taints: [{ key: "karpenter.sh/disrupted", effect: "NoSchedule" }] },
+      [],
+      spent,
+    ],
+  ])("when %s", (_, other, departures, expected) => {
+    const nodes = [n1, aNode("n2", other)];
+    expect(verdict({ budgets: [atOnce(1, "Policy")], nodes, departures })).toBe(expected);
+  });
+
+  it("does not count the node itself twice", () => {
+    const nodes = [aNode("n1", { ready: false }), aNode("n2")];
+    expect(verdict({ budgets: [atOnce(1, "Policy")], nodes })).toBe("Allowed");
+  });
+
+  it.each<["Zone" | "Cluster", string]>([
+    ["Zone", "Allowed"],
+    ["Cluster", "1 nodes of the cluster are out, at most 1 may be"],
+  ])("of the scope %s sees the node that is out in the other zone or not", (scope, expected) => {
+    const nodes = [aNode("n1", inZone("a")), aNode("n2", { ...inZone("b"), ready: false })];
+    expect(verdict({ budgets: [atOnce(1, scope)], nodes })).toBe(expected);
+  });
+
+  it("in percent is a share of the matched nodes of its scope", () => {
+    // 50 % of the three in zone a is 1, and one is out.
+    const nodes = ["n1", "n2", "n3"].map((name) => aNode(name, inZone("a")));
+    const out = aNode("n4", { ...inZone("a"), ready: false });
+    const budgets: readonly Budget[] = [{ kind: "Nodes", scope: "Zone", nodes: { percent: 49 } }];
+    expect(verdict({ budgets, nodes: [...nodes, out] })).toBe(
+      "1 nodes of the zone a are out, at most 1 may be",
+    );
+    const half: readonly Budget[] = [{ kind: "Nodes", scope: "Zone", nodes: { percent: 50 } }];
+    expect(verdict({ budgets: half, nodes: [...nodes, out] })).toBe("Allowed");
+  });
+});
+
+describe("a budget by the hour", () => {
+  const started = (name: string, minutesAgo: number): Departure =>
+    aDeparture(aNode(name), {
+      status: { phase: "Ended", startedAt: instant(now - minutes(minutesAgo)) },
+    });
+
+  it("counts starts of the last 60 minutes and says when there is room again", () => {
+    const nodes = [aNode("n1")];
+    const departures = [started("a", 61), started("b", 60), started("c", 59), started("d", 10)];
+    const budgets: readonly Budget[] = [{ kind: "PerHour", perHour: 2 }];
+    const snapshot = snapshotOf({ budgets, nodes, departures });
+    const policy = aPolicy({ budgets });
+    const answer = budgetVerdict(readBudgets(snapshot, now), { policy, node: aNode("n1") });
+    expect(answer).toMatchObject({ kind: "Held", reason: "BudgetSpent" });
+    // The one of 11:01 is the next to be an hour old.
+    const retryAt = answer.kind === "Held" ? answer.retryAt : undefined;
+    expect(formatInstant(retryAt ?? now)).toBe("2026-11-20T12:01:00.000Z");
+  });
+
+  it.each([
+    [
+      "a millisecond less than an hour ago counts",
+      hours(1) - 1,
+      "1 have started within the hour, at most 1 may",
+    ],
+    ["an hour ago counts no more", hours(1), "Allowed"],
+    ["now counts", 0, "1 have started within the hour, at most 1 may"],
+  ])("one that has started %s", (_, agoMs, expected) => {
+    const status = { phase: "Ended", startedAt: instant(now - agoMs) } as const;
+    const departures = [aDeparture(aNode("a"), { status })];
+    const budgets: readonly Budget[] = [{ kind: "PerHour", perHour: 1 }];
+    expect(verdict({ budgets, nodes: [aNode("n1")], departures })).toBe(expected);
+  });
+
+  it("has room for three where two have started", () => {
+    const departures = [started("c", 59), started("d", 10)];
+    const budgets: readonly Budget[] = [{ kind: "PerHour", perHour: 3 }];
+    expect(verdict({ budgets, nodes: [aNode("n1")], departures })).toBe("Allowed");
+  });
+});
+
+describe("starts in one pass", () => {
+  it("use up the budgets for those asked after them", () => {
+    const budgets: readonly Budget[] = [atOnce(2, "Policy"), { kind: "PerHour", perHour: 5 }];
+    const policy = aPolicy({ budgets });
+    const nodes = ["n1", "n2", "n3"].map((name) => aNode(name));
+    let ledger = readBudgets(snapshotOf({ budgets, nodes }), now);
+    const answers = nodes.map((node) => {
+      const answer = budgetVerdict(ledger, { policy, node });
+      if (answer.kind === "Allowed") ledger = withStart(ledger, { policy, node });
+      return answer.kind;
+    });
+    expect(answers).toEqual(["Allowed", "Allowed", "Held"]);
+  });
+});

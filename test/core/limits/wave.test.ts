@@ -1,0 +1,160 @@
+import { describe, expect, it } from "vitest";
+import { decide } from "../../../src/core/decide.ts";
+import type { Departure, DepartureStatus, Outcome } from "../../../src/core/departure/departure.ts";
+import type { Snapshot } from "../../../src/core/departure/snapshot.ts";
+import { waveStanding, waveVerdict } from "../../../src/core/limits/wave.ts";
+import { policyStatuses } from "../../../src/core/plan/policy-status.ts";
+import type { Amount, Waves } from "../../../src/core/policy/policy.ts";
+import { hours, instant, minutes, plus } from "../../../src/core/time/time.ts";
+import { aDeparture, aNode, aPolicy, at, everyMachine } from "../fleet-builder.ts";
+
+const now = at("2026-11-20T12:00:00Z");
+const sizes: readonly Amount[] = [{ count: 1 }, { count: 3 }, { percent: 10 }];
+
+function ended(outcome: Outcome, over: Partial<DepartureStatus> = {}, name = "n1"): Departure {
+  const status = { phase: "Ended", outcome, endedAt: plus(now, minutes(-5)), ...over } as const;
+  const startedAt = plus(now, minutes(-9));
+  return aDeparture(aNode(name), { departAt: startedAt, status: { startedAt, ...status } });
+}
+
+const underWay = aDeparture(aNode("n9"), { status: { phase: "Draining", startedAt: now } });
+const well = (count: number): Departure[] =>
+  Array.from({ length: count }, (_, i) => ended("Planned", {}, `n${i}`));
+const counts = { total: 3, left: 1, evicted: 2, forced: 0, waiting: 0, blocked: 0, cut: 0 };
+
+/** The standing and the verdict in short, of a fleet of 50 nodes. */
+function stand(departures: readonly Departure[], waves: Partial<Waves> = {}): string {
+  const policy = aPolicy({ waves: { sizes, ...waves } });
+  const standing = waveStanding({ policy, matched: 50, departures });
+  const verdict = waveVerdict(standing);
+  const word = verdict.kind === "Held" ? verdict.reason : verdict.kind;
+  return `${standing?.state} ${standing?.wave} ${standing?.leftWell}/${standing?.size}: ${word}`;
+}
+
+describe("the waves of a policy", () => {
+  it.each<[string, readonly Departure[], string]>([
+    ["begin with the canary", [], "UnderWay 1 0/1: Allowed"],
+    ["let nobody follow while the canary is leaving", [underWay], "UnderWay 1 0/1: WaveWait"],
+    ["widen when the canary has left well", well(1), "UnderWay 2 0/3: Allowed"],
+    ["count those under way", [...well(3), underWay], "UnderWay 2 2/3: WaveWait"],
+    ["widen to a share of the nodes, 10 % of 50", well(4), "UnderWay 3 0/5: Allowed"],
+    ["are over after the last of them", [...well(9), underWay], "Passed 3 5/5: Allowed"],
+    ["halt at one that was rolled back", [ended("RolledBack")], "Halted 1 0/1: WaveHalted"],
+    [
+      "halt at one that failed, whatever went well",
+      [...well(9), ended("Failed", {}, "x")],
+      "Halted 3 5/5: WaveHalted",
+    ],
+    [
+      "halt at one that left pods behind",
+      [ended("Forced", { drain: counts })],
+      "Halted 1 0/1: WaveHalted",
+    ],
+    [
+      "take pods deleted by a rule for no fault",
+      [ended("Forced", { drain: { ...counts, left: 0, forced: 1 } })],
+      "UnderWay 2 0/3: Allowed",
+    ],
+    [
+      "learn nothing from what the cloud took",
+      [ended("Preempted"), ended("Expired")],
+      "UnderWay 1 0/1: Allowed",
+    ],
+    ["learn nothing from what a person took back", [ended("Cancelled")], "UnderWay 1 0/1: Allowed"],
+    [
+      "learn nothing from one that never began",
+      [ended("Failed", { startedAt: undefined })],
+      "UnderWay 1 0/1: Allowed",
+    ],
+    [
+      "learn from one asked for by hand",
+      [{ ...ended("Planned"), cause: "Manual" }],
+      "UnderWay 2 0/3: Allowed",
+    ],
+    [
+      "learn nothing from another policy",
+      [{ ...ended("Failed"), policy: "other" }],
+      "UnderWay 1 0/1: Allowed",
+    ],
+  ])("%s", (_, departures, expected) => {
+    expect(stand(departures)).toBe(expected);
+  });
+
+  it("begin anew with the canary when a person restarts them", () => {
+    const before = [...well(4), ended("RolledBack", {}, "x")];
+    const restartedAt = plus(now, minutes(-5));
+    expect(stand(before, { restartedAt })).toBe("UnderWay 1 0/1: Allowed");
+    const after = ended("Planned", { endedAt: instant(restartedAt + 1) }, "y");
+    expect(stand([...before, after], { restartedAt })).toBe("UnderWay 2 0/3: Allowed");
+  });
+
+  it("name the newest departure that halts them, and the way to go on", () => {
+    const older = ended("Failed", { endedAt: plus(now, hours(-2)) }, "a");
+    const policy = aPolicy({ waves: { sizes } });
+    const departures = [older, ended("RolledBack", {}, "b")];
+    expect(waveVerdict(waveStanding({ policy, matched: 50, departures }))).toEqual({
+      kind: "Held",
+      reason: "WaveHalted",
+      detail:
+        "wave 1 of 3 is halted, the departure b-1 ended as RolledBack; waves.restartedAt in the policy goes on",
+    });
+  });
+
+  it("are none where the policy has none", () => {
+    const standing = waveStanding({ policy: aPolicy(), matched: 5, departures: [ended("Failed")] });
+    expect(waveVerdict(standing)).toEqual({ kind: "Allowed" });
+  });
+});
+
+describe("a departure that is due", () => {
+  const waves = { sizes };
+  const born = plus(now, hours(-23));
+  const [n1, n2] = [aNode("n1", { createdAt: born }), aNode("n2", { createdAt: born })];
+  const due = aDeparture(n2, { departAt: now, deadlineAt: plus(now, minutes(30)) });
+
+  function world(more: Partial<Snapshot>): Snapshot {
+    const policies = [aPolicy({ waves })];
+    return {
+      nodes: [n1, n2],
+      policies,
+      departures: [due],
+      badPolicies: [],
+      gateAnswers: {},
+      releaseAnswers: everyMachine,
+      ...more,
+    };
+  }
+
+  function about(snapshot: Snapshot, when = now): readonly string[] {
+    return decide(snapshot, when)
+      .decisions.filter((one) => "departure" in one && one.departure === due)
+      .map((one) => `${one.kind} ${one.reason}`);
+  }
+
+  it("begins as the canary", () => {
+    expect(about(world({}))).toEqual(["Begin Spaced"]);
+  });
+
+  it("waits for the canary", () => {
+    const canary = aDeparture(n1, { departAt: now, status: { phase: "Draining", startedAt: now } });
+    expect(about(world({ departures: [canary, due] }))).toEqual(["Note WaveWait"]);
+  });
+
+  it("waits after a failure, and says so in the policy's status and forecast", () => {
+    const snapshot = world({ departures: [ended("RolledBack", {}, "n3"), due] });
+    expect(about(snapshot)).toEqual(["Note WaveHalted"]);
+    const [status] = policyStatuses(decide(snapshot, now).plan, snapshot.departures);
+    expect(status?.waves).toMatchObject({ state: "Halted", haltedBy: "n3-1" });
+    expect(status?.conditions.find(({ type }) => type === "WavesPassed")).toMatchObject({
+      status: "False",
+      reason: "Halted",
+    });
+    expect(status?.forecast.explain).toContain("the departure n3-1 ended as RolledBack");
+  });
+
+  it("is forced past halted waves by its deadline", () => {
+    const deadlineAt = plus(now, minutes(30));
+    const snapshot = world({ departures: [ended("RolledBack", {}, "n3"), due] });
+    expect(about(snapshot, deadlineAt)).toContain("Begin DeadlineForces");
+  });
+});

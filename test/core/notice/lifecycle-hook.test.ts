@@ -1,0 +1,118 @@
+import { describe, expect, it } from "vitest";
+import type { NodeFacts } from "../../../src/core/cluster/node.ts";
+import type { Departure, Phase } from "../../../src/core/departure/departure.ts";
+import { hookStanding, type LifecycleHook } from "../../../src/core/notice/lifecycle-hook.ts";
+import type { Policy } from "../../../src/core/policy/policy.ts";
+import { defaultPolicy } from "../../../src/core/policy/policy-default.ts";
+import type { Reason } from "../../../src/core/reason/reason.ts";
+import { hours, instant, type Millis, millis, plus, seconds } from "../../../src/core/time/time.ts";
+
+const since = instant(Date.UTC(2026, 10, 20, 12));
+const machine = "i-0123456789abcdef0";
+const spot = { "eks.amazonaws.com/capacityType": "SPOT" };
+
+function node(fields: Partial<NodeFacts> = {}): NodeFacts {
+  return {
+    name: "n1",
+    uid: "u1",
+    providerID: `aws:///eu-west-1a/${machine}`,
+    labels: spot,
+    annotations: {},
+    taints: [],
+    unschedulable: false,
+    ready: true,
+    ...fields,
+  };
+}
+
+function departure(phase: Phase, reason?: Reason): Departure {
+  return {
+    ...{ name: "n1-u1", uid: "d1", resourceVersion: "1", hold: false },
+    node: { name: "n1", uid: "u1" },
+    cause: "LifecycleHook",
+    status: { phase, reason, timeline: [] },
+  };
+}
+
+const planned: Departure = { ...departure("Scheduled"), cause: "Planned" };
+const releasing: Departure = { ...departure("Releasing"), cause: "Planned" };
+
+function standing(
+  transition: LifecycleHook["transition"],
+  world: {
+    readonly node?: NodeFacts;
+    readonly departures?: readonly Departure[];
+    readonly after?: Millis;
+    readonly onNotice?: Policy["onNotice"];
+  },
+) {
+  const { onNotice } = world;
+  const hook = { transition, machine, group: "spot-asg", name: "drain", at: since };
+  return hookStanding(hook, {
+    at: plus(since, world.after ?? seconds(5)),
+    policies: [{ ...defaultPolicy, name: "spot", ...(onNotice && { onNotice }) }],
+    nodeOf: (id) => (id === machine ? world.node : undefined),
+    departuresOf: (uid) => (uid === "u1" ? (world.departures ?? []) : []),
+  });
+}
+
+describe("a group that holds a new instance back", () => {
+  it.each([
+    ["NoNode", "has not joined", undefined],
+    ["Waiting", "has joined and is not ready", node({ ready: false })],
+    ["MayGoOn", "is ready", node()],
+    ["MayGoOn", "is ready and falls under no policy", node({ labels: {} })],
+  ])("is told %s where it %s", (expected, _, joined) => {
+    expect(standing("Launching", joined === undefined ? {} : { node: joined })).toBe(expected);
+  });
+});
+
+describe("a group that is to take an instance", () => {
+  it.each([
+    ["Waiting", "has yet to begin", [departure("Scheduled")]],
+    ["Waiting", "is being marked", [departure("Preparing")]],
+    ["Waiting", "is under way", [departure("Draining", "DrainBlocked")]],
+    ["MayGoOn", "is over", [departure("Releasing")]],
+    ["MayGoOn", "is over, and a later one is planned", [departure("Releasing"), planned]],
+    ["MayGoOn", "was a planned one, whose machine we let go", [releasing]],
+    ["LeftAlone", "is only planned", [planned]],
+    // What was only to be cordoned is drained now, and its ledger does not say so yet.
+    ["Waiting", "has just become one", [departure("Draining", "AwaitingMachine")]],
+    ["MayGoOn", "is over, after one that ended", [departure("Ended"), departure("Releasing")]],
+    ["Waiting", "is over by one of two", [departure("Draining"), departure("Releasing")]],
+    ["LeftAlone", "was called off", [departure("Ended")]],
+    ["LeftAlone", "was never ordered", []],
+  ])("is told %s where the drain %s", (expected, _, departures) => {
+    expect(standing("Terminating", { node: node(), departures })).toBe(expected);
+  });
+
+  it("may go on from the cordon on where the policy wants no more", () => {
+    const cordoned = { ...departure("Draining", "AwaitingMachine"), cause: "SpotInterruption" };
+    const departures = [cordoned as Departure];
+    const onNotice = { ...defaultPolicy.onNotice, spotInterruption: "Cordon" as const };
+    expect(standing("Terminating", { node: node(), departures, onNotice })).toBe("MayGoOn");
+    expect(standing("Terminating", { node: node(), departures })).toBe("Waiting");
+  });
+
+  it("may go on where its node is gone already", () => {
+    expect(standing("Terminating", {})).toBe("MayGoOn");
+  });
+
+  it.each([
+    ["Waiting", departure("Draining")],
+    ["MayGoOn", departure("Releasing")],
+  ])("is told %s by the drain alone where the policy is away just then", (expected, leaving) => {
+    const unowned = { node: node({ labels: {} }), departures: [leaving] };
+    expect(standing("Terminating", unowned)).toBe(expected);
+  });
+});
+
+it.each(["Launching", "Terminating"] as const)(
+  "no hook waits for longer than two hours: %s",
+  (transition) => {
+    const departures = [departure("Draining")];
+    const waiting = { node: node({ ready: false }), departures };
+    expect(standing(transition, { ...waiting, after: hours(2) })).toBe("Waiting");
+    expect(standing(transition, { ...waiting, after: millis(hours(2) + 1) })).toBe("Over");
+  },
+);

@@ -1,0 +1,202 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { mergeNotices, type Notice } from "../../../src/core/notice/notice.ts";
+import {
+  caseOf,
+  emptyNoticeState,
+  type NoticeState,
+  nextChangeAt,
+  readInto,
+} from "../../../src/core/notice/notice-state.ts";
+import { hours, instant, plus, seconds } from "../../../src/core/time/time.ts";
+
+const nowAt = instant(Date.UTC(2026, 10, 20, 12));
+
+function notice(fields: Partial<Notice>): Notice {
+  return { cause: "SpotInterruption", noticedAt: nowAt, source: "aws/x", eventId: "e1", ...fields };
+}
+
+function atSecond(span: number) {
+  return instant(nowAt + span * 1000);
+}
+
+function read(
+  book: NoticeState,
+  fields: {
+    readonly notices: readonly Notice[];
+    readonly second: number;
+    readonly channel?: string;
+    readonly problems?: readonly string[];
+  },
+): NoticeState {
+  const { notices, second, channel = "a", problems = [] } = fields;
+  const reading = { kind: "Read", notices, ignored: [], problems } as const;
+  return readInto(book, { channel, reading, at: atSecond(second) });
+}
+
+describe("many notices of one machine", () => {
+  it("are nothing where there are none", () => {
+    expect(mergeNotices([])).toBeUndefined();
+  });
+
+  it("are one case with the earliest deadline, which also names the cause", () => {
+    const merged = mergeNotices([
+      notice({ cause: "ScheduledMaintenance", eventId: "m", deadlineAt: atSecond(600) }),
+      notice({
+        cause: "SpotInterruption",
+        eventId: "s",
+        deadlineAt: atSecond(120),
+        source: "aws/s",
+      }),
+      notice({ cause: "RebalanceRecommendation", eventId: "r" }),
+    ]);
+    expect(merged).toEqual({
+      cause: "SpotInterruption",
+      deadlineAt: atSecond(120),
+      noticedAt: nowAt,
+      source: "aws/s",
+      eventIds: ["m", "r", "s"],
+    });
+  });
+
+  it("bear the cause at which the node has to go, whatever a policy may ignore beside it", () => {
+    const hook = notice({ cause: "LifecycleHook", eventId: "h", noticedAt: atSecond(60) });
+    const rebalance = notice({ cause: "RebalanceRecommendation", eventId: "r" });
+    expect(mergeNotices([rebalance, hook])).toMatchObject({
+      cause: "LifecycleHook",
+      noticedAt: atSecond(60),
+    });
+    const work = notice({ cause: "ScheduledMaintenance", eventId: "m", deadlineAt: atSecond(90) });
+    expect(mergeNotices([work, hook])).toMatchObject({
+      cause: "LifecycleHook",
+      deadlineAt: atSecond(90),
+    });
+  });
+
+  it("count without those that the cloud took back", () => {
+    const off = notice({ eventId: "s", deadlineAt: atSecond(120), withdrawn: true });
+    expect(mergeNotices([off])).toBeUndefined();
+    const rebalance = notice({ cause: "RebalanceRecommendation", eventId: "r" });
+    expect(mergeNotices([off, rebalance])?.cause).toBe("RebalanceRecommendation");
+  });
+
+  it("make the same case in whatever order they came", () => {
+    const notices = fc.array(
+      fc.record({
+        cause: fc.constantFrom("SpotInterruption", "RebalanceRecommendation", "LifecycleHook"),
+        eventId: fc.constantFrom("a", "b", "c", "d"),
+        noticedAt: fc.integer({ min: 0, max: 5 }).map(atSecond),
+        deadlineAt: fc.option(fc.integer({ min: 0, max: 9 }).map(atSecond), { nil: undefined }),
+        source: fc.constant("x"),
+      }),
+      { maxLength: 6 },
+    );
+    const differentIds = notices.filter(
+      (all) => new Set(all.map((one) => one.eventId)).size === all.length,
+    );
+    fc.assert(
+      fc.property(differentIds, (all) => {
+        expect(mergeNotices(all.toReversed())).toEqual(mergeNotices(all));
+        const deadlines = all.flatMap((one) => one.deadlineAt ?? []);
+        const earliest = deadlines.length > 0 ? Math.min(...deadlines) : undefined;
+        expect(mergeNotices(all)?.deadlineAt).toBe(earliest);
+      }),
+      { seed: 6, numRuns: 500 },
+    );
+  });
+});
+
+describe("the book of notices", () => {
+  const spot = notice({ eventId: "s", deadlineAt: atSecond(120) });
+
+  it("keeps when a notice was first seen, and never lets its deadline move later", () => {
+    let book = read(emptyNoticeState, { notices: [spot], second: 0 });
+    const again = { ...spot, noticedAt: atSecond(5), deadlineAt: atSecond(130) };
+    book = read(book, { notices: [again], second: 5 });
+    expect(caseOf(book, atSecond(5))).toMatchObject({
+      noticedAt: nowAt,
+      deadlineAt: atSecond(120),
+    });
+    book = read(book, { notices: [{ ...again, deadlineAt: atSecond(60) }], second: 6 });
+    expect(caseOf(book, atSecond(6))?.deadlineAt).toBe(atSecond(60));
+  });
+
+  it("does not give a notice up for one stray answer without it", () => {
+    let book = read(emptyNoticeState, { notices: [spot], second: 0 });
+    book = read(book, { notices: [], second: 1 });
+    expect(caseOf(book, atSecond(1))).toBeDefined();
+    book = read(book, { notices: [spot], second: 2 });
+    book = read(book, { notices: [], second: 11.9 });
+    // Missing anew, since 11.9 s.
+    expect(caseOf(book, atSecond(11.9))).toBeDefined();
+  });
+
+  it("gives a notice up when its channel has been without it for ten seconds", () => {
+    let book = read(emptyNoticeState, { notices: [spot], second: 0 });
+    book = read(book, { notices: [], second: 3 });
+    book = read(book, { notices: [], second: 12.9 });
+    expect(caseOf(book, atSecond(12.9))).toBeDefined();
+    book = read(book, { notices: [], second: 13 });
+    expect(caseOf(book, atSecond(13))).toBeUndefined();
+  });
+
+  it("keeps a notice while its channel is silent, however long", () => {
+    let book = read(emptyNoticeState, { notices: [spot], second: 0 });
+    book = read(book, { notices: [], second: 1 });
+    expect(caseOf(book, atSecond(3600))).toBeDefined();
+  });
+
+  it("keeps a notice that may be among what could not be read", () => {
+    let book = read(emptyNoticeState, { notices: [spot], second: 0 });
+    for (const second of [1, 20, 40]) {
+      book = read(book, { notices: [], second, problems: ["one entry is garbage"] });
+    }
+    expect(caseOf(book, atSecond(40))).toBeDefined();
+  });
+
+  it("lets no channel speak for another", () => {
+    let book = read(emptyNoticeState, { notices: [spot], second: 0, channel: "a" });
+    for (const second of [1, 20, 40]) book = read(book, { notices: [], second, channel: "b" });
+    expect(caseOf(book, atSecond(40))).toBeDefined();
+  });
+
+  it("gives a notice up at once when the cloud says that it is off", () => {
+    let book = read(emptyNoticeState, { notices: [spot], second: 0 });
+    book = read(book, { notices: [{ ...spot, withdrawn: true }], second: 1 });
+    expect(caseOf(book, atSecond(1))).toBeUndefined();
+  });
+
+  it("holds a notice once that an answer tells twice", () => {
+    const book = read(emptyNoticeState, { notices: [spot, spot], second: 0 });
+    expect(book.held).toHaveLength(1);
+  });
+
+  it("does not grow by what comes and goes", () => {
+    let book = emptyNoticeState;
+    for (let turn = 0; turn < 1000; turn += 1) {
+      const passing = notice({ eventId: `event-${turn}`, deadlineAt: atSecond(120) });
+      book = read(book, { notices: [passing], second: turn * 20 });
+    }
+    // The newest, and the one before it, missing for 0 s.
+    expect(book.held).toHaveLength(2);
+  });
+
+  it("makes a case of maintenance two hours before it begins, and says when", () => {
+    const maintenanceAt = plus(nowAt, hours(3));
+    const far = notice({ cause: "ScheduledMaintenance", eventId: "m", deadlineAt: maintenanceAt });
+    const book = read(emptyNoticeState, { notices: [far], second: 0 });
+    expect(caseOf(book, nowAt)).toBeUndefined();
+    const dueAt = plus(nowAt, hours(1));
+    expect(nextChangeAt(book, nowAt)).toBe(dueAt);
+    expect(caseOf(book, instant(dueAt - 1))).toBeUndefined();
+    expect(caseOf(book, dueAt)).toMatchObject({ deadlineAt: maintenanceAt });
+    expect(nextChangeAt(book, dueAt)).toBeUndefined();
+  });
+
+  it("acts at once on maintenance that begins within the two hours", () => {
+    const deadlineAt = plus(nowAt, seconds(60));
+    const near = notice({ cause: "ScheduledMaintenance", eventId: "m", deadlineAt });
+    const book = read(emptyNoticeState, { notices: [near], second: 0 });
+    expect(caseOf(book, nowAt)).toBeDefined();
+  });
+});

@@ -1,0 +1,130 @@
+import { describe, expect, it } from "vitest";
+import { type Cause, cloudDeadline, type Departure } from "../../src/core/departure/departure.ts";
+import { drainRuleOf } from "../../src/core/drain/drain-rule.ts";
+import { interruptionOf } from "../../src/core/notice/interruption.ts";
+import { isMarkOutdated, isOvertaken, mayShowMark } from "../../src/core/notice/marked-node.ts";
+import { causeWith } from "../../src/core/notice/notice.ts";
+import { saysAsMuch, wordFor } from "../../src/core/notice/notice-call.ts";
+import { givenUpAt } from "../../src/core/notice/reaction.ts";
+import { hours, instant, minutes, plus } from "../../src/core/time/time.ts";
+import { aDeparture, aNode, aPolicy } from "./fleet-builder.ts";
+
+const now = instant(Date.UTC(2026, 10, 20, 12));
+const soon = plus(now, minutes(2));
+const later = plus(now, hours(12));
+const node = aNode("n1");
+
+function departure(over: Partial<Departure> = {}): Departure {
+  return aDeparture(node, over);
+}
+
+function rollingBack(cause: Cause, reason: "CancelledByPerson" | "NoticeWithdrawn"): Departure {
+  const status = { phase: "RollingBack", reason, startedAt: now, timeline: [] } as const;
+  return departure({ cause, noticedAt: now, status });
+}
+
+describe("the cause of a departure that is told of a notice", () => {
+  it.each([
+    ["a planned one", { cause: "Planned", deadlineAt: later }, {}, "LifecycleHook"],
+    ["a person's", { cause: "Manual" }, {}, "LifecycleHook"],
+    ["a person's by an instant", { cause: "Manual", deadlineAt: later }, {}, undefined],
+    [
+      "a person's by an instant, where the cloud names one too",
+      { cause: "Manual", deadlineAt: later },
+      { deadlineAt: soon },
+      "LifecycleHook",
+    ],
+    ["a recommended one", { cause: "RebalanceRecommendation" }, {}, "LifecycleHook"],
+    ["an interrupted one", { cause: "SpotInterruption", deadlineAt: soon }, {}, undefined],
+  ] as const)("of %s: %j and %j make it %s", (_, known, told, wanted) => {
+    expect(causeWith(known, { cause: "LifecycleHook", ...told })).toBe(wanted);
+  });
+});
+
+describe("a deadline", () => {
+  it.each([
+    ["Planned", undefined, false],
+    ["Planned", now, true],
+    ["Manual", now, false],
+    ["LifecycleHook", now, true],
+  ] as const)(
+    "of a departure by %s, noticed %s: the cloud's is %s",
+    (cause, noticedAt, isClouds) => {
+      const found = cloudDeadline({ cause, noticedAt, deadlineAt: soon });
+      expect(found).toBe(isClouds ? soon : undefined);
+    },
+  );
+
+  it("of a person's neither puts a noticed node back to work nor ends its drain", () => {
+    const asked = departure({ cause: "Manual", noticedAt: now, deadlineAt: later });
+    expect(givenUpAt(asked)).toBeUndefined();
+    const rule = { ...aPolicy().drain, onTimeout: "RollBack" } as const;
+    const wanted = { timeoutMs: hours(12), onTimeout: "Wait" };
+    expect(drainRuleOf(asked, { rule, now })).toMatchObject(wanted);
+  });
+});
+
+describe("a update that is handed over to the departure that has the node", () => {
+  const update = { cause: "SpotInterruption", noticedAt: now, deadlineAt: soon } as const;
+
+  it("gives a planned one its cause", () => {
+    const notice = departure({ ...update, source: "agent/aws/test" });
+    const handed = { ...update, source: "agent/aws/test" };
+    expect(wordFor(departure({ deadlineAt: later }), notice)).toEqual(handed);
+  });
+
+  it("is news to one whose cause is lighter, whatever the deadlines", () => {
+    const told = { noticedAt: now, deadlineAt: soon };
+    const advised = departure({ ...told, cause: "ScheduledMaintenance" });
+    expect(saysAsMuch(advised, update)).toBe(false);
+    expect(saysAsMuch(departure({ ...told, cause: "Manual" }), update)).toBe(false);
+    expect(saysAsMuch(departure({ ...told, cause: "LifecycleHook" }), update)).toBe(true);
+  });
+});
+
+describe("a notice for a departure that is being rolled back", () => {
+  it.each([
+    ["begins it anew", rollingBack("SpotInterruption", "CancelledByPerson"), "Noticed"],
+    [
+      "is over where it was given up",
+      rollingBack("SpotInterruption", "NoticeWithdrawn"),
+      undefined,
+    ],
+    [
+      "begins no advice anew",
+      rollingBack("RebalanceRecommendation", "CancelledByPerson"),
+      undefined,
+    ],
+  ] as const)("%s", (_, rolled, event) => {
+    expect(interruptionOf(rolled, node)?.event).toBe(event);
+  });
+});
+
+describe("what people see of a departure", () => {
+  const taints = [
+    { key: "lastcall.dev/departing", value: "Planned", effect: "NoSchedule" },
+  ] as const;
+  const marked = aNode("n1", { taints, annotations: { "lastcall.dev/departure": "n1-1" } });
+  const status = { phase: "Draining", startedAt: now, timeline: [] } as const;
+
+  it("is out of date where the taint names another cause", () => {
+    expect(isMarkOutdated(departure({ cause: "SpotInterruption" }), marked)).toBe(true);
+    expect(isMarkOutdated(departure(), marked)).toBe(false);
+    expect(isMarkOutdated(departure({ cause: "SpotInterruption" }), node)).toBe(false);
+  });
+
+  it("stands on its own node, while that is leaving", () => {
+    expect(mayShowMark(departure({ status }), marked)).toBe(true);
+    expect(mayShowMark(departure({ status }), node)).toBe(false);
+    const undone = { ...status, phase: "RollingBack" } as const;
+    expect(mayShowMark(departure({ status: undone }), marked)).toBe(false);
+  });
+
+  it("has an instant that a notice has overtaken, once the ledger shows the beginning", () => {
+    const planned = { departAt: later, noticedAt: now };
+    expect(isOvertaken(departure({ ...planned, status }))).toBe(true);
+    expect(isOvertaken(departure(planned))).toBe(false);
+    expect(isOvertaken(departure({ departAt: later, status }))).toBe(false);
+    expect(isOvertaken(departure({ departAt: now, noticedAt: soon, status }))).toBe(false);
+  });
+});

@@ -1,0 +1,287 @@
+import { describe, expect, it } from "vitest";
+import { seededRng } from "../../../src/core/chance/rng.ts";
+import type { NodeFacts } from "../../../src/core/cluster/node.ts";
+import type { Departure } from "../../../src/core/departure/departure.ts";
+import { occurrences, openHours } from "../../../src/core/limits/windows.ts";
+import type { PolicyPlan } from "../../../src/core/plan/fleet-plan.ts";
+import { planFleet } from "../../../src/core/plan/plan.ts";
+import { planReport } from "../../../src/core/plan/plan-report.ts";
+import { wideningFor } from "../../../src/core/plan/widening.ts";
+import type { Policy, Window } from "../../../src/core/policy/policy.ts";
+import { lengthenSpans, mergeSpans, subtractSpans } from "../../../src/core/time/span.ts";
+import { formatInstant, hours, instant, minutes, seconds } from "../../../src/core/time/time.ts";
+import { aDeparture, aNode, aPolicy, at, daily, inZone } from "../fleet-builder.ts";
+
+const now = at("2026-11-20T00:00:00Z");
+
+interface World {
+  readonly policy: Partial<Policy>;
+  readonly nodes: readonly NodeFacts[];
+  readonly departures?: readonly Departure[];
+}
+
+function plan({ policy, nodes, departures = [] }: World): PolicyPlan {
+  const policies = [aPolicy(policy)];
+  const [made] = planFleet({ policies, badPolicies: [], nodes, departures, at: now }).policies;
+  if (made === undefined) throw new Error("the policy has a plan");
+  return made;
+}
+
+function born(name: string, minutesAgo: number, over: Partial<NodeFacts> = {}): NodeFacts {
+  return aNode(name, { createdAt: instant(now - minutes(minutesAgo)), ...over });
+}
+
+/** Deadline = birth + 23:30 h, so that this one has it so many minutes from now. */
+function dueIn(name: string, minutesAhead: number, over: Partial<NodeFacts> = {}): NodeFacts {
+  return born(name, 23.5 * 60 - minutesAhead, over);
+}
+
+describe("a forecast", () => {
+  it("is feasible where every node has its instant, although the gap is smaller than wanted", () => {
+    const made = plan({ policy: {}, nodes: [dueIn("n1", 10), dueIn("n2", 10), dueIn("n3", 10)] });
+    expect(made.forecast).toMatchObject({ feasible: true, late: [], widenBySeconds: 0 });
+    const report = planReport({ at: now, policies: [made], notPlanned: [], bad: [], ties: [] });
+    expect(report.policies[0]?.forecast.explain).toBe(
+      "All 3 departures can be kept; departures are at least 5m of the wanted 15m apart, there is no room for more",
+    );
+  });
+
+  it("names the nodes without an open window, and by how much the windows are too short", () => {
+    // Nights to 06:00. n1 may leave between 06:10 and 07:00 only, because of its minimum age.
+    const lifetime = { minMs: hours(23), maxMs: hours(24), reserveMs: minutes(10) };
+    const nodes = [born("n1", 23 * 60 - 370), born("n2", 0)];
+    const made = plan({ policy: { lifetime, windows: [daily("22:00-06:00")] }, nodes });
+    // To hold 06:10:00 the half-open window must end after it: 10 minutes and 1 second.
+    expect(made.forecast).toMatchObject({ feasible: false, late: ["n1"], widenBySeconds: 601 });
+  });
+
+  it("says where a longer window does not help: behind a Deny window and behind a hold", () => {
+    const windows = [daily("22:00-06:00"), daily("06:00-12:00", { type: "Deny" })];
+    const lifetime = { minMs: hours(23), maxMs: hours(24), reserveMs: minutes(10) };
+    const made = plan({ policy: { lifetime, windows }, nodes: [born("n1", 23 * 60 - 370)] });
+    expect(made.forecast).toMatchObject({ feasible: false, widenBySeconds: 0, helpless: 1 });
+  });
+});
+
+describe("the widening", () => {
+  const zone = "Europe/Berlin";
+  const bounds = { startAt: now, endAt: instant(now + hours(60)) };
+
+  it("is the smallest one of those tried second by second", () => {
+    const rng = seededRng(11);
+    const upTo = (most: number): number => Math.floor(rng() * (most + 1));
+    for (let round = 0; round < 300; round += 1) {
+      const window = (type: "Allow" | "Deny"): Window => {
+        const startMinute = upTo(1439);
+        const endMinute = (startMinute + 1 + upTo(300)) % 1440;
+        return {
+          ...daily("00:00-01:00", { type, timeZone: zone }),
+          startMinute,
+          endMinute,
+        } as Window;
+      };
+      const windows = [window("Allow"), ...(upTo(1) ? [window("Allow")] : []), window("Deny")];
+      const open = openHours(windows, bounds);
+      const earliestAt = instant(now + upTo(3000) * 60_000);
+      const range = { earliestAt, deadlineAt: instant(earliestAt + upTo(60) * 60_000) };
+      const hasInstant = (spans: readonly { startAt: number; endAt: number }[]): boolean =>
+        spans.some((span) => span.startAt <= range.deadlineAt && span.endAt > range.earliestAt);
+      if (hasInstant(open.spans)) continue;
+      const opensWith = (longer: number): boolean => {
+        const openings = windows
+          .filter((one) => one.type === "Allow")
+          .flatMap((one) => lengthenSpans(occurrences(one, bounds), seconds(longer)));
+        return hasInstant(subtractSpans(mergeSpans(openings), open.deny));
+      };
+      const found = wideningFor([range], { windows, hours: open });
+      if (found.helpless > 0) {
+        expect(opensWith(86_400), `round ${round}`).toBe(false);
+        continue;
+      }
+      expect(opensWith(found.widenBySeconds), `round ${round}`).toBe(true);
+      expect(opensWith(found.widenBySeconds - 1), `round ${round}`).toBe(false);
+    }
+  });
+});
+
+describe("budgets in a forecast", () => {
+  const tight = { spacing: { mode: "Late", minMs: minutes(15) } } as const;
+
+  it("hold starts back in the order of the plan, and the plan says until when", () => {
+    // Three overdue nodes, planned for 00:00, 00:15 and 00:30; one an hour may start.
+    const nodes = [born("n1", 3000), born("n2", 2900), born("n3", 2800)];
+    const budgets = [{ kind: "PerHour", perHour: 1 }] as const;
+    const made = plan({ policy: { ...tight, budgets }, nodes });
+    const starts = made.departures.map((one) => formatInstant(one.heldBackTo ?? one.departAt));
+    expect(starts.map((one) => one.slice(11, 16))).toEqual(["00:00", "01:00", "02:00"]);
+    expect(made.forecast).toMatchObject({
+      heldBack: 2,
+      tight: [{ budget: "1 an hour", needed: 3 }],
+    });
+  });
+
+  it("are late where there is no room up to the deadline, and say what they would have to be", () => {
+    // Planned for their deadlines, 01:00 and 01:15; with one an hour n2 would wait for 02:00.
+    const budgets = [{ kind: "PerHour", perHour: 1 }] as const;
+    const made = plan({
+      policy: { ...tight, budgets },
+      nodes: [dueIn("n1", 60), dueIn("n2", 75), dueIn("n3", 600)],
+    });
+    expect(made.forecast).toMatchObject({ feasible: false, late: ["n2"], heldPastDeadline: 1 });
+    expect(made.forecast.tight).toEqual([{ budget: "1 an hour", needed: 2 }]);
+  });
+
+  it("make late all of those whose window shuts before there is room, not the first alone", () => {
+    // Planned 5 minutes apart up to 01:00, two an hour: for n3 and n4 there is room again from 01:44
+    // on, when the window is shut, and their deadline is 02:00.
+    const nodes = ["n1", "n2", "n3", "n4"].map((name) => dueIn(name, 120));
+    const made = plan({
+      policy: {
+        windows: [daily("00:00-01:00")],
+        budgets: [{ kind: "PerHour", perHour: 2 }],
+        spacing: { mode: "Late", minMs: minutes(5) },
+      },
+      nodes,
+    });
+    expect(made.forecast).toMatchObject({ late: ["n3", "n4"], heldBack: 2, heldPastDeadline: 2 });
+  });
+
+  it("that are wide enough hold nothing back", () => {
+    const nodes = [dueIn("n1", 60), dueIn("n2", 75)];
+    const made = plan({ policy: { ...tight, budgets: [{ kind: "PerHour", perHour: 2 }] }, nodes });
+    expect(made.forecast).toMatchObject({ feasible: true, heldBack: 0, tight: [] });
+  });
+
+  it("of nodes reckon a departure to be out for drain.timeout", () => {
+    const budgets = [{ kind: "Nodes", scope: "Policy", nodes: { count: 1 } }] as const;
+    const policy = { budgets, spacing: { mode: "Late", minMs: minutes(1) } } as const;
+    const nodes = [dueIn("n1", 60), dueIn("n2", 90), dueIn("n3", 61)];
+    const drain = { ...aPolicy().drain, timeoutMs: minutes(5) };
+    const made = plan({ policy: { ...policy, drain }, nodes });
+    // n1 at 01:00 is out until 01:05, but n3 has to go at 01:01.
+    expect(made.forecast).toMatchObject({ late: ["n3"], heldPastDeadline: 1 });
+  });
+
+  it("count what has started within the hour", () => {
+    const gone = aDeparture(aNode("gone"), {
+      status: { phase: "Ended", startedAt: instant(now - minutes(20)) },
+    });
+    const budgets = [{ kind: "PerHour", perHour: 1 }] as const;
+    const made = plan({ policy: { budgets }, nodes: [dueIn("n1", 30)], departures: [gone] });
+    // The hour since the last start is over at 00:40; the deadline is at 00:30.
+    expect(made.forecast).toMatchObject({ feasible: false, late: ["n1"] });
+  });
+
+  it("of a zone do not hold other zones back", () => {
+    const budgets = [{ kind: "Nodes", scope: "Zone", nodes: { count: 1 } }] as const;
+    const spacing = { mode: "Late", minMs: minutes(1) } as const;
+    const nodes = [dueIn("n1", 60, inZone("a")), dueIn("n2", 61, inZone("b"))];
+    expect(plan({ policy: { budgets, spacing }, nodes }).forecast.feasible).toBe(true);
+    const same = [dueIn("n1", 60, inZone("a")), dueIn("n2", 61, inZone("a"))];
+    expect(plan({ policy: { budgets, spacing }, nodes: same }).forecast.feasible).toBe(false);
+  });
+
+  it("of the cluster are spent by the starts of every policy", () => {
+    const pool = (name: string) => ({
+      matchFields: [],
+      matchExpressions: [{ key: "pool", operator: "In", values: [name] } as const],
+    });
+    const budgets = [{ kind: "Nodes", scope: "Cluster", nodes: { count: 1 } }] as const;
+    const policies = ["a", "b"].map((name) =>
+      aPolicy({ name, budgets, nodeSelector: { nodeSelectorTerms: [pool(name)] } }),
+    );
+    // Both are planned for 01:00, their deadline.
+    const nodes = ["a", "b"].map((name) => dueIn(`n-${name}`, 60, { labels: { pool: name } }));
+    const made = planFleet({ policies, badPolicies: [], nodes, departures: [], at: now });
+    expect(made.policies.map(({ forecast }) => forecast.late)).toEqual([[], ["n-b"]]);
+  });
+
+  it("are spent by departures that a person has asked for", () => {
+    const budgets = [{ kind: "Nodes", scope: "Policy", nodes: { count: 1 } }] as const;
+    const nodes = [dueIn("n1", 60), dueIn("n2", 600), dueIn("n3", 600)];
+    const asked = (node: NodeFacts, minutesAhead: number) =>
+      aDeparture(node, { cause: "Manual", departAt: instant(now + minutes(minutesAhead)) });
+    const spacing = { mode: "Late", minMs: minutes(1) } as const;
+    const late = (departures: readonly Departure[]) =>
+      plan({ policy: { spacing, budgets }, nodes, departures }).forecast.late;
+    // One that starts at 00:54 is out until 00:59, one that starts at 00:56 past 01:00.
+    expect(late([asked(nodes[1] as NodeFacts, 54)])).toEqual([]);
+    expect(late([asked(nodes[1] as NodeFacts, 56)])).toEqual(["n1"]);
+    // Two at once take turns: 00:54 to 00:59 and on to 01:04.
+    expect(late(nodes.slice(1).map((node) => asked(node, 54)))).toEqual(["n1"]);
+  });
+});
+
+describe("waves in a forecast", () => {
+  const spacing = { mode: "Late", minMs: minutes(1) } as const;
+  const drain = { ...aPolicy().drain, timeoutMs: minutes(5) };
+  const of = (...sizes: readonly number[]) => ({
+    ...{ spacing, drain },
+    waves: { sizes: sizes.map((count) => ({ count })) },
+  });
+  const startsOf = ({ departures }: PolicyPlan) =>
+    departures.map(({ heldBackTo, departAt }) =>
+      formatInstant(heldBackTo ?? departAt).slice(11, 16),
+    );
+  const sentence = (made: PolicyPlan) =>
+    planReport({ at: now, policies: [made], notPlanned: [], bad: [], ties: [] }).policies[0]
+      ?.forecast.explain;
+
+  it("hold each start back until the wave before may have left, as long as drain.timeout", () => {
+    // Five overdue nodes, planned for 00:00 to 00:04: one, then two, then the others.
+    const nodes = ["n1", "n2", "n3", "n4", "n5"].map((name) => born(name, 3000));
+    const made = plan({ policy: of(1, 2), nodes });
+    expect(startsOf(made)).toEqual(["00:00", "00:05", "00:05", "00:10", "00:10"]);
+    expect(sentence(made)).toBe(
+      "5 of 5 departures are late; 5 nodes past the deadline already, leaving one by one; waves hold back 4 departures: waves of 1, 2; wave 1 of 2: 0 of 1 have left well, 0 are under way",
+    );
+  });
+
+  it("make late whoever cannot wait for the wave before", () => {
+    // At 01:00, 01:01, 01:02 and 02:00, their deadlines; the canary is out until 01:05.
+    const nodes = [dueIn("n1", 60), dueIn("n2", 61), dueIn("n3", 62), dueIn("n4", 120)];
+    const made = plan({ policy: of(1, 2), nodes });
+    expect(made.forecast).toMatchObject({
+      ...{ feasible: false, late: ["n2", "n3"], heldPastDeadline: 2 },
+      tight: [{ budget: "waves of 1, 2", needed: undefined }],
+    });
+  });
+
+  it("begin where they stand: behind the canary that has left, with the one that is under way", () => {
+    const canary = aDeparture(aNode("gone"), {
+      status: { phase: "Ended", outcome: "Planned", startedAt: instant(now - hours(5)) },
+    });
+    const underWay = aDeparture(aNode("going"), {
+      status: { phase: "Draining", startedAt: instant(now - minutes(2)) },
+    });
+    const nodes = ["n1", "n2", "n3"].map((name) => born(name, 3000));
+    const made = plan({ policy: of(1, 2), nodes, departures: [canary, underWay] });
+    // Planned a minute apart from 00:00 on. The first fills the second wave, which is out until 00:05.
+    expect(startsOf(made)).toEqual(["00:00", "00:05", "00:05"]);
+  });
+
+  it("do not count what the cloud takes", () => {
+    const taken = aDeparture(aNode("taken"), {
+      cause: "SpotInterruption",
+      status: { phase: "Draining", startedAt: instant(now - minutes(2)) },
+    });
+    const made = plan({ policy: of(1), nodes: [born("n1", 3000)], departures: [taken] });
+    expect(startsOf(made)).toEqual(["00:00"]);
+  });
+
+  it("that are wide enough hold nothing back", () => {
+    const nodes = [dueIn("n1", 60), dueIn("n2", 61), dueIn("n3", 62)];
+    const made = plan({ policy: of(3), nodes });
+    expect(made.forecast).toMatchObject({ feasible: true, heldBack: 0, tight: [] });
+  });
+
+  it("that are halted are said, not reckoned with: when a person goes on is not known", () => {
+    const failed = aDeparture(aNode("bad"), {
+      status: { phase: "Ended", outcome: "RolledBack", startedAt: instant(now - hours(5)) },
+    });
+    const nodes = [dueIn("n1", 60), dueIn("n2", 61)];
+    const made = plan({ policy: of(1), nodes, departures: [failed] });
+    expect(made.forecast).toMatchObject({ feasible: true, heldBack: 0 });
+    expect(sentence(made)).toContain("wave 1 of 1 is halted");
+  });
+});

@@ -1,0 +1,32 @@
+import { expect, it } from "vitest";
+import { planFleet } from "../../../src/core/plan/plan.ts";
+import { formatInstant, hours, instant } from "../../../src/core/time/time.ts";
+import { aNode, aPolicy, at, inZone } from "../fleet-builder.ts";
+
+const now = at("2026-11-20T00:00:00Z");
+
+function bornHours(hoursAgo: number, zone: string) {
+  return (name: string) =>
+    aNode(name, { createdAt: instant(now - hours(hoursAgo)), ...inZone(zone) });
+}
+
+it("overdue nodes alternate zones where one is as old as the other", () => {
+  const nodes = [
+    bornHours(41, "a")("n0"),
+    ...["n1", "n2", "n3"].map(bornHours(40, "a")),
+    ...["n4", "n5"].map(bornHours(40, "b")),
+    bornHours(40, "c")("n6"),
+    bornHours(30, "c")("n7"),
+  ];
+  const input = { policies: [aPolicy()], badPolicies: [], nodes, departures: [], at: now };
+  const [made] = planFleet(input).policies;
+  const order = made?.departures.map(
+    ({ node, departAt }) => `${formatInstant(departAt).slice(11, 16)} ${node.name}`,
+  );
+  // The oldest, of zone a, is the first and the youngest the last. Those between go from zone to
+  // zone, out of the one with most of them left: a b a b a c a c.
+  expect(order).toEqual([
+    ...["00:00 n0", "00:15 n4", "00:30 n1", "00:45 n5"],
+    ...["01:00 n2", "01:15 n6", "01:30 n3", "01:45 n7"],
+  ]);
+});

@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+import type { NewestStart } from "../../../src/core/departure/departure-index.ts";
+import { paceOf } from "../../../src/core/plan/pace.ts";
+import type { Job } from "../../../src/core/plan/planned-departure.ts";
+import { instant, minutes, plus, seconds } from "../../../src/core/time/time.ts";
+import { at } from "../fleet-builder.ts";
+
+const now = at("2026-11-20T12:00:00Z");
+
+/** Jobs that were planned for so many seconds from now. */
+function jobsAt(...ahead: readonly number[]): readonly Job[] {
+  return ahead.map((one) => ({ keptAt: now + one * 1000 })) as unknown as readonly Job[];
+}
+
+function started(plannedAgo: number, lateBy: number): NewestStart {
+  const plannedAt = instant(now - plannedAgo * 1000);
+  return { plannedAt, at: plus(plannedAt, seconds(lateBy)) };
+}
+
+describe("a moment, by which a start may lag", () => {
+  it.each([
+    ["is a minute between departures a quarter of an hour apart", [-10, 890], 60],
+    ["is a minute at most", [-10, 7190], 60],
+    ["is four seconds where they are a minute apart", [-10, 50], 4],
+    ["is a second at the least", [-10, -4, 2], 1],
+    ["goes by the smallest distance around now, ties aside", [-130, -10, -10, 890], 8],
+    ["does not go by what is far ahead", [-10, 890, 891], 60],
+    ["is a minute where nothing is planned", [], 60],
+  ])("%s", (_, ahead, expected) => {
+    const { lagMs } = paceOf(jobsAt(...ahead), { at: now, newestStart: undefined });
+    expect(lagMs).toBe(expected * 1000);
+  });
+});
+
+describe("the newest start", () => {
+  // The next departure is planned for six seconds after it.
+  const pace = (newestStart: NewestStart) => paceOf(jobsAt(2), { at: now, newestStart });
+
+  it("that lagged by a moment counts as its planned instant", () => {
+    const { leftAt, late } = pace(started(4, 0.9));
+    expect([leftAt, late]).toEqual([now - 4000, undefined]);
+  });
+
+  it("that was late counts when it was, and is what the others make room for", () => {
+    const { leftAt, late } = pace(started(4, 1));
+    expect(leftAt).toBe(now - 3000);
+    expect(late).toEqual({ at: now - 3000, plannedAt: now - 4000 });
+  });
+
+  it.each([
+    ["before its time", started(4, -3)],
+    ["that nobody had planned", { at: instant(now - 4000), plannedAt: undefined }],
+  ])("%s counts when it was, and is not late", (_, newestStart) => {
+    const { leftAt, isOnTime, late } = pace(newestStart);
+    expect([leftAt, isOnTime, late]).toEqual([newestStart.at, false, undefined]);
+  });
+
+  it("a quarter of an hour before the next may lag by up to a minute", () => {
+    const next = jobsAt(900);
+    const lagging = { plannedAt: now, at: plus(now, minutes(1)) };
+    const onTime = { plannedAt: now, at: instant(lagging.at - 1) };
+    expect(paceOf(next, { at: now, newestStart: onTime }).isOnTime).toBe(true);
+    expect(paceOf(next, { at: now, newestStart: lagging }).isOnTime).toBe(false);
+  });
+});

@@ -1,0 +1,97 @@
+import { describe, expect, it } from "vitest";
+import type { Departure } from "../../../src/core/departure/departure.ts";
+import { planFleet } from "../../../src/core/plan/plan.ts";
+import { policyStatuses } from "../../../src/core/plan/policy-status.ts";
+import type { BadPolicy, Policy } from "../../../src/core/policy/policy.ts";
+import { hours, instant } from "../../../src/core/time/time.ts";
+import { aDeparture, aNode, aPolicy, at } from "../fleet-builder.ts";
+
+const now = at("2026-11-20T12:00:00Z");
+const selects = (pool: string) => ({
+  nodeSelectorTerms: [
+    {
+      matchExpressions: [{ key: "pool", operator: "In", values: [pool] } as const],
+      matchFields: [],
+    },
+  ],
+});
+const nodes = ["a", "a", "b"].map((pool, place) =>
+  aNode(`n${place}`, {
+    createdAt: instant(now - hours(10)),
+    labels: { "cloud.google.com/gke-spot": "true", pool },
+  }),
+);
+const problem = 'spec.windows[0].timeZone: found "Local", expected an IANA time zone';
+
+function statuses(world: {
+  readonly policies?: readonly Policy[];
+  readonly badPolicies?: readonly BadPolicy[];
+  readonly departures?: readonly Departure[];
+}) {
+  const { policies = [aPolicy()], badPolicies = [], departures = [] } = world;
+  const plan = planFleet({ policies, badPolicies, departures, nodes, at: now });
+  return policyStatuses(plan, departures).map(({ conditions, ...status }) => ({
+    ...status,
+    conditions: Object.fromEntries(conditions.map(({ type, ...one }) => [type, one])),
+  }));
+}
+
+describe("a policy that cannot be read", () => {
+  const bad = { name: "odd", problem, weight: 5, nodeSelector: selects("a"), generation: 2 };
+
+  it("says so in its own status, and in that of the policy whose nodes it holds back", () => {
+    const [spot, odd] = statuses({ badPolicies: [bad] });
+    expect(odd).toMatchObject({
+      ...{ name: "odd", generation: 2, matchedNodes: 2, forecast: { feasible: false } },
+      conditions: {
+        Ready: { status: "False", reason: "Invalid", message: problem },
+        Feasible: { status: "False", reason: "PolicyInvalid" },
+      },
+    });
+    expect(spot).toMatchObject({
+      ...{ matchedNodes: 3, forecast: { feasible: false } },
+      conditions: {
+        Ready: { status: "True", reason: "Understood" },
+        Feasible: { status: "False", reason: "PolicyInvalid" },
+      },
+    });
+    expect(spot?.conditions.Feasible?.message).toBe(
+      `2 nodes held back, because a policy that might own them cannot be read: odd: ${problem}; All 1 departure can be kept`,
+    );
+  });
+
+  it("holds back nobody else", () => {
+    const [spot, odd] = statuses({ badPolicies: [{ ...bad, nodeSelector: selects("c") }] });
+    expect(odd).toMatchObject({ matchedNodes: 0, conditions: { Ready: { status: "False" } } });
+    expect(spot).toMatchObject({ conditions: { Feasible: { status: "True", reason: "InTime" } } });
+  });
+
+  it("counts its departures that are on record", () => {
+    const departures = [aDeparture(nodes[0] as (typeof nodes)[number], { policy: "odd" })];
+    const [, odd] = statuses({ badPolicies: [bad], departures });
+    expect(odd?.departures).toEqual({ scheduled: 1, underWay: 0, done24h: 0 });
+  });
+});
+
+describe("a paused policy", () => {
+  it("says so, and is not called feasible for it", () => {
+    const [spot] = statuses({ policies: [aPolicy({ paused: true })] });
+    expect(spot).toMatchObject({
+      ...{ paused: true, matchedNodes: 3, forecast: { feasible: false } },
+      conditions: {
+        Ready: { status: "True", reason: "Paused" },
+        Feasible: { status: "Unknown", reason: "Paused" },
+      },
+    });
+    expect(statuses({})[0]).toMatchObject({
+      paused: false,
+      conditions: { Ready: { reason: "Understood" }, Feasible: { status: "True" } },
+    });
+  });
+
+  it("counts the nodes that it takes over, and the other counts them no more", () => {
+    const heavy = aPolicy({ name: "heavy", weight: 1, paused: true, nodeSelector: selects("a") });
+    const counts = statuses({ policies: [aPolicy(), heavy] }).map((one) => one.matchedNodes);
+    expect(counts).toEqual([2, 1]);
+  });
+});

@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Fault, FaultCall } from "../support/fault-proxy.ts";
+import { FaultWorld } from "./fault-world.ts";
+
+const budgetsAct = "the list of the budgets";
+
+/** What a notice asks of the API server, by the request. */
+const acts: Readonly<Record<string, (call: FaultCall) => boolean>> = {
+  "the cordon": ({ method, path }) => method === "PATCH" && /^\/api\/v1\/nodes\/[^/]+$/.test(path),
+  "the list of the pods": ({ method, path }) =>
+    method === "GET" && /^\/api\/v1\/pods\?.*fieldSelector/.test(path) && !isWatch(path),
+  [budgetsAct]: ({ method, path }) =>
+    method === "GET" && path.startsWith("/apis/policy/v1/poddisruptionbudgets") && !isWatch(path),
+};
+
+const everywhere: readonly Fault[] = [
+  { kind: "Status", code: 429, retryAfterSeconds: 1 },
+  { kind: "Status", code: 500 },
+  { kind: "Reset" },
+  { kind: "LostAnswer" },
+];
+
+const refusals = [400, 401, 403].map((code): Fault => ({ kind: "Status", code }));
+
+const rows = Object.keys(acts).flatMap((act) =>
+  [...everywhere, ...(act === "the cordon" ? refusals : [])].map((fault) => ({
+    act,
+    fault,
+    name: fault.kind === "Status" ? String(fault.code) : fault.kind,
+  })),
+);
+
+/** Drains that begin within a second share one list of the budgets. */
+const budgetsSharedMs = 1_000;
+
+let world: FaultWorld;
+let budgetsReadAtMs = 0;
+
+beforeAll(async () => {
+  // One more for the request that is never answered.
+  world = await FaultWorld.start(rows.length + Object.keys(acts).length);
+  await world.startController("Http");
+});
+
+afterAll(() => world?.stop());
+
+describe("a notice of 30 s on a real API server that fails one request", () => {
+  test.each(rows)("$act ($name): cordon within 3 s, evictions within 5 s", async (row) => {
+    const failed = await injectOnce(row.act, row.fault);
+    const { cordonMs, firstEvictionMs } = await world.reactionOf(
+      world.takeNode(),
+      `${row.act}: ${row.name}`,
+    );
+    // Budgets are read beside the evictions, which do not wait for them.
+    await world.until("the fault was met", async () => failed() === 1);
+    expect(cordonMs).toBeLessThan(3_000);
+    expect(firstEvictionMs).toBeLessThan(5_000);
+  });
+
+  test.each(Object.keys(acts))("%s (no answer ever): both within 5 s", async (act) => {
+    // One that has just met such a silence waits longer for the next answer.
+    await world.stopController();
+    await world.startController("Http");
+    const failed = await injectOnce(act, { kind: "Hole" });
+    const { cordonMs, firstEvictionMs } = await world.reactionOf(
+      world.takeNode(),
+      `${act}: no answer ever`,
+    );
+    // Budgets are read beside the evictions, which do not wait for them.
+    await world.until("the fault was met", async () => failed() === 1);
+    expect(cordonMs).toBeLessThan(5_000);
+    expect(firstEvictionMs).toBeLessThan(5_000);
+  });
+});
+
+/** The first such request from now on fails; gives how many have. */
+async function injectOnce(act: string, fault: Fault): Promise<() => number> {
+  const isIt = acts[act] as (call: FaultCall) => boolean;
+  if (act === budgetsAct) {
+    await world.until("the next drain reads the budgets itself", async () => {
+      return Date.now() - budgetsReadAtMs > budgetsSharedMs;
+    });
+  }
+  let failed = 0;
+  world.injectFaults((call) => {
+    if (acts[budgetsAct]?.(call)) budgetsReadAtMs = Date.now();
+    if (failed > 0 || !isIt(call)) return undefined;
+    failed += 1;
+    return fault;
+  });
+  return () => failed;
+}
+
+function isWatch(path: string): boolean {
+  return /[?&]watch=1(&|$)/.test(path);
+}

@@ -1,0 +1,108 @@
+import { type Change, type History, isBoundToNode, nameOf } from "./history.ts";
+import { podStoriesOf } from "./incarnation.ts";
+import { leftMarked } from "./judge.ts";
+
+/** A departure that the test asked for: a cloud's notice, or a person's word. */
+export interface Asked {
+  readonly departure: string;
+  readonly node: string;
+  readonly kind: "Notice" | "Rotation";
+  /** Milliseconds since 1970, before the request for it was sent. */
+  readonly atMs: number;
+}
+
+export interface ChaosCharge {
+  readonly asked: readonly Asked[];
+  /** The user that the controller is to the API server. */
+  readonly user: string;
+}
+
+/** However requests fail: from the notice to the cordon. */
+const cordonLimitMs = 5_000;
+/** Half of a notice of 30 s is the budgets', less the margin and what a slow API server may cost. */
+const budgetsOwnMs = 10_000;
+
+/** Everything that was not as it should be, a sentence each; empty when all was well. */
+export function judgeChaos(history: History, charge: ChaosCharge): readonly string[] {
+  return [
+    ...charge.asked.flatMap((one) => lateCordon(one, history, charge)),
+    ...forcedBeforeTime(history, charge),
+    ...releasedOnce(history, charge),
+    ...history.changes.flatMap(failedEnd),
+    ...leftMarked(history),
+  ];
+}
+
+/** From each notice to its node's cordon, as the API server's audit log has it. */
+export function cordonTimes(history: History, charge: ChaosCharge): readonly number[] {
+  return charge.asked
+    .filter(({ kind }) => kind === "Notice")
+    .map((one) => cordonMs(one, history, charge.user) ?? Number.POSITIVE_INFINITY);
+}
+
+function cordonMs({ node, atMs }: Asked, { audit }: History, user: string): number | undefined {
+  const cordon = audit.find(
+    (entry) =>
+      entry.verb === "patch" &&
+      entry.resource === "nodes" &&
+      entry.subresource === "" &&
+      entry.code === 200 &&
+      entry.name === node &&
+      entry.user === user &&
+      entry.receivedAtUs / 1000 >= atMs,
+  );
+  return cordon && cordon.answeredAtUs / 1000 - atMs;
+}
+
+function lateCordon(one: Asked, history: History, { user }: ChaosCharge): readonly string[] {
+  if (one.kind !== "Notice") return [];
+  const tookMs = cordonMs(one, history, user);
+  if (tookMs === undefined) return [`${one.node} was never cordoned for ${one.departure}`];
+  if (tookMs <= cordonLimitMs) return [];
+  return [`${one.node} was cordoned ${Math.round(tookMs)} ms after its notice ${one.departure}`];
+}
+
+/** A deletion goes past the pod's budget. */
+function forcedBeforeTime(history: History, { asked, user }: ChaosCharge): readonly string[] {
+  const stories = podStoriesOf(history.changes);
+  return history.audit
+    .filter((entry) => entry.user === user && entry.verb === "delete" && entry.resource === "pods")
+    .filter(({ namespace }) => namespace === "default")
+    .flatMap(({ name, receivedAtUs }) => {
+      const atMs = receivedAtUs / 1000;
+      const node = stories.find((one) => one.name === name)?.nodeName;
+      const last = asked.findLast((one) => one.node === node && one.atMs <= atMs);
+      if (last?.kind !== "Notice") return [`${name} of ${node} was deleted without a notice`];
+      const sinceMs = atMs - last.atMs;
+      if (sinceMs >= budgetsOwnMs) return [];
+      return [`${name} of ${node} was deleted ${Math.round(sinceMs)} ms after the notice`];
+    });
+}
+
+function releasedOnce(history: History, { asked }: ChaosCharge): readonly string[] {
+  const full = history.releases.flatMap(({ machine, podsThen }) =>
+    podsThen
+      .filter((pod) => !isBoundToNode(pod))
+      .map((pod) => `${machine} was released with ${nameOf(pod)} on it`),
+  );
+  const nodes = [
+    ...new Set([...asked, ...history.machineEnds.map(toNode)].map(({ node }) => node)),
+  ];
+  const miscounted = nodes.flatMap((node) => {
+    const wanted = asked.filter((one) => one.node === node).length;
+    const ends = history.machineEnds.filter(({ machine }) => machine === node).length;
+    return ends === wanted ? [] : [`${node} lost ${ends} machines, expected ${wanted}`];
+  });
+  return [...full, ...miscounted];
+}
+
+function toNode({ machine }: { readonly machine: string }): { readonly node: string } {
+  return { node: machine };
+}
+
+function failedEnd(change: Change): readonly string[] {
+  if (change.kind !== "Departure" || change.type !== "Set") return [];
+  const { outcome, reason } = change.object.status ?? {};
+  if (outcome === undefined || ["Planned", "Preempted", "Forced"].includes(outcome)) return [];
+  return [`${nameOf(change.object)} ended as ${outcome}, because of ${reason}`];
+}

@@ -1,0 +1,108 @@
+/**
+ * Notices and rotations on a real control plane, while a proxy between controller and API server does to
+ * requests and connections what networks and servers do. `npm run chaos` makes 200 of them.
+ */
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Rng, seededRng } from "../../src/core/chance/rng.ts";
+import { type FaultProxy, startFaultProxy } from "../support/fault-proxy.ts";
+import { FaultSchedule } from "../support/fault-schedule.ts";
+import { type Asked, cordonTimes, judgeChaos } from "./chaos-judge.ts";
+import { controllerUser, FleetWorld } from "./fleet-world.ts";
+import { nameOf } from "./history.ts";
+import { makeDeparture, noticeOf } from "./raw-departure.ts";
+
+const seed = Number(process.env.E2E_SEED ?? 1);
+const wanted = Number(process.env.E2E_CHAOS_DEPARTURES ?? 9);
+const atOnce = 3;
+const faultShare = 0.05;
+const noticeSeconds = 30;
+const batchMs = 240_000;
+
+let world: FleetWorld;
+let proxy: FaultProxy;
+const rng = seededRng(seed);
+const schedule = new FaultSchedule({ rng, share: faultShare, nowMs: () => performance.now() });
+const asked: Asked[] = [];
+
+beforeAll(async () => {
+  world = await FleetWorld.start();
+  proxy = await startFaultProxy({
+    target: world.plane.url,
+    ca: () => readFileSync(world.plane.caFile, "utf8"),
+    faultFor: () => schedule.next(),
+  });
+  await world.applyPolicy({
+    // Every node, since those that come in place of others are to leave as well.
+    nodeSelector: undefined,
+    lifetime: {},
+    budgets: [{ nodes: atOnce }],
+    onNotice: { spotInterruption: "Release" },
+    drain: { timeout: "2m", onTimeout: "Wait" },
+  });
+  await world.startController(await world.controllerKubeconfig(proxy.url));
+});
+
+afterAll(async () => {
+  await world?.stop();
+  await proxy?.close();
+});
+
+describe(`notices and rotations amid faults, seed ${seed}`, () => {
+  test(`${wanted} of them come to their end`, { timeout: batchMs * wanted }, async () => {
+    while (asked.length < wanted) {
+      await world.until("the fleet is at rest", () => world.isAtRest(), batchMs);
+      const nodes = shuffled(world.nodes.map(nameOf), rng).slice(0, atOnce);
+      harmConnections();
+      await Promise.all(nodes.map((node) => ask(node)));
+    }
+    await world.until("the fleet is at rest", () => world.isAtRest(), batchMs);
+  });
+
+  test("and nothing that an onlooker can see was amiss", async () => {
+    const history = await world.history();
+    const charge = { asked, user: controllerUser };
+    console.log(tableOf(cordonTimes(history, charge)));
+    expect(judgeChaos(history, charge)).toEqual([]);
+  });
+});
+
+function harmConnections(): void {
+  const draw = rng();
+  if (draw < 1 / 3 && schedule.mayStall()) {
+    schedule.count("BlackHole");
+    proxy.blackHole();
+  } else if (draw > 2 / 3) {
+    schedule.count("AllReset");
+    proxy.reset();
+  }
+}
+
+async function ask(node: string): Promise<void> {
+  const kind = rng() < 0.5 ? "Notice" : "Rotation";
+  const { name, atMs } = await makeDeparture(world.plane, node, {
+    name: `${node}-${asked.length}-${kind.toLowerCase()}-${Math.floor(rng() * 1e9)}`,
+    spec: kind === "Notice" ? noticeOf(noticeSeconds) : () => ({ cause: "Manual", policy: "spot" }),
+  });
+  asked.push({ departure: name, node, kind, atMs });
+}
+
+/** A row for docs/failure-modes.md. */
+function tableOf(cordons: readonly number[]): string {
+  const sorted = cordons.toSorted((a, b) => a - b);
+  const at = (share: number) => Math.round(sorted[Math.floor((sorted.length - 1) * share)] ?? 0);
+  const faults = [...schedule.counts].toSorted().map(([kind, count]) => `${count} ${kind}`);
+  const [notices, rotations] = [cordons.length, asked.length - cordons.length];
+  return [
+    "| seed | notices | rotations | faults | cordon p50 | p99 | slowest |",
+    "|---|---|---|---|---|---|---|",
+    `| ${seed} | ${notices} | ${rotations} | ${faults.join(", ")} | ${at(0.5)} ms | ${at(0.99)} ms | ${at(1)} ms |`,
+  ].join("\n");
+}
+
+function shuffled<T>(items: readonly T[], rng: Rng): readonly T[] {
+  return items
+    .map((item) => ({ item, key: rng() }))
+    .toSorted((a, b) => a.key - b.key)
+    .map(({ item }) => item);
+}

@@ -1,0 +1,118 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { type Relay, type RelayCall, type RelayVerdict, startRelay } from "./relay.ts";
+import { startTunnel } from "./tunnel.ts";
+
+/** What becomes of one request. */
+export type Fault =
+  /** It goes on, but later. */
+  | { readonly kind: "Delay"; readonly ms: number }
+  /** It is swallowed: no answer ever, and the connection stays open. */
+  | { readonly kind: "Hole" }
+  /** The connection is lost before the server hears of it. */
+  | { readonly kind: "Reset" }
+  /** The server does it, but its answer is lost with the connection. */
+  | { readonly kind: "LostAnswer" }
+  /** The server does not hear of it, and this is the answer. */
+  | { readonly kind: "Status"; readonly code: number; readonly retryAfterSeconds?: number };
+
+export interface FaultCall extends RelayCall {
+  /** 1 for the first of its method and path, without the query, since the proxy was started. */
+  readonly attempt: number;
+}
+
+export interface FaultProxyOptions {
+  readonly target: string;
+  readonly ca?: () => string;
+  /** Asked for every request; undefined: it passes. */
+  readonly faultFor?: (call: FaultCall) => Fault | undefined;
+}
+
+export interface FaultProxy {
+  /** Plain HTTP, whatever the target speaks. */
+  readonly url: string;
+  /** Every request so far, watches too. */
+  readonly calls: readonly FaultCall[];
+  /** Every connection that is open now is dead, without a word; new ones work. */
+  blackHole(): void;
+  /** Every connection that is open now is reset. */
+  reset(): void;
+  close(): Promise<void>;
+}
+
+/** Stands between a client and an API server, and does to requests what networks and servers do. */
+export async function startFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
+  const desk = new FaultDesk(options.faultFor ?? (() => undefined));
+  const relay = await startRelay({
+    target: options.target,
+    ...(options.ca && { ca: options.ca }),
+    before: (call) => desk.before(call),
+    after: (call) => desk.after(call),
+  });
+  const tunnel = await startTunnel(Number(new URL(relay.url).port));
+  return {
+    url: `http://127.0.0.1:${tunnel.port}`,
+    calls: desk.calls,
+    blackHole: () => tunnel.blackHole(),
+    reset: () => tunnel.reset(),
+    close: () => closeBoth(tunnel, relay),
+  };
+}
+
+async function closeBoth(tunnel: { close(): Promise<void> }, relay: Relay): Promise<void> {
+  await tunnel.close();
+  await relay.close();
+}
+
+class FaultDesk {
+  readonly calls: FaultCall[] = [];
+  readonly #faultFor: (call: FaultCall) => Fault | undefined;
+  readonly #attempts = new Map<string, number>();
+  readonly #lost = new WeakSet<RelayCall>();
+
+  constructor(faultFor: (call: FaultCall) => Fault | undefined) {
+    this.#faultFor = faultFor;
+  }
+
+  async before(call: RelayCall): Promise<RelayVerdict> {
+    const counted = { ...call, attempt: this.#count(call) };
+    this.calls.push(counted);
+    const fault = this.#faultFor(counted);
+    switch (fault?.kind) {
+      case "Delay":
+        await pause(fault.ms);
+        return "Pass";
+      case "Hole":
+        return "Swallow";
+      case "Reset":
+        return "Drop";
+      case "LostAnswer":
+        this.#lost.add(call);
+        return "Pass";
+      case "Status":
+        return statusAnswer(fault);
+      case undefined:
+        return "Pass";
+    }
+  }
+
+  async after(call: RelayCall): Promise<void> {
+    if (this.#lost.has(call)) throw new Error("The answer is lost, as the test wants it");
+  }
+
+  #count({ method, path }: RelayCall): number {
+    const key = `${method} ${path.split("?")[0]}`;
+    const attempt = (this.#attempts.get(key) ?? 0) + 1;
+    this.#attempts.set(key, attempt);
+    return attempt;
+  }
+}
+
+/** As an API server words it. */
+function statusAnswer({ code, retryAfterSeconds }: Extract<Fault, { kind: "Status" }>) {
+  const message = `injected ${code}`;
+  return {
+    status: code,
+    headers: retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) },
+    body: { apiVersion: "v1", kind: "Status", status: "Failure", code, message },
+  };
+}

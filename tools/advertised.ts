@@ -1,0 +1,41 @@
+/** What help, docs and `/metrics` promise, and who keeps it. */
+
+export interface Promised {
+  /** Names of flags, without dashes. */
+  readonly options: readonly string[];
+  /** Commands that an option is listed for, and those that there are. */
+  readonly optionCommands: readonly string[];
+  readonly commands: readonly string[];
+  readonly metrics: readonly string[];
+}
+
+export interface CodeFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Where options and metrics are listed; a name that stands there alone is read by nobody. */
+const lists = /^src\/(config\/|server\/metric-list\.ts|contracts\/telemetry\.ts)/;
+
+/** A sentence for each option without a reader, metric without a writer and command without code. */
+export function unkept(promised: Promised, files: readonly CodeFile[]): readonly string[] {
+  const code = files.filter(({ path }) => !lists.test(path)).map(({ text }) => text);
+  const occurs = (pattern: RegExp) => code.some((text) => pattern.test(text));
+  const commands = new Set(promised.commands);
+  return [
+    ...[...new Set(promised.options)]
+      .filter((name) => !occurs(new RegExp(`\\b${fieldOf(name)}\\b`)))
+      .map((name) => `--${name} is listed, but nothing reads it`),
+    ...promised.metrics
+      .filter((name) => !occurs(new RegExp(`"${name}"`)))
+      .map((name) => `${name} is listed, but nothing sets it`),
+    ...[...new Set(promised.optionCommands)]
+      .filter((name) => !commands.has(name))
+      .map((name) => `lastcall ${name} has options, but there is no such command`),
+  ];
+}
+
+/** The field that an option becomes: `health-address` is `healthAddress`. */
+function fieldOf(name: string): string {
+  return name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
