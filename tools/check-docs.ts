@@ -1,8 +1,8 @@
 /**
  * Docs and code in step: each reason stands in the glossary, each error code in docs/errors.md, and the
  * code gives each of them somewhere; every option, metric and command that is listed has code that reads,
- * sets or runs it; no relative link of a page leads nowhere, and each test that
- * docs/failure-modes.md names exists.
+ * sets or runs it; files that pages and comments name are there; no relative link of a page leads
+ * nowhere, and each test that docs/failure-modes.md names exists.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -12,6 +12,7 @@ import { metricNames } from "../src/contracts/telemetry.ts";
 import { reasons } from "../src/core/reason/reason.ts";
 import { errorCodes } from "../src/errors.ts";
 import { unkept } from "./advertised.ts";
+import { missingFiles } from "./cited-files.ts";
 import { testProblems } from "./named-tests.ts";
 import { report, root, sourceFiles } from "./source-tree.ts";
 
@@ -73,6 +74,12 @@ function unkeptPromises(): readonly string[] {
   return unkept(promised, sourceFiles(["src"]));
 }
 
+function filesNotThere(pages: readonly string[]): readonly string[] {
+  const texts = pages.map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }));
+  const files = [...texts, ...sourceFiles(["src", "bench", "test/support", "test/contract"])];
+  return files.flatMap((file) => missingFiles(file, (path) => existsSync(join(root, path))));
+}
+
 const markdown = [
   ...readdirSync(root).filter((name) => name.endsWith(".md")),
   ...pages("docs"),
@@ -80,6 +87,7 @@ const markdown = [
 
 process.exitCode = report("check-docs", [
   ...markdown.flatMap(brokenLinks),
+  ...filesNotThere(markdown),
   ...unkeptPromises(),
   ...unused("src/core/reason/reason.ts", reasons),
   ...unused("src/errors.ts", errorCodes),

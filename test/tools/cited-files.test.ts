@@ -1,0 +1,37 @@
+import { describe, expect, it } from "vitest";
+import { missingFiles } from "../../tools/cited-files.ts";
+
+const there = new Set(["src/core/decide.ts", "docs/drain.md", "docs/bench/of.md"]);
+
+function missing(path: string, text: string): readonly string[] {
+  return missingFiles({ path, text }, (file) => there.has(file));
+}
+
+describe("files that are named", () => {
+  it("may be named from the root, from src or from the page", () => {
+    expect(
+      missing(
+        "docs/page.md",
+        "`src/core/decide.ts`, `core/decide.ts`, docs/drain.md, bench/of.md.",
+      ),
+    ).toEqual([]);
+  });
+
+  it("are told with their line where they are not there", () => {
+    expect(missing("docs/page.md", "one\nsee `core/decided.ts`")).toEqual([
+      "docs/page.md:2: there is no core/decided.ts",
+    ]);
+  });
+
+  it("count in comments of code, and nowhere else in it", () => {
+    const text = ' * see core/gone.ts\nimport { x } from "core/other.ts";\n// kube/gone.ts';
+    expect(missing("src/a.ts", text)).toEqual([
+      "src/a.ts:1: there is no core/gone.ts",
+      "src/a.ts:3: there is no kube/gone.ts",
+    ]);
+  });
+
+  it("are none where a pattern or a longer path is meant", () => {
+    expect(missing("docs/page.md", "`cloud/<x>/notice-source.ts`, `dist/core/x.ts`")).toEqual([]);
+  });
+});
