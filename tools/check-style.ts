@@ -19,7 +19,7 @@ interface Ban {
 
 const shell = ["src/runtime/"];
 
-const bans: readonly Ban[] = [
+const codeBans: readonly Ban[] = [
   {
     pattern: /\bDate\.now\(|\bnew Date\(\)|\bperformance\.now\(/,
     instead: "take a Clock",
@@ -53,6 +53,14 @@ const bans: readonly Ban[] = [
   },
 ];
 
+/** Words of a dialect that the project has left, where users read them. */
+const dialect: Ban = {
+  pattern:
+    /["'`][^"'`]*\b(heed(s|ed)?|forsak\w+|anew|in peace|(is|are) wanted)\b|["'`][^"'`]*, wanted \w/,
+  instead: "use the field's words: expected, again, acted on, without a conflict",
+  allowed: [],
+};
+
 export function styleFindings(file: SourceFile): string[] {
   const findings: string[] = [];
   const name = basename(file.path);
@@ -66,7 +74,7 @@ export function styleFindings(file: SourceFile): string[] {
 
 function banned(file: SourceFile): string[] {
   if (!file.path.startsWith("src/")) return [];
-  return bans.flatMap((ban) => {
+  return [...codeBans, dialect].flatMap((ban) => {
     const atHome = ban.allowed.some((place) =>
       place.endsWith("/") ? file.path.startsWith(place) : file.path === place,
     );

@@ -149,7 +149,7 @@ const waves: ObjectField = {
       items: amountField("A count, or a share of the matched nodes rounded down, but at least 1."),
     },
     restartedAt: instantField(
-      "What ended before this instant does not count: the waves begin anew with the canary. To go on after a halt, or to try a change of the policy with care, put the present instant here.",
+      "What ended before this instant does not count: the waves start again with the canary. To go on after a halt, or to try a change of the policy with care, put the present instant here.",
     ),
   },
 };

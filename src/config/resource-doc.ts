@@ -96,7 +96,7 @@ function refusals(schema: ObjectField): readonly string[] {
   if (lines.length === 0) return [];
   const intro =
     "Beside the types and bounds above these are checked, by the API server in CEL and by Lastcall alike:";
-  return [`## What is wanted\n\n${intro}\n\n${[...new Set(lines)].join("\n")}`];
+  return [`## What is expected\n\n${intro}\n\n${[...new Set(lines)].join("\n")}`];
 }
 
 interface PlacedRule {

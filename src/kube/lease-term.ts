@@ -126,7 +126,7 @@ export class LeaseTerm {
     if (holder !== this.#options.identity || transitions !== this.#record.transitions) {
       return this.#lose(`${holder ?? "nobody"} holds the lease`);
     }
-    if (uid !== this.#record.uid) return this.#lose("the lease was deleted and made anew");
+    if (uid !== this.#record.uid) return this.#lose("the lease was deleted and recreated");
     this.#keep(found.record);
   }
 

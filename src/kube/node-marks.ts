@@ -125,7 +125,7 @@ export class KubeNodeMarks implements NodeMarks {
     }
     throw new LastcallError(
       "CONFLICT",
-      `Cannot write node ${name}: others wrote it in each of ${conflictTries} tries, one write in peace is needed`,
+      `Cannot write node ${name}: others wrote it in each of ${conflictTries} tries, expected one without a conflict`,
     );
   }
 

@@ -83,7 +83,9 @@ function readEvent(event: Fields, at: Instant): MessageReading {
     case "aws.health/AWS Health Event":
       return readHealth({ ...told, id, source: "aws/queue/health" });
     default:
-      return unreadable(`${glimpse(type)} of ${glimpse(event.source)} is no event that is heeded`);
+      return unreadable(
+        `${glimpse(type)} of ${glimpse(event.source)} is not an event that Lastcall acts on`,
+      );
   }
 }
 
@@ -150,7 +152,7 @@ function readHook(
     }
     default: {
       const found = glimpse(detail.LifecycleTransition ?? "nothing");
-      return unreadable(`${found} is no transition that is heeded`);
+      return unreadable(`${found} is not a transition that Lastcall acts on`);
     }
   }
 }

@@ -83,7 +83,7 @@ export type Budget =
 /** How many departures each wave has, the canary first; the next begins when all have left well. */
 export interface Waves {
   readonly sizes: readonly Amount[];
-  /** What ended before does not count: the waves begin anew with the canary. */
+  /** What ended before does not count: the waves start again with the canary. */
   readonly restartedAt?: Instant | undefined;
 }
 

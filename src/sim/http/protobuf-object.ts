@@ -235,12 +235,12 @@ function varint(
 }
 
 function bytesIn(value: Value): Uint8Array {
-  if (typeof value === "number") throw new RangeError("bytes are wanted");
+  if (typeof value === "number") throw new RangeError("expected bytes");
   return value;
 }
 
 function numberIn(value: Value): number {
-  if (typeof value !== "number") throw new RangeError("a number is wanted");
+  if (typeof value !== "number") throw new RangeError("expected a number");
   return value;
 }
 

@@ -165,7 +165,7 @@ describe("a message of the queue", () => {
   it("of any other transition is not heeded", () => {
     expect(read(directHook(about, "REBOOTING"))).toMatchObject({
       kind: "Unreadable",
-      problem: '"autoscaling:EC2_INSTANCE_REBOOTING" is no transition that is heeded',
+      problem: '"autoscaling:EC2_INSTANCE_REBOOTING" is not a transition that Lastcall acts on',
     });
   });
 
