@@ -2,7 +2,7 @@ import type { ShutdownGroup } from "../core/drain-plan/grace-budget.ts";
 import { LastcallError } from "../errors.ts";
 import { isAutopilot, platformsOfNodes } from "./audit-node.ts";
 import { type Baseline, isKnown } from "./baseline.ts";
-import { canReach, type Fleet, graceOn, readFleet } from "./fleet.ts";
+import { type AuditedFleet, canReach, graceOn, readFleet } from "./fleet.ts";
 import { faultyIgnores, ignoredRules } from "./ignore.ts";
 import { nameOf } from "./json-field.ts";
 import { landingOf } from "./landing.ts";
@@ -49,14 +49,14 @@ export function problemsOf(options: Input): readonly string[] {
   return fleetOf(options).problems;
 }
 
-function fleetOf({ sources, namespace = "default", templatePaths = [] }: Input): Fleet {
+function fleetOf({ sources, namespace = "default", templatePaths = [] }: Input): AuditedFleet {
   const paths = [...templatePaths, ...knownTemplatePaths];
   return readFleet(sources.map((source) => readManifest(source, namespace, paths)));
 }
 
 /** Judges what was read before; what could not be read is passed over, and there are no notes. */
 export function auditFleet(
-  fleet: Fleet,
+  fleet: AuditedFleet,
   platforms: readonly Platform[],
   baseline?: Baseline,
 ): AuditReport {
@@ -88,7 +88,7 @@ export function auditFleet(
   };
 }
 
-function choosePlatforms(fleet: Fleet, options: AuditOptions): readonly Platform[] {
+function choosePlatforms(fleet: AuditedFleet, options: AuditOptions): readonly Platform[] {
   const named = new Map(options.platforms.map((platform) => [platform.name, platform]));
   if (named.size > 0) return [...named.values()];
   const seen = platformsOfNodes(fleet.nodes, options.readBudgets ?? new Map());
@@ -101,7 +101,7 @@ interface Judged {
   readonly reason: string | undefined;
 }
 
-function judge(fleet: Fleet, platforms: readonly Platform[]): readonly Judged[] {
+function judge(fleet: AuditedFleet, platforms: readonly Platform[]): readonly Judged[] {
   const judged = ruleList.flatMap((rule) =>
     rule.check(fleet, platforms).map((remark) => ({
       finding: asFinding(rule, remark),
@@ -122,7 +122,7 @@ function inOrder(a: Finding, b: Finding): number {
 }
 
 function reportWorkload(
-  fleet: Fleet,
+  fleet: AuditedFleet,
   one: { readonly workload: Workload; readonly platforms: readonly Platform[] },
 ): ReportedWorkload {
   const { workload } = one;
@@ -156,7 +156,7 @@ function countFindings(findings: readonly Finding[]): AuditReport["summary"]["fi
   return { error: count("error"), warning: count("warning"), info: count("info") };
 }
 
-function notesOn(fleet: Fleet, options: AuditOptions): readonly string[] {
+function notesOn(fleet: AuditedFleet, options: AuditOptions): readonly string[] {
   const notes: string[] = [];
   if (options.platforms.length === 0 && fleet.nodes.length === 0) {
     notes.push(
@@ -183,7 +183,7 @@ function notesOn(fleet: Fleet, options: AuditOptions): readonly string[] {
 }
 
 /** Of workloads, and of the Services and budgets beside them; what else makes pods is theirs. */
-function notesOnIgnores({ workloads, manifests }: Fleet): readonly string[] {
+function notesOnIgnores({ workloads, manifests }: AuditedFleet): readonly string[] {
   const others = manifests.filter((manifest) => workloadKindOf(manifest) === undefined);
   return [...workloads, ...others].flatMap((about) => {
     const place = placeOf("manifest" in about ? about.manifest : about);

@@ -1,6 +1,6 @@
 import {
+  type AuditedFleet,
   type DisruptionBudget,
-  type Fleet,
   mostReplicasOf,
   replicasOf,
   workloadsOf,
@@ -16,7 +16,7 @@ import { isReplicated } from "./rule.ts";
  * Source: kubernetes pkg/controller/disruption `getExpectedPodCount`.
  */
 export function allowedDisruptions(
-  fleet: Fleet,
+  fleet: AuditedFleet,
   budget: DisruptionBudget,
   bound: "Least" | "Most" = "Least",
 ): number | undefined {

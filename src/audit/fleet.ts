@@ -12,7 +12,7 @@ import type { Workload } from "./workload.ts";
 import { listWorkloads, type NotJudged } from "./workload-list.ts";
 
 /** Everything that the rules look at; a rule reads nothing else. */
-export interface Fleet {
+export interface AuditedFleet {
   readonly manifests: readonly Manifest[];
   readonly workloads: readonly Workload[];
   /** The workloads of a namespace whose pods a selector selects. */
@@ -54,7 +54,7 @@ export interface DisruptionBudget {
 export function readFleet(
   manifests: readonly Manifest[],
   nodes: readonly AuditNode[] = readNodes(manifests),
-): Fleet {
+): AuditedFleet {
   const list = listWorkloads(manifests);
   const spotNodes = nodes.filter((node) => node.spot);
   const budgets = manifests.flatMap((manifest) => readBudget(manifest) ?? []);
@@ -82,34 +82,40 @@ export function readFleet(
 }
 
 /** The budgets that select the pods of a workload. */
-export function budgetsOf(fleet: Fleet, workload: Workload): readonly DisruptionBudget[] {
+export function budgetsOf(fleet: AuditedFleet, workload: Workload): readonly DisruptionBudget[] {
   return fleet.budgetsIn(workload.namespace)(workload.template.labels);
 }
 
 /** The workloads whose pods a budget selects; DaemonSets are no concern of a drain. */
-export function workloadsOf(fleet: Fleet, budget: DisruptionBudget): readonly Workload[] {
+export function workloadsOf(fleet: AuditedFleet, budget: DisruptionBudget): readonly Workload[] {
   const selected = fleet.selectedIn(budget.manifest.namespace)(budget.selector);
   return selected.filter((workload) => workload.kind !== "DaemonSet");
 }
 
 /** Whether requests reach a workload's pods by Services; Unknown where the input has none of them. */
-export function servedBy(fleet: Fleet, workload: Workload): "Requests" | "Status" | "Unknown" {
+export function servedBy(
+  fleet: AuditedFleet,
+  workload: Workload,
+): "Requests" | "Status" | "Unknown" {
   const services = fleet.servicesIn(workload.namespace)(workload.template.labels);
   if (services.length === 0) return "Unknown";
   return services.every(({ statusOnly }) => statusOnly) ? "Status" : "Requests";
 }
 
 /** The pods that a workload keeps at least: an autoscaler's lower bound beats `replicas`. */
-export function replicasOf(fleet: Fleet, workload: Workload): number | undefined {
+export function replicasOf(fleet: AuditedFleet, workload: Workload): number | undefined {
   return boundsOf(fleet, workload)?.least ?? workload.replicas;
 }
 
 /** The most that it may have. */
-export function mostReplicasOf(fleet: Fleet, workload: Workload): number | undefined {
+export function mostReplicasOf(fleet: AuditedFleet, workload: Workload): number | undefined {
   return boundsOf(fleet, workload)?.most ?? workload.replicas;
 }
 
-function boundsOf(fleet: Fleet, { namespace, kind, name }: Workload): ReplicaBounds | undefined {
+function boundsOf(
+  fleet: AuditedFleet,
+  { namespace, kind, name }: Workload,
+): ReplicaBounds | undefined {
   return fleet.autoscaled.get(`${namespace}/${kind}/${name}`);
 }
 
@@ -191,7 +197,7 @@ function readBounds({ kind, group, json }: Manifest): ReplicaBounds | undefined 
   return { least, most: wholeNumberOf(spec.maxReplicaCount) ?? 100 };
 }
 
-function readAutoscaled(manifests: readonly Manifest[]): Fleet["autoscaled"] {
+function readAutoscaled(manifests: readonly Manifest[]): AuditedFleet["autoscaled"] {
   const found = new Map<string, ReplicaBounds>();
   for (const manifest of manifests) {
     const bounds = readBounds(manifest);

@@ -1,4 +1,4 @@
-import type { Fleet } from "./fleet.ts";
+import type { AuditedFleet } from "./fleet.ts";
 import { type Manifest, nameOfObject } from "./manifest.ts";
 import type { Platform } from "./platform.ts";
 import type { Workload } from "./workload.ts";
@@ -55,7 +55,7 @@ export interface Rule {
   readonly bad: RuleExample;
   /** Must not be flagged. */
   readonly good: RuleExample;
-  check(fleet: Fleet, platforms: readonly Platform[]): readonly Remark[];
+  check(fleet: AuditedFleet, platforms: readonly Platform[]): readonly Remark[];
 }
 
 /** Kinds that keep a number of pods alive; Jobs and bare pods do not, a DaemonSet has one a node. */
@@ -66,7 +66,7 @@ export function isReplicated(workload: Workload): boolean {
 }
 
 /** The workloads that a Spot rule concerns: all but those that are kept off Spot nodes. */
-export function spotWorkloads(fleet: Fleet): readonly Workload[] {
+export function spotWorkloads(fleet: AuditedFleet): readonly Workload[] {
   return [...fleet.onSpot];
 }
 

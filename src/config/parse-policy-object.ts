@@ -12,7 +12,7 @@ import { checkShape } from "./shape-check.ts";
 import type { Pointer } from "./yaml-text.ts";
 
 export type ParsedPolicy =
-  | { readonly policy: Policy; readonly warnings: readonly Remark[] }
+  | { readonly policy: Policy; readonly warnings: readonly PolicyRemark[] }
   | {
       readonly problems: readonly Problem[];
       /** What can be told of its nodes all the same. */
@@ -23,7 +23,7 @@ export type ParsedPolicy =
 export type PolicyClaim = Pick<BadPolicy, "weight" | "nodeSelector">;
 
 /** Something to know about a policy that is in force all the same. */
-export interface Remark {
+export interface PolicyRemark {
   readonly pointer: Pointer;
   readonly text: string;
 }
@@ -110,8 +110,8 @@ function kindProblems(object: unknown): readonly Problem[] {
 }
 
 /** What is allowed and yet seldom meant. */
-function remarksOn({ metadata, spec }: PolicyDocument): readonly Remark[] {
-  const remarks: Remark[] = [];
+function remarksOn({ metadata, spec }: PolicyDocument): readonly PolicyRemark[] {
+  const remarks: PolicyRemark[] = [];
   if (metadata.namespace !== undefined) {
     remarks.push({
       pointer: ["metadata", "namespace"],

@@ -8,7 +8,7 @@ import {
   isVoluntary,
   mayHoldBudgets,
 } from "../core/departure/departure.ts";
-import { type Happening, statusAfter } from "../core/departure/ledger.ts";
+import { type PhaseChange, type PhaseResult, statusAfter } from "../core/departure/ledger.ts";
 import { type Interruption, interruptionOf } from "../core/notice/interruption.ts";
 import { reactionTo } from "../core/notice/reaction.ts";
 import type { Policy } from "../core/policy/policy.ts";
@@ -26,8 +26,6 @@ export interface CaseFacts {
   readonly policy: Policy;
   readonly node: NodeFacts | undefined;
 }
-
-type Work = Omit<Happening, "at">;
 
 /**
  * One departure under way, from its beginning to its outcome. It keeps nothing that the Departure
@@ -120,8 +118,8 @@ export class DepartureRun {
   }
 
   /** Runs to the end; `first` is what set it going, absent when a case is taken up again. */
-  async run(signal: AbortSignal, first?: Work): Promise<void> {
-    let happening: Work | undefined = first;
+  async run(signal: AbortSignal, first?: PhaseResult): Promise<void> {
+    let happening: PhaseResult | undefined = first;
     try {
       while (isLive(this.#departure) && !this.#abandoned) {
         happening ??= await this.#workOnPhase(signal);
@@ -148,8 +146,8 @@ export class DepartureRun {
     return found.event !== "Withdrawn" || !letGoByUs;
   }
 
-  async #advance(work: Work): Promise<boolean> {
-    const happening: Happening = { ...work, at: this.#tools.clock.now() };
+  async #advance(work: PhaseResult): Promise<boolean> {
+    const happening: PhaseChange = { ...work, at: this.#tools.clock.now() };
     const before = this.#departure;
     if (!isUnderWay(before)) this.#beginning = statusAfter(before, happening);
     const after = this.#isUrgent(work)
@@ -171,12 +169,12 @@ export class DepartureRun {
   }
 
   /** Under a notice neither cordon nor first eviction waits for the ledger; it follows on. */
-  #isUrgent({ event }: Work): boolean {
+  #isUrgent({ event }: PhaseResult): boolean {
     const isPressed = isPressing(this.#departure, this.#tools.clock.now());
     return isPressed && (event === "Noticed" || event === "Prepared");
   }
 
-  #jot(happening: Happening): Departure {
+  #jot(happening: PhaseChange): Departure {
     const status = statusAfter(this.#departure, happening);
     if (status === undefined) return this.#departure;
     this.#ledger.jot(this.#departure, happening);
@@ -184,7 +182,7 @@ export class DepartureRun {
   }
 
   /** The next thing that happens to the departure in its phase; undefined: look again. */
-  async #workOnPhase(signal: AbortSignal): Promise<Work | undefined> {
+  async #workOnPhase(signal: AbortSignal): Promise<PhaseResult | undefined> {
     this.#phase = new AbortController();
     this.#pending = undefined;
     this.#rethinks = false;
@@ -201,7 +199,7 @@ export class DepartureRun {
   }
 
   /** A watch may lag behind: that a node is gone or replaced is believed only after a fresh look. */
-  async #confirmed(found: Interruption): Promise<Work | undefined> {
+  async #confirmed(found: Interruption): Promise<PhaseResult | undefined> {
     if (found.event !== "NodeGone" && found.event !== "MachineReplaced") return found;
     const fresh = await this.#tools.readNode(this.#departure.node.name);
     const again = interruptionOf(this.#departure, fresh);

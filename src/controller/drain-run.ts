@@ -5,7 +5,7 @@ import type { Rng } from "../core/chance/rng.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { BudgetFacts, PodFacts, PodIdentity } from "../core/cluster/pod.ts";
 import { cloudDeadline, type Departure, type DrainCounts } from "../core/departure/departure.ts";
-import type { Happening } from "../core/departure/ledger.ts";
+import type { PhaseChange } from "../core/departure/ledger.ts";
 import { drainBeganAt } from "../core/departure/ledger.ts";
 import { drainAccount } from "../core/drain/drain-account.ts";
 import { recordAnswer, recordSending } from "../core/drain/drain-answer.ts";
@@ -59,7 +59,7 @@ export type DrainEnd = DrainOver | DrainLost;
 /** The machine is not the one that was to leave any more, or its departure is over. */
 export interface DrainLost {
   readonly verdict: "Lost";
-  readonly work: Omit<Happening, "at">;
+  readonly work: Omit<PhaseChange, "at">;
 }
 
 export interface DrainOver {

@@ -5,7 +5,7 @@ import type { Rng } from "../core/chance/rng.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { PodIdentity } from "../core/cluster/pod.ts";
 import { cloudDeadline, type DrainCounts } from "../core/departure/departure.ts";
-import { drainBeganAt, type Happening, hasMadeRoom } from "../core/departure/ledger.ts";
+import { drainBeganAt, hasMadeRoom, type PhaseResult } from "../core/departure/ledger.ts";
 import { placeholderName } from "../core/drain/placeholder-plan.ts";
 import type { TerminationMemory } from "../core/drain/termination-time.ts";
 import type { Policy } from "../core/policy/policy.ts";
@@ -18,8 +18,6 @@ import type { Executor } from "./executor.ts";
 import { waitForLoadBalancers } from "./load-balancer-wait.ts";
 import type { StatusWriter } from "./status-writer.ts";
 import { volumeWords, waitForVolumes } from "./volume-wait.ts";
-
-type Work = Omit<Happening, "at">;
 
 export interface DrainWorkOrder {
   readonly node: NodeFacts;
@@ -51,7 +49,7 @@ export async function drainNode(
   order: DrainWorkOrder,
   parts: DrainWorkParts,
   signal: AbortSignal,
-): Promise<Work> {
+): Promise<PhaseResult> {
   const { context, telemetry, ledger, tools, counted } = parts;
   const departure = context.departure();
   const drain = counted ?? departure.status.drain;
@@ -135,7 +133,7 @@ function volumeLimit(about: {
   return cloudDeadline(departure) ?? plus(fromAt, drain.timeoutMs);
 }
 
-function drainHappening(end: DrainOver, policy: Policy): Work {
+function drainHappening(end: DrainOver, policy: Policy): PhaseResult {
   switch (end.verdict) {
     case "Done":
       return { event: "Drained", reason: "DrainDone", detail: end.account };

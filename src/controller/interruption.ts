@@ -9,7 +9,7 @@ import {
   isLive,
   isNoticed,
 } from "../core/departure/departure.ts";
-import { type Happening, statusAfter } from "../core/departure/ledger.ts";
+import { type PhaseChange, statusAfter } from "../core/departure/ledger.ts";
 import { makesLeave, policyFor, reactionTo } from "../core/notice/reaction.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { formatInstant, type Instant, type Millis, plus, seconds } from "../core/time/time.ts";
@@ -158,7 +158,7 @@ function isToBegin({ status }: Departure): boolean {
 }
 
 /** Why a departure ends before it has begun; undefined where it begins, or has. */
-function whyNot(departure: Departure, policy: Policy): Omit<Happening, "at"> | undefined {
+function whyNot(departure: Departure, policy: Policy): Omit<PhaseChange, "at"> | undefined {
   if (!isToBegin(departure)) return undefined;
   if (departure.withdrawnAt !== undefined) {
     return { event: "Withdrawn", reason: "NoticeWithdrawn" };

@@ -4,12 +4,10 @@ import { compareIdentity, type NodeIdentity } from "../core/cluster/identity.ts"
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { PodFacts } from "../core/cluster/pod.ts";
 import type { Departure } from "../core/departure/departure.ts";
-import type { Happening } from "../core/departure/ledger.ts";
+import type { PhaseResult } from "../core/departure/ledger.ts";
 import { messageOf } from "../errors.ts";
 import { backoffMs, longestPause } from "./backoff.ts";
 import type { Executor } from "./executor.ts";
-
-type Work = Omit<Happening, "at">;
 
 export interface MachineCheckTools {
   readonly executor: Pick<Executor, "isLive" | "telemetry">;
@@ -39,7 +37,7 @@ export class MachineCheck {
   readonly #identity: NodeIdentity;
   readonly #own = new Set<string>();
   #isLooking = false;
-  #lost: Work | undefined;
+  #lost: PhaseResult | undefined;
 
   constructor(options: MachineCheckOptions) {
     this.#options = options;
@@ -47,7 +45,7 @@ export class MachineCheck {
   }
 
   /** What ends the departure, where the machine is not the one that leaves any more. */
-  get lost(): Work | undefined {
+  get lost(): PhaseResult | undefined {
     return this.#lost;
   }
 
@@ -88,7 +86,7 @@ export class MachineCheck {
     }
   }
 
-  async #lostNow(): Promise<Work | undefined> {
+  async #lostNow(): Promise<PhaseResult | undefined> {
     const { departure, tools } = this.#options;
     const [node, isLive] = await Promise.all([
       tools.readNode(departure.node.name),
@@ -103,7 +101,10 @@ export class MachineCheck {
 }
 
 /** What ends a departure whose node is read afresh and is not what it was; undefined where it is. */
-export function machineLost(then: NodeIdentity, now: NodeFacts | undefined): Work | undefined {
+export function machineLost(
+  then: NodeIdentity,
+  now: NodeFacts | undefined,
+): PhaseResult | undefined {
   if (now === undefined) return { event: "NodeGone", reason: "NodeGone" };
   if (compareIdentity(then, now) === "Same") return undefined;
   return { event: "MachineReplaced", reason: "MachineReplaced" };

@@ -1,7 +1,7 @@
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { isPressing } from "../core/departure/advice.ts";
 import { type Departure, type DrainCounts, isNoticed } from "../core/departure/departure.ts";
-import type { Happening } from "../core/departure/ledger.ts";
+import type { PhaseResult } from "../core/departure/ledger.ts";
 import { drainRuleOf } from "../core/drain/drain-rule.ts";
 import { planDrain } from "../core/drain-plan/drain-plan.ts";
 import { awaitedUntil, givenUpAt, reactionTo } from "../core/notice/reaction.ts";
@@ -20,8 +20,6 @@ import { askAboutRelease } from "./release-checks.ts";
 import { releaseMachine } from "./release-work.ts";
 import { clearRoom } from "./room-clearing.ts";
 import type { StatusWriter } from "./status-writer.ts";
-
-type Work = Omit<Happening, "at">;
 
 interface Order {
   readonly node: NodeFacts;
@@ -52,7 +50,7 @@ export class PhaseWork {
   }
 
   /** The next thing that happens to the departure in its phase; undefined: look again. */
-  run(signal: AbortSignal): Promise<Work | undefined> {
+  run(signal: AbortSignal): Promise<PhaseResult | undefined> {
     switch (this.#departure.status.phase) {
       case "Preparing":
         return this.#prepare(signal);
@@ -68,7 +66,7 @@ export class PhaseWork {
     }
   }
 
-  async #prepare(signal: AbortSignal): Promise<Work> {
+  async #prepare(signal: AbortSignal): Promise<PhaseResult> {
     // Where it presses nothing comes before the mark, not even a look at the node.
     if (this.#isToMarkAtOnce()) return this.#markAnd(() => Promise.resolve(prepared), signal);
     const order = await this.#order(signal);
@@ -84,12 +82,15 @@ export class PhaseWork {
     return reactionTo(this.#departure, policy) === "Cordon";
   }
 
-  #mark(order: Order, signal: AbortSignal): Promise<Work> {
+  #mark(order: Order, signal: AbortSignal): Promise<PhaseResult> {
     return this.#markAnd(() => makeRoom(order, this.#parts, signal), signal);
   }
 
   /** The last look before the mark, which may have waited for other drains. A notice waits for nothing. */
-  async #unreleasable({ node, policy }: Order, signal: AbortSignal): Promise<Work | undefined> {
+  async #unreleasable(
+    { node, policy }: Order,
+    signal: AbortSignal,
+  ): Promise<PhaseResult | undefined> {
     const mode = policy.instance.release;
     if (mode === "None" || isNoticed(this.#departure)) return undefined;
     const { context, tools } = this.#parts;
@@ -110,7 +111,7 @@ export class PhaseWork {
     }
   }
 
-  async #markAnd(next: () => Promise<Work>, signal: AbortSignal): Promise<Work> {
+  async #markAnd(next: () => Promise<PhaseResult>, signal: AbortSignal): Promise<PhaseResult> {
     const result = await this.#retry(
       () => this.#parts.tools.executor.cordon(this.#departure, this.#node),
       signal,
@@ -130,7 +131,11 @@ export class PhaseWork {
   }
 
   /** A node leaves once. What the cloud has said is not lost with the departure that came second. */
-  async #yieldTo(owner: string, next: () => Promise<Work>, signal: AbortSignal): Promise<Work> {
+  async #yieldTo(
+    owner: string,
+    next: () => Promise<PhaseResult>,
+    signal: AbortSignal,
+  ): Promise<PhaseResult> {
     const { executor } = this.#parts.tools;
     const { node } = this.#departure;
     if (isNoticed(this.#departure)) {
@@ -143,7 +148,7 @@ export class PhaseWork {
     return { event: "Cancelled", reason: "LeftToOthers", detail: owner };
   }
 
-  async #drainNode(signal: AbortSignal): Promise<Work> {
+  async #drainNode(signal: AbortSignal): Promise<PhaseResult> {
     if (this.#isOnlyCordoned()) {
       await this.#parts.ledger.say(this.#departure, "AwaitingMachine");
       return this.#untilTaken(signal);
@@ -158,7 +163,7 @@ export class PhaseWork {
     return !hasBegun && reactionTo(this.#departure, this.#parts.policy) === "Cordon";
   }
 
-  #drainPods(order: Order, signal: AbortSignal): Promise<Work> {
+  #drainPods(order: Order, signal: AbortSignal): Promise<PhaseResult> {
     const parts = {
       ...this.#parts,
       counted: this.#counted,
@@ -175,7 +180,7 @@ export class PhaseWork {
   }
 
   /** The node whose pods are to leave, tested a moment ago, or what ends the departure instead. */
-  async #order(signal: AbortSignal): Promise<Order | Work> {
+  async #order(signal: AbortSignal): Promise<Order | PhaseResult> {
     const { policy, tools } = this.#parts;
     const seen = this.#node;
     const sinceMs = tools.clock.monotonic() - this.#markedAtMs;
@@ -186,7 +191,7 @@ export class PhaseWork {
     return machineLost(this.#departure.node, node) ?? { node, policy };
   }
 
-  async #release(signal: AbortSignal): Promise<Work> {
+  async #release(signal: AbortSignal): Promise<PhaseResult> {
     await this.clearRoom();
     const mode = this.#parts.policy.instance.release;
     if (isCloudsToTake(this.#departure, this.#parts.policy) || mode === "None") {
@@ -218,7 +223,7 @@ export class PhaseWork {
   }
 
   /** A node that the cloud takes is not put back to work for that: the cloud is waited for. */
-  async #unreleased(error: LastcallError, signal: AbortSignal): Promise<Work> {
+  async #unreleased(error: LastcallError, signal: AbortSignal): Promise<PhaseResult> {
     const detail = messageOf(error);
     this.#parts.telemetry.faulted("release-failed", this.#departure, error);
     if (!isNoticed(this.#departure)) return { event: "GaveUp", reason: "ReleaseFailed", detail };
@@ -230,7 +235,7 @@ export class PhaseWork {
    * Just before the machine goes its node is read once more: nobody else's may go in its place. Where
    * the Node is gone, there are no pods, and the machine's own id tells whether it is the one.
    */
-  async #lastLook(signal: AbortSignal): Promise<Work | undefined> {
+  async #lastLook(signal: AbortSignal): Promise<PhaseResult | undefined> {
     const { readNode } = this.#parts.tools;
     const { node: named } = this.#departure;
     const node = await readNode(named.name);
@@ -243,7 +248,7 @@ export class PhaseWork {
    * A scheduler that had chosen the node before its cordon may bind a pod to it later, and a watch may
    * show that later still. What is on the node just before its machine goes leaves as the others did.
    */
-  async #drainLateComers(node: NodeFacts, signal: AbortSignal): Promise<Work | undefined> {
+  async #drainLateComers(node: NodeFacts, signal: AbortSignal): Promise<PhaseResult | undefined> {
     const { pods, clock, self } = this.#parts.tools;
     const there = await pods.list(node.name);
     const rule = this.#parts.policy.drain;
@@ -256,7 +261,7 @@ export class PhaseWork {
   /**
    * The node's going ends this by interruption; so do `givenUpAt` and `awaitedUntil`, where it has not gone.
    */
-  async #untilTaken(signal: AbortSignal): Promise<Work> {
+  async #untilTaken(signal: AbortSignal): Promise<PhaseResult> {
     const { policy, tools } = this.#parts;
     const { clock } = tools;
     for (;;) {
@@ -274,7 +279,7 @@ export class PhaseWork {
     }
   }
 
-  async #rollBack(signal: AbortSignal): Promise<Work> {
+  async #rollBack(signal: AbortSignal): Promise<PhaseResult> {
     await this.clearRoom();
     const { node, name, status } = this.#departure;
     await this.#retry(() => this.#parts.tools.executor.uncordon({ node, departure: name }), signal);

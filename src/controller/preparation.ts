@@ -2,7 +2,7 @@ import type { Homeless } from "../core/capacity/room-fit.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { isPressing } from "../core/departure/advice.ts";
 import type { DrainReason } from "../core/departure/drain-reason.ts";
-import type { Happening } from "../core/departure/ledger.ts";
+import type { PhaseResult } from "../core/departure/ledger.ts";
 import { departureAnnotation } from "../core/notice/interruption.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { messageOf } from "../errors.ts";
@@ -17,8 +17,6 @@ import {
 } from "./look-ahead.ts";
 import { type RoomEnd, RoomMaking, type RoomTools } from "./room-making.ts";
 import type { StatusWriter } from "./status-writer.ts";
-
-type Work = Omit<Happening, "at">;
 
 export interface PreparationOrder {
   readonly node: NodeFacts;
@@ -95,7 +93,7 @@ export async function makeRoom(
   order: PreparationOrder,
   parts: PreparationParts,
   signal: AbortSignal,
-): Promise<Work> {
+): Promise<PhaseResult> {
   const { context } = parts;
   const { replacement } = order.policy;
   const isPressed = isPressing(context.departure(), parts.tools.clock.now());
@@ -108,7 +106,7 @@ export async function makeRoom(
   return { event, reason: "ReplacementTimeout", detail };
 }
 
-export const prepared: Work = { event: "Prepared", reason: "DrainRunning" };
+export const prepared: PhaseResult = { event: "Prepared", reason: "DrainRunning" };
 
 /** Room that cannot even be looked for is room that was not found: the policy says what follows. */
 async function roomEnd(

@@ -7,9 +7,9 @@ import {
   impossible,
   problemOfFault,
   problemOfName,
+  type ReleasabilityQuestion,
   type ReleaseAnswer,
   type ReleaseAnswers,
-  type ReleaseQuestion,
 } from "../core/policy/release-answer.ts";
 import { type Millis, minutes, plus, seconds } from "../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
@@ -27,7 +27,7 @@ export interface ReleaseChecksOptions extends ReleaseCheckTools {
 
 /** What there is to ask about: the machines that could leave now, and those of the plan. */
 export interface ReleaseNeed {
-  readonly asks: readonly ReleaseQuestion[];
+  readonly asks: readonly ReleasabilityQuestion[];
   readonly plan: FleetPlan;
   readonly departures: readonly Departure[];
 }
@@ -44,7 +44,7 @@ const problemForMs: Millis = minutes(1);
 const sampledForMs: Millis = minutes(10);
 
 interface Entry {
-  readonly question: ReleaseQuestion;
+  readonly question: ReleasabilityQuestion;
   readonly answer: ReleaseAnswer;
   /** When a problem is to be looked at again, by the monotonic clock. */
   readonly againMs: number;
@@ -97,13 +97,13 @@ export class ReleaseChecks {
       });
   }
 
-  #nextRound(need: ReleaseNeed): readonly ReleaseQuestion[] {
+  #nextRound(need: ReleaseNeed): readonly ReleasabilityQuestion[] {
     const samples = this.#samples(need.plan);
     const questions = [...need.asks, ...samples.values(), ...this.#staleProblems(need)];
-    const known = (question: ReleaseQuestion) =>
+    const known = (question: ReleasabilityQuestion) =>
       problemOfName(question.node, (id) => this.#options.executor.checkerFor(id) !== undefined) !==
       undefined;
-    const distinct = new Map<string, ReleaseQuestion>();
+    const distinct = new Map<string, ReleasabilityQuestion>();
     for (const question of questions) {
       if (distinct.size === atOnce) break;
       if (distinct.has(question.node.uid) || known(question) || this.#isPaused(question)) continue;
@@ -117,9 +117,9 @@ export class ReleaseChecks {
   }
 
   /** So that what is missing is said at the start, and not when the first machine is due. */
-  #samples({ policies }: FleetPlan): ReadonlyMap<string, ReleaseQuestion> {
+  #samples({ policies }: FleetPlan): ReadonlyMap<string, ReleasabilityQuestion> {
     const nowMs = this.#options.clock.monotonic();
-    const samples = new Map<string, ReleaseQuestion>();
+    const samples = new Map<string, ReleasabilityQuestion>();
     for (const { policy, departures } of policies) {
       const mode = policy.instance.release;
       if (mode === "None") continue;
@@ -133,7 +133,7 @@ export class ReleaseChecks {
   }
 
   /** Those that were looked at longest ago come first, so that all have their turn. */
-  #staleProblems({ plan, departures }: ReleaseNeed): readonly ReleaseQuestion[] {
+  #staleProblems({ plan, departures }: ReleaseNeed): readonly ReleasabilityQuestion[] {
     const planned = plan.policies.flatMap((one) => one.departures.map(({ node }) => node.uid));
     const live = departures.filter(isLive).map(({ node }) => node.uid);
     const wanted = new Set([...planned, ...live]);
@@ -145,11 +145,11 @@ export class ReleaseChecks {
       .map(({ question }) => question);
   }
 
-  #isPaused({ node }: ReleaseQuestion): boolean {
+  #isPaused({ node }: ReleasabilityQuestion): boolean {
     return (this.#pausedUntilMs.get(cloudOf(node)) ?? 0) > this.#options.clock.monotonic();
   }
 
-  async #askAll(round: readonly ReleaseQuestion[], signal: AbortSignal): Promise<void> {
+  async #askAll(round: readonly ReleasabilityQuestion[], signal: AbortSignal): Promise<void> {
     const notes = await Promise.all(
       round.map(async (question) => {
         const answer = await askAboutRelease(question, this.#options, signal);
@@ -159,7 +159,7 @@ export class ReleaseChecks {
     if (notes.includes("News") && !signal.aborted) this.#options.onNews();
   }
 
-  #note(question: ReleaseQuestion, answer: ReleaseAnswer): "News" | "Known" {
+  #note(question: ReleasabilityQuestion, answer: ReleaseAnswer): "News" | "Known" {
     const { uid } = question.node;
     const before = this.#entries.get(uid)?.answer;
     const againMs = this.#options.clock.monotonic() + problemForMs;
@@ -201,7 +201,7 @@ export class ReleaseChecks {
 
 /** Asks the cloud about one machine, and not for long; that it does not answer is an answer, too. */
 export async function askAboutRelease(
-  { node, mode }: ReleaseQuestion,
+  { node, mode }: ReleasabilityQuestion,
   { executor, clock }: ReleaseCheckTools,
   signal: AbortSignal,
 ): Promise<ReleaseAnswer> {

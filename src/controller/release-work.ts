@@ -1,5 +1,5 @@
 import type { Departure } from "../core/departure/departure.ts";
-import type { Happening } from "../core/departure/ledger.ts";
+import type { PhaseResult } from "../core/departure/ledger.ts";
 import type { ReleaseMode } from "../core/policy/policy.ts";
 import type { Executor } from "./executor.ts";
 import type { StatusWriter } from "./status-writer.ts";
@@ -9,10 +9,8 @@ export interface ReleaseTools {
   readonly ledger: StatusWriter;
   readonly mode: Exclude<ReleaseMode, "None">;
   /** Looks once more for pods, and gives what ends the release instead. */
-  readonly lastLook: () => Promise<Work | undefined>;
+  readonly lastLook: () => Promise<PhaseResult | undefined>;
 }
-
-type Work = Omit<Happening, "at">;
 
 /**
  * Lets the machine go, then takes its Node object away; in this order, never the other way round.
@@ -23,7 +21,7 @@ export async function releaseMachine(
   departure: Departure,
   tools: ReleaseTools,
   signal: AbortSignal,
-): Promise<Work> {
+): Promise<PhaseResult> {
   const { executor, ledger, mode, lastLook } = tools;
   const providerID = departure.node.providerID;
   if (providerID !== undefined) {

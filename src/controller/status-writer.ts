@@ -6,7 +6,7 @@ import {
   mayHoldBudgets,
 } from "../core/departure/departure.ts";
 import type { BudgetDemand } from "../core/departure/drain-conflict.ts";
-import { type Happening, statusAfter, statusSaying } from "../core/departure/ledger.ts";
+import { type PhaseChange, statusAfter, statusSaying } from "../core/departure/ledger.ts";
 import type { DrainStep } from "../core/drain/drain-step.ts";
 import { explain } from "../core/reason/explain.ts";
 import type { Reason } from "../core/reason/reason.ts";
@@ -28,7 +28,7 @@ export class StatusWriter {
   readonly #clock: Clock;
   #tail: Promise<unknown> = Promise.resolve();
   #written: Departure | undefined;
-  #unwritten: readonly Happening[] = [];
+  #unwritten: readonly PhaseChange[] = [];
   #counts: DrainCounts | undefined;
   #demands: readonly BudgetDemand[] | undefined;
   #writtenAtMs = Number.NEGATIVE_INFINITY;
@@ -45,7 +45,7 @@ export class StatusWriter {
    * Takes down what has happened, to be written with whatever is written next. For what must not
    * wait for a write, and is found out anew by a controller that takes over before it.
    */
-  jot(departure: Departure, happening: Happening): void {
+  jot(departure: Departure, happening: PhaseChange): void {
     this.#written ??= departure;
     this.#unwritten = [...this.#unwritten, happening];
   }
@@ -133,6 +133,6 @@ export class StatusWriter {
 }
 
 /** One that the cluster knows of already, since an answer was lost, changes nothing. */
-function afterHappening(departure: Departure, happening: Happening): Departure {
+function afterHappening(departure: Departure, happening: PhaseChange): Departure {
   return { ...departure, status: statusAfter(departure, happening) ?? departure.status };
 }

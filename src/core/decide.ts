@@ -22,7 +22,7 @@ import type { FleetPlan, PlannedDeparture } from "./plan/fleet-plan.ts";
 import { planFleet } from "./plan/plan.ts";
 import { type StartQuestion, startVerdict } from "./plan/start.ts";
 import type { Policy } from "./policy/policy.ts";
-import { type ReleaseQuestion, releaseVerdict } from "./policy/release-answer.ts";
+import { type ReleasabilityQuestion, releaseVerdict } from "./policy/release-answer.ts";
 import { explain, type ReasonFacts } from "./reason/explain.ts";
 import type { Reason } from "./reason/reason.ts";
 import { earlier, type Instant, instant } from "./time/time.ts";
@@ -228,7 +228,11 @@ function due(departure: Departure, { policy, planned }: Due, pass: Pass): Decisi
 }
 
 /** Nothing is decided about the node until its cloud has answered. */
-function ask(node: NodeFacts, { mode }: Pick<ReleaseQuestion, "mode">, pass: Pass): Decision[] {
+function ask(
+  node: NodeFacts,
+  { mode }: Pick<ReleasabilityQuestion, "mode">,
+  pass: Pass,
+): Decision[] {
   pass.asks.push({ node, mode });
   return [];
 }

@@ -3,7 +3,7 @@ import type { Decision } from "./departure/decision.ts";
 import { type Departure, isUnderWay } from "./departure/departure.ts";
 import type { Pass, Planned } from "./pass.ts";
 import {
-  type ReleaseQuestion,
+  type ReleasabilityQuestion,
   type ReleaseVerdict,
   releaseVerdict,
 } from "./policy/release-answer.ts";
@@ -26,7 +26,7 @@ function looksAt(departure: Departure, now: Instant): readonly Instant[] {
 export function questionOf(
   planned: Planned,
   pass: Pass,
-): Pick<ReleaseQuestion, "mode"> | undefined {
+): Pick<ReleasabilityQuestion, "mode"> | undefined {
   if (minus(planned.entry.beginAt, askAheadMs) > pass.now) return undefined;
   const release = releaseAtBegin(planned, pass);
   return release.kind === "NotAsked" ? release : undefined;

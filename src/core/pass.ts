@@ -6,7 +6,7 @@ import type { GateHold } from "./limits/gate.ts";
 import type { WaveStanding } from "./limits/wave.ts";
 import type { NotPlanned, PlannedDeparture } from "./plan/fleet-plan.ts";
 import type { BadPolicy, Policy } from "./policy/policy.ts";
-import type { ReleaseQuestion } from "./policy/release-answer.ts";
+import type { ReleasabilityQuestion } from "./policy/release-answer.ts";
 import type { Instant } from "./time/time.ts";
 
 /** A node's place in the plan, and the policy whose plan it is. */
@@ -39,5 +39,5 @@ export interface Pass {
   /** When the first hold ends. */
   wakeAt: Instant | undefined;
   /** What the clouds are to be asked before more can be decided. */
-  readonly asks: ReleaseQuestion[];
+  readonly asks: ReleasabilityQuestion[];
 }

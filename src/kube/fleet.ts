@@ -15,14 +15,14 @@ import { translateDeparture } from "./translate-departure.ts";
 import { translateNode } from "./translate-node.ts";
 
 /** A policy as it was read: a good one, or what is wrong with it. */
-export type PolicyReading = { readonly policy: Policy } | BadPolicy;
+export type ClusterPolicyReading = { readonly policy: Policy } | BadPolicy;
 
 export interface KubeFleetOptions {
   readonly api: KubeApi;
   readonly clock: Clock;
   readonly rng: Rng;
   /** Reads a DeparturePolicy object; made by the configuration, handed in by the command. */
-  readonly readPolicy: (object: KubeObject) => PolicyReading;
+  readonly readPolicy: (object: KubeObject) => ClusterPolicyReading;
   /** These policies instead of the cluster's. */
   readonly fixedPolicies?: readonly Policy[] | undefined;
   readonly onTrouble: (error: LastcallError) => void;
@@ -32,7 +32,7 @@ export interface KubeFleetOptions {
 export class KubeFleet implements Fleet {
   readonly #nodes: Reflector<NodeFacts>;
   readonly #departures: Reflector<Departure | undefined>;
-  readonly #policies: Reflector<PolicyReading> | undefined;
+  readonly #policies: Reflector<ClusterPolicyReading> | undefined;
   readonly #fixedPolicies: readonly Policy[];
   readonly #changes = new ChangeListeners();
   readonly #listeners = new Set<(change: FleetChange) => void>();
@@ -160,7 +160,7 @@ export class KubeFleet implements Fleet {
   #all(): readonly (
     | Reflector<NodeFacts>
     | Reflector<Departure | undefined>
-    | Reflector<PolicyReading>
+    | Reflector<ClusterPolicyReading>
   )[] {
     const always = [this.#nodes, this.#departures];
     return this.#policies === undefined ? always : [...always, this.#policies];
@@ -172,7 +172,7 @@ export class KubeFleet implements Fleet {
     for (const listener of this.#listeners) listener(change);
   }
 
-  #readings(): readonly PolicyReading[] {
+  #readings(): readonly ClusterPolicyReading[] {
     return [...(this.#policies?.items().values() ?? [])];
   }
 

@@ -4,11 +4,11 @@
  */
 import { type Instant, parseInstant } from "../core/time/time.ts";
 
-export type Fields = Readonly<Record<string, unknown>>;
+export type ObjectFields = Readonly<Record<string, unknown>>;
 
-export function fieldsOf(value: unknown): Fields {
+export function fieldsOf(value: unknown): ObjectFields {
   return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Fields)
+    ? (value as ObjectFields)
     : {};
 }
 

@@ -1,6 +1,6 @@
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { connect as connectTls, type TLSSocket } from "node:tls";
-import type { Route } from "./socket-pool.ts";
+import type { SocketRoute } from "./socket-pool.ts";
 
 /**
  * A connection on which nothing is sent but PING frames of HTTP/2: the server answers them itself, without
@@ -18,7 +18,7 @@ export class PingSession {
   }
 
   /** False where the server does not speak HTTP/2; rejects where it cannot be reached. */
-  async ping(tls: Route["tls"], signal: AbortSignal): Promise<boolean> {
+  async ping(tls: SocketRoute["tls"], signal: AbortSignal): Promise<boolean> {
     if (!this.#isSpoken) return false;
     const session = this.#usable() ?? (await this.#open(tls, signal));
     this.#session = session;
@@ -36,7 +36,10 @@ export class PingSession {
     return this.#session?.destroyed || this.#session?.closed ? undefined : this.#session;
   }
 
-  async #open(tls: Route["tls"], signal: AbortSignal): Promise<ClientHttp2Session | undefined> {
+  async #open(
+    tls: SocketRoute["tls"],
+    signal: AbortSignal,
+  ): Promise<ClientHttp2Session | undefined> {
     const socket = await secureSocket(this.#server, tls, signal);
     if (socket.alpnProtocol !== "h2") {
       this.#isSpoken = false;
@@ -50,7 +53,11 @@ export class PingSession {
   }
 }
 
-function secureSocket(server: URL, tls: Route["tls"], signal: AbortSignal): Promise<TLSSocket> {
+function secureSocket(
+  server: URL,
+  tls: SocketRoute["tls"],
+  signal: AbortSignal,
+): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     const host = server.hostname.replace(/^\[|\]$/g, "");
     const port = Number(server.port || 443);

@@ -7,7 +7,7 @@ import type { KubeCredentials, KubeTls } from "./kube-access.ts";
 const idleMs = 50_000;
 
 /** What `http.request` needs to know of the way to the server. */
-export interface Route {
+export interface SocketRoute {
   readonly agent: http.Agent | false;
   readonly tls: { secureContext: SecureContext; servername?: string; rejectUnauthorized?: boolean };
 }
@@ -22,7 +22,7 @@ export type SocketUse = "Request" | "Watch" | "Fresh" | "Probe";
 export class SocketPool {
   readonly #server: URL;
   readonly #maxSockets: number;
-  #made: { readonly tls: KubeTls; readonly route: Route } | undefined;
+  #made: { readonly tls: KubeTls; readonly route: SocketRoute } | undefined;
   readonly #unpooled: http.Agent;
   /** One socket that nothing else uses, so that it is as old as the watches. */
   readonly #probing: http.Agent;
@@ -34,7 +34,7 @@ export class SocketPool {
     this.#probing = this.#newAgent({ keepAlive: true, maxSockets: 1 });
   }
 
-  route(credentials: KubeCredentials, use: SocketUse): Route {
+  route(credentials: KubeCredentials, use: SocketUse): SocketRoute {
     const { tls, agent } = this.#routeFor(credentials.tls);
     if (credentials.proxyAgent !== undefined) return { tls, agent: credentials.proxyAgent };
     if (use === "Request") return { tls, agent };
@@ -59,7 +59,7 @@ export class SocketPool {
   }
 
   /** A changed certificate makes a new pool; the old sockets finish what they do and idle away. */
-  #routeFor(tls: KubeTls): Route {
+  #routeFor(tls: KubeTls): SocketRoute {
     if (this.#made === undefined || !sameTls(this.#made.tls, tls)) {
       const agent = this.#newAgent({
         keepAlive: true,
@@ -78,7 +78,7 @@ export class SocketPool {
 }
 
 /** Certificates are parsed once here instead of once a socket. */
-function tlsOptions(tls: KubeTls): Route["tls"] {
+function tlsOptions(tls: KubeTls): SocketRoute["tls"] {
   const { ca, cert, key, servername, rejectUnauthorized } = tls;
   return {
     secureContext: createSecureContext({

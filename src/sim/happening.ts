@@ -1,7 +1,7 @@
 import type { ReleaseRequest } from "../contracts/instance-releaser.ts";
 import type { KubeRequest } from "../contracts/kube-api.ts";
 import type { Instant } from "../core/time/time.ts";
-import type { ObjectStore } from "./api/object-store.ts";
+import type { ModelStore } from "./api/object-store.ts";
 import type { StoredChange } from "./api/watch-history.ts";
 import type { CloudEvent } from "./cloud-event.ts";
 
@@ -40,7 +40,7 @@ export interface Invariant {
   /** Such as `cordon-before-eviction`. */
   readonly name: string;
   /** Makes a checker for one run; it may read the store, and keeps what it has to remember. */
-  readonly check: (store: ObjectStore) => Checker;
+  readonly check: (store: ModelStore) => Checker;
 }
 
 /** An invariant that was broken. */

@@ -1,5 +1,5 @@
 import { parseInstant, plus, seconds } from "../core/time/time.ts";
-import type { ObjectStore } from "./api/object-store.ts";
+import type { ModelStore } from "./api/object-store.ts";
 import type { Happening, Invariant } from "./happening.ts";
 
 /** Invariant 5: whoever writes or releases holds the Lease, and holds it now. */
@@ -26,7 +26,7 @@ function actOf(happening: Happening): { actor: string; what: string } | undefine
   return { actor: happening.actor, what: `${method} ${path}` };
 }
 
-function leaseOf(store: ObjectStore): { holder: string | undefined; untilAt: number } {
+function leaseOf(store: ModelStore): { holder: string | undefined; untilAt: number } {
   for (const lease of store.collection("leases.coordination.k8s.io").all()) {
     if (lease.metadata.name !== "lastcall") continue;
     const spec = lease.spec as {

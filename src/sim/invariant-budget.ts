@@ -1,6 +1,6 @@
 import { isReady } from "./api/evict-pod.ts";
 import type { ModelObject } from "./api/model-object.ts";
-import type { ObjectStore } from "./api/object-store.ts";
+import type { ModelStore } from "./api/object-store.ts";
 import { budgetSelects, budgetStorage } from "./api/pod-budget.ts";
 import type { StoredChange } from "./api/watch-history.ts";
 import { conditionOf, type WorkloadObject } from "./cluster-controllers/cluster-object.ts";
@@ -55,7 +55,7 @@ function evictedNow({ object, previous }: StoredChange): ModelObject | undefined
 
 function countsOf(
   budget: ModelObject,
-  store: ObjectStore,
+  store: ModelStore,
 ): { readonly healthy: number; readonly wanted: number } {
   const pods = [...store.collection("pods").inNamespace(namespaceOf(budget))];
   const selected = pods.filter((pod) => budgetSelects(budget, pod));
@@ -71,7 +71,7 @@ function countsOf(
 }
 
 /** What the workloads want of which the budget selects the pods. */
-function replicasBehind(budget: ModelObject, store: ObjectStore): number {
+function replicasBehind(budget: ModelObject, store: ModelStore): number {
   const workloads = ["deployments.apps", "statefulsets.apps"].flatMap((storage) => [
     ...store.collection(storage).inNamespace(namespaceOf(budget)),
   ]) as WorkloadObject[];

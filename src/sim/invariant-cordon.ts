@@ -1,7 +1,7 @@
 import { departureAnnotation } from "../core/notice/interruption.ts";
 import { type Instant, minutes } from "../core/time/time.ts";
 import type { ModelObject } from "./api/model-object.ts";
-import type { ObjectStore } from "./api/object-store.ts";
+import type { ModelStore } from "./api/object-store.ts";
 import type { NodeObject } from "./cluster-controllers/cluster-object.ts";
 import { type DepartureObject, departureStorage, phaseOf } from "./departure-object.ts";
 import type { Checker, Happening, Invariant } from "./happening.ts";
@@ -29,7 +29,7 @@ export const cordonHasDeparture: Invariant = {
 /** Keeps up which marked nodes have no live Departure; any change of either may alter that. */
 function follow(
   happening: Happening,
-  known: { readonly store: ObjectStore; readonly orphanSince: Map<string, Instant> },
+  known: { readonly store: ModelStore; readonly orphanSince: Map<string, Instant> },
 ): void {
   const { store, orphanSince } = known;
   const node = nodeOf(happening, store);
@@ -39,7 +39,7 @@ function follow(
   else if (!orphanSince.has(name)) orphanSince.set(name, happening.at);
 }
 
-function nodeOf(happening: Happening, store: ObjectStore): ModelObject | undefined {
+function nodeOf(happening: Happening, store: ModelStore): ModelObject | undefined {
   if (happening.kind !== "Change") return undefined;
   const { object } = happening.change;
   if (happening.storage === "nodes") return object;
@@ -47,7 +47,7 @@ function nodeOf(happening: Happening, store: ObjectStore): ModelObject | undefin
   return store.collection("nodes").get("", (object as DepartureObject).spec.node.name);
 }
 
-function isOrphaned(node: ModelObject, store: ObjectStore): boolean {
+function isOrphaned(node: ModelObject, store: ModelStore): boolean {
   const { name, uid } = node.metadata;
   const mark = node.metadata.annotations?.[departureAnnotation];
   if (mark === undefined || store.collection("nodes").get("", name)?.metadata.uid !== uid) {

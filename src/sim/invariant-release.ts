@@ -1,6 +1,6 @@
 import type { ReleaseRequest } from "../contracts/instance-releaser.ts";
 import type { ModelObject } from "./api/model-object.ts";
-import type { ObjectStore } from "./api/object-store.ts";
+import type { ModelStore } from "./api/object-store.ts";
 import {
   controllerOf,
   type NodeObject,
@@ -44,13 +44,13 @@ export const rightMachine: Invariant = {
   },
 };
 
-function nodeOf(store: ObjectStore, { providerID }: ReleaseRequest): NodeObject | undefined {
+function nodeOf(store: ModelStore, { providerID }: ReleaseRequest): NodeObject | undefined {
   const name = providerID.slice(providerID.lastIndexOf("/") + 1);
   const node = store.collection("nodes").get("", name) as NodeObject | undefined;
   return node?.spec.providerID === providerID ? node : undefined;
 }
 
-function departureOf(store: ObjectStore, request: ReleaseRequest): DepartureObject | undefined {
+function departureOf(store: ModelStore, request: ReleaseRequest): DepartureObject | undefined {
   const all = store.collection(departureStorage).all() as Iterable<DepartureObject>;
   for (const one of all) if (one.metadata.uid === request.requestId) return one;
   return undefined;

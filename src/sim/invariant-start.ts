@@ -1,6 +1,6 @@
 import { type Instant, type Millis, parseInstant, plus } from "../core/time/time.ts";
 import { isReady } from "./api/evict-pod.ts";
-import type { ObjectStore } from "./api/object-store.ts";
+import type { ModelStore } from "./api/object-store.ts";
 import type { NodeObject } from "./cluster-controllers/cluster-object.ts";
 import { type DepartureObject, departureStorage, phaseOf } from "./departure-object.ts";
 import type { Happening, Invariant } from "./happening.ts";
@@ -68,7 +68,7 @@ function startedNow(happening: Happening): DepartureObject | undefined {
 }
 
 /** Nodes that are not at work: not ready, or cordoned by whomever. */
-function nodesOut(store: ObjectStore, except: string): number {
+function nodesOut(store: ModelStore, except: string): number {
   const nodes = [...store.collection("nodes").all()] as NodeObject[];
   return nodes.filter(
     (node) => node.metadata.name !== except && (!isReady(node) || node.spec.unschedulable === true),

@@ -17,7 +17,7 @@ import { discover } from "./api/discovery.ts";
 import { EventQueue } from "./api/event-queue.ts";
 import { type Fault, type FaultEffect, FaultPlan } from "./api/fault-plan.ts";
 import { ObjectLister } from "./api/list-objects.ts";
-import { ObjectStore } from "./api/object-store.ts";
+import { ModelStore } from "./api/object-store.ts";
 import { parseResourcePath, type ResourcePath } from "./api/request-path.ts";
 import { handleResource } from "./api/resource-handler.ts";
 import { ResourceRegistry } from "./api/resource-registry.ts";
@@ -50,7 +50,7 @@ export class ModelApi implements KubeApi {
 
   constructor(options: ModelApiOptions) {
     const { clock, rng, historyLimit = 10_000 } = options;
-    const store = new ObjectStore(historyLimit);
+    const store = new ModelStore(historyLimit);
     this.context = { store, registry: new ResourceRegistry(), clock, rng };
     this.#lister = new ObjectLister(this.context);
     store.collection(crdStorage).subscribe((change) => this.#serve(change));

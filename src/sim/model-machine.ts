@@ -15,7 +15,7 @@ export interface MachineGroup {
   readonly taints?: readonly object[];
 }
 
-export type MachineState = "Booting" | "Running" | "Noticed" | "Stopping" | "Gone";
+export type ModelMachineState = "Booting" | "Running" | "Noticed" | "Stopping" | "Gone";
 
 /** One machine as it is now; a machine made anew under the same name has another id. */
 export interface ModelMachine {
@@ -24,7 +24,7 @@ export interface ModelMachine {
   readonly group: MachineGroup;
   readonly bootID: string;
   readonly bornAt: Instant;
-  readonly state: MachineState;
+  readonly state: ModelMachineState;
   readonly noticedAt?: Instant;
 }
 

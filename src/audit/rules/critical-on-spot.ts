@@ -1,5 +1,5 @@
 import { criticalPriority } from "../../core/drain-plan/grace-budget.ts";
-import type { Fleet } from "../fleet.ts";
+import type { AuditedFleet } from "../fleet.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
 
 export const criticalOnSpot: Rule = {
@@ -41,7 +41,7 @@ spec:
 
 const harmless = new Set(["DaemonSet", "Job", "CronJob"]);
 
-function checkCriticalOnSpot(fleet: Fleet): readonly Remark[] {
+function checkCriticalOnSpot(fleet: AuditedFleet): readonly Remark[] {
   return spotWorkloads(fleet)
     .filter(({ priority, kind }) => priority >= criticalPriority && !harmless.has(kind))
     .map((workload) => ({

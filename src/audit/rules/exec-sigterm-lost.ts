@@ -1,4 +1,4 @@
-import type { Fleet } from "../fleet.ts";
+import type { AuditedFleet } from "../fleet.ts";
 import type { Container } from "../pod-template.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
 
@@ -53,7 +53,7 @@ const neverReplaced = /[|&]|\b(?:if|for|while|until|case)\b/;
 /** Redirections such as `2>&1` and continued lines look like several commands, and are none. */
 const lookalikes = /\d*[<>]&\d*-?|&>|\\\n/g;
 
-function checkExecSigtermLost(fleet: Fleet): readonly Remark[] {
+function checkExecSigtermLost(fleet: AuditedFleet): readonly Remark[] {
   return spotWorkloads(fleet)
     .filter((workload) => workload.template.restartPolicy === "Always")
     .flatMap((workload) =>

@@ -1,4 +1,4 @@
-import { canReach, type Fleet, graceOn } from "../fleet.ts";
+import { type AuditedFleet, canReach, graceOn } from "../fleet.ts";
 import type { Platform } from "../platform.ts";
 import { type Remark, type Rule, type Severity, spotWorkloads } from "../rule.ts";
 import type { Workload } from "../workload.ts";
@@ -37,7 +37,7 @@ spec:
   check: checkGraceCut,
 };
 
-function checkGraceCut(fleet: Fleet, platforms: readonly Platform[]): readonly Remark[] {
+function checkGraceCut(fleet: AuditedFleet, platforms: readonly Platform[]): readonly Remark[] {
   return spotWorkloads(fleet).flatMap((workload) =>
     platforms
       .filter((platform) => canReach(workload, platform) && graceOn(platform, workload).cut)

@@ -1,4 +1,4 @@
-import type { Fleet } from "../fleet.ts";
+import type { AuditedFleet } from "../fleet.ts";
 import { textOf, valueAt, wholeNumberOf } from "../json-field.ts";
 import type { Manifest } from "../manifest.ts";
 import type { Remark, Rule } from "../rule.ts";
@@ -47,7 +47,7 @@ interface Delay {
   readonly source: "Set" | "Default";
 }
 
-function checkLbDelayOverNotice(fleet: Fleet): readonly Remark[] {
+function checkLbDelayOverNotice(fleet: AuditedFleet): readonly Remark[] {
   return fleet.manifests.flatMap((manifest): readonly Remark[] => {
     const delay = delayOf(manifest);
     if (delay === undefined || delay.seconds <= noticeSeconds[delay.cloud]) return [];

@@ -1,5 +1,5 @@
 import { holdsData } from "../../core/drain-plan/host-path.ts";
-import type { Fleet } from "../fleet.ts";
+import type { AuditedFleet } from "../fleet.ts";
 import type { PodTemplate, Volume } from "../pod-template.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
 import type { Workload } from "../workload.ts";
@@ -56,7 +56,7 @@ spec:
 };
 
 /** A DaemonSet belongs to its node: what it keeps there is the node's own. */
-function checkLocalData(fleet: Fleet): readonly Remark[] {
+function checkLocalData(fleet: AuditedFleet): readonly Remark[] {
   return spotWorkloads(fleet)
     .filter((workload) => workload.kind !== "DaemonSet")
     .flatMap((workload) =>

@@ -1,4 +1,4 @@
-import type { Fleet } from "../fleet.ts";
+import type { AuditedFleet } from "../fleet.ts";
 import { fieldsOf, listOf, valueAt, wholeNumberOf } from "../json-field.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
 import type { Workload } from "../workload.ts";
@@ -44,7 +44,7 @@ spec:
   check: checkLongJobOnSpot,
 };
 
-function checkLongJobOnSpot(fleet: Fleet): readonly Remark[] {
+function checkLongJobOnSpot(fleet: AuditedFleet): readonly Remark[] {
   return spotWorkloads(fleet).flatMap((workload): readonly Remark[] => {
     const remark = judge(workload);
     return remark === undefined ? [] : [{ ...remark, about: workload }];

@@ -1,5 +1,5 @@
 import { isGraceful } from "../../core/drain-plan/grace-budget.ts";
-import { canReach, type Fleet } from "../fleet.ts";
+import { type AuditedFleet, canReach } from "../fleet.ts";
 import type { Platform } from "../platform.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
 
@@ -29,7 +29,10 @@ spec: {template: {spec: {containers: [{name: web, image: web}]}}}
   check: checkNoGracefulShutdown,
 };
 
-function checkNoGracefulShutdown(fleet: Fleet, platforms: readonly Platform[]): readonly Remark[] {
+function checkNoGracefulShutdown(
+  fleet: AuditedFleet,
+  platforms: readonly Platform[],
+): readonly Remark[] {
   const workloads = spotWorkloads(fleet);
   return platforms.flatMap((platform): readonly Remark[] => {
     const [example, ...more] = workloads.filter((workload) => canReach(workload, platform));

@@ -1,5 +1,5 @@
 import { matchesLabelSelector } from "../../core/cluster/label-selector.ts";
-import { type Fleet, replicasOf } from "../fleet.ts";
+import { type AuditedFleet, replicasOf } from "../fleet.ts";
 import { isReplicated, type Remark, type Rule, spotWorkloads } from "../rule.ts";
 import type { Workload } from "../workload.ts";
 
@@ -49,7 +49,7 @@ spec:
 const nodeKey = "kubernetes.io/hostname";
 const zoneKey = "topology.kubernetes.io/zone";
 
-function checkNoSpread(fleet: Fleet): readonly Remark[] {
+function checkNoSpread(fleet: AuditedFleet): readonly Remark[] {
   return spotWorkloads(fleet).flatMap((workload): readonly Remark[] => {
     const replicas = replicasOf(fleet, workload) ?? 0;
     if (!isReplicated(workload) || replicas < 2) return [];
@@ -68,7 +68,7 @@ function checkNoSpread(fleet: Fleet): readonly Remark[] {
  * of them apart; a selector that matches no pod at all has a rule of its own, and is not held
  * against the workload twice.
  */
-function spreadKeys(fleet: Fleet, { template, namespace }: Workload): readonly string[] {
+function spreadKeys(fleet: AuditedFleet, { template, namespace }: Workload): readonly string[] {
   const selectedNear = fleet.selectedIn(namespace);
   return [...template.spread, ...template.apart].flatMap(({ selector, topologyKey }) => {
     const selected = selectedNear(selector);

@@ -1,5 +1,5 @@
 import { allowedDisruptions } from "../disruption.ts";
-import { type DisruptionBudget, type Fleet, workloadsOf } from "../fleet.ts";
+import { type AuditedFleet, type DisruptionBudget, workloadsOf } from "../fleet.ts";
 import { nameOfObject } from "../manifest.ts";
 import type { Remark, Rule } from "../rule.ts";
 
@@ -46,7 +46,7 @@ spec:
   check: checkPdbBlocksForever,
 };
 
-function checkPdbBlocksForever(fleet: Fleet): readonly Remark[] {
+function checkPdbBlocksForever(fleet: AuditedFleet): readonly Remark[] {
   return fleet.budgets.flatMap((budget): readonly Remark[] => {
     if (allowedDisruptions(fleet, budget) !== 0) return [];
     const workloads = workloadsOf(fleet, budget).filter((workload) => fleet.onSpot.has(workload));

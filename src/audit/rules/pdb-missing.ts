@@ -1,4 +1,4 @@
-import { budgetsOf, type Fleet, replicasOf } from "../fleet.ts";
+import { type AuditedFleet, budgetsOf, replicasOf } from "../fleet.ts";
 import { isReplicated, type Remark, type Rule, spotWorkloads } from "../rule.ts";
 
 export const pdbMissing: Rule = {
@@ -38,7 +38,7 @@ spec:
   check: checkPdbMissing,
 };
 
-function checkPdbMissing(fleet: Fleet): readonly Remark[] {
+function checkPdbMissing(fleet: AuditedFleet): readonly Remark[] {
   return spotWorkloads(fleet).flatMap((workload): readonly Remark[] => {
     const replicas = replicasOf(fleet, workload) ?? 0;
     if (!isReplicated(workload) || replicas < 2) return [];

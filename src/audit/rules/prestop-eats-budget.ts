@@ -1,4 +1,4 @@
-import { canReach, type Fleet, graceOn } from "../fleet.ts";
+import { type AuditedFleet, canReach, graceOn } from "../fleet.ts";
 import type { Platform } from "../platform.ts";
 import { longestPreStop } from "../pre-stop.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
@@ -42,7 +42,10 @@ spec:
   check: checkPrestopEatsBudget,
 };
 
-function checkPrestopEatsBudget(fleet: Fleet, platforms: readonly Platform[]): readonly Remark[] {
+function checkPrestopEatsBudget(
+  fleet: AuditedFleet,
+  platforms: readonly Platform[],
+): readonly Remark[] {
   return spotWorkloads(fleet).flatMap((workload) => {
     const hookSeconds = longestPreStop(workload.template);
     if (hookSeconds === 0 || hookSeconds >= workload.wantedGraceSeconds) return [];

@@ -1,4 +1,4 @@
-import type { Fleet } from "../fleet.ts";
+import type { AuditedFleet } from "../fleet.ts";
 import { longestPreStop } from "../pre-stop.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
 
@@ -41,7 +41,7 @@ spec:
   check: checkPrestopOverGrace,
 };
 
-function checkPrestopOverGrace(fleet: Fleet): readonly Remark[] {
+function checkPrestopOverGrace(fleet: AuditedFleet): readonly Remark[] {
   return spotWorkloads(fleet).flatMap((workload) => {
     const hookSeconds = longestPreStop(workload.template);
     const graceSeconds = workload.wantedGraceSeconds;

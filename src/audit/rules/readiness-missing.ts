@@ -1,4 +1,4 @@
-import { type Fleet, servedBy } from "../fleet.ts";
+import { type AuditedFleet, servedBy } from "../fleet.ts";
 import { isReplicated, type Remark, type Rule, spotWorkloads } from "../rule.ts";
 import type { Workload } from "../workload.ts";
 
@@ -47,7 +47,7 @@ spec:
   check: checkReadinessMissing,
 };
 
-function checkReadinessMissing(fleet: Fleet): readonly Remark[] {
+function checkReadinessMissing(fleet: AuditedFleet): readonly Remark[] {
   return spotWorkloads(fleet).flatMap((workload): readonly Remark[] => {
     const { containers } = workload.template;
     if (!isReplicated(workload) || containers.some((one) => one.hasReadinessProbe)) return [];

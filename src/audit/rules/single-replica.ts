@@ -1,4 +1,4 @@
-import { budgetsOf, type Fleet, replicasOf, workloadsOf } from "../fleet.ts";
+import { type AuditedFleet, budgetsOf, replicasOf, workloadsOf } from "../fleet.ts";
 import { isReplicated, type Remark, type Rule, spotWorkloads } from "../rule.ts";
 import type { Workload } from "../workload.ts";
 
@@ -30,7 +30,7 @@ spec:
   check: checkSingleReplica,
 };
 
-function checkSingleReplica(fleet: Fleet): readonly Remark[] {
+function checkSingleReplica(fleet: AuditedFleet): readonly Remark[] {
   const fix = "Run at least two replicas, or keep it on nodes that are not Spot";
   return spotWorkloads(fleet).flatMap((workload): readonly Remark[] => {
     const found = judge(fleet, workload);
@@ -38,7 +38,10 @@ function checkSingleReplica(fleet: Fleet): readonly Remark[] {
   });
 }
 
-function judge(fleet: Fleet, workload: Workload): Pick<Remark, "severity" | "message"> | undefined {
+function judge(
+  fleet: AuditedFleet,
+  workload: Workload,
+): Pick<Remark, "severity" | "message"> | undefined {
   if (workload.kind === "Pod") {
     if (workload.template.restartPolicy !== "Always") return undefined;
     const message = "No controller makes this pod again when its node goes";
@@ -62,7 +65,7 @@ interface SharedBudget {
 }
 
 /** The budget that counts the workload's pod together with others of the same make. */
-function sharedBudgetOf(fleet: Fleet, workload: Workload): SharedBudget | undefined {
+function sharedBudgetOf(fleet: AuditedFleet, workload: Workload): SharedBudget | undefined {
   const shared = budgetsOf(fleet, workload).map((budget) => {
     const alike = workloadsOf(fleet, budget).filter(
       (other) => other !== workload && runTheSame(other, workload),

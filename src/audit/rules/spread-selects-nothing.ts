@@ -1,6 +1,6 @@
 import type { LabelSelector } from "../../core/cluster/label-selector.ts";
 import { matchesLabelSelector } from "../../core/cluster/label-selector.ts";
-import type { Fleet } from "../fleet.ts";
+import type { AuditedFleet } from "../fleet.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
 import type { Workload } from "../workload.ts";
 
@@ -48,7 +48,7 @@ spec:
   check: checkSpreadSelectsNothing,
 };
 
-function checkSpreadSelectsNothing(fleet: Fleet): readonly Remark[] {
+function checkSpreadSelectsNothing(fleet: AuditedFleet): readonly Remark[] {
   return spotWorkloads(fleet).flatMap((workload): readonly Remark[] => {
     const kinds = [
       ...(spreadMissesItself(workload) ? ["topologySpreadConstraint"] : []),
@@ -68,7 +68,7 @@ function spreadMissesItself({ template }: Workload): boolean {
 }
 
 /** Anti-affinity may well mean the pods of others, so every workload of the namespace counts. */
-function antiAffinityMissesAll(fleet: Fleet, workload: Workload): boolean {
+function antiAffinityMissesAll(fleet: AuditedFleet, workload: Workload): boolean {
   const selected = fleet.selectedIn(workload.namespace);
   return workload.template.apart.some(
     (term) => !term.otherNamespaces && selected(term.selector).length === 0,

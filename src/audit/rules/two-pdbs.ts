@@ -1,4 +1,4 @@
-import { budgetsOf, type Fleet } from "../fleet.ts";
+import { type AuditedFleet, budgetsOf } from "../fleet.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
 
 export const twoPdbs: Rule = {
@@ -53,7 +53,7 @@ spec:
   check: checkTwoPdbs,
 };
 
-function checkTwoPdbs(fleet: Fleet): readonly Remark[] {
+function checkTwoPdbs(fleet: AuditedFleet): readonly Remark[] {
   return spotWorkloads(fleet).flatMap((workload): readonly Remark[] => {
     if (workload.kind === "DaemonSet") return [];
     const names = new Set(budgetsOf(fleet, workload).map((budget) => budget.manifest.name));

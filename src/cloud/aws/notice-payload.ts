@@ -1,6 +1,12 @@
 import { type Notice, type NoticeReading, wordForId } from "../../core/notice/notice.ts";
 import { type Instant, parseHttpDate, parseInstant, plus, seconds } from "../../core/time/time.ts";
-import { type Fields, fieldsOf, glimpse, parseJson, wordOf } from "../metadata/payload-field.ts";
+import {
+  fieldsOf,
+  glimpse,
+  type PayloadFields,
+  parseJson,
+  wordOf,
+} from "../metadata/payload-field.ts";
 
 /** The notice of a stop or a terminate: two minutes (AWS, "Spot Instance interruption notices"). */
 export const spotNoticeMs = seconds(120);
@@ -68,7 +74,7 @@ export function readScheduledEvents({ text, at }: Heard): NoticeReading {
 }
 
 function scheduledEvent(
-  fields: Fields | undefined,
+  fields: PayloadFields | undefined,
   at: Instant,
 ): { readonly notice?: Notice; readonly problem?: string } {
   const eventId = wordOf(fields?.EventId);

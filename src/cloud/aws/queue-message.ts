@@ -3,7 +3,13 @@ import type { LifecycleHook } from "../../core/notice/lifecycle-hook.ts";
 import { type Notice, wordForId } from "../../core/notice/notice.ts";
 import { clearingMs } from "../../core/plan/spacing/clearing.ts";
 import { earlier, type Instant, parseHttpDate, parseInstant, plus } from "../../core/time/time.ts";
-import { type Fields, fieldsOf, glimpse, parseJson, wordOf } from "../metadata/payload-field.ts";
+import {
+  fieldsOf,
+  glimpse,
+  type PayloadFields,
+  parseJson,
+  wordOf,
+} from "../metadata/payload-field.ts";
 import { hookOf, transitionOf } from "./hook-message.ts";
 import { instanceIdOf } from "./instance-id.ts";
 import { type Heard, spotNoticeMs } from "./notice-payload.ts";
@@ -57,7 +63,7 @@ function readBody({ text, at }: Heard, envelopes: number): MessageReading {
   return unreadable(`${glimpse(text)} is no event of EventBridge, SNS or Auto Scaling`);
 }
 
-function readEvent(event: Fields, at: Instant): MessageReading {
+function readEvent(event: PayloadFields, at: Instant): MessageReading {
   const detail = fieldsOf(event.detail);
   const type = wordOf(event["detail-type"]) ?? "";
   if (detail === undefined) return unreadable(`${glimpse(type)} has no detail`);
@@ -90,7 +96,7 @@ function readEvent(event: Fields, at: Instant): MessageReading {
 }
 
 interface Told {
-  readonly detail: Fields;
+  readonly detail: PayloadFields;
   /** When it happened. */
   readonly at: Instant;
   /** The same in every copy of the event. */
@@ -129,7 +135,7 @@ function readStateChange(told: Told): MessageReading {
 
 /** How long the hook waits is not said, so there is no deadline. */
 function readHook(
-  detail: Fields,
+  detail: PayloadFields,
   { at, id }: { readonly at: Instant; readonly id?: string | undefined },
 ): MessageReading {
   if ([detail.LifecycleTransition, detail.Event].includes("autoscaling:TEST_NOTIFICATION")) {

@@ -5,7 +5,13 @@ import {
   wordForId,
 } from "../../core/notice/notice.ts";
 import { type Instant, parseHttpDate, parseInstant, plus, seconds } from "../../core/time/time.ts";
-import { type Fields, fieldsOf, glimpse, parseJson, wordOf } from "../metadata/payload-field.ts";
+import {
+  fieldsOf,
+  glimpse,
+  type PayloadFields,
+  parseJson,
+  wordOf,
+} from "../metadata/payload-field.ts";
 
 /** The shortest notice of all events, that of Preempt. */
 const shortestNoticeMs = seconds(30);
@@ -54,7 +60,7 @@ interface EventReading {
 }
 
 function azureEvent(
-  fields: Fields | undefined,
+  fields: PayloadFields | undefined,
   { at, ownName }: Pick<HeardEvents, "at" | "ownName">,
 ): EventReading {
   const eventId = wordOf(fields?.EventId);

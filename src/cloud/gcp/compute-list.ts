@@ -1,6 +1,6 @@
 import type { Millis } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
-import { type Fields, fieldsOf, wordOf } from "../metadata/payload-field.ts";
+import { fieldsOf, type PayloadFields, wordOf } from "../metadata/payload-field.ts";
 import type { ComputeAnswer, ComputeCall } from "./compute-client.ts";
 import type { CallPurpose } from "./compute-fault.ts";
 
@@ -28,7 +28,7 @@ export async function* listItems(
   send: Send,
   list: ComputeList,
   signal: AbortSignal,
-): AsyncGenerator<Fields> {
+): AsyncGenerator<PayloadFields> {
   let pageToken: string | undefined;
   for (let page = 0; page < mostPages; page++) {
     const { path, action, permission, timeoutMs } = list;

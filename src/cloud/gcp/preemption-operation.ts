@@ -1,6 +1,6 @@
 import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
 import { type Instant, minutes, parseInstant, plus } from "../../core/time/time.ts";
-import { type Fields, glimpse, wordOf } from "../metadata/payload-field.ts";
+import { glimpse, type PayloadFields, wordOf } from "../metadata/payload-field.ts";
 import { findInstanceRef } from "./compute-instance.ts";
 import { defaultPreemptionNoticeMs } from "./notice-payload.ts";
 
@@ -34,7 +34,7 @@ const target = /\/zones\/([^/]+)\/instances\/([^/]+)$/;
  * half a minute later. Source: recorded operations of 2019 (test/data/gce).
  */
 export function readPreemption(
-  item: Fields,
+  item: PayloadFields,
   heard: ZoneRef & { readonly at: Instant },
 ): OperationReading {
   if (item.operationType !== preemptedType) return { kind: "Other" };

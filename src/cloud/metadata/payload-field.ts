@@ -1,6 +1,6 @@
 /** Reading of what a metadata service says: total, and bounded in what it repeats. */
 
-export type Fields = Readonly<Record<string, unknown>>;
+export type PayloadFields = Readonly<Record<string, unknown>>;
 
 /** The JSON of a text; undefined where it is none. */
 export function parseJson(text: string): { readonly value: unknown } | undefined {
@@ -12,9 +12,9 @@ export function parseJson(text: string): { readonly value: unknown } | undefined
 }
 
 /** The fields of an object; undefined for a list, null and everything that is none. */
-export function fieldsOf(value: unknown): Fields | undefined {
+export function fieldsOf(value: unknown): PayloadFields | undefined {
   return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Fields)
+    ? (value as PayloadFields)
     : undefined;
 }
 

@@ -1,6 +1,6 @@
 import type { NodeIdentity } from "../cluster/identity.ts";
 import type { NodeFacts } from "../cluster/node.ts";
-import type { ReleaseQuestion } from "../policy/release-answer.ts";
+import type { ReleasabilityQuestion } from "../policy/release-answer.ts";
 import type { Reason } from "../reason/reason.ts";
 import type { Instant } from "../time/time.ts";
 import type { Cause, Departure } from "./departure.ts";
@@ -75,5 +75,5 @@ export interface Verdict {
   /** When to ask again although nothing has changed. */
   readonly askAgainAt?: Instant | undefined;
   /** The machines that nothing else keeps from leaving now: their clouds are to be asked about them. */
-  readonly asks: readonly ReleaseQuestion[];
+  readonly asks: readonly ReleasabilityQuestion[];
 }

@@ -14,7 +14,7 @@ import { type PhaseEvent, transition } from "./phase.ts";
 /** How many entries of a departure's timeline are kept: the first ones and the newest. */
 const timelineLimit = 60;
 
-export interface Happening {
+export interface PhaseChange {
   readonly event: PhaseEvent;
   readonly reason: Reason;
   readonly detail?: string | undefined;
@@ -23,13 +23,16 @@ export interface Happening {
   readonly at: Instant;
 }
 
+/** What a phase came to; the instant is added as it is recorded. */
+export type PhaseResult = Omit<PhaseChange, "at">;
+
 /**
  * The status of a departure after `happening`; undefined where the event changes nothing in its
  * phase. The status is the ledger: what happened when, and at the end the one outcome.
  */
 export function statusAfter(
   departure: Departure,
-  happening: Happening,
+  happening: PhaseChange,
 ): DepartureStatus | undefined {
   const { status } = departure;
   const step = transition(status.phase, happening.event);
@@ -52,7 +55,7 @@ export function statusAfter(
 }
 
 /** What was undone ends with the sentence that began the undoing: it alone names the cause. */
-function messageOf(departure: Departure, { event, ...why }: Happening): string {
+function messageOf(departure: Departure, { event, ...why }: PhaseChange): string {
   const { status } = departure;
   const isCloudsWord = why.reason === "Noticed";
   if (event === "RolledBack" && status.message !== undefined) return status.message;
@@ -100,7 +103,7 @@ export function hasMadeRoom(status: DepartureStatus): boolean {
 
 function ended(
   departure: Departure,
-  happening: Happening,
+  happening: PhaseChange,
   status: DepartureStatus,
 ): DepartureStatus {
   const before = departure.status;

@@ -1,7 +1,7 @@
 import { type Millis, millis } from "../time/time.ts";
 import { marginMs } from "./drain-order.ts";
 
-export interface HeldPod {
+export interface HeldGrace {
   readonly wantedSeconds: number;
   /** What its workload's pods are known to need at most; see termination-time.ts. */
   readonly neededMs?: Millis | undefined;
@@ -19,7 +19,7 @@ export interface NoticeSpan {
  * of the notice, and longer where what the pod wants fits in after that, or what its workload's pods
  * are known to need. A share of 0 puts the grace before the budget: what is known does not count.
  */
-export function forceLead(pod: HeldPod, { noticeMs, budgetShare }: NoticeSpan): Millis {
+export function forceLead(pod: HeldGrace, { noticeMs, budgetShare }: NoticeSpan): Millis {
   const wantedMs = pod.wantedSeconds * 1000;
   const restMs = Math.round((1 - budgetShare) * noticeMs);
   const knownMs = budgetShare > 0 ? (pod.neededMs ?? wantedMs) : wantedMs;

@@ -25,14 +25,14 @@ export interface DrainScene {
   readonly now: Instant;
 }
 
-export interface Remark {
+export interface PodRemark {
   readonly reason: DrainReason;
   readonly detail?: string | undefined;
 }
 
 export type PodDecision =
-  | (Remark & { readonly kind: "Skip"; readonly warnings: readonly Remark[] })
-  | (Remark & {
+  | (PodRemark & { readonly kind: "Skip"; readonly warnings: readonly PodRemark[] })
+  | (PodRemark & {
       readonly kind: "Act";
       readonly action: DrainAction;
       readonly budget?: string | undefined;
@@ -42,7 +42,7 @@ export type PodDecision =
       readonly completion?: { readonly boundMs: Millis | undefined } | undefined;
       /** When a block ends by itself. */
       readonly freeAt?: Instant | undefined;
-      readonly warnings: readonly Remark[];
+      readonly warnings: readonly PodRemark[];
     });
 
 type Act = Extract<PodDecision, { kind: "Act" }>;
@@ -213,8 +213,8 @@ function isPlaceholder({ labels }: PodFacts): boolean {
   );
 }
 
-function lossesOf(pod: PodFacts, scene: DrainScene): readonly Remark[] {
-  const losses: Remark[] = [];
+function lossesOf(pod: PodFacts, scene: DrainScene): readonly PodRemark[] {
+  const losses: PodRemark[] = [];
   if (pod.controller === undefined) losses.push({ reason: "NoController" });
   if (isOrphan(pod, scene)) losses.push({ reason: "DaemonSetGone", detail: pod.controller?.name });
   if (pod.emptyDir) losses.push({ reason: "EmptyDir" });
@@ -225,7 +225,7 @@ function lossesOf(pod: PodFacts, scene: DrainScene): readonly Remark[] {
 function overruled(
   pod: PodFacts,
   about: { readonly rule: PodRule | undefined; readonly now: Instant },
-): readonly Remark[] {
+): readonly PodRemark[] {
   const mark = disturbanceMark(pod, about.now);
   return [
     ...(about.rule?.action === "Block" ? [{ reason: "BlockRuleOverruled" } as const] : []),
@@ -236,7 +236,7 @@ function overruled(
 }
 
 function act(
-  about: Omit<Act, "kind" | "warnings" | "budgets"> & { readonly warnings?: readonly Remark[] },
+  about: Omit<Act, "kind" | "warnings" | "budgets"> & { readonly warnings?: readonly PodRemark[] },
 ): Act {
   return { kind: "Act", warnings: [], budgets: [], ...about };
 }

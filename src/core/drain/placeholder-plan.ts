@@ -33,7 +33,7 @@ export interface PlaceholderFacts {
   readonly trouble?: string | undefined;
 }
 
-export interface RoomQuestion {
+export interface PlaceholderQuestion {
   readonly departure: Departure;
   readonly plan: DrainPlan;
   /** The pods of the node. */
@@ -63,7 +63,7 @@ export function placeholderName(podUid: string): string {
  * The next step of making room before a drain: a placeholder for each pod that will leave and come
  * back, until each of them runs or time is up. The same state gives the same step.
  */
-export function nextRoomStep(question: RoomQuestion): RoomStep {
+export function nextRoomStep(question: PlaceholderQuestion): RoomStep {
   const { departure, plan, placeholders, rule, now } = question;
   const needs = returningPods(plan.pods, question.pods);
   const there = new Map(placeholders.map((one) => [one.name, one]));

@@ -7,8 +7,8 @@ import { type WaveStanding, waveVerdict } from "../limits/wave.ts";
 import { departureAnnotation } from "../notice/interruption.ts";
 import type { Policy } from "../policy/policy.ts";
 import {
+  type ReleasabilityQuestion,
   type ReleaseAnswer,
-  type ReleaseQuestion,
   releaseVerdict,
 } from "../policy/release-answer.ts";
 import type { Reason } from "../reason/reason.ts";
@@ -33,7 +33,7 @@ export type StartVerdict =
   | { readonly kind: "Allowed"; readonly reason: Reason }
   | GateHold
   /** Its cloud has not answered yet whether its machine can be released. */
-  | { readonly kind: "NotAsked"; readonly mode: ReleaseQuestion["mode"] };
+  | { readonly kind: "NotAsked"; readonly mode: ReleasabilityQuestion["mode"] };
 
 /**
  * What a deadline does not go past: a person's word, others who have the node already, and a machine

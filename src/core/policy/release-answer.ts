@@ -15,7 +15,7 @@ export interface ReleaseProblem {
 }
 
 /** What was asked about one machine. */
-export interface ReleaseQuestion {
+export interface ReleasabilityQuestion {
   readonly node: NodeFacts;
   readonly mode: Exclude<ReleaseMode, "None">;
 }
@@ -79,7 +79,7 @@ export type ReleaseVerdict =
   | { readonly kind: "Allowed" }
   | { readonly kind: "Held"; readonly reason: ReleaseReason; readonly detail: string }
   /** Nothing begins on the strength of not knowing: the cloud is to be asked first. */
-  | { readonly kind: "NotAsked"; readonly mode: ReleaseQuestion["mode"] };
+  | { readonly kind: "NotAsked"; readonly mode: ReleasabilityQuestion["mode"] };
 
 /** Whether a node may be drained by plan or by request, as far as its machine is concerned. */
 export function releaseVerdict(

@@ -1,12 +1,12 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { formatInstant, type Instant, instant } from "../../core/time/time.ts";
-import type { ObjectStore } from "./object-store.ts";
+import type { ModelStore } from "./object-store.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 
 /** What every part of the model API works with. */
 export interface ApiContext {
-  readonly store: ObjectStore;
+  readonly store: ModelStore;
   readonly registry: ResourceRegistry;
   readonly clock: Clock;
   readonly rng: Rng;

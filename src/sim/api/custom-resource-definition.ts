@@ -3,7 +3,7 @@ import { timestamp } from "./api-context.ts";
 import type { StatusCause } from "./api-refusal.ts";
 import { type JsonRecord, recordOf } from "./frozen-copy.ts";
 import type { ModelObject } from "./model-object.ts";
-import type { PrinterColumn, ResourceType } from "./resource-type.ts";
+import type { ResourceColumn, ResourceType } from "./resource-type.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
 interface CrdSpec {
@@ -26,7 +26,7 @@ interface CrdVersion {
   readonly storage: boolean;
   readonly schema?: { readonly openAPIV3Schema?: StructuralSchema };
   readonly subresources?: { readonly status?: object };
-  readonly additionalPrinterColumns?: readonly PrinterColumn[];
+  readonly additionalPrinterColumns?: readonly ResourceColumn[];
   readonly selectableFields?: readonly { readonly jsonPath: string }[];
 }
 

@@ -5,7 +5,7 @@ import { type StoredChange, WatchHistory } from "./watch-history.ts";
 export type ChangeListener = (change: StoredChange) => void;
 
 /** All objects, under one counter of revisions, as etcd keeps them. */
-export class ObjectStore {
+export class ModelStore {
   readonly #collections = new Map<string, ObjectCollection>();
   readonly #historyLimit: number;
   #revision = 1;

@@ -36,11 +36,11 @@ export interface ResourceTraits {
 
 export interface CustomResourceTraits {
   readonly schema: StructuralSchema;
-  readonly printerColumns: readonly PrinterColumn[];
+  readonly printerColumns: readonly ResourceColumn[];
   readonly selectableFields: readonly string[];
 }
 
-export interface PrinterColumn {
+export interface ResourceColumn {
   readonly name: string;
   readonly type: string;
   readonly jsonPath: string;

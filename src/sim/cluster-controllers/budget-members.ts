@@ -1,15 +1,15 @@
 import type { ModelObject } from "../api/model-object.ts";
-import type { ObjectStore } from "../api/object-store.ts";
+import type { ModelStore } from "../api/object-store.ts";
 import { budgetSelects, budgetStorage } from "../api/pod-budget.ts";
 import type { StoredChange } from "../api/watch-history.ts";
 import { keyOf, type PodObject } from "./cluster-object.ts";
 
 /** Which pods each budget selects; kept up with every change, so that nothing is listed again. */
 export class BudgetMembers {
-  readonly #store: ObjectStore;
+  readonly #store: ModelStore;
   readonly #members = new Map<string, Map<string, PodObject>>();
 
-  constructor(store: ObjectStore) {
+  constructor(store: ModelStore) {
     this.#store = store;
     for (const budget of store.collection(budgetStorage).all()) this.#fill(budget);
     store.collection(budgetStorage).subscribe((change) => this.#followBudget(change));

@@ -15,7 +15,7 @@ export interface PodSpec {
   readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly affinity?: { readonly nodeAffinity?: NodeAffinity };
   readonly tolerations?: readonly Toleration[];
-  readonly containers: readonly Container[];
+  readonly containers: readonly ContainerObject[];
   readonly priority?: number;
   readonly restartPolicy?: string;
   readonly terminationGracePeriodSeconds?: number;
@@ -32,7 +32,7 @@ export interface NodeTerm {
   readonly matchFields?: readonly LabelRequirement[];
 }
 
-export interface Container {
+export interface ContainerObject {
   readonly name: string;
   readonly image?: string;
   readonly resources?: { readonly requests?: Readonly<Record<string, string>> };
@@ -75,7 +75,7 @@ export interface WorkloadObject extends ModelObject {
     readonly podManagementPolicy?: string;
     readonly selector?: LabelSelector;
     readonly strategy?: RolloutStrategy;
-    readonly template: PodTemplate;
+    readonly template: TemplateObject;
     readonly [field: string]: unknown;
   };
   readonly status: Readonly<Record<string, unknown>>;
@@ -89,7 +89,7 @@ export interface RolloutStrategy {
   };
 }
 
-export interface PodTemplate {
+export interface TemplateObject {
   readonly metadata?: {
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;

@@ -1,6 +1,6 @@
 import { zoneLabel } from "../../core/cluster/node.ts";
 import type { ModelObject } from "../api/model-object.ts";
-import type { ObjectStore } from "../api/object-store.ts";
+import type { ModelStore } from "../api/object-store.ts";
 import type { StoredChange } from "../api/watch-history.ts";
 import { controllerOf, keyOf, type NodeObject, type PodObject } from "./cluster-object.ts";
 import { parseQuantity } from "./quantity.ts";
@@ -30,7 +30,7 @@ export class NodeLedger {
   readonly #booked = new Map<string, Booked>();
   readonly #spread = new Map<string, Map<string, number>>();
 
-  constructor(store: ObjectStore) {
+  constructor(store: ModelStore) {
     this.#nodes = (name) => store.collection("nodes").get("", name) as NodeObject | undefined;
     const pods = store.collection("pods");
     for (const pod of pods.all()) this.#book(pod as PodObject);

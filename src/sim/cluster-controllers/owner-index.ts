@@ -1,5 +1,5 @@
 import type { ModelObject } from "../api/model-object.ts";
-import type { ObjectStore } from "../api/object-store.ts";
+import type { ModelStore } from "../api/object-store.ts";
 import type { StoredChange } from "../api/watch-history.ts";
 import { keyOf } from "./cluster-object.ts";
 
@@ -7,7 +7,7 @@ import { keyOf } from "./cluster-object.ts";
 export class OwnerIndex {
   readonly #byOwner = new Map<string, Map<string, ModelObject>>();
 
-  constructor(store: ObjectStore, storage: string) {
+  constructor(store: ModelStore, storage: string) {
     const collection = store.collection(storage);
     for (const object of collection.all()) this.#add(object);
     collection.subscribe((change) => this.#follow(change));

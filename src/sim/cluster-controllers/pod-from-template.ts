@@ -1,11 +1,11 @@
 import type { ModelObject } from "../api/model-object.ts";
-import { ownerReferenceTo, type PodTemplate } from "./cluster-object.ts";
+import { ownerReferenceTo, type TemplateObject } from "./cluster-object.ts";
 
 /** The body of a pod that `owner` creates from its template; `name` ends in `-` where it is a base. */
 export function podFromTemplate(
   owner: ModelObject,
   parts: {
-    readonly template: PodTemplate;
+    readonly template: TemplateObject;
     readonly name: string;
     readonly labels?: Readonly<Record<string, string>>;
     readonly spec?: object;
@@ -25,7 +25,7 @@ export function podFromTemplate(
 }
 
 /** A short name of a template's content, the same for the same content (FNV-1a). */
-export function templateHash(template: PodTemplate): string {
+export function templateHash(template: TemplateObject): string {
   let hash = 0x811c9dc5;
   for (const letter of JSON.stringify(template)) {
     hash = Math.imul(hash ^ (letter.codePointAt(0) ?? 0), 0x01000193) >>> 0;

@@ -5,8 +5,8 @@ import { humanDuration } from "./human-duration.ts";
 import { readJsonPath } from "./json-path.ts";
 import { podReady, podStatus } from "./pod-cells.ts";
 
-export type Cell = (object: ModelObject, nowAt: Instant) => unknown;
-type Column = readonly [name: string, cell: Cell, width?: "wide"];
+export type ColumnCell = (object: ModelObject, nowAt: Instant) => unknown;
+type Column = readonly [name: string, cell: ColumnCell, width?: "wide"];
 
 /** How long ago an instant was; `<unknown>` where there is none. */
 export function ageOf(text: unknown, nowAt: Instant): string {
@@ -120,7 +120,7 @@ export const builtInColumns: Readonly<Record<string, readonly Column[]>> = {
   ],
 };
 
-function at(jsonPath: string, otherwise: unknown = "<none>"): Cell {
+function at(jsonPath: string, otherwise: unknown = "<none>"): ColumnCell {
   return (object) => readJsonPath(object, jsonPath) ?? otherwise;
 }
 

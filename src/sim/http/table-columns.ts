@@ -1,7 +1,7 @@
 import type { Instant } from "../../core/time/time.ts";
 import type { ModelObject } from "../api/model-object.ts";
-import type { PrinterColumn, ResourceType } from "../api/resource-type.ts";
-import { ageCell, ageOf, builtInColumns, type Cell } from "./built-in-columns.ts";
+import type { ResourceColumn, ResourceType } from "../api/resource-type.ts";
+import { ageCell, ageOf, builtInColumns, type ColumnCell } from "./built-in-columns.ts";
 import { readJsonPath } from "./json-path.ts";
 
 /** One column of `kubectl get`; those of priority 1 are for `-o wide`. */
@@ -9,7 +9,7 @@ export interface TableColumn {
   readonly name: string;
   readonly type: string;
   readonly priority: number;
-  readonly cell: Cell;
+  readonly cell: ColumnCell;
 }
 
 /** The columns of a kind: its own, those of its definition, or name and age. */
@@ -33,13 +33,13 @@ const nameColumn: TableColumn = {
 };
 const ageColumn: TableColumn = { name: "Age", type: "string", priority: 0, cell: ageCell };
 
-function customColumns(given: readonly PrinterColumn[]): readonly TableColumn[] {
+function customColumns(given: readonly ResourceColumn[]): readonly TableColumn[] {
   if (given.length === 0) return [nameColumn, ageColumn];
   return [nameColumn, ...given.map(customColumn)];
 }
 
 /** Dates are sent as ages, by the server's clock. */
-function customColumn(given: PrinterColumn): TableColumn {
+function customColumn(given: ResourceColumn): TableColumn {
   const { name, type, priority = 0, jsonPath } = given;
   const cell = (object: ModelObject, nowAt: Instant): unknown => {
     const value = readJsonPath(object, jsonPath);

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { Departure } from "../../../src/core/departure/departure.ts";
-import { type Happening, statusAfter } from "../../../src/core/departure/ledger.ts";
+import { type PhaseChange, statusAfter } from "../../../src/core/departure/ledger.ts";
 import { aDeparture, aNode, at } from "../fleet-builder.ts";
 
 const now = at("2026-11-20T12:00:00Z");
 
-function afterBoth(departure: Departure, happenings: readonly Omit<Happening, "at">[]) {
+function afterBoth(departure: Departure, happenings: readonly Omit<PhaseChange, "at">[]) {
   let { status } = departure;
   for (const happening of happenings) {
     const after = statusAfter({ ...departure, status }, { ...happening, at: now });
