@@ -46,9 +46,13 @@ export function refusalError(refused: RefusedRequest): LastcallError {
       `${lead}: the namespace does not exist, create it with: kubectl create namespace ${namespace}`,
     );
   }
-  if (status === 404) return new LastcallError("NOT_FOUND", `${lead}: ${said}, expected they`);
+  if (status === 404)
+    return new LastcallError("NOT_FOUND", `${lead}: ${said}, expected an existing one`);
   if (status === 429) {
-    return new LastcallError("API_OVERLOADED", `${lead}: ${said}, expected a server with time`);
+    return new LastcallError(
+      "API_OVERLOADED",
+      `${lead}: ${said}, expected a server that is not overloaded`,
+    );
   }
   const retryable = status >= 500 || status === 408 || status === 410;
   return new LastcallError("API_REFUSED", `${lead}: ${status} ${said}, expected a success`, {

@@ -85,7 +85,7 @@ describe("without the custom resource definitions", () => {
     ]);
     expect(code).toBe(1);
     expect(sentence).toMatch(
-      /the custom resource definition departure(policie)?s\.lastcall\.dev is wanted$/,
+      /expected the custom resource definition departure(policie)?s\.lastcall\.dev$/,
     );
   });
 });
@@ -107,7 +107,7 @@ describe("with the definitions in place", () => {
       ...(command === "run" ? await addresses() : []),
     ]);
     expect(code).toBe(1);
-    expect(sentence).toMatch(/the right list on [a-z.]+ is wanted$/);
+    expect(sentence).toMatch(/expected the right list on [a-z.]+$/);
     expect(sentence).toContain("system:serviceaccount:lastcall:nobody");
   });
 
@@ -117,7 +117,7 @@ describe("with the definitions in place", () => {
     const { code, sentence } = await run(["--kubeconfig", kubeconfig]);
     await mustRun(plane, ["apply", "-f", join(deploy, "base/rbac.yaml")]);
     expect(code).toBe(1);
-    expect(sentence).toContain("expected leases.coordination.k8s.io in namespace lastcall");
+    expect(sentence).toContain("on leases.coordination.k8s.io in namespace lastcall");
   });
 
   test("run refuses a bad policy file by file, line and field", async () => {

@@ -33,19 +33,19 @@ describe("a refusal", () => {
       404,
       "/apis/policy/v1/poddisruptionbudgets",
       "NOT_FOUND",
-      "Cannot list poddisruptionbudgets.policy: said, expected they",
+      "Cannot list poddisruptionbudgets.policy: said, expected an existing one",
     ],
     [
       404,
       "/apis/coordination.k8s.io/v1/namespaces/x/leases",
       "NOT_FOUND",
-      "Cannot list leases.coordination.k8s.io in namespace x: said, expected they",
+      "Cannot list leases.coordination.k8s.io in namespace x: said, expected an existing one",
     ],
     [
       429,
       crd,
       "API_OVERLOADED",
-      "Cannot list departures.lastcall.dev: said, expected a server with time",
+      "Cannot list departures.lastcall.dev: said, expected a server that is not overloaded",
     ],
     [503, "/api/v1/nodes", "API_REFUSED", "Cannot list nodes: 503 said, expected a success"],
     [
