@@ -14,8 +14,9 @@ export interface ReleaseTools {
 
 /**
  * Lets the machine go, then takes its Node object away; in this order, never the other way round.
- * The machine's id is written into the ledger before the release is asked for: whoever takes the
- * case up after a crash tells by it the machine that was meant from one made anew under its name.
+ * The machine's id is written into the ledger before the release is asked for, and the first one that stands
+ * there counts: whoever tries again, after a crash or only after a fault, tells by it the machine that was
+ * meant from one recreated under its name.
  */
 export async function releaseMachine(
   departure: Departure,
@@ -25,11 +26,13 @@ export async function releaseMachine(
   const { executor, ledger, mode, lastLook } = tools;
   const providerID = departure.node.providerID;
   if (providerID !== undefined) {
-    const id = departure.status.machine?.id ?? (await executor.machineId(providerID, signal));
-    if (id !== undefined) {
-      await ledger.write(departure, ({ status }) =>
-        status.machine?.id === id ? undefined : { ...status, machine: { id } },
+    const { machine } = ledger.newest(departure).status;
+    const found = machine?.id ?? (await executor.machineId(providerID, signal));
+    if (found !== undefined) {
+      const written = await ledger.write(departure, ({ status }) =>
+        status.machine === undefined ? { ...status, machine: { id: found } } : undefined,
       );
+      const id = written?.status.machine?.id ?? found;
       const kept = await lastLook();
       if (kept !== undefined) return kept;
       signal.throwIfAborted();

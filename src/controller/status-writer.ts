@@ -43,7 +43,7 @@ export class StatusWriter {
 
   /**
    * Takes down what has happened, to be written with whatever is written next. For what must not
-   * wait for a write, and is found out anew by a controller that takes over before it.
+   * wait for a write, and is found out again by a controller that takes over before it.
    */
   jot(departure: Departure, happening: PhaseChange): void {
     this.#written ??= departure;
@@ -53,6 +53,11 @@ export class StatusWriter {
   /** Takes down what the drain asks of budgets, to be written with whatever is written next. */
   holds(demands: readonly BudgetDemand[]): void {
     if (demands.length > 0) this.#demands ??= demands;
+  }
+
+  /** As it was written or read last, which is newer than what a case has of it between two phases. */
+  newest(departure: Departure): Departure {
+    return this.#written ?? departure;
   }
 
   /** Undefined when the Departure is gone. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubeObject, KubeWatchEvent, KubeWatchRequest } from "../../src/contracts/kube-api.ts";
-import { minutes, seconds } from "../../src/core/time/time.ts";
+import { millis, minutes, seconds } from "../../src/core/time/time.ts";
 import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 
 const podsPath = "/api/v1/namespaces/default/pods";
@@ -212,6 +212,44 @@ describe("a node whose machine was replaced under its name while the watches wer
     expect(asked(world)).toEqual([]);
     expect(ending(world)).toEqual(replaced);
   });
+});
+
+describe("a release that has to be tried again", () => {
+  it.each([
+    { what: "the Node cannot be removed", method: "DELETE", path: /nodes\/n1$/ },
+    {
+      what: "nothing can be written down either",
+      method: "DELETE",
+      path: /nodes\/n1$/,
+      silent: true,
+    },
+  ] as const)(
+    "leaves the machine alone that the group has made meanwhile, where $what",
+    async ({ method, path, ...how }) => {
+      const one = await stage({ maxUnavailable: 6 });
+      const { world } = one;
+      world.bornAfterMs = millis(20);
+      world.bootsAfterMs = seconds(10);
+      world.onRelease = () => {
+        const answer = { status: 500, body: "no" };
+        world.api.failNext({ match: { method, path }, answer, times: 3 });
+        if (!("silent" in how)) return;
+        world.api.failNext({
+          match: { method: "PATCH", path: /n1-asked\/status$/ },
+          answer,
+          times: 3,
+        });
+      };
+      await controlled(world, async () => {
+        depart(one);
+        await world.passUntil(() => ending(world).phase === "Ended", minutes(3));
+        await world.pass(minutes(2));
+      });
+      expect(world.releaseIds).toEqual(["machine-2"]);
+      expect(world.marksOf("n1")).toEqual([]);
+      expect(world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Planned" });
+    },
+  );
 });
 
 describe("what only a stale view says is looked for afresh", () => {

@@ -3,13 +3,15 @@
  * requests and connections what networks and servers do. `npm run chaos` makes 200 of them.
  */
 import { readFileSync } from "node:fs";
+import type { Node } from "kubernetes-types/core/v1.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Rng, seededRng } from "../../src/core/chance/rng.ts";
 import { type FaultProxy, startFaultProxy } from "../support/fault-proxy.ts";
 import { FaultSchedule } from "../support/fault-schedule.ts";
+import type { LastcallProcess } from "../support/lastcall-process.ts";
 import { type Asked, cordonTimes, judgeChaos } from "./chaos-judge.ts";
 import { controllerUser, FleetWorld } from "./fleet-world.ts";
-import { nameOf } from "./history.ts";
+import { isReady, nameOf } from "./history.ts";
 import { makeDeparture, noticeOf } from "./raw-departure.ts";
 
 const seed = Number(process.env.E2E_SEED ?? 1);
@@ -20,6 +22,7 @@ const noticeSeconds = 30;
 const batchMs = 240_000;
 
 let world: FleetWorld;
+let controller: LastcallProcess;
 let proxy: FaultProxy;
 const rng = seededRng(seed);
 const schedule = new FaultSchedule({ rng, share: faultShare, nowMs: () => performance.now() });
@@ -40,7 +43,7 @@ beforeAll(async () => {
     onNotice: { spotInterruption: "Release" },
     drain: { timeout: "2m", onTimeout: "Wait" },
   });
-  await world.startController(await world.controllerKubeconfig(proxy.url));
+  controller = await world.startController(await world.controllerKubeconfig(proxy.url));
 });
 
 afterAll(async () => {
@@ -51,12 +54,12 @@ afterAll(async () => {
 describe(`notices and rotations amid faults, seed ${seed}`, () => {
   test(`${wanted} of them come to their end`, { timeout: batchMs * wanted }, async () => {
     while (asked.length < wanted) {
-      await world.until("the fleet is at rest", () => world.isAtRest(), batchMs);
+      await untilAtRest();
       const nodes = shuffled(world.nodes.map(nameOf), rng).slice(0, atOnce);
       harmConnections();
       await Promise.all(nodes.map((node) => ask(node)));
     }
-    await world.until("the fleet is at rest", () => world.isAtRest(), batchMs);
+    await untilAtRest();
   });
 
   test("and nothing that an onlooker can see was amiss", async () => {
@@ -66,6 +69,28 @@ describe(`notices and rotations amid faults, seed ${seed}`, () => {
     expect(judgeChaos(history, charge)).toEqual([]);
   });
 });
+
+/** Where it is not, what holds it is told: nobody can look afterwards. */
+async function untilAtRest(): Promise<void> {
+  try {
+    await world.until("the fleet is at rest", () => world.isAtRest(), batchMs);
+  } catch (error) {
+    const live = (await world.departures()).filter(({ status }) => status?.phase !== "Ended");
+    const states = live.map(
+      ({ metadata, status }) => `${metadata?.name}: ${JSON.stringify(status)}`,
+    );
+    const nodes = (await world.plane.request({ path: "/api/v1/nodes" })).body.items.map(
+      (node: Node) => `${nameOf(node)}: ${JSON.stringify({ ...node.spec, ready: isReady(node) })}`,
+    );
+    const { audit, releases } = await world.history();
+    const own = audit.filter(({ user }) => user === controllerUser).slice(-40);
+    const did = own.map((one) => `${one.verb} ${one.resource} ${one.name ?? ""} ${one.code}`);
+    const asked = releases.map(({ machine, at }) => `release of ${machine} at ${at}`);
+    const log = controller.log().split("\n").slice(-60);
+    console.log([...states, ...nodes, ...did, ...asked, ...log].join("\n"));
+    throw error;
+  }
+}
 
 function harmConnections(): void {
   const draw = rng();

@@ -150,13 +150,16 @@ export class ModelWorld {
 
   /** How long a group takes for its new machine. */
   bornAfterMs = seconds(30);
+  /** And its kubelet, until the cluster hears of it. */
+  bootsAfterMs = seconds(0);
 
   /** The group's new machine, under the old name: its kubelet takes a Node object over that is still there. */
   async #bearAnew(name: string, zone: string): Promise<void> {
     await this.clock.sleep(this.bornAfterMs);
-    if (this.get(`${nodes}/${name}`) === undefined) return this.addNode(name, zone);
     this.#boots += 1;
     this.#machines.set(`gce://demo/${zone}/${name}`, `machine-${this.#boots}`);
+    await this.clock.sleep(this.bootsAfterMs);
+    if (this.get(`${nodes}/${name}`) === undefined) return this.addNode(name, zone);
     const nodeInfo = { bootID: `boot-${this.#boots}` };
     this.#patch(`${nodes}/${name}/status`, { status: { nodeInfo } });
   }
