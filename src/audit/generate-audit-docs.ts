@@ -116,7 +116,7 @@ lastcall setup admission --platform kubelet:60s/20s --action Deny # a refusal, a
 
 The annotation \`lastcall.dev/audit-ignore: "grace-cut: <reason>"\`, on the workload or on its pods, counts
 here, too. A grace of exactly 30 s passes, because the API server has filled it in before it asks. Change the
-set-up by applying it anew, over what is there: where all its bindings had been deleted first, an API
+set-up by applying it again, over what is there: where all its bindings had been deleted first, an API
 server 1.36.3 was seen to go on with the budget of before.
 
 ## In CI

@@ -33,7 +33,7 @@ export type MachineState =
   | { readonly kind: "Absent" }
   | {
       readonly kind: "Present";
-      /** The cloud's own id of this machine; a machine made anew under the same name has another. */
+      /** The cloud's own id of this machine; a machine recreated under the same name has another. */
       readonly id: string;
       readonly bornAt: Instant | undefined;
       readonly running: boolean;

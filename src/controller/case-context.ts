@@ -11,7 +11,7 @@ export interface CaseContext {
   readonly node: () => NodeFacts | undefined;
   /** Writes what goes on inside the phase: status, timeline, log. */
   readonly tell: (reason: Reason, detail?: string) => Promise<void>;
-  /** Calls back whenever the departure was seen anew; gives the way to stop it. */
+  /** Calls back whenever the departure was seen again; gives the way to stop it. */
   readonly onObserved: (listener: () => void) => () => void;
 }
 

@@ -87,7 +87,7 @@ const budgetsWaitMs: Millis = millis(500);
 /**
  * One node's drain: follows its pods, asks core what to do now, does it, and looks again when a
  * pod changes, an answer comes or the next instant is reached. Nothing is held while it waits, and
- * a drain begun anew after a restart goes on from the pods as they are.
+ * a drain begun again after a restart goes on from the pods as they are.
  */
 export class DrainRun {
   readonly #tools: DrainTools;

@@ -120,7 +120,7 @@ async function awaitVolumes(
   }
 }
 
-/** The notice's deadline; else the drain's own timeout, which begins anew where it is none. */
+/** The notice's deadline; else the drain's own timeout, which begins again where it is none. */
 function volumeLimit(about: {
   readonly order: DrainWorkOrder;
   readonly parts: DrainWorkParts;

@@ -184,7 +184,7 @@ export class Executor {
   }
 
   /**
-   * Writes the status. On a conflict the departure is read anew and `change` is asked again;
+   * Writes the status. On a conflict the departure is read again and `change` is asked again;
    * it answers undefined when the fresh state leaves nothing to write. Undefined comes back too
    * when the Departure is gone.
    */
@@ -212,7 +212,7 @@ export class Executor {
     return this.#ports.marks.cordon(departure.node, { ...markOf(departure), seen });
   }
 
-  /** Writes the marks anew where they stand: cause or deadline are others now. */
+  /** Writes the marks again where they stand: cause or deadline are others now. */
   async renewMarks(departure: Departure): Promise<void> {
     this.#assertLeading();
     await this.#ports.marks.cordon(departure.node, { ...markOf(departure), renews: true });

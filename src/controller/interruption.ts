@@ -123,7 +123,7 @@ function handle(
   let left: DepartureStatus | undefined;
   executor
     .record(departure, (now) => {
-      // Judged anew where somebody wrote in between: it may be an interruption's by now.
+      // Judged again where somebody wrote in between: it may be an interruption's by now.
       const why = whyNot(now, policy);
       left = why && statusAfter({ ...now, policy: policy.name }, { ...why, at });
       return left;

@@ -9,7 +9,7 @@ import { type CaseContext, isCloudsToTake } from "./case-context.ts";
 /**
  * Keeps a machine that is ours to release until load balancers have heard of its node's cordon, for
  * as long as the policy says that this takes; it forwards what they still send to it. Counted from
- * the drain's beginning, which the ledger holds, so that a restart does not begin anew.
+ * the drain's beginning, which the ledger holds, so that a restart does not begin again.
  */
 export async function waitForLoadBalancers(
   about: { readonly context: CaseContext; readonly policy: Policy; readonly clock: Clock },
@@ -22,7 +22,7 @@ export async function waitForLoadBalancers(
     for (;;) {
       signal.throwIfAborted();
       const departure = context.departure();
-      // Asked anew after each wait: a notice may leave the machine to the cloud.
+      // Asked again after each wait: a notice may leave the machine to the cloud.
       if (isCloudsToTake(departure, policy)) return;
       const beganAt = drainBeganAt(departure.status) ?? clock.now();
       const waitedAt = plus(beganAt, policy.instance.loadBalancerDelayMs);

@@ -265,7 +265,7 @@ export class PhaseWork {
     const { policy, tools } = this.#parts;
     const { clock } = tools;
     for (;;) {
-      // Asked anew after each wait: a recommendation may have come true meanwhile.
+      // Asked again after each wait: a recommendation may have come true meanwhile.
       const departure = this.#departure;
       const byCloud = isNoticed(departure);
       const untilAt = byCloud ? givenUpAt(departure) : awaitedUntil(departure, policy);

@@ -186,7 +186,7 @@ export class PlanReconciler {
       case "Move":
         return executor.move(decision.departure, decision);
       case "Note":
-        // What somebody has changed since, such as a notice, is decided anew on the next picture.
+        // What somebody has changed since, such as a notice, is decided again on the next picture.
         await executor.record(decision.departure, (fresh) =>
           fresh === decision.departure
             ? statusAfter(fresh, { ...decision, at: clock.now() })

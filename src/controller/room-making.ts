@@ -46,7 +46,7 @@ interface Seen {
 
 /**
  * Makes room before a drain: asks core which placeholders to create, creates them, and looks again
- * when a pod changes, until all of them run or time is up. It keeps nothing: begun anew after a
+ * when a pod changes, until all of them run or time is up. It keeps nothing: begun again after a
  * restart it goes on from the placeholders that are there.
  */
 export class RoomMaking {

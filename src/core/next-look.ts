@@ -9,7 +9,7 @@ import {
 } from "./policy/release-answer.ts";
 import { earlier, type Instant, minus, minutes, plus, seconds } from "./time/time.ts";
 
-/** A held departure is looked at anew at least this often. */
+/** A held departure is looked at again at least this often. */
 const heldAgainMs = minutes(1);
 /** So long before its instant a departure's cloud is asked, so that the answer is there in time. */
 const askAheadMs = seconds(15);

@@ -5,7 +5,7 @@ import { formatInstant } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
 import { apiVersion as policyApiVersion } from "./paths.ts";
 
-/** How long the same Event about the same thing is counted up instead of written anew. */
+/** How long the same Event about the same thing is counted up instead of written again. */
 const seriesMs = 10 * 60_000;
 /** Past this many a new series pushes the oldest out; memory stays bounded in a storm. */
 const maxSeries = 2000;

@@ -12,7 +12,7 @@ export interface KubeAccess {
    * plugin or identity provider that gives nothing.
    */
   credentials(): Promise<KubeCredentials>;
-  /** Forgets what was read: the server has refused it, so files and plugins are asked anew. */
+  /** Forgets what was read: the server has refused it, so files and plugins are asked again. */
   reload(): Promise<void>;
 }
 

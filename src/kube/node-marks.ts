@@ -21,7 +21,7 @@ import {
 import { nodePath } from "./paths.ts";
 import { translateNode } from "./translate-node.ts";
 
-/** How often a write that somebody else overtook is tried anew before it is a fault. */
+/** How often a write that somebody else overtook is tried again before it is a fault. */
 const conflictTries = 8;
 
 /** What to write on a node as it is now, or why not to. */

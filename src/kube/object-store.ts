@@ -34,7 +34,7 @@ export class ObjectStore<T> {
   /**
    * Keeps the object and gives its key. One of a version that is known changes nothing, nor does
    * one whose translation is as before: a thousand kubelets report three times a second that all is
-   * well, and whoever listens would think anew each time. One that
+   * well, and whoever listens would think again each time. One that
    * cannot be translated is reported and leaves what was known of it as it is: a stale fact can be
    * found out when it is acted upon, a missing one looks like an object that is gone.
    */

@@ -61,7 +61,7 @@ const watchesPerVersion = 5;
 
 /**
  * A live copy of one collection: a list in pages, then a watch that goes on from the last version
- * seen, a list anew where that version has expired. It holds only what `translate` gives.
+ * seen, a list again where that version has expired. It holds only what `translate` gives.
  *
  * A missing right or definition rejects `run` until the verb has worked once (`RIGHT_MISSING`,
  * `CRD_MISSING`); after that it is taken for a server that is starting and is tried again.

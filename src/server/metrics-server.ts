@@ -16,7 +16,7 @@ export interface MetricsServerOptions {
 const lookMs = seconds(30);
 
 /**
- * One address for as long as a process lives: where a certificate is replaced it listens anew, and where it
+ * One address for as long as a process lives: where a certificate is replaced it listens again, and where it
  * could not listen it tries again.
  */
 export class MetricsServer {

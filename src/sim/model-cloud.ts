@@ -55,7 +55,7 @@ const longestLife = millis(hours(24) + minutes(50));
 
 /**
  * Machines behind the Nodes of a model cluster, in managed groups: they are born, boot, register,
- * are taken with a notice or released on request, and their groups make them anew under the same
+ * are taken with a notice or released on request, and their groups make them again under the same
  * name with another id. Held to the contract suites of its seams and to `test/sim/model-cloud.test.ts`.
  */
 export class ModelCloud implements InstanceReleaser, MachineBirths {

@@ -17,7 +17,7 @@ export interface MachineGroup {
 
 export type ModelMachineState = "Booting" | "Running" | "Noticed" | "Stopping" | "Gone";
 
-/** One machine as it is now; a machine made anew under the same name has another id. */
+/** One machine as it is now; a machine recreated under the same name has another id. */
 export interface ModelMachine {
   readonly id: string;
   readonly name: string;

@@ -25,7 +25,7 @@ export class FleetNews {
     return this.#recent;
   }
 
-  /** Looks at all departures anew and tells what has changed in their phases. */
+  /** Looks at all departures again and tells what has changed in their phases. */
   seeDepartures(departures: readonly Departure[], at: Instant, onNews: NewsListener): void {
     const seen = new Set(departures.map((one) => one.uid));
     for (const uid of this.#phases.keys()) if (!seen.has(uid)) this.#phases.delete(uid);

@@ -18,7 +18,7 @@ export interface GroupRef {
 
 /** What is read of an instance: the fields that a release needs. */
 export interface Instance {
-  /** Numeric, as text; a machine made anew under the same name has another. */
+  /** Numeric, as text; a machine recreated under the same name has another. */
   readonly id: string;
   readonly stage: Stage;
   /** The status in Compute Engine's word, for messages. */
@@ -73,7 +73,7 @@ export function readInstance(body: Readonly<Record<string, unknown>>): Instance 
   return { id, status, stage: stageOf(status), bornAt, startedAt, group, isProtected };
 }
 
-/** A stop and a start begin the 24 hours of a preemptible machine anew, so the last start counts. */
+/** A stop and a start begin the 24 hours of a preemptible machine again, so the last start counts. */
 export function birthOf(body: Readonly<Record<string, unknown>>): Instant | undefined {
   return instantOf(body.lastStartTimestamp) ?? instantOf(body.creationTimestamp);
 }

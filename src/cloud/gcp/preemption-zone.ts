@@ -21,7 +21,7 @@ import { preemptedType, readPreemption, type ZoneRef } from "./preemption-operat
  * One that could not be written down is told again for as long.
  */
 const freshMs: Millis = seconds(60);
-/** After a longer silence of the zone we begin anew; longer than the slowest pace with its jitter. */
+/** After a longer silence of the zone we begin again; longer than the slowest pace with its jitter. */
 const longestGapMs: Millis = seconds(90);
 /** Operations may be listed out of their order by so much. */
 const disorderMs: Millis = minutes(2);

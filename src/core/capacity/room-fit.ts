@@ -9,7 +9,7 @@ export interface Homeless {
   readonly detail: string;
 }
 
-/** So often pods that were left over are placed anew before all others. */
+/** So often pods that were left over are placed again before all others. */
 const secondTries = 3;
 
 /** A pod with what is asked of it again and again. */

@@ -6,7 +6,7 @@ export interface NodeIdentity {
   readonly name: string;
   readonly uid: string;
   readonly providerID?: string | undefined;
-  /** `status.nodeInfo.bootID`; changes when the machine behind the Node object starts anew. */
+  /** `status.nodeInfo.bootID`; changes when the machine behind the Node object starts again. */
   readonly bootID?: string | undefined;
 }
 

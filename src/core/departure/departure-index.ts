@@ -38,7 +38,7 @@ export function indexDepartures(departures: readonly Departure[], at: Instant): 
 
 /**
  * The instant that the plan before gave the node; undefined where it had none, or where the machine
- * behind the node is another by now and its life begins anew.
+ * behind the node is another by now and its life begins again.
  */
 export function keptInstant(
   departure: Departure | undefined,

@@ -205,7 +205,7 @@ function withLosses(
   return { ...decision, warnings, ...losses[0] };
 }
 
-/** One of our own pods that keep room: it is made anew where it is still needed. */
+/** One of our own pods that keep room: it is recreated where it is still needed. */
 function isPlaceholder({ labels }: PodFacts): boolean {
   return (
     labels["app.kubernetes.io/name"] === "lastcall" &&

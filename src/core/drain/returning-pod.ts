@@ -2,7 +2,7 @@ import type { PodFacts } from "../cluster/pod.ts";
 import type { PlannedPod } from "../drain-plan/drain-plan.ts";
 import { untouchable } from "./drain-turn.ts";
 
-/** Pods of a plan that leave and that somebody makes anew elsewhere: what there must be room for. */
+/** Pods of a plan that leave and that somebody makes again elsewhere: what there must be room for. */
 export function returningPods(
   planned: readonly PlannedPod[],
   pods: readonly PodFacts[],
@@ -14,7 +14,7 @@ export function returningPods(
   });
 }
 
-/** One that terminates already has been made anew, and one that completes is not made anew at all. */
+/** One that terminates already has been recreated, and one that completes is not recreated at all. */
 function comesBack(planned: PlannedPod): boolean {
   if (planned.owner === undefined || planned.owner.kind === "DaemonSet") return false;
   if (planned.action === "Wait") return planned.reason === "RestartOwner";

@@ -25,7 +25,7 @@ export interface DueTime extends Pick<PlanCandidates, "at" | "policy"> {
  * Departures whose time has come keep it, unless a hold has put it off or the window has shut. Those
  * that wait for a budget stand in a queue, which nobody leaves or overtakes. Of those that are late the
  * oldest keeps its time, and those that something holds do until another has left: whatever was missed,
- * be it that a gate was shut or that nobody looked, is planned anew, so that it does not all leave at once.
+ * be it that a gate was shut or that nobody looked, is planned again, so that it does not all leave at once.
  */
 export function dueDepartures(jobs: readonly Job[], time: DueTime): readonly DueDeparture[] {
   const { at, opensAt, pace, policy } = time;

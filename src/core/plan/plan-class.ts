@@ -14,7 +14,7 @@ export interface Classes {
   readonly forced: readonly Job[];
   /** Their time has come and they wait to start. */
   readonly due: readonly DueDeparture[];
-  /** Their time has passed: they are planned anew. */
+  /** Their time has passed: they are planned again. */
   readonly missed: readonly Job[];
   /** Those among `free` and `due` that are planned right behind a late start. */
   readonly crowded: ReadonlySet<Job>;

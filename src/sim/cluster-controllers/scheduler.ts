@@ -31,7 +31,7 @@ export class Scheduler implements ModelController {
   readonly #ledger: NodeLedger;
   /** Pods that found no place; looked at again whenever a node changes or a pod goes. */
   readonly #waiting = new Set<string>();
-  /** In the order of names; made anew when a Node comes or goes. */
+  /** In the order of names; recreated when a Node comes or goes. */
   #nodeNames: readonly string[] | undefined;
   #nextStart = 0;
 
