@@ -52,7 +52,7 @@ function policyOf(mode: "Late" | "Even", windows: readonly Window[]): Policy {
 
 interface FleetOptions {
   readonly size: number;
-  /** The share of nodes with a hold, which breaks the order of birth. */
+  /** The share of nodes with a hold, which breaks the order of launch time. */
   readonly held: number;
 }
 

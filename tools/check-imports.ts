@@ -90,7 +90,7 @@ export function folderOf(path: string): string {
 }
 
 /** `plan/spacing` of `src/core/plan/spacing/clearing.ts`; undefined of what is not in a room of core. */
-function roomOf(path: string): string | undefined {
+function capacityOf(path: string): string | undefined {
   return /^src\/core\/(.+)\/[^/]+$/.exec(path)?.[1];
 }
 
@@ -100,7 +100,7 @@ export function importFindings(file: SourceFile): string[] {
     const target = (match[1] ?? match[2]) as string;
     const path = join(dirname(file.path), target);
     const problem = target.startsWith(".")
-      ? (ofFolder(from, folderOf(path)) ?? ofRoom(roomOf(file.path), path))
+      ? (ofFolder(from, folderOf(path)) ?? ofCapacity(capacityOf(file.path), path))
       : ofPackage(file.path, from, target);
     return problem === undefined ? [] : [`${file.path}: ${problem}`];
   });
@@ -116,12 +116,12 @@ function ofFolder(from: string, to: string): string | undefined {
   return `${from} may not import ${to}`;
 }
 
-function ofRoom(from: string | undefined, path: string): string | undefined {
+function ofCapacity(from: string | undefined, path: string): string | undefined {
   if (from === undefined || folderOf(path) !== "core") return undefined;
   const allowed = mayImportInCore[from];
   if (allowed === undefined)
     return `the room core/${from} is not in the table of tools/check-imports.ts`;
-  const to = roomOf(path);
+  const to = capacityOf(path);
   if (to === from || (to !== undefined && allowed.includes(to))) return undefined;
   return `core/${from} may not import ${to === undefined ? path : `core/${to}`}`;
 }

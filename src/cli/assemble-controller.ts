@@ -4,9 +4,9 @@ import type { Clock } from "../contracts/clock.ts";
 import type { Fleet } from "../contracts/fleet.ts";
 import type { InstanceReleaser } from "../contracts/instance-releaser.ts";
 import type { KubeApi } from "../contracts/kube-api.ts";
+import type { LaunchTimes } from "../contracts/launch-times.ts";
 import type { Leadership } from "../contracts/leadership.ts";
 import type { LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
-import type { MachineBirths } from "../contracts/machine-births.ts";
 import type { NoticeFeed } from "../contracts/notice-feed.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
 import { Controller, type ControllerOptions } from "../controller/controller.ts";
@@ -14,7 +14,7 @@ import type { Rng } from "../core/chance/rng.ts";
 import { cronProblem } from "../core/limits/cron-window.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { messageOf } from "../errors.ts";
-import { KubeClusterRoom } from "../kube/cluster-room.ts";
+import { KubeClusterCapacity } from "../kube/cluster-capacity.ts";
 import { KubeDepartureStore } from "../kube/departure-store.ts";
 import { KubeEventSink } from "../kube/event-sink.ts";
 import { KubeFleet } from "../kube/fleet.ts";
@@ -46,7 +46,7 @@ export interface ControllerParts {
   /** The groups that wait until a node is ready or drained; absent: none is told anything. */
   readonly hooks?: LifecycleHooks | undefined;
   /** Where the cloud can be asked how old its machines are. */
-  readonly births?: MachineBirths | undefined;
+  readonly launchTimes?: LaunchTimes | undefined;
   /** Where notices come from outside the cluster, for the fleet that is watched. */
   readonly feedsFor?: ((fleet: Fleet) => readonly NoticeFeed[]) | undefined;
   /** These policies instead of the cluster's. */
@@ -89,7 +89,7 @@ export function assembleController(parts: ControllerParts): AssembledController 
   const controller = new Controller({
     fleet,
     gates: gateSource(parts),
-    births: parts.births,
+    launchTimes: parts.launchTimes,
     feeds: [new NodeEventFeed({ api, clock, rng, fleet }), ...(parts.feedsFor?.(fleet) ?? [])],
     ports: {
       marks: new KubeNodeMarks(api, clock),
@@ -102,7 +102,7 @@ export function assembleController(parts: ControllerParts): AssembledController 
         namespace,
         image: parts.placeholderImage ?? placeholderImage,
       }),
-      room: new KubeClusterRoom(api),
+      capacity: new KubeClusterCapacity(api),
       attachments: new KubeVolumeAttachments({ api, clock, rng }),
       releaserFor: parts.releaserFor,
       hooks: parts.hooks,

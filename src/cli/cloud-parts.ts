@@ -1,7 +1,7 @@
 import type { Fleet, FleetView } from "../contracts/fleet.ts";
 import type { InstanceReleaser } from "../contracts/instance-releaser.ts";
+import type { LaunchTimes } from "../contracts/launch-times.ts";
 import type { LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
-import type { MachineBirths } from "../contracts/machine-births.ts";
 import type { NoticeFeed } from "../contracts/notice-feed.ts";
 import { selectPolicy } from "../core/policy/selector.ts";
 import type { Millis } from "../core/time/time.ts";
@@ -13,7 +13,7 @@ import { hasReleaser } from "./has-releaser.ts";
 export interface CloudParts {
   /** The cloud behind a providerID; undefined where there is none to ask. */
   readonly releaserFor: (providerID: string) => InstanceReleaser | undefined;
-  readonly births: MachineBirths;
+  readonly launchTimes: LaunchTimes;
   /** The groups that wait for us; absent: none is told anything. */
   readonly hooks?: LifecycleHooks | undefined;
   /** Where notices come from outside the cluster, for the fleet that is watched. */
@@ -46,7 +46,7 @@ export async function cloudParts(
   const aws = await awsParts(options, io);
   return {
     releaserFor: (id) => (hasReleaser(id) ? gcp.releaser : undefined),
-    births: gcp.births,
+    launchTimes: gcp.launchTimes,
     hooks: aws.hooks,
     feedsFor: (fleet) => {
       const machines = () => ownedMachines(fleet.view());

@@ -1,10 +1,10 @@
 import type { OptionsOf } from "../config/options.ts";
-import type { ClusterRoom } from "../contracts/cluster-room.ts";
-import { findHomeless } from "../controller/room-search.ts";
+import type { ClusterCapacity } from "../contracts/cluster-capacity.ts";
+import { findHomeless } from "../controller/capacity-search.ts";
 import { bornAt, type NodeFacts } from "../core/cluster/node.ts";
 import type { PodFacts } from "../core/cluster/pod.ts";
 import { returningPods } from "../core/drain/returning-pod.ts";
-import { planDrain, warnOfRoom } from "../core/drain-plan/drain-plan.ts";
+import { planDrain, warnOfCapacity } from "../core/drain-plan/drain-plan.ts";
 import { type DrainPlanReport, drainPlanReport } from "../core/drain-plan/drain-plan-report.ts";
 import { defaultPolicy } from "../core/policy/policy-default.ts";
 import { selectPolicy } from "../core/policy/selector.ts";
@@ -12,7 +12,7 @@ import { LastcallError } from "../errors.ts";
 import type { CommandIo } from "./command-io.ts";
 import type { CommandRun } from "./command-spec.ts";
 import { connect } from "./connect.ts";
-import { roomInCluster, roomInFiles } from "./drain-room.ts";
+import { capacityInCluster, capacityInFiles } from "./drain-capacity.ts";
 import { type FleetSnapshot, readFleet } from "./fleet-snapshot.ts";
 import { printData } from "./print-data.ts";
 import { formatTable } from "./table.ts";
@@ -26,7 +26,8 @@ export const runDrainPlan: CommandRun<"drain-plan"> = async ({ options, words, i
     await printData(report, options.output, io);
     return 0;
   }
-  if (!options.quiet && bornAt(node) === undefined) io.err(`lastcall: ${name} has no birth\n`);
+  if (!options.quiet && bornAt(node) === undefined)
+    io.err(`lastcall: ${name} has no launch time\n`);
   io.out(tableOf(report));
   return 0;
 };
@@ -44,7 +45,7 @@ interface Planned {
 
 async function planFromFiles(asked: Asked): Promise<Planned> {
   const fleet = await readFleet(asked.options, {}, asked.io);
-  return planWith(fleet, { asked, room: roomInFiles(fleet.pods), everyPod: fleet.pods });
+  return planWith(fleet, { asked, capacity: capacityInFiles(fleet.pods), everyPod: fleet.pods });
 }
 
 async function planFromCluster(asked: Asked): Promise<Planned> {
@@ -52,8 +53,8 @@ async function planFromCluster(asked: Asked): Promise<Planned> {
   const { api, close } = await connect(options, io);
   try {
     const fleet = await readFleet(options, { podsOfNode: name, api }, io);
-    const { room, clear } = await roomInCluster(api, { io, quiet: options.quiet });
-    return await planWith(fleet, { asked, room }).finally(clear);
+    const { capacity, clear } = await capacityInCluster(api, { io, quiet: options.quiet });
+    return await planWith(fleet, { asked, capacity }).finally(clear);
   } finally {
     close();
   }
@@ -63,7 +64,7 @@ async function planWith(
   fleet: FleetSnapshot,
   about: {
     readonly asked: Asked;
-    readonly room: ClusterRoom;
+    readonly capacity: ClusterCapacity;
     readonly everyPod?: readonly PodFacts[];
   },
 ): Promise<Planned> {
@@ -83,10 +84,10 @@ async function planWith(
   });
   const homeless = await findHomeless(
     returningPods(plan.pods, fleet.pods),
-    { scene: { ...fleet, node: name }, room: about.room },
+    { scene: { ...fleet, node: name }, capacity: about.capacity },
     io.signal,
   );
-  return { node, report: drainPlanReport(warnOfRoom(plan, homeless)) };
+  return { node, report: drainPlanReport(warnOfCapacity(plan, homeless)) };
 }
 
 function nodeNamed(
@@ -118,7 +119,7 @@ function tableOf(report: DrainPlanReport): string {
   const heads = ["NAMESPACE", "POD", "ACTION", "TIER", "START", "GRACE", "FORCE", "BUDGET", "WHY"];
   const table = rows.length === 0 ? "No pod has to leave.\n" : formatTable(heads, rows);
   const skipped = report.skipped.map((pod) => `${pod.namespace}/${pod.name} (${pod.reason})`);
-  const homeless = report.warnings.filter(({ reason }) => reason === "NoRoomElsewhere");
+  const homeless = report.warnings.filter(({ reason }) => reason === "NoCapacityElsewhere");
   return [
     table,
     ...(skipped.length === 0 ? [] : [`\nLeft alone: ${skipped.join(", ")}\n`]),

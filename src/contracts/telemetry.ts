@@ -102,7 +102,7 @@ export const clusterEvents = {
     ...{ type: "Warning", about: aboutBudget },
     tells: "Said before the cordon: the pod's budget can never allow a disruption.",
   },
-  NoRoomElsewhere: {
+  NoCapacityElsewhere: {
     ...{ type: "Warning", about: aboutPod },
     tells: "Said before the cordon: no other node has a place for the pod now.",
   },

@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { ClusterRoom } from "../contracts/cluster-room.ts";
+import type { ClusterCapacity } from "../contracts/cluster-capacity.ts";
 import type { FleetView } from "../contracts/fleet.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
 import type { Placeholders } from "../contracts/placeholders.ts";
@@ -15,7 +15,7 @@ export interface CaseTools {
   readonly executor: Executor;
   readonly pods: NodePods;
   readonly placeholders: Placeholders;
-  readonly room: ClusterRoom;
+  readonly capacity: ClusterCapacity;
   readonly attachments: VolumeAttachments;
   /** The drains that run, over all cases. */
   readonly turns: DrainTurns;

@@ -1,8 +1,8 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Fleet } from "../contracts/fleet.ts";
 import type { GateSource } from "../contracts/gate-source.ts";
+import type { LaunchTimes } from "../contracts/launch-times.ts";
 import type { Leadership } from "../contracts/leadership.ts";
-import type { MachineBirths } from "../contracts/machine-births.ts";
 import type { NoticeFeed } from "../contracts/notice-feed.ts";
 import type { PolicyStatusSink } from "../contracts/policy-status-sink.ts";
 import { metricNames } from "../contracts/telemetry.ts";
@@ -27,7 +27,7 @@ export interface ControllerOptions {
   readonly fleet: Fleet;
   readonly gates: GateSource;
   /** Where the cloud can be asked how old its machines are. */
-  readonly births?: MachineBirths | undefined;
+  readonly launchTimes?: LaunchTimes | undefined;
   /** Where else notices come from; heard while this replica leads. */
   readonly feeds?: readonly NoticeFeed[] | undefined;
   readonly ports: ClusterPorts;
@@ -85,7 +85,7 @@ export class Controller {
   /** One time of leading: ends when its signal aborts, after the cases have let go. */
   async #lead(signal: AbortSignal): Promise<void> {
     const { fleet, gates, ports, policyStatus, telemetry, clock, rng } = this.#options;
-    const { self, dryRun, leadership, births, feeds = [] } = this.#options;
+    const { self, dryRun, leadership, launchTimes, feeds = [] } = this.#options;
     const mayAct = () => !signal.aborted && !dryRun && leadership.isLeader();
     const executor = new Executor({ ports, telemetry, mayAct });
     const readNode = (name: string) => ports.marks.read(name);
@@ -114,7 +114,7 @@ export class Controller {
     const rotation = new PlanReconciler({
       fleet,
       gates,
-      births,
+      launchTimes,
       cases,
       executor,
       sweep: new PlaceholderSweep({ placeholders: ports.placeholders, executor, clock }),

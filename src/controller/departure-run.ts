@@ -130,7 +130,7 @@ export class DepartureRun {
       // One that a fault has stopped in mid-drain holds its budgets until it is taken up again.
       const over = this.#abandoned || !mayHoldBudgets(this.#departure.status.phase);
       if (over) this.#tools.turns.leave(this.#departure);
-      if (this.#abandoned || !isLive(this.#departure)) await this.#work.clearRoom();
+      if (this.#abandoned || !isLive(this.#departure)) await this.#work.clearReservation();
     }
   }
 

@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { EventReason, EventTarget } from "../contracts/telemetry.ts";
-import type { Homeless } from "../core/capacity/room-fit.ts";
+import type { Homeless } from "../core/capacity/capacity-fit.ts";
 import type { PodIdentity } from "../core/cluster/pod.ts";
 import type { Departure, UncleanPod } from "../core/departure/departure.ts";
 import type { DrainAct } from "../core/drain/drain-progress.ts";
@@ -138,14 +138,14 @@ export class DepartureTelemetry {
     for (const { pod, detail } of homeless.slice(0, namedPods)) {
       const { namespace, name, uid } = pod;
       this.#sayOnce(`homeless ${uid}`, departure, {
-        reason: "NoRoomElsewhere",
-        message: `${namespace}/${name} ${explainDrain("NoRoomElsewhere", { detail })}`,
+        reason: "NoCapacityElsewhere",
+        message: `${namespace}/${name} ${explainDrain("NoCapacityElsewhere", { detail })}`,
         about: [{ kind: "Pod", namespace, name, uid }],
       });
     }
   }
 
-  roomTimedOut(departure: Departure, detail: string): void {
+  reservationTimedOut(departure: Departure, detail: string): void {
     const message = explain("ReplacementTimeout", { node: departure.node.name, detail });
     this.#sayOnce("room", departure, { reason: "ReplacementTimeout", message, about: [] });
   }

@@ -5,7 +5,7 @@ import type { Rng } from "../core/chance/rng.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { PodIdentity } from "../core/cluster/pod.ts";
 import { cloudDeadline, type DrainCounts } from "../core/departure/departure.ts";
-import { drainBeganAt, hasMadeRoom, type PhaseResult } from "../core/departure/ledger.ts";
+import { drainBeganAt, hasReserved, type PhaseResult } from "../core/departure/ledger.ts";
 import { placeholderName } from "../core/drain/placeholder-plan.ts";
 import type { TerminationMemory } from "../core/drain/termination-time.ts";
 import type { Policy } from "../core/policy/policy.ts";
@@ -64,7 +64,7 @@ export async function drainNode(
         parts.onCounts(step.counts);
         return ledger.note(context.departure(), step);
       },
-      onAccepted: (pod) => giveRoom(pod, parts),
+      onAccepted: (pod) => giveCapacity(pod, parts),
     },
   );
   const stop = context.onObserved(() => run.update(context.departure()));
@@ -88,9 +88,9 @@ export async function drainNode(
  * The pod's replacement needs the room now. Not before: a pod that its budget holds keeps its room,
  * and in the moment between the replacement outranks the placeholder.
  */
-function giveRoom(pod: PodIdentity, { context, tools, telemetry }: DrainWorkParts): void {
+function giveCapacity(pod: PodIdentity, { context, tools, telemetry }: DrainWorkParts): void {
   const departure = context.departure();
-  if (!hasMadeRoom(departure.status)) return;
+  if (!hasReserved(departure.status)) return;
   tools.executor
     .removePlaceholder(placeholderName(pod.uid))
     .catch((error: unknown) => telemetry.faulted("room-not-given", departure, error));

@@ -1,4 +1,4 @@
-import type { ClusterRoom } from "../contracts/cluster-room.ts";
+import type { ClusterCapacity } from "../contracts/cluster-capacity.ts";
 import type { DepartureStore, MoveOrder, StoreResult } from "../contracts/departure-store.ts";
 import type { InstanceReleaser, ReleaseResult } from "../contracts/instance-releaser.ts";
 import type { HookEnd, LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
@@ -31,7 +31,7 @@ export interface ClusterPorts {
   readonly store: DepartureStore;
   readonly placeholders: Placeholders;
   /** Only looks. */
-  readonly room: ClusterRoom;
+  readonly capacity: ClusterCapacity;
   /** Only looks. */
   readonly attachments: VolumeAttachments;
   /** The cloud behind a providerID; undefined where there is none to ask. */

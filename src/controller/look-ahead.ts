@@ -1,9 +1,9 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { ClusterRoom } from "../contracts/cluster-room.ts";
+import type { ClusterCapacity } from "../contracts/cluster-capacity.ts";
 import type { FleetView } from "../contracts/fleet.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
 import { Wakeup } from "../contracts/wakeup.ts";
-import type { Homeless } from "../core/capacity/room-fit.ts";
+import type { Homeless } from "../core/capacity/capacity-fit.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { PodFacts } from "../core/cluster/pod.ts";
 import { isPressing } from "../core/departure/advice.ts";
@@ -12,13 +12,13 @@ import { returningPods } from "../core/drain/returning-pod.ts";
 import { type DrainPlan, planDrain } from "../core/drain-plan/drain-plan.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { earlier, minutes, plus } from "../core/time/time.ts";
+import { findHomeless } from "./capacity-search.ts";
 import type { CaseContext } from "./case-context.ts";
 import type { DrainTurns } from "./drain-turns.ts";
-import { findHomeless } from "./room-search.ts";
 
 export interface LookAheadTools {
   readonly pods: NodePods;
-  readonly room: ClusterRoom;
+  readonly capacity: ClusterCapacity;
   readonly turns: DrainTurns;
   readonly view: () => FleetView;
   readonly clock: Clock;
@@ -46,7 +46,7 @@ export async function homelessPods(
   signal: AbortSignal,
 ): Promise<readonly Homeless[]> {
   const scene = { ...tools.view(), node: order.node.name };
-  return findHomeless(returningPods(plan.pods, pods), { scene, room: tools.room }, signal);
+  return findHomeless(returningPods(plan.pods, pods), { scene, capacity: tools.capacity }, signal);
 }
 
 /**

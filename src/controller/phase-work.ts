@@ -15,10 +15,10 @@ import type { CaseTools } from "./case-tools.ts";
 import type { DepartureTelemetry } from "./departure-telemetry.ts";
 import { drainNode } from "./drain-work.ts";
 import { machineLost, wholeIdentity } from "./machine-check.ts";
-import { lookAhead, makeRoom, prepared } from "./preparation.ts";
+import { lookAhead, prepared, reserveCapacity } from "./preparation.ts";
 import { askAboutRelease } from "./release-checks.ts";
 import { releaseMachine } from "./release-work.ts";
-import { clearRoom } from "./room-clearing.ts";
+import { clearReservation } from "./reservation-clearing.ts";
 import type { StatusWriter } from "./status-writer.ts";
 
 interface Order {
@@ -83,7 +83,7 @@ export class PhaseWork {
   }
 
   #mark(order: Order, signal: AbortSignal): Promise<PhaseResult> {
-    return this.#markAnd(() => makeRoom(order, this.#parts, signal), signal);
+    return this.#markAnd(() => reserveCapacity(order, this.#parts, signal), signal);
   }
 
   /** The last look before the mark, which may have waited for other drains. A notice waits for nothing. */
@@ -192,7 +192,7 @@ export class PhaseWork {
   }
 
   async #release(signal: AbortSignal): Promise<PhaseResult> {
-    await this.clearRoom();
+    await this.clearReservation();
     const mode = this.#parts.policy.instance.release;
     if (isCloudsToTake(this.#departure, this.#parts.policy) || mode === "None") {
       // That word is what the next leader goes by.
@@ -280,15 +280,15 @@ export class PhaseWork {
   }
 
   async #rollBack(signal: AbortSignal): Promise<PhaseResult> {
-    await this.clearRoom();
+    await this.clearReservation();
     const { node, name, status } = this.#departure;
     await this.#retry(() => this.#parts.tools.executor.uncordon({ node, departure: name }), signal);
     return { event: "RolledBack", reason: status.reason ?? "RolledBackByRule" };
   }
 
   /** Past the drain nobody needs room any more. What fails here is swept by the rotation. */
-  async clearRoom(): Promise<void> {
-    await clearRoom(this.#departure, this.#parts.tools).catch((error: unknown) =>
+  async clearReservation(): Promise<void> {
+    await clearReservation(this.#departure, this.#parts.tools).catch((error: unknown) =>
       this.#parts.telemetry.faulted("room-not-cleared", this.#departure, error),
     );
   }

@@ -1,7 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Fleet } from "../contracts/fleet.ts";
 import type { GateSource } from "../contracts/gate-source.ts";
-import type { MachineBirths } from "../contracts/machine-births.ts";
+import type { LaunchTimes } from "../contracts/launch-times.ts";
 import type { PolicyStatusSink } from "../contracts/policy-status-sink.ts";
 import { Wakeup } from "../contracts/wakeup.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
@@ -19,9 +19,9 @@ import { isReleaseReason } from "../core/policy/release-answer.ts";
 import { type Instant, type Millis, millis, plus } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import type { ActiveDepartures } from "./active-departures.ts";
-import { BirthBook } from "./birth-book.ts";
 import type { Executor } from "./executor.ts";
 import type { Health } from "./health.ts";
+import { LaunchTimeCache } from "./launch-time-cache.ts";
 import { gatherAfter } from "./pass-pace.ts";
 import type { PlaceholderSweep } from "./placeholder-sweep.ts";
 import { PlanReporter } from "./plan-reporter.ts";
@@ -31,7 +31,7 @@ export interface RotationOptions {
   readonly fleet: Fleet;
   readonly gates: GateSource;
   /** Where the cloud can be asked how old its machines are. */
-  readonly births?: MachineBirths | undefined;
+  readonly launchTimes?: LaunchTimes | undefined;
   readonly cases: ActiveDepartures;
   readonly executor: Executor;
   readonly sweep: PlaceholderSweep;
@@ -56,7 +56,7 @@ export class PlanReconciler {
   readonly #options: RotationOptions;
   readonly #wakeup: Wakeup;
   readonly #reporter: PlanReporter;
-  readonly #births: BirthBook | undefined;
+  readonly #launchTimes: LaunchTimeCache | undefined;
   readonly #checks: ReleaseChecks;
   /** What the last pass said of the decisions that do nothing. */
   #said: ReadonlySet<string> = new Set();
@@ -66,11 +66,12 @@ export class PlanReconciler {
   constructor(options: RotationOptions) {
     this.#options = options;
     this.#wakeup = new Wakeup(options.clock);
-    const { births, clock, executor } = options;
+    const { launchTimes, clock, executor } = options;
     const { telemetry } = executor;
     this.#reporter = new PlanReporter(telemetry);
     const onNews = () => this.#wakeup.wake();
-    this.#births = births && new BirthBook({ births, clock, telemetry, onNews });
+    this.#launchTimes =
+      launchTimes && new LaunchTimeCache({ launchTimes, clock, telemetry, onNews });
     this.#checks = new ReleaseChecks({ executor, clock, onNews });
   }
 
@@ -102,16 +103,16 @@ export class PlanReconciler {
     const before = fleet.view();
     const [gateAnswers] = await Promise.all([
       gates.ask(gatesToAsk(before, clock.now()), signal),
-      this.#births?.learn(before, signal),
+      this.#launchTimes?.learn(before, signal),
     ]);
     // The answers may have taken their time: what has come meanwhile is asked about as well, and all
     // is decided on the newest picture.
-    await this.#births?.learn(fleet.view(), signal);
+    await this.#launchTimes?.learn(fleet.view(), signal);
     health.passMoved();
     const thinksSince = clock.monotonic();
     const view = fleet.view();
     cases.observe();
-    const nodes = this.#births?.withBirths(view.nodes) ?? view.nodes;
+    const nodes = this.#launchTimes?.withKnownLaunchTimes(view.nodes) ?? view.nodes;
     const departures = cases.overlay(view.departures);
     const releaseAnswers = this.#checks.answers(nodes);
     const snapshot = { ...view, nodes, departures, gateAnswers, releaseAnswers };

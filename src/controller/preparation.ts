@@ -1,4 +1,4 @@
-import type { Homeless } from "../core/capacity/room-fit.ts";
+import type { Homeless } from "../core/capacity/capacity-fit.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { isPressing } from "../core/departure/advice.ts";
 import type { DrainReason } from "../core/departure/drain-reason.ts";
@@ -6,6 +6,11 @@ import type { PhaseResult } from "../core/departure/ledger.ts";
 import { departureAnnotation } from "../core/notice/interruption.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { messageOf } from "../errors.ts";
+import {
+  CapacityReservation,
+  type ReservationEnd,
+  type ReservationTools,
+} from "./capacity-reservation.ts";
 import type { CaseContext } from "./case-context.ts";
 import type { DepartureTelemetry } from "./departure-telemetry.ts";
 import {
@@ -15,7 +20,6 @@ import {
   planAhead,
   takeTurn,
 } from "./look-ahead.ts";
-import { type RoomEnd, RoomMaking, type RoomTools } from "./room-making.ts";
 import type { StatusWriter } from "./status-writer.ts";
 
 export interface PreparationOrder {
@@ -25,7 +29,7 @@ export interface PreparationOrder {
 
 export interface PreparationParts {
   readonly context: CaseContext;
-  readonly tools: LookAheadTools & RoomTools;
+  readonly tools: LookAheadTools & ReservationTools;
   readonly telemetry: DepartureTelemetry;
   readonly ledger: StatusWriter;
 }
@@ -85,11 +89,11 @@ async function sayHomeless(
   const homeless = await homelessPods(order, { ...outlook, tools }, signal);
   if (homeless.length === 0) return;
   telemetry.homeless(context.departure(), homeless);
-  await context.tell("NoRoomElsewhere", homelessWords(homeless));
+  await context.tell("NoCapacityElsewhere", homelessWords(homeless));
 }
 
 /** What comes between the mark and the drain: room for the pods, where the policy wants it. */
-export async function makeRoom(
+export async function reserveCapacity(
   order: PreparationOrder,
   parts: PreparationParts,
   signal: AbortSignal,
@@ -99,9 +103,9 @@ export async function makeRoom(
   const isPressed = isPressing(context.departure(), parts.tools.clock.now());
   if (replacement.when === "None" || isPressed) return prepared;
   await context.tell("ReplacementWait");
-  const { verdict, detail } = await roomEnd(order, parts, signal);
+  const { verdict, detail } = await reservationEnd(order, parts, signal);
   if (verdict !== "TimedOut") return prepared;
-  parts.telemetry.roomTimedOut(context.departure(), detail);
+  parts.telemetry.reservationTimedOut(context.departure(), detail);
   const event = replacement.onTimeout === "Proceed" ? "Prepared" : "GaveUp";
   return { event, reason: "ReplacementTimeout", detail };
 }
@@ -109,13 +113,13 @@ export async function makeRoom(
 export const prepared: PhaseResult = { event: "Prepared", reason: "DrainRunning" };
 
 /** Room that cannot even be looked for is room that was not found: the policy says what follows. */
-async function roomEnd(
+async function reservationEnd(
   order: PreparationOrder,
   parts: PreparationParts,
   signal: AbortSignal,
-): Promise<RoomEnd> {
+): Promise<ReservationEnd> {
   try {
-    return await new RoomMaking(order, parts.context, parts.tools).run(signal);
+    return await new CapacityReservation(order, parts.context, parts.tools).run(signal);
   } catch (error) {
     signal.throwIfAborted();
     parts.telemetry.faulted("room-failed", parts.context.departure(), error);

@@ -36,7 +36,7 @@ export class RequestLanes {
   ): Promise<void> {
     signal.throwIfAborted();
     // Where anybody waits there is no room.
-    if (this.#waiting[urgency].size > 0 || !this.#hasRoom(urgency)) {
+    if (this.#waiting[urgency].size > 0 || !this.#hasCapacity(urgency)) {
       await this.#wait({ urgency, dueAt }, signal);
       return;
     }
@@ -72,11 +72,11 @@ export class RequestLanes {
   #startAll(): void {
     for (const urgency of lanes) {
       const line = this.#waiting[urgency];
-      while (line.size > 0 && this.#hasRoom(urgency)) line.shift()?.();
+      while (line.size > 0 && this.#hasCapacity(urgency)) line.shift()?.();
     }
   }
 
-  #hasRoom(urgency: Urgency): boolean {
+  #hasCapacity(urgency: Urgency): boolean {
     const { First, Now, Later } = this.#underWay;
     if (First + Now + Later >= this.#most) return false;
     const moreUrgent = lanes.slice(0, lanes.indexOf(urgency));

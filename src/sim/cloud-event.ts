@@ -13,7 +13,7 @@ export interface CloudEvent {
 
 /** A call that is to fail. */
 export interface CloudFault {
-  readonly on: "describe" | "check" | "release" | "births";
+  readonly on: "describe" | "check" | "release" | "launchTimes";
   readonly error: LastcallError;
   readonly times?: number;
 }

@@ -2,7 +2,7 @@ import { type Millis, millis, seconds } from "../core/time/time.ts";
 
 /** How long things take; each has a default that is usual on GKE. */
 export interface CloudTimings {
-  /** From the birth of a machine until its Node is registered and ready. */
+  /** From the launch of a machine until its Node is registered and ready. */
   readonly boot: Millis;
   /** From the loss of a machine until its group makes the next one. */
   readonly remake: Millis;

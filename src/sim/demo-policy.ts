@@ -3,7 +3,7 @@ import type { DemoObject } from "./demo-workloads.ts";
 
 /** How many nodes of the demo may be out at once before another one starts to leave. */
 export const demoBudgetNodes = 2;
-/** A node's deadline is so long after its birth: 24 h less the reserve. */
+/** A node's deadline is so long after its launch time: 24 h less the reserve. */
 export const demoLifetimeHours = 23.5;
 /** Departures are at least this far apart. */
 export const demoSpacingMs = minutes(15);

@@ -79,7 +79,7 @@ const untilStrike = minutes(4);
  */
 function storyOf(world: DemoWorldOptions): {
   readonly fate: Fate;
-  readonly births: (name: string) => Instant;
+  readonly launchTimes: (name: string) => Instant;
 } {
   const { clock, seed, nodes } = world;
   const startAt = clock.now();
@@ -90,7 +90,7 @@ function storyOf(world: DemoWorldOptions): {
   const struckIndex = hashOf(`${seed}|strike`) % nodes;
   let [struck, count] = ["", 0];
   return {
-    births: (name) => {
+    launchTimes: (name) => {
       if (count === struckIndex) struck = name;
       count += 1;
       return minus(startAt, millis(age + (hashOf(`${seed}|${name}|birth`) % minutes(1))));

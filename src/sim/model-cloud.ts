@@ -6,7 +6,7 @@ import type {
   ReleaseRequest,
   ReleaseResult,
 } from "../contracts/instance-releaser.ts";
-import type { BirthReading, MachineBirths } from "../contracts/machine-births.ts";
+import type { LaunchTimeReading, LaunchTimes } from "../contracts/launch-times.ts";
 import { hours, type Instant, millis, minus, minutes, plus } from "../core/time/time.ts";
 import type { LastcallError } from "../errors.ts";
 import { type ApiContext, randomUid } from "./api/api-context.ts";
@@ -36,7 +36,7 @@ export interface ModelCloudOptions {
    * When the first machines are born. `Together`: all at the start; `Spread`: over the 20 hours
    * before; or by the name of each, not after the start.
    */
-  readonly births?: "Together" | "Spread" | ((name: string) => Instant);
+  readonly launchTimes?: "Together" | "Spread" | ((name: string) => Instant);
 }
 
 interface Slot {
@@ -47,7 +47,7 @@ interface Slot {
   closed: boolean;
 }
 
-/** The oldest a machine is at the start of a run whose births are spread. */
+/** The oldest a machine is at the start of a run whose launch times are spread. */
 const oldestAtStart = hours(20);
 
 /** By then every preemptible machine is gone; the notice comes before. */
@@ -58,7 +58,7 @@ const longestLife = millis(hours(24) + minutes(50));
  * are taken with a notice or released on request, and their groups make them again under the same
  * name with another id. Held to the contract suites of its seams and to `test/sim/model-cloud.test.ts`.
  */
-export class ModelCloud implements InstanceReleaser, MachineBirths {
+export class ModelCloud implements InstanceReleaser, LaunchTimes {
   readonly #context: ApiContext;
   readonly #kubelet: Kubelet;
   readonly #timetable: Timetable;
@@ -145,9 +145,12 @@ export class ModelCloud implements InstanceReleaser, MachineBirths {
     return { kind: "Impossible", problem: `the model cloud has no machine ${providerID}` };
   }
 
-  async birthsOf(providerIDs: readonly string[], signal: AbortSignal): Promise<BirthReading> {
+  async launchTimesOf(
+    providerIDs: readonly string[],
+    signal: AbortSignal,
+  ): Promise<LaunchTimeReading> {
     signal.throwIfAborted();
-    const fault = this.#nextFault("births");
+    const fault = this.#nextFault("launchTimes");
     if (fault !== undefined) return { bornAt: new Map(), faults: [fault] };
     const standing = providerIDs.flatMap((providerID) => {
       const machine = this.#behind(providerID)?.machine;
@@ -214,7 +217,7 @@ export class ModelCloud implements InstanceReleaser, MachineBirths {
 
   #open(group: MachineGroup, first: "Registered" | "Booting"): void {
     const name = this.#freeName(group);
-    const bornAt = first === "Registered" ? this.#firstBirth(name, group) : this.#now();
+    const bornAt = first === "Registered" ? this.#firstLaunchTime(name, group) : this.#now();
     const machine = this.#makeMachine({ name, group, bornAt });
     const slot: Slot = { name, group, machine, closed: false };
     this.#slots.set(name, slot);
@@ -237,11 +240,11 @@ export class ModelCloud implements InstanceReleaser, MachineBirths {
     }
   }
 
-  #firstBirth(name: string, group: MachineGroup): Instant {
+  #firstLaunchTime(name: string, group: MachineGroup): Instant {
     const nowAt = this.#now();
-    const { births = "Together" } = this.#options;
-    if (births === "Together") return nowAt;
-    if (births !== "Spread") return births(name);
+    const { launchTimes = "Together" } = this.#options;
+    if (launchTimes === "Together") return nowAt;
+    if (launchTimes !== "Spread") return launchTimes(name);
     const share = (hashOf(`${this.#options.seed}|${name}|age`) % 10_000) / 10_000;
     const bornAt = minus(nowAt, millis(Math.floor(share * oldestAtStart)));
     const end = this.#fateOf(group).endOf(name, bornAt);

@@ -13,15 +13,15 @@ import { seededRng } from "../../src/core/chance/rng.ts";
 import { hours, type Millis, minutes, seconds } from "../../src/core/time/time.ts";
 import { LeaderLease } from "../../src/kube/leader-lease.ts";
 import {
+  capacityStory,
   close,
   depart,
   hasEnded,
   noticeOf,
   open,
   requestsOf,
-  roomStory,
   workload,
-} from "../controller/room-story.ts";
+} from "../controller/capacity-story.ts";
 import { ModelWorld, nodes, spotPolicy } from "../support/model-world.ts";
 
 const deploy = join(import.meta.dirname, "../../deploy");
@@ -106,9 +106,9 @@ async function tell(
 }
 
 /** Room is made, a single replica is moved, a volume is waited for, the machine goes. */
-async function makeRoom(): Promise<void> {
+async function reserveCapacity(): Promise<void> {
   const drain = { timeout: "2m", onTimeout: "Proceed", onSingleReplica: "RestartOwner" };
-  const world = roomStory({ drain });
+  const world = capacityStory({ drain });
   close(world, ["n1", "n2"]);
   workload(world, "db", { replicas: 1, cpu: "1", maxUnavailable: 0 });
   workload(world, "files", { replicas: 1, cpu: "1", claim: "data" });
@@ -133,7 +133,7 @@ async function makeRoom(): Promise<void> {
 
 /** A notice forces a pod past its budget, and says so twice; three days later its record goes. */
 async function force(): Promise<void> {
-  const world = roomStory({ replacement: { when: "None" } });
+  const world = capacityStory({ replacement: { when: "None" } });
   close(world, ["n1", "n2"]);
   workload(world, "held", { replicas: 2, cpu: "1", maxUnavailable: 0 });
   await world.pass(seconds(30));
@@ -170,7 +170,7 @@ async function plan(): Promise<void> {
 }
 
 beforeAll(async () => {
-  await makeRoom();
+  await reserveCapacity();
   await force();
   await plan();
 }, 120_000);

@@ -9,7 +9,7 @@ import { seededRng } from "../../src/core/chance/rng.ts";
 import type { DrainPlanReport } from "../../src/core/drain-plan/drain-plan-report.ts";
 import { seconds } from "../../src/core/time/time.ts";
 import { type HttpFace, serveModel } from "../../src/sim/http-face.ts";
-import { roomStory, workload } from "../controller/room-story.ts";
+import { capacityStory, workload } from "../controller/capacity-story.ts";
 import type { ModelWorld } from "../support/model-world.ts";
 
 const resources = {
@@ -25,7 +25,7 @@ let folder: string;
 
 /** Three nodes of four cores; `web` fills two of them, and `db` keeps its one pod by a budget. */
 beforeEach(async () => {
-  world = roomStory({ nodes: ["n0", "n1", "n2"] });
+  world = capacityStory({ nodes: ["n0", "n1", "n2"] });
   workload(world, "web", { replicas: 4, cpu: "2" });
   await world.pass(seconds(30));
   workload(world, "db", { replicas: 1, cpu: "1", maxUnavailable: 0 });
@@ -93,7 +93,7 @@ const nodeOfWeb = () =>
 describe("lastcall drain-plan", () => {
   it("says on a live cluster what it says of the same cluster in files", async () => {
     const live = await planOf(nodeOfWeb());
-    expect(live.warnings.map(({ reason }) => reason)).toEqual(["NoRoomElsewhere"]);
+    expect(live.warnings.map(({ reason }) => reason)).toEqual(["NoCapacityElsewhere"]);
     expect(live).toEqual(await planOf(nodeOfWeb(), { "all.json": listed() }));
   });
 

@@ -62,7 +62,7 @@ export function instanceReleaserContract(
         expect(await world.pass(state)).toEqual({ kind: "Absent" });
       });
 
-      it("tells the id, the birth and that it runs", async () => {
+      it("tells the id, the launch time and that it runs", async () => {
         const { providerID, id } = world.addMachine("n1");
         const state = await world.pass(world.releaser.describe(providerID, never));
         expect(state).toMatchObject({ kind: "Present", id, running: true });

@@ -2,17 +2,17 @@ import { describe, expect, it } from "vitest";
 import { minutes, seconds } from "../../src/core/time/time.ts";
 import type { ModelWorld } from "../support/model-world.ts";
 import {
+  capacityStory,
   close,
   depart,
   hasEnded,
   ledgerOf,
   open,
   requestsOf,
-  roomStory,
   stepsOf,
   told,
   workload,
-} from "./room-story.ts";
+} from "./capacity-story.ts";
 
 const attachments = "/apis/storage.k8s.io/v1/volumeattachments";
 const volumes = "/api/v1/persistentvolumes";
@@ -38,7 +38,7 @@ function detach(world: ModelWorld, volume: string): void {
 }
 
 /** A pod with the claim `data` on `n0`, which it leaves within three seconds. */
-async function database(world = roomStory({ replacement: { when: "None" } })) {
+async function database(world = capacityStory({ replacement: { when: "None" } })) {
   close(world, ["n1", "n2"]);
   workload(world, "db", { replicas: 1, cpu: "1", claim: "data" });
   await world.pass(seconds(30));
@@ -106,7 +106,7 @@ describe("a node whose last pod has left", () => {
   });
 
   it("asks nothing about volumes where no pod had any", async () => {
-    const world = roomStory({ replacement: { when: "None" } });
+    const world = capacityStory({ replacement: { when: "None" } });
     workload(world, "web", { replicas: 3, cpu: "1" });
     await world.pass(seconds(30));
     const requests = requestsOf(world);
@@ -132,7 +132,7 @@ describe("a node whose last pod has left", () => {
 
 describe("a node to which load balancers may still send", () => {
   function delayed(instance: Readonly<Record<string, string>> = {}): ModelWorld {
-    return roomStory({
+    return capacityStory({
       replacement: { when: "None" },
       instance: { loadBalancerDelay: "2m", ...instance },
     });
@@ -207,7 +207,7 @@ describe("a node to which load balancers may still send", () => {
 
 describe("the ledger of a departure", () => {
   it("counts how each pod ended and names those that did not end cleanly", async () => {
-    const world = roomStory({ replacement: { when: "None" } });
+    const world = capacityStory({ replacement: { when: "None" } });
     close(world, ["n1", "n2"]);
     workload(world, "web", { replicas: 2, cpu: "1" });
     workload(world, "deaf", { replicas: 1, cpu: "1", exitAfterSeconds: "never" });
@@ -238,7 +238,7 @@ describe("the ledger of a departure", () => {
   });
 
   it("names what a notice's deadline left behind", async () => {
-    const world = roomStory();
+    const world = capacityStory();
     // A finalizer keeps the object after its processes have ended.
     world.create("/api/v1/namespaces/default/pods", {
       apiVersion: "v1",
@@ -267,7 +267,7 @@ describe("the ledger of a departure", () => {
   });
 
   it("keeps the outcomes that a controller before it has written", async () => {
-    const world = roomStory({ replacement: { when: "None" } });
+    const world = capacityStory({ replacement: { when: "None" } });
     close(world, ["n1", "n2"]);
     workload(world, "web", { replicas: 2, cpu: "1" });
     workload(world, "slow", { replicas: 1, cpu: "1", exitAfterSeconds: 50 });
@@ -284,7 +284,7 @@ describe("the ledger of a departure", () => {
 
   it("names each pod that was deleted past its budget, over the death of a controller", async () => {
     const drain = { timeout: "60s", onTimeout: "Proceed" };
-    const world = roomStory({ replacement: { when: "None" }, drain });
+    const world = capacityStory({ replacement: { when: "None" }, drain });
     close(world, ["n1", "n2"]);
     workload(world, "kept", { replicas: 1, cpu: "1", maxUnavailable: 0, exitAfterSeconds: 50 });
     await world.pass(seconds(30));

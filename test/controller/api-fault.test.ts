@@ -3,7 +3,7 @@ import type { KubeAnswer, KubeRequest } from "../../src/contracts/kube-api.ts";
 import { minutes, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { ModelWorld, webWorkload } from "../support/model-world.ts";
-import { depart } from "./room-story.ts";
+import { depart } from "./capacity-story.ts";
 
 type Fault = number | "Lost" | "Hangs";
 

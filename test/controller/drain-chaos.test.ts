@@ -3,14 +3,14 @@ import { type Rng, seededRng } from "../../src/core/chance/rng.ts";
 import { minutes, plus, seconds } from "../../src/core/time/time.ts";
 import type { ModelWorld } from "../support/model-world.ts";
 import {
+  capacityStory,
   depart,
   hasEnded,
   ledgerOf,
   noticeOf,
   placeholdersOf,
-  roomStory,
   workload,
-} from "./room-story.ts";
+} from "./capacity-story.ts";
 
 /** So many runs, each with a seed of its own: `CHAOS_SEED=17` runs that one alone. */
 const seeds = process.env.CHAOS_SEED
@@ -27,7 +27,7 @@ function chaosOf(rng: Rng): Chaos {
   const below = (limit: number) => Math.floor(rng() * limit);
   const pick = <T>(...choices: readonly T[]) => choices[below(choices.length)] as T;
   const nodes = Array.from({ length: 4 + below(3) }, (_, at) => `n${at}`);
-  const world = roomStory({
+  const world = capacityStory({
     nodes,
     replacement: pick<Record<string, string>>(
       { when: "None" },

@@ -4,15 +4,15 @@ import { minutes, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { dawn, type ModelWorld } from "../support/model-world.ts";
 import {
+  capacityStory,
   close,
   depart,
   hasEnded,
   ledgerOf,
   open,
-  roomStory,
   told,
   workload,
-} from "./room-story.ts";
+} from "./capacity-story.ts";
 
 type Answer = KubeAnswer | "Lost" | "LostAfterSending";
 
@@ -39,7 +39,7 @@ const two =
 
 /** A pod of `victim` and one of `other` on `n0`, and room elsewhere. */
 async function twoPods(): Promise<ModelWorld> {
-  const world = roomStory({ nodes: ["n0", "n1"], replacement: { when: "None" } });
+  const world = capacityStory({ nodes: ["n0", "n1"], replacement: { when: "None" } });
   close(world, ["n1"]);
   for (const name of ["victim", "other"]) workload(world, name, { replicas: 1, cpu: "1" });
   await world.pass(seconds(30));
@@ -155,7 +155,7 @@ describe("a drain in which one pod's evictions are answered", () => {
 
 describe("a pod that its budget holds for good", () => {
   it("is in the Departure's status as blocked, with the budget's words, at every look", async () => {
-    const world = roomStory({ nodes: ["n0", "n1"], replacement: { when: "None" } });
+    const world = capacityStory({ nodes: ["n0", "n1"], replacement: { when: "None" } });
     close(world, ["n1"]);
     workload(world, "victim", { replicas: 2, cpu: "1", maxUnavailable: 0 });
     await world.pass(seconds(30));
@@ -212,7 +212,7 @@ describe("a pod that is marked not to be disturbed", () => {
   });
 
   it("stays when the mark is set while its budget holds it", async () => {
-    const world = roomStory({ nodes: ["n0", "n1"], replacement: { when: "None" } });
+    const world = capacityStory({ nodes: ["n0", "n1"], replacement: { when: "None" } });
     close(world, ["n1"]);
     workload(world, "victim", { replicas: 1, cpu: "1", maxUnavailable: 0 });
     await world.pass(seconds(30));

@@ -3,25 +3,25 @@ import type { KubeObject } from "../../src/contracts/kube-api.ts";
 import { minutes, seconds } from "../../src/core/time/time.ts";
 import type { ModelWorld } from "../support/model-world.ts";
 import {
+  capacityStory,
   close,
   depart,
   hasEnded,
   ledgerOf,
   open,
   requestsOf,
-  roomStory,
   stepsOf,
   told,
   workload,
-} from "./room-story.ts";
+} from "./capacity-story.ts";
 
 const none = { when: "None" };
 const wholeClusterList = /^GET \/api\/v1\/pods\?fieldSelector=status\.phase/;
-const lookAtRoom = /^GET \/api\/v1\/pods\?fieldSelector=spec\.nodeName=n[12],status\.phase/;
+const lookAtCapacity = /^GET \/api\/v1\/pods\?fieldSelector=spec\.nodeName=n[12],status\.phase/;
 
 describe("a planned departure", () => {
   it("says before the cordon which pods have no place elsewhere, and goes on", async () => {
-    const world = roomStory({ nodes: ["n0", "n1"], replacement: none });
+    const world = capacityStory({ nodes: ["n0", "n1"], replacement: none });
     workload(world, "web", { replicas: 4, cpu: "2" });
     await world.pass(seconds(30));
     let saidBefore: readonly string[] | undefined;
@@ -31,19 +31,21 @@ describe("a planned departure", () => {
     };
     depart(world, "n0");
     await told(world, hasEnded(world, "n0"));
-    expect(saidBefore?.filter((said) => said.startsWith("NoRoom"))).toEqual([
-      "NoRoomElsewhere Node",
-      "NoRoomElsewhere Pod",
-      "NoRoomElsewhere Node",
-      "NoRoomElsewhere Pod",
+    expect(saidBefore?.filter((said) => said.startsWith("NoCapacity"))).toEqual([
+      "NoCapacityElsewhere Node",
+      "NoCapacityElsewhere Pod",
+      "NoCapacityElsewhere Node",
+      "NoCapacityElsewhere Pod",
     ]);
-    const entry = ledgerOf(world, "n0").timeline?.find(({ step }) => step === "NoRoomElsewhere");
+    const entry = ledgerOf(world, "n0").timeline?.find(
+      ({ step }) => step === "NoCapacityElsewhere",
+    );
     expect(entry?.result).toContain("(0 of 1 nodes: 1 short of cpu)");
     expect(ledgerOf(world, "n0").outcome).toBe("Planned");
   });
 
   it("says nothing where there is room, and finds it with the pods of one other node", async () => {
-    const world = roomStory({ replacement: none });
+    const world = capacityStory({ replacement: none });
     workload(world, "web", { replicas: 3, cpu: "1" });
     await world.pass(seconds(30));
     const requests = requestsOf(world);
@@ -55,20 +57,20 @@ describe("a planned departure", () => {
       "Releasing",
       "Ended",
     ]);
-    expect(requests.filter((one) => lookAtRoom.test(one))).toHaveLength(1);
+    expect(requests.filter((one) => lookAtCapacity.test(one))).toHaveLength(1);
     expect(requests.filter((one) => wholeClusterList.test(one))).toEqual([]);
   });
 });
 
 describe("planned departures of all nodes at once", () => {
   it("say of every pod that no node is left for it", async () => {
-    const world = roomStory({ nodes: ["n0", "n1"], replacement: none });
+    const world = capacityStory({ nodes: ["n0", "n1"], replacement: none });
     workload(world, "web", { replicas: 2, cpu: "1" });
     await world.pass(seconds(30));
     for (const name of ["n0", "n1"]) depart(world, name);
     await told(world, () => ["n0", "n1"].every((name) => hasEnded(world, name)()));
     const said = ["n0", "n1"].flatMap((name) =>
-      stepsOf(world, name).filter((step) => step.endsWith("NoRoomElsewhere")),
+      stepsOf(world, name).filter((step) => step.endsWith("NoCapacityElsewhere")),
     );
     expect(said).not.toEqual([]);
   });
@@ -77,21 +79,23 @@ describe("planned departures of all nodes at once", () => {
 describe("a planned departure from a fleet of twenty full nodes", () => {
   it("lists all pods once before it says that a pod fits nowhere", async () => {
     const names = Array.from({ length: 20 }, (_, at) => `n${at}`);
-    const world = roomStory({ nodes: names, replacement: none });
+    const world = capacityStory({ nodes: names, replacement: none });
     workload(world, "web", { replicas: 20, cpu: "4" });
     await world.pass(seconds(60));
     const requests = requestsOf(world);
     depart(world, "n0");
     await told(world, hasEnded(world, "n0"));
     expect(requests.filter((one) => wholeClusterList.test(one))).toHaveLength(1);
-    const entry = ledgerOf(world, "n0").timeline?.find(({ step }) => step === "NoRoomElsewhere");
+    const entry = ledgerOf(world, "n0").timeline?.find(
+      ({ step }) => step === "NoCapacityElsewhere",
+    );
     expect(entry?.result).toContain("(0 of 19 nodes: 19 short of cpu)");
   });
 });
 
 describe("a notice", () => {
   it("lists no pods but those of its node before it cordons and drains", async () => {
-    const world = roomStory();
+    const world = capacityStory();
     workload(world, "web", { replicas: 4, cpu: "2" });
     await world.pass(seconds(30));
     const requests = requestsOf(world);
@@ -111,7 +115,7 @@ describe("a notice", () => {
 describe("two departures that need the same two budgets", () => {
   /** A pod of `web` and one of `db` on each of two nodes; one of each may be away. */
   async function entangled(): Promise<ModelWorld> {
-    const world = roomStory({ nodes: ["n0", "n1", "n2"], replacement: none });
+    const world = capacityStory({ nodes: ["n0", "n1", "n2"], replacement: none });
     close(world, ["n2"]);
     for (const name of ["web", "db"]) {
       workload(world, name, { replicas: 2, cpu: "1", maxUnavailable: 1, exitAfterSeconds: 40 });
@@ -172,7 +176,7 @@ describe("two departures that need the same two budgets", () => {
    * which there is room on the third. If each drain takes what the other needs, both wait for ever.
    */
   async function interlocked(): Promise<ModelWorld> {
-    const world = roomStory({ nodes: ["n0", "n1"], replacement: none });
+    const world = capacityStory({ nodes: ["n0", "n1"], replacement: none });
     world.addNode("n2", "b");
     const requests = { cpu: "3" };
     world.create("/api/v1/namespaces/default/pods", {
@@ -226,7 +230,7 @@ describe("two departures that need the same two budgets", () => {
 
 describe("a planned departure with a pod that its budget never lets go", () => {
   it("says so before the cordon, on node, pod and budget, and again when it is refused", async () => {
-    const world = roomStory({
+    const world = capacityStory({
       replacement: none,
       drain: { timeout: "1m", onTimeout: "RollBack" },
     });

@@ -2,20 +2,20 @@ import { describe, expect, it } from "vitest";
 import { minutes, seconds } from "../../src/core/time/time.ts";
 import { departures, type ModelWorld } from "../support/model-world.ts";
 import {
+  capacityStory,
   close,
   depart,
   hasEnded,
   ledgerOf,
   open,
-  roomStory,
   told,
   workload,
-} from "./room-story.ts";
+} from "./capacity-story.ts";
 
 /** `n0` is to leave with a single pod that its budget keeps and another; there is room elsewhere. */
 async function leaving(onSingleReplica: string): Promise<ModelWorld> {
   const drain = { timeout: "5m", onTimeout: "RollBack", onSingleReplica };
-  const world = roomStory({ nodes: ["n0", "n1"], replacement: { when: "None" }, drain });
+  const world = capacityStory({ nodes: ["n0", "n1"], replacement: { when: "None" }, drain });
   close(world, ["n1"]);
   workload(world, "db", { replicas: 1, cpu: "1", maxUnavailable: 0 });
   workload(world, "web", { replicas: 1, cpu: "1" });

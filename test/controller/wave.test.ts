@@ -4,7 +4,7 @@ import { dawn, ModelWorld, policies, spotPolicy, webWorkload } from "../support/
 
 const names = ["n0", "n1", "n2", "n3"];
 
-/** Four nodes of one birth, over an hour apart, and a budget that lets no pod go. */
+/** Four nodes of one launch time, over an hour apart, and a budget that lets no pod go. */
 function stuckFleet(): ModelWorld {
   const world = new ModelWorld();
   for (const [index, name] of names.entries()) world.addNode(name, "abc"[index % 3] as string);

@@ -15,7 +15,7 @@ interface Fleet {
   readonly drainMs: () => number;
 }
 
-/** Nine nodes of one birth in three zones. */
+/** Nine nodes of one launch time in three zones. */
 function nineNodes({ lifetime, ageMs, minMs, atOnce, drainMs }: Fleet): DecideRun {
   const policy = aPolicy({
     lifetime,

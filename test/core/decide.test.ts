@@ -91,7 +91,7 @@ describe("a node without a departure", () => {
       world({ nodes: [node({ providerID: undefined })] }),
       "Leave: NoProviderID",
     ],
-    ["has no birth", world({ nodes: [node({ createdAt: undefined })] }), "Leave: NoBirth"],
+    ["has no launch", world({ nodes: [node({ createdAt: undefined })] }), "Leave: NoLaunchTime"],
     [
       "is on hold",
       world({ nodes: [node({ annotations: { "lastcall.dev/hold": "true" } })] }),

@@ -50,7 +50,7 @@ const inMs = (ms: number): Instant => instant(startAt + ms);
 const oneAtOnce: readonly Budget[] = [{ kind: "Nodes", scope: "Policy", nodes: { count: 1 } }];
 
 describe("after an outage", () => {
-  // Six of one birth, six seconds apart: planned for 30, 36, 42, 48, 54 and 60 seconds from now.
+  // Six of one launch time, six seconds apart: planned for 30, 36, 42, 48, 54 and 60 seconds from now.
   const six = { count: 6, deadlineMs: 60_000, reserveMs: 60_000, minMs: 6000 };
 
   it.each([40, 43.5, 45, 47, 50, 53.9, 57, 59, 61, 75])(
@@ -199,8 +199,9 @@ describe("any outage", () => {
         expect(run.begun, `seed ${seed}`).toHaveLength(count);
         // As wide as fits into what is left of their lifetime; past it there is no bound.
         const left = count - begunBefore;
-        const roomMs = fleet.deadlineMs + fleet.reserveMs - (backAt - startAt);
-        const widestMs = roomMs < 0 || left < 2 ? minMs : Math.min(minMs, roomMs / (left - 1));
+        const reservationMs = fleet.deadlineMs + fleet.reserveMs - (backAt - startAt);
+        const widestMs =
+          reservationMs < 0 || left < 2 ? minMs : Math.min(minMs, reservationMs / (left - 1));
         const lagMs = Math.min(60_000, Math.max(lookMs, minMs / 15)) + lookMs;
         const gaps = gapsOf(run.begun.slice(Math.max(0, begunBefore - 1)));
         expect(Math.min(minMs, ...gaps), `seed ${seed}`).toBeGreaterThanOrEqual(

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { judgeCapacity, placeholderImages } from "./capacity-judge.ts";
 import { FleetWorld } from "./fleet-world.ts";
-import { judgeRoom, roomImages } from "./room-judge.ts";
 
 const leaving = "spot-1";
 const departuresPath = "/apis/lastcall.dev/v1alpha1/departures";
@@ -29,11 +29,11 @@ describe("a node of nine that a person lets go, with replacement BeforeDrain", (
   });
 
   test("has room for each pod before the first has to go, and gives it up pod by pod", async () => {
-    expect(judgeRoom(await world.history(), leaving)).toEqual([]);
+    expect(judgeCapacity(await world.history(), leaving)).toEqual([]);
   });
 
   test("runs in the placeholders what run was told", async () => {
-    expect(roomImages(await world.history())).toEqual(new Set(["registry.example/pause:1"]));
+    expect(placeholderImages(await world.history())).toEqual(new Set(["registry.example/pause:1"]));
   });
 });
 

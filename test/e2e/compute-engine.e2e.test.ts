@@ -150,7 +150,7 @@ describe("a plan of machines of which one is younger than its Node", () => {
     const said = controller
       .log()
       .split("\n")
-      .filter((line) => line.includes("births-unknown"));
+      .filter((line) => line.includes("launch-times-unknown"));
     expect(said).toHaveLength(1);
     expect(said[0]).toContain("compute.instances.list");
   });

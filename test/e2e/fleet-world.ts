@@ -176,7 +176,7 @@ export class FleetWorld {
     ]);
     const wanted = podCount + this.nodes.length;
     const ready = pods.body.items.length === wanted && pods.body.items.every(isReady);
-    return ready && budgets.body.items.every(hasRoom);
+    return ready && budgets.body.items.every(hasCapacity);
   }
 
   #writeKubeconfig(server: string, token: string): string {
@@ -216,6 +216,6 @@ function zoneOf(node: Node): string {
   return node.metadata?.labels?.["topology.kubernetes.io/zone"] ?? "";
 }
 
-function hasRoom({ status }: { status?: { disruptionsAllowed?: number } }): boolean {
+function hasCapacity({ status }: { status?: { disruptionsAllowed?: number } }): boolean {
   return (status?.disruptionsAllowed ?? 0) > 0;
 }

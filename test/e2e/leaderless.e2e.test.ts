@@ -57,8 +57,8 @@ describe("a fleet without a leader over half of its plan", () => {
 });
 
 function fleetAgeSeconds(): number {
-  const births = world.nodes.map((node) => Date.parse(node.metadata?.creationTimestamp ?? ""));
-  return Math.ceil((Date.now() - Math.min(...births)) / 1000);
+  const launchTimes = world.nodes.map((node) => Date.parse(node.metadata?.creationTimestamp ?? ""));
+  return Math.ceil((Date.now() - Math.min(...launchTimes)) / 1000);
 }
 
 function haveLeft(count: number): () => Promise<boolean> {

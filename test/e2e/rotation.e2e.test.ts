@@ -38,7 +38,7 @@ describe("nine nodes in three zones with sixty pods under budgets", () => {
 
 /** So long that the last of nine plans, each as late as the spacing allows, lies that far ahead. */
 function lifetimeSeconds(): number {
-  const births = world.nodes.map((node) => Date.parse(node.metadata?.creationTimestamp ?? ""));
-  const ageSeconds = Math.ceil((Date.now() - Math.min(...births)) / 1000);
+  const launchTimes = world.nodes.map((node) => Date.parse(node.metadata?.creationTimestamp ?? ""));
+  const ageSeconds = Math.ceil((Date.now() - Math.min(...launchTimes)) / 1000);
   return ageSeconds + spacingSeconds * world.nodes.length;
 }

@@ -60,7 +60,7 @@ describe("the facts of a node", () => {
   });
 
   it.each([["garbage"], [undefined], [17], ["2026-02-30T00:00:00Z"]])(
-    "have no birth where the creation is %s",
+    "have no launch time where the creation is %s",
     (creationTimestamp) => {
       const odd = { metadata: { name: "n", creationTimestamp } } as unknown as KubeObject;
       expect(translateNode(odd).createdAt).toBeUndefined();

@@ -31,10 +31,10 @@ describe.each([1, 2, 3])("The demo's fleet, seed %i", (seed) => {
   it("is born within one minute", () => {
     const clock = new VirtualClock({ startAt, settle: eventLoopTurn });
     const cluster = startDemoWorld({ clock, seed, nodes: 18, definitions });
-    const births = cluster.cloud.machines().map(({ bornAt }) => bornAt);
+    const launchTimes = cluster.cloud.machines().map(({ bornAt }) => bornAt);
     cluster.stop();
-    expect(births).toHaveLength(18);
-    expect(Math.max(...births) - Math.min(...births)).toBeLessThanOrEqual(minutes(1));
+    expect(launchTimes).toHaveLength(18);
+    expect(Math.max(...launchTimes) - Math.min(...launchTimes)).toBeLessThanOrEqual(minutes(1));
   });
 
   it("loses its first machine after four minutes, and no other for as long as its notice", () => {

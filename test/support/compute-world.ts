@@ -1,12 +1,12 @@
-import { ComputeBirths } from "../../src/cloud/gcp/compute-births.ts";
 import { ComputeClient } from "../../src/cloud/gcp/compute-client.ts";
 import { parseComputeEndpoint } from "../../src/cloud/gcp/compute-endpoint.ts";
+import { ComputeLaunchTimes } from "../../src/cloud/gcp/compute-launch-times.ts";
 import { ComputeReleaser } from "../../src/cloud/gcp/compute-releaser.ts";
 import { noTokens, type TokenSource } from "../../src/cloud/gcp/token-source.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import { instant, type Millis } from "../../src/core/time/time.ts";
 import type { ReleaserWorld } from "../contract/instance-releaser.contract.ts";
-import type { BirthWorld } from "../contract/machine-births.contract.ts";
+import type { LaunchTimeWorld } from "../contract/launch-times.contract.ts";
 import type { ComputeGroup, ComputeMachine } from "./compute-body.ts";
 import {
   type ComputeFault,
@@ -17,7 +17,7 @@ import {
 import { countingFetch, passTime, SteppingClock } from "./stepping-clock.ts";
 
 /** A releaser before our Compute Engine server, both on one stepping clock. */
-export interface ComputeWorld extends ReleaserWorld, BirthWorld {
+export interface ComputeWorld extends ReleaserWorld, LaunchTimeWorld {
   readonly server: ComputeServer;
   readonly clock: SteppingClock;
   readonly client: ComputeClient;
@@ -43,10 +43,10 @@ const faults = {
 
 export async function startComputeWorld(options: ComputeWorldOptions = {}): Promise<ComputeWorld> {
   const clock = new SteppingClock(instant(Date.parse("2026-11-20T00:00:00Z")));
-  const births: ComputeMachine[] = [];
+  const launchTimes: ComputeMachine[] = [];
   const server = await startComputeServer({
     clock,
-    onInstanceBorn: (machine) => births.push(machine),
+    onInstanceBorn: (machine) => launchTimes.push(machine),
     ...options.server,
   });
   const counted = countingFetch();
@@ -74,7 +74,7 @@ export async function startComputeWorld(options: ComputeWorldOptions = {}): Prom
     client,
     group,
     releaser: new ComputeReleaser({ client, clock, rng, goneWithinMs }),
-    births: new ComputeBirths(client),
+    launchTimes: new ComputeLaunchTimes(client),
     modes: ["Recreate", "Delete", "DeleteInstance"],
     unknownProviderID: providerIdOf("nobody"),
     addMachine(name) {
@@ -87,7 +87,7 @@ export async function startComputeWorld(options: ComputeWorldOptions = {}): Prom
     fail: (fault) => server.failNext(faults[fault], { times: 1_000 }),
     heal: () => server.stopFailing(),
     asked: () => server.model.taken,
-    bornHere: (providerID) => births.filter(({ name }) => name === nameOf(providerID)).length,
+    bornHere: (providerID) => launchTimes.filter(({ name }) => name === nameOf(providerID)).length,
     acts: () =>
       server.log
         .filter(({ method }) => method !== "GET")

@@ -7,7 +7,7 @@ import { type ModelCluster, startModelCluster } from "../../src/sim/model-cluste
 import { type MachineGroup, type ModelMachine, providerIdOf } from "../../src/sim/model-machine.ts";
 import { VirtualClock } from "../../src/sim/virtual-clock.ts";
 import type { ReleaserWorld } from "../contract/instance-releaser.contract.ts";
-import type { BirthWorld } from "../contract/machine-births.contract.ts";
+import type { LaunchTimeWorld } from "../contract/launch-times.contract.ts";
 
 /** Long after everything that a test has begun is over. */
 const patience = hours(2);
@@ -26,7 +26,7 @@ const faults = {
 } as const satisfies Record<string, ErrorCode>;
 
 /** The model cloud as a contract suite sees it. Nothing happens to its machines but by the suite. */
-export interface ModelCloudWorld extends ReleaserWorld, BirthWorld {
+export interface ModelCloudWorld extends ReleaserWorld, LaunchTimeWorld {
   readonly cluster: ModelCluster;
   readonly clock: VirtualClock;
 }
@@ -72,7 +72,7 @@ export async function startModelCloudWorld(): Promise<ModelCloudWorld> {
     cluster,
     clock,
     releaser: cloud,
-    births: cloud,
+    launchTimes: cloud,
     modes: ["Recreate", "Delete", "DeleteInstance"],
     unknownProviderID: `gce://demo/${group.zone}/nobody`,
     addMachine() {
@@ -95,7 +95,7 @@ export async function startModelCloudWorld(): Promise<ModelCloudWorld> {
     },
     fail(fault) {
       const error = new LastcallError(faults[fault], `Cannot go on: ${fault}`);
-      for (const on of ["describe", "check", "release", "births"] as const) {
+      for (const on of ["describe", "check", "release", "launchTimes"] as const) {
         cloud.failNext({ on, error, times: 1000 });
       }
     },

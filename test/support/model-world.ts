@@ -4,8 +4,8 @@ import { resourceDefinitions } from "../../src/config/resource-definition.ts";
 import type { GateSource } from "../../src/contracts/gate-source.ts";
 import type { InstanceReleaser } from "../../src/contracts/instance-releaser.ts";
 import type { KubeAnswer, KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
+import type { LaunchTimes } from "../../src/contracts/launch-times.ts";
 import type { LifecycleHooks } from "../../src/contracts/lifecycle-hooks.ts";
-import type { MachineBirths } from "../../src/contracts/machine-births.ts";
 import type { NodePods } from "../../src/contracts/node-pods.ts";
 import type { NoticeFeed } from "../../src/contracts/notice-feed.ts";
 import type { ClusterEvent, Log, Metrics } from "../../src/contracts/telemetry.ts";
@@ -21,7 +21,7 @@ import {
   plus,
   seconds,
 } from "../../src/core/time/time.ts";
-import { KubeClusterRoom } from "../../src/kube/cluster-room.ts";
+import { KubeClusterCapacity } from "../../src/kube/cluster-capacity.ts";
 import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
 import { KubeFleet } from "../../src/kube/fleet.ts";
 import { KubeNodeMarks } from "../../src/kube/node-marks.ts";
@@ -317,7 +317,7 @@ export class ModelWorld {
     options: {
       dryRun?: boolean;
       feeds?: readonly NoticeFeed[];
-      births?: MachineBirths;
+      launchTimes?: LaunchTimes;
       hooks?: LifecycleHooks;
       gates?: GateSource;
       releaserFor?: (providerID: string) => InstanceReleaser | undefined;
@@ -343,7 +343,7 @@ export class ModelWorld {
         pods: this.#nodePods({ api, clock, rng }),
         store: new KubeDepartureStore(api),
         placeholders: new KubePlaceholders({ api, clock, rng, ...placeholderPlace }),
-        room: new KubeClusterRoom(api),
+        capacity: new KubeClusterCapacity(api),
         attachments: new KubeVolumeAttachments({ api, clock, rng }),
         releaserFor: options.releaserFor ?? (() => this.releaser),
         hooks: options.hooks,
@@ -365,7 +365,7 @@ export class ModelWorld {
       clock,
       rng,
       feeds: options.feeds,
-      births: options.births,
+      launchTimes: options.launchTimes,
       dryRun: options.dryRun ?? false,
     });
     this.health = controller.health;

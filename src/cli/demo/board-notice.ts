@@ -18,10 +18,10 @@ export function noticeLines(
   at: { readonly now: Instant; readonly columns: number; readonly rows: number },
 ): readonly StyledLine[] {
   const clock = { now: at.now, notice, width: Math.max(8, Math.min(40, at.columns - 56)) };
-  const room = Math.max(1, at.rows - (notice.untold === undefined ? 1 : 2));
-  const isWhole = notice.pods.length <= room;
+  const space = Math.max(1, at.rows - (notice.untold === undefined ? 1 : 2));
+  const isWhole = notice.pods.length <= space;
   const pods = notice.pods.toSorted((a, b) => Number(hasEnded(a)) - Number(hasEnded(b)));
-  const shown = isWhole ? notice.pods : pods.slice(0, room - 1);
+  const shown = isWhole ? notice.pods : pods.slice(0, space - 1);
   const width = Math.max(0, ...notice.pods.map(({ name }) => name.length));
   const rest = notice.pods.length - shown.length;
   return [

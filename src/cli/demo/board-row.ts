@@ -15,8 +15,8 @@ const [ageWidth, leavesWidth, whatWidth] = [7, 11, 25];
 /** The widths of the columns: as wide as their contents, the bars as wide as there is room for. */
 export function rowWidths(nodes: readonly BoardNode[], columns: number): RowWidths {
   const name = Math.max(4, ...nodes.map((node) => node.name.length));
-  const room = columns - name - 2 * ageWidth - leavesWidth - whatWidth - 7;
-  return { name, bar: Math.max(5, Math.min(20, Math.floor(room / 2))) };
+  const space = columns - name - 2 * ageWidth - leavesWidth - whatWidth - 7;
+  return { name, bar: Math.max(5, Math.min(20, Math.floor(space / 2))) };
 }
 
 /** The heads over the columns of `nodeRow`. */

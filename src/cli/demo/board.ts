@@ -121,11 +121,11 @@ function auditLines({ policies, nodes }: BoardState, rows: number): readonly Sty
 function nodeLines(state: BoardState, size: BoardSize): readonly StyledLine[] {
   const { now, nodes } = state;
   const widths = rowWidths(nodes, size.columns);
-  const room = Math.max(0, size.rows - 1);
-  const fits = nodes.length <= room;
+  const space = Math.max(0, size.rows - 1);
+  const fits = nodes.length <= space;
   const shown = inOrder(nodes, state.sort ?? "Leaving").slice(
     0,
-    fits ? room : Math.max(0, room - 1),
+    fits ? space : Math.max(0, space - 1),
   );
   const more = cell(` and ${nodes.length - shown.length} more`, "dim");
   return [
@@ -135,8 +135,8 @@ function nodeLines(state: BoardState, size: BoardSize): readonly StyledLine[] {
   ];
 }
 
-function newsLines(news: readonly BoardNews[], room: number): readonly StyledLine[] {
-  const shown = news.slice(0, Math.max(0, Math.min(mostNews, room)));
+function newsLines(news: readonly BoardNews[], space: number): readonly StyledLine[] {
+  const shown = news.slice(0, Math.max(0, Math.min(mostNews, space)));
   return shown.map(({ at, node, what, message }) => [
     cell(` ${timeText(at).slice(11)}  `, "dim"),
     cell(`${what.padEnd(9)}  `, newsTone(what)),

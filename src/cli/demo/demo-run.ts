@@ -91,7 +91,7 @@ function controllerOn(
     identity,
     leadership: new LeaderLease(lease),
     releaserFor: () => witness.releaser(demoActor),
-    births: cluster.cloud,
+    launchTimes: cluster.cloud,
     // Without a pause: nothing is more urgent in virtual time.
     audit: { auditor: new ClusterAuditor(api, () => Promise.resolve()), everyMs: hours(6) },
     dryRun: false,

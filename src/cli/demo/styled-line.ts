@@ -21,11 +21,11 @@ export function widthOf(line: StyledLine): number {
 export function clipped(line: StyledLine, columns: number): StyledLine {
   if (widthOf(line) <= columns) return line;
   const kept: Cell[] = [];
-  let room = columns - 1;
+  let space = columns - 1;
   for (const one of line) {
-    if (room <= 0) break;
-    kept.push({ ...one, text: one.text.slice(0, room) });
-    room -= one.text.length;
+    if (space <= 0) break;
+    kept.push({ ...one, text: one.text.slice(0, space) });
+    space -= one.text.length;
   }
   return columns < 1 ? [] : [...kept, cell("…", "dim")];
 }

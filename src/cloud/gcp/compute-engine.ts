@@ -1,14 +1,14 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { InstanceReleaser } from "../../contracts/instance-releaser.ts";
-import type { MachineBirths } from "../../contracts/machine-births.ts";
+import type { LaunchTimes } from "../../contracts/launch-times.ts";
 import type { NoticeFeed } from "../../contracts/notice-feed.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { formatDuration } from "../../core/time/duration.ts";
 import { type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
-import { ComputeBirths } from "./compute-births.ts";
 import { ComputeClient } from "./compute-client.ts";
 import { defaultComputeEndpoint, parseComputeEndpoint } from "./compute-endpoint.ts";
+import { ComputeLaunchTimes } from "./compute-launch-times.ts";
 import { ComputeReleaser } from "./compute-releaser.ts";
 import { googleTokens } from "./google-auth.ts";
 import { PreemptionFeed, type PreemptionFeedOptions } from "./preemption-feed.ts";
@@ -26,7 +26,7 @@ export interface ComputeSettings {
 /** What the controller has of Compute Engine; all over one client and one set of credentials. */
 export interface ComputeEngine {
   readonly releaser: InstanceReleaser;
-  readonly births: MachineBirths;
+  readonly launchTimes: LaunchTimes;
   preemptions(how: Pick<PreemptionFeedOptions, "pollMs" | "machines">): NoticeFeed;
 }
 
@@ -42,7 +42,7 @@ export function createComputeEngine(settings: ComputeSettings): ComputeEngine {
   const client = new ComputeClient({ endpoint, tokens, fetch, clock, rng });
   return {
     releaser: new ComputeReleaser({ client, clock, rng }),
-    births: new ComputeBirths(client),
+    launchTimes: new ComputeLaunchTimes(client),
     preemptions: (how) => new PreemptionFeed({ client, clock, rng, ...how }),
   };
 }

@@ -67,14 +67,14 @@ export function readInstance(body: Readonly<Record<string, unknown>>): Instance 
   const { id, status } = body;
   if (typeof id !== "string" || id === "" || typeof status !== "string") return undefined;
   const startedAt = instantOf(body.lastStartTimestamp);
-  const bornAt = birthOf(body);
+  const bornAt = launchTimeOf(body);
   const isProtected = body.deletionProtection === true;
   const group = groupOf(body.metadata);
   return { id, status, stage: stageOf(status), bornAt, startedAt, group, isProtected };
 }
 
 /** A stop and a start begin the 24 hours of a preemptible machine again, so the last start counts. */
-export function birthOf(body: Readonly<Record<string, unknown>>): Instant | undefined {
+export function launchTimeOf(body: Readonly<Record<string, unknown>>): Instant | undefined {
   return instantOf(body.lastStartTimestamp) ?? instantOf(body.creationTimestamp);
 }
 

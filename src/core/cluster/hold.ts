@@ -21,7 +21,7 @@ const none: Hold = { kind: "None" };
 
 /**
  * What a person's marks on a node ask for. `"true"` holds for good and an RFC 3339 instant until
- * then. A duration such as `"4h"` counts from the machine's birth, as the duration of a pod's
+ * then. A duration such as `"4h"` counts from the machine's launch time, as the duration of a pod's
  * `do-not-disturb` does from the pod's start: an annotation has no time of its own. A value that
  * cannot be read holds for good, because the person who wrote it wanted the node to stay.
  */

@@ -32,7 +32,7 @@ export interface NodeFacts extends NodeIdentity {
   readonly allocatable?: Amounts | undefined;
   /** The Node object's `creationTimestamp`. */
   readonly createdAt?: Instant | undefined;
-  /** The instance's own birth where the cloud told it; it beats `createdAt`. */
+  /** The instance's own launch time where the cloud told it; it beats `createdAt`. */
   readonly instanceBornAt?: Instant | undefined;
   /** Set while the Node object is being deleted. */
   readonly deletionAt?: Instant | undefined;
@@ -46,7 +46,7 @@ export function zoneOf(node: NodeFacts): string {
 }
 
 /**
- * When the machine was born: the instance's birth where the cloud says it, else the Node's creation.
+ * When the machine was launched: the instance's launch time where the cloud says it, else the Node's creation.
  * A preemptible Node object may outlive its machine (same name, new boot), so the instance counts first.
  */
 export function bornAt(node: NodeFacts): Instant | undefined {

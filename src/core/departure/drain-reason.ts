@@ -21,7 +21,7 @@ export const drainReasons = [
   "EmptyDir",
   "HostPath",
   // What may happen to it afterwards.
-  "NoRoomElsewhere",
+  "NoCapacityElsewhere",
   // What must come first.
   "Terminating",
   "StuckTerminating",

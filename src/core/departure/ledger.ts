@@ -97,7 +97,7 @@ export function drainBeganAt(status: DepartureStatus): Instant | undefined {
 }
 
 /** Whether room was made for the pods, so that placeholders may still be there. */
-export function hasMadeRoom(status: DepartureStatus): boolean {
+export function hasReserved(status: DepartureStatus): boolean {
   return status.timeline.some(({ step }) => step === "ReplacementWait");
 }
 

@@ -30,7 +30,8 @@ const sentences: Readonly<Record<DrainReason, Sentence>> = {
     `is evicted${grace(f)} and comes back nowhere, because its DaemonSet ${f.detail ?? "?"} is gone`,
   EmptyDir: (f) => `is evicted and loses what its emptyDir holds${grace(f)}`,
   HostPath: (f) => `is evicted and leaves its hostPath data on the machine${grace(f)}`,
-  NoRoomElsewhere: (f) => `may find no place elsewhere as things stand: ${f.detail ?? "unknown"}`,
+  NoCapacityElsewhere: (f) =>
+    `may find no place elsewhere as things stand: ${f.detail ?? "unknown"}`,
   Terminating: (f) => `is waited for, because it is terminating already${until(f)}`,
   StuckTerminating: (f) =>
     `is left alone, because it should have terminated long ago and has not${until(f)}`,

@@ -45,7 +45,7 @@ export interface PlaceholderQuestion {
   readonly now: Instant;
 }
 
-export interface RoomStep {
+export interface ReservationStep {
   readonly create: readonly PlaceholderOrder[];
   /** Names of placeholders that nobody needs, that have ended, or that are on the node itself. */
   readonly remove: readonly string[];
@@ -63,12 +63,12 @@ export function placeholderName(podUid: string): string {
  * The next step of making room before a drain: a placeholder for each pod that will leave and come
  * back, until each of them runs or time is up. The same state gives the same step.
  */
-export function nextRoomStep(question: PlaceholderQuestion): RoomStep {
+export function nextReservationStep(question: PlaceholderQuestion): ReservationStep {
   const { departure, plan, placeholders, rule, now } = question;
   const needs = returningPods(plan.pods, question.pods);
   const there = new Map(placeholders.map((one) => [one.name, one]));
   const needed = new Set(needs.map((pod) => placeholderName(pod.uid)));
-  const waiting = needs.filter((pod) => !keepsRoom(there.get(placeholderName(pod.uid)), plan));
+  const waiting = needs.filter((pod) => !keepsCapacity(there.get(placeholderName(pod.uid)), plan));
   const endsAt = plus(question.sinceAt, rule.timeoutMs);
   const first = waiting.map((pod) => troubleOf(pod, there)).find((words) => words !== undefined);
   return {
@@ -177,7 +177,7 @@ function inNamespaceOf(pod: PodFacts, term: PodTerm): PodTerm {
     : { ...term, namespaces: [pod.namespace] };
 }
 
-function keepsRoom(placeholder: PlaceholderFacts | undefined, plan: DrainPlan): boolean {
+function keepsCapacity(placeholder: PlaceholderFacts | undefined, plan: DrainPlan): boolean {
   if (placeholder === undefined || placeholder.leaving === "Leaving") return false;
   if (isMisplaced(placeholder, plan)) return false;
   return placeholder.phase === "Running" && placeholder.ready;

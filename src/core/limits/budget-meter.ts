@@ -84,7 +84,7 @@ function meterOfWaves({ policy, matched, waves }: MeteredFleet): readonly Meter[
 }
 
 /** The earliest time from `at` on at which the meter has room. Asked in the order of time. */
-export function roomAt(meter: Meter, at: number): number {
+export function capacityAt(meter: Meter, at: number): number {
   if (meter.waves !== undefined) return Math.max(at, waveOpensAt(meter.waves, meter.ends));
   while ((meter.ends[meter.head] ?? Number.POSITIVE_INFINITY) <= at) meter.head += 1;
   const running = meter.ends.length - meter.head;

@@ -1,4 +1,5 @@
 import {
+  capacityAt,
   counts,
   durationOf,
   limits,
@@ -7,7 +8,6 @@ import {
   type MeteredStart,
   metersOf,
   record,
-  roomAt,
 } from "../limits/budget-meter.ts";
 import { nextOpen, type OpenTime, openTime } from "../limits/open-time.ts";
 import type { OpenHours } from "../limits/windows.ts";
@@ -147,10 +147,10 @@ function takeTurn(line: Line, departure: Start): "Starts" | "Late" | "Waits" {
   // What is planned past its deadline may leave after the last instant that the open hours know of.
   const isBound = isPlanned(departure) && departure.departAt <= departure.deadlineAt;
   if (isBound && line.at > departure.deadlineAt) return takeLateTurn(line, departure);
-  const roomFrom = roomIn(line, line.meters);
-  const isOnPlan = !isBound || roomFrom === departure.departAt;
+  const capacityFrom = capacityIn(line, line.meters);
+  const isOnPlan = !isBound || capacityFrom === departure.departAt;
   // The line may stand where nothing is open, behind one that its deadline forced.
-  const startAt = isOnPlan ? roomFrom : nextOpen(line.open, roomFrom);
+  const startAt = isOnPlan ? capacityFrom : nextOpen(line.open, capacityFrom);
   if (startAt <= line.at) return "Starts";
   if (isBound && startAt > departure.deadlineAt) {
     if (line.at === departure.deadlineAt) return takeLateTurn(line, departure);
@@ -162,7 +162,7 @@ function takeTurn(line: Line, departure: Start): "Starts" | "Late" | "Waits" {
 /** From its deadline on only budgets hold it, and those only as long as it lives. */
 function takeLateTurn(line: Line, { endsAt }: PlannedDeparture): "Late" | "Waits" {
   const budgets = line.meters.filter(({ waves }) => waves === undefined);
-  const startAt = Math.min(roomIn(line, budgets), Math.max(line.at, endsAt));
+  const startAt = Math.min(capacityIn(line, budgets), Math.max(line.at, endsAt));
   return startAt <= line.at ? "Late" : waitUntil(line, startAt);
 }
 
@@ -172,10 +172,10 @@ function waitUntil(line: Line, at: number): "Waits" {
   return "Waits";
 }
 
-function roomIn(line: Line, meters: readonly Meter[]): number {
+function capacityIn(line: Line, meters: readonly Meter[]): number {
   let latest = line.at;
   for (const meter of meters) {
-    const at = roomAt(meter, line.at);
+    const at = capacityAt(meter, line.at);
     if (at > line.at && !line.waiting) meter.heldBack += 1;
     latest = Math.max(latest, at);
   }

@@ -13,14 +13,14 @@ import type { BadPolicy, Policy } from "../policy/policy.ts";
 import { defaultNodeSelector, matchesNodeSelector, selectPolicy } from "../policy/selector.ts";
 import type { Reason } from "../reason/reason.ts";
 import { formatInstant, type Instant, later, minus, plus } from "../time/time.ts";
-import type { BirthSource, NotPlanned } from "./fleet-plan.ts";
+import type { LaunchTimeSource, NotPlanned } from "./fleet-plan.ts";
 
 /** A node that gets a planned departure, and between which instants. */
 export interface Candidate {
   readonly node: NodeFacts;
   readonly zone: string;
   readonly bornAt: Instant;
-  readonly bornFrom: BirthSource;
+  readonly bornFrom: LaunchTimeSource;
   readonly earliestAt: Instant;
   readonly deadlineAt: Instant;
   /** When its lifetime is over. */
@@ -105,7 +105,7 @@ export function triage(node: NodeFacts, context: TriageContext): Triage {
     };
     return { kind: "Candidate", policy, tiedWith, candidate };
   }
-  const { reason, detail, blockedBy }: Refusal = refused ?? { reason: "NoBirth" };
+  const { reason, detail, blockedBy }: Refusal = refused ?? { reason: "NoLaunchTime" };
   const entry = { node, policy: policy?.name ?? null, reason, detail, blockedBy };
   const requestedAt = reason === "Requested" ? startOf(departure, context.at) : undefined;
   return { kind: "NotPlanned", policy, tiedWith, entry, requestedAt };
@@ -116,8 +116,8 @@ function isHeldBy(departure: Departure | undefined, reason: Reason): boolean {
 }
 
 /**
- * Contract: earliest is the latest of now, birth + min and an instant that the hold names; deadline
- * is birth + max - reserve. A hold can put the earliest after the deadline; the deadline wins.
+ * Contract: earliest is the latest of now, launch time + min and an instant that the hold names; deadline
+ * is launch time + max - reserve. A hold can put the earliest after the deadline; the deadline wins.
  */
 function earliestOf(node: NodeFacts, grownAt: Instant): Instant {
   const hold = holdOf(node);
@@ -161,7 +161,7 @@ function refusal(
   if (!isKnownProviderId(node.providerID)) {
     return { reason: "UnknownProvider", detail: node.providerID };
   }
-  return bornAt(node) === undefined ? { reason: "NoBirth" } : undefined;
+  return bornAt(node) === undefined ? { reason: "NoLaunchTime" } : undefined;
 }
 
 function resting(node: NodeFacts, former: readonly Departure[], at: Instant): Refusal | undefined {

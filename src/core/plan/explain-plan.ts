@@ -3,7 +3,7 @@ import type { ReleaseStanding } from "../policy/release-answer.ts";
 import type { Reason } from "../reason/reason.ts";
 import { formatDuration } from "../time/duration.ts";
 import { between, formatInstant, type Instant, seconds } from "../time/time.ts";
-import type { BirthSource, Forecast, PolicyPlan, TightBudget } from "./fleet-plan.ts";
+import type { Forecast, LaunchTimeSource, PolicyPlan, TightBudget } from "./fleet-plan.ts";
 
 /** What a sentence about one node's place in the plan, or outside it, is made of. */
 export interface PlanFacts {
@@ -11,7 +11,7 @@ export interface PlanFacts {
   readonly node: string;
   readonly policy?: string | null | undefined;
   readonly bornAt?: Instant | undefined;
-  readonly bornFrom?: BirthSource | undefined;
+  readonly bornFrom?: LaunchTimeSource | undefined;
   readonly earliestAt?: Instant | undefined;
   readonly deadlineAt?: Instant | undefined;
   readonly departAt?: Instant | undefined;
@@ -73,16 +73,16 @@ export function explainRelease({ nodes, detail }: ReleaseStanding, planned: numb
 function explainDeparture(reason: Reason, facts: PlanFacts): string {
   const departs = text(facts.departAt);
   const deadline = `its deadline ${text(facts.deadlineAt)}`;
-  const birth = `born ${text(facts.bornAt)} by the word of the ${birthWord(facts.bornFrom)}`;
+  const launchTime = `launched ${text(facts.bornAt)} according to the ${launchTimeText(facts.bornFrom)}`;
   switch (reason) {
     case "DeadlineBeatsWindow":
-      return `${facts.node} leaves at ${departs} although no window is open then: between ${text(facts.earliestAt)} and ${deadline} there is no allowed instant (${birth})`;
+      return `${facts.node} leaves at ${departs} although no window is open then: between ${text(facts.earliestAt)} and ${deadline} there is no allowed instant (${launchTime})`;
     case "Missed":
-      return `${facts.node} missed its time, has ${deadline} and leaves at ${departs}${inWindow(facts)}, as far from all others as its lifetime allows (${birth})`;
+      return `${facts.node} missed its time, has ${deadline} and leaves at ${departs}${inWindow(facts)}, as far from all others as its lifetime allows (${launchTime})`;
     case "Overdue":
-      return `${facts.node} is past ${deadline} and leaves at ${departs}${inWindow(facts)}, as early as the distance from all others allows (${birth})`;
+      return `${facts.node} is past ${deadline} and leaves at ${departs}${inWindow(facts)}, as early as the distance from all others allows (${launchTime})`;
     default:
-      return `${facts.node} leaves at ${departs}${inWindow(facts)}, as the spacing of ${facts.policy ?? "its policy"} has it; it may from ${text(facts.earliestAt)} and must by ${deadline} (${birth})`;
+      return `${facts.node} leaves at ${departs}${inWindow(facts)}, as the spacing of ${facts.policy ?? "its policy"} has it; it may from ${text(facts.earliestAt)} and must by ${deadline} (${launchTime})`;
   }
 }
 
@@ -106,7 +106,7 @@ function explainNotPlanned(reason: Reason, { node, policy, detail }: PlanFacts):
     MachineStayed: `${node} was drained while its machine stayed, and is not drained again until ${detail}`,
     NoProviderID: `${node} has no providerID, so that its machine cannot be told from others`,
     UnknownProvider: `${node} has the providerID ${detail}, which is of no known cloud`,
-    NoBirth: `${node} has no creation time, so that its deadline is unknown`,
+    NoLaunchTime: `${node} has no creation time, so that its deadline is unknown`,
     Noticed: `${node} is under a notice, its departure is ${detail}`,
     Requested: `${node} leaves by request, its departure is ${detail}`,
     Started: `${node} is on its way out, its departure is ${detail}`,
@@ -146,7 +146,7 @@ function inWindow({ window }: PlanFacts): string {
   return window === undefined || window === null ? "" : ` in the window ${window}`;
 }
 
-function birthWord(source: BirthSource | undefined): string {
+function launchTimeText(source: LaunchTimeSource | undefined): string {
   return source === "Instance" ? "cloud" : "Node object";
 }
 

@@ -55,8 +55,8 @@ export interface PlanSpacing {
   readonly bestMs: Millis | null;
 }
 
-/** Where the birth of a machine is known from; the Node object may be older than the machine. */
-export type BirthSource = "Instance" | "Node";
+/** Where the launch time of a machine is known from; the Node object may be older than the machine. */
+export type LaunchTimeSource = "Instance" | "Node";
 
 export type PlannedReason = Extract<
   Reason,
@@ -68,7 +68,7 @@ export interface PlannedDeparture {
   /** Empty where the node has none. */
   readonly zone: string;
   readonly bornAt: Instant;
-  readonly bornFrom: BirthSource;
+  readonly bornFrom: LaunchTimeSource;
   readonly earliestAt: Instant;
   readonly deadlineAt: Instant;
   /** When the node's lifetime is over: what missed its time before the deadline has until then. */

@@ -4,7 +4,7 @@ import type { Policy } from "../policy/policy.ts";
 import { type Instant, instant, later } from "../time/time.ts";
 import type { PlannedDeparture } from "./fleet-plan.ts";
 import { keptShare } from "./kept-plan.ts";
-import { firstRoom, placeIn } from "./overdue.ts";
+import { firstFit, placeIn } from "./overdue.ts";
 import { zonesInTurn } from "./overdue-plan.ts";
 import { hasAllowedInstant } from "./plan-class.ts";
 import { departureOf, type Job } from "./planned-departure.ts";
@@ -70,9 +70,9 @@ function widestGap(scene: Scene, wanted: number): number {
 function slotsFor({ at, hours, others, order }: Scene, gap: number): Slots | undefined {
   const walls = [...others].sort((a, b) => a - b);
   const open = openTime(hours.spans);
-  const inWindows = new RoomSearch(keptAway(open, walls, gap), gap);
+  const inWindows = new CapacitySearch(keptAway(open, walls, gap), gap);
   const anyHour = { lows: [at], highs: [Number.MAX_SAFE_INTEGER] };
-  const atAnyHour = new RoomSearch(keptAway(anyHour, walls, gap), gap);
+  const atAnyHour = new CapacitySearch(keptAway(anyHour, walls, gap), gap);
   const taken: number[] = [];
   const slots = new Map<Job, number>();
   for (const job of order) {
@@ -87,7 +87,7 @@ function slotsFor({ at, hours, others, order }: Scene, gap: number): Slots | und
 }
 
 /** What was no room for one departure is none for the next that may leave from the same instant on. */
-class RoomSearch {
+class CapacitySearch {
   readonly #open: OpenTime;
   readonly #gap: number;
   readonly #searchedTo = new Map<number, number>();
@@ -99,7 +99,7 @@ class RoomSearch {
 
   from(release: number, taken: readonly number[]): number {
     const start = this.#searchedTo.get(release) ?? release;
-    const found = firstRoom({ open: this.#open, taken, gap: this.#gap }, start);
+    const found = firstFit({ open: this.#open, taken, gap: this.#gap }, start);
     this.#searchedTo.set(release, found);
     return found;
   }

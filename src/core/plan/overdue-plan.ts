@@ -75,7 +75,7 @@ function queueOf(jobs: readonly Job[]): Queue {
   };
 }
 
-/** Those of one birth, and no others, change places so that their zones alternate. */
+/** Those of one launch time, and no others, change places so that their zones alternate. */
 export function zonesInTurn(jobs: readonly Job[]): readonly Job[] {
   const turns: (Slotted & { readonly job: Job })[] = [];
   let before: Job | undefined;

@@ -31,7 +31,7 @@ export function overdueInstants(
   // What was no room for one job is none for the next with the same release.
   const searchedTo = new Map<number, number>();
   jobs.forEach(({ release }, at) => {
-    const found = firstRoom({ open, taken, gap }, searchedTo.get(release) ?? release);
+    const found = firstFit({ open, taken, gap }, searchedTo.get(release) ?? release);
     if (found < Number.POSITIVE_INFINITY) taken.splice(placeIn(taken, found), 0, found);
     searchedTo.set(release, found);
     instants[at] = found;
@@ -39,7 +39,7 @@ export function overdueInstants(
   return instants;
 }
 
-export interface Room {
+export interface Capacity {
   readonly open: OpenTime;
   /** Sorted. */
   readonly taken: readonly number[];
@@ -47,7 +47,7 @@ export interface Room {
 }
 
 /** The first instant from `from` on that is open and a gap from what is taken. */
-export function firstRoom({ open, taken, gap }: Room, from: number): number {
+export function firstFit({ open, taken, gap }: Capacity, from: number): number {
   let at = nextOpen(open, from);
   for (;;) {
     const place = placeIn(taken, at);

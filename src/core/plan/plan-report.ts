@@ -60,7 +60,7 @@ export interface DepartureReport {
   readonly providerID: string;
   readonly zone: string;
   readonly bornAt: string;
-  /** Whose word the birth is: the cloud's about the instance, or the Node object's. */
+  /** Whose word the launch time is: the cloud's about the instance, or the Node object's. */
   readonly bornFrom: "Instance" | "Node";
   readonly earliestAt: string;
   readonly deadlineAt: string;

@@ -1,7 +1,7 @@
 import { zoneOf } from "../cluster/node.ts";
 import { isVoluntary } from "../departure/departure.ts";
 import { indexDepartures, newestStarts } from "../departure/departure-index.ts";
-import { withMachineBirths } from "../departure/machine-birth.ts";
+import { withLaunchTimes } from "../departure/launch-time.ts";
 import { waveStanding } from "../limits/wave.ts";
 import { windowProblem } from "../limits/windows.ts";
 import type { BadPolicy, Policy } from "../policy/policy.ts";
@@ -35,7 +35,7 @@ export function planFleet(given: PlanInput): FleetPlan {
   const departures = indexDepartures(given.departures, given.at);
   const { begun } = departures;
   // The departures that wait, nearly all of them, are found by their nodes and gone through once.
-  const input = { ...given, nodes: withMachineBirths(given.nodes, begun), departures: begun };
+  const input = { ...given, nodes: withLaunchTimes(given.nodes, begun), departures: begun };
   const { at } = input;
   const { good, bad } = sortPolicies(input);
   const starts = newestStarts(begun, at);

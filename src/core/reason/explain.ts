@@ -31,7 +31,8 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   NoProviderID: () => "is not planned, because it has no providerID and so no machine is known",
   UnknownProvider: (f) =>
     `is not planned, because its providerID ${quoted(f)} is none of gce://, aws:///, azure:///`,
-  NoBirth: () => "is not planned, because neither its machine nor its Node object has a birth",
+  NoLaunchTime: () =>
+    "is not planned, because neither its machine nor its Node object has a launch time",
   OnHold: (f) =>
     f.until === undefined
       ? `is not planned while its hold annotation ${quoted(f)} stands`
@@ -63,7 +64,7 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   DeadlineForces: (f) =>
     `leaves now, because its deadline ${time(f.deadlineAt)} leaves no other way`,
   BudgetImpossible: (f) => `has pods that their budgets will not let go${after(f)}`,
-  NoRoomElsewhere: (f) => `has pods that may find no place elsewhere${after(f)}`,
+  NoCapacityElsewhere: (f) => `has pods that may find no place elsewhere${after(f)}`,
   ConflictWait: (f) => `waits, because its drain and another could block each other${after(f)}`,
   ReplacementWait: (f) => `waits for room for its pods elsewhere${after(f)}`,
   ReplacementTimeout: (f) => `found no room for its pods elsewhere in time${after(f)}`,

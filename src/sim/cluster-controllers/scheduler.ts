@@ -53,8 +53,9 @@ export class Scheduler implements ModelController {
 
   #waitingPod(pod: PodObject): readonly string[] {
     if (wantsPlace(pod) && !this.#waiting.has(keyOf(pod))) return [keyOf(pod)];
-    const madeRoom = pod.metadata.deletionTimestamp !== undefined || pod.status.phase === "Failed";
-    return madeRoom ? [keyOf(pod), ...this.#waiting] : [];
+    const freesCapacity =
+      pod.metadata.deletionTimestamp !== undefined || pod.status.phase === "Failed";
+    return freesCapacity ? [keyOf(pod), ...this.#waiting] : [];
   }
 
   #choose(pod: PodObject): NodeObject | undefined {
@@ -84,11 +85,11 @@ export class Scheduler implements ModelController {
     if (!toleratesTaints(pod.spec.tolerations, node.spec.taints)) return false;
     if (!choosesNode(pod.spec, node)) return false;
     const { cpu, memory, pods } = this.#ledger.loadOf(node.metadata.name);
-    const room = node.status.allocatable ?? {};
+    const capacity = node.status.allocatable ?? {};
     return (
-      pods + 1 <= parseQuantity(room.pods ?? "110") &&
-      cpu + request.cpu <= parseQuantity(room.cpu) + 1e-9 &&
-      memory + request.memory <= parseQuantity(room.memory)
+      pods + 1 <= parseQuantity(capacity.pods ?? "110") &&
+      cpu + request.cpu <= parseQuantity(capacity.cpu) + 1e-9 &&
+      memory + request.memory <= parseQuantity(capacity.memory)
     );
   }
 

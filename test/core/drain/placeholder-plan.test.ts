@@ -3,7 +3,7 @@ import type { PodPlacement } from "../../../src/core/cluster/placement.ts";
 import type { PodFacts } from "../../../src/core/cluster/pod.ts";
 import type { Departure, Phase } from "../../../src/core/departure/departure.ts";
 import {
-  nextRoomStep,
+  nextReservationStep,
   orphanPlaceholders,
   type PlaceholderFacts,
   placeholderName,
@@ -47,7 +47,7 @@ function keeper(forPod: PodFacts, changes: Partial<PlaceholderFacts> = {}): Plac
 }
 
 function step(pods: readonly PodFacts[], placeholders: readonly PlaceholderFacts[], now?: Instant) {
-  return nextRoomStep({
+  return nextReservationStep({
     departure: departure(),
     plan: planDrain({ node: node(), pods, budgets: [], rule: rule(), now: startAt }),
     pods,

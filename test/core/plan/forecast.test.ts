@@ -31,7 +31,7 @@ function born(name: string, minutesAgo: number, over: Partial<NodeFacts> = {}): 
   return aNode(name, { createdAt: instant(now - minutes(minutesAgo)), ...over });
 }
 
-/** Deadline = birth + 23:30 h, so that this one has it so many minutes from now. */
+/** Deadline = launch time + 23:30 h, so that this one has it so many minutes from now. */
 function dueIn(name: string, minutesAhead: number, over: Partial<NodeFacts> = {}): NodeFacts {
   return born(name, 23.5 * 60 - minutesAhead, over);
 }

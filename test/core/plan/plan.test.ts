@@ -35,8 +35,8 @@ function bornHours(name: string, hoursAgo: number, over: Partial<NodeFacts> = {}
 }
 
 describe("a plan in Late", () => {
-  it("lets nodes of one birth leave before their deadline, spacing.min apart", () => {
-    // Deadline: birth at midnight + 24 h - 30 min = 23:30.
+  it("lets nodes of one launch time leave before their deadline, spacing.min apart", () => {
+    // Deadline: launch time at midnight + 24 h - 30 min = 23:30.
     const nodes = [aNode("n1"), aNode("n2"), aNode("n3")];
     expect(times({ nodes })).toEqual(["n1 23:00 Spaced", "n2 23:15 Spaced", "n3 23:30 Spaced"]);
   });
@@ -143,7 +143,7 @@ describe("windows in a plan", () => {
 describe("holds in a plan", () => {
   it.each([
     ["an instant moves the earliest", "2026-11-20T20:00:00Z", "2026-11-20T20:00:00.000Z"],
-    ["a duration counts from the birth", "4h", "2026-11-20T02:00:00.000Z"],
+    ["a duration counts from the launch time", "4h", "2026-11-20T02:00:00.000Z"],
   ])("%s", (_, hold, earliest) => {
     const nodes = [bornHours("n1", 2, { annotations: { "lastcall.dev/hold": hold } })];
     const [only] = plan({ nodes }).policies[0]?.departures ?? [];
@@ -225,7 +225,7 @@ describe("nodes without a planned departure", () => {
     ["it is being deleted", { deletionAt: now }, {}, "NodeTerminating"],
     ["it has no providerID", { providerID: undefined }, {}, "NoProviderID"],
     ["its providerID is unknown", { providerID: "kind://docker/n1" }, {}, "UnknownProvider"],
-    ["its birth is unknown", { createdAt: undefined }, {}, "NoBirth"],
+    ["its launch time is unknown", { createdAt: undefined }, {}, "NoLaunchTime"],
   ])("%s", (_, facts, policy, reason) => {
     const made = plan({ nodes: [aNode("n1", facts)], policies: [aPolicy(policy)] });
     expect(made.notPlanned.map((one) => one.reason)).toEqual([reason]);

@@ -34,7 +34,7 @@ function asked(time: string, over: Partial<Departure> = {}): Departure {
 }
 
 describe("planned departures and one that a person has asked for", () => {
-  // Three of one birth leave by 23:30.
+  // Three of one launch time leave by 23:30.
   const nodes = [aNode("n1"), aNode("n2"), aNode("n3")];
 
   it("are the gap apart from each other", () => {

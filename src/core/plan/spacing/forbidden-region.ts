@@ -80,9 +80,10 @@ class LateSchedule {
   add(rank: number): number {
     const deadline = this.#at(this.#deadlines, rank);
     const block = this.#blocks.atOrAbove(rank);
-    const room = block < 0 ? Number.POSITIVE_INFINITY : this.#at(this.#first, block) - this.#gap;
-    if (deadline > room) {
-      this.#first[block] = this.#regions.previous(room);
+    const capacity =
+      block < 0 ? Number.POSITIVE_INFINITY : this.#at(this.#first, block) - this.#gap;
+    if (deadline > capacity) {
+      this.#first[block] = this.#regions.previous(capacity);
       this.#count[block] = this.#at(this.#count, block) + 1;
       this.#mergeLeftOf(block);
     } else {
@@ -124,8 +125,8 @@ class LateSchedule {
     while (rest > 0 && at > Number.NEGATIVE_INFINITY) {
       at = this.#regions.previous(at - this.#gap);
       rest -= 1;
-      const room = Math.floor((at - this.#regions.freeFrom(at)) / this.#gap);
-      const steps = Math.min(rest, room || 0);
+      const capacity = Math.floor((at - this.#regions.freeFrom(at)) / this.#gap);
+      const steps = Math.min(rest, capacity || 0);
       at -= steps * this.#gap;
       rest -= steps;
     }

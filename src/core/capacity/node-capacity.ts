@@ -5,7 +5,7 @@ import { matchesNodeSelector } from "../policy/selector.ts";
 import { repellingTaint } from "./toleration.ts";
 
 /** A node that may take pods, with what is left on it. */
-export interface NodeRoom {
+export interface NodeCapacity {
   readonly node: NodeFacts;
   readonly free: Amounts;
 }
@@ -32,11 +32,11 @@ export function loadsOf(pods: readonly PodFacts[]): NodeLoads {
  * The nodes that can take pods: ready, schedulable, not about to leave, and of a known size.
  * `leaving` are the names of nodes that depart, whatever stands on them yet.
  */
-export function roomsOf(about: {
+export function capacitiesOf(about: {
   readonly nodes: readonly NodeFacts[];
   readonly loads: NodeLoads;
   readonly leaving: ReadonlySet<string>;
-}): readonly NodeRoom[] {
+}): readonly NodeCapacity[] {
   const { nodes, loads, leaving } = about;
   return nodes.flatMap((node) => {
     const usable = node.ready && !node.unschedulable && node.deletionAt === undefined;
@@ -46,8 +46,8 @@ export function roomsOf(about: {
 }
 
 /** Why a pod cannot go to a node, in two or three words; undefined where it can. */
-export function misfitOf(pod: PodFacts, room: NodeRoom): string | undefined {
-  return barrierOf(pod, room.node) ?? shortageOf(pod, room);
+export function misfitOf(pod: PodFacts, capacity: NodeCapacity): string | undefined {
+  return barrierOf(pod, capacity.node) ?? shortageOf(pod, capacity);
 }
 
 /** What keeps a pod off a node however empty it is. */
@@ -66,7 +66,7 @@ export function barrierOf(pod: PodFacts, node: NodeFacts): string | undefined {
 }
 
 /** What a pod asks for and a node has not enough of. */
-export function shortageOf(pod: PodFacts, { node, free }: NodeRoom): string | undefined {
+export function shortageOf(pod: PodFacts, { node, free }: NodeCapacity): string | undefined {
   if (pod.placement === undefined) return undefined;
   for (const [resource, amount] of Object.entries(loadOf(pod))) {
     const lacks = isSaid(node, resource) && exceeds(amount, free[resource] ?? 0);

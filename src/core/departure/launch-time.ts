@@ -4,13 +4,13 @@ import { type Instant, later } from "../time/time.ts";
 import type { Departure } from "./departure.ts";
 
 /**
- * The nodes, each with the birth of the machine that stands behind it now: by the cloud's word, else as
+ * The nodes, each with the launch time of the machine that stands behind it now: by the cloud's word, else as
  * far as the ledger tells it. A group that is quick makes its new machine before the old Node object is gone, and
  * the machine takes it over: same uid, new boot (GKE does so with preemptible nodes). Its life
  * began no earlier than the departure of the one before it ended. Without this a new machine would
  * be overdue from its first minute, and be rotated again and again.
  */
-export function withMachineBirths(
+export function withLaunchTimes(
   nodes: readonly NodeFacts[],
   departures: readonly Departure[],
 ): readonly NodeFacts[] {

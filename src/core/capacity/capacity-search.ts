@@ -1,9 +1,9 @@
 import type { NodeFacts } from "../cluster/node.ts";
 import type { PodFacts } from "../cluster/pod.ts";
-import { misfitOf, type NodeLoads, roomsOf } from "./room.ts";
-import { type Homeless, oneOfEachKind, podsWithoutRoom } from "./room-fit.ts";
+import { type Homeless, oneOfEachKind, podsWithoutCapacity } from "./capacity-fit.ts";
+import { capacitiesOf, misfitOf, type NodeLoads } from "./node-capacity.ts";
 
-export interface RoomQuestion {
+export interface CapacityQuestion {
   /** The pods that leave together and come back elsewhere. */
   readonly pods: readonly PodFacts[];
   readonly nodes: readonly NodeFacts[];
@@ -13,7 +13,7 @@ export interface RoomQuestion {
   readonly loads: NodeLoads;
 }
 
-export type RoomAnswer =
+export type CapacityAnswer =
   /** Look at the pods of these nodes and ask again. */
   | { readonly kind: "LookAt"; readonly nodes: readonly string[] }
   /** Too many nodes are left for one list each: look at all pods and ask again. */
@@ -30,13 +30,13 @@ const oneByOneLimit = 16;
  * empty. The newest nodes come first, being the least filled as a rule; each round looks at as many
  * as all before it.
  */
-export function searchRoom(question: RoomQuestion): RoomAnswer {
+export function searchCapacity(question: CapacityQuestion): CapacityAnswer {
   const { pods, loads } = question;
-  const rooms = roomsOf(question);
-  const [seen, unseen] = parted(rooms, ({ node }) => loads.has(node.name));
-  const homeless = podsWithoutRoom(pods, seen, unseen);
+  const capacities = capacitiesOf(question);
+  const [seen, unseen] = parted(capacities, ({ node }) => loads.has(node.name));
+  const homeless = podsWithoutCapacity(pods, seen, unseen);
   const wanting = oneOfEachKind(homeless.map(({ pod }) => pod)).filter((pod) =>
-    rooms.some(({ node }) => couldTake(node, pod)),
+    capacities.some(({ node }) => couldTake(node, pod)),
   );
   if (wanting.length === 0) return { kind: "Settled", homeless };
   const kinds = oneOfEachKind(pods);

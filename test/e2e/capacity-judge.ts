@@ -12,9 +12,9 @@ const prefix = "room-";
  * leaves has room elsewhere, all of it ready before the first of them has to go, each given up
  * after its pod had to, and none kept.
  */
-export function judgeRoom({ changes }: History, node: string): readonly string[] {
+export function judgeCapacity({ changes }: History, node: string): readonly string[] {
   const stories = podStoriesOf(changes);
-  const rooms = new Map(
+  const capacities = new Map(
     stories
       .filter(({ namespace, name }) => namespace === ownNamespace && name.startsWith(prefix))
       .map((story) => [story.name.slice(prefix.length), story]),
@@ -26,20 +26,22 @@ export function judgeRoom({ changes }: History, node: string): readonly string[]
   if (leavers.length === 0) return [`nobody left ${node}`];
   const firstAt = Math.min(...leavers.map(({ leavingAt = 0 }) => leavingAt));
   const readyAt = readiness(changes);
-  return leavers.flatMap((pod) => faultsOf(pod, { room: rooms.get(pod.key), firstAt, readyAt }));
+  return leavers.flatMap((pod) =>
+    faultsOf(pod, { capacity: capacities.get(pod.key), firstAt, readyAt }),
+  );
 }
 
 function faultsOf(
   pod: PodStory,
   about: {
-    readonly room: PodStory | undefined;
+    readonly capacity: PodStory | undefined;
     readonly firstAt: number;
     readonly readyAt: ReadonlyMap<string, number>;
   },
 ): readonly string[] {
-  const { room, firstAt, readyAt } = about;
-  if (room === undefined) return [`${pod.name} left without room elsewhere`];
-  const { key, nodeName, goneAt } = room;
+  const { capacity, firstAt, readyAt } = about;
+  if (capacity === undefined) return [`${pod.name} left without room elsewhere`];
+  const { key, nodeName, goneAt } = capacity;
   const late = (readyAt.get(key) ?? Number.POSITIVE_INFINITY) > firstAt;
   return [
     ...(nodeName === pod.nodeName ? [`the room of ${pod.name} was on the node that leaves`] : []),
@@ -62,7 +64,7 @@ function readiness(changes: readonly Change[]): ReadonlyMap<string, number> {
 }
 
 /** The images of the placeholders, to see whose word counted. */
-export function roomImages({ changes }: History): ReadonlySet<string | undefined> {
+export function placeholderImages({ changes }: History): ReadonlySet<string | undefined> {
   return new Set(
     changes.flatMap(({ kind, object }) =>
       kind === "Pod" &&

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { Departure } from "../../../src/core/departure/departure.ts";
-import { withMachineBirths } from "../../../src/core/departure/machine-birth.ts";
+import { withLaunchTimes } from "../../../src/core/departure/launch-time.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
 import { defaultPolicy } from "../../../src/core/policy/policy-default.ts";
 import { hours, instant, minutes, plus } from "../../../src/core/time/time.ts";
@@ -39,13 +39,13 @@ function departureOf(bootID: string): Departure {
 
 describe("a machine that took over the Node object of the one before it", () => {
   it("was born no earlier than the other's departure ended", () => {
-    const [found] = withMachineBirths([node], [departureOf("first")]);
+    const [found] = withLaunchTimes([node], [departureOf("first")]);
     expect(found?.instanceBornAt).toBe(endedAt);
   });
 
   it("was born when the cloud says, where it says it", () => {
     const told = { ...node, instanceBornAt: plus(endedAt, minutes(-2)) };
-    expect(withMachineBirths([told], [departureOf("first")])).toEqual([told]);
+    expect(withLaunchTimes([told], [departureOf("first")])).toEqual([told]);
   });
 
   it("has a life of its own in the plan, instead of being overdue again and again", () => {
@@ -66,6 +66,6 @@ describe("a machine that took over the Node object of the one before it", () => 
   });
 
   it("is not taken for a machine that stayed after its own departure was undone", () => {
-    expect(withMachineBirths([node], [departureOf("second")])).toEqual([node]);
+    expect(withLaunchTimes([node], [departureOf("second")])).toEqual([node]);
   });
 });

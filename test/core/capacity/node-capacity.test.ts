@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { loadsOf, roomsOf } from "../../../src/core/capacity/room.ts";
-import { podsWithoutRoom } from "../../../src/core/capacity/room-fit.ts";
+import { podsWithoutCapacity } from "../../../src/core/capacity/capacity-fit.ts";
+import { capacitiesOf, loadsOf } from "../../../src/core/capacity/node-capacity.ts";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { PodFacts } from "../../../src/core/cluster/pod.ts";
 import { returningPods } from "../../../src/core/drain/returning-pod.ts";
-import { planDrain, warnOfRoom } from "../../../src/core/drain-plan/drain-plan.ts";
+import { planDrain, warnOfCapacity } from "../../../src/core/drain-plan/drain-plan.ts";
+import { asking, machine, size } from "../capacity-scene.ts";
 import { node, pod, rule, startAt } from "../drain-scene.ts";
-import { asking, machine, size } from "../room-scene.ts";
 
 function inZone(zone: string) {
   const key = "topology.kubernetes.io/zone";
@@ -20,8 +20,14 @@ function homeless(
   others: readonly NodeFacts[],
   staying: readonly PodFacts[] = [],
 ): readonly string[] {
-  const rooms = roomsOf({ nodes: others, loads: loadsOf(staying), leaving: new Set(["n1"]) });
-  return podsWithoutRoom(leaving, rooms).map(({ pod: { name }, detail }) => `${name} ${detail}`);
+  const capacities = capacitiesOf({
+    nodes: others,
+    loads: loadsOf(staying),
+    leaving: new Set(["n1"]),
+  });
+  return podsWithoutCapacity(leaving, capacities).map(
+    ({ pod: { name }, detail }) => `${name} ${detail}`,
+  );
 }
 
 describe("a pod that leaves", () => {
@@ -147,12 +153,12 @@ describe("pods that leave together", () => {
 
 describe("a drain plan that knows the other nodes", () => {
   const big = { requests: { cpu: 8 } };
-  const rooms = roomsOf({ nodes: [machine("n2")], loads: new Map(), leaving: new Set() });
+  const capacities = capacitiesOf({ nodes: [machine("n2")], loads: new Map(), leaving: new Set() });
   const warned = (pods: readonly PodFacts[]) => {
     const plan = planDrain({ node: node(), pods, budgets: [], rule: rule(), now: startAt });
-    const homelessPods = podsWithoutRoom(returningPods(plan.pods, pods), rooms);
-    return warnOfRoom(plan, homelessPods)
-      .warnings.filter(({ reason }) => reason === "NoRoomElsewhere")
+    const homelessPods = podsWithoutCapacity(returningPods(plan.pods, pods), capacities);
+    return warnOfCapacity(plan, homelessPods)
+      .warnings.filter(({ reason }) => reason === "NoCapacityElsewhere")
       .map(({ name, detail }) => `${name}: ${detail}`);
   };
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { judgeCapacity } from "./capacity-judge.ts";
 import type { Change, History } from "./history.ts";
-import { judgeRoom } from "./room-judge.ts";
 
 interface Sight {
   readonly name: string;
@@ -10,7 +10,7 @@ interface Sight {
 }
 
 function podAt(order: number, { name, node = "a", ready, leaving }: Sight): Change {
-  const isRoom = name.startsWith("room-");
+  const isCapacity = name.startsWith("room-");
   return {
     kind: "Pod",
     type: "Set",
@@ -18,7 +18,7 @@ function podAt(order: number, { name, node = "a", ready, leaving }: Sight): Chan
     object: {
       metadata: {
         name,
-        namespace: isRoom ? "lastcall" : "default",
+        namespace: isCapacity ? "lastcall" : "default",
         uid: `uid-${name}`,
         ...(leaving && { deletionTimestamp: "1970-01-01T00:00:00Z" }),
       },
@@ -32,21 +32,21 @@ function goneAt(order: number, sight: Sight): Change {
   return { ...podAt(order, sight), type: "Gone" };
 }
 
-const room = { name: "room-uid-p", node: "b" };
+const capacity = { name: "room-uid-p", node: "b" };
 
 /** One pod, with room for it on another node. */
 const good = [
   podAt(1, { name: "p", ready: true }),
-  podAt(2, room),
-  podAt(3, { ...room, ready: true }),
+  podAt(2, capacity),
+  podAt(3, { ...capacity, ready: true }),
   podAt(4, { name: "p", ready: true, leaving: true }),
-  goneAt(5, room),
+  goneAt(5, capacity),
   goneAt(6, { name: "p", leaving: true }),
 ];
 
 function judged(changes: readonly Change[]): readonly string[] {
   const history: History = { changes, audit: [], releases: [], machineEnds: [] };
-  return judgeRoom(history, "a");
+  return judgeCapacity(history, "a");
 }
 
 function changed(orders: readonly number[], more: readonly Change[] = []): readonly Change[] {
@@ -64,20 +64,20 @@ describe("the judge of make before break", () => {
     ["a pod without room", changed([2, 3, 5]), "p left without room elsewhere"],
     [
       "room that was ready too late",
-      changed([3], [podAt(4.5, { ...room, ready: true })]),
+      changed([3], [podAt(4.5, { ...capacity, ready: true })]),
       "the room of p was not ready before the first pod had to leave",
     ],
     ["room that was kept", changed([5]), "the room of p was never given up"],
     [
       "room that was given up too early",
-      changed([5], [goneAt(3.5, room)]),
+      changed([5], [goneAt(3.5, capacity)]),
       "the room of p was given up before it had to leave",
     ],
     [
       "room on the leaving node",
       changed(
         [2, 3, 5],
-        [podAt(2, { name: room.name, ready: true }), goneAt(5, { name: room.name })],
+        [podAt(2, { name: capacity.name, ready: true }), goneAt(5, { name: capacity.name })],
       ),
       "the room of p was on the node that leaves",
     ],

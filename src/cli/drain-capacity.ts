@@ -1,11 +1,11 @@
-import type { ClusterRoom } from "../contracts/cluster-room.ts";
+import type { ClusterCapacity } from "../contracts/cluster-capacity.ts";
 import type { KubeApi } from "../contracts/kube-api.ts";
-import { loadsOf } from "../core/capacity/room.ts";
+import { loadsOf } from "../core/capacity/node-capacity.ts";
 import type { PodFacts } from "../core/cluster/pod.ts";
 import type { CommandIo } from "./command-io.ts";
 
 /** What the files say of room; where volumes can be reached they do not say. */
-export function roomInFiles(pods: readonly PodFacts[]): ClusterRoom {
+export function capacityInFiles(pods: readonly PodFacts[]): ClusterCapacity {
   const loads = loadsOf(pods);
   return {
     loadOn: (nodeName) => Promise.resolve(loads.get(nodeName) ?? {}),
@@ -18,11 +18,11 @@ export function roomInFiles(pods: readonly PodFacts[]): ClusterRoom {
 const silentMs = 2000;
 
 /** The cluster's own; a long look at all pods says on a terminal how far it is. */
-export async function roomInCluster(
+export async function capacityInCluster(
   api: KubeApi,
   about: { readonly io: CommandIo; readonly quiet: boolean },
-): Promise<{ readonly room: ClusterRoom; readonly clear: () => void }> {
-  const { KubeClusterRoom } = await import("../kube/cluster-room.ts");
+): Promise<{ readonly capacity: ClusterCapacity; readonly clear: () => void }> {
+  const { KubeClusterCapacity } = await import("../kube/cluster-capacity.ts");
   const { io, quiet } = about;
   const startedMs = io.clock.monotonic();
   let seen = 0;
@@ -36,5 +36,5 @@ export async function roomInCluster(
   const clear = (): void => {
     if (shown !== "") io.err(`\r${" ".repeat(shown.length)}\r`);
   };
-  return { room: new KubeClusterRoom(api, onPage), clear };
+  return { capacity: new KubeClusterCapacity(api, onPage), clear };
 }

@@ -1,12 +1,12 @@
-import type { ClusterRoom } from "../contracts/cluster-room.ts";
+import type { ClusterCapacity } from "../contracts/cluster-capacity.ts";
 import type { FleetView } from "../contracts/fleet.ts";
-import type { Homeless } from "../core/capacity/room-fit.ts";
-import { searchRoom } from "../core/capacity/room-search.ts";
+import type { Homeless } from "../core/capacity/capacity-fit.ts";
+import { searchCapacity } from "../core/capacity/capacity-search.ts";
 import type { Amounts } from "../core/cluster/placement.ts";
 import type { PodFacts } from "../core/cluster/pod.ts";
 import { isLive, isUnderWay } from "../core/departure/departure.ts";
 
-export interface RoomScene extends Pick<FleetView, "nodes" | "departures"> {
+export interface CapacityScene extends Pick<FleetView, "nodes" | "departures"> {
   /** The name of the node whose pods are to leave. */
   readonly node: string;
 }
@@ -18,26 +18,26 @@ export interface RoomScene extends Pick<FleetView, "nodes" | "departures"> {
  */
 export async function findHomeless(
   pods: readonly PodFacts[],
-  about: { readonly scene: RoomScene; readonly room: ClusterRoom },
+  about: { readonly scene: CapacityScene; readonly capacity: ClusterCapacity },
   signal: AbortSignal,
 ): Promise<readonly Homeless[]> {
-  const { scene, room } = about;
+  const { scene, capacity } = about;
   const { nodes, departures } = scene;
   const underWay = departures.filter((one) => isLive(one) && isUnderWay(one));
   const leaving = new Set([scene.node, ...underWay.map((one) => one.node.name)]);
   const known = nodes.some(({ name, allocatable }) => name !== scene.node && allocatable);
   if (pods.length === 0 || !known) return [];
-  const placed = await room.withVolumes(pods);
+  const placed = await capacity.withVolumes(pods);
   const loads = new Map<string, Amounts>();
   for (;;) {
-    const answer = searchRoom({ pods: placed, nodes, leaving, loads });
+    const answer = searchCapacity({ pods: placed, nodes, leaving, loads });
     if (answer.kind === "Settled") return answer.homeless;
     if (answer.kind === "LookEverywhere") {
-      const all = await room.loads(signal);
+      const all = await capacity.loads(signal);
       for (const { name } of nodes) loads.set(name, all.get(name) ?? {});
     } else {
       const found = answer.nodes.map(
-        async (name) => [name, await room.loadOn(name, signal)] as const,
+        async (name) => [name, await capacity.loadOn(name, signal)] as const,
       );
       for (const [name, load] of await Promise.all(found)) loads.set(name, load);
     }

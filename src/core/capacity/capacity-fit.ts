@@ -1,6 +1,13 @@
 import type { Amounts } from "../cluster/placement.ts";
 import type { PodFacts } from "../cluster/pod.ts";
-import { barrierOf, less, loadOf, misfitOf, type NodeRoom, shortageOf } from "./room.ts";
+import {
+  barrierOf,
+  less,
+  loadOf,
+  misfitOf,
+  type NodeCapacity,
+  shortageOf,
+} from "./node-capacity.ts";
 
 /** A pod for which there is no place, and what the nodes lack. */
 export interface Homeless {
@@ -19,7 +26,7 @@ interface Guest {
   /** Pods of one kind ask the same of a place, down to the last byte. */
   readonly kind: string;
   /** The rooms that nothing but their size keeps it from. */
-  readonly reach: readonly NodeRoom[];
+  readonly reach: readonly NodeCapacity[];
 }
 
 interface Laid {
@@ -35,23 +42,23 @@ interface Laid {
  * pods, new machines) can go either way. `others` are nodes that are of no use to them: they only
  * count in the words.
  */
-export function podsWithoutRoom(
+export function podsWithoutCapacity(
   pods: readonly PodFacts[],
-  rooms: readonly NodeRoom[],
-  others: readonly NodeRoom[] = [],
+  capacities: readonly NodeCapacity[],
+  others: readonly NodeCapacity[] = [],
 ): readonly Homeless[] {
-  let order = guestsOf(pods, rooms);
-  let best = lay(order, rooms);
+  let order = guestsOf(pods, capacities);
+  let best = lay(order, capacities);
   let latest = best;
   for (let tries = 0; tries < secondTries && best.left.length > 0; tries += 1) {
     const left = new Set(latest.left);
     order = [...latest.left, ...order.filter((guest) => !left.has(guest))];
-    latest = lay(order, rooms);
+    latest = lay(order, capacities);
     if (latest.left.length < best.left.length) best = latest;
   }
   const words = new Map<string, string>();
   return best.left.map(({ pod, kind }) => {
-    const detail = words.get(kind) ?? detailOf(pod, { ...best, rooms, others });
+    const detail = words.get(kind) ?? detailOf(pod, { ...best, capacities, others });
     words.set(kind, detail);
     return { pod, detail };
   });
@@ -72,22 +79,25 @@ function whereOf({ placement, tolerations }: PodFacts): string {
 }
 
 /** The largest first. */
-function guestsOf(pods: readonly PodFacts[], rooms: readonly NodeRoom[]): readonly Guest[] {
-  const machine = rooms[0]?.node.allocatable ?? {};
-  const reaches = new Map<string, readonly NodeRoom[]>();
+function guestsOf(
+  pods: readonly PodFacts[],
+  capacities: readonly NodeCapacity[],
+): readonly Guest[] {
+  const machine = capacities[0]?.node.allocatable ?? {};
+  const reaches = new Map<string, readonly NodeCapacity[]>();
   const guests = pods.map((pod) => {
     const load = loadOf(pod);
     const where = whereOf(pod);
     const reach =
-      reaches.get(where) ?? rooms.filter(({ node }) => barrierOf(pod, node) === undefined);
+      reaches.get(where) ?? capacities.filter(({ node }) => barrierOf(pod, node) === undefined);
     reaches.set(where, reach);
     return { guest: { pod, load, kind: kindOf(pod), reach }, size: sizeOf(load, machine) };
   });
   return guests.toSorted((a, b) => b.size - a.size).map(({ guest }) => guest);
 }
 
-function lay(order: readonly Guest[], rooms: readonly NodeRoom[]): Laid {
-  const free = new Map(rooms.map((room) => [room.node.name, room.free]));
+function lay(order: readonly Guest[], capacities: readonly NodeCapacity[]): Laid {
+  const free = new Map(capacities.map((capacity) => [capacity.node.name, capacity.free]));
   const left: Guest[] = [];
   const hopeless = new Set<string>();
   for (const guest of order) {
@@ -100,21 +110,21 @@ function lay(order: readonly Guest[], rooms: readonly NodeRoom[]): Laid {
   return { left, free };
 }
 
-function tightest(guest: Guest, free: ReadonlyMap<string, Amounts>): NodeRoom | undefined {
-  let best: NodeRoom | undefined;
+function tightest(guest: Guest, free: ReadonlyMap<string, Amounts>): NodeCapacity | undefined {
+  let best: NodeCapacity | undefined;
   let leastShare = Number.POSITIVE_INFINITY;
-  for (const room of guest.reach) {
-    const now = { node: room.node, free: freeOn(room, free) };
+  for (const capacity of guest.reach) {
+    const now = { node: capacity.node, free: freeOn(capacity, free) };
     const share = shareLeft(now);
     if (share >= leastShare || shortageOf(guest.pod, now) !== undefined) continue;
-    best = room;
+    best = capacity;
     leastShare = share;
   }
   return best;
 }
 
-function freeOn(room: NodeRoom, free: ReadonlyMap<string, Amounts>): Amounts {
-  return free.get(room.node.name) ?? room.free;
+function freeOn(capacity: NodeCapacity, free: ReadonlyMap<string, Amounts>): Amounts {
+  return free.get(capacity.node.name) ?? capacity.free;
 }
 
 /** The largest share of an ordinary machine that a pod takes, of any resource. */
@@ -125,18 +135,21 @@ function sizeOf(load: Amounts, machine: Amounts): number {
   return Math.max(0, ...shares);
 }
 
-function shareLeft({ node, free }: NodeRoom): number {
+function shareLeft({ node, free }: NodeCapacity): number {
   return (free.cpu ?? 0) / (node.allocatable?.cpu || 1);
 }
 
 function detailOf(
   pod: PodFacts,
-  about: Laid & { readonly rooms: readonly NodeRoom[]; readonly others: readonly NodeRoom[] },
+  about: Laid & {
+    readonly capacities: readonly NodeCapacity[];
+    readonly others: readonly NodeCapacity[];
+  },
 ): string {
-  const { rooms, others, free } = about;
+  const { capacities, others, free } = about;
   const misfits = [
-    ...rooms.map((room) => misfitOf(pod, { ...room, free: freeOn(room, free) })),
-    ...others.map((room) => misfitOf(pod, room)),
+    ...capacities.map((capacity) => misfitOf(pod, { ...capacity, free: freeOn(capacity, free) })),
+    ...others.map((capacity) => misfitOf(pod, capacity)),
   ];
   const counts = Map.groupBy(misfits, (misfit) => misfit ?? "");
   const words = [...counts]

@@ -1,21 +1,21 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ComputeBirths } from "../../../src/cloud/gcp/compute-births.ts";
 import { ComputeClient } from "../../../src/cloud/gcp/compute-client.ts";
+import { ComputeLaunchTimes } from "../../../src/cloud/gcp/compute-launch-times.ts";
 import { noTokens } from "../../../src/cloud/gcp/token-source.ts";
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import { hours, instant, plus } from "../../../src/core/time/time.ts";
 import { VirtualClock } from "../../../src/sim/virtual-clock.ts";
-import { machineBirthsContract } from "../../contract/machine-births.contract.ts";
+import { launchTimesContract } from "../../contract/launch-times.contract.ts";
 import { computeTime } from "../../support/compute-body.ts";
 import { type ComputeWorld, startComputeWorld, zone } from "../../support/compute-world.ts";
 import { foreignText } from "../../support/foreign-text.ts";
 
-machineBirthsContract("ComputeBirths", startComputeWorld);
+launchTimesContract("ComputeLaunchTimes", startComputeWorld);
 
 const never = new AbortController().signal;
 
-describe("births of Compute Engine machines", () => {
+describe("launch times of Compute Engine machines", () => {
   let world: ComputeWorld;
   beforeEach(async () => {
     world = await startComputeWorld();
@@ -23,7 +23,7 @@ describe("births of Compute Engine machines", () => {
   afterEach(() => world.close());
 
   function read(providerIDs: readonly string[]) {
-    return world.pass(world.births.birthsOf(providerIDs, never));
+    return world.pass(world.launchTimes.launchTimesOf(providerIDs, never));
   }
 
   function machines(count: number): readonly string[] {
@@ -72,7 +72,7 @@ describe("births of Compute Engine machines", () => {
   });
 });
 
-it("births come out of any answer whatever as instants of machines asked for, or as a fault", async () => {
+it("launch times come out of any answer whatever as instants of machines asked for, or as a fault", async () => {
   const at = instant(Date.UTC(2026, 10, 20));
   const good = JSON.stringify({
     items: [
@@ -92,8 +92,8 @@ it("births come out of any answer whatever as instants of machines asked for, or
       const endpoint = { baseUrl: "http://127.0.0.1:1", loopback: true };
       const options = { endpoint, tokens: noTokens, clock, rng: seededRng(1), fetch: send };
       const client = new ComputeClient(options as never);
-      const births = new ComputeBirths(client);
-      const work = births.birthsOf(["gce://p/z/n1"], never);
+      const launchTimes = new ComputeLaunchTimes(client);
+      const work = launchTimes.launchTimesOf(["gce://p/z/n1"], never);
       let told: Awaited<typeof work> | undefined;
       void work.then((answer) => {
         told = answer;

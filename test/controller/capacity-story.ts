@@ -20,7 +20,7 @@ export interface StoryOptions {
 }
 
 /** Machines of four cores, the policy `spot` that plans nothing, and what `deploy/base` installs. */
-export function roomStory(options: StoryOptions = {}): ModelWorld {
+export function capacityStory(options: StoryOptions = {}): ModelWorld {
   const world = new ModelWorld();
   world.create("/api/v1/namespaces", {
     apiVersion: "v1",

@@ -4,18 +4,18 @@ import type { LastcallError } from "../errors.ts";
 /**
  * When machines were born, by the cloud's word: a Node object may be older than the machine behind
  * it. One implementation a cloud and the model cloud; contract suite:
- * `test/contract/machine-births.contract.ts`.
+ * `test/contract/launch-times.contract.ts`.
  */
-export interface MachineBirths {
+export interface LaunchTimes {
   /**
-   * The births of the machines that stand in these places now, in a few requests for all of them. A
+   * The launch times of the machines that stand in these places now, in a few requests for all of them. A
    * machine that the cloud does not have, or of another cloud, is missing from the answer. What could
    * not be asked is told in `faults`, beside what could. Rejects only with the signal's reason.
    */
-  birthsOf(providerIDs: readonly string[], signal: AbortSignal): Promise<BirthReading>;
+  launchTimesOf(providerIDs: readonly string[], signal: AbortSignal): Promise<LaunchTimeReading>;
 }
 
-export interface BirthReading {
+export interface LaunchTimeReading {
   /** By providerID. */
   readonly bornAt: ReadonlyMap<string, Instant>;
   readonly faults: readonly LastcallError[];

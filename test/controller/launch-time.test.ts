@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
-import type { MachineBirths } from "../../src/contracts/machine-births.ts";
+import type { LaunchTimes } from "../../src/contracts/launch-times.ts";
 import { formatInstant, hours, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { dawn, departures, ModelWorld, spotPolicy } from "../support/model-world.ts";
 
 /** A day after its node was made, n1 has a machine behind it that was born an hour ago. */
-async function oldNode(births: MachineBirths) {
+async function oldNode(launchTimes: LaunchTimes) {
   const world = new ModelWorld();
   world.addNode("n1", "a");
   spotPolicy(world, { lifetime: { max: "24h", reserve: "30m" } });
   await world.pass(hours(30));
   const stop = new AbortController();
-  const running = world.startController(stop.signal, { births });
+  const running = world.startController(stop.signal, { launchTimes });
   await world.pass(seconds(20));
   stop.abort();
   await running;
@@ -20,11 +20,11 @@ async function oldNode(births: MachineBirths) {
 describe("a node that is older than the machine behind it", () => {
   const bornAt = plus(dawn, hours(29));
 
-  it("leaves when the machine has to, as the cloud tells its birth", async () => {
-    const births = {
-      birthsOf: async ([one = ""]) => ({ bornAt: new Map([[one, bornAt]]), faults: [] }),
+  it("leaves when the machine has to, as the cloud tells its launch time", async () => {
+    const launchTimes = {
+      launchTimesOf: async ([one = ""]) => ({ bornAt: new Map([[one, bornAt]]), faults: [] }),
     };
-    const world = await oldNode(births as MachineBirths);
+    const world = await oldNode(launchTimes as LaunchTimes);
     expect(world.list(departures)).toHaveLength(1);
     expect(world.departureOf("n1")?.spec).toMatchObject({
       departAt: formatInstant(plus(bornAt, minutes(23.5 * 60))),
@@ -33,21 +33,21 @@ describe("a node that is older than the machine behind it", () => {
   });
 
   it("counts as overdue where the cloud tells nothing", async () => {
-    const births = { birthsOf: async () => ({ bornAt: new Map(), faults: [] }) };
-    const world = await oldNode(births as MachineBirths);
+    const launchTimes = { launchTimesOf: async () => ({ bornAt: new Map(), faults: [] }) };
+    const world = await oldNode(launchTimes as LaunchTimes);
     expect(world.steps).toContain("cordon n1");
   });
 });
 
 describe("a notice at the very start", () => {
-  it("does not wait for any birth", async () => {
-    const never = { birthsOf: () => new Promise<never>(() => {}) };
+  it("does not wait for any launch time", async () => {
+    const never = { launchTimesOf: () => new Promise<never>(() => {}) };
     const world = new ModelWorld();
     world.addNode("n1", "a");
     spotPolicy(world, { lifetime: { max: "24h", reserve: "30m" } });
     world.notice("n1", seconds(30));
     const stop = new AbortController();
-    const running = world.startController(stop.signal, { births: never });
+    const running = world.startController(stop.signal, { launchTimes: never });
     await world.pass(seconds(0));
     expect(world.marksOf("n1")).toContain("unschedulable");
     stop.abort();

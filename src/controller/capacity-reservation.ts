@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { ClusterRoom } from "../contracts/cluster-room.ts";
+import type { ClusterCapacity } from "../contracts/cluster-capacity.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
 import type { FollowedPlaceholders, Placeholders } from "../contracts/placeholders.ts";
 import { Wakeup } from "../contracts/wakeup.ts";
@@ -9,7 +9,7 @@ import type { PodPlacement } from "../core/cluster/placement.ts";
 import type { BudgetFacts, PodFacts } from "../core/cluster/pod.ts";
 import { isPressing } from "../core/departure/advice.ts";
 import { sayingSince } from "../core/departure/ledger.ts";
-import { nextRoomStep, type RoomStep } from "../core/drain/placeholder-plan.ts";
+import { nextReservationStep, type ReservationStep } from "../core/drain/placeholder-plan.ts";
 import { planDrain } from "../core/drain-plan/drain-plan.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { earlier, type Instant, plus } from "../core/time/time.ts";
@@ -19,11 +19,11 @@ import type { CaseContext } from "./case-context.ts";
 import type { Executor } from "./executor.ts";
 import { MachineCheck } from "./machine-check.ts";
 
-export interface RoomTools {
+export interface ReservationTools {
   readonly executor: Executor;
   readonly pods: NodePods;
   readonly placeholders: Placeholders;
-  readonly room: ClusterRoom;
+  readonly capacity: ClusterCapacity;
   readonly clock: Clock;
   readonly rng: Rng;
   readonly self?: string | undefined;
@@ -31,7 +31,7 @@ export interface RoomTools {
   readonly readNode: (name: string) => Promise<NodeFacts | undefined>;
 }
 
-export interface RoomEnd {
+export interface ReservationEnd {
   /** `Pressed`: a notice has come, and there is no time for room. */
   readonly verdict: "Ready" | "TimedOut" | "Pressed";
   readonly detail: string;
@@ -49,10 +49,10 @@ interface Seen {
  * when a pod changes, until all of them run or time is up. It keeps nothing: begun again after a
  * restart it goes on from the placeholders that are there.
  */
-export class RoomMaking {
+export class CapacityReservation {
   readonly #order: { readonly node: NodeFacts; readonly policy: Policy };
   readonly #context: CaseContext;
-  readonly #tools: RoomTools;
+  readonly #tools: ReservationTools;
   readonly #wakeup: Wakeup;
   #attempts = 0;
   #trouble: string | undefined;
@@ -60,7 +60,7 @@ export class RoomMaking {
   constructor(
     order: { readonly node: NodeFacts; readonly policy: Policy },
     context: CaseContext,
-    tools: RoomTools,
+    tools: ReservationTools,
   ) {
     this.#order = order;
     this.#context = context;
@@ -68,7 +68,7 @@ export class RoomMaking {
     this.#wakeup = new Wakeup(tools.clock);
   }
 
-  async run(signal: AbortSignal): Promise<RoomEnd> {
+  async run(signal: AbortSignal): Promise<ReservationEnd> {
     const { pods, placeholders, clock } = this.#tools;
     const { node } = this.#order;
     const departure = this.#context.departure();
@@ -102,7 +102,7 @@ export class RoomMaking {
     }
   }
 
-  async #untilThere(seen: Seen, signal: AbortSignal): Promise<RoomEnd> {
+  async #untilThere(seen: Seen, signal: AbortSignal): Promise<ReservationEnd> {
     for (;;) {
       signal.throwIfAborted();
       if (this.#isPressed()) return { verdict: "Pressed", detail: "" };
@@ -118,7 +118,7 @@ export class RoomMaking {
     return isPressing(this.#context.departure(), this.#tools.clock.now());
   }
 
-  #step({ pods, budgets, followed, sinceAt }: Seen): RoomStep {
+  #step({ pods, budgets, followed, sinceAt }: Seen): ReservationStep {
     const { node, policy } = this.#order;
     const now = this.#tools.clock.now();
     const livePods = pods();
@@ -130,7 +130,7 @@ export class RoomMaking {
       now,
       self: this.#tools.self,
     });
-    return nextRoomStep({
+    return nextReservationStep({
       departure: this.#context.departure(),
       plan,
       pods: livePods,
@@ -142,7 +142,7 @@ export class RoomMaking {
   }
 
   /** Does what the step says; what fails is tried again after a pause. Gives when to look again. */
-  async #carryOut(step: RoomStep, signal: AbortSignal): Promise<Instant> {
+  async #carryOut(step: ReservationStep, signal: AbortSignal): Promise<Instant> {
     const { executor, clock, rng } = this.#tools;
     const results = await Promise.allSettled([
       ...step.create.map((order) => executor.createPlaceholder(order)),
@@ -159,7 +159,7 @@ export class RoomMaking {
   /** Where volumes can be reached is asked once: volumes do not move. */
   async #placements(pods: readonly PodFacts[]): Promise<(pod: PodFacts) => PodFacts> {
     const placements = new Map<string, PodPlacement | undefined>();
-    for (const { uid, placement } of await this.#tools.room.withVolumes(pods)) {
+    for (const { uid, placement } of await this.#tools.capacity.withVolumes(pods)) {
       placements.set(uid, placement);
     }
     return (pod) => ({ ...pod, placement: placements.get(pod.uid) ?? pod.placement });

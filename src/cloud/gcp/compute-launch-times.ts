@@ -1,8 +1,8 @@
-import type { BirthReading, MachineBirths } from "../../contracts/machine-births.ts";
+import type { LaunchTimeReading, LaunchTimes } from "../../contracts/launch-times.ts";
 import type { Instant } from "../../core/time/time.ts";
 import { isLastcallError, type LastcallError } from "../../errors.ts";
 import type { ComputeClient } from "./compute-client.ts";
-import { birthOf, findInstanceRef } from "./compute-instance.ts";
+import { findInstanceRef, launchTimeOf } from "./compute-instance.ts";
 import { listItems } from "./compute-list.ts";
 
 /** Up to so many machines of a zone are asked for by name; for more the zone is read as a whole. */
@@ -16,15 +16,18 @@ interface Place {
   readonly wanted: ReadonlyMap<string, string>;
 }
 
-/** Births by `instances.list`: one request a zone for up to 500 machines, with three fields of each. */
-export class ComputeBirths implements MachineBirths {
+/** Launch times by `instances.list`: one request a zone for up to 500 machines, with three fields of each. */
+export class ComputeLaunchTimes implements LaunchTimes {
   readonly #client: ComputeClient;
 
   constructor(client: ComputeClient) {
     this.#client = client;
   }
 
-  async birthsOf(providerIDs: readonly string[], signal: AbortSignal): Promise<BirthReading> {
+  async launchTimesOf(
+    providerIDs: readonly string[],
+    signal: AbortSignal,
+  ): Promise<LaunchTimeReading> {
     signal.throwIfAborted();
     const bornAt = new Map<string, Instant>();
     const faults: LastcallError[] = [];
@@ -59,7 +62,7 @@ export class ComputeBirths implements MachineBirths {
     const send = this.#client.sendPatiently.bind(this.#client);
     for await (const item of listItems(send, list, into.signal)) {
       const providerID = wanted.get(String(item.name));
-      const bornAt = birthOf(item);
+      const bornAt = launchTimeOf(item);
       if (providerID !== undefined && bornAt !== undefined) into.bornAt.set(providerID, bornAt);
     }
   }

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { roomsOf } from "../../../src/core/capacity/room.ts";
-import { podsWithoutRoom } from "../../../src/core/capacity/room-fit.ts";
-import { searchRoom } from "../../../src/core/capacity/room-search.ts";
+import { podsWithoutCapacity } from "../../../src/core/capacity/capacity-fit.ts";
+import { searchCapacity } from "../../../src/core/capacity/capacity-search.ts";
+import { capacitiesOf } from "../../../src/core/capacity/node-capacity.ts";
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { Amounts } from "../../../src/core/cluster/placement.ts";
 import type { PodFacts } from "../../../src/core/cluster/pod.ts";
 import { instant } from "../../../src/core/time/time.ts";
-import { asking, machine } from "../room-scene.ts";
+import { asking, machine } from "../capacity-scene.ts";
 
 const full: Amounts = { cpu: 4, pods: 1 };
 const leaving: ReadonlySet<string> = new Set(["n1"]);
@@ -27,7 +27,7 @@ function search(
   const looks: string[] = [];
   const loads = new Map<string, Amounts>();
   for (;;) {
-    const answer = searchRoom({ pods, nodes, leaving, loads });
+    const answer = searchCapacity({ pods, nodes, leaving, loads });
     if (answer.kind === "Settled") {
       const homeless = answer.homeless.map(({ pod, detail }) => `${pod.name} ${detail}`);
       return { looks, homeless };
@@ -119,13 +119,15 @@ describe("on random fleets", () => {
       }),
     );
     const { homeless } = search(pods, nodes, truth);
-    const rooms = roomsOf({ nodes, loads: truth, leaving });
-    const all = podsWithoutRoom(pods, rooms).map(({ pod, detail }) => `${pod.name} ${detail}`);
+    const capacities = capacitiesOf({ nodes, loads: truth, leaving });
+    const all = podsWithoutCapacity(pods, capacities).map(
+      ({ pod, detail }) => `${pod.name} ${detail}`,
+    );
     // With the whole picture at once it may do better or worse by the order of placing alone.
     if (homeless.length === 0 || all.length === 0) return;
-    const alone = pods.filter((pod) => podsWithoutRoom([pod], rooms).length === 1);
+    const alone = pods.filter((pod) => podsWithoutCapacity([pod], capacities).length === 1);
     const names = homeless.map((words) => words.split(" ")[0]);
     for (const { name } of alone) expect(names).toContain(name);
-    for (const words of homeless) expect(words).toContain(`0 of ${rooms.length} nodes`);
+    for (const words of homeless) expect(words).toContain(`0 of ${capacities.length} nodes`);
   });
 });

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { MachineBirths } from "../../src/contracts/machine-births.ts";
+import type { LaunchTimes } from "../../src/contracts/launch-times.ts";
 import type { ReleaserWorld } from "./instance-releaser.contract.ts";
 
-/** A cloud that can be asked for births and, one by one, for its machines. */
-export interface BirthWorld
+/** A cloud that can be asked for launch times and, one by one, for its machines. */
+export interface LaunchTimeWorld
   extends Pick<
     ReleaserWorld,
     | "releaser"
@@ -16,13 +16,13 @@ export interface BirthWorld
     | "pass"
     | "close"
   > {
-  readonly births: MachineBirths;
+  readonly launchTimes: LaunchTimes;
 }
 
-/** What every implementation of `MachineBirths` promises. */
-export function machineBirthsContract(name: string, makeWorld: () => Promise<BirthWorld>): void {
-  describe(`${name} as MachineBirths`, () => {
-    let world: BirthWorld;
+/** What every implementation of `LaunchTimes` promises. */
+export function launchTimesContract(name: string, makeWorld: () => Promise<LaunchTimeWorld>): void {
+  describe(`${name} as LaunchTimes`, () => {
+    let world: LaunchTimeWorld;
     const never = new AbortController().signal;
 
     beforeEach(async () => {
@@ -31,7 +31,7 @@ export function machineBirthsContract(name: string, makeWorld: () => Promise<Bir
     afterEach(() => world.close());
 
     function read(...providerIDs: readonly string[]) {
-      return world.pass(world.births.birthsOf(providerIDs, never));
+      return world.pass(world.launchTimes.launchTimesOf(providerIDs, never));
     }
 
     /** As the cloud tells it when it is asked about this machine alone. */
@@ -40,7 +40,7 @@ export function machineBirthsContract(name: string, makeWorld: () => Promise<Bir
       return state.kind === "Present" ? state.bornAt : state.kind;
     }
 
-    it("tells the birth of each machine that stands, as the cloud does for one alone", async () => {
+    it("tells the launch time of each machine that stands, as the cloud does for one alone", async () => {
       const [first, second] = [world.addMachine("n1"), world.addMachine("n2")];
       const told = await read(first.providerID, second.providerID);
       expect(told.faults).toEqual([]);
@@ -62,7 +62,7 @@ export function machineBirthsContract(name: string, makeWorld: () => Promise<Bir
       expect(told.faults).toEqual([]);
     });
 
-    it("tells the birth of the machine that has the place now", async () => {
+    it("tells the launch time of the machine that has the place now", async () => {
       const { providerID } = world.addMachine("n1");
       const before = (await read(providerID)).bornAt.get(providerID);
       await world.replace(providerID);
@@ -76,7 +76,7 @@ export function machineBirthsContract(name: string, makeWorld: () => Promise<Bir
       ["RateLimited", "CLOUD_RATE_LIMITED", true],
       ["RightMissing", "CLOUD_RIGHT_MISSING", false],
     ] as const)(
-      "%s: tells the fault, and the birth once it is over",
+      "%s: tells the fault, and the launch time once it is over",
       async (fault, code, retryable) => {
         const { providerID } = world.addMachine("n1");
         world.fail(fault);
@@ -91,7 +91,7 @@ export function machineBirthsContract(name: string, makeWorld: () => Promise<Bir
     it("rejects with the signal's reason", async () => {
       const reason = new Error("the lead was lost");
       const { providerID } = world.addMachine("n1");
-      const work = world.births.birthsOf([providerID], AbortSignal.abort(reason));
+      const work = world.launchTimes.launchTimesOf([providerID], AbortSignal.abort(reason));
       await expect(work).rejects.toBe(reason);
     });
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { BirthReading, MachineBirths } from "../../src/contracts/machine-births.ts";
-import { BirthBook } from "../../src/controller/birth-book.ts";
+import type { LaunchTimeReading, LaunchTimes } from "../../src/contracts/launch-times.ts";
+import { LaunchTimeCache } from "../../src/controller/launch-time-cache.ts";
 import type { NodeFacts } from "../../src/core/cluster/node.ts";
 import { defaultPolicy } from "../../src/core/policy/policy-default.ts";
 import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
@@ -30,7 +30,7 @@ function node(name: string, bootID = "boot-1"): NodeFacts {
 }
 
 /** A cloud that takes its time; a test may have it fail. */
-class SlowBirths implements MachineBirths {
+class SlowLaunchTimes implements LaunchTimes {
   readonly asked: string[] = [];
   takesMs = seconds(0.2);
   fault: LastcallError | undefined;
@@ -40,7 +40,10 @@ class SlowBirths implements MachineBirths {
     this.#clock = clock;
   }
 
-  async birthsOf(providerIDs: readonly string[], signal: AbortSignal): Promise<BirthReading> {
+  async launchTimesOf(
+    providerIDs: readonly string[],
+    signal: AbortSignal,
+  ): Promise<LaunchTimeReading> {
     const names = providerIDs.map((providerID) => providerID.split("/").at(-1));
     this.asked.push(`${this.#clock.monotonic() / 1000} ${names.join(" ")}`);
     await this.#clock.sleep(this.takesMs, signal);
@@ -52,7 +55,7 @@ class SlowBirths implements MachineBirths {
 
 function stage() {
   const clock = new VirtualClock({ startAt, settle: eventLoopTurn });
-  const births = new SlowBirths(clock);
+  const launchTimes = new SlowLaunchTimes(clock);
   const said: string[] = [];
   const counted: string[] = [];
   const log = (event: string, fields: object = {}) =>
@@ -71,92 +74,98 @@ function stage() {
   const onNews = () => {
     news += 1;
   };
-  const book = new BirthBook({ births, clock, telemetry, onNews });
-  /** The births that the plan is made with, and after how many seconds it could be made. */
+  const book = new LaunchTimeCache({ launchTimes, clock, telemetry, onNews });
+  /** The launch times that the plan is made with, and after how many seconds it could be made. */
   async function tell(...nodes: readonly NodeFacts[]) {
     const from = clock.monotonic();
-    let answer: { births: readonly (Instant | undefined)[]; waited: number } | undefined;
+    let answer: { launchTimes: readonly (Instant | undefined)[]; waited: number } | undefined;
     void book.learn({ nodes, policies }, stop.signal).then(() => {
-      const known = book.withBirths(nodes).map((one) => one.instanceBornAt);
-      answer = { births: known, waited: (clock.monotonic() - from) / 1000 };
+      const known = book.withKnownLaunchTimes(nodes).map((one) => one.instanceBornAt);
+      answer = { launchTimes: known, waited: (clock.monotonic() - from) / 1000 };
     });
     await clock.runUntilDone(() => answer !== undefined, plus(clock.now(), minutes(1)));
     return answer;
   }
-  return { clock, births, said, counted, tell, news: () => news };
+  return { clock, launchTimes, said, counted, tell, news: () => news };
 }
 
-describe("the births of the machines behind nodes", () => {
+describe("the launch times of the machines behind nodes", () => {
   it("are asked for together and once, and cost no time from then on", async () => {
-    const { births, tell } = stage();
-    expect(await tell(node("n1"), node("n2"))).toEqual({ births: [bornAt, bornAt], waited: 0.2 });
-    expect(await tell(node("n1"), node("n2"))).toEqual({ births: [bornAt, bornAt], waited: 0 });
-    expect(births.asked).toEqual(["0 n1 n2"]);
+    const { launchTimes, tell } = stage();
+    expect(await tell(node("n1"), node("n2"))).toEqual({
+      launchTimes: [bornAt, bornAt],
+      waited: 0.2,
+    });
+    expect(await tell(node("n1"), node("n2"))).toEqual({
+      launchTimes: [bornAt, bornAt],
+      waited: 0,
+    });
+    expect(launchTimes.asked).toEqual(["0 n1 n2"]);
   });
 
   it("are asked for anew for another boot, of that machine alone", async () => {
-    const { clock, births, tell } = stage();
+    const { clock, launchTimes, tell } = stage();
     await tell(node("n1"), node("n2"));
     await clock.advance(minutes(1));
     await tell(node("n1", "boot-2"), node("n2"));
-    expect(births.asked).toEqual(["0 n1 n2", "60.2 n1"]);
+    expect(launchTimes.asked).toEqual(["0 n1 n2", "60.2 n1"]);
   });
 
   it("are asked for no more often than every five seconds, however the machines come", async () => {
-    const { births, tell } = stage();
+    const { launchTimes, tell } = stage();
     await tell(node("n1"));
     expect(await tell(node("n1"), node("n2"))).toEqual({
-      births: [bornAt, bornAt],
+      launchTimes: [bornAt, bornAt],
       waited: 5,
     });
-    expect(births.asked).toEqual(["0 n1", "5 n2"]);
+    expect(launchTimes.asked).toEqual(["0 n1", "5 n2"]);
   });
 
   it("hold the plan up for eight seconds at the most, and wake it when they come", async () => {
-    const { clock, births, tell, news } = stage();
-    births.takesMs = seconds(20);
-    expect(await tell(node("n1"))).toEqual({ births: [undefined], waited: 8 });
+    const { clock, launchTimes, tell, news } = stage();
+    launchTimes.takesMs = seconds(20);
+    expect(await tell(node("n1"))).toEqual({ launchTimes: [undefined], waited: 8 });
     await clock.advance(seconds(11));
     expect(news()).toBe(0);
     await clock.advance(seconds(1));
     expect(news()).toBe(1);
-    expect(await tell(node("n1"))).toEqual({ births: [bornAt], waited: 0 });
+    expect(await tell(node("n1"))).toEqual({ launchTimes: [bornAt], waited: 0 });
   });
 
   it("that cannot be asked are counted each time, said once, and asked for again after a while", async () => {
-    const { clock, births, said, counted, tell } = stage();
-    births.fault = new LastcallError("CLOUD_RIGHT_MISSING", "Cannot list: no right");
-    expect(await tell(node("n1"))).toEqual({ births: [undefined], waited: 0.2 });
+    const { clock, launchTimes, said, counted, tell } = stage();
+    launchTimes.fault = new LastcallError("CLOUD_RIGHT_MISSING", "Cannot list: no right");
+    expect(await tell(node("n1"))).toEqual({ launchTimes: [undefined], waited: 0.2 });
     for (let minute = 0; minute < 30; minute++) {
       expect((await tell(node("n1")))?.waited).toBe(0);
       await clock.advance(minutes(1));
     }
-    const askedAt = births.asked.map((line) => Number.parseFloat(line));
+    const askedAt = launchTimes.asked.map((line) => Number.parseFloat(line));
     expect(counted).toEqual(Array(askedAt.length).fill("CLOUD_RIGHT_MISSING"));
     expect(askedAt.length).toBeGreaterThan(3);
     expect(askedAt.length).toBeLessThan(9);
     expect(said).toHaveLength(1);
     expect(said[0]).toContain("the age of the Node object counts instead");
-    births.fault = undefined;
+    launchTimes.fault = undefined;
     await clock.advance(minutes(10));
     await tell(node("n1"));
     await clock.advance(seconds(1));
-    expect(await tell(node("n1"))).toEqual({ births: [bornAt], waited: 0 });
+    expect(await tell(node("n1"))).toEqual({ launchTimes: [bornAt], waited: 0 });
   });
 
   it("that the cloud does not tell are asked for again after ten minutes", async () => {
-    const { clock, births, tell } = stage();
-    expect(await tell(node("unknown"))).toEqual({ births: [undefined], waited: 0.2 });
+    const { clock, launchTimes, tell } = stage();
+    expect(await tell(node("unknown"))).toEqual({ launchTimes: [undefined], waited: 0.2 });
     await clock.advance(minutes(9));
     await tell(node("unknown"));
     await clock.advance(minutes(1));
     await tell(node("unknown"));
-    expect(births.asked).toEqual(["0 unknown", "600.2 unknown"]);
+    expect(launchTimes.asked).toEqual(["0 unknown", "600.2 unknown"]);
   });
 
   it("are asked for no node that no policy plans", async () => {
-    const { births, tell } = stage();
+    const { launchTimes, tell } = stage();
     await tell({ ...node("n1"), labels: {} }, { ...node("n2"), providerID: undefined });
-    expect(births.asked).toEqual([]);
+    expect(launchTimes.asked).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
-import type { ClusterRoom } from "../contracts/cluster-room.ts";
+import type { ClusterCapacity } from "../contracts/cluster-capacity.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
-import { loadOf, type NodeLoads } from "../core/capacity/room.ts";
+import { loadOf, type NodeLoads } from "../core/capacity/node-capacity.ts";
 import type { NodeSelector } from "../core/cluster/label-selector.ts";
 import { type Amounts, sumOf } from "../core/cluster/placement.ts";
 import type { PodFacts } from "../core/cluster/pod.ts";
@@ -12,7 +12,7 @@ import { nodeSelectorOf, translatePlacement } from "./translate-placement.ts";
 const notFinished = "status.phase!=Succeeded,status.phase!=Failed";
 
 /** Adds up what pods ask for, and finds where volumes can be reached. */
-export class KubeClusterRoom implements ClusterRoom {
+export class KubeClusterCapacity implements ClusterCapacity {
   readonly #api: KubeApi;
   readonly #onPage: (pods: number) => void;
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { BirthReading, MachineBirths } from "../contracts/machine-births.ts";
+import type { LaunchTimeReading, LaunchTimes } from "../contracts/launch-times.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { selectPolicy } from "../core/policy/selector.ts";
@@ -7,8 +7,8 @@ import { type Instant, type Millis, millis, minutes, seconds } from "../core/tim
 import type { LastcallError } from "../errors.ts";
 import type { Telemetry } from "./executor.ts";
 
-export interface BirthBookOptions {
-  readonly births: MachineBirths;
+export interface LaunchTimeCacheOptions {
+  readonly launchTimes: LaunchTimes;
   readonly clock: Clock;
   readonly telemetry: Pick<Telemetry, "log" | "metrics">;
   /** Called when an answer came that nobody had waited for. */
@@ -17,9 +17,9 @@ export interface BirthBookOptions {
 
 /** The cloud is asked no more often than this, however many machines come one after another. */
 const paceMs: Millis = seconds(5);
-/** So long the plan waits for the birth of a machine that it sees for the first time. */
+/** So long the plan waits for the launch time of a machine that it sees for the first time. */
 const patienceMs: Millis = seconds(8);
-/** A machine whose birth the cloud did not tell is asked for again after this. */
+/** A machine whose launch time the cloud did not tell is asked for again after this. */
 const untoldMs: Millis = minutes(10);
 /** After a fault: half a minute, doubling up to as long. */
 const firstPauseMs: Millis = seconds(30);
@@ -32,19 +32,19 @@ interface Entry {
 }
 
 /**
- * The births of the machines behind the nodes, by the cloud's word. Each machine is asked for once
+ * The launch times of the machines behind the nodes, by the cloud's word. Each machine is asked for once
  * in each of its boots. Where the cloud does not tell, the Node's own age counts, and the plan says
  * so. Only the planned side waits for an answer, and not for long.
  */
-export class BirthBook {
-  readonly #options: BirthBookOptions;
+export class LaunchTimeCache {
+  readonly #options: LaunchTimeCacheOptions;
   #entries = new Map<string, Entry>();
   #asking: Promise<void> | undefined;
   #askedAt = Number.NEGATIVE_INFINITY;
   #failures = 0;
   #waiting = 0;
 
-  constructor(options: BirthBookOptions) {
+  constructor(options: LaunchTimeCacheOptions) {
     this.#options = options;
   }
 
@@ -59,12 +59,12 @@ export class BirthBook {
     if (planned.some((node) => this.#isNew(node))) await this.#waitFor(planned, signal);
   }
 
-  /** The nodes, each with its machine's birth where it is known. */
-  withBirths(nodes: readonly NodeFacts[]): readonly NodeFacts[] {
-    return nodes.map((node) => this.#withBirth(node));
+  /** The nodes, each with its machine's launch time where it is known. */
+  withKnownLaunchTimes(nodes: readonly NodeFacts[]): readonly NodeFacts[] {
+    return nodes.map((node) => this.#withLaunchTime(node));
   }
 
-  #withBirth(node: NodeFacts): NodeFacts {
+  #withLaunchTime(node: NodeFacts): NodeFacts {
     const bornAt = this.#entries.get(keyOf(node))?.bornAt;
     return bornAt === undefined ? node : { ...node, instanceBornAt: bornAt };
   }
@@ -116,15 +116,15 @@ export class BirthBook {
   }
 
   async #ask(nodes: readonly NodeFacts[], signal: AbortSignal): Promise<void> {
-    const { births, clock } = this.#options;
+    const { launchTimes, clock } = this.#options;
     const pauseMs = this.#askedAt + paceMs - clock.monotonic();
     if (pauseMs > 0) await clock.sleep(millis(pauseMs), signal);
     this.#askedAt = clock.monotonic();
     const providerIDs = nodes.flatMap(({ providerID }) => providerID ?? []);
-    this.#note(nodes, await births.birthsOf(providerIDs, signal));
+    this.#note(nodes, await launchTimes.launchTimesOf(providerIDs, signal));
   }
 
-  #note(nodes: readonly NodeFacts[], { bornAt, faults }: BirthReading): void {
+  #note(nodes: readonly NodeFacts[], { bornAt, faults }: LaunchTimeReading): void {
     const now = this.#options.clock.monotonic();
     const failed = faults.length > 0;
     this.#failures = failed ? this.#failures + 1 : 0;
@@ -146,7 +146,7 @@ export class BirthBook {
     const first = faults[0];
     if (first === undefined || this.#failures > 1) return;
     const instead = "the age of the Node object counts instead";
-    log.warn("births-unknown", { code: first.code, error: first.message, instead });
+    log.warn("launch-times-unknown", { code: first.code, error: first.message, instead });
   }
 
   #forgetOthers(nodes: readonly NodeFacts[]): void {

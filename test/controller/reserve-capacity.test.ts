@@ -3,6 +3,7 @@ import type { KubeRequest } from "../../src/contracts/kube-api.ts";
 import { minutes, seconds } from "../../src/core/time/time.ts";
 import { departures, type ModelWorld, nodes } from "../support/model-world.ts";
 import {
+  capacityStory,
   close,
   depart,
   hasEnded,
@@ -11,12 +12,11 @@ import {
   ownPods,
   type Placeholder,
   placeholdersOf,
-  roomStory,
   type StoryOptions,
   stepsOf,
   told,
   workload,
-} from "./room-story.ts";
+} from "./capacity-story.ts";
 
 const isEviction = ({ path }: KubeRequest) => path.endsWith("/eviction");
 
@@ -31,7 +31,7 @@ async function twoPodsOnFirst(world: ModelWorld): Promise<void> {
 
 describe("a departure with make before break", () => {
   it("evicts nobody before a placeholder for each pod runs on another node", async () => {
-    const world = roomStory();
+    const world = capacityStory();
     await twoPodsOnFirst(world);
     let atFirstEviction: readonly Placeholder[] | undefined;
     world.beforeWrite = (request) => {
@@ -45,7 +45,7 @@ describe("a departure with make before break", () => {
   });
 
   it("gives the room of a pod up once its eviction is accepted, pod by pod, and keeps none", async () => {
-    const world = roomStory();
+    const world = capacityStory();
     await twoPodsOnFirst(world);
     const uidOf = new Map(world.podsOn("n0").map((pod) => [pod.metadata?.name, pod.metadata?.uid]));
     depart(world, "n0");
@@ -60,7 +60,7 @@ describe("a departure with make before break", () => {
   });
 
   it("keeps the room of a pod that its budget holds", async () => {
-    const world = roomStory();
+    const world = capacityStory();
     close(world, ["n1", "n2"]);
     workload(world, "web", { replicas: 2, cpu: "2", maxUnavailable: 0 });
     await world.pass(seconds(30));
@@ -72,7 +72,7 @@ describe("a departure with make before break", () => {
   });
 
   it("has the replacements take the room that was kept for them", async () => {
-    const world = roomStory({ nodes: ["n0", "n1"] });
+    const world = capacityStory({ nodes: ["n0", "n1"] });
     close(world, ["n1"]);
     workload(world, "web", { replicas: 2, cpu: "2" });
     await world.pass(seconds(30));
@@ -85,7 +85,7 @@ describe("a departure with make before break", () => {
   });
 
   it("makes a placeholder anew that came to the node before the scheduler heard of its cordon", async () => {
-    const world = roomStory();
+    const world = capacityStory();
     close(world, ["n1", "n2"]);
     workload(world, "web", { replicas: 2, cpu: "1" });
     await world.pass(seconds(30));
@@ -103,7 +103,7 @@ describe("a departure with make before break", () => {
   });
 
   it("makes no placeholder for pods that come back nowhere else", async () => {
-    const world = roomStory();
+    const world = capacityStory();
     world.create("/api/v1/namespaces/default/pods", {
       apiVersion: "v1",
       kind: "Pod",
@@ -138,7 +138,7 @@ describe("room that is not to be had", () => {
     replacement: Readonly<Record<string, string>>,
     more: Omit<StoryOptions, "nodes"> = {},
   ): Promise<ModelWorld> {
-    const world = roomStory({ nodes: ["n0", "n1"], replacement, ...more });
+    const world = capacityStory({ nodes: ["n0", "n1"], replacement, ...more });
     workload(world, "web", { replicas: 4, cpu: "2" });
     await world.pass(seconds(30));
     return world;
@@ -150,7 +150,7 @@ describe("room that is not to be had", () => {
     await told(world, hasEnded(world, "n0"));
     expect(stepsOf(world, "n0").slice(0, 4)).toEqual([
       "0 Preparing",
-      "0 NoRoomElsewhere",
+      "0 NoCapacityElsewhere",
       "0 ReplacementWait",
       "420 Draining",
     ]);
@@ -268,7 +268,7 @@ describe("a controller that dies while room is made", () => {
 
   /** One controller waits for room for two minutes and dies. */
   async function orphaned(): Promise<ModelWorld> {
-    const world = roomStory({ nodes: ["n0", "n1"], replacement: rule });
+    const world = capacityStory({ nodes: ["n0", "n1"], replacement: rule });
     workload(world, "web", { replicas: 4, cpu: "2" });
     await world.pass(seconds(30));
     depart(world, "n0");
