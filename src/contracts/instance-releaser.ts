@@ -60,10 +60,23 @@ export interface ReleaseRequest {
   readonly mode: Exclude<ReleaseMode, "None">;
   /** A UUID; the Departure's uid, so that a restarted controller asks the same question. */
   readonly requestId: string;
+  /**
+   * Called between the last look at the machine and the request that lets it go, and again before each
+   * further attempt, so that nothing but that request follows it. What it throws ends the release.
+   */
+  readonly lastLook: () => Promise<LastLook>;
 }
+
+/**
+ * What the last look at the node came to. `Clear`: the machine may go now; `Waited`: it may, but time has
+ * passed, and the machine is to be looked at again first; `Keep`: it is not to go.
+ */
+export type LastLook = "Clear" | "Waited" | "Keep";
 
 export type ReleaseResult =
   | { readonly kind: "Released" }
   | { readonly kind: "AlreadyGone" }
   /** Another machine has taken the name: the one meant is gone, and the new one was left alone. */
-  | { readonly kind: "Replaced" };
+  | { readonly kind: "Replaced" }
+  /** The last look said so; the cloud was asked for nothing. */
+  | { readonly kind: "Kept" };

@@ -2,7 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { EventReason, EventTarget } from "../contracts/telemetry.ts";
 import type { Homeless } from "../core/capacity/capacity-fit.ts";
 import type { PodIdentity } from "../core/cluster/pod.ts";
-import type { Departure, UncleanPod } from "../core/departure/departure.ts";
+import type { Departure, DepartureStatus, UncleanPod } from "../core/departure/departure.ts";
 import type { DrainAct } from "../core/drain/drain-progress.ts";
 import type { DrainStep } from "../core/drain/drain-step.ts";
 import { ruleOfLoss, wordOnRule } from "../core/drain/loss-rule.ts";
@@ -73,6 +73,12 @@ export class DepartureTelemetry {
     for (const pod of step.counts.notClean?.slice(0, namedPods) ?? []) {
       this.#sayUnclean(departure, pod);
     }
+  }
+
+  /** Says which pods went with the machine past the end of the drain. */
+  leftBehind(departure: Departure, { drain }: Pick<DepartureStatus, "drain">): void {
+    const pods = drain?.notClean?.filter(({ outcome }) => outcome === "LeftBehind") ?? [];
+    for (const pod of pods.slice(0, namedPods)) this.#sayUnclean(departure, pod);
   }
 
   /** Says what came of a pod that did not end cleanly, and which audit rule foretells it. */

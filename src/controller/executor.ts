@@ -1,6 +1,6 @@
 import type { ClusterCapacity } from "../contracts/cluster-capacity.ts";
 import type { DepartureStore, MoveOrder, StoreResult } from "../contracts/departure-store.ts";
-import type { InstanceReleaser, ReleaseResult } from "../contracts/instance-releaser.ts";
+import type { InstanceReleaser, ReleaseRequest } from "../contracts/instance-releaser.ts";
 import type { HookEnd, LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
 import type { MarkResult, NodeMarks } from "../contracts/node-marks.ts";
 import type { LeaveOptions, NodePods, RestartOptions } from "../contracts/node-pods.ts";
@@ -18,7 +18,6 @@ import type { LifecycleHook } from "../core/notice/lifecycle-hook.ts";
 import { isOvertaken } from "../core/notice/marked-node.ts";
 import type { NoticeUpdate } from "../core/notice/notice-call.ts";
 import { isUndoing, saysAsMuch, wordFor } from "../core/notice/notice-call.ts";
-import type { ReleaseMode } from "../core/policy/policy.ts";
 import { noReleaser } from "../core/policy/release-answer.ts";
 import type { Instant } from "../core/time/time.ts";
 import { assert, type ErrorCode, LastcallError } from "../errors.ts";
@@ -313,16 +312,19 @@ export class Executor {
 
   async release(
     departure: Departure,
-    how: { readonly mode: Exclude<ReleaseMode, "None">; readonly machineId: string },
+    how: Pick<ReleaseRequest, "mode" | "machineId" | "lastLook">,
     signal: AbortSignal,
-  ): Promise<ReleaseResult> {
+  ): ReturnType<InstanceReleaser["release"]> {
     this.#assertLeading();
     const providerID = departure.node.providerID;
     assert(providerID !== undefined, "a machine is released only where its providerID is known");
-    return this.#releaser(providerID).release(
-      { providerID, machineId: how.machineId, mode: how.mode, requestId: departure.uid },
-      signal,
-    );
+    const lastLook = async () => {
+      const look = await how.lastLook();
+      this.#assertLeading();
+      return look;
+    };
+    const request = { ...how, lastLook, providerID, requestId: departure.uid };
+    return this.#releaser(providerID).release(request, signal);
   }
 
   /** Whether groups that wait are told anything. */

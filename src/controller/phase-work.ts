@@ -3,7 +3,6 @@ import { isPressing } from "../core/departure/advice.ts";
 import { type Departure, type DrainCounts, isNoticed } from "../core/departure/departure.ts";
 import type { PhaseResult } from "../core/departure/ledger.ts";
 import { drainRuleOf } from "../core/drain/drain-rule.ts";
-import { planDrain } from "../core/drain-plan/drain-plan.ts";
 import { awaitedUntil, givenUpAt, reactionTo } from "../core/notice/reaction.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { formatDuration } from "../core/time/duration.ts";
@@ -14,7 +13,8 @@ import { type CaseContext, isCloudsToTake } from "./case-context.ts";
 import type { CaseTools } from "./case-tools.ts";
 import type { DepartureTelemetry } from "./departure-telemetry.ts";
 import { drainNode } from "./drain-work.ts";
-import { machineLost, wholeIdentity } from "./machine-check.ts";
+import { LastLook } from "./last-look.ts";
+import { machineLost } from "./machine-check.ts";
 import { lookAhead, prepared, reserveCapacity } from "./preparation.ts";
 import { askAboutRelease } from "./release-checks.ts";
 import { releaseMachine } from "./release-work.ts";
@@ -200,10 +200,14 @@ export class PhaseWork {
       if (!hasFailed) await this.#parts.ledger.say(this.#departure, "AwaitingMachine");
       return this.#untilTaken(signal);
     }
-    const lastLook = () => this.#lastLook(signal);
+    const looks = new LastLook({
+      ...this.#parts,
+      drain: (node, until) => this.#drainPods({ node, policy: this.#parts.policy }, until),
+    });
+    const [lastLook, onGone] = [() => looks.before(signal), () => looks.after()];
     try {
       return await this.#retry(async () => {
-        const parts = { ...this.#parts.tools, mode, ledger: this.#parts.ledger, lastLook };
+        const parts = { ...this.#parts.tools, mode, ledger: this.#parts.ledger, lastLook, onGone };
         const departure = withMachine(this.#departure, this.#node);
         return releaseMachine(departure, parts, signal).catch((error) => this.#tellFault(error));
       }, signal);
@@ -229,33 +233,6 @@ export class PhaseWork {
     if (!isNoticed(this.#departure)) return { event: "GaveUp", reason: "ReleaseFailed", detail };
     await this.#parts.context.tell("ReleaseFailed", detail);
     return this.#untilTaken(signal);
-  }
-
-  /**
-   * Just before the machine goes its node is read once more: nobody else's may go in its place. Where
-   * the Node is gone, there are no pods, and the machine's own id tells whether it is the one.
-   */
-  async #lastLook(signal: AbortSignal): Promise<PhaseResult | undefined> {
-    const { readNode } = this.#parts.tools;
-    const { node: named } = this.#departure;
-    const node = await readNode(named.name);
-    if (node === undefined) return undefined;
-    const tested = this.#node ?? node;
-    return machineLost(wholeIdentity(named, tested), node) ?? this.#drainLateComers(node, signal);
-  }
-
-  /**
-   * A scheduler that had chosen the node before its cordon may bind a pod to it later, and a watch may
-   * show that later still. What is on the node just before its machine goes leaves as the others did.
-   */
-  async #drainLateComers(node: NodeFacts, signal: AbortSignal): Promise<PhaseResult | undefined> {
-    const { pods, clock, self } = this.#parts.tools;
-    const there = await pods.list(node.name);
-    const rule = this.#parts.policy.drain;
-    const plan = planDrain({ node, pods: there, budgets: [], rule, now: clock.now(), self });
-    if (plan.pods.length === 0) return undefined;
-    const work = await this.#drainPods({ node, policy: this.#parts.policy }, signal);
-    return work.event === "GaveUp" || work.event === "MachineReplaced" ? work : undefined;
   }
 
   /**

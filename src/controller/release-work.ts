@@ -8,8 +8,10 @@ export interface ReleaseTools {
   readonly executor: Executor;
   readonly ledger: StatusWriter;
   readonly mode: Exclude<ReleaseMode, "None">;
-  /** Looks once more for pods, and gives what ends the release instead. */
-  readonly lastLook: () => Promise<PhaseResult | undefined>;
+  /** Looks once more at the node and for pods, just before the machine is let go. */
+  readonly lastLook: () => Promise<"Clear" | "Waited" | PhaseResult>;
+  /** Told when the machine is gone, and its Node is not. */
+  readonly onGone: () => Promise<void>;
 }
 
 /**
@@ -23,7 +25,7 @@ export async function releaseMachine(
   tools: ReleaseTools,
   signal: AbortSignal,
 ): Promise<PhaseResult> {
-  const { executor, ledger, mode, lastLook } = tools;
+  const { executor, ledger } = tools;
   const providerID = departure.node.providerID;
   if (providerID !== undefined) {
     const { machine } = ledger.newest(departure).status;
@@ -32,13 +34,29 @@ export async function releaseMachine(
       const written = await ledger.write(departure, ({ status }) =>
         status.machine === undefined ? { ...status, machine: { id: found } } : undefined,
       );
-      const id = written?.status.machine?.id ?? found;
-      const kept = await lastLook();
+      const machineId = written?.status.machine?.id ?? found;
+      const kept = await letGo(departure, { ...tools, machineId }, signal);
       if (kept !== undefined) return kept;
-      signal.throwIfAborted();
-      await executor.release(departure, { mode, machineId: id }, signal);
     }
   }
   await executor.removeNode(departure);
   return { event: "Released", reason: "Released" };
+}
+
+/** Gives what keeps the machine instead. */
+async function letGo(
+  departure: Departure,
+  { executor, mode, machineId, lastLook, onGone }: ReleaseTools & { readonly machineId: string },
+  signal: AbortSignal,
+): Promise<PhaseResult | undefined> {
+  let kept: PhaseResult | undefined;
+  const mayGo = async () => {
+    const found = await lastLook();
+    if (typeof found === "string") return found;
+    kept = found;
+    return "Keep";
+  };
+  await executor.release(departure, { mode, machineId, lastLook: mayGo }, signal);
+  if (kept === undefined) await onGone();
+  return kept;
 }

@@ -1,4 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
+import type { PodIdentity } from "../core/cluster/pod.ts";
 import {
   type Departure,
   type DepartureStatus,
@@ -7,6 +8,7 @@ import {
 } from "../core/departure/departure.ts";
 import type { BudgetDemand } from "../core/departure/drain-conflict.ts";
 import { type PhaseChange, statusAfter, statusSaying } from "../core/departure/ledger.ts";
+import { withLeftBehind } from "../core/drain/drain-progress.ts";
 import type { DrainStep } from "../core/drain/drain-step.ts";
 import { explain } from "../core/reason/explain.ts";
 import type { Reason } from "../core/reason/reason.ts";
@@ -85,6 +87,16 @@ export class StatusWriter {
   ): Promise<Departure | undefined> {
     const at = this.#clock.now();
     return this.write(departure, (fresh) => statusSaying(fresh, { ...instanceNotice, at }));
+  }
+
+  /** Writes down pods that went with the machine past the end of the drain. */
+  async leftBehind(
+    departure: Departure,
+    pods: readonly PodIdentity[],
+  ): Promise<{ readonly status: DepartureStatus }> {
+    const newest = this.newest(departure);
+    this.#counts = withLeftBehind(this.#counts ?? newest.status.drain, pods);
+    return (await this.write(departure, ({ status }) => status)) ?? newest;
   }
 
   /**

@@ -162,21 +162,40 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
   async release(request: ReleaseRequest, signal: AbortSignal): Promise<ReleaseResult> {
     signal.throwIfAborted();
     this.#maybeFail("release");
-    const asked = this.#releases.get(request.requestId) ?? this.#begin(request);
-    this.#releases.set(request.requestId, asked);
-    // Once it is done the machine itself tells: it is gone, or another has its place.
-    void asked.then(() => this.#releases.delete(request.requestId));
-    return untilAborted(asked, signal);
+    const underWay = this.#releases.get(request.requestId);
+    if (underWay !== undefined) return untilAborted(underWay, signal);
+    const found = await this.#lastLooks(request);
+    signal.throwIfAborted();
+    return "kind" in found ? found : untilAborted(this.#letGo(found, request), signal);
   }
 
-  #begin(request: ReleaseRequest): Promise<ReleaseResult> {
+  /** What is to go, or what ends the release instead. */
+  async #lastLooks(request: ReleaseRequest): Promise<Slot | ReleaseResult> {
+    for (;;) {
+      const found = this.#meant(request);
+      if ("kind" in found || found.machine.state === "Stopping") return found;
+      const look = await request.lastLook();
+      if (look === "Keep") return { kind: "Kept" };
+      if (look === "Clear") return this.#meant(request);
+    }
+  }
+
+  #meant(request: ReleaseRequest): Slot | ReleaseResult {
     const slot = this.#behind(request.providerID);
-    if (!slot || slot.machine.state === "Gone") return Promise.resolve({ kind: "AlreadyGone" });
-    if (slot.machine.id !== request.machineId) return Promise.resolve({ kind: "Replaced" });
-    if (request.mode === "Delete") slot.closed = true;
-    const gone = this.#whenGone(slot.machine.id);
+    if (!slot || slot.machine.state === "Gone") return { kind: "AlreadyGone" };
+    return slot.machine.id === request.machineId ? slot : { kind: "Replaced" };
+  }
+
+  #letGo(slot: Slot, { mode, requestId }: ReleaseRequest): Promise<ReleaseResult> {
+    if (mode === "Delete") slot.closed = true;
+    const gone = this.#whenGone(slot.machine.id).then(() => {
+      // Once it is done the machine itself tells: it is gone, or another has its place.
+      this.#releases.delete(requestId);
+      return { kind: "Released" } as const;
+    });
+    this.#releases.set(requestId, gone);
     if (slot.machine.state !== "Stopping") this.#stopMachine(slot);
-    return gone.then(() => ({ kind: "Released" }));
+    return gone;
   }
 
   #whenGone(id: string): Promise<void> {

@@ -1,6 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { InstanceReleaser, ReleaseRequest } from "../../src/contracts/instance-releaser.ts";
+import type {
+  InstanceReleaser,
+  LastLook,
+  ReleaseRequest,
+} from "../../src/contracts/instance-releaser.ts";
 import { LastcallError } from "../../src/errors.ts";
+import { allClear } from "../support/machine-releaser.ts";
 
 /** A cloud with the releaser under test in front of it; each test gets one of its own. */
 export interface ReleaserWorld {
@@ -49,7 +54,13 @@ export function instanceReleaserContract(
 
     function requestFor(machine: { providerID: string; id: string }): ReleaseRequest {
       const { providerID, id: machineId } = machine;
-      return { providerID, machineId, mode: world.modes[0] ?? "Recreate", requestId };
+      return {
+        providerID,
+        machineId,
+        mode: world.modes[0] ?? "Recreate",
+        requestId,
+        lastLook: allClear,
+      };
     }
 
     function release(request: ReleaseRequest, signal = never) {
@@ -197,6 +208,61 @@ export function instanceReleaserContract(
         );
         expect(results).toEqual([{ kind: "Released" }, { kind: "Released" }]);
         expect(world.bornHere(machine.providerID)).toBeLessThanOrEqual(2);
+      });
+    });
+
+    describe("looking at the node before it", () => {
+      it("comes before the cloud is asked, once", async () => {
+        const machine = world.addMachine("n1");
+        const askedThen: number[] = [];
+        const looking = async () => {
+          askedThen.push(world.asked());
+          return "Clear" as const;
+        };
+        const result = await release({ ...requestFor(machine), lastLook: looking });
+        expect(result).toEqual({ kind: "Released" });
+        expect(askedThen).toEqual([0]);
+      });
+
+      it("keeps the machine where the look says so", async () => {
+        const machine = world.addMachine("n1");
+        const keep = async () => "Keep" as const;
+        expect(await release({ ...requestFor(machine), lastLook: keep })).toEqual({ kind: "Kept" });
+        expect(world.asked()).toBe(0);
+        expect(world.idOf(machine.providerID)).toBe(machine.id);
+      });
+
+      it("asks for nothing where the look fails, and fails alike", async () => {
+        const machine = world.addMachine("n1");
+        const fault = new LastcallError("API_UNREACHABLE", "Cannot list", { retryable: true });
+        const failing = () => Promise.reject(fault);
+        expect(await faultOf(release({ ...requestFor(machine), lastLook: failing }))).toBe(fault);
+        expect(world.asked()).toBe(0);
+      });
+
+      it("looks at the machine again where that took time: it may be another by then", async () => {
+        const machine = world.addMachine("n1");
+        const looks: string[] = [];
+        const { promise: waited, resolve: goOn } = Promise.withResolvers<LastLook>();
+        const waiting = () => {
+          looks.push("asked");
+          return looks.length === 1 ? waited : allClear();
+        };
+        const work = world.releaser.release({ ...requestFor(machine), lastLook: waiting }, never);
+        await world.passUntil(() => looks.length === 1);
+        await world.replace(machine.providerID);
+        goOn("Waited");
+        expect(await world.pass(work)).toEqual({ kind: "Replaced" });
+        expect(looks).toEqual(["asked"]);
+        expect(world.asked()).toBe(0);
+      });
+
+      it("is not done for a machine that is gone, or another's", async () => {
+        const machine = world.addMachine("n1");
+        await world.replace(machine.providerID);
+        const unwanted = () => Promise.reject(new Error("nothing is left to look for"));
+        const result = await release({ ...requestFor(machine), lastLook: unwanted });
+        expect(result).toEqual({ kind: "Replaced" });
       });
     });
 

@@ -1,6 +1,12 @@
 import { describe, expect, it } from "vitest";
+import type { InstanceReleaser } from "../../src/contracts/instance-releaser.ts";
 import { minutes, seconds } from "../../src/core/time/time.ts";
 import { ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
+
+interface Ledger {
+  readonly outcome: string;
+  readonly drain: object;
+}
 
 /** As a scheduler binds it that had chosen the node before the cordon. */
 function bindLate(world: ModelWorld, node: string): void {
@@ -12,24 +18,42 @@ function bindLate(world: ModelWorld, node: string): void {
   });
 }
 
-/** A rotation of n1 in which a pod comes just as the drain is written down as over. */
-async function rotation(late: "None" | "Late") {
+/**
+ * When the pod comes. `Drained`: as the drain is written down as over; `MachineLookedUp`: with the
+ * release's own look at the machine; `LetGo`: past the last look, as the machine is let go.
+ */
+type Coming = "Never" | "Drained" | "MachineLookedUp" | "LetGo";
+
+/** A rotation of n1 to which a pod is bound late. */
+async function rotation(comes: Coming) {
   const world = new ModelWorld();
   for (const name of ["n0", "n1", "n2"]) world.addNode(name, name);
   webWorkload(world, { replicas: 6, maxUnavailable: 6 });
   spotPolicy(world, { drain: { timeout: "5m", onTimeout: "Wait" } });
   await world.pass(seconds(5));
-  let came = late === "None";
-  world.beforeWrite = ({ path, body }) => {
-    const isOver = path.endsWith("/status") && JSON.stringify(body).includes('"phase":"Releasing"');
-    if (!isOver || came) return;
+  let came = false;
+  const come = (when: Coming) => {
+    if (when !== comes || came) return;
     came = true;
     bindLate(world, "n1");
   };
+  world.beforeWrite = ({ path, body }) => {
+    const isOver = path.endsWith("/status") && JSON.stringify(body).includes('"phase":"Releasing"');
+    if (isOver) come("Drained");
+  };
   const onNode: number[] = [];
-  world.onRelease = () => onNode.push(world.podsOn("n1").length);
+  world.onRelease = () => {
+    onNode.push(world.podsOn("n1").length);
+    come("LetGo");
+  };
   const stop = new AbortController();
-  const running = world.startController(stop.signal);
+  const { releaser } = world;
+  const release: InstanceReleaser["release"] = async (request, signal) => {
+    come("MachineLookedUp");
+    return releaser.release(request, signal);
+  };
+  const releaserFor = () => ({ ...releaser, release });
+  const running = world.startController(stop.signal, { releaserFor });
   const uid = world.get(`${nodes}/n1`)?.metadata?.uid ?? "";
   world.create("/apis/lastcall.dev/v1alpha1/departures", {
     apiVersion: "lastcall.dev/v1alpha1",
@@ -37,22 +61,40 @@ async function rotation(late: "None" | "Late") {
     metadata: { name: "n1-asked" },
     spec: { node: { name: "n1", uid }, cause: "Manual", source: "person" },
   });
-  await world.passUntil(() => world.released.length === 1, minutes(5));
+  await world.passUntil(() => world.statusOf("n1").phase === "Ended", minutes(5));
   stop.abort();
   await running;
-  return { onNode, steps: world.stepsOf("n1") };
+  const { outcome, drain } = world.statusOf("n1") as unknown as Ledger;
+  const said = world.events.filter(({ about }) => about.kind === "Node");
+  return { onNode, steps: world.stepsOf("n1"), outcome, drain, said };
 }
 
 describe("a pod that is bound to a node after its last pod has left", () => {
-  it("leaves by eviction as the others did, before the machine goes", async () => {
-    expect(await rotation("Late")).toEqual({
-      onNode: [0],
-      steps: ["cordon", "evict", "evict", "evict", "release", "remove"],
-    });
-  });
+  it.each(["Drained", "MachineLookedUp"] as const)(
+    "leaves by eviction as the others did, before the machine goes (%s)",
+    async (comes) => {
+      const { onNode, steps } = await rotation(comes);
+      expect(onNode).toEqual([0]);
+      expect(steps).toEqual(["cordon", "evict", "evict", "evict", "release", "remove"]);
+    },
+  );
 
   it("is the only reason to evict again", async () => {
-    const { steps } = await rotation("None");
+    const { steps, outcome, drain } = await rotation("Never");
     expect(steps).toEqual(["cordon", "evict", "evict", "release", "remove"]);
+    expect(outcome).toBe("Planned");
+    expect(drain).toMatchObject({ total: 2, left: 0, leftBehind: 0, notClean: [] });
+  });
+
+  it("is named by ledger, outcome and Event where it comes as the machine is let go", async () => {
+    const { onNode, steps, outcome, drain, said } = await rotation("LetGo");
+    expect(onNode).toEqual([0]);
+    expect(steps).toEqual(["cordon", "evict", "evict", "release", "remove"]);
+    expect(outcome).toBe("Forced");
+    const notClean = [{ namespace: "default", name: "late", outcome: "LeftBehind" }];
+    expect(drain).toMatchObject({ total: 3, left: 1, evicted: 2, leftBehind: 1, notClean });
+    expect(said.filter(({ reason }) => reason === "PodLeftBehind")).toMatchObject([
+      { type: "Warning", message: "default/late was left behind on the node" },
+    ]);
   });
 });

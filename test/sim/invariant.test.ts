@@ -10,6 +10,7 @@ import { startDemoWorld } from "../../src/sim/demo-world.ts";
 import type { ModelCluster } from "../../src/sim/model-cluster.ts";
 import { RunWitness } from "../../src/sim/run-witness.ts";
 import { VirtualClock } from "../../src/sim/virtual-clock.ts";
+import { allClear } from "../support/machine-releaser.ts";
 
 const startAt = instant(Date.UTC(2026, 10, 20));
 const departures = "/apis/lastcall.dev/v1alpha1/departures";
@@ -110,6 +111,7 @@ async function release(one: Node): Promise<void> {
     ...{ providerID: one.providerID, mode: "Recreate" },
     machineId: cluster.cloud.machine(one.name)?.id ?? "",
     requestId: departure?.metadata.uid ?? "",
+    lastLook: allClear,
   };
   void witness.releaser("us").release(request, new AbortController().signal);
   await clock.advance(seconds(1));

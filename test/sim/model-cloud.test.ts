@@ -9,6 +9,7 @@ import type { Fate } from "../../src/sim/fate.ts";
 import { type ModelCluster, startModelCluster } from "../../src/sim/model-cluster.ts";
 import { type MachineGroup, providerIdOf } from "../../src/sim/model-machine.ts";
 import { VirtualClock } from "../../src/sim/virtual-clock.ts";
+import { allClear } from "../support/machine-releaser.ts";
 
 const startAt = instant(Date.UTC(2026, 10, 20));
 const signal = new AbortController().signal;
@@ -158,7 +159,10 @@ describe("ModelCloud as a releaser of instances", () => {
 
   function release(mode: "Recreate" | "Delete", requestId = "r-1"): Promise<ReleaseResult> {
     const { providerID, machineId } = firstSpot();
-    return cluster.cloud.release({ providerID, machineId, mode, requestId }, signal);
+    return cluster.cloud.release(
+      { providerID, machineId, mode, requestId, lastLook: allClear },
+      signal,
+    );
   }
 
   it("recreates: waits until the machine is gone, and a new one comes under its name", async () => {
@@ -188,7 +192,13 @@ describe("ModelCloud as a releaser of instances", () => {
     const { name, providerID, machineId } = firstSpot();
     cluster.cloud.preempt(name);
     await at(35);
-    const late = { providerID, machineId, mode: "Recreate", requestId: "r-2" } as const;
+    const late = {
+      providerID,
+      machineId,
+      mode: "Recreate",
+      requestId: "r-2",
+      lastLook: allClear,
+    } as const;
     expect(await cluster.cloud.release(late, signal)).toEqual({ kind: "AlreadyGone" });
     await at(100);
     const later = { ...late, requestId: "r-3" };
@@ -208,8 +218,15 @@ describe("ModelCloud as a releaser of instances", () => {
   it("stops waiting when the caller hangs up, and goes on with the work", async () => {
     const { name, providerID, machineId } = firstSpot();
     const abort = new AbortController();
-    const request = { providerID, machineId, mode: "Recreate", requestId: "r-4" } as const;
+    const request = {
+      providerID,
+      machineId,
+      mode: "Recreate",
+      requestId: "r-4",
+      lastLook: allClear,
+    } as const;
     const waiting = cluster.cloud.release(request, abort.signal);
+    await at(0);
     abort.abort("stopped");
     await expect(waiting).rejects.toBe("stopped");
     await at(100);

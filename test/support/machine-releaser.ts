@@ -1,4 +1,7 @@
-import type { InstanceReleaser } from "../../src/contracts/instance-releaser.ts";
+import type { InstanceReleaser, LastLook } from "../../src/contracts/instance-releaser.ts";
+
+/** A last look for tests that are not about it. */
+export const allClear = (): Promise<LastLook> => Promise.resolve("Clear");
 
 /** A cloud that is nothing but the ids of its machines by providerID; what is let go is gone at once. */
 export function machineReleaser(
@@ -16,13 +19,18 @@ export function machineReleaser(
       if (!machines.has(providerID)) return Promise.resolve({ kind: "Impossible", problem });
       return Promise.resolve({ kind: "Possible", permission: "Granted" });
     },
-    release: ({ providerID, machineId }) => {
-      const now = machines.get(providerID);
-      if (now === undefined) return Promise.resolve({ kind: "AlreadyGone" });
-      if (now !== machineId) return Promise.resolve({ kind: "Replaced" });
+    release: async ({ providerID, machineId, lastLook }) => {
+      for (;;) {
+        const now = machines.get(providerID);
+        if (now === undefined) return { kind: "AlreadyGone" };
+        if (now !== machineId) return { kind: "Replaced" };
+        const look = await lastLook();
+        if (look === "Keep") return { kind: "Kept" };
+        if (look === "Clear") break;
+      }
       machines.delete(providerID);
       onReleased(providerID, machineId);
-      return Promise.resolve({ kind: "Released" });
+      return { kind: "Released" };
     },
   };
 }

@@ -8,6 +8,7 @@ import { type MachineGroup, type ModelMachine, providerIdOf } from "../../src/si
 import { VirtualClock } from "../../src/sim/virtual-clock.ts";
 import type { ReleaserWorld } from "../contract/instance-releaser.contract.ts";
 import type { LaunchTimeWorld } from "../contract/launch-times.contract.ts";
+import { allClear } from "./machine-releaser.ts";
 
 /** Long after everything that a test has begun is over. */
 const patience = hours(2);
@@ -91,7 +92,9 @@ export async function startModelCloudWorld(): Promise<ModelCloudWorld> {
       removed += 1;
       const request = { providerID, machineId: now(providerID)?.id ?? "", mode: "Delete" } as const;
       const requestId = `by somebody else, ${removed}`;
-      await pass(cloud.release({ ...request, requestId }, new AbortController().signal));
+      await pass(
+        cloud.release({ ...request, requestId, lastLook: allClear }, new AbortController().signal),
+      );
     },
     fail(fault) {
       const error = new LastcallError(faults[fault], `Cannot go on: ${fault}`);

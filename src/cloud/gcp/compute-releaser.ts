@@ -87,34 +87,58 @@ export class ComputeReleaser implements InstanceReleaser {
     const ref = instanceRefOf(request.providerID);
     const first = await this.#look(ref, signal);
     const meant: Meant = { ref, request, startedAt: first?.startedAt };
-    const standing = standingOf(first, meant);
-    if (standing === "Gone") return { kind: "AlreadyGone" };
-    if (standing === "Replaced") return { kind: "Replaced" };
-    const giveUpAt = this.#options.clock.monotonic() + this.#goneWithinMs;
-    await this.#letGo(meant, { first, bounds: { giveUpAt, signal } });
-    await this.#untilGone(meant, { giveUpAt, signal });
+    const bounds = { giveUpAt: this.#options.clock.monotonic() + this.#goneWithinMs, signal };
+    const ready = await this.#lastLooks(meant, { first, signal });
+    if (ready === "Gone") return { kind: "AlreadyGone" };
+    if (ready === "Replaced" || ready === "Kept") return { kind: ready };
+    if (ready !== "Leaving" && (await this.#letGo(meant, { ready, bounds })) === "Kept") {
+      return { kind: "Kept" };
+    }
+    await this.#untilGone(meant, bounds);
     this.#failures.delete(request.requestId);
     return { kind: "Released" };
   }
 
-  /** Asks the cloud to let the machine go, unless it is leaving; a fault that can pass leads to another look. */
+  /**
+   * The machine as it stays, with the node looked at after it; both again where the node's look took time.
+   * Else how the machine stands that needs no request, or that it is to be kept.
+   */
+  async #lastLooks(
+    meant: Meant,
+    { first, signal }: { readonly first: Instance | undefined; readonly signal: AbortSignal },
+  ): Promise<Instance | Exclude<Standing, "Staying"> | "Kept"> {
+    for (let seen = first; ; seen = await this.#look(meant.ref, signal)) {
+      if (seen === undefined) return "Gone";
+      const standing = standingOf(seen, meant);
+      if (standing !== "Staying") return standing;
+      const look = await meant.request.lastLook();
+      signal.throwIfAborted();
+      if (look === "Keep") return "Kept";
+      if (look === "Clear") return seen;
+    }
+  }
+
+  /** Asks the cloud to let the machine go; a fault that can pass leads to other looks. */
   async #letGo(
     meant: Meant,
-    start: { readonly first: Instance | undefined; readonly bounds: Bounds },
-  ): Promise<void> {
+    start: { readonly ready: Instance; readonly bounds: Bounds },
+  ): Promise<"Asked" | "Kept"> {
     const { clock, rng } = this.#options;
     const { signal } = start.bounds;
-    let seen = start.first;
-    for (let attempt = 0; seen !== undefined; attempt++) {
-      if (standingOf(seen, meant) !== "Staying") return;
+    let seen = start.ready;
+    for (let attempt = 0; ; attempt++) {
       try {
-        return await this.#act(meant, { seen, bounds: start.bounds });
+        await this.#act(meant, { seen, bounds: start.bounds });
+        return "Asked";
       } catch (error) {
         const again = isLastcallError(error) && error.retryable && attempt + 1 < actAttempts;
         if (!again) throw error;
       }
       await clock.sleep(backoff(attempt, { rule: actRule, rng }), signal);
-      seen = await this.#look(meant.ref, signal);
+      const first = await this.#look(meant.ref, signal);
+      const ready = await this.#lastLooks(meant, { first, signal });
+      if (typeof ready === "string") return ready === "Kept" ? "Kept" : "Asked";
+      seen = ready;
     }
   }
 

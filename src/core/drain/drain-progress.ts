@@ -304,6 +304,27 @@ export function withEarlierOutcomes(
   };
 }
 
+const nothingYet: DrainCounts = {
+  ...{ total: 0, left: 0, evicted: 0, forced: 0, waiting: 0, blocked: 0, cut: 0 },
+};
+
+/** The counts with pods that came when the drain was over, and went with their machine. */
+export function withLeftBehind(
+  counts: DrainCounts = nothingYet,
+  pods: readonly PodIdentity[],
+): DrainCounts {
+  const named = pods.map(
+    ({ namespace, name }): UncleanPod => ({ namespace, name, outcome: "LeftBehind" }),
+  );
+  return {
+    ...counts,
+    total: counts.total + pods.length,
+    left: counts.left + pods.length,
+    leftBehind: (counts.leftBehind ?? 0) + pods.length,
+    notClean: [...(counts.notClean ?? []), ...named].slice(0, namedPodsLimit),
+  };
+}
+
 function uncleanPod(state: PodProgress): UncleanPod[] {
   if (state.kind !== "Gone" || state.how === "CleanExit") return [];
   const { namespace, name } = state.pod;

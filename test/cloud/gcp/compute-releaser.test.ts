@@ -11,6 +11,7 @@ import {
   startComputeWorld,
   zone,
 } from "../../support/compute-world.ts";
+import { allClear } from "../../support/machine-releaser.ts";
 
 const requestId = "6f9619ff-8b86-4d01-b42d-00cf4fc964ff";
 const groupPath = `/zones/${zone}/instanceGroupManagers/gke-pool-grp`;
@@ -24,11 +25,14 @@ async function start(options?: ComputeWorldOptions): Promise<ComputeWorld> {
   return world;
 }
 
-function release(name: string, request: Partial<ReleaseRequest> = {}): Promise<ReleaseResult> {
+function release(
+  name: string,
+  request: Partial<Pick<ReleaseRequest, "mode" | "requestId" | "lastLook">> = {},
+): Promise<ReleaseResult> {
   const providerID = providerIdOf(name);
   const machineId = world.idOf(providerID) ?? "1";
-  const whole = { providerID, machineId, mode: "Recreate", requestId, ...request } as const;
-  return world.pass(world.releaser.release(whole, never));
+  const usual = { providerID, machineId, mode: "Recreate", requestId, lastLook: allClear } as const;
+  return world.pass(world.releaser.release({ ...usual, ...request }, never));
 }
 
 /** The requests that asked for something, with what they carried. */
@@ -210,13 +214,20 @@ describe("faults that pass", () => {
     { name: "a machine not ready", status: 400, reason: "resourceNotReady" },
     { name: "a 404 while the machine runs", status: 404, reason: "notFound" },
     { name: "an inner error", status: 503, reason: "backendError" },
-  ])("$name is tried again, after another look", async ({ status, reason }) => {
+  ])("$name is tried again, after another look at machine and node", async ({ status, reason }) => {
     await start();
     world.addMachine("n1");
     world.server.failNext({ kind: "Refuse", status, reason }, { match: /^DELETE/ });
-    expect(await release("n1", { mode: "DeleteInstance" })).toEqual({ kind: "Released" });
+    const sentBefore: number[] = [];
+    const lastLook = () => {
+      sentBefore.push(world.server.log.length);
+      return allClear();
+    };
+    const work = release("n1", { mode: "DeleteInstance", lastLook });
+    expect(await work).toEqual({ kind: "Released" });
     const story = world.server.log.slice(0, 4).map(({ method }) => method);
     expect(story).toEqual(["GET", "DELETE", "GET", "DELETE"]);
+    expect(sentBefore).toEqual([1, 3]);
   });
 
   it("an answer that was lost does not make a second act", async () => {

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type ComputeWorld, startComputeWorld, zone } from "../../support/compute-world.ts";
+import { allClear } from "../../support/machine-releaser.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -57,7 +58,11 @@ describe("our Compute Engine server", () => {
 
   it("writes an operation of its own with the fields and forms of a recorded stop", async () => {
     const machine = world.addMachine("n1");
-    const request = { mode: "DeleteInstance", requestId: crypto.randomUUID() } as const;
+    const request = {
+      mode: "DeleteInstance",
+      requestId: crypto.randomUUID(),
+      lastLook: allClear,
+    } as const;
     const { providerID, id: machineId } = machine;
     await world.pass(
       world.releaser.release({ providerID, machineId, ...request }, new AbortController().signal),
