@@ -2,7 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { HeardReading, NoticeSink, NoticeSource } from "../contracts/notice-source.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
 import { Wakeup } from "../contracts/wakeup.ts";
-import { halfToAll } from "../core/chance/jitter.ts";
+import { backoffMs } from "../core/chance/backoff.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import type { NoticeCase } from "../core/notice/notice.ts";
 import {
@@ -48,10 +48,10 @@ export interface AgentOptions {
   readonly fallback?: Pick<LateFallback, "handle" | "filed" | "withdrawn" | "run"> | undefined;
 }
 
-const firstRetryMs = 50;
+const firstRetryMs: Millis = millis(50);
 /** While there is time left each second may be the one in which the API server is back. */
-const longestRetryMs = 1000;
-const lateRetryMs = 10_000;
+const longestRetryMs: Millis = millis(1000);
+const lateRetryMs: Millis = millis(10_000);
 
 /**
  * The watcher of one node: hears its cloud and sees to it that the cluster knows. It keeps what stands
@@ -188,9 +188,9 @@ export class Agent implements NoticeSink {
     const { rng } = this.#options;
     const isLate = wanted?.deadlineAt !== undefined && wanted.deadlineAt < this.#cloudNow();
     const mostMs = wanted === undefined || isLate ? lateRetryMs : longestRetryMs;
-    const wholeMs = Math.min(mostMs, firstRetryMs * 2 ** Math.min(this.#failures, 20));
+    const pauseMs = backoffMs(this.#failures, rng, { firstMs: firstRetryMs, mostMs });
     this.#failures += 1;
-    return halfToAll(wholeMs, rng);
+    return pauseMs;
   }
 
   /** A reading that changes nothing must not cut a wait between two attempts short. */

@@ -1,9 +1,9 @@
 import type { Fleet, FleetChange } from "../contracts/fleet.ts";
+import { backoffMs } from "../core/chance/backoff.ts";
 import { type Departure, isNoticed } from "../core/departure/departure.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { type Millis, minutes, seconds } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
-import { backoffMs } from "./backoff.ts";
 import type { CaseTools } from "./case-tools.ts";
 import { DepartureRun } from "./departure-run.ts";
 
@@ -152,7 +152,9 @@ export class ActiveDepartures {
     const { uid } = departure;
     const { clock, rng } = this.#tools;
     const failures = (this.#rests.get(uid)?.failures ?? 0) + 1;
-    const forMs = isNoticed(departure) ? backoffMs(failures, rng, noticedRestMs) : restMs;
+    const forMs = isNoticed(departure)
+      ? backoffMs(failures, rng, { mostMs: noticedRestMs })
+      : restMs;
     this.#rests.set(uid, { untilMs: clock.monotonic() + forMs, failures });
     clock.sleep(forMs, signal).then(
       () => {

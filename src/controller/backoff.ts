@@ -1,23 +1,16 @@
 import type { Clock } from "../contracts/clock.ts";
-import { halfToAll } from "../core/chance/jitter.ts";
+import { backoffMs } from "../core/chance/backoff.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import { type Departure, isNoticed } from "../core/departure/departure.ts";
 import { type Millis, seconds } from "../core/time/time.ts";
 import { isLastcallError } from "../errors.ts";
 
-const firstMs = 100;
 const longestMs: Millis = seconds(10);
 const longestUnderNoticeMs: Millis = seconds(1);
 
 /** How long to wait at most before another attempt: under a notice each second counts. */
 export function longestPause(departure: Departure): Millis {
   return isNoticed(departure) ? longestUnderNoticeMs : longestMs;
-}
-
-/** Exponential from 0.1 s to `mostMs`, with half of it by chance so that many do not return at once. */
-export function backoffMs(attempt: number, rng: Rng, mostMs: Millis = longestMs): Millis {
-  const whole = Math.min(mostMs, firstMs * 2 ** Math.min(attempt, 20));
-  return halfToAll(whole, rng);
 }
 
 export interface RetryTools {
@@ -39,7 +32,8 @@ export async function retrying<T>(work: () => Promise<T>, tools: RetryTools): Pr
     } catch (error) {
       if (!isLastcallError(error) || !error.retryable) throw error;
       tools.onRetry(error);
-      await tools.clock.sleep(backoffMs(attempt, tools.rng, tools.longestPause?.()), tools.signal);
+      const mostMs = tools.longestPause?.();
+      await tools.clock.sleep(backoffMs(attempt, tools.rng, { mostMs }), tools.signal);
     }
   }
 }

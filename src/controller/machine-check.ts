@@ -1,4 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
+import { backoffMs } from "../core/chance/backoff.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import { compareIdentity, type NodeIdentity } from "../core/cluster/identity.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
@@ -6,7 +7,7 @@ import type { PodFacts } from "../core/cluster/pod.ts";
 import type { Departure } from "../core/departure/departure.ts";
 import type { PhaseResult } from "../core/departure/ledger.ts";
 import { messageOf } from "../errors.ts";
-import { backoffMs, longestPause } from "./backoff.ts";
+import { longestPause } from "./backoff.ts";
 import type { Executor } from "./executor.ts";
 
 export interface MachineCheckTools {
@@ -80,7 +81,7 @@ export class MachineCheck {
           error: messageOf(error),
         });
         await tools.clock
-          .sleep(backoffMs(attempt, tools.rng, mostMs), signal)
+          .sleep(backoffMs(attempt, tools.rng, { mostMs }), signal)
           .catch(() => undefined);
       }
     }

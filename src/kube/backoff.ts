@@ -1,4 +1,4 @@
-import { halfToAll } from "../core/chance/jitter.ts";
+import { halfToAll } from "../core/chance/backoff.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import type { Millis } from "../core/time/time.ts";
 

@@ -1,6 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { FeedListener, NoticeFeed } from "../../contracts/notice-feed.ts";
-import { halfToAll } from "../../core/chance/jitter.ts";
+import { halfToAll } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { asFault } from "./aws-fault.ts";
 import { InFlightMessages } from "./in-flight-messages.ts";

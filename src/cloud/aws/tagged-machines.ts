@@ -1,5 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import { around } from "../../core/chance/jitter.ts";
+import { around } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";

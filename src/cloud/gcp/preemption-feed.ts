@@ -1,6 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { FeedListener, NoticeFeed } from "../../contracts/notice-feed.ts";
-import { around } from "../../core/chance/jitter.ts";
+import { around } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { type Millis, minutes } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { NoticeSink } from "../../contracts/notice-source.ts";
-import { around } from "../../core/chance/jitter.ts";
+import { around } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import type { NoticeReading } from "../../core/notice/notice.ts";
 import type { Instant, Millis } from "../../core/time/time.ts";

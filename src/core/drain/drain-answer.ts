@@ -1,4 +1,4 @@
-import { halfToAll } from "../chance/jitter.ts";
+import { backoffMs } from "../chance/backoff.ts";
 import type { Rng } from "../chance/rng.ts";
 import { fittedGrace } from "../drain-plan/drain-order.ts";
 import { between, type Instant, type Millis, millis, plus, seconds } from "../time/time.ts";
@@ -156,6 +156,6 @@ export function retryPause(
 ): Millis {
   const boundMs =
     leftMs === undefined ? longestPauseMs : Math.max(leastBoundMs, leftMs * pauseShare);
-  const doubledMs = firstPauseMs * 2 ** Math.min(attempts - 1, 10);
-  return halfToAll(Math.min(longestPauseMs, boundMs, doubledMs), rng);
+  const mostMs = millis(Math.min(longestPauseMs, boundMs));
+  return backoffMs(attempts - 1, rng, { firstMs: firstPauseMs, mostMs });
 }
