@@ -13,11 +13,13 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   contracts: everywhere,
   config: everywhere,
   kube: [...everywhere, "contracts"],
-  // What the metadata services of all clouds have in common; the only thing that clouds share.
+  // What the metadata services of all clouds have in common; which clouds share.
   "cloud/metadata": [...everywhere, "contracts"],
-  "cloud/gcp": [...everywhere, "contracts", "cloud/metadata"],
-  "cloud/aws": [...everywhere, "contracts", "cloud/metadata"],
-  "cloud/azure": [...everywhere, "contracts", "cloud/metadata"],
+  // How a machine is released, whichever cloud it is in.
+  "cloud/release": [...everywhere, "contracts"],
+  "cloud/gcp": [...everywhere, "contracts", "cloud/metadata", "cloud/release"],
+  "cloud/aws": [...everywhere, "contracts", "cloud/metadata", "cloud/release"],
+  "cloud/azure": [...everywhere, "contracts", "cloud/metadata", "cloud/release"],
   actions: [...everywhere, "contracts"],
   audit: everywhere,
   controller: [...everywhere, "contracts"],

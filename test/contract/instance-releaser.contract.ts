@@ -12,11 +12,20 @@ export interface ReleaserWorld {
   readonly releaser: InstanceReleaser;
   /** The modes that this cloud has. */
   readonly modes: readonly ReleaseRequest["mode"][];
-  /** Makes a machine that runs and belongs to a group which replaces its losses. */
-  addMachine(name: string): { readonly providerID: string; readonly id: string };
-  /** The id of the machine that the cloud has under this name now. */
+  /**
+   * Makes a machine that runs and whose owner allows this mode; absent: the first of `modes`, which is
+   * that of a group which replaces its losses.
+   */
+  addMachine(
+    name: string,
+    mode?: ReleaseRequest["mode"],
+  ): { readonly providerID: string; readonly id: string };
+  /** The id of the machine that has this place in the cloud now, also where it came as a replacement. */
   idOf(providerID: string): string | undefined;
-  /** Puts a new machine in the place of one, as a group does after a preemption; gives its id. */
+  /**
+   * Puts a new machine in the place of one, as a group does after a preemption; where no place is used
+   * again, starts it anew. Gives the new id.
+   */
   replace(providerID: string): Promise<string>;
   /** Takes a machine away for good, without the releaser. */
   remove(providerID: string): Promise<void>;
@@ -27,7 +36,7 @@ export interface ReleaserWorld {
   heal(): void;
   /** How often the cloud took a request to let a machine go. */
   asked(): number;
-  /** How many machines there ever were under this name. */
+  /** How many machines there ever were in this place. */
   bornHere(providerID: string): number;
   /** Lets time pass until the work settles. */
   pass<T>(work: Promise<T>): Promise<T>;
@@ -103,12 +112,12 @@ export function instanceReleaserContract(
       }
 
       it("says so of one that runs, in every mode, and changes nothing", async () => {
-        const machine = world.addMachine("n1");
         for (const mode of world.modes) {
+          const machine = world.addMachine(`n-${mode.toLowerCase()}`, mode);
           expect(await check(machine, mode)).toMatchObject({ kind: "Possible" });
+          expect(world.idOf(machine.providerID)).toBe(machine.id);
         }
         expect(world.asked()).toBe(0);
-        expect(world.idOf(machine.providerID)).toBe(machine.id);
       });
 
       it("says so of one that is going already", async () => {
@@ -152,7 +161,7 @@ export function instanceReleaserContract(
     describe("letting a machine go", () => {
       it("ends with the machine gone, in every mode", async () => {
         for (const mode of world.modes) {
-          const machine = world.addMachine(`n-${mode.toLowerCase()}`);
+          const machine = world.addMachine(`n-${mode.toLowerCase()}`, mode);
           expect(
             await release({ ...requestFor(machine), mode, requestId: crypto.randomUUID() }),
           ).toEqual({
@@ -163,8 +172,8 @@ export function instanceReleaserContract(
       });
 
       it("leaves the place empty after Delete and gets a new machine after Recreate", async () => {
-        const shrunk = world.addMachine("n1");
-        const renewed = world.addMachine("n2");
+        const shrunk = world.addMachine("n1", "Delete");
+        const renewed = world.addMachine("n2", "Recreate");
         if (world.modes.includes("Delete")) {
           await release({ ...requestFor(shrunk), mode: "Delete" });
         }

@@ -2,7 +2,7 @@ import type { Clock } from "../../contracts/clock.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { type Millis, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
-import { type BackoffRule, backoff } from "./backoff.ts";
+import { type BackoffRule, backoff } from "../release/backoff.ts";
 import type { ComputeEndpoint } from "./compute-endpoint.ts";
 import { type CallPurpose, faultOfAnswer, readErrorBody } from "./compute-fault.ts";
 import type { TokenSource } from "./token-source.ts";

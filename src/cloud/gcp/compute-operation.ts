@@ -2,7 +2,7 @@ import type { Clock } from "../../contracts/clock.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
-import { type BackoffRule, backoff } from "./backoff.ts";
+import { type BackoffRule, backoff } from "../release/backoff.ts";
 import type { ComputeAnswer, ComputeCall, ComputeClient } from "./compute-client.ts";
 import { faultOfOperation } from "./compute-fault.ts";
 import type { ReleaseCall } from "./release-call.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { backoff } from "../../../src/cloud/gcp/backoff.ts";
+import { backoff } from "../../../src/cloud/release/backoff.ts";
 import { seconds } from "../../../src/core/time/time.ts";
 
 const rule = { firstMs: seconds(2), capMs: seconds(15) };

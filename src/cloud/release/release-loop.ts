@@ -1,0 +1,144 @@
+import type { Clock } from "../../contracts/clock.ts";
+import type { ReleaseRequest, ReleaseResult } from "../../contracts/instance-releaser.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { type Millis, minutes, seconds } from "../../core/time/time.ts";
+import { isLastcallError, type LastcallError } from "../../errors.ts";
+import { type BackoffRule, backoff } from "./backoff.ts";
+
+/** How the machine that is meant stands now. */
+export type Standing = "Staying" | "Leaving" | "Gone" | "Replaced";
+
+/** One machine that is to go, as its cloud knows it. */
+export interface LeavingMachine<Seen> {
+  /** The machine that stands in its place now; undefined where the cloud has none. */
+  look(signal: AbortSignal): Promise<Seen | undefined>;
+  standing(seen: Seen): Standing;
+  /**
+   * Asks the cloud once to let it go, and follows the request as far as the cloud tells of it. Throws
+   * `LastcallError`; `retryable` leads to another look, and to another request if it still stays.
+   */
+  act(seen: Seen, bounds: ReleaseBounds): Promise<void>;
+  /** What is told of one that is still there after the whole wait. */
+  stillThere(seen: Seen): LastcallError;
+}
+
+export interface ReleaseBounds {
+  /** On the monotonic clock, in milliseconds. */
+  readonly giveUpAt: number;
+  readonly signal: AbortSignal;
+}
+
+export interface ReleaseLoopOptions {
+  readonly clock: Clock;
+  readonly rng: Rng;
+  /** How long one release waits for the machine to go; 20 minutes by default. */
+  readonly goneWithinMs?: Millis | undefined;
+}
+
+/** Attempts of the act itself; before each the machine is looked at again. */
+const actAttempts = 4;
+const actRule: BackoffRule = { firstMs: seconds(2), capMs: seconds(15) };
+const pollRule: BackoffRule = { firstMs: seconds(2), capMs: seconds(15) };
+
+export interface LeavingRequest<Seen> {
+  readonly machine: LeavingMachine<Seen>;
+  /** The caller's own look at the node, after each of ours at the machine. */
+  readonly lastLook: ReleaseRequest["lastLook"];
+}
+
+/**
+ * Look, act unless it is leaving, wait until it is gone: as `InstanceReleaser.release` promises it,
+ * for every cloud. Another machine in the place is never touched.
+ */
+export async function releaseByLooking<Seen>(
+  request: LeavingRequest<Seen>,
+  options: ReleaseLoopOptions,
+  signal: AbortSignal,
+): Promise<ReleaseResult> {
+  const giveUpAt = options.clock.monotonic() + (options.goneWithinMs ?? minutes(20));
+  const bounds = { giveUpAt, signal };
+  const ready = await lastLooks(request, signal);
+  switch (ready.kind) {
+    case "Gone":
+      return { kind: "AlreadyGone" };
+    case "Replaced":
+    case "Kept":
+      return ready;
+    case "Staying":
+      if ((await letGo(request, { seen: ready.seen, options, bounds })) === "Kept") {
+        return { kind: "Kept" };
+      }
+  }
+  await untilGone(request.machine, options, bounds);
+  return { kind: "Released" };
+}
+
+type Ready<Seen> =
+  | { readonly kind: "Staying"; readonly seen: Seen }
+  | { readonly kind: "Leaving" }
+  | { readonly kind: "Gone" }
+  | { readonly kind: "Replaced" }
+  | { readonly kind: "Kept" };
+
+/**
+ * The machine as it stays, with the node looked at after it; both again where the node's look took time.
+ * Else how the machine stands that needs no request, or that it is to be kept.
+ */
+async function lastLooks<Seen>(
+  { machine, lastLook }: LeavingRequest<Seen>,
+  signal: AbortSignal,
+): Promise<Ready<Seen>> {
+  for (;;) {
+    const seen = await machine.look(signal);
+    if (seen === undefined) return { kind: "Gone" };
+    const kind = machine.standing(seen);
+    if (kind !== "Staying") return { kind };
+    const look = await lastLook();
+    signal.throwIfAborted();
+    if (look === "Keep") return { kind: "Kept" };
+    if (look === "Clear") return { kind, seen };
+  }
+}
+
+/** Asks the cloud to let the machine go; a fault that can pass leads to other looks. */
+async function letGo<Seen>(
+  request: LeavingRequest<Seen>,
+  start: {
+    readonly seen: Seen;
+    readonly options: ReleaseLoopOptions;
+    readonly bounds: ReleaseBounds;
+  },
+): Promise<"Asked" | "Kept"> {
+  const { clock, rng } = start.options;
+  const { signal } = start.bounds;
+  let { seen } = start;
+  for (let attempt = 0; ; attempt++) {
+    try {
+      await request.machine.act(seen, start.bounds);
+      return "Asked";
+    } catch (error) {
+      const again = isLastcallError(error) && error.retryable && attempt + 1 < actAttempts;
+      if (!again) throw error;
+    }
+    await clock.sleep(backoff(attempt, { rule: actRule, rng }), signal);
+    const ready = await lastLooks(request, signal);
+    if (ready.kind !== "Staying") return ready.kind === "Kept" ? "Kept" : "Asked";
+    seen = ready.seen;
+  }
+}
+
+/** That a request was taken, or has ended well, does not tell that the machine went: only a look does. */
+async function untilGone<Seen>(
+  machine: LeavingMachine<Seen>,
+  { clock, rng }: ReleaseLoopOptions,
+  { giveUpAt, signal }: ReleaseBounds,
+): Promise<void> {
+  for (let round = 0; ; round++) {
+    const seen = await machine.look(signal);
+    if (seen === undefined) return;
+    const standing = machine.standing(seen);
+    if (standing === "Gone" || standing === "Replaced") return;
+    if (clock.monotonic() >= giveUpAt) throw machine.stillThere(seen);
+    await clock.sleep(backoff(round, { rule: pollRule, rng }), signal);
+  }
+}
