@@ -1,19 +1,94 @@
-import { AutoScalingClient, CompleteLifecycleActionCommand } from "@aws-sdk/client-auto-scaling";
+import {
+  AutoScalingClient,
+  CompleteLifecycleActionCommand,
+  DescribeAutoScalingGroupsCommand,
+  DescribeAutoScalingInstancesCommand,
+  TerminateInstanceInAutoScalingGroupCommand,
+} from "@aws-sdk/client-auto-scaling";
 import type { HookEnd, LifecycleHooks } from "../../contracts/lifecycle-hooks.ts";
 import type { LifecycleHook } from "../../core/notice/lifecycle-hook.ts";
 import { type Millis, seconds } from "../../core/time/time.ts";
 import { faultOfAws } from "./aws-fault.ts";
 import { clientSettings } from "./client-settings.ts";
+import type { GroupSize, Membership, ScalingGroups } from "./ec2-machine.ts";
 
 const answerLimitMs: Millis = seconds(10);
 
 /** EC2 Auto Scaling, with credentials, region and endpoint as AWS' client finds them. */
-export class AutoScaling implements LifecycleHooks {
+export class AutoScaling implements LifecycleHooks, ScalingGroups {
   readonly #client: AutoScalingClient;
 
   /** `region`: where the groups are; absent: the environment says it. */
   constructor({ region }: { readonly region: string | undefined }) {
     this.#client = new AutoScalingClient(clientSettings({ region, answerLimitMs }));
+  }
+
+  async membership(instanceId: string, abortSignal: AbortSignal): Promise<Membership | undefined> {
+    const permission = "autoscaling:DescribeAutoScalingInstances";
+    const found = await this.#look(permission, abortSignal, async () => {
+      const command = new DescribeAutoScalingInstancesCommand({ InstanceIds: [instanceId] });
+      return (await this.#client.send(command, { abortSignal })).AutoScalingInstances;
+    });
+    const one = found.find(({ InstanceId }) => InstanceId === instanceId);
+    if (one?.AutoScalingGroupName === undefined) return undefined;
+    return { group: one.AutoScalingGroupName, state: one.LifecycleState ?? "" };
+  }
+
+  async size(group: string, abortSignal: AbortSignal): Promise<GroupSize | undefined> {
+    const permission = "autoscaling:DescribeAutoScalingGroups";
+    const found = await this.#look(permission, abortSignal, async () => {
+      const command = new DescribeAutoScalingGroupsCommand({ AutoScalingGroupNames: [group] });
+      return (await this.#client.send(command, { abortSignal })).AutoScalingGroups;
+    });
+    const one = found.find(({ AutoScalingGroupName }) => AutoScalingGroupName === group);
+    if (one?.DesiredCapacity === undefined || one.MinSize === undefined) return undefined;
+    const suspended = (one.SuspendedProcesses ?? []).flatMap(
+      ({ ProcessName }) => ProcessName ?? [],
+    );
+    return { desired: one.DesiredCapacity, min: one.MinSize, suspended };
+  }
+
+  async terminate(
+    instanceId: string,
+    { group, desired }: { readonly group: string; readonly desired: "Kept" | "Decremented" },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const command = new TerminateInstanceInAutoScalingGroupCommand({
+      InstanceId: instanceId,
+      ShouldDecrementDesiredCapacity: desired === "Decremented",
+    });
+    try {
+      await this.#client.send(command, { abortSignal: signal });
+    } catch (error) {
+      signal.throwIfAborted();
+      throw faultOfAws(error, {
+        action: `terminate the instance ${instanceId} in the Auto Scaling group ${group}`,
+        permission: "autoscaling:TerminateInstanceInAutoScalingGroup on the group",
+        service: "EC2 Auto Scaling",
+        wanted: "a member of the group that can be terminated",
+      });
+    }
+  }
+
+  /** Of what does not exist Auto Scaling gives an empty list; without a list the answer is not its own. */
+  async #look<T>(
+    permission: string,
+    signal: AbortSignal,
+    ask: () => Promise<readonly T[] | undefined>,
+  ): Promise<readonly T[]> {
+    try {
+      const found = await ask();
+      if (found === undefined) throw new TypeError("the answer holds no list");
+      return found;
+    } catch (error) {
+      signal.throwIfAborted();
+      throw faultOfAws(error, {
+        action: `ask EC2 Auto Scaling by ${permission}`,
+        permission: `${permission} on *`,
+        service: "EC2 Auto Scaling",
+        wanted: "a region and an endpoint that are Auto Scaling's",
+      });
+    }
   }
 
   async complete(

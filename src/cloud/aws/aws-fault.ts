@@ -13,8 +13,53 @@ export interface AwsAsked {
 
 interface Verdict {
   readonly code: ErrorCode;
+  readonly retryable?: boolean;
   readonly wanted: string;
 }
+
+interface KnownRefusal extends Verdict {
+  readonly name: RegExp;
+  /** Of the message, where one name has many meanings. */
+  readonly told?: RegExp;
+}
+
+/**
+ * What AWS calls a release that it does not take. Sources: the error types of AWS' clients; the messages
+ * as users of Auto Scaling quote them, since it has the one name ValidationError for most.
+ */
+const refusals: readonly KnownRefusal[] = [
+  {
+    name: /^ScalingActivityInProgress|^ResourceContention/,
+    code: "CLOUD_REFUSED",
+    retryable: true,
+    wanted: "no other activity of the group under way; it may pass",
+  },
+  {
+    name: /^ValidationError$/,
+    told: /min size/i,
+    code: "CLOUD_REFUSED",
+    wanted: "a desired capacity above the group's minimum, or instance.release: Recreate",
+  },
+  {
+    name: /^ValidationError$/,
+    // It has left the group, or is leaving it: another look tells.
+    told: /not found|not in InService|not part of/i,
+    code: "CLOUD_REFUSED",
+    retryable: true,
+    wanted: "a member of the group",
+  },
+  {
+    name: /^IncorrectInstanceState$|^IncorrectState$/,
+    code: "CLOUD_REFUSED",
+    retryable: true,
+    wanted: "an instance at rest; it may pass",
+  },
+  {
+    name: /^OperationNotPermitted$/,
+    code: "CLOUD_REFUSED",
+    wanted: "an instance without termination protection",
+  },
+];
 
 /** What of an error of AWS' client is read; it may be anything. */
 interface ForeignError {
@@ -46,12 +91,20 @@ export function faultOfAws(error: unknown, asked: AwsAsked): LastcallError {
   const status = Number($metadata?.httpStatusCode ?? 0);
   const instanceNotice = typeof name === "string" ? name : "no instanceNotice";
   const told = typeof message === "string" ? message.replaceAll(/\s+/g, " ").slice(0, 200) : "";
-  const { code, wanted } = told === regionless ? noRegion : judge(instanceNotice, status, asked);
+  const { code, retryable, wanted } =
+    told === regionless
+      ? noRegion
+      : (knownRefusal(instanceNotice, told) ?? judge(instanceNotice, status, asked));
   const found = `found ${instanceNotice}${status === 0 ? "" : ` (status ${status})`}`;
   const quoted = told === "" ? "" : `, "${told.replace(/\.\s*$/, "")}"`;
   return new LastcallError(code, `Cannot ${asked.action}: ${found}${quoted}, expected ${wanted}`, {
     cause: error,
+    ...(retryable === undefined ? {} : { retryable }),
   });
+}
+
+function knownRefusal(name: string, said: string): Verdict | undefined {
+  return refusals.find((one) => one.name.test(name) && (one.told?.test(said) ?? true));
 }
 
 /** A defect of ours must not end a loop either: it is told as one. */

@@ -1,13 +1,17 @@
 import {
   DescribeInstanceStatusCommand,
+  DescribeInstancesCommand,
   DescribeTagsCommand,
   EC2Client,
+  type Instance,
   type InstanceStatus,
+  TerminateInstancesCommand,
 } from "@aws-sdk/client-ec2";
 import { instant, type Millis, seconds } from "../../core/time/time.ts";
 import { faultOfAws } from "./aws-fault.ts";
 import { clientSettings } from "./client-settings.ts";
-import type { Ec2, ScheduledEvent, Tag } from "./ec2.ts";
+import { type Ec2, mostAskedFor, type ScheduledEvent, type Tag } from "./ec2.ts";
+import type { Ec2Instance, Ec2Instances } from "./ec2-machine.ts";
 
 const answerLimitMs: Millis = seconds(10);
 /** The most that EC2 gives in one page. */
@@ -29,7 +33,7 @@ interface Page<T> {
 }
 
 /** EC2, with credentials, region and endpoint as AWS' client finds them. */
-export class Ec2Client implements Ec2 {
+export class Ec2Client implements Ec2, Ec2Instances {
   readonly #client: EC2Client;
 
   /** `region`: absent: the environment says it. */
@@ -73,6 +77,59 @@ export class Ec2Client implements Ec2 {
     return new Set(await this.#all(read, "ec2:DescribeTags", abortSignal));
   }
 
+  async instances(
+    ids: readonly string[],
+    abortSignal: AbortSignal,
+  ): Promise<readonly Ec2Instance[]> {
+    const found: Ec2Instance[] = [];
+    for (let from = 0; from < ids.length; from += mostAskedFor) {
+      // By a filter: an id that EC2 does not know would fail the whole request.
+      const values = ids.slice(from, from + mostAskedFor);
+      const read = async (token: string | undefined): Promise<Page<Instance>> => {
+        const command = new DescribeInstancesCommand({
+          Filters: [{ Name: "instance-id", Values: values }],
+          MaxResults: pageSize,
+          NextToken: token,
+        });
+        const answer = await this.#client.send(command, { abortSignal });
+        const items = answer.Reservations?.flatMap(({ Instances }) => Instances ?? []);
+        return { items, next: answer.NextToken };
+      };
+      const instances = await this.#all(read, "ec2:DescribeInstances", abortSignal);
+      found.push(...instances.map(toInstance));
+    }
+    return found;
+  }
+
+  async terminate(instanceId: string, signal: AbortSignal): Promise<void> {
+    const command = new TerminateInstancesCommand({ InstanceIds: [instanceId] });
+    await this.#terminate(command, { instanceId, signal });
+  }
+
+  async tryTerminate(instanceId: string, signal: AbortSignal): Promise<void> {
+    const command = new TerminateInstancesCommand({ InstanceIds: [instanceId], DryRun: true });
+    await this.#terminate(command, { instanceId, signal });
+  }
+
+  async #terminate(
+    command: TerminateInstancesCommand,
+    { instanceId, signal }: { readonly instanceId: string; readonly signal: AbortSignal },
+  ): Promise<void> {
+    try {
+      await this.#client.send(command, { abortSignal: signal });
+    } catch (error) {
+      signal.throwIfAborted();
+      // How EC2 says that a dry run would have been carried out.
+      if ((error as { readonly name?: unknown } | undefined)?.name === "DryRunOperation") return;
+      throw faultOfAws(error, {
+        action: `terminate the instance ${instanceId}`,
+        permission: "ec2:TerminateInstances on the instance",
+        service: "EC2",
+        wanted: "an instance that can be terminated",
+      });
+    }
+  }
+
   async #all<T>(
     read: (token: string | undefined) => Promise<Page<T>>,
     permission: string,
@@ -98,6 +155,16 @@ export class Ec2Client implements Ec2 {
       });
     }
   }
+}
+
+function toInstance({ InstanceId, State, LaunchTime, Tags = [] }: Instance): Ec2Instance {
+  const launchedMs = LaunchTime?.getTime() ?? Number.NaN;
+  return {
+    instanceId: InstanceId ?? "",
+    state: State?.Name ?? "",
+    launchedAt: Number.isFinite(launchedMs) ? instant(launchedMs) : undefined,
+    nodePool: Tags.find(({ Key }) => Key === "karpenter.sh/nodepool")?.Value,
+  };
 }
 
 function eventsOf({ InstanceId, Events = [] }: InstanceStatus): readonly ScheduledEvent[] {

@@ -1,0 +1,77 @@
+import { formatInstant, type Instant } from "../../core/time/time.ts";
+import type { InstanceRef } from "./instance-id.ts";
+
+/** An instance, as EC2 tells of it. */
+export interface Ec2Instance {
+  readonly instanceId: string;
+  /** EC2's own word, such as `shutting-down`. */
+  readonly state: string;
+  /** When it was last started; a stop and a start make another machine of it. */
+  readonly launchedAt: Instant | undefined;
+  /** Karpenter's own tag; whoever bears it is Karpenter's. */
+  readonly nodePool: string | undefined;
+}
+
+/** The Auto Scaling group that an instance is in. */
+export interface Membership {
+  readonly group: string;
+  /** Auto Scaling's own word, such as `InService` or `Terminating:Wait`. */
+  readonly state: string;
+}
+
+export interface GroupSize {
+  readonly desired: number;
+  readonly min: number;
+  /** Processes that somebody has suspended, such as `Launch`. */
+  readonly suspended: readonly string[];
+}
+
+/**
+ * What releases ask of EC2. Made by `ec2-client.ts`. All methods throw `LastcallError` `CLOUD_*`, or the
+ * signal's reason when it aborts.
+ */
+export interface Ec2Instances {
+  /** Those of these that EC2 has, also such as ended in the last hour; in a request for each 190. */
+  instances(ids: readonly string[], signal: AbortSignal): Promise<readonly Ec2Instance[]>;
+  terminate(instanceId: string, signal: AbortSignal): Promise<void>;
+  /** Throws what `terminate` would throw, as far as permissions go, and changes nothing. */
+  tryTerminate(instanceId: string, signal: AbortSignal): Promise<void>;
+}
+
+/** What releases ask of EC2 Auto Scaling. Made by `auto-scaling.ts`; throws as `Ec2Instances` does. */
+export interface ScalingGroups {
+  /** Undefined where the instance is in no group. */
+  membership(instanceId: string, signal: AbortSignal): Promise<Membership | undefined>;
+  size(group: string, signal: AbortSignal): Promise<GroupSize | undefined>;
+  terminate(
+    instanceId: string,
+    how: { readonly group: string; readonly desired: "Kept" | "Decremented" },
+    signal: AbortSignal,
+  ): Promise<void>;
+}
+
+/** An instance and its group, as just seen. */
+export interface Ec2Machine {
+  readonly instance: Ec2Instance;
+  /** Asked for only of one that runs. */
+  readonly membership: Membership | undefined;
+}
+
+export type Stage = "Running" | "Leaving" | "Gone";
+
+/** An instance that a stop has ended runs no pods any more, and comes back as another machine. */
+export function stageOf({ state }: Ec2Instance): Stage {
+  if (state === "terminated" || state === "stopped") return "Gone";
+  return state === "shutting-down" || state === "stopping" ? "Leaving" : "Running";
+}
+
+/**
+ * As it is kept in the ledger: `i-0abc@2026-11-24T15:00:00Z`, since an instance keeps its id when it is
+ * started anew.
+ */
+export function machineIdOf({ instanceId, launchedAt }: Ec2Instance): string {
+  return launchedAt === undefined ? instanceId : `${instanceId}@${formatInstant(launchedAt)}`;
+}
+
+/** How to ask about the instances of a region, over one client each. */
+export type InRegion<Client> = (region: InstanceRef["region"]) => Client;

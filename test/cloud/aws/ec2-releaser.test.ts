@@ -1,0 +1,241 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { ReleaseRequest } from "../../../src/contracts/instance-releaser.ts";
+import { minutes } from "../../../src/core/time/time.ts";
+import { type Ec2World, providerIdOf, startEc2World } from "../../support/ec2-world.ts";
+
+type Mode = ReleaseRequest["mode"];
+interface Machine {
+  readonly providerID: string;
+  readonly id: string;
+}
+
+const never = new AbortController().signal;
+const everyMode: readonly Mode[] = ["Recreate", "Delete", "DeleteInstance"];
+const requestId = "6f9619ff-8b86-4d01-b42d-00cf4fc964ff";
+
+const lastLook = () => Promise.resolve("Clear" as const);
+
+let world: Ec2World;
+beforeEach(async () => {
+  world = await startEc2World({ goneWithinMs: minutes(5) });
+});
+afterEach(() => world.close());
+
+function check({ providerID }: Machine, mode: Mode) {
+  return world.pass(world.releaser.check({ providerID, mode }, never));
+}
+
+function release({ providerID, id }: Machine, mode: Mode) {
+  const request = { providerID, machineId: id, mode, requestId, lastLook };
+  return world.pass(world.releaser.release(request, never));
+}
+
+function instanceOf({ providerID }: Machine) {
+  const instance = world.fleet.find(providerID.split("/").at(-1) ?? "");
+  if (instance === undefined) throw new Error(`no instance ${providerID}`);
+  return instance;
+}
+
+describe("a mode that the owner of the machine does not allow", () => {
+  it.each<[Mode, Mode, string]>([
+    ["Recreate", "DeleteInstance", "set instance.release to Recreate or Delete"],
+    ["DeleteInstance", "Recreate", "set instance.release to DeleteInstance"],
+    ["DeleteInstance", "Delete", "set instance.release to DeleteInstance"],
+  ])("of a machine for %s: %s is refused before and at the release", async (owned, mode, told) => {
+    const machine = world.addMachine("n1", owned);
+    const problem = expect.stringContaining(told);
+    expect(await check(machine, mode)).toEqual({ kind: "Impossible", problem });
+    await expect(release(machine, mode)).rejects.toMatchObject({
+      code: "CLOUD_REFUSED",
+      retryable: false,
+      message: problem,
+    });
+    expect(world.asked()).toBe(0);
+  });
+
+  it.each(everyMode)("%s of an instance of Karpenter's names NodeClaim", async (mode) => {
+    const machine = world.addMachine("n1", mode);
+    instanceOf(machine).tags = { "karpenter.sh/nodepool": "spot" };
+    const problem = expect.stringContaining("set instance.release to NodeClaim");
+    expect(await check(machine, mode)).toEqual({ kind: "Impossible", problem });
+    await expect(release(machine, mode)).rejects.toMatchObject({ message: problem });
+    expect(world.asked()).toBe(0);
+  });
+});
+
+describe("what is asked before a drain", () => {
+  it("is a dry run of an instance alone, and what it tells is granted", async () => {
+    const machine = world.addMachine("n1", "DeleteInstance");
+    expect(await check(machine, "DeleteInstance")).toEqual({
+      kind: "Possible",
+      permission: "Granted",
+    });
+    expect(world.fleet.actions.at(-1)).toBe("TerminateInstances");
+    expect(instanceOf(machine).state).toBe("running");
+  });
+
+  it("names the permission that the dry run misses", async () => {
+    const machine = world.addMachine("n1", "DeleteInstance");
+    world.fleet.denied.add("TerminateInstances");
+    const problem = expect.stringContaining("ec2:TerminateInstances is not granted");
+    expect(await check(machine, "DeleteInstance")).toEqual({ kind: "Impossible", problem });
+  });
+
+  it("is unknown of a group's member, whose permission Auto Scaling does not tell", async () => {
+    const machine = world.addMachine("n1");
+    expect(await check(machine, "Recreate")).toEqual({ kind: "Possible", permission: "Unknown" });
+    expect(world.fleet.actions).not.toContain("TerminateInstanceInAutoScalingGroup");
+  });
+
+  it("finds a group at its minimum, which could not shrink", async () => {
+    const machine = world.addMachine("n1");
+    world.group.min = world.group.desired;
+    const problem = expect.stringContaining("is at its minimum of 1");
+    expect(await check(machine, "Delete")).toEqual({ kind: "Impossible", problem });
+    expect(await check(machine, "Recreate")).toMatchObject({ kind: "Possible" });
+  });
+
+  it("finds a group that would make no new instance", async () => {
+    const machine = world.addMachine("n1");
+    world.group.suspended.push("Launch");
+    const problem = expect.stringContaining("process Launch is suspended");
+    expect(await check(machine, "Recreate")).toEqual({ kind: "Impossible", problem });
+    expect(await check(machine, "Delete")).toMatchObject({ kind: "Possible" });
+  });
+
+  it("remembers for half an hour that a release in the group was not permitted", async () => {
+    const [one, other] = [world.addMachine("n1"), world.addMachine("n2")];
+    world.fleet.denied.add("TerminateInstanceInAutoScalingGroup");
+    await expect(release(one, "Recreate")).rejects.toMatchObject({
+      code: "CLOUD_RIGHT_MISSING",
+      retryable: false,
+    });
+    const problem = expect.stringContaining("autoscaling:TerminateInstanceInAutoScalingGroup");
+    expect(await check(other, "Recreate")).toEqual({ kind: "Impossible", problem });
+    await world.pass(world.clock.sleep(minutes(30)));
+    expect(await check(other, "Recreate")).toMatchObject({ kind: "Possible" });
+  });
+});
+
+describe("a release", () => {
+  it("keeps the size of the group in Recreate and takes one off in Delete", async () => {
+    const [one, other] = [world.addMachine("n1"), world.addMachine("n2")];
+    await release(one, "Recreate");
+    expect(world.group.desired).toBe(2);
+    await release(other, "Delete");
+    expect(world.group.desired).toBe(1);
+  });
+
+  it("leaves an instance alone that was stopped and started since", async () => {
+    const machine = world.addMachine("n1");
+    await world.replace(machine.providerID);
+    expect(await release(machine, "Recreate")).toEqual({ kind: "Replaced" });
+    expect(world.asked()).toBe(0);
+  });
+
+  it.each(["stopped", "terminated"] as const)("counts one that is %s as gone", async (state) => {
+    const machine = world.addMachine("n1");
+    instanceOf(machine).state = state;
+    expect(await release(machine, "Recreate")).toEqual({ kind: "AlreadyGone" });
+  });
+
+  it("asks for nothing where the instance is shutting down already, and waits for its end", async () => {
+    const machine = world.addMachine("n1");
+    world.fleet.proceed(instanceOf(machine));
+    expect(await release(machine, "Recreate")).toEqual({ kind: "Released" });
+    expect(world.asked()).toBe(0);
+    expect(instanceOf(machine).state).toBe("terminated");
+  });
+
+  it("waits for a lifecycle hook, and asks the group once", async () => {
+    const machine = world.addMachine("n1");
+    world.group.holds = true;
+    const work = release(machine, "Recreate");
+    await world.pass(world.clock.sleep(minutes(2)));
+    expect(instanceOf(machine).state).toBe("running");
+    world.fleet.proceed(instanceOf(machine));
+    expect(await world.pass(work)).toEqual({ kind: "Released" });
+    expect(world.asked()).toBe(1);
+  });
+
+  it("says what waits where the instance does not go in time, and that asking again can help", async () => {
+    const machine = world.addMachine("n1");
+    world.group.holds = true;
+    await expect(release(machine, "Recreate")).rejects.toMatchObject({
+      code: "CLOUD_REFUSED",
+      retryable: true,
+      message: expect.stringContaining("Terminating:Wait in spot-group"),
+    });
+    expect(world.asked()).toBe(1);
+  });
+
+  it("looks again where another activity of the group is under way", async () => {
+    const machine = world.addMachine("n1");
+    const busy = {
+      status: 400,
+      code: "ScalingActivityInProgress",
+      text: "Activity is in progress",
+    };
+    world.fleet.refuseNext.set("TerminateInstanceInAutoScalingGroup", busy);
+    expect(await release(machine, "Recreate")).toEqual({ kind: "Released" });
+    expect(world.asked()).toBe(1);
+  });
+
+  it.each<[Mode, Mode, () => void, string]>([
+    [
+      "Recreate",
+      "Delete",
+      () => {
+        world.group.min = world.group.desired;
+      },
+      "expected a desired capacity above the group's minimum, or instance.release: Recreate",
+    ],
+    [
+      "DeleteInstance",
+      "DeleteInstance",
+      () => {
+        for (const one of world.fleet.instances) one.isProtected = true;
+      },
+      "expected an instance without termination protection",
+    ],
+  ])("of a machine for %s in %s tells a refusal that lasts", async (owned, mode, make, told) => {
+    const machine = world.addMachine("n1", owned);
+    make();
+    await expect(release(machine, mode)).rejects.toMatchObject({
+      code: "CLOUD_REFUSED",
+      retryable: false,
+      message: expect.stringContaining(told),
+    });
+    expect(instanceOf(machine).state).toBe("running");
+  });
+
+  it("looks again where the instance has left its group meanwhile, and does not end it alone", async () => {
+    const machine = world.addMachine("n1");
+    const gone = { status: 400, code: "ValidationError", text: "Instance Id not found" };
+    world.fleet.refuseNext.set("TerminateInstanceInAutoScalingGroup", gone);
+    const work = release(machine, "Recreate");
+    await world.passUntil(() => world.fleet.refuseNext.size === 0);
+    instanceOf(machine).group = undefined;
+    await expect(work).rejects.toMatchObject({
+      message: expect.stringContaining("set instance.release to DeleteInstance"),
+    });
+    expect(world.asked()).toBe(0);
+  });
+});
+
+describe("a providerID that is no instance's", () => {
+  it.each(["aws:///eu-west-1a/fargate-ip-10-0-0-1", "gce://p/z/n", ""])(
+    "%s is refused",
+    async (id) => {
+      await expect(world.releaser.describe(id, never)).rejects.toMatchObject({
+        code: "CLOUD_REFUSED",
+        message: expect.stringContaining("expected aws:///ZONE/INSTANCE"),
+      });
+    },
+  );
+
+  it("of an unknown instance is absent", async () => {
+    const unknown = providerIdOf("i-0123456789abcdef0");
+    expect(await world.pass(world.releaser.describe(unknown, never))).toEqual({ kind: "Absent" });
+  });
+});

@@ -1,0 +1,30 @@
+import { describe, expect, it } from "vitest";
+import { findInstanceRef } from "../../../src/cloud/aws/instance-id.ts";
+
+const id = "i-0123456789abcdef0";
+
+describe("where an instance is to be asked about", () => {
+  it.each([
+    ["eu-west-1a", "eu-west-1"],
+    ["us-gov-west-1b", "us-gov-west-1"],
+    ["us-isob-east-1a", "us-isob-east-1"],
+    ["ap-southeast-2c", "ap-southeast-2"],
+    ["us-west-2-lax-1a", "us-west-2"],
+    ["us-east-1-wl1-bos-wlz-1", "us-east-1"],
+    ["", undefined],
+    ["nonsense", undefined],
+  ])("the zone %j is of the region %s", (zone, region) => {
+    expect(findInstanceRef(`aws:///${zone}/${id}`)).toEqual({ instanceId: id, region });
+  });
+
+  it.each([
+    `aws:///${id}`,
+    `aws://eu-west-1a/${id}`,
+    "aws:///eu-west-1a/fargate-ip-10-0-0-1",
+    `gce:///eu-west-1a/${id}`,
+    `aws:///eu-west-1a/${id}/x`,
+    "",
+  ])("%j names none", (providerID) => {
+    expect(findInstanceRef(providerID)).toBeUndefined();
+  });
+});

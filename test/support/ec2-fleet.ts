@@ -1,0 +1,276 @@
+import type { Clock } from "../../src/contracts/clock.ts";
+import { formatInstant, type Instant, seconds } from "../../src/core/time/time.ts";
+import { AwsQueryServer, type QueryAnswer } from "./aws-query-server.ts";
+
+export interface FleetInstance {
+  readonly id: string;
+  /** The first instance of the place that this one has taken over; its own id where it is the first. */
+  readonly place: string;
+  state: "running" | "shutting-down" | "terminated" | "stopping" | "stopped";
+  launchedAt: Instant;
+  group: FleetGroup | undefined;
+  lifecycle: string;
+  isProtected: boolean;
+  tags: Readonly<Record<string, string>>;
+}
+
+export interface FleetGroup {
+  readonly name: string;
+  desired: number;
+  min: number;
+  suspended: string[];
+  /** Instances that end wait in Terminating:Wait, as for a lifecycle hook, until `proceed`. */
+  holds: boolean;
+}
+
+interface Refusal {
+  readonly status: number;
+  readonly code: string;
+  readonly text: string;
+}
+
+const faults = {
+  Unreachable: { status: 503, code: "Unavailable", text: "The server is overloaded" },
+  RateLimited: { status: 503, code: "RequestLimitExceeded", text: "Request limit exceeded." },
+  RightMissing: {
+    ...{ status: 403, code: "UnauthorizedOperation" },
+    text: "You are not authorized to perform this operation.",
+  },
+} as const satisfies Record<string, Refusal>;
+
+const endsAfterMs = seconds(30);
+const replacedAfterMs = seconds(10);
+
+/**
+ * EC2 and Auto Scaling on loopback, as far as releases go: instances, groups that replace their losses, dry
+ * runs. Its answers have the form of the APIs' models (2016-11-15, 2011-01-01); that a second termination of
+ * an instance is refused as ScalingActivityInProgress is our guess, Auto Scaling was not asked.
+ */
+export class Ec2Fleet extends AwsQueryServer {
+  readonly instances: FleetInstance[] = [];
+  readonly actions: string[] = [];
+  /** How often a request to end an instance was taken. */
+  taken = 0;
+  fault: keyof typeof faults | undefined;
+  /** Actions that are refused for want of a right. */
+  readonly denied = new Set<string>();
+  /** The answer to the next request of this action, once. */
+  readonly refuseNext = new Map<string, Refusal>();
+  readonly #clock: Clock;
+  readonly #closed = new AbortController();
+  #count = 0;
+
+  constructor(clock: Clock) {
+    super();
+    this.#clock = clock;
+  }
+
+  addGroup(name: string): FleetGroup {
+    return { name, desired: 0, min: 0, suspended: [], holds: false };
+  }
+
+  addInstance(group?: FleetGroup, place?: string): FleetInstance {
+    this.#count += 1;
+    const id = `i-${this.#count.toString(16).padStart(17, "0")}`;
+    const instance: FleetInstance = {
+      id,
+      place: place ?? id,
+      state: "running",
+      launchedAt: this.#clock.now(),
+      group,
+      lifecycle: "InService",
+      isProtected: false,
+      tags: {},
+    };
+    if (group !== undefined && place === undefined) group.desired += 1;
+    this.instances.push(instance);
+    return instance;
+  }
+
+  find(id: string | null): FleetInstance | undefined {
+    return this.instances.find((one) => one.id === id);
+  }
+
+  /** As EC2 does it on request, or the lifecycle hook's end. */
+  proceed(instance: FleetInstance): void {
+    instance.state = "shutting-down";
+    void this.#end(instance).catch(() => undefined);
+  }
+
+  close(): Promise<void> {
+    this.#closed.abort();
+    return this.stop();
+  }
+
+  async #end(instance: FleetInstance): Promise<void> {
+    await this.#clock.sleep(endsAfterMs, this.#closed.signal);
+    instance.state = "terminated";
+    const { group } = instance;
+    instance.group = undefined;
+    if (group === undefined) return;
+    await this.#clock.sleep(replacedAfterMs, this.#closed.signal);
+    const members = this.instances.filter((one) => one.group === group);
+    if (members.length < group.desired && !group.suspended.includes("Launch")) {
+      this.addInstance(group, instance.place);
+    }
+  }
+
+  protected override answer(asked: URLSearchParams): QueryAnswer {
+    const action = asked.get("Action") ?? "";
+    this.actions.push(action);
+    const isEc2 = asked.get("Version") === "2016-11-15";
+    const refusal = this.#refusalOf(action) ?? this.#carryOut(action, asked);
+    if (typeof refusal !== "string")
+      return isEc2 ? refusedByEc2(refusal) : refusedByGroups(refusal);
+    const request = isEc2
+      ? "<requestId>7c6e177f</requestId>"
+      : "<ResponseMetadata><RequestId>7c6e177f</RequestId></ResponseMetadata>";
+    const version = isEc2
+      ? "ec2.amazonaws.com/doc/2016-11-15"
+      : "autoscaling.amazonaws.com/doc/2011-01-01";
+    const body = isEc2 ? refusal : `<${action}Result>${refusal}</${action}Result>`;
+    const xml = `<${action}Response xmlns="http://${version}/">${body}${request}</${action}Response>`;
+    return { status: 200, xml };
+  }
+
+  #refusalOf(action: string): Refusal | undefined {
+    if (this.fault !== undefined) return faults[this.fault];
+    if (this.denied.has(action)) return faults.RightMissing;
+    const once = this.refuseNext.get(action);
+    this.refuseNext.delete(action);
+    return once;
+  }
+
+  #carryOut(action: string, asked: URLSearchParams): string | Refusal {
+    switch (action) {
+      case "DescribeInstances": {
+        const found = valuesOf(asked, /^Filter\.1\.Value\.\d+$/).flatMap(
+          (id) => this.find(id) ?? [],
+        );
+        return element("reservationSet", found.map(reservation).join(""));
+      }
+      case "TerminateInstances":
+        return this.#terminate(
+          this.find(asked.get("InstanceId.1")),
+          asked.get("DryRun") === "true",
+        );
+      case "DescribeAutoScalingInstances": {
+        const ids = valuesOf(asked, /^InstanceIds\.member\.\d+$/);
+        const found = ids.flatMap((id) => this.find(id) ?? []).flatMap(member);
+        return element("AutoScalingInstances", found.join(""));
+      }
+      case "DescribeAutoScalingGroups": {
+        const name = asked.get("AutoScalingGroupNames.member.1");
+        const found = this.instances.find(({ group }) => group?.name === name)?.group;
+        return element("AutoScalingGroups", found === undefined ? "" : groupItem(found));
+      }
+      case "TerminateInstanceInAutoScalingGroup":
+        return this.#terminateInGroup(
+          this.find(asked.get("InstanceId")),
+          asked.get("ShouldDecrementDesiredCapacity") === "true",
+        );
+      default:
+        return { status: 400, code: "InvalidAction", text: `No action ${action}` };
+    }
+  }
+
+  #terminate(instance: FleetInstance | undefined, isDry: boolean): string | Refusal {
+    if (instance === undefined) {
+      const text = "The instance IDs do not exist";
+      return { status: 400, code: "InvalidInstanceID.NotFound", text };
+    }
+    if (isDry) {
+      const text = "Request would have succeeded, but DryRun flag is set.";
+      return { status: 412, code: "DryRunOperation", text };
+    }
+    if (instance.isProtected) {
+      const text =
+        "The instance may not be terminated. Modify its 'disableApiTermination' attribute.";
+      return { status: 400, code: "OperationNotPermitted", text };
+    }
+    this.taken += 1;
+    if (instance.state === "running") this.proceed(instance);
+    return element("instancesSet", "");
+  }
+
+  #terminateInGroup(instance: FleetInstance | undefined, decrements: boolean): string | Refusal {
+    const group = instance?.group;
+    if (instance === undefined || group === undefined) {
+      const text = "Instance Id not found - No managed instance found for instance ID";
+      return { status: 400, code: "ValidationError", text };
+    }
+    if (instance.lifecycle !== "InService") {
+      const text = "There is a scaling activity in progress";
+      return { status: 400, code: "ScalingActivityInProgress", text };
+    }
+    if (decrements && group.desired <= group.min) {
+      const text = `Currently, desiredSize equals minSize (${group.min}). Terminating instance without replacement will violate group's min size constraint.`;
+      return { status: 400, code: "ValidationError", text };
+    }
+    if (decrements) group.desired -= 1;
+    this.taken += 1;
+    instance.lifecycle = group.holds ? "Terminating:Wait" : "Terminating";
+    if (!group.holds) this.proceed(instance);
+    return element("Activity", element("ActivityId", "1"));
+  }
+}
+
+function reservation({ id, state, launchedAt, tags }: FleetInstance): string {
+  const codes = { running: 16, "shutting-down": 32, terminated: 48, stopping: 64, stopped: 80 };
+  const tagItems = Object.entries(tags).map(
+    ([key, value]) => `<item>${element("key", key)}${element("value", value)}</item>`,
+  );
+  const item =
+    element("instanceId", id) +
+    element("instanceState", element("code", String(codes[state])) + element("name", state)) +
+    element("launchTime", formatInstant(launchedAt)) +
+    element("tagSet", tagItems.join(""));
+  return `<item><reservationId>r-1</reservationId><instancesSet><item>${item}</item></instancesSet></item>`;
+}
+
+function member({ id, group, lifecycle }: FleetInstance): readonly string[] {
+  if (group === undefined) return [];
+  const parts =
+    element("InstanceId", id) +
+    element("AutoScalingGroupName", group.name) +
+    element("AvailabilityZone", "eu-west-1a") +
+    element("LifecycleState", lifecycle) +
+    element("HealthStatus", "HEALTHY") +
+    element("ProtectedFromScaleIn", "false");
+  return [element("member", parts)];
+}
+
+function groupItem({ name, desired, min, suspended }: FleetGroup): string {
+  const processes = suspended.map((one) => element("member", element("ProcessName", one)));
+  return element(
+    "member",
+    element("AutoScalingGroupName", name) +
+      element("MinSize", String(min)) +
+      element("MaxSize", "100") +
+      element("DesiredCapacity", String(desired)) +
+      element("DefaultCooldown", "300") +
+      element("HealthCheckType", "EC2") +
+      element("CreatedTime", "2026-11-20T00:00:00Z") +
+      element("SuspendedProcesses", processes.join("")),
+  );
+}
+
+function element(name: string, content: string): string {
+  return `<${name}>${content}</${name}>`;
+}
+
+function valuesOf(asked: URLSearchParams, name: RegExp): readonly string[] {
+  return [...asked].filter(([key]) => name.test(key)).map(([, value]) => value);
+}
+
+function refusedByEc2({ status, code, text }: Refusal): QueryAnswer {
+  const error = element("Code", code) + element("Message", text);
+  const xml = `<Response><Errors>${element("Error", error)}</Errors><RequestID>7c6e177f</RequestID></Response>`;
+  return { status, xml };
+}
+
+function refusedByGroups({ status, code, text }: Refusal): QueryAnswer {
+  const error = element("Type", "Sender") + element("Code", code) + element("Message", text);
+  const xml = `<ErrorResponse xmlns="http://autoscaling.amazonaws.com/doc/2011-01-01/">${element("Error", error)}<RequestId>7c6e177f</RequestId></ErrorResponse>`;
+  return { status, xml };
+}

@@ -1,0 +1,133 @@
+import { AutoScaling } from "../../src/cloud/aws/auto-scaling.ts";
+import { Ec2Client } from "../../src/cloud/aws/ec2-client.ts";
+import { Ec2LaunchTimes } from "../../src/cloud/aws/ec2-launch-times.ts";
+import { machineIdOf } from "../../src/cloud/aws/ec2-machine.ts";
+import { Ec2Releaser } from "../../src/cloud/aws/ec2-releaser.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { instant, type Millis } from "../../src/core/time/time.ts";
+import type { ReleaserWorld } from "../contract/instance-releaser.contract.ts";
+import type { LaunchTimeWorld } from "../contract/launch-times.contract.ts";
+import { Ec2Fleet, type FleetGroup, type FleetInstance } from "./ec2-fleet.ts";
+import { passTime, SteppingClock } from "./stepping-clock.ts";
+
+/** A releaser before our EC2 server, by AWS' own clients, both on one stepping clock. */
+export interface Ec2World extends ReleaserWorld, LaunchTimeWorld {
+  readonly fleet: Ec2Fleet;
+  readonly group: FleetGroup;
+  readonly clock: SteppingClock;
+  readonly releaser: Ec2Releaser;
+}
+
+export async function startEc2World(
+  options: { readonly goneWithinMs?: Millis } = {},
+): Promise<Ec2World> {
+  const clock = new SteppingClock(instant(Date.parse("2026-11-20T00:00:00Z")));
+  const fleet = new Ec2Fleet(clock);
+  await fleet.start();
+  const former = { ...process.env };
+  Object.assign(process.env, {
+    AWS_ACCESS_KEY_ID: "test",
+    AWS_SECRET_ACCESS_KEY: "test",
+    AWS_ENDPOINT_URL: fleet.url,
+  });
+  const group = fleet.addGroup("spot-group");
+  const counted = countingCalls();
+  const clients = {
+    ec2: new Ec2Client({ region: "eu-west-1" }),
+    groups: new AutoScaling({ region: "eu-west-1" }),
+  };
+  const instancesIn = () => counted.watch(clients.ec2);
+  const groupsIn = () => counted.watch(clients.groups);
+  const pass = <T>(work: Promise<T>) =>
+    passTime(work, { clock, quiet: () => counted.inFlight() === 0 });
+
+  /** The newest of the place of this machine that has not ended. */
+  function standing(providerID: string): FleetInstance | undefined {
+    const place = fleet.find(idIn(providerID))?.place;
+    return fleet.instances.findLast((one) => one.place === place && one.state !== "terminated");
+  }
+
+  return {
+    fleet,
+    group,
+    clock,
+    releaser: new Ec2Releaser({ instancesIn, groupsIn, clock, rng: seededRng(1), ...options }),
+    launchTimes: new Ec2LaunchTimes(instancesIn),
+    modes: ["Recreate", "Delete", "DeleteInstance"],
+    unknownProviderID: providerIdOf("i-00000000000000bad"),
+    addMachine(_, mode) {
+      const instance = fleet.addInstance(mode === "DeleteInstance" ? undefined : group);
+      return { providerID: providerIdOf(instance.id), id: idOf(instance) };
+    },
+    idOf: (providerID) => {
+      const instance = standing(providerID);
+      return instance && idOf(instance);
+    },
+    async replace(providerID) {
+      const instance = standing(providerID) as FleetInstance;
+      // A stop and a start: EC2 gives no instance's id to another.
+      instance.launchedAt = instant(instance.launchedAt + 60_000);
+      return idOf(instance);
+    },
+    async remove(providerID) {
+      const instance = standing(providerID) as FleetInstance;
+      instance.state = "terminated";
+      instance.group = undefined;
+    },
+    fail: (fault) => {
+      fleet.fault = fault;
+    },
+    heal: () => {
+      fleet.fault = undefined;
+    },
+    asked: () => fleet.taken,
+    bornHere: (providerID) => {
+      const place = fleet.find(idIn(providerID))?.place;
+      return fleet.instances.filter((one) => one.place === place).length;
+    },
+    pass,
+    passUntil: (condition) => pass(until(condition)),
+    close: async () => {
+      process.env = former;
+      await fleet.close();
+    },
+  };
+}
+
+export function providerIdOf(instanceId: string): string {
+  return `aws:///eu-west-1a/${instanceId}`;
+}
+
+function idIn(providerID: string): string {
+  return providerID.split("/").at(-1) ?? "";
+}
+
+/** As the releaser names it. */
+function idOf({ id, state, launchedAt }: FleetInstance): string {
+  return machineIdOf({ instanceId: id, state, launchedAt, nodePool: undefined });
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Counts the calls to a client that are under way: AWS' client keeps its sockets to itself. */
+function countingCalls() {
+  let count = 0;
+  const watch = <T extends object>(client: T): T =>
+    new Proxy(client, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name, target);
+        if (typeof member !== "function") return member;
+        return async (...args: readonly unknown[]) => {
+          count += 1;
+          try {
+            return await member.apply(target, args);
+          } finally {
+            count -= 1;
+          }
+        };
+      },
+    });
+  return { watch, inFlight: () => count };
+}
