@@ -7,7 +7,8 @@ import { selectPolicy } from "../core/policy/selector.ts";
 import type { Millis } from "../core/time/time.ts";
 import { type AwsChoice, awsParts } from "./aws-parts.ts";
 import type { CommandIo } from "./command-io.ts";
-import { hasReleaser } from "./has-releaser.ts";
+import { type ReleasingCloud, releasingCloud } from "./has-releaser.ts";
+import { launchTimesOfAll, loadedOnUse, type MachineCloud } from "./machine-cloud.ts";
 
 /** What a controller has of the clouds. */
 export interface CloudParts {
@@ -44,9 +45,18 @@ export async function cloudParts(
     rng: io.rng,
   });
   const aws = await awsParts(options, io);
+  const { clock, rng } = io;
+  const ec2 = loadedOnUse(async () => {
+    const { createElasticCompute } = await import("../cloud/aws/elastic-compute.ts");
+    return createElasticCompute({ clock, rng });
+  });
+  const clouds: Readonly<Record<ReleasingCloud, MachineCloud>> = { gcp, aws: ec2 };
   return {
-    releaserFor: (id) => (hasReleaser(id) ? gcp.releaser : undefined),
-    launchTimes: gcp.launchTimes,
+    releaserFor: (id) => {
+      const cloud = releasingCloud(id);
+      return cloud === undefined ? undefined : clouds[cloud].releaser;
+    },
+    launchTimes: launchTimesOfAll(clouds),
     hooks: aws.hooks,
     feedsFor: (fleet) => {
       const machines = () => ownedMachines(fleet.view());

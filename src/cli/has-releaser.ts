@@ -1,6 +1,14 @@
-import { parseProviderId } from "../core/cluster/identity.ts";
+import { type Machine, parseProviderId } from "../core/cluster/identity.ts";
 
-/** Whether this version can release such a machine, as far as its name tells; nothing is contacted. */
+/** The clouds whose machines this version can release. */
+export type ReleasingCloud = Extract<Machine["cloud"], "gcp" | "aws">;
+
+/** By a machine's name alone; nothing is contacted. Undefined: this version cannot release it. */
+export function releasingCloud(providerID: string): ReleasingCloud | undefined {
+  const cloud = parseProviderId(providerID)?.cloud;
+  return cloud === "azure" ? undefined : cloud;
+}
+
 export function hasReleaser(providerID: string): boolean {
-  return parseProviderId(providerID)?.cloud === "gcp";
+  return releasingCloud(providerID) !== undefined;
 }

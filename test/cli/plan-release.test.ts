@@ -52,11 +52,16 @@ async function plan(items: readonly object[], more: readonly string[] = []) {
   return { code, forecast: report.policies[0]?.forecast, err: err.join("") };
 }
 
-const onEc2 = ["i-0a", "i-0b"].map((id) => node(id, `aws:///eu-west-1a/${id}`));
+const elsewhere = ["i-0a", "i-0b"].map((id) =>
+  node(
+    id,
+    `azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/${id}`,
+  ),
+);
 
 describe("a plan of machines that nobody can release", () => {
   it("says so in its sentence, in a field and on stderr, and is as feasible as it was", async () => {
-    const { code, forecast, err } = await plan([...onEc2, policy({})], ["--strict"]);
+    const { code, forecast, err } = await plan([...elsewhere, policy({})], ["--strict"]);
     expect(forecast?.explain).toMatch(/^None of 2 departures can begin: this version cannot/);
     const release = { possible: false, reason: "ReleaseImpossible", nodes: ["i-0a", "i-0b"] };
     expect(forecast).toMatchObject({ feasible: true, release });
@@ -65,13 +70,17 @@ describe("a plan of machines that nobody can release", () => {
   });
 
   it("names those that are concerned", async () => {
-    const { forecast } = await plan([node("n1", "gce://p/z/n1"), ...onEc2.slice(1), policy({})]);
+    const { forecast } = await plan([
+      node("n1", "gce://p/z/n1"),
+      ...elsewhere.slice(1),
+      policy({}),
+    ]);
     expect(forecast?.explain).toMatch(/^1 of 2 departures cannot begin/);
     expect(forecast?.release?.nodes).toEqual(["i-0b"]);
   });
 
   it("says nothing of it where the policy releases nothing", async () => {
-    const { forecast, err } = await plan([...onEc2, policy({ instance: { release: "None" } })]);
+    const { forecast, err } = await plan([...elsewhere, policy({ instance: { release: "None" } })]);
     expect(forecast).not.toHaveProperty("release");
     expect(err).toBe("");
   });

@@ -38,6 +38,31 @@ describe("a request to AWS that fails", () => {
     expect(faultOfAws(fault(name, status), asked).code).toBe(code);
   });
 
+  it.each([
+    ["ScalingActivityInProgress", 400, "Activity is in progress", true, "it may pass"],
+    ["ScalingActivityInProgressFault", 400, "Activity is in progress", true, "it may pass"],
+    ["ResourceContention", 500, "A pending update", true, "it may pass"],
+    ["ValidationError", 400, "Instance Id not found - No managed instance", true, "a member"],
+    [
+      "ValidationError",
+      400,
+      "The instance i-0abc is not in InService or Standby.",
+      true,
+      "a member",
+    ],
+    ["ValidationError", 400, "violate group's min size constraint", false, "Recreate"],
+    ["ValidationError", 400, "1 validation error detected", false, "a queue that is there"],
+    ["IncorrectInstanceState", 400, "The instance is not in a valid state", true, "it may pass"],
+    ["OperationNotPermitted", 400, "disableApiTermination", false, "termination protection"],
+  ])("that refuses a release with %s, %s, %s may be tried again: %s", (...row) => {
+    const [name, status, said, retryable, wanted] = row;
+    expect(faultOfAws(fault(name, status, said), asked)).toMatchObject({
+      code: "CLOUD_REFUSED",
+      retryable,
+      message: expect.stringContaining(wanted),
+    });
+  });
+
   it("names what to set where nobody has named a region", async () => {
     const send = () => new EC2Client({ credentials }).send(new DescribeInstancesCommand({}));
     vi.stubEnv("AWS_REGION", undefined);

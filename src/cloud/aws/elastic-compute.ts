@@ -1,0 +1,37 @@
+import type { Clock } from "../../contracts/clock.ts";
+import type { InstanceReleaser } from "../../contracts/instance-releaser.ts";
+import type { LaunchTimes } from "../../contracts/launch-times.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { AutoScaling } from "./auto-scaling.ts";
+import { Ec2Client } from "./ec2-client.ts";
+import { Ec2LaunchTimes } from "./ec2-launch-times.ts";
+import type { InRegion } from "./ec2-machine.ts";
+import { Ec2Releaser } from "./ec2-releaser.ts";
+
+/** What the controller has of EC2's machines; over one client for each region. */
+export interface ElasticCompute {
+  readonly releaser: InstanceReleaser;
+  readonly launchTimes: LaunchTimes;
+}
+
+/** Puts the parts together; nothing is sent yet, and no credentials are looked for. */
+export function createElasticCompute(settings: {
+  readonly clock: Clock;
+  readonly rng: Rng;
+}): ElasticCompute {
+  const instancesIn = oneEach((region) => new Ec2Client({ region }));
+  const groupsIn = oneEach((region) => new AutoScaling({ region }));
+  return {
+    releaser: new Ec2Releaser({ instancesIn, groupsIn, ...settings }),
+    launchTimes: new Ec2LaunchTimes(instancesIn),
+  };
+}
+
+function oneEach<Client>(make: InRegion<Client>): InRegion<Client> {
+  const clients = new Map<string | undefined, Client>();
+  return (region) => {
+    const client = clients.get(region) ?? make(region);
+    clients.set(region, client);
+    return client;
+  };
+}
