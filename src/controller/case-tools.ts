@@ -7,6 +7,7 @@ import type { VolumeAttachments } from "../contracts/volume-attachments.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { TerminationMemory } from "../core/drain/termination-time.ts";
+import type { ReleasabilityQuestion, ReleaseAnswer } from "../core/policy/release-answer.ts";
 import type { DrainTurns } from "./drain-turns.ts";
 import type { Executor } from "./executor.ts";
 
@@ -27,6 +28,11 @@ export interface CaseTools {
   readonly rng: Rng;
   /** The uid of the pod that runs this controller, where it is one. */
   readonly self?: string | undefined;
+  /** Asks the cloud now, and lets the plan know what it says. */
+  readonly askAboutRelease: (
+    question: ReleasabilityQuestion,
+    signal: AbortSignal,
+  ) => Promise<ReleaseAnswer>;
   /** A fresh look at one node, past the watch. */
   readonly readNode: (name: string) => Promise<NodeFacts | undefined>;
 }

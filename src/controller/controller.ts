@@ -21,6 +21,7 @@ import { LifecycleHookCompleter } from "./lifecycle-hook-completer.ts";
 import { NoticeReconciler } from "./notice-reconciler.ts";
 import { PlaceholderSweep } from "./placeholder-sweep.ts";
 import { PlanReconciler } from "./plan-reconciler.ts";
+import { ReleaseChecks } from "./release-checks.ts";
 import { WorkloadWatch } from "./workload-watch.ts";
 
 export interface ControllerOptions {
@@ -89,6 +90,7 @@ export class Controller {
     const mayAct = () => !signal.aborted && !dryRun && leadership.isLeader();
     const executor = new Executor({ ports, telemetry, mayAct });
     const readNode = (name: string) => ports.marks.read(name);
+    const checks = new ReleaseChecks({ executor, clock });
     const cases = new ActiveDepartures(fleet, {
       ...ports,
       executor,
@@ -96,6 +98,7 @@ export class Controller {
       rng,
       self,
       readNode,
+      askAboutRelease: (question, until) => checks.askNow(question, until),
       turns: new DrainTurns(),
       terminations: new TerminationMemory(),
       view: () => fleet.view(),
@@ -117,6 +120,7 @@ export class Controller {
       launchTimes,
       cases,
       executor,
+      checks,
       sweep: new PlaceholderSweep({ placeholders: ports.placeholders, executor, clock }),
       clock,
       policyStatus,

@@ -4,6 +4,7 @@ import {
   type Departure,
   type DepartureStatus,
   isLive,
+  isNoticed,
   isUnderWay,
   isVoluntary,
   mayHoldBudgets,
@@ -125,12 +126,17 @@ export class DepartureRun {
         happening ??= await this.#workOnPhase(signal);
         if (happening !== undefined && !(await this.#advance(happening))) return;
         happening = undefined;
+        if (isUnderWay(this.#departure)) continue;
+        // It is held after all; whoever decides about it begins it anew, but for a notice that came meanwhile.
+        if (!isNoticed(this.#departure)) return;
+        happening = { event: "Noticed", reason: "Noticed" };
       }
     } finally {
       // One that a fault has stopped in mid-drain holds its budgets until it is taken up again.
       const over = this.#abandoned || !mayHoldBudgets(this.#departure.status.phase);
       if (over) this.#tools.turns.leave(this.#departure);
-      if (this.#abandoned || !isLive(this.#departure)) await this.#work.clearReservation();
+      const isOn = isLive(this.#departure) && isUnderWay(this.#departure);
+      if (this.#abandoned || !isOn) await this.#work.clearReservation();
     }
   }
 

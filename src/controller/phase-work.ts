@@ -16,7 +16,6 @@ import { drainNode } from "./drain-work.ts";
 import { LastLook } from "./last-look.ts";
 import { machineLost } from "./machine-check.ts";
 import { lookAhead, prepared, reserveCapacity } from "./preparation.ts";
-import { askAboutRelease } from "./release-checks.ts";
 import { releaseMachine } from "./release-work.ts";
 import { clearReservation } from "./reservation-clearing.ts";
 import type { StatusWriter } from "./status-writer.ts";
@@ -100,9 +99,10 @@ export class PhaseWork {
     });
     const until = AbortSignal.any([signal, over.signal]);
     try {
-      const answer = await askAboutRelease({ node, mode }, tools, until);
-      if (answer.kind === "Possible") return undefined;
-      return { event: "GaveUp", reason: answer.reason, detail: answer.detail };
+      const answer = await tools.askAboutRelease({ node, mode }, until);
+      if (answer.kind === "Possible" || over.signal.aborted) return undefined;
+      await this.#unmark(signal);
+      return { event: "Blocked", reason: answer.reason, detail: answer.detail };
     } catch (error) {
       if (!over.signal.aborted || signal.aborted) throw error;
       return undefined;
@@ -258,9 +258,14 @@ export class PhaseWork {
 
   async #rollBack(signal: AbortSignal): Promise<PhaseResult> {
     await this.clearReservation();
-    const { node, name, status } = this.#departure;
+    await this.#unmark(signal);
+    return { event: "RolledBack", reason: this.#departure.status.reason ?? "RolledBackByRule" };
+  }
+
+  /** A node that is not ours is left as it is. */
+  async #unmark(signal: AbortSignal): Promise<void> {
+    const { node, name } = this.#departure;
     await this.#retry(() => this.#parts.tools.executor.uncordon({ node, departure: name }), signal);
-    return { event: "RolledBack", reason: status.reason ?? "RolledBackByRule" };
   }
 
   /** Past the drain nobody needs room any more. What fails here is swept by the rotation. */

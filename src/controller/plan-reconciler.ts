@@ -25,7 +25,7 @@ import { LaunchTimeCache } from "./launch-time-cache.ts";
 import { gatherAfter } from "./pass-pace.ts";
 import type { PlaceholderSweep } from "./placeholder-sweep.ts";
 import { PlanReporter } from "./plan-reporter.ts";
-import { ReleaseChecks } from "./release-checks.ts";
+import type { ReleaseChecks } from "./release-checks.ts";
 
 export interface RotationOptions {
   readonly fleet: Fleet;
@@ -34,6 +34,7 @@ export interface RotationOptions {
   readonly launchTimes?: LaunchTimes | undefined;
   readonly cases: ActiveDepartures;
   readonly executor: Executor;
+  readonly checks: ReleaseChecks;
   readonly sweep: PlaceholderSweep;
   readonly clock: Clock;
   /** Says every decision and carries none out. */
@@ -57,7 +58,6 @@ export class PlanReconciler {
   readonly #wakeup: Wakeup;
   readonly #reporter: PlanReporter;
   readonly #launchTimes: LaunchTimeCache | undefined;
-  readonly #checks: ReleaseChecks;
   /** What the last pass said of the decisions that do nothing. */
   #said: ReadonlySet<string> = new Set();
   /** What deciding took in the last pass. */
@@ -72,14 +72,14 @@ export class PlanReconciler {
     const onNews = () => this.#wakeup.wake();
     this.#launchTimes =
       launchTimes && new LaunchTimeCache({ launchTimes, clock, telemetry, onNews });
-    this.#checks = new ReleaseChecks({ executor, clock, onNews });
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { fleet, cases, clock } = this.#options;
+    const { fleet, cases, checks, clock } = this.#options;
     const stops = [
       fleet.onChange(() => this.#wakeup.wake()),
       cases.onRested(() => this.#wakeup.wake()),
+      checks.onNews(() => this.#wakeup.wake()),
     ];
     try {
       for (;;) {
@@ -98,7 +98,7 @@ export class PlanReconciler {
   }
 
   async #pass(signal: AbortSignal): Promise<Instant | undefined> {
-    const { fleet, cases, clock, gates, health } = this.#options;
+    const { fleet, cases, checks, clock, gates, health } = this.#options;
     health.passBegan();
     const before = fleet.view();
     const [gateAnswers] = await Promise.all([
@@ -114,10 +114,10 @@ export class PlanReconciler {
     cases.observe();
     const nodes = this.#launchTimes?.withKnownLaunchTimes(view.nodes) ?? view.nodes;
     const departures = cases.overlay(view.departures);
-    const releaseAnswers = this.#checks.answers(nodes);
+    const releaseAnswers = checks.answers(nodes);
     const snapshot = { ...view, nodes, departures, gateAnswers, releaseAnswers };
     const verdict = decide(snapshot, clock.now());
-    this.#checks.ask({ ...verdict, departures }, signal);
+    checks.ask({ ...verdict, departures }, signal);
     this.#reporter.show(verdict.plan, snapshot.departures);
     this.#thoughtMs = millis(clock.monotonic() - thinksSince);
     await this.#carryOutAll(verdict.decisions, snapshot, signal);

@@ -20,11 +20,6 @@ export interface ReleaseCheckTools {
   readonly clock: Clock;
 }
 
-export interface ReleaseChecksOptions extends ReleaseCheckTools {
-  /** Called when an answer came that changes what can be decided. */
-  readonly onNews: () => void;
-}
-
 /** What there is to ask about: the machines that could leave now, and those of the plan. */
 export interface ReleaseNeed {
   readonly asks: readonly ReleasabilityQuestion[];
@@ -56,7 +51,8 @@ interface Entry {
  * until a later answer is better, a good answer only for a moment.
  */
 export class ReleaseChecks {
-  readonly #options: ReleaseChecksOptions;
+  readonly #tools: ReleaseCheckTools;
+  readonly #listeners = new Set<() => void>();
   readonly #entries = new Map<string, Entry>();
   readonly #sampledUntilMs = new Map<string, number>();
   /** Clouds that did not answer; new questions to them wait. */
@@ -67,13 +63,19 @@ export class ReleaseChecks {
   /** There was more to ask while a round was under way. */
   #hasMissed = false;
 
-  constructor(options: ReleaseChecksOptions) {
-    this.#options = options;
+  constructor(tools: ReleaseCheckTools) {
+    this.#tools = tools;
+  }
+
+  /** Calls back when an answer came that changes what can be decided; gives the way to stop it. */
+  onNews(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** What is known now of the machines behind the nodes. */
   answers(nodes: readonly NodeFacts[]): ReleaseAnswers {
-    const { executor } = this.#options;
+    const { executor } = this.#tools;
     const answers = answersByName(nodes, (id) => executor.checkerFor(id) !== undefined);
     for (const [uid, { answer }] of this.#entries) if (!answers.has(uid)) answers.set(uid, answer);
     return answers;
@@ -93,15 +95,26 @@ export class ReleaseChecks {
       .catch((error: unknown) => this.#failed(error, signal))
       .finally(() => {
         this.#isAsking = false;
-        if (this.#hasMissed && !signal.aborted) this.#options.onNews();
+        if (this.#hasMissed && !signal.aborted) this.#tellNews();
       });
+  }
+
+  /** Asks about one machine whose departure is about to begin: nobody decides before there is an answer. */
+  async askNow(question: ReleasabilityQuestion, signal: AbortSignal): Promise<ReleaseAnswer> {
+    const answer = await askAboutRelease(question, this.#tools, signal);
+    if (this.#note(question, answer) === "News") this.#tellNews();
+    return answer;
+  }
+
+  #tellNews(): void {
+    for (const listener of this.#listeners) listener();
   }
 
   #nextRound(need: ReleaseNeed): readonly ReleasabilityQuestion[] {
     const samples = this.#samples(need.plan);
     const questions = [...need.asks, ...samples.values(), ...this.#staleProblems(need)];
     const known = (question: ReleasabilityQuestion) =>
-      problemOfName(question.node, (id) => this.#options.executor.checkerFor(id) !== undefined) !==
+      problemOfName(question.node, (id) => this.#tools.executor.checkerFor(id) !== undefined) !==
       undefined;
     const distinct = new Map<string, ReleasabilityQuestion>();
     for (const question of questions) {
@@ -109,7 +122,7 @@ export class ReleaseChecks {
       if (distinct.has(question.node.uid) || known(question) || this.#isPaused(question)) continue;
       distinct.set(question.node.uid, question);
     }
-    const sampledUntilMs = this.#options.clock.monotonic() + sampledForMs;
+    const sampledUntilMs = this.#tools.clock.monotonic() + sampledForMs;
     for (const [key, { node }] of samples) {
       if (distinct.has(node.uid)) this.#sampledUntilMs.set(key, sampledUntilMs);
     }
@@ -118,7 +131,7 @@ export class ReleaseChecks {
 
   /** So that what is missing is said at the start, and not when the first machine is due. */
   #samples({ policies }: FleetPlan): ReadonlyMap<string, ReleasabilityQuestion> {
-    const nowMs = this.#options.clock.monotonic();
+    const nowMs = this.#tools.clock.monotonic();
     const samples = new Map<string, ReleasabilityQuestion>();
     for (const { policy, departures } of policies) {
       const mode = policy.instance.release;
@@ -138,7 +151,7 @@ export class ReleaseChecks {
     const live = departures.filter(isLive).map(({ node }) => node.uid);
     const wanted = new Set([...planned, ...live]);
     for (const uid of this.#entries.keys()) if (!wanted.has(uid)) this.#entries.delete(uid);
-    const nowMs = this.#options.clock.monotonic();
+    const nowMs = this.#tools.clock.monotonic();
     return [...this.#entries.values()]
       .filter(({ answer, againMs }) => answer.kind === "Problem" && againMs <= nowMs)
       .sort((a, b) => a.againMs - b.againMs)
@@ -146,23 +159,23 @@ export class ReleaseChecks {
   }
 
   #isPaused({ node }: ReleasabilityQuestion): boolean {
-    return (this.#pausedUntilMs.get(cloudOf(node)) ?? 0) > this.#options.clock.monotonic();
+    return (this.#pausedUntilMs.get(cloudOf(node)) ?? 0) > this.#tools.clock.monotonic();
   }
 
   async #askAll(round: readonly ReleasabilityQuestion[], signal: AbortSignal): Promise<void> {
     const notes = await Promise.all(
       round.map(async (question) => {
-        const answer = await askAboutRelease(question, this.#options, signal);
+        const answer = await askAboutRelease(question, this.#tools, signal);
         return this.#note(question, answer);
       }),
     );
-    if (notes.includes("News") && !signal.aborted) this.#options.onNews();
+    if (notes.includes("News") && !signal.aborted) this.#tellNews();
   }
 
   #note(question: ReleasabilityQuestion, answer: ReleaseAnswer): "News" | "Known" {
     const { uid } = question.node;
     const before = this.#entries.get(uid)?.answer;
-    const againMs = this.#options.clock.monotonic() + problemForMs;
+    const againMs = this.#tools.clock.monotonic() + problemForMs;
     this.#entries.set(uid, { question, answer, againMs });
     this.#noteCloud(cloudOf(question.node), answer);
     if (answer.kind === "Possible" || before?.kind !== "Problem") return "News";
@@ -171,8 +184,8 @@ export class ReleaseChecks {
 
   /** One good answer tells of the others as well that it is worth asking. */
   #noteCloud(cloud: string, answer: ReleaseAnswer): void {
-    const nowMs = this.#options.clock.monotonic();
-    const { log } = this.#options.executor.telemetry;
+    const nowMs = this.#tools.clock.monotonic();
+    const { log } = this.#tools.executor.telemetry;
     if (answer.kind === "Problem") {
       if (answer.reason === "CloudUnreachable") {
         this.#pausedUntilMs.set(cloud, nowMs + problemForMs);
@@ -195,12 +208,12 @@ export class ReleaseChecks {
 
   #failed(error: unknown, signal: AbortSignal): void {
     if (signal.aborted) return;
-    this.#options.executor.telemetry.log.error("release-check-failed", { error: messageOf(error) });
+    this.#tools.executor.telemetry.log.error("release-check-failed", { error: messageOf(error) });
   }
 }
 
 /** Asks the cloud about one machine, and not for long; that it does not answer is an answer, too. */
-export async function askAboutRelease(
+async function askAboutRelease(
   { node, mode }: ReleasabilityQuestion,
   { executor, clock }: ReleaseCheckTools,
   signal: AbortSignal,

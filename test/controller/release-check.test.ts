@@ -86,7 +86,7 @@ function cordons(world: ModelWorld): number {
   return world.steps.filter((step) => step.startsWith("cordon")).length;
 }
 
-function warnings(world: ModelWorld, reason: string): readonly string[] {
+function said(world: ModelWorld, reason: string): readonly string[] {
   return world.events.flatMap((event) =>
     event.reason === reason && event.about.kind === "Node" ? event.about.name : [],
   );
@@ -98,7 +98,7 @@ describe("a fleet whose machines nobody here can release", () => {
     await world.pass(hours(72));
     expect(world.steps).toEqual([]);
     expect(standings(world)).toEqual(names.map(() => "Held ReleaseImpossible"));
-    expect(warnings(world, "ReleaseImpossible").toSorted()).toEqual(names);
+    expect(said(world, "ReleaseImpossible").toSorted()).toEqual(names);
   });
 
   it("has it said by its policy before the first departure is due", async () => {
@@ -175,8 +175,30 @@ describe("a permission that is missing", () => {
     };
     await world.pass(hours(5));
     expect(world.steps).toEqual([]);
-    const ended = world.list(departures).filter(({ status }) => "endedAt" in (status as object));
-    expect(ended.map(({ status }) => status)).toMatchObject([{ outcome: "RolledBack" }]);
+    expect(standings(world)).toEqual(names.map(() => "Held ReleaseImpossible"));
+    expect(world.list(departures).map(({ status }) => status)).not.toContainEqual(
+      expect.objectContaining({ startedAt: expect.anything() }),
+    );
+    expect(said(world, "DepartureStarted")).toHaveLength(1);
+    cloud.check = granted;
+    world.beforeWrite = () => {};
+    await world.passUntil(() => world.released.length === 3, hours(1));
+  });
+
+  it("and that look halts no waves, since nothing has begun", async () => {
+    const { cloud, releaserFor } = cloudThat(granted);
+    const world = await fleet(releaserFor, { waves: { sizes: [1] } });
+    world.beforeWrite = ({ method, path, body }) => {
+      const phase = (body as { status?: { phase?: string } } | undefined)?.status?.phase;
+      if (method !== "GET" && path.endsWith("/status") && phase === "Preparing") {
+        cloud.check = tokenless;
+      }
+    };
+    await world.pass(hours(3));
+    expect(standings(world)).toContain("Held CloudUnreachable");
+    cloud.check = granted;
+    world.beforeWrite = () => {};
+    await world.passUntil(() => world.released.length === 3, hours(2));
   });
 });
 
@@ -237,7 +259,7 @@ describe("a cloud that cannot be asked", () => {
     await world.pass(hours(5));
     expect(cordons(world)).toBe(0);
     expect(standings(world)).toContain("Held CloudUnreachable");
-    expect(warnings(world, "CloudUnreachable").length).toBeGreaterThan(0);
+    expect(said(world, "CloudUnreachable").length).toBeGreaterThan(0);
     cloud.check = granted;
     await world.passUntil(() => world.released.length === 3, hours(1));
   });

@@ -50,6 +50,8 @@ export function statusAfter(
       result: `${happening.event}: ${message}`,
     }),
   };
+  // What is held has not begun: it counts for no wave and no budget of an hour.
+  if (step.to === "Held") return { ...after, startedAt: undefined };
   if (step.to === "Preparing") return { ...after, startedAt: status.startedAt ?? happening.at };
   return step.to === "Ended" ? ended(departure, happening, after) : after;
 }

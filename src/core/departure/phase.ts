@@ -72,6 +72,8 @@ const table: Readonly<Record<Phase, Readonly<Partial<Record<PhaseEvent, Transiti
     MachineReplaced: close,
   },
   Preparing: {
+    // The last look before the mark; one that was begun before may have left it.
+    Blocked: { to: "Held", effects: ["UnmarkNode"] },
     Prepared: { to: "Draining", effects: ["DrainPods"] },
     GaveUp: undo,
     Cancelled: undo,
