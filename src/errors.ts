@@ -68,6 +68,11 @@ export function isLastcallError(error: unknown): error is LastcallError {
   return error instanceof LastcallError;
 }
 
+/** Whether it was a cloud that did not do as it was asked, and not the cluster. */
+export function isCloudFault({ code }: LastcallError): boolean {
+  return code.startsWith("CLOUD_");
+}
+
 /** One sentence of whatever was thrown; never a stack. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

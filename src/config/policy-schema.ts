@@ -270,7 +270,7 @@ const instance: ObjectField = {
     }),
     awaitMachine: durationField({
       description:
-        "With `release: None`: how long a drained node of a planned departure waits for somebody to take its machine, before it is put back to work.",
+        "How long after its drain a node waits for its machine to go, before a planned departure is given up and the node put back to work: with `release: None` for somebody to take it, with any other for a cloud that cannot be reached or does not let it go.",
       default: "30m",
     }),
     loadBalancerDelay: durationField({

@@ -3,7 +3,7 @@ import { backoffMs } from "../core/chance/backoff.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import { type Departure, isNoticed } from "../core/departure/departure.ts";
 import { type Millis, seconds } from "../core/time/time.ts";
-import { isLastcallError } from "../errors.ts";
+import { isLastcallError, type LastcallError } from "../errors.ts";
 
 const longestMs: Millis = seconds(10);
 const longestUnderNoticeMs: Millis = seconds(1);
@@ -19,18 +19,20 @@ export interface RetryTools {
   readonly signal: AbortSignal;
   /** Between two attempts; asked before each, since a notice may have come. Default 10 s. */
   readonly longestPause?: (() => Millis) | undefined;
+  /** Asked of each fault that could be tried again: whether that has gone on for long enough. */
+  readonly isEnough?: ((error: LastcallError) => boolean) | undefined;
   /** Told of each fault that is tried again. */
   readonly onRetry: (error: unknown) => void;
 }
 
-/** Tries until it works, the signal aborts, or a fault comes that trying again cannot mend. */
+/** Tries until it works, the signal aborts, it is enough, or a fault comes that trying again cannot mend. */
 export async function retrying<T>(work: () => Promise<T>, tools: RetryTools): Promise<T> {
   for (let attempt = 0; ; attempt += 1) {
     tools.signal.throwIfAborted();
     try {
       return await work();
     } catch (error) {
-      if (!isLastcallError(error) || !error.retryable) throw error;
+      if (!isLastcallError(error) || !error.retryable || tools.isEnough?.(error)) throw error;
       tools.onRetry(error);
       const mostMs = tools.longestPause?.();
       await tools.clock.sleep(backoffMs(attempt, tools.rng, { mostMs }), tools.signal);

@@ -3,11 +3,11 @@ import { isPressing } from "../core/departure/advice.ts";
 import { type Departure, type DrainCounts, isNoticed } from "../core/departure/departure.ts";
 import type { PhaseResult } from "../core/departure/ledger.ts";
 import { drainRuleOf } from "../core/drain/drain-rule.ts";
-import { awaitedUntil, givenUpAt, reactionTo } from "../core/notice/reaction.ts";
+import { awaitedUntil, givenUpAt, reactionTo, releaseTriedUntil } from "../core/notice/reaction.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { formatDuration } from "../core/time/duration.ts";
 import { between } from "../core/time/time.ts";
-import { isLastcallError, type LastcallError, messageOf } from "../errors.ts";
+import { isCloudFault, isLastcallError, type LastcallError, messageOf } from "../errors.ts";
 import { longestPause, retrying } from "./backoff.ts";
 import { type CaseContext, isCloudsToTake } from "./case-context.ts";
 import type { CaseTools } from "./case-tools.ts";
@@ -206,15 +206,32 @@ export class PhaseWork {
     });
     const [lastLook, onGone] = [() => looks.before(signal), () => looks.after()];
     try {
-      return await this.#retry(async () => {
-        const parts = { ...this.#parts.tools, mode, ledger: this.#parts.ledger, lastLook, onGone };
-        const departure = withMachine(this.#departure, this.#node);
-        return releaseMachine(departure, parts, signal).catch((error) => this.#tellFault(error));
-      }, signal);
+      return await this.#retry(
+        async () => {
+          const parts = {
+            ...this.#parts.tools,
+            mode,
+            ledger: this.#parts.ledger,
+            lastLook,
+            onGone,
+          };
+          const departure = withMachine(this.#departure, this.#node);
+          return releaseMachine(departure, parts, signal).catch((error) => this.#tellFault(error));
+        },
+        signal,
+        (error) => this.#isEnough(error),
+      );
     } catch (error) {
       if (signal.aborted || !isLastcallError(error) || error.code === "LEASE_LOST") throw error;
       return this.#unreleased(error, signal);
     }
+  }
+
+  /** A cloud is asked for so long. Past its machine nothing is left but the Node, of which the cluster hears. */
+  #isEnough(error: LastcallError): boolean {
+    const { policy, tools } = this.#parts;
+    const untilAt = releaseTriedUntil(this.#departure, policy);
+    return isCloudFault(error) && untilAt !== undefined && untilAt <= tools.clock.now();
   }
 
   /** What is tried again may be so for long: people are to see why, and not each time. */
@@ -228,7 +245,9 @@ export class PhaseWork {
 
   /** A node that the cloud takes is not put back to work for that: the cloud is waited for. */
   async #unreleased(error: LastcallError, signal: AbortSignal): Promise<PhaseResult> {
-    const detail = messageOf(error);
+    const { instance } = this.#parts.policy;
+    const tried = `, tried again for ${formatDuration(instance.awaitMachineMs)} (instance.awaitMachine)`;
+    const detail = `${messageOf(error)}${error.retryable ? tried : ""}`;
     this.#parts.telemetry.faulted("release-failed", this.#departure, error);
     if (!isNoticed(this.#departure)) return { event: "GaveUp", reason: "ReleaseFailed", detail };
     await this.#parts.context.tell("ReleaseFailed", detail);
@@ -283,12 +302,17 @@ export class PhaseWork {
     return this.#parts.context.node();
   }
 
-  #retry<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  #retry<T>(
+    work: () => Promise<T>,
+    signal: AbortSignal,
+    isEnough?: (error: LastcallError) => boolean,
+  ): Promise<T> {
     return retrying(work, {
       clock: this.#parts.tools.clock,
       rng: this.#parts.tools.rng,
       signal,
       longestPause: () => longestPause(this.#departure),
+      isEnough,
       onRetry: (error) => this.#parts.telemetry.faulted("retrying", this.#departure, error),
     });
   }

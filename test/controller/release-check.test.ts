@@ -62,6 +62,12 @@ const tokenless: Check = async () => {
   throw new LastcallError("CLOUD_UNREACHABLE", "Cannot get a token: connection refused");
 };
 
+interface Ledger {
+  readonly phase: string;
+  readonly reason: string;
+  readonly timeline: readonly { readonly step: string }[];
+}
+
 interface Condition {
   readonly type: string;
   readonly status: string;
@@ -243,6 +249,42 @@ describe("a release that fails after the drain", () => {
     expect(status?.timeline.filter(({ step }) => step === "ReleaseRetried")).toHaveLength(1);
     cloud.fault = undefined;
     await world.passUntil(() => world.released.length > 0, minutes(1));
+  });
+});
+
+describe("a release that an outage keeps from being asked for", () => {
+  const fault = new LastcallError("CLOUD_UNREACHABLE", "Cannot recreate: no answer");
+  const lost: InstanceReleaser["release"] = () => Promise.reject(fault);
+
+  it("is given up after instance.awaitMachine, and the node put back to work", async () => {
+    const spec = { instance: { awaitMachine: "10m" } };
+    const world = await fleet(({ releaser }) => ({ ...releaser, release: lost }), spec);
+    await world.passUntil(() => cordons(world) === 1, hours(4));
+    const cordoned = world.steps.find((step) => step.startsWith("cordon"))?.split(" ")[1] ?? "";
+    await world.passUntil(() => world.podsOn(cordoned).length === 0, minutes(2));
+    await world.pass(minutes(9));
+    expect(world.statusOf(cordoned).phase).toBe("Releasing");
+    await world.pass(minutes(2));
+    expect(world.statusOf(cordoned)).toMatchObject({
+      ...{ phase: "Ended", outcome: "Failed", reason: "ReleaseFailed" },
+      message: expect.stringContaining("no answer, tried again for 10m (instance.awaitMachine)"),
+    });
+    expect(world.marksOf(cordoned)).toEqual([]);
+    expect(world.released).toEqual([]);
+  });
+
+  it("is said under a notice, and then the cloud is waited for", async () => {
+    const spec = { instance: { awaitMachine: "1m" }, onNotice: { spotInterruption: "Release" } };
+    const world = await fleet(({ releaser }) => ({ ...releaser, release: lost }), spec);
+    world.notice("n1", minutes(4));
+    await world.pass(minutes(3));
+    const { timeline, phase, reason } = world.statusOf("n1") as Ledger;
+    expect({ phase, reason }).toEqual({ phase: "Releasing", reason: "ReleaseFailed" });
+    expect(timeline.map(({ step }) => step)).toContain("ReleaseFailed");
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    world.api.handle({ method: "DELETE", path: `${nodes}/n1` });
+    await world.pass(seconds(5));
+    expect(world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Preempted" });
   });
 });
 

@@ -3,7 +3,7 @@ import { cloudDeadline, type Departure, isNoticed, isVoluntary } from "../depart
 import type { NoticeReaction, Policy } from "../policy/policy.ts";
 import { defaultPolicy } from "../policy/policy-default.ts";
 import { selectPolicy } from "../policy/selector.ts";
-import { hours, type Instant, minutes, plus } from "../time/time.ts";
+import { hours, type Instant, type Millis, minutes, plus } from "../time/time.ts";
 import { maintenanceWindowMs } from "./notice.ts";
 
 /** How long after its deadline a notice may still come true. */
@@ -55,8 +55,17 @@ export function makesLeave(reaction: NoticeReaction): boolean {
  */
 export function awaitedUntil(departure: Departure, { instance }: Policy): Instant | undefined {
   if (instance.release !== "None" || isNoticed(departure)) return undefined;
-  const drained = departure.status.timeline.findLast(({ step }) => step === "Releasing");
-  return drained && plus(drained.at, instance.awaitMachineMs);
+  return drainedFor(departure, instance.awaitMachineMs);
+}
+
+/** Until when a release is tried again that failed for a reason that may pass. */
+export function releaseTriedUntil(departure: Departure, { instance }: Policy): Instant | undefined {
+  return drainedFor(departure, instance.awaitMachineMs);
+}
+
+function drainedFor({ status }: Departure, spanMs: Millis): Instant | undefined {
+  const drained = status.timeline.findLast(({ step }) => step === "Releasing");
+  return drained && plus(drained.at, spanMs);
 }
 
 /**
