@@ -9,7 +9,12 @@ import {
   isVoluntary,
   mayHoldBudgets,
 } from "../core/departure/departure.ts";
-import { type PhaseChange, type PhaseResult, statusAfter } from "../core/departure/ledger.ts";
+import {
+  type PhaseChange,
+  type PhaseResult,
+  statusAfter,
+  statusNoticed,
+} from "../core/departure/ledger.ts";
 import { type Interruption, interruptionOf } from "../core/notice/interruption.ts";
 import { reactionTo } from "../core/notice/reaction.ts";
 import type { Policy } from "../core/policy/policy.ts";
@@ -109,7 +114,21 @@ export class DepartureRun {
       this.#rethinks = true;
       this.#phase.abort();
     }
+    this.#noteNotice();
     for (const observer of this.#observers) observer();
+  }
+
+  /** A departure that has begun by the plan has the cloud's word in its timeline all the same. */
+  #noteNotice(): void {
+    const departure = this.#departure;
+    if (!isNoticed(departure) || !isUnderWay(departure)) return;
+    const at = this.#tools.clock.now();
+    const status = statusNoticed(departure, at);
+    if (status === undefined) return;
+    this.#departure = { ...departure, status };
+    this.#ledger
+      .write(departure, (fresh) => statusNoticed({ ...departure, status: fresh.status }, at))
+      .catch((error: unknown) => this.#telemetry.faulted("notice-not-noted", departure, error));
   }
 
   /** The Departure was deleted: nothing more is done for it, its marks are cleared as orphans. */
@@ -121,6 +140,7 @@ export class DepartureRun {
   /** Runs to the end; `first` is what set it going, absent when a case is taken up again. */
   async run(signal: AbortSignal, first?: PhaseResult): Promise<void> {
     let happening: PhaseResult | undefined = first;
+    if (first === undefined) this.#noteNotice();
     try {
       while (isLive(this.#departure) && !this.#abandoned) {
         happening ??= await this.#workOnPhase(signal);

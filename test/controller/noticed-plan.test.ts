@@ -18,7 +18,10 @@ import {
 
 interface Shown {
   readonly spec: Readonly<Record<string, unknown>>;
-  readonly status: { readonly phase: string; readonly timeline: readonly { result: string }[] };
+  readonly status: {
+    readonly phase: string;
+    readonly timeline: readonly { step: string; result: string }[];
+  };
 }
 
 /** Three nodes, of which n1 has a departure by the plan, or by hand. */
@@ -79,6 +82,24 @@ function signsOf(on: ModelWorld) {
   const taint = taints.find(({ key }) => key === "lastcall.dev/departing");
   return { taint: taint?.value, condition: conditions.find(({ type }) => type === "Departing") };
 }
+
+describe("a notice for a node that leaves by the plan already", () => {
+  it("has a line of its own in the timeline, one for each deadline that it names", async () => {
+    const { on, end } = await world({ byHand: {}, exitAfterSeconds: 60 });
+    expect(shown(on).status.phase).toBe("Draining");
+    const first = interrupt(on);
+    await on.pass(seconds(20));
+    const second = interrupt(on);
+    expect(second.deadlineAt).not.toBe(first.deadlineAt);
+    await on.pass(minutes(1));
+    const lines = shown(on).status.timeline.filter(({ step }) => step === "Noticed");
+    expect(lines.map(({ result }) => result)).toEqual([
+      `n1 leaves because the cloud takes it at ${first.deadlineAt}.`,
+      `n1 leaves because the cloud takes it at ${second.deadlineAt}.`,
+    ]);
+    await end();
+  });
+});
 
 describe("a notice for a node that is planned for hours later", () => {
   it("shows as what it is, on the node and in the departure, whose plan stays in the ledger", async () => {

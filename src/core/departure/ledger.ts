@@ -87,6 +87,18 @@ export function statusSaying(
   return { ...status, reason, message, timeline };
 }
 
+/**
+ * The status with the cloud's word to a departure that was under way already: what it says is in the timeline
+ * then, and the phase goes on. Undefined where it stands there, as the beginning or later.
+ */
+export function statusNoticed(departure: Departure, at: Instant): DepartureStatus | undefined {
+  const { status, node } = departure;
+  const message = explain("Noticed", { node: node.name, deadlineAt: cloudDeadline(departure) });
+  if (status.timeline.some(({ result }) => result.includes(message))) return undefined;
+  const entry: TimelineEntry = { at, step: "Noticed", result: message };
+  return { ...status, timeline: withEntry(status.timeline, entry) };
+}
+
 /** When a reason was first given since the phase began; undefined where it was not. */
 export function sayingSince(status: DepartureStatus, reason: Reason): Instant | undefined {
   const began = status.timeline.findLastIndex(({ step }) => step === status.phase);
