@@ -60,6 +60,9 @@ export function explainForecast({
   return [explainRelease(release, departures.length), ...late, ...parts].join("; ");
 }
 
+/** Of many nodes with one trouble so many are named. */
+const namedNodes = 3;
+
 /** Which departures of a policy cannot begin, and why: part of a sentence that has others after it. */
 export function explainRelease({ nodes, detail }: ReleaseStanding, planned: number): string {
   if (nodes.length === 0) return `the controller found: ${detail}`;
@@ -67,7 +70,10 @@ export function explainRelease({ nodes, detail }: ReleaseStanding, planned: numb
     const which = planned === 1 ? "The only departure cannot" : `None of ${planned} departures can`;
     return `${which} begin: ${detail}`;
   }
-  return `${nodes.length} of ${count(planned, "departure")} cannot begin: ${detail}`;
+  const named = nodes.slice(0, namedNodes);
+  const more = nodes.length - named.length;
+  const which = `${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  return `${nodes.length} of ${count(planned, "departure")} cannot begin (${which}): ${detail}`;
 }
 
 function explainDeparture(reason: Reason, facts: PlanFacts): string {

@@ -119,9 +119,9 @@ describe("the machines to ask about", () => {
 describe("what a policy says of it", () => {
   const nodes = [n1, aNode("n2"), aNode("n3")];
 
-  function condition(releaseAnswers: ReleaseAnswers) {
+  function condition(releaseAnswers: ReleaseAnswers, fleet = nodes) {
     const plan = planFleet({
-      ...{ nodes, policies: [aPolicy()], badPolicies: [], departures: [], releaseAnswers },
+      ...{ nodes: fleet, policies: [aPolicy()], badPolicies: [], departures: [], releaseAnswers },
       at: at("2026-11-20T01:00:00Z"),
     });
     const [status] = policyStatuses(plan, []);
@@ -131,8 +131,15 @@ describe("what a policy says of it", () => {
   it("is the reason and how many nodes are concerned", () => {
     expect(condition(new Map([["uid-n2", away]]))).toMatchObject({
       ...{ status: "False", reason: "CloudUnreachable" },
-      message: expect.stringMatching(/^1 of 3 departures cannot begin: no token/),
+      message: expect.stringMatching(/^1 of 3 departures cannot begin \(n2\): no token/),
     });
+  });
+
+  it("names the nodes, the first three of many", () => {
+    const answers = new Map(["n1", "n2", "n3", "n4"].map((name) => [`uid-${name}`, away]));
+    expect(condition(answers, [...nodes, aNode("n4"), aNode("n5")])?.message).toMatch(
+      /^4 of 5 departures cannot begin \(n1, n2, n3 and 1 more\): no token/,
+    );
   });
 
   it("is what a person has to change, before what may pass", () => {
