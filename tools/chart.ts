@@ -1,11 +1,17 @@
 /**
  * The chart's templates, made from the manifests that kustomize installs: what is granted and what
- * runs is written once, and the chart says where and whether.
+ * runs is written once, and the chart says where and whether. Templates of what only the chart has are
+ * written by hand beside them.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { generateCrds } from "../src/config/crd.ts";
+import { agentPod, controllerPod, type Edit, edited, fieldIn } from "./chart-edits.ts";
+import { generateChartValues } from "./chart-values.ts";
+import { dashboardText } from "./dashboard.ts";
 import { root } from "./source-tree.ts";
+
+type Part = "controller" | "agent";
 
 interface Template {
   /** Below `deploy`. */
@@ -14,161 +20,204 @@ interface Template {
   readonly to: string;
   /** When it is installed at all. */
   readonly when: string;
+  readonly part: Part;
+  /** Beside those that every manifest gets. */
+  readonly edits?: readonly Edit[];
 }
 
 const withController = ".Values.controller.enabled";
 const withRestarts = `and ${withController} .Values.controller.restartOwner`;
 const withAgent = ".Values.agent.enabled";
 const withNetwork = ".Values.networkPolicy.enabled";
-const withMarks = `and ${withAgent} (ne .Values.agent.fallback "None")`;
-const withDrain = `and ${withAgent} (eq .Values.agent.fallback "Drain")`;
-
-const templates: readonly Template[] = [
-  { from: "base/rbac.yaml", to: "controller-rbac.yaml", when: withController },
-  { from: "base/admission.yaml", to: "controller-admission.yaml", when: withController },
-  { from: "base/quota.yaml", to: "controller-quota.yaml", when: withController },
-  { from: "base/controller.yaml", to: "controller.yaml", when: withController },
-  { from: "base/placeholder-priority.yaml", to: "placeholder-priority.yaml", when: withController },
-  { from: "restart-owner/rbac.yaml", to: "restart-owner-rbac.yaml", when: withRestarts },
-  {
-    ...{ from: "restart-owner/admission.yaml", to: "restart-owner-admission.yaml" },
-    when: withRestarts,
-  },
-  {
-    ...{ from: "network-policy/controller.yaml", to: "controller-network-policy.yaml" },
-    when: `and ${withController} ${withNetwork}`,
-  },
-  {
-    ...{ from: "network-policy/agent.yaml", to: "agent-network-policy.yaml" },
-    when: `and ${withAgent} ${withNetwork}`,
-  },
-  { from: "agent/rbac.yaml", to: "agent-rbac.yaml", when: withAgent },
-  { from: "agent/admission.yaml", to: "agent-admission.yaml", when: withAgent },
-  { from: "agent/quota.yaml", to: "agent-quota.yaml", when: withAgent },
-  { from: "agent/daemonset.yaml", to: "agent.yaml", when: withAgent },
-  { from: "agent-fallback/cordon/rbac.yaml", to: "fallback-cordon-rbac.yaml", when: withMarks },
-  {
-    ...{ from: "agent-fallback/cordon/admission.yaml", to: "fallback-cordon-admission.yaml" },
-    when: withMarks,
-  },
-  { from: "agent-fallback/drain/rbac.yaml", to: "fallback-drain-rbac.yaml", when: withDrain },
-  {
-    ...{ from: "agent-fallback/drain/admission.yaml", to: "fallback-drain-admission.yaml" },
-    when: withDrain,
-  },
-];
-
-interface Replacement {
-  /** In the manifest, at least once where it is asked for. */
-  readonly text: string;
-  readonly by: string;
-  /** The manifests that must hold it; in others it is replaced where it stands. */
-  readonly of?: string;
-}
-
-const namespace = "{{ .Release.Namespace }}";
+const fallback = '(include "lastcall.fallback" .)';
+const withMarks = `and ${withAgent} (ne ${fallback} "None")`;
+const withDrain = `and ${withAgent} (eq ${fallback} "Drain")`;
 
 /** The class of the manifest, unless the values name one for both. */
-function priorityClass(usual: string): string {
-  return `{{ .Values.priorityClassName | default "${usual}" }}`;
+function quotaOf(usual: string): Edit {
+  return {
+    text: `values: [${usual}]`,
+    by: `values: [{{ .Values.priorityClassName | default "${usual}" }}]`,
+  };
 }
 
-/** Who may scrape, and where the controller may go beside what the manifest names. */
-const networkValues: readonly Replacement[] = [
-  {
-    text: "    - from: [{namespaceSelector: {}}]\n",
-    by: "    - from: {{ toJson .Values.networkPolicy.metricsFrom }}\n",
-  },
-  {
-    ...{ text: "  egress:\n", of: "network-policy/controller.yaml" },
-    by: `  egress:
+const metricsFrom: Edit = {
+  text: "    - from: [{namespaceSelector: {}}]\n",
+  by: "    - from: {{ toJson .Values.networkPolicy.metricsFrom }}\n",
+};
+
+const egress: Edit = {
+  text: "  egress:\n",
+  by: `  egress:
     {{- with .Values.networkPolicy.egress }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
 `,
-  },
-];
+};
 
-/** Pods of a class, and the quota for it. */
-function classOf(usual: string, of: { readonly pods: string; readonly quota: string }) {
-  return [
-    {
-      ...{ text: `priorityClassName: ${usual}\n`, of: of.pods },
-      by: `priorityClassName: ${priorityClass(usual)}\n`,
-    },
-    { text: `values: [${usual}]`, by: `values: [${priorityClass(usual)}]`, of: of.quota },
-  ];
+function ofPart(part: Part, when: string, files: Readonly<Record<string, string>>) {
+  return Object.entries(files).map(([from, to]): Template => ({ from, to, when, part }));
 }
 
-const replacements: readonly Replacement[] = [
-  { text: "namespace: lastcall\n", by: `namespace: ${namespace}\n` },
-  { text: "system:serviceaccount:lastcall:", by: `system:serviceaccount:${namespace}:` },
-  {
-    ...{ text: "image: lastcall:0.1.0\n", of: "base/controller.yaml" },
-    by: "image: {{ .Values.controller.image | quote }}\n",
-  },
-  ...classOf("system-cluster-critical", {
-    ...{ pods: "base/controller.yaml", quota: "base/quota.yaml" },
+const templates: readonly Template[] = [
+  ...ofPart("controller", withController, {
+    "base/rbac.yaml": "controller-rbac.yaml",
+    "base/admission.yaml": "controller-admission.yaml",
+    "base/placeholder-priority.yaml": "placeholder-priority.yaml",
   }),
-  ...networkValues,
-  ...classOf("system-node-critical", { pods: "agent/daemonset.yaml", quota: "agent/quota.yaml" }),
   {
-    ...{ text: "replicas: 2\n", of: "base/controller.yaml" },
-    by: "replicas: {{ .Values.controller.replicas }}\n",
+    ...{ from: "base/quota.yaml", to: "controller-quota.yaml", when: withController },
+    ...{ part: "controller", edits: [quotaOf("system-cluster-critical")] },
   },
   {
-    ...{ text: "image: lastcall-agent:0.1.0\n", of: "agent/daemonset.yaml" },
-    by: "image: {{ .Values.agent.image | quote }}\n",
+    ...{ from: "base/controller.yaml", to: "controller.yaml", when: withController },
+    ...{ part: "controller", edits: controllerPod },
+  },
+  ...ofPart("controller", withRestarts, {
+    "restart-owner/rbac.yaml": "restart-owner-rbac.yaml",
+    "restart-owner/admission.yaml": "restart-owner-admission.yaml",
+  }),
+  {
+    ...{ from: "network-policy/controller.yaml", to: "controller-network-policy.yaml" },
+    when: `and ${withController} ${withNetwork}`,
+    ...{ part: "controller", edits: [metricsFrom, egress] },
   },
   {
-    ...{ text: "          ports:\n", of: "base/controller.yaml" },
-    by: `${more("controller")}          ports:\n`,
+    ...{ from: "network-policy/agent.yaml", to: "agent-network-policy.yaml" },
+    when: `and ${withAgent} ${withNetwork}`,
+    ...{ part: "agent", edits: [metricsFrom] },
+  },
+  ...ofPart("agent", withAgent, {
+    "agent/rbac.yaml": "agent-rbac.yaml",
+    "agent/admission.yaml": "agent-admission.yaml",
+  }),
+  {
+    ...{ from: "agent/quota.yaml", to: "agent-quota.yaml", when: withAgent },
+    ...{ part: "agent", edits: [quotaOf("system-node-critical")] },
   },
   {
-    ...{ text: "          ports:\n", of: "agent/daemonset.yaml" },
-    by: `            {{- if ne .Values.agent.fallback "None" }}
-            - {name: LASTCALL_FALLBACK, value: {{ .Values.agent.fallback }}}
-            {{- end }}
-${more("agent")}          ports:\n`,
+    ...{ from: "agent/daemonset.yaml", to: "agent.yaml", when: withAgent },
+    ...{ part: "agent", edits: agentPod },
   },
+  ...ofPart("agent", withMarks, {
+    "agent-fallback/cordon/rbac.yaml": "fallback-cordon-rbac.yaml",
+    "agent-fallback/cordon/admission.yaml": "fallback-cordon-admission.yaml",
+  }),
+  ...ofPart("agent", withDrain, {
+    "agent-fallback/drain/rbac.yaml": "fallback-drain-rbac.yaml",
+    "agent-fallback/drain/admission.yaml": "fallback-drain-admission.yaml",
+  }),
 ];
 
-/** Options as the container's environment. */
-function more(part: "controller" | "agent"): string {
-  return `            {{- with .Values.${part}.env }}
-            {{- toYaml . | nindent 12 }}
-            {{- end }}
-`;
-}
+const account = '{{ include "lastcall.account" . }}';
+const agentAccount = '{{ include "lastcall.agentAccount" . }}';
+const fullname = '{{ include "lastcall.fullname" . }}';
+const namespace = "{{ .Release.Namespace }}";
 
 /** The files of the chart that are not written by hand, by their paths. */
 export function generateChart(): ReadonlyMap<string, string> {
-  const files = templates.map(({ from, to, when }) => {
-    const body = replaced(from, manifest(from));
-    const text = `{{- /* Written by \`npm run generate\` from deploy/${from}: change that one. */}}\n{{- if ${when} }}\n${body}{{- end }}\n`;
+  const files = templates.map((template) => {
+    const { from, to, when } = template;
+    const documents = edited(from, manifest(from), template.edits ?? [])
+      .split(/^---\n/m)
+      .map((text) => documentOf(template, text));
+    const notice = `{{- /* Written by \`npm run generate\` from deploy/${from}: change that one. */}}`;
+    const text = `${notice}\n{{- if ${when} }}\n${documents.join("---\n")}{{- end }}\n`;
     return [`deploy/chart/templates/${to}`, text] as const;
   });
   const crds = [...generateCrds()].flatMap(([path, text]) => {
     const name = /^deploy\/crds\/(.+\.dev\.yaml)$/.exec(path)?.[1];
     return name === undefined ? [] : [[`deploy/chart/crds/${name}`, text] as const];
   });
-  return new Map([...files, ...crds]);
+  return new Map([
+    ...files,
+    ...crds,
+    ...generateChartValues(),
+    ["deploy/chart/templates/_affinity.tpl", affinities()],
+    ["deploy/chart/files/alerts.yaml", manifest("prometheus/alerts.yaml")],
+    ["deploy/chart/files/dashboard.json", dashboardText()],
+    ["deploy/grafana/lastcall.json", dashboardText()],
+  ]);
 }
 
 function manifest(path: string): string {
   return readFileSync(join(root, "deploy", path), "utf8");
 }
 
-function replaced(from: string, text: string): string {
-  let result = text;
-  for (const { text: found, by, of } of replacements) {
-    if (of !== undefined && of !== from) continue;
-    if (of !== undefined && !result.includes(found)) {
-      throw new Error(
-        `Cannot make the chart: deploy/${from} has no "${found.trim()}", expected one`,
-      );
-    }
-    result = result.replaceAll(found, by);
-  }
-  return result;
+function documentOf(template: Template, text: string): string {
+  const kind = /^kind: (\w+)$/m.exec(text)?.[1] ?? "";
+  return conditional(kind, template.part, labelled(template.part, withNames(kind, text)));
+}
+
+/** The affinities of the manifests, to which the values add. */
+function affinities(): string {
+  const controller = fieldOf("base/controller.yaml", "      affinity:");
+  const agent = fieldOf("agent/daemonset.yaml", "      affinity:");
+  const notice = "{{- /* Written by `npm run generate` from deploy/base and deploy/agent. */}}";
+  const parts = [
+    ["lastcall.controllerAffinity", controller],
+    ["lastcall.agentAffinity", agent],
+  ].map(([name, text]) => `{{- define "${name}" }}\n${text}{{- end }}\n`);
+  return `${notice}\n${parts.join("")}`;
+}
+
+/** What is below a field of a manifest. */
+function fieldOf(from: string, field: string): string {
+  const text = fieldIn(manifest(from), field);
+  if (text === undefined) throw new Error(`Cannot make the chart: deploy/${from} has no${field}`);
+  return withNames("", text.slice(text.indexOf("\n") + 1));
+}
+
+/** Namespaces, accounts and names of the release. What the program itself names stays. */
+function withNames(kind: string, text: string): string {
+  const metadataName =
+    kind === "ServiceAccount"
+      ? text
+          .replace("\n  name: lastcall-agent\n", `\n  name: ${agentAccount}\n`)
+          .replace("\n  name: lastcall\n", `\n  name: ${account}\n`)
+      : text;
+  const subjects = metadataName
+    .replace(/(- kind: ServiceAccount\n {4}name: )lastcall-agent\n/g, `$1${agentAccount}\n`)
+    .replace(/(- kind: ServiceAccount\n {4}name: )lastcall\n/g, `$1${account}\n`)
+    .replaceAll("serviceAccountName: lastcall-agent\n", `serviceAccountName: ${agentAccount}\n`)
+    .replaceAll("serviceAccountName: lastcall\n", `serviceAccountName: ${account}\n`)
+    .replaceAll(
+      "system:serviceaccount:lastcall:lastcall-agent",
+      `system:serviceaccount:${namespace}:${agentAccount}`,
+    )
+    .replaceAll(
+      "system:serviceaccount:lastcall:lastcall",
+      `system:serviceaccount:${namespace}:${account}`,
+    )
+    .replaceAll("namespace: lastcall\n", `namespace: ${namespace}\n`)
+    .replaceAll(
+      /app\.kubernetes\.io\/name: lastcall, app\.kubernetes\.io\/component: (controller|agent)/g,
+      'app.kubernetes.io/name: {{ include "lastcall.name" . }}, app.kubernetes.io/component: $1',
+    );
+  // The controller makes pods of this class by its name.
+  if (kind === "PriorityClass") return subjects;
+  return subjects.replaceAll(
+    /^( *(?:name|policyName): )lastcall((?:-[-a-z]+)?)$/gm,
+    (_, key: string, rest: string) => `${key}${fullname}${rest}`,
+  );
+}
+
+/** The labels of a release in the object's own metadata. */
+function labelled(part: Part, text: string): string {
+  const labels = `  labels:\n    {{- include "lastcall.labels" (dict "root" $ "component" "${part}") | nindent 4 }}\n`;
+  const bare = text.replace(/^ {2}labels: \{.*\}\n/m, "");
+  return bare.replace(/^metadata:\n( {2}name: .*\n)/m, `metadata:\n$1${labels}`);
+}
+
+const roles = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
+
+function conditional(kind: string, part: Part, text: string): string {
+  if (roles.includes(kind)) return `{{- if .Values.rbac.enable }}\n${text}{{- end }}\n`;
+  if (kind !== "ServiceAccount") return text;
+  const own = part === "agent" ? ".Values.agent.serviceAccount" : ".Values.serviceAccount";
+  const helper = part === "agent" ? "agentAccountAnnotations" : "accountAnnotations";
+  const annotations = `  annotations:\n    {{- . | nindent 4 }}\n`;
+  const annotated = `  {{- with include "lastcall.${helper}" . }}\n${annotations}  {{- end }}\n`;
+  const at = text.search(/^(# The pods|automountServiceAccountToken)/m);
+  return `{{- if ${own}.create }}\n${text.slice(0, at)}${annotated}${text.slice(at)}{{- end }}\n`;
 }

@@ -8,38 +8,28 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildControlPlane } from "../controlplane/build.ts";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
-import { chart, helm, type Manifest, manifestsIn } from "../support/helm.ts";
+import { chart, helm, type Manifest, manifestsIn, oldest, renderer } from "../support/helm.ts";
 import { runKubectl } from "../support/kubectl.ts";
 
 const deploy = join(import.meta.dirname, "../../deploy");
 const agentUser = "system:serviceaccount:lastcall:lastcall-agent";
 /** Values of the chart, and the folders that kustomize installs for the same, beside `base`. */
 const variants: readonly (readonly [string, readonly string[]])[] = [
-  ["agent.fallback=None", ["agent"]],
-  ["agent.fallback=Cordon", ["agent-fallback/cordon"]],
-  ["agent.fallback=Drain", ["agent-fallback/drain"]],
+  ["agent.options.fallback=None", ["agent"]],
+  ["agent.options.fallback=Cordon", ["agent-fallback/cordon"]],
+  ["agent.options.fallback=Drain", ["agent-fallback/drain"]],
   ["controller.restartOwner=true", ["agent", "restart-owner"]],
   ["networkPolicy.enabled=true", ["agent", "network-policy"]],
 ];
 
-/** Of Kubernetes, for this chart. */
-const oldest = "1.30.0";
-
 let home: string;
+let render: ReturnType<typeof renderer>;
 
 beforeAll(() => {
   home = mkdtempSync(join(tmpdir(), "lastcall-chart-"));
+  render = renderer(home);
 });
 afterAll(() => rmSync(home, { recursive: true, force: true }));
-
-function rendered(...args: readonly string[]): ReadonlyMap<string, Manifest> {
-  const namespace = args.includes("--namespace") ? [] : ["--namespace", "lastcall"];
-  const flags = ["--include-crds", "--kube-version", oldest, ...namespace, ...args];
-  const { stdout, stderr, code } = helm(["template", "lastcall", chart, ...flags], { home });
-  expect(stderr).toBe("");
-  expect(code).toBe(0);
-  return manifestsIn(stdout);
-}
 
 async function kustomized(folder: string): Promise<ReadonlyMap<string, Manifest>> {
   const { stdout, stderr, code } = await runKubectl({
@@ -52,13 +42,40 @@ async function kustomized(folder: string): Promise<ReadonlyMap<string, Manifest>
   return manifestsIn(stdout);
 }
 
-/** An environment is told by its names: patches and templates put them in another order. */
-function sortedEnv(manifest: unknown): unknown {
-  return JSON.parse(JSON.stringify(manifest), (key, value) =>
-    key === "env" && Array.isArray(value)
-      ? value.toSorted((a, b) => (a.name < b.name ? -1 : 1))
-      : value,
-  );
+interface Container {
+  readonly args?: readonly string[];
+  readonly env?: readonly { readonly name: string; readonly value?: unknown }[];
+  readonly image: string;
+  readonly imagePullPolicy?: string;
+}
+
+/**
+ * What an object comes to: without the labels of a release, in whatever order its variables are, and
+ * with the option `fallback` as a flag or as a variable.
+ */
+function meaningOf(manifest: unknown): unknown {
+  const copy = JSON.parse(JSON.stringify(manifest), (key, value) => {
+    if (key === "containers") return (value as Container[]).map(containerOf);
+    if (key === "app.kubernetes.io/instance") return undefined;
+    return value;
+  });
+  delete copy.metadata.labels;
+  return copy;
+}
+
+function containerOf({ imagePullPolicy, args = [], env = [], ...rest }: Container) {
+  const flag = args.find((arg) => arg.startsWith("--fallback="));
+  const variables = [
+    ...env,
+    ...(flag === undefined ? [] : [{ name: "LASTCALL_FALLBACK", value: flag.split("=")[1] }]),
+  ];
+  return {
+    ...rest,
+    args: args.filter((arg) => arg !== flag),
+    env: variables
+      .filter(({ name, value }) => name !== "LASTCALL_FALLBACK" || value !== "None")
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+  };
 }
 
 describe("the chart", () => {
@@ -69,7 +86,7 @@ describe("the chart", () => {
   });
 
   test.each(variants)("installs with %s what kustomize does", async (value, folders) => {
-    const made = rendered("--set", value);
+    const made = render("--set", value);
     const wanted = new Map(await kustomized("base"));
     for (const folder of folders) {
       for (const [key, one] of await kustomized(folder)) wanted.set(key, one);
@@ -77,11 +94,11 @@ describe("the chart", () => {
     // Helm makes the namespace by itself.
     wanted.delete("Namespace /lastcall");
     expect([...made.keys()].toSorted()).toEqual([...wanted.keys()].toSorted());
-    for (const [key, one] of wanted) expect(sortedEnv(made.get(key)), key).toEqual(sortedEnv(one));
+    for (const [key, one] of wanted) expect(meaningOf(made.get(key)), key).toEqual(meaningOf(one));
   });
 
   test("is itself in any namespace, and names no other", () => {
-    const made = rendered("--namespace", "spot-tools", "--set", "agent.fallback=Drain");
+    const made = render("--namespace", "spot-tools", "--set", "agent.options.fallback=Drain");
     const namespaces = new Set(
       [...made.values()].flatMap(({ metadata }) => metadata.namespace ?? []),
     );
@@ -95,27 +112,15 @@ describe("the chart", () => {
     ["controller", "agent", "DaemonSet"],
     ["agent", "controller", "Deployment"],
   ])("leaves the %s's part out where it is not wanted", (part, _, left) => {
-    const made = rendered("--set", `${part}.enabled=false`);
+    const made = render("--set", `${part}.enabled=false`);
     const kinds = [...made.values()].map(({ kind }) => kind);
     expect(kinds.filter((kind) => kind === "Deployment" || kind === "DaemonSet")).toEqual([left]);
-  });
-
-  test("hands on options as the environment", () => {
-    const env = [
-      { name: "LASTCALL_SQS_QUEUE_URL", value: "https://sqs.example/q" },
-      { name: "LASTCALL_LOG_LEVEL", value: "debug" },
-    ];
-    const made = rendered("--set-json", `controller.env=${JSON.stringify(env)}`);
-    const { spec } = made.get("Deployment lastcall/lastcall") as unknown as {
-      spec: { template: { spec: { containers: { env: unknown[] }[] } } };
-    };
-    expect(spec.template.spec.containers[0]?.env).toEqual(expect.arrayContaining(env));
   });
 
   test("lets scrape whom the values name, and the controller go where they say as well", () => {
     const from = [{ podSelector: { matchLabels: { app: "prometheus" } } }];
     const rule = { to: [{ podSelector: {} }], ports: [{ port: 9093 }] };
-    const made = rendered(
+    const made = render(
       ...["--set", "networkPolicy.enabled=true"],
       ...["--set-json", `networkPolicy.metricsFrom=${JSON.stringify(from)}`],
       ...["--set-json", `networkPolicy.egress=${JSON.stringify([rule])}`],
@@ -133,7 +138,7 @@ describe("the chart", () => {
   });
 
   test("gives the pods of both the class that the values name, and the quotas too", () => {
-    const made = JSON.stringify([...rendered("--set", "priorityClassName=mine").values()]);
+    const made = JSON.stringify([...render("--set", "priorityClassName=mine").values()]);
     expect(made).not.toMatch(/system-(node|cluster)-critical/);
     expect(made.match(/"priorityClassName":"mine"/g)).toHaveLength(2);
     expect(
@@ -142,9 +147,17 @@ describe("the chart", () => {
   });
 
   test.each([
-    ["agent.fallback=drain", "agent.fallback"],
-    ["agent.fallbak=Drain", "fallbak"],
+    ["agent.options.fallback=drain", "agent.options.fallback"],
+    ["agent.options.fallbak=Drain", "fallbak"],
+    ["agent.fallback=Drain", "fallback"],
+    ["controller.options.log-level=loud", "controller.options.log-level"],
+    ["controller.options.sqs-receivers=0", "controller.options.sqs-receivers"],
+    ["controller.options.dry-run=perhaps", "controller.options.dry-run"],
+    ["agent.options.node-name=n1", "node-name"],
     ["controller.replicas=many", "controller.replicas"],
+    ["image.digest=1234", "image.digest"],
+    ["policies[0].name=spot,policies[0].spec.lifetime.max=soon", "policies.0.spec.lifetime.max"],
+    ["policies[0].name=spot,policies[0].spec.lifetim.max=24h", "lifetim"],
     ["priorityClassName=Not A Class", "priorityClassName"],
     ["networkPolicy.enabled=yes", "networkPolicy.enabled"],
   ])("refuses %s by its name", (value, named) => {
@@ -194,7 +207,15 @@ describe("on a real API server", () => {
     const kubeconfig = plane.kubeconfig;
     const flags = ["--namespace", "lastcall", "--create-namespace"];
     const { stderr, code } = helm(
-      ["upgrade", "--install", "lastcall", chart, ...flags, "--set", `agent.fallback=${fallback}`],
+      [
+        "upgrade",
+        "--install",
+        "lastcall",
+        chart,
+        ...flags,
+        "--set",
+        `agent.options.fallback=${fallback}`,
+      ],
       { home, kubeconfig },
     );
     expect(stderr).toBe("");

@@ -43,3 +43,17 @@ export function manifestsIn(text: string): ReadonlyMap<string, Manifest> {
     }),
   );
 }
+
+/** Of Kubernetes, for the chart. */
+export const oldest = "1.30.0";
+
+/** What the chart makes of flags, as in the namespace `lastcall` unless they name another. */
+export function renderer(home: string) {
+  return (...args: readonly string[]): ReadonlyMap<string, Manifest> => {
+    const namespace = args.includes("--namespace") ? [] : ["--namespace", "lastcall"];
+    const flags = ["--include-crds", "--kube-version", oldest, ...namespace, ...args];
+    const { stdout, stderr, code } = helm(["template", "lastcall", chart, ...flags], { home });
+    if (code !== 0 || stderr !== "") throw new Error(`helm template: ${stderr}`);
+    return manifestsIn(stdout);
+  };
+}

@@ -1,0 +1,35 @@
+{{- /* Written by `npm run generate` from deploy/base and deploy/agent. */}}
+{{- define "lastcall.controllerAffinity" }}
+        # Not on the nodes that it takes away.
+        nodeAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+            nodeSelectorTerms:
+              - matchExpressions:
+                  - {key: cloud.google.com/gke-preemptible, operator: DoesNotExist}
+                  - {key: cloud.google.com/gke-spot, operator: DoesNotExist}
+                  - {key: cloud.google.com/gke-provisioning, operator: NotIn, values: [spot, preemptible]}
+                  - {key: eks.amazonaws.com/capacityType, operator: NotIn, values: [SPOT]}
+                  - {key: karpenter.sh/capacity-type, operator: NotIn, values: [spot]}
+                  - {key: kubernetes.azure.com/scalesetpriority, operator: NotIn, values: [spot]}
+                  - {key: node.kubernetes.io/lifecycle, operator: NotIn, values: [spot]}
+        podAntiAffinity:
+          preferredDuringSchedulingIgnoredDuringExecution:
+            - weight: 100
+              podAffinityTerm:
+                topologyKey: kubernetes.io/hostname
+                labelSelector:
+                  matchLabels: {app.kubernetes.io/name: {{ include "lastcall.name" . }}, app.kubernetes.io/component: controller}
+{{- end }}
+{{- define "lastcall.agentAffinity" }}
+        nodeAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+            # Any of these: each term is one cloud's or provisioner's way to say Spot.
+            nodeSelectorTerms:
+              - matchExpressions: [{key: cloud.google.com/gke-preemptible, operator: In, values: ["true"]}]
+              - matchExpressions: [{key: cloud.google.com/gke-spot, operator: In, values: ["true"]}]
+              - matchExpressions: [{key: cloud.google.com/gke-provisioning, operator: In, values: [spot, preemptible]}]
+              - matchExpressions: [{key: eks.amazonaws.com/capacityType, operator: In, values: [SPOT]}]
+              - matchExpressions: [{key: karpenter.sh/capacity-type, operator: In, values: [spot]}]
+              - matchExpressions: [{key: kubernetes.azure.com/scalesetpriority, operator: In, values: [spot]}]
+              - matchExpressions: [{key: node.kubernetes.io/lifecycle, operator: In, values: [spot]}]
+{{- end }}

@@ -1,0 +1,209 @@
+{{- /* Names. The release's name is in none of them: docs/running.md. */}}
+{{- define "lastcall.name" -}}
+{{ .Values.nameOverride | default "lastcall" }}
+{{- end }}
+
+{{- define "lastcall.fullname" -}}
+{{ .Values.fullnameOverride | default (include "lastcall.name" .) }}
+{{- end }}
+
+{{- define "lastcall.account" -}}
+{{- $name := include "lastcall.fullname" . }}
+{{- if and (include "lastcall.isKiller" .) (not .Values.fullnameOverride) }}
+{{- $name = include "lastcall.killerName" . }}
+{{- end }}
+{{- .Values.serviceAccount.name | default (ternary $name "default" .Values.serviceAccount.create) }}
+{{- end }}
+
+{{- define "lastcall.agentAccount" -}}
+{{- $name := printf "%s-agent" (include "lastcall.fullname" .) }}
+{{- .Values.agent.serviceAccount.name | default (ternary $name "default" .Values.agent.serviceAccount.create) }}
+{{- end }}
+
+{{- define "lastcall.accountAnnotations" -}}
+{{- $own := deepCopy .Values.serviceAccount.annotations }}
+{{- with (.Values.secret | default dict).workloadIdentityServiceAccount }}
+{{- $own = merge $own (dict "iam.gke.io/gcp-service-account" .) }}
+{{- end }}
+{{- if $own }}{{ toYaml $own }}{{ end }}
+{{- end }}
+
+{{- define "lastcall.agentAccountAnnotations" -}}
+{{- with .Values.agent.serviceAccount.annotations }}{{ toYaml . }}{{ end }}
+{{- end }}
+
+{{- define "lastcall.labels" -}}
+{{- $all := dict "app.kubernetes.io/name" (include "lastcall.name" .root) "app.kubernetes.io/component" .component }}
+{{- $_ := set $all "app.kubernetes.io/instance" .root.Release.Name }}
+{{- $_ := set $all "app.kubernetes.io/version" .root.Chart.AppVersion }}
+{{- $_ := set $all "app.kubernetes.io/managed-by" .root.Release.Service }}
+{{- $chart := printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- $_ := set $all "helm.sh/chart" $chart }}
+{{- toYaml (merge $all .root.Values.extraLabels) }}
+{{- end }}
+
+{{- define "lastcall.podLabels" -}}
+{{- $own := deepCopy .values.podLabels }}
+{{- if eq .part "controller" }}{{ $own = merge $own (.root.Values.extraPodLabels | default dict) }}{{ end }}
+{{- $names := dict "app.kubernetes.io/name" (include "lastcall.name" .root) "app.kubernetes.io/component" .part }}
+{{- toYaml (mergeOverwrite (dict "app.kubernetes.io/instance" .root.Release.Name) $own $names) }}
+{{- end }}
+
+{{- define "lastcall.podAnnotations" -}}
+{{- $all := dict "prometheus.io/scrape" "true" "prometheus.io/port" (include "lastcall.metricsPort" .) }}
+{{- if eq (include "lastcall.metricsScheme" .) "https" }}
+{{- $_ := set $all "prometheus.io/scheme" "https" }}
+{{- end }}
+{{- if eq .part "controller" }}
+{{- with include "lastcall.keyFile" .root }}
+{{- $_ := set $all "checksum/credentials" (. | sha256sum) }}
+{{- end }}
+{{- $all = mergeOverwrite $all (.root.Values.extraPodAnnotations | default dict) }}
+{{- end }}
+{{- toYaml (mergeOverwrite $all .values.podAnnotations) }}
+{{- end }}
+
+{{- define "lastcall.image" -}}
+{{- if .image.digest }}
+{{- printf "%s@%s" .image.repository .image.digest }}
+{{- else }}
+{{- printf "%s:%s" .image.repository (.image.tag | default .root.Chart.AppVersion) }}
+{{- end }}
+{{- end }}
+
+{{- define "lastcall.replicas" -}}
+{{- if hasKey .Values "replicaCount" }}{{ .Values.replicaCount }}{{ else }}{{ .Values.controller.replicas }}{{ end }}
+{{- end }}
+
+{{- /* The options of a part, with those that stand in the manifest or in the names of estafette's chart. */}}
+{{- define "lastcall.options" -}}
+{{- $values := ternary .root.Values.agent .root.Values.controller (eq .part "agent") }}
+{{- $options := deepCopy ($values.options | default dict) }}
+{{- if eq .part "agent" }}
+{{- $options = merge $options (dict "health-address" "127.0.0.1:8087") }}
+{{- end }}
+{{- with .root.Values.logFormat }}
+{{- $options = merge $options (dict "log-format" (ternary "text" "json" (has . (list "plaintext" "console")))) }}
+{{- end }}
+{{- toJson $options }}
+{{- end }}
+
+{{- define "lastcall.option" -}}
+{{- get (include "lastcall.options" . | fromJson) .name }}
+{{- end }}
+
+{{- define "lastcall.args" -}}
+{{- $options := include "lastcall.options" . | fromJson }}
+{{- range $name := keys $options | sortAlpha }}
+{{- $value := get $options $name }}
+{{- if kindIs "slice" $value }}
+{{- range $value }}
+- {{ printf "--%s=%s" $name (include "lastcall.word" .) | quote }}
+{{- end }}
+{{- else if not (kindIs "invalid" $value) }}
+- {{ printf "--%s=%s" $name (include "lastcall.word" $value) | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* A value as a flag has it; a whole number without an exponent. */}}
+{{- define "lastcall.word" -}}
+{{- if kindIs "string" . }}{{ . }}{{ else }}{{ toJson . }}{{ end }}
+{{- end }}
+
+{{- define "lastcall.fallback" -}}
+{{- .Values.agent.options.fallback | default "None" }}
+{{- end }}
+
+{{- define "lastcall.metricsPort" -}}
+{{- $address := include "lastcall.option" (dict "root" .root "part" .part "name" "metrics-address") }}
+{{- regexFind "[0-9]+$" $address | default "9101" }}
+{{- end }}
+
+{{- define "lastcall.metricsScheme" -}}
+{{- $file := include "lastcall.option" (dict "root" .root "part" .part "name" "metrics-cert-file") }}
+{{- ternary "https" "http" (ne $file "") }}
+{{- end }}
+
+{{- define "lastcall.healthPort" -}}
+{{- $address := include "lastcall.option" (dict "root" .root "part" .part "name" "health-address") }}
+{{- regexFind "[0-9]+$" $address | default "8080" }}
+{{- end }}
+
+{{- define "lastcall.agentHealthHost" -}}
+{{- $address := include "lastcall.option" (dict "root" . "part" "agent" "name" "health-address") }}
+{{- $host := regexReplaceAll ":[0-9]+$" $address "" | trimAll "[]" }}
+{{- ternary "127.0.0.1" $host (has $host (list "" "0.0.0.0" "::" "localhost")) | quote }}
+{{- end }}
+
+{{- define "lastcall.env" -}}
+{{- $extra := .values.extraEnv }}
+{{- $killers := include "lastcall.killerVariables" . | fromJsonArray }}
+{{- if kindIs "map" $extra }}
+{{- range $name := keys $extra | sortAlpha }}
+{{- if not (has $name $killers) }}
+- {name: {{ $name }}, value: {{ include "lastcall.word" (get $extra $name) | quote }}}
+{{- end }}
+{{- end }}
+{{- else }}
+{{- range $extra }}
+{{- if not (has .name $killers) }}
+- {{ toJson . }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if eq .part "controller" }}
+{{- with include "lastcall.keySecret" .root }}
+- {name: GOOGLE_APPLICATION_CREDENTIALS, value: {{ printf "/gcp-service-account/%s" (include "lastcall.keyName" $.root) | quote }}}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "lastcall.volumes" -}}
+{{- $volumes := .values.extraVolumes }}
+{{- if and (eq .part "controller") (include "lastcall.keySecret" .root) }}
+{{- $secret := dict "secretName" (include "lastcall.keySecret" .root) }}
+{{- $volumes = append $volumes (dict "name" "gcp-service-account-secret" "secret" $secret) }}
+{{- end }}
+{{- if $volumes }}{{ toYaml $volumes }}{{ end }}
+{{- end }}
+
+{{- define "lastcall.volumeMounts" -}}
+{{- $mounts := .values.extraVolumeMounts }}
+{{- if and (eq .part "controller") (include "lastcall.keySecret" .root) }}
+{{- $mounts = append $mounts (dict "name" "gcp-service-account-secret" "mountPath" "/gcp-service-account" "readOnly" true) }}
+{{- end }}
+{{- if $mounts }}{{ toYaml $mounts }}{{ end }}
+{{- end }}
+
+{{- /* The values' own terms beside the usual ones, kind by kind. */}}
+{{- define "lastcall.affinity" -}}
+{{- $all := fromYaml .usual }}
+{{- $selector := .nodeSelector }}
+{{- $required := "requiredDuringSchedulingIgnoredDuringExecution" }}
+{{- /* A node selector that asks for Spot nodes would leave no node at all. */}}
+{{- range (get ($all.nodeAffinity) $required).nodeSelectorTerms }}
+{{- range .matchExpressions }}
+{{- if hasKey $selector .key }}
+{{- if or (eq .operator "DoesNotExist") (and (eq .operator "NotIn") (has (get $selector .key) .values)) }}
+{{- $_ := unset $all.nodeAffinity $required }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- range $kind, $terms := .own }}
+{{- range $when, $rules := ($terms | default dict) }}
+{{- $ofKind := get $all $kind | default dict }}
+{{- if $rules }}
+{{- $_ := set $ofKind $when $rules }}
+{{- else }}
+{{- $_ := unset $ofKind $when }}
+{{- end }}
+{{- $_ := set $all $kind $ofKind }}
+{{- end }}
+{{- end }}
+{{- range $kind := keys $all }}
+{{- if not (get $all $kind) }}{{ $_ := unset $all $kind }}{{ end }}
+{{- end }}
+{{- if $all }}{{ toYaml $all }}{{ end }}
+{{- end }}

@@ -1,0 +1,79 @@
+/** What the chart's schema takes over from the project's own: the options of both parts, and policies. */
+import { type JsonSchema, jsonSchemaOf } from "../src/config/json-schema.ts";
+import type { Command, Option } from "../src/config/option.ts";
+import { optionsFor } from "../src/config/options.ts";
+import { resourceDefinitions } from "../src/config/resource-definition.ts";
+
+export interface ChartValue {
+  /** With dots, as `--set` takes it. */
+  readonly path: string;
+  readonly schema: JsonSchema;
+  /** Absent: the value is not in `values.yaml`. Null: it is there as a comment, as it takes a list or a map. */
+  readonly default?: unknown;
+  /** Whole sentences. */
+  readonly about: string;
+}
+
+/** What the chart itself gives to the part, and nobody may change. */
+const setByTheChart = ["node-name"];
+
+/** An option as the schema of its value: a list also takes one value alone. */
+function optionSchema(option: Option): JsonSchema {
+  const { help: description, list } = option;
+  const one = oneOptionSchema(option);
+  if (!list) return { description, ...one, ...defaultOf(option) };
+  return { description, anyOf: [one, { type: "array", items: one }] };
+}
+
+function oneOptionSchema(option: Option): JsonSchema {
+  switch (option.type) {
+    case "switch":
+      return { type: "boolean" };
+    case "choice":
+      return { enum: option.choices };
+    case "integer":
+    case "number":
+      return { type: option.type, minimum: option.minimum, maximum: option.maximum };
+    case "url":
+      return { type: "string", pattern: "^https?://\\S+$" };
+    case "address":
+      return { type: "string", pattern: ":[0-9]{1,5}$" };
+    case "duration":
+      return { type: "string", pattern: "^(0|([0-9]+(\\.[0-9]+)?(ms|s|m|h))+)$" };
+    default:
+      return { type: "string", minLength: 1 };
+  }
+}
+
+function defaultOf(option: Option): JsonSchema {
+  if (option.default === undefined) return {};
+  if (option.type === "switch") return { default: option.default === "true" };
+  const isNumber = option.type === "integer" || option.type === "number";
+  return { default: isNumber ? Number(option.default) : option.default };
+}
+
+/** The options of a command as a map by their flags' names. */
+export function optionsSchema(command: Command): JsonSchema {
+  const listed = optionsFor(command).filter((option) => !setByTheChart.includes(option.name));
+  const properties = listed.map((option) => [option.name, optionSchema(option)]);
+  return {
+    type: "object",
+    additionalProperties: false,
+    properties: Object.fromEntries(properties),
+  };
+}
+
+/** Policies as the CRD has them, but for its rules across fields, which the API server checks. */
+export function policiesSchema(): JsonSchema {
+  const policy = resourceDefinitions.find(({ kind }) => kind === "DeparturePolicy");
+  if (policy === undefined) throw new Error("Cannot make the chart: there is no DeparturePolicy");
+  const properties = {
+    name: { type: "string", pattern: "^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$", maxLength: 253 },
+    spec: jsonSchemaOf(policy.spec),
+  };
+  const required = ["name", "spec"];
+  return {
+    type: "array",
+    items: { type: "object", additionalProperties: false, required, properties },
+  };
+}

@@ -1,0 +1,160 @@
+/** `values.yaml`, `values.schema.json`, the chart's README and the table of docs, from one list. */
+import { stringify } from "yaml";
+import type { JsonSchema } from "../src/config/json-schema.ts";
+import type { ChartValue } from "./chart-schema.ts";
+import { valueGroups } from "./chart-value-list.ts";
+
+const notice =
+  "Generated from tools/chart-value-list.ts by `npm run generate`; edit the list there.";
+
+/** The files of the chart's values, by their paths. */
+export function generateChartValues(): ReadonlyMap<string, string> {
+  return new Map([
+    ["deploy/chart/values.yaml", valuesFile()],
+    ["deploy/chart/values.schema.json", `${JSON.stringify(schemaOfAll(), undefined, 2)}\n`],
+    ["deploy/chart/README.md", readme()],
+    ["docs/reference/chart.md", page()],
+  ]);
+}
+
+/** A part of the tree of values. */
+interface Branch {
+  readonly parts: Map<string, Branch | ChartValue>;
+}
+
+function isBranch(part: Branch | ChartValue): part is Branch {
+  return "parts" in part;
+}
+
+function treeOf(values: readonly ChartValue[]): Branch {
+  const trunk: Branch = { parts: new Map() };
+  for (const value of values) {
+    const names = value.path.split(".");
+    const last = names.pop() as string;
+    let at = trunk;
+    for (const name of names) {
+      const found = at.parts.get(name);
+      const next: Branch = found !== undefined && isBranch(found) ? found : { parts: new Map() };
+      at.parts.set(name, next);
+      at = next;
+    }
+    at.parts.set(last, value);
+  }
+  return trunk;
+}
+
+function allValues(): readonly ChartValue[] {
+  return valueGroups.flatMap(({ values }) => values);
+}
+
+function schemaOfAll(): JsonSchema {
+  const { properties, ...rest } = schemaOf(treeOf(allValues()));
+  return {
+    $schema: "http://json-schema.org/draft-07/schema#",
+    ...rest,
+    // Helm's own: what a chart hands to those below it.
+    properties: { global: { type: "object" }, ...(properties as object) },
+  };
+}
+
+function schemaOf(branch: Branch): JsonSchema {
+  const properties = [...branch.parts].map(([name, part]) => [
+    name,
+    isBranch(part) ? schemaOf(part) : { description: part.about, ...part.schema },
+  ]);
+  return {
+    ...{ type: "object", additionalProperties: false },
+    properties: Object.fromEntries(properties),
+  };
+}
+
+function valuesFile(): string {
+  const written = treeOf(allValues().filter((value) => value.default !== undefined));
+  const lines = linesOf(written, "");
+  return `# ${notice}\n# What is not here is refused by values.schema.json, but for the names of estafette's chart in README.md.\n${lines.join("\n")}\n`;
+}
+
+function linesOf(branch: Branch, indent: string): readonly string[] {
+  return [...branch.parts].flatMap(([name, part]) => {
+    if (isBranch(part)) return [`${indent}${name}:`, ...linesOf(part, `${indent}  `)];
+    const comment = wrapped(part.about, 98 - indent.length).map((line) => `${indent}# ${line}`);
+    if (part.default === null) return [...comment, `${indent}# ${name}: []`];
+    const value = stringify({ [name]: part.default }, { lineWidth: 0 })
+      .trimEnd()
+      .split("\n");
+    return [...comment, ...value.map((line) => `${indent}${line}`)];
+  });
+}
+
+/** Words on lines of at most so many characters. */
+function wrapped(text: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    if (line !== "" && line.length + word.length + 1 > width) {
+      lines.push(line);
+      line = word;
+    } else line = line === "" ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}
+
+function tables(level: string): string {
+  return valueGroups
+    .map(({ title, values }) => `${level} ${title}\n\n${table(values)}`)
+    .join("\n\n");
+}
+
+function table(values: readonly ChartValue[]): string {
+  return `| value | default | meaning |\n|---|---|---|\n${values.map(row).join("\n")}`;
+}
+
+function row(value: ChartValue): string {
+  const usual =
+    (value.default ?? undefined) === undefined ? "" : `\`${JSON.stringify(value.default)}\``;
+  return `| \`${value.path}\` | ${cell(usual)} | ${cell(value.about)} |`;
+}
+
+function cell(text: string): string {
+  return text.replaceAll("|", "\\|");
+}
+
+const intro = `A value that is not listed is refused, with its path, but for Helm's own \`global\`. An empty \`{}\` or \`[]\` leaves things as
+the chart has them.`;
+
+function page(): string {
+  return `<!-- ${notice} -->\n# Values of the chart\n\n${intro} How it is used is in [running](../running.md), the way from estafette's chart in
+[migrate](../migrate.md).\n\n${tables("##")}\n`;
+}
+
+function readme(): string {
+  return `<!-- ${notice} -->
+# Lastcall's chart
+
+Spot and preemptible Kubernetes nodes leave on a plan instead of by surprise, and every second of a notice is used.
+
+\`\`\`
+helm upgrade --install lastcall deploy/chart --namespace lastcall --create-namespace --values values.yaml
+\`\`\`
+
+A plain install watches and does nothing: what may be done, and to which nodes, is said by policies.
+
+\`\`\`yaml
+policies:
+  - name: spot
+    spec:
+      lifetime: {min: 12h, max: 24h}
+      windows: [{name: nights, type: Allow, timeZone: UTC, start: "22:00", end: "06:00"}]
+      budgets: [{nodes: 10%}]
+\`\`\`
+
+Helm installs the two resources' definitions once and leaves them alone after that: at an upgrade apply
+\`deploy/crds\` as well, or run \`lastcall setup crds --apply\`.
+
+## Values
+
+${intro}
+
+${tables("###")}
+`;
+}

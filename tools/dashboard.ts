@@ -1,0 +1,207 @@
+/** Grafana's dashboard on Lastcall's metrics, from a list of panels. */
+import type { CounterName, GaugeName, HistogramName } from "../src/contracts/telemetry.ts";
+
+type MetricName = CounterName | GaugeName | HistogramName;
+
+interface Panel {
+  readonly title: string;
+  readonly about: string;
+  readonly kind: "stat" | "timeseries" | "table";
+  readonly unit?: "s" | "short";
+  /** The metric that it shows, which must be there. */
+  readonly of: MetricName;
+  /** PromQL, and how its series are called. */
+  readonly queries: readonly (readonly [expr: string, legend: string])[];
+}
+
+function quantiles(of: HistogramName): Panel["queries"] {
+  const rate = `sum by (le) (rate(${of}_bucket[$__rate_interval]))`;
+  return [
+    [`histogram_quantile(0.5, ${rate})`, "half within"],
+    [`histogram_quantile(0.99, ${rate})`, "99 of 100 within"],
+  ];
+}
+
+/** Each replica that stands by shows the same plan: the largest is the leader's. */
+function byPolicy(of: GaugeName, label: string, rest = ""): Panel["queries"] {
+  return [
+    [`max by (policy, ${label}) (${of}{policy=~"$policy"${rest}})`, `{{policy}} {{${label}}}`],
+  ];
+}
+
+export const panels: readonly Panel[] = [
+  {
+    ...{ title: "Nodes under a policy", kind: "stat", of: "lastcall_nodes_managed" },
+    about: "Nodes that each policy matches.",
+    queries: [['max by (policy) (lastcall_nodes_managed{policy=~"$policy"})', "{{policy}}"]],
+  },
+  {
+    ...{ title: "Late departures", kind: "stat", of: "lastcall_plan_departures" },
+    about:
+      "Nodes that cannot leave inside the windows before their deadline. `lastcall plan` names them.",
+    queries: [
+      [
+        'sum(max by (policy, reason) (lastcall_plan_departures{policy=~"$policy",reason=~"DeadlineBeatsWindow|Overdue"})) or vector(0)',
+        "late",
+      ],
+    ],
+  },
+  {
+    ...{ title: "Cannot be released", kind: "stat", of: "lastcall_plan_unreleasable" },
+    about: "Departures that do not begin, because the machines could not be released afterwards.",
+    queries: [
+      [
+        'sum(max by (policy, reason) (lastcall_plan_unreleasable{policy=~"$policy"})) or vector(0)',
+        "unreleasable",
+      ],
+    ],
+  },
+  {
+    ...{ title: "Departures under way", kind: "timeseries", of: "lastcall_departures" },
+    about: "Live departures by phase.",
+    queries: byPolicy("lastcall_departures", "phase", ',phase!="Scheduled"'),
+  },
+  {
+    ...{
+      title: "How departures ended, an hour",
+      kind: "timeseries",
+      of: "lastcall_departures_total",
+    },
+    about:
+      "Planned is what was meant; Preempted, Forced and Expired were the cloud's or the deadline's.",
+    queries: [
+      [
+        'sum by (cause, outcome) (increase(lastcall_departures_total{policy=~"$policy"}[1h]))',
+        "{{cause}} {{outcome}}",
+      ],
+    ],
+  },
+  {
+    ...{ title: "Gap between departures", kind: "timeseries", unit: "s" },
+    of: "lastcall_plan_spacing_seconds",
+    about: "Wanted, reached, and the best that any plan could have.",
+    queries: byPolicy("lastcall_plan_spacing_seconds", "kind"),
+  },
+  {
+    ...{ title: "Notices, an hour", kind: "timeseries", of: "lastcall_notices_total" },
+    about: "What the clouds have said, by kind and by where it came from.",
+    queries: [
+      [
+        "sum by (cloud, kind, source) (increase(lastcall_notices_total[1h]))",
+        "{{cloud}} {{kind}} {{source}}",
+      ],
+    ],
+  },
+  {
+    ...{ title: "Notice to cordon", kind: "timeseries", unit: "s" },
+    of: "lastcall_notice_to_cordon_seconds",
+    about: "From a notice to the node's cordon.",
+    queries: quantiles("lastcall_notice_to_cordon_seconds"),
+  },
+  {
+    ...{ title: "Notice to last pod", kind: "timeseries", unit: "s" },
+    of: "lastcall_notice_to_last_pod_seconds",
+    about: "From a notice to the exit of the node's last pod.",
+    queries: quantiles("lastcall_notice_to_last_pod_seconds"),
+  },
+  {
+    ...{ title: "Left of the notice", kind: "timeseries", unit: "s" },
+    of: "lastcall_deadline_left_seconds",
+    about: "What was left of the notice when the last pod had gone: half had more than this.",
+    queries: [
+      [
+        "histogram_quantile(0.5, sum by (le) (rate(lastcall_deadline_left_seconds_bucket[$__rate_interval])))",
+        "half had more",
+      ],
+    ],
+  },
+  {
+    ...{ title: "Evictions, an hour", kind: "timeseries", of: "lastcall_evictions_total" },
+    about: "Requests to the eviction API by what came of them.",
+    queries: [["sum by (result) (increase(lastcall_evictions_total[1h]))", "{{result}}"]],
+  },
+  {
+    ...{
+      title: "Pods past their budget, an hour",
+      kind: "timeseries",
+      of: "lastcall_pods_forced_total",
+    },
+    about: "Pods that were deleted past their budget, and why. The Events `PodForced` name them.",
+    queries: [["sum by (reason) (increase(lastcall_pods_forced_total[1h]))", "{{reason}}"]],
+  },
+  {
+    ...{ title: "Faults, an hour", kind: "timeseries", of: "lastcall_errors_total" },
+    about: "By their code, which docs/errors.md explains.",
+    queries: [["sum by (code) (increase(lastcall_errors_total[1h]))", "{{code}}"]],
+  },
+  {
+    ...{ title: "Silence of watches", kind: "timeseries", unit: "s" },
+    of: "lastcall_watch_silence_seconds",
+    about: "Since a watch last heard the API server; up to a minute is usual.",
+    queries: [["max by (kind) (lastcall_watch_silence_seconds)", "{{kind}}"]],
+  },
+  {
+    ...{ title: "Audit findings", kind: "table", of: "lastcall_audit_findings" },
+    about: "On workloads that can run on a policy's nodes.",
+    queries: [
+      [
+        'max by (policy, rule, severity) (lastcall_audit_findings{policy=~"$policy"}) > 0',
+        "{{rule}}",
+      ],
+    ],
+  },
+];
+
+const source = { type: "prometheus", uid: "$datasource" };
+const columns = 3;
+const width = 8;
+const height = 8;
+
+export function dashboardText(): string {
+  const dashboard = {
+    uid: "lastcall",
+    title: "Lastcall",
+    description:
+      "Spot and preemptible nodes that leave on a plan, and what the clouds' notices came to.",
+    tags: ["lastcall", "kubernetes"],
+    ...{ schemaVersion: 39, version: 1, editable: true, refresh: "1m", timezone: "utc" },
+    time: { from: "now-24h", to: "now" },
+    templating: { list: variables() },
+    annotations: { list: [] },
+    panels: panels.map(panelAt),
+  };
+  return `${JSON.stringify(dashboard, undefined, 2)}\n`;
+}
+
+function variables(): readonly object[] {
+  const label = "label_values(lastcall_nodes_managed, policy)";
+  return [
+    { name: "datasource", label: "Data source", type: "datasource", query: "prometheus" },
+    {
+      ...{ name: "policy", label: "Policy", type: "query", datasource: source },
+      ...{ query: label, definition: label, refresh: 2, sort: 1 },
+      ...{
+        multi: true,
+        includeAll: true,
+        allValue: ".*",
+        current: { text: "All", value: "$__all" },
+      },
+    },
+  ];
+}
+
+function panelAt(panel: Panel, index: number): object {
+  const at = { x: (index % columns) * width, y: Math.floor(index / columns) * height };
+  return {
+    ...{ id: index + 1, title: panel.title, description: panel.about, type: panel.kind },
+    datasource: source,
+    gridPos: { ...at, w: width, h: height },
+    fieldConfig: { defaults: { unit: panel.unit ?? "short", min: 0 }, overrides: [] },
+    ...(panel.kind === "timeseries" && { options: { legend: { displayMode: "list" } } }),
+    targets: panel.queries.map(([expr, legendFormat], place) => ({
+      ...{ refId: String.fromCharCode(65 + place), datasource: source, expr, legendFormat },
+      ...(panel.kind !== "timeseries" && { instant: true, range: false }),
+      ...(panel.kind === "table" && { format: "table" }),
+    })),
+  };
+}
