@@ -1,0 +1,294 @@
+/**
+ * The values of estafette-gke-preemptible-killer's chart, unchanged, by the real Helm: its names, its
+ * Google identity and its promise are kept; what cannot be kept is refused by its name.
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Deployment } from "kubernetes-types/apps/v1.js";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parse, stringify } from "yaml";
+import { permissionsFor } from "../../src/cloud/gcp/compute-permission.ts";
+import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
+import { chart, helm, type Manifest, manifestsIn, oldest } from "../support/helm.ts";
+
+const data = join(import.meta.dirname, "../data/estafette");
+const article = join(data, "article-values.yaml");
+const release = ["estafette-gke-preemptible-killer", chart, "--namespace", "estafette"] as const;
+
+let home: string;
+beforeAll(() => {
+  home = mkdtempSync(join(tmpdir(), "lastcall-killer-"));
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+type Values = Readonly<Record<string, unknown>>;
+
+function fileOf(values: Values): string {
+  const file = join(home, "values.yaml");
+  writeFileSync(file, stringify(values));
+  return file;
+}
+
+function template(file: string) {
+  const args = ["template", ...release, "--kube-version", oldest, "--values", file];
+  return helm(args, { home });
+}
+
+function rendered(file: string): ReadonlyMap<string, Manifest> {
+  const { stdout, stderr, code } = template(file);
+  expect(stderr).toBe("");
+  expect(code).toBe(0);
+  return manifestsIn(stdout);
+}
+
+function deploymentIn(made: ReadonlyMap<string, Manifest>): NonNullable<Deployment["spec"]> {
+  return (made.get("Deployment estafette/lastcall") as unknown as Deployment).spec as never;
+}
+
+function policyIn(made: ReadonlyMap<string, Manifest>) {
+  return made.get("DeparturePolicy /gke-preemptible") as unknown as { spec: Values } | undefined;
+}
+
+const key = JSON.stringify({
+  type: "service_account",
+  private_key: "-----BEGIN…",
+  project_id: "p",
+});
+const identity = { workloadIdentityServiceAccount: "killer@my-project-1.iam.gserviceaccount.com" };
+
+describe("the article's values", () => {
+  test("keep the account, its namespace and its Google identity", () => {
+    const made = rendered(article);
+    const account = made.get("ServiceAccount estafette/estafette-gke-preemptible-killer");
+    expect(account?.metadata).toMatchObject({
+      annotations: {
+        "iam.gke.io/gcp-service-account": "preemptible-killer@my-project-1.iam.gserviceaccount.com",
+      },
+    });
+    const { template: pod } = deploymentIn(made);
+    expect(pod.spec?.serviceAccountName).toBe("estafette-gke-preemptible-killer");
+    expect(pod.spec?.nodeSelector).toEqual({ "cloud.google.com/gke-nodepool": "default-pool" });
+    expect(pod.metadata?.annotations).toMatchObject({ "prometheus.io/port": "9101" });
+    expect(JSON.stringify(pod)).not.toContain("GOOGLE_APPLICATION_CREDENTIALS");
+    expect([...made.keys()].filter((name) => name.startsWith("Secret"))).toEqual([]);
+  });
+
+  test("keep the requests, and no limits under which the controller could not start", () => {
+    const resources = deploymentIn(rendered(article)).template.spec?.containers[0]?.resources;
+    expect(resources).toEqual({
+      requests: { cpu: "10m", memory: "15Mi" },
+      limits: { memory: "256Mi" },
+    });
+  });
+
+  test("make the policy that does what the killer promised", () => {
+    expect(policyIn(rendered(article))?.spec).toEqual({
+      nodeSelector: {
+        nodeSelectorTerms: [
+          {
+            matchExpressions: [
+              { key: "cloud.google.com/gke-preemptible", operator: "In", values: ["true"] },
+            ],
+          },
+        ],
+      },
+      lifetime: { min: "12h", max: "24h", reserve: "1800s" },
+      spacing: { mode: "Even" },
+      drain: { timeout: "300s", onTimeout: "Proceed" },
+    });
+  });
+
+  test("make none where the values name one", () => {
+    const values = {
+      ...parse(readFileSync(article, "utf8")),
+      policies: [{ name: "own", spec: {} }],
+    };
+    const made = rendered(fileOf(values));
+    expect(policyIn(made)).toBeUndefined();
+    expect(made.has("DeparturePolicy /own")).toBe(true);
+  });
+});
+
+describe("its chart's own values", () => {
+  test("are taken with every default", () => {
+    const made = rendered(join(data, "default-values.yaml"));
+    expect(made.has("ServiceAccount estafette/estafette-gke-preemptible-killer")).toBe(true);
+    const { replicas, template: pod } = deploymentIn(made);
+    expect(replicas).toBe(1);
+    expect(pod.spec?.containers[0]?.args).toEqual(["run", "--log-format=text"]);
+    // Off the nodes that it takes away, whatever it would prefer.
+    const { nodeAffinity } = pod.spec?.affinity ?? {};
+    expect(nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution).toBeDefined();
+    expect(nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution).toHaveLength(1);
+  });
+
+  test("with a key file mount it as the credentials", () => {
+    for (const secret of [
+      { googleServiceAccountKeyfileJson: key },
+      {
+        googleServiceAccountKeyfileJson: Buffer.from(key).toString("base64"),
+        valuesAreBase64Encoded: true,
+      },
+    ]) {
+      const made = rendered(fileOf({ secret }));
+      const kept = made.get("Secret estafette/lastcall-credentials") as unknown as {
+        data: Record<string, string>;
+      };
+      expect(Buffer.from(kept.data["service-account-key.json"] ?? "", "base64").toString()).toBe(
+        key,
+      );
+      const pod = deploymentIn(made).template.spec;
+      expect(pod?.volumes).toEqual([
+        {
+          name: "gcp-service-account-secret",
+          secret: { secretName: "lastcall-credentials" },
+        },
+      ]);
+      const container = pod?.containers[0];
+      expect(container?.env).toContainEqual({
+        name: "GOOGLE_APPLICATION_CREDENTIALS",
+        value: "/gcp-service-account/service-account-key.json",
+      });
+      expect(container?.volumeMounts).toEqual([
+        { name: "gcp-service-account-secret", mountPath: "/gcp-service-account", readOnly: true },
+      ]);
+      expect(policyIn(made)).toBeDefined();
+    }
+  });
+
+  test("with a Secret of one's own mount that one", () => {
+    const made = rendered(
+      fileOf({ secret: { googleServiceAccountSecret: { name: "mine", key: "key.json" } } }),
+    );
+    const pod = deploymentIn(made).template.spec;
+    expect(pod?.volumes?.[0]?.secret?.secretName).toBe("mine");
+    expect(pod?.containers[0]?.env).toContainEqual({
+      name: "GOOGLE_APPLICATION_CREDENTIALS",
+      value: "/gcp-service-account/key.json",
+    });
+    expect([...made.keys()].filter((name) => name.startsWith("Secret"))).toEqual([]);
+  });
+
+  test("turn hours, filters and the timeout of its environment into the policy", () => {
+    const extraEnv = {
+      WHITELIST_HOURS: "9:00 - 12:00, 22:00 - 06:00",
+      BLACKLIST_HOURS: "23:30-00:00",
+      FILTERS: "cloud.google.com/gke-nodepool: web, batch; team: infra",
+      DRAIN_TIMEOUT: 1200,
+      OTHER: "kept",
+    };
+    const made = rendered(fileOf({ secret: identity, drainTimeout: 300, extraEnv }));
+    expect(policyIn(made)?.spec).toMatchObject({
+      nodeSelector: {
+        nodeSelectorTerms: [
+          {
+            matchExpressions: [
+              { key: "cloud.google.com/gke-preemptible", operator: "In", values: ["true"] },
+              { key: "cloud.google.com/gke-nodepool", operator: "In", values: ["web", "batch"] },
+              { key: "team", operator: "In", values: ["infra"] },
+            ],
+          },
+        ],
+      },
+      lifetime: { min: "12h", max: "24h", reserve: "2100s" },
+      windows: [
+        { name: "whitelist-1", type: "Allow", timeZone: "UTC", start: "09:00", end: "12:00" },
+        { name: "whitelist-2", type: "Allow", timeZone: "UTC", start: "22:00", end: "06:00" },
+        { name: "blacklist-1", type: "Deny", timeZone: "UTC", start: "23:30", end: "00:00" },
+      ],
+      drain: { timeout: "1200s", onTimeout: "Proceed" },
+    });
+    const variables = deploymentIn(made).template.spec?.containers[0]?.env ?? [];
+    expect(variables).toContainEqual({ name: "OTHER", value: "kept" });
+    expect(variables.map(({ name }) => name)).not.toContain("FILTERS");
+  });
+
+  const withIdentity = { secret: identity };
+  test.each<[string, Values, string]>([
+    [
+      "an hour",
+      { ...withIdentity, extraEnv: { WHITELIST_HOURS: "9 to 5" } },
+      "extraEnv.WHITELIST_HOURS",
+    ],
+    [
+      "an hour past the day",
+      { ...withIdentity, extraEnv: { BLACKLIST_HOURS: "22:00-25:00" } },
+      "extraEnv.BLACKLIST_HOURS",
+    ],
+    [
+      "hours of no time",
+      { ...withIdentity, extraEnv: { WHITELIST_HOURS: "09:00-09:00" } },
+      "extraEnv.WHITELIST_HOURS",
+    ],
+    ["a filter", { ...withIdentity, extraEnv: { FILTERS: "pool=web" } }, "extraEnv.FILTERS"],
+    ["a timeout", { ...withIdentity, extraEnv: { DRAIN_TIMEOUT: "5m" } }, "drainTimeout"],
+    ["no timeout at all", { ...withIdentity, drainTimeout: 0 }, "drainTimeout"],
+    ["a longer timeout than a life", { ...withIdentity, drainTimeout: 86400 }, "drainTimeout"],
+    ["its arguments", { ...withIdentity, extraArgs: ["--interval=10"] }, "extraArgs"],
+    [
+      "its image",
+      { ...withIdentity, image: { repository: "estafette/estafette-gke-preemptible-killer" } },
+      "image",
+    ],
+    [
+      "its monitor",
+      { ...withIdentity, prometheus: { enabled: true, servicemonitor: { enabled: true } } },
+      "metrics.serviceMonitor.enabled",
+    ],
+    ["a drain timeout of no policy", { drainTimeout: 300 }, "policies[].spec.drain.timeout"],
+    [
+      "hours of no policy",
+      { extraEnv: { WHITELIST_HOURS: "09:00-12:00" } },
+      "extraEnv.WHITELIST_HOURS",
+    ],
+    [
+      "the key file of its example",
+      { secret: { googleServiceAccountKeyfileJson: '{"type": "service_account"}' } },
+      "private_key",
+    ],
+    [
+      "a key file that is none",
+      { secret: { googleServiceAccountKeyfileJson: "secret-1234" } },
+      "googleServiceAccountKeyfileJson",
+    ],
+    ["a format of logs", { logFormat: "xml" }, "logFormat"],
+    [
+      "an unknown name of it",
+      { secret: { workloadIdentityAccount: "a" } },
+      "workloadIdentityAccount",
+    ],
+  ])("refuse %s by its name", (_, values, named) => {
+    const { stderr, code } = template(fileOf(values));
+    expect(code).not.toBe(0);
+    expect(stderr).toContain(named);
+    expect(stderr).not.toContain("secret-1234");
+  });
+});
+
+describe("on a real API server", () => {
+  let plane: ControlPlane;
+
+  beforeAll(async () => {
+    plane = await startControlPlane({ withKwok: false, withScheduler: false });
+  });
+  afterAll(() => plane?.stop());
+
+  test("the article's values are installed, and what the Google role lacks is said", async () => {
+    const { kubeconfig } = plane;
+    const flags = ["--create-namespace", "--values", article];
+    const { stdout, stderr, code } = helm(["upgrade", "--install", ...release, ...flags], {
+      home,
+      kubeconfig,
+    });
+    expect(stderr).toBe("");
+    expect(code).toBe(0);
+    const use = { mode: "Recreate", regionalGroups: false, preemptionPoll: false } as const;
+    const wanted = permissionsFor(use).map(({ permission }) => permission);
+    const line = stdout.split("\n").find((one) => one.includes("gcloud iam roles update"));
+    expect(line).toContain("--project my-project-1 ");
+    expect(line?.split("--add-permissions ")[1]?.split(",").toSorted()).toEqual(wanted.toSorted());
+    const { stdout: policies } = await plane.kubectl(["get", "dpol", "-o", "name"]);
+    expect(policies.trim()).toBe("departurepolicy.lastcall.dev/gke-preemptible");
+  });
+});
