@@ -12,7 +12,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   core: everywhere,
   contracts: everywhere,
   config: everywhere,
-  kube: [...everywhere, "contracts"],
+  kube: [...everywhere, "contracts", "kube/object"],
+  // What objects and answers of the API say; pure, so that the agent and the model read them alike.
+  "kube/object": [...everywhere, "contracts"],
   // What the metadata services of all clouds have in common; which clouds share.
   "cloud/metadata": [...everywhere, "contracts"],
   // How a machine is released, whichever cloud it is in.
@@ -23,7 +25,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   actions: [...everywhere, "contracts"],
   audit: everywhere,
   controller: [...everywhere, "contracts"],
-  agent: [...everywhere, "contracts"],
+  agent: [...everywhere, "contracts", "kube/object"],
   sim: [...everywhere, "contracts", "controller", "agent"],
   server: [...everywhere, "contracts"],
   runtime: [...everywhere, "contracts"],
@@ -32,6 +34,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "contracts",
     "config",
     "kube",
+    "kube/object",
     "cloud/metadata",
     "cloud/gcp",
     "cloud/aws",
@@ -51,6 +54,7 @@ const mayImportInCore: Readonly<Record<string, readonly string[]>> = {
   time: [],
   chance: ["time"],
   reason: ["time"],
+  json: ["time"],
   cluster: ["time"],
   policy: ["time", "reason", "cluster"],
   departure: ["time", "reason", "cluster", "policy"],
@@ -81,14 +85,17 @@ const packageSites: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Folders that run without Node's own modules, because they must run anywhere or nowhere near I/O. */
-const withoutBuiltins = ["core", "contracts", "controller", "agent", "audit", "errors"];
+const withoutBuiltins = [
+  ...["core", "contracts", "kube/object", "controller", "agent", "audit", "errors"],
+];
 
 const importPattern = /(?:^|\n)\s*(?:import|export)\s[^;]*?from\s*"([^"]+)"|import\("([^"]+)"\)/g;
 
 export function folderOf(path: string): string {
   const parts = path.replace(/^src\//, "").split("/");
   if (parts.length === 1) return (parts[0] as string).replace(/\.ts$/, "");
-  return parts[0] === "cloud" ? `cloud/${parts[1]}` : (parts[0] as string);
+  const room = `${parts[0]}/${parts[1]}`;
+  return parts[0] === "cloud" || room in mayImport ? room : (parts[0] as string);
 }
 
 /** `plan/spacing` of `src/core/plan/spacing/clearing.ts`; undefined of what is not in a room of core. */

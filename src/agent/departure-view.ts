@@ -8,9 +8,10 @@ import {
   isVoluntary,
   type Phase,
 } from "../core/departure/departure.ts";
+import { type Fields, fieldsOf, instantOf, textOf } from "../core/json/json-field.ts";
 import { causeWith, deadlineWith, type NoticeCase } from "../core/notice/notice.ts";
 import type { Reason } from "../core/reason/reason.ts";
-import { formatInstant, type Instant, parseInstant } from "../core/time/time.ts";
+import { formatInstant } from "../core/time/time.ts";
 
 /** The ids of the notices that a Departure was made from, with commas between. */
 export const noticeAnnotation = "lastcall.dev/notice";
@@ -30,32 +31,30 @@ export interface DepartureView
   readonly eventIds: readonly string[];
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
 export function viewDeparture(object: KubeObject): DepartureView {
-  const spec = fields(object.spec);
-  const node = fields(spec.node);
-  const status = fields(object.status);
-  const meta = fields(object.metadata);
-  const left = fields(status.drain).left;
+  const spec = fieldsOf(object.spec);
+  const node = fieldsOf(spec.node);
+  const status = fieldsOf(object.status);
+  const meta = fieldsOf(object.metadata);
+  const left = fieldsOf(status.drain).left;
   return {
-    name: text(meta.name) ?? "",
-    uid: text(meta.uid) ?? "",
-    resourceVersion: text(meta.resourceVersion) ?? "",
-    nodeUid: text(node.uid) ?? "",
-    bootID: text(node.bootID),
-    cause: (text(spec.cause) ?? "Manual") as Cause,
+    name: textOf(meta.name) ?? "",
+    uid: textOf(meta.uid) ?? "",
+    resourceVersion: textOf(meta.resourceVersion) ?? "",
+    nodeUid: textOf(node.uid) ?? "",
+    bootID: textOf(node.bootID),
+    cause: (textOf(spec.cause) ?? "Manual") as Cause,
     status: {
-      phase: (text(status.phase) ?? "Scheduled") as Phase,
-      reason: text(status.reason) as Reason | undefined,
+      phase: (textOf(status.phase) ?? "Scheduled") as Phase,
+      reason: textOf(status.reason) as Reason | undefined,
     },
     podsLeft: typeof left === "number" ? left : undefined,
     deadlineAt: instantOf(spec.deadlineAt),
     noticedAt: instantOf(spec.noticedAt),
     withdrawnAt: instantOf(spec.withdrawnAt),
     isBeingDeleted: meta.deletionTimestamp !== undefined,
-    source: text(spec.source) ?? "",
-    eventIds: (text(fields(meta.annotations)[noticeAnnotation]) ?? "")
+    source: textOf(spec.source) ?? "",
+    eventIds: (textOf(fieldsOf(meta.annotations)[noticeAnnotation]) ?? "")
       .split(",")
       .filter((id) => id !== ""),
   };
@@ -112,18 +111,4 @@ export function tightening(departure: DepartureView, notice: NoticeCase): Fields
       ...(takesCause ? { cause: notice.cause } : {}),
     },
   };
-}
-
-function fields(value: unknown): Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Fields)
-    : {};
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
-}
-
-function instantOf(value: unknown): Instant | undefined {
-  return typeof value === "string" ? parseInstant(value) : undefined;
 }

@@ -10,6 +10,7 @@ import {
 import type { NoticeCase } from "../core/notice/notice.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
+import { apiError, isUnserved } from "../kube/object/api-error.ts";
 import { type DepartureView, departureBody, tightening, viewDeparture } from "./departure-view.ts";
 
 const departuresPath = "/apis/lastcall.dev/v1alpha1/departures";
@@ -174,24 +175,24 @@ export class NoticeReporter {
   ): Promise<boolean> {
     const { signal } = order;
     const body = departureBody(name, order);
-    const answer = await this.#api.send({ method: "POST", path: departuresPath, body, signal });
+    const request: KubeRequest = { method: "POST", path: departuresPath, body, signal };
+    const answer = await this.#api.send(request);
     if (answer.status === 409) return false;
-    if (answer.status >= 300) throw refused("create", name, answer);
+    if (answer.status >= 300) throw apiError(request, answer);
     return true;
   }
 
   async #patch(name: string, body: unknown, signal: AbortSignal): Promise<void> {
     const patchType = "application/merge-patch+json";
-    const answer = await this.#api.send({
-      ...{ method: "PATCH", path: pathOf(name), body, patchType, signal },
-    });
+    const request = { method: "PATCH", path: pathOf(name), body, patchType, signal } as const;
+    const answer = await this.#api.send(request);
     if (answer.status === 409) throw busy(name, "somebody has written it since");
-    if (answer.status >= 300) throw refused("patch", name, answer);
+    if (answer.status >= 300) throw apiError(request, answer);
   }
 
   async #send(request: KubeRequest): Promise<KubeAnswer> {
     const answer = await this.#api.send(request);
-    if (answer.status >= 300 && !isAbsent(answer)) throw refused("get", request.path, answer);
+    if (answer.status >= 300 && !isAbsent(request, answer)) throw apiError(request, answer);
     return answer;
   }
 }
@@ -235,25 +236,13 @@ function pathOf(name: string): string {
   return `${departuresPath}/${encodeURIComponent(name)}`;
 }
 
-/** A 404 of the whole kind, without a Status that names the object, is a missing CRD. */
-function isAbsent({ status, body }: KubeAnswer): boolean {
-  return status === 404 && typeof body === "object";
+function isAbsent(request: KubeRequest, answer: KubeAnswer): boolean {
+  return answer.status === 404 && !isUnserved(request, answer);
 }
 
 function busy(name: string, found: string): LastcallError {
   return new LastcallError(
     "CONFLICT",
     `Cannot write Departure ${name}: ${found}, expected a free one`,
-  );
-}
-
-function refused(verb: string, name: string, { status, body }: KubeAnswer): LastcallError {
-  const told = (body as { message?: unknown } | null)?.message;
-  const found = typeof told === "string" ? told : `status ${status}`;
-  const code =
-    status === 401 ? "API_UNAUTHORIZED" : status === 403 ? "RIGHT_MISSING" : "API_REFUSED";
-  return new LastcallError(
-    status === 404 ? "CRD_MISSING" : code,
-    `Cannot ${verb} Departure ${name}: ${found}, expected a success`,
   );
 }

@@ -1,3 +1,4 @@
+import { fieldsOf, textOf, valueAt } from "../core/json/json-field.ts";
 import { LastcallError } from "../errors.ts";
 
 export interface TokenNode {
@@ -12,12 +13,9 @@ export interface TokenNode {
  * Undefined where the token has no such claim.
  */
 export function nodeOfToken(token: string): TokenNode | undefined {
-  const node = fieldOf(fieldOf(claimsOf(token), "kubernetes.io"), "node");
-  const name = fieldOf(node, "name");
-  const uid = fieldOf(node, "uid");
-  if (typeof name !== "string" || typeof uid !== "string" || name === "" || uid === "") {
-    return undefined;
-  }
+  const node = fieldsOf(valueAt(claimsOf(token), ["kubernetes.io", "node"]));
+  const [name, uid] = [textOf(node.name), textOf(node.uid)];
+  if (!name || !uid) return undefined;
   return { name, uid };
 }
 
@@ -52,10 +50,4 @@ function claimsOf(token: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function fieldOf(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Readonly<Record<string, unknown>>)[name]
-    : undefined;
 }

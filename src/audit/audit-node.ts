@@ -1,6 +1,6 @@
 import type { Taint } from "../core/cluster/node.ts";
 import type { ShutdownGroup } from "../core/drain-plan/grace-budget.ts";
-import { fieldsOf, listOf, textOf, valueAt } from "./json-field.ts";
+import { fieldsOf, listOf, textOf, valueAt } from "../core/json/json-field.ts";
 import type { Manifest } from "./manifest.ts";
 import { type BudgetSource, knownPlatform, type Platform } from "./platform.ts";
 import { isSpot } from "./spot-label.ts";

@@ -1,10 +1,10 @@
 import type { ShutdownGroup } from "../core/drain-plan/grace-budget.ts";
+import { nameOf } from "../core/json/shown-value.ts";
 import { LastcallError } from "../errors.ts";
 import { isAutopilot, platformsOfNodes } from "./audit-node.ts";
 import { type Baseline, isKnown } from "./baseline.ts";
 import { type AuditedFleet, canReach, graceOn, readFleet } from "./fleet.ts";
 import { faultyIgnores, ignoredRules } from "./ignore.ts";
-import { nameOf } from "./json-field.ts";
 import { landingOf } from "./landing.ts";
 import { type Manifest, type ManifestSource, placeOf, readManifest } from "./manifest.ts";
 import { assumedPlatforms, defaultPlatformNames, type Platform } from "./platform.ts";

@@ -1,5 +1,6 @@
+import { fieldsOf, isFields, listOf, textOf } from "../core/json/json-field.ts";
+import { describeValue } from "../core/json/shown-value.ts";
 import { LastcallError } from "../errors.ts";
-import { describeValue, fieldsOf, isFields, listOf, textOf } from "./json-field.ts";
 import type { PlaceOfField } from "./kubelet-configuration.ts";
 import type { Finding } from "./rule.ts";
 

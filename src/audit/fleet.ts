@@ -1,7 +1,14 @@
 import type { LabelSelector } from "../core/cluster/label-selector.ts";
 import { type GrantedGrace, grantGrace } from "../core/drain-plan/grace-budget.ts";
+import {
+  fieldsOf,
+  listOf,
+  textMapOf,
+  textOf,
+  valueAt,
+  wholeNumberOf,
+} from "../core/json/json-field.ts";
 import { type AuditNode, readNodes, type SeenPlatform } from "./audit-node.ts";
-import { fieldsOf, listOf, textMapOf, textOf, valueAt, wholeNumberOf } from "./json-field.ts";
 import { indexByLabels, indexBySelector, type SelectedBy, type Selecting } from "./label-index.ts";
 import { canRunOn, cloudOf, landingOf } from "./landing.ts";
 import type { Manifest } from "./manifest.ts";

@@ -3,10 +3,11 @@ import {
   inShutdownOrder,
   type ShutdownGroup,
 } from "../core/drain-plan/grace-budget.ts";
+import { type Fields, fieldsOf, isFields, wholeNumberOf } from "../core/json/json-field.ts";
+import { describeValue } from "../core/json/shown-value.ts";
 import { parseDuration } from "../core/time/duration.ts";
 import { type Millis, millis } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
-import { describeValue, type Fields, fieldsOf, isFields, wholeNumberOf } from "./json-field.ts";
 import type { FieldPointer } from "./manifest.ts";
 import { problemOfPair } from "./platform.ts";
 

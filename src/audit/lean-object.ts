@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, listOf, textOf } from "./json-field.ts";
+import { type Fields, fieldsOf, listOf, textOf } from "../core/json/json-field.ts";
 
 const applied = "kubectl.kubernetes.io/last-applied-configuration";
 const ownGrace = '"terminationGracePeriodSeconds":30';

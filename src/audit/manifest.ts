@@ -1,4 +1,5 @@
-import { fieldsOf, nameOf, textMapOf, textOf, valueAt } from "./json-field.ts";
+import { fieldsOf, textMapOf, textOf, valueAt } from "../core/json/json-field.ts";
+import { nameOf } from "../core/json/shown-value.ts";
 import type { TemplatePath } from "./template-path.ts";
 
 /** One Kubernetes object as it was written, and where; the reading itself happens elsewhere. */

@@ -5,12 +5,12 @@ import {
   fieldsOf,
   isFields,
   listOf,
-  nameOf,
   textListOf,
   textMapOf,
   textOf,
   valueAt,
-} from "./json-field.ts";
+} from "../core/json/json-field.ts";
+import { nameOf } from "../core/json/shown-value.ts";
 import { preStopActs, preStopSeconds } from "./pre-stop.ts";
 import { readRequirements, readSelector } from "./read-selector.ts";
 

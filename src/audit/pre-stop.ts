@@ -1,4 +1,4 @@
-import { fieldsOf, isFields, textListOf, valueAt, wholeNumberOf } from "./json-field.ts";
+import { fieldsOf, isFields, textListOf, valueAt, wholeNumberOf } from "../core/json/json-field.ts";
 
 /** Seconds in each unit that `sleep` takes. */
 const unitSeconds: Readonly<Record<string, number>> = { "": 1, s: 1, m: 60, h: 3600, d: 86_400 };

@@ -1,4 +1,5 @@
-import { describeValue, fieldsOf, nameOf, valueAt, wholeNumberOf } from "./json-field.ts";
+import { fieldsOf, valueAt, wholeNumberOf } from "../core/json/json-field.ts";
+import { describeValue, nameOf } from "../core/json/shown-value.ts";
 import { type Manifest, placeOf } from "./manifest.ts";
 
 /** The classes that every cluster has. Source: kubernetes pkg/apis/scheduling/v1/helpers.go. */

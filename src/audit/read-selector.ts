@@ -1,5 +1,12 @@
 import type { LabelRequirement, LabelSelector } from "../core/cluster/label-selector.ts";
-import { fieldsOf, isFields, listOf, textListOf, textMapOf, textOf } from "./json-field.ts";
+import {
+  fieldsOf,
+  isFields,
+  listOf,
+  textListOf,
+  textMapOf,
+  textOf,
+} from "../core/json/json-field.ts";
 
 /** Reads a label selector; undefined where there is none (which selects nothing). */
 export function readSelector(value: unknown): LabelSelector | undefined {

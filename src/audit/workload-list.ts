@@ -1,4 +1,5 @@
-import { fieldsOf, listOf, nameOf, textOf, valueAt } from "./json-field.ts";
+import { fieldsOf, listOf, textOf, valueAt } from "../core/json/json-field.ts";
+import { nameOf } from "../core/json/shown-value.ts";
 import type { Manifest } from "./manifest.ts";
 import { readPriorityClasses } from "./priority.ts";
 import { readWorkload, type Workload } from "./workload.ts";

@@ -1,5 +1,6 @@
 import { defaultGraceSeconds, type GraceSource } from "../core/drain-plan/grace-budget.ts";
-import { describeValue, listOf, nameOf, valueAt, wholeNumberOf } from "./json-field.ts";
+import { listOf, valueAt, wholeNumberOf } from "../core/json/json-field.ts";
+import { describeValue, nameOf } from "../core/json/shown-value.ts";
 import { type Manifest, placeOf } from "./manifest.ts";
 import { type PodTemplate, readPodTemplate } from "./pod-template.ts";
 import { type PriorityClasses, resolvePriority } from "./priority.ts";

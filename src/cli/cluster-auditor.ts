@@ -1,7 +1,6 @@
 import { auditFleet } from "../audit/audit.ts";
 import { type AuditNode, distinctNodes, platformsOfNodes, readNode } from "../audit/audit-node.ts";
 import { readFleet } from "../audit/fleet.ts";
-import { isFields } from "../audit/json-field.ts";
 import { type Manifest, readManifest } from "../audit/manifest.ts";
 import { addUp, type ReadinessSum, spotReadiness, sumUp } from "../audit/spot-readiness.ts";
 import type { KubeApi } from "../contracts/kube-api.ts";
@@ -10,6 +9,7 @@ import type {
   WorkloadAuditor,
   WorkloadVerdict,
 } from "../contracts/workload-auditor.ts";
+import { isFields } from "../core/json/json-field.ts";
 import { listPages } from "../kube/list.ts";
 import { type AuditedKind, clusterKinds, namespacedKinds } from "./audited-kind.ts";
 import { namespaceBatches } from "./namespace-batches.ts";

@@ -1,6 +1,6 @@
-import { fieldsOf, listOf, textOf, valueAt } from "../audit/json-field.ts";
 import type { TemplatePath } from "../audit/template-path.ts";
 import type { KubeApi } from "../contracts/kube-api.ts";
+import { fieldsOf, listOf, textOf, valueAt } from "../core/json/json-field.ts";
 import { LastcallError } from "../errors.ts";
 import type { AuditedKind } from "./audited-kind.ts";
 

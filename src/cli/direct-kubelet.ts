@@ -1,5 +1,5 @@
-import { type Fields, fieldsOf, listOf, textOf, valueAt } from "../audit/json-field.ts";
 import type { Clock } from "../contracts/clock.ts";
+import { type Fields, fieldsOf, listOf, textOf, valueAt } from "../core/json/json-field.ts";
 import { seconds } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 import { HttpKubeApi } from "../kube/http-api.ts";

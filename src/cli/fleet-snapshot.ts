@@ -142,7 +142,7 @@ async function translateAll(objects: readonly KubeObject[]): Promise<FleetSnapsh
   const { translatePod } = await import("../kube/translate-pod.ts");
   const { translateBudget } = await import("../kube/translate-budget.ts");
   const { translateDeparture } = await import("../kube/translate-departure.ts");
-  const { fieldsOf } = await import("../kube/json-field.ts");
+  const { fieldsOf } = await import("../core/json/json-field.ts");
   const ofKind = (kind: string) => objects.filter((object) => object.kind === kind);
   const readings = ofKind("DeparturePolicy").map((object) =>
     readClusterPolicy(object, { cronProblem }),

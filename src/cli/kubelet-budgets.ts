@@ -1,9 +1,10 @@
 import { isAutopilot } from "../audit/audit-node.ts";
-import { type Fields, textOf, valueAt } from "../audit/json-field.ts";
 import { readKubeletConfiguration } from "../audit/kubelet-configuration.ts";
 import type { KubeAnswer, KubeApi } from "../contracts/kube-api.ts";
 import type { ShutdownGroup } from "../core/drain-plan/grace-budget.ts";
+import { type Fields, textOf, valueAt } from "../core/json/json-field.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
+import { answerMessage, meaningOf } from "../kube/object/api-error.ts";
 
 /** Asks the kubelet of a node for `/configz`; throws LastcallError where there is no answer. */
 export type AskKubelet = (node: Fields, signal?: AbortSignal) => Promise<KubeAnswer>;
@@ -50,14 +51,16 @@ export async function readKubeletBudgets(
   return { read, notes: notes.sort() };
 }
 
-function budgetIn({ status, body }: KubeAnswer, node: string): readonly ShutdownGroup[] {
-  if (status === 200) return readKubeletConfiguration(body, () => `the kubelet of ${node}`);
-  const said = textOf(valueAt(body, ["message"])) ?? textOf(body)?.trim() ?? "no reason";
-  const codes = { 401: "API_UNAUTHORIZED", 403: "RIGHT_MISSING" } as const;
-  const code = status === 401 || status === 403 ? codes[status] : "API_REFUSED";
+function budgetIn(answer: KubeAnswer, node: string): readonly ShutdownGroup[] {
+  if (answer.status === 200) {
+    return readKubeletConfiguration(answer.body, () => `the kubelet of ${node}`);
+  }
+  const { code, retryable } = meaningOf({ method: "GET", path: "/configz" }, answer);
+  const found = `it answered ${answer.status} (${answerMessage(answer)})`;
   throw new LastcallError(
     code,
-    `Cannot read /configz of the kubelet of ${node}: it answered ${status} (${said}), expected 200`,
+    `Cannot read /configz of the kubelet of ${node}: ${found}, expected 200`,
+    { retryable },
   );
 }
 

@@ -1,6 +1,6 @@
-import { isFields } from "../audit/json-field.ts";
 import { leanObject } from "../audit/lean-object.ts";
 import type { KubeApi } from "../contracts/kube-api.ts";
+import { isFields } from "../core/json/json-field.ts";
 import { isLastcallError } from "../errors.ts";
 import { listPages } from "../kube/list.ts";
 import type { AuditedKind } from "./audited-kind.ts";

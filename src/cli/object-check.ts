@@ -1,5 +1,5 @@
-import { valueAt } from "../audit/json-field.ts";
 import { describeValue } from "../config/problem.ts";
+import { valueAt } from "../core/json/json-field.ts";
 import { parseInstant } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 import type { ReadObject } from "./read-objects.ts";

@@ -9,7 +9,7 @@ import {
   LineCounter,
   Parser,
 } from "yaml";
-import { nameOf } from "../audit/json-field.ts";
+import { nameOf } from "../core/json/shown-value.ts";
 import { cutJsonValues, scanJsonLines } from "./json-lines.ts";
 
 /** One document of a file: its value, and where it and the items of its list begin. */

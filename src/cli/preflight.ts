@@ -2,7 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { KubeApi, KubeRequest } from "../contracts/kube-api.ts";
 import { seconds } from "../core/time/time.ts";
 import { isLastcallError } from "../errors.ts";
-import { faultOf } from "../kube/fault.ts";
+import { apiError } from "../kube/object/api-error.ts";
 
 /** An API server that is being restarted is back by then; a wrong address never is. */
 const patienceMs = seconds(20);
@@ -19,7 +19,7 @@ export async function preflight(api: KubeApi, clock: Clock, signal: AbortSignal)
   for (;;) {
     try {
       const answer = await api.send(request);
-      if (answer.status === 401) throw faultOf(request, answer);
+      if (answer.status === 401) throw apiError(request, answer);
       return;
     } catch (error) {
       const passing = isLastcallError(error) && error.code === "API_UNREACHABLE";

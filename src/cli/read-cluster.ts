@@ -1,10 +1,10 @@
-import { type Fields, isFields, listOf, textOf, valueAt } from "../audit/json-field.ts";
 import { leanObject } from "../audit/lean-object.ts";
 import { readManifest } from "../audit/manifest.ts";
 import { isSpot } from "../audit/spot-label.ts";
 import { objectKey, ownerKeys } from "../audit/workload-list.ts";
-import type { KubeAnswer, KubeApi } from "../contracts/kube-api.ts";
-import { LastcallError } from "../errors.ts";
+import type { KubeApi } from "../contracts/kube-api.ts";
+import { type Fields, isFields, listOf, textOf, valueAt } from "../core/json/json-field.ts";
+import { apiError } from "../kube/object/api-error.ts";
 import type { LiveCluster, WantedObjects } from "./audit.ts";
 import { type AuditedKind, clusterKinds, namespacedKinds, podKind } from "./audited-kind.ts";
 import { customKinds } from "./custom-kind.ts";
@@ -57,7 +57,7 @@ async function* listed(
     const query = { limit: "500", ...(next === undefined ? {} : { continue: next }) };
     const answer = await api.send({ method: "GET", path, query, signal });
     if (answer.status === 404) return;
-    if (answer.status !== 200) throw refusal(path, answer);
+    if (answer.status !== 200) throw apiError({ method: "GET", path }, answer);
     for (const item of listOf(valueAt(answer.body, ["items"])).filter(isFields)) {
       yield leanObject({ ...item, apiVersion: kind.apiVersion, kind: kind.kind });
     }
@@ -69,14 +69,4 @@ function isSpotNode(object: unknown): boolean {
   if (valueAt(object, ["kind"]) !== "Node") return false;
   const labels = valueAt(object, ["metadata", "labels"]);
   return isFields(labels) && isSpot(labels as Readonly<Record<string, string>>);
-}
-
-function refusal(path: string, { status, body }: KubeAnswer): LastcallError {
-  const code =
-    ({ 401: "API_UNAUTHORIZED", 403: "RIGHT_MISSING" } as const)[status] ?? "API_REFUSED";
-  const said = textOf(valueAt(body, ["message"])) ?? textOf(body) ?? "no reason";
-  return new LastcallError(
-    code,
-    `Cannot list ${path}: the API server answered ${status} (${said}), expected 200`,
-  );
 }

@@ -1,5 +1,6 @@
-import { describeValue, type Fields, isFields, nameOf } from "../audit/json-field.ts";
 import type { ManifestSource } from "../audit/manifest.ts";
+import { type Fields, isFields } from "../core/json/json-field.ts";
+import { describeValue, nameOf } from "../core/json/shown-value.ts";
 import { fieldLines, type LineOfField } from "./field-lines.ts";
 import type { ParsedDocument, ParsedText } from "./parse-manifests.ts";
 import { parseMany } from "./parse-many.ts";

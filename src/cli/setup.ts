@@ -64,7 +64,7 @@ async function applyAll(objects: readonly KubeObject[], { options, io }: Setup):
 
 /** Server-side apply: the same command twice changes nothing the second time. */
 async function apply(api: KubeApi, object: KubeObject, io: CommandIo): Promise<void> {
-  const { faultOf } = await import("../kube/fault.ts");
+  const { apiError } = await import("../kube/object/api-error.ts");
   const name = object.metadata?.name ?? "";
   const request = {
     method: "PATCH",
@@ -74,7 +74,7 @@ async function apply(api: KubeApi, object: KubeObject, io: CommandIo): Promise<v
     body: object,
   } as const;
   const answer = await api.send(request);
-  if (answer.status >= 300) throw faultOf(request, answer);
+  if (answer.status >= 300) throw apiError(request, answer);
   io.out(`${object.kind?.toLowerCase()}/${name} applied\n`);
 }
 

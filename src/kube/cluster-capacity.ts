@@ -4,7 +4,7 @@ import { loadOf, type NodeLoads } from "../core/capacity/node-capacity.ts";
 import type { NodeSelector } from "../core/cluster/label-selector.ts";
 import { type Amounts, sumOf } from "../core/cluster/placement.ts";
 import type { PodFacts } from "../core/cluster/pod.ts";
-import { fieldsOf, textOf } from "./json-field.ts";
+import { fieldsOf, textOf } from "../core/json/json-field.ts";
 import { listPages } from "./list.ts";
 import { podsPath, volumePath } from "./paths.ts";
 import { nodeSelectorOf, translatePlacement } from "./translate-placement.ts";

@@ -4,7 +4,7 @@ import type { DepartureOrder } from "../core/departure/decision.ts";
 import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
 import type { NoticeUpdate } from "../core/notice/notice-call.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
-import { faultOf } from "./fault.ts";
+import { apiError } from "./object/api-error.ts";
 import { departurePath, departuresPath } from "./paths.ts";
 import { departureObject, statusObject, translateDeparture } from "./translate-departure.ts";
 
@@ -116,7 +116,7 @@ export class KubeDepartureStore implements DepartureStore {
     };
     const answer = await this.#api.send(request);
     if (answer.status === 409) return { kind: "Conflict" };
-    if (answer.status >= 300 && answer.status !== 404) throw faultOf(request, answer);
+    if (answer.status >= 300 && answer.status !== 404) throw apiError(request, answer);
     return { kind: "Gone" };
   }
 
@@ -126,7 +126,7 @@ export class KubeDepartureStore implements DepartureStore {
     if (answer.status === 409) return { kind: "Conflict" };
     const departure =
       answer.status < 300 ? translateDeparture(answer.body as KubeObject) : undefined;
-    if (departure === undefined) throw faultOf(request, answer);
+    if (departure === undefined) throw apiError(request, answer);
     return { kind: "Done", departure };
   }
 }

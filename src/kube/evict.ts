@@ -3,10 +3,10 @@ import type { LeaveOptions, MarkDisruptedOptions } from "../contracts/node-pods.
 import type { PodIdentity } from "../core/cluster/pod.ts";
 import type { EvictionAnswer } from "../core/drain/eviction-answer.ts";
 import { explainDrain } from "../core/drain-plan/explain-drain.ts";
-import { formatInstant, type Instant, type Millis, seconds } from "../core/time/time.ts";
+import { fieldsOf, listOf, numberOf, textOf } from "../core/json/json-field.ts";
+import { formatInstant, type Instant, type Millis } from "../core/time/time.ts";
 import { isLastcallError } from "../errors.ts";
-import { faultOf } from "./fault.ts";
-import { fieldsOf, listOf, numberOf, textOf } from "./json-field.ts";
+import { answerMessage, apiError, isPassing, retryAfterMs } from "./object/api-error.ts";
 
 export interface EvictOptions extends Partial<LeaveOptions> {
   /** Checks budgets and admission, and changes nothing. */
@@ -89,7 +89,7 @@ export async function markDisrupted(
     signal,
   };
   const answer = await api.send(request);
-  if (answer.status >= 300 && answer.status !== 404) throw faultOf(request, answer);
+  if (answer.status >= 300 && answer.status !== 404) throw apiError(request, answer);
 }
 
 function pathOf(pod: PodIdentity): string {
@@ -135,8 +135,9 @@ function readAnswer(answer: KubeAnswer): EvictionAnswer {
   if (code === 429) return tooMany(status);
   if (code === 404) return notFound(status);
   if (code === 409) return conflict(status);
-  if (code >= 500 || code === 408)
+  if (isPassing({ status: code })) {
     return { kind: "Failed", retryable: true, message: status.message };
+  }
   if (status.causes.some((cause) => cause.reason === "NamespaceTerminating")) {
     return { kind: "NamespaceTerminating" };
   }
@@ -155,12 +156,10 @@ function codeInside(body: Readonly<Record<string, unknown>>): number {
 
 function statusOf(answer: KubeAnswer, body: Readonly<Record<string, unknown>>): Status {
   const details = fieldsOf(body.details);
-  const retryAfter = answer.retryAfterSeconds ?? numberOf(details.retryAfterSeconds);
-  const text = textOf(answer.body)?.trim();
   return {
-    message: textOf(body.message) ?? (text || `the API server answered ${answer.status}`),
+    message: answerMessage(answer),
     causes: listOf(details.causes).map(fieldsOf),
-    retryAfterMs: retryAfter !== undefined && retryAfter > 0 ? seconds(retryAfter) : undefined,
+    retryAfterMs: retryAfterMs(answer),
     bare: body.kind !== "Status",
   };
 }

@@ -1,7 +1,7 @@
 import type { KubeObject, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
 import type { LeaderSight } from "../contracts/leader-sight.ts";
-import { faultOf } from "./fault.ts";
 import { type LeasePlace, translateLease } from "./lease-record.ts";
+import { apiError } from "./object/api-error.ts";
 
 /** The controllers' Lease as it is now; undefined where there is none: then nobody can be judged by it. */
 export async function readLeaderSight(
@@ -12,7 +12,7 @@ export async function readLeaderSight(
   const request: KubeRequest = { method: "GET", path };
   const answer = await api.send(request);
   if (answer.status === 404) return undefined;
-  if (answer.status >= 300) throw faultOf(request, answer);
+  if (answer.status >= 300) throw apiError(request, answer);
   const { resourceVersion, holder, durationMs } = translateLease(answer.body as KubeObject);
   return { version: resourceVersion, held: holder !== undefined, durationMs };
 }

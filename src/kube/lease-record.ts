@@ -1,6 +1,6 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
+import { fieldsOf, numberOf, textMapOf, textOf } from "../core/json/json-field.ts";
 import { formatInstant, type Instant, type Millis, seconds } from "../core/time/time.ts";
-import { fieldsOf, numberOf, textMapOf, textOf } from "./json-field.ts";
 
 /** What a Lease of coordination.k8s.io/v1 says. */
 export interface LeaseRecord {

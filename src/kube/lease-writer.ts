@@ -1,10 +1,10 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeAnswer, KubeApi, KubeObject } from "../contracts/kube-api.ts";
+import { fieldsOf } from "../core/json/json-field.ts";
 import { type Millis, seconds } from "../core/time/time.ts";
 import { isLastcallError, type LastcallError } from "../errors.ts";
-import { fieldsOf } from "./json-field.ts";
 import { type LeasePlace, type LeaseRecord, leaseObject, translateLease } from "./lease-record.ts";
-import { refusalError } from "./refusal.ts";
+import { apiError } from "./object/api-error.ts";
 
 export type LeaseWrite =
   | { readonly kind: "Written"; readonly record: LeaseRecord }
@@ -55,16 +55,16 @@ export class LeaseWriter {
     }
     const wasDeleted = answer.status === 404 && before !== undefined;
     if (answer.status === 409 || wasDeleted) return { kind: "Conflict" };
-    const verb = before === undefined ? "create" : "update";
-    return { kind: "Failed", error: refusalError({ verb, path: request.path, ...answer }) };
+    return { kind: "Failed", error: apiError(request, answer) };
   }
 
   async read(signal?: AbortSignal): Promise<LeaseRead> {
-    const answer = await this.#send({ method: "GET", path: this.#path(), timeoutMs, signal });
+    const request = { method: "GET", path: this.#path() } as const;
+    const answer = await this.#send({ ...request, timeoutMs, signal });
     if (isLastcallError(answer)) return { kind: "Failed", error: answer };
     if (answer.status === 200) return { kind: "Found", record: toRecord(answer) };
     if (answer.status === 404) return { kind: "Absent" };
-    return { kind: "Failed", error: refusalError({ verb: "get", path: this.#path(), ...answer }) };
+    return { kind: "Failed", error: apiError(request, answer) };
   }
 
   async #send(request: Parameters<KubeApi["send"]>[0]): Promise<KubeAnswer | LastcallError> {

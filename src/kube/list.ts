@@ -1,5 +1,5 @@
 import type { KubeObject, KubeRequest, KubeSender, Urgency } from "../contracts/kube-api.ts";
-import { refusalError } from "./refusal.ts";
+import { apiError } from "./object/api-error.ts";
 
 interface ListBody {
   readonly metadata?: { readonly continue?: string };
@@ -37,7 +37,7 @@ export async function* listPages(
     const page = { ...query, limit: String(limit), ...from };
     const request: KubeRequest = { method: "GET", path, query: page, urgency, signal };
     const answer = await api.send(request);
-    if (answer.status !== 200) throw refusalError({ verb: "list", path, ...answer });
+    if (answer.status !== 200) throw apiError(request, answer);
     const body = answer.body as ListBody;
     yield body.items ?? [];
     next = body.metadata?.continue === "" ? undefined : body.metadata?.continue;

@@ -5,10 +5,10 @@ import type { FeedListener, NoticeFeed } from "../contracts/notice-feed.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import { parseProviderId } from "../core/cluster/identity.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
+import { fieldsOf, instantOf, textOf } from "../core/json/json-field.ts";
 import { noticeEventReasons, noticeOfEvent } from "../core/notice/node-notice.ts";
 import { type Instant, type Millis, minutes, seconds } from "../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
-import { fieldsOf, instantOf, textOf } from "./json-field.ts";
 import { eventsPath } from "./paths.ts";
 import { Reflector } from "./reflector.ts";
 

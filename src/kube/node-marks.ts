@@ -10,7 +10,6 @@ import { compareIdentity, type NodeIdentity } from "../core/cluster/identity.ts"
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { formatInstant, type Millis, millis } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
-import { faultOf } from "./fault.ts";
 import {
   departureAnnotation,
   markPatch,
@@ -18,6 +17,7 @@ import {
   type PatchOperation,
   unmarkPatch,
 } from "./node-mark-patch.ts";
+import { apiError, isPassing } from "./object/api-error.ts";
 import { nodePath } from "./paths.ts";
 import { translateNode } from "./translate-node.ts";
 
@@ -78,7 +78,7 @@ export class KubeNodeMarks implements NodeMarks {
     if (answer.status < 300) return { kind: "Done" };
     if (answer.status === 404) return { kind: "Gone" };
     if (wasOvertaken(answer)) return undefined;
-    throw faultOf(request, answer);
+    throw apiError(request, answer);
   }
 
   async uncordon(target: UnmarkTarget): Promise<MarkResult> {
@@ -121,7 +121,7 @@ export class KubeNodeMarks implements NodeMarks {
       const answer = await this.#api.send(verdict.request);
       if (answer.status < 300) return { kind: "Done" };
       if (answer.status === 404) return { kind: "Gone" };
-      if (!wasOvertaken(answer)) throw faultOf(verdict.request, answer);
+      if (!wasOvertaken(answer)) throw apiError(verdict.request, answer);
     }
     throw new LastcallError(
       "CONFLICT",
@@ -169,8 +169,7 @@ export class KubeNodeMarks implements NodeMarks {
   /** False where the same request may have another answer soon. */
   async #isAnswered(request: KubeRequest): Promise<boolean> {
     try {
-      const { status } = await this.#api.send(request);
-      return status !== 429 && status < 500;
+      return !isPassing(await this.#api.send(request));
     } catch {
       return false;
     }
@@ -180,7 +179,7 @@ export class KubeNodeMarks implements NodeMarks {
     const request: KubeRequest = { method: "GET", path: nodePath(name) };
     const answer = await this.#api.send(request);
     if (answer.status === 404) return undefined;
-    if (answer.status >= 300) throw faultOf(request, answer);
+    if (answer.status >= 300) throw apiError(request, answer);
     return answer.body as KubeObject;
   }
 }

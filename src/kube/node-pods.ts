@@ -15,8 +15,8 @@ import { type Millis, millis } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
 import { ChangeListeners } from "./change-listeners.ts";
 import { deletePod, evictPod, markDisrupted } from "./evict.ts";
-import { faultOf } from "./fault.ts";
 import { listAll } from "./list.ts";
+import { apiError } from "./object/api-error.ts";
 import { budgetsPath, podsPath } from "./paths.ts";
 import { listPodsOn, onNode } from "./pods-on-node.ts";
 import { Reflector } from "./reflector.ts";
@@ -165,7 +165,7 @@ export class KubeNodePods implements NodePods {
 
 /** What time may mend is asked again; the rest is the last word on a restart. */
 function refusal(request: KubeRequest, answer: KubeAnswer): EvictionAnswer {
-  const { retryable, message } = faultOf(request, answer);
+  const { retryable, message } = apiError(request, answer);
   return retryable
     ? { kind: "Failed", retryable, message }
     : { kind: "Refused", status: answer.status, message };

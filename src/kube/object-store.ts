@@ -1,6 +1,6 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
+import { fieldsOf, textOf } from "../core/json/json-field.ts";
 import { LastcallError } from "../errors.ts";
-import { fieldsOf, textOf } from "./json-field.ts";
 
 export type ObjectChange<T> =
   | { readonly kind: "Set"; readonly key: string; readonly item: T; readonly before: T | undefined }

@@ -3,7 +3,7 @@ import { formatQuantity } from "../core/capacity/quantity.ts";
 import type { NodeSelector } from "../core/cluster/label-selector.ts";
 import type { Amounts, PodPlacement } from "../core/cluster/placement.ts";
 import type { PlaceholderFacts, PlaceholderOrder } from "../core/drain/placeholder-plan.ts";
-import { fieldsOf, oneOf, textOf } from "./json-field.ts";
+import { fieldsOf, oneOf, textOf } from "../core/json/json-field.ts";
 import { conditionOf } from "./translate-node.ts";
 
 /** The PriorityClass of `deploy/base/placeholder-priority.yaml`. */

@@ -4,8 +4,8 @@ import type { FollowedPlaceholders, Placeholders } from "../contracts/placeholde
 import type { Rng } from "../core/chance/rng.ts";
 import type { PlaceholderFacts, PlaceholderOrder } from "../core/drain/placeholder-plan.ts";
 import { ChangeListeners } from "./change-listeners.ts";
-import { faultOf } from "./fault.ts";
 import { listAll } from "./list.ts";
+import { apiError } from "./object/api-error.ts";
 import {
   type PlaceholderPlace,
   placeholderObject,
@@ -70,6 +70,6 @@ export class KubePlaceholders implements Placeholders {
   /** `done` is the answer that says that somebody, most likely we, did it before. */
   async #send(request: KubeRequest, done: number): Promise<void> {
     const answer = await this.#options.api.send(request);
-    if (answer.status >= 300 && answer.status !== done) throw faultOf(request, answer);
+    if (answer.status >= 300 && answer.status !== done) throw apiError(request, answer);
   }
 }

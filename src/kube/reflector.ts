@@ -1,12 +1,12 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { KubeApi, KubeObject, Urgency } from "../contracts/kube-api.ts";
+import type { KubeAnswer, KubeApi, KubeObject, Urgency } from "../contracts/kube-api.ts";
 import type { Rng } from "../core/chance/rng.ts";
+import { fieldsOf, listOf, numberOf, textOf } from "../core/json/json-field.ts";
 import { type Instant, type Millis, millis, minutes } from "../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../errors.ts";
 import { Backoff } from "./backoff.ts";
-import { fieldsOf, listOf, numberOf, textOf } from "./json-field.ts";
+import { apiError, isExpired, retryAfterMs } from "./object/api-error.ts";
 import { type ObjectChange, ObjectStore, type SkippedObject } from "./object-store.ts";
-import { isExpired, type RefusedRequest, refusalError, waitAskedFor } from "./refusal.ts";
 
 export interface ReflectorOptions<T> {
   readonly api: KubeApi;
@@ -204,7 +204,7 @@ export class Reflector<T> {
         dueAt,
         signal,
       });
-      if (answer.status !== 200) return this.#refused({ verb: "list", path, ...answer });
+      if (answer.status !== 200) return this.#refused("list", answer);
       this.#heard("list");
       const meta = this.#takePage(answer.body, seen);
       token = textOf(meta.continue) || undefined;
@@ -239,7 +239,7 @@ export class Reflector<T> {
       const { object } = event;
       if (event.type === "ERROR") {
         const status = numberOf(object.code) ?? 500;
-        return this.#refused({ verb: "watch", path, status, body: object });
+        return this.#refused("watch", { status, body: object });
       }
       heard = true;
       this.#heard("watch");
@@ -258,15 +258,16 @@ export class Reflector<T> {
   }
 
   /** Throws where going on is pointless. */
-  #refused(refused: RefusedRequest & { readonly verb: Verb }): Ending {
-    if (isExpired(refused)) {
+  #refused(verb: Verb, answer: KubeAnswer): Ending {
+    if (isExpired(answer)) {
       // Pages that expire while they are read, on a slow or busy server: next time without pages.
-      this.#listWhole = refused.verb === "list";
+      this.#listWhole = verb === "list";
       return { kind: "Expired" };
     }
-    const error = refusalError(refused);
-    if (isFinal(error) && !this.#granted.has(refused.verb)) throw error;
-    return { kind: "Failed", error, waitMs: waitAskedFor(refused), lastedMs: 0 };
+    const call = { method: "GET", path: this.#options.path } as const;
+    const error = apiError(verb === "watch" ? { ...call, verb } : call, answer);
+    if (isFinal(error) && !this.#granted.has(verb)) throw error;
+    return { kind: "Failed", error, waitMs: retryAfterMs(answer), lastedMs: 0 };
   }
 
   #heard(verb: Verb): void {

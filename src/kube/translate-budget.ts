@@ -1,7 +1,7 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
 import type { LabelRequirement, LabelSelector } from "../core/cluster/label-selector.ts";
 import type { BudgetFacts } from "../core/cluster/pod.ts";
-import { fieldsOf, listOf, numberOf, oneOf, textMapOf, textOf } from "./json-field.ts";
+import { fieldsOf, listOf, numberOf, oneOf, textMapOf, textOf } from "../core/json/json-field.ts";
 
 const operators = ["In", "NotIn", "Exists", "DoesNotExist"] as const;
 

@@ -10,12 +10,17 @@ import type {
   TimelineEntry,
 } from "../core/departure/departure.ts";
 import type { BudgetDemand } from "../core/departure/drain-conflict.ts";
+import {
+  type Fields,
+  fieldsOf,
+  instantOf,
+  isFields,
+  listOf,
+  textOf,
+} from "../core/json/json-field.ts";
 import type { Reason } from "../core/reason/reason.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
-import { fieldsOf, instantOf, listOf, textOf } from "./json-field.ts";
 import { apiVersion } from "./paths.ts";
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Reads a Departure object; undefined where it names no node, which the CRD does not let in. Total: what
@@ -84,8 +89,8 @@ function statusOf(raw: Fields): DepartureStatus {
     message: textOf(raw.message),
     startedAt: instantOf(raw.startedAt),
     endedAt: instantOf(raw.endedAt),
-    machine: isObject(machine) ? (machine as { readonly id: string }) : undefined,
-    drain: isObject(drain) ? (drain as unknown as DrainCounts) : undefined,
+    machine: isFields(machine) ? (machine as { readonly id: string }) : undefined,
+    drain: isFields(drain) ? (drain as unknown as DrainCounts) : undefined,
     demands: Array.isArray(demands) ? (demands as readonly BudgetDemand[]) : undefined,
     timeline: listOf(raw.timeline).flatMap((entry) => {
       const fields = fieldsOf(entry);
@@ -99,10 +104,6 @@ function identityOf(raw: Fields): NodeIdentity | undefined {
   const [name, uid] = [textOf(raw.name), textOf(raw.uid)];
   if (name === undefined || uid === undefined) return undefined;
   return { name, uid, providerID: textOf(raw.providerID), bootID: textOf(raw.bootID) };
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function formatted(at: Instant | undefined): string | undefined {

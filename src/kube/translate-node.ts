@@ -1,6 +1,6 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
 import type { NodeCondition, NodeFacts, Taint } from "../core/cluster/node.ts";
-import { fieldsOf, instantOf, listOf, oneOf, textMapOf, textOf } from "./json-field.ts";
+import { fieldsOf, instantOf, listOf, oneOf, textMapOf, textOf } from "../core/json/json-field.ts";
 import { keptAnnotations, nodeAnnotations } from "./kept-annotation.ts";
 import { amountsOf } from "./translate-placement.ts";
 

@@ -11,7 +11,7 @@ import {
   type PodTerm,
   sumOf,
 } from "../core/cluster/placement.ts";
-import { fieldsOf, listOf, oneOf, textMapOf, textOf } from "./json-field.ts";
+import { fieldsOf, listOf, oneOf, textMapOf, textOf } from "../core/json/json-field.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -2,15 +2,15 @@ import type { KubeObject } from "../contracts/kube-api.ts";
 import type { OwnerFacts, PodFacts, Toleration } from "../core/cluster/pod.ts";
 import { holdsData } from "../core/drain-plan/host-path.ts";
 import {
+  type Fields,
   fieldsOf,
   instantOf,
   listOf,
   numberOf,
-  type ObjectFields,
   oneOf,
   textMapOf,
   textOf,
-} from "./json-field.ts";
+} from "../core/json/json-field.ts";
 import { keptAnnotations, podAnnotations } from "./kept-annotation.ts";
 import { conditionOf } from "./translate-node.ts";
 import { translatePlacement } from "./translate-placement.ts";
@@ -68,7 +68,7 @@ function controllerOf(owners: unknown): OwnerFacts | undefined {
 
 /** The claim of a generic ephemeral volume is named after the pod and the volume. */
 function volumesOf(
-  spec: ObjectFields,
+  spec: Fields,
   podName: string,
 ): Pick<PodFacts, "emptyDir" | "hostPath" | "volumeClaims"> {
   const volumes = listOf(spec.volumes).map(fieldsOf);
@@ -84,18 +84,18 @@ function volumesOf(
 }
 
 /** Also a volume without a source. Source: kubernetes core/v1 SetDefaults_Volume. */
-function isEmptyDir({ name, emptyDir, ...others }: ObjectFields): boolean {
+function isEmptyDir({ name, emptyDir, ...others }: Fields): boolean {
   return isThere(emptyDir) || !Object.values(others).some(isThere);
 }
 
-function isHostData({ hostPath }: ObjectFields): boolean {
+function isHostData({ hostPath }: Fields): boolean {
   if (!isThere(hostPath)) return false;
   const { path, type } = fieldsOf(hostPath);
   return holdsData({ path: textOf(path) ?? "", type: textOf(type) });
 }
 
 /** A volume that every container mounts read-only takes no data of the pod. */
-function isWrittenTo(volume: unknown, { containers, initContainers }: ObjectFields): boolean {
+function isWrittenTo(volume: unknown, { containers, initContainers }: Fields): boolean {
   return [...listOf(containers), ...listOf(initContainers)]
     .flatMap((container) => listOf(fieldsOf(container).volumeMounts))
     .map(fieldsOf)

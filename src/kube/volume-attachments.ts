@@ -3,8 +3,8 @@ import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import type { FollowedVolumes, VolumeAttachments } from "../contracts/volume-attachments.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import type { AttachedVolume } from "../core/cluster/attached-volume.ts";
+import { fieldsOf, textOf } from "../core/json/json-field.ts";
 import { ChangeListeners } from "./change-listeners.ts";
-import { fieldsOf, textOf } from "./json-field.ts";
 import { attachmentsPath, volumePath } from "./paths.ts";
 import { Reflector } from "./reflector.ts";
 

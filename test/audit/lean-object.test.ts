@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { audit } from "../../src/audit/audit.ts";
-import { fieldsOf } from "../../src/audit/json-field.ts";
 import { leanObject } from "../../src/audit/lean-object.ts";
 import { ruleList } from "../../src/audit/rule-list.ts";
 import { parseManifests } from "../../src/cli/parse-manifests.ts";
+import { fieldsOf } from "../../src/core/json/json-field.ts";
 import { platform } from "./support/audit-yaml.ts";
 
 /** What an API server adds to the first container of every example. */

@@ -201,15 +201,19 @@ describe("the live cluster", () => {
   });
 
   it.each([
-    { status: 401, code: "API_UNAUTHORIZED" },
-    { status: 403, code: "RIGHT_MISSING" },
-    { status: 500, code: "API_REFUSED" },
-  ])("an answer of $status is $code, with the server's words", async ({ status, code }) => {
+    {
+      status: 401,
+      code: "API_UNAUTHORIZED",
+      found: "the API server does not know who asks (not you)",
+    },
+    { status: 403, code: "RIGHT_MISSING", found: "it is forbidden (not you)" },
+    { status: 500, code: "API_REFUSED", found: "500 not you" },
+  ])("an answer of $status is $code, with the server's words", async ({ status, code, found }) => {
     const { api } = apiOf({ "/api/v1/nodes": { status, body: { message: "not you" } } });
 
     await expect(readCluster({ api })).rejects.toMatchObject({
       code,
-      message: `Cannot list /api/v1/nodes: the API server answered ${status} (not you), expected 200`,
+      message: expect.stringContaining(`Cannot list nodes: ${found}`),
     });
   });
 });

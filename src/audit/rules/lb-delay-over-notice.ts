@@ -1,5 +1,5 @@
+import { textOf, valueAt, wholeNumberOf } from "../../core/json/json-field.ts";
 import type { AuditedFleet } from "../fleet.ts";
-import { textOf, valueAt, wholeNumberOf } from "../json-field.ts";
 import type { Manifest } from "../manifest.ts";
 import type { Remark, Rule } from "../rule.ts";
 

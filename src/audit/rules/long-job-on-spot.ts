@@ -1,5 +1,5 @@
+import { fieldsOf, listOf, valueAt, wholeNumberOf } from "../../core/json/json-field.ts";
 import type { AuditedFleet } from "../fleet.ts";
-import { fieldsOf, listOf, valueAt, wholeNumberOf } from "../json-field.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
 import type { Workload } from "../workload.ts";
 

@@ -1,6 +1,6 @@
+import { type Fields, trimmedTextOf } from "../../core/json/json-field.ts";
 import type { LifecycleHook } from "../../core/notice/lifecycle-hook.ts";
 import type { Instant } from "../../core/time/time.ts";
-import { type PayloadFields, wordOf } from "../metadata/payload-field.ts";
 import { instanceIdOf } from "./instance-id.ts";
 
 /** The transitions at which a group waits, to and from a warm pool by the same names. */
@@ -10,8 +10,8 @@ const transitions: Readonly<Record<string, LifecycleHook["transition"]>> = {
 };
 
 /** The transition that a hook's message names; undefined for any other. */
-export function transitionOf(detail: PayloadFields): LifecycleHook["transition"] | undefined {
-  const named = wordOf(detail.LifecycleTransition) ?? "";
+export function transitionOf(detail: Fields): LifecycleHook["transition"] | undefined {
+  const named = trimmedTextOf(detail.LifecycleTransition) ?? "";
   return Object.hasOwn(transitions, named) ? transitions[named] : undefined;
 }
 
@@ -19,7 +19,7 @@ export function transitionOf(detail: PayloadFields): LifecycleHook["transition"]
  * What a group needs to be told to go on; undefined where the message lacks some of it. Source: EC2
  * Auto Scaling "Lifecycle action event types and patterns".
  */
-export function hookOf(detail: PayloadFields, at: Instant): LifecycleHook | undefined {
+export function hookOf(detail: Fields, at: Instant): LifecycleHook | undefined {
   const transition = transitionOf(detail);
   const machine = instanceIdOf(detail.EC2InstanceId);
   const group = nameOf(detail.AutoScalingGroupName);
@@ -30,6 +30,6 @@ export function hookOf(detail: PayloadFields, at: Instant): LifecycleHook | unde
 
 /** Auto Scaling takes no longer names. */
 function nameOf(value: unknown): string | undefined {
-  const name = wordOf(value);
+  const name = trimmedTextOf(value);
   return name !== undefined && name.length <= 255 ? name : undefined;
 }

@@ -1,8 +1,8 @@
-import { wordOf } from "../metadata/payload-field.ts";
+import { trimmedTextOf } from "../../core/json/json-field.ts";
 
 /** An id as EC2 gives it to an instance; undefined for anything else. */
 export function instanceIdOf(value: unknown): string | undefined {
-  const id = wordOf(value) ?? "";
+  const id = trimmedTextOf(value) ?? "";
   return /^i-[0-9a-f]{8,32}$/.test(id) ? id : undefined;
 }
 

@@ -1,7 +1,7 @@
+import { excerpt } from "../../core/json/shown-value.ts";
 import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
 import { wordForId } from "../../core/notice/notice.ts";
 import type { Instant } from "../../core/time/time.ts";
-import { glimpse } from "../metadata/payload-field.ts";
 import type { ScheduledEvent } from "./ec2.ts";
 import { instanceIdOf } from "./instance-id.ts";
 
@@ -20,7 +20,7 @@ const livedThrough = new Set(["instance-reboot", "system-reboot", "system-mainte
  */
 export function readScheduledEvent(event: ScheduledEvent, at: Instant): EventReading {
   const machine = instanceIdOf(event.instance);
-  if (machine === undefined) return unreadable(`${glimpse(event.instance)} is no instance`);
+  if (machine === undefined) return unreadable(`${excerpt(event.instance)} is no instance`);
   const { id, notBeforeAt: deadlineAt } = event;
   if (id === undefined || id === "" || deadlineAt === undefined) {
     return unreadable(`an event of ${machine} has no InstanceEventId or no NotBefore`);

@@ -1,12 +1,7 @@
+import { fieldsOf, parseJson, trimmedTextOf } from "../../core/json/json-field.ts";
+import { excerpt } from "../../core/json/shown-value.ts";
 import { type Notice, type NoticeReading, wordForId } from "../../core/notice/notice.ts";
 import { type Instant, parseHttpDate, parseInstant, plus, seconds } from "../../core/time/time.ts";
-import {
-  fieldsOf,
-  glimpse,
-  type PayloadFields,
-  parseJson,
-  wordOf,
-} from "../metadata/payload-field.ts";
 
 /** The notice of a stop or a terminate: two minutes (AWS, "Spot Instance interruption notices"). */
 export const spotNoticeMs = seconds(120);
@@ -24,29 +19,29 @@ export interface Heard {
  */
 export function readInstanceAction({ text, at }: Heard): NoticeReading {
   const fields = fieldsOf(parseJson(text)?.value);
-  const action = wordOf(fields?.action);
-  if (fields === undefined || action === undefined) {
-    return { kind: "Unreadable", problem: `${glimpse(text)} names no action` };
+  const action = trimmedTextOf(fields.action);
+  if (action === undefined) {
+    return { kind: "Unreadable", problem: `${excerpt(text)} names no action` };
   }
-  const namedAt = parseInstant(wordOf(fields.time) ?? "");
+  const namedAt = parseInstant(trimmedTextOf(fields.time) ?? "");
   const deadlineAt = action === "hibernate" ? at : (namedAt ?? plus(at, spotNoticeMs));
   const notice: Notice = {
     cause: "SpotInterruption",
     deadlineAt,
     noticedAt: at,
     source: "aws/spot-instance-action",
-    eventId: `spot-${wordForId(action)}-${wordForId(wordOf(fields.time) ?? "")}`,
+    eventId: `spot-${wordForId(action)}-${wordForId(trimmedTextOf(fields.time) ?? "")}`,
   };
-  const problems = namedAt === undefined ? [`${glimpse(fields.time)} is no time`] : [];
+  const problems = namedAt === undefined ? [`${excerpt(fields.time)} is no time`] : [];
   return { kind: "Read", notices: [notice], ignored: [], problems };
 }
 
 /** `events/recommendations/rebalance`: `{"noticeTime": "2020-10-27T08:22:00Z"}`. */
 export function readRebalance({ text, at }: Heard): NoticeReading {
-  const time = wordOf(fieldsOf(parseJson(text)?.value)?.noticeTime);
+  const time = trimmedTextOf(fieldsOf(parseJson(text)?.value).noticeTime);
   const noticedAt = parseInstant(time ?? "");
   if (noticedAt === undefined) {
-    return { kind: "Unreadable", problem: `${glimpse(text)} names no noticeTime` };
+    return { kind: "Unreadable", problem: `${excerpt(text)} names no noticeTime` };
   }
   const notice: Notice = {
     cause: "RebalanceRecommendation",
@@ -63,8 +58,8 @@ export function readRebalance({ text, at }: Heard): NoticeReading {
  */
 export function readScheduledEvents({ text, at }: Heard): NoticeReading {
   const list = parseJson(text)?.value;
-  if (!Array.isArray(list)) return { kind: "Unreadable", problem: `${glimpse(text)} is no list` };
-  const read = list.map((entry) => scheduledEvent(fieldsOf(entry), at));
+  if (!Array.isArray(list)) return { kind: "Unreadable", problem: `${excerpt(text)} is no list` };
+  const read = list.map((entry) => scheduledEvent(entry, at));
   return {
     kind: "Read",
     notices: read.flatMap(({ notice }) => notice ?? []),
@@ -74,20 +69,21 @@ export function readScheduledEvents({ text, at }: Heard): NoticeReading {
 }
 
 function scheduledEvent(
-  fields: PayloadFields | undefined,
+  entry: unknown,
   at: Instant,
 ): { readonly notice?: Notice; readonly problem?: string } {
-  const eventId = wordOf(fields?.EventId);
-  const notBefore = wordOf(fields?.NotBefore) ?? "";
+  const fields = fieldsOf(entry);
+  const eventId = trimmedTextOf(fields.EventId);
+  const notBefore = trimmedTextOf(fields.NotBefore) ?? "";
   const deadlineAt = parseHttpDate(notBefore) ?? parseInstant(notBefore);
-  const state = wordOf(fields?.State);
+  const state = trimmedTextOf(fields.State);
   // A cancelled and a completed event stay listed for days: they are told as taken back.
   const isOff = state === "canceled" || state === "completed";
-  if (eventId === undefined) return { problem: `${glimpse(fields)} has no EventId` };
+  if (eventId === undefined) return { problem: `${excerpt(entry)} has no EventId` };
   // Fails open: it is our machine, and the change may come at any time.
   const isNoTime = deadlineAt === undefined && !isOff;
   return {
-    ...(isNoTime ? { problem: `${glimpse(notBefore)} is no NotBefore` } : {}),
+    ...(isNoTime ? { problem: `${excerpt(notBefore)} is no NotBefore` } : {}),
     notice: {
       cause: "ScheduledMaintenance",
       deadlineAt,
@@ -115,7 +111,7 @@ export function readTargetLifecycleState({ text, at }: Heard): NoticeReading {
   const state = text.trim();
   if (stayingStates.has(state)) return { kind: "Read", notices: [], ignored: [], problems: [] };
   if (!leavingStates.has(state)) {
-    return { kind: "Unreadable", problem: `${glimpse(text)} is no lifecycle state` };
+    return { kind: "Unreadable", problem: `${excerpt(text)} is no lifecycle state` };
   }
   const notice: Notice = {
     cause: "LifecycleHook",

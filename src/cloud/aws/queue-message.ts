@@ -1,15 +1,16 @@
+import {
+  type Fields,
+  fieldsOf,
+  isFields,
+  parseJson,
+  trimmedTextOf,
+} from "../../core/json/json-field.ts";
+import { excerpt } from "../../core/json/shown-value.ts";
 import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
 import type { LifecycleHook } from "../../core/notice/lifecycle-hook.ts";
 import { type Notice, wordForId } from "../../core/notice/notice.ts";
 import { clearingMs } from "../../core/plan/spacing/clearing.ts";
 import { earlier, type Instant, parseHttpDate, parseInstant, plus } from "../../core/time/time.ts";
-import {
-  fieldsOf,
-  glimpse,
-  type PayloadFields,
-  parseJson,
-  wordOf,
-} from "../metadata/payload-field.ts";
 import { hookOf, transitionOf } from "./hook-message.ts";
 import { instanceIdOf } from "./instance-id.ts";
 import { type Heard, spotNoticeMs } from "./notice-payload.ts";
@@ -50,26 +51,26 @@ export function readQueueMessage({ text, at }: Heard): MessageReading {
 }
 
 function readBody({ text, at }: Heard, envelopes: number): MessageReading {
-  const fields = fieldsOf(parseJson(text)?.value);
-  if (fields === undefined) return unreadable(`${glimpse(text)} is no JSON object`);
-  if (wordOf(fields["detail-type"]) !== undefined) return readEvent(fields, at);
-  if (wordOf(fields.LifecycleTransition ?? fields.Event) !== undefined) {
+  const fields = parseJson(text)?.value;
+  if (!isFields(fields)) return unreadable(`${excerpt(text)} is no JSON object`);
+  if (trimmedTextOf(fields["detail-type"]) !== undefined) return readEvent(fields, at);
+  if (trimmedTextOf(fields.LifecycleTransition ?? fields.Event) !== undefined) {
     return readHook(fields, { at: eventAt(fields.Time, at) });
   }
   const inner = fields.Message;
   // SNS asks by a link, in a message of its own type, whether a subscription is wanted.
   const isLetter = typeof inner === "string" && (fields.Type ?? "Notification") === "Notification";
   if (isLetter && envelopes > 0) return readBody({ text: inner, at }, envelopes - 1);
-  return unreadable(`${glimpse(text)} is no event of EventBridge, SNS or Auto Scaling`);
+  return unreadable(`${excerpt(text)} is no event of EventBridge, SNS or Auto Scaling`);
 }
 
-function readEvent(event: PayloadFields, at: Instant): MessageReading {
-  const detail = fieldsOf(event.detail);
-  const type = wordOf(event["detail-type"]) ?? "";
-  if (detail === undefined) return unreadable(`${glimpse(type)} has no detail`);
+function readEvent(event: Fields, at: Instant): MessageReading {
+  const { detail } = event;
+  const type = trimmedTextOf(event["detail-type"]) ?? "";
+  if (!isFields(detail)) return unreadable(`${excerpt(type)} has no detail`);
   const told = { detail, at: eventAt(event.time, at) };
-  const id = wordOf(event.id);
-  switch (`${wordOf(event.source)}/${type}`) {
+  const id = trimmedTextOf(event.id);
+  switch (`${trimmedTextOf(event.source)}/${type}`) {
     case "aws.ec2/EC2 Spot Instance Interruption Warning":
       return readInterruption({ ...told, id, source: "aws/queue/spot-interruption" });
     // The second name is that of interruptible reservations in some of AWS' pages.
@@ -90,13 +91,13 @@ function readEvent(event: PayloadFields, at: Instant): MessageReading {
       return readHealth({ ...told, id, source: "aws/queue/health" });
     default:
       return unreadable(
-        `${glimpse(type)} of ${glimpse(event.source)} is not an event that Lastcall acts on`,
+        `${excerpt(type)} of ${excerpt(event.source)} is not an event that Lastcall acts on`,
       );
   }
 }
 
 interface Told {
-  readonly detail: PayloadFields;
+  readonly detail: Fields;
   /** When it happened. */
   readonly at: Instant;
   /** The same in every copy of the event. */
@@ -116,7 +117,7 @@ const stayingStates = new Set(["pending", "running"]);
 
 /** A machine that is stopping still ends its pods, by the kubelet's own clock. */
 function readStateChange(told: Told): MessageReading {
-  const state = wordOf(told.detail.state)?.toLowerCase() ?? "";
+  const state = trimmedTextOf(told.detail.state)?.toLowerCase() ?? "";
   if (stayingStates.has(state)) return { kind: "Ignored", what: `the state ${state}` };
   switch (state) {
     case "stopping":
@@ -129,13 +130,13 @@ function readStateChange(told: Told): MessageReading {
         deadlineAt: plus(told.at, clearingMs),
       });
     default:
-      return unreadable(`${glimpse(told.detail.state)} is no state that takes an instance away`);
+      return unreadable(`${excerpt(told.detail.state)} is no state that takes an instance away`);
   }
 }
 
 /** How long the hook waits is not said, so there is no deadline. */
 function readHook(
-  detail: PayloadFields,
+  detail: Fields,
   { at, id }: { readonly at: Instant; readonly id?: string | undefined },
 ): MessageReading {
   if ([detail.LifecycleTransition, detail.Event].includes("autoscaling:TEST_NOTIFICATION")) {
@@ -151,13 +152,13 @@ function readHook(
       const named = { "instance-id": detail.EC2InstanceId };
       // One hook may speak by several ways, each with a body of its own: the token is in all of
       // them.
-      const token = wordOf(detail.LifecycleActionToken) ?? id;
+      const token = trimmedTextOf(detail.LifecycleActionToken) ?? id;
       const told = { detail: named, at, id: token, source: "aws/queue/lifecycle-hook" };
       const reading = aboutInstance(told, { cause: "LifecycleHook" });
       return reading.kind === "Read" ? { ...reading, hook } : reading;
     }
     default: {
-      const found = glimpse(detail.LifecycleTransition ?? "nothing");
+      const found = excerpt(detail.LifecycleTransition ?? "nothing");
       return unreadable(`${found} is not a transition that Lastcall acts on`);
     }
   }
@@ -171,27 +172,27 @@ function readHook(
 function readHealth(told: Told): MessageReading {
   const { detail } = told;
   if (detail.service !== "EC2" || detail.eventTypeCategory !== "scheduledChange") {
-    const found = `${glimpse(detail.service)}, ${glimpse(detail.eventTypeCategory)}`;
+    const found = `${excerpt(detail.service)}, ${excerpt(detail.eventTypeCategory)}`;
     return unreadable(`a Health event of ${found} is no scheduled change of EC2`);
   }
-  const isOff = wordOf(detail.statusCode)?.toLowerCase() === "closed";
-  const start = wordOf(detail.startTime) ?? "";
+  const isOff = trimmedTextOf(detail.statusCode)?.toLowerCase() === "closed";
+  const start = trimmedTextOf(detail.startTime) ?? "";
   const deadlineAt = parseHttpDate(start) ?? parseInstant(start);
   const said = { cause: "ScheduledMaintenance", deadlineAt } as const;
   const entities = Array.isArray(detail.affectedEntities) ? detail.affectedEntities : [];
   // An event that is told again, with more entities or another page of them, keeps its ARN.
-  const id = wordOf(detail.eventArn)?.split("/").at(-1) ?? told.id;
+  const id = trimmedTextOf(detail.eventArn)?.split("/").at(-1) ?? told.id;
   const readings = entities.map((entity) => {
     const fields = fieldsOf(entity);
-    const named = { "instance-id": wordOf(fields?.entityValue)?.replace(instanceArn, "") };
-    const isSettled = isOff || fields?.status === "RESOLVED";
+    const named = { "instance-id": trimmedTextOf(fields.entityValue)?.replace(instanceArn, "") };
+    const isSettled = isOff || fields.status === "RESOLVED";
     return aboutInstance(
       { ...told, detail: named, id },
       isSettled ? { ...said, withdrawn: true } : said,
     );
   });
   const isNoTime = start !== "" && deadlineAt === undefined;
-  return together(readings, isNoTime ? [`${glimpse(start)} is no startTime`] : []);
+  return together(readings, isNoTime ? [`${excerpt(start)} is no startTime`] : []);
 }
 
 /** AWS' samples name some instances by their id, and others by this with the id behind it. */
@@ -215,7 +216,7 @@ function aboutInstance(
 ): MessageReading {
   const machine = instanceIdOf(told.detail["instance-id"]);
   if (machine === undefined) {
-    return unreadable(`${glimpse(told.detail["instance-id"] ?? "")} is no instance`);
+    return unreadable(`${excerpt(told.detail["instance-id"] ?? "")} is no instance`);
   }
   const notice: Notice = {
     ...said,
@@ -232,7 +233,7 @@ function eventAt(time: unknown, toldAt: Instant): Instant {
 }
 
 function instantOf(value: unknown): Instant | undefined {
-  return parseInstant(wordOf(value) ?? "");
+  return parseInstant(trimmedTextOf(value) ?? "");
 }
 
 function unreadable(problem: string): MessageReading {

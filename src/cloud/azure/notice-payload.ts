@@ -1,3 +1,5 @@
+import { fieldsOf, parseJson, trimmedTextOf } from "../../core/json/json-field.ts";
+import { excerpt } from "../../core/json/shown-value.ts";
 import {
   type Notice,
   type NoticeCause,
@@ -5,13 +7,6 @@ import {
   wordForId,
 } from "../../core/notice/notice.ts";
 import { type Instant, parseHttpDate, parseInstant, plus, seconds } from "../../core/time/time.ts";
-import {
-  fieldsOf,
-  glimpse,
-  type PayloadFields,
-  parseJson,
-  wordOf,
-} from "../metadata/payload-field.ts";
 
 /** The shortest notice of all events, that of Preempt. */
 const shortestNoticeMs = seconds(30);
@@ -40,11 +35,11 @@ const causes: Readonly<Record<string, NoticeCause>> = {
  * it is blank once an event has started, which may then happen at any moment.
  */
 export function readAzureEvents({ text, at, ownName }: HeardEvents): NoticeReading {
-  const events = fieldsOf(parseJson(text)?.value)?.Events;
+  const events = fieldsOf(parseJson(text)?.value).Events;
   if (!Array.isArray(events)) {
-    return { kind: "Unreadable", problem: `${glimpse(text)} has no list of Events` };
+    return { kind: "Unreadable", problem: `${excerpt(text)} has no list of Events` };
   }
-  const read = events.map((entry) => azureEvent(fieldsOf(entry), { at, ownName }));
+  const read = events.map((entry) => azureEvent(entry, { at, ownName }));
   return {
     kind: "Read",
     notices: read.flatMap(({ notice }) => notice ?? []),
@@ -60,14 +55,15 @@ interface EventReading {
 }
 
 function azureEvent(
-  fields: PayloadFields | undefined,
+  entry: unknown,
   { at, ownName }: Pick<HeardEvents, "at" | "ownName">,
 ): EventReading {
-  const eventId = wordOf(fields?.EventId);
-  const type = wordOf(fields?.EventType);
-  const resources = fields?.Resources;
-  if (fields === undefined || !eventId || !type || !Array.isArray(resources)) {
-    return { problem: `${glimpse(fields)} has no EventId, no EventType or no Resources` };
+  const fields = fieldsOf(entry);
+  const eventId = trimmedTextOf(fields.EventId);
+  const type = trimmedTextOf(fields.EventType);
+  const resources = fields.Resources;
+  if (!eventId || !type || !Array.isArray(resources)) {
+    return { problem: `${excerpt(entry)} has no EventId, no EventType or no Resources` };
   }
   const isOurs = resources.some(
     (name) => typeof name === "string" && name.toLowerCase() === ownName.toLowerCase(),
@@ -76,7 +72,7 @@ function azureEvent(
   // Only by names of its own: every object has a `constructor`.
   const cause = Object.hasOwn(causes, type) ? causes[type] : undefined;
   if (cause === undefined) return { ignored: type.slice(0, 40) };
-  const notBefore = wordOf(fields.NotBefore);
+  const notBefore = trimmedTextOf(fields.NotBefore);
   const namedAt = parseHttpDate(notBefore ?? "") ?? parseInstant(notBefore ?? "");
   // Fails open: it is our machine and it goes, whenever.
   const unreadable = notBefore !== undefined && namedAt === undefined;
@@ -89,5 +85,5 @@ function azureEvent(
     // A started event has no NotBefore any more.
     canBegin: resources.length === 1 && namedAt !== undefined,
   };
-  return unreadable ? { notice, problem: `${glimpse(notBefore)} is no time` } : { notice };
+  return unreadable ? { notice, problem: `${excerpt(notBefore)} is no time` } : { notice };
 }

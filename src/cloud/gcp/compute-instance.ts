@@ -1,5 +1,6 @@
 import { parseProviderId } from "../../core/cluster/identity.ts";
-import { type Instant, parseInstant } from "../../core/time/time.ts";
+import { instantOf } from "../../core/json/json-field.ts";
+import type { Instant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 
 /** Where an instance is found. */
@@ -94,11 +95,6 @@ function stageOf(status: string): Stage {
     default:
       return "Running";
   }
-}
-
-/** Reads `2019-03-27T21:12:30.713-07:00`, the form in which Compute Engine writes instants. */
-function instantOf(value: unknown): Instant | undefined {
-  return typeof value === "string" ? parseInstant(value) : undefined;
 }
 
 const createdBy =

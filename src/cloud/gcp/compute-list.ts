@@ -1,6 +1,6 @@
+import { type Fields, isFields, trimmedTextOf } from "../../core/json/json-field.ts";
 import type { Millis } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
-import { fieldsOf, type PayloadFields, wordOf } from "../metadata/payload-field.ts";
 import type { ComputeAnswer, ComputeCall } from "./compute-client.ts";
 import type { CallPurpose } from "./compute-fault.ts";
 
@@ -28,7 +28,7 @@ export async function* listItems(
   send: Send,
   list: ComputeList,
   signal: AbortSignal,
-): AsyncGenerator<PayloadFields> {
+): AsyncGenerator<Fields> {
   let pageToken: string | undefined;
   for (let page = 0; page < mostPages; page++) {
     const { path, action, permission, timeoutMs } = list;
@@ -40,10 +40,9 @@ export async function* listItems(
     const { items = [], nextPageToken } = answer.body;
     if (!Array.isArray(items)) throw unreadable(list, "items that are no list");
     for (const item of items) {
-      const fields = fieldsOf(item);
-      if (fields !== undefined) yield fields;
+      if (isFields(item)) yield item;
     }
-    pageToken = wordOf(nextPageToken);
+    pageToken = trimmedTextOf(nextPageToken);
     if (pageToken === undefined) return;
   }
   throw unreadable(list, `more than ${mostPages} pages`);

@@ -1,7 +1,7 @@
+import { excerpt } from "../../core/json/shown-value.ts";
 import type { Notice, NoticeReading } from "../../core/notice/notice.ts";
 import { parseDuration } from "../../core/time/duration.ts";
 import { type Instant, type Millis, plus, seconds } from "../../core/time/time.ts";
-import { glimpse } from "../metadata/payload-field.ts";
 
 /**
  * From `preempted` = TRUE to the power going off on a Spot machine (Compute Engine,
@@ -23,7 +23,7 @@ export function readPreempted({ text, at }: HeardValue, noticeMs: Millis): Notic
   const value = text.trim();
   if (value === "FALSE") return { kind: "Read", notices: [], ignored: [], problems: [] };
   if (value !== "TRUE") {
-    return { kind: "Unreadable", problem: `${glimpse(text)} is neither TRUE nor FALSE` };
+    return { kind: "Unreadable", problem: `${excerpt(text)} is neither TRUE nor FALSE` };
   }
   const notice: Notice = {
     cause: "SpotInterruption",
@@ -45,7 +45,7 @@ export function readMaintenanceEvent({ text, at }: HeardValue): NoticeReading {
   if (value === "NONE") return read;
   if (value === "MIGRATE_ON_HOST_MAINTENANCE") return { ...read, ignored: [value] };
   if (value !== "TERMINATE_ON_HOST_MAINTENANCE") {
-    return { kind: "Unreadable", problem: `${glimpse(text)} is no maintenance event` };
+    return { kind: "Unreadable", problem: `${excerpt(text)} is no maintenance event` };
   }
   const notice: Notice = {
     cause: "ScheduledMaintenance",

@@ -1,6 +1,7 @@
+import { type Fields, trimmedTextOf } from "../../core/json/json-field.ts";
+import { excerpt } from "../../core/json/shown-value.ts";
 import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
 import { type Instant, minutes, parseInstant, plus } from "../../core/time/time.ts";
-import { glimpse, type PayloadFields, wordOf } from "../metadata/payload-field.ts";
 import { findInstanceRef } from "./compute-instance.ts";
 import { defaultPreemptionNoticeMs } from "./notice-payload.ts";
 
@@ -34,20 +35,20 @@ const target = /\/zones\/([^/]+)\/instances\/([^/]+)$/;
  * half a minute later. Source: recorded operations of 2019 (test/data/gce).
  */
 export function readPreemption(
-  item: PayloadFields,
+  item: Fields,
   heard: ZoneRef & { readonly at: Instant },
 ): OperationReading {
   if (item.operationType !== preemptedType) return { kind: "Other" };
-  const insertedAt = parseInstant(wordOf(item.insertTime) ?? "");
+  const insertedAt = parseInstant(trimmedTextOf(item.insertTime) ?? "");
   if (insertedAt === undefined || insertedAt > plus(heard.at, farAheadMs)) {
-    return unreadable(`the time ${glimpse(item.insertTime)}`);
+    return unreadable(`the time ${excerpt(item.insertTime)}`);
   }
-  const eventId = wordOf(item.name) ?? wordOf(item.id) ?? "";
-  if (!/^[-A-Za-z0-9]{1,120}$/.test(eventId)) return unreadable(`the name ${glimpse(item.name)}`);
-  const [, zone, name] = target.exec(wordOf(item.targetLink) ?? "") ?? [];
+  const eventId = trimmedTextOf(item.name) ?? trimmedTextOf(item.id) ?? "";
+  if (!/^[-A-Za-z0-9]{1,120}$/.test(eventId)) return unreadable(`the name ${excerpt(item.name)}`);
+  const [, zone, name] = target.exec(trimmedTextOf(item.targetLink) ?? "") ?? [];
   const machine = `gce://${heard.project}/${zone}/${name}`;
   if (zone !== heard.zone || findInstanceRef(machine) === undefined) {
-    return unreadable(`the target ${glimpse(item.targetLink)}`);
+    return unreadable(`the target ${excerpt(item.targetLink)}`);
   }
   const notice = {
     cause: "Preempted",

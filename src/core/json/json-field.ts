@@ -1,0 +1,83 @@
+/**
+ * Reading of foreign JSON, each reader total: what is missing or of another type is not there. Objects
+ * and answers are written by many hands, and one odd field must not cost the whole.
+ */
+import { type Instant, parseInstant } from "../time/time.ts";
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+const none: Fields = Object.freeze({});
+
+/** The JSON of a text; undefined where it is none. */
+export function parseJson(text: string): { readonly value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch {
+    return undefined;
+  }
+}
+
+export function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The value as an object; an empty one where it is none. */
+export function fieldsOf(value: unknown): Fields {
+  return isFields(value) ? value : none;
+}
+
+/** The value behind a path of keys; undefined as soon as a key is missing. */
+export function valueAt(value: unknown, path: readonly string[]): unknown {
+  let found = value;
+  for (const key of path) {
+    if (!isFields(found)) return undefined;
+    found = found[key];
+  }
+  return found;
+}
+
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+/** A text without the white space around it; undefined where nothing is left. */
+export function trimmedTextOf(value: unknown): string | undefined {
+  return textOf(value)?.trim() || undefined;
+}
+
+export function numberOf(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) ? value : undefined;
+}
+
+export function wholeNumberOf(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isSafeInteger(value) ? value : undefined;
+}
+
+/** An instant of RFC 3339. */
+export function instantOf(value: unknown): Instant | undefined {
+  return typeof value === "string" ? parseInstant(value) : undefined;
+}
+
+/** The entries of an object whose values are text, as labels and annotations are. */
+export function textMapOf(value: unknown): Readonly<Record<string, string>> {
+  const fields = fieldsOf(value);
+  // Nearly always all of them are, and no copy of thousands of maps has to be kept.
+  if (Object.values(fields).every((entry) => typeof entry === "string")) {
+    return fields as Readonly<Record<string, string>>;
+  }
+  const texts = Object.entries(fields).filter(([, entry]) => typeof entry === "string");
+  return Object.fromEntries(texts) as Record<string, string>;
+}
+
+export function textListOf(value: unknown): readonly string[] {
+  return listOf(value).filter((item) => typeof item === "string");
+}
+
+/** The value where it is one of `choices`. */
+export function oneOf<T extends string>(choices: readonly T[], value: unknown): T | undefined {
+  return choices.find((choice) => choice === value);
+}

@@ -1,0 +1,213 @@
+/**
+ * The one translator of answers of the API server that are no success. Who expects such an answer (a
+ * conflict, a name that is taken, an object that is gone) reads its status first; the rest comes here.
+ * Sources: apimachinery `pkg/api/errors/errors.go` and `pkg/apis/meta/v1/types.go` (StatusReason).
+ */
+import type { KubeAnswer, KubeMethod } from "../../contracts/kube-api.ts";
+import { fieldsOf, listOf, numberOf, trimmedTextOf } from "../../core/json/json-field.ts";
+import { type Millis, seconds } from "../../core/time/time.ts";
+import { type ErrorCode, LastcallError } from "../../errors.ts";
+
+/** What was asked; for the sentence, and for what a 404 means. */
+export interface ApiCall {
+  readonly method: KubeMethod;
+  readonly path: string;
+  /** Of RBAC; only needed where method and path do not say it. */
+  readonly verb?: "watch" | undefined;
+}
+
+export interface AnswerMeaning {
+  readonly code: ErrorCode;
+  /** Whether the same request, sent again after a while, may have another answer. */
+  readonly retryable: boolean;
+}
+
+/** Longer waits that a server asks for are cut: an hour's silence helps nobody. */
+const longestWaitSeconds = 60;
+
+/** Turns an answer that its caller did not expect into the error of the catalogue, in one sentence. */
+export function apiError(call: ApiCall, answer: KubeAnswer): LastcallError {
+  const { code, retryable } = meaningOf(call, answer);
+  return new LastcallError(code, sentenceOf(call, answer, code), { retryable });
+}
+
+/** The table: what a status and the reason of its Status object mean. */
+export function meaningOf(call: ApiCall, answer: KubeAnswer): AnswerMeaning {
+  switch (answer.status) {
+    case 401:
+      return { code: "API_UNAUTHORIZED", retryable: false };
+    case 403:
+      return { code: isForbidden(answer) ? "RIGHT_MISSING" : "API_REFUSED", retryable: false };
+    case 404:
+      return {
+        code: isCustom(call) && isUnserved(call, answer) ? "CRD_MISSING" : "NOT_FOUND",
+        retryable: false,
+      };
+    case 409:
+      // The name is taken, and stays so; any other conflict is about a version that was read.
+      return { code: "CONFLICT", retryable: fieldsOf(answer.body).reason !== "AlreadyExists" };
+    default:
+      return isOverloaded(answer)
+        ? { code: "API_OVERLOADED", retryable: true }
+        : { code: "API_REFUSED", retryable: isPassing(answer) || isExpired(answer) };
+  }
+}
+
+/**
+ * Whether time alone may change the answer to the same request: the server or something before it is
+ * overloaded, starting, stopping or broken. A conflict is none of these, for the next try is another
+ * request.
+ */
+export function isPassing({ status }: Pick<KubeAnswer, "status">): boolean {
+  const isServers = status >= 500 && status !== 501;
+  return isServers || status === 408 || status === 429;
+}
+
+/** The resourceVersion or the continue token is too old: what it referred to is compacted away. */
+export function isExpired({ status, body }: KubeAnswer): boolean {
+  const { reason } = fieldsOf(body);
+  return status === 410 || reason === "Expired" || reason === "Gone";
+}
+
+/** How long the server asks to be left alone, by its header or its Status. */
+export function retryAfterMs({ retryAfterSeconds, body }: KubeAnswer): Millis | undefined {
+  const asked = retryAfterSeconds ?? numberOf(fieldsOf(fieldsOf(body).details).retryAfterSeconds);
+  if (asked === undefined || asked <= 0) return undefined;
+  return seconds(Math.min(asked, longestWaitSeconds));
+}
+
+/** The `message` of a Status, or the bare text, as priority and fairness and proxies answer. */
+export function answerMessage(answer: KubeAnswer): string {
+  return messageIn(answer) ?? `the API server answered ${answer.status}`;
+}
+
+function messageIn({ body }: KubeAnswer): string | undefined {
+  return trimmedTextOf(fieldsOf(body).message) ?? trimmedTextOf(body);
+}
+
+/**
+ * 429 is priority and fairness, or a limit on requests in flight; 503 a server that starts, stops or
+ * has lost an aggregated API; 504 and ServerTimeout (500) one whose etcd is slow.
+ */
+function isOverloaded({ status, body }: KubeAnswer): boolean {
+  return [408, 429, 503, 504].includes(status) || fieldsOf(body).reason === "ServerTimeout";
+}
+
+/** RBAC's 403 is a missing right; a quota's, a webhook's or an ending namespace's is not. */
+function isForbidden(answer: KubeAnswer): boolean {
+  const message = answerMessage(answer);
+  const { causes } = fieldsOf(fieldsOf(answer.body).details);
+  return (
+    !listOf(causes).some((cause) => fieldsOf(cause).reason === "NamespaceTerminating") &&
+    !message.includes("exceeded quota") &&
+    !message.includes("admission webhook")
+  );
+}
+
+/**
+ * Whether a 404 is about the resource and not about one object of it: the path is known to nobody
+ * (plain text, or a Status that says so), or it is a collection, which is there even when empty.
+ */
+export function isUnserved(call: ApiCall, answer: KubeAnswer): boolean {
+  if (answer.status !== 404) return false;
+  const { namespace, name } = partsOf(call.path);
+  return (
+    fieldsOf(answer.body).kind !== "Status" ||
+    answerMessage(answer).includes("could not find the requested resource") ||
+    (name === undefined && (call.method !== "POST" || namespace === undefined))
+  );
+}
+
+function sentenceOf(call: ApiCall, answer: KubeAnswer, code: ErrorCode): string {
+  const lead = `Cannot ${verbOf(call)} ${subjectOf(call)}`;
+  const message = answerMessage(answer);
+  const withStatus = messageIn(answer) === undefined ? message : `${answer.status} ${message}`;
+  switch (code) {
+    case "API_UNAUTHORIZED":
+      return `${lead}: the API server does not know who asks (${message}), expected valid credentials`;
+    case "RIGHT_MISSING":
+      return `${lead}: it is forbidden (${message}), expected the right ${rightOf(call)}`;
+    case "CRD_MISSING":
+      return `${lead}: ${notInstalled(call)}, expected the custom resource definition ${resourceOf(call)}`;
+    case "NOT_FOUND":
+      return `${lead}: ${missingNamespace(call, message) ?? `${message}, expected an existing one`}`;
+    case "CONFLICT":
+      return `${lead}: ${message}, expected no other writer`;
+    case "API_OVERLOADED":
+      return `${lead}: ${withStatus}, expected a server that is not overloaded`;
+    default:
+      return `${lead}: ${withStatus}, expected a success`;
+  }
+}
+
+function notInstalled(call: ApiCall): string {
+  const isOurs = partsOf(call.path).group === "lastcall.dev";
+  return isOurs
+    ? "it is not installed (run: lastcall setup crds --apply)"
+    : "the API server does not serve it";
+}
+
+/** What is created is not there before, so that only its namespace can be missing. */
+function missingNamespace(call: ApiCall, message: string): string | undefined {
+  const { namespace } = partsOf(call.path);
+  if (call.method !== "POST" || !message.startsWith("namespaces ")) return undefined;
+  return `the namespace does not exist, create it with: kubectl create namespace ${namespace}`;
+}
+
+/** `list on nodes`, `patch on nodes/status`, `create on pods/eviction in namespace x`: as in a Role. */
+function rightOf(call: ApiCall): string {
+  return `${verbOf(call)} on ${resourceOf(call)}${placeOf(call)}`;
+}
+
+/** `nodes`, `nodes/n1`, `leases.coordination.k8s.io in namespace x`; any other path as it is. */
+function subjectOf(call: ApiCall): string {
+  const { name } = partsOf(call.path);
+  return `${resourceOf(call)}${name === undefined ? "" : ` ${name}`}${placeOf(call)}`;
+}
+
+function placeOf(call: ApiCall): string {
+  const { namespace } = partsOf(call.path);
+  return namespace === undefined ? "" : ` in namespace ${namespace}`;
+}
+
+function resourceOf({ path }: ApiCall): string {
+  const { group, resource, subresource } = partsOf(path);
+  if (resource === undefined) return path;
+  const whole = group === "" ? resource : `${resource}.${group}`;
+  return subresource === undefined ? whole : `${whole}/${subresource}`;
+}
+
+const verbs = { POST: "create", PUT: "update", PATCH: "patch", DELETE: "delete" } as const;
+
+function verbOf({ method, path, verb }: ApiCall): string {
+  if (verb !== undefined) return verb;
+  if (method !== "GET") return verbs[method];
+  const { resource, name } = partsOf(path);
+  return resource !== undefined && name === undefined ? "list" : "get";
+}
+
+interface PathParts {
+  readonly group: string;
+  readonly namespace?: string | undefined;
+  /** Undefined where the path is none of a resource, such as `/version`. */
+  readonly resource?: string | undefined;
+  readonly name?: string | undefined;
+  readonly subresource?: string | undefined;
+}
+
+/** `/api/v1/…` or `/apis/GROUP/VERSION/…`, with `namespaces/NAME/` before what lies in one. */
+function partsOf(path: string): PathParts {
+  const [root, ...rest] = path.split("/").filter((part) => part !== "");
+  if (root !== "api" && root !== "apis") return { group: "" };
+  const group = root === "apis" ? (rest.shift() ?? "") : "";
+  const [, ...below] = rest;
+  const isNamespaced = below[0] === "namespaces" && below.length > 2;
+  const [resource, name, subresource] = isNamespaced ? below.slice(2) : below;
+  return { group, namespace: isNamespaced ? below[1] : undefined, resource, name, subresource };
+}
+
+/** Groups of Kubernetes itself have no dot (`apps`) or end in `.k8s.io`. */
+function isCustom({ path }: ApiCall): boolean {
+  const { group } = partsOf(path);
+  return group.includes(".") && !group.endsWith(".k8s.io");
+}
