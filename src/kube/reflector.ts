@@ -1,10 +1,10 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeAnswer, KubeApi, KubeObject, Urgency } from "../contracts/kube-api.ts";
+import { backoffMs } from "../core/chance/backoff.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import { fieldsOf, listOf, numberOf, textOf } from "../core/json/json-field.ts";
 import { type Instant, type Millis, millis, minutes } from "../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../errors.ts";
-import { Backoff } from "./backoff.ts";
 import { apiError, isExpired, retryAfterMs } from "./object/api-error.ts";
 import { type ObjectChange, ObjectStore, type SkippedObject } from "./object-store.ts";
 
@@ -72,8 +72,9 @@ export class Reflector<T> {
   readonly #options: ReflectorOptions<T>;
   readonly #store: ObjectStore<T>;
   readonly #sync = Promise.withResolvers<void>();
-  readonly #failures: Backoff;
-  readonly #relists: Backoff;
+  /** How many of a kind came one after the other: each makes the next pause longer. */
+  #failures = 0;
+  #relists = 0;
   readonly #granted = new Set<Verb>();
   #version: string | undefined;
   #failedWatches = 0;
@@ -89,8 +90,6 @@ export class Reflector<T> {
       onChange: options.onChange ?? (() => {}),
       onSkip: options.onSkip ?? (() => {}),
     });
-    this.#failures = new Backoff({ rng: options.rng, mostMs: options.longestPauseMs });
-    this.#relists = new Backoff({ rng: options.rng });
     this.#heardMs = options.clock.monotonic();
     this.synced = this.#sync.promise;
     // Nobody need wait for it.
@@ -155,13 +154,13 @@ export class Reflector<T> {
   #waitAfter(ending: Ending): Millis {
     switch (ending.kind) {
       case "Listed":
-        this.#failures.reset();
+        this.#failures = 0;
         return millis(0);
       case "WatchEnded":
         return this.#waitAfterWatch(ending);
       case "Expired":
         this.#version = undefined;
-        return this.#relists.next();
+        return this.#pauseAfter(this.#relists++);
       case "Failed":
         return this.#waitAfterFailure(ending);
     }
@@ -170,25 +169,31 @@ export class Reflector<T> {
   /** A server that ends every watch at once must not be asked in a hot loop. */
   #waitAfterWatch({ heard, lastedMs }: Extract<Ending, { kind: "WatchEnded" }>): Millis {
     const wasGood = lastedMs >= goodWatchMs;
-    if (wasGood) this.#relists.reset();
+    if (wasGood) this.#relists = 0;
     if (wasGood || heard) {
-      this.#failures.reset();
+      this.#failures = 0;
       this.#failedWatches = 0;
     }
-    return wasGood ? millis(0) : this.#failures.next();
+    return wasGood ? millis(0) : this.#pauseAfter(this.#failures++);
   }
 
   #waitAfterFailure({ error, waitMs, lastedMs }: Extract<Ending, { kind: "Failed" }>): Millis {
     this.#options.onTrouble?.(error);
     // A watch that was good until its connection was found dead is no sign of a server that is ill.
-    if (lastedMs >= goodWatchMs) this.#failures.reset();
+    if (lastedMs >= goodWatchMs) this.#failures = 0;
     if (error.code !== "API_UNREACHABLE") this.#failedWatches += 1;
     if (this.#failedWatches >= watchesPerVersion) {
       this.#version = undefined;
       this.#failedWatches = 0;
     }
     const { longestPauseMs = Number.POSITIVE_INFINITY } = this.#options;
-    return millis(Math.min(longestPauseMs, Math.max(this.#failures.next(), waitMs ?? 0)));
+    const pauseMs = this.#pauseAfter(this.#failures++);
+    return millis(Math.min(longestPauseMs, Math.max(pauseMs, waitMs ?? 0)));
+  }
+
+  #pauseAfter(failure: number): Millis {
+    const { rng, longestPauseMs: mostMs } = this.#options;
+    return backoffMs(failure, rng, { mostMs });
   }
 
   async #list(signal: AbortSignal): Promise<Ending> {

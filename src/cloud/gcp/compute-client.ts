@@ -1,8 +1,8 @@
 import type { Clock } from "../../contracts/clock.ts";
+import { backoffMs } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { type Millis, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
-import { type BackoffRule, backoff } from "../release/backoff.ts";
 import type { ComputeEndpoint } from "./compute-endpoint.ts";
 import { type CallPurpose, faultOfAnswer, readErrorBody } from "./compute-fault.ts";
 import type { TokenSource } from "./token-source.ts";
@@ -35,7 +35,7 @@ export interface ComputeClientOptions {
 const requestTimeoutMs = seconds(30);
 /** Four attempts over about 1.5 to 3 s of pauses: enough for a lost connection, not for an outage. */
 const attempts = 4;
-const retryRule: BackoffRule = { firstMs: seconds(0.5), capMs: seconds(4) };
+const retryRule = { firstMs: seconds(0.5), mostMs: seconds(4) };
 
 /**
  * The Compute Engine REST API v1 over a `fetch`. Connections are kept and pooled by `fetch`; every
@@ -70,7 +70,7 @@ export class ComputeClient {
         const again = isLastcallError(error) && error.retryable && attempt + 1 < attempts;
         if (!again) throw error;
       }
-      await clock.sleep(backoff(attempt, { rule: retryRule, rng }), signal);
+      await clock.sleep(backoffMs(attempt, rng, retryRule), signal);
     }
   }
 

@@ -1,8 +1,8 @@
 import type { Clock } from "../../contracts/clock.ts";
+import { backoffMs } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
-import { type BackoffRule, backoff } from "../release/backoff.ts";
 import type { ComputeAnswer, ComputeCall, ComputeClient } from "./compute-client.ts";
 import { faultOfOperation } from "./compute-fault.ts";
 import type { ReleaseCall } from "./release-call.ts";
@@ -10,7 +10,7 @@ import type { ReleaseCall } from "./release-call.ts";
 /** Wait may hold the request for two minutes; its connection gets half a minute more. */
 const waitTimeoutMs = seconds(150);
 /** Wait may also answer at once although nothing is done, so calls are kept a little apart. */
-const waitRule: BackoffRule = { firstMs: seconds(1), capMs: seconds(8) };
+const waitRule = { firstMs: seconds(1), mostMs: seconds(8) };
 
 export type OperationEnd =
   | { readonly kind: "Done" }
@@ -44,7 +44,7 @@ export async function awaitOperation(
     if (answer.kind === "NotFound") return { kind: "Unknown" };
     if (answer.body.status === "DONE") return endOf(answer.body, wait.started);
     if (clock.monotonic() >= wait.giveUpAt) return { kind: "Unknown" };
-    if (round > 0) await clock.sleep(backoff(round - 1, { rule: waitRule, rng }), signal);
+    if (round > 0) await clock.sleep(backoffMs(round - 1, rng, waitRule), signal);
     answer = await client.sendPatiently(call, signal);
   }
 }

@@ -1,9 +1,9 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { ReleaseRequest, ReleaseResult } from "../../contracts/instance-releaser.ts";
+import { backoffMs } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { isLastcallError, type LastcallError } from "../../errors.ts";
-import { type BackoffRule, backoff } from "./backoff.ts";
 
 /** How the machine that is meant stands now. */
 export type Standing = "Staying" | "Leaving" | "Gone" | "Replaced";
@@ -37,8 +37,8 @@ export interface ReleaseLoopOptions {
 
 /** Attempts of the act itself; before each the machine is looked at again. */
 const actAttempts = 4;
-const actRule: BackoffRule = { firstMs: seconds(2), capMs: seconds(15) };
-const pollRule: BackoffRule = { firstMs: seconds(2), capMs: seconds(15) };
+const actRule = { firstMs: seconds(2), mostMs: seconds(15) };
+const pollRule = { firstMs: seconds(2), mostMs: seconds(15) };
 
 export interface LeavingRequest<Seen> {
   readonly machine: LeavingMachine<Seen>;
@@ -120,7 +120,7 @@ async function letGo<Seen>(
       const again = isLastcallError(error) && error.retryable && attempt + 1 < actAttempts;
       if (!again) throw error;
     }
-    await clock.sleep(backoff(attempt, { rule: actRule, rng }), signal);
+    await clock.sleep(backoffMs(attempt, rng, actRule), signal);
     const ready = await lastLooks(request, signal);
     if (ready.kind !== "Staying") return ready.kind === "Kept" ? "Kept" : "Asked";
     seen = ready.seen;
@@ -139,6 +139,6 @@ async function untilGone<Seen>(
     const standing = machine.standing(seen);
     if (standing === "Gone" || standing === "Replaced") return;
     if (clock.monotonic() >= giveUpAt) throw machine.stillThere(seen);
-    await clock.sleep(backoff(round, { rule: pollRule, rng }), signal);
+    await clock.sleep(backoffMs(round, rng, pollRule), signal);
   }
 }
