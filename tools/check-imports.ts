@@ -19,9 +19,11 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "cloud/metadata": [...everywhere, "contracts"],
   // How a machine is released, whichever cloud it is in.
   "cloud/release": [...everywhere, "contracts"],
-  "cloud/gcp": [...everywhere, "contracts", "cloud/metadata", "cloud/release"],
-  "cloud/aws": [...everywhere, "contracts", "cloud/metadata", "cloud/release"],
-  "cloud/azure": [...everywhere, "contracts", "cloud/metadata", "cloud/release"],
+  // The text of scripts that set a cloud up.
+  "cloud/setup": everywhere,
+  "cloud/gcp": [...everywhere, "contracts", "cloud/metadata", "cloud/release", "cloud/setup"],
+  "cloud/aws": [...everywhere, "contracts", "cloud/metadata", "cloud/release", "cloud/setup"],
+  "cloud/azure": [...everywhere, "contracts", "cloud/metadata", "cloud/release", "cloud/setup"],
   actions: [...everywhere, "contracts"],
   audit: everywhere,
   controller: [...everywhere, "contracts"],

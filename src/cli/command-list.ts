@@ -77,7 +77,7 @@ export const commandList: readonly CommandSpec[] = [
   command({
     name: "setup",
     summary: "Prints, or with --apply runs, what has to be set up once",
-    words: "crds|admission|gcp",
+    words: "crds|admission|gcp|aws|azure",
     minWords: 1,
     maxWords: 1,
     examples: [
@@ -86,6 +86,9 @@ export const commandList: readonly CommandSpec[] = [
       "lastcall setup admission --platform gke --action Warn | kubectl apply -f -",
       "lastcall setup gcp --project my-project-1 > setup.sh",
       "lastcall setup gcp --project my-project-1 --cluster main --location europe-west1 --apply",
+      "lastcall setup aws --account 123456789012 --region eu-west-1 --cluster main --queue lastcall-main",
+      "lastcall setup aws --account 123456789012 --region eu-west-1 --cluster main --undo",
+      "lastcall setup azure --subscription 1b2e6f80-0000-4000-8000-000000000000 --resource-group shop --cluster main",
     ],
     load: async () => (await import("./setup.ts")).runSetup,
   }),

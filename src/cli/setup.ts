@@ -12,7 +12,8 @@ type Setup = Parameters<CommandRun<"setup">>[0];
 
 /** Prints, or with `--apply` applies, what has to be there once. */
 export const runSetup: CommandRun<"setup"> = async (input) => {
-  if (input.words[0] === "gcp") return (await import("./setup-gcp.ts")).runSetupGcp(input);
+  const { runSetupCloud, setupClouds } = await import("./setup-cloud.ts");
+  if (setupClouds.includes(input.words[0] ?? "")) return runSetupCloud(input);
   const objects = await setupObjects(input);
   if (!input.options.apply) {
     await printAll(objects, input);
@@ -37,7 +38,7 @@ async function setupObjects({ words, options, io }: Setup): Promise<readonly Kub
   if (what !== "admission") {
     throw new LastcallError(
       "USAGE",
-      `Cannot set up ${JSON.stringify(what)}: it is not known, expected crds, admission or gcp`,
+      `Cannot set up ${JSON.stringify(what)}: it is not known, expected crds, admission, gcp, aws or azure`,
     );
   }
   const { admissionBudget, admissionManifests } = await import("../audit/admission.ts");

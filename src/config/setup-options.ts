@@ -1,20 +1,55 @@
 import type { Option } from "./option.ts";
 
-/** What `setup gcp` is told of the project and of the controller that gets the rights. */
+/** What `setup gcp|aws|azure` is told of the cloud and of the controller that gets the rights. */
 export const setupOptions = [
+  {
+    name: "undo",
+    type: "switch",
+    default: "false",
+    commands: ["setup"],
+    help: "With gcp, aws, azure: takes away what the same command has set up, and nothing else",
+  },
   {
     name: "project",
     type: "text",
     value: "ID",
     commands: ["setup"],
-    help: "With gcp: the project of the machines; wanted",
+    help: "With gcp, required: the project of the machines",
+  },
+  {
+    name: "account",
+    type: "text",
+    value: "ID",
+    commands: ["setup"],
+    help: "With aws, required: the account of the cluster, 12 digits",
+  },
+  {
+    name: "region",
+    type: "text",
+    value: "NAME",
+    commands: ["setup"],
+    help: "With aws, required: the region of the cluster",
+  },
+  {
+    name: "subscription",
+    type: "text",
+    value: "ID",
+    commands: ["setup"],
+    help: "With azure, required: the id of the cluster's subscription",
+  },
+  {
+    name: "resource-group",
+    type: "text",
+    value: "NAME",
+    commands: ["setup"],
+    help: "With azure, required: the resource group of the cluster itself, not that of its nodes",
   },
   {
     name: "cluster",
     type: "text",
     value: "NAME",
     commands: ["setup"],
-    help: "With gcp: look first whether this cluster has Workload Identity; with --location",
+    help: "With aws and azure, required: the cluster; with gcp and --location: look first whether it has Workload Identity",
   },
   {
     name: "location",
@@ -29,7 +64,7 @@ export const setupOptions = [
     value: "NAME",
     default: "lastcall",
     commands: ["setup"],
-    help: "With gcp: the controller's ServiceAccount in the cluster",
+    help: "With gcp, aws, azure: the controller's ServiceAccount in the cluster",
   },
   {
     name: "google-service-account",
@@ -39,12 +74,28 @@ export const setupOptions = [
     help: "With gcp: make this service account and let the controller act as it; absent: it needs none",
   },
   {
+    name: "identity",
+    type: "choice",
+    choices: ["PodIdentity", "IRSA"],
+    default: "PodIdentity",
+    commands: ["setup"],
+    help: "With aws: how the ServiceAccount comes to its role",
+  },
+  {
+    name: "managed-identity",
+    type: "text",
+    value: "NAME",
+    default: "lastcall",
+    commands: ["setup"],
+    help: "With azure: the user-assigned identity that is made in the cluster's resource group",
+  },
+  {
     name: "role",
     type: "text",
     value: "ID",
     default: "lastcall",
     commands: ["setup"],
-    help: "With gcp: the custom role that is made",
+    help: "With gcp, aws, azure: the role that is made",
   },
   {
     name: "release",
@@ -52,7 +103,7 @@ export const setupOptions = [
     choices: ["Recreate", "Delete", "DeleteInstance", "None"],
     default: "Recreate",
     commands: ["setup"],
-    help: "With gcp: the instance.release of the policies, for which the role is made",
+    help: "With gcp and aws: the instance.release of the policies, for which the role is made",
   },
   {
     name: "regional-groups",
@@ -60,5 +111,19 @@ export const setupOptions = [
     default: "false",
     commands: ["setup"],
     help: "With gcp: machines are in regional groups; those of GKE are in zonal ones",
+  },
+  {
+    name: "queue",
+    type: "text",
+    value: "NAME",
+    commands: ["setup"],
+    help: "With aws: make this queue of SQS and the rules of EventBridge that fill it; absent: none",
+  },
+  {
+    name: "scale-sets",
+    type: "switch",
+    default: "false",
+    commands: ["setup"],
+    help: "With azure: also the right to delete instances of scale sets, which AKS does not support for its pools",
   },
 ] as const satisfies readonly Option[];

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CommandIo } from "../../src/cli/command-io.ts";
 import { runSetup } from "../../src/cli/setup.ts";
 import { LastcallError } from "../../src/errors.ts";
-import { type FakeGcloud, makeFakeGcloud } from "../support/fake-gcloud.ts";
+import { makeFakeGcloud } from "../support/fake-gcloud.ts";
 
 type Input = Parameters<typeof runSetup>[0];
 
@@ -25,7 +25,7 @@ const direct = [
 ];
 const account = "lastcall-shop@my-project-1.iam.gserviceaccount.com";
 
-let gcloud: FakeGcloud;
+let gcloud: ReturnType<typeof makeFakeGcloud>;
 let printed: string;
 let said: string;
 
@@ -169,5 +169,37 @@ describe("lastcall setup gcp --google-service-account --apply", () => {
   it("changes nothing where the ServiceAccount is not there", async () => {
     expect((await faultOf(setup(options))).code).toBe("SCRIPT_FAILED");
     expect(gcloud.calls()).toEqual([look]);
+  });
+});
+
+describe("lastcall setup gcp --undo --apply", () => {
+  const account = { googleServiceAccount: "lastcall-shop" };
+
+  it.each([
+    ["the ServiceAccount itself", {}],
+    ["a Google service account", account],
+  ])("takes away all that was made for %s, and a second time nothing", async (_, options) => {
+    gcloud.put("service-account");
+    await setup(options);
+    expect(gcloud.has("grant")).toBe(true);
+    expect(await setup({ ...options, undo: true })).toBe(0);
+    // Google keeps a deleted role under its id, and the ServiceAccount is the chart's.
+    expect(Object.keys(gcloud.standing())).toEqual(["role", "role-deleted", "service-account"]);
+    gcloud.forget();
+    expect(await setup({ ...options, undo: true })).toBe(0);
+    expect(gcloud.calls().filter((call) => /\|(delete|remove-|annotate)/.test(call))).toEqual([]);
+  });
+
+  it.each([
+    ["a role", "role-title", "the role lastcall is called Ours"],
+    ["an account", "account-name", `the account ${"lastcall-shop"}@my-project-1`],
+  ] as const)("leaves %s of others alone", async (_, what, sentence) => {
+    gcloud.put("service-account");
+    await setup(account);
+    gcloud.put(what, "Ours");
+    const before = gcloud.standing();
+    expect((await faultOf(setup({ ...account, undo: true }))).code).toBe("SCRIPT_FAILED");
+    expect(said).toContain(sentence);
+    expect(gcloud.standing()).toEqual(before);
   });
 });

@@ -1,13 +1,19 @@
 import type { ReleaseMode } from "../../core/policy/policy.ts";
-import { LastcallError } from "../../errors.ts";
-import { permissionsFor } from "./compute-permission.ts";
+import {
+  type AccountChoice,
+  accountCheck,
+  accountForms,
+  assignments,
+  checkForms,
+  type Form,
+  kubectlArray,
+  toolChecks,
+} from "../setup/shell-script.ts";
+import { type ComputePermission, permissionsFor } from "./compute-permission.ts";
 
 /** What `lastcall setup gcp` is asked to set up. */
-export interface SetupChoice {
+export interface SetupChoice extends AccountChoice {
   readonly project: string;
-  /** Of the controller's ServiceAccount in the cluster. */
-  readonly namespace: string;
-  readonly serviceAccount: string;
   readonly role: string;
   readonly release: ReleaseMode;
   readonly regionalGroups: boolean;
@@ -16,8 +22,6 @@ export interface SetupChoice {
   readonly googleServiceAccount?: string | undefined;
   /** Look first whether this cluster has Workload Identity. */
   readonly cluster?: { readonly name: string; readonly location: string } | undefined;
-  readonly kubeconfig?: string | undefined;
-  readonly context?: string | undefined;
 }
 
 /**
@@ -26,37 +30,45 @@ export interface SetupChoice {
  * Throws USAGE for a value that cannot be what it should be.
  */
 export function setupScript(choice: SetupChoice): string {
-  checkForms(choice);
-  const { googleServiceAccount } = choice;
-  const parts = [head(choice), checks(choice), role];
+  const { googleServiceAccount, cluster } = choice;
+  checkForms({ ...choice, cluster: cluster?.name, location: cluster?.location }, forms);
+  const purpose =
+    "Gives the Lastcall controller its rights on Compute Engine, by Workload Identity";
+  const rights = permissionsFor({ ...choice, mode: choice.release });
+  const permissions = rights.map(({ permission }) => permission).join(",");
+  const parts = [
+    head(purpose, rightsOf(choice, rights), { ...variables(choice), permissions }),
+    checks(choice),
+    role,
+  ];
   if (googleServiceAccount === undefined) parts.push(directBinding);
   else parts.push(accountBinding);
   return `${parts.filter((part) => part !== "").join("\n\n")}\n\n${done}\n`;
 }
 
-/** As a word of the shell, whatever is in it. */
-export function shellQuoted(value: string): string {
-  return `'${value.replaceAll("'", "'\\''")}'`;
-}
-
-interface Form {
-  readonly flag: string;
-  readonly pattern: RegExp;
-  readonly wanted: string;
+/** Takes away what the script of the same choice has made, and nothing else. */
+export function undoScript(choice: SetupChoice): string {
+  const { googleServiceAccount, cluster } = choice;
+  checkForms({ ...choice, cluster: cluster?.name, location: cluster?.location }, forms);
+  const parts = [
+    head("Takes away what `lastcall setup gcp` has made, and nothing else", [], variables(choice)),
+    toolChecks(["gcloud", ...(googleServiceAccount === undefined ? [] : ["kubectl"])]),
+    ...(googleServiceAccount === undefined
+      ? [roleLook, `# 1. The grant.\n${directMember}\n${undoGrant}`]
+      : [kubectlArray(choice), accountLook, roleLook, undoAccount]),
+    undoRole,
+    'echo "Done: what was set up for $namespace/$service_account in $project is gone."',
+  ];
+  return `${parts.join("\n\n")}\n`;
 }
 
 const label = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const forms = {
+  ...accountForms,
   project: {
     flag: "--project",
     pattern: /^[a-z][-a-z0-9]{4,28}[a-z0-9]$/,
     wanted: "the id of a project, such as my-project-1",
-  },
-  namespace: { flag: "--namespace", pattern: label, wanted: "the name of a namespace" },
-  serviceAccount: {
-    flag: "--service-account",
-    pattern: /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/,
-    wanted: "the name of a Kubernetes ServiceAccount",
   },
   role: {
     flag: "--role",
@@ -72,74 +84,51 @@ const forms = {
   location: { flag: "--location", pattern: label, wanted: "a zone or region" },
 } as const satisfies Record<string, Form>;
 
-function checkForms(choice: SetupChoice): void {
-  const { cluster, ...rest } = choice;
-  const values = { ...rest, cluster: cluster?.name, location: cluster?.location };
-  for (const [name, form] of Object.entries(forms)) {
-    const value = values[name as keyof typeof forms];
-    if (value !== undefined && !form.pattern.test(value)) throw misformed(form, value);
-  }
-  for (const [flag, value] of [
-    ["--context", choice.context],
-    ["--kubeconfig", choice.kubeconfig],
-  ] as const) {
-    // A line break would be seen as one in the script that a person reads.
-    const printable = value === undefined || /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+$/u.test(value);
-    if (!printable) throw misformed({ flag, pattern: /./, wanted: "printable text" }, value);
-  }
-}
-
-function misformed({ flag, wanted }: Form, value: string): LastcallError {
-  const found = `found ${JSON.stringify(value.slice(0, 60))}`;
-  return new LastcallError("USAGE", `Cannot use ${flag}: ${found}, expected ${wanted}`);
-}
-
-function head(choice: SetupChoice): string {
-  const { googleServiceAccount: account, cluster } = choice;
-  const rights = permissionsFor({ ...choice, mode: choice.release });
-  const variables = [
-    ["project", choice.project],
-    ["role", choice.role],
-    ["namespace", choice.namespace],
-    ["service_account", choice.serviceAccount],
-    ...(account === undefined ? [] : [["google_service_account", account]]),
-    ...(cluster === undefined ? [] : [["cluster", cluster.name]]),
-    ...(cluster === undefined ? [] : [["location", cluster.location]]),
-    ["permissions", rights.map(({ permission }) => permission).join(",")],
-  ] as const;
+function head(
+  purpose: string,
+  rights: readonly string[],
+  named: Readonly<Record<string, string | undefined>>,
+): string {
   return [
     "#!/usr/bin/env bash",
-    "# Gives the Lastcall controller its rights on Compute Engine, by Workload Identity.",
+    `# ${purpose}.`,
     "# Made by `lastcall setup gcp`. It can be run again: what is there is brought in line.",
-    "#",
-    `# For instance.release: ${choice.release} the controller needs these permissions and no others:`,
-    ...rights.map(({ permission, neededFor }) => `#   ${permission}: ${neededFor}`),
+    ...rights,
     "set -euo pipefail",
     "",
-    ...variables.map(([name = "", value = ""]) => `${name}=${shellQuoted(value)}`),
+    assignments(named),
   ].join("\n");
+}
+
+function rightsOf({ release }: SetupChoice, rights: readonly ComputePermission[]): string[] {
+  return [
+    "#",
+    `# For instance.release: ${release} the controller needs these permissions and no others:`,
+    ...rights.map(({ permission, neededFor }) => `#   ${permission}: ${neededFor}`),
+  ];
+}
+
+function variables(choice: SetupChoice): Readonly<Record<string, string | undefined>> {
+  return {
+    project: choice.project,
+    role: choice.role,
+    namespace: choice.namespace,
+    service_account: choice.serviceAccount,
+    google_service_account: choice.googleServiceAccount,
+    cluster: choice.cluster?.name,
+    location: choice.cluster?.location,
+  };
 }
 
 function checks(choice: SetupChoice): string {
   const kubectl = choice.googleServiceAccount !== undefined;
-  const parts = ["gcloud", ...(kubectl ? ["kubectl"] : [])].map(
-    (tool) =>
-      `command -v ${tool} >/dev/null || { echo "Cannot go on: ${tool} is not on the PATH" >&2; exit 1; }`,
-  );
-  if (kubectl) parts.push("", kubectlPart(choice));
+  const parts = [toolChecks(["gcloud", ...(kubectl ? ["kubectl"] : [])])];
+  if (kubectl) {
+    const comment = "# The ServiceAccount comes with deploy/base; without it nothing is changed.";
+    parts.push("", comment, kubectlArray(choice), accountCheck);
+  }
   if (choice.cluster !== undefined) parts.push("", clusterCheck);
   return parts.join("\n");
-}
-
-function kubectlPart({ kubeconfig, context }: SetupChoice): string {
-  const flags = [
-    ...(kubeconfig === undefined ? [] : ["--kubeconfig", shellQuoted(kubeconfig)]),
-    ...(context === undefined ? [] : ["--context", shellQuoted(context)]),
-    '--namespace "$namespace"',
-  ];
-  return `# The ServiceAccount comes with deploy/base; without it nothing is changed.
-kubectl=(kubectl ${flags.join(" ")})
-"\${kubectl[@]}" get serviceaccount "$service_account" >/dev/null`;
 }
 
 const clusterCheck = `# Only looked at: to switch Workload Identity on is a change of the cluster and of its nodes.
@@ -171,10 +160,12 @@ esac`;
 const grantRole = `gcloud projects add-iam-policy-binding "$project" --condition=None \\
   --role "projects/$project/roles/$role" --member "$member" --quiet >/dev/null`;
 
-const directBinding = `# 2. The role for the ServiceAccount of the controller; no Google service account is needed.
-number="$(gcloud projects describe "$project" --format 'value(projectNumber)')"
+const directMember = `number="$(gcloud projects describe "$project" --format 'value(projectNumber)')"
 pool="projects/$number/locations/global/workloadIdentityPools/$project.svc.id.goog"
-member="principal://iam.googleapis.com/$pool/subject/ns/$namespace/sa/$service_account"
+member="principal://iam.googleapis.com/$pool/subject/ns/$namespace/sa/$service_account"`;
+
+const directBinding = `# 2. The role for the ServiceAccount of the controller; no Google service account is needed.
+${directMember}
 ${grantRole}`;
 
 const accountBinding = `# 2. A Google service account, with the role.
@@ -204,3 +195,46 @@ function indented(text: string): string {
 
 const done = `echo "Done: $namespace/$service_account has the role $role in $project."
 echo "A right may take some minutes until it holds."`;
+
+/** A role and an account that others made under these names stay as they are. */
+const roleLook = `# Whose is what is there? Nothing is changed before that is known.
+title="$(gcloud iam roles describe "$role" --project "$project" --format 'value(title)' 2>/dev/null || true)"
+if [[ -n "$title" && "$title" != Lastcall ]]; then
+  echo "Cannot go on: the role $role is called $title, expected Lastcall; it is not of this script" >&2
+  exit 1
+fi`;
+
+const accountLook = `account="$google_service_account@$project.iam.gserviceaccount.com"
+title="$(gcloud iam service-accounts describe "$account" --project "$project" \\
+  --format 'value(displayName)' 2>/dev/null || echo missing)"
+if [[ "$title" != missing && "$title" != Lastcall ]]; then
+  echo "Cannot go on: the account $account is called $title, expected Lastcall; it is not of this script" >&2
+  exit 1
+fi
+account_state="$title"`;
+
+const undoGrant = `members="$(gcloud projects get-iam-policy "$project" --flatten 'bindings[].members' \\
+  --filter "bindings.role=projects/$project/roles/$role" --format 'value(bindings.members)')"
+if [[ $'\\n'"$members"$'\\n' == *$'\\n'"$member"$'\\n'* ]]; then
+  gcloud projects remove-iam-policy-binding "$project" --condition=None \\
+    --role "projects/$project/roles/$role" --member "$member" --quiet >/dev/null
+fi`;
+
+const undoAccount = `# 1. The grant, and the Google service account.
+member="serviceAccount:$account"
+${undoGrant}
+found="$("\${kubectl[@]}" get serviceaccount "$service_account" --ignore-not-found \\
+  --output 'jsonpath={.metadata.annotations.iam\\.gke\\.io/gcp-service-account}')"
+if [[ "$found" == "$account" ]]; then
+  "\${kubectl[@]}" annotate serviceaccount "$service_account" iam.gke.io/gcp-service-account-
+fi
+if [[ "$account_state" != missing ]]; then
+  gcloud iam service-accounts delete "$account" --project "$project" --quiet
+fi`;
+
+const undoRole = `# 2. The role, which Google keeps for some weeks under its id.
+state="$(gcloud iam roles describe "$role" --project "$project" --format 'value(deleted)' 2>/dev/null \\
+  || echo missing)"
+if [[ "$state" != missing && "$state" != True ]]; then
+  gcloud iam roles delete "$role" --project "$project" --quiet >/dev/null
+fi`;

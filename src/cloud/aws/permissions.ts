@@ -1,0 +1,118 @@
+import type { ReleaseMode } from "../../core/policy/policy.ts";
+
+/** What a permission is granted on; AWS knows nothing narrower than everything for what only reads. */
+export type AwsResource = "Everything" | "Groups" | "Instances" | "Queue";
+
+export interface AwsPermission {
+  /** As a policy document lists it. */
+  readonly action: string;
+  /** What it is used for, as part of a sentence. */
+  readonly neededFor: string;
+  readonly on: AwsResource;
+  /** The release modes that need it; absent: none by itself. */
+  readonly modes: readonly ReleaseMode[];
+  /** Needed where this is in use, whatever the mode; absent: by the modes alone. */
+  readonly only?: keyof AwsUseOf;
+}
+
+const all = ["Recreate", "Delete", "DeleteInstance", "None"] as const;
+const byGroup = ["Recreate", "Delete"] as const;
+const anyRelease = ["Recreate", "Delete", "DeleteInstance"] as const;
+
+/**
+ * The least that the controller's role must hold, by the service authorization reference. No account of
+ * AWS' was asked.
+ */
+export const awsPermissions: readonly AwsPermission[] = [
+  {
+    action: "ec2:DescribeInstances",
+    neededFor: "looking a machine up, and learning when it was launched",
+    on: "Everything",
+    modes: all,
+  },
+  {
+    action: "autoscaling:DescribeAutoScalingInstances",
+    neededFor: "learning whether a machine is in an Auto Scaling group, and in which",
+    on: "Everything",
+    modes: anyRelease,
+  },
+  {
+    action: "autoscaling:DescribeAutoScalingGroups",
+    neededFor: "learning before a drain whether the group's own settings let the machine go",
+    on: "Everything",
+    modes: byGroup,
+  },
+  {
+    action: "autoscaling:TerminateInstanceInAutoScalingGroup",
+    neededFor: "having the group replace a machine or shrink by it",
+    on: "Groups",
+    modes: byGroup,
+  },
+  {
+    action: "ec2:TerminateInstances",
+    neededFor: "terminating a machine that is in no group",
+    on: "Instances",
+    modes: ["DeleteInstance"],
+  },
+  {
+    action: "sqs:ReceiveMessage",
+    neededFor: "reading notices (--sqs-queue-url)",
+    on: "Queue",
+    modes: [],
+    only: "queue",
+  },
+  {
+    action: "sqs:DeleteMessage",
+    neededFor: "taking a notice that is dealt with out of the queue",
+    on: "Queue",
+    modes: [],
+    only: "queue",
+  },
+  {
+    action: "sqs:ChangeMessageVisibility",
+    neededFor: "leaving a notice for later",
+    on: "Queue",
+    modes: [],
+    only: "queue",
+  },
+  {
+    action: "autoscaling:CompleteLifecycleAction",
+    neededFor: "telling a group that waits to go on (--sqs-complete-hooks)",
+    on: "Groups",
+    modes: [],
+    only: "hooks",
+  },
+  {
+    action: "ec2:DescribeInstanceStatus",
+    neededFor: "what EC2 has scheduled for instances (--ec2-status-poll)",
+    on: "Everything",
+    modes: [],
+    only: "statusPoll",
+  },
+  {
+    action: "ec2:DescribeTags",
+    neededFor: "which instances carry the tag (--aws-managed-tag)",
+    on: "Everything",
+    modes: [],
+    only: "managedTag",
+  },
+];
+
+/** What beside releases is in use. */
+export interface AwsUseOf {
+  readonly queue: boolean;
+  readonly hooks: boolean;
+  readonly statusPoll: boolean;
+  readonly managedTag: boolean;
+}
+
+export interface AwsUse extends AwsUseOf {
+  readonly mode: ReleaseMode;
+}
+
+/** What a controller that is used so needs, and no more. */
+export function awsPermissionsFor(use: AwsUse): readonly AwsPermission[] {
+  return awsPermissions.filter(
+    ({ modes, only }) => modes.includes(use.mode) || (only !== undefined && use[only]),
+  );
+}

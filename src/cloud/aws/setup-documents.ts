@@ -1,0 +1,157 @@
+import {
+  type AwsPermission,
+  type AwsResource,
+  type AwsUse,
+  awsPermissionsFor,
+} from "./permissions.ts";
+
+/** Where in AWS the resources of one cluster are. */
+export interface AwsPlace {
+  readonly account: string;
+  readonly region: string;
+  readonly cluster: string;
+  /** The name of the queue; absent: there is none. */
+  readonly queue?: string | undefined;
+}
+
+/** `aws`, or where a region is cut off from the others. */
+export function partitionOf(region: string): string {
+  if (region.startsWith("cn-")) return "aws-cn";
+  if (region.startsWith("us-gov-")) return "aws-us-gov";
+  return region.startsWith("eusc-") ? "aws-eusc" : "aws";
+}
+
+export function arnOf(place: AwsPlace, service: string, resource: string): string {
+  const region = service === "iam" ? "" : place.region;
+  return `arn:${partitionOf(place.region)}:${service}:${region}:${place.account}:${resource}`;
+}
+
+/** The policy document of the role: what the controller calls, on the resources of its own cluster. */
+export function permissionDocument(place: AwsPlace, use: AwsUse): string {
+  const byResource = Map.groupBy(awsPermissionsFor(use), ({ on }) => on);
+  const statements = [...byResource].map(([on, permissions]) => statement(place, on, permissions));
+  return document(statements);
+}
+
+/** By this tag EKS' managed groups and their instances, and eksctl's, say whose they are. */
+export function clusterTag(cluster: string): string {
+  return `kubernetes.io/cluster/${cluster}`;
+}
+
+function statement(place: AwsPlace, on: AwsResource, permissions: readonly AwsPermission[]) {
+  const actions = permissions.map(({ action }) => action);
+  const ofCluster = {
+    StringEquals: { [`aws:ResourceTag/${clusterTag(place.cluster)}`]: "owned" },
+  };
+  const head = { Sid: on, Effect: "Allow", Action: actions };
+  switch (on) {
+    case "Everything":
+      return { ...head, Resource: "*" };
+    case "Groups": {
+      const groups = arnOf(place, "autoscaling", "autoScalingGroup:*:autoScalingGroupName/*");
+      return { ...head, Resource: groups, Condition: ofCluster };
+    }
+    case "Instances":
+      return { ...head, Resource: arnOf(place, "ec2", "instance/*"), Condition: ofCluster };
+    case "Queue":
+      return { ...head, Resource: arnOf(place, "sqs", place.queue ?? "") };
+  }
+}
+
+export type PodAccount = Readonly<Record<"namespace" | "serviceAccount", string>>;
+
+/** Lets EKS Pod Identity give the role to one ServiceAccount of the cluster, by the tags of its session. */
+export function podIdentityTrust(place: AwsPlace, account: PodAccount): string {
+  return document([
+    {
+      Effect: "Allow",
+      Principal: { Service: "pods.eks.amazonaws.com" },
+      Action: ["sts:AssumeRole", "sts:TagSession"],
+      Condition: {
+        StringEquals: {
+          "aws:RequestTag/eks-cluster-arn": arnOf(place, "eks", `cluster/${place.cluster}`),
+          "aws:RequestTag/kubernetes-namespace": account.namespace,
+          "aws:RequestTag/kubernetes-service-account": account.serviceAccount,
+        },
+      },
+    },
+  ]);
+}
+
+/** Stands in the trust document for the cluster's issuer, which only the script learns. */
+export const issuerPlace = "CLUSTER_ISSUER";
+
+/** Lets one ServiceAccount of the cluster take the role, by the tokens of the cluster's issuer. */
+export function webIdentityTrust(place: AwsPlace, account: PodAccount): string {
+  const subject = `system:serviceaccount:${account.namespace}:${account.serviceAccount}`;
+  return document([
+    {
+      Effect: "Allow",
+      Principal: { Federated: arnOf(place, "iam", `oidc-provider/${issuerPlace}`) },
+      Action: "sts:AssumeRoleWithWebIdentity",
+      Condition: {
+        StringEquals: {
+          [`${issuerPlace}:aud`]: "sts.amazonaws.com",
+          [`${issuerPlace}:sub`]: subject,
+        },
+      },
+    },
+  ]);
+}
+
+/** What EC2 and Auto Scaling say of machines, as docs/notices.md reads it. */
+export const machineEvents = JSON.stringify(
+  {
+    source: ["aws.ec2", "aws.autoscaling"],
+    "detail-type": [
+      "EC2 Spot Instance Interruption Warning",
+      "EC2 Instance Rebalance Recommendation",
+      "EC2 Capacity Reservation Instance Interruption Warning",
+      "EC2 Interruptible Capacity Reservation Instance Interruption Warning",
+      "EC2 Instance State-change Notification",
+      "EC2 Instance-terminate Lifecycle Action",
+    ],
+  },
+  null,
+  2,
+);
+
+/** AWS Health speaks of every service: a rule of its own lets through what is planned for EC2. */
+export const healthEvents = JSON.stringify(
+  {
+    source: ["aws.health"],
+    "detail-type": ["AWS Health Event"],
+    detail: { service: ["EC2"], eventTypeCategory: ["scheduledChange"] },
+  },
+  null,
+  2,
+);
+
+/** The attributes of the queue: two weeks of AWS Health, at rest encrypted, filled by the two rules alone. */
+export function queueAttributes(place: AwsPlace): string {
+  const rule = (name: string) => arnOf(place, "events", `rule/${name}`);
+  const policy = {
+    Version: "2012-10-17",
+    Statement: [
+      {
+        Effect: "Allow",
+        Principal: { Service: "events.amazonaws.com" },
+        Action: "sqs:SendMessage",
+        Resource: arnOf(place, "sqs", place.queue ?? ""),
+        Condition: {
+          ArnEquals: { "aws:SourceArn": [rule(`${place.queue}`), rule(`${place.queue}-health`)] },
+        },
+      },
+    ],
+  };
+  const attributes = {
+    MessageRetentionPeriod: "1209600",
+    SqsManagedSseEnabled: "true",
+    Policy: JSON.stringify(policy),
+  };
+  return JSON.stringify(attributes, null, 2);
+}
+
+function document(statements: readonly object[]): string {
+  return JSON.stringify({ Version: "2012-10-17", Statement: statements }, null, 2);
+}

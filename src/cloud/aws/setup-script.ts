@@ -1,0 +1,350 @@
+import {
+  type AccountChoice,
+  accountCheck,
+  accountForms,
+  assignments,
+  checkForms,
+  type Form,
+  kubectlArray,
+  shellQuoted,
+  toolChecks,
+} from "../setup/shell-script.ts";
+import { type AwsUse, awsPermissionsFor } from "./permissions.ts";
+import {
+  type AwsPlace,
+  arnOf,
+  healthEvents,
+  issuerPlace,
+  machineEvents,
+  permissionDocument,
+  podIdentityTrust,
+  queueAttributes,
+  webIdentityTrust,
+} from "./setup-documents.ts";
+
+/** What `lastcall setup aws` is asked to set up. */
+export interface AwsSetupChoice extends AccountChoice, AwsPlace, Omit<AwsUse, "queue"> {
+  /** How the ServiceAccount comes to the role. */
+  readonly identity: "PodIdentity" | "IRSA";
+  readonly role: string;
+}
+
+const forms = {
+  ...accountForms,
+  account: { flag: "--account", pattern: /^\d{12}$/, wanted: "the 12 digits of an account" },
+  region: {
+    flag: "--region",
+    pattern: /^(?:[a-z]{2}|eusc)(?:-[a-z]+)+-\d{1,2}$/,
+    wanted: "a region, such as eu-west-1",
+  },
+  cluster: {
+    flag: "--cluster",
+    pattern: /^[a-zA-Z0-9][-_a-zA-Z0-9]{0,99}$/,
+    wanted: "the name of an EKS cluster",
+  },
+  role: {
+    flag: "--role",
+    pattern: /^[a-zA-Z0-9_+=,.@-]{1,64}$/,
+    wanted: "the name of an IAM role: 1 to 64 letters, digits and _+=,.@-",
+  },
+  // The second rule is called -health, and the name of a rule has at most 64 characters.
+  queue: {
+    flag: "--queue",
+    pattern: /^[a-zA-Z0-9_-]{1,57}$/,
+    wanted: "the name of a standard queue: 1 to 57 letters, digits, dashes and underscores",
+  },
+} as const satisfies Record<string, Form>;
+
+/**
+ * A shell script that gives the controller its rights in AWS, and where it is asked for a queue that hears
+ * of the cluster's machines. Run a second time it brings what is there in line; what is there under
+ * the same name and was not made by it, it does not touch. Throws USAGE for a value that cannot be
+ * what it should be.
+ */
+export function awsSetupScript(choice: AwsSetupChoice): string {
+  checkForms(choice, forms);
+  const parts = [
+    head("Gives the Lastcall controller its rights in AWS", rightsOf(choice)),
+    variables(choice),
+    documents(choice),
+    checks(["aws", ...kubectlOf(choice)]),
+    ...(choice.identity === "IRSA"
+      ? [accountLook(choice), issuerLook]
+      : [associationCheck, agentLook]),
+    ownershipLook(choice),
+    roleStep,
+    choice.identity === "IRSA" ? annotation : association,
+    ...(choice.queue === undefined ? [] : [queueStep]),
+    done(choice),
+  ];
+  return `${parts.join("\n\n")}\n`;
+}
+
+/** Takes away what the script of the same choice has made, and nothing else. */
+export function awsUndoScript(choice: AwsSetupChoice): string {
+  checkForms(choice, forms);
+  const parts = [
+    head("Takes away what `lastcall setup aws` has made, and nothing else", []),
+    variables(choice),
+    checks(["aws", ...kubectlOf(choice)]),
+    ...(choice.identity === "IRSA" ? [kubectlArray(choice)] : []),
+    ownershipLook(choice),
+    ...(choice.queue === undefined ? [] : [undoQueue]),
+    choice.identity === "IRSA" ? undoAnnotation : undoAssociation,
+    undoRole,
+    'echo "Done: what was set up for $namespace/$service_account of $cluster is gone."',
+  ];
+  return `${parts.join("\n\n")}\n`;
+}
+
+function kubectlOf({ identity }: AwsSetupChoice): readonly string[] {
+  return identity === "IRSA" ? ["kubectl"] : [];
+}
+
+function useOf(choice: AwsSetupChoice): AwsUse {
+  const queue = choice.queue !== undefined;
+  return { ...choice, queue, hooks: queue && choice.hooks };
+}
+
+function head(purpose: string, rights: readonly string[]): string {
+  return [
+    "#!/usr/bin/env bash",
+    `# ${purpose}.`,
+    "# Made by `lastcall setup aws`. It can be run again: what is there is brought in line.",
+    "# Everything that it makes has the tag lastcall-cluster; what does not have it is not touched.",
+    ...rights,
+    "set -euo pipefail",
+  ].join("\n");
+}
+
+function rightsOf(choice: AwsSetupChoice): readonly string[] {
+  const lines = awsPermissionsFor(useOf(choice)).map(
+    ({ action, neededFor }) => `#   ${action}: ${neededFor}`,
+  );
+  const intro = `# For instance.release: ${choice.mode} the controller needs these permissions and no others:`;
+  return ["#", intro, ...lines];
+}
+
+function variables(choice: AwsSetupChoice): string {
+  const named = assignments({
+    account: choice.account,
+    cluster: choice.cluster,
+    namespace: choice.namespace,
+    service_account: choice.serviceAccount,
+    role: choice.role,
+    role_arn: arnOf(choice, "iam", `role/${choice.role}`),
+    queue: choice.queue,
+  });
+  const region = shellQuoted(choice.region);
+  return `${named}\nexport AWS_REGION=${region} AWS_DEFAULT_REGION=${region} AWS_PAGER=''`;
+}
+
+function documents(choice: AwsSetupChoice): string {
+  const { identity, queue } = choice;
+  const trust = identity === "IRSA" ? webIdentityTrust : podIdentityTrust;
+  const ofQueue = {
+    queue_attributes: queueAttributes(choice),
+    machine_events: machineEvents,
+    health_events: healthEvents,
+    queue_arn: arnOf(choice, "sqs", queue ?? ""),
+  };
+  return assignments({
+    trust: trust(choice, choice),
+    permissions: permissionDocument(choice, useOf(choice)),
+    ...(queue === undefined ? {} : ofQueue),
+  });
+}
+
+function checks(tools: readonly string[]): string {
+  return `${toolChecks(tools)}
+${look}
+
+found="$(aws sts get-caller-identity --query Account --output text)"
+if [[ "$found" != "$account" ]]; then
+  echo "Cannot go on: aws is logged in to the account $found, expected $account" >&2
+  exit 1
+fi`;
+}
+
+/** The one way in which the scripts ask: what is not there is an answer, any other error ends them. */
+const look = `
+# What AWS answers; "missing" where it says that there is none. Any other error ends the script.
+look() {
+  local missing="$1" answer
+  shift
+  if answer="$(aws "$@" --output text 2>/dev/null)"; then
+    echo "$answer"
+    return
+  fi
+  # Once more, to hear why.
+  answer="$(aws "$@" 2>&1 >/dev/null)" || true
+  if [[ "$answer" =~ $missing ]]; then
+    echo missing
+    return
+  fi
+  echo "Cannot go on: aws $1 $2 failed: $answer" >&2
+  return 1
+}
+
+# Ends the script where a thing is there that was not made for this cluster.
+own() {
+  if [[ "$2" != missing && "$2" != "$cluster" ]]; then
+    echo "Cannot go on: $1 is there without the tag lastcall-cluster=$cluster; name another" >&2
+    exit 1
+  fi
+}`;
+
+function accountLook(choice: AwsSetupChoice): string {
+  return `# The ServiceAccount comes with deploy/base; without it nothing is changed.
+${kubectlArray(choice)}
+${accountCheck}`;
+}
+
+const issuerLook = `# Only looked at: an identity provider belongs to the cluster, and others use it.
+issuer="$(aws eks describe-cluster --name "$cluster" --query cluster.identity.oidc.issuer --output text)"
+if [[ ! "$issuer" =~ ^https://[A-Za-z0-9./_-]+$ ]]; then
+  echo "Cannot go on: the cluster $cluster has no OIDC issuer, found $issuer" >&2
+  exit 1
+fi
+issuer="\${issuer#https://}"
+trust="\${trust//${issuerPlace}/$issuer}"
+provider="\${role_arn%:role/*}:oidc-provider/$issuer"
+state="$(look NoSuchEntity iam get-open-id-connect-provider --open-id-connect-provider-arn "$provider" \\
+  --query Url)"
+if [[ "$state" == missing ]]; then
+  echo "Cannot go on: IAM does not know the cluster's issuer, make it known with" >&2
+  echo "aws iam create-open-id-connect-provider --url https://$issuer --client-id-list sts.amazonaws.com" >&2
+  exit 1
+fi`;
+
+const agentLook = `# Only looked at: EKS Auto Mode has the agent built in, all others have it as an add-on.
+if ! aws eks describe-addon --cluster-name "$cluster" --addon-name eks-pod-identity-agent >/dev/null 2>&1; then
+  echo "Note: no add-on eks-pod-identity-agent is seen on $cluster; unless it runs in Auto Mode, add it with" >&2
+  echo "aws eks create-addon --cluster-name $cluster --addon-name eks-pod-identity-agent" >&2
+fi`;
+
+/** Whose is what is there already? Nothing is changed before all of it is known. */
+function ownershipLook({ queue }: AwsSetupChoice): string {
+  const ofRole = `# Whose is what is there already? Nothing is changed before all of it is known.
+role_state="$(look NoSuchEntity iam list-role-tags --role-name "$role" \\
+  --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
+own "the role $role" "$role_state"`;
+  return queue === undefined ? ofRole : `${ofRole}\n${queueLook}`;
+}
+
+const queueLook = `queue_state=missing
+queue_url="$(look 'NonExistentQueue|QueueDoesNotExist' sqs get-queue-url --queue-name "$queue" --query QueueUrl)"
+if [[ "$queue_url" != missing ]]; then
+  queue_state="$(aws sqs list-queue-tags --queue-url "$queue_url" \\
+    --query 'Tags."lastcall-cluster"' --output text)"
+fi
+own "the queue $queue" "$queue_state"
+for rule in "$queue" "$queue-health"; do
+  rule_state="$(look ResourceNotFound events describe-rule --name "$rule" --query Arn)"
+  if [[ "$rule_state" != missing ]]; then
+    rule_state="$(aws events list-tags-for-resource --resource-arn "$rule_state" \\
+      --query "Tags[?Key=='lastcall-cluster'].Value | [0]" --output text)"
+  fi
+  own "the rule $rule" "$rule_state"
+done`;
+
+const associationLook = `association="$(look ResourceNotFound eks list-pod-identity-associations --cluster-name "$cluster" \\
+  --namespace "$namespace" --service-account "$service_account" --query 'associations[0].associationId')"
+associated="$role_arn"
+if [[ "$association" != None && "$association" != missing ]]; then
+  associated="$(aws eks describe-pod-identity-association --cluster-name "$cluster" \\
+    --association-id "$association" --query association.roleArn --output text)"
+fi`;
+
+const associationCheck = `${associationLook}
+if [[ "$association" == missing ]]; then
+  echo "Cannot go on: there is no cluster $cluster in $AWS_REGION" >&2
+  exit 1
+fi
+if [[ "$associated" != "$role_arn" ]]; then
+  echo "Cannot go on: $namespace/$service_account has the role $associated already, expected $role_arn" >&2
+  exit 1
+fi`;
+
+const roleStep = `# 1. The role: what the controller does in AWS, and nothing else.
+if [[ "$role_state" == missing ]]; then
+  aws iam create-role --role-name "$role" --assume-role-policy-document "$trust" \\
+    --description 'What the Lastcall controller may do' --tags "Key=lastcall-cluster,Value=$cluster" >/dev/null
+else
+  aws iam update-assume-role-policy --role-name "$role" --policy-document "$trust"
+fi
+aws iam put-role-policy --role-name "$role" --policy-name lastcall --policy-document "$permissions"`;
+
+const association = `# 2. The role for the ServiceAccount of the controller; it needs no annotation.
+if [[ "$association" == None ]]; then
+  # A role that was just made may not be known everywhere yet.
+  for attempt in 1 2 3 4 5; do
+    if aws eks create-pod-identity-association --cluster-name "$cluster" --namespace "$namespace" \\
+      --service-account "$service_account" --role-arn "$role_arn" \\
+      --tags "lastcall-cluster=$cluster" >/dev/null; then break; fi
+    if [[ "$attempt" == 5 ]]; then echo "Cannot associate $service_account with $role_arn" >&2; exit 1; fi
+    sleep "$attempt"
+  done
+fi`;
+
+const annotation = `# 2. The ServiceAccount of the controller says which role it takes.
+"\${kubectl[@]}" annotate serviceaccount "$service_account" --overwrite \\
+  "eks.amazonaws.com/role-arn=$role_arn"`;
+
+const queueStep = `# 3. A queue for this cluster, and the two rules that fill it.
+if [[ "$queue_url" == missing ]]; then
+  queue_url="$(aws sqs create-queue --queue-name "$queue" --tags "lastcall-cluster=$cluster" \\
+    --query QueueUrl --output text)"
+fi
+aws sqs set-queue-attributes --queue-url "$queue_url" --attributes "$queue_attributes"
+for rule in "$queue" "$queue-health"; do
+  events="$machine_events"
+  if [[ "$rule" == "$queue-health" ]]; then events="$health_events"; fi
+  aws events put-rule --name "$rule" --event-pattern "$events" --state ENABLED \\
+    --description 'What Lastcall hears of machines' \\
+    --tags "Key=lastcall-cluster,Value=$cluster" >/dev/null
+  # It ends well even where it did not take the target.
+  failed="$(aws events put-targets --rule "$rule" --targets "Id=lastcall,Arn=$queue_arn" \\
+    --query FailedEntryCount --output text)"
+  if [[ "$failed" != 0 ]]; then echo "Cannot send events of the rule $rule to $queue_arn" >&2; exit 1; fi
+done`;
+
+function done({ identity, queue }: AwsSetupChoice): string {
+  return [
+    'echo "Done: $namespace/$service_account of $cluster has the role $role_arn."',
+    ...(queue === undefined
+      ? []
+      : ['echo "Run the controller with --sqs-queue-url $queue_url --sqs-unknown Delete."']),
+    `echo "Pods that run already get their credentials ${identity === "IRSA" ? "by the annotation " : ""}when they are started again:"`,
+    'echo "kubectl --namespace $namespace rollout restart deployment lastcall"',
+  ].join("\n");
+}
+
+const undoQueue = `# 1. The rules and the queue, with what is in it.
+for rule in "$queue" "$queue-health"; do
+  found="$(look ResourceNotFound events describe-rule --name "$rule" --query Arn)"
+  if [[ "$found" != missing ]]; then
+    aws events remove-targets --rule "$rule" --ids lastcall >/dev/null
+    aws events delete-rule --name "$rule"
+  fi
+done
+if [[ "$queue_url" != missing ]]; then aws sqs delete-queue --queue-url "$queue_url"; fi`;
+
+const undoAssociation = `# 2. The way from the ServiceAccount to the role.
+${associationLook}
+if [[ "$association" != None && "$association" != missing && "$associated" == "$role_arn" ]]; then
+  aws eks delete-pod-identity-association --cluster-name "$cluster" --association-id "$association" >/dev/null
+fi`;
+
+const undoAnnotation = `# 2. The way from the ServiceAccount to the role.
+found="$("\${kubectl[@]}" get serviceaccount "$service_account" --ignore-not-found \\
+  --output 'jsonpath={.metadata.annotations.eks\\.amazonaws\\.com/role-arn}')"
+if [[ "$found" == "$role_arn" ]]; then
+  "\${kubectl[@]}" annotate serviceaccount "$service_account" eks.amazonaws.com/role-arn-
+fi`;
+
+const undoRole = `# 3. The role.
+if [[ "$role_state" != missing ]]; then
+  look NoSuchEntity iam delete-role-policy --role-name "$role" --policy-name lastcall >/dev/null
+  aws iam delete-role --role-name "$role"
+fi`;

@@ -1,0 +1,56 @@
+/** Where a permission is granted; each narrower than the subscription where Azure lets it be. */
+export type AzureScope = "Cluster" | "NodeGroup" | "Subscription";
+
+export interface AzurePermission {
+  /** As a custom role lists it under Actions. */
+  readonly action: string;
+  /** What it is used for, as part of a sentence. */
+  readonly neededFor: string;
+  readonly on: AzureScope;
+}
+
+/**
+ * The least that the controller's identity must hold on AKS, by Azure's list of operations of the provider
+ * Microsoft.ContainerService. No subscription was asked.
+ */
+export const azurePermissions: readonly AzurePermission[] = [
+  {
+    action: "Microsoft.ContainerService/managedClusters/agentPools/read",
+    neededFor: "looking up the pool of a machine, its mode and its smallest size",
+    on: "Cluster",
+  },
+  {
+    action: "Microsoft.ContainerService/managedClusters/agentPools/machines/read",
+    neededFor: "looking a machine up in its pool",
+    on: "Cluster",
+  },
+  {
+    action: "Microsoft.ContainerService/managedClusters/agentPools/deleteMachines/action",
+    neededFor: "having the pool delete a machine",
+    on: "Cluster",
+  },
+  {
+    action: "Microsoft.ContainerService/locations/operations/read",
+    neededFor: "waiting for the deletion",
+    on: "Subscription",
+  },
+  {
+    action: "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/read",
+    neededFor: "learning which machine is meant, and when it was made",
+    on: "NodeGroup",
+  },
+];
+
+/** Only for scale sets that are no pool of AKS: there a machine is deleted without AKS. */
+export const scaleSetPermission: AzurePermission = {
+  action: "Microsoft.Compute/virtualMachineScaleSets/delete/action",
+  neededFor: "deleting a machine of a scale set directly, which AKS does not support for its pools",
+  on: "NodeGroup",
+};
+
+/** What a controller that is used so needs, and no more. */
+export function azurePermissionsFor(use: {
+  readonly scaleSets: boolean;
+}): readonly AzurePermission[] {
+  return use.scaleSets ? [...azurePermissions, scaleSetPermission] : azurePermissions;
+}

@@ -1,0 +1,279 @@
+import {
+  type AccountChoice,
+  accountCheck,
+  accountForms,
+  assignments,
+  checkForms,
+  type Form,
+  kubectlArray,
+  toolChecks,
+} from "../setup/shell-script.ts";
+import { type AzureScope, azurePermissionsFor } from "./permissions.ts";
+
+/** What `lastcall setup azure` is asked to set up. */
+export interface AzureSetupChoice extends AccountChoice {
+  readonly subscription: string;
+  /** The cluster's own, not that of its nodes. */
+  readonly resourceGroup: string;
+  readonly cluster: string;
+  readonly managedIdentity: string;
+  /** The custom roles' names begin with it. */
+  readonly role: string;
+  readonly scaleSets: boolean;
+}
+
+const forms = {
+  ...accountForms,
+  subscription: {
+    flag: "--subscription",
+    pattern: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
+    wanted: "the id of a subscription, a UUID",
+  },
+  resourceGroup: {
+    flag: "--resource-group",
+    pattern: /^[-\w.()]{0,89}[-\w()]$/,
+    wanted: "the name of a resource group",
+  },
+  cluster: {
+    flag: "--cluster",
+    pattern: /^[a-zA-Z0-9]([-_a-zA-Z0-9]{0,61}[a-zA-Z0-9])?$/,
+    wanted: "the name of an AKS cluster",
+  },
+  managedIdentity: {
+    flag: "--managed-identity",
+    pattern: /^[a-zA-Z0-9][-_a-zA-Z0-9]{2,127}$/,
+    wanted:
+      "the name of a user-assigned identity: 3 to 128 letters, digits, dashes and underscores",
+  },
+  role: {
+    flag: "--role",
+    pattern: /^[a-zA-Z0-9][-_. a-zA-Z0-9]{0,99}$/,
+    wanted: "the beginning of the names of the custom roles: letters, digits, spaces and -_.",
+  },
+} as const satisfies Record<string, Form>;
+
+/** Each scope is granted a role of its own, so that nothing holds where it is not used. */
+const scopes: readonly { readonly on: AzureScope; readonly suffix: string }[] = [
+  { on: "Cluster", suffix: "cluster" },
+  { on: "NodeGroup", suffix: "nodes" },
+  { on: "Subscription", suffix: "operations" },
+];
+
+/**
+ * A shell script that gives the controller its rights on AKS by Workload Identity. Run a second time it
+ * brings what is there in line; what is there under the same name and was not made by it, it does
+ * not touch. Throws USAGE for a value that cannot be what it should be.
+ */
+export function azureSetupScript(choice: AzureSetupChoice): string {
+  checkForms(choice, forms);
+  const parts = [
+    head("Gives the Lastcall controller its rights on AKS, by Workload Identity", rightsOf(choice)),
+    variables(choice),
+    checks(choice),
+    `# The ServiceAccount comes with deploy/base; without it nothing is changed.\n${accountCheck}`,
+    clusterLook,
+    identityLook,
+    identityStep,
+    roleStep(choice),
+    accountStep,
+    done,
+  ];
+  return `${parts.join("\n\n")}\n`;
+}
+
+/** Takes away what the script of the same choice has made, and nothing else. */
+export function azureUndoScript(choice: AzureSetupChoice): string {
+  checkForms(choice, forms);
+  const parts = [
+    head("Takes away what `lastcall setup azure` has made, and nothing else", []),
+    variables(choice),
+    checks(choice),
+    identityLook,
+    undoAccount,
+    undoRoles,
+    undoIdentity,
+    'echo "Done: what was set up for $namespace/$service_account of $cluster is gone."',
+  ];
+  return `${parts.join("\n\n")}\n`;
+}
+
+function head(purpose: string, rights: readonly string[]): string {
+  return [
+    "#!/usr/bin/env bash",
+    `# ${purpose}.`,
+    "# Made by `lastcall setup azure`. It can be run again: what is there is brought in line.",
+    "# What it makes says so by the tag lastcall-cluster or its description; all else is not touched.",
+    ...rights,
+    "set -euo pipefail",
+  ].join("\n");
+}
+
+function rightsOf(choice: AzureSetupChoice): readonly string[] {
+  const rights = azurePermissionsFor(choice);
+  const lines = rights.map(({ action, neededFor }) => `#   ${action}: ${neededFor}`);
+  return ["#", "# The controller needs these actions and no others:", ...lines];
+}
+
+function variables(choice: AzureSetupChoice): string {
+  return assignments({
+    subscription: choice.subscription,
+    group: choice.resourceGroup,
+    cluster: choice.cluster,
+    namespace: choice.namespace,
+    service_account: choice.serviceAccount,
+    identity: choice.managedIdentity,
+    role: choice.role,
+    description: descriptionOf(choice),
+  });
+}
+
+/** By this a role that was made here is known again. */
+function descriptionOf({ cluster, resourceGroup }: AzureSetupChoice): string {
+  return `Made by lastcall setup azure for the cluster ${cluster} in ${resourceGroup}`;
+}
+
+function checks(choice: AzureSetupChoice): string {
+  return `${toolChecks(["az", "kubectl"])}
+${kubectlArray(choice)}
+
+# What Azure answers; "missing" where it says that there is none. Any other error ends the script.
+look() {
+  local answer
+  if answer="$(az "$@" --subscription "$subscription" --output tsv 2>/dev/null)"; then
+    echo "$answer"
+    return
+  fi
+  # Once more, to hear why.
+  answer="$(az "$@" --subscription "$subscription" 2>&1 >/dev/null)" || true
+  if [[ "$answer" =~ ResourceNotFound|ResourceGroupNotFound|Code:\\ NotFound ]]; then
+    echo missing
+    return
+  fi
+  echo "Cannot go on: az $1 $2 failed: $answer" >&2
+  return 1
+}`;
+}
+
+const clusterLook = `# Only looked at: to switch these on is a change of the cluster.
+issuer="$(look aks show --resource-group "$group" --name "$cluster" --query oidcIssuerProfile.issuerUrl)"
+webhook="$(look aks show --resource-group "$group" --name "$cluster" \\
+  --query securityProfile.workloadIdentity.enabled)"
+node_group="$(look aks show --resource-group "$group" --name "$cluster" --query nodeResourceGroup)"
+location="$(look aks show --resource-group "$group" --name "$cluster" --query location)"
+if [[ "$location" == missing ]]; then
+  echo "Cannot go on: there is no cluster $cluster in the resource group $group" >&2
+  exit 1
+fi
+if [[ "$issuer" != https://* || "$webhook" != true ]]; then
+  echo "Cannot go on: the cluster $cluster has no Workload Identity, switch it on with" >&2
+  echo "az aks update --resource-group $group --name $cluster --enable-oidc-issuer --enable-workload-identity" >&2
+  exit 1
+fi`;
+
+const identityLook = `# Whose is what is there already? Nothing is changed before that is known.
+owner="$(look identity show --resource-group "$group" --name "$identity" --query 'tags."lastcall-cluster"')"
+if [[ "$owner" != missing && "$owner" != "$cluster" ]]; then
+  echo "Cannot go on: the identity $identity is there without the tag lastcall-cluster=$cluster; name another" >&2
+  exit 1
+fi
+for suffix in cluster nodes operations; do
+  found="$(look role definition list --name "$role-$suffix" --custom-role-only true \\
+    --query "[0] && ([0].description || 'it does not say what')")"
+  if [[ -n "$found" && "$found" != "$description" ]]; then
+    echo "Cannot go on: the role $role-$suffix is there for something else ($found); name another" >&2
+    exit 1
+  fi
+done`;
+
+const identityStep = `# 1. The identity that the controller's pods get.
+if [[ "$owner" == missing ]]; then
+  az identity create --subscription "$subscription" --resource-group "$group" --name "$identity" \\
+    --location "$location" --tags "lastcall-cluster=$cluster" --output none
+fi
+client="$(look identity show --resource-group "$group" --name "$identity" --query clientId)"
+principal="$(look identity show --resource-group "$group" --name "$identity" --query principalId)"`;
+
+function roleStep(choice: AzureSetupChoice): string {
+  const rights = azurePermissionsFor(choice);
+  const grants = scopes.map(({ on, suffix }) => {
+    const actions = rights.filter((one) => one.on === on).map(({ action }) => action);
+    return `grant ${suffix} "${scopePaths[on]}" '${JSON.stringify(actions)}'`;
+  });
+  return `# 2. The roles, each for one scope: what the controller does there, and nothing else.
+grant() {
+  local name="$role-$1" scope="$2" definition verb=update found
+  definition="{\\"Name\\": \\"$name\\", \\"IsCustom\\": true, \\"Description\\": \\"$description\\",
+    \\"Actions\\": $3, \\"NotActions\\": [], \\"AssignableScopes\\": [\\"/subscriptions/$subscription\\"]}"
+  found="$(look role definition list --name "$name" --custom-role-only true --query '[0].name')"
+  if [[ -z "$found" ]]; then verb=create; fi
+  az role definition "$verb" --subscription "$subscription" --role-definition "$definition" --output none
+  # A role or an identity that was just made may not be known everywhere yet.
+  for attempt in 1 2 3 4 5 6; do
+    if found="$(look role assignment list --assignee "$principal" --role "$name" --scope "$scope" \\
+      --query '[0].id')" && [[ -n "$found" ]]; then return; fi
+    if az role assignment create --subscription "$subscription" --assignee-object-id "$principal" \\
+      --assignee-principal-type ServicePrincipal --role "$name" --scope "$scope" --output none; then return; fi
+    sleep $((attempt * 5))
+  done
+  echo "Cannot grant the role $name on $scope" >&2
+  return 1
+}
+${grants.join("\n")}`;
+}
+
+const scopePaths: Readonly<Record<AzureScope, string>> = {
+  Cluster:
+    "/subscriptions/$subscription/resourceGroups/$group/providers/Microsoft.ContainerService/managedClusters/$cluster",
+  NodeGroup: "/subscriptions/$subscription/resourceGroups/$node_group",
+  Subscription: "/subscriptions/$subscription",
+};
+
+const accountStep = `# 3. The ServiceAccount of the controller may take the identity, and says so.
+found="$(look identity federated-credential show --identity-name "$identity" --resource-group "$group" \\
+  --name lastcall --query name)"
+verb=update
+if [[ "$found" == missing ]]; then verb=create; fi
+az identity federated-credential "$verb" --subscription "$subscription" --identity-name "$identity" \\
+  --resource-group "$group" --name lastcall --issuer "$issuer" \\
+  --subject "system:serviceaccount:$namespace:$service_account" \\
+  --audiences api://AzureADTokenExchange --output none
+"\${kubectl[@]}" annotate serviceaccount "$service_account" --overwrite \\
+  "azure.workload.identity/client-id=$client"`;
+
+const done = `echo "Done: $namespace/$service_account of $cluster has the identity $identity."
+echo "The controller's pods need the label azure.workload.identity/use: \\"true\\", then a new start:"
+echo "kubectl --namespace $namespace patch deployment lastcall --patch \\\\"
+echo "  '{\\"spec\\":{\\"template\\":{\\"metadata\\":{\\"labels\\":{\\"azure.workload.identity/use\\":\\"true\\"}}}}}'"
+echo "A right may take some minutes until it holds."`;
+
+const undoAccount = `# 1. The way from the ServiceAccount to the identity.
+client=missing
+principal=missing
+if [[ "$owner" != missing ]]; then
+  client="$(look identity show --resource-group "$group" --name "$identity" --query clientId)"
+  principal="$(look identity show --resource-group "$group" --name "$identity" --query principalId)"
+  found="$("\${kubectl[@]}" get serviceaccount "$service_account" --ignore-not-found \\
+    --output 'jsonpath={.metadata.annotations.azure\\.workload\\.identity/client-id}')"
+  if [[ "$found" == "$client" ]]; then
+    "\${kubectl[@]}" annotate serviceaccount "$service_account" azure.workload.identity/client-id-
+  fi
+fi`;
+
+const undoRoles = `# 2. The roles; one that is still assigned cannot be deleted.
+for suffix in cluster nodes operations; do
+  name="$role-$suffix"
+  found="$(look role definition list --name "$name" --custom-role-only true --query '[0].name')"
+  if [[ -z "$found" ]]; then continue; fi
+  if [[ "$principal" != missing ]]; then
+    ids="$(look role assignment list --assignee "$principal" --role "$name" --all --query '[].id')"
+    while IFS= read -r id; do
+      [[ -z "$id" ]] || az role assignment delete --subscription "$subscription" --ids "$id" --output none
+    done <<< "$ids"
+  fi
+  az role definition delete --subscription "$subscription" --name "$name" --custom-role-only true --output none
+done`;
+
+const undoIdentity = `# 3. The identity, with its federated credential.
+if [[ "$owner" != missing ]]; then
+  az identity delete --subscription "$subscription" --resource-group "$group" --name "$identity" --output none
+fi`;

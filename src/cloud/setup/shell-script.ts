@@ -1,0 +1,86 @@
+import { LastcallError } from "../../errors.ts";
+
+/** The ServiceAccount that gets the rights, and how its cluster is reached. */
+export interface AccountChoice {
+  readonly namespace: string;
+  readonly serviceAccount: string;
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+}
+
+/** What a value must look like, and what is said where it does not. */
+export interface Form {
+  readonly flag: string;
+  readonly pattern: RegExp;
+  readonly wanted: string;
+}
+
+const label = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+export const accountForms = {
+  namespace: { flag: "--namespace", pattern: label, wanted: "the name of a namespace" },
+  serviceAccount: {
+    flag: "--service-account",
+    pattern: /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/,
+    wanted: "the name of a Kubernetes ServiceAccount",
+  },
+  // A line break would be seen as one in the script that a person reads.
+  kubeconfig: {
+    flag: "--kubeconfig",
+    pattern: /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+$/u,
+    wanted: "printable text",
+  },
+  context: {
+    flag: "--context",
+    pattern: /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+$/u,
+    wanted: "printable text",
+  },
+} as const satisfies Record<string, Form>;
+
+/** Throws USAGE for the first value that does not have its form; what is absent is passed over. */
+export function checkForms<Name extends string>(
+  values: { readonly [name in NoInfer<Name>]?: string | undefined },
+  forms: Readonly<Record<Name, Form>>,
+): void {
+  for (const [name, { flag, pattern, wanted }] of Object.entries<Form>(forms)) {
+    const value = values[name as Name];
+    if (value === undefined || pattern.test(value)) continue;
+    const found = `found ${JSON.stringify(value.slice(0, 60))}`;
+    throw new LastcallError("USAGE", `Cannot use ${flag}: ${found}, expected ${wanted}`);
+  }
+}
+
+/** As a word of the shell, whatever is in it. */
+export function shellQuoted(value: string): string {
+  return `'${value.replaceAll("'", "'\\''")}'`;
+}
+
+/** One assignment a line; a variable whose value is undefined is left away. */
+export function assignments(variables: Readonly<Record<string, string | undefined>>): string {
+  return Object.entries(variables)
+    .flatMap(([name, value]) => (value === undefined ? [] : `${name}=${shellQuoted(value)}`))
+    .join("\n");
+}
+
+/** Ends the script where a command that it calls is not there. */
+export function toolChecks(tools: readonly string[]): string {
+  return tools
+    .map(
+      (tool) =>
+        `command -v ${tool} >/dev/null || { echo "Cannot go on: ${tool} is not on the PATH" >&2; exit 1; }`,
+    )
+    .join("\n");
+}
+
+/** The command `kubectl` with the cluster and the namespace that were named, as an array of bash. */
+export function kubectlArray({ kubeconfig, context }: AccountChoice): string {
+  const flags = [
+    ...(kubeconfig === undefined ? [] : ["--kubeconfig", shellQuoted(kubeconfig)]),
+    ...(context === undefined ? [] : ["--context", shellQuoted(context)]),
+    '--namespace "$namespace"',
+  ];
+  return `kubectl=(kubectl ${flags.join(" ")})`;
+}
+
+/** Ends the script where the ServiceAccount is not there, before anything is changed. */
+export const accountCheck = `"\${kubectl[@]}" get serviceaccount "$service_account" >/dev/null`;

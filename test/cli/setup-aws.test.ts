@@ -1,0 +1,206 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { makeFakeAws } from "../support/fake-aws.ts";
+import type { FakeTools } from "../support/fake-tools.ts";
+import { runSetupOn } from "../support/run-setup.ts";
+
+const plain = {
+  cloud: "aws",
+  account: "123456789012",
+  region: "eu-west-1",
+  cluster: "main",
+  serviceAccount: "lastcall",
+  role: "lastcall",
+  release: "Recreate",
+  identity: "PodIdentity",
+  sqsCompleteHooks: true,
+};
+const roleArn = "arn:aws:iam::123456789012:role/lastcall";
+const issuer = "oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLED539D4633E53DE1B71EXAMPLE";
+
+let aws: FakeTools;
+beforeEach(() => {
+  aws = makeFakeAws();
+  aws.put("cluster", `https://${issuer}`);
+  aws.put("addon");
+  aws.put("service-account");
+});
+afterEach(() => aws.remove());
+
+const foundations = ["addon", "cluster", "service-account"];
+const writes = /\|(create|put|update|set|delete|remove|annotate)/;
+const changes = () => aws.calls().filter((call) => writes.test(call));
+const setup = (options: object) => runSetupOn(aws, { ...plain, ...options });
+
+describe.each([
+  ["by Pod Identity, with a queue", { queue: "lastcall-main" }],
+  ["by IRSA", { identity: "IRSA" }],
+  ["by IRSA, with a queue", { identity: "IRSA", queue: "q" }],
+])("lastcall setup aws %s", (_, options) => {
+  beforeEach(() => aws.put("provider"));
+
+  it("makes all of it, and a second time nothing", async () => {
+    expect(await setup(options)).toMatchObject({ code: 0, err: "" });
+    const made = aws.standing();
+    expect(made).toMatchObject({ role: "main" });
+    aws.forget();
+    expect(await setup(options)).toMatchObject({ code: 0, err: "" });
+    expect(aws.standing()).toEqual(made);
+    expect(changes().filter((call) => call.includes("|create-"))).toEqual([]);
+  });
+
+  it("takes all of it away, and a second time nothing", async () => {
+    const before = aws.standing();
+    await setup(options);
+    expect(await setup({ ...options, undo: true })).toMatchObject({ code: 0, err: "" });
+    expect(aws.standing()).toEqual(before);
+    aws.forget();
+    expect(await setup({ ...options, undo: true })).toMatchObject({ code: 0, err: "" });
+    expect(changes()).toEqual([]);
+  });
+});
+
+describe("lastcall setup aws", () => {
+  it("associates the role with the ServiceAccount, which needs no annotation", async () => {
+    await setup({});
+    expect(aws.standing()).toMatchObject({ association: roleArn });
+    expect(aws.has("annotation")).toBe(false);
+    expect(aws.calls().some((call) => call.startsWith("kubectl"))).toBe(false);
+  });
+
+  it("trusts one ServiceAccount of the cluster's issuer, and names the role at it", async () => {
+    aws.put("provider");
+    await setup({ identity: "IRSA" });
+    expect(aws.standing()).toMatchObject({ annotation: roleArn });
+    expect(JSON.parse(aws.standing().trust ?? "")).toMatchObject({
+      Statement: [
+        {
+          Principal: { Federated: `arn:aws:iam::123456789012:oidc-provider/${issuer}` },
+          Action: "sts:AssumeRoleWithWebIdentity",
+          Condition: {
+            StringEquals: {
+              [`${issuer}:aud`]: "sts.amazonaws.com",
+              [`${issuer}:sub`]: "system:serviceaccount:lastcall:lastcall",
+            },
+          },
+        },
+      ],
+    });
+  });
+
+  it("fills the queue by two rules, and lets nothing else into it", async () => {
+    const { out } = await setup({ queue: "q" });
+    const arn = "arn:aws:sqs:eu-west-1:123456789012:q";
+    expect(aws.standing()).toMatchObject({
+      "target-q": `Id=lastcall,Arn=${arn}`,
+      "target-q-health": `Id=lastcall,Arn=${arn}`,
+    });
+    expect(JSON.parse(aws.standing()["pattern-q-health"] ?? "").source).toEqual(["aws.health"]);
+    const { Policy } = JSON.parse(aws.standing()["queue-attributes"] ?? "");
+    const rule = "arn:aws:events:eu-west-1:123456789012:rule/q";
+    expect(JSON.parse(Policy).Statement[0]).toMatchObject({
+      Resource: arn,
+      Condition: { ArnEquals: { "aws:SourceArn": [rule, `${rule}-health`] } },
+    });
+    expect(out).toContain("--sqs-queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/q");
+  });
+
+  it("waits for a role that is not known everywhere yet", async () => {
+    aws.put("slow-role");
+    expect(await setup({})).toMatchObject({ code: 0 });
+    expect(aws.calls()).toContain("sleep|1");
+  });
+
+  it("says so where a target of a rule was not taken, which AWS calls a success", async () => {
+    aws.put("no-target");
+    expect((await setup({ queue: "q" })).err).toContain("Cannot send events of the rule q");
+  });
+
+  it("says that the add-on is missing, and goes on", async () => {
+    aws.remove();
+    aws = makeFakeAws();
+    aws.put("cluster");
+    const { code, err } = await setup({});
+    expect(code).toBe(0);
+    expect(err).toContain("aws eks create-addon --cluster-name main");
+  });
+});
+
+describe("lastcall setup aws changes nothing", () => {
+  it.each([
+    ["in another account", { account: "210987654321" }, [], "the account 123456789012"],
+    ["where the role is somebody else's", {}, [["role", "None"]], "the role lastcall is there"],
+    ["where the role is another cluster's", {}, [["role", "old"]], "the role lastcall is there"],
+    ["where the queue is", { queue: "q" }, [["queue", "None"]], "the queue q is there"],
+    ["where a rule is", { queue: "q" }, [["rule-q-health", "None"]], "the rule q-health is there"],
+    [
+      "where the ServiceAccount has another role",
+      {},
+      [["association", "arn:aws:iam::123456789012:role/other"]],
+      "has the role arn:aws:iam::123456789012:role/other already",
+    ],
+    ["where IAM does not know the issuer", { identity: "IRSA" }, [], "create-open-id-connect"],
+  ] as const)("%s", async (_, options, standing, sentence) => {
+    for (const [what, content] of standing) aws.put(what, content);
+    const before = aws.standing();
+    const { code, err } = await setup(options);
+    expect(code).toMatchObject({ code: "SCRIPT_FAILED", exitCode: 1 });
+    expect(err).toContain(sentence);
+    expect(aws.standing()).toEqual(before);
+    expect(changes()).toEqual([]);
+  });
+
+  it("where there is no such cluster", async () => {
+    aws.remove();
+    aws = makeFakeAws();
+    expect((await setup({})).err).toContain("there is no cluster main in eu-west-1");
+    expect(changes()).toEqual([]);
+  });
+
+  it("without --apply", async () => {
+    expect((await setup({ apply: false })).out).toMatch(/^#!\/usr\/bin\/env bash\n/);
+    expect(aws.calls()).toEqual([]);
+  });
+
+  it.each(["account", "region", "cluster"])("without --%s", async (flag) => {
+    const { code } = await setup({ [flag]: undefined });
+    expect(code).toMatchObject({ code: "USAGE", exitCode: 2 });
+    expect(String(code)).toContain(`Cannot set up aws: --${flag} is missing`);
+    expect(aws.calls()).toEqual([]);
+  });
+});
+
+describe("lastcall setup aws --undo", () => {
+  it("leaves the role of others alone, and the way to it", async () => {
+    aws.put("role", "None");
+    aws.put("association", "arn:aws:iam::123456789012:role/other");
+    const before = aws.standing();
+    expect((await setup({ undo: true })).code).toMatchObject({ code: "SCRIPT_FAILED" });
+    expect(aws.standing()).toEqual(before);
+  });
+
+  it("takes its own role away although the ServiceAccount has another by now", async () => {
+    await setup({});
+    aws.put("association", "arn:aws:iam::123456789012:role/other");
+    expect((await setup({ undo: true })).code).toBe(0);
+    expect(Object.keys(aws.standing()).sort()).toEqual([...foundations, "association"].sort());
+  });
+
+  it("works when the cluster is gone", async () => {
+    aws.put("role", "main");
+    aws.put("trust");
+    aws.put("policy");
+    const { code } = await runSetupOn(withoutCluster(aws), { ...plain, undo: true });
+    expect(code).toBe(0);
+    expect(aws.has("role")).toBe(false);
+  });
+});
+
+function withoutCluster(tools: FakeTools): FakeTools {
+  const kept = tools.standing();
+  tools.remove();
+  aws = makeFakeAws();
+  for (const [what, content] of Object.entries(kept)) {
+    if (what !== "cluster") aws.put(what, content);
+  }
+  return aws;
+}

@@ -1,0 +1,120 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { makeFakeAz } from "../support/fake-az.ts";
+import type { FakeTools } from "../support/fake-tools.ts";
+import { runSetupOn } from "../support/run-setup.ts";
+
+const subscription = "1b2e6f80-0000-4000-8000-000000000000";
+const plain = {
+  cloud: "azure",
+  subscription,
+  resourceGroup: "shop",
+  cluster: "main",
+  serviceAccount: "lastcall",
+  managedIdentity: "lastcall",
+  role: "lastcall",
+  scaleSets: false,
+};
+const issuer = "https://westeurope.oic.prod-aks.azure.com/tenant/cluster/";
+
+let az: FakeTools;
+beforeEach(() => {
+  az = makeFakeAz();
+  for (const what of ["webhook", "service-account"]) az.put(what);
+  az.put("cluster", issuer);
+});
+afterEach(() => az.remove());
+
+const writes = /\|(create|update|delete|annotate)\|/;
+const changes = () => az.calls().filter((call) => writes.test(call));
+const setup = (options: object) => runSetupOn(az, { ...plain, ...options });
+
+function actionsOf(role: string): readonly string[] {
+  return JSON.parse(az.standing()[`role-${role}`] ?? "{}").Actions;
+}
+
+describe("lastcall setup azure", () => {
+  it("grants each role on its own scope alone, and lets one ServiceAccount take the identity", async () => {
+    expect(await setup({})).toMatchObject({ code: 0, err: "" });
+    const group = `/subscriptions/${subscription}/resourceGroups`;
+    expect(az.standing()).toMatchObject({
+      "grant-lastcall-cluster": `${group}/shop/providers/Microsoft.ContainerService/managedClusters/main principal-1`,
+      "grant-lastcall-nodes": `${group}/MC_shop_main_westeurope principal-1`,
+      "grant-lastcall-operations": `/subscriptions/${subscription} principal-1`,
+      credential: `system:serviceaccount:lastcall:lastcall by ${issuer}`,
+      annotation: "client-1",
+    });
+    expect(actionsOf("lastcall-operations")).toEqual([
+      "Microsoft.ContainerService/locations/operations/read",
+    ]);
+    expect(actionsOf("lastcall-cluster")).toContain(
+      "Microsoft.ContainerService/managedClusters/agentPools/deleteMachines/action",
+    );
+  });
+
+  it("may delete from scale sets only where it is told to", async () => {
+    const right = "Microsoft.Compute/virtualMachineScaleSets/delete/action";
+    await setup({});
+    expect(actionsOf("lastcall-nodes")).not.toContain(right);
+    await setup({ scaleSets: true });
+    expect(actionsOf("lastcall-nodes")).toContain(right);
+  });
+
+  it("makes nothing a second time", async () => {
+    await setup({});
+    const made = az.standing();
+    az.forget();
+    expect(await setup({})).toMatchObject({ code: 0, err: "" });
+    expect(az.standing()).toEqual(made);
+    expect(changes().filter((call) => call.includes("|create|"))).toEqual([]);
+  });
+
+  it("takes all of it away, and a second time nothing", async () => {
+    const before = az.standing();
+    await setup({});
+    expect(await setup({ undo: true })).toMatchObject({ code: 0, err: "" });
+    expect(az.standing()).toEqual(before);
+    az.forget();
+    expect(await setup({ undo: true })).toMatchObject({ code: 0, err: "" });
+    expect(changes()).toEqual([]);
+  });
+
+  it("waits for an identity that is not known everywhere yet", async () => {
+    az.put("slow-principal");
+    expect((await setup({})).code).toBe(0);
+    expect(az.calls()).toContain("sleep|5");
+  });
+});
+
+describe("lastcall setup azure changes nothing", () => {
+  it.each([
+    ["where the identity is somebody else's", "identity", "None", "the identity lastcall is there"],
+    [
+      "where a role is somebody else's",
+      "role-lastcall-nodes",
+      '{"Name": "lastcall-nodes", "Description": "Ours"}',
+      "the role lastcall-nodes is there for something else (Ours)",
+    ],
+    ["where the cluster has no issuer", "cluster", "", "az aks update"],
+  ])("%s", async (_, what, content, sentence) => {
+    az.put(what, content);
+    const before = az.standing();
+    const { code, err } = await setup({});
+    expect(code).toMatchObject({ code: "SCRIPT_FAILED", exitCode: 1 });
+    expect(err).toContain(sentence);
+    expect(az.standing()).toEqual(before);
+    expect(changes()).toEqual([]);
+  });
+
+  it("without --apply", async () => {
+    expect((await setup({ apply: false })).out).toMatch(/^#!\/usr\/bin\/env bash\n/);
+    expect(az.calls()).toEqual([]);
+  });
+
+  it.each(["subscription", "resource-group", "cluster"])("without --%s", async (flag) => {
+    const field = flag === "resource-group" ? "resourceGroup" : flag;
+    const { code } = await setup({ [field]: undefined });
+    expect(code).toMatchObject({ code: "USAGE", exitCode: 2 });
+    expect(String(code)).toContain(`Cannot set up azure: --${flag} is missing`);
+    expect(az.calls()).toEqual([]);
+  });
+});

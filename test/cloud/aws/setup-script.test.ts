@@ -1,0 +1,126 @@
+import { spawnSync } from "node:child_process";
+import { describe, expect, it } from "vitest";
+import {
+  type AwsSetupChoice,
+  awsSetupScript,
+  awsUndoScript,
+} from "../../../src/cloud/aws/setup-script.ts";
+
+const plain: AwsSetupChoice = {
+  account: "123456789012",
+  region: "eu-west-1",
+  cluster: "main",
+  namespace: "lastcall",
+  serviceAccount: "lastcall",
+  role: "lastcall",
+  identity: "PodIdentity",
+  mode: "Recreate",
+  hooks: true,
+  statusPoll: false,
+  managedTag: false,
+};
+const whole: AwsSetupChoice = {
+  ...plain,
+  region: "us-gov-west-1",
+  identity: "IRSA",
+  mode: "DeleteInstance",
+  queue: "lastcall-main",
+  statusPoll: true,
+  managedTag: true,
+  kubeconfig: "/home/me/my kube/config",
+  context: "it's mine",
+};
+
+function granted(choice: AwsSetupChoice): readonly string[] {
+  const text = /^permissions='([^']*)'/m.exec(awsSetupScript(choice))?.[1] ?? "{}";
+  const { Statement } = JSON.parse(text) as { Statement: readonly { Action: string[] }[] };
+  return Statement.flatMap(({ Action }) => Action).sort();
+}
+
+describe("the script of setup aws", () => {
+  it.each([
+    ["aws-pod-identity.sh", awsSetupScript(plain)],
+    ["aws-irsa-queue.sh", awsSetupScript(whole)],
+    ["aws-undo.sh", awsUndoScript({ ...plain, queue: "lastcall-main" })],
+  ])("is %s as people have read it", async (file, script) => {
+    await expect(script).toMatchFileSnapshot(`../../golden/setup/${file}`);
+  });
+
+  it("is a script of bash, whatever was chosen", () => {
+    for (const mode of ["Recreate", "Delete", "DeleteInstance", "None"] as const) {
+      for (const choice of [plain, whole]) {
+        for (const make of [awsSetupScript, awsUndoScript]) {
+          const input = make({ ...choice, mode });
+          const { status, stderr } = spawnSync("bash", ["-n"], { input, encoding: "utf8" });
+          expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+        }
+      }
+    }
+  });
+
+  const group = [
+    "autoscaling:DescribeAutoScalingGroups",
+    "autoscaling:DescribeAutoScalingInstances",
+  ];
+  const queue = ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:ReceiveMessage"];
+  it.each([
+    ["Recreate", {}, [...group, "autoscaling:TerminateInstanceInAutoScalingGroup"]],
+    ["Delete", {}, [...group, "autoscaling:TerminateInstanceInAutoScalingGroup"]],
+    ["DeleteInstance", {}, ["autoscaling:DescribeAutoScalingInstances", "ec2:TerminateInstances"]],
+    ["None", {}, []],
+    ["None", { queue: "q" }, [...queue, "autoscaling:CompleteLifecycleAction"]],
+    ["None", { queue: "q", hooks: false }, queue],
+    [
+      "None",
+      { statusPoll: true, managedTag: true },
+      ["ec2:DescribeInstanceStatus", "ec2:DescribeTags"],
+    ],
+  ] as const)("for %s and %j grants what that needs", (mode, options, more) => {
+    const expected = ["ec2:DescribeInstances", ...more].sort();
+    expect(granted({ ...plain, ...options, mode })).toEqual(expected);
+  });
+
+  it("ends machines of its own cluster alone", () => {
+    for (const mode of ["Recreate", "DeleteInstance"] as const) {
+      const text = /^permissions='([^']*)'/m.exec(awsSetupScript({ ...plain, mode }))?.[1] ?? "";
+      const { Statement } = JSON.parse(text) as { Statement: readonly Record<string, unknown>[] };
+      const acting = Statement.filter(({ Action }) => /Terminate/.test(String(Action)));
+      expect(acting).toHaveLength(1);
+      expect(acting[0]).toMatchObject({
+        Resource: expect.stringMatching(/:eu-west-1:123456789012:/),
+        Condition: { StringEquals: { "aws:ResourceTag/kubernetes.io/cluster/main": "owned" } },
+      });
+    }
+  });
+
+  it.each([
+    ["eu-west-1", "arn:aws:iam"],
+    ["cn-north-1", "arn:aws-cn:iam"],
+    ["us-gov-west-1", "arn:aws-us-gov:iam"],
+  ])("names resources of %s as %s", (region, arn) => {
+    expect(awsSetupScript({ ...plain, region })).toContain(`role_arn='${arn}::123456789012:role/`);
+  });
+
+  it.each([
+    ["account", "12345678901", "--account"],
+    ["account", "arn:aws:iam::123456789012:root", "--account"],
+    ["region", "europe-west1", "--region"],
+    ["region", "eu-west-1'; touch pwned; '", "--region"],
+    ["cluster", "", "--cluster"],
+    ["cluster", 'main","x":"', "--cluster"],
+    ["cluster", "-main", "--cluster"],
+    ["role", "a/b", "--role"],
+    ["role", "lastcall\n", "--role"],
+    ["queue", "q.fifo", "--queue"],
+    ["queue", "a".repeat(58), "--queue"],
+    ["namespace", "Shop", "--namespace"],
+    ["serviceAccount", "a/b", "--service-account"],
+    ["context", "a\u202eb", "--context"],
+  ])("refuses the %s %j", (field, value, flag) => {
+    for (const make of [awsSetupScript, awsUndoScript]) {
+      const run = () => make({ ...plain, [field]: value });
+      expect(run).toThrow(expect.objectContaining({ code: "USAGE" }));
+      expect(run).toThrow(`Cannot use ${flag}: found ${JSON.stringify(value)}, expected `);
+    }
+  });
+});

@@ -1,0 +1,244 @@
+#!/usr/bin/env bash
+# Gives the Lastcall controller its rights in AWS.
+# Made by `lastcall setup aws`. It can be run again: what is there is brought in line.
+# Everything that it makes has the tag lastcall-cluster; what does not have it is not touched.
+#
+# For instance.release: DeleteInstance the controller needs these permissions and no others:
+#   ec2:DescribeInstances: looking a machine up, and learning when it was launched
+#   autoscaling:DescribeAutoScalingInstances: learning whether a machine is in an Auto Scaling group, and in which
+#   ec2:TerminateInstances: terminating a machine that is in no group
+#   sqs:ReceiveMessage: reading notices (--sqs-queue-url)
+#   sqs:DeleteMessage: taking a notice that is dealt with out of the queue
+#   sqs:ChangeMessageVisibility: leaving a notice for later
+#   autoscaling:CompleteLifecycleAction: telling a group that waits to go on (--sqs-complete-hooks)
+#   ec2:DescribeInstanceStatus: what EC2 has scheduled for instances (--ec2-status-poll)
+#   ec2:DescribeTags: which instances carry the tag (--aws-managed-tag)
+set -euo pipefail
+
+account='123456789012'
+cluster='main'
+namespace='lastcall'
+service_account='lastcall'
+role='lastcall'
+role_arn='arn:aws-us-gov:iam::123456789012:role/lastcall'
+queue='lastcall-main'
+export AWS_REGION='us-gov-west-1' AWS_DEFAULT_REGION='us-gov-west-1' AWS_PAGER=''
+
+trust='{
+  "Version": "2012-10-17",
+  "Statement": [
+    {
+      "Effect": "Allow",
+      "Principal": {
+        "Federated": "arn:aws-us-gov:iam::123456789012:oidc-provider/CLUSTER_ISSUER"
+      },
+      "Action": "sts:AssumeRoleWithWebIdentity",
+      "Condition": {
+        "StringEquals": {
+          "CLUSTER_ISSUER:aud": "sts.amazonaws.com",
+          "CLUSTER_ISSUER:sub": "system:serviceaccount:lastcall:lastcall"
+        }
+      }
+    }
+  ]
+}'
+permissions='{
+  "Version": "2012-10-17",
+  "Statement": [
+    {
+      "Sid": "Everything",
+      "Effect": "Allow",
+      "Action": [
+        "ec2:DescribeInstances",
+        "autoscaling:DescribeAutoScalingInstances",
+        "ec2:DescribeInstanceStatus",
+        "ec2:DescribeTags"
+      ],
+      "Resource": "*"
+    },
+    {
+      "Sid": "Instances",
+      "Effect": "Allow",
+      "Action": [
+        "ec2:TerminateInstances"
+      ],
+      "Resource": "arn:aws-us-gov:ec2:us-gov-west-1:123456789012:instance/*",
+      "Condition": {
+        "StringEquals": {
+          "aws:ResourceTag/kubernetes.io/cluster/main": "owned"
+        }
+      }
+    },
+    {
+      "Sid": "Queue",
+      "Effect": "Allow",
+      "Action": [
+        "sqs:ReceiveMessage",
+        "sqs:DeleteMessage",
+        "sqs:ChangeMessageVisibility"
+      ],
+      "Resource": "arn:aws-us-gov:sqs:us-gov-west-1:123456789012:lastcall-main"
+    },
+    {
+      "Sid": "Groups",
+      "Effect": "Allow",
+      "Action": [
+        "autoscaling:CompleteLifecycleAction"
+      ],
+      "Resource": "arn:aws-us-gov:autoscaling:us-gov-west-1:123456789012:autoScalingGroup:*:autoScalingGroupName/*",
+      "Condition": {
+        "StringEquals": {
+          "aws:ResourceTag/kubernetes.io/cluster/main": "owned"
+        }
+      }
+    }
+  ]
+}'
+queue_attributes='{
+  "MessageRetentionPeriod": "1209600",
+  "SqsManagedSseEnabled": "true",
+  "Policy": "{\"Version\":\"2012-10-17\",\"Statement\":[{\"Effect\":\"Allow\",\"Principal\":{\"Service\":\"events.amazonaws.com\"},\"Action\":\"sqs:SendMessage\",\"Resource\":\"arn:aws-us-gov:sqs:us-gov-west-1:123456789012:lastcall-main\",\"Condition\":{\"ArnEquals\":{\"aws:SourceArn\":[\"arn:aws-us-gov:events:us-gov-west-1:123456789012:rule/lastcall-main\",\"arn:aws-us-gov:events:us-gov-west-1:123456789012:rule/lastcall-main-health\"]}}}]}"
+}'
+machine_events='{
+  "source": [
+    "aws.ec2",
+    "aws.autoscaling"
+  ],
+  "detail-type": [
+    "EC2 Spot Instance Interruption Warning",
+    "EC2 Instance Rebalance Recommendation",
+    "EC2 Capacity Reservation Instance Interruption Warning",
+    "EC2 Interruptible Capacity Reservation Instance Interruption Warning",
+    "EC2 Instance State-change Notification",
+    "EC2 Instance-terminate Lifecycle Action"
+  ]
+}'
+health_events='{
+  "source": [
+    "aws.health"
+  ],
+  "detail-type": [
+    "AWS Health Event"
+  ],
+  "detail": {
+    "service": [
+      "EC2"
+    ],
+    "eventTypeCategory": [
+      "scheduledChange"
+    ]
+  }
+}'
+queue_arn='arn:aws-us-gov:sqs:us-gov-west-1:123456789012:lastcall-main'
+
+command -v aws >/dev/null || { echo "Cannot go on: aws is not on the PATH" >&2; exit 1; }
+command -v kubectl >/dev/null || { echo "Cannot go on: kubectl is not on the PATH" >&2; exit 1; }
+
+# What AWS answers; "missing" where it says that there is none. Any other error ends the script.
+look() {
+  local missing="$1" answer
+  shift
+  if answer="$(aws "$@" --output text 2>/dev/null)"; then
+    echo "$answer"
+    return
+  fi
+  # Once more, to hear why.
+  answer="$(aws "$@" 2>&1 >/dev/null)" || true
+  if [[ "$answer" =~ $missing ]]; then
+    echo missing
+    return
+  fi
+  echo "Cannot go on: aws $1 $2 failed: $answer" >&2
+  return 1
+}
+
+# Ends the script where a thing is there that was not made for this cluster.
+own() {
+  if [[ "$2" != missing && "$2" != "$cluster" ]]; then
+    echo "Cannot go on: $1 is there without the tag lastcall-cluster=$cluster; name another" >&2
+    exit 1
+  fi
+}
+
+found="$(aws sts get-caller-identity --query Account --output text)"
+if [[ "$found" != "$account" ]]; then
+  echo "Cannot go on: aws is logged in to the account $found, expected $account" >&2
+  exit 1
+fi
+
+# The ServiceAccount comes with deploy/base; without it nothing is changed.
+kubectl=(kubectl --kubeconfig '/home/me/my kube/config' --context 'it'\''s mine' --namespace "$namespace")
+"${kubectl[@]}" get serviceaccount "$service_account" >/dev/null
+
+# Only looked at: an identity provider belongs to the cluster, and others use it.
+issuer="$(aws eks describe-cluster --name "$cluster" --query cluster.identity.oidc.issuer --output text)"
+if [[ ! "$issuer" =~ ^https://[A-Za-z0-9./_-]+$ ]]; then
+  echo "Cannot go on: the cluster $cluster has no OIDC issuer, found $issuer" >&2
+  exit 1
+fi
+issuer="${issuer#https://}"
+trust="${trust//CLUSTER_ISSUER/$issuer}"
+provider="${role_arn%:role/*}:oidc-provider/$issuer"
+state="$(look NoSuchEntity iam get-open-id-connect-provider --open-id-connect-provider-arn "$provider" \
+  --query Url)"
+if [[ "$state" == missing ]]; then
+  echo "Cannot go on: IAM does not know the cluster's issuer, make it known with" >&2
+  echo "aws iam create-open-id-connect-provider --url https://$issuer --client-id-list sts.amazonaws.com" >&2
+  exit 1
+fi
+
+# Whose is what is there already? Nothing is changed before all of it is known.
+role_state="$(look NoSuchEntity iam list-role-tags --role-name "$role" \
+  --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
+own "the role $role" "$role_state"
+queue_state=missing
+queue_url="$(look 'NonExistentQueue|QueueDoesNotExist' sqs get-queue-url --queue-name "$queue" --query QueueUrl)"
+if [[ "$queue_url" != missing ]]; then
+  queue_state="$(aws sqs list-queue-tags --queue-url "$queue_url" \
+    --query 'Tags."lastcall-cluster"' --output text)"
+fi
+own "the queue $queue" "$queue_state"
+for rule in "$queue" "$queue-health"; do
+  rule_state="$(look ResourceNotFound events describe-rule --name "$rule" --query Arn)"
+  if [[ "$rule_state" != missing ]]; then
+    rule_state="$(aws events list-tags-for-resource --resource-arn "$rule_state" \
+      --query "Tags[?Key=='lastcall-cluster'].Value | [0]" --output text)"
+  fi
+  own "the rule $rule" "$rule_state"
+done
+
+# 1. The role: what the controller does in AWS, and nothing else.
+if [[ "$role_state" == missing ]]; then
+  aws iam create-role --role-name "$role" --assume-role-policy-document "$trust" \
+    --description 'What the Lastcall controller may do' --tags "Key=lastcall-cluster,Value=$cluster" >/dev/null
+else
+  aws iam update-assume-role-policy --role-name "$role" --policy-document "$trust"
+fi
+aws iam put-role-policy --role-name "$role" --policy-name lastcall --policy-document "$permissions"
+
+# 2. The ServiceAccount of the controller says which role it takes.
+"${kubectl[@]}" annotate serviceaccount "$service_account" --overwrite \
+  "eks.amazonaws.com/role-arn=$role_arn"
+
+# 3. A queue for this cluster, and the two rules that fill it.
+if [[ "$queue_url" == missing ]]; then
+  queue_url="$(aws sqs create-queue --queue-name "$queue" --tags "lastcall-cluster=$cluster" \
+    --query QueueUrl --output text)"
+fi
+aws sqs set-queue-attributes --queue-url "$queue_url" --attributes "$queue_attributes"
+for rule in "$queue" "$queue-health"; do
+  events="$machine_events"
+  if [[ "$rule" == "$queue-health" ]]; then events="$health_events"; fi
+  aws events put-rule --name "$rule" --event-pattern "$events" --state ENABLED \
+    --description 'What Lastcall hears of machines' \
+    --tags "Key=lastcall-cluster,Value=$cluster" >/dev/null
+  # It ends well even where it did not take the target.
+  failed="$(aws events put-targets --rule "$rule" --targets "Id=lastcall,Arn=$queue_arn" \
+    --query FailedEntryCount --output text)"
+  if [[ "$failed" != 0 ]]; then echo "Cannot send events of the rule $rule to $queue_arn" >&2; exit 1; fi
+done
+
+echo "Done: $namespace/$service_account of $cluster has the role $role_arn."
+echo "Run the controller with --sqs-queue-url $queue_url --sqs-unknown Delete."
+echo "Pods that run already get their credentials by the annotation when they are started again:"
+echo "kubectl --namespace $namespace rollout restart deployment lastcall"

@@ -1,0 +1,156 @@
+#!/usr/bin/env bash
+# Gives the Lastcall controller its rights in AWS.
+# Made by `lastcall setup aws`. It can be run again: what is there is brought in line.
+# Everything that it makes has the tag lastcall-cluster; what does not have it is not touched.
+#
+# For instance.release: Recreate the controller needs these permissions and no others:
+#   ec2:DescribeInstances: looking a machine up, and learning when it was launched
+#   autoscaling:DescribeAutoScalingInstances: learning whether a machine is in an Auto Scaling group, and in which
+#   autoscaling:DescribeAutoScalingGroups: learning before a drain whether the group's own settings let the machine go
+#   autoscaling:TerminateInstanceInAutoScalingGroup: having the group replace a machine or shrink by it
+set -euo pipefail
+
+account='123456789012'
+cluster='main'
+namespace='lastcall'
+service_account='lastcall'
+role='lastcall'
+role_arn='arn:aws:iam::123456789012:role/lastcall'
+export AWS_REGION='eu-west-1' AWS_DEFAULT_REGION='eu-west-1' AWS_PAGER=''
+
+trust='{
+  "Version": "2012-10-17",
+  "Statement": [
+    {
+      "Effect": "Allow",
+      "Principal": {
+        "Service": "pods.eks.amazonaws.com"
+      },
+      "Action": [
+        "sts:AssumeRole",
+        "sts:TagSession"
+      ],
+      "Condition": {
+        "StringEquals": {
+          "aws:RequestTag/eks-cluster-arn": "arn:aws:eks:eu-west-1:123456789012:cluster/main",
+          "aws:RequestTag/kubernetes-namespace": "lastcall",
+          "aws:RequestTag/kubernetes-service-account": "lastcall"
+        }
+      }
+    }
+  ]
+}'
+permissions='{
+  "Version": "2012-10-17",
+  "Statement": [
+    {
+      "Sid": "Everything",
+      "Effect": "Allow",
+      "Action": [
+        "ec2:DescribeInstances",
+        "autoscaling:DescribeAutoScalingInstances",
+        "autoscaling:DescribeAutoScalingGroups"
+      ],
+      "Resource": "*"
+    },
+    {
+      "Sid": "Groups",
+      "Effect": "Allow",
+      "Action": [
+        "autoscaling:TerminateInstanceInAutoScalingGroup"
+      ],
+      "Resource": "arn:aws:autoscaling:eu-west-1:123456789012:autoScalingGroup:*:autoScalingGroupName/*",
+      "Condition": {
+        "StringEquals": {
+          "aws:ResourceTag/kubernetes.io/cluster/main": "owned"
+        }
+      }
+    }
+  ]
+}'
+
+command -v aws >/dev/null || { echo "Cannot go on: aws is not on the PATH" >&2; exit 1; }
+
+# What AWS answers; "missing" where it says that there is none. Any other error ends the script.
+look() {
+  local missing="$1" answer
+  shift
+  if answer="$(aws "$@" --output text 2>/dev/null)"; then
+    echo "$answer"
+    return
+  fi
+  # Once more, to hear why.
+  answer="$(aws "$@" 2>&1 >/dev/null)" || true
+  if [[ "$answer" =~ $missing ]]; then
+    echo missing
+    return
+  fi
+  echo "Cannot go on: aws $1 $2 failed: $answer" >&2
+  return 1
+}
+
+# Ends the script where a thing is there that was not made for this cluster.
+own() {
+  if [[ "$2" != missing && "$2" != "$cluster" ]]; then
+    echo "Cannot go on: $1 is there without the tag lastcall-cluster=$cluster; name another" >&2
+    exit 1
+  fi
+}
+
+found="$(aws sts get-caller-identity --query Account --output text)"
+if [[ "$found" != "$account" ]]; then
+  echo "Cannot go on: aws is logged in to the account $found, expected $account" >&2
+  exit 1
+fi
+
+association="$(look ResourceNotFound eks list-pod-identity-associations --cluster-name "$cluster" \
+  --namespace "$namespace" --service-account "$service_account" --query 'associations[0].associationId')"
+associated="$role_arn"
+if [[ "$association" != None && "$association" != missing ]]; then
+  associated="$(aws eks describe-pod-identity-association --cluster-name "$cluster" \
+    --association-id "$association" --query association.roleArn --output text)"
+fi
+if [[ "$association" == missing ]]; then
+  echo "Cannot go on: there is no cluster $cluster in $AWS_REGION" >&2
+  exit 1
+fi
+if [[ "$associated" != "$role_arn" ]]; then
+  echo "Cannot go on: $namespace/$service_account has the role $associated already, expected $role_arn" >&2
+  exit 1
+fi
+
+# Only looked at: EKS Auto Mode has the agent built in, all others have it as an add-on.
+if ! aws eks describe-addon --cluster-name "$cluster" --addon-name eks-pod-identity-agent >/dev/null 2>&1; then
+  echo "Note: no add-on eks-pod-identity-agent is seen on $cluster; unless it runs in Auto Mode, add it with" >&2
+  echo "aws eks create-addon --cluster-name $cluster --addon-name eks-pod-identity-agent" >&2
+fi
+
+# Whose is what is there already? Nothing is changed before all of it is known.
+role_state="$(look NoSuchEntity iam list-role-tags --role-name "$role" \
+  --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
+own "the role $role" "$role_state"
+
+# 1. The role: what the controller does in AWS, and nothing else.
+if [[ "$role_state" == missing ]]; then
+  aws iam create-role --role-name "$role" --assume-role-policy-document "$trust" \
+    --description 'What the Lastcall controller may do' --tags "Key=lastcall-cluster,Value=$cluster" >/dev/null
+else
+  aws iam update-assume-role-policy --role-name "$role" --policy-document "$trust"
+fi
+aws iam put-role-policy --role-name "$role" --policy-name lastcall --policy-document "$permissions"
+
+# 2. The role for the ServiceAccount of the controller; it needs no annotation.
+if [[ "$association" == None ]]; then
+  # A role that was just made may not be known everywhere yet.
+  for attempt in 1 2 3 4 5; do
+    if aws eks create-pod-identity-association --cluster-name "$cluster" --namespace "$namespace" \
+      --service-account "$service_account" --role-arn "$role_arn" \
+      --tags "lastcall-cluster=$cluster" >/dev/null; then break; fi
+    if [[ "$attempt" == 5 ]]; then echo "Cannot associate $service_account with $role_arn" >&2; exit 1; fi
+    sleep "$attempt"
+  done
+fi
+
+echo "Done: $namespace/$service_account of $cluster has the role $role_arn."
+echo "Pods that run already get their credentials when they are started again:"
+echo "kubectl --namespace $namespace rollout restart deployment lastcall"

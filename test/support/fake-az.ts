@@ -1,0 +1,54 @@
+import { fakeKubectl } from "./fake-aws.ts";
+import { type FakeTools, makeFakeTools } from "./fake-tools.ts";
+
+/**
+ * A subscription in bash, with AKS, identities and roles as far as the set-up uses them. As in Azure a role
+ * that is assigned cannot be deleted, and what is not there is said by name.
+ */
+const az = `
+ours() { if has "$1"; then get "$1"; else refuse "(ResourceNotFound) The Resource was not found."; fi; }
+name_of() { local text="\${1#*\\"Name\\": \\"}"; echo "\${text%%\\"*}"; }
+case "$1 $2 $3" in
+  "aks show "*)
+    has cluster || refuse "(ResourceNotFound) The Resource was not found."
+    case "$(flag --query)" in
+      oidcIssuerProfile.issuerUrl) get cluster ;;
+      securityProfile.workloadIdentity.enabled) if has webhook; then echo true; else echo false; fi ;;
+      nodeResourceGroup) echo MC_shop_main_westeurope ;;
+      location) echo westeurope ;;
+    esac ;;
+  "identity show "*)
+    case "$(flag --query)" in
+      tags*) ours identity ;;
+      clientId) ours identity >/dev/null; echo client-1 ;;
+      principalId) ours identity >/dev/null; echo principal-1 ;;
+    esac ;;
+  "identity create "*) ! has identity || refuse "exists"; tag="$(flag --tags)"; put identity "\${tag##*=}" ;;
+  "identity delete "*) has identity || refuse "none"; drop identity; ! has credential || drop credential ;;
+  "identity federated-credential show") has credential || refuse "Code: NotFound"; echo lastcall ;;
+  "identity federated-credential create") ! has credential || refuse "exists"; put credential "$(flag --subject) by $(flag --issuer)" ;;
+  "identity federated-credential update") has credential || refuse "none"; put credential "$(flag --subject) by $(flag --issuer)" ;;
+  "role definition list")
+    role="role-$(flag --name)"
+    if has "$role"; then
+      case "$(flag --query)" in
+        '[0].name') echo some-uuid ;;
+        *) text="$(get "$role")"; text="\${text#*\\"Description\\": \\"}"; echo "\${text%%\\"*}" ;;
+      esac
+    fi ;;
+  "role definition create") role="role-$(name_of "$(flag --role-definition)")"; ! has "$role" || refuse "exists"; put "$role" "$(flag --role-definition)" ;;
+  "role definition update") role="role-$(name_of "$(flag --role-definition)")"; has "$role" || refuse "none"; put "$role" "$(flag --role-definition)" ;;
+  "role definition delete") ! has "grant-$(flag --name)" || refuse "(RoleDefinitionHasAssignments)"; drop "role-$(flag --name)" ;;
+  "role assignment list") ! has "grant-$(flag --role)" || echo "grant-$(flag --role)" ;;
+  "role assignment create")
+    if has slow-principal; then drop slow-principal; refuse "(PrincipalNotFound)"; fi
+    has "role-$(flag --role)" || refuse "none"
+    put "grant-$(flag --role)" "$(flag --scope) $(flag --assignee-object-id)" ;;
+  "role assignment delete") has "$(flag --ids)" || refuse "none"; drop "$(flag --ids)" ;;
+  *) refuse "no such command: $*" ;;
+esac
+`;
+
+export function makeFakeAz(): FakeTools {
+  return makeFakeTools({ az, kubectl: fakeKubectl });
+}

@@ -1,0 +1,88 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+
+/** Command line tools that note what they are asked and keep a state of their own, as files. */
+export interface FakeTools<Standing extends string = string> {
+  /** A PATH on which nothing but bash, mv, rm and the false tools is found. */
+  readonly path: string;
+  readonly folder: string;
+  put(what: Standing, content?: string): void;
+  has(what: Standing): boolean;
+  /** What stands there, by name, with its content. */
+  standing(): Readonly<Record<string, string>>;
+  /** Every call so far, its arguments with a bar between. */
+  calls(): readonly string[];
+  forget(): void;
+  remove(): void;
+}
+
+/**
+ * Before each tool's own text, in bash: `has`, `put`, `get` and `drop` of a thing that stands there, `flag`
+ * for the value of a flag, `refuse` to fail with a sentence.
+ */
+export const fakeToolPreamble = `#!/bin/bash
+here="\${0%/*}"
+IFS='|'
+args=("$@")
+line="\${0##*/}|$*"
+echo "\${line//$'\\n'/ }" >> "$here/calls"
+has() { [[ -e "$here/has-$1" ]]; }
+put() { echo "\${2-}" > "$here/has-$1"; }
+get() { echo "$(< "$here/has-$1")"; }
+drop() { rm "$here/has-$1"; }
+refuse() { echo "ERROR: $1" >&2; exit 1; }
+flag() {
+  local i
+  for ((i = 0; i < \${#args[@]}; i++)); do
+    if [[ "\${args[i]}" == "$1" ]]; then echo "\${args[i+1]}"; return; fi
+  done
+  echo "ERROR: $1 is missing" >&2
+  exit 2
+}
+`;
+
+/** Each tool is bash's text after the preamble; a test makes and removes them. */
+export function makeFakeTools<Standing extends string>(
+  tools: Readonly<Record<string, string>>,
+): FakeTools<Standing> {
+  const folder = mkdtempSync(join(tmpdir(), "lastcall-tools-"));
+  for (const [name, text] of Object.entries({ sleep: "", ...tools })) {
+    writeFileSync(join(folder, name), fakeToolPreamble + text);
+    chmodSync(join(folder, name), 0o755);
+  }
+  for (const name of ["bash", "mv", "rm"]) symlinkSync(whichOf(name), join(folder, name));
+  const calls = join(folder, "calls");
+  const textOf = (what: string) => readFileSync(join(folder, `has-${what}`), "utf8").trimEnd();
+  return {
+    path: folder,
+    folder,
+    put: (what, content = "") => writeFileSync(join(folder, `has-${what}`), content),
+    has: (what) => existsSync(join(folder, `has-${what}`)),
+    standing: () => {
+      const names = readdirSync(folder).flatMap((name) => /^has-(.*)$/.exec(name)?.[1] ?? []);
+      return Object.fromEntries(names.sort().map((name) => [name, textOf(name)]));
+    },
+    calls: () => (existsSync(calls) ? readFileSync(calls, "utf8").split("\n").slice(0, -1) : []),
+    forget: () => rmSync(calls, { force: true }),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+function whichOf(name: string): string {
+  const found = (process.env.PATH ?? "")
+    .split(delimiter)
+    .map((folder) => join(folder, name))
+    .find(existsSync);
+  if (found === undefined) throw new Error(`Cannot find ${name} on the PATH`);
+  return found;
+}
