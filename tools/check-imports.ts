@@ -12,9 +12,13 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   core: everywhere,
   contracts: everywhere,
   config: everywhere,
-  kube: [...everywhere, "contracts", "kube/object"],
+  kube: [...everywhere, "contracts", "kube/object", "kube/watch"],
   // What objects and answers of the API say; pure, so that the agent and the model read them alike.
   "kube/object": [...everywhere, "contracts"],
+  "kube/access": [...everywhere, "contracts"],
+  "kube/http": [...everywhere, "contracts", "kube/access"],
+  "kube/watch": [...everywhere, "contracts", "kube/object"],
+  "kube/lease": [...everywhere, "contracts", "kube/object", "kube/watch"],
   // What the metadata services of all clouds have in common; which clouds share.
   "cloud/metadata": [...everywhere, "contracts"],
   // How a machine is released, whichever cloud it is in.
@@ -36,7 +40,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "contracts",
     "config",
     "kube",
-    "kube/object",
+    ...["kube/object", "kube/access", "kube/http", "kube/watch", "kube/lease"],
     "cloud/metadata",
     "cloud/gcp",
     "cloud/aws",
@@ -74,7 +78,7 @@ const mayImportInCore: Readonly<Record<string, readonly string[]>> = {
 
 /** A dependency has one import site, so that it can be replaced there. */
 const packageSites: Readonly<Record<string, readonly string[]>> = {
-  "@kubernetes/client-node": ["src/kube/kubeconfig-access.ts"],
+  "@kubernetes/client-node": ["src/kube/access/kubeconfig-access.ts"],
   "@aws-sdk/client-auto-scaling": ["src/cloud/aws/auto-scaling.ts"],
   "@aws-sdk/client-ec2": ["src/cloud/aws/ec2-client.ts"],
   "@aws-sdk/client-sqs": ["src/cloud/aws/sqs-client.ts"],

@@ -1,5 +1,4 @@
-import type { LabelSelector } from "../core/cluster/label-selector.ts";
-import { matchesLabelSelector } from "../core/cluster/label-selector.ts";
+import { type LabelSelector, matchesLabelSelector } from "../core/cluster/label-selector.ts";
 
 type Labels = Readonly<Record<string, string>>;
 

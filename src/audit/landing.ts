@@ -1,5 +1,4 @@
-import type { LabelRequirement } from "../core/cluster/label-selector.ts";
-import { meetsRequirement } from "../core/cluster/label-selector.ts";
+import { type LabelRequirement, meetsRequirement } from "../core/cluster/label-selector.ts";
 import type { Toleration } from "../core/cluster/pod.ts";
 import type { AuditNode } from "./audit-node.ts";
 import type { PodTemplate } from "./pod-template.ts";

@@ -2,9 +2,9 @@ import { Fallback, type FallbackOptions } from "../agent/fallback.ts";
 import type { NoticeReporter } from "../agent/notice-reporter.ts";
 import type { KubeSender } from "../contracts/kube-api.ts";
 import { deletePod, evictPod } from "../kube/evict.ts";
-import { readLeaderSight } from "../kube/leader-sight.ts";
+import { readLeaderSight } from "../kube/lease/lease-store.ts";
 import { KubeNodeMarks } from "../kube/node-marks.ts";
-import { listPodsOn } from "../kube/pods-on-node.ts";
+import { listPodsOn } from "../kube/node-pods.ts";
 
 export interface FallbackParts
   extends Pick<FallbackOptions, "identify" | "log" | "metrics" | "onDrained"> {

@@ -22,8 +22,7 @@ import { KubeGateSource } from "../kube/gate-source.ts";
 import { NodeEventFeed } from "../kube/node-event-feed.ts";
 import { KubeNodeMarks } from "../kube/node-marks.ts";
 import { KubeNodePods } from "../kube/node-pods.ts";
-import { placeholderImage } from "../kube/placeholder-object.ts";
-import { KubePlaceholders } from "../kube/placeholders.ts";
+import { KubePlaceholders, placeholderImage } from "../kube/placeholders.ts";
 import { KubePolicyStatus } from "../kube/policy-status.ts";
 import { KubeVolumeAttachments } from "../kube/volume-attachments.ts";
 

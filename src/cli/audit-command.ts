@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeApi } from "../contracts/kube-api.ts";
-import type { KubeAccess } from "../kube/kube-access.ts";
+import type { KubeAccess } from "../kube/access/kube-access.ts";
 import { runAudit } from "./audit.ts";
 import type { CommandRun } from "./command-spec.ts";
 import { connect } from "./connect.ts";

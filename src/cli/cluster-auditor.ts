@@ -10,7 +10,7 @@ import type {
   WorkloadVerdict,
 } from "../contracts/workload-auditor.ts";
 import { isFields } from "../core/json/json-field.ts";
-import { listPages } from "../kube/list.ts";
+import { listPages } from "../kube/watch/list.ts";
 import { type AuditedKind, clusterKinds, namespacedKinds } from "./audited-kind.ts";
 import { namespaceBatches } from "./namespace-batches.ts";
 

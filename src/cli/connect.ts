@@ -1,5 +1,5 @@
 import type { KubeApi } from "../contracts/kube-api.ts";
-import type { KubeAccess } from "../kube/kube-access.ts";
+import type { KubeAccess } from "../kube/access/kube-access.ts";
 import type { CommandIo } from "./command-io.ts";
 import { version } from "./version.ts";
 
@@ -22,8 +22,8 @@ export async function connect(
   },
   io: Pick<CommandIo, "env" | "clock">,
 ): Promise<Connection> {
-  const { loadKubeAccess } = await import("../kube/kubeconfig.ts");
-  const { HttpKubeApi } = await import("../kube/http-api.ts");
+  const { loadKubeAccess } = await import("../kube/access/load-kube-access.ts");
+  const { HttpKubeApi } = await import("../kube/http/http-api.ts");
   const { kubeconfig, context, probesConnections } = options;
   const access = await loadKubeAccess({ kubeconfig, context, env: io.env });
   const userAgent = `lastcall/${version}`;

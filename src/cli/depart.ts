@@ -83,7 +83,7 @@ async function writeAll(
   steps: Steps,
   { wish, api }: { readonly wish: DepartWish; readonly api?: KubeApi },
 ): Promise<{ readonly written: readonly Written[]; readonly faults: readonly LastcallError[] }> {
-  const { departureObject } = await import("../kube/translate-departure.ts");
+  const { departureObject } = await import("../kube/object/translate-departure.ts");
   const written: Written[] = [];
   const faults: LastcallError[] = [];
   for (const { node, step } of steps) {

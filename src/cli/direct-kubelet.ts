@@ -2,9 +2,8 @@ import type { Clock } from "../contracts/clock.ts";
 import { type Fields, fieldsOf, listOf, textOf, valueAt } from "../core/json/json-field.ts";
 import { seconds } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
-import { HttpKubeApi } from "../kube/http-api.ts";
-import type { KubeAccess } from "../kube/kube-access.ts";
-import { kubeletAccess } from "../kube/kubelet-access.ts";
+import { type KubeAccess, kubeletAccess } from "../kube/access/kube-access.ts";
+import { HttpKubeApi } from "../kube/http/http-api.ts";
 import { type AskKubelet, nodeNameOf } from "./kubelet-budgets.ts";
 
 /**

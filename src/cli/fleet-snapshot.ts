@@ -89,8 +89,8 @@ async function readCluster(
   needs: SnapshotNeeds & { readonly policies: boolean },
   io: CommandIo,
 ): Promise<readonly KubeObject[]> {
-  const { listAll } = await import("../kube/list.ts");
-  const paths = await import("../kube/paths.ts");
+  const { listAll } = await import("../kube/watch/list.ts");
+  const paths = await import("../kube/object/paths.ts");
   const { api, close } = needs.api
     ? { api: needs.api, close: () => {} }
     : await connect(source, io);
@@ -138,10 +138,10 @@ async function readCluster(
 }
 
 async function translateAll(objects: readonly KubeObject[]): Promise<FleetSnapshot> {
-  const { translateNode } = await import("../kube/translate-node.ts");
-  const { translatePod } = await import("../kube/translate-pod.ts");
-  const { translateBudget } = await import("../kube/translate-budget.ts");
-  const { translateDeparture } = await import("../kube/translate-departure.ts");
+  const { translateNode } = await import("../kube/object/translate-node.ts");
+  const { translatePod } = await import("../kube/object/translate-pod.ts");
+  const { translateBudget } = await import("../kube/object/translate-budget.ts");
+  const { translateDeparture } = await import("../kube/object/translate-departure.ts");
   const { fieldsOf } = await import("../core/json/json-field.ts");
   const ofKind = (kind: string) => objects.filter((object) => object.kind === kind);
   const readings = ofKind("DeparturePolicy").map((object) =>

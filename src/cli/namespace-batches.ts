@@ -2,7 +2,7 @@ import { leanObject } from "../audit/lean-object.ts";
 import type { KubeApi } from "../contracts/kube-api.ts";
 import { isFields } from "../core/json/json-field.ts";
 import { isLastcallError } from "../errors.ts";
-import { listPages } from "../kube/list.ts";
+import { listPages } from "../kube/watch/list.ts";
 import type { AuditedKind } from "./audited-kind.ts";
 
 /** Small pages: of each kind one is held at a time. */

@@ -99,7 +99,7 @@ async function leadershipOf(tools: {
     const { AlwaysLeading } = await import("../controller/always-leading.ts");
     return new AlwaysLeading();
   }
-  const { LeaderLease } = await import("../kube/leader-lease.ts");
+  const { LeaderLease } = await import("../kube/lease/leader-lease.ts");
   return new LeaderLease({
     api,
     clock: io.clock,

@@ -1,6 +1,5 @@
 import type { PodRule } from "../core/policy/policy.ts";
-import type { ListField, ObjectField } from "./field-schema.ts";
-import { ruleOn } from "./field-schema.ts";
+import { type ListField, type ObjectField, ruleOn } from "./field-schema.ts";
 import type { WrittenPodRule } from "./policy-spec.ts";
 import { choiceField, positiveDurationField, wordsOf } from "./scalar-field.ts";
 import { labelSelectorField } from "./selector-schema.ts";

@@ -1,7 +1,6 @@
 import type { NoticeReaction, ReleaseMode } from "../core/policy/policy.ts";
 import { drainField } from "./drain-schema.ts";
-import type { ListField, ObjectField, SchemaRule } from "./field-schema.ts";
-import { ruleOn } from "./field-schema.ts";
+import { type ListField, type ObjectField, ruleOn, type SchemaRule } from "./field-schema.ts";
 import type { WrittenBudget, WrittenLifetime } from "./policy-spec.ts";
 import {
   amountField,

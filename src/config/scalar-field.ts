@@ -1,13 +1,13 @@
 import { parseDuration } from "../core/time/duration.ts";
 import type { Millis } from "../core/time/time.ts";
-import type {
-  AmountField,
-  BooleanField,
-  ListField,
-  SchemaRule,
-  StringField,
+import {
+  type AmountField,
+  type BooleanField,
+  type ListField,
+  ruleOn,
+  type SchemaRule,
+  type StringField,
 } from "./field-schema.ts";
-import { ruleOn } from "./field-schema.ts";
 
 const durationPattern = "^(0|(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|ms|s|m|h))+)$";
 

@@ -1,5 +1,11 @@
-import type { ListField, MapField, ObjectField, SchemaRule, StringField } from "./field-schema.ts";
-import { ruleOn } from "./field-schema.ts";
+import {
+  type ListField,
+  type MapField,
+  type ObjectField,
+  ruleOn,
+  type SchemaRule,
+  type StringField,
+} from "./field-schema.ts";
 import { choiceField } from "./scalar-field.ts";
 
 /** A requirement as written; `values` may be left out with Exists and DoesNotExist. */

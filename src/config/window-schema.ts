@@ -1,8 +1,13 @@
 import type { Weekday } from "../core/policy/policy.ts";
 import { backwardsCronPattern, cronPattern } from "./cron-pattern.ts";
 import { didYouMean } from "./did-you-mean.ts";
-import type { ListField, ObjectField, SchemaRule, StringField } from "./field-schema.ts";
-import { ruleOn } from "./field-schema.ts";
+import {
+  type ListField,
+  type ObjectField,
+  ruleOn,
+  type SchemaRule,
+  type StringField,
+} from "./field-schema.ts";
 import { choiceField, positiveDurationField, wordsOf } from "./scalar-field.ts";
 import { isKnownTimeZone, timeZoneNames } from "./time-zone.ts";
 

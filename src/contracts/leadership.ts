@@ -1,6 +1,6 @@
 /**
  * Who acts. One replica leads at a time; a replica that cannot be sure any more acts no more.
- * Made by `src/kube/leader-lease.ts`; a controller without leader election leads always.
+ * Made by `src/kube/lease/leader-lease.ts`; a controller without leader election leads always.
  */
 export interface Leadership {
   /**

@@ -5,8 +5,7 @@ import type { Rng } from "../core/chance/rng.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { BudgetFacts, PodFacts, PodIdentity } from "../core/cluster/pod.ts";
 import { cloudDeadline, type Departure, type DrainCounts } from "../core/departure/departure.ts";
-import type { PhaseChange } from "../core/departure/ledger.ts";
-import { drainBeganAt } from "../core/departure/ledger.ts";
+import { drainBeganAt, type PhaseChange } from "../core/departure/ledger.ts";
 import { drainAccount } from "../core/drain/drain-account.ts";
 import { recordAnswer, recordSending } from "../core/drain/drain-answer.ts";
 import {

@@ -1,8 +1,7 @@
 import type { NodePods } from "../contracts/node-pods.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { PhaseResult } from "../core/departure/ledger.ts";
-import type { PlannedPod } from "../core/drain-plan/drain-plan.ts";
-import { planDrain } from "../core/drain-plan/drain-plan.ts";
+import { type PlannedPod, planDrain } from "../core/drain-plan/drain-plan.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import type { CaseContext } from "./case-context.ts";
 import type { CaseTools } from "./case-tools.ts";

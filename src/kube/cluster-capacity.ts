@@ -5,9 +5,9 @@ import type { NodeSelector } from "../core/cluster/label-selector.ts";
 import { type Amounts, sumOf } from "../core/cluster/placement.ts";
 import type { PodFacts } from "../core/cluster/pod.ts";
 import { fieldsOf, textOf } from "../core/json/json-field.ts";
-import { listPages } from "./list.ts";
-import { podsPath, volumePath } from "./paths.ts";
-import { nodeSelectorOf, translatePlacement } from "./translate-placement.ts";
+import { podsPath, volumePath } from "./object/paths.ts";
+import { nodeSelectorOf, translatePlacement } from "./object/translate-placement.ts";
+import { listPages } from "./watch/list.ts";
 
 const notFinished = "status.phase!=Succeeded,status.phase!=Failed";
 

@@ -5,8 +5,8 @@ import type { Departure, DepartureStatus } from "../core/departure/departure.ts"
 import type { NoticeUpdate } from "../core/notice/notice-call.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
 import { apiError } from "./object/api-error.ts";
-import { departurePath, departuresPath } from "./paths.ts";
-import { departureObject, statusObject, translateDeparture } from "./translate-departure.ts";
+import { departurePath, departuresPath } from "./object/paths.ts";
+import { departureObject, statusObject, translateDeparture } from "./object/translate-departure.ts";
 
 /**
  * Departures in the cluster; the resourceVersion in each write is the fence. In a rush the writes

@@ -3,7 +3,7 @@ import type { KubeApi } from "../contracts/kube-api.ts";
 import type { ClusterEvent, EventSink, EventTarget } from "../contracts/telemetry.ts";
 import { formatInstant } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
-import { apiVersion as policyApiVersion } from "./paths.ts";
+import { apiVersion as policyApiVersion } from "./object/paths.ts";
 
 /** How long the same Event about the same thing is counted up instead of written again. */
 const seriesMs = 10 * 60_000;

@@ -6,13 +6,11 @@ import type { NodeFacts } from "../core/cluster/node.ts";
 import type { Departure } from "../core/departure/departure.ts";
 import type { BadPolicy, Policy } from "../core/policy/policy.ts";
 import type { LastcallError } from "../errors.ts";
-import { ChangeListeners } from "./change-listeners.ts";
-import { KeyIndex } from "./key-index.ts";
-import type { ObjectChange } from "./object-store.ts";
-import { departuresPath, nodesPath, policiesPath } from "./paths.ts";
-import { Reflector } from "./reflector.ts";
-import { translateDeparture } from "./translate-departure.ts";
-import { translateNode } from "./translate-node.ts";
+import { departuresPath, nodesPath, policiesPath } from "./object/paths.ts";
+import { translateDeparture } from "./object/translate-departure.ts";
+import { translateNode } from "./object/translate-node.ts";
+import { ChangeListeners, KeyIndex, type ObjectChange } from "./watch/object-store.ts";
+import { Reflector } from "./watch/reflector.ts";
 
 /** A policy as it was read: a good one, or what is wrong with it. */
 export type ClusterPolicyReading = { readonly policy: Policy } | BadPolicy;

@@ -4,8 +4,8 @@ import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import type { LabelRequirement, LabelSelector } from "../core/cluster/label-selector.ts";
 import type { GateAnswer } from "../core/departure/snapshot.ts";
 import type { Gates, Policy } from "../core/policy/policy.ts";
-import { listAll } from "./list.ts";
-import { podsPath } from "./paths.ts";
+import { podsPath } from "./object/paths.ts";
+import { listAll } from "./watch/list.ts";
 
 export interface KubeGateSourceOptions {
   readonly api: KubeApi;

@@ -9,8 +9,8 @@ import { fieldsOf, instantOf, textOf } from "../core/json/json-field.ts";
 import { noticeEventReasons, noticeOfEvent } from "../core/notice/node-notice.ts";
 import { type Instant, type Millis, minutes, seconds } from "../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
-import { eventsPath } from "./paths.ts";
-import { Reflector } from "./reflector.ts";
+import { eventsPath } from "./object/paths.ts";
+import { Reflector } from "./watch/reflector.ts";
 
 export interface NodeEventFeedOptions {
   readonly api: KubeApi;

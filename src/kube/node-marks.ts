@@ -18,8 +18,8 @@ import {
   unmarkPatch,
 } from "./node-mark-patch.ts";
 import { apiError, isPassing } from "./object/api-error.ts";
-import { nodePath } from "./paths.ts";
-import { translateNode } from "./translate-node.ts";
+import { nodePath } from "./object/paths.ts";
+import { translateNode } from "./object/translate-node.ts";
 
 /** How often a write that somebody else overtook is tried again before it is a fault. */
 const conflictTries = 8;

@@ -1,5 +1,11 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { KubeAnswer, KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
+import type {
+  KubeAnswer,
+  KubeApi,
+  KubeObject,
+  KubeRequest,
+  KubeSender,
+} from "../contracts/kube-api.ts";
 import type {
   FollowedPods,
   FollowOptions,
@@ -13,15 +19,14 @@ import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../core/clu
 import type { EvictionAnswer } from "../core/drain/eviction-answer.ts";
 import { type Millis, millis } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
-import { ChangeListeners } from "./change-listeners.ts";
 import { deletePod, evictPod, markDisrupted } from "./evict.ts";
-import { listAll } from "./list.ts";
 import { apiError } from "./object/api-error.ts";
-import { budgetsPath, podsPath } from "./paths.ts";
-import { listPodsOn, onNode } from "./pods-on-node.ts";
-import { Reflector } from "./reflector.ts";
-import { translateBudget } from "./translate-budget.ts";
-import { translatePod } from "./translate-pod.ts";
+import { budgetsPath, podsPath } from "./object/paths.ts";
+import { translateBudget } from "./object/translate-budget.ts";
+import { translatePod } from "./object/translate-pod.ts";
+import { listAll } from "./watch/list.ts";
+import { ChangeListeners } from "./watch/object-store.ts";
+import { Reflector } from "./watch/reflector.ts";
 
 /** A pod whose owner has been restarted for it once is not reason enough for a second time. */
 const restartedFor = "lastcall.dev/restarted-for";
@@ -174,4 +179,15 @@ function refusal(request: KubeRequest, answer: KubeAnswer): EvictionAnswer {
 function ownersOf(object: KubeObject): readonly { readonly kind: string; readonly name: string }[] {
   const owners = object.metadata?.ownerReferences;
   return Array.isArray(owners) ? owners : [];
+}
+
+/** The pods of one node now. */
+export async function listPodsOn(api: KubeSender, nodeName: string): Promise<readonly PodFacts[]> {
+  const objects = await listAll(api, podsPath, onNode(nodeName));
+  return objects.map(translatePod);
+}
+
+/** The query for the pods of one node, for a list or a watch. */
+export function onNode(nodeName: string): Readonly<Record<string, string>> {
+  return { fieldSelector: `spec.nodeName=${nodeName}` };
 }

@@ -1,19 +1,17 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { KubeApi, KubeRequest } from "../contracts/kube-api.ts";
+import type { KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
 import type { FollowedPlaceholders, Placeholders } from "../contracts/placeholders.ts";
+import { formatQuantity } from "../core/capacity/quantity.ts";
 import type { Rng } from "../core/chance/rng.ts";
+import type { NodeSelector } from "../core/cluster/label-selector.ts";
+import type { Amounts, PodPlacement } from "../core/cluster/placement.ts";
 import type { PlaceholderFacts, PlaceholderOrder } from "../core/drain/placeholder-plan.ts";
-import { ChangeListeners } from "./change-listeners.ts";
-import { listAll } from "./list.ts";
+import { fieldsOf, oneOf, textOf } from "../core/json/json-field.ts";
 import { apiError } from "./object/api-error.ts";
-import {
-  type PlaceholderPlace,
-  placeholderObject,
-  placeholderOf,
-  placeholderSelector,
-  translatePlaceholder,
-} from "./placeholder-object.ts";
-import { Reflector } from "./reflector.ts";
+import { conditionOf } from "./object/translate-node.ts";
+import { listAll } from "./watch/list.ts";
+import { ChangeListeners } from "./watch/object-store.ts";
+import { Reflector } from "./watch/reflector.ts";
 
 export interface KubePlaceholdersOptions extends PlaceholderPlace {
   readonly api: KubeApi;
@@ -72,4 +70,132 @@ export class KubePlaceholders implements Placeholders {
     const answer = await this.#options.api.send(request);
     if (answer.status >= 300 && answer.status !== done) throw apiError(request, answer);
   }
+}
+
+/** The PriorityClass of `deploy/base/placeholder-priority.yaml`. */
+export const placeholderPriorityClass = "lastcall-placeholder";
+
+/** The same pod that keeps the namespaces of every pod: it is on most nodes already. */
+export const placeholderImage = "registry.k8s.io/pause:3.10";
+
+export const placeholderSelector =
+  "app.kubernetes.io/name=lastcall,app.kubernetes.io/component=placeholder";
+
+/** The Departure by its uid: a name may be longer than a label can be, and can be used again. */
+export const placeholderOf = "lastcall.dev/placeholder-of";
+
+const required = "requiredDuringSchedulingIgnoredDuringExecution";
+const phases = ["Pending", "Running", "Succeeded", "Failed", "Unknown"] as const;
+
+export interface PlaceholderPlace {
+  readonly namespace: string;
+  /** What runs in it; `registry.k8s.io/pause:3.10`, or a mirror of it. */
+  readonly image: string;
+}
+
+/**
+ * The Pod object of a placeholder. Whatever it gives way to takes its room at once (no grace), it
+ * has no rights, and no autoscaler takes it for a reason to keep a machine.
+ */
+export function placeholderObject(order: PlaceholderOrder, place: PlaceholderPlace): KubeObject {
+  const { name, departure, forPod, placement, tolerations } = order;
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name,
+      namespace: place.namespace,
+      labels: {
+        "app.kubernetes.io/name": "lastcall",
+        "app.kubernetes.io/component": "placeholder",
+        [placeholderOf]: departure.uid,
+      },
+      annotations: {
+        "lastcall.dev/departure": departure.name,
+        "lastcall.dev/placeholder-for": `${forPod.namespace}/${forPod.name}`,
+        "cluster-autoscaler.kubernetes.io/safe-to-evict": "true",
+      },
+    },
+    spec: {
+      priorityClassName: placeholderPriorityClass,
+      terminationGracePeriodSeconds: 0,
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      ...(placement.schedulerName === undefined ? {} : { schedulerName: placement.schedulerName }),
+      nodeSelector: placement.nodeSelector,
+      affinity: affinityOf(placement),
+      tolerations,
+      securityContext: {
+        runAsNonRoot: true,
+        runAsUser: 65535,
+        seccompProfile: { type: "RuntimeDefault" },
+      },
+      containers: [
+        {
+          name: "room",
+          image: place.image,
+          resources: resourcesOf(placement.requests),
+          securityContext: {
+            allowPrivilegeEscalation: false,
+            readOnlyRootFilesystem: true,
+            capabilities: { drop: ["ALL"] },
+          },
+        },
+      ],
+    },
+  };
+}
+
+export function translatePlaceholder(pod: KubeObject): PlaceholderFacts {
+  const status = fieldsOf(pod.status);
+  const scheduled = conditionOf(status.conditions, "PodScheduled");
+  return {
+    name: pod.metadata?.name ?? "",
+    departureUid: pod.metadata?.labels?.[placeholderOf] ?? "",
+    node: textOf(fieldsOf(pod.spec).nodeName),
+    phase: oneOf(phases, status.phase) ?? "Unknown",
+    ready: conditionOf(status.conditions, "Ready").status === "True",
+    leaving: pod.metadata?.deletionTimestamp === undefined ? "Staying" : "Leaving",
+    trouble: scheduled.status === "False" ? textOf(scheduled.message) : undefined,
+  };
+}
+
+function affinityOf(placement: PodPlacement): object {
+  const { requiredNodes, podAffinity, podAntiAffinity } = placement;
+  return {
+    ...(requiredNodes === undefined
+      ? {}
+      : { nodeAffinity: { [required]: selectorObject(requiredNodes) } }),
+    ...(podAffinity.length === 0 ? {} : { podAffinity: { [required]: podAffinity } }),
+    ...(podAntiAffinity.length === 0 ? {} : { podAntiAffinity: { [required]: podAntiAffinity } }),
+  };
+}
+
+/** A field that needs no values must have none, and an empty list of fields is left out. */
+function selectorObject({ nodeSelectorTerms }: NodeSelector): object {
+  return {
+    nodeSelectorTerms: nodeSelectorTerms.map(({ matchExpressions, matchFields }) => ({
+      ...(matchExpressions.length === 0 ? {} : { matchExpressions }),
+      ...(matchFields.length === 0 ? {} : { matchFields }),
+    })),
+  };
+}
+
+/**
+ * Requests, and limits where the API server demands them: what cannot be overcommitted (devices and
+ * huge pages) is asked for and limited alike. Source: kubernetes `pkg/apis/core/v1/helper`.
+ */
+function resourcesOf(requests: Amounts): object {
+  const written = Object.entries(requests)
+    .filter(([, amount]) => amount > 0)
+    .map(([resource, amount]) => [resource, formatQuantity(resource, amount)] as const);
+  const firm = written.filter(([resource]) => isFirm(resource));
+  return {
+    requests: Object.fromEntries(written),
+    ...(firm.length === 0 ? {} : { limits: Object.fromEntries(firm) }),
+  };
+}
+
+function isFirm(resource: string): boolean {
+  return resource.startsWith("hugepages-") || resource.includes("/");
 }

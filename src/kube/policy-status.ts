@@ -4,7 +4,7 @@ import type { PolicyStatusSink } from "../contracts/policy-status-sink.ts";
 import { fieldsOf, instantOf, listOf, oneOf, textOf } from "../core/json/json-field.ts";
 import type { PolicyCondition, PolicyStatus } from "../core/plan/policy-status.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
-import { policyPath } from "./paths.ts";
+import { policyPath } from "./object/paths.ts";
 
 interface Standing {
   readonly status: string;

@@ -4,9 +4,9 @@ import type { FollowedVolumes, VolumeAttachments } from "../contracts/volume-att
 import type { Rng } from "../core/chance/rng.ts";
 import type { AttachedVolume } from "../core/cluster/attached-volume.ts";
 import { fieldsOf, textOf } from "../core/json/json-field.ts";
-import { ChangeListeners } from "./change-listeners.ts";
-import { attachmentsPath, volumePath } from "./paths.ts";
-import { Reflector } from "./reflector.ts";
+import { attachmentsPath, volumePath } from "./object/paths.ts";
+import { ChangeListeners } from "./watch/object-store.ts";
+import { Reflector } from "./watch/reflector.ts";
 
 /**
  * VolumeAttachments, of which the API selects none by node: all are listed and watched, and only

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { indexByLabels, indexBySelector } from "../../src/audit/label-index.ts";
-import type { LabelSelector } from "../../src/core/cluster/label-selector.ts";
-import { matchesLabelSelector } from "../../src/core/cluster/label-selector.ts";
+import { type LabelSelector, matchesLabelSelector } from "../../src/core/cluster/label-selector.ts";
 
 const key = fc.constantFrom("app", "tier", "__proto__", "a=b");
 const labels = fc.dictionary(key, fc.constantFrom("x", "y", "b=x"), { maxKeys: 3 });

@@ -4,7 +4,7 @@ import { sumUp } from "../../src/audit/spot-readiness.ts";
 import { clusterKinds, namespacedKinds } from "../../src/cli/audited-kind.ts";
 import { ClusterAuditor } from "../../src/cli/cluster-auditor.ts";
 import type { KubeAnswer, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
-import { translateNode } from "../../src/kube/translate-node.ts";
+import { translateNode } from "../../src/kube/object/translate-node.ts";
 import { ScriptedApi } from "../support/scripted-api.ts";
 
 const never = new AbortController().signal;

@@ -11,7 +11,7 @@ import { ClusterAuditor } from "../../src/cli/cluster-auditor.ts";
 import type { NoticeFeed } from "../../src/contracts/notice-feed.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import { hours, type Millis, minutes, seconds } from "../../src/core/time/time.ts";
-import { LeaderLease } from "../../src/kube/leader-lease.ts";
+import { LeaderLease } from "../../src/kube/lease/leader-lease.ts";
 import {
   capacityStory,
   close,

@@ -1,8 +1,11 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { runHeadless } from "../../src/cli/demo/headless-demo.ts";
 import { silentLog } from "../../src/cli/demo/silent-log.ts";
-import type { FleetCounts, SimulationFacts } from "../../src/sim/simulation-report.ts";
-import { simulationReport } from "../../src/sim/simulation-report.ts";
+import {
+  type FleetCounts,
+  type SimulationFacts,
+  simulationReport,
+} from "../../src/sim/simulation-report.ts";
 
 type Facts = Omit<SimulationFacts, "wallSeconds">;
 

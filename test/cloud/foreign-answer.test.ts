@@ -7,7 +7,7 @@ import type { MetadataAnswer, MetadataRequest } from "../../src/cloud/metadata/m
 import { cloudTime } from "../../src/core/time/cloud-time.ts";
 import { instant, parseHttpDate } from "../../src/core/time/time.ts";
 import { isLastcallError } from "../../src/errors.ts";
-import { translateLease } from "../../src/kube/lease-record.ts";
+import { translateLease } from "../../src/kube/lease/lease-store.ts";
 import { foreignText } from "../support/foreign-text.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 

@@ -1,5 +1,5 @@
-import { HttpKubeApi } from "../../src/kube/http-api.ts";
-import { loadKubeAccess } from "../../src/kube/kubeconfig.ts";
+import { loadKubeAccess } from "../../src/kube/access/load-kube-access.ts";
+import { HttpKubeApi } from "../../src/kube/http/http-api.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 import { kubeApiContract } from "../contract/kube-api.contract.ts";
 import { startControlPlane } from "../support/control-plane.ts";

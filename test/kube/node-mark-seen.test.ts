@@ -3,7 +3,7 @@ import type { KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-
 import { seededRng } from "../../src/core/chance/rng.ts";
 import { type Instant, parseInstant } from "../../src/core/time/time.ts";
 import { KubeNodeMarks } from "../../src/kube/node-marks.ts";
-import { translateNode } from "../../src/kube/translate-node.ts";
+import { translateNode } from "../../src/kube/object/translate-node.ts";
 import { ModelApi } from "../../src/sim/model-api.ts";
 import { SteppingClock } from "../support/stepping-clock.ts";
 

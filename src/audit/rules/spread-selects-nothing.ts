@@ -1,5 +1,4 @@
-import type { LabelSelector } from "../../core/cluster/label-selector.ts";
-import { matchesLabelSelector } from "../../core/cluster/label-selector.ts";
+import { type LabelSelector, matchesLabelSelector } from "../../core/cluster/label-selector.ts";
 import type { AuditedFleet } from "../fleet.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
 import type { Workload } from "../workload.ts";

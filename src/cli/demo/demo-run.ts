@@ -5,7 +5,7 @@ import type { Fleet } from "../../contracts/fleet.ts";
 import type { Log, Metrics } from "../../contracts/telemetry.ts";
 import { seededRng } from "../../core/chance/rng.ts";
 import { hours, type Instant, instant } from "../../core/time/time.ts";
-import { LeaderLease } from "../../kube/leader-lease.ts";
+import { LeaderLease } from "../../kube/lease/leader-lease.ts";
 import { eventLoopTurn } from "../../runtime/event-loop-turn.ts";
 import { demoInvariants } from "../../sim/demo-invariants.ts";
 import { demoNoticeMs, startDemoWorld } from "../../sim/demo-world.ts";

@@ -2,7 +2,7 @@ import type { Clock } from "../../contracts/clock.ts";
 import type { Log } from "../../contracts/telemetry.ts";
 import { type Departure, isLive, type Phase } from "../../core/departure/departure.ts";
 import { instant, plus } from "../../core/time/time.ts";
-import { policiesPath } from "../../kube/paths.ts";
+import { policiesPath } from "../../kube/object/paths.ts";
 import { demoNoticeMs } from "../../sim/demo-world.ts";
 import { FleetTally } from "../../sim/fleet-tally.ts";
 import type { ModelApi } from "../../sim/model-api.ts";

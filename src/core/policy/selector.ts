@@ -1,5 +1,8 @@
-import type { NodeSelector, NodeSelectorTerm } from "../cluster/label-selector.ts";
-import { meetsRequirement } from "../cluster/label-selector.ts";
+import {
+  meetsRequirement,
+  type NodeSelector,
+  type NodeSelectorTerm,
+} from "../cluster/label-selector.ts";
 import type { NodeFacts } from "../cluster/node.ts";
 import type { Policy } from "./policy.ts";
 

@@ -1,5 +1,4 @@
-import type { ApiContext } from "./api-context.ts";
-import { timestamp } from "./api-context.ts";
+import { type ApiContext, timestamp } from "./api-context.ts";
 import type { StatusCause } from "./api-refusal.ts";
 import { type JsonRecord, recordOf } from "./frozen-copy.ts";
 import type { ModelObject } from "./model-object.ts";

@@ -1,0 +1,126 @@
+import type { Agent } from "node:http";
+import type { Clock } from "../../contracts/clock.ts";
+
+/** Where an API server is and how to be somebody to it. */
+export interface KubeAccess {
+  /** The server's address, such as `https://10.0.0.1:6443`; it may have a path (`…/k8s/clusters/c1`). */
+  readonly server: string;
+  /** The namespace of the context or of this pod; undefined where none is named. */
+  readonly namespace: string | undefined;
+  /**
+   * What a request sent now needs. Files are read and exec plugins run as they are due; throws
+   * `LastcallError` `KUBECONFIG_INVALID` for a file that cannot be read, `API_UNAUTHORIZED` for a
+   * plugin or identity provider that gives nothing.
+   */
+  credentials(): Promise<KubeCredentials>;
+  /** Forgets what was read: the server has refused it, so files and plugins are asked again. */
+  reload(): Promise<void>;
+}
+
+export interface KubeCredentials {
+  readonly headers: Readonly<Record<string, string>>;
+  /** `user:password` for basic authentication. */
+  readonly auth?: string | undefined;
+  readonly tls: KubeTls;
+  /** Set where the kubeconfig names a proxy: the only way through. */
+  readonly proxyAgent?: Agent | undefined;
+}
+
+/** The fields of `tls.connect` that a kubeconfig can set. */
+export interface KubeTls {
+  readonly ca?: string | Buffer | undefined;
+  readonly cert?: string | Buffer | undefined;
+  readonly key?: string | Buffer | undefined;
+  readonly servername?: string | undefined;
+  readonly rejectUnauthorized?: boolean | undefined;
+}
+
+/** The environment variables that say where a cluster is. */
+export interface KubeEnvironment {
+  /** A list of files, separated as in PATH. */
+  readonly KUBECONFIG?: string | undefined;
+  readonly HOME?: string | undefined;
+  readonly USERPROFILE?: string | undefined;
+  readonly KUBERNETES_SERVICE_HOST?: string | undefined;
+  readonly KUBERNETES_SERVICE_PORT?: string | undefined;
+}
+
+/**
+ * Long enough that a burst of a thousand requests reads the files once, short against the hour
+ * that a bound token lives and the minute within which its file must be read again.
+ */
+const keepMs = 10_000;
+
+interface Held {
+  readonly credentials: Promise<KubeCredentials>;
+  readonly readMs: number;
+}
+
+/** Credentials shared by requests that are sent at the same time. */
+export class CredentialCache {
+  readonly #access: KubeAccess;
+  readonly #clock: Clock;
+  #held: Held | undefined;
+
+  constructor(access: KubeAccess, clock: Clock) {
+    this.#access = access;
+    this.#clock = clock;
+  }
+
+  async get(): Promise<KubeCredentials> {
+    if (this.#held === undefined || this.#clock.monotonic() - this.#held.readMs >= keepMs) {
+      this.#hold(this.#access.credentials());
+    }
+    return await (this.#held as Held).credentials;
+  }
+
+  /** Asks for new ones, once for all requests that `refused` was refused for. */
+  async renew(refused: KubeCredentials): Promise<KubeCredentials> {
+    if ((await this.get()) === refused) {
+      this.#hold(this.#access.reload().then(() => this.#access.credentials()));
+    }
+    return await this.get();
+  }
+
+  /** What could not be got is not kept: the next request asks again. */
+  #hold(credentials: Promise<KubeCredentials>): void {
+    const held = { credentials, readMs: this.#clock.monotonic() };
+    this.#held = held;
+    credentials.catch(() => {
+      if (this.#held === held) this.#held = undefined;
+    });
+  }
+}
+
+/** The port on which every kubelet serves its own API. */
+const kubeletPort = 10_250;
+
+export interface KubeletAddress {
+  /** The node's own address, such as `10.0.0.7`. */
+  readonly address: string;
+  /** Other than 10250 in tests only. */
+  readonly port?: number | undefined;
+  /**
+   * Verified: by the cluster's certificate authority. Unverified: whoever answers at the address
+   * gets our token, so that only the user may say so.
+   */
+  readonly certificate: "Verified" | "Unverified";
+}
+
+/** How to be the same user at a node's own kubelet as at the API server; past any proxy. */
+export function kubeletAccess(
+  access: KubeAccess,
+  { address, port = kubeletPort, certificate }: KubeletAddress,
+): KubeAccess {
+  const host = address.includes(":") ? `[${address}]` : address;
+  return {
+    server: `https://${host}:${port}`,
+    namespace: access.namespace,
+    reload: () => access.reload(),
+    credentials: async () => {
+      const { headers, tls } = await access.credentials();
+      const { ca, cert, key } = tls;
+      return { headers, tls: { ca, cert, key, rejectUnauthorized: certificate === "Verified" } };
+    },
+  };
+}

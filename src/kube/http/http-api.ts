@@ -1,0 +1,351 @@
+import type { IncomingMessage } from "node:http";
+import type { Clock } from "../../contracts/clock.ts";
+import type {
+  KubeAnswer,
+  KubeApi,
+  KubeObject,
+  KubeRequest,
+  KubeWatchEvent,
+  KubeWatchRequest,
+} from "../../contracts/kube-api.ts";
+import {
+  between,
+  type Instant,
+  type Millis,
+  millis,
+  minutes,
+  seconds,
+} from "../../core/time/time.ts";
+import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
+import type { KubeAccess } from "../access/kube-access.ts";
+import { ConnectionProbe } from "./connection-probe.ts";
+import { HttpConnection, type WireRequest } from "./http-connection.ts";
+import { readLines } from "./line-reader.ts";
+import { RequestLanes } from "./request-lanes.ts";
+import { AttemptLimit, Deadline, SilenceGuard } from "./time-limit.ts";
+import {
+  type Asked,
+  interruptedError,
+  silentError,
+  timeoutError,
+  transportError,
+} from "./transport-error.ts";
+
+export interface HttpKubeApiOptions {
+  readonly access: KubeAccess;
+  readonly clock: Clock;
+  /**
+   * From asking to the last byte, waiting for its turn included. Default 30 s. What says when it is due
+   * goes by `AttemptLimit`, from its turn.
+   */
+  readonly requestTimeoutMs?: Millis | undefined;
+  /** Sockets of the pool for requests; watches have their own. Default 64. */
+  readonly maxSockets?: number | undefined;
+  /**
+   * A watch that asked for bookmarks (the server sends one about every minute) and hears nothing
+   * for this long is dead. Default 90 seconds.
+   */
+  readonly watchSilenceMs?: Millis | undefined;
+  /** While a watch is open, connections that are dead without a word are looked for every other second. */
+  readonly probesConnections?: boolean | undefined;
+  readonly userAgent?: string | undefined;
+}
+
+/** How long past its own `timeoutSeconds` a server may keep a watch open before it counts as dead. */
+const watchGraceMs = seconds(30);
+
+/** The API server itself, over HTTP or HTTPS. */
+export class HttpKubeApi implements KubeApi {
+  readonly #server: string;
+  readonly #clock: Clock;
+  readonly #connection: HttpConnection;
+  readonly #lanes: RequestLanes;
+  readonly #requestTimeoutMs: Millis;
+  readonly #watchSilenceMs: Millis;
+  readonly #urgentLimit: AttemptLimit;
+  readonly #probe: ConnectionProbe | undefined;
+  /** Ends each watch that is open or being opened. */
+  readonly #watches = new Set<AbortController>();
+  #probing: AbortController | undefined;
+
+  constructor(options: HttpKubeApiOptions) {
+    this.#server = options.access.server;
+    this.#clock = options.clock;
+    this.#urgentLimit = new AttemptLimit(options.clock);
+    this.#requestTimeoutMs = options.requestTimeoutMs ?? seconds(30);
+    this.#watchSilenceMs = options.watchSilenceMs ?? seconds(90);
+    const maxSockets = options.maxSockets ?? 64;
+    this.#lanes = new RequestLanes(maxSockets);
+    this.#connection = new HttpConnection({
+      access: options.access,
+      clock: options.clock,
+      maxSockets,
+      userAgent: options.userAgent ?? "lastcall",
+    });
+    if (options.probesConnections !== true) return;
+    this.#probe = new ConnectionProbe({
+      clock: options.clock,
+      ask: (signal) => this.#connection.probe(signal),
+      onDead: (silentMs) => this.#renewAll(silentMs),
+    });
+  }
+
+  async send(request: KubeRequest): Promise<KubeAnswer> {
+    const asked = this.#asked(request.method, request.path);
+    const { signal, dueAt } = request;
+    const waitMs = request.timeoutMs ?? this.#waitLimit(dueAt);
+    const deadline = this.#deadline(asked, { signal, limitMs: waitMs });
+    let limitMs = waitMs;
+    let isSent = false;
+    try {
+      return await this.#inLane(request, deadline.signal, async () => {
+        isSent = true;
+        const sentAtMs = this.#clock.monotonic();
+        if (dueAt !== undefined) {
+          limitMs = request.timeoutMs ?? this.#urgentLimit.ms;
+          deadline.renew(limitMs);
+        }
+        const response = await this.#connection.open(toWire(request, deadline.signal));
+        const answer = toAnswer(response, await readText(response), asked);
+        this.#urgentLimit.answered(this.#clock.monotonic() - sentAtMs);
+        return answer;
+      });
+    } catch (error) {
+      if (isSent && deadline.signal.aborted && !signal?.aborted) this.#unanswered(limitMs);
+      throw transportError(deadline.signal.aborted ? deadline.signal.reason : error, asked);
+    } finally {
+      deadline.end();
+    }
+  }
+
+  async *watch(request: KubeWatchRequest): AsyncGenerator<KubeWatchEvent, void, void> {
+    const ended = new AbortController();
+    const end = () => ended.abort();
+    if (request.signal.aborted) return;
+    request.signal.addEventListener("abort", end);
+    this.#enterWatch(ended);
+    try {
+      const response = await this.#openWatch(request, ended.signal);
+      if (response !== undefined) yield* this.#events(request, response);
+      if (!request.signal.aborted && isLastcallError(ended.signal.reason))
+        throw ended.signal.reason;
+    } finally {
+      request.signal.removeEventListener("abort", end);
+      this.#leaveWatch(ended);
+      ended.abort();
+    }
+  }
+
+  #enterWatch(watch: AbortController): void {
+    this.#watches.add(watch);
+    if (this.#probe === undefined || this.#probing !== undefined) return;
+    this.#probing = new AbortController();
+    // It judges every fault itself: none comes out of it.
+    void this.#probe.run(this.#probing.signal);
+  }
+
+  #leaveWatch(watch: AbortController): void {
+    this.#watches.delete(watch);
+    if (this.#watches.size > 0) return;
+    this.#probing?.abort();
+    this.#probing = undefined;
+  }
+
+  /** What has made one connection die has met them all, for all that is known: all get new ones. */
+  #renewAll(silentMs: Millis): void {
+    const reason = silentError(this.#server, silentMs);
+    this.#connection.dropIdle();
+    for (const watch of this.#watches) watch.abort(reason);
+  }
+
+  /** The connection may be dead, and those beside it too: the next attempts get new ones. */
+  #unanswered(limitMs: Millis): void {
+    this.#urgentLimit.unanswered(limitMs);
+    this.#connection.dropIdle();
+  }
+
+  /** Closes every connection; what is under way ends as if the connection had dropped. */
+  close(): void {
+    this.#connection.close();
+  }
+
+  /** Undefined where the caller's signal aborted first. */
+  async #openWatch(
+    request: KubeWatchRequest,
+    ended: AbortSignal,
+  ): Promise<IncomingMessage | undefined> {
+    const asked = this.#asked("GET", request.path);
+    const deadline = this.#deadline(asked, { signal: ended, limitMs: this.#requestTimeoutMs });
+    const stop = new AbortController();
+    const abort = () => stop.abort(deadline.signal.reason);
+    deadline.signal.addEventListener("abort", abort);
+    let limitMs: Millis | undefined;
+    try {
+      const query = { ...request.query, watch: "1" };
+      const wire = { method: "GET", path: request.path, query, use: "Watch" } as const;
+      const response = await this.#inLane(request, stop.signal, async () => {
+        // A server tells at once that it watches, and what a notice waits for comes by this.
+        limitMs = this.#urgentLimit.ms;
+        deadline.renew(limitMs);
+        return await this.#connection.open({ ...wire, signal: stop.signal });
+      });
+      // From here on time is no matter, the caller's signal is.
+      ended.addEventListener("abort", () => response.destroy(), { once: true });
+      if (ended.aborted) response.destroy();
+      return response;
+    } catch (error) {
+      if (request.signal.aborted) return undefined;
+      if (isLastcallError(ended.reason)) throw ended.reason;
+      if (limitMs !== undefined && stop.signal.aborted) this.#unanswered(limitMs);
+      throw transportError(stop.signal.aborted ? stop.signal.reason : error, asked);
+    } finally {
+      deadline.signal.removeEventListener("abort", abort);
+      deadline.end();
+    }
+  }
+
+  async #inLane<T>(
+    { urgency = "Now", dueAt }: Pick<KubeRequest, "urgency" | "dueAt">,
+    signal: AbortSignal,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    await this.#lanes.enter({ urgency, dueAt }, signal);
+    try {
+      return await work();
+    } finally {
+      this.#lanes.leave(urgency);
+    }
+  }
+
+  async *#events(
+    request: KubeWatchRequest,
+    response: IncomingMessage,
+  ): AsyncGenerator<KubeWatchEvent, void, void> {
+    const guard = new SilenceGuard({
+      clock: this.#clock,
+      limitMs: this.#silenceLimit(request),
+      onSilent: () => response.destroy(),
+    });
+    try {
+      if (response.statusCode !== 200) {
+        yield refusal(response, await readText(guard.listen(response)));
+        return;
+      }
+      for await (const line of readLines(guard.listen(response))) yield toEvent(line);
+    } catch (error) {
+      // A dropped connection just ends the watch; a server that talks nonsense is told about.
+      if (error instanceof LastcallError) yield errorEvent(500, error.message);
+    } finally {
+      guard.end();
+      response.destroy();
+    }
+  }
+
+  #silenceLimit(request: KubeWatchRequest): Millis {
+    const timeoutSeconds = Number(request.query?.timeoutSeconds);
+    const wholeMs = timeoutSeconds > 0 ? seconds(timeoutSeconds) + watchGraceMs : Infinity;
+    const bookmarked = request.query?.allowWatchBookmarks === "true";
+    // Without either the server ends a watch after an hour at most (--min-request-timeout x 2).
+    const longestMs = Math.min(wholeMs, minutes(60) + watchGraceMs);
+    return millis(bookmarked ? Math.min(longestMs, this.#watchSilenceMs) : longestMs);
+  }
+
+  #asked(method: string, path: string): Asked {
+    return { method, path, server: this.#server };
+  }
+
+  /** In a rush a turn comes late, and what is still of use by then must not have been given up. */
+  #waitLimit(dueAt: Instant | undefined): Millis {
+    const leftMs = dueAt === undefined ? 0 : between(this.#clock.now(), dueAt);
+    return leftMs > 0 ? millis(leftMs) : this.#requestTimeoutMs;
+  }
+
+  #deadline(
+    asked: Asked,
+    { signal, limitMs }: { readonly signal: AbortSignal | undefined; readonly limitMs: Millis },
+  ): Deadline {
+    return new Deadline({
+      clock: this.#clock,
+      limitMs,
+      onTime: (passedMs) => timeoutError(asked, passedMs),
+      signal,
+      onAbort: (reason) => interruptedError(asked, reason),
+    });
+  }
+}
+
+function toWire(request: KubeRequest, signal: AbortSignal): WireRequest {
+  const body = request.bodyAtTurn?.() ?? request.body;
+  return {
+    method: request.method,
+    path: request.path,
+    query: request.query,
+    body: body === undefined ? undefined : JSON.stringify(body),
+    contentType: request.patchType,
+    use: "Request",
+    signal,
+  };
+}
+
+async function readText(chunks: AsyncIterable<Buffer>): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const chunk of chunks) parts.push(chunk);
+  return Buffer.concat(parts).toString("utf8");
+}
+
+function toAnswer(response: IncomingMessage, text: string, asked: Asked): KubeAnswer {
+  const retryAfter = response.headers["retry-after"];
+  // The other form of Retry-After, a date, is never sent by an API server.
+  const isSeconds = retryAfter !== undefined && /^\d+$/.test(retryAfter);
+  return {
+    status: response.statusCode ?? 0,
+    body: toBody(response, text, asked),
+    ...(isSeconds ? { retryAfterSeconds: Number(retryAfter) } : {}),
+  };
+}
+
+function toBody(response: IncomingMessage, text: string, asked: Asked): unknown {
+  if (!(response.headers["content-type"] ?? "").includes("json")) return text;
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new LastcallError(
+      "API_ANSWER_INVALID",
+      `Cannot ${asked.method} ${asked.path}: the answer of ${asked.server} is not the JSON it says it is, expected JSON`,
+      { cause: error },
+    );
+  }
+}
+
+function toEvent(line: string): KubeWatchEvent {
+  try {
+    const event = JSON.parse(line) as KubeWatchEvent;
+    if (typeof event.object === "object" && event.object !== null) return event;
+  } catch (error) {
+    throw new LastcallError(
+      "API_ANSWER_INVALID",
+      `Cannot read a line of the watch: ${messageOf(error)}, expected a watch event in JSON`,
+    );
+  }
+  throw new LastcallError(
+    "API_ANSWER_INVALID",
+    "Cannot read a line of the watch: it has no object, expected a watch event in JSON",
+  );
+}
+
+function refusal(response: IncomingMessage, text: string): KubeWatchEvent {
+  const status = response.statusCode ?? 0;
+  try {
+    const body = JSON.parse(text) as KubeObject;
+    if (body?.kind === "Status") return { type: "ERROR", object: { code: status, ...body } };
+  } catch {
+    // Plain text, such as from priority and fairness: wrapped below.
+  }
+  return errorEvent(status, text.trim(), Number(response.headers["retry-after"]));
+}
+
+function errorEvent(code: number, message: string, retryAfterSeconds = Number.NaN): KubeWatchEvent {
+  const details = retryAfterSeconds > 0 ? { details: { retryAfterSeconds } } : {};
+  const object = { apiVersion: "v1", kind: "Status", status: "Failure", code, message, ...details };
+  return { type: "ERROR", object };
+}

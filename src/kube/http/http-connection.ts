@@ -1,0 +1,175 @@
+import http, { type IncomingMessage } from "node:http";
+import https from "node:https";
+import type { Socket } from "node:net";
+import type { Clock } from "../../contracts/clock.ts";
+import type { KubeMethod } from "../../contracts/kube-api.ts";
+import { CredentialCache, type KubeAccess, type KubeCredentials } from "../access/kube-access.ts";
+import { PingSession, type ProbeKind } from "./connection-probe.ts";
+import { SocketPool, type SocketUse } from "./socket-pool.ts";
+import { isConnectionLost } from "./transport-error.ts";
+
+export interface HttpConnectionOptions {
+  readonly access: KubeAccess;
+  readonly clock: Clock;
+  readonly maxSockets: number;
+  readonly userAgent: string;
+}
+
+/** One request as it goes on the wire. */
+export interface WireRequest {
+  readonly method: KubeMethod;
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>> | undefined;
+  readonly body?: string | undefined;
+  readonly contentType?: string | undefined;
+  readonly use: "Request" | "Watch" | "Probe";
+  /** Ends the exchange at any point, the reading of the body too. */
+  readonly signal: AbortSignal;
+}
+
+interface Attempt {
+  readonly request: WireRequest;
+  readonly credentials: KubeCredentials;
+  readonly use: SocketUse;
+}
+
+/** Sends requests as the user of the kubeconfig and gives back the response once its head is there. */
+export class HttpConnection {
+  readonly #server: URL;
+  readonly #credentials: CredentialCache;
+  readonly #pool: SocketPool;
+  readonly #pings: PingSession;
+  readonly #userAgent: string;
+
+  constructor(options: HttpConnectionOptions) {
+    this.#server = new URL(options.access.server);
+    this.#credentials = new CredentialCache(options.access, options.clock);
+    this.#pool = new SocketPool(this.#server, options.maxSockets);
+    this.#pings = new PingSession(this.#server);
+    this.#userAgent = options.userAgent;
+  }
+
+  /**
+   * A 401 is asked again once with new credentials. A GET whose kept-alive socket turned out to be
+   * closed is sent again once on a new one; anything else that was lost is for the caller to judge.
+   */
+  async open(request: WireRequest): Promise<IncomingMessage> {
+    const credentials = await unlessAborted(this.#credentials.get(), request.signal);
+    const response = await this.#openOnce(request, credentials);
+    if (response.statusCode !== 401) return response;
+    const renewed = await unlessAborted(this.#credentials.renew(credentials), request.signal);
+    if (renewed === credentials) return response;
+    response.resume();
+    return await this.#openOnce(request, renewed);
+  }
+
+  /** Closes the sockets that are kept for later requests. */
+  dropIdle(): void {
+    this.#pool.dropIdle();
+  }
+
+  /**
+   * Any answer of the server on a connection that is kept open. Where HTTP/2 is not spoken, or by a proxy of
+   * the kubeconfig, it takes a small request, whose answer may be a refusal.
+   */
+  async probe(signal: AbortSignal): Promise<ProbeKind> {
+    const credentials = await unlessAborted(this.#credentials.get(), signal);
+    const { tls } = this.#pool.route(credentials, "Request");
+    if (credentials.proxyAgent === undefined && (await this.#pings.ping(tls, signal)))
+      return "Ping";
+    const request = { method: "GET", path: "/version", use: "Probe", signal } as const;
+    const response = await this.#openOnce(request, credentials);
+    // Read to its end, so that the next probe goes by the same connection.
+    for await (const _ of response);
+    return "Request";
+  }
+
+  close(): void {
+    this.#pings.close();
+    this.#pool.close();
+  }
+
+  async #openOnce(request: WireRequest, credentials: KubeCredentials): Promise<IncomingMessage> {
+    try {
+      return await this.#exchange({ request, credentials, use: request.use });
+    } catch (error) {
+      if (!(error instanceof StaleSocket) || request.method !== "GET") throw causeOf(error);
+    }
+    try {
+      return await this.#exchange({ request, credentials, use: "Fresh" });
+    } catch (error) {
+      throw causeOf(error);
+    }
+  }
+
+  #exchange(attempt: Attempt): Promise<IncomingMessage> {
+    const { request } = attempt;
+    return new Promise((resolve, reject) => {
+      request.signal.throwIfAborted();
+      const send = this.#server.protocol === "https:" ? https.request : http.request;
+      const sent = send(this.#requestOptions(attempt));
+      const abort = () => sent.destroy(request.signal.reason);
+      request.signal.addEventListener("abort", abort);
+      sent.on("close", () => request.signal.removeEventListener("abort", abort));
+      sent.on("response", resolve);
+      sent.on("error", (error) => {
+        const stale = sent.reusedSocket && isConnectionLost(error) && !request.signal.aborted;
+        reject(stale ? new StaleSocket(error) : error);
+      });
+      sent.on("socket", probeOften);
+      sent.end(request.body);
+    });
+  }
+
+  #requestOptions({ request, credentials, use }: Attempt): https.RequestOptions {
+    const { agent, tls } = this.#pool.route(credentials, use);
+    const query = request.query === undefined ? "" : `?${new URLSearchParams(request.query)}`;
+    const prefix = this.#server.pathname.replace(/\/$/, "");
+    return {
+      method: request.method,
+      hostname: this.#server.hostname.replace(/^\[|\]$/g, ""),
+      port: this.#server.port,
+      path: prefix + request.path + query,
+      headers: { ...this.#headers(request), ...credentials.headers },
+      ...(credentials.auth === undefined ? {} : { auth: credentials.auth }),
+      agent,
+      ...tls,
+    };
+  }
+
+  #headers({ body, contentType }: WireRequest): Record<string, string> {
+    const headers = { accept: "application/json", "user-agent": this.#userAgent };
+    if (body === undefined) return headers;
+    return {
+      ...headers,
+      "content-type": contentType ?? "application/json",
+      "content-length": String(Buffer.byteLength(body)),
+    };
+  }
+}
+
+/** A kept-alive socket was closed by the peer before it answered. */
+class StaleSocket extends Error {
+  constructor(cause: Error) {
+    super(cause.message, { cause });
+  }
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof StaleSocket ? error.cause : error;
+}
+
+/** A peer that is gone without a word is found by the kernel within 4 s, while nothing is sent to it. */
+function probeOften(socket: Socket): void {
+  socket.setKeepAlive(true, 1_000, 1_000, 3);
+}
+
+/** A plugin that hangs must not hold a request past its time. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}

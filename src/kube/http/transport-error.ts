@@ -1,0 +1,99 @@
+import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
+
+/** What was asked of whom; for the sentence. */
+export interface Asked {
+  readonly method: string;
+  readonly path: string;
+  readonly server: string;
+}
+
+/** The TLS faults that a person can do something about. Source: OpenSSL's verify codes in Node. */
+const certificateFaults: Readonly<Record<string, string>> = {
+  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is self-signed",
+  SELF_SIGNED_CERT_IN_CHAIN: "a certificate of its chain is self-signed",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "the signer of its certificate is not trusted",
+  UNABLE_TO_GET_ISSUER_CERT: "the signer of its certificate is not trusted",
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "the signer of its certificate is not trusted",
+  CERT_SIGNATURE_FAILURE: "the signature of its certificate is wrong",
+  CERT_HAS_EXPIRED: "its certificate has expired",
+  CERT_NOT_YET_VALID: "its certificate is not valid yet",
+};
+
+/** Turns whatever broke an exchange into the one error that `KubeApi` throws. */
+export function transportError(error: unknown, asked: Asked): LastcallError {
+  if (isLastcallError(error)) return error;
+  const code = codeOf(error);
+  const fault = certificateFaults[code];
+  if (fault !== undefined) {
+    const wanted = "expected one signed by the cluster's certificate-authority";
+    return unreachable(
+      error,
+      `${lead(asked)}: ${asked.server} is not trusted, ${fault}, ${wanted}`,
+    );
+  }
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") {
+    const found = `the certificate of ${asked.server} is for another name (${messageOf(error)})`;
+    return unreachable(error, `${lead(asked)}: ${found}, expected one for this address`);
+  }
+  if (code.startsWith("ERR_SSL") || code === "EPROTO") {
+    const found = `no TLS connection to ${asked.server} (${fieldOf(error, "reason") || code})`;
+    return unreachable(error, `${lead(asked)}: ${found}, expected a TLS server`);
+  }
+  const found = `no answer from ${asked.server} (${reasonOf(code, error)})`;
+  return unreachable(error, `${lead(asked)}: ${found}, expected a reachable API server`);
+}
+
+/** The exchange took longer than it may. */
+export function timeoutError(asked: Asked, limitMs: number): LastcallError {
+  return new LastcallError(
+    "API_UNREACHABLE",
+    `${lead(asked)}: no answer from ${asked.server} within ${limitMs / 1000} s, expected one in time`,
+  );
+}
+
+/** No request, but a probe of the connections got no answer: those are taken for dead. */
+export function silentError(server: string, limitMs: number): LastcallError {
+  const found = `no answer from ${server} to a probe of the connections within ${limitMs / 1000} s`;
+  return new LastcallError(
+    "API_UNREACHABLE",
+    `Cannot go on with the watches: ${found}, new connections are made`,
+  );
+}
+
+/** The caller's own signal ended the exchange. */
+export function interruptedError(asked: Asked, reason: unknown): LastcallError {
+  return new LastcallError("INTERRUPTED", `${lead(asked)}: interrupted (${messageOf(reason)})`, {
+    cause: reason,
+  });
+}
+
+/** The peer closed or reset a connection: on one that was kept alive, perhaps before it read us. */
+export function isConnectionLost(error: unknown): boolean {
+  return ["ECONNRESET", "EPIPE", "ECONNABORTED"].includes(codeOf(error));
+}
+
+function lead(asked: Asked): string {
+  return `Cannot ${asked.method} ${asked.path}`;
+}
+
+function unreachable(cause: unknown, message: string): LastcallError {
+  return new LastcallError("API_UNREACHABLE", message, { cause });
+}
+
+function reasonOf(code: string, error: unknown): string {
+  if (code === "ECONNREFUSED") return "connection refused";
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN") return "its name does not resolve";
+  if (isConnectionLost(error)) return "connection lost";
+  return messageOf(error) || code || "unknown fault";
+}
+
+/** With several addresses to one name Node wraps the faults of all of them; the first is told. */
+function codeOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
+  return fieldOf(error, "code");
+}
+
+function fieldOf(error: unknown, field: string): string {
+  if (typeof error !== "object" || error === null) return "";
+  return String((error as Record<string, unknown>)[field] ?? "");
+}

@@ -1,0 +1,225 @@
+import type { Clock } from "../../contracts/clock.ts";
+import type { KubeApi } from "../../contracts/kube-api.ts";
+import type { LeaderDuty, Leadership } from "../../contracts/leadership.ts";
+import { Wakeup } from "../../contracts/wakeup.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { type Millis, millis, minutes, seconds } from "../../core/time/time.ts";
+import type { LastcallError } from "../../errors.ts";
+import type { ObjectChange } from "../watch/object-store.ts";
+import { Reflector } from "../watch/reflector.ts";
+import { type LeaseRecord, LeaseStore, translateLease } from "./lease-store.ts";
+import { LeaseTerm, type WonLease } from "./lease-term.ts";
+
+export interface LeaderLeaseOptions {
+  readonly api: KubeApi;
+  readonly clock: Clock;
+  readonly rng: Rng;
+  readonly namespace: string;
+  readonly name: string;
+  /** Of this process and no other ever: a host name and a UUID. */
+  readonly identity: string;
+  /** How long the others wait after a renewal. Default 40 s. */
+  readonly durationMs?: Millis | undefined;
+  /** Default 25 s: 144 requests an hour. */
+  readonly renewEveryMs?: Millis | undefined;
+  /** When this replica stops leading without a renewal; less than the duration. Default 35 s. */
+  readonly renewDeadlineMs?: Millis | undefined;
+  /** Default 2 s. */
+  readonly retryMs?: Millis | undefined;
+  /**
+   * Whether the process of that identity is surely gone; asked once for each holder that is seen.
+   * It spares a controller that crashed and came back the rest of its own old lease.
+   */
+  readonly holderIsDead?: ((identity: string) => boolean) | undefined;
+  readonly onTrouble?: ((error: LastcallError) => void) | undefined;
+}
+
+/** The lease as it is known, and since when in this version, by the monotonic clock. */
+interface Observation {
+  readonly record: LeaseRecord | undefined;
+  readonly sinceMs: number;
+}
+
+/**
+ * Leadership by a Lease of coordination.k8s.io/v1, as client-go's: a holder is judged by how long
+ * its lease has not changed *here*, never by the instants that it wrote. Unlike there a standby
+ * watches instead of polling, so that a lease given up or deleted is taken at once, and waiting
+ * costs two requests an hour. Rights: create, get, update, list and watch on leases.
+ */
+export class LeaderLease implements Leadership {
+  readonly #options: LeaderLeaseOptions;
+  readonly #store: LeaseStore;
+  readonly #durationMs: Millis;
+  readonly #wakeup: Wakeup;
+  #observed: Observation | undefined;
+  #judged: { holder: string; resourceVersion: string; isDead: boolean } | undefined;
+  #term: LeaseTerm | undefined;
+  #hasWritten = false;
+  #onHolder: (identity: string | undefined) => void = () => {};
+
+  constructor(options: LeaderLeaseOptions) {
+    this.#options = options;
+    this.#durationMs = options.durationMs ?? seconds(40);
+    this.#wakeup = new Wakeup(options.clock);
+    const durationSeconds = Math.ceil(this.#durationMs / 1000);
+    this.#store = new LeaseStore({ ...options, durationSeconds });
+  }
+
+  isLeader(): boolean {
+    return this.#term?.isValid() ?? false;
+  }
+
+  async run(duty: LeaderDuty, signal: AbortSignal): Promise<void> {
+    const over = new AbortController();
+    const fault = new AbortController();
+    this.#onHolder = (identity) => duty.onHolder?.(identity);
+    const watching = this.#watch(over.signal).catch((error) => fault.abort(error));
+    const stop = AbortSignal.any([signal, fault.signal]);
+    try {
+      for (let isDone = false; !isDone; ) isDone = await this.#winAndLead(duty, stop);
+    } finally {
+      over.abort();
+      await watching;
+    }
+    if (fault.signal.aborted && !signal.aborted) throw fault.signal.reason;
+  }
+
+  /** One term, from seeking to losing; true when there shall not be another. */
+  async #winAndLead(duty: LeaderDuty, stop: AbortSignal): Promise<boolean> {
+    const won = await this.#win(stop);
+    if (won === undefined) return true;
+    const term = new LeaseTerm(won, this.#termOptions());
+    this.#term = term;
+    try {
+      await term.hold(() => duty.onLeading(AbortSignal.any([stop, term.lost])));
+    } finally {
+      this.#term = undefined;
+    }
+    return stop.aborted || !term.lost.aborted;
+  }
+
+  /** Undefined when the signal aborted first. */
+  async #win(stop: AbortSignal): Promise<WonLease | undefined> {
+    const { clock, rng } = this.#options;
+    const retryMs = this.#options.retryMs ?? seconds(2);
+    while (!stop.aborted) {
+      const waitMs = this.#waitToTake();
+      if (waitMs > 0) {
+        await this.#wakeup.sleep(waitMs, stop);
+        continue;
+      }
+      const won = await this.#take(stop);
+      if (won !== undefined) return won;
+      // Not to be woken: where answers are lost, the watch shows our own write and would wake us.
+      await clock.sleep(millis(Math.round(retryMs * (0.8 + 0.4 * rng()))), stop).catch(() => {});
+    }
+    return undefined;
+  }
+
+  /** How long the lease may not be taken yet; any change of it wakes the sleeper. */
+  #waitToTake(): Millis {
+    // Not known yet: the first list wakes us.
+    if (this.#observed === undefined) return minutes(10);
+    const { record, sinceMs } = this.#observed;
+    if (record?.holder === undefined || record.holder === this.#options.identity) return millis(0);
+    if (this.#isDead(record.holder, record.resourceVersion)) return millis(0);
+    return millis(sinceMs + record.durationMs - this.#options.clock.monotonic());
+  }
+
+  /** Asked once a holder; one that renews after it was declared dead is alive. */
+  #isDead(holder: string, resourceVersion: string): boolean {
+    if (this.#judged?.holder !== holder) {
+      const isDead = this.#options.holderIsDead?.(holder) ?? false;
+      this.#judged = { holder, resourceVersion, isDead };
+    }
+    return this.#judged.isDead && this.#judged.resourceVersion === resourceVersion;
+  }
+
+  /** Throws where the lease can never be had. */
+  async #take(stop: AbortSignal): Promise<WonLease | undefined> {
+    const { clock, identity } = this.#options;
+    const askedMs = clock.monotonic();
+    const written = await this.#store.write(this.#observed?.record, identity, stop);
+    if (written.kind === "Written") {
+      this.#hasWritten = true;
+      this.#observe(written.record);
+      return { record: written.record, askedMs };
+    }
+    if (stop.aborted) return undefined;
+    if (written.kind === "Failed") this.#report(written.error);
+    // A watch that is dead without knowing it would show the old version for ever.
+    else await this.#lookAgain(stop);
+    return undefined;
+  }
+
+  /** Until the first success a refusal is a mistake of the set-up, after it a server that starts. */
+  #report(error: LastcallError): void {
+    const isFinal = error.code === "RIGHT_MISSING" || error.code === "NOT_FOUND";
+    if (isFinal && !this.#hasWritten) throw error;
+    this.#options.onTrouble?.(error);
+  }
+
+  async #lookAgain(stop: AbortSignal): Promise<void> {
+    const found = await this.#store.read(stop);
+    if (found.kind === "Found") this.#observe(found.record);
+    if (found.kind === "Absent") this.#observe(undefined);
+    if (found.kind === "Failed" && !stop.aborted) this.#report(found.error);
+  }
+
+  /** Resolves when the signal aborts; rejects where the lease may not be watched. */
+  async #watch(signal: AbortSignal): Promise<void> {
+    const { api, clock, rng, name } = this.#options;
+    const reflector = new Reflector<LeaseRecord>({
+      api,
+      clock,
+      rng,
+      path: this.#store.collection,
+      query: { fieldSelector: `metadata.name=${name}` },
+      translate: translateLease,
+      onChange: (change) => this.#changed(change),
+      onTrouble: (error) => this.#options.onTrouble?.(error),
+    });
+    const listed = () => {
+      if (this.#observed === undefined) this.#observe(undefined);
+    };
+    reflector.synced.then(listed, () => {});
+    await reflector.run(signal);
+  }
+
+  #changed(change: ObjectChange<LeaseRecord>): void {
+    if (change.kind === "Set") {
+      this.#observe(change.item);
+      this.#term?.seen(change.item);
+      return;
+    }
+    if (this.#observed?.record?.uid === change.before.uid) this.#observe(undefined);
+    this.#term?.seenDeleted(change.before.uid);
+  }
+
+  #observe(record: LeaseRecord | undefined): void {
+    const before = this.#observed;
+    const isSame =
+      before !== undefined && before.record?.resourceVersion === record?.resourceVersion;
+    if (isSame) return;
+    this.#observed = { record, sinceMs: this.#options.clock.monotonic() };
+    if (before === undefined || before.record?.holder !== record?.holder) {
+      this.#onHolder(record?.holder);
+    }
+    this.#wakeup.wake();
+  }
+
+  #termOptions() {
+    const { clock, rng, identity, renewEveryMs, renewDeadlineMs, retryMs } = this.#options;
+    return {
+      clock,
+      rng,
+      identity,
+      store: this.#store,
+      renewEveryMs: renewEveryMs ?? seconds(25),
+      renewDeadlineMs: renewDeadlineMs ?? seconds(35),
+      retryMs: retryMs ?? seconds(2),
+      onTrouble: (error: LastcallError) => this.#options.onTrouble?.(error),
+      onRecord: (record: LeaseRecord) => this.#observe(record),
+    };
+  }
+}

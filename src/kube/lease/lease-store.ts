@@ -1,0 +1,185 @@
+import type { Clock } from "../../contracts/clock.ts";
+import type {
+  KubeAnswer,
+  KubeApi,
+  KubeObject,
+  KubeRequest,
+  KubeSender,
+} from "../../contracts/kube-api.ts";
+import type { LeaderSight } from "../../contracts/leader-sight.ts";
+import { fieldsOf, numberOf, textMapOf, textOf } from "../../core/json/json-field.ts";
+import { formatInstant, type Instant, type Millis, seconds } from "../../core/time/time.ts";
+import { isLastcallError, type LastcallError } from "../../errors.ts";
+import { apiError } from "../object/api-error.ts";
+
+export type LeaseWrite =
+  | { readonly kind: "Written"; readonly record: LeaseRecord }
+  /** Somebody has written, or made one, since it was read. */
+  | { readonly kind: "Conflict" }
+  | { readonly kind: "Failed"; readonly error: LastcallError };
+
+export type LeaseRead =
+  | { readonly kind: "Found"; readonly record: LeaseRecord }
+  | { readonly kind: "Absent" }
+  | { readonly kind: "Failed"; readonly error: LastcallError };
+
+export interface LeaseStoreOptions extends LeasePlace {
+  readonly api: KubeApi;
+  readonly clock: Clock;
+  readonly durationSeconds: number;
+}
+
+/** A request for the Lease that is swallowed must leave time for others before the Lease runs out. */
+const timeoutMs: Millis = seconds(5);
+
+/** Reads and writes one Lease object; every outcome is a value. */
+export class LeaseStore {
+  readonly collection: string;
+  readonly #options: LeaseStoreOptions;
+
+  constructor(options: LeaseStoreOptions) {
+    this.#options = options;
+    this.collection = `/apis/coordination.k8s.io/v1/namespaces/${options.namespace}/leases`;
+  }
+
+  /** Creates the lease where there was none before, else replaces just that version of it. */
+  async write(
+    before: LeaseRecord | undefined,
+    holder: string,
+    signal?: AbortSignal,
+  ): Promise<LeaseWrite> {
+    const { clock } = this.#options;
+    const body = leaseObject({ ...this.#options, before, holder, now: clock.now() });
+    const request =
+      before === undefined
+        ? ({ method: "POST", path: this.collection } as const)
+        : ({ method: "PUT", path: this.#path() } as const);
+    const answer = await this.#send({ ...request, body, timeoutMs, signal });
+    if (isLastcallError(answer)) return { kind: "Failed", error: answer };
+    if (answer.status === 200 || answer.status === 201) {
+      return { kind: "Written", record: toRecord(answer) };
+    }
+    const wasDeleted = answer.status === 404 && before !== undefined;
+    if (answer.status === 409 || wasDeleted) return { kind: "Conflict" };
+    return { kind: "Failed", error: apiError(request, answer) };
+  }
+
+  async read(signal?: AbortSignal): Promise<LeaseRead> {
+    const request = { method: "GET", path: this.#path() } as const;
+    const answer = await this.#send({ ...request, timeoutMs, signal });
+    if (isLastcallError(answer)) return { kind: "Failed", error: answer };
+    if (answer.status === 200) return { kind: "Found", record: toRecord(answer) };
+    if (answer.status === 404) return { kind: "Absent" };
+    return { kind: "Failed", error: apiError(request, answer) };
+  }
+
+  async #send(request: Parameters<KubeApi["send"]>[0]): Promise<KubeAnswer | LastcallError> {
+    try {
+      return await this.#options.api.send(request);
+    } catch (error) {
+      if (isLastcallError(error)) return error;
+      throw error;
+    }
+  }
+
+  #path(): string {
+    return `${this.collection}/${this.#options.name}`;
+  }
+}
+
+function toRecord(answer: KubeAnswer): LeaseRecord {
+  return translateLease(fieldsOf(answer.body) as KubeObject);
+}
+
+/** What a Lease of coordination.k8s.io/v1 says. */
+export interface LeaseRecord {
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** Undefined when it was given up. */
+  readonly holder: string | undefined;
+  /** How long after a renewal it may not be taken. */
+  readonly durationMs: Millis;
+  readonly acquireTime: string | undefined;
+  /** Counts the changes of holder. */
+  readonly transitions: number;
+  /** Of other hands; kept as they are. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+export interface LeasePlace {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** Total; a Lease without a duration counts as one of 40 s, as ours are. */
+export function translateLease(lease: KubeObject): LeaseRecord {
+  const meta = fieldsOf(lease.metadata);
+  const spec = fieldsOf(lease.spec);
+  const durationSeconds = numberOf(spec.leaseDurationSeconds) ?? 0;
+  return {
+    uid: textOf(meta.uid) ?? "",
+    resourceVersion: textOf(meta.resourceVersion) ?? "",
+    holder: textOf(spec.holderIdentity) || undefined,
+    durationMs: seconds(durationSeconds > 0 ? durationSeconds : 40),
+    acquireTime: textOf(spec.acquireTime),
+    transitions: numberOf(spec.leaseTransitions) ?? 0,
+    labels: textMapOf(meta.labels),
+    annotations: textMapOf(meta.annotations),
+  };
+}
+
+export interface LeaseClaim extends LeasePlace {
+  /** The record that the claim was decided upon; absent: there is none. */
+  readonly before: LeaseRecord | undefined;
+  /** Empty: the lease is given up. */
+  readonly holder: string;
+  readonly durationSeconds: number;
+  readonly now: Instant;
+}
+
+/**
+ * The Lease to write. Its resourceVersion makes the write fail if anybody, the holder's renewal
+ * too, has written since `before` was read.
+ */
+export function leaseObject(claim: LeaseClaim): KubeObject {
+  const { before, holder, now } = claim;
+  const isRenewal = before !== undefined && (before.holder === holder || holder === "");
+  const acquireTime = isRenewal ? before.acquireTime : undefined;
+  return {
+    apiVersion: "coordination.k8s.io/v1",
+    kind: "Lease",
+    metadata: {
+      name: claim.name,
+      namespace: claim.namespace,
+      ...(before && { resourceVersion: before.resourceVersion }),
+      ...(before && { labels: before.labels, annotations: before.annotations }),
+    },
+    spec: {
+      holderIdentity: holder,
+      leaseDurationSeconds: claim.durationSeconds,
+      acquireTime: acquireTime ?? microTime(now),
+      renewTime: microTime(now),
+      leaseTransitions: before === undefined ? 0 : before.transitions + (isRenewal ? 0 : 1),
+    },
+  };
+}
+
+/** A MicroTime has six digits of a second. */
+function microTime(at: Instant): string {
+  return formatInstant(at).replace("Z", "000Z");
+}
+
+/** The controllers' Lease as it is now; undefined where there is none: then nobody can be judged by it. */
+export async function readLeaderSight(
+  api: KubeSender,
+  { namespace, name }: LeasePlace,
+): Promise<LeaderSight | undefined> {
+  const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/${name}`;
+  const request: KubeRequest = { method: "GET", path };
+  const answer = await api.send(request);
+  if (answer.status === 404) return undefined;
+  if (answer.status >= 300) throw apiError(request, answer);
+  const { resourceVersion, holder, durationMs } = translateLease(answer.body as KubeObject);
+  return { version: resourceVersion, held: holder !== undefined, durationMs };
+}

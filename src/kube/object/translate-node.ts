@@ -1,0 +1,102 @@
+import type { KubeObject } from "../../contracts/kube-api.ts";
+import type { NodeCondition, NodeFacts, Taint } from "../../core/cluster/node.ts";
+import { kuredAnnotation } from "../../core/cluster/rival.ts";
+import {
+  fieldsOf,
+  instantOf,
+  listOf,
+  oneOf,
+  textMapOf,
+  textOf,
+} from "../../core/json/json-field.ts";
+import { amountsOf } from "./translate-placement.ts";
+
+const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"] as const;
+
+/** The facts of a Node object. Total: what is missing or odd is undefined, empty or false. */
+export function translateNode(node: KubeObject): NodeFacts {
+  const meta = fieldsOf(node.metadata);
+  const spec = fieldsOf(node.spec);
+  const status = fieldsOf(node.status);
+  const ready = conditionOf(status.conditions, "Ready");
+  return {
+    name: textOf(meta.name) ?? "",
+    uid: textOf(meta.uid) ?? "",
+    providerID: textOf(spec.providerID) || undefined,
+    bootID: textOf(fieldsOf(status.nodeInfo).bootID) || undefined,
+    labels: textMapOf(meta.labels),
+    annotations: keptAnnotations(textMapOf(meta.annotations), nodeAnnotations),
+    taints: listOf(spec.taints).flatMap(toTaint),
+    unschedulable: spec.unschedulable === true,
+    ready: ready.status === "True",
+    readyMessage: textOf(ready.message),
+    noticeConditions: noticeConditionsOf(status.conditions),
+    allocatable: status.allocatable === undefined ? undefined : amountsOf(status.allocatable),
+    createdAt: instantOf(meta.creationTimestamp),
+    deletionAt: instantOf(meta.deletionTimestamp),
+  };
+}
+
+const noticeTypes: ReadonlySet<unknown> = new Set([
+  "PreemptionScheduled",
+  "Terminating",
+  "VMEventScheduled",
+]);
+
+/** Undefined, and not an empty list of its own, for the many nodes that have none. */
+function noticeConditionsOf(conditions: unknown): readonly NodeCondition[] | undefined {
+  const standing = listOf(conditions).flatMap((condition) => {
+    const { type, status, reason, message } = fieldsOf(condition);
+    if (!noticeTypes.has(type) || (status !== "True" && status !== "Unknown")) return [];
+    const isUnknown = status === "Unknown" ? { isUnknown: true } : {};
+    const said = { reason: textOf(reason) ?? "", message: textOf(message) ?? "" };
+    return [{ type: String(type), ...said, ...isUnknown }];
+  });
+  return standing.length === 0 ? undefined : standing;
+}
+
+/** The condition of that type; no fields where there is none. */
+export function conditionOf(conditions: unknown, type: string): Readonly<Record<string, unknown>> {
+  return fieldsOf(listOf(conditions).find((condition) => fieldsOf(condition).type === type));
+}
+
+/** A taint without a key or with an effect that is none is no taint. */
+function toTaint(value: unknown): readonly Taint[] {
+  const taint = fieldsOf(value);
+  const key = textOf(taint.key);
+  const effect = oneOf(effects, taint.effect);
+  return key && effect ? [{ key, value: textOf(taint.value), effect }] : [];
+}
+
+/** Every key under this prefix is ours. */
+const ownPrefix = "lastcall.dev/";
+
+/** The annotations of nodes that a decision reads, beside all of `lastcall.dev/`. */
+export const nodeAnnotations = [
+  "cluster-autoscaler.kubernetes.io/scale-down-disabled",
+  "karpenter.sh/do-not-disrupt",
+  kuredAnnotation,
+] as const;
+
+/** The annotations of pods that a decision reads, beside all of `lastcall.dev/`. */
+export const podAnnotations = [
+  "cluster-autoscaler.kubernetes.io/safe-to-evict",
+  "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes",
+  "karpenter.sh/do-not-disrupt",
+  "kubernetes.io/config.mirror",
+] as const;
+
+/**
+ * The annotations that are read, and no others: what tools hang on objects (last-applied
+ * configurations, checksums, CNI state) is most of a node's bytes, and memory is counted here.
+ */
+export function keptAnnotations(
+  annotations: Readonly<Record<string, string>>,
+  wanted: readonly string[],
+): Readonly<Record<string, string>> {
+  const kept: Record<string, string> = {};
+  for (const [key, value] of Object.entries(annotations)) {
+    if (key.startsWith(ownPrefix) || wanted.includes(key)) kept[key] = value;
+  }
+  return kept;
+}

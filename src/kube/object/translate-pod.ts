@@ -1,0 +1,116 @@
+import type { KubeObject } from "../../contracts/kube-api.ts";
+import type { OwnerFacts, PodFacts, Toleration } from "../../core/cluster/pod.ts";
+import { holdsData } from "../../core/drain-plan/host-path.ts";
+import {
+  type Fields,
+  fieldsOf,
+  instantOf,
+  listOf,
+  numberOf,
+  oneOf,
+  textMapOf,
+  textOf,
+} from "../../core/json/json-field.ts";
+import { conditionOf, keptAnnotations, podAnnotations } from "./translate-node.ts";
+import { translatePlacement } from "./translate-placement.ts";
+
+const phases = ["Pending", "Running", "Succeeded", "Failed", "Unknown"] as const;
+const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"] as const;
+const operators = ["Exists", "Equal"] as const;
+
+/** What the API server writes where a pod names no `terminationGracePeriodSeconds`. */
+export const defaultGraceSeconds = 30;
+
+/** The facts of a Pod object. Total: what is missing or odd is undefined, empty or the default. */
+export function translatePod(pod: KubeObject): PodFacts {
+  const meta = fieldsOf(pod.metadata);
+  const spec = fieldsOf(pod.spec);
+  const status = fieldsOf(pod.status);
+  const annotations = keptAnnotations(textMapOf(meta.annotations), podAnnotations);
+  return {
+    namespace: textOf(meta.namespace) ?? "default",
+    name: textOf(meta.name) ?? "",
+    uid: textOf(meta.uid) ?? "",
+    nodeName: textOf(spec.nodeName) || undefined,
+    phase: oneOf(phases, status.phase) ?? "Unknown",
+    ready: conditionOf(status.conditions, "Ready").status === "True",
+    labels: textMapOf(meta.labels),
+    annotations,
+    priority: numberOf(spec.priority) ?? 0,
+    priorityClassName: textOf(spec.priorityClassName) || undefined,
+    ...graceOf(spec.terminationGracePeriodSeconds),
+    controller: controllerOf(meta.ownerReferences),
+    mirror: "kubernetes.io/config.mirror" in annotations,
+    ...volumesOf(spec, textOf(meta.name) ?? ""),
+    tolerations: listOf(spec.tolerations).map(toToleration),
+    placement: translatePlacement(spec),
+    startedAt: instantOf(status.startTime),
+    deletionAt: instantOf(meta.deletionTimestamp),
+  };
+}
+
+/** A negative grace is taken for 1 by the API server, and no one can wait less than no time here. */
+function graceOf(value: unknown): Pick<PodFacts, "graceSeconds" | "graceSource"> {
+  const graceSeconds = numberOf(value);
+  if (graceSeconds === undefined) {
+    return { graceSeconds: defaultGraceSeconds, graceSource: "Default" };
+  }
+  return { graceSeconds: graceSeconds < 0 ? 1 : graceSeconds, graceSource: "Set" };
+}
+
+function controllerOf(owners: unknown): OwnerFacts | undefined {
+  const owner = fieldsOf(listOf(owners).find((entry) => fieldsOf(entry).controller === true));
+  const kind = textOf(owner.kind);
+  if (kind === undefined) return undefined;
+  return { kind, name: textOf(owner.name) ?? "", uid: textOf(owner.uid) ?? "" };
+}
+
+/** The claim of a generic ephemeral volume is named after the pod and the volume. */
+function volumesOf(
+  spec: Fields,
+  podName: string,
+): Pick<PodFacts, "emptyDir" | "hostPath" | "volumeClaims"> {
+  const volumes = listOf(spec.volumes).map(fieldsOf);
+  const withData = volumes.filter(isHostData);
+  return {
+    emptyDir: volumes.some(isEmptyDir),
+    hostPath: withData.length > 0 && withData.some(({ name }) => isWrittenTo(name, spec)),
+    volumeClaims: volumes.flatMap((volume) => {
+      if (isThere(volume.ephemeral)) return [`${podName}-${textOf(volume.name) ?? ""}`];
+      return textOf(fieldsOf(volume.persistentVolumeClaim).claimName) ?? [];
+    }),
+  };
+}
+
+/** Also a volume without a source. Source: kubernetes core/v1 SetDefaults_Volume. */
+function isEmptyDir({ name, emptyDir, ...others }: Fields): boolean {
+  return isThere(emptyDir) || !Object.values(others).some(isThere);
+}
+
+function isHostData({ hostPath }: Fields): boolean {
+  if (!isThere(hostPath)) return false;
+  const { path, type } = fieldsOf(hostPath);
+  return holdsData({ path: textOf(path) ?? "", type: textOf(type) });
+}
+
+/** A volume that every container mounts read-only takes no data of the pod. */
+function isWrittenTo(volume: unknown, { containers, initContainers }: Fields): boolean {
+  return [...listOf(containers), ...listOf(initContainers)]
+    .flatMap((container) => listOf(fieldsOf(container).volumeMounts))
+    .map(fieldsOf)
+    .some(({ name, readOnly }) => name === volume && readOnly !== true);
+}
+
+function isThere(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function toToleration(value: unknown): Toleration {
+  const toleration = fieldsOf(value);
+  return {
+    key: textOf(toleration.key),
+    operator: oneOf(operators, toleration.operator),
+    value: textOf(toleration.value),
+    effect: oneOf(effects, toleration.effect),
+  };
+}

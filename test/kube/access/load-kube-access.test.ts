@@ -1,0 +1,266 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { loadKubeAccess } from "../../../src/kube/access/load-kube-access.ts";
+
+let dir: string;
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "kubeconfig-"));
+});
+
+afterEach(() => {
+  rmSync(dir, { recursive: true, force: true });
+});
+
+function write(name: string, text: string): string {
+  const file = join(dir, name);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+  return file;
+}
+
+interface Shape {
+  readonly name: string;
+  readonly server?: string;
+  readonly user?: string;
+  readonly namespace?: string;
+}
+
+/** A kubeconfig of one context, cluster and user, all of one name. */
+function kubeconfig({ name, server, user = "{token: t0}", namespace }: Shape): string {
+  return `
+apiVersion: v1
+kind: Config
+current-context: ${name}
+clusters: [{name: ${name}, cluster: {server: "${server ?? `https://${name}:6443`}"}}]
+users: [{name: ${name}, user: ${user}}]
+contexts: [{name: ${name}, context: {cluster: ${name}, user: ${name}${namespace ? `, namespace: ${namespace}` : ""}}}]
+`;
+}
+
+function serviceAccount(token = "pod-token"): string {
+  write("account/token", token);
+  write("account/ca.crt", "the CA");
+  write("account/namespace", "lastcall-system\n");
+  return join(dir, "account");
+}
+
+const podEnv = { KUBERNETES_SERVICE_HOST: "10.0.0.1", KUBERNETES_SERVICE_PORT: "443" };
+
+describe("where a cluster is looked for", () => {
+  it("begins with the file that was named, then KUBECONFIG, the pod's account and the home directory", async () => {
+    const named = write("named", kubeconfig({ name: "named" }));
+    const listed = write("listed", kubeconfig({ name: "listed" }));
+    write("home/.kube/config", kubeconfig({ name: "home" }));
+    const serviceAccountDir = serviceAccount();
+    const HOME = join(dir, "home");
+    const env = { HOME, KUBECONFIG: listed, ...podEnv };
+    const server = async (source: Parameters<typeof loadKubeAccess>[0]) =>
+      (await loadKubeAccess(source)).server;
+    expect(await server({ kubeconfig: named, env, serviceAccountDir })).toBe("https://named:6443");
+    expect(await server({ env, serviceAccountDir })).toBe("https://listed:6443");
+    const { KUBECONFIG: _, ...withoutList } = env;
+    expect(await server({ env: withoutList, serviceAccountDir })).toBe("https://10.0.0.1:443");
+    expect(await server({ env: { HOME }, serviceAccountDir })).toBe("https://home:6443");
+    const context = "home";
+    expect(await server({ context, env: withoutList, serviceAccountDir })).toBe(
+      "https://home:6443",
+    );
+  });
+
+  it("never falls back to localhost", async () => {
+    await expect(loadKubeAccess({ env: { HOME: dir } })).rejects.toMatchObject({
+      code: "KUBECONFIG_INVALID",
+      exitCode: 2,
+      message: `Cannot find a cluster: there is no --kubeconfig, no KUBECONFIG, no service account and no file ${join(dir, ".kube", "config")}, expected one of them`,
+    });
+  });
+
+  it("takes an IPv6 address of the API server", async () => {
+    const env = { ...podEnv, KUBERNETES_SERVICE_HOST: "fd00::1" };
+    const access = await loadKubeAccess({ env, serviceAccountDir: serviceAccount() });
+    expect(access.server).toBe("https://[fd00::1]:443");
+  });
+});
+
+describe("the pod's own account", () => {
+  it("reads token and CA again every time, and names the namespace", async () => {
+    const access = await loadKubeAccess({
+      env: podEnv,
+      serviceAccountDir: serviceAccount("one\n"),
+    });
+    expect(access.namespace).toBe("lastcall-system");
+    expect(await access.credentials()).toEqual({
+      headers: { authorization: "Bearer one" },
+      tls: { ca: "the CA" },
+    });
+    serviceAccount("two");
+    expect((await access.credentials()).headers).toEqual({ authorization: "Bearer two" });
+  });
+
+  it("says which file cannot be read", async () => {
+    const account = serviceAccount();
+    const access = await loadKubeAccess({ env: podEnv, serviceAccountDir: account });
+    rmSync(join(account, "ca.crt"));
+    await expect(access.credentials()).rejects.toMatchObject({
+      code: "KUBECONFIG_INVALID",
+      message: expect.stringContaining(join(account, "ca.crt")),
+    });
+  });
+});
+
+describe("several files in KUBECONFIG", () => {
+  it("are merged: of two entries of one name the first counts, and files that are not there are passed over", async () => {
+    const first = write(
+      "a",
+      kubeconfig({ name: "x", server: "https://first:1", namespace: "ns1" }),
+    );
+    const second = write(
+      "b",
+      kubeconfig({ name: "x", server: "https://second:2" }) +
+        kubeconfig({ name: "y" }).replace(/apiVersion[\s\S]*/, ""),
+    );
+    const third = write("c", kubeconfig({ name: "y", server: "https://third:3" }));
+    const KUBECONFIG = [join(dir, "absent"), first, second, third].join(":");
+    const access = await loadKubeAccess({ env: { KUBECONFIG } });
+    expect([access.server, access.namespace]).toEqual(["https://first:1", "ns1"]);
+    const other = await loadKubeAccess({ context: "y", env: { KUBECONFIG } });
+    expect(other.server).toBe("https://third:3");
+  });
+
+  it("of which none exists are named", async () => {
+    const KUBECONFIG = join(dir, "absent");
+    await expect(loadKubeAccess({ env: { KUBECONFIG } })).rejects.toThrow(
+      `KUBECONFIG names ${KUBECONFIG}, which does not exist`,
+    );
+  });
+});
+
+describe("a kubeconfig that cannot be used", () => {
+  it.each([
+    ["is not YAML", "clusters: [}", /unexpected|flow/i],
+    ["is empty", "", /empty/],
+    ["is a null", "null", /it is not a kubeconfig/],
+    [
+      "has no current context",
+      kubeconfig({ name: "x" }).replace(/current.*/, ""),
+      /current-context is not set/,
+    ],
+    [
+      "has a context of another name",
+      kubeconfig({ name: "x" }).replace("current-context: x", "current-context: y"),
+      /it has no context y, expected one of its contexts \(x\)/,
+    ],
+    [
+      "has a cluster without a server",
+      kubeconfig({ name: "x" }).replace(/server: "[^"]*"/, "x: y"),
+      /clusters\[0\].cluster.server is missing/,
+    ],
+    [
+      "has a context of a cluster that is not there",
+      kubeconfig({ name: "x" }).replace("cluster: x", "cluster: z"),
+      /context x names the cluster z/,
+    ],
+    [
+      "has a context of a user that is not there",
+      kubeconfig({ name: "x" }).replace("user: x", "user: z"),
+      /context x names the user z/,
+    ],
+    [
+      "has a server that is no URL",
+      kubeconfig({ name: "x", server: "example:6443" }),
+      /clusters x: server is example:6443, expected an http\(s\) URL/,
+    ],
+    [
+      "names a certificate that is not there",
+      kubeconfig({ name: "x", user: "{client-certificate: me.crt}" }),
+      /users x: client-certificate names .*me\.crt, which cannot be read/,
+    ],
+  ])("because it %s is refused in one sentence with its path", async (_, text, words) => {
+    const file = write("config", text);
+    const failed = loadKubeAccess({ kubeconfig: file, env: {} });
+    await expect(failed).rejects.toMatchObject({
+      code: "KUBECONFIG_INVALID",
+      message: expect.stringMatching(words),
+    });
+    await expect(failed).rejects.toThrow(`Cannot use the kubeconfig ${file}: `);
+  });
+
+  it("because it is not there is refused too", async () => {
+    const file = join(dir, "absent");
+    const failed = loadKubeAccess({ kubeconfig: file, env: {} });
+    await expect(failed).rejects.toMatchObject({ code: "KUBECONFIG_INVALID" });
+    await expect(failed).rejects.toThrow(file);
+  });
+});
+
+describe("the credentials of a kubeconfig", () => {
+  it("are its token, CA and server name", async () => {
+    const ca = Buffer.from("the CA").toString("base64");
+    const text = kubeconfig({ name: "x" }).replace(
+      "server:",
+      `certificate-authority-data: ${ca}, tls-server-name: api.example, server:`,
+    );
+    const access = await loadKubeAccess({ kubeconfig: write("config", text), env: {} });
+    const { headers, tls } = await access.credentials();
+    expect(headers).toEqual({ authorization: "Bearer t0" });
+    expect(tls.ca?.toString()).toBe("the CA");
+    expect(tls.servername).toBe("api.example");
+  });
+
+  it("keep the CA for a context without a user", async () => {
+    const text = kubeconfig({ name: "x" })
+      .replace(", user: x", "")
+      .replace("server:", `certificate-authority-data: ${btoa("the CA")}, server:`);
+    const access = await loadKubeAccess({ kubeconfig: write("config", text), env: {} });
+    const { headers, tls } = await access.credentials();
+    expect(headers).toEqual({});
+    expect(tls.ca?.toString()).toBe("the CA");
+  });
+
+  it("work for a plain HTTP server", async () => {
+    const text = kubeconfig({ name: "x", server: "http://127.0.0.1:8001" });
+    const access = await loadKubeAccess({ kubeconfig: write("config", text), env: {} });
+    expect((await access.credentials()).headers).toEqual({ authorization: "Bearer t0" });
+  });
+
+  it("are read from the file again after a reload", async () => {
+    const file = write("config", kubeconfig({ name: "x" }));
+    const access = await loadKubeAccess({ kubeconfig: file, env: {} });
+    write("config", kubeconfig({ name: "x", user: "{token: t1}" }));
+    expect((await access.credentials()).headers).toEqual({ authorization: "Bearer t0" });
+    await access.reload();
+    expect((await access.credentials()).headers).toEqual({ authorization: "Bearer t1" });
+  });
+
+  function execUser(command: string): string {
+    const args = JSON.stringify(["-e", command]);
+    return `{exec: {apiVersion: client.authentication.k8s.io/v1, command: ${JSON.stringify(process.execPath)}, args: ${args}}}`;
+  }
+
+  it("come from an exec plugin, which is asked anew after a reload", async () => {
+    const counter = write("count", "");
+    const command = `const fs=require("fs");fs.appendFileSync(${JSON.stringify(counter)},"x");console.log(JSON.stringify({status:{token:"exec-"+fs.readFileSync(${JSON.stringify(counter)},"utf8").length}}))`;
+    const text = kubeconfig({ name: "x", user: execUser(command) });
+    const access = await loadKubeAccess({ kubeconfig: write("config", text), env: {} });
+    expect((await access.credentials()).headers).toEqual({ authorization: "Bearer exec-1" });
+    expect((await access.credentials()).headers).toEqual({ authorization: "Bearer exec-1" });
+    await access.reload();
+    expect((await access.credentials()).headers).toEqual({ authorization: "Bearer exec-2" });
+  });
+
+  it("that a plugin does not give are told with the plugin's own words", async () => {
+    const text = kubeconfig({
+      name: "x",
+      user: execUser('console.error("please log in");process.exit(1)'),
+    });
+    const file = write("config", text);
+    const access = await loadKubeAccess({ kubeconfig: file, env: {} });
+    await expect(access.credentials()).rejects.toMatchObject({
+      code: "API_UNAUTHORIZED",
+      message: `Cannot get credentials of the user x in ${file}: please log in, expected a working plugin or identity provider`,
+    });
+  });
+});

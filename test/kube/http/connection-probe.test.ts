@@ -1,0 +1,102 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { ConnectionProbe, type ProbeKind } from "../../../src/kube/http/connection-probe.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
+
+const closing: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+/** Each answer after so many milliseconds; `Never`: it hangs until it is given up. */
+type Answer = number | "Never" | "Refused";
+
+function setUp(answer: (place: number) => Answer, kind: ProbeKind = "Ping") {
+  const clock = new ManualClock();
+  const askedAt: number[] = [];
+  const dead: { atMs: number; silentMs: number }[] = [];
+  const probe = new ConnectionProbe({
+    clock,
+    ask: async (signal) => {
+      askedAt.push(clock.monotonic());
+      const now = answer(askedAt.length);
+      if (now === "Refused") throw new Error("refused");
+      if (now !== "Never") await clock.sleep(now as never, signal);
+      else await new Promise((_, reject) => signal.addEventListener("abort", reject));
+      return kind;
+    },
+    onDead: (silentMs) => dead.push({ atMs: clock.monotonic(), silentMs }),
+  });
+  const stop = new AbortController();
+  const run = probe.run(stop.signal);
+  closing.push(
+    () => run,
+    () => stop.abort(),
+  );
+  return { clock, askedAt, dead, stop, run };
+}
+
+describe("a probe of the connections", () => {
+  it("asks each second where that is no request, and every other second where it is one", async () => {
+    const pings = setUp(() => 0);
+    await pings.clock.advance(4_500);
+    expect(pings.askedAt).toEqual([0, 1_000, 2_000, 3_000, 4_000]);
+    const requests = setUp(() => 0, "Request");
+    await requests.clock.advance(5_500);
+    expect(requests.askedAt).toEqual([0, 2_000, 4_000]);
+  });
+
+  it("takes two seconds without an answer for a dead connection, where a new one answers", async () => {
+    const { clock, dead } = setUp((place) => (place === 1 ? "Never" : 20));
+    await clock.advance(2_020);
+    expect(dead).toEqual([]);
+    await clock.advance(1);
+    expect(dead).toEqual([{ atMs: 2_021, silentMs: 2_000 }]);
+    await clock.advance(60_000);
+    expect(dead).toHaveLength(1);
+  });
+
+  it("leaves the connections of a server alone that is as slow on a new one", async () => {
+    const { clock, dead } = setUp((place) => (place === 1 ? "Never" : 1_000));
+    await clock.advance(60_000);
+    expect(dead).toEqual([]);
+  });
+
+  it("waits twice as long for each new one that does not answer, up to 30 s, and tells it once", async () => {
+    const { clock, askedAt, dead } = setUp((place) => (place <= 6 ? "Never" : 20));
+    await clock.advance(91_000);
+    const limits = askedAt.slice(0, 7).map((at, place) => (askedAt[place + 1] ?? at) - at - 1);
+    expect(limits.slice(0, 6)).toEqual([2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+    expect(dead).toEqual([{ atMs: 90_026, silentMs: 2_000 }]);
+  });
+
+  it("is as quick as before once a new connection has answered at once", async () => {
+    const { clock, dead } = setUp((place) => (place % 2 === 1 ? "Never" : 5));
+    await clock.advance(20_000);
+    expect(dead.length).toBeGreaterThan(2);
+    expect(new Set(dead.map(({ silentMs }) => silentMs))).toEqual(new Set([2_000]));
+  });
+
+  it("gives a server that is slow twice the time that it last took", async () => {
+    const { clock, askedAt } = setUp((place) => (place === 1 ? 1_900 : 3_700));
+    await clock.advance(30_000);
+    // None was given up: each is asked for a second after the answer before.
+    expect(askedAt.slice(0, 4)).toEqual([0, 2_900, 7_600, 12_300]);
+  });
+
+  it("leaves a connection that is refused to those who use it", async () => {
+    const { clock, dead, askedAt } = setUp(() => "Refused");
+    await clock.advance(9_500);
+    expect(dead).toEqual([]);
+    expect(askedAt).toHaveLength(10);
+  });
+
+  it("ends with its signal, also while it waits for an answer", async () => {
+    const { clock, dead, stop, run } = setUp(() => "Never");
+    await clock.advance(500);
+    stop.abort();
+    await run;
+    await clock.advance(10_000);
+    expect(dead).toEqual([]);
+  });
+});

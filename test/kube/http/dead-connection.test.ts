@@ -1,0 +1,145 @@
+import { readFileSync } from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createSecureServer, type Http2SecureServer } from "node:http2";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import type { KubeWatchEvent } from "../../../src/contracts/kube-api.ts";
+import { HttpKubeApi } from "../../../src/kube/http/http-api.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
+import { json } from "../../support/scripted-server.ts";
+import { startTunnel } from "../../support/tunnel.ts";
+
+const closing: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+const tls = {
+  key: readFileSync(new URL("../fixtures/server.key.pem", import.meta.url), "utf8"),
+  cert: readFileSync(new URL("../fixtures/server.cert.pem", import.meta.url), "utf8"),
+};
+
+type Spoken = "HTTP/2" | "HTTP/1.1";
+
+interface Server {
+  readonly port: number;
+  /** Paths asked for, without the query. */
+  readonly asked: string[];
+}
+
+/** Both answer requests by HTTP/1.1, as an API server does; a watch stays open and quiet. */
+async function startServer(spoken: Spoken): Promise<Server> {
+  const asked: string[] = [];
+  const answer = (request: IncomingMessage, response: ServerResponse) => {
+    const path = request.url ?? "";
+    asked.push(path.split("?")[0] as string);
+    if (!path.includes("watch=1")) return json(response, 200, {});
+    response.writeHead(200, { "content-type": "application/json" }).flushHeaders();
+  };
+  const server: Http2SecureServer | ReturnType<typeof createTlsServer> =
+    spoken === "HTTP/2"
+      ? createSecureServer({ ...tls, allowHTTP1: true }, answer as never)
+      : createTlsServer(tls, answer);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  closing.push(() => server.close());
+  return { port: (server.address() as AddressInfo).port, asked };
+}
+
+async function setUp(spoken: Spoken) {
+  const server = await startServer(spoken);
+  const tunnel = await startTunnel(server.port);
+  const clock = new ManualClock();
+  const access = {
+    server: `https://127.0.0.1:${tunnel.port}`,
+    namespace: undefined,
+    credentials: async () => ({ headers: {}, tls: { rejectUnauthorized: false } }),
+    reload: async () => {},
+  };
+  const api = new HttpKubeApi({ access, clock, probesConnections: true });
+  const stop = new AbortController();
+  closing.push(
+    () => tunnel.close(),
+    () => api.close(),
+    () => stop.abort(),
+  );
+  return { server, tunnel, clock, api, stop };
+}
+
+type World = Awaited<ReturnType<typeof setUp>>;
+
+/** Opens a watch; how it ended, once it has. */
+function watch({ api, stop }: World) {
+  const ended: { error?: unknown; done?: boolean } = {};
+  const query = { allowWatchBookmarks: "true", timeoutSeconds: "1800" };
+  const run = (async () => {
+    const events: KubeWatchEvent[] = [];
+    for await (const one of api.watch({ path: "/api/v1/nodes", query, signal: stop.signal })) {
+      events.push(one);
+    }
+  })();
+  void run.then(
+    () => Object.assign(ended, { done: true }),
+    (error: unknown) => Object.assign(ended, { done: true, error }),
+  );
+  return ended;
+}
+
+/** Lets time pass in steps of 100 ms, and sockets work, until it is so. */
+async function until({ clock }: World, isSo: () => boolean, mostMs: number): Promise<number> {
+  const fromMs = clock.monotonic();
+  while (!isSo() && clock.monotonic() - fromMs < mostMs) {
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    await clock.advance(100);
+  }
+  return clock.monotonic() - fromMs;
+}
+
+describe.each<Spoken>(["HTTP/2", "HTTP/1.1"])("where the server speaks %s", (spoken) => {
+  const mostMs = spoken === "HTTP/2" ? 3_200 : 4_200;
+
+  it("a watch whose connection is dead without a word ends by a fault that says so", async () => {
+    const world = await setUp(spoken);
+    const ended = watch(world);
+    await until(world, () => world.server.asked.includes("/api/v1/nodes"), 5_000);
+    await until(world, () => false, 8_000);
+    expect(ended.done).toBe(undefined);
+    world.tunnel.blackHole();
+    expect(await until(world, () => ended.done === true, 10_000)).toBeLessThanOrEqual(mostMs);
+    expect(ended.error).toMatchObject({ code: "API_UNREACHABLE" });
+    expect(String(ended.error)).toContain("a probe of the connections within 2 s");
+  });
+
+  it("requests that come after it get new connections, and a new watch is not disturbed", async () => {
+    const world = await setUp(spoken);
+    const first = watch(world);
+    await world.api.send({ method: "GET", path: "/api/v1/pods" });
+    await until(world, () => world.server.asked.includes("/api/v1/nodes"), 5_000);
+    await until(world, () => false, 4_000);
+    world.tunnel.blackHole();
+    await until(world, () => first.done === true, 10_000);
+    const second = watch(world);
+    expect(await world.api.send({ method: "GET", path: "/api/v1/pods" })).toMatchObject({
+      status: 200,
+    });
+    await until(world, () => false, 10_000);
+    expect(second.done).toBe(undefined);
+  });
+
+  it("probes cost no request by HTTP/2, and only while a watch is open", async () => {
+    const world = await setUp(spoken);
+    await world.api.send({ method: "GET", path: "/api/v1/pods" });
+    await until(world, () => false, 5_000);
+    expect(world.server.asked).toEqual(["/api/v1/pods"]);
+    watch(world);
+    await until(world, () => false, 10_000);
+    const probes = world.server.asked.filter((path) => path === "/version").length;
+    expect(probes > 0).toBe(spoken === "HTTP/1.1");
+    world.stop.abort();
+    await until(world, () => false, 1_000);
+    const asked = world.server.asked.length;
+    await until(world, () => false, 5_000);
+    expect(world.server.asked).toHaveLength(asked);
+  });
+});

@@ -1,0 +1,381 @@
+import { readFileSync } from "node:fs";
+import { afterEach, describe, expect, it } from "vitest";
+import type { KubeRequest } from "../../../src/contracts/kube-api.ts";
+import { plus, seconds } from "../../../src/core/time/time.ts";
+import type { KubeAccess, KubeCredentials } from "../../../src/kube/access/kube-access.ts";
+import { HttpKubeApi } from "../../../src/kube/http/http-api.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
+import { json, type Script, ScriptedServer } from "../../support/scripted-server.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+
+const closing: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+interface Setup {
+  readonly tls?: { key: string; cert: string };
+  readonly access?: Partial<KubeAccess>;
+  readonly maxSockets?: number;
+}
+
+async function setUp(script: Script, { tls, access, maxSockets }: Setup = {}) {
+  const server = await new ScriptedServer(script, tls).start();
+  const clock = new ManualClock();
+  const api = new HttpKubeApi({ access: accessTo(server.url, access), clock, maxSockets });
+  closing.push(
+    () => server.stop(),
+    () => api.close(),
+  );
+  return { server, clock, api };
+}
+
+function accessTo(server: string, more: Partial<KubeAccess> = {}): KubeAccess {
+  const nobody: KubeCredentials = { headers: {}, tls: {} };
+  return {
+    server,
+    namespace: undefined,
+    credentials: async () => nobody,
+    reload: async () => {},
+    ...more,
+  };
+}
+
+const get: KubeRequest = { method: "GET", path: "/api/v1/nodes" };
+const post: KubeRequest = { method: "POST", path: "/api/v1/nodes", body: {} };
+
+function fixture(name: string): string {
+  return readFileSync(new URL(`../fixtures/${name}`, import.meta.url), "utf8");
+}
+
+describe("a request", () => {
+  it("carries method, path, query, body and content type, and gives back status and JSON", async () => {
+    const { server, api } = await setUp((_, response) => json(response, 201, { kind: "Status" }));
+    const answer = await api.send({
+      method: "PATCH",
+      path: "/api/v1/nodes/n1",
+      query: { fieldManager: "lastcall", dryRun: "All" },
+      body: [{ op: "test", path: "/metadata/uid", value: "u-ß" }],
+      patchType: "application/json-patch+json",
+    });
+    expect(answer).toEqual({ status: 201, body: { kind: "Status" } });
+    const [seen] = server.seen;
+    expect(seen?.method).toBe("PATCH");
+    expect(seen?.url).toBe("/api/v1/nodes/n1?fieldManager=lastcall&dryRun=All");
+    expect(seen?.headers["content-type"]).toBe("application/json-patch+json");
+    expect(JSON.parse(seen?.body ?? "")).toEqual([
+      { op: "test", path: "/metadata/uid", value: "u-ß" },
+    ]);
+  });
+
+  it("keeps the path of a server that has one", async () => {
+    const server = await new ScriptedServer((_, response) => json(response, 200, {})).start();
+    const access = accessTo(`${server.url}/k8s/clusters/c1/`);
+    const api = new HttpKubeApi({ access, clock: new ManualClock() });
+    closing.push(() => server.stop());
+    await api.send(get);
+    expect(server.seen[0]?.url).toBe("/k8s/clusters/c1/api/v1/nodes");
+  });
+
+  it("gives plain text back as text, with Retry-After in seconds", async () => {
+    const { api } = await setUp((_, response) => {
+      response.writeHead(429, { "content-type": "text/plain; charset=utf-8", "retry-after": "7" });
+      response.end("Too many requests, please try again later.");
+    });
+    expect(await api.send(post)).toEqual({
+      status: 429,
+      body: "Too many requests, please try again later.",
+      retryAfterSeconds: 7,
+    });
+  });
+
+  it("says so when the JSON of an answer is none", async () => {
+    const { api } = await setUp((_, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end('{"kind":');
+    });
+    await expect(api.send(get)).rejects.toMatchObject({ code: "API_ANSWER_INVALID" });
+  });
+
+  it("reuses one socket for requests that follow each other", async () => {
+    const { server, api } = await setUp((_, response) => json(response, 200, {}));
+    for (let round = 0; round < 5; round += 1) await api.send(get);
+    expect(server.seen.map((seen) => seen.connection)).toEqual([1, 1, 1, 1, 1]);
+  });
+});
+
+describe("a refused identity", () => {
+  function rotatingAccess() {
+    let generation = 0;
+    const access: Partial<KubeAccess> = {
+      credentials: async () => ({
+        headers: { authorization: `Bearer token-${generation}` },
+        tls: {},
+      }),
+      reload: async () => {
+        generation += 1;
+      },
+    };
+    return { access, reloads: () => generation };
+  }
+
+  it("is renewed once for all requests that were under way, and each is then answered", async () => {
+    const { access, reloads } = rotatingAccess();
+    const { api } = await setUp(
+      (seen, response) =>
+        json(response, seen.headers.authorization === "Bearer token-1" ? 200 : 401, {}),
+      { access },
+    );
+    const answers = await Promise.all(Array.from({ length: 20 }, () => api.send(post)));
+    expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([200]));
+    expect(reloads()).toBe(1);
+  });
+
+  it("is an answer when the new one is refused too", async () => {
+    const { access, reloads } = rotatingAccess();
+    const { server, api } = await setUp((_, response) => json(response, 401, { code: 401 }), {
+      access,
+    });
+    expect(await api.send(get)).toMatchObject({ status: 401 });
+    expect(reloads()).toBe(1);
+    expect(server.seen).toHaveLength(2);
+  });
+
+  it("does not read the credentials for every request of a burst, but again after ten seconds", async () => {
+    let reads = 0;
+    const credentials = async () => {
+      reads += 1;
+      return { headers: {}, tls: {} };
+    };
+    const { api, clock } = await setUp((_, response) => json(response, 200, {}), {
+      access: { credentials },
+    });
+    await Promise.all(Array.from({ length: 50 }, () => api.send(get)));
+    expect(reads).toBe(1);
+    await clock.advance(10_000);
+    await api.send(get);
+    expect(reads).toBe(2);
+  });
+
+  it("by a plugin that hangs is given up in time", async () => {
+    const { api, clock } = await setUp((_, response) => json(response, 200, {}), {
+      access: { credentials: () => new Promise(() => {}) },
+    });
+    const failed = expect(api.send(get)).rejects.toMatchObject({ code: "API_UNREACHABLE" });
+    await clock.advance(30_000);
+    await failed;
+  });
+});
+
+describe("a lost connection", () => {
+  const dropSecond: Script = (_, response, turn) => {
+    if (turn === 2) response.destroy();
+    else json(response, 200, { turn });
+  };
+
+  it("is not asked again when the request may have been carried out", async () => {
+    const { server, api } = await setUp((_, response) => void response.destroy());
+    await expect(api.send(post)).rejects.toMatchObject({
+      code: "API_UNREACHABLE",
+      retryable: true,
+      message: `Cannot POST /api/v1/nodes: no answer from ${server.url} (connection lost), expected a reachable API server`,
+    });
+    expect(server.seen).toHaveLength(1);
+  });
+
+  it("on a kept-alive socket is asked again for a GET, on a new socket", async () => {
+    const { server, api } = await setUp(dropSecond);
+    await api.send(get);
+    expect(await api.send(get)).toMatchObject({ status: 200, body: { turn: 3 } });
+    expect(server.seen.map((seen) => seen.connection)).toEqual([1, 1, 2]);
+  });
+
+  it("on a kept-alive socket is not asked again for a POST", async () => {
+    const { server, api } = await setUp(dropSecond);
+    await api.send(get);
+    await expect(api.send(post)).rejects.toMatchObject({ code: "API_UNREACHABLE" });
+    expect(server.seen).toHaveLength(2);
+  });
+
+  it("in the middle of an answer is no answer", async () => {
+    const { api } = await setUp((_, response) => {
+      response.writeHead(200, { "content-type": "application/json", "content-length": "100" });
+      response.write('{"items":', () => response.destroy());
+    });
+    await expect(api.send(get)).rejects.toMatchObject({ code: "API_UNREACHABLE" });
+  });
+
+  it("heals when the server comes back on the same port", async () => {
+    const { server, api } = await setUp((_, response) => json(response, 200, {}));
+    await api.send(get);
+    await server.stop();
+    await expect(api.send(post)).rejects.toThrow(/connection (refused|lost)/);
+    await server.start();
+    expect(await api.send(post)).toMatchObject({ status: 200 });
+  });
+});
+
+describe("an answer that does not come", () => {
+  it("ends after the time limit, and the socket with it", async () => {
+    const arrived = Promise.withResolvers<void>();
+    const { server, api, clock } = await setUp(() => arrived.resolve());
+    const failed = expect(api.send(get)).rejects.toMatchObject({
+      code: "API_UNREACHABLE",
+      message: `Cannot GET /api/v1/nodes: no answer from ${server.url} within 30 s, expected one in time`,
+    });
+    await arrived.promise;
+    await clock.advance(30_000);
+    await failed;
+    expect(clock.sleeping).toBe(0);
+  });
+
+  it("of a request that says when it is due: the limit counts from its turn, which it waits for till then", async () => {
+    const arrived: string[] = [];
+    const script: Script = ({ url }) => void arrived.push(url ?? "");
+    const { server, api, clock } = await setUp(script, { maxSockets: 1 });
+    const first = expect(api.send(get)).rejects.toThrow("within 30 s");
+    const dueAt = plus(clock.now(), seconds(45));
+    const bodies: number[] = [];
+    const bodyAtTurn = () => bodies.push(clock.now() - dueAt);
+    const second = api.send({ ...post, path: "/second", bodyAtTurn, dueAt });
+    const third = api.send({ ...post, path: "/third", bodyAtTurn, dueAt });
+    const late = expect(third).rejects.toThrow("no answer from");
+    await clock.advance(30_000);
+    await first;
+    await waitUntil(async () => arrived.includes("/second"), {
+      what: "the second is sent",
+      timeoutMs: 5000,
+    });
+    const slow = expect(second).rejects.toThrow("within 30 s");
+    await clock.advance(15_000);
+    await late;
+    await clock.advance(15_000);
+    await slow;
+    // Asked once, as its turn came; the third's never came.
+    expect(bodies).toEqual([-15_000]);
+    expect(server.seen.map(({ url }) => url)).toEqual(["/api/v1/nodes", "/second"]);
+    expect(clock.sleeping).toBe(0);
+  });
+
+  it("of urgent work is waited for 2.5 s, then twice as long, until a minute has gone well", async () => {
+    const arrived: number[] = [];
+    const { server, api, clock } = await setUp(({ connection }, response, turn) => {
+      arrived.push(connection);
+      if (turn === 4) json(response, 200, {});
+    });
+    const dueAt = plus(clock.now(), seconds(120));
+    for (const [at, limit] of ["2.5 s", "5 s", "10 s"].entries()) {
+      const failed = expect(api.send({ ...post, dueAt })).rejects.toThrow(`within ${limit}`);
+      await waitUntil(async () => arrived.length === at + 1, { what: "sent", timeoutMs: 5000 });
+      await clock.advance(Number.parseFloat(limit) * 1000);
+      await failed;
+    }
+    expect(await api.send({ ...post, dueAt })).toMatchObject({ status: 200 });
+    expect(server.seen).toHaveLength(4);
+    // A minute later the next is waited for as the first was.
+    await clock.advance(60_000);
+    const failed = expect(api.send({ ...post, dueAt })).rejects.toThrow("within 2.5 s");
+    await waitUntil(async () => arrived.length === 5, { what: "sent", timeoutMs: 5000 });
+    await clock.advance(2_500);
+    await failed;
+  });
+
+  it("makes the requests after it go by new connections: the idle ones may be dead as well", async () => {
+    const gate = Promise.withResolvers<void>();
+    const { server, api, clock } = await setUp(async ({ url }, response) => {
+      if (url === "/dead") return;
+      if (url === "/held") await gate.promise;
+      json(response, 200, {});
+    });
+    const held = [1, 2, 3].map(() => api.send({ ...get, path: "/held" }));
+    await waitUntil(async () => server.seen.length === 3, { what: "held", timeoutMs: 5000 });
+    gate.resolve();
+    await Promise.all(held);
+    const dueAt = plus(clock.now(), seconds(30));
+    const failed = expect(api.send({ ...get, path: "/dead", dueAt })).rejects.toThrow("no answer");
+    await waitUntil(async () => server.seen.length === 4, { what: "sent", timeoutMs: 5000 });
+    await clock.advance(2_500);
+    await failed;
+    await api.send({ ...get, path: "/next", dueAt });
+    expect(server.seen[3]?.connection).toBeLessThanOrEqual(3);
+    expect(server.seen[4]?.connection).toBe(4);
+  });
+
+  it("ends at once when the caller's signal aborts", async () => {
+    const arrived = Promise.withResolvers<void>();
+    const { api, clock } = await setUp(() => arrived.resolve());
+    const caller = new AbortController();
+    const failed = expect(api.send({ ...get, signal: caller.signal })).rejects.toMatchObject({
+      code: "INTERRUPTED",
+    });
+    await arrived.promise;
+    caller.abort(new Error("enough"));
+    await failed;
+    expect(clock.sleeping).toBe(0);
+  });
+});
+
+describe("TLS", () => {
+  const own = { key: fixture("server.key.pem"), cert: fixture("server.cert.pem") };
+  const other = { key: fixture("other-name.key.pem"), cert: fixture("other-name.cert.pem") };
+  const ok: Script = (_, response) => json(response, 200, {});
+
+  function trusting(ca: string): Partial<KubeAccess> {
+    return { credentials: async () => ({ headers: {}, tls: { ca } }) };
+  }
+
+  it("is spoken to a server whose certificate the CA signed, over one kept socket", async () => {
+    const { server, api } = await setUp(ok, { tls: own, access: trusting(own.cert) });
+    await api.send(get);
+    expect(await api.send(get)).toMatchObject({ status: 200 });
+    expect(server.mostSockets).toBe(1);
+  });
+
+  it.each([
+    [
+      "an unknown signer",
+      own,
+      other.cert,
+      /is not trusted, its certificate is self-signed, expected one/,
+    ],
+    ["another name", other, other.cert, /the certificate of https:\S+ is for another name \(/],
+  ])("is refused for a certificate with %s, in words", async (_, tls, ca, words) => {
+    const { api } = await setUp(ok, { tls, access: trusting(ca) });
+    await expect(api.send(get)).rejects.toMatchObject({
+      code: "API_UNREACHABLE",
+      message: expect.stringMatching(words),
+    });
+  });
+
+  it("that a plain HTTP server cannot speak is told as such", async () => {
+    const server = await new ScriptedServer(ok).start();
+    closing.push(() => server.stop());
+    const access = accessTo(server.url.replace("http:", "https:"));
+    const api = new HttpKubeApi({ access, clock: new ManualClock() });
+    await expect(api.send(get)).rejects.toThrow(
+      /no TLS connection to https:.*expected a TLS server/,
+    );
+  });
+
+  it("with new certificates gets new sockets, while a request on the old ones ends in peace", async () => {
+    const held = Promise.withResolvers<void>();
+    const both = `${own.cert}\n${other.cert}`;
+    let ca = own.cert;
+    const { server, api, clock } = await setUp(
+      async (_, response, turn) => {
+        if (turn === 1) await held.promise;
+        json(response, 200, { turn });
+      },
+      { tls: own, access: { credentials: async () => ({ headers: {}, tls: { ca } }) } },
+    );
+    const first = api.send(get);
+    while (server.seen.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    ca = both;
+    await clock.advance(10_000);
+    expect(await api.send(get)).toMatchObject({ status: 200 });
+    held.resolve();
+    expect(await first).toMatchObject({ body: { turn: 1 } });
+    expect(server.seen.map((seen) => seen.connection)).toEqual([1, 2]);
+  });
+});

@@ -1,0 +1,142 @@
+import { describe, expect, it } from "vitest";
+import type { Urgency } from "../../../src/contracts/kube-api.ts";
+import { seededRng } from "../../../src/core/chance/rng.ts";
+import { instant, millis, minutes, plus, seconds } from "../../../src/core/time/time.ts";
+import { RequestLanes } from "../../../src/kube/http/request-lanes.ts";
+
+const never = new AbortController().signal;
+const now = instant(1_800_000_000_000);
+
+/** Asks for so many at once and tells, whenever asked, how many have been let in. */
+function crowd(lanes: RequestLanes, urgency: Urgency, count: number) {
+  const entered = { count: 0 };
+  for (let index = 0; index < count; index += 1) {
+    void lanes.enter({ urgency }, never).then(() => {
+      entered.count += 1;
+    });
+  }
+  return entered;
+}
+
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
+}
+
+describe("request lanes", () => {
+  it("let in as many as there is room for, whoever asks", async () => {
+    const lanes = new RequestLanes(8);
+    const later = crowd(lanes, "Later", 20);
+    await settle();
+    expect(later.count).toBe(8);
+  });
+
+  it("let four of Later in while one of Now is under way", async () => {
+    const lanes = new RequestLanes(64);
+    const now = crowd(lanes, "Now", 1);
+    const later = crowd(lanes, "Later", 20);
+    await settle();
+    expect([now.count, later.count]).toEqual([1, 4]);
+  });
+
+  it("let eight of Now in, evictions such as these, while a cordon is under way", async () => {
+    const lanes = new RequestLanes(64);
+    const first = crowd(lanes, "First", 20);
+    const now = crowd(lanes, "Now", 20);
+    const later = crowd(lanes, "Later", 20);
+    await settle();
+    expect([first.count, now.count, later.count]).toEqual([20, 8, 4]);
+  });
+
+  it("let the rest of Later in as soon as the last of Now has left", async () => {
+    const lanes = new RequestLanes(64);
+    crowd(lanes, "Now", 1);
+    const later = crowd(lanes, "Later", 20);
+    await settle();
+    lanes.leave("Now");
+    await settle();
+    expect(later.count).toBe(20);
+  });
+
+  it("give a place that gets free to one of Now, though Later asked before", async () => {
+    const lanes = new RequestLanes(2);
+    crowd(lanes, "Later", 2);
+    const later = crowd(lanes, "Later", 1);
+    const now = crowd(lanes, "Now", 1);
+    await settle();
+    lanes.leave("Later");
+    await settle();
+    expect([now.count, later.count]).toEqual([1, 0]);
+  });
+
+  it("keep the order within a lane", async () => {
+    const lanes = new RequestLanes(1);
+    const order: number[] = [];
+    for (const name of [1, 2, 3])
+      void lanes.enter({ urgency: "Now" }, never).then(() => order.push(name));
+    await settle();
+    lanes.leave("Now");
+    await settle();
+    lanes.leave("Now");
+    await settle();
+    expect(order).toEqual([1, 2, 3]);
+  });
+
+  it("let in who does not say when it is due, then the soonest due, within a lane", async () => {
+    const lanes = new RequestLanes(1);
+    const order: string[] = [];
+    const asked = [
+      ["in a minute", minutes(1)],
+      ["in a second", seconds(1)],
+      ["in a second too", seconds(1)],
+      ["sometime", undefined],
+    ] as const;
+    crowd(lanes, "Now", 1);
+    for (const [name, inMs] of asked) {
+      const dueAt = inMs === undefined ? undefined : plus(now, inMs);
+      void lanes.enter({ urgency: "Now", dueAt }, never).then(() => order.push(name));
+    }
+    for (const _ of asked) {
+      lanes.leave("Now");
+      await settle();
+    }
+    expect(order).toEqual(["sometime", "in a second", "in a second too", "in a minute"]);
+  });
+
+  it("know in a random crowd, some of which give up, who is next", async () => {
+    const rng = seededRng(7);
+    const lanes = new RequestLanes(1);
+    crowd(lanes, "Now", 1);
+    const entered: number[] = [];
+    const crowded = Array.from({ length: 200 }, (_, place) => {
+      const dueMs = Math.floor(rng() * 20);
+      const stop = new AbortController();
+      const dueAt = plus(now, millis(dueMs));
+      void lanes
+        .enter({ urgency: "Now", dueAt }, stop.signal)
+        .then(() => entered.push(place))
+        .catch(() => {});
+      return { place, dueMs, stop };
+    });
+    const staying = crowded.filter(() => rng() < 0.5);
+    for (const one of crowded) if (!staying.includes(one)) one.stop.abort();
+    for (const _ of staying) {
+      lanes.leave("Now");
+      await settle();
+    }
+    const byDue = staying.toSorted((a, b) => a.dueMs - b.dueMs || a.place - b.place);
+    expect(entered).toEqual(byDue.map(({ place }) => place));
+  });
+
+  it("reject who gives up waiting, and take up no room for them", async () => {
+    const lanes = new RequestLanes(1);
+    const stop = new AbortController();
+    crowd(lanes, "Now", 1);
+    const given = lanes.enter({ urgency: "Now" }, stop.signal);
+    const next = crowd(lanes, "Now", 1);
+    stop.abort(new Error("too late"));
+    await expect(given).rejects.toThrow("too late");
+    lanes.leave("Now");
+    await settle();
+    expect(next.count).toBe(1);
+  });
+});

@@ -1,0 +1,205 @@
+/** Nodes and Events are written by many ports: what is odd in one costs no other its notice. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { KubeObject } from "../../../src/contracts/kube-api.ts";
+import { seededRng } from "../../../src/core/chance/rng.ts";
+import type { InstanceNotice } from "../../../src/core/notice/instance-notice.ts";
+import { callsOfMarks, noticeOfNode } from "../../../src/core/notice/node-notice.ts";
+import type { Notice } from "../../../src/core/notice/notice.ts";
+import { defaultPolicy } from "../../../src/core/policy/policy-default.ts";
+import { instant } from "../../../src/core/time/time.ts";
+import { NodeEventFeed } from "../../../src/kube/node-event-feed.ts";
+import { translateNode } from "../../../src/kube/object/translate-node.ts";
+import { foreignObject, foreignValue } from "../../support/foreign-object.ts";
+import { ManualClock, settle } from "../../support/manual-clock.ts";
+import { ScriptedApi } from "../../support/scripted-api.ts";
+
+const at = instant(Date.UTC(2026, 7, 1, 5, 40));
+const deadlineAt = Date.UTC(2026, 7, 1, 5, 41, 2);
+const eventId = "602d9444-d2cd-49c7-8624-8643e7171297";
+const message = `Preempt Scheduled: Sat, 01 Aug 2026 05:41:02 GMT. DurationInSeconds: -1. EventId: ${eventId}`;
+const providerID = "azure:///subscriptions/s/resourceGroups/g/virtualMachines/aks-1";
+
+/** Such as the cluster takes: a Departure is refused whose source is longer. */
+function expectSound({ cause, deadlineAt: due, noticedAt, source, eventId: id }: Notice): void {
+  const causes = ["SpotInterruption", "LifecycleHook", "ScheduledMaintenance", "NodeShutdown"];
+  expect([...causes, "RebalanceRecommendation"]).toContain(cause);
+  expect(due === undefined || Number.isFinite(due)).toBe(true);
+  expect(Number.isFinite(noticedAt)).toBe(true);
+  expect(`${source}/${id}`).toMatch(/^[\x21-\x7e]{1,253}$/);
+}
+
+describe("a Node of any form whatever", () => {
+  const shuttingDown = { type: "Ready", status: "False", message: "node is shutting down" };
+  const evicted = {
+    ...{ type: "PreemptionScheduled", status: "True", reason: "SpotEvictionIncoming", message },
+  };
+  const rebooted = {
+    ...{ type: "VMEventScheduled", status: "True", reason: "RebootScheduled", message: "soon" },
+  };
+
+  function nodeWith(...conditions: unknown[]): KubeObject {
+    return {
+      metadata: {
+        ...{ name: "aks-1", uid: "0b1f7a3e-7f0e", creationTimestamp: "2026-08-01T00:00:00Z" },
+        labels: { "kubernetes.azure.com/scalesetpriority": "spot" },
+        annotations: { "lastcall.dev/hold": "4h", "lastcall.dev/departure": "aks-1-0b1f7a3e" },
+      },
+      spec: { providerID, taints: [{ key: "spot", value: "true", effect: "NoSchedule" }] },
+      status: {
+        nodeInfo: { bootID: "boot-1" },
+        allocatable: { cpu: "1900m", memory: "4Gi" },
+        conditions,
+      },
+    };
+  }
+
+  const samples = [nodeWith(shuttingDown), nodeWith(evicted), nodeWith(rebooted)];
+
+  it("is read without a throw, as a notice that can be written down or as none", () => {
+    let notices = 0;
+    fc.assert(
+      fc.property(foreignObject(samples), (object) => {
+        const node = translateNode(object);
+        const notice = noticeOfNode(node, at);
+        if (notice !== undefined) {
+          notices += 1;
+          expectSound(notice);
+        }
+        const policies = [{ ...defaultPolicy, name: "spot" }];
+        const none = { departuresOf: () => [], departureNamed: () => undefined };
+        const calls = callsOfMarks([node], { policies, at, ...none });
+        expect(calls.length).toBeLessThanOrEqual(notice === undefined ? 0 : 1);
+      }),
+      { seed: 20_261_123, numRuns: 3000 },
+    );
+    expect(notices).toBeGreaterThan(300);
+  });
+
+  /** Parts that say nothing of a notice. */
+  const idle = fc.record({
+    metadata: fc.record({ labels: foreignValue, annotations: foreignValue }),
+    spec: fc.record({ taints: foreignValue, unschedulable: foreignValue }),
+    allocatable: foreignValue,
+    addresses: foreignValue,
+  });
+  const isWord = (one: unknown) => typeof one === "string" && /Scheduled|Started|Advis/.test(one);
+  const wordless = foreignValue.filter((one) => !isWord(one));
+  const idleCondition = fc.oneof(
+    fc.constantFrom(null, 7, "Ready", [], {}),
+    fc.record({ type: foreignValue, status: foreignValue, message: foreignValue }),
+    fc.record({
+      type: fc.constantFrom("PreemptionScheduled", "VMEventScheduled"),
+      status: fc.constantFrom("False", "Unknown", "true", true, null, {}),
+      reason: foreignValue,
+    }),
+    fc.record({
+      ...{ type: fc.constant("VMEventScheduled"), status: fc.constant("True") },
+      ...{ reason: foreignValue, message: wordless },
+    }),
+  );
+
+  it.each([
+    [
+      "that Azure takes it",
+      evicted,
+      { cause: "SpotInterruption", deadlineAt, source: "node/PreemptionScheduled", eventId },
+    ],
+    [
+      "that its kubelet shuts down",
+      shuttingDown,
+      { cause: "NodeShutdown", source: "node/Ready", eventId: "shutdown-boot-1" },
+    ],
+  ])("says %s, whatever stands beside it", (_, condition, wanted) => {
+    const around = fc.array(idleCondition, { maxLength: 4 });
+    fc.assert(
+      fc.property(idle, around, around, (odd, before, after) => {
+        const { metadata, spec, status } = nodeWith(...before, condition, ...after);
+        const node = translateNode({
+          metadata: { ...metadata, ...odd.metadata },
+          spec: { ...(spec as object), ...odd.spec },
+          status: { ...(status as object), allocatable: odd.allocatable, addresses: odd.addresses },
+        } as KubeObject);
+        expect(noticeOfNode(node, at)).toEqual({ noticedAt: at, ...wanted });
+      }),
+      { seed: 20_261_124, numRuns: 1500 },
+    );
+  });
+});
+
+describe("Events of any form whatever", () => {
+  function event(uid: string, more: object = {}): KubeObject {
+    return {
+      metadata: { name: `aks-1.${uid}`, namespace: "default", uid, resourceVersion: "7" },
+      involvedObject: { kind: "Node", name: "aks-1" },
+      ...{ reason: "PreemptScheduled", message, lastTimestamp: "2026-08-01T05:40:00Z" },
+      series: { count: 2, lastObservedTime: "2026-08-01T05:40:00Z" },
+      ...more,
+    } as KubeObject;
+  }
+
+  /** The words that are heard of a list, and of what the watch brings after it. */
+  async function heard(listed: readonly KubeObject[], watched: readonly KubeObject[]) {
+    const clock = new ManualClock(at);
+    const api = new ScriptedApi(({ query }) => {
+      const items = query?.fieldSelector?.endsWith("=PreemptScheduled") ? listed : [];
+      return { status: 200, body: { metadata: { resourceVersion: "7" }, items } };
+    });
+    api.onWatch = (watch) => {
+      if (!watch.request.query?.fieldSelector?.endsWith("=PreemptScheduled")) return;
+      watch.push(...watched.map((object) => ({ type: "MODIFIED" as const, object })));
+    };
+    const node = translateNode({ metadata: { name: "aks-1", uid: "u1" }, spec: { providerID } });
+    const fleet = {
+      view: () => ({ nodes: [node], departures: [], policies: [], badPolicies: [] }),
+      node: (name: string) => (name === "aks-1" ? node : undefined),
+      onChange: () => () => {},
+    };
+    const words: InstanceNotice[] = [];
+    const troubles: Error[] = [];
+    const stop = new AbortController();
+    const running = new NodeEventFeed({ api, clock, rng: seededRng(1), fleet }).run(
+      {
+        onHook: async () => "LeftAlone",
+        onNotice: async (word) => {
+          words.push(word);
+          return "Taken";
+        },
+        onTrouble: (error) => void troubles.push(error),
+      },
+      stop.signal,
+    );
+    await settle();
+    stop.abort();
+    await running;
+    return { words, troubles };
+  }
+
+  it("end no listening, and cost no other its notice", async () => {
+    const odd = fc.array(foreignObject([event("odd")]), { maxLength: 3 });
+    const late = "0c1f7a3e-0000-0000-0000-000000000001";
+    await fc.assert(
+      fc.asyncProperty(odd, odd, async (listed, watched) => {
+        const good = event("good", { message: message.replace(eventId, "good-event-1") });
+        const last = event("last", { message: message.replace(eventId, late) });
+        const { words } = await heard([...listed, good], [...watched, last]);
+        for (const { machine, notice } of words) {
+          expect(machine).toBe(providerID);
+          expectSound(notice);
+        }
+        for (const id of ["good-event-1", late]) {
+          expect(words.filter(({ notice }) => notice.eventId === id)).toMatchObject([
+            { notice: { cause: "SpotInterruption", deadlineAt, source: "azure/node-event" } },
+          ]);
+        }
+      }),
+      { seed: 20_261_125, numRuns: 300 },
+    );
+  });
+
+  it("are said to be unreadable where one has no time", async () => {
+    const { words, troubles } = await heard([event("odd", { lastTimestamp: 5, series: [] })], []);
+    expect(words).toEqual([]);
+    expect(troubles).toMatchObject([{ code: "NOTICE_UNREADABLE" }]);
+  });
+});

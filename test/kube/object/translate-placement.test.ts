@@ -1,0 +1,83 @@
+import { describe, expect, it } from "vitest";
+import { podRequests, translatePlacement } from "../../../src/kube/object/translate-placement.ts";
+
+const asks = (cpu: string) => ({ resources: { requests: { cpu } } });
+const sidecar = (cpu: string) => ({ ...asks(cpu), restartPolicy: "Always" });
+
+// Expected values by hand, from the rule in k8s.io/component-helpers resource/helpers.go.
+describe("what a pod counts for on its node", () => {
+  it.each<[string, object, number]>([
+    ["its containers together", { containers: [asks("1"), asks("500m")] }, 1.5],
+    [
+      "an init container that asks for more than they do",
+      { containers: [asks("1")], initContainers: [asks("3"), asks("2")] },
+      3,
+    ],
+    ["a sidecar beside them", { containers: [asks("1")], initContainers: [sidecar("500m")] }, 1.5],
+    [
+      "an init container with the sidecars before it, not after",
+      { containers: [asks("1")], initContainers: [sidecar("1"), asks("4"), sidecar("2")] },
+      5,
+    ],
+    [
+      "what the pod asks for as a whole, where that is more",
+      { containers: [asks("1")], resources: { requests: { cpu: "2" } } },
+      2,
+    ],
+    [
+      "the overhead of its runtime on top",
+      { containers: [asks("1")], overhead: { cpu: "250m" } },
+      1.25,
+    ],
+    ["nothing, where it asks for nothing", { containers: [{ name: "c" }] }, 0],
+  ])("is %s", (_, spec, cpu) => {
+    expect(podRequests(spec as Readonly<Record<string, unknown>>).cpu ?? 0).toBeCloseTo(cpu, 9);
+  });
+});
+
+describe("what a pod asks of a place", () => {
+  const required = "requiredDuringSchedulingIgnoredDuringExecution";
+  const term = { topologyKey: "zone", labelSelector: { matchLabels: { app: "web" } } };
+
+  it("is what must hold, without what is only wished for", () => {
+    const wish = { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1 }] };
+    const found = translatePlacement({
+      nodeSelector: { disk: "ssd" },
+      schedulerName: "default-scheduler",
+      affinity: {
+        nodeAffinity: {
+          [required]: {
+            nodeSelectorTerms: [
+              { matchExpressions: [{ key: "zone", operator: "In", values: ["a"] }] },
+            ],
+          },
+          ...wish,
+        },
+        podAffinity: wish,
+        podAntiAffinity: { [required]: [term], ...wish },
+      },
+    });
+    expect(found).toEqual({
+      requests: {},
+      nodeSelector: { disk: "ssd" },
+      requiredNodes: {
+        nodeSelectorTerms: [
+          {
+            matchExpressions: [{ key: "zone", operator: "In", values: ["a"] }],
+            matchFields: [],
+          },
+        ],
+      },
+      podAffinity: [],
+      podAntiAffinity: [term],
+      schedulerName: undefined,
+    });
+  });
+
+  it("selects nothing by an operator that is unknown", () => {
+    const nodeSelectorTerms = [{ matchExpressions: [{ key: "zone", operator: "Like" }] }];
+    const affinity = { nodeAffinity: { [required]: { nodeSelectorTerms } } };
+    const [only] = translatePlacement({ affinity }).requiredNodes?.nodeSelectorTerms ?? [];
+    expect(only?.matchExpressions).toEqual([{ key: "zone", operator: "In", values: [] }]);
+  });
+});

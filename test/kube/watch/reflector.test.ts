@@ -1,0 +1,362 @@
+import { describe, expect, it } from "vitest";
+import type { KubeAnswer, KubeObject, KubeWatchEvent } from "../../../src/contracts/kube-api.ts";
+import { seededRng } from "../../../src/core/chance/rng.ts";
+import { minutes } from "../../../src/core/time/time.ts";
+import type { ObjectChange, SkippedObject } from "../../../src/kube/watch/object-store.ts";
+import { Reflector, type ReflectorOptions } from "../../../src/kube/watch/reflector.ts";
+import { ManualClock, settle } from "../../support/manual-clock.ts";
+import { type AnswerScript, ScriptedApi, unreachable } from "../../support/scripted-api.ts";
+
+interface Fact {
+  readonly name: string;
+  readonly version: string;
+}
+
+function object(name: string, resourceVersion: string, more: Partial<KubeObject> = {}): KubeObject {
+  return { metadata: { name, uid: `uid-${name}`, resourceVersion }, ...more };
+}
+
+function page(resourceVersion: string, items: readonly KubeObject[], token = ""): KubeAnswer {
+  return { status: 200, body: { metadata: { resourceVersion, continue: token }, items } };
+}
+
+function refused(status: number, more: object = {}): KubeAnswer {
+  return { status, body: { kind: "Status", code: status, message: "said", ...more } };
+}
+
+function event(type: KubeWatchEvent["type"], name: string, version: string): KubeWatchEvent {
+  return { type, object: object(name, version) };
+}
+
+function bookmark(resourceVersion: string): KubeWatchEvent {
+  return { type: "BOOKMARK", object: { metadata: { resourceVersion } } };
+}
+
+function errorEvent(code: number, more: object = {}): KubeWatchEvent {
+  return { type: "ERROR", object: { kind: "Status", code, message: "said", ...more } };
+}
+
+function translate(from: KubeObject): Fact {
+  if (from.spec === "odd") throw new Error("odd");
+  return { name: from.metadata?.name ?? "", version: from.metadata?.resourceVersion ?? "" };
+}
+
+function setUp(answer: AnswerScript, options: Partial<ReflectorOptions<Fact>> = {}) {
+  const api = new ScriptedApi(answer);
+  const clock = new ManualClock();
+  const changes: ObjectChange<Fact>[] = [];
+  const skipped: SkippedObject[] = [];
+  const troubles: string[] = [];
+  const reflector = new Reflector<Fact>({
+    api,
+    clock,
+    rng: seededRng(1),
+    path: "/api/v1/nodes",
+    translate,
+    onChange: (change) => changes.push(change),
+    onSkip: (skip) => skipped.push(skip),
+    onTrouble: (error) => troubles.push(error.code),
+    ...options,
+  });
+  const stop = new AbortController();
+  const run = reflector.run(stop.signal);
+  run.catch(() => {});
+  return { api, clock, changes, skipped, troubles, reflector, stop, run };
+}
+
+function names(reflector: Reflector<Fact>): string[] {
+  return [...reflector.items().values()].map((fact) => `${fact.name}@${fact.version}`);
+}
+
+/** What a change was, in short. */
+function shortly(changes: readonly ObjectChange<Fact>[]): string[] {
+  return changes.map((change) =>
+    change.kind === "Set"
+      ? `set ${change.item.name}@${change.item.version}`
+      : `removed ${change.before.name}`,
+  );
+}
+
+describe("a reflector", () => {
+  it("lists in pages, is synced, watches from the list's version and follows the events", async () => {
+    const { api, reflector, changes } = setUp(({ query }) =>
+      query?.continue === "t1"
+        ? page("10", [object("b", "5")])
+        : page("10", [object("a", "4")], "t1"),
+    );
+    await reflector.synced;
+    expect(names(reflector)).toEqual(["a@4", "b@5"]);
+    await settle();
+    expect(api.sent.map((request) => request.query)).toEqual([
+      { limit: "500" },
+      { limit: "500", continue: "t1" },
+    ]);
+    expect(api.watching.request.query).toMatchObject({
+      resourceVersion: "10",
+      allowWatchBookmarks: "true",
+    });
+    api.watching.push(event("MODIFIED", "a", "11"), event("ADDED", "c", "12"));
+    api.watching.push(event("DELETED", "b", "13"));
+    await settle();
+    expect(names(reflector)).toEqual(["a@11", "c@12"]);
+    expect(shortly(changes)).toEqual(["set a@4", "set b@5", "set a@11", "set c@12", "removed b"]);
+  });
+
+  it("asks for watches of 30 to 50 minutes, so that an hour costs a handful of requests", async () => {
+    const { api, clock, reflector } = setUp(() => page("1", []));
+    await reflector.synced;
+    api.onWatch = (watch) => {
+      const spanMs = Number(watch.request.query?.timeoutSeconds) * 1000;
+      void clock.sleep(spanMs as never).then(() => watch.end());
+    };
+    await settle();
+    api.watching.end();
+    await clock.advance(minutes(24 * 60));
+    const spans = api.watches.map((watch) => Number(watch.request.query?.timeoutSeconds));
+    expect(Math.min(...spans)).toBeGreaterThanOrEqual(1800);
+    expect(Math.max(...spans)).toBeLessThan(3000);
+    expect(new Set(spans).size).toBeGreaterThan(10);
+    // A day of watches of half an hour to fifty minutes: 29 to 48, beside the one cut short above.
+    expect(api.watches.length).toBeGreaterThanOrEqual(30);
+    expect(api.watches.length).toBeLessThanOrEqual(50);
+    expect(api.sent).toHaveLength(1);
+  });
+
+  it("goes on from the last version, a bookmark's too, when a watch ends", async () => {
+    const { api, clock, reflector } = setUp(() => page("10", []));
+    await reflector.synced;
+    await settle();
+    api.watching.push(event("ADDED", "a", "11"), bookmark("20"));
+    await settle();
+    api.watching.end();
+    await clock.advance(100);
+    expect(api.watches).toHaveLength(2);
+    expect(api.watching.request.query?.resourceVersion).toBe("20");
+    expect(api.sent).toHaveLength(1);
+  });
+
+  it("keys by uid, so that a new object of an old name is a new one", async () => {
+    const { api, reflector, changes } = setUp(() => page("1", [object("a", "1")]));
+    await reflector.synced;
+    await settle();
+    const reborn: KubeObject = { metadata: { name: "a", uid: "uid-new", resourceVersion: "3" } };
+    api.watching.push({ type: "ADDED", object: reborn }, event("DELETED", "a", "2"));
+    await settle();
+    expect([...reflector.items().keys()]).toEqual(["uid-new"]);
+    expect(shortly(changes)).toEqual(["set a@1", "set a@3", "removed a"]);
+  });
+
+  it("keys by namespace and name where that is asked for", async () => {
+    const pod = { metadata: { namespace: "shop", name: "p", uid: "u", resourceVersion: "1" } };
+    const { reflector } = setUp(() => page("1", [pod]), { keyBy: "name" });
+    await reflector.synced;
+    expect([...reflector.items().keys()]).toEqual(["shop/p"]);
+  });
+
+  it("ends when its signal aborts, whatever it is at, and leaves no sleeper", async () => {
+    const { api, clock, reflector, stop, run } = setUp(() => page("1", []));
+    await reflector.synced;
+    await settle();
+    stop.abort();
+    await run;
+    expect(api.watching.closed).toBe(true);
+    expect(clock.sleeping).toBe(0);
+  });
+
+  it("that ends before its first list says so to those who wait", async () => {
+    const { reflector, stop, run } = setUp(() => new Promise(() => {}));
+    stop.abort();
+    await run;
+    await expect(reflector.synced).rejects.toMatchObject({ code: "INTERRUPTED" });
+  });
+});
+
+describe("a version that expired", () => {
+  const both = [
+    ["as an ERROR event with 410", errorEvent(410, { reason: "Expired" })],
+    ["as an answer with 410 to the watch", errorEvent(410)],
+    ["as an ERROR event of the reason alone", { type: "ERROR", object: { reason: "Expired" } }],
+  ] as const;
+
+  it.each(both)("%s is listed anew, and only true differences are told", async (_, expired) => {
+    let list = page("10", [object("a", "4"), object("b", "5"), object("c", "6")]);
+    const { api, clock, reflector, changes } = setUp(() => list);
+    await reflector.synced;
+    await settle();
+    const before = reflector.items().get("uid-a");
+    changes.length = 0;
+    list = page("30", [object("a", "4"), object("b", "25"), object("d", "26")]);
+    api.watching.push(expired as KubeWatchEvent);
+    await clock.advance(100);
+    expect(shortly(changes)).toEqual(["set b@25", "set d@26", "removed c"]);
+    expect(reflector.items().get("uid-a")).toBe(before);
+    expect(api.watching.request.query?.resourceVersion).toBe("30");
+  });
+
+  it("while pages are read makes it list whole", async () => {
+    const { api, clock, reflector } = setUp(({ query }) => {
+      if (query?.continue) return refused(410, { reason: "Expired" });
+      return query?.limit ? page("1", [object("a", "1")], "t1") : page("2", [object("b", "2")]);
+    });
+    await clock.advance(1000);
+    await reflector.synced;
+    expect(api.sent.at(-1)?.query).toEqual({});
+    expect(names(reflector)).toEqual(["b@2"]);
+  });
+
+  it("again and again is not listed in a hot loop", async () => {
+    const { api, clock } = setUp(() => page("1", []));
+    api.onWatch = (watch) => watch.push(errorEvent(410));
+    await clock.advance(60_000);
+    // Waits of 0.05 to 0.1, 0.1 to 0.2, … 5 to 10 s: seven of them take at most 12.7 s, the rest at least 5 s each.
+    expect(api.sent.length).toBeGreaterThan(7);
+    expect(api.sent.length).toBeLessThan(20);
+  });
+});
+
+describe("trouble", () => {
+  it("of the connection is waited out, and the watch goes on from the last version", async () => {
+    const { api, clock, reflector, troubles } = setUp(() => page("10", []));
+    await reflector.synced;
+    await settle();
+    api.watching.push(event("ADDED", "a", "11"));
+    await settle();
+    api.onWatch = (watch) => watch.fail(unreachable());
+    api.watching.end();
+    await clock.advance(60_000);
+    expect(troubles.length).toBeGreaterThan(5);
+    expect(new Set(troubles)).toEqual(new Set(["API_UNREACHABLE"]));
+    api.onWatch = () => {};
+    await clock.advance(10_000);
+    expect(api.watching.request.query?.resourceVersion).toBe("11");
+    expect(api.sent).toHaveLength(1);
+  });
+
+  it.each([
+    ["500", errorEvent(500)],
+    ["429", errorEvent(429, { details: { retryAfterSeconds: 1 } })],
+  ])("in an ERROR event with %s goes on from the last version", async (_, error) => {
+    const { api, clock, reflector } = setUp(() => page("10", []));
+    await reflector.synced;
+    await settle();
+    api.watching.push(error);
+    await clock.advance(1000);
+    expect(api.watches).toHaveLength(2);
+    expect(api.watching.request.query?.resourceVersion).toBe("10");
+  });
+
+  it("that one version always meets ends in a list anew", async () => {
+    const { api, clock, reflector } = setUp(() => page("10", []));
+    api.onWatch = (watch) => {
+      if (watch.request.query?.resourceVersion === "10") watch.push(errorEvent(500));
+    };
+    await reflector.synced;
+    api.answer = () => page("11", []);
+    await clock.advance(20_000);
+    expect(api.watching.request.query?.resourceVersion).toBe("11");
+    expect(api.sent).toHaveLength(2);
+  });
+
+  it("of a definition just made (429) is waited out as long as the server asks", async () => {
+    let busy = true;
+    const { api, clock, reflector, troubles } = setUp(() =>
+      busy
+        ? refused(429, {
+            message: "storage is (re)initializing",
+            details: { retryAfterSeconds: 3 },
+          })
+        : page("1", []),
+    );
+    await clock.advance(2999);
+    expect(api.sent).toHaveLength(1);
+    busy = false;
+    await clock.advance(1);
+    await reflector.synced;
+    expect(troubles).toEqual(["API_OVERLOADED"]);
+  });
+
+  it("of a server that ends every watch at once is not met in a hot loop", async () => {
+    const { api, clock } = setUp(() => page("1", []));
+    api.onWatch = (watch) => watch.end();
+    await clock.advance(60_000);
+    expect(api.watches.length).toBeLessThan(20);
+  });
+
+  it("of one object does not stop the stream, and what was known of it stays", async () => {
+    const { api, reflector, skipped } = setUp(() =>
+      page("1", [object("a", "1"), object("x", "2", { spec: "odd" }), object("b", "3")]),
+    );
+    await reflector.synced;
+    await settle();
+    expect(names(reflector)).toEqual(["a@1", "b@3"]);
+    api.watching.push(
+      { type: "MODIFIED", object: object("a", "4", { spec: "odd" }) },
+      event("ADDED", "c", "5"),
+      { type: "ADDED", object: { metadata: { name: "nobody" } } },
+    );
+    await settle();
+    expect(names(reflector)).toEqual(["a@1", "b@3", "c@5"]);
+    expect(skipped.map((skip) => skip.name)).toEqual(["x", "a", "nobody"]);
+  });
+});
+
+describe("a missing right or definition", () => {
+  const crd = { path: "/apis/lastcall.dev/v1alpha1/departures" };
+
+  it("to list ends it with the verb and the resource named", async () => {
+    const { reflector, run } = setUp(() => refused(403));
+    await expect(run).rejects.toMatchObject({
+      code: "RIGHT_MISSING",
+      message: expect.stringContaining("the right list on nodes"),
+    });
+    await expect(reflector.synced).rejects.toMatchObject({ code: "RIGHT_MISSING" });
+  });
+
+  it("to watch ends it too", async () => {
+    const { api, run } = setUp(() => page("1", []));
+    api.onWatch = (watch) => watch.push(errorEvent(403));
+    await expect(run).rejects.toMatchObject({
+      code: "RIGHT_MISSING",
+      message: expect.stringContaining("the right watch on nodes"),
+    });
+  });
+
+  it("of the CRD ends it", async () => {
+    const { run } = setUp(() => refused(404), crd);
+    await expect(run).rejects.toMatchObject({ code: "CRD_MISSING" });
+  });
+
+  it("that was there before is taken for a server that starts", async () => {
+    const { api, clock, reflector, troubles } = setUp(() => page("1", [object("a", "1")]), crd);
+    await reflector.synced;
+    await settle();
+    api.watching.push(bookmark("2"), errorEvent(410));
+    api.answer = () => refused(404);
+    await clock.advance(500);
+    api.answer = () => refused(403);
+    await clock.advance(2000);
+    expect(names(reflector)).toEqual(["a@1"]);
+    api.answer = () => page("3", []);
+    await clock.advance(10_000);
+    expect(names(reflector)).toEqual([]);
+    expect(new Set(troubles)).toEqual(new Set(["CRD_MISSING", "RIGHT_MISSING"]));
+  });
+});
+
+describe("freshness", () => {
+  it("is not there before the first answer, and ends with silence", async () => {
+    const { api, clock, reflector } = setUp(() => page("1", []));
+    expect(reflector.isFresh()).toBe(false);
+    expect(reflector.lastHeardAt).toBeUndefined();
+    await reflector.synced;
+    expect(reflector.lastHeardAt).toBe(clock.now());
+    await clock.advance(minutes(9));
+    api.watching.push(bookmark("2"));
+    await clock.advance(minutes(10));
+    expect(reflector.silentMs()).toBe(minutes(10));
+    expect(reflector.isFresh()).toBe(true);
+    await clock.advance(1);
+    expect(reflector.isFresh()).toBe(false);
+    expect(reflector.isFresh(minutes(11))).toBe(true);
+  });
+});
