@@ -1,4 +1,4 @@
-import type { LeaderSight } from "../contracts/leader-sight.ts";
+import type { ObservedLease } from "../contracts/leadership.ts";
 import type { NodeMarks } from "../contracts/node-marks.ts";
 import { Wakeup } from "../contracts/wakeup.ts";
 import type { NodeIdentity } from "../core/cluster/identity.ts";
@@ -20,7 +20,7 @@ export interface FallbackOptions extends FallbackDrainTools {
   readonly identify: () => Promise<NodeIdentity>;
   readonly marks: Pick<NodeMarks, "read" | "cordon" | "uncordon">;
   /** Undefined: there is no Lease, and a controller that has taken a case is taken to live. */
-  readonly leader: () => Promise<LeaderSight | undefined>;
+  readonly leader: () => Promise<ObservedLease | undefined>;
   /** The node is drained to the last pod. */
   readonly onDrained?: (() => void) | undefined;
 }
@@ -175,13 +175,13 @@ export class Fallback {
 
   /** By the rule by which another replica would take over. */
   async #leaderIsGone(): Promise<boolean> {
-    const sight = await this.#options.leader();
-    if (sight === undefined) return false;
+    const observed = await this.#options.leader();
+    if (observed === undefined) return false;
     const nowMs = this.#options.clock.monotonic();
-    if (this.#leader?.version !== sight.version) {
-      this.#leader = { version: sight.version, sinceMs: nowMs };
+    if (this.#leader?.version !== observed.version) {
+      this.#leader = { version: observed.version, sinceMs: nowMs };
     }
-    const leftMs = sight.held ? sight.durationMs : controllerLeadMs;
+    const leftMs = observed.held ? observed.durationMs : controllerLeadMs;
     return nowMs - this.#leader.sinceMs >= leftMs;
   }
 

@@ -2,7 +2,7 @@ import { Fallback, type FallbackOptions } from "../agent/fallback.ts";
 import type { NoticeReporter } from "../agent/notice-reporter.ts";
 import type { KubeSender } from "../contracts/kube-api.ts";
 import { deletePod, evictPod } from "../kube/evict.ts";
-import { readLeaderSight } from "../kube/lease/lease-store.ts";
+import { readObservedLease } from "../kube/lease/lease-store.ts";
 import { KubeNodeMarks } from "../kube/node-marks.ts";
 import { listPodsOn } from "../kube/node-pods.ts";
 
@@ -27,6 +27,6 @@ export function agentFallback({ api, namespace, ...parts }: FallbackInput): Fall
       evict: (pod, options) => evictPod(api, pod, options),
       remove: (pod, options) => deletePod(api, pod, options),
     },
-    leader: () => readLeaderSight(api, { namespace, name: "lastcall" }),
+    leader: () => readObservedLease(api, { namespace, name: "lastcall" }),
   });
 }

@@ -1,5 +1,7 @@
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { Departure } from "../core/departure/departure.ts";
+import type { GateAnswer } from "../core/departure/snapshot.ts";
+import type { PolicyCondition, PolicyStatus } from "../core/plan/policy-status.ts";
 import type { BadPolicy, Policy } from "../core/policy/policy.ts";
 import type { Millis } from "../core/time/time.ts";
 
@@ -49,4 +51,24 @@ export interface Fleet {
   onChange(listener: (change: FleetChange) => void): () => void;
   /** Of each watch, for health and metrics. */
   silences(): readonly WatchSilence[];
+}
+
+/** Asks what the gates of the policies depend upon outside the watched fleet. */
+export interface GateSource {
+  /**
+   * Answers for every one of these policies with such gates; never throws: no answer is `Unknown`. An
+   * answer may be some seconds old.
+   */
+  ask(
+    policies: readonly Policy[],
+    signal: AbortSignal,
+  ): Promise<Readonly<Record<string, GateAnswer>>>;
+}
+
+/** Where the status of policies is written; for people's eyes, so that it never fails an act. */
+export interface PolicyStatusSink {
+  /** Writes what differs from what was written last; policies from a file have no status. */
+  write(statuses: readonly PolicyStatus[]): Promise<void>;
+  /** Takes a condition that comes at its own pace; it goes with the status, now and from now on. */
+  add(policy: string, condition: PolicyCondition): Promise<void>;
 }

@@ -1,3 +1,5 @@
+import type { Millis } from "../core/time/time.ts";
+
 /**
  * Who acts. One replica leads at a time; a replica that cannot be sure any more acts no more.
  * Made by `src/kube/lease/leader-lease.ts`; a controller without leader election leads always.
@@ -26,4 +28,16 @@ export interface LeaderDuty {
   onLeading(signal: AbortSignal): Promise<void>;
   /** Told when another replica is seen to lead; undefined when nobody does. */
   onHolder?(identity: string | undefined): void;
+}
+
+/**
+ * What the controllers' Lease shows to somebody who does not stand for it. Whether its holder lives is
+ * judged by how long the version stays the same here, never by the instants that are written in it.
+ */
+export interface ObservedLease {
+  readonly version: string;
+  /** False: it was given up, and nobody has taken it. */
+  readonly held: boolean;
+  /** How long after a renewal another may take it. */
+  readonly durationMs: Millis;
 }

@@ -1,7 +1,10 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { ClusterCapacity } from "../contracts/cluster-capacity.ts";
+import type {
+  ClusterCapacity,
+  FollowedPlaceholders,
+  Placeholders,
+} from "../contracts/cluster-capacity.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
-import type { FollowedPlaceholders, Placeholders } from "../contracts/placeholders.ts";
 import { Wakeup } from "../contracts/wakeup.ts";
 import { backoffMs } from "../core/chance/backoff.ts";
 import type { Rng } from "../core/chance/rng.ts";

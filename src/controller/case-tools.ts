@@ -1,9 +1,11 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { ClusterCapacity } from "../contracts/cluster-capacity.ts";
+import type {
+  ClusterCapacity,
+  Placeholders,
+  VolumeAttachments,
+} from "../contracts/cluster-capacity.ts";
 import type { FleetView } from "../contracts/fleet.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
-import type { Placeholders } from "../contracts/placeholders.ts";
-import type { VolumeAttachments } from "../contracts/volume-attachments.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { TerminationMemory } from "../core/drain/termination-time.ts";

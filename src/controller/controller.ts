@@ -1,10 +1,8 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { Fleet } from "../contracts/fleet.ts";
-import type { GateSource } from "../contracts/gate-source.ts";
+import type { Fleet, GateSource, PolicyStatusSink } from "../contracts/fleet.ts";
 import type { LaunchTimes } from "../contracts/launch-times.ts";
 import type { Leadership } from "../contracts/leadership.ts";
 import type { NoticeFeed } from "../contracts/notice-feed.ts";
-import type { PolicyStatusSink } from "../contracts/policy-status-sink.ts";
 import { metricNames } from "../contracts/telemetry.ts";
 import type { WorkloadAuditor } from "../contracts/workload-auditor.ts";
 import type { Rng } from "../core/chance/rng.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
+import type { VolumeAttachments } from "../contracts/cluster-capacity.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
-import type { VolumeAttachments } from "../contracts/volume-attachments.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { PodIdentity } from "../core/cluster/pod.ts";

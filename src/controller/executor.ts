@@ -1,12 +1,14 @@
-import type { ClusterCapacity } from "../contracts/cluster-capacity.ts";
+import type {
+  ClusterCapacity,
+  Placeholders,
+  VolumeAttachments,
+} from "../contracts/cluster-capacity.ts";
 import type { DepartureStore, MoveOrder, StoreResult } from "../contracts/departure-store.ts";
 import type { InstanceReleaser, ReleaseRequest } from "../contracts/instance-releaser.ts";
 import type { HookEnd, LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
 import type { MarkResult, NodeMarks } from "../contracts/node-marks.ts";
 import type { LeaveOptions, NodePods, RestartOptions } from "../contracts/node-pods.ts";
-import type { Placeholders } from "../contracts/placeholders.ts";
 import type { ClusterEvent, EventSink, Log, Metrics } from "../contracts/telemetry.ts";
-import type { VolumeAttachments } from "../contracts/volume-attachments.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { OwnerFacts, PodIdentity } from "../core/cluster/pod.ts";
 import type { DepartureOrder } from "../core/departure/decision.ts";
@@ -28,9 +30,8 @@ export interface ClusterPorts {
   readonly pods: NodePods;
   readonly store: DepartureStore;
   readonly placeholders: Placeholders;
-  /** Only looks. */
+  /** These two only look. */
   readonly capacity: ClusterCapacity;
-  /** Only looks. */
   readonly attachments: VolumeAttachments;
   /** The cloud behind a providerID; undefined where there is none to ask. */
   readonly releaserFor: (providerID: string) => InstanceReleaser | undefined;

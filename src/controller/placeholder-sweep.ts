@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { Placeholders } from "../contracts/placeholders.ts";
+import type { Placeholders } from "../contracts/cluster-capacity.ts";
 import type { Departure } from "../core/departure/departure.ts";
 import { orphanPlaceholders } from "../core/drain/placeholder-plan.ts";
 import { type Millis, minutes } from "../core/time/time.ts";

@@ -1,4 +1,4 @@
-import type { Placeholders } from "../contracts/placeholders.ts";
+import type { Placeholders } from "../contracts/cluster-capacity.ts";
 import type { Departure } from "../core/departure/departure.ts";
 import { hasReserved } from "../core/departure/ledger.ts";
 import type { Executor } from "./executor.ts";

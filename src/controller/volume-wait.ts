@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { FollowedVolumes, VolumeAttachments } from "../contracts/volume-attachments.ts";
+import type { FollowedVolumes, VolumeAttachments } from "../contracts/cluster-capacity.ts";
 import { Wakeup } from "../contracts/wakeup.ts";
 import { type AttachedVolume, awaitedVolumes } from "../core/cluster/attached-volume.ts";
 import type { PodFacts } from "../core/cluster/pod.ts";

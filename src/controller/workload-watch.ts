@@ -1,6 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { Fleet, FleetView } from "../contracts/fleet.ts";
-import type { PolicyStatusSink } from "../contracts/policy-status-sink.ts";
+import type { Fleet, FleetView, PolicyStatusSink } from "../contracts/fleet.ts";
 import { Wakeup } from "../contracts/wakeup.ts";
 import type {
   AuditTarget,

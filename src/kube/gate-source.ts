@@ -1,5 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { GateSource } from "../contracts/gate-source.ts";
+import type { GateSource } from "../contracts/fleet.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import type { LabelRequirement, LabelSelector } from "../core/cluster/label-selector.ts";
 import type { GateAnswer } from "../core/departure/snapshot.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
+import type { FollowedPlaceholders, Placeholders } from "../contracts/cluster-capacity.ts";
 import type { KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
-import type { FollowedPlaceholders, Placeholders } from "../contracts/placeholders.ts";
 import { formatQuantity } from "../core/capacity/quantity.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import type { NodeSelector } from "../core/cluster/label-selector.ts";

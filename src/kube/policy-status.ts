@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
+import type { PolicyStatusSink } from "../contracts/fleet.ts";
 import type { KubeApi } from "../contracts/kube-api.ts";
-import type { PolicyStatusSink } from "../contracts/policy-status-sink.ts";
 import { fieldsOf, instantOf, listOf, oneOf, textOf } from "../core/json/json-field.ts";
 import type { PolicyCondition, PolicyStatus } from "../core/plan/policy-status.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
+import type { FollowedVolumes, VolumeAttachments } from "../contracts/cluster-capacity.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
-import type { FollowedVolumes, VolumeAttachments } from "../contracts/volume-attachments.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import type { AttachedVolume } from "../core/cluster/attached-volume.ts";
 import { fieldsOf, textOf } from "../core/json/json-field.ts";

@@ -1,7 +1,7 @@
 import { readClusterPolicy } from "../../src/config/cluster-policy.ts";
 import { crdOf } from "../../src/config/crd.ts";
 import { resourceDefinitions } from "../../src/config/resource-definition.ts";
-import type { GateSource } from "../../src/contracts/gate-source.ts";
+import type { GateSource } from "../../src/contracts/fleet.ts";
 import type { InstanceReleaser } from "../../src/contracts/instance-releaser.ts";
 import type { KubeAnswer, KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
 import type { LaunchTimes } from "../../src/contracts/launch-times.ts";

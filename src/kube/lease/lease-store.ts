@@ -6,7 +6,7 @@ import type {
   KubeRequest,
   KubeSender,
 } from "../../contracts/kube-api.ts";
-import type { LeaderSight } from "../../contracts/leader-sight.ts";
+import type { ObservedLease } from "../../contracts/leadership.ts";
 import { fieldsOf, numberOf, textMapOf, textOf } from "../../core/json/json-field.ts";
 import { formatInstant, type Instant, type Millis, seconds } from "../../core/time/time.ts";
 import { isLastcallError, type LastcallError } from "../../errors.ts";
@@ -171,10 +171,10 @@ function microTime(at: Instant): string {
 }
 
 /** The controllers' Lease as it is now; undefined where there is none: then nobody can be judged by it. */
-export async function readLeaderSight(
+export async function readObservedLease(
   api: KubeSender,
   { namespace, name }: LeasePlace,
-): Promise<LeaderSight | undefined> {
+): Promise<ObservedLease | undefined> {
   const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/${name}`;
   const request: KubeRequest = { method: "GET", path };
   const answer = await api.send(request);
