@@ -1,17 +1,19 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
 import type { NodeIdentity } from "../core/cluster/identity.ts";
 import {
-  type Cause,
   type Departure,
   type DepartureStatus,
   isGraver,
   isVoluntary,
-  type Phase,
 } from "../core/departure/departure.ts";
-import { type Fields, fieldsOf, instantOf, textOf } from "../core/json/json-field.ts";
+import { type Fields, fieldsOf, numberOf, textMapOf } from "../core/json/json-field.ts";
 import { causeWith, deadlineWith, type NoticeCase } from "../core/notice/notice.ts";
-import type { Reason } from "../core/reason/reason.ts";
-import { formatInstant } from "../core/time/time.ts";
+import {
+  departureFence,
+  departureObject,
+  departureSpec,
+  readDeparture,
+} from "../kube/object/translate-departure.ts";
 
 /** The ids of the notices that a Departure was made from, with commas between. */
 export const noticeAnnotation = "lastcall.dev/notice";
@@ -32,51 +34,32 @@ export interface DepartureView
 }
 
 export function viewDeparture(object: KubeObject): DepartureView {
-  const spec = fieldsOf(object.spec);
-  const node = fieldsOf(spec.node);
-  const status = fieldsOf(object.status);
-  const meta = fieldsOf(object.metadata);
-  const left = fieldsOf(status.drain).left;
+  const { node, status, deletionAt, source = "", ...read } = readDeparture(object);
+  const annotations = textMapOf(fieldsOf(object.metadata).annotations);
   return {
-    name: textOf(meta.name) ?? "",
-    uid: textOf(meta.uid) ?? "",
-    resourceVersion: textOf(meta.resourceVersion) ?? "",
-    nodeUid: textOf(node.uid) ?? "",
-    bootID: textOf(node.bootID),
-    cause: (textOf(spec.cause) ?? "Manual") as Cause,
-    status: {
-      phase: (textOf(status.phase) ?? "Scheduled") as Phase,
-      reason: textOf(status.reason) as Reason | undefined,
-    },
-    podsLeft: typeof left === "number" ? left : undefined,
-    deadlineAt: instantOf(spec.deadlineAt),
-    noticedAt: instantOf(spec.noticedAt),
-    withdrawnAt: instantOf(spec.withdrawnAt),
-    isBeingDeleted: meta.deletionTimestamp !== undefined,
-    source: textOf(spec.source) ?? "",
-    eventIds: (textOf(fieldsOf(meta.annotations)[noticeAnnotation]) ?? "")
-      .split(",")
-      .filter((id) => id !== ""),
+    ...read,
+    source,
+    nodeUid: node?.uid ?? "",
+    bootID: node?.bootID,
+    status: { phase: status.phase, reason: status.reason },
+    podsLeft: numberOf(status.drain?.left),
+    isBeingDeleted: deletionAt !== undefined,
+    eventIds: (annotations[noticeAnnotation] ?? "").split(",").filter((id) => id !== ""),
   };
 }
 
-/** The Departure that a case makes. */
+/** The Departure that a case makes. The node's own token names no machine for it. */
 export function departureBody(
   name: string,
   { node, notice }: { readonly node: NodeIdentity; readonly notice: NoticeCase },
 ): KubeObject {
-  return {
-    apiVersion: "lastcall.dev/v1alpha1",
-    kind: "Departure",
-    metadata: { name, annotations: { [noticeAnnotation]: notice.eventIds.join(",") } },
-    spec: {
-      node: { name: node.name, uid: node.uid, ...(node.bootID ? { bootID: node.bootID } : {}) },
-      cause: notice.cause,
-      ...(notice.deadlineAt === undefined ? {} : { deadlineAt: formatInstant(notice.deadlineAt) }),
-      noticedAt: formatInstant(notice.noticedAt),
-      source: `agent/${notice.source}`,
-    },
-  };
+  const { cause, deadlineAt, noticedAt } = notice;
+  return departureObject({
+    name,
+    annotations: { [noticeAnnotation]: notice.eventIds.join(",") },
+    node: { name: node.name, uid: node.uid, bootID: node.bootID || undefined },
+    ...{ cause, deadlineAt, noticedAt, source: `agent/${notice.source}` },
+  });
 }
 
 /**
@@ -99,16 +82,14 @@ export function tightening(departure: DepartureView, notice: NoticeCase): Fields
     : isNews && !isLighter;
   return {
     metadata: {
-      uid: departure.uid,
-      resourceVersion: departure.resourceVersion,
+      ...departureFence(departure),
       annotations: { [noticeAnnotation]: ids.join(",") },
     },
-    spec: {
-      ...(isNews ? { source: `agent/${notice.source}` } : {}),
-      ...(isFirst ? { noticedAt: formatInstant(notice.noticedAt) } : {}),
-      // null takes a field away.
-      ...(moves ? { deadlineAt: deadlineAt === undefined ? null : formatInstant(deadlineAt) } : {}),
-      ...(takesCause ? { cause: notice.cause } : {}),
-    },
+    spec: departureSpec({
+      source: isNews ? `agent/${notice.source}` : undefined,
+      noticedAt: isFirst ? notice.noticedAt : undefined,
+      deadlineAt: moves ? (deadlineAt ?? null) : undefined,
+      cause: takesCause ? notice.cause : undefined,
+    }),
   };
 }

@@ -1,12 +1,19 @@
 import type { DepartureStore, MoveOrder, StoreResult } from "../contracts/departure-store.ts";
-import type { KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
+import type { KubeApi, KubeObject, KubeRequest, Urgency } from "../contracts/kube-api.ts";
 import type { DepartureOrder } from "../core/departure/decision.ts";
 import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
 import type { NoticeUpdate } from "../core/notice/notice-call.ts";
-import { formatInstant, type Instant } from "../core/time/time.ts";
+import type { Instant } from "../core/time/time.ts";
 import { apiError } from "./object/api-error.ts";
 import { departurePath, departuresPath } from "./object/paths.ts";
-import { departureObject, statusObject, translateDeparture } from "./object/translate-departure.ts";
+import {
+  type DepartureChange,
+  departureFence,
+  departureObject,
+  departureSpec,
+  statusObject,
+  translateDeparture,
+} from "./object/translate-departure.ts";
 
 /**
  * Departures in the cluster; the resourceVersion in each write is the fence. In a rush the writes
@@ -31,57 +38,30 @@ export class KubeDepartureStore implements DepartureStore {
   }
 
   async move(departure: Departure, to: MoveOrder): Promise<StoreResult> {
-    const spec = {
-      departAt: formatInstant(to.departAt),
-      ...(to.deadlineAt === undefined ? {} : { deadlineAt: formatInstant(to.deadlineAt) }),
-      ...(to.policy === undefined ? {} : { policy: to.policy }),
-    };
-    return this.#send({
-      method: "PATCH",
-      path: departurePath(departure.name),
-      patchType: "application/merge-patch+json",
-      urgency: "Later",
-      body: { metadata: fence(departure), spec },
-    });
+    const { departAt, deadlineAt, policy } = to;
+    return this.#change(departure, { departAt, deadlineAt, policy });
   }
 
   async dropInstant(departure: Departure): Promise<StoreResult> {
-    return this.#send({
-      method: "PATCH",
-      path: departurePath(departure.name),
-      patchType: "application/merge-patch+json",
-      urgency: "Later",
-      // null takes the field away.
-      body: { metadata: fence(departure), spec: { departAt: null } },
-    });
+    return this.#change(departure, { departAt: null });
   }
 
   async withdraw(departure: Departure, at: Instant): Promise<StoreResult> {
-    return this.#send({
-      method: "PATCH",
-      path: departurePath(departure.name),
-      patchType: "application/merge-patch+json",
-      urgency: "Later",
-      body: { metadata: fence(departure), spec: { withdrawnAt: formatInstant(at) } },
-    });
+    return this.#change(departure, { withdrawnAt: at });
   }
 
   async notice(departure: Departure, update: NoticeUpdate): Promise<StoreResult> {
-    const { noticedAt, deadlineAt, source, cause } = update;
-    const spec = {
-      noticedAt: formatInstant(noticedAt),
-      // null takes the field away.
-      deadlineAt: deadlineAt === undefined ? null : formatInstant(deadlineAt),
-      source,
-      ...(cause === undefined ? {} : { cause }),
-    };
-    return this.#send({
-      method: "PATCH",
-      path: departurePath(departure.name),
-      patchType: "application/merge-patch+json",
-      urgency: "First",
-      body: { metadata: fence(departure), spec },
-    });
+    const { noticedAt, deadlineAt = null, source, cause } = update;
+    return this.#change(departure, { noticedAt, deadlineAt, source, cause }, "First");
+  }
+
+  async #change(
+    departure: Departure,
+    change: DepartureChange,
+    urgency: Urgency = "Later",
+  ): Promise<StoreResult> {
+    const body = { metadata: departureFence(departure), spec: departureSpec(change) };
+    return this.#send({ ...patchOf(departurePath(departure.name), body), urgency });
   }
 
   /**
@@ -91,16 +71,10 @@ export class KubeDepartureStore implements DepartureStore {
   async record(departure: Departure, status: DepartureStatus): Promise<StoreResult> {
     const before = statusObject(departure.status);
     const removed = Object.keys(before).map((field) => [field, null] as const);
-    return this.#send({
-      method: "PATCH",
-      path: `${departurePath(departure.name)}/status`,
-      patchType: "application/merge-patch+json",
-      urgency: "Later",
-      body: {
-        metadata: fence(departure),
-        status: { ...Object.fromEntries(removed), ...statusObject(status) },
-      },
-    });
+    const path = `${departurePath(departure.name)}/status`;
+    const written = { ...Object.fromEntries(removed), ...statusObject(status) };
+    const body = { metadata: departureFence(departure), status: written };
+    return this.#send({ ...patchOf(path, body), urgency: "Later" });
   }
 
   async remove(departure: Departure): Promise<StoreResult> {
@@ -111,7 +85,7 @@ export class KubeDepartureStore implements DepartureStore {
       body: {
         apiVersion: "v1",
         kind: "DeleteOptions",
-        preconditions: { uid: departure.uid, resourceVersion: departure.resourceVersion },
+        preconditions: departureFence(departure),
       },
     };
     const answer = await this.#api.send(request);
@@ -131,7 +105,6 @@ export class KubeDepartureStore implements DepartureStore {
   }
 }
 
-/** The uid as well: a Departure that was deleted and made again under its name is another one. */
-function fence(departure: Departure): { resourceVersion: string; uid: string } {
-  return { resourceVersion: departure.resourceVersion, uid: departure.uid };
+function patchOf(path: string, body: unknown): KubeRequest {
+  return { method: "PATCH", path, patchType: "application/merge-patch+json", body };
 }

@@ -22,22 +22,27 @@ import type { Reason } from "../../core/reason/reason.ts";
 import { formatInstant, type Instant } from "../../core/time/time.ts";
 import { apiVersion } from "./paths.ts";
 
-/**
- * Reads a Departure object; undefined where it names no node, which the CRD does not let in. Total: what
- * is odd is not there.
- */
+/** A Departure as it was read: the CRD lets none in that names no node, but a reader is total. */
+export interface ReadDeparture extends Omit<Departure, "node"> {
+  readonly node: NodeIdentity | undefined;
+}
+
+/** Reads a Departure object; undefined where it names no node. Total: what is odd is not there. */
 export function translateDeparture(object: KubeObject): Departure | undefined {
+  const { node, ...read } = readDeparture(object);
+  return node === undefined ? undefined : { ...read, node };
+}
+
+export function readDeparture(object: KubeObject): ReadDeparture {
   const meta = fieldsOf(object.metadata);
   const spec = fieldsOf(object.spec);
-  const node = identityOf(fieldsOf(spec.node));
-  if (node === undefined) return undefined;
   return {
     name: textOf(meta.name) ?? "",
     uid: textOf(meta.uid) ?? "",
     resourceVersion: textOf(meta.resourceVersion) ?? "",
     createdAt: instantOf(meta.creationTimestamp),
     deletionAt: instantOf(meta.deletionTimestamp),
-    node,
+    node: identityOf(fieldsOf(spec.node)),
     cause: (textOf(spec.cause) ?? "Manual") as Cause,
     departAt: instantOf(spec.departAt),
     deadlineAt: instantOf(spec.deadlineAt),
@@ -50,23 +55,55 @@ export function translateDeparture(object: KubeObject): Departure | undefined {
   };
 }
 
+/** What a new Departure is made of. */
+export interface NewDeparture extends Omit<DepartureOrder, "reason" | "message"> {
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
+}
+
 /** The object that a new Departure is created from. Its status is written by the controller alone. */
-export function departureObject(order: Omit<DepartureOrder, "reason" | "message">): KubeObject {
+export function departureObject(made: NewDeparture): KubeObject {
+  const { name, annotations, node } = made;
   return {
     apiVersion,
     kind: "Departure",
-    metadata: { name: order.name },
-    spec: withoutGaps({
-      node: withoutGaps({ ...order.node }),
-      cause: order.cause,
-      departAt: formatted(order.departAt),
-      deadlineAt: formatted(order.deadlineAt),
-      noticedAt: formatted(order.noticedAt),
-      withdrawnAt: formatted(order.withdrawnAt),
-      source: order.source,
-      policy: order.policy,
-    }),
+    metadata: annotations === undefined ? { name } : { name, annotations },
+    spec: { node: withoutGaps({ ...node }), ...departureSpec(made) },
   };
+}
+
+/** Fields of a Departure's spec that may be written; undefined leaves one alone, null takes it away. */
+export interface DepartureChange {
+  readonly cause?: Cause | undefined;
+  readonly departAt?: Instant | null | undefined;
+  readonly deadlineAt?: Instant | null | undefined;
+  readonly noticedAt?: Instant | undefined;
+  readonly withdrawnAt?: Instant | undefined;
+  readonly source?: string | undefined;
+  readonly policy?: string | undefined;
+}
+
+/** The same as they are written: instants as text. */
+export function departureSpec(change: DepartureChange): Fields {
+  return withoutGaps({
+    cause: change.cause,
+    departAt: formatted(change.departAt),
+    deadlineAt: formatted(change.deadlineAt),
+    noticedAt: formatted(change.noticedAt),
+    withdrawnAt: formatted(change.withdrawnAt),
+    source: change.source,
+    policy: change.policy,
+  });
+}
+
+/**
+ * What a write to a Departure carries, so that it fails where anybody has written since it was read.
+ * The uid as well: one that was deleted and made again under its name is another one.
+ */
+export function departureFence(read: Pick<Departure, "resourceVersion" | "uid">): {
+  readonly resourceVersion: string;
+  readonly uid: string;
+} {
+  return { resourceVersion: read.resourceVersion, uid: read.uid };
 }
 
 /** The status as it is written: instants as text, gaps left out. */
@@ -106,8 +143,8 @@ function identityOf(raw: Fields): NodeIdentity | undefined {
   return { name, uid, providerID: textOf(raw.providerID), bootID: textOf(raw.bootID) };
 }
 
-function formatted(at: Instant | undefined): string | undefined {
-  return at === undefined ? undefined : formatInstant(at);
+function formatted<Gap extends null | undefined>(at: Instant | Gap): string | Gap {
+  return typeof at === "number" ? formatInstant(at) : (at as Gap);
 }
 
 function withoutGaps<T extends object>(fields: T): Partial<T> {
