@@ -86,7 +86,7 @@ async function tagOf({ awsManagedTag, sqsQueueUrl, ec2StatusPoll }: AwsChoice) {
       "Cannot use --aws-managed-tag: there is nothing to choose from, expected --sqs-queue-url or --ec2-status-poll beside it",
     );
   }
-  const { parseManagedTag } = await import("../cloud/aws/managed-tag.ts");
+  const { parseManagedTag } = await import("../cloud/aws/tagged-machines.ts");
   return parseManagedTag(awsManagedTag);
 }
 
@@ -100,8 +100,8 @@ async function queueParts(options: AwsChoice, { clock, rng, env }: CommandIo): P
   const { sqsQueueUrl: url, sqsReceivers: receivers, sqsUnknown: unknown } = options;
   if (url === undefined) return { feeds: [] };
   const [{ SqsClient, regionOf }, { SqsFeed }] = await Promise.all([
-    import("../cloud/aws/sqs-client.ts"),
-    import("../cloud/aws/sqs-feed.ts"),
+    import("../cloud/aws/queue/sqs-client.ts"),
+    import("../cloud/aws/queue/sqs-feed.ts"),
   ]);
   const region = regionOf(url);
   const hasEndpoint = (env.AWS_ENDPOINT_URL_SQS ?? env.AWS_ENDPOINT_URL ?? "") !== "";

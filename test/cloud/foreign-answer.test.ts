@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { nodeOfToken } from "../../src/agent/own-node.ts";
-import { ImdsSession } from "../../src/cloud/aws/imds-session.ts";
+import { ImdsSession } from "../../src/cloud/aws/notice-source.ts";
 import { readNoticeDuration } from "../../src/cloud/gcp/notice-payload.ts";
 import type { MetadataAnswer, MetadataRequest } from "../../src/cloud/metadata/metadata-client.ts";
 import { cloudTime } from "../../src/core/time/cloud-time.ts";

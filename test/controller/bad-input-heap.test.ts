@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { SqsFeed } from "../../src/cloud/aws/sqs-feed.ts";
+import { SqsFeed } from "../../src/cloud/aws/queue/sqs-feed.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import { instant, plus, seconds } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { SqsClient } from "../../src/cloud/aws/sqs-client.ts";
+import { SqsClient } from "../../src/cloud/aws/queue/sqs-client.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 import { queueClientContract } from "../contract/queue-client.contract.ts";
 import { freePort } from "../support/free-port.ts";

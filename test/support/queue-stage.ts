@@ -1,4 +1,4 @@
-import { SqsFeed } from "../../src/cloud/aws/sqs-feed.ts";
+import { SqsFeed } from "../../src/cloud/aws/queue/sqs-feed.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import { formatInstant, instant, type Millis, plus, seconds } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";

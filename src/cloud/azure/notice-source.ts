@@ -3,8 +3,7 @@ import type { NoticeSink, NoticeSource } from "../../contracts/notice-source.ts"
 import type { Rng } from "../../core/chance/rng.ts";
 import { seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
-import { MetadataClient, type MetadataFetch } from "../metadata/metadata-client.ts";
-import { refusedError } from "../metadata/poll-answer.ts";
+import { MetadataClient, type MetadataFetch, refusedError } from "../metadata/metadata-client.ts";
 import { type ChannelAnswer, followChannel } from "../metadata/poll-channel.ts";
 import { readAzureEvents } from "./notice-payload.ts";
 

@@ -5,7 +5,7 @@ import { type Millis, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import type { ComputeEndpoint } from "./compute-endpoint.ts";
 import { type CallPurpose, faultOfAnswer, readErrorBody } from "./compute-fault.ts";
-import type { TokenSource } from "./token-source.ts";
+import type { TokenSource } from "./google-auth.ts";
 
 export interface ComputeCall extends CallPurpose {
   readonly method: "GET" | "POST" | "DELETE";

@@ -23,8 +23,7 @@ import {
   instanceRefOf,
   readInstance,
 } from "./compute-instance.ts";
-import { awaitOperation } from "./compute-operation.ts";
-import { releaseCall } from "./release-call.ts";
+import { awaitOperation, releaseCall } from "./release-call.ts";
 import { checkRelease } from "./release-check.ts";
 import { checkRequestId, requestIdAfter } from "./request-id.ts";
 

@@ -7,8 +7,8 @@ import {
   type MetadataAnswer,
   MetadataClient,
   type MetadataFetch,
+  refusedError,
 } from "../metadata/metadata-client.ts";
-import { refusedError } from "../metadata/poll-answer.ts";
 import { type ChannelAnswer, followChannel } from "../metadata/poll-channel.ts";
 import {
   defaultPreemptionNoticeMs,

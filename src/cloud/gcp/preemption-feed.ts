@@ -6,8 +6,7 @@ import { type Millis, minutes } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import type { ComputeClient } from "./compute-client.ts";
 import { findInstanceRef } from "./compute-instance.ts";
-import type { ZoneRef } from "./preemption-operation.ts";
-import { PreemptionZone } from "./preemption-zone.ts";
+import { PreemptionZone, type ZoneRef } from "./preemption-zone.ts";
 
 export interface PreemptionFeedOptions {
   readonly client: ComputeClient;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseManagedTag } from "../../../src/cloud/aws/managed-tag.ts";
+import { parseManagedTag } from "../../../src/cloud/aws/tagged-machines.ts";
 
 describe("the tag of managed instances", () => {
   it.each([

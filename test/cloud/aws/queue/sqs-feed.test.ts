@@ -1,11 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { actFromAt } from "../../../src/core/notice/notice.ts";
-import { hours, minutes, plus, seconds } from "../../../src/core/time/time.ts";
-import { LastcallError } from "../../../src/errors.ts";
-import { queueFault } from "../../support/fake-queue.ts";
-import { healthEvent, rebalance, spotWarning, testNotification } from "../../support/queue-body.ts";
-import { QueueListener } from "../../support/queue-listener.ts";
-import { dawn, ours, QueueStage, theirs } from "../../support/queue-stage.ts";
+import { actFromAt } from "../../../../src/core/notice/notice.ts";
+import { hours, minutes, plus, seconds } from "../../../../src/core/time/time.ts";
+import { LastcallError } from "../../../../src/errors.ts";
+import { queueFault } from "../../../support/fake-queue.ts";
+import {
+  healthEvent,
+  rebalance,
+  spotWarning,
+  testNotification,
+} from "../../../support/queue-body.ts";
+import { QueueListener } from "../../../support/queue-listener.ts";
+import { dawn, ours, QueueStage, theirs } from "../../../support/queue-stage.ts";
 
 describe("the feed of a queue", () => {
   let stage: QueueStage;

@@ -1,9 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type MessageReading, readQueueMessage } from "../../../src/cloud/aws/queue-message.ts";
-import type { LifecycleHook } from "../../../src/core/notice/lifecycle-hook.ts";
-import { instant } from "../../../src/core/time/time.ts";
-import { foreignText } from "../../support/foreign-text.ts";
+import {
+  type MessageReading,
+  readQueueMessage,
+} from "../../../../src/cloud/aws/queue/queue-message.ts";
+import type { LifecycleHook } from "../../../../src/core/notice/lifecycle-hook.ts";
+import { instant } from "../../../../src/core/time/time.ts";
+import { foreignText } from "../../../support/foreign-text.ts";
 import {
   directHook,
   healthEvent,
@@ -15,7 +18,7 @@ import {
   stateChange,
   terminateAction,
   testNotification,
-} from "../../support/queue-body.ts";
+} from "../../../support/queue-body.ts";
 
 /** When the message came into the queue: three seconds after the event. */
 const at = instant(Date.UTC(2026, 10, 20, 12, 0, 3));

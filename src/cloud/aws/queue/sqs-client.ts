@@ -6,10 +6,10 @@ import {
   ReceiveMessageCommand,
   SQSClient,
 } from "@aws-sdk/client-sqs";
-import type { Clock } from "../../contracts/clock.ts";
-import { earlier, instant, type Millis, seconds } from "../../core/time/time.ts";
-import { type AwsAsked, faultOfAws } from "./aws-fault.ts";
-import { clientSettings } from "./client-settings.ts";
+import type { Clock } from "../../../contracts/clock.ts";
+import { earlier, instant, type Millis, seconds } from "../../../core/time/time.ts";
+import { type AwsAsked, faultOfAws } from "../aws-fault.ts";
+import { clientSettings } from "../client-settings.ts";
 import type { QueueClient, QueueMessage } from "./queue-client.ts";
 
 export interface SqsOptions {

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { NoticeFate } from "../../../src/contracts/notice-feed.ts";
-import { hours, minutes, seconds } from "../../../src/core/time/time.ts";
-import { queueFault } from "../../support/fake-queue.ts";
+import type { NoticeFate } from "../../../../src/contracts/notice-feed.ts";
+import { hours, minutes, seconds } from "../../../../src/core/time/time.ts";
+import { queueFault } from "../../../support/fake-queue.ts";
 import {
   directHook,
   inSns,
   launchAction,
   spotWarning,
   terminateAction,
-} from "../../support/queue-body.ts";
-import { ours, QueueStage, theirs } from "../../support/queue-stage.ts";
+} from "../../../support/queue-body.ts";
+import { ours, QueueStage, theirs } from "../../../support/queue-stage.ts";
 
 describe("the message of a group that waits", () => {
   let stage: QueueStage;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { regionOf } from "../../../src/cloud/aws/sqs-client.ts";
+import { regionOf } from "../../../../src/cloud/aws/queue/sqs-client.ts";
 
 describe("the region of a queue", () => {
   it.each([

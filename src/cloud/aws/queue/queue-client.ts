@@ -1,4 +1,4 @@
-import type { Instant, Millis } from "../../core/time/time.ts";
+import type { Instant, Millis } from "../../../core/time/time.ts";
 
 /**
  * A queue as SQS is one: every message may come more than once, and in any order. Made by

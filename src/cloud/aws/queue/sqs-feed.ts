@@ -1,8 +1,8 @@
-import type { Clock } from "../../contracts/clock.ts";
-import type { FeedListener, NoticeFeed } from "../../contracts/notice-feed.ts";
-import { halfToAll } from "../../core/chance/backoff.ts";
-import type { Rng } from "../../core/chance/rng.ts";
-import { asFault } from "./aws-fault.ts";
+import type { Clock } from "../../../contracts/clock.ts";
+import type { FeedListener, NoticeFeed } from "../../../contracts/notice-feed.ts";
+import { halfToAll } from "../../../core/chance/backoff.ts";
+import type { Rng } from "../../../core/chance/rng.ts";
+import { asFault } from "../aws-fault.ts";
 import { InFlightMessages } from "./in-flight-messages.ts";
 import { MessageHandler, type MessageHandlerTools } from "./message-handler.ts";
 import type { QueueClient, QueueMessage } from "./queue-client.ts";

@@ -1,7 +1,14 @@
-import type { Clock } from "../../contracts/clock.ts";
-import { type Instant, type Millis, millis, minutes, plus, seconds } from "../../core/time/time.ts";
-import type { LastcallError } from "../../errors.ts";
-import { asFault } from "./aws-fault.ts";
+import type { Clock } from "../../../contracts/clock.ts";
+import {
+  type Instant,
+  type Millis,
+  millis,
+  minutes,
+  plus,
+  seconds,
+} from "../../../core/time/time.ts";
+import type { LastcallError } from "../../../errors.ts";
+import { asFault } from "../aws-fault.ts";
 import type { QueueClient, QueueMessage } from "./queue-client.ts";
 
 export interface HeldMessagesTools {
