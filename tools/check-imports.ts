@@ -30,6 +30,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "cloud/azure": [...everywhere, "contracts", "cloud/metadata", "cloud/release", "cloud/setup"],
   actions: [...everywhere, "contracts"],
   audit: everywhere,
+  // Settings of other tools as policies and values: the text of a policy is config's.
+  migrate: [...everywhere, "config"],
   controller: [...everywhere, "contracts"],
   agent: [...everywhere, "contracts", "kube/object"],
   sim: [...everywhere, "contracts", "controller", "agent"],
@@ -47,6 +49,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "cloud/azure",
     "actions",
     "audit",
+    "migrate",
     "controller",
     "agent",
     "sim",
@@ -92,7 +95,7 @@ const packageSites: Readonly<Record<string, readonly string[]>> = {
 
 /** Folders that run without Node's own modules, because they must run anywhere or nowhere near I/O. */
 const withoutBuiltins = [
-  ...["core", "contracts", "kube/object", "controller", "agent", "audit", "errors"],
+  ...["core", "contracts", "kube/object", "controller", "agent", "audit", "migrate", "errors"],
 ];
 
 const importPattern = /(?:^|\n)\s*(?:import|export)\s[^;]*?from\s*"([^"]+)"|import\("([^"]+)"\)/g;

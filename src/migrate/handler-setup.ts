@@ -1,0 +1,178 @@
+/** Where NTH's settings are read: its chart's values, its manifest. */
+import { isFields } from "../core/json/json-field.ts";
+import {
+  type ChartValues,
+  fieldsIn,
+  isGiven,
+  type Setting,
+  type ToolSetup,
+  unreadable,
+} from "./setting.ts";
+import { handlerSettings } from "./termination-handler.ts";
+import {
+  type FlagNames,
+  type ManifestObject,
+  objectsIn,
+  onlyGiven,
+  podValues,
+  readArguments,
+  variablesOf,
+  type Workload,
+} from "./workload.ts";
+
+/** `--enable-rebalance-draining` of ENABLE_REBALANCE_DRAINING. */
+const handlerFlags: FlagNames = Object.fromEntries(
+  handlerSettings.map((name) => [name.toLowerCase().replaceAll("_", "-"), { name }]),
+);
+
+/** `enableRebalanceDraining` of ENABLE_REBALANCE_DRAINING, but for those that are spelled otherwise. */
+const valueNames: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    handlerSettings.map((name) => [
+      name.toLowerCase().replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+      name,
+    ]),
+  ),
+  ...{
+    queueURL: "QUEUE_URL",
+    webhookURL: "WEBHOOK_URL",
+    instanceMetadataURL: "INSTANCE_METADATA_URL",
+  },
+  ...{ checkASGTagBeforeDraining: "CHECK_ASG_TAG_BEFORE_DRAINING" },
+  ...{ enableASGLifecycleDraining: "ENABLE_ASG_LIFECYCLE_DRAINING" },
+  ...{ deleteSqsMsgIfNodeNotFound: "DELETE_SQS_MSG_IF_NODE_NOT_FOUND" },
+  ...{ sqsMsgVisibilityTimeoutSec: "SQS_MSG_VISIBILITY_TIMEOUT_SEC" },
+  procUptimeFile: "UPTIME_FROM_FILE",
+};
+
+/** Values that are of the pod and not of NTH, without an equal worth a sentence. */
+const silent = [
+  ...[
+    "image",
+    "nameOverride",
+    "fullnameOverride",
+    "securityContext",
+    "podSecurityContext",
+    "probes",
+  ],
+  ...[
+    "resources",
+    "rbac",
+    "dnsPolicy",
+    "dnsConfig",
+    "linuxDnsPolicy",
+    "updateStrategy",
+    "targetNodeOs",
+  ],
+  ...["useHostNetwork", "linuxUpdateStrategy", "windowsUpdateStrategy", "customLabels", "affinity"],
+  ...[
+    "priorityClassName",
+    "daemonsetPriorityClassName",
+    "terminationGracePeriodSeconds",
+    "extraEnv",
+  ],
+  ...[
+    "nodeSelectorTermsOs",
+    "nodeSelectorTermsArch",
+    "podDisruptionBudget",
+    "service",
+    "tolerations",
+  ],
+  ...["revisionHistoryLimit", "topologySpreadConstraints", "fargate", "strategy", "initContainers"],
+];
+
+const kept = [
+  ...["serviceAccount", "podMonitor", "serviceMonitor", "replicas", "nodeSelector", "podLabels"],
+  ...["linuxNodeSelector", "daemonsetNodeSelector", "podAnnotations", "webhookURLSecretName"],
+];
+
+/** The values file of NTH's chart. */
+export function handlerValuesSetup(values: unknown, file: string): ToolSetup {
+  if (!isFields(values)) {
+    throw unreadable({ name: "", text: String(values), place: file }, "a map of values");
+  }
+  const settings = new Map<string, Setting>();
+  for (const [key, name] of Object.entries(valueNames)) {
+    const value = values[key];
+    if (!isGiven(value)) continue;
+    settings.set(name, { name, text: String(value), place: `${file}: ${key}` });
+  }
+  const extra = isFields(values.extraEnv)
+    ? Object.entries(values.extraEnv)
+    : objectsIn(values.extraEnv).map(({ name, value }) => [String(name), value] as const);
+  for (const [name, value] of extra) {
+    settings.set(name, { name, text: String(value ?? ""), place: `${file}: extraEnv.${name}` });
+  }
+  const known = [...Object.keys(valueNames), ...silent, ...kept];
+  return {
+    settings,
+    values: valuesOf(values),
+    notes: [
+      ...Object.keys(values)
+        .filter((name) => !known.includes(name) && isGiven(values[name]))
+        .map((name) => `${file}: ${name} is not known of NTH's chart 0.27 and is left out`),
+      ...(isGiven(values.webhookURLSecretName)
+        ? [`${file}: webhookURLSecretName has no equal: nothing is sent to webhooks yet`]
+        : []),
+    ],
+  };
+}
+
+function valuesOf(values: ChartValues): ChartValues {
+  const { serviceAccount, replicas, podLabels, podAnnotations } = values;
+  const nodeSelector = [
+    values.daemonsetNodeSelector,
+    values.linuxNodeSelector,
+    values.nodeSelector,
+  ].find(isGiven);
+  const monitors = {
+    ...(fieldsIn(values, "podMonitor").create === true && { podMonitor: { enabled: true } }),
+    ...(fieldsIn(values, "serviceMonitor").create === true && {
+      serviceMonitor: { enabled: true },
+    }),
+  };
+  return onlyGiven({
+    serviceAccount: onlyGiven(isFields(serviceAccount) ? serviceAccount : {}),
+    ...(typeof replicas === "number" && replicas > 1 && { controller: { replicas } }),
+    ...{ podLabels, podAnnotations, nodeSelector, metrics: monitors },
+  });
+}
+
+/** A DaemonSet or Deployment of NTH, with the ServiceAccount that it names. */
+export function handlerWorkloadSetup(
+  workload: Workload,
+  objects: readonly ManifestObject[],
+  place: string,
+): ToolSetup {
+  const { settings: variables, hidden } = variablesOf(workload, place);
+  const args = Array.isArray(workload.container.args) ? workload.container.args.map(String) : [];
+  const { settings: flags, unknown } = readArguments(args, handlerFlags, place);
+  const settings = new Map([...variables, ...flags].map((one) => [one.name, one]));
+  const hiddenNotes = hidden
+    .filter(({ name }) => handlerSettings.includes(name) && !fieldNames.includes(name))
+    .map(({ place: at }) => `${at} is a reference and cannot be read here: it is left out`);
+  const name = workload.pod.serviceAccountName;
+  const account = objects.find(
+    ({ kind, metadata }) =>
+      kind === "ServiceAccount" && isFields(metadata) && metadata.name === name,
+  );
+  const annotations = Object.fromEntries(
+    Object.entries(fieldsIn(fieldsIn(account, "metadata"), "annotations")).filter(([key]) =>
+      key.startsWith("eks.amazonaws.com/"),
+    ),
+  );
+  const { nodeSelector } = podValues(workload);
+  return {
+    settings,
+    values: onlyGiven({ serviceAccount: onlyGiven({ name, annotations }), nodeSelector }),
+    notes: [
+      ...unknown.map(
+        (flag) => `${place}: the flag ${flag} is not known of NTH 1.25 and is left out`,
+      ),
+      ...hiddenNotes,
+    ],
+  };
+}
+
+/** Variables that are always references, to fields of the pod. */
+const fieldNames = ["NODE_NAME", "POD_NAME", "NAMESPACE"];

@@ -1,0 +1,213 @@
+/** Where the killer's settings are read: its chart's values, its manifest. */
+import { isFields } from "../core/json/json-field.ts";
+import { killerFlags, killerLimits } from "./killer.ts";
+import {
+  type ChartValues,
+  fieldsIn,
+  isGiven,
+  type Setting,
+  type ToolSetup,
+  unreadable,
+} from "./setting.ts";
+import {
+  type ManifestObject,
+  objectsIn,
+  onlyGiven,
+  podValues,
+  readArguments,
+  variablesOf,
+  type Workload,
+} from "./workload.ts";
+
+/** Values that stand under the same name in Lastcall's chart. */
+const sameName = [
+  ...["serviceAccount", "nodeSelector", "tolerations", "affinity", "imagePullSecrets", "rbac"],
+  ...["nameOverride", "fullnameOverride", "podSecurityContext", "securityContext", "extraLabels"],
+];
+
+/** Values whose names are others; settings are told by `killerSettings`. */
+const otherName: Readonly<Record<string, string>> = {
+  extraPodLabels: "podLabels",
+  extraPodAnnotations: "podAnnotations",
+};
+
+const known = [
+  ...sameName,
+  ...Object.keys(otherName),
+  ...["drainTimeout", "interval", "logFormat", "extraArgs", "extraEnv", "secret", "replicaCount"],
+  ...["image", "resources", "prometheus"],
+];
+
+/** The values file of the killer's chart. */
+export function killerValuesSetup(values: unknown, file: string): ToolSetup {
+  if (!isFields(values)) {
+    throw unreadable({ name: "", text: String(values), place: file }, "a map of values");
+  }
+  const { settings, unknown, other } = valueSettings(values, file);
+  const kept = sameName.map((name) => [name, values[name]] as const);
+  const renamed = Object.entries(otherName).map(([from, to]) => [to, values[from]] as const);
+  const replicas = values.replicaCount;
+  return {
+    settings,
+    values: onlyGiven({
+      ...Object.fromEntries([...kept, ...renamed]),
+      // One is what the killer needs: two of it know nothing of each other.
+      ...(typeof replicas === "number" && replicas !== 1 && { controller: { replicas } }),
+      secret: secretValues(fieldsIn(values, "secret")),
+      extraEnv: other,
+    }),
+    notes: [
+      ...unknown.map(
+        (flag) => `${file}: the flag ${flag} is not known of the killer 1.3.1 and is left out`,
+      ),
+      ...Object.keys(values)
+        .filter((name) => !known.includes(name) && isGiven(values[name]))
+        .map((name) => `${file}: ${name} is not known of the killer's chart 1.3.1 and is left out`),
+      ...valueNotes(values, file),
+    ],
+  };
+}
+
+const valueNames: Readonly<Record<string, string>> = {
+  drainTimeout: "DRAIN_TIMEOUT",
+  interval: "INTERVAL",
+  logFormat: "ESTAFETTE_LOG_FORMAT",
+};
+
+/** The variables that are the killer's, of those that the chart hands on. */
+const killerVariables = [
+  ...Object.values(killerFlags).map(({ name }) => name),
+  "ESTAFETTE_LOG_FORMAT",
+  "ESTAFETTE_LOG_LEVEL",
+];
+
+/** Flags beat variables; of two variables the later one counts. */
+function valueSettings(values: ChartValues, file: string) {
+  const settings = new Map<string, Setting>();
+  const other: Record<string, unknown> = {};
+  for (const [key, name] of Object.entries(valueNames)) {
+    const value = values[key];
+    if (value === undefined || value === null) continue;
+    settings.set(name, { name, text: String(value), place: `${file}: ${key}` });
+  }
+  for (const [name, value] of variablesIn(values.extraEnv)) {
+    const place = `${file}: extraEnv.${name}`;
+    if (killerVariables.includes(name))
+      settings.set(name, { name, text: String(value ?? ""), place });
+    else other[name] = value;
+  }
+  const args = Array.isArray(values.extraArgs) ? values.extraArgs.map(String) : [];
+  const read = readArguments(args, killerFlags, file);
+  for (const setting of read.settings) settings.set(setting.name, setting);
+  return { settings, unknown: read.unknown, other };
+}
+
+function variablesIn(extraEnv: unknown): readonly (readonly [string, unknown])[] {
+  if (isFields(extraEnv)) return Object.entries(extraEnv);
+  return objectsIn(extraEnv).map(({ name, value }) => [String(name), value]);
+}
+
+/** Without the key itself, which belongs into no other file. */
+function secretValues(secret: Readonly<Record<string, unknown>>): ChartValues {
+  const { workloadIdentityServiceAccount, useGcpServiceAccountAnnotation } = secret;
+  const kept = fieldsIn(secret, "googleServiceAccountSecret");
+  return onlyGiven({
+    workloadIdentityServiceAccount,
+    ...(useGcpServiceAccountAnnotation === true && { useGcpServiceAccountAnnotation }),
+    ...(isGiven(kept.name) && { googleServiceAccountSecret: onlyGiven(kept) }),
+  });
+}
+
+/** The key of the chart's example is none. */
+function hasKey(secret: Readonly<Record<string, unknown>>): boolean {
+  const text = secret.googleServiceAccountKeyfileJson;
+  return (
+    typeof text === "string" &&
+    text !== "" &&
+    !/^\s*\{\s*"type":\s*"service_account"\s*\}\s*$/.test(text)
+  );
+}
+
+function valueNotes(values: ChartValues, file: string): readonly string[] {
+  const secret = fieldsIn(values, "secret");
+  const isUsed = !isGiven(secret.workloadIdentityServiceAccount) && hasKey(secret);
+  const image = fieldsIn(values, "image");
+  const monitor = fieldsIn(fieldsIn(values, "prometheus"), "servicemonitor");
+  const hasIdentity = isGiven(secret.workloadIdentityServiceAccount);
+  return [
+    ...(hasIdentity && !isGiven(fieldsIn(values, "serviceAccount").name)
+      ? [
+          `${file}: serviceAccount.name is not given: write the account of the killer's release into it, which Workload Identity knows`,
+        ]
+      : []),
+    ...(isUsed
+      ? [
+          `${file}: secret.googleServiceAccountKeyfileJson is not copied: install with --set-file secret.googleServiceAccountKeyfileJson=FILE, or name its Secret in secret.googleServiceAccountSecret`,
+        ]
+      : []),
+    ...(isGiven(values.resources)
+      ? [
+          `${file}: resources are for a program of another size and are left out: the chart has its own`,
+        ]
+      : []),
+    ...(isGiven(image.repository) || isGiven(image.tag)
+      ? [`${file}: image is the killer's and is left out: write Lastcall's into image.repository`]
+      : []),
+    ...(monitor.enabled === true
+      ? [`${file}: prometheus.servicemonitor is left out: write metrics.serviceMonitor.enabled`]
+      : []),
+  ];
+}
+
+/** A Deployment of the killer, with the ServiceAccount and Secret that it names. */
+export function killerWorkloadSetup(
+  workload: Workload,
+  objects: readonly ManifestObject[],
+  place: string,
+): ToolSetup {
+  const { settings: variables, hidden } = variablesOf(workload, place);
+  const limit = hidden.find(({ name }) => killerLimits.includes(name));
+  if (limit !== undefined) throw unreadable(limit, "its value, not a reference to it");
+  const args = [workload.container.command, workload.container.args]
+    .flatMap((list) => (Array.isArray(list) ? list.map(String) : []))
+    // The program's own path comes first where the image's entry point is not used.
+    .filter((word, at) => at > 0 || word.startsWith("-"));
+  const { settings: flags, unknown } = readArguments(args, killerFlags, place);
+  return {
+    settings: new Map([...variables, ...flags].map((one) => [one.name, one])),
+    values: { ...podValues(workload), ...accountValues(workload, objects) },
+    notes: unknown.map(
+      (flag) => `${place}: the flag ${flag} is not known of the killer 1.3.1 and is left out`,
+    ),
+  };
+}
+
+/** Its account and its Google identity, so that the bindings of both stay. */
+function accountValues(workload: Workload, objects: readonly ManifestObject[]): ChartValues {
+  const name = workload.pod.serviceAccountName;
+  const account = objects.find(
+    ({ kind, metadata }) =>
+      kind === "ServiceAccount" && isFields(metadata) && metadata.name === name,
+  );
+  const annotations = fieldsIn(fieldsIn(account, "metadata"), "annotations");
+  const identity = annotations["iam.gke.io/gcp-service-account"];
+  const secret = isGiven(identity)
+    ? { workloadIdentityServiceAccount: identity }
+    : onlyGiven({ googleServiceAccountSecret: keySecret(workload) });
+  return onlyGiven({ serviceAccount: onlyGiven({ name }), secret });
+}
+
+/** The Secret whose volume holds the file that GOOGLE_APPLICATION_CREDENTIALS names. */
+function keySecret({ pod, container }: Workload): ChartValues | undefined {
+  const variable = objectsIn(container.env).find(
+    ({ name }) => name === "GOOGLE_APPLICATION_CREDENTIALS",
+  );
+  const path = String(variable?.value ?? "");
+  const mount = objectsIn(container.volumeMounts).find((one) =>
+    path.startsWith(`${one.mountPath}/`),
+  );
+  const volume = objectsIn(pod.volumes).find(({ name }) => name === mount?.name);
+  const name = fieldsIn(volume, "secret").secretName;
+  if (mount === undefined || !isGiven(name)) return undefined;
+  return { name, key: path.slice(String(mount.mountPath).length + 1) };
+}

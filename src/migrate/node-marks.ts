@@ -1,0 +1,162 @@
+/** What other tools have left on nodes: cordons, taints, labels, and the instants of the killer. */
+import { allowedSpans } from "../core/limits/windows.ts";
+import type { Policy } from "../core/policy/policy.ts";
+import { coversInstant } from "../core/time/span.ts";
+import {
+  formatInstant,
+  hours,
+  type Instant,
+  instant,
+  minus,
+  minutes,
+  parseInstant,
+  plus,
+} from "../core/time/time.ts";
+import { killerAnnotation } from "./killer.ts";
+
+/** What is read of a node, all of its marks. */
+export interface MarkedNode {
+  readonly name: string;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taintKeys: readonly string[];
+  readonly unschedulable: boolean;
+  readonly createdAt: Instant | undefined;
+  /** A pod of the other tool runs on it. */
+  readonly hasToolPod: boolean;
+}
+
+/** What the other tool is at now. */
+export interface ToolState {
+  /** Some pod of it runs, wherever that is. */
+  readonly runs: boolean;
+  /** For how long it may still be at a node whose instant has come. */
+  readonly busyMs: number;
+}
+
+/** What is taken off a node. */
+export interface Leftover {
+  readonly node: string;
+  readonly uncordon: boolean;
+  readonly taintKeys: readonly string[];
+  readonly labels: readonly string[];
+  readonly annotations: readonly string[];
+}
+
+/** What was found on a node: marks to take off, or a sentence about those that stay. */
+export type Finding =
+  | { readonly kind: "Leftover"; readonly leftover: Leftover }
+  | { readonly kind: "Left"; readonly sentence: string };
+
+/** Only a node that bears this was cordoned by Lastcall, or is about to be. */
+const ownAnnotation = "lastcall.dev/departure";
+
+/** The killer cordons a node once its instant has come, and never uncordons. */
+export function killerMarks(node: MarkedNode, tool: ToolState, now: Instant): readonly Finding[] {
+  const state = node.annotations[killerAnnotation];
+  if (state === undefined) return [];
+  const at = parseInstant(state);
+  const leftover = (uncordon: boolean): Finding => ({
+    kind: "Leftover",
+    // A killer that runs would roll new dice for a node without its annotation.
+    leftover: { ...none(node), uncordon, annotations: tool.runs ? [] : [killerAnnotation] },
+  });
+  if (!node.unschedulable || ownAnnotation in node.annotations) {
+    return tool.runs ? [] : [leftover(false)];
+  }
+  const whose = left(node, "stays cordoned");
+  if (at === undefined) {
+    return [
+      whose(
+        `its annotation ${killerAnnotation} is no instant, so that the cordon may be a person's`,
+      ),
+    ];
+  }
+  if (at > now)
+    return [
+      whose(
+        `the killer's instant ${formatInstant(at)} is still to come, so that the cordon is a person's`,
+      ),
+    ];
+  if (node.hasToolPod) return [whose("the killer's pod runs on it")];
+  if (tool.runs && now - at < tool.busyMs) return [whose("the killer is at it just now")];
+  return [leftover(true)];
+}
+
+const handlerPrefix = "aws-node-termination-handler/";
+const balancerLabel = "node.kubernetes.io/exclude-from-external-load-balancers";
+const outOfServiceTaint = "node.kubernetes.io/out-of-service";
+
+/** NTH's marks; a cordon without any of them may be anybody's. */
+export function handlerMarks(node: MarkedNode): readonly Finding[] {
+  const taintKeys = node.taintKeys.filter((key) => key.startsWith(handlerPrefix));
+  const labels = Object.entries(node.labels).flatMap(([key, value]) => {
+    const isBalancer = key === balancerLabel && value === "aws-node-termination-handler";
+    return key.startsWith(handlerPrefix) || isBalancer ? [key] : [];
+  });
+  if (taintKeys.length + labels.length === 0) return [];
+  const stays = left(node, "keeps NTH's marks");
+  if (node.hasToolPod) return [stays("NTH's pod runs on it")];
+  if (ownAnnotation in node.annotations) return [stays("it is leaving by Lastcall")];
+  // NTH forgets this one itself, and nothing runs on a node that has it.
+  const alsoOut = node.taintKeys.filter((key) => key === outOfServiceTaint);
+  return [
+    {
+      kind: "Leftover",
+      leftover: {
+        ...none(node),
+        ...{ uncordon: node.unschedulable, taintKeys: [...taintKeys, ...alsoOut], labels },
+      },
+    },
+  ];
+}
+
+function none({ name }: MarkedNode): Leftover {
+  return { node: name, uncordon: false, taintKeys: [], labels: [], annotations: [] };
+}
+
+function left({ name }: MarkedNode, what: string) {
+  return (why: string): Finding => ({ kind: "Left", sentence: `${name} ${what}: ${why}` });
+}
+
+/** What would be done, as a sentence without a verb: `uncordon, remove the taint a`. */
+export function leftoverText({ uncordon, taintKeys, labels, annotations }: Leftover): string {
+  const parts = [
+    ...(uncordon ? ["the cordon"] : []),
+    ...taintKeys.map((key) => `the taint ${key}`),
+    ...labels.map((key) => `the label ${key}`),
+    ...annotations.map((key) => `the annotation ${key}`),
+  ];
+  return parts.join(", ");
+}
+
+/** The killer's instant as that of a departure, or why it cannot be. */
+export type TakenOver =
+  | { readonly kind: "Taken"; readonly departAt: Instant; readonly deadlineAt: Instant }
+  | { readonly kind: "Planned"; readonly sentence: string };
+
+/** Between the policy's earliest instant and its deadline, in an open window, and not past. */
+export function takeOver(node: MarkedNode, policy: Policy, now: Instant): TakenOver | undefined {
+  const state = node.annotations[killerAnnotation];
+  const { maxMs, minMs, reserveMs } = policy.lifetime;
+  if (state === undefined || node.createdAt === undefined || maxMs === undefined) return undefined;
+  const planned = (why: string): TakenOver => ({
+    kind: "Planned",
+    sentence: `${node.name} gets a new instant by the plan: ${why}`,
+  });
+  const at = parseInstant(state);
+  if (at === undefined) {
+    return planned(
+      `its annotation ${killerAnnotation} is ${JSON.stringify(state)}, which is no instant`,
+    );
+  }
+  const text = `the killer's ${formatInstant(at)}`;
+  const earliestAt = plus(node.createdAt, minMs);
+  const deadlineAt = minus(plus(node.createdAt, maxMs), reserveMs);
+  if (at > deadlineAt) return planned(`${text} is past its deadline ${formatInstant(deadlineAt)}`);
+  if (at < now) return planned(`${text} is over`);
+  if (at < earliestAt) return planned(`${text} is before it is ${minMs / hours(1)} hours old`);
+  const open = allowedSpans(policy.windows, minus(at, hours(24)), plus(at, minutes(1)));
+  if (!coversInstant(open, instant(at))) return planned(`${text} is in no open window`);
+  return { kind: "Taken", departAt: at, deadlineAt };
+}

@@ -1,0 +1,241 @@
+/** aws-node-termination-handler (NTH): what its settings come to, in both of its modes. */
+import {
+  fieldsIn,
+  policyDocument,
+  type Setting,
+  type Settings,
+  settingOf,
+  type ToolSetup,
+  type Translation,
+  unreadable,
+} from "./setting.ts";
+
+export const handlerImage = "aws-node-termination-handler";
+
+type Reaction = "Drain" | "Cordon" | "Ignore";
+
+/** What is the same whatever it says, by its default, and why it has no equal otherwise. */
+const withoutEqual: Readonly<Record<string, { readonly usual: string; readonly why: string }>> = {
+  TAINT_NODE: {
+    usual: "true",
+    why: "a node that leaves always has the taint lastcall.dev/departing",
+  },
+  TAINT_EFFECT: { usual: "NoSchedule", why: "the taint's effect is NoSchedule" },
+  ENABLE_OUT_OF_SERVICE_TAINT: { usual: "false", why: "volumes are waited for instead" },
+  EXCLUDE_FROM_LOAD_BALANCERS: { usual: "true", why: "a node that leaves always has that label" },
+  DELETE_LOCAL_DATA: {
+    usual: "true",
+    why: "pods with an emptyDir are evicted; spec.drain.podRules can block some",
+  },
+  IGNORE_DAEMON_SETS: { usual: "true", why: "pods of DaemonSets are always left alone" },
+  WORKERS: { usual: "10", why: "all nodes under notice are drained at once" },
+  KUBE_API_QPS: { usual: "5", why: "requests adapt to the API server" },
+  KUBE_API_BURST: { usual: "10", why: "requests adapt to the API server" },
+  USE_APISERVER_CACHE: { usual: "false", why: "the controller watches" },
+  EMIT_KUBERNETES_EVENTS: { usual: "true", why: "Events are always written" },
+  KUBERNETES_EVENTS_EXTRA_ANNOTATIONS: { usual: "", why: "Events have no annotations" },
+  ENABLE_PROMETHEUS_SERVER: { usual: "true", why: "metrics are always served, on 9101 as usual" },
+  PROMETHEUS_SERVER_PORT: {
+    usual: "9092",
+    why: "metrics are at controller.options.metrics-address, :9101 as usual",
+  },
+  ENABLE_PROBES_SERVER: { usual: "true", why: "probes are always served" },
+  PROBES_SERVER_PORT: { usual: "8080", why: "probes are at controller.options.health-address" },
+  PROBES_SERVER_ENDPOINT: { usual: "/healthz", why: "probes are at /healthz and /readyz" },
+  LOG_FORMAT_VERSION: { usual: "1", why: "log lines have stable events" },
+  METADATA_TRIES: { usual: "3", why: "the metadata service is asked again until it answers" },
+  USE_PROVIDER_ID: { usual: "true", why: "nodes are always found by the instance's id" },
+  COMPLETE_LIFECYCLE_ACTION_DELAY_SECONDS: {
+    usual: "-1",
+    why: "a lifecycle hook is completed when the node is empty",
+  },
+  HEARTBEAT_INTERVAL: { usual: "-1", why: "no heartbeats are sent to lifecycle hooks" },
+  HEARTBEAT_UNTIL: { usual: "-1", why: "no heartbeats are sent to lifecycle hooks" },
+  SQS_MSG_VISIBILITY_TIMEOUT_SEC: {
+    usual: "20",
+    why: "a message stays taken for as long as it is worked on",
+  },
+  ENABLE_ASG_LIFECYCLE_DRAINING: { usual: "true", why: "lifecycle hooks are heard by the queue" },
+  NODE_TERMINATION_GRACE_PERIOD: {
+    usual: "120",
+    why: "a drain is fitted into what the notice leaves",
+  },
+  ...ofWebhook([
+    "WEBHOOK_URL",
+    "WEBHOOK_HEADERS",
+    "WEBHOOK_PROXY",
+    "WEBHOOK_TEMPLATE",
+    "WEBHOOK_TEMPLATE_FILE",
+  ]),
+};
+
+function ofWebhook(names: readonly string[]) {
+  const why = "nothing is sent to webhooks yet; Events and metrics tell the same";
+  return Object.fromEntries(names.map((name) => [name, { usual: "", why }]));
+}
+
+const translated = [
+  ...["DRY_RUN", "CORDON_ONLY", "ENABLE_SPOT_INTERRUPTION_DRAINING", "ENABLE_REBALANCE_DRAINING"],
+  ...["ENABLE_SCHEDULED_EVENT_DRAINING", "ENABLE_REBALANCE_MONITORING", "QUEUE_URL", "AWS_REGION"],
+  ...[
+    "ENABLE_SQS_TERMINATION_DRAINING",
+    "CHECK_TAG_BEFORE_DRAINING",
+    "MANAGED_TAG",
+    "AWS_ENDPOINT",
+  ],
+  ...["CHECK_ASG_TAG_BEFORE_DRAINING", "MANAGED_ASG_TAG", "DELETE_SQS_MSG_IF_NODE_NOT_FOUND"],
+  ...["JSON_LOGGING", "LOG_LEVEL", "INSTANCE_METADATA_URL", "POD_TERMINATION_GRACE_PERIOD"],
+  ...["GRACE_PERIOD", "NODE_NAME", "POD_NAME", "NAMESPACE", "UPTIME_FROM_FILE", "ENABLE_IMDS"],
+];
+
+/** Names of settings that NTH has, for its flags and its chart's values. */
+export const handlerSettings = [...Object.keys(withoutEqual), ...translated];
+
+/** Throws INPUT_INVALID where a switch or a timeout cannot be read. */
+export function translateHandler(setup: ToolSetup): Translation {
+  const { settings } = setup;
+  const isQueue = isOn(settings, "ENABLE_SQS_TERMINATION_DRAINING", false);
+  const { nodeSelector, ...values } = setup.values;
+  const expressions = selectorOf(isQueue ? undefined : nodeSelector);
+  const policy = policyDocument("notices", {
+    ...(expressions && {
+      nodeSelector: { nodeSelectorTerms: [{ matchExpressions: expressions }] },
+    }),
+    onNotice: isQueue ? queueReactions(settings) : reactions(settings),
+    ...(isOn(settings, "DRY_RUN", false) && { dryRun: true }),
+  });
+  const agentValues = isQueue ? {} : onAgents(settings, nodeSelector);
+  return {
+    policies: [policy],
+    values: {
+      ...values,
+      ...(isQueue && nodeSelector !== undefined && { nodeSelector }),
+      controller: {
+        ...fieldsIn(values, "controller"),
+        options: { ...logOptions(settings), ...(isQueue && queueOptions(settings)) },
+      },
+      agent: { ...(isQueue && { enabled: false }), ...agentValues },
+      ...(isQueue && queueVariables(settings)),
+    },
+    notes: [...setup.notes, ...notesOn(settings, isQueue, expressions !== undefined)],
+  };
+}
+
+function onAgents(settings: Settings, nodeSelector: unknown) {
+  const url = settingOf(settings, "INSTANCE_METADATA_URL")?.text;
+  return {
+    options: {
+      cloud: "aws",
+      ...(url !== undefined && { "metadata-url": url }),
+      ...logOptions(settings),
+    },
+    ...(nodeSelector !== undefined && { nodeSelector }),
+  };
+}
+
+function selectorOf(nodeSelector: unknown) {
+  if (typeof nodeSelector !== "object" || nodeSelector === null) return undefined;
+  const labels = Object.entries(nodeSelector).filter(([key]) => !key.endsWith("kubernetes.io/os"));
+  if (labels.length === 0) return undefined;
+  return labels.map(([key, value]) => ({ key, operator: "In", values: [String(value)] }));
+}
+
+function isOn(settings: Settings, name: string, usual: boolean): boolean {
+  const setting = settingOf(settings, name);
+  if (setting === undefined) return usual;
+  const text = setting.text.toLowerCase();
+  if (["true", "1", "t"].includes(text)) return true;
+  if (["false", "0", "f"].includes(text)) return false;
+  throw unreadable(setting, "true or false");
+}
+
+function reactions(settings: Settings) {
+  const drain: Reaction = isOn(settings, "CORDON_ONLY", false) ? "Cordon" : "Drain";
+  const monitored: Reaction = isOn(settings, "ENABLE_REBALANCE_MONITORING", false)
+    ? "Cordon"
+    : "Ignore";
+  return {
+    spotInterruption: isOn(settings, "ENABLE_SPOT_INTERRUPTION_DRAINING", true) ? drain : "Ignore",
+    rebalance: isOn(settings, "ENABLE_REBALANCE_DRAINING", false) ? drain : monitored,
+    maintenance: isOn(settings, "ENABLE_SCHEDULED_EVENT_DRAINING", true) ? drain : "Ignore",
+  };
+}
+
+/** By the queue NTH acts on all that comes, whatever its switches for the metadata service say. */
+function queueReactions(settings: Settings) {
+  const drain: Reaction = isOn(settings, "CORDON_ONLY", false) ? "Cordon" : "Drain";
+  return { spotInterruption: drain, rebalance: drain, maintenance: drain };
+}
+
+function queueOptions(settings: Settings): Readonly<Record<string, unknown>> {
+  const url = settingOf(settings, "QUEUE_URL")?.text;
+  const checks =
+    isOn(settings, "CHECK_TAG_BEFORE_DRAINING", true) &&
+    isOn(settings, "CHECK_ASG_TAG_BEFORE_DRAINING", true);
+  const tag = settingOf(settings, "MANAGED_TAG") ?? settingOf(settings, "MANAGED_ASG_TAG");
+  const deletes = isOn(settings, "DELETE_SQS_MSG_IF_NODE_NOT_FOUND", false);
+  return {
+    ...(url !== undefined && { "sqs-queue-url": url }),
+    ...(checks && { "aws-managed-tag": tag?.text ?? "aws-node-termination-handler/managed" }),
+    ...(deletes && { "sqs-unknown": "Delete" }),
+  };
+}
+
+function queueVariables(settings: Settings) {
+  const region = settingOf(settings, "AWS_REGION")?.text;
+  const endpoint = settingOf(settings, "AWS_ENDPOINT")?.text;
+  const extraEnv = {
+    ...(region !== undefined && { AWS_REGION: region }),
+    ...(endpoint !== undefined && { AWS_ENDPOINT_URL: endpoint }),
+  };
+  return Object.keys(extraEnv).length === 0 ? {} : { extraEnv };
+}
+
+function logOptions(settings: Settings): Readonly<Record<string, unknown>> {
+  const level = settingOf(settings, "LOG_LEVEL")?.text.toLowerCase();
+  const isJson = isOn(settings, "JSON_LOGGING", false);
+  return {
+    "log-format": isJson ? "json" : "text",
+    ...(level !== undefined && {
+      "log-level": ["debug", "warn", "error"].includes(level) ? level : "info",
+    }),
+  };
+}
+
+function notesOn(settings: Settings, isQueue: boolean, isSelected: boolean): readonly string[] {
+  const notes = [...settings.values()].flatMap((setting) => noteOn(setting));
+  const grace =
+    settingOf(settings, "POD_TERMINATION_GRACE_PERIOD") ?? settingOf(settings, "GRACE_PERIOD");
+  if (grace !== undefined && wholeSeconds(grace) >= 0) {
+    notes.push(
+      `${grace.place} has no equal: each pod gets the grace that it asks for, fitted into the notice`,
+    );
+  }
+  for (const name of ["NODE_TERMINATION_GRACE_PERIOD", "HEARTBEAT_INTERVAL", "HEARTBEAT_UNTIL"]) {
+    const setting = settingOf(settings, name);
+    if (setting !== undefined) wholeSeconds(setting);
+  }
+  if (isQueue && settingOf(settings, "QUEUE_URL") === undefined) {
+    notes.push("QUEUE_URL is not given: write controller.options.sqs-queue-url");
+  }
+  if (!isSelected) {
+    notes.push(
+      "NTH acts on any node: the policy takes those with the known Spot labels; a nodeSelector in it takes others",
+    );
+  }
+  return notes;
+}
+
+function noteOn({ name, text, place }: Setting): readonly string[] {
+  if (text === "" || translated.includes(name)) return [];
+  const known = withoutEqual[name];
+  if (known === undefined) return [`${place} is not known of NTH 1.25 and is left out`];
+  return text.toLowerCase() === known.usual.toLowerCase()
+    ? []
+    : [`${place} has no equal: ${known.why}`];
+}
+
+function wholeSeconds(setting: Setting): number {
+  if (!/^-?\d+$/.test(setting.text)) throw unreadable(setting, "a whole number of seconds");
+  return Number(setting.text);
+}

@@ -1,0 +1,244 @@
+import { describe, expect, test } from "vitest";
+import { parsePolicyObject } from "../../src/config/parse-policy-object.ts";
+import { cronProblem } from "../../src/core/limits/cron-window.ts";
+import { translateKiller } from "../../src/migrate/killer.ts";
+import { killerValuesSetup, killerWorkloadSetup } from "../../src/migrate/killer-setup.ts";
+import { onlyWorkload, workloadsOf } from "../../src/migrate/workload.ts";
+
+function ofValues(values: unknown) {
+  return translateKiller(killerValuesSetup(values, "values.yaml"));
+}
+
+const image = "estafette/estafette-gke-preemptible-killer:1.3.1";
+
+function ofContainer(container: object, pod: object = {}, others: readonly object[] = []) {
+  const deployment = {
+    kind: "Deployment",
+    metadata: { name: "preemptible-killer", namespace: "estafette" },
+    spec: { template: { spec: { ...pod, containers: [{ image, ...container }] } } },
+  };
+  const objects = [deployment, ...others] as readonly Readonly<Record<string, unknown>>[];
+  const found = workloadsOf(objects, "estafette-gke-preemptible-killer");
+  const setup = killerWorkloadSetup(onlyWorkload(found, "m.yaml", image), objects, "m.yaml");
+  return translateKiller(setup);
+}
+
+/** The spec of the one policy, which is a valid one. */
+function specOf({ policies }: ReturnType<typeof ofValues>) {
+  expect(policies).toHaveLength(1);
+  const [policy] = policies;
+  const read = parsePolicyObject(policy, { cronProblem, unknownFields: "Refuse" });
+  expect(read).toHaveProperty("policy");
+  return policy?.spec as Readonly<Record<string, unknown>>;
+}
+
+const preemptible = { key: "cloud.google.com/gke-preemptible", operator: "In", values: ["true"] };
+
+describe("the killer's settings", () => {
+  test("without any are what it promises: 12 to 24 hours, spread, 300 s for a drain", () => {
+    expect(specOf(ofValues({}))).toEqual({
+      nodeSelector: { nodeSelectorTerms: [{ matchExpressions: [preemptible] }] },
+      lifetime: { min: "12h", max: "24h", reserve: "1800s" },
+      spacing: { mode: "Even" },
+      drain: { timeout: "300s", onTimeout: "Proceed" },
+    });
+  });
+
+  test.each([
+    ["09:00 - 12:00", ["09:00 12:00"]],
+    ["9:00-12:00,13:00-18:00", ["09:00 12:00", "13:00 18:00"]],
+    ["22:00 - 06:00", ["22:00 06:00"]],
+    ["22:00-00:00", ["22:00 00:00"]],
+    ["00:00 - 12:00, 12:00 - 00:00", ["00:00 12:00", "12:00 00:00"]],
+  ])("take the hours %s as windows in UTC", (hours, wanted) => {
+    const { windows } = specOf(ofValues({ extraEnv: { WHITELIST_HOURS: hours } }));
+    const expected = wanted.map((span, at) => {
+      const [start, end] = span.split(" ");
+      return { name: `whitelist-${at + 1}`, type: "Allow", timeZone: "UTC", start, end };
+    });
+    expect(windows).toEqual(expected);
+  });
+
+  test("take forbidden hours as Deny windows", () => {
+    const { windows } = specOf(ofValues({ extraEnv: { BLACKLIST_HOURS: "09:00 - 17:00" } }));
+    expect(windows).toMatchObject([{ type: "Deny", start: "09:00", end: "17:00" }]);
+  });
+
+  test("take filters as terms of the selector", () => {
+    const FILTERS = "example.com/pool: a, b; zone:x";
+    const { nodeSelector } = specOf(ofValues({ extraEnv: { FILTERS } }));
+    const expressions = [
+      preemptible,
+      { key: "example.com/pool", operator: "In", values: ["a", "b"] },
+      { key: "zone", operator: "In", values: ["x"] },
+    ];
+    expect(nodeSelector).toEqual({ nodeSelectorTerms: [{ matchExpressions: expressions }] });
+  });
+
+  test("leave room for a long drain before the limit", () => {
+    expect(specOf(ofValues({ drainTimeout: 3600 }))).toMatchObject({
+      lifetime: { reserve: "4500s" },
+      drain: { timeout: "3600s" },
+    });
+  });
+
+  test.each<[string, object, string]>([
+    ["hours without minutes", { WHITELIST_HOURS: "9-17" }, "extraEnv.WHITELIST_HOURS"],
+    ["the hour 24", { WHITELIST_HOURS: "22:00-24:00" }, "extraEnv.WHITELIST_HOURS"],
+    ["minutes past the hour", { BLACKLIST_HOURS: "09:60-10:00" }, "extraEnv.BLACKLIST_HOURS"],
+    ["hours of no time", { BLACKLIST_HOURS: "09:00-09:00" }, "extraEnv.BLACKLIST_HOURS"],
+    ["a comma too many", { WHITELIST_HOURS: "09:00-12:00," }, "extraEnv.WHITELIST_HOURS"],
+    ["a filter that is a selector", { FILTERS: "pool=web" }, "extraEnv.FILTERS"],
+    ["a filter without a value", { FILTERS: "pool:" }, "extraEnv.FILTERS"],
+    ["a filter with two colons", { FILTERS: "pool:a:b" }, "extraEnv.FILTERS"],
+    ["a timeout with a unit", { DRAIN_TIMEOUT: "5m" }, "extraEnv.DRAIN_TIMEOUT"],
+    ["no timeout", { DRAIN_TIMEOUT: 0 }, "extraEnv.DRAIN_TIMEOUT"],
+    ["a negative timeout", { DRAIN_TIMEOUT: -1 }, "extraEnv.DRAIN_TIMEOUT"],
+    ["a timeout of a day", { DRAIN_TIMEOUT: 86400 }, "extraEnv.DRAIN_TIMEOUT"],
+  ])("are refused with %s", (_, extraEnv, place) => {
+    const translate = () => ofValues({ extraEnv });
+    expect(translate).toThrow(`Cannot translate values.yaml: ${place}: found`);
+    expect(translate).toThrow(expect.objectContaining({ code: "INPUT_INVALID", exitCode: 2 }));
+  });
+
+  test("are refused with hours in a flag, and where a limit comes from elsewhere", () => {
+    const extraArgs = ["--blacklist-hours", "noon"];
+    expect(() => ofValues({ extraArgs })).toThrow("the flag --blacklist-hours: found");
+    const valueFrom = { configMapKeyRef: { name: "c", key: "k" } };
+    const hidden = () => ofContainer({ env: [{ name: "WHITELIST_HOURS", valueFrom }] });
+    expect(hidden).toThrow("the variable WHITELIST_HOURS");
+  });
+
+  test("count as the killer counts them: flags before variables, the last variable", () => {
+    const values = {
+      drainTimeout: 100,
+      extraEnv: { DRAIN_TIMEOUT: 200, WHITELIST_HOURS: "01:00-02:00" },
+      extraArgs: ["-w", "03:00-04:00", "-i10"],
+    };
+    expect(specOf(ofValues(values))).toMatchObject({
+      drain: { timeout: "200s" },
+      windows: [{ start: "03:00", end: "04:00" }],
+    });
+  });
+
+  test("without an equal are noted in a sentence each, and the rest goes on", () => {
+    const made = ofValues({
+      interval: 300,
+      extraArgs: ["--metrics-path=/m", "--new-flag", "x", "--other"],
+      extraEnv: { FILTERS: "a: b, c", BLACKLIST_HOURS: "00:00-12:00,12:00-00:00" },
+      sidecar: { enabled: true },
+      resources: { limits: { memory: "50Mi" } },
+    });
+    specOf(made);
+    const wanted = [
+      "values.yaml: interval has no equal",
+      "the flag --metrics-path has no equal",
+      "the flag --new-flag is not known of the killer",
+      "the flag --other is not known of the killer",
+      "extraEnv.FILTERS has several values",
+      "extraEnv.BLACKLIST_HOURS leaves no hour at all",
+      "sidecar is not known",
+      "resources are for a program of another size",
+    ];
+    for (const said of wanted) {
+      expect(
+        made.notes.filter((note) => note.includes(said)),
+        said,
+      ).toHaveLength(1);
+    }
+    expect(made.notes).toHaveLength(wanted.length);
+  });
+
+  test("that say nothing are not noted", () => {
+    const made = ofValues({
+      ...{ extraArgs: [], extraEnv: {}, nodeSelector: {}, nameOverride: "", image: { tag: null } },
+      secret: {
+        workloadIdentityServiceAccount: "",
+        googleServiceAccountKeyfileJson: '{"type": "service_account"}',
+      },
+    });
+    expect(made.notes).toEqual([]);
+    expect(made.values).toEqual({});
+  });
+
+  test("never hand a key file on", () => {
+    const key = '{"type": "service_account", "private_key": "TOP-SECRET"}';
+    const made = ofValues({ secret: { googleServiceAccountKeyfileJson: key } });
+    expect(JSON.stringify(made)).not.toContain("TOP-SECRET");
+    expect(made.notes.join()).toContain("--set-file secret.googleServiceAccountKeyfileJson");
+  });
+
+  test("become values of the chart", () => {
+    const made = ofValues({
+      replicaCount: 2,
+      logFormat: "stackdriver",
+      serviceAccount: { create: true, name: "killer" },
+      secret: { workloadIdentityServiceAccount: "k@p.iam.gserviceaccount.com" },
+      nodeSelector: { pool: "default" },
+      extraPodLabels: { team: "infra" },
+      extraEnv: { ESTAFETTE_LOG_LEVEL: "Trace", HTTPS_PROXY: "http://proxy" },
+    });
+    expect(made.values).toEqual({
+      controller: { replicas: 2, options: { "log-format": "json", "log-level": "debug" } },
+      serviceAccount: { create: true, name: "killer" },
+      secret: { workloadIdentityServiceAccount: "k@p.iam.gserviceaccount.com" },
+      nodeSelector: { pool: "default" },
+      podLabels: { team: "infra" },
+      extraEnv: { HTTPS_PROXY: "http://proxy" },
+    });
+  });
+});
+
+describe("the killer's manifest", () => {
+  test("gives settings, account, key and place", () => {
+    const made = ofContainer(
+      {
+        command: ["/killer", "--drain-timeout=600"],
+        env: [
+          { name: "DRAIN_TIMEOUT", value: "300" },
+          { name: "GOOGLE_APPLICATION_CREDENTIALS", value: "/etc/keys/sub/key.json" },
+        ],
+        volumeMounts: [{ name: "keys", mountPath: "/etc/keys" }],
+      },
+      {
+        serviceAccountName: "killer",
+        nodeSelector: { pool: "default" },
+        volumes: [{ name: "keys", secret: { secretName: "killer-secrets" } }],
+      },
+    );
+    expect(specOf(made)).toMatchObject({ drain: { timeout: "600s" } });
+    expect(made.values).toEqual({
+      serviceAccount: { name: "killer" },
+      secret: { googleServiceAccountSecret: { name: "killer-secrets", key: "sub/key.json" } },
+      nodeSelector: { pool: "default" },
+    });
+    expect(made.notes).toEqual([]);
+  });
+
+  test("gives the Google identity of its account", () => {
+    const annotations = { "iam.gke.io/gcp-service-account": "k@p.iam" };
+    const account = { kind: "ServiceAccount", metadata: { name: "killer", annotations } };
+    const made = ofContainer({}, { serviceAccountName: "killer" }, [account]);
+    expect(made.values.secret).toEqual({ workloadIdentityServiceAccount: "k@p.iam" });
+  });
+
+  test.each([
+    ["no killer", [["a", "nginx"]], "found none"],
+    [
+      "two of them",
+      [
+        ["a", image],
+        ["b", image],
+      ],
+      "found 2 (default/a, default/b)",
+    ],
+  ])("is refused with %s", (_, images, said) => {
+    const items = images.map(([name, one]) => ({
+      kind: "Deployment",
+      metadata: { name },
+      spec: { template: { spec: { containers: [{ image: one }] } } },
+    }));
+    const found = workloadsOf([{ kind: "List", items }], "estafette-gke-preemptible-killer");
+    expect(() => onlyWorkload(found, "m.yaml", "killer")).toThrow(said);
+  });
+});

@@ -1,0 +1,150 @@
+import { describe, expect, test } from "vitest";
+import { parsePolicyObject } from "../../src/config/parse-policy-object.ts";
+import { cronProblem } from "../../src/core/limits/cron-window.ts";
+import { type Instant, minutes, parseInstant } from "../../src/core/time/time.ts";
+import { killerAnnotation, translateKiller } from "../../src/migrate/killer.ts";
+import { killerValuesSetup } from "../../src/migrate/killer-setup.ts";
+import {
+  handlerMarks,
+  killerMarks,
+  type MarkedNode,
+  takeOver,
+} from "../../src/migrate/node-marks.ts";
+
+const stamp = (time: string) => `2026-11-20T${time}:00Z`;
+
+function at(time: string): Instant {
+  const found = parseInstant(stamp(time));
+  if (found === undefined) throw new Error(time);
+  return found;
+}
+
+const now = at("12:00");
+
+function node(marks: Partial<MarkedNode>): MarkedNode {
+  return {
+    ...{ name: "n1", createdAt: at("00:00"), annotations: {}, labels: {}, taintKeys: [] },
+    ...{ unschedulable: false, hasToolPod: false, ...marks },
+  };
+}
+
+const state = (text: string) => ({ [killerAnnotation]: text });
+const gone = { runs: false, busyMs: minutes(25) };
+const running = { runs: true, busyMs: minutes(25) };
+
+describe("the killer's cordon", () => {
+  test.each([
+    ["past, and the killer is gone, is taken off", stamp("11:59"), gone, "Leftover"],
+    ["long past, and the killer runs elsewhere, is taken off", stamp("11:35"), running, "Leftover"],
+    ["just past, and the killer runs elsewhere, stays", stamp("11:36"), running, "Left"],
+    ["still to come stays", stamp("13:00"), gone, "Left"],
+    ["none stays", "soon", gone, "Left"],
+  ] as const)("at an instant that is %s", (_, text, tool, kind) => {
+    const found = killerMarks(node({ annotations: state(text), unschedulable: true }), tool, now);
+    expect(found).toMatchObject([
+      kind === "Left" ? { kind } : { kind, leftover: { uncordon: true } },
+    ]);
+  });
+
+  test("stays on the node on which the killer runs", () => {
+    const marks = { annotations: state(stamp("08:00")), unschedulable: true, hasToolPod: true };
+    expect(killerMarks(node(marks), running, now)).toMatchObject([{ kind: "Left" }]);
+  });
+
+  test("is not what a node without its annotation has", () => {
+    expect(killerMarks(node({ unschedulable: true }), gone, now)).toEqual([]);
+  });
+
+  test("is not what a node has that leaves by Lastcall; its annotation goes", () => {
+    const annotations = { ...state(stamp("11:00")), "lastcall.dev/departure": "n1-1" };
+    expect(killerMarks(node({ annotations, unschedulable: true }), gone, now)).toMatchObject([
+      { leftover: { uncordon: false, annotations: [killerAnnotation] } },
+    ]);
+  });
+
+  test("keeps its annotation while a killer runs that would write another", () => {
+    const annotations = state(stamp("11:00"));
+    expect(killerMarks(node({ annotations }), running, now)).toEqual([]);
+    expect(killerMarks(node({ annotations, unschedulable: true }), running, now)).toMatchObject([
+      { leftover: { uncordon: true, annotations: [] } },
+    ]);
+  });
+});
+
+describe("NTH's marks", () => {
+  const taint = "aws-node-termination-handler/spot-itn";
+  const taintKeys = [taint, "node.kubernetes.io/unschedulable", "mine"];
+  const balancers = "node.kubernetes.io/exclude-from-external-load-balancers";
+
+  test("are taken off a node without its pod, with the cordon and the label", () => {
+    const labels = {
+      "aws-node-termination-handler/action": "UncordonAfterReboot",
+      [balancers]: "aws-node-termination-handler",
+      role: "web",
+    };
+    expect(handlerMarks(node({ taintKeys, labels, unschedulable: true }))).toEqual([
+      {
+        kind: "Leftover",
+        leftover: {
+          ...{ node: "n1", uncordon: true, taintKeys: [taint], annotations: [] },
+          labels: ["aws-node-termination-handler/action", balancers],
+        },
+      },
+    ]);
+  });
+
+  test.each([
+    ["where its pod runs", { taintKeys, hasToolPod: true }],
+    ["where Lastcall is at work", { taintKeys, annotations: { "lastcall.dev/departure": "n1" } }],
+  ])("stay %s", (_, marks) => {
+    expect(handlerMarks(node(marks))).toMatchObject([{ kind: "Left" }]);
+  });
+
+  test("are none on a node that somebody cordoned, or keeps off load balancers", () => {
+    const marks = { unschedulable: true, labels: { [balancers]: "true" }, taintKeys: ["mine"] };
+    expect(handlerMarks(node(marks))).toEqual([]);
+  });
+});
+
+describe("the killer's instant", () => {
+  function policyOf(hours: string) {
+    const setup = killerValuesSetup({ extraEnv: { WHITELIST_HOURS: hours } }, "values.yaml");
+    const [document] = translateKiller(setup).policies;
+    const parsed = parsePolicyObject(document, { cronProblem, unknownFields: "Refuse" });
+    if (!("policy" in parsed)) throw new Error("no policy");
+    return parsed.policy;
+  }
+
+  // Born at midnight: from 12:00 on, at the latest at 23:30; it is 12:00.
+  test.each([
+    ["is taken over where it is allowed", "15:00", ""],
+    ["is taken over at the earliest", "12:00", ""],
+    ["is taken over at the deadline", "23:30", ""],
+    ["is taken over in an open window", "22:30", "22:00-23:00"],
+    ["is taken over in a window of the day before", "12:30", "20:00-13:00"],
+  ])("%s", (_, time, hours) => {
+    const found = takeOver(node({ annotations: state(stamp(time)) }), policyOf(hours), now);
+    expect(found).toEqual({ kind: "Taken", departAt: at(time), deadlineAt: at("23:30") });
+  });
+
+  test.each([
+    ["past the deadline", stamp("23:31"), "", "past its deadline"],
+    ["where it is over", stamp("11:59"), "", "is over"],
+    ["outside of every window", stamp("21:59"), "22:00-23:00", "in no open window"],
+    ["when the window has closed", stamp("23:00"), "22:00-23:00", "in no open window"],
+    ["where it is none", "0001", "", '"0001", which is no instant'],
+  ])("gives way to the plan %s", (_, text, hours, said) => {
+    const found = takeOver(node({ annotations: state(text) }), policyOf(hours), now);
+    expect(found).toMatchObject({ kind: "Planned", sentence: expect.stringContaining(said) });
+  });
+
+  test("gives way to the plan before the least age", () => {
+    const young = node({ createdAt: at("06:00"), annotations: state(stamp("17:59")) });
+    const found = takeOver(young, policyOf(""), now);
+    expect(found).toMatchObject({ sentence: expect.stringContaining("before it is 12 hours old") });
+  });
+
+  test("of a node without its annotation is none", () => {
+    expect(takeOver(node({}), policyOf(""), now)).toBeUndefined();
+  });
+});

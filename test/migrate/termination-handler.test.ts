@@ -1,0 +1,183 @@
+import { describe, expect, test } from "vitest";
+import { parsePolicyObject } from "../../src/config/parse-policy-object.ts";
+import { cronProblem } from "../../src/core/limits/cron-window.ts";
+import { handlerValuesSetup, handlerWorkloadSetup } from "../../src/migrate/handler-setup.ts";
+import { translateHandler } from "../../src/migrate/termination-handler.ts";
+import { onlyWorkload, workloadsOf } from "../../src/migrate/workload.ts";
+
+function ofValues(values: unknown) {
+  const made = translateHandler(handlerValuesSetup(values, "values.yaml"));
+  for (const policy of made.policies) {
+    const read = parsePolicyObject(policy, { cronProblem, unknownFields: "Refuse" });
+    expect(read).toHaveProperty("policy");
+  }
+  return made;
+}
+
+const specOf = (values: unknown) => ofValues(values).policies[0]?.spec;
+const queue = { enableSqsTerminationDraining: true, queueURL: "https://sqs.example/1/q" };
+
+describe("NTH's reactions", () => {
+  // In the order of interruptions, rebalance recommendations, maintenance.
+  test.each([
+    ["by default", {}, "Drain Ignore Drain"],
+    ["when it cordons only", { cordonOnly: true }, "Cordon Ignore Cordon"],
+    ["to recommendations", { enableRebalanceMonitoring: true }, "Drain Cordon Drain"],
+    [
+      "draining at them",
+      { enableRebalanceMonitoring: true, enableRebalanceDraining: "true" },
+      "Drain Drain Drain",
+    ],
+    [
+      "without interruptions and maintenance",
+      { enableSpotInterruptionDraining: false, enableScheduledEventDraining: "false" },
+      "Ignore Ignore Ignore",
+    ],
+    [
+      "by the queue, which has no such switches",
+      { ...queue, enableSpotInterruptionDraining: false },
+      "Drain Drain Drain",
+    ],
+  ])("%s", (_, values, wanted) => {
+    const spec = specOf(values);
+    const [spotInterruption, rebalance, maintenance] = wanted.split(" ");
+    expect(spec).toMatchObject({ onNotice: { spotInterruption, rebalance, maintenance } });
+    // It plans nothing.
+    expect(spec).not.toHaveProperty("lifetime");
+  });
+
+  test("are only said in its dry run", () => {
+    expect(specOf({ dryRun: true })).toMatchObject({ dryRun: true });
+  });
+
+  test.each([
+    [{ cordonOnly: "perhaps" }, "cordonOnly"],
+    [{ nodeTerminationGracePeriod: "2m" }, "nodeTerminationGracePeriod"],
+    [{ podTerminationGracePeriod: "30s" }, "podTerminationGracePeriod"],
+    [{ extraEnv: [{ name: "HEARTBEAT_UNTIL", value: "long" }] }, "extraEnv.HEARTBEAT_UNTIL"],
+  ])("are refused with %j", (values, place) => {
+    expect(() => ofValues(values)).toThrow(`Cannot translate values.yaml: ${place}: found`);
+  });
+});
+
+describe("NTH's values", () => {
+  test("for the metadata service become those of the agents", () => {
+    const made = ofValues({
+      ...{ logLevel: "DEBUG", jsonLogging: true, nodeSelector: { lifecycle: "spot" } },
+      instanceMetadataURL: "http://127.0.0.1:1338",
+      podMonitor: { create: true },
+    });
+    const logs = { "log-format": "json", "log-level": "debug" };
+    expect(made.values).toEqual({
+      controller: { options: logs },
+      agent: {
+        options: { cloud: "aws", "metadata-url": "http://127.0.0.1:1338", ...logs },
+        nodeSelector: { lifecycle: "spot" },
+      },
+      metrics: { podMonitor: { enabled: true } },
+    });
+    const expressions = [{ key: "lifecycle", operator: "In", values: ["spot"] }];
+    expect(made.policies[0]?.spec.nodeSelector).toEqual({
+      nodeSelectorTerms: [{ matchExpressions: expressions }],
+    });
+    expect(made.notes).toEqual([]);
+  });
+
+  test("for the queue become those of the controller", () => {
+    const annotations = { "eks.amazonaws.com/role-arn": "arn" };
+    const made = ofValues({
+      ...queue,
+      ...{ awsRegion: "eu-west-1", replicas: 2, managedTag: "mine" },
+      ...{ deleteSqsMsgIfNodeNotFound: true, nodeSelector: { pool: "system" } },
+      serviceAccount: { create: true, name: "nth", annotations },
+    });
+    expect(made.values).toEqual({
+      controller: {
+        replicas: 2,
+        options: {
+          "log-format": "text",
+          "sqs-queue-url": queue.queueURL,
+          "aws-managed-tag": "mine",
+          "sqs-unknown": "Delete",
+        },
+      },
+      agent: { enabled: false },
+      extraEnv: { AWS_REGION: "eu-west-1" },
+      serviceAccount: { create: true, name: "nth", annotations },
+      nodeSelector: { pool: "system" },
+    });
+    // Where its own pod runs says nothing of the nodes that it acts on.
+    expect(made.policies[0]?.spec).not.toHaveProperty("nodeSelector");
+  });
+
+  test.each([
+    ["its tag by default", {}, "aws-node-termination-handler/managed"],
+    ["its older name", { managedAsgTag: "old" }, "old"],
+    ["none", { checkTagBeforeDraining: false }, undefined],
+    ["none by its older name", { checkASGTagBeforeDraining: false }, undefined],
+  ])("ask instances for %s", (_, values, wanted) => {
+    const { controller } = ofValues({ ...queue, ...values }).values as {
+      controller: { options: Record<string, unknown> };
+    };
+    expect(controller.options["aws-managed-tag"]).toBe(wanted);
+  });
+
+  test("without an equal are noted in a sentence each, by their names alone", () => {
+    const made = ofValues({
+      ...{ webhookURL: "https://hooks.example/TOKEN", workers: 20, taintNode: false },
+      ...{ awsSecretAccessKey: "TOKEN", podTerminationGracePeriod: 30 },
+      // As usual here and there.
+      ...{ metadataTries: 3, useProviderId: true, ignoreDaemonSets: "" },
+    });
+    const noted = ["webhookURL", "workers", "taintNode", "awsSecretAccessKey"];
+    for (const name of [...noted, "podTerminationGracePeriod"]) {
+      const about = made.notes.filter((note) => note.startsWith(`values.yaml: ${name} `));
+      expect(about, name).toHaveLength(1);
+    }
+    // The last says that it acts on any node.
+    expect(made.notes).toHaveLength(noted.length + 2);
+    expect(JSON.stringify(made)).not.toContain("TOKEN");
+  });
+
+  test("missing the queue are noted", () => {
+    const { notes } = ofValues({ enableSqsTerminationDraining: true });
+    expect(notes.join()).toContain("QUEUE_URL is not given");
+  });
+});
+
+test("NTH's manifest gives settings by variables and flags, and the account's role", () => {
+  const hidden = { secretKeyRef: { name: "s", key: "webhookurl" } };
+  const container = {
+    image: "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.6",
+    args: ["--enable-sqs-termination-draining=true", "--brand-new"],
+    env: [
+      { name: "QUEUE_URL", value: "https://sqs/q" },
+      { name: "NODE_NAME", valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } } },
+      { name: "WEBHOOK_URL", valueFrom: hidden },
+    ],
+  };
+  const pod = {
+    serviceAccountName: "nth",
+    nodeSelector: { "kubernetes.io/os": "linux" },
+    containers: [container],
+  };
+  const annotations = { "eks.amazonaws.com/role-arn": "arn", other: "x" };
+  const objects = [
+    { kind: "Deployment", metadata: { name: "nth" }, spec: { template: { spec: pod } } },
+    { kind: "ServiceAccount", metadata: { name: "nth", annotations } },
+  ];
+  const found = workloadsOf(objects, "aws-node-termination-handler");
+  const made = translateHandler(
+    handlerWorkloadSetup(onlyWorkload(found, "m", "nth"), objects, "m"),
+  );
+  expect(made.values).toMatchObject({
+    controller: { options: { "sqs-queue-url": "https://sqs/q" } },
+    serviceAccount: { name: "nth", annotations: { "eks.amazonaws.com/role-arn": "arn" } },
+    agent: { enabled: false },
+  });
+  expect(made.notes).toEqual([
+    "m: the flag --brand-new is not known of NTH 1.25 and is left out",
+    "m: the variable WEBHOOK_URL is a reference and cannot be read here: it is left out",
+    expect.stringContaining("NTH acts on any node"),
+  ]);
+});
