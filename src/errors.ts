@@ -9,6 +9,7 @@ const catalogue = {
   POLICY_INVALID: { retryable: false, exitCode: 2 },
   INPUT_UNREADABLE: { retryable: false, exitCode: 2 },
   INPUT_INVALID: { retryable: false, exitCode: 2 },
+  OUTPUT_UNWRITABLE: { retryable: false, exitCode: 2 },
   KUBECONFIG_INVALID: { retryable: false, exitCode: 2 },
   // Exit 1: it failed at run time.
   API_UNREACHABLE: { retryable: true, exitCode: 1 },

@@ -93,6 +93,19 @@ export const commandList: readonly CommandSpec[] = [
     load: async () => (await import("./setup.ts")).runSetup,
   }),
   command({
+    name: "migrate",
+    summary: "Turns another tool's settings and node marks into policies, and cleans up after it",
+    words: "estafette|nth",
+    minWords: 1,
+    maxWords: 1,
+    examples: [
+      "lastcall migrate estafette --values values.yaml --values-out lastcall-values.yaml > policy.yaml",
+      "lastcall migrate nth --manifest nth.yaml",
+      "lastcall migrate estafette --apply",
+    ],
+    load: async () => (await import("./migrate.ts")).runMigrate,
+  }),
+  command({
     name: "demo",
     summary: "A model cluster in this process, the real controller on it, and a board of it",
     words: "",

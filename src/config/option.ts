@@ -10,6 +10,7 @@ export const commands = [
   "audit",
   "demo",
   "setup",
+  "migrate",
   "version",
 ] as const;
 

@@ -1,6 +1,7 @@
 import { agentOptions } from "./agent-options.ts";
 import { auditOptions } from "./audit-options.ts";
 import { awsOptions } from "./aws-options.ts";
+import { migrateOptions } from "./migrate-options.ts";
 import type { CamelCase, Command, Option, ValueOf } from "./option.ts";
 import { setupOptions } from "./setup-options.ts";
 
@@ -76,7 +77,7 @@ export const options = [
     type: "choice",
     choices: ["json", "text"],
     default: "text",
-    commands: ["audit", ...briefCommands],
+    commands: ["audit", "migrate", ...briefCommands],
     help: "The form of the log",
   },
   {
@@ -280,10 +281,11 @@ export const options = [
     name: "apply",
     type: "switch",
     default: "false",
-    commands: ["setup"],
+    commands: ["setup", "migrate"],
     help: "Does it, instead of printing it",
   },
   ...setupOptions,
+  ...migrateOptions,
 ] as const satisfies readonly Option[];
 
 type Listed = (typeof options)[number];

@@ -51,9 +51,9 @@ export function readYaml(text: string, mostChars = largestLength): YamlText {
   return { documents, mistakes };
 }
 
-/** Writes plain data as YAML, folded at 100 columns. */
+/** Writes plain data as YAML, folded at 100 columns; `12:00`, a number in YAML 1.1, is quoted. */
 export function printYaml(value: unknown): string {
-  return stringify(value, { lineWidth: 100, aliasDuplicateObjects: false });
+  return stringify(value, { lineWidth: 100, aliasDuplicateObjects: false, compat: "yaml-1.1" });
 }
 
 function mistakesOf(document: Document.Parsed, lines: LineCounter): readonly YamlMistake[] {

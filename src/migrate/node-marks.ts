@@ -132,7 +132,7 @@ export function leftoverText({ uncordon, taintKeys, labels, annotations }: Lefto
 
 /** The killer's instant as that of a departure, or why it cannot be. */
 export type TakenOver =
-  | { readonly kind: "Taken"; readonly departAt: Instant; readonly deadlineAt: Instant }
+  | { readonly kind: "Taken"; readonly departAt: Instant }
   | { readonly kind: "Planned"; readonly sentence: string };
 
 /** Between the policy's earliest instant and its deadline, in an open window, and not past. */
@@ -158,5 +158,5 @@ export function takeOver(node: MarkedNode, policy: Policy, now: Instant): TakenO
   if (at < earliestAt) return planned(`${text} is before it is ${minMs / hours(1)} hours old`);
   const open = allowedSpans(policy.windows, minus(at, hours(24)), plus(at, minutes(1)));
   if (!coversInstant(open, instant(at))) return planned(`${text} is in no open window`);
-  return { kind: "Taken", departAt: at, deadlineAt };
+  return { kind: "Taken", departAt: at };
 }

@@ -24,6 +24,7 @@ export function processIo() {
       list,
       stdin: () => text(process.stdin),
       stdinBytes: () => process.stdin,
+      writeText,
       writeTemporary,
     },
   };
@@ -51,6 +52,20 @@ async function list(path: string): Promise<readonly string[] | undefined> {
     return (await readdir(path)).toSorted();
   } catch (error) {
     throw unreadable(path, error);
+  }
+}
+
+async function writeText(path: string, content: string): Promise<void> {
+  try {
+    await writeFile(path, content, { mode: 0o600 });
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    const found = code === "ENOENT" ? "its folder does not exist" : messageOf(error);
+    throw new LastcallError(
+      "OUTPUT_UNWRITABLE",
+      `Cannot write ${path}: ${found}, expected a file that can be written`,
+      { cause: error },
+    );
   }
 }
 

@@ -2,13 +2,15 @@
  * The values of estafette-gke-preemptible-killer's chart, unchanged, by the real Helm: its names, its
  * Google identity and its promise are kept; what cannot be kept is refused by its name.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Deployment } from "kubernetes-types/apps/v1.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
 import { permissionsFor } from "../../src/cloud/gcp/compute-permission.ts";
+import { translateKiller } from "../../src/migrate/killer.ts";
+import { killerValuesSetup } from "../../src/migrate/killer-setup.ts";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
 import { chart, helm, type Manifest, manifestsIn, oldest } from "../support/helm.ts";
 
@@ -199,6 +201,9 @@ describe("its chart's own values", () => {
       ],
       drain: { timeout: "1200s", onTimeout: "Proceed" },
     });
+    // By the command the same values come to the same policy.
+    const translated = translateKiller(killerValuesSetup({ drainTimeout: 300, extraEnv }, "v"));
+    expect(policyIn(made)?.spec).toEqual(translated.policies[0]?.spec);
     const variables = deploymentIn(made).template.spec?.containers[0]?.env ?? [];
     expect(variables).toContainEqual({ name: "OTHER", value: "kept" });
     expect(variables.map(({ name }) => name)).not.toContain("FILTERS");
@@ -283,6 +288,9 @@ describe("on a real API server", () => {
     });
     expect(stderr).toBe("");
     expect(code).toBe(0);
+    // The release has the killer's name: to uninstall that would be to uninstall Lastcall.
+    expect(stdout).toContain("This release has the killer's own name");
+    expect(stdout).not.toContain("uninstall");
     const use = { mode: "Recreate", regionalGroups: false, preemptionPoll: false } as const;
     const wanted = permissionsFor(use).map(({ permission }) => permission);
     const line = stdout.split("\n").find((one) => one.includes("gcloud iam roles update"));
@@ -290,5 +298,24 @@ describe("on a real API server", () => {
     expect(line?.split("--add-permissions ")[1]?.split(",").toSorted()).toEqual(wanted.toSorted());
     const { stdout: policies } = await plane.kubectl(["get", "dpol", "-o", "name"]);
     expect(policies.trim()).toBe("departurepolicy.lastcall.dev/gke-preemptible");
+  });
+
+  test("the killer's release becomes Lastcall's in place, once the definitions are there", async () => {
+    const { kubeconfig } = plane;
+    const killer = join(home, "killer");
+    mkdirSync(join(killer, "templates"), { recursive: true });
+    const about = { apiVersion: "v2", name: "estafette-gke-preemptible-killer", version: "1.3.1" };
+    writeFileSync(join(killer, "Chart.yaml"), stringify(about));
+    const objects = readFileSync(join(data, "manifests.yaml"), "utf8").split("---\n").slice(1);
+    writeFileSync(join(killer, "templates/all.yaml"), objects.join("---\n"));
+    const at = ["--namespace", "estafette"];
+    const run = (...args: readonly string[]) => helm([...args, ...at], { home, kubeconfig });
+    expect(run("uninstall", "estafette-gke-preemptible-killer").code).toBe(0);
+    expect(run("install", "estafette-gke-preemptible-killer", killer).stderr).toBe("");
+    const { stderr, code } = run("upgrade", release[0], chart, "--values", article);
+    expect(stderr).toBe("");
+    expect(code).toBe(0);
+    const { stdout } = await plane.kubectl(["get", "deploy", "-n", "estafette", "-o", "name"]);
+    expect(stdout.trim()).toBe("deployment.apps/lastcall");
   });
 });

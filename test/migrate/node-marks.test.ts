@@ -124,7 +124,7 @@ describe("the killer's instant", () => {
     ["is taken over in a window of the day before", "12:30", "20:00-13:00"],
   ])("%s", (_, time, hours) => {
     const found = takeOver(node({ annotations: state(stamp(time)) }), policyOf(hours), now);
-    expect(found).toEqual({ kind: "Taken", departAt: at(time), deadlineAt: at("23:30") });
+    expect(found).toEqual({ kind: "Taken", departAt: at(time) });
   });
 
   test.each([

@@ -1,0 +1,130 @@
+/** What needs no cluster; the rest is in test/e2e/migrate.e2e.test.ts. */
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parse, parseAllDocuments } from "yaml";
+import type { CommandIo } from "../../src/cli/command-io.ts";
+import { runCommandLine } from "../../src/cli/command-line.ts";
+import { processIo } from "../../src/runtime/process-io.ts";
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "lastcall-migrate-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+async function lastcall(...args: readonly string[]) {
+  let [stdout, stderr] = ["", ""];
+  const io: Partial<CommandIo> = {
+    out: (text) => {
+      stdout += text;
+    },
+    err: (text) => {
+      stderr += text;
+    },
+    // No cluster can be found by it.
+    env: { HOME: folder },
+    ...{ files: processIo().files, signal: new AbortController().signal },
+  };
+  const exit = await runCommandLine(["migrate", ...args], io as CommandIo);
+  return { exit, stdout, stderr };
+}
+
+async function fileOf(text: string): Promise<string> {
+  const file = join(folder, "given.yaml");
+  await writeFile(file, text);
+  return file;
+}
+
+const values = 'extraEnv: {WHITELIST_HOURS: "22:00-06:00"}\ninterval: 300\n';
+
+describe("lastcall migrate", () => {
+  it("prints policies alone, and a sentence on stderr for what has no equal", async () => {
+    const { exit, stdout, stderr } = await lastcall("estafette", "--values", await fileOf(values));
+    expect(exit).toBe(0);
+    const documents = parseAllDocuments(stdout).map((one) => one.toJS());
+    expect(documents).toMatchObject([{ kind: "DeparturePolicy" }]);
+    // To a reader of YAML 1.1 it would be a number without the quotes.
+    expect(stdout).toContain('start: "22:00"');
+    expect(stderr.trim().split("\n")).toEqual([
+      expect.stringMatching(/^lastcall: .*given\.yaml: interval has no equal: /),
+    ]);
+  });
+
+  it("prints JSON as a List", async () => {
+    const { stdout } = await lastcall("estafette", "--values", await fileOf(values), "-o", "json");
+    expect(JSON.parse(stdout)).toMatchObject({
+      kind: "List",
+      items: [{ kind: "DeparturePolicy" }],
+    });
+  });
+
+  it("writes the values of the chart into a file that nobody else reads", async () => {
+    const out = join(folder, "out.yaml");
+    const given = await fileOf(values);
+    const { stdout } = await lastcall("estafette", "--values", given, "--values-out", out);
+    const policy = parse(stdout);
+    expect(parse(await readFile(out, "utf8"))).toEqual({
+      policies: [{ name: policy.metadata.name, spec: policy.spec }],
+    });
+    expect((await stat(out)).mode & 0o077).toBe(0);
+  });
+
+  it("reads a manifest with several objects", async () => {
+    const manifest = join(import.meta.dirname, "../data/estafette/manifests.yaml");
+    const { exit, stdout } = await lastcall("estafette", "--manifest", manifest);
+    expect(exit).toBe(0);
+    expect(parse(stdout).spec.windows).toMatchObject([{ type: "Deny", start: "00:00" }]);
+  });
+
+  it.each([
+    ["an unknown tool", () => ["kured"], "expected estafette or nth"],
+    [
+      "both kinds of files",
+      () => ["nth", "--values", "a", "--manifest", "b"],
+      "expected one of them",
+    ],
+    ["a file that is not there", () => ["nth", "--values", join(folder, "none")], "Cannot read"],
+  ])("refuses %s", async (_, args, said) => {
+    const { exit, stdout, stderr } = await lastcall(...args());
+    expect({ exit, stdout }).toEqual({ exit: 2, stdout: "" });
+    expect(stderr).toContain(said);
+  });
+
+  it.each([
+    [
+      "hours that cannot be read",
+      'extraEnv: {WHITELIST_HOURS: "9-17"}',
+      'WHITELIST_HOURS: found "9-17"',
+    ],
+    ["YAML that is none", "a: [", "given.yaml:1: "],
+    ["a list of values", "[1, 2]", "expected a map of values"],
+  ])("prints nothing for %s", async (_, text, said) => {
+    const { exit, stdout, stderr } = await lastcall("estafette", "--values", await fileOf(text));
+    expect({ exit, stdout }).toEqual({ exit: 2, stdout: "" });
+    expect(stderr).toContain(said);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+  });
+
+  it("prints nothing where the values cannot be written", async () => {
+    const given = await fileOf(values);
+    const out = join(folder, "no-such-folder", "out.yaml");
+    const { exit, stdout, stderr } = await lastcall(
+      "estafette",
+      "--values",
+      given,
+      "--values-out",
+      out,
+    );
+    expect({ exit, stdout }).toEqual({ exit: 2, stdout: "" });
+    expect(stderr).toContain("its folder does not exist");
+  });
+
+  it("lets no name of a file draw on the terminal", async () => {
+    const given = await fileOf('"a\\u001b[31mb": 1\n');
+    const { stderr } = await lastcall("estafette", "--values", given);
+    expect(stderr).toContain("a\ufffd[31mb is not known");
+  });
+});
