@@ -27,6 +27,7 @@ import {
   type Asked,
   interruptedError,
   silentError,
+  silentRequestError,
   timeoutError,
   transportError,
 } from "./transport-error.ts";
@@ -66,6 +67,8 @@ export class HttpKubeApi implements KubeApi {
   readonly #probe: ConnectionProbe | undefined;
   /** Ends each watch that is open or being opened. */
   readonly #watches = new Set<AbortController>();
+  /** Requests that are sent, and since when. */
+  readonly #underWay = new Map<Deadline, { readonly asked: Asked; readonly sinceMs: number }>();
   #probing: AbortController | undefined;
 
   constructor(options: HttpKubeApiOptions) {
@@ -101,6 +104,7 @@ export class HttpKubeApi implements KubeApi {
       return await this.#inLane(request, deadline.signal, async () => {
         isSent = true;
         const sentAtMs = this.#clock.monotonic();
+        this.#underWay.set(deadline, { asked, sinceMs: sentAtMs });
         if (dueAt !== undefined) {
           limitMs = request.timeoutMs ?? this.#urgentLimit.ms;
           deadline.renew(limitMs);
@@ -111,9 +115,10 @@ export class HttpKubeApi implements KubeApi {
         return answer;
       });
     } catch (error) {
-      if (isSent && deadline.signal.aborted && !signal?.aborted) this.#unanswered(limitMs);
+      if (isSent && deadline.isUp) this.#unanswered(limitMs);
       throw transportError(deadline.signal.aborted ? deadline.signal.reason : error, asked);
     } finally {
+      this.#underWay.delete(deadline);
       deadline.end();
     }
   }
@@ -156,6 +161,10 @@ export class HttpKubeApi implements KubeApi {
     const reason = silentError(this.#server, silentMs);
     this.#connection.dropIdle();
     for (const watch of this.#watches) watch.abort(reason);
+    const nowMs = this.#clock.monotonic();
+    for (const [deadline, { asked, sinceMs }] of this.#underWay) {
+      if (nowMs - sinceMs >= silentMs) deadline.giveUp(silentRequestError(asked, silentMs));
+    }
   }
 
   /** The connection may be dead, and those beside it too: the next attempts get new ones. */

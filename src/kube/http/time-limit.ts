@@ -19,6 +19,7 @@ export class Deadline {
   readonly signal: AbortSignal;
   readonly #stop = new AbortController();
   #over = new AbortController();
+  #isUp = false;
   readonly #options: DeadlineOptions;
 
   constructor(options: DeadlineOptions) {
@@ -27,6 +28,16 @@ export class Deadline {
     if (options.signal?.aborted) this.#aborted();
     options.signal?.addEventListener("abort", this.#aborted);
     this.#count(options.limitMs);
+  }
+
+  /** Whether the time was up. */
+  get isUp(): boolean {
+    return this.#isUp;
+  }
+
+  /** Ends before its time. */
+  giveUp(reason: Error): void {
+    this.#stop.abort(reason);
   }
 
   /** Another limit from now on, which counts from now. */
@@ -44,7 +55,10 @@ export class Deadline {
   #count(limitMs: Millis): void {
     const { clock, onTime } = this.#options;
     clock.sleep(limitMs, this.#over.signal).then(
-      () => this.#stop.abort(onTime(limitMs)),
+      () => {
+        this.#isUp = !this.signal.aborted;
+        this.#stop.abort(onTime(limitMs));
+      },
       () => {},
     );
   }

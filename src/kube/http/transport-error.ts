@@ -60,6 +60,12 @@ export function silentError(server: string, limitMs: number): LastcallError {
   );
 }
 
+/** The same, of a request that was under way on them: what became of it is not known. */
+export function silentRequestError(asked: Asked, limitMs: number): LastcallError {
+  const found = `the connections to ${asked.server} have given no answer to a probe within ${limitMs / 1000} s`;
+  return new LastcallError("API_UNREACHABLE", `${lead(asked)}: ${found}, expected one`);
+}
+
 /** The caller's own signal ended the exchange. */
 export function interruptedError(asked: Asked, reason: unknown): LastcallError {
   return new LastcallError("INTERRUPTED", `${lead(asked)}: interrupted (${messageOf(reason)})`, {

@@ -35,6 +35,7 @@ async function startServer(spoken: Spoken): Promise<Server> {
   const answer = (request: IncomingMessage, response: ServerResponse) => {
     const path = request.url ?? "";
     asked.push(path.split("?")[0] as string);
+    if (path.startsWith("/slow")) return;
     if (!path.includes("watch=1")) return json(response, 200, {});
     response.writeHead(200, { "content-type": "application/json" }).flushHeaders();
   };
@@ -109,6 +110,26 @@ describe.each<Spoken>(["HTTP/2", "HTTP/1.1"])("where the server speaks %s", (spo
     expect(await until(world, () => ended.done === true, 10_000)).toBeLessThanOrEqual(mostMs);
     expect(ended.error).toMatchObject({ code: "API_UNREACHABLE" });
     expect(String(ended.error)).toContain("a probe of the connections within 2 s");
+  });
+
+  it("a request that nobody hurries for is given up with it, and can be tried again", async () => {
+    const world = await setUp(spoken);
+    watch(world);
+    await until(world, () => world.server.asked.includes("/api/v1/nodes"), 5_000);
+    await until(world, () => false, 4_000);
+    let fault: unknown;
+    const patch = { method: "PATCH", path: "/slow/status", body: {}, urgency: "Later" } as const;
+    void world.api.send(patch).catch((error: unknown) => {
+      fault = error;
+    });
+    await until(world, () => world.server.asked.includes("/slow/status"), 5_000);
+    // As long as the connections live it has its 30 s.
+    await until(world, () => false, 8_000);
+    expect(fault).toBe(undefined);
+    world.tunnel.blackHole();
+    expect(await until(world, () => fault !== undefined, 10_000)).toBeLessThanOrEqual(mostMs);
+    expect(fault).toMatchObject({ code: "API_UNREACHABLE", retryable: true });
+    expect(String(fault)).toContain("Cannot PATCH /slow/status");
   });
 
   it("requests that come after it get new connections, and a new watch is not disturbed", async () => {
