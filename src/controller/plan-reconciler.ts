@@ -200,6 +200,7 @@ export class PlanReconciler {
           first: decision,
         });
       case "Continue":
+        if (cases.has(decision.departure)) return;
         return cases.open(decision.departure, {
           policy: this.#policyFor(decision.departure, snapshot),
           signal,
@@ -221,9 +222,10 @@ export class PlanReconciler {
     this.#options.executor.emit({ type: "Warning", reason, message: explain, about });
   }
 
-  #policyFor(departure: Departure, { nodes, policies }: Snapshot): Policy {
-    const node = nodes.find((one) => one.uid === departure.node.uid);
-    return policyFor(departure, node, policies);
+  #policyFor(departure: Departure, { policies }: Snapshot): Policy {
+    const { name, uid } = departure.node;
+    const node = this.#options.fleet.node(name);
+    return policyFor(departure, node?.uid === uid ? node : undefined, policies);
   }
 
   #failed(error: unknown, signal: AbortSignal): void {
