@@ -2,7 +2,7 @@ import type { Fleet } from "../contracts/fleet.ts";
 import type { Metrics } from "../contracts/telemetry.ts";
 import { minutes } from "../core/time/time.ts";
 
-/** Bookmarks come about every minute, and a watch that is silent for 90 s is opened again. */
+/** Bookmarks come about every minute, and a watch that is silent for 70 s is opened again. */
 const limitMs = minutes(3);
 
 /** Which watch is so old that the fleet may not be what it shows, in a sentence. */

@@ -113,7 +113,7 @@ export class Reflector<T> {
 
   /**
    * Whether the copy can be relied on. Where a server sends no bookmarks, a quiet watch is heard
-   * only as it ends, after 90 seconds with `HttpKubeApi`: hence the default of ten.
+   * only as it ends, after 70 seconds with `HttpKubeApi`: hence the default of ten.
    */
   isFresh(limitMs: Millis = minutes(10)): boolean {
     return this.#heardAt !== undefined && this.silentMs() <= limitMs;
