@@ -7,18 +7,36 @@ import type { SocketRoute } from "./socket-pool.ts";
 /** `Ping`: it cost no request. */
 export type ProbeKind = "Ping" | "Request";
 
+export interface ProbeAnswer {
+  readonly kind: ProbeKind;
+  /** Whether it came by the connection of the probe before. */
+  readonly connection: "Kept" | "New";
+}
+
+/**
+ * Why the connections that are open are not believed any more. `Silent`: the probe's own gave no answer for
+ * so long; `Lost`: it was closed, and what is open since before the next one is tested by nothing.
+ */
+export interface DeadConnections {
+  readonly found: "Silent" | "Lost";
+  /** What was sent within this time has its own limit. */
+  readonly silentMs: Millis;
+}
+
 export interface ConnectionProbeOptions {
   readonly clock: Clock;
   /** Resolves with any answer of the server on a connection that is kept open; aborted, it lets go of that. */
-  readonly ask: (signal: AbortSignal) => Promise<ProbeKind>;
-  /** The connection was silent for so long, and a new one is not: whatever was open with it is dead, too. */
-  readonly onDead: (silentMs: Millis) => void;
+  readonly ask: (signal: AbortSignal) => Promise<ProbeAnswer>;
+  /** A new connection answers: whatever was open with the one before may be dead, too. */
+  readonly onDead: (dead: DeadConnections) => void;
 }
 
 /** ADR 0009 has the sum: the rest before a probe, its limit, and a new watch take less than 5 s. */
 const restMs: Readonly<Record<ProbeKind, Millis>> = { Ping: seconds(1), Request: seconds(2) };
 const shortestMs: Millis = seconds(2);
 const longestMs: Millis = seconds(30);
+/** A proxy that keeps no connection open has a new one each time, which then says nothing. */
+const newInARowMost = 3;
 /** One turn of the event loop: what came while this process was busy is read before it is judged. */
 const turnMs: Millis = millis(1);
 
@@ -30,8 +48,10 @@ const turnMs: Millis = millis(1);
 export class ConnectionProbe {
   readonly #options: ConnectionProbeOptions;
   #limitMs: Millis = shortestMs;
-  /** How long the last connection was silent, until a new one has answered. */
+  /** How long the last connection was silent, until a new one has answered quickly. */
   #silentMs: Millis | undefined;
+  #newInARow = 0;
+  #isFirst = true;
 
   constructor(options: ConnectionProbeOptions) {
     this.#options = options;
@@ -41,6 +61,7 @@ export class ConnectionProbe {
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     let kind: ProbeKind = "Ping";
+    this.#isFirst = true;
     while (!signal.aborted) {
       // At once at first: its connection is to be open for as long as those that it stands for.
       const outcome = await this.#probe(signal);
@@ -59,21 +80,32 @@ export class ConnectionProbe {
     if (outcome === "Silent") {
       this.#silentMs ??= limitMs;
       this.#limitTo(2 * limitMs);
-    } else this.#answered(this.#options.clock.monotonic() - sentMs);
-    return outcome;
+      return "Silent";
+    }
+    this.#answered(this.#options.clock.monotonic() - sentMs, outcome);
+    return outcome.kind;
   }
 
-  #answered(tookMs: number): void {
+  #answered(tookMs: number, { connection }: ProbeAnswer): void {
     const silentMs = this.#silentMs;
-    this.#silentMs = undefined;
+    const isFirst = this.#isFirst;
+    this.#isFirst = false;
+    this.#newInARow = connection === "New" ? this.#newInARow + 1 : 0;
     this.#limitTo(2 * tookMs);
-    if (silentMs !== undefined && tookMs < silentMs / 2) this.#options.onDead(silentMs);
+    if (silentMs !== undefined) {
+      // As slow as before it says nothing, and nothing speaks for what is open either: the next one may.
+      if (tookMs >= silentMs / 2) return;
+      this.#silentMs = undefined;
+      this.#options.onDead({ found: "Silent", silentMs });
+    } else if (connection === "New" && !isFirst && this.#newInARow <= newInARowMost) {
+      this.#options.onDead({ found: "Lost", silentMs: shortestMs });
+    }
   }
 
   async #answerWithin(
     limitMs: Millis,
     signal: AbortSignal,
-  ): Promise<ProbeKind | "Failed" | "Silent"> {
+  ): Promise<ProbeAnswer | "Failed" | "Silent"> {
     const asking = new AbortController();
     const over = new AbortController();
     const giveUp = () => asking.abort();
@@ -117,14 +149,18 @@ export class PingSession {
     this.#isSpoken = server.protocol === "https:";
   }
 
-  /** False where the server does not speak HTTP/2; rejects where it cannot be reached. */
-  async ping(tls: SocketRoute["tls"], signal: AbortSignal): Promise<boolean> {
-    if (!this.#isSpoken) return false;
-    const session = this.#usable() ?? (await this.#open(tls, signal));
+  /**
+   * By the connection of the ping before, or by a new one; undefined where the server does not speak HTTP/2.
+   * Rejects where it cannot be reached.
+   */
+  async ping(tls: SocketRoute["tls"], signal: AbortSignal): Promise<"Kept" | "New" | undefined> {
+    if (!this.#isSpoken) return undefined;
+    const kept = this.#usable();
+    const session = kept ?? (await this.#open(tls, signal));
     this.#session = session;
-    if (session === undefined) return false;
+    if (session === undefined) return undefined;
     await pinged(session, signal);
-    return true;
+    return kept === undefined ? "New" : "Kept";
   }
 
   close(): void {

@@ -18,16 +18,16 @@ import {
 } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import type { KubeAccess } from "../access/kube-access.ts";
-import { ConnectionProbe } from "./connection-probe.ts";
+import { ConnectionProbe, type DeadConnections } from "./connection-probe.ts";
 import { HttpConnection, type WireRequest } from "./http-connection.ts";
 import { readLines } from "./line-reader.ts";
 import { RequestLanes } from "./request-lanes.ts";
 import { AttemptLimit, Deadline, SilenceGuard } from "./time-limit.ts";
 import {
   type Asked,
+  deadRequestError,
+  deadWatchError,
   interruptedError,
-  silentError,
-  silentRequestError,
   timeoutError,
   transportError,
 } from "./transport-error.ts";
@@ -89,7 +89,7 @@ export class HttpKubeApi implements KubeApi {
     this.#probe = new ConnectionProbe({
       clock: options.clock,
       ask: (signal) => this.#connection.probe(signal),
-      onDead: (silentMs) => this.#renewAll(silentMs),
+      onDead: (dead) => this.#renewAll(dead),
     });
   }
 
@@ -157,13 +157,14 @@ export class HttpKubeApi implements KubeApi {
   }
 
   /** What has made one connection die has met them all, for all that is known: all get new ones. */
-  #renewAll(silentMs: Millis): void {
-    const reason = silentError(this.#server, silentMs);
+  #renewAll(dead: DeadConnections): void {
+    const { silentMs } = dead;
+    const reason = deadWatchError(this.#server, dead);
     this.#connection.dropIdle();
     for (const watch of this.#watches) watch.abort(reason);
     const nowMs = this.#clock.monotonic();
     for (const [deadline, { asked, sinceMs }] of this.#underWay) {
-      if (nowMs - sinceMs >= silentMs) deadline.giveUp(silentRequestError(asked, silentMs));
+      if (nowMs - sinceMs >= silentMs) deadline.giveUp(deadRequestError(asked, dead));
     }
   }
 

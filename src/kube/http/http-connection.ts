@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import type { Clock } from "../../contracts/clock.ts";
 import type { KubeMethod } from "../../contracts/kube-api.ts";
 import { CredentialCache, type KubeAccess, type KubeCredentials } from "../access/kube-access.ts";
-import { PingSession, type ProbeKind } from "./connection-probe.ts";
+import { PingSession, type ProbeAnswer } from "./connection-probe.ts";
 import { SocketPool, type SocketUse } from "./socket-pool.ts";
 import { isConnectionLost } from "./transport-error.ts";
 
@@ -39,6 +39,8 @@ export class HttpConnection {
   readonly #credentials: CredentialCache;
   readonly #pool: SocketPool;
   readonly #pings: PingSession;
+  /** The socket of the last probe that was a request. */
+  #probed: Socket | undefined;
   readonly #userAgent: string;
 
   constructor(options: HttpConnectionOptions) {
@@ -72,16 +74,21 @@ export class HttpConnection {
    * Any answer of the server on a connection that is kept open. Where HTTP/2 is not spoken, or by a proxy of
    * the kubeconfig, it takes a small request, whose answer may be a refusal.
    */
-  async probe(signal: AbortSignal): Promise<ProbeKind> {
+  async probe(signal: AbortSignal): Promise<ProbeAnswer> {
     const credentials = await unlessAborted(this.#credentials.get(), signal);
+    const isOurs = credentials.proxyAgent === undefined;
     const { tls } = this.#pool.route(credentials, "Request");
-    if (credentials.proxyAgent === undefined && (await this.#pings.ping(tls, signal)))
-      return "Ping";
+    const pinged = isOurs ? await this.#pings.ping(tls, signal) : undefined;
+    if (pinged !== undefined) return { kind: "Ping", connection: pinged };
     const request = { method: "GET", path: "/version", use: "Probe", signal } as const;
     const response = await this.#openOnce(request, credentials);
+    const { socket } = response;
+    // A proxy's agent has many, and any of them may be the next.
+    const isKept = !isOurs || socket === this.#probed;
+    this.#probed = socket;
     // Read to its end, so that the next probe goes by the same connection.
     for await (const _ of response);
-    return "Request";
+    return { kind: "Request", connection: isKept ? "Kept" : "New" };
   }
 
   close(): void {
@@ -96,7 +103,8 @@ export class HttpConnection {
       if (!(error instanceof StaleSocket) || request.method !== "GET") throw causeOf(error);
     }
     try {
-      return await this.#exchange({ request, credentials, use: "Fresh" });
+      const use = request.use === "Probe" ? "Probe" : "Fresh";
+      return await this.#exchange({ request, credentials, use });
     } catch (error) {
       throw causeOf(error);
     }

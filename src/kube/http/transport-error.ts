@@ -1,4 +1,5 @@
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
+import type { DeadConnections } from "./connection-probe.ts";
 
 /** What was asked of whom; for the sentence. */
 export interface Asked {
@@ -51,19 +52,26 @@ export function timeoutError(asked: Asked, limitMs: number): LastcallError {
   );
 }
 
-/** No request, but a probe of the connections got no answer: those are taken for dead. */
-export function silentError(server: string, limitMs: number): LastcallError {
-  const found = `no answer from ${server} to a probe of the connections within ${limitMs / 1000} s`;
+/** No request, but a probe of the connections found that they are dead, or may be. */
+export function deadWatchError(server: string, dead: DeadConnections): LastcallError {
   return new LastcallError(
     "API_UNREACHABLE",
-    `Cannot go on with the watches: ${found}, new connections are made`,
+    `Cannot go on with the watches: ${foundOf(server, dead)}, new connections are made`,
   );
 }
 
 /** The same, of a request that was under way on them: what became of it is not known. */
-export function silentRequestError(asked: Asked, limitMs: number): LastcallError {
-  const found = `the connections to ${asked.server} have given no answer to a probe within ${limitMs / 1000} s`;
-  return new LastcallError("API_UNREACHABLE", `${lead(asked)}: ${found}, expected one`);
+export function deadRequestError(asked: Asked, dead: DeadConnections): LastcallError {
+  return new LastcallError(
+    "API_UNREACHABLE",
+    `${lead(asked)}: ${foundOf(asked.server, dead)}, expected one that lives`,
+  );
+}
+
+function foundOf(server: string, { found, silentMs }: DeadConnections): string {
+  return found === "Silent"
+    ? `no answer from ${server} to a probe of the connections within ${silentMs / 1000} s`
+    : `the connection by which those to ${server} are tested was lost`;
 }
 
 /** The caller's own signal ended the exchange. */

@@ -8,24 +8,30 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-/** Each answer after so many milliseconds; `Never`: it hangs until it is given up. */
-type Answer = number | "Never" | "Refused";
+/**
+ * Each answer after so many milliseconds; `Never`: it hangs until it is given up; `Reconnected`: at once, by a
+ * new connection, as the one before is closed.
+ */
+type Answer = number | "Never" | "Refused" | "Reconnected";
 
 function setUp(answer: (place: number) => Answer, kind: ProbeKind = "Ping") {
   const clock = new ManualClock();
   const askedAt: number[] = [];
-  const dead: { atMs: number; silentMs: number }[] = [];
+  const dead: { atMs: number; silentMs: number; found: string }[] = [];
+  let isOpen = false;
   const probe = new ConnectionProbe({
     clock,
     ask: async (signal) => {
       askedAt.push(clock.monotonic());
       const now = answer(askedAt.length);
+      const connection = isOpen && now !== "Reconnected" ? "Kept" : "New";
+      isOpen = typeof now === "number" || now === "Reconnected";
       if (now === "Refused") throw new Error("refused");
-      if (now !== "Never") await clock.sleep(now as never, signal);
-      else await new Promise((_, reject) => signal.addEventListener("abort", reject));
-      return kind;
+      if (typeof now === "number") await clock.sleep(now as never, signal);
+      if (now === "Never") await new Promise((_, fail) => signal.addEventListener("abort", fail));
+      return { kind, connection };
     },
-    onDead: (silentMs) => dead.push({ atMs: clock.monotonic(), silentMs }),
+    onDead: (one) => dead.push({ atMs: clock.monotonic(), ...one }),
   });
   const stop = new AbortController();
   const run = probe.run(stop.signal);
@@ -51,7 +57,7 @@ describe("a probe of the connections", () => {
     await clock.advance(2_020);
     expect(dead).toEqual([]);
     await clock.advance(1);
-    expect(dead).toEqual([{ atMs: 2_021, silentMs: 2_000 }]);
+    expect(dead).toEqual([{ atMs: 2_021, silentMs: 2_000, found: "Silent" }]);
     await clock.advance(60_000);
     expect(dead).toHaveLength(1);
   });
@@ -62,12 +68,37 @@ describe("a probe of the connections", () => {
     expect(dead).toEqual([]);
   });
 
+  it("does not forget a silent connection for a slow answer of the new one, but asks on", async () => {
+    const answers: readonly Answer[] = [0, "Never", 1_500, 1_500, 20];
+    const { clock, dead } = setUp((place) => answers[place - 1] ?? 20);
+    await clock.advance(60_000);
+    expect(dead).toEqual([{ atMs: 8_021, silentMs: 2_000, found: "Silent" }]);
+  });
+
   it("waits twice as long for each new one that does not answer, up to 30 s, and tells it once", async () => {
     const { clock, askedAt, dead } = setUp((place) => (place <= 6 ? "Never" : 20));
     await clock.advance(91_000);
     const limits = askedAt.slice(0, 7).map((at, place) => (askedAt[place + 1] ?? at) - at - 1);
     expect(limits.slice(0, 6)).toEqual([2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
-    expect(dead).toEqual([{ atMs: 90_026, silentMs: 2_000 }]);
+    expect(dead).toEqual([{ atMs: 90_026, silentMs: 2_000, found: "Silent" }]);
+  });
+
+  it("believes no connection any more that is older than its own, where that was lost", async () => {
+    const { clock, dead } = setUp((place) => (place === 4 ? "Reconnected" : 0));
+    await clock.advance(60_000);
+    expect(dead).toEqual([{ atMs: 3_000, silentMs: 2_000, found: "Lost" }]);
+  });
+
+  it("finds that out from the answer after a fault as well", async () => {
+    const { clock, dead } = setUp((place) => (place === 4 ? "Refused" : 0));
+    await clock.advance(60_000);
+    expect(dead).toEqual([{ atMs: 4_000, silentMs: 2_000, found: "Lost" }]);
+  });
+
+  it("does not go on with that where no connection is ever kept open", async () => {
+    const { clock, dead } = setUp(() => "Reconnected");
+    await clock.advance(60_000);
+    expect(dead.map(({ atMs }) => atMs)).toEqual([1_000, 2_000]);
   });
 
   it("is as quick as before once a new connection has answered at once", async () => {

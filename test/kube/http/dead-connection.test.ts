@@ -132,6 +132,21 @@ describe.each<Spoken>(["HTTP/2", "HTTP/1.1"])("where the server speaks %s", (spo
     expect(String(fault)).toContain("Cannot PATCH /slow/status");
   });
 
+  it("a watch that was opened after all connections were reset, and died before the next probe, is found", async () => {
+    const world = await setUp(spoken);
+    const first = watch(world);
+    await until(world, () => world.server.asked.includes("/api/v1/nodes"), 5_000);
+    await until(world, () => false, 4_000);
+    world.tunnel.reset();
+    await until(world, () => first.done === true, 1_000);
+    world.server.asked.length = 0;
+    const second = watch(world);
+    await until(world, () => world.server.asked.includes("/api/v1/nodes"), 1_000);
+    world.tunnel.blackHole();
+    expect(await until(world, () => second.done === true, 20_000)).toBeLessThanOrEqual(mostMs);
+    expect(second.error).toMatchObject({ code: "API_UNREACHABLE" });
+  });
+
   it("requests that come after it get new connections, and a new watch is not disturbed", async () => {
     const world = await setUp(spoken);
     const first = watch(world);
