@@ -12,7 +12,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   core: everywhere,
   contracts: everywhere,
   config: everywhere,
-  kube: [...everywhere, "contracts", "kube/object", "kube/watch"],
+  kube: [...everywhere, "contracts", "kube/object", "kube/watch", "cloud/release"],
   // What objects and answers of the API say; pure, so that the agent and the model read them alike.
   "kube/object": [...everywhere, "contracts"],
   "kube/access": [...everywhere, "contracts"],

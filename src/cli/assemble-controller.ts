@@ -2,7 +2,7 @@ import { firingAlerts } from "../actions/alertmanager.ts";
 import { readClusterPolicy } from "../config/cluster-policy.ts";
 import type { Clock } from "../contracts/clock.ts";
 import type { Fleet } from "../contracts/fleet.ts";
-import type { InstanceReleaser } from "../contracts/instance-releaser.ts";
+import type { ReleaserChoice } from "../contracts/instance-releaser.ts";
 import type { KubeApi } from "../contracts/kube-api.ts";
 import type { LaunchTimes } from "../contracts/launch-times.ts";
 import type { Leadership } from "../contracts/leadership.ts";
@@ -19,6 +19,7 @@ import { KubeDepartureStore } from "../kube/departure-store.ts";
 import { KubeEventSink } from "../kube/event-sink.ts";
 import { KubeFleet } from "../kube/fleet.ts";
 import { KubeGateSource } from "../kube/gate-source.ts";
+import { NodeClaimReleaser } from "../kube/node-claim-releaser.ts";
 import { NodeEventFeed } from "../kube/node-event-feed.ts";
 import { KubeNodeMarks } from "../kube/node-marks.ts";
 import { KubeNodePods } from "../kube/node-pods.ts";
@@ -41,7 +42,7 @@ export interface ControllerParts {
   /** Which replica speaks in Events. */
   readonly identity: string;
   readonly leadership: Leadership;
-  readonly releaserFor: (providerID: string) => InstanceReleaser | undefined;
+  readonly releaserFor: ReleaserChoice;
   /** The groups that wait until a node is ready or drained; absent: none is told anything. */
   readonly hooks?: LifecycleHooks | undefined;
   /** Where the cloud can be asked how old its machines are. */
@@ -85,6 +86,7 @@ export function assembleController(parts: ControllerParts): AssembledController 
     instance: identity,
     onLost: () => countError("EVENT_LOST"),
   });
+  const nodeClaims = new NodeClaimReleaser({ api, clock, rng });
   const controller = new Controller({
     fleet,
     gates: gateSource(parts),
@@ -103,7 +105,8 @@ export function assembleController(parts: ControllerParts): AssembledController 
       }),
       capacity: new KubeClusterCapacity(api),
       attachments: new KubeVolumeAttachments({ api, clock, rng }),
-      releaserFor: parts.releaserFor,
+      releaserFor: (machine) =>
+        machine.mode === "NodeClaim" ? nodeClaims : parts.releaserFor(machine),
       hooks: parts.hooks,
     },
     policyStatus: new KubePolicyStatus(api, clock),

@@ -1,5 +1,5 @@
 import type { Fleet, FleetView } from "../contracts/fleet.ts";
-import type { InstanceReleaser } from "../contracts/instance-releaser.ts";
+import type { ReleaserChoice } from "../contracts/instance-releaser.ts";
 import type { LaunchTimes } from "../contracts/launch-times.ts";
 import type { LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
 import type { NoticeFeed } from "../contracts/notice-feed.ts";
@@ -12,8 +12,7 @@ import { launchTimesOfAll, loadedOnUse, type MachineCloud } from "./machine-clou
 
 /** What a controller has of the clouds. */
 export interface CloudParts {
-  /** The cloud behind a providerID; undefined where there is none to ask. */
-  readonly releaserFor: (providerID: string) => InstanceReleaser | undefined;
+  readonly releaserFor: ReleaserChoice;
   readonly launchTimes: LaunchTimes;
   /** The groups that wait for us; absent: none is told anything. */
   readonly hooks?: LifecycleHooks | undefined;
@@ -52,8 +51,8 @@ export async function cloudParts(
   });
   const clouds: Readonly<Record<ReleasingCloud, MachineCloud>> = { gcp, aws: ec2 };
   return {
-    releaserFor: (id) => {
-      const cloud = releasingCloud(id);
+    releaserFor: ({ providerID }) => {
+      const cloud = releasingCloud(providerID);
       return cloud === undefined ? undefined : clouds[cloud].releaser;
     },
     launchTimes: launchTimesOfAll(clouds),

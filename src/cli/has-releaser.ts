@@ -1,4 +1,6 @@
 import { type Machine, parseProviderId } from "../core/cluster/identity.ts";
+import type { ReleasableNode } from "../core/policy/release-answer.ts";
+import { isKarpenters } from "../core/policy/release-mode.ts";
 
 /** The clouds whose machines this version can release. */
 export type ReleasingCloud = Extract<Machine["cloud"], "gcp" | "aws">;
@@ -9,6 +11,6 @@ export function releasingCloud(providerID: string): ReleasingCloud | undefined {
   return cloud === "azure" ? undefined : cloud;
 }
 
-export function hasReleaser(providerID: string): boolean {
-  return releasingCloud(providerID) !== undefined;
+export function hasReleaser(node: ReleasableNode): boolean {
+  return isKarpenters(node) || releasingCloud(node.providerID ?? "") !== undefined;
 }

@@ -258,11 +258,12 @@ const instance: ObjectField = {
   properties: {
     release: choiceField({
       description:
-        "`Recreate`: its group makes a new one; `Delete`: its group shrinks by it; `DeleteInstance`: it is deleted by itself, past its group; `None`: it stays.",
+        "`Recreate`: its group makes a new one; `Delete`: its group shrinks by it; `DeleteInstance`: it is deleted by itself, where it has no group or past it; `NodeClaim`: Karpenter takes it, which is what `Recreate` means for Karpenter's nodes; `None`: it stays.",
       choices: wordsOf<ReleaseMode>({
         Recreate: true,
         Delete: true,
         DeleteInstance: true,
+        NodeClaim: true,
         None: true,
       }),
       default: "Recreate",

@@ -29,6 +29,15 @@ export interface InstanceReleaser {
   release(request: ReleaseRequest, signal: AbortSignal): Promise<ReleaseResult>;
 }
 
+/** A machine and the mode in which it is to go: what decides who releases it. */
+export interface ReleasedMachine {
+  readonly providerID: string;
+  readonly mode: ReleaseMode;
+}
+
+/** Who releases such machines; undefined where there is nobody. */
+export type ReleaserChoice = (machine: ReleasedMachine) => InstanceReleaser | undefined;
+
 export type MachineState =
   | { readonly kind: "Absent" }
   | {

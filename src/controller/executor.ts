@@ -4,7 +4,12 @@ import type {
   VolumeAttachments,
 } from "../contracts/cluster-capacity.ts";
 import type { DepartureStore, MoveOrder, StoreResult } from "../contracts/departure-store.ts";
-import type { InstanceReleaser, ReleaseRequest } from "../contracts/instance-releaser.ts";
+import type {
+  InstanceReleaser,
+  ReleasedMachine,
+  ReleaseRequest,
+  ReleaserChoice,
+} from "../contracts/instance-releaser.ts";
 import type { HookEnd, LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
 import type { MarkResult, NodeMarks } from "../contracts/node-marks.ts";
 import type { LeaveOptions, NodePods, RestartOptions } from "../contracts/node-pods.ts";
@@ -33,8 +38,7 @@ export interface ClusterPorts {
   /** These two only look. */
   readonly capacity: ClusterCapacity;
   readonly attachments: VolumeAttachments;
-  /** The cloud behind a providerID; undefined where there is none to ask. */
-  readonly releaserFor: (providerID: string) => InstanceReleaser | undefined;
+  readonly releaserFor: ReleaserChoice;
   /** Absent: no group is told anything. */
   readonly hooks?: LifecycleHooks | undefined;
 }
@@ -300,13 +304,13 @@ export class Executor {
   }
 
   /** Whom to ask about such machines; undefined where there is no cloud. Only looks. */
-  checkerFor(providerID: string): Pick<InstanceReleaser, "check"> | undefined {
-    return this.#ports.releaserFor(providerID);
+  checkerFor(machine: ReleasedMachine): Pick<InstanceReleaser, "check"> | undefined {
+    return this.#ports.releaserFor(machine);
   }
 
   /** The machine's id as the cloud knows it now; undefined where it has none left. */
-  async machineId(providerID: string, signal: AbortSignal): Promise<string | undefined> {
-    const state = await this.#releaser(providerID).describe(providerID, signal);
+  async machineId(machine: ReleasedMachine, signal: AbortSignal): Promise<string | undefined> {
+    const state = await this.#releaser(machine).describe(machine.providerID, signal);
     return state.kind === "Present" ? state.id : undefined;
   }
 
@@ -316,15 +320,11 @@ export class Executor {
     signal: AbortSignal,
   ): ReturnType<InstanceReleaser["release"]> {
     this.#assertLeading();
-    const providerID = departure.node.providerID;
+    const { providerID } = departure.node;
     assert(providerID !== undefined, "a machine is released only where its providerID is known");
-    const lastLook = async () => {
-      const look = await how.lastLook();
-      this.#assertLeading();
-      return look;
-    };
+    const lastLook = () => how.lastLook().finally(() => this.#assertLeading());
     const request = { ...how, lastLook, providerID, requestId: departure.uid };
-    return this.#releaser(providerID).release(request, signal);
+    return this.#releaser(request).release(request, signal);
   }
 
   /** Whether groups that wait are told anything. */
@@ -379,13 +379,11 @@ export class Executor {
     this.telemetry.events.emit(event);
   }
 
-  #releaser(providerID: string): InstanceReleaser {
-    const releaser = this.#ports.releaserFor(providerID);
-    if (releaser === undefined) {
-      const problem = `Cannot release a machine: ${noReleaser(providerID)}`;
-      throw new LastcallError("CLOUD_REFUSED", problem);
-    }
-    return releaser;
+  #releaser(machine: ReleasedMachine): InstanceReleaser {
+    const releaser = this.#ports.releaserFor(machine);
+    if (releaser !== undefined) return releaser;
+    const problem = `Cannot release a machine: ${noReleaser(machine.providerID)}`;
+    throw new LastcallError("CLOUD_REFUSED", problem);
   }
 
   #assertLeading(): void {

@@ -5,6 +5,7 @@ import type { PhaseResult } from "../core/departure/ledger.ts";
 import { drainRuleOf } from "../core/drain/drain-rule.ts";
 import { awaitedUntil, givenUpAt, reactionTo, releaseTriedUntil } from "../core/notice/reaction.ts";
 import type { Policy } from "../core/policy/policy.ts";
+import { releaseModeOf } from "../core/policy/release-mode.ts";
 import { formatDuration } from "../core/time/duration.ts";
 import { between } from "../core/time/time.ts";
 import { isCloudFault, isLastcallError, type LastcallError, messageOf } from "../errors.ts";
@@ -90,7 +91,7 @@ export class PhaseWork {
     { node, policy }: Order,
     signal: AbortSignal,
   ): Promise<PhaseResult | undefined> {
-    const mode = policy.instance.release;
+    const mode = releaseModeOf(node, policy.instance);
     if (mode === "None" || isNoticed(this.#departure)) return undefined;
     const { context, tools } = this.#parts;
     const over = new AbortController();
@@ -193,7 +194,8 @@ export class PhaseWork {
 
   async #release(signal: AbortSignal): Promise<PhaseResult> {
     await this.clearReservation();
-    const mode = this.#parts.policy.instance.release;
+    const labels = this.#node?.labels ?? {};
+    const mode = releaseModeOf({ labels }, this.#parts.policy.instance);
     if (isCloudsToTake(this.#departure, this.#parts.policy) || mode === "None") {
       // That word is what the next leader goes by.
       const hasFailed = this.#departure.status.reason === "ReleaseFailed";

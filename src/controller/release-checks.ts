@@ -1,16 +1,20 @@
 import type { Clock } from "../contracts/clock.ts";
+import type { InstanceReleaser } from "../contracts/instance-releaser.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { type Departure, isLive } from "../core/departure/departure.ts";
 import type { FleetPlan } from "../core/plan/fleet-plan.ts";
+import type { ReleaseMode } from "../core/policy/policy.ts";
 import {
   answersByName,
   impossible,
   problemOfFault,
   problemOfName,
   type ReleasabilityQuestion,
+  type ReleasableNode,
   type ReleaseAnswer,
   type ReleaseAnswers,
 } from "../core/policy/release-answer.ts";
+import { ownerProblem, releaseModeOf } from "../core/policy/release-mode.ts";
 import { type Millis, minutes, plus, seconds } from "../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import type { Executor } from "./executor.ts";
@@ -76,7 +80,10 @@ export class ReleaseChecks {
   /** What is known now of the machines behind the nodes. */
   answers(nodes: readonly NodeFacts[]): ReleaseAnswers {
     const { executor } = this.#tools;
-    const answers = answersByName(nodes, (id) => executor.checkerFor(id) !== undefined);
+    const answers = answersByName(nodes, (node) => {
+      const mode = releaseModeOf(node, { release: "Recreate" });
+      return checkerOf({ node, mode }, executor) !== undefined;
+    });
     for (const [uid, { answer }] of this.#entries) if (!answers.has(uid)) answers.set(uid, answer);
     return answers;
   }
@@ -114,8 +121,10 @@ export class ReleaseChecks {
     const samples = this.#samples(need.plan);
     const questions = [...need.asks, ...samples.values(), ...this.#staleProblems(need)];
     const known = (question: ReleasabilityQuestion) =>
-      problemOfName(question.node, (id) => this.#tools.executor.checkerFor(id) !== undefined) !==
-      undefined;
+      problemOfName(
+        question.node,
+        () => checkerOf(question, this.#tools.executor) !== undefined,
+      ) !== undefined;
     const distinct = new Map<string, ReleasabilityQuestion>();
     for (const question of questions) {
       if (distinct.size === atOnce) break;
@@ -134,9 +143,9 @@ export class ReleaseChecks {
     const nowMs = this.#tools.clock.monotonic();
     const samples = new Map<string, ReleasabilityQuestion>();
     for (const { policy, departures } of policies) {
-      const mode = policy.instance.release;
-      if (mode === "None") continue;
       for (const { node } of departures) {
+        const mode = releaseModeOf(node, policy.instance);
+        if (mode === "None" || ownerProblem(node, mode) !== undefined) continue;
         const key = `${policy.name} ${mode} ${cloudOf(node)}`;
         const isDue = (this.#sampledUntilMs.get(key) ?? 0) <= nowMs;
         if (isDue && !samples.has(key)) samples.set(key, { node, mode });
@@ -214,12 +223,15 @@ export class ReleaseChecks {
 
 /** Asks the cloud about one machine, and not for long; that it does not answer is an answer, too. */
 async function askAboutRelease(
-  { node, mode }: ReleasabilityQuestion,
+  question: ReleasabilityQuestion,
   { executor, clock }: ReleaseCheckTools,
   signal: AbortSignal,
 ): Promise<ReleaseAnswer> {
+  const { node, mode } = question;
   const { providerID } = node;
-  const checker = providerID ? executor.checkerFor(providerID) : undefined;
+  const refused = ownerProblem(node, mode);
+  if (refused !== undefined) return { ...impossible(refused), mode };
+  const checker = checkerOf(question, executor);
   const byName = problemOfName(node, () => checker !== undefined);
   if (!providerID || checker === undefined) return byName ?? impossible("no machine is known");
   const over = new AbortController();
@@ -240,6 +252,13 @@ async function askAboutRelease(
   } finally {
     over.abort();
   }
+}
+
+function checkerOf(
+  { node: { providerID }, mode }: { readonly node: ReleasableNode; readonly mode: ReleaseMode },
+  executor: ReleaseCheckTools["executor"],
+): Pick<InstanceReleaser, "check"> | undefined {
+  return providerID ? executor.checkerFor({ providerID, mode }) : undefined;
 }
 
 function noAnswer(providerID: string): LastcallError {

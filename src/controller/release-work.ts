@@ -29,7 +29,8 @@ export async function releaseMachine(
   const providerID = departure.node.providerID;
   if (providerID !== undefined) {
     const { machine } = ledger.newest(departure).status;
-    const found = machine?.id ?? (await executor.machineId(providerID, signal));
+    const found =
+      machine?.id ?? (await executor.machineId({ providerID, mode: tools.mode }, signal));
     if (found !== undefined) {
       const written = await ledger.write(departure, ({ status }) =>
         status.machine === undefined ? { ...status, machine: { id: found } } : undefined,

@@ -144,7 +144,8 @@ function manual(departure: Departure, pass: Pass): Decision[] {
   const node = pass.nodes.get(departure.node.name);
   if (node === undefined || (departAt !== undefined && departAt > now)) return [];
   const policy = policyFor(departure, node, snapshot.policies);
-  const release = releaseVerdict(policy, snapshot.releaseAnswers.get(node.uid), now);
+  const answer = snapshot.releaseAnswers.get(node.uid);
+  const release = releaseVerdict({ policy, node, answer, at: now });
   if (release.kind === "Held") return hold(departure, release, pass);
   const forced = deadlineAt !== undefined && now >= deadlineAt;
   const start = { departure, reason: "Requested", policy, node } as const;

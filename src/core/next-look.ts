@@ -40,7 +40,8 @@ function beforeBegin(planned: Planned, pass: Pass): Instant {
 }
 
 function releaseAtBegin({ entry, policy }: Planned, { snapshot }: Pass): ReleaseVerdict {
-  return releaseVerdict(policy, snapshot.releaseAnswers.get(entry.node.uid), entry.beginAt);
+  const { node, beginAt: at } = entry;
+  return releaseVerdict({ policy, node, answer: snapshot.releaseAnswers.get(node.uid), at });
 }
 
 /**

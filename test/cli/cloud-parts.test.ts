@@ -53,8 +53,9 @@ describe("what a controller has of the clouds", () => {
 
   it("releases machines of Compute Engine and EC2, and of no cloud that it does not know", async () => {
     const { releaserFor } = await cloudParts(plain, io);
-    expect(releaserFor("gce://p/z/n1")).toBeDefined();
-    expect(releaserFor("aws:///eu-west-1a/i-0abc")).toBeDefined();
-    expect(releaserFor("openstack:///nova/1")).toBeUndefined();
+    const mode = "Recreate";
+    expect(releaserFor({ providerID: "gce://p/z/n1", mode })).toBeDefined();
+    expect(releaserFor({ providerID: "aws:///eu-west-1a/i-0abc", mode })).toBeDefined();
+    expect(releaserFor({ providerID: "openstack:///nova/1", mode })).toBeUndefined();
   });
 });

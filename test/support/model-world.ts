@@ -2,7 +2,7 @@ import { readClusterPolicy } from "../../src/config/cluster-policy.ts";
 import { crdOf } from "../../src/config/crd.ts";
 import { resourceDefinitions } from "../../src/config/resource-definition.ts";
 import type { GateSource } from "../../src/contracts/fleet.ts";
-import type { InstanceReleaser } from "../../src/contracts/instance-releaser.ts";
+import type { InstanceReleaser, ReleaserChoice } from "../../src/contracts/instance-releaser.ts";
 import type { KubeAnswer, KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
 import type { LaunchTimes } from "../../src/contracts/launch-times.ts";
 import type { LifecycleHooks } from "../../src/contracts/lifecycle-hooks.ts";
@@ -320,7 +320,7 @@ export class ModelWorld {
       launchTimes?: LaunchTimes;
       hooks?: LifecycleHooks;
       gates?: GateSource;
-      releaserFor?: (providerID: string) => InstanceReleaser | undefined;
+      releaserFor?: ReleaserChoice;
     } = {},
   ): Promise<void> {
     const { clock } = this;

@@ -10,6 +10,7 @@ import {
 } from "../departure/departure-index.ts";
 import { restsUntil, retryAt } from "../departure/retry.ts";
 import type { BadPolicy, Policy } from "../policy/policy.ts";
+import { isKarpenters } from "../policy/release-mode.ts";
 import { defaultNodeSelector, matchesNodeSelector, selectPolicy } from "../policy/selector.ts";
 import type { Reason } from "../reason/reason.ts";
 import { formatInstant, type Instant, later, minus, plus } from "../time/time.ts";
@@ -158,7 +159,7 @@ function refusal(
     return { reason: "OnHold", detail: hold.readable ? hold.mark : unreadable(node, hold.mark) };
   }
   if (!node.providerID) return { reason: "NoProviderID" };
-  if (!isKnownProviderId(node.providerID)) {
+  if (!isKnownProviderId(node.providerID) && !isKarpenters(node)) {
     return { reason: "UnknownProvider", detail: node.providerID };
   }
   return bornAt(node) === undefined ? { reason: "NoLaunchTime" } : undefined;

@@ -9,6 +9,7 @@ import type { Policy } from "../policy/policy.ts";
 import {
   type ReleasabilityQuestion,
   type ReleaseAnswer,
+  type ReleaseVerdict,
   releaseVerdict,
 } from "../policy/release-answer.ts";
 import type { Reason } from "../reason/reason.ts";
@@ -61,9 +62,13 @@ export function startVerdict(question: StartQuestion): StartVerdict {
   const holds = holdsOn(question);
   const standing = holds.find((held) => isFirm(held) || question.now < forcedAt(held, question));
   if (standing !== undefined) return standing;
-  const release = releaseVerdict(question.policy, question.releaseAnswer, question.now);
+  const release = releaseOf(question);
   if (release.kind !== "Allowed") return release;
   return { kind: "Allowed", reason: holds.length === 0 ? "Spaced" : "DeadlineForces" };
+}
+
+function releaseOf({ policy, node, releaseAnswer, now }: StartQuestion): ReleaseVerdict {
+  return releaseVerdict({ policy, node, answer: releaseAnswer, at: now });
 }
 
 function forcedAt(held: GateHold, { planned }: StartQuestion): number {
@@ -81,7 +86,7 @@ function isFirm({ reason, retryAt }: GateHold): boolean {
 function holdsOn(question: StartQuestion): readonly GateHold[] {
   const { departure, node, policy, ledger, waves, gateAnswer, window, now } = question;
   const isForeign = node.unschedulable && node.annotations[departureAnnotation] === undefined;
-  const release = releaseVerdict(policy, question.releaseAnswer, now);
+  const release = releaseOf(question);
   const verdicts: readonly (GateHold | { readonly kind: "Allowed" })[] = [
     ...(departure.hold ? [{ kind: "Held", reason: "HeldByPerson" } as const] : []),
     ...(isForeign ? [{ kind: "Held", reason: "CordonedByOthers" } as const] : []),

@@ -138,5 +138,8 @@ export interface InstanceRule {
   readonly loadBalancerDelayMs: Millis;
 }
 
-/** Recreate: the group makes a new machine; Delete: the group shrinks; None: the machine stays. */
-export type ReleaseMode = "Recreate" | "Delete" | "DeleteInstance" | "None";
+/**
+ * Recreate: the group makes a new machine; Delete: the group shrinks; NodeClaim: Karpenter takes the
+ * machine, and makes another where one is needed; None: the machine stays.
+ */
+export type ReleaseMode = "Recreate" | "Delete" | "DeleteInstance" | "NodeClaim" | "None";

@@ -3,6 +3,7 @@ import type { NodeFacts } from "../cluster/node.ts";
 import type { Reason } from "../reason/reason.ts";
 import type { Instant } from "../time/time.ts";
 import type { Policy, ReleaseMode } from "./policy.ts";
+import { ownerProblem, releaseModeOf } from "./release-mode.ts";
 
 export type ReleaseReason = Extract<Reason, "ReleaseImpossible" | "CloudUnreachable">;
 
@@ -49,13 +50,18 @@ export function isReleaseReason(reason: string | undefined): reason is ReleaseRe
   return reason === "ReleaseImpossible" || reason === "CloudUnreachable";
 }
 
+/** What of a node tells who could release its machine. */
+export type ReleasableNode = Pick<NodeFacts, "providerID" | "labels">;
+export type HasReleaser = (node: ReleasableNode) => boolean;
+
 /** What is known without asking anybody: a machine that has no name, or no releaser. */
 export function problemOfName(
-  { providerID }: Pick<NodeFacts, "providerID">,
-  hasReleaser: (providerID: string) => boolean,
+  node: ReleasableNode,
+  hasReleaser: HasReleaser,
 ): ReleaseProblem | undefined {
+  const { providerID } = node;
   if (!providerID) return impossible("the Node has no providerID, so that no machine is known");
-  return hasReleaser(providerID) ? undefined : impossible(noReleaser(providerID));
+  return hasReleaser(node) ? undefined : impossible(noReleaser(providerID));
 }
 
 export function noReleaser(providerID: string): string {
@@ -65,7 +71,7 @@ export function noReleaser(providerID: string): string {
 /** The machines of which that much is known, by the uids of their nodes. */
 export function answersByName(
   nodes: readonly NodeFacts[],
-  hasReleaser: (providerID: string) => boolean,
+  hasReleaser: HasReleaser,
 ): Map<string, ReleaseAnswer> {
   const answers = new Map<string, ReleaseAnswer>();
   for (const node of nodes) {
@@ -81,14 +87,19 @@ export type ReleaseVerdict =
   /** Nothing begins on the strength of not knowing: the cloud is to be asked first. */
   | { readonly kind: "NotAsked"; readonly mode: ReleasabilityQuestion["mode"] };
 
+export interface ReleaseCase {
+  readonly policy: Pick<Policy, "instance">;
+  readonly node: Pick<NodeFacts, "labels">;
+  readonly answer: ReleaseAnswer | undefined;
+  readonly at: Instant;
+}
+
 /** Whether a node may be drained by plan or by request, as far as its machine is concerned. */
-export function releaseVerdict(
-  { instance }: Pick<Policy, "instance">,
-  answer: ReleaseAnswer | undefined,
-  at: Instant,
-): ReleaseVerdict {
-  const mode = instance.release;
+export function releaseVerdict({ policy, node, answer, at }: ReleaseCase): ReleaseVerdict {
+  const mode = releaseModeOf(node, policy.instance);
   if (mode === "None") return { kind: "Allowed" };
+  const refused = ownerProblem(node, mode);
+  if (refused !== undefined) return { ...impossible(refused), kind: "Held" };
   if (answer === undefined || (answer.mode ?? mode) !== mode) return { kind: "NotAsked", mode };
   if (answer.kind === "Possible") {
     const isOld = answer.untilAt !== undefined && answer.untilAt <= at;
@@ -112,11 +123,9 @@ export function releaseStanding(
   departures: readonly { readonly node: NodeFacts }[],
   { answers, at }: { readonly answers: ReleaseAnswers | undefined; readonly at: Instant },
 ): ReleaseStanding | undefined {
-  if (answers === undefined || answers.size === 0 || policy.instance.release === "None") {
-    return undefined;
-  }
+  if (answers === undefined || policy.instance.release === "None") return undefined;
   const found = departures.flatMap(({ node }) => {
-    const verdict = releaseVerdict(policy, answers.get(node.uid), at);
+    const verdict = releaseVerdict({ policy, node, answer: answers.get(node.uid), at });
     return verdict.kind === "Held" ? [{ name: node.name, answer: verdict }] : [];
   });
   // What a person has to change is told before what may pass.

@@ -12,8 +12,15 @@ export const daemonSetsPath = "/apis/apps/v1/daemonsets";
 export const eventsPath = "/api/v1/events";
 export const attachmentsPath = "/apis/storage.k8s.io/v1/volumeattachments";
 
+export const nodeClaimsPath = "/apis/karpenter.sh/v1/nodeclaims";
+export const reviewsPath = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
 export function nodePath(name: string): string {
   return `${nodesPath}/${encodeURIComponent(name)}`;
+}
+
+export function nodeClaimPath(name: string): string {
+  return `${nodeClaimsPath}/${encodeURIComponent(name)}`;
 }
 
 export function departurePath(name: string): string {

@@ -3,12 +3,14 @@ import { decide } from "../../../src/core/decide.ts";
 import type { Snapshot } from "../../../src/core/departure/snapshot.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
 import { policyStatuses } from "../../../src/core/plan/policy-status.ts";
+import type { ReleaseMode } from "../../../src/core/policy/policy.ts";
 import {
   answersByName,
   impossible,
   problemOfFault,
   type ReleaseAnswer,
   type ReleaseAnswers,
+  releaseVerdict,
 } from "../../../src/core/policy/release-answer.ts";
 import { hours, type Instant, minus, minutes, plus, seconds } from "../../../src/core/time/time.ts";
 import { type ErrorCode, LastcallError } from "../../../src/errors.ts";
@@ -116,6 +118,43 @@ describe("the machines to ask about", () => {
   });
 });
 
+describe("a machine of Karpenter's", () => {
+  const labels = { "cloud.google.com/gke-spot": "true", "karpenter.sh/nodepool": "spot" };
+  const k1 = aNode("k1", { labels, providerID: "kwok://k1" });
+
+  function verdict(release: ReleaseMode, answer?: ReleaseAnswer) {
+    const policy = { instance: { ...aPolicy().instance, release } };
+    return releaseVerdict({ policy, node: k1, answer, at: deadlineAt });
+  }
+
+  it("is asked about by its NodeClaim, and a good answer of that counts", () => {
+    expect(verdict("Recreate")).toEqual({ kind: "NotAsked", mode: "NodeClaim" });
+    expect(verdict("Recreate", { kind: "Possible", mode: "Recreate" })).toMatchObject({
+      kind: "NotAsked",
+    });
+    expect(verdict("Recreate", { kind: "Possible", mode: "NodeClaim" })).toEqual({
+      kind: "Allowed",
+    });
+  });
+
+  it.each(["Delete", "DeleteInstance"] as const)(
+    "is held in the mode %s, whatever a cloud says, and told what to write",
+    (release) => {
+      expect(verdict(release, { kind: "Possible" })).toMatchObject({
+        kind: "Held",
+        reason: "ReleaseImpossible",
+        detail: expect.stringContaining("set instance.release to NodeClaim"),
+      });
+    },
+  );
+
+  it("is planned although no cloud of ours is behind its providerID", () => {
+    const found = { nodes: [k1], policies: [aPolicy()], badPolicies: [], departures: [] };
+    const plan = planFleet({ ...found, releaseAnswers: new Map(), at: at("2026-11-20T01:00:00Z") });
+    expect(plan.policies.flatMap(({ departures }) => departures)).toHaveLength(1);
+  });
+});
+
 describe("what a policy says of it", () => {
   const nodes = [n1, aNode("n2"), aNode("n3")];
 
@@ -159,7 +198,10 @@ describe("what is known without asking", () => {
   it("is that a machine has no name, or nobody to release it", () => {
     const nameless = aNode("n2", { providerID: undefined });
     const foreign = aNode("n3", { providerID: "aws:///eu-west-1a/i-0abc" });
-    const found = answersByName([n1, nameless, foreign], (id) => id.startsWith("gce:"));
+    const found = answersByName(
+      [n1, nameless, foreign],
+      ({ providerID }) => providerID?.startsWith("gce:") === true,
+    );
     expect([...found.keys()]).toEqual(["uid-n2", "uid-n3"]);
     expect(found.get("uid-n2")).toMatchObject({ detail: expect.stringContaining("no providerID") });
     expect(found.get("uid-n3")).toMatchObject({ detail: expect.stringContaining("i-0abc") });

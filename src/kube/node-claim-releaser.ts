@@ -1,0 +1,175 @@
+import { type ReleaseLoopOptions, releaseByLooking } from "../cloud/release/release-loop.ts";
+import type {
+  InstanceReleaser,
+  MachineState,
+  Releasability,
+  ReleaseQuestion,
+  ReleaseRequest,
+  ReleaseResult,
+} from "../contracts/instance-releaser.ts";
+import type { KubeObject, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
+import { fieldsOf, instantOf, textOf } from "../core/json/json-field.ts";
+import type { Instant } from "../core/time/time.ts";
+import { LastcallError } from "../errors.ts";
+import { apiError } from "./object/api-error.ts";
+import { nodeClaimPath, nodeClaimsPath, reviewsPath } from "./object/paths.ts";
+import { conditionOf } from "./object/translate-node.ts";
+import { listPages } from "./watch/list.ts";
+
+export interface NodeClaimReleaserOptions extends ReleaseLoopOptions {
+  readonly api: KubeSender;
+}
+
+interface NodeClaim {
+  readonly name: string;
+  readonly uid: string;
+  readonly createdAt: Instant | undefined;
+  /** Deleted by whomever, or chosen by Karpenter's own disruption: it goes without us. */
+  readonly isLeaving: boolean;
+}
+
+/**
+ * Lets machines of Karpenter's go by deleting their NodeClaims, each with the uid that is meant: Karpenter
+ * then ends the instance, takes its Node away and, last, the NodeClaim. It makes another machine if
+ * pods need one. Source: Karpenter, controllers/nodeclaim/lifecycle and controllers/node/termination.
+ */
+export class NodeClaimReleaser implements InstanceReleaser {
+  readonly #options: NodeClaimReleaserOptions;
+  /** By providerID; the API selects no NodeClaim by it, so that each is looked for in the list once. */
+  readonly #names = new Map<string, string>();
+
+  constructor(options: NodeClaimReleaserOptions) {
+    this.#options = options;
+  }
+
+  async describe(providerID: string, signal: AbortSignal): Promise<MachineState> {
+    const claim = await this.#look(providerID, signal);
+    if (claim === undefined) return { kind: "Absent" };
+    const { uid: id, createdAt: bornAt, isLeaving } = claim;
+    return { kind: "Present", id, bornAt, running: !isLeaving };
+  }
+
+  async check({ providerID }: ReleaseQuestion, signal: AbortSignal): Promise<Releasability> {
+    const claim = await this.#look(providerID, signal);
+    if (claim === undefined) {
+      const problem = `no NodeClaim has the providerID ${providerID}, set instance.release to what the owner of the machine allows`;
+      return { kind: "Impossible", problem };
+    }
+    if (claim.isLeaving) return { kind: "Possible", permission: "Unknown" };
+    if (await this.#mayDelete(signal)) return { kind: "Possible", permission: "Granted" };
+    const problem =
+      "the right delete on nodeclaims.karpenter.sh is missing, grant it (docs/cloud/karpenter.md, Rights)";
+    return { kind: "Impossible", problem };
+  }
+
+  async release(request: ReleaseRequest, signal: AbortSignal): Promise<ReleaseResult> {
+    const { providerID, machineId, lastLook } = request;
+    const machine = {
+      look: (until: AbortSignal) => this.#look(providerID, until),
+      standing: ({ uid, isLeaving }: NodeClaim) => {
+        if (uid !== machineId) return "Replaced";
+        return isLeaving ? "Leaving" : "Staying";
+      },
+      act: (claim: NodeClaim) => this.#delete(claim, signal),
+      stillThere,
+    } as const;
+    const result = await releaseByLooking({ machine, lastLook }, this.#options, signal);
+    this.#names.delete(providerID);
+    return result;
+  }
+
+  async #look(providerID: string, signal: AbortSignal): Promise<NodeClaim | undefined> {
+    signal.throwIfAborted();
+    const known = this.#names.get(providerID);
+    const kept = known === undefined ? undefined : await this.#read(known, signal);
+    const found = isOf(kept, providerID) ? kept : await this.#find(providerID, signal);
+    if (found === undefined) {
+      this.#names.delete(providerID);
+      return undefined;
+    }
+    const claim = toNodeClaim(found);
+    this.#names.set(providerID, claim.name);
+    return claim;
+  }
+
+  async #read(name: string, signal: AbortSignal): Promise<KubeObject | undefined> {
+    const path = nodeClaimPath(name);
+    const answer = await this.#send({ method: "GET", path, signal });
+    if (answer.status === 404) return undefined;
+    if (answer.status !== 200) throw apiError({ method: "GET", path }, answer);
+    return answer.body as KubeObject;
+  }
+
+  async #find(providerID: string, signal: AbortSignal): Promise<KubeObject | undefined> {
+    try {
+      for await (const page of listPages(this.#options.api, nodeClaimsPath, { signal })) {
+        const found = page.find((object) => isOf(object, providerID));
+        if (found !== undefined) return found;
+      }
+      return undefined;
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error;
+    }
+  }
+
+  async #delete({ name, uid }: NodeClaim, signal: AbortSignal): Promise<void> {
+    const path = nodeClaimPath(name);
+    const body = { apiVersion: "v1", kind: "DeleteOptions", preconditions: { uid } };
+    const answer = await this.#send({ method: "DELETE", path, body, signal });
+    if (answer.status < 300 || answer.status === 404) return;
+    // Another one has the name: the next look finds none with the uid that is meant.
+    if (answer.status === 409) throw conflict(name);
+    throw apiError({ method: "DELETE", path }, answer);
+  }
+
+  async #mayDelete(signal: AbortSignal): Promise<boolean> {
+    const resourceAttributes = { group: "karpenter.sh", resource: "nodeclaims", verb: "delete" };
+    const body = {
+      apiVersion: "authorization.k8s.io/v1",
+      kind: "SelfSubjectAccessReview",
+      spec: { resourceAttributes },
+    };
+    const answer = await this.#send({ method: "POST", path: reviewsPath, body, signal });
+    if (answer.status !== 201) throw apiError({ method: "POST", path: reviewsPath }, answer);
+    return fieldsOf((answer.body as KubeObject).status).allowed === true;
+  }
+
+  async #send(request: KubeRequest & { readonly signal: AbortSignal }) {
+    try {
+      return await this.#options.api.send(request);
+    } catch (error) {
+      request.signal.throwIfAborted();
+      throw error;
+    }
+  }
+}
+
+function isOf(object: KubeObject | undefined, providerID: string): boolean {
+  return object !== undefined && fieldsOf(object.status).providerID === providerID;
+}
+
+function toNodeClaim({ metadata, status }: KubeObject): NodeClaim {
+  const chosen = conditionOf(fieldsOf(status).conditions, "DisruptionReason");
+  return {
+    name: textOf(metadata?.name) ?? "",
+    uid: textOf(metadata?.uid) ?? "",
+    createdAt: instantOf(metadata?.creationTimestamp),
+    isLeaving: metadata?.deletionTimestamp !== undefined || chosen.status === "True",
+  };
+}
+
+function conflict(name: string): LastcallError {
+  return new LastcallError(
+    "CONFLICT",
+    `Cannot delete the NodeClaim ${name}: found another one of that name, expected the one that was looked at`,
+  );
+}
+
+function stillThere({ name }: NodeClaim): LastcallError {
+  return new LastcallError(
+    "CLOUD_REFUSED",
+    `Cannot release the machine of the NodeClaim ${name}: found that there still after the whole wait, expected Karpenter to take it away (kubectl describe nodeclaim ${name} says what it waits for)`,
+    { retryable: true },
+  );
+}

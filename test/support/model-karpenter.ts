@@ -1,0 +1,101 @@
+import type { Clock } from "../../src/contracts/clock.ts";
+import type { KubeAnswer, KubeObject, KubeSender } from "../../src/contracts/kube-api.ts";
+import { millis } from "../../src/core/time/time.ts";
+
+const claimsPath = "/apis/karpenter.sh/v1/nodeclaims";
+const finalizer = "karpenter.sh/termination";
+const anything = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+
+export const nodePoolLabel = "karpenter.sh/nodepool";
+
+/** NodeClaim as Karpenter serves it, but for the schema, which takes anything. */
+export const nodeClaimDefinition = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "nodeclaims.karpenter.sh" },
+  spec: {
+    group: "karpenter.sh",
+    scope: "Cluster",
+    names: { kind: "NodeClaim", plural: "nodeclaims", listKind: "NodeClaimList" },
+    versions: [
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: { ...anything, properties: { spec: anything, status: anything } },
+        },
+        subresources: { status: {} },
+      },
+    ],
+  },
+} as const;
+
+/** What is seen in the moment in which the Node of a NodeClaim that was deleted is taken away. */
+export type OnTaken = (node: string) => void | Promise<void>;
+
+/**
+ * What Karpenter does with a NodeClaim that is deleted, and no more: it takes the Node away, then the
+ * instance, and last the NodeClaim itself. It does not drain, since Lastcall has.
+ */
+export class ModelKarpenter {
+  readonly #api: KubeSender;
+  readonly #clock: Clock;
+  onTaken: OnTaken = () => {};
+
+  constructor(api: KubeSender, clock: Clock) {
+    this.#api = api;
+    this.#clock = clock;
+  }
+
+  /** Gives a Node that is there its NodeClaim. */
+  async claim(node: { readonly name: string; readonly providerID: string }): Promise<void> {
+    const { name, providerID } = node;
+    const body = {
+      apiVersion: "karpenter.sh/v1",
+      kind: "NodeClaim",
+      metadata: { name: `claim-of-${name}`, finalizers: [finalizer] },
+      spec: {},
+    };
+    this.#expect(await this.#api.send({ method: "POST", path: claimsPath, body }));
+    const status = await this.#api.send({
+      method: "PATCH",
+      path: `${claimsPath}/claim-of-${name}/status`,
+      patchType: "application/merge-patch+json",
+      body: { status: { providerID, nodeName: name } },
+    });
+    this.#expect(status);
+  }
+
+  async claims(): Promise<readonly KubeObject[]> {
+    const answer = this.#expect(await this.#api.send({ method: "GET", path: claimsPath }));
+    return (answer.body as { readonly items: readonly KubeObject[] }).items;
+  }
+
+  /** Until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      for (const claim of await this.claims()) {
+        if (claim.metadata?.deletionTimestamp !== undefined) await this.#take(claim);
+      }
+      await this.#clock.sleep(millis(500), signal).catch(() => undefined);
+    }
+  }
+
+  async #take({ metadata, status }: KubeObject): Promise<void> {
+    const { nodeName = "" } = status as { readonly nodeName?: string };
+    await this.onTaken(nodeName);
+    await this.#api.send({ method: "DELETE", path: `/api/v1/nodes/${nodeName}` });
+    await this.#api.send({
+      method: "PATCH",
+      path: `${claimsPath}/${metadata?.name}`,
+      patchType: "application/merge-patch+json",
+      body: { metadata: { finalizers: null } },
+    });
+  }
+
+  #expect(answer: KubeAnswer): KubeAnswer {
+    if (answer.status < 300) return answer;
+    throw new Error(`Cannot go on: ${answer.status} ${JSON.stringify(answer.body)}`);
+  }
+}
