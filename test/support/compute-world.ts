@@ -2,7 +2,7 @@ import { ComputeClient } from "../../src/cloud/gcp/compute-client.ts";
 import { parseComputeEndpoint } from "../../src/cloud/gcp/compute-endpoint.ts";
 import { ComputeLaunchTimes } from "../../src/cloud/gcp/compute-launch-times.ts";
 import { ComputeReleaser } from "../../src/cloud/gcp/compute-releaser.ts";
-import { noTokens, type TokenSource } from "../../src/cloud/gcp/google-auth.ts";
+import { noTokens, type TokenSource } from "../../src/cloud/release/rest-exchange.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import { instant, type Millis } from "../../src/core/time/time.ts";
 import type { ReleaserWorld } from "../contract/instance-releaser.contract.ts";

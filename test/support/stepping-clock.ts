@@ -88,7 +88,7 @@ export function countingFetch(): { readonly fetch: typeof fetch; readonly inFlig
     try {
       const response = await fetch(...args);
       const body = await response.text();
-      return new Response(body, { status: response.status, headers: response.headers });
+      return new Response(body || null, { status: response.status, headers: response.headers });
     } finally {
       count--;
     }

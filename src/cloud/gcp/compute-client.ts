@@ -3,9 +3,14 @@ import { backoffMs } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { type Millis, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
+import {
+  exchange,
+  jsonObjectOf,
+  type RestAnswer,
+  type TokenSource,
+} from "../release/rest-exchange.ts";
 import type { ComputeEndpoint } from "./compute-endpoint.ts";
 import { type CallPurpose, faultOfAnswer, readErrorBody } from "./compute-fault.ts";
-import type { TokenSource } from "./google-auth.ts";
 
 export interface ComputeCall extends CallPurpose {
   readonly method: "GET" | "POST" | "DELETE";
@@ -74,59 +79,18 @@ export class ComputeClient {
     }
   }
 
-  async #exchange(call: ComputeCall, signal: AbortSignal): Promise<RawAnswer> {
-    signal.throwIfAborted();
-    const timeoutMs = call.timeoutMs ?? requestTimeoutMs;
-    const timeout = new AbortController();
-    const finished = new AbortController();
-    const timer = this.#options.clock.sleep(timeoutMs, finished.signal);
-    void timer.then(() => timeout.abort()).catch(() => undefined);
-    try {
-      return await this.#roundTrip(call, AbortSignal.any([signal, timeout.signal]));
-    } catch (error) {
-      signal.throwIfAborted();
-      if (timeout.signal.aborted) throw noAnswer(call, `no answer within ${timeoutMs / 1000} s`);
-      if (isLastcallError(error)) throw error;
-      throw noAnswer(call, `the connection failed (${connectionFault(error)})`);
-    } finally {
-      finished.abort();
-    }
-  }
-
-  async #roundTrip(call: ComputeCall, signal: AbortSignal): Promise<RawAnswer> {
-    const { endpoint, tokens, fetch: send } = this.#options;
-    const headers: Record<string, string> = { accept: "application/json" };
-    const token = await untilAborted(tokens.token(), signal);
-    if (token !== undefined) headers.authorization = `Bearer ${token}`;
-    const init: RequestInit = { method: call.method, headers, signal, redirect: "manual" };
-    if (call.body !== undefined) {
-      headers["content-type"] = "application/json";
-      init.body = JSON.stringify(call.body);
-    }
+  #exchange(call: ComputeCall, signal: AbortSignal): Promise<RestAnswer> {
+    const { endpoint } = this.#options;
     const query = call.query === undefined ? "" : `?${new URLSearchParams(call.query)}`;
-    const place = `${endpoint.baseUrl}/compute/${call.version ?? "v1"}`;
-    const response = await send(`${place}${call.path}${query}`, init);
-    return { status: response.status, text: await response.text() };
+    const url = `${endpoint.baseUrl}/compute/${call.version ?? "v1"}${call.path}${query}`;
+    const { method, body, timeoutMs = requestTimeoutMs } = call;
+    const tools = { ...this.#options, noAnswer: (found: string) => noAnswer(call, found) };
+    return exchange({ method, url, body, timeoutMs }, tools, signal);
   }
 }
 
-/** Tokens come from a library that takes no signal; what comes after an abort is dropped. */
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
-}
-
-interface RawAnswer {
-  readonly status: number;
-  readonly text: string;
-}
-
-function interpret(answer: RawAnswer, call: ComputeCall): ComputeAnswer {
-  const body = parseObject(answer.text);
+function interpret(answer: RestAnswer, call: ComputeCall): ComputeAnswer {
+  const body = jsonObjectOf(answer.text);
   if (answer.status >= 200 && answer.status < 300) {
     if (body !== undefined) return { kind: "Found", body };
     throw noAnswer(call, "an answer that is no JSON object");
@@ -145,23 +109,7 @@ function isAboutTheResource(body: unknown): boolean {
   return reason === "notFound" && !/'projects\/[^/']+(\/(zones|regions)\/[^/']+)?'/.test(message);
 }
 
-function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-    return value as Readonly<Record<string, unknown>>;
-  } catch {
-    return undefined;
-  }
-}
-
 function noAnswer(call: CallPurpose, found: string): LastcallError {
   const message = `Cannot ${call.action}: found ${found}, expected an answer of Compute Engine`;
   return new LastcallError("CLOUD_UNREACHABLE", message);
-}
-
-/** Only the code: the text of a foreign error may hold more than belongs into a log. */
-function connectionFault(error: unknown): string {
-  const cause = (error as { readonly cause?: { readonly code?: unknown } } | undefined)?.cause;
-  return typeof cause?.code === "string" ? cause.code : "no further instanceNotice";
 }

@@ -1,5 +1,6 @@
 import type { GoogleAuth } from "google-auth-library";
 import { LastcallError } from "../../errors.ts";
+import { noTokens, type TokenSource } from "../release/rest-exchange.ts";
 import type { ComputeEndpoint } from "./compute-endpoint.ts";
 
 type Library = typeof import("google-auth-library");
@@ -126,17 +127,3 @@ function readForeignError(error: unknown): ForeignError {
     code: typeof code === "string" ? code : "",
   };
 }
-
-/** Where access tokens come from. */
-export interface TokenSource {
-  /** A token that is good now; undefined where requests go out without one. */
-  token(): Promise<string | undefined>;
-  /** Drops what is kept: the cloud refused the last token. */
-  forget(): void;
-}
-
-/** For an endpoint on loopback without credentials: requests carry no token. */
-export const noTokens: TokenSource = {
-  token: () => Promise.resolve(undefined),
-  forget: () => undefined,
-};
