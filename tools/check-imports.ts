@@ -85,6 +85,7 @@ const packageSites: Readonly<Record<string, readonly string[]>> = {
   "@aws-sdk/client-auto-scaling": ["src/cloud/aws/auto-scaling.ts"],
   "@aws-sdk/client-ec2": ["src/cloud/aws/ec2-client.ts"],
   "@aws-sdk/client-sqs": ["src/cloud/aws/queue/sqs-client.ts"],
+  "@azure/msal-node": ["src/cloud/azure/azure-auth.ts"],
   "google-auth-library": ["src/cloud/gcp/google-auth.ts"],
   croner: ["src/core/limits/cron-window.ts"],
   commander: ["src/cli/command-line.ts"],

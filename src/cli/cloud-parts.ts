@@ -3,11 +3,11 @@ import type { ReleaserChoice } from "../contracts/instance-releaser.ts";
 import type { LaunchTimes } from "../contracts/launch-times.ts";
 import type { LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
 import type { NoticeFeed } from "../contracts/notice-feed.ts";
+import { type Machine, parseProviderId } from "../core/cluster/identity.ts";
 import { selectPolicy } from "../core/policy/selector.ts";
 import type { Millis } from "../core/time/time.ts";
 import { type AwsChoice, awsParts } from "./aws-parts.ts";
 import type { CommandIo } from "./command-io.ts";
-import { type ReleasingCloud, releasingCloud } from "./has-releaser.ts";
 import { launchTimesOfAll, loadedOnUse, type MachineCloud } from "./machine-cloud.ts";
 
 /** What a controller has of the clouds. */
@@ -28,31 +28,39 @@ export async function cloudParts(
   options: {
     readonly gcpEndpoint?: string | undefined;
     readonly gcpPreemptionPoll?: Millis | undefined;
+    readonly azureEndpoint?: string | undefined;
+    readonly aksCluster?: string | undefined;
+    readonly azureDeleteInstances: boolean;
   } & AwsChoice,
   io: CommandIo,
 ): Promise<CloudParts> {
   const pollMs = options.gcpPreemptionPoll;
+  const { env, fetch, clock, rng } = io;
   const { createComputeEngine, checkPreemptionPoll } = await import(
     "../cloud/gcp/compute-engine.ts"
   );
   if (pollMs !== undefined) checkPreemptionPoll(pollMs);
   const gcp = createComputeEngine({
     endpoint: options.gcpEndpoint,
-    keyFile: io.env.GOOGLE_APPLICATION_CREDENTIALS,
-    fetch: io.fetch,
-    clock: io.clock,
-    rng: io.rng,
+    keyFile: env.GOOGLE_APPLICATION_CREDENTIALS,
+    ...{ fetch, clock, rng },
   });
   const aws = await awsParts(options, io);
-  const { clock, rng } = io;
+  const { createAzureCompute } = await import("../cloud/azure/azure-compute.ts");
+  const azure = createAzureCompute({
+    endpoint: options.azureEndpoint,
+    cluster: options.aksCluster,
+    deleteInstances: options.azureDeleteInstances,
+    ...{ env, fetch, clock, rng },
+  });
   const ec2 = loadedOnUse(async () => {
     const { createElasticCompute } = await import("../cloud/aws/elastic-compute.ts");
     return createElasticCompute({ clock, rng });
   });
-  const clouds: Readonly<Record<ReleasingCloud, MachineCloud>> = { gcp, aws: ec2 };
+  const clouds: Readonly<Record<Machine["cloud"], MachineCloud>> = { gcp, aws: ec2, azure };
   return {
     releaserFor: ({ providerID }) => {
-      const cloud = releasingCloud(providerID);
+      const cloud = parseProviderId(providerID)?.cloud;
       return cloud === undefined ? undefined : clouds[cloud].releaser;
     },
     launchTimes: launchTimesOfAll(clouds),

@@ -1,6 +1,7 @@
 import { agentOptions } from "./agent-options.ts";
 import { auditOptions } from "./audit-options.ts";
 import { awsOptions } from "./aws-options.ts";
+import { azureOptions } from "./azure-options.ts";
 import { migrateOptions } from "./migrate-options.ts";
 import type { CamelCase, Command, Option, ValueOf } from "./option.ts";
 import { setupOptions } from "./setup-options.ts";
@@ -187,6 +188,7 @@ export const options = [
     help: "How often to ask each zone of Compute Engine for preemptions, such as 10s; absent: not at all",
   },
   ...awsOptions,
+  ...azureOptions,
   ...agentOptions,
   {
     name: "at",

@@ -6,7 +6,14 @@ import { minutes, seconds } from "../../src/core/time/time.ts";
 
 const io = { env: {}, fetch, rng: () => 0.5 } as unknown as CommandIo;
 const fleet = {} as Fleet;
-const plain = { sqsReceivers: 2, sqsUnknown: "Leave", sqsCompleteHooks: true } as const;
+const plain = {
+  sqsReceivers: 2,
+  sqsUnknown: "Leave",
+  sqsCompleteHooks: true,
+  azureDeleteInstances: false,
+} as const;
+const aks =
+  "azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachineScaleSets/v/virtualMachines/0";
 
 describe("what a controller has of the clouds", () => {
   it("asks for preemptions only where that is wanted", async () => {
@@ -51,11 +58,20 @@ describe("what a controller has of the clouds", () => {
     );
   });
 
-  it("releases machines of Compute Engine and EC2, and of no cloud that it does not know", async () => {
+  it.each([
+    [{ azureEndpoint: "http://10.0.0.1" }, "--azure-endpoint: found http://10.0.0.1"],
+    [{ azureEndpoint: "https://me:secret@arm" }, "--azure-endpoint: found credentials in the URL"],
+    [{ aksCluster: "main" }, '--aks-cluster: found "main", expected GROUP/NAME'],
+  ])("refuses %j at the start", async (options, told) => {
+    await expect(cloudParts({ ...plain, ...options }, io)).rejects.toThrow(`Cannot use ${told}`);
+  });
+
+  it("releases machines of three clouds, and of no cloud that it does not know", async () => {
     const { releaserFor } = await cloudParts(plain, io);
     const mode = "Recreate";
     expect(releaserFor({ providerID: "gce://p/z/n1", mode })).toBeDefined();
     expect(releaserFor({ providerID: "aws:///eu-west-1a/i-0abc", mode })).toBeDefined();
+    expect(releaserFor({ providerID: aks, mode })).toBeDefined();
     expect(releaserFor({ providerID: "openstack:///nova/1", mode })).toBeUndefined();
   });
 });

@@ -15,14 +15,14 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
 });
 
-function node(name: string, providerID: string) {
+function node(name: string, owner: Readonly<Record<string, string>> = {}) {
   return {
     ...{ apiVersion: "v1", kind: "Node" },
     metadata: {
       ...{ name, uid: `uid-${name}`, creationTimestamp: "2026-11-20T00:00:00Z" },
-      labels: { "cloud.google.com/gke-spot": "true" },
+      labels: { "cloud.google.com/gke-spot": "true", ...owner },
     },
-    spec: { providerID },
+    spec: { providerID: `gce://p/z/${name}` },
   };
 }
 
@@ -52,17 +52,15 @@ async function plan(items: readonly object[], more: readonly string[] = []) {
   return { code, forecast: report.policies[0]?.forecast, err: err.join("") };
 }
 
-const elsewhere = ["i-0a", "i-0b"].map((id) =>
-  node(
-    id,
-    `azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/${id}`,
-  ),
-);
+const karpenters = ["i-0a", "i-0b"].map((id) => node(id, { "karpenter.sh/nodepool": "spot" }));
+const past = { instance: { release: "Delete" } };
 
-describe("a plan of machines that nobody can release", () => {
+describe("a plan of machines that cannot be released", () => {
   it("says so in its sentence, in a field and on stderr, and is as feasible as it was", async () => {
-    const { code, forecast, err } = await plan([...elsewhere, policy({})], ["--strict"]);
-    expect(forecast?.explain).toMatch(/^None of 2 departures can begin: this version cannot/);
+    const { code, forecast, err } = await plan([...karpenters, policy(past)], ["--strict"]);
+    expect(forecast?.explain).toMatch(
+      /^None of 2 departures can begin: the machine is Karpenter's/,
+    );
     const release = { possible: false, reason: "ReleaseImpossible", nodes: ["i-0a", "i-0b"] };
     expect(forecast).toMatchObject({ feasible: true, release });
     expect(err).toContain("Policy spot: None of 2 departures can begin");
@@ -70,17 +68,16 @@ describe("a plan of machines that nobody can release", () => {
   });
 
   it("names those that are concerned", async () => {
-    const { forecast } = await plan([
-      node("n1", "gce://p/z/n1"),
-      ...elsewhere.slice(1),
-      policy({}),
-    ]);
+    const { forecast } = await plan([node("n1"), ...karpenters.slice(1), policy(past)]);
     expect(forecast?.explain).toMatch(/^1 of 2 departures cannot begin/);
     expect(forecast?.release?.nodes).toEqual(["i-0b"]);
   });
 
   it("says nothing of it where the policy releases nothing", async () => {
-    const { forecast, err } = await plan([...elsewhere, policy({ instance: { release: "None" } })]);
+    const { forecast, err } = await plan([
+      ...karpenters,
+      policy({ instance: { release: "None" } }),
+    ]);
     expect(forecast).not.toHaveProperty("release");
     expect(err).toBe("");
   });
@@ -90,7 +87,7 @@ describe("what the controller has found by asking the cloud", () => {
   const found = (reason: string) => [
     { type: "Feasible", status: "False", reason, message: "1 of 1 departures: no token" },
   ];
-  const onGce = node("n1", "gce://p/z/n1");
+  const onGce = node("n1");
 
   it.each(["ReleaseImpossible", "CloudUnreachable"])("is repeated: %s", async (reason) => {
     const { forecast, err } = await plan([onGce, policy({}, found(reason))]);

@@ -10,18 +10,12 @@ export interface AzurePermission {
 }
 
 /**
- * The least that the controller's identity must hold on AKS, by Azure's list of operations of the provider
- * Microsoft.ContainerService. No subscription was asked.
+ * The least that the controller's identity must hold on AKS, by Azure's lists of operations of its providers. No subscription was asked.
  */
 export const azurePermissions: readonly AzurePermission[] = [
   {
     action: "Microsoft.ContainerService/managedClusters/agentPools/read",
-    neededFor: "looking up the pool of a machine, its mode and its smallest size",
-    on: "Cluster",
-  },
-  {
-    action: "Microsoft.ContainerService/managedClusters/agentPools/machines/read",
-    neededFor: "looking a machine up in its pool",
+    neededFor: "learning whether the pool of a machine has an autoscaler",
     on: "Cluster",
   },
   {
@@ -38,6 +32,17 @@ export const azurePermissions: readonly AzurePermission[] = [
     action: "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/read",
     neededFor: "learning which machine is meant, and when it was made",
     on: "NodeGroup",
+  },
+  {
+    action: "Microsoft.Resources/subscriptions/resourceGroups/read",
+    neededFor: "finding the cluster of the nodes, where --aks-cluster does not name it",
+    on: "NodeGroup",
+  },
+  {
+    action: "Microsoft.Authorization/permissions/read",
+    neededFor:
+      "asking before a drain whether the pool may be told, without it only the release itself tells",
+    on: "Cluster",
   },
 ];
 

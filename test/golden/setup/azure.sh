@@ -4,11 +4,12 @@
 # What it makes says so by the tag lastcall-cluster or its description; all else is not touched.
 #
 # The controller needs these actions and no others:
-#   Microsoft.ContainerService/managedClusters/agentPools/read: looking up the pool of a machine, its mode and its smallest size
-#   Microsoft.ContainerService/managedClusters/agentPools/machines/read: looking a machine up in its pool
+#   Microsoft.ContainerService/managedClusters/agentPools/read: learning whether the pool of a machine has an autoscaler
 #   Microsoft.ContainerService/managedClusters/agentPools/deleteMachines/action: having the pool delete a machine
 #   Microsoft.ContainerService/locations/operations/read: waiting for the deletion
 #   Microsoft.Compute/virtualMachineScaleSets/virtualMachines/read: learning which machine is meant, and when it was made
+#   Microsoft.Resources/subscriptions/resourceGroups/read: finding the cluster of the nodes, where --aks-cluster does not name it
+#   Microsoft.Authorization/permissions/read: asking before a drain whether the pool may be told, without it only the release itself tells
 set -euo pipefail
 
 subscription='1b2e6f80-0000-4000-8000-000000000000'
@@ -102,8 +103,8 @@ grant() {
   echo "Cannot grant the role $name on $scope" >&2
   return 1
 }
-grant cluster "/subscriptions/$subscription/resourceGroups/$group/providers/Microsoft.ContainerService/managedClusters/$cluster" '["Microsoft.ContainerService/managedClusters/agentPools/read","Microsoft.ContainerService/managedClusters/agentPools/machines/read","Microsoft.ContainerService/managedClusters/agentPools/deleteMachines/action"]'
-grant nodes "/subscriptions/$subscription/resourceGroups/$node_group" '["Microsoft.Compute/virtualMachineScaleSets/virtualMachines/read"]'
+grant cluster "/subscriptions/$subscription/resourceGroups/$group/providers/Microsoft.ContainerService/managedClusters/$cluster" '["Microsoft.ContainerService/managedClusters/agentPools/read","Microsoft.ContainerService/managedClusters/agentPools/deleteMachines/action","Microsoft.Authorization/permissions/read"]'
+grant nodes "/subscriptions/$subscription/resourceGroups/$node_group" '["Microsoft.Compute/virtualMachineScaleSets/virtualMachines/read","Microsoft.Resources/subscriptions/resourceGroups/read"]'
 grant operations "/subscriptions/$subscription" '["Microsoft.ContainerService/locations/operations/read"]'
 
 # 3. The ServiceAccount of the controller may take the identity, and says so.

@@ -1,0 +1,254 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { ReleaseRequest } from "../../../src/contracts/instance-releaser.ts";
+import { minutes } from "../../../src/core/time/time.ts";
+import { cluster, scaleSet } from "../../support/arm-server.ts";
+import { type AzureWorld, providerIdOf, startAzureWorld } from "../../support/azure-world.ts";
+
+type Mode = ReleaseRequest["mode"];
+interface Machine {
+  readonly providerID: string;
+  readonly id: string;
+}
+
+const never = new AbortController().signal;
+const lastLook = () => Promise.resolve("Clear" as const);
+const requestId = "6f9619ff-8b86-4d01-b42d-00cf4fc964ff";
+
+let world: AzureWorld;
+afterEach(() => world.close());
+
+async function start(settings?: Parameters<typeof startAzureWorld>[0]): Promise<Machine> {
+  world = await startAzureWorld(settings);
+  return world.addMachine("n1");
+}
+
+function check({ providerID }: Machine, mode: Mode = "Recreate") {
+  return world.pass(world.releaser.check({ providerID, mode }, never));
+}
+
+function release({ providerID, id }: Machine, mode: Mode = "Recreate") {
+  const request = { providerID, machineId: id, mode, requestId, lastLook };
+  return world.pass(world.releaser.release(request, never));
+}
+
+function machineOf({ providerID }: Machine) {
+  const machine = world.server.find(providerID.split("/").at(-1));
+  if (machine === undefined) throw new Error(`no machine ${providerID}`);
+  return machine;
+}
+
+/** What was asked that is no look, as `POST path`. */
+function acts(): readonly string[] {
+  return world.server.requests
+    .filter(({ method }) => method !== "GET")
+    .map(({ method, url }) => `${method} ${url}`);
+}
+
+describe("a machine of a node pool", () => {
+  it.each(["Recreate", "Delete"] as const)("goes by its pool: %s", async (mode) => {
+    const machine = await start();
+    expect(await release(machine, mode)).toEqual({ kind: "Released" });
+    expect(acts()).toEqual([
+      `POST ${cluster}/agentPools/spot/deleteMachines?api-version=2026-04-01`,
+    ]);
+    const { body } = world.server.requests.find(({ method }) => method === "POST") ?? {};
+    expect(JSON.parse(body ?? "")).toEqual({ machineNames: ["aks-spot-1-vmss000000"] });
+  });
+
+  it("is not recreated where the pool has no autoscaler, which is said before", async () => {
+    const machine = await start();
+    world.server.isAutoscaled = false;
+    const problem = expect.stringContaining("set instance.release to Delete");
+    expect(await check(machine)).toEqual({ kind: "Impossible", problem });
+    await expect(release(machine)).rejects.toMatchObject({
+      code: "CLOUD_REFUSED",
+      retryable: false,
+      message: problem,
+    });
+    expect(await check(machine, "Delete")).toMatchObject({ kind: "Possible" });
+    expect(acts()).toEqual([]);
+  });
+
+  it("is not deleted past AKS unless that is allowed by the option", async () => {
+    const machine = await start({ deleteInstances: false });
+    const problem = expect.stringContaining("set instance.release to Delete");
+    expect(await check(machine, "DeleteInstance")).toEqual({ kind: "Impossible", problem });
+    expect(acts()).toEqual([]);
+  });
+
+  it("is deleted by its scale set where it is, without a word to AKS", async () => {
+    const machine = await start({ deleteInstances: true });
+    expect(await release(machine, "DeleteInstance")).toEqual({ kind: "Released" });
+    expect(acts()).toEqual([`POST ${scaleSet}/delete?api-version=2024-07-01`]);
+    expect(world.server.requests.filter(({ url }) => url.includes("agentPools"))).toEqual([]);
+  });
+
+  it.each([
+    ["by who manages the nodes' resource group", {}, () => {}],
+    [
+      "by the group's tags",
+      {},
+      () => {
+        world.server.managedBy = undefined;
+        world.server.groupTags = {
+          "aks-managed-cluster-name": "main",
+          "aks-managed-cluster-rg": "shop",
+        };
+      },
+    ],
+    [
+      "by --aks-cluster",
+      { cluster: "shop/main" },
+      () => {
+        world.server.managedBy = undefined;
+      },
+    ],
+  ])("finds its cluster %s", async (_, settings, make) => {
+    const machine = await start(settings);
+    make();
+    expect(await release(machine)).toEqual({ kind: "Released" });
+  });
+
+  it("is held where its cluster cannot be found, and told how to name it", async () => {
+    const machine = await start();
+    world.server.managedBy = undefined;
+    await expect(check(machine)).rejects.toMatchObject({
+      code: "CLOUD_REFUSED",
+      message: expect.stringContaining("--aks-cluster"),
+    });
+  });
+});
+
+describe("a machine of no node pool", () => {
+  it("goes by its scale set alone", async () => {
+    const machine = await start();
+    world.server.hasPoolTag = false;
+    const problem = expect.stringContaining("set instance.release to DeleteInstance");
+    expect(await check(machine)).toEqual({ kind: "Impossible", problem });
+    expect(await release(machine, "DeleteInstance")).toEqual({ kind: "Released" });
+  });
+});
+
+describe("a permission that is missing", () => {
+  it("is named before anything is asked for", async () => {
+    const machine = await start();
+    world.server.granted = ["Microsoft.ContainerService/managedClusters/*/read"];
+    expect(await check(machine)).toEqual({
+      kind: "Impossible",
+      problem: expect.stringContaining(
+        "the permission Microsoft.ContainerService/managedClusters/agentPools/deleteMachines/action is not granted on",
+      ),
+    });
+    expect(acts()).toEqual([]);
+  });
+
+  it("is unknown, and in nobody's way, where Azure does not tell", async () => {
+    const machine = await start();
+    world.server.denied = /microsoft\.authorization/;
+    expect(await check(machine)).toEqual({ kind: "Possible", permission: "Unknown" });
+  });
+
+  it("to follow the operation leaves it to the machine to tell that it went", async () => {
+    const machine = await start();
+    world.server.denied = /locations\/x\/operations/;
+    expect(await release(machine)).toEqual({ kind: "Released" });
+  });
+});
+
+describe("an operation", () => {
+  it.each(["Azure-AsyncOperation", "Location"] as const)("is followed by %s", async (follow) => {
+    const machine = await start();
+    world.server.follow = follow;
+    expect(await release(machine)).toEqual({ kind: "Released" });
+    const polls = world.server.requests.filter(({ url }) => url.includes("/operations/"));
+    // It takes 30 s: asked after the 10 s of the first Retry-After, then every 5 s.
+    expect(polls).toHaveLength(5);
+  });
+
+  it("that fails is told in Azure's words, and what passes is tried again", async () => {
+    const machine = await start();
+    world.server.failNext = { code: "OperationNotAllowed", message: "Another one is in progress." };
+    expect(await release(machine)).toEqual({ kind: "Released" });
+    expect(world.asked()).toBe(2);
+  });
+
+  it("that fails for good ends the release", async () => {
+    const machine = await start();
+    world.server.failNext = { code: "QuotaExceeded", message: "No room." };
+    await expect(release(machine)).rejects.toMatchObject({
+      code: "CLOUD_REFUSED",
+      retryable: false,
+      message: expect.stringContaining("Azure answered QuotaExceeded (No room)"),
+    });
+    expect(machineOf(machine).provisioning).toBe("Succeeded");
+  });
+
+  it.each([
+    ["OperationNotAllowed", 409, "released"],
+    ["ScopeLocked", 409, "expected no lock on the resource"],
+    ["RequestDisallowedByPolicy", 403, "expected no Azure policy that forbids it"],
+  ])("that is refused with %s, %i, ends as: %s", async (code, status, end) => {
+    const machine = await start();
+    world.server.refuseNext = { status, code, message: "No." };
+    const work = release(machine);
+    if (end === "released") expect(await work).toEqual({ kind: "Released" });
+    else {
+      await expect(work).rejects.toMatchObject({
+        retryable: false,
+        message: expect.stringContaining(end),
+      });
+    }
+  });
+});
+
+describe("a machine that is not as it was", () => {
+  it("is left alone where another has its place", async () => {
+    const machine = await start();
+    await world.replace(machine.providerID);
+    expect(await release(machine)).toEqual({ kind: "Replaced" });
+    expect(acts()).toEqual([]);
+  });
+
+  it("is gone where an eviction has deallocated it", async () => {
+    const machine = await start();
+    machineOf(machine).power = "deallocated";
+    expect(await release(machine)).toEqual({ kind: "AlreadyGone" });
+  });
+
+  it("is only waited for where somebody else deletes it", async () => {
+    const machine = await start();
+    world.server.delete(machineOf(machine), { status: "InProgress" });
+    expect(await release(machine)).toEqual({ kind: "Released" });
+    expect(acts()).toEqual([]);
+  });
+
+  it("is told as it is if it does not go in time, and that asking again can help", async () => {
+    const machine = await start();
+    machineOf(machine).provisioning = "Deleting";
+    await expect(release(machine)).rejects.toMatchObject({
+      retryable: true,
+      message: expect.stringContaining(
+        "found it Deleting, PowerState/running after the whole wait",
+      ),
+    });
+    expect(world.clock.monotonic()).toBeGreaterThanOrEqual(minutes(20));
+  });
+});
+
+it.each(["azure:///subscriptions/s", `azure://${scaleSet}/virtualMachines/a b`, "gce://p/z/n"])(
+  "%s is no machine's providerID",
+  async (id) => {
+    await start();
+    await expect(world.releaser.describe(id, never)).rejects.toMatchObject({
+      code: "CLOUD_REFUSED",
+      message: expect.stringContaining("expected azure:///subscriptions/"),
+    });
+  },
+);
+
+it("spells ids as Azure does, in whichever case", async () => {
+  const machine = await start();
+  const upper = providerIdOf("0").replace("resourceGroups/MC_shop", "resourcegroups/mc_SHOP");
+  const told = await world.pass(world.launchTimes.launchTimesOf([upper], never));
+  expect(told.bornAt.get(upper)).toBe(machineOf(machine).createdAt);
+});

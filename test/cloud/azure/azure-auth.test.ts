@@ -1,0 +1,142 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { azureTokens } from "../../../src/cloud/azure/azure-auth.ts";
+import { parseApiEndpoint } from "../../../src/cloud/release/api-endpoint.ts";
+
+const endpoint = parseApiEndpoint("--azure-endpoint", "https://management.azure.com");
+const jwt = "header.of-the-pod.signature";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "lastcall-azure-"));
+  writeFileSync(join(folder, "token"), jwt);
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+interface Asked {
+  readonly url: string;
+  readonly body: URLSearchParams;
+  readonly headers: Headers;
+}
+
+/** A token service that answers so, and keeps what it was asked. */
+function service(answer: (turn: number) => Response | Error) {
+  const asked: Asked[] = [];
+  const send = (async (url: string, init: RequestInit = {}) => {
+    asked.push({
+      url: String(url),
+      body: new URLSearchParams(String(init.body ?? "")),
+      headers: new Headers(init.headers),
+    });
+    const given = answer(asked.length);
+    if (given instanceof Error) throw given;
+    return given;
+  }) as typeof fetch;
+  return { asked, send };
+}
+
+const granted = (turn: number) =>
+  Response.json({ token_type: "Bearer", expires_in: 3599, access_token: `token-${turn}` });
+
+/** As AKS' webhook sets it. */
+function workload(more: Readonly<Record<string, string>> = {}) {
+  return {
+    AZURE_CLIENT_ID: "11111111-0000-4000-8000-000000000000",
+    AZURE_TENANT_ID: "22222222-0000-4000-8000-000000000000",
+    AZURE_FEDERATED_TOKEN_FILE: join(folder, "token"),
+    AZURE_AUTHORITY_HOST: "https://login.microsoftonline.com/",
+    ...more,
+  };
+}
+
+describe("Workload Identity", () => {
+  it("exchanges the pod's token at the tenant, once for as long as it is good", async () => {
+    const { asked, send } = service(granted);
+    const tokens = azureTokens({ endpoint, env: workload(), fetch: send });
+    expect(await tokens.token()).toBe("token-1");
+    expect(await tokens.token()).toBe("token-1");
+    const [exchange, ...others] = asked;
+    expect(others).toEqual([]);
+    expect(exchange?.url).toMatch(
+      "https://login.microsoftonline.com/22222222-0000-4000-8000-000000000000/oauth2/v2.0/token",
+    );
+    expect(Object.fromEntries(exchange?.body ?? [])).toMatchObject({
+      grant_type: "client_credentials",
+      client_assertion: jwt,
+      scope: expect.stringContaining("https://management.azure.com/.default"),
+    });
+  });
+
+  it("reads the file anew once its token was refused", async () => {
+    const { asked, send } = service(granted);
+    const tokens = azureTokens({ endpoint, env: workload(), fetch: send });
+    await tokens.token();
+    writeFileSync(join(folder, "token"), "rotated");
+    tokens.forget();
+    expect(await tokens.token()).toBe("token-2");
+    expect(asked[1]?.body.get("client_assertion")).toBe("rotated");
+  });
+
+  it("signs in at the government's cloud for its own Resource Manager", async () => {
+    const { asked, send } = service(granted);
+    const env = workload({ AZURE_AUTHORITY_HOST: "https://login.microsoftonline.us/" });
+    await azureTokens({ endpoint, env, fetch: send }).token();
+    expect(asked[0]?.url).toContain("https://login.microsoftonline.us/");
+    expect(asked[0]?.body.get("scope")).toContain("https://management.usgovcloudapi.net/.default");
+  });
+
+  it.each([
+    ["Entra's own code", 401, "AADSTS700212: No matching federated identity", "AADSTS700212"],
+    ["no code of Entra's", 400, "something", "credentials that cannot be used"],
+  ])("that is refused is told with %s, and without the token", async (_, status, said, told) => {
+    const refused = { error: "invalid_client", error_description: `${said} for ${jwt}` };
+    const { send } = service(() => Response.json(refused, { status }));
+    const fault = await azureTokens({ endpoint, env: workload(), fetch: send })
+      .token()
+      .catch((error: unknown) => error);
+    expect(fault).toMatchObject({ code: "CLOUD_CREDENTIALS", retryable: false });
+    expect(String(fault)).toContain(told);
+    expect(String(fault)).not.toContain(jwt);
+  });
+
+  it("that cannot be reached may be asked again", async () => {
+    const { send } = service(() => new TypeError("fetch failed"));
+    await expect(
+      azureTokens({ endpoint, env: workload(), fetch: send }).token(),
+    ).rejects.toMatchObject({ code: "CLOUD_UNREACHABLE", retryable: true });
+  });
+
+  it("without its file or its ids says which", async () => {
+    const { send } = service(granted);
+    const gone = workload({ AZURE_FEDERATED_TOKEN_FILE: join(folder, "gone") });
+    await expect(azureTokens({ endpoint, env: gone, fetch: send }).token()).rejects.toThrow(
+      "the file of AZURE_FEDERATED_TOKEN_FILE is unreadable",
+    );
+    const half = { AZURE_FEDERATED_TOKEN_FILE: join(folder, "token") };
+    await expect(azureTokens({ endpoint, env: half, fetch: send }).token()).rejects.toThrow(
+      "without AZURE_CLIENT_ID and AZURE_TENANT_ID",
+    );
+  });
+});
+
+describe("a managed identity", () => {
+  it("is asked of the machine's metadata where no token file is named", async () => {
+    const { asked, send } = service(granted);
+    const env = { AZURE_CLIENT_ID: "11111111-0000-4000-8000-000000000000" };
+    expect(await azureTokens({ endpoint, env, fetch: send }).token()).toBe("token-1");
+    const { origin, pathname, searchParams } = new URL(asked[0]?.url ?? "");
+    expect(origin + pathname).toBe("http://169.254.169.254/metadata/identity/oauth2/token");
+    expect(searchParams.get("resource")).toBe("https://management.azure.com");
+    expect(searchParams.get("client_id")).toBe(env.AZURE_CLIENT_ID);
+    expect(asked[0]?.headers.get("metadata")).toBe("true");
+  });
+});
+
+it("asks for no token where the endpoint is on loopback and no file is named", async () => {
+  const { asked, send } = service(granted);
+  const local = parseApiEndpoint("--azure-endpoint", "http://127.0.0.1:1");
+  expect(await azureTokens({ endpoint: local, env: {}, fetch: send }).token()).toBeUndefined();
+  expect(asked).toEqual([]);
+});

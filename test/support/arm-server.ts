@@ -1,0 +1,264 @@
+import { randomUUID } from "node:crypto";
+import type { Clock } from "../../src/contracts/clock.ts";
+import { formatInstant, type Instant, seconds } from "../../src/core/time/time.ts";
+import { ScriptedServer, type SeenRequest } from "./scripted-server.ts";
+
+export interface ArmMachine {
+  /** The last part of its id in the scale set. */
+  readonly instance: string;
+  /** The instance whose place this one has taken; its own where it is the first. */
+  readonly place: string;
+  readonly name: string;
+  vmId: string;
+  createdAt: Instant;
+  provisioning: "Succeeded" | "Deleting";
+  power: "running" | "deallocated";
+  /** Whether pods need another in its place, so that the autoscaler adds one. */
+  isNeeded: boolean;
+}
+
+interface Refusal {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+  readonly retryAfter?: string;
+}
+
+interface Reply {
+  readonly status: number;
+  readonly body?: object;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+interface Operation {
+  status: "InProgress" | "Succeeded" | "Failed";
+  error?: { readonly code: string; readonly message: string };
+}
+
+const faults = {
+  RateLimited: { status: 429, code: "TooManyRequests", message: "Too many.", retryAfter: "2" },
+  RightMissing: {
+    ...{ status: 403, code: "AuthorizationFailed" },
+    message: "The client does not have authorization to perform action.",
+  },
+} as const satisfies Record<string, Refusal>;
+
+export const nodeGroup = "/subscriptions/sub1/resourceGroups/MC_shop_main_westeurope";
+export const scaleSet = `${nodeGroup}/providers/Microsoft.Compute/virtualMachineScaleSets/aks-spot-1-vmss`;
+export const cluster =
+  "/subscriptions/sub1/resourcegroups/shop/providers/Microsoft.ContainerService/managedClusters/main";
+const pool = `${cluster}/agentPools/spot`;
+const operations =
+  "/subscriptions/sub1/providers/Microsoft.ContainerService/locations/x/operations";
+
+const lower = {
+  nodeGroup: nodeGroup.toLowerCase(),
+  scaleSet: scaleSet.toLowerCase(),
+  pool: pool.toLowerCase(),
+  operations: operations.toLowerCase(),
+};
+
+const deletedAfterMs = seconds(30);
+const replacedAfterMs = seconds(60);
+
+/**
+ * Azure Resource Manager on loopback, as far as releases go: a scale set of one node pool of AKS, whose
+ * machines are deleted by an operation that is answered with 202, and its autoscaler. The forms are those
+ * of Azure's REST reference; Azure itself was not asked.
+ */
+export class ArmServer {
+  readonly machines: ArmMachine[] = [];
+  readonly requests: SeenRequest[] = [];
+  /** How often a request to delete a machine was taken. */
+  taken = 0;
+  isAutoscaled = true;
+  hasPoolTag = true;
+  managedBy: string | undefined = cluster;
+  groupTags: Readonly<Record<string, string>> = {};
+  fault: keyof typeof faults | "Unreachable" | undefined;
+  /** The `actions` of the one role that we have. */
+  granted: readonly string[] = [
+    "microsoft.containerservice/*",
+    "Microsoft.Compute/*/delete/action",
+  ];
+  /** Paths that are forbidden. */
+  denied: RegExp | undefined;
+  /** The answer to the next request that deletes, once. */
+  refuseNext: Refusal | undefined;
+  /** How the next operation ends, where it is to fail. */
+  failNext: Operation["error"];
+  /** What tells of an operation: Azure has two ways. */
+  follow: "Azure-AsyncOperation" | "Location" = "Azure-AsyncOperation";
+  /** Told when a machine of the pool has come in the place of another. */
+  onBorn: (machine: ArmMachine) => void = () => {};
+  readonly #operations = new Map<string, Operation>();
+  readonly #clock: Clock;
+  readonly #closed = new AbortController();
+  readonly #timings: { readonly deletedAfterMs: number; readonly replacedAfterMs: number };
+  readonly #server = new ScriptedServer((request, response) => {
+    this.requests.push(request);
+    if (this.fault === "Unreachable") {
+      response.destroy();
+      return;
+    }
+    const { status, body, headers = {} } = this.#answer(request);
+    response.writeHead(status, { "content-type": "application/json", ...headers });
+    response.end(body === undefined ? "" : JSON.stringify(body));
+  });
+  #count = 0;
+
+  constructor(clock: Clock, timings = { deletedAfterMs, replacedAfterMs }) {
+    this.#clock = clock;
+    this.#timings = timings;
+  }
+
+  get url(): string {
+    return this.#server.url;
+  }
+
+  async start(): Promise<this> {
+    await this.#server.start();
+    return this;
+  }
+
+  close(): Promise<void> {
+    this.#closed.abort();
+    return this.#server.stop();
+  }
+
+  addMachine(of?: Pick<ArmMachine, "place">, name?: string): ArmMachine {
+    const instance = String(this.#count);
+    this.#count += 1;
+    const machine: ArmMachine = {
+      instance,
+      place: of?.place ?? instance,
+      name: name ?? `aks-spot-1-vmss${instance.padStart(6, "0")}`,
+      vmId: randomUUID(),
+      createdAt: this.#clock.now(),
+      provisioning: "Succeeded",
+      power: "running",
+      isNeeded: true,
+    };
+    this.machines.push(machine);
+    return machine;
+  }
+
+  find(instance: string | undefined): ArmMachine | undefined {
+    return this.machines.find((one) => one.instance === instance);
+  }
+
+  remove(machine: ArmMachine): void {
+    this.machines.splice(this.machines.indexOf(machine), 1);
+  }
+
+  /** What AKS does, whoever asked: the machine goes, and where pods need it the autoscaler adds one. */
+  delete(machine: ArmMachine, operation: Operation): void {
+    machine.provisioning = "Deleting";
+    void this.#delete(machine, operation).catch(() => undefined);
+  }
+
+  async #delete(machine: ArmMachine, operation: Operation): Promise<void> {
+    const { signal } = this.#closed;
+    await this.#clock.sleep(seconds(this.#timings.deletedAfterMs / 1000), signal);
+    this.remove(machine);
+    operation.status = "Succeeded";
+    if (!this.isAutoscaled || !machine.isNeeded) return;
+    await this.#clock.sleep(seconds(this.#timings.replacedAfterMs / 1000), signal);
+    this.onBorn(this.addMachine(machine));
+  }
+
+  #answer({ method, url, body }: SeenRequest): Reply {
+    // Azure does not tell the case of a path's letters apart.
+    const path = new URL(url, "http://arm").pathname.toLowerCase();
+    if (this.fault !== undefined) return refusal(faults[this.fault as keyof typeof faults]);
+    if (this.denied?.test(path)) return refusal(faults.RightMissing);
+    if (method !== "GET") return this.#act(path, body);
+    if (path.startsWith(lower.operations)) return this.#operation(path);
+    if (path.endsWith("/providers/microsoft.authorization/permissions")) {
+      return ok({ value: [{ actions: this.granted, notActions: [] }] });
+    }
+    if (path === lower.nodeGroup) {
+      return ok({ id: path, managedBy: this.managedBy, tags: this.groupTags });
+    }
+    if (path === lower.pool) return ok({ properties: { enableAutoScaling: this.isAutoscaled } });
+    if (path === `${lower.scaleSet}/virtualmachines`) {
+      return ok({ value: this.machines.map((one) => this.#body(one)) });
+    }
+    const machine = this.#machineAt(path);
+    if (machine !== undefined) return ok(this.#body(machine));
+    const message = `The Resource ${path} was not found.`;
+    return refusal({ status: 404, code: "ResourceNotFound", message });
+  }
+
+  #machineAt(path: string): ArmMachine | undefined {
+    const prefix = `${lower.scaleSet}/virtualmachines/`;
+    return path.startsWith(prefix) ? this.find(path.slice(prefix.length)) : undefined;
+  }
+
+  #act(path: string, body: string): Reply {
+    const once = this.refuseNext;
+    this.refuseNext = undefined;
+    if (once !== undefined) return refusal(once);
+    const asked = JSON.parse(body) as {
+      readonly machineNames?: readonly string[];
+      readonly instanceIds?: readonly string[];
+    };
+    const byName = path === `${lower.pool}/deletemachines`;
+    const machine = byName
+      ? this.machines.find(({ name }) => name === asked.machineNames?.[0])
+      : this.find(asked.instanceIds?.[0]);
+    if (machine === undefined) {
+      return refusal({ status: 400, code: "InvalidParameter", message: "No such machine." });
+    }
+    this.taken += 1;
+    const operation: Operation = { status: "InProgress" };
+    const id = randomUUID();
+    this.#operations.set(id, operation);
+    if (this.failNext !== undefined) {
+      Object.assign(operation, { status: "Failed", error: this.failNext });
+      this.failNext = undefined;
+    } else if (machine.provisioning !== "Deleting") this.delete(machine, operation);
+    else operation.status = "Succeeded";
+    const location = `${this.url}${operations}/${id}?api-version=2026-04-01`;
+    return { status: 202, headers: { [this.follow]: location, "Retry-After": "10" } };
+  }
+
+  #operation(path: string): Reply {
+    const operation = this.#operations.get(path.slice(lower.operations.length + 1));
+    if (operation === undefined) {
+      return refusal({ status: 404, code: "NotFound", message: "No operation." });
+    }
+    const isUnderWay = operation.status === "InProgress";
+    const headers = isUnderWay ? { "Retry-After": "5" } : {};
+    if (this.follow === "Location") return { status: isUnderWay ? 202 : 204, headers };
+    return { status: 200, body: operation, headers };
+  }
+
+  #body(machine: ArmMachine): object {
+    const { instance, name, vmId, createdAt, provisioning, power } = machine;
+    return {
+      // Azure does not keep to one spelling.
+      id: `${scaleSet.replace("MC_shop", "mc_SHOP")}/virtualMachines/${instance}`,
+      instanceId: instance,
+      tags: this.hasPoolTag ? { "aks-managed-poolName": "spot" } : {},
+      properties: {
+        vmId,
+        provisioningState: provisioning,
+        timeCreated: formatInstant(createdAt),
+        osProfile: { computerName: name },
+        instanceView: {
+          statuses: [{ code: "ProvisioningState/succeeded" }, { code: `PowerState/${power}` }],
+        },
+      },
+    };
+  }
+}
+
+function ok(body: object): Reply {
+  return { status: 200, body };
+}
+
+function refusal({ status, code, message, retryAfter }: Refusal): Reply {
+  const headers = retryAfter === undefined ? {} : { "Retry-After": retryAfter };
+  return { status, body: { error: { code, message } }, headers };
+}

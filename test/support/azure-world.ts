@@ -1,0 +1,85 @@
+import { createAzureCompute } from "../../src/cloud/azure/azure-compute.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { instant } from "../../src/core/time/time.ts";
+import type { ReleaserWorld } from "../contract/instance-releaser.contract.ts";
+import type { LaunchTimeWorld } from "../contract/launch-times.contract.ts";
+import { type ArmMachine, ArmServer, scaleSet } from "./arm-server.ts";
+import { countingFetch, passTime, SteppingClock } from "./stepping-clock.ts";
+
+/** A releaser before our Resource Manager, both on one stepping clock. */
+export interface AzureWorld extends ReleaserWorld, LaunchTimeWorld {
+  readonly server: ArmServer;
+  readonly clock: SteppingClock;
+}
+
+export async function startAzureWorld(
+  settings: { readonly cluster?: string; readonly deleteInstances?: boolean } = {},
+): Promise<AzureWorld> {
+  const clock = new SteppingClock(instant(Date.parse("2026-11-20T00:00:00Z")));
+  const server = await new ArmServer(clock).start();
+  const counted = countingFetch();
+  const azure = createAzureCompute({
+    endpoint: server.url,
+    deleteInstances: settings.deleteInstances ?? true,
+    cluster: settings.cluster,
+    ...{ env: {}, fetch: counted.fetch, clock, rng: seededRng(1) },
+  });
+  const pass = <T>(work: Promise<T>) =>
+    passTime(work, { clock, quiet: () => counted.inFlight() === 0 });
+  const births: ArmMachine[] = [];
+
+  /** The newest in the place of this machine. */
+  const standing = (providerID: string) => {
+    const place = births.find(({ instance }) => instance === instanceIn(providerID))?.place;
+    return server.machines.findLast((one) => one.place === place);
+  };
+  server.onBorn = (machine) => births.push(machine);
+
+  return {
+    server,
+    clock,
+    ...azure,
+    modes: ["Recreate", "Delete", "DeleteInstance"],
+    unknownProviderID: providerIdOf("4711"),
+    addMachine(_, mode) {
+      const machine = server.addMachine();
+      machine.isNeeded = mode !== "Delete";
+      births.push(machine);
+      return { providerID: providerIdOf(machine.instance), id: machine.vmId };
+    },
+    idOf: (providerID) => standing(providerID)?.vmId,
+    async replace(providerID) {
+      const machine = standing(providerID) as ArmMachine;
+      machine.vmId = crypto.randomUUID();
+      machine.createdAt = instant(machine.createdAt + 60_000);
+      return machine.vmId;
+    },
+    remove: async (providerID) => server.remove(standing(providerID) as ArmMachine),
+    fail: (fault) => {
+      server.fault = fault;
+    },
+    heal: () => {
+      server.fault = undefined;
+    },
+    asked: () => server.taken,
+    bornHere: (providerID) => {
+      const place = births.find(({ instance }) => instance === instanceIn(providerID))?.place;
+      return births.filter((one) => one.place === place).length;
+    },
+    pass,
+    passUntil: (condition) => pass(until(condition)),
+    close: () => server.close(),
+  };
+}
+
+export function providerIdOf(instance: string): string {
+  return `azure://${scaleSet}/virtualMachines/${instance}`;
+}
+
+function instanceIn(providerID: string): string {
+  return providerID.split("/").at(-1) ?? "";
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
+}
