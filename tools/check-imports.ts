@@ -88,6 +88,7 @@ const packageSites: Readonly<Record<string, readonly string[]>> = {
   "@azure/msal-node": ["src/cloud/azure/azure-auth.ts"],
   "google-auth-library": ["src/cloud/gcp/google-auth.ts"],
   croner: ["src/core/limits/cron-window.ts"],
+  "temporal-polyfill": ["src/runtime/temporal.ts"],
   commander: ["src/cli/command-line.ts"],
   // The second reads manifests, on worker threads: lines of ten thousand documents, not of one.
   yaml: ["src/config/yaml-text.ts", "src/cli/parse-manifests.ts"],
@@ -99,7 +100,8 @@ const withoutBuiltins = [
   ...["core", "contracts", "kube/object", "controller", "agent", "audit", "migrate", "errors"],
 ];
 
-const importPattern = /(?:^|\n)\s*(?:import|export)\s[^;]*?from\s*"([^"]+)"|import\("([^"]+)"\)/g;
+const importPattern =
+  /(?:^|\n)\s*(?:import|export)\s[^;]*?from\s*"([^"]+)"|import\("([^"]+)"\)|(?:^|\n)import\s+"([^"]+)"/g;
 
 export function folderOf(path: string): string {
   const parts = path.replace(/^src\//, "").split("/");
@@ -109,17 +111,17 @@ export function folderOf(path: string): string {
 }
 
 /** `plan/spacing` of `src/core/plan/spacing/clearing.ts`; undefined of what is not in a room of core. */
-function capacityOf(path: string): string | undefined {
+function roomOf(path: string): string | undefined {
   return /^src\/core\/(.+)\/[^/]+$/.exec(path)?.[1];
 }
 
 export function importFindings(file: SourceFile): string[] {
   const from = folderOf(file.path);
   return [...file.text.matchAll(importPattern)].flatMap((match) => {
-    const target = (match[1] ?? match[2]) as string;
+    const target = (match[1] ?? match[2] ?? match[3]) as string;
     const path = join(dirname(file.path), target);
     const problem = target.startsWith(".")
-      ? (ofFolder(from, folderOf(path)) ?? ofCapacity(capacityOf(file.path), path))
+      ? (ofFolder(from, folderOf(path)) ?? ofRoom(roomOf(file.path), path))
       : ofPackage(file.path, from, target);
     return problem === undefined ? [] : [`${file.path}: ${problem}`];
   });
@@ -135,12 +137,12 @@ function ofFolder(from: string, to: string): string | undefined {
   return `${from} may not import ${to}`;
 }
 
-function ofCapacity(from: string | undefined, path: string): string | undefined {
+function ofRoom(from: string | undefined, path: string): string | undefined {
   if (from === undefined || folderOf(path) !== "core") return undefined;
   const allowed = mayImportInCore[from];
   if (allowed === undefined)
     return `the room core/${from} is not in the table of tools/check-imports.ts`;
-  const to = capacityOf(path);
+  const to = roomOf(path);
   if (to === from || (to !== undefined && allowed.includes(to))) return undefined;
   return `core/${from} may not import ${to === undefined ? path : `core/${to}`}`;
 }
