@@ -5,6 +5,7 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     exclude: ["test/**/*.e2e.test.ts", "**/node_modules/**"],
     testTimeout: 20_000,
+    setupFiles: ["test/support/temporal-setup.ts"],
     // By default a core is left idle, which is half of two.
     maxWorkers: "100%",
   },

@@ -128,7 +128,7 @@ function patternOf(value: string): RegExp {
   const source = value.replaceAll(/\\.|[\s\S]/g, (sign) => {
     if (sign === "*") return ".*";
     if (sign === "?") return ".";
-    return RegExp.escape(sign.length === 2 ? sign.slice(1) : sign);
+    return sign.slice(-1).replace(/[\\^$.*+?()[\]{}|]/, "\\$&");
   });
   return new RegExp(`^${source}$`, "su");
 }
