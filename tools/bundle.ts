@@ -2,9 +2,10 @@
  * Bundles what ships: `dist/lastcall.js` and its lazily loaded parts. A bundle starts several
  * times faster than the sources and holds half the memory (docs/adr/0002-dependencies.md).
  */
-import { rmSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { rolldown } from "rolldown";
+import { licenseText, packagesOf } from "./release/bundled-packages.ts";
 import { root } from "./source-tree.ts";
 
 const out = join(root, "dist");
@@ -17,11 +18,16 @@ const build = await rolldown({
     "parse-worker": join(root, "src/cli/parse-worker.ts"),
     // The agent's image runs this one, on Bun: without the other commands.
     agent: join(root, "src/cli/agent-main.ts"),
+    // Loaded first by a Node that has no Temporal of its own.
+    temporal: join(root, "src/runtime/temporal.ts"),
   },
   platform: "node",
-  treeshake: { moduleSideEffects: false },
+  // The polyfill exists for its effect on the global scope.
+  treeshake: { moduleSideEffects: (id) => id.includes("/temporal-polyfill/") },
+  // What the oldest maintained Node can parse.
+  transform: { target: "node22" },
 });
-await build.write({
+const { output } = await build.write({
   dir: out,
   format: "esm",
   minify: true,
@@ -29,3 +35,30 @@ await build.write({
   chunkFileNames: "[name]-[hash].js",
 });
 await build.close();
+
+const chunks = new Map(
+  output.flatMap((part) => (part.type === "chunk" ? [[part.fileName, part] as const] : [])),
+);
+const packages = packagesOf(modulesOf([...chunks.keys()]));
+writeFileSync(join(out, "THIRD-PARTY-LICENSES.txt"), licenseText(packages));
+const bundled = { lastcall: packages, "lastcall-agent": packagesOf(modulesOf(["agent.js"])) };
+// For the bills of materials of a release.
+writeFileSync(join(out, "bundled-packages.json"), JSON.stringify(bundled, withoutTexts));
+
+/** The modules in these chunks and in all that they load. */
+function modulesOf(files: readonly string[]): ReadonlySet<string> {
+  const reached = new Set(files);
+  const modules = new Set<string>();
+  for (const file of reached) {
+    const chunk = chunks.get(file);
+    for (const id of chunk?.moduleIds ?? []) modules.add(id);
+    for (const next of [...(chunk?.imports ?? []), ...(chunk?.dynamicImports ?? [])]) {
+      reached.add(next);
+    }
+  }
+  return modules;
+}
+
+function withoutTexts(key: string, value: unknown): unknown {
+  return key === "texts" ? undefined : value;
+}
