@@ -32,6 +32,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   audit: everywhere,
   // Settings of other tools as policies and values: the text of a policy is config's.
   migrate: [...everywhere, "config"],
+  doctor: everywhere,
   controller: [...everywhere, "contracts"],
   agent: [...everywhere, "contracts", "kube/object"],
   sim: [...everywhere, "contracts", "controller", "agent"],
@@ -50,6 +51,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "actions",
     "audit",
     "migrate",
+    "doctor",
     "controller",
     "agent",
     "sim",
@@ -97,7 +99,8 @@ const packageSites: Readonly<Record<string, readonly string[]>> = {
 
 /** Folders that run without Node's own modules, because they must run anywhere or nowhere near I/O. */
 const withoutBuiltins = [
-  ...["core", "contracts", "kube/object", "controller", "agent", "audit", "migrate", "errors"],
+  ...["core", "contracts", "kube/object", "controller", "agent", "audit", "doctor", "migrate"],
+  "errors",
 ];
 
 const importPattern =

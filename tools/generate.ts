@@ -8,6 +8,7 @@ import { generateAuditDocs } from "../src/audit/generate-audit-docs.ts";
 import { generateCrds } from "../src/config/crd.ts";
 import { generateOptionDocs } from "../src/config/option-doc.ts";
 import { generateResourceDocs } from "../src/config/resource-doc.ts";
+import { generateDoctorDocs } from "../src/doctor/generate-doctor-docs.ts";
 import { generateTelemetryDocs } from "../src/server/telemetry-doc.ts";
 import { generateChart } from "./chart.ts";
 import { generateDemoPicture, readmeMoment } from "./demo-picture.ts";
@@ -19,6 +20,7 @@ const files = new Map([
   ...generateResourceDocs(),
   ...generateOptionDocs(),
   ...generateAuditDocs(),
+  ...generateDoctorDocs(),
   ...generateTelemetryDocs(),
   ...(await generateDemoPicture(readmeMoment)),
 ]);

@@ -75,6 +75,19 @@ export const commandList: readonly CommandSpec[] = [
     load: async () => (await import("./audit-command.ts")).runAuditCommand,
   }),
   command({
+    name: "doctor",
+    summary: "Is it set up right: rights, clouds, clocks, other tools, budgets",
+    words: "",
+    minWords: 0,
+    maxWords: 0,
+    examples: [
+      "lastcall doctor",
+      "lastcall doctor --fail-on warn -o json",
+      "kubectl exec -n lastcall deploy/lastcall -- node /app/bin/lastcall.js doctor",
+    ],
+    load: async () => (await import("./doctor.ts")).runDoctor,
+  }),
+  command({
     name: "setup",
     summary: "Prints, or with --apply runs, what has to be set up once",
     words: "crds|admission|gcp|aws|azure",

@@ -10,6 +10,13 @@ export const awsOptions = [
     help: "A queue of SQS to which EC2's notices are sent; absent: none is read",
   },
   {
+    name: "sqs-queue-url",
+    type: "url",
+    value: "URL",
+    commands: ["doctor"],
+    help: "The queue to look at; absent: the one that the controller reads",
+  },
+  {
     name: "sqs-receivers",
     type: "integer",
     value: "N",

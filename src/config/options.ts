@@ -7,7 +7,15 @@ import type { CamelCase, Command, Option, ValueOf } from "./option.ts";
 import { setupOptions } from "./setup-options.ts";
 
 /** The commands that a person starts, without audit, which prints in more forms. */
-const briefCommands = ["plan", "drain-plan", "depart", "demo", "setup", "version"] as const;
+const briefCommands = [
+  "plan",
+  "drain-plan",
+  "depart",
+  "doctor",
+  "demo",
+  "setup",
+  "version",
+] as const;
 
 /**
  * Every option of every command. Names and defaults of `run`, `agent`, `plan`, `drain-plan`,
@@ -177,7 +185,7 @@ export const options = [
     name: "gcp-endpoint",
     type: "url",
     value: "URL",
-    commands: ["run"],
+    commands: ["run", "doctor"],
     help: "The Compute Engine server, to which /compute/v1/… is appended; absent: Google's",
   },
   {
@@ -226,6 +234,14 @@ export const options = [
     help: "The deadline after which the machine may be gone",
   },
   ...auditOptions,
+  {
+    name: "fail-on",
+    type: "choice",
+    choices: ["warn", "fail"],
+    default: "fail",
+    commands: ["doctor"],
+    help: "The lightest answer of a check that makes the exit code 3",
+  },
   {
     name: "seed",
     type: "integer",

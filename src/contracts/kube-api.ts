@@ -72,6 +72,8 @@ export interface KubeAnswer {
   readonly body: unknown;
   /** `Retry-After` in seconds, where the server sent one. */
   readonly retryAfterSeconds?: number | undefined;
+  /** The server's own time, by its `Date` header, to the second; where it sent one. */
+  readonly serverAt?: Instant | undefined;
 }
 
 export interface KubeWatchRequest {

@@ -63,6 +63,11 @@ export function budgetStanding(
   return { kind: "Exhausted", budget: name, detail, singleReplica };
 }
 
+/** Whether no pod of the budget can ever be evicted, as it is set and as many pods as it expects. */
+export function canNeverAllow(budget: BudgetFacts): boolean {
+  return budget.expectedPods > 0 && isImpossible(budget, expectedPods(budget, undefined));
+}
+
 /** Of the phases Unknown is not among those that pass. */
 function passesEveryBudget(pod: PodFacts): boolean {
   if (pod.deletionAt !== undefined) return true;

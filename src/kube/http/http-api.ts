@@ -14,6 +14,7 @@ import {
   type Millis,
   millis,
   minutes,
+  parseHttpDate,
   seconds,
 } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
@@ -307,10 +308,12 @@ function toAnswer(response: IncomingMessage, text: string, asked: Asked): KubeAn
   const retryAfter = response.headers["retry-after"];
   // The other form of Retry-After, a date, is never sent by an API server.
   const isSeconds = retryAfter !== undefined && /^\d+$/.test(retryAfter);
+  const serverAt = parseHttpDate(response.headers.date ?? "");
   return {
     status: response.statusCode ?? 0,
     body: toBody(response, text, asked),
     ...(isSeconds ? { retryAfterSeconds: Number(retryAfter) } : {}),
+    ...(serverAt === undefined ? {} : { serverAt }),
   };
 }
 

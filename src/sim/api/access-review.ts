@@ -5,6 +5,10 @@ const group = "/apis/authorization.k8s.io/v1";
 
 /** Everybody may do everything in the model. */
 const answers: Readonly<Record<string, { readonly kind: string; readonly status: object }>> = {
+  [`${group}/subjectaccessreviews`]: {
+    kind: "SubjectAccessReview",
+    status: { allowed: true },
+  },
   [`${group}/selfsubjectaccessreviews`]: {
     kind: "SelfSubjectAccessReview",
     status: { allowed: true },

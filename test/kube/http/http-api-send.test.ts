@@ -59,7 +59,7 @@ describe("a request", () => {
       body: [{ op: "test", path: "/metadata/uid", value: "u-ß" }],
       patchType: "application/json-patch+json",
     });
-    expect(answer).toEqual({ status: 201, body: { kind: "Status" } });
+    expect(answer).toMatchObject({ status: 201, body: { kind: "Status" } });
     const [seen] = server.seen;
     expect(seen?.method).toBe("PATCH");
     expect(seen?.url).toBe("/api/v1/nodes/n1?fieldManager=lastcall&dryRun=All");
@@ -83,11 +83,22 @@ describe("a request", () => {
       response.writeHead(429, { "content-type": "text/plain; charset=utf-8", "retry-after": "7" });
       response.end("Too many requests, please try again later.");
     });
-    expect(await api.send(post)).toEqual({
+    expect(await api.send(post)).toMatchObject({
       status: 429,
       body: "Too many requests, please try again later.",
       retryAfterSeconds: 7,
     });
+  });
+
+  it.each([
+    ["Fri, 20 Nov 2026 00:00:07 GMT", Date.UTC(2026, 10, 20, 0, 0, 7)],
+    ["yesterday", undefined],
+  ])("gives back the server's own time, where it says one: %s", async (date, serverAt) => {
+    const { api } = await setUp((_, response) => {
+      response.setHeader("date", date);
+      json(response, 200, {});
+    });
+    expect((await api.send(get)).serverAt).toBe(serverAt);
   });
 
   it("says so when the JSON of an answer is none", async () => {

@@ -2,6 +2,7 @@ import {
   type BatchResultErrorEntry,
   ChangeMessageVisibilityBatchCommand,
   DeleteMessageBatchCommand,
+  GetQueueAttributesCommand,
   type Message,
   ReceiveMessageCommand,
   SQSClient,
@@ -17,6 +18,12 @@ export interface SqsOptions {
   readonly clock: Clock;
   /** Whether an endpoint is set for AWS' client, which then counts for more than the URL's host. */
   readonly hasEndpoint: boolean;
+}
+
+export interface QueueDepth {
+  readonly waiting: number;
+  /** Received by somebody, and neither deleted nor given back yet. */
+  readonly inFlight: number;
 }
 
 /** The longest that SQS lets a reader wait. */
@@ -85,6 +92,26 @@ export class SqsClient implements QueueClient {
       const command = new ChangeMessageVisibilityBatchCommand({ QueueUrl: this.#url, Entries });
       await ofReceipts(this.#client.send(command), asked);
     });
+  }
+
+  /** How many messages there are, about; asking takes none of them. */
+  async depth(signal: AbortSignal): Promise<QueueDepth> {
+    const command = new GetQueueAttributesCommand({
+      QueueUrl: this.#url,
+      AttributeNames: ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
+    });
+    const asked = asking("look at the queue", "sqs:GetQueueAttributes");
+    try {
+      const { Attributes = {} } = await this.#client.send(command, { abortSignal: signal });
+      const count = (text: string | undefined) => numberOf(text) ?? 0;
+      return {
+        waiting: count(Attributes.ApproximateNumberOfMessages),
+        inFlight: count(Attributes.ApproximateNumberOfMessagesNotVisible),
+      };
+    } catch (error) {
+      signal.throwIfAborted();
+      throw faultOfAws(error, asked);
+    }
   }
 
   #read({ MessageId, ReceiptHandle, Body, Attributes }: Message): QueueMessage | undefined {

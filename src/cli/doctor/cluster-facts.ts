@@ -1,0 +1,157 @@
+import { readClusterPolicy } from "../../config/cluster-policy.ts";
+import { crdOf } from "../../config/crd.ts";
+import { resourceDefinitions } from "../../config/resource-definition.ts";
+import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
+import {
+  fieldsOf,
+  instantOf,
+  listOf,
+  numberOf,
+  textOf,
+  valueAt,
+} from "../../core/json/json-field.ts";
+import { cronProblem } from "../../core/limits/cron-window.ts";
+import { between, type Instant, type Millis, millis, plus, seconds } from "../../core/time/time.ts";
+import type { DefinitionFacts, LeaseFacts, PolicyFacts, PolicyState } from "../../doctor/facts.ts";
+import { LastcallError } from "../../errors.ts";
+import { apiError } from "../../kube/object/api-error.ts";
+import type { CommandIo } from "../command-io.ts";
+import { objectAt } from "./asking.ts";
+
+export interface ServerFacts {
+  readonly major: number;
+  readonly minor: number;
+  readonly name: string;
+  /** How far its clock is ahead of ours; undefined where it does not say its time. */
+  readonly aheadMs: Millis | undefined;
+}
+
+/** Asks the API server who it is. Throws where it does not answer, or does not know us. */
+export async function serverFacts(
+  api: KubeApi,
+  clock: CommandIo["clock"],
+  signal: AbortSignal,
+): Promise<ServerFacts> {
+  const request = { method: "GET", path: "/version", signal } as const;
+  const askedAt = clock.now();
+  const answer = await api.send(request);
+  const answeredAt = clock.now();
+  if (answer.status !== 200) throw apiError(request, answer);
+  const { major, minor, gitVersion } = fieldsOf(answer.body);
+  return {
+    major: Number.parseInt(textOf(major) ?? "", 10),
+    minor: Number.parseInt(textOf(minor) ?? "", 10),
+    name: textOf(gitVersion) ?? "of an unknown version",
+    aheadMs: answer.serverAt && aheadOf(answer.serverAt, askedAt, answeredAt),
+  };
+}
+
+/** The header is cut to the second, and the answer was under way: zero wherever both explain it. */
+function aheadOf(serverAt: Instant, askedAt: Instant, answeredAt: Instant): Millis {
+  const latestAt = plus(serverAt, seconds(1));
+  if (latestAt < askedAt) return between(askedAt, latestAt);
+  return serverAt > answeredAt ? between(answeredAt, serverAt) : millis(0);
+}
+
+/** Those of ours that are there. */
+export async function definitionFacts(
+  api: KubeApi,
+  signal: AbortSignal,
+): Promise<readonly DefinitionFacts[]> {
+  const found: DefinitionFacts[] = [];
+  for (const resource of resourceDefinitions) {
+    const ours = crdOf(resource) as KubeObject;
+    const name = ours.metadata?.name ?? "";
+    const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`;
+    const theirs = await objectAt(api, path, signal);
+    if (theirs === undefined) continue;
+    const versions = listOf(valueAt(theirs.spec, ["versions"])).map(fieldsOf);
+    const conditions = listOf(valueAt(theirs.status, ["conditions"])).map(fieldsOf);
+    found.push({
+      name,
+      established: conditions.some(
+        ({ type, status }) => type === "Established" && status === "True",
+      ),
+      served: versions.flatMap(({ name: version, served }) =>
+        served === true ? (textOf(version) ?? []) : [],
+      ),
+      sameSchema: schemaText(theirs) === schemaText(ours),
+    });
+  }
+  return found;
+}
+
+function schemaText(definition: KubeObject): string {
+  const versions = listOf(valueAt(definition.spec, ["versions"]));
+  return JSON.stringify(sorted(valueAt(versions[0], ["schema"])));
+}
+
+/** The same value with its fields in one order: a server gives them back in an order of its own. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).map(([key, entry]) => [key, sorted(entry)] as const);
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+export async function leaseFacts(
+  api: KubeApi,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<LeaseFacts | undefined> {
+  const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/lastcall`;
+  const lease = await objectAt(api, path, signal);
+  if (lease === undefined) return undefined;
+  const { holderIdentity, renewTime, leaseDurationSeconds } = fieldsOf(lease.spec);
+  return {
+    holder: textOf(holderIdentity) || undefined,
+    renewedAt: instantOf(renewTime),
+    durationMs: seconds(numberOf(leaseDurationSeconds) ?? 40),
+  };
+}
+
+export function policyFacts(objects: readonly KubeObject[]): PolicyFacts {
+  const readings = objects.map((object) => readClusterPolicy(object, { cronProblem }));
+  return {
+    policies: readings.flatMap((one) => ("policy" in one ? one.policy : [])),
+    bad: readings.flatMap((one) => ("problem" in one ? one : [])),
+    states: new Map(objects.map((one) => [one.metadata?.name ?? "", policyState(one)])),
+  };
+}
+
+function policyState({ status }: KubeObject): PolicyState {
+  const conditions = listOf(valueAt(status, ["conditions"])).map(fieldsOf);
+  const infeasible = conditions.find(
+    ({ type, status: is }) => type === "Feasible" && is === "False",
+  );
+  return {
+    observedGeneration: numberOf(fieldsOf(status).observedGeneration),
+    infeasible: infeasible && (textOf(infeasible.message) ?? textOf(infeasible.reason)),
+  };
+}
+
+/** The admission policies that are there and that a binding puts in force. */
+export function boundPolicies(
+  policies: readonly KubeObject[],
+  bindings: readonly KubeObject[],
+): ReadonlySet<string> {
+  const names = new Set(policies.map(({ metadata }) => metadata?.name));
+  const bound = bindings.flatMap(({ spec }) => textOf(valueAt(spec, ["policyName"])) ?? []);
+  return new Set(bound.filter((name) => names.has(name)));
+}
+
+/** The priority classes that quotas of a namespace are about. */
+export function quotaClasses(quotas: readonly KubeObject[]): ReadonlySet<string> {
+  const expressions = quotas.flatMap(({ spec }) => [
+    ...listOf(valueAt(spec, ["scopeSelector", "matchExpressions"])),
+  ]);
+  const classes = expressions
+    .map(fieldsOf)
+    .filter(({ scopeName }) => scopeName === "PriorityClass")
+    .flatMap(({ values }) => listOf(values));
+  return new Set(classes.flatMap((one) => textOf(one) ?? []));
+}
+
+export function missingDate(): never {
+  throw new LastcallError("API_ANSWER_INVALID", "the API server does not say its time");
+}

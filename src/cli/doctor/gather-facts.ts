@@ -1,0 +1,246 @@
+import { firingAlerts } from "../../actions/alertmanager.ts";
+import { audit } from "../../audit/audit.ts";
+import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
+import { textMapOf } from "../../core/json/json-field.ts";
+import { minutes } from "../../core/time/time.ts";
+import { agentRights, controllerRights } from "../../doctor/controller-rights.ts";
+import {
+  type AlertFacts,
+  type DoctorFacts,
+  type Fact,
+  known,
+  type MachineFacts,
+  type PolicyFacts,
+  type QueueFacts,
+  unknown,
+  type WorkloadFacts,
+} from "../../doctor/facts.ts";
+import {
+  budgetsPath,
+  daemonSetsPath,
+  departuresPath,
+  nodesPath,
+  policiesPath,
+} from "../../kube/object/paths.ts";
+import { translateBudget } from "../../kube/object/translate-budget.ts";
+import { translateDeparture } from "../../kube/object/translate-departure.ts";
+import { translateNode } from "../../kube/object/translate-node.ts";
+import { listAll } from "../../kube/watch/list.ts";
+import type { CommandIo } from "../command-io.ts";
+import { readCluster } from "../read-cluster.ts";
+import { version } from "../version.ts";
+import { fact, objectAt } from "./asking.ts";
+import {
+  boundPolicies,
+  definitionFacts,
+  leaseFacts,
+  missingDate,
+  policyFacts,
+  quotaClasses,
+  serverFacts,
+} from "./cluster-facts.ts";
+import { otherToolsIn, ownPod, ownWorkload } from "./own-workloads.ts";
+import { rightsOfAccount } from "./rights-facts.ts";
+
+/** What is asked of others than the API server. */
+export interface Outside {
+  machines(facts: Pick<DoctorFacts, "nodes" | "policies">): Promise<readonly MachineFacts[]>;
+  queue(
+    controller: WorkloadFacts | undefined,
+    signal: AbortSignal,
+  ): Promise<QueueFacts | undefined>;
+}
+
+interface Gathering {
+  readonly api: KubeApi;
+  readonly io: CommandIo;
+  /** Where the controller is looked for; absent: anywhere. */
+  readonly namespace: string | undefined;
+  readonly outside: Outside;
+}
+
+type ObjectList = Fact<readonly KubeObject[]>;
+
+const admission = "/apis/admissionregistration.k8s.io/v1";
+const deploymentsPath = "/apis/apps/v1/deployments";
+
+/** Asks for everything that the checks judge, and changes nothing. */
+export async function gatherFacts(gathering: Gathering): Promise<DoctorFacts> {
+  const { api, io } = gathering;
+  const server = await fact(io, (signal) => serverFacts(api, io.clock, signal));
+  if (server.kind === "Unknown") return silentFacts(gathering, server);
+  const listed = [nodesPath, policiesPath].map((path) => fact(io, () => listAll(api, path)));
+  const lists = await Promise.all([...listed, workloadList(gathering)]);
+  const [nodeList, policyList, workloads] = lists as [ObjectList, ObjectList, ObjectList];
+  const nodes = mapped(nodeList, (all) => all.map(translateNode));
+  const policies = mapped(policyList, policyFacts);
+  const own = (component: "controller" | "agent") =>
+    mapped(workloads, (all) => ownWorkload(all, component, gathering.namespace));
+  const [controller, agent] = [own("controller"), own("agent")];
+  const namespace = namespaceOf(gathering, controller);
+  const wide = clusterWide(gathering);
+  const local = installation(gathering, { controller, agent, namespace });
+  const beyond = outsideFacts(gathering, { nodes, policies, controller });
+  const [cluster, installed, outside] = await Promise.all([wide, local, beyond]);
+  return {
+    ...{
+      at: io.clock.now(),
+      version,
+      inPod: isInPod(io),
+      namespace,
+      nodes,
+      policies,
+      controller,
+      agent,
+    },
+    api: mapped(server, (found) => found),
+    clockAheadMs: await fact(io, async () => server.value.aheadMs ?? missingDate()),
+    otherTools: mapped(workloads, otherToolsIn),
+    ...cluster,
+    ...installed,
+    ...outside,
+  };
+}
+
+/** As every pod is told; in the controller's own its credentials are ours. */
+function isInPod({ env }: CommandIo): boolean {
+  return (env.KUBERNETES_SERVICE_HOST ?? "") !== "";
+}
+
+function namespaceOf(
+  { namespace }: Gathering,
+  controller: Fact<WorkloadFacts | undefined>,
+): string {
+  const found = controller.kind === "Known" ? controller.value?.namespace : undefined;
+  return namespace ?? found ?? "lastcall";
+}
+
+/** Every Deployment and DaemonSet, with its kind, which a list leaves away. */
+function workloadList({ api, io }: Gathering): Promise<ObjectList> {
+  return fact(io, async () => {
+    const kinds = { Deployment: deploymentsPath, DaemonSet: daemonSetsPath };
+    const lists = Object.entries(kinds).map(async ([kind, path]) =>
+      (await listAll(api, path)).map((one) => ({ ...one, kind })),
+    );
+    return (await Promise.all(lists)).flat();
+  });
+}
+
+async function clusterWide({ api, io }: Gathering) {
+  const list = <Value>(path: string, read: (all: readonly KubeObject[]) => Value) =>
+    fact(io, async () => read(await listAll(api, path)));
+  const [definitions, departures, budgets, admissionPolicies, priorityClasses, grace] =
+    await Promise.all([
+      fact(io, (signal) => definitionFacts(api, signal)),
+      list(departuresPath, (all) => all.flatMap((one) => translateDeparture(one) ?? [])),
+      list(budgetsPath, (all) => all.map(translateBudget)),
+      fact(io, async () =>
+        boundPolicies(
+          await listAll(api, `${admission}/validatingadmissionpolicies`),
+          await listAll(api, `${admission}/validatingadmissionpolicybindings`),
+        ),
+      ),
+      list("/apis/scheduling.k8s.io/v1/priorityclasses", namesOf),
+      // Of ten thousand workloads it is the whole of the cluster that is read.
+      fact(io, (signal) => graceFacts(api, signal), minutes(2)),
+    ]);
+  return { definitions, departures, budgets, admissionPolicies, priorityClasses, grace };
+}
+
+function namesOf(objects: readonly KubeObject[]): ReadonlySet<string> {
+  return new Set(objects.map(({ metadata }) => metadata?.name ?? ""));
+}
+
+async function graceFacts(api: KubeApi, signal: AbortSignal) {
+  const { objects } = await readCluster({ api, signal });
+  const sources = objects.map((json) => ({ json, origin: "Recorded" }) as const);
+  const { summary, findings } = audit({ sources, platforms: [] });
+  const [worst] = findings;
+  return {
+    errors: summary.findings.error,
+    worst: worst && `${worst.rule} of ${worst.object}`,
+  };
+}
+
+async function installation(
+  { api, io }: Gathering,
+  found: {
+    readonly controller: Fact<WorkloadFacts | undefined>;
+    readonly agent: Fact<WorkloadFacts | undefined>;
+    readonly namespace: string;
+  },
+) {
+  const { namespace } = found;
+  const inNamespace = (resource: string) => `/api/v1/namespaces/${namespace}/${resource}`;
+  const accountOf = (one: Fact<WorkloadFacts | undefined>, otherwise: string) => ({
+    namespace,
+    name: (one.kind === "Known" ? one.value?.serviceAccount : undefined) ?? otherwise,
+  });
+  const account = accountOf(found.controller, "lastcall");
+  const [rights, ofAgent, lease, ownPods, accountAnnotations, classes] = await Promise.all([
+    fact(io, (signal) => rightsOfAccount(api, account, controllerRights, signal)),
+    fact(io, (signal) =>
+      rightsOfAccount(api, accountOf(found.agent, "lastcall-agent"), agentRights, signal),
+    ),
+    fact(io, (signal) => leaseFacts(api, namespace, signal)),
+    fact(io, async () => (await listAll(api, inNamespace("pods"))).map(ownPod)),
+    fact(io, async (signal) => {
+      const path = inNamespace(`serviceaccounts/${account.name}`);
+      return textMapOf((await objectAt(api, path, signal))?.metadata?.annotations);
+    }),
+    fact(io, async () => quotaClasses(await listAll(api, inNamespace("resourcequotas")))),
+  ]);
+  return {
+    rights,
+    agentRights: ofAgent,
+    lease,
+    ownPods,
+    accountAnnotations,
+    quotaClasses: classes,
+  };
+}
+
+async function outsideFacts(
+  { io, outside }: Gathering,
+  found: Pick<DoctorFacts, "nodes" | "policies" | "controller">,
+) {
+  const { controller, policies } = found;
+  const [machines, queue, alerts] = await Promise.all([
+    found.nodes.kind === "Unknown" ? found.nodes : known(await outside.machines(found)),
+    controller.kind === "Unknown"
+      ? controller
+      : fact(io, (signal) => outside.queue(controller.value, signal)),
+    alertFacts(policies, io),
+  ]);
+  return { machines, queue, alerts };
+}
+
+function alertFacts(policies: Fact<PolicyFacts>, io: CommandIo): Promise<readonly AlertFacts[]> {
+  const gates = (policies.kind === "Known" ? policies.value.policies : []).flatMap(
+    ({ name, gates: { alerts } }) => (alerts === undefined ? [] : [{ policy: name, alerts }]),
+  );
+  return Promise.all(
+    gates.map(async ({ policy, alerts }) => ({
+      policy,
+      firing: await fact(io, (signal) => firingAlerts(alerts, io, signal)),
+    })),
+  );
+}
+
+function mapped<From, To>(from: Fact<From>, map: (value: From) => To): Fact<To> {
+  return from.kind === "Known" ? known(map(from.value)) : from;
+}
+
+/** Where the API server does not answer nothing else can be asked. */
+function silentFacts({ io, namespace }: Gathering, api: Fact<never>): DoctorFacts {
+  const none = unknown("the API server does not answer");
+  return {
+    ...{ at: io.clock.now(), version, inPod: isInPod(io), api, alerts: [] },
+    namespace: namespace ?? "lastcall",
+    ...{ clockAheadMs: none, definitions: none, rights: none, agentRights: none, lease: none },
+    ...{ controller: none, agent: none, ownPods: none, accountAnnotations: none, nodes: none },
+    ...{ policies: none, departures: none, budgets: none, otherTools: none },
+    ...{ admissionPolicies: none, quotaClasses: none, priorityClasses: none },
+    ...{ machines: none, queue: none, grace: none },
+  };
+}

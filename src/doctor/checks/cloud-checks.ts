@@ -1,0 +1,200 @@
+import { isKnownProviderId } from "../../core/cluster/identity.ts";
+import { selectPolicy } from "../../core/policy/selector.ts";
+import {
+  type Check,
+  counted,
+  fail,
+  judging,
+  namesOf,
+  pass,
+  skip,
+  type Verdict,
+  warn,
+} from "../check.ts";
+import type { DoctorFacts, Fact, MachineFacts } from "../facts.ts";
+import { spotNodes } from "../spot-nodes.ts";
+
+const rightsFix = "lastcall setup gcp|aws|azure; the lists of permissions are in docs/cloud";
+
+type Unanswered = Extract<Fact<never>, { readonly kind: "Unknown" }>;
+
+/** A fault of the credentials, not of the permissions or of the cloud. */
+function isOfIdentity({ code }: Unanswered): boolean {
+  return code === "CLOUD_CREDENTIALS" || code === "CONFIG_INVALID";
+}
+
+/** Outside of the cluster nobody has the controller's credentials, and may well have none. */
+function hasNone(fact: Unanswered, { inPod }: DoctorFacts): boolean {
+  return !inPod && isOfIdentity(fact) && fact.passing === true;
+}
+
+const awayCodes: ReadonlySet<string> = new Set(["CLOUD_REFUSED", "CLOUD_UNREACHABLE"]);
+
+const askInPod = "this caller has no credentials of the cloud: run it in the controller's pod";
+
+/** Judges the machines that were looked up, where there are any. */
+function ofMachines(
+  { machines }: DoctorFacts,
+  judge: (found: readonly MachineFacts[]) => Verdict,
+): Verdict {
+  return judging(machines, (found) =>
+    found.length === 0
+      ? skip("there is no Spot node of a cloud that this version can ask")
+      : judge(found),
+  );
+}
+
+function cloudsOf(found: readonly MachineFacts[]): string {
+  return [...new Set(found.map(({ cloud }) => cloud))].join(", ");
+}
+
+function identityVerdict(found: readonly MachineFacts[], facts: DoctorFacts): Verdict {
+  const unanswered = found.flatMap(({ state }) => (state.kind === "Unknown" ? state : []));
+  const stranger = unanswered.find(isOfIdentity);
+  if (stranger !== undefined) return hasNone(stranger, facts) ? skip(askInPod) : fail(stranger.why);
+  const silent = unanswered.find(({ code }) => code === "CLOUD_UNREACHABLE");
+  if (silent !== undefined) return warn(silent.why);
+  return pass(`credentials are accepted by ${cloudsOf(found)}`);
+}
+
+function permissionVerdict(found: readonly MachineFacts[]): Verdict {
+  const refused = found.flatMap(({ state, release }) =>
+    [state, release].flatMap((fact) =>
+      fact?.kind === "Unknown" && fact.code === "CLOUD_RIGHT_MISSING" ? fact.why : [],
+    ),
+  );
+  if (refused[0] !== undefined) return fail(refused[0]);
+  const asked = found.flatMap(({ release }) => (release?.kind === "Known" ? release.value : []));
+  const missing = asked.find((one) => one.kind === "Impossible" && /permission/.test(one.problem));
+  if (missing?.kind === "Impossible") return fail(missing.problem);
+  if (asked.length === 0) return skip("no policy releases machines, or no cloud answered");
+  const untold = asked.some((one) => one.kind === "Possible" && one.permission === "Unknown");
+  return pass(
+    untold
+      ? "looking up is permitted; whether releasing is, this cloud tells only when it is done"
+      : "looking up and releasing are permitted",
+  );
+}
+
+function releaseVerdict(found: readonly MachineFacts[], facts: DoctorFacts): Verdict {
+  const answers = found.filter(({ release }) => release !== undefined);
+  if (answers.length === 0) return skip("no policy releases machines");
+  for (const { node, release } of answers) {
+    if (release?.kind !== "Known" || release.value.kind !== "Impossible") continue;
+    return fail(`the machine of ${node} could not be released: ${release.value.problem}`);
+  }
+  const unasked = answers.find(({ release }) => release?.kind === "Unknown");
+  if (unasked?.release?.kind === "Unknown") {
+    return hasNone(unasked.release, facts) ? skip(askInPod) : warn(unasked.release.why);
+  }
+  return pass(`${counted(answers.length, "machine")} could be released now`);
+}
+
+/** The cloud, asked without harm, and the queue. */
+export const cloudChecks: readonly Check[] = [
+  {
+    id: "cloud-identity",
+    looksAt:
+      "whether the cloud accepts the credentials of whoever asks; run it in the controller's pod for the controller's",
+    fix: "lastcall setup gcp|aws|azure; docs/cloud",
+    run: (facts) => ofMachines(facts, (found) => identityVerdict(found, facts)),
+  },
+  {
+    id: "cloud-permissions",
+    looksAt: "whether the permissions are there, by what the cloud answers without doing anything",
+    fix: rightsFix,
+    run: (facts) => ofMachines(facts, permissionVerdict),
+  },
+  {
+    id: "machines",
+    looksAt: "whether the machines of up to three Ready nodes are found",
+    fix: "compare spec.providerID of the node with the cloud's console",
+    run: (facts) =>
+      ofMachines(facts, (all) => {
+        const found = all.filter(({ nodeReady }) => nodeReady);
+        const seen = found.flatMap(({ node, state }) =>
+          state.kind === "Known" ? [{ node, state: state.value }] : [],
+        );
+        if (seen.length === 0)
+          return skip("no machine of a Ready node was looked up with an answer");
+        const absent = seen.filter(({ state }) => state.kind === "Absent").map(({ node }) => node);
+        if (absent.length > 0) return fail(`the cloud knows no machine of ${namesOf(absent)}`);
+        return pass(
+          `${counted(seen.length, "machine")} found: ${seen.map(({ node }) => node).join(", ")}`,
+        );
+      }),
+  },
+  {
+    id: "nodes-without-machine",
+    looksAt: "whether up to three nodes that are not Ready still have their machine",
+    fix: "delete the Node object with kubectl delete node, once nobody brings the machine back",
+    run: (facts) =>
+      ofMachines(facts, (all) => {
+        const lost = all.filter(({ nodeReady }) => !nodeReady);
+        if (lost.length === 0) return pass("every Spot node is Ready");
+        const gone = lost.filter(
+          ({ state }) => state.kind === "Known" && state.value.kind === "Absent",
+        );
+        if (gone.length === 0)
+          return pass("no node that is not Ready was found without its machine");
+        return warn(`${namesOf(gone.map(({ node }) => node))} has no machine any more`);
+      }),
+  },
+  {
+    id: "launch-times",
+    looksAt: "whether the cloud says when machines were launched, from which lifetimes count",
+    fix: rightsFix,
+    run: (facts) =>
+      ofMachines(facts, (all) => {
+        const present = all.flatMap(({ node, state }) =>
+          state.kind === "Known" && state.value.kind === "Present"
+            ? [{ node, ...state.value }]
+            : [],
+        );
+        if (present.length === 0) return skip("no machine was looked up with an answer");
+        const silent = present.filter(({ launchKnown }) => !launchKnown).map(({ node }) => node);
+        if (silent.length === 0) return pass("the cloud says when its machines were launched");
+        return warn(`of ${namesOf(silent)} the age of the Node object has to count`);
+      }),
+  },
+  {
+    id: "provider-id",
+    looksAt: "whether each Spot node names a machine of a cloud that is known",
+    fix: "the cloud's controller manager writes spec.providerID; set release: None where nobody does",
+    run: (facts) =>
+      judging(spotNodes(facts), (spot) => {
+        if (spot.length === 0) return skip("there is no Spot node");
+        const policies = facts.policies.kind === "Known" ? facts.policies.value.policies : [];
+        const nameless = spot.filter((node) => {
+          if (node.providerID !== undefined && isKnownProviderId(node.providerID)) return false;
+          return selectPolicy(node, policies)?.policy.instance.release !== "None";
+        });
+        if (nameless.length === 0)
+          return pass(`${counted(spot.length, "Spot node")}, each with a machine`);
+        return fail(`the machine of ${namesOf(nameless.map(({ name }) => name))} is not known`);
+      }),
+  },
+  {
+    id: "release",
+    looksAt:
+      "whether machines could be released: a departure whose machine could not does not begin",
+    fix: rightsFix,
+    run: (facts) => ofMachines(facts, (found) => releaseVerdict(found, facts)),
+  },
+  {
+    id: "queue",
+    looksAt: "where the controller reads a queue: whether it answers, and how much waits in it",
+    fix: "look at the controller's log and at the rules of EventBridge: docs/cloud/aws.md",
+    run: ({ queue }) => {
+      // A queue of another name, or nobody who answers: the controller hears nothing either.
+      const isAway = queue.kind === "Unknown" && awayCodes.has(queue.code ?? "");
+      if (isAway) return fail(queue.why);
+      return judging(queue, (found) => {
+        if (found === undefined) return skip("the controller reads no queue");
+        const said = `${counted(found.waiting, "message")} waiting, ${found.inFlight} in flight`;
+        // Two receivers take ten at a time; so many are not left over where they keep up.
+        return found.waiting >= 100 ? warn(`the queue is not emptied: ${said}`) : pass(said);
+      });
+    },
+  },
+];

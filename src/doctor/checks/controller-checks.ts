@@ -1,0 +1,185 @@
+import { between, type Instant } from "../../core/time/time.ts";
+import {
+  type Check,
+  counted,
+  fail,
+  judging,
+  namesOf,
+  pass,
+  skip,
+  type Verdict,
+  warn,
+} from "../check.ts";
+import type { DoctorFacts, LeaseFacts, WorkloadFacts } from "../facts.ts";
+import { spotNodes } from "../spot-nodes.ts";
+
+const installFix = "install it: docs/running.md";
+
+/** Judges the controller's Deployment; where there is none that is for the check `controller` to say. */
+function ofController(facts: DoctorFacts, judge: (found: WorkloadFacts) => Verdict): Verdict {
+  return judging(facts.controller, (found) =>
+    found === undefined ? skip(`no controller is installed in ${facts.namespace}`) : judge(found),
+  );
+}
+
+function leaseVerdict(lease: LeaseFacts, at: Instant): Verdict {
+  const { holder, renewedAt, durationMs } = lease;
+  if (holder === undefined) return fail("nobody leads: the Lease was given up and not taken again");
+  if (renewedAt === undefined) return fail(`${holder} leads, and has never renewed its Lease`);
+  const ageMs = between(renewedAt, at);
+  const age = `${Math.round(Math.abs(ageMs) / 1000)} s`;
+  if (ageMs > durationMs) return fail(`${holder} led, and its Lease was last renewed ${age} ago`);
+  if (ageMs < -5000) return warn(`${holder} leads, by a clock that is ${age} ahead of this one`);
+  return pass(`${holder} leads, its Lease was renewed ${age} ago`);
+}
+
+/** `1.2.3` of an image's tag or a chart's label; undefined where it says none. */
+function versionIn(text: string): string | undefined {
+  return /(?:^|[:@v-])(\d+\.\d+\.\d+[-.\w]*)$/.exec(text)?.[1];
+}
+
+function versionVerdict(facts: DoctorFacts, found: WorkloadFacts): Verdict {
+  const agent = facts.agent.kind === "Known" ? facts.agent.value : undefined;
+  const parts: readonly (readonly [string, string | undefined])[] = [
+    ["the controller", versionIn(found.image)],
+    ["the agent", agent && versionIn(agent.image)],
+    ["the chart", found.chart && versionIn(found.chart)],
+  ];
+  const told = parts.filter(([, version]) => version !== undefined);
+  const other = told.filter(([, version]) => version !== facts.version);
+  if (told.length === 0) return skip("no image says its version");
+  if (other.length === 0) return pass(`all parts are of version ${facts.version}`);
+  const skew = other.map(([part, version]) => `${part} is ${version}`).join(", ");
+  return warn(`${skew}, and this program is ${facts.version}`);
+}
+
+/** The controller's own installation. */
+export const controllerChecks: readonly Check[] = [
+  {
+    id: "controller",
+    looksAt: "whether the controller runs, with a second replica that stands by",
+    fix: `${installFix}, or look at its pods and their Events`,
+    run: ({ controller, namespace }) =>
+      judging(controller, (found) => {
+        if (found === undefined) return fail(`no controller is installed in ${namespace}`);
+        const { ready, wanted } = found;
+        if (ready === 0) return fail(`none of the controller's ${wanted} replicas is ready`);
+        if (ready < wanted)
+          return warn(`${ready} of the controller's ${wanted} replicas are ready`);
+        if (wanted === 1) return warn("the controller has one replica, nobody stands by");
+        return pass(`${counted(ready, "replica")} of the controller are ready`);
+      }),
+  },
+  {
+    id: "lease",
+    looksAt: "who leads, and how fresh the Lease is",
+    fix: "look at the controller's log: kubectl logs -l app.kubernetes.io/component=controller",
+    run: ({ lease, at, controller }) =>
+      judging(lease, (found) => {
+        if (found !== undefined) return leaseVerdict(found, at);
+        const options = controller.kind === "Known" ? controller.value?.options : undefined;
+        if (options?.["leader-elect"] === "false")
+          return skip("the controller runs without a Lease");
+        return fail("there is no Lease: no controller has ever led here");
+      }),
+  },
+  {
+    id: "dry-run",
+    looksAt: "whether the controller acts, or only says what it would do",
+    fix: "take dry-run out of its options when you have seen enough",
+    run: (facts) =>
+      ofController(facts, ({ options }) => {
+        const isDry = options["dry-run"] !== undefined && options["dry-run"] !== "false";
+        return isDry
+          ? warn("the controller runs with --dry-run and writes nothing")
+          : pass("the controller acts on what it decides");
+      }),
+  },
+  {
+    id: "chart",
+    looksAt: "whether controller, agent, chart and this program are of one version",
+    fix: "upgrade the parts together: docs/running.md",
+    run: (facts) => ofController(facts, (found) => versionVerdict(facts, found)),
+  },
+  {
+    id: "images",
+    looksAt: "whether the pods of controller and agent have started",
+    fix: "look at their Events with kubectl describe; images: docs/images.md",
+    run: ({ ownPods }) =>
+      judging(ownPods, (pods) => {
+        const stuck = pods.filter(
+          ({ waiting, component }) => waiting !== undefined && component !== "placeholder",
+        );
+        if (pods.length === 0) return skip("none of our pods is there");
+        if (stuck.length === 0) return pass("no pod of ours waits to start");
+        const told = stuck.map(({ name, waiting }) => `${name} (${waiting})`);
+        return fail(`${counted(stuck.length, "pod")} cannot start: ${namesOf(told)}`);
+      }),
+  },
+  {
+    id: "placement",
+    looksAt: "whether the controller keeps off the nodes that it takes away",
+    fix: "keep its node affinity, and give it a node pool that is not Spot",
+    run: (facts) =>
+      judging(facts.ownPods, (pods) =>
+        judging(spotNodes(facts), (spot) => {
+          const names = new Set(spot.map(({ name }) => name));
+          const here = pods.filter(({ component }) => component === "controller");
+          if (here.length === 0) return skip("no pod of the controller is there");
+          const onSpot = here.filter(({ node }) => node !== undefined && names.has(node));
+          if (onSpot.length === 0) return pass("no pod of the controller is on a Spot node");
+          const told = onSpot.map(({ name, node }) => `${name} on ${node}`);
+          return warn(`the controller is on a Spot node: ${namesOf(told)}`);
+        }),
+      ),
+  },
+  {
+    id: "placeholder-image",
+    looksAt: "where room is made before a drain: the class of the placeholders, and their image",
+    fix: "apply deploy/base/placeholder-priority.yaml; name an image that nodes can pull by --placeholder-image",
+    run: ({ policies, priorityClasses, ownPods }) =>
+      judging(policies, (found) => {
+        const makers = found.policies.filter(
+          ({ replacement }) => replacement.when === "BeforeDrain",
+        );
+        if (makers.length === 0) return skip("no policy makes room before a drain");
+        const pods = ownPods.kind === "Known" ? ownPods.value : [];
+        const stuck = pods.filter(
+          ({ component, waiting }) => component === "placeholder" && /Image/.test(waiting ?? ""),
+        );
+        if (stuck.length > 0)
+          return fail(`${counted(stuck.length, "placeholder")} cannot pull its image`);
+        return judging(priorityClasses, (classes) =>
+          classes.has("lastcall-placeholder")
+            ? pass("the priority class of the placeholders is there")
+            : fail("the PriorityClass lastcall-placeholder is missing: no room can be made"),
+        );
+      }),
+  },
+  {
+    id: "service-account",
+    looksAt: "whether pods of the controller can get a cloud identity at all",
+    fix: "lastcall setup gcp|aws|azure; docs/cloud",
+    run: (facts) =>
+      ofController(facts, ({ hostNetwork, podLabels }) => {
+        if (hostNetwork) {
+          return fail(
+            "the controller has the network of its node, where it gets the node's identity",
+          );
+        }
+        return judging(facts.accountAnnotations, (annotations) => {
+          const client = annotations["azure.workload.identity/client-id"];
+          const isUsed = podLabels["azure.workload.identity/use"] === "true";
+          if (client !== undefined && !isUsed) {
+            const lack = "its pods lack the label azure.workload.identity/use: true";
+            return fail(`the ServiceAccount names an identity of Azure, and ${lack}`);
+          }
+          const role = annotations["eks.amazonaws.com/role-arn"];
+          if (role !== undefined && !/^arn:aws[-a-z]*:iam::\d{12}:role\/.+/.test(role)) {
+            return fail(`eks.amazonaws.com/role-arn is no ARN of a role: ${role}`);
+          }
+          return pass("nothing keeps the controller from an identity of its own");
+        });
+      }),
+  },
+];

@@ -1,0 +1,157 @@
+import { isLive } from "../../core/departure/departure.ts";
+import {
+  defaultNodeSelector,
+  matchesNodeSelector,
+  selectPolicy,
+} from "../../core/policy/selector.ts";
+import { formatInstant, hours, minus } from "../../core/time/time.ts";
+import {
+  type Check,
+  counted,
+  fail,
+  judging,
+  namesOf,
+  pass,
+  skip,
+  type Verdict,
+  warn,
+} from "../check.ts";
+import type { DoctorFacts, PolicyFacts } from "../facts.ts";
+
+/** Judges the policies that can be read, where there are any. */
+function ofPolicies(facts: DoctorFacts, judge: (found: PolicyFacts) => Verdict): Verdict {
+  return judging(facts.policies, (found) =>
+    found.policies.length === 0 ? skip("there is no policy that can be read") : judge(found),
+  );
+}
+
+function tieVerdict({ policies }: PolicyFacts, { nodes }: DoctorFacts): Verdict {
+  return judging(nodes, (all) => {
+    for (const node of all) {
+      const choice = selectPolicy(node, policies);
+      if (choice === undefined || choice.tiedWith.length === 0) continue;
+      const names = [choice.policy.name, ...choice.tiedWith].join(", ");
+      return warn(`${names} have one weight and select ${node.name}: the first by name applies`);
+    }
+    return pass("each node has one policy of the highest weight");
+  });
+}
+
+/** The policies themselves, and what came of them. */
+export const policyChecks: readonly Check[] = [
+  {
+    id: "policies",
+    looksAt: "whether there are policies, and whether each can be read",
+    fix: "kubectl apply -f policy.yaml; docs/reference/departurepolicy.md",
+    run: ({ policies }) =>
+      judging(policies, ({ policies: found, bad }) => {
+        const [first] = bad;
+        if (first !== undefined) return fail(`${first.name} cannot be read: ${first.problem}`);
+        if (found.length === 0) return warn("there is no policy: no node is planned");
+        return pass(
+          `${counted(found.length, "policy", "policies")}: ${namesOf(found.map(({ name }) => name))}`,
+        );
+      }),
+  },
+  {
+    id: "policy-match",
+    looksAt: "whether each policy selects a node",
+    fix: "compare spec.nodeSelector with the labels of the nodes: kubectl get nodes --show-labels",
+    run: (facts) =>
+      ofPolicies(facts, ({ policies }) =>
+        judging(facts.nodes, (nodes) => {
+          const idle = policies.filter(
+            ({ nodeSelector }) =>
+              !nodes.some((node) => matchesNodeSelector(node, nodeSelector ?? defaultNodeSelector)),
+          );
+          if (idle.length === 0) return pass("each policy selects nodes");
+          return warn(`${namesOf(idle.map(({ name }) => name))} selects no node`);
+        }),
+      ),
+  },
+  {
+    id: "policy-ties",
+    looksAt: "whether two policies of one weight select the same node",
+    fix: "give the policies different weights (spec.weight)",
+    run: (facts) => ofPolicies(facts, (found) => tieVerdict(found, facts)),
+  },
+  {
+    id: "paused",
+    looksAt: "whether a policy is paused, or only says what it would do",
+    fix: "set spec.paused and spec.dryRun to false when you want it to act",
+    run: (facts) =>
+      ofPolicies(facts, ({ policies }) => {
+        const idle = policies.filter(({ paused, dryRun }) => paused || dryRun);
+        if (idle.length === 0) return pass("no policy is paused");
+        return warn(`${namesOf(idle.map(({ name }) => name))} is paused or a dry run`);
+      }),
+  },
+  {
+    id: "forecast",
+    looksAt: "whether the controller has found each policy feasible, and follows its changes",
+    fix: "lastcall plan says which nodes leave late, and how much wider the windows would have to be",
+    run: (facts) =>
+      ofPolicies(facts, ({ policies, states }) => {
+        for (const { name, generation } of policies) {
+          const state = states.get(name);
+          if (state?.infeasible !== undefined) return fail(`${name}: ${state.infeasible}`);
+          if (state?.observedGeneration === undefined) {
+            return warn(`the controller has not written a status of ${name} yet`);
+          }
+          if (generation !== undefined && state.observedGeneration < generation) {
+            return warn(`the controller has not seen the last change of ${name} yet`);
+          }
+        }
+        return pass("the controller has found each policy feasible");
+      }),
+  },
+  {
+    id: "alerts",
+    looksAt: "whether Alertmanager answers the alerts gate of each policy",
+    fix: "check gates.alerts.url from where the controller runs; the gate holds everything without an answer",
+    run: ({ alerts }) => {
+      if (alerts.length === 0) return skip("no policy has an alerts gate");
+      for (const { policy, firing } of alerts) {
+        if (firing.kind === "Unknown")
+          return fail(`the gate of ${policy} has no answer: ${firing.why}`);
+      }
+      const held = alerts.flatMap(({ policy, firing }) =>
+        firing.kind === "Known" && firing.value.length > 0
+          ? [`${policy} (${namesOf(firing.value)})`]
+          : [],
+      );
+      if (held.length === 0) return pass("Alertmanager answers, and no alert of a gate fires");
+      return warn(`alerts hold planned departures of ${held.join(", ")}`);
+    },
+  },
+  {
+    id: "departures",
+    looksAt: "whether a departure is stuck: due for an hour and not ended, or failed within a day",
+    fix: "kubectl describe departure, whose status says what it waits for",
+    run: ({ departures, at }) =>
+      judging(departures, (all) => {
+        const hourAgo = minus(at, hours(1));
+        const stuck = all.filter(
+          (one) => isLive(one) && one.departAt !== undefined && one.departAt < hourAgo,
+        );
+        const [first] = stuck;
+        if (first !== undefined) {
+          const { message = first.status.reason ?? first.status.phase } = first.status;
+          return warn(
+            `${counted(stuck.length, "departure")} due for over an hour, the first of ${first.node.name}: ${message}`,
+          );
+        }
+        const dayAgo = minus(at, hours(24));
+        const failed = all.filter(
+          ({ status }) => status.outcome === "Failed" && (status.endedAt ?? at) >= dayAgo,
+        );
+        if (failed.length === 0)
+          return pass(
+            `${counted(all.filter(isLive).length, "departure")} to come or under way, none stuck`,
+          );
+        const last = failed[0]?.status.endedAt;
+        const when = last === undefined ? "" : `, one at ${formatInstant(last)}`;
+        return warn(`${counted(failed.length, "departure")} failed within a day${when}`);
+      }),
+  },
+];

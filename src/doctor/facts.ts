@@ -1,0 +1,159 @@
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { BudgetFacts } from "../core/cluster/pod.ts";
+import type { Departure } from "../core/departure/departure.ts";
+import type { BadPolicy, Policy, ReleaseMode } from "../core/policy/policy.ts";
+import type { Instant, Millis } from "../core/time/time.ts";
+import type { ErrorCode, LastcallError } from "../errors.ts";
+
+/** Something that was asked for: what came of it, or why nothing did. */
+export type Fact<Value> =
+  | { readonly kind: "Known"; readonly value: Value }
+  | {
+      readonly kind: "Unknown";
+      /** A sentence without its period. */
+      readonly why: string;
+      readonly code?: ErrorCode | undefined;
+      /** Whether asking again may have another answer. */
+      readonly passing?: boolean;
+    };
+
+export function known<Value>(value: Value): Fact<Value> {
+  return { kind: "Known", value };
+}
+
+export function unknown(why: string, fault?: LastcallError): Fact<never> {
+  return { kind: "Unknown", why, code: fault?.code, passing: fault?.retryable ?? false };
+}
+
+/** All that the checks judge. Each fact stands by itself: one that is missing hides no other. */
+export interface DoctorFacts {
+  readonly at: Instant;
+  /** Of the program that asks. */
+  readonly version: string;
+  /** Whether it runs in a pod of the cluster, such as the controller's. */
+  readonly inPod: boolean;
+  /** Where the controller is looked for. */
+  readonly namespace: string;
+  readonly api: Fact<{ readonly major: number; readonly minor: number; readonly name: string }>;
+  /** How far the API server's clock is ahead of ours; negative where it is behind. */
+  readonly clockAheadMs: Fact<Millis>;
+  readonly definitions: Fact<readonly DefinitionFacts[]>;
+  readonly rights: Fact<readonly RightFacts[]>;
+  readonly agentRights: Fact<readonly RightFacts[]>;
+  readonly lease: Fact<LeaseFacts | undefined>;
+  readonly controller: Fact<WorkloadFacts | undefined>;
+  readonly agent: Fact<WorkloadFacts | undefined>;
+  readonly ownPods: Fact<readonly OwnPod[]>;
+  /** The annotations of the controller's ServiceAccount. */
+  readonly accountAnnotations: Fact<Readonly<Record<string, string>>>;
+  readonly nodes: Fact<readonly NodeFacts[]>;
+  readonly policies: Fact<PolicyFacts>;
+  readonly departures: Fact<readonly Departure[]>;
+  readonly budgets: Fact<readonly BudgetFacts[]>;
+  readonly otherTools: Fact<readonly OtherTool[]>;
+  /** The names of ValidatingAdmissionPolicies that a binding puts in force. */
+  readonly admissionPolicies: Fact<ReadonlySet<string>>;
+  /** Priority classes that a ResourceQuota of our namespace covers. */
+  readonly quotaClasses: Fact<ReadonlySet<string>>;
+  readonly priorityClasses: Fact<ReadonlySet<string>>;
+  readonly machines: Fact<readonly MachineFacts[]>;
+  /** Undefined: the controller reads no queue. */
+  readonly queue: Fact<QueueFacts | undefined>;
+  readonly alerts: readonly AlertFacts[];
+  readonly grace: Fact<{ readonly errors: number; readonly worst: string | undefined }>;
+}
+
+export interface DefinitionFacts {
+  readonly name: string;
+  readonly established: boolean;
+  readonly served: readonly string[];
+  /** Whether its schema is the one that this version brings. */
+  readonly sameSchema: boolean;
+}
+
+export interface RightFacts {
+  /** As kubectl auth can-i is asked: `patch nodes/status`. */
+  readonly name: string;
+  readonly allowed: boolean;
+}
+
+export interface LeaseFacts {
+  readonly holder: string | undefined;
+  readonly renewedAt: Instant | undefined;
+  readonly durationMs: Millis;
+}
+
+/** A Deployment or DaemonSet of ours. */
+export interface WorkloadFacts {
+  readonly namespace: string;
+  readonly name: string;
+  readonly serviceAccount: string;
+  readonly wanted: number;
+  readonly ready: number;
+  readonly image: string;
+  readonly hostNetwork: boolean;
+  readonly priorityClass: string | undefined;
+  readonly podLabels: Readonly<Record<string, string>>;
+  /** By the option's name, as its flags and variables set them. */
+  readonly options: Readonly<Record<string, string>>;
+  /** `helm.sh/chart`, where a chart has made it. */
+  readonly chart: string | undefined;
+}
+
+export interface OwnPod {
+  readonly name: string;
+  readonly component: string;
+  readonly node: string | undefined;
+  readonly ready: boolean;
+  /** Why a container waits, such as ImagePullBackOff. */
+  readonly waiting: string | undefined;
+}
+
+export interface PolicyFacts {
+  readonly policies: readonly Policy[];
+  readonly bad: readonly BadPolicy[];
+  /** By the policy's name, as the controller has written it. */
+  readonly states: ReadonlyMap<string, PolicyState>;
+}
+
+export interface PolicyState {
+  readonly observedGeneration: number | undefined;
+  /** The message of the condition Feasible where it is False. */
+  readonly infeasible: string | undefined;
+}
+
+export interface OtherTool {
+  readonly tool: string;
+  /** `Deployment kube-system/x`. */
+  readonly place: string;
+  /** Whether it drains at a notice, or ends machines, as we do. */
+  readonly rival: boolean;
+}
+
+/** What the cloud says of the machine of one node. */
+export interface MachineFacts {
+  readonly node: string;
+  readonly providerID: string;
+  readonly cloud: string;
+  readonly nodeReady: boolean;
+  readonly mode: ReleaseMode;
+  readonly state: Fact<
+    | { readonly kind: "Absent" }
+    | { readonly kind: "Present"; readonly running: boolean; readonly launchKnown: boolean }
+  >;
+  /** Absent: its policy releases nothing. */
+  readonly release?: Fact<
+    | { readonly kind: "Possible"; readonly permission: "Granted" | "Unknown" }
+    | { readonly kind: "Impossible"; readonly problem: string }
+  >;
+}
+
+export interface QueueFacts {
+  readonly waiting: number;
+  readonly inFlight: number;
+}
+
+export interface AlertFacts {
+  readonly policy: string;
+  readonly firing: Fact<readonly string[]>;
+}

@@ -1,0 +1,54 @@
+import { checkList } from "./check-list.ts";
+
+/** The generated page `docs/doctor.md`, by its path. */
+export function generateDoctorDocs(): ReadonlyMap<string, string> {
+  const rows = checkList.map(({ id, looksAt, fix }) => {
+    const cells = [`\`${id}\``, looksAt, fix].map((cell) => cell.replaceAll("|", "\\|"));
+    return `| ${cells.join(" | ")} |`;
+  });
+  return new Map([["docs/doctor.md", page(rows)]]);
+}
+
+function page(rows: readonly string[]): string {
+  return `<!-- Generated from src/doctor by \`npm run generate\`; edit the checks there. -->
+# Doctor
+
+\`lastcall doctor\` looks at whether Lastcall is set up right in a cluster, and changes nothing: it reads, and asks by
+SubjectAccessReview what the controller may do, which leaves nothing behind. Clouds are asked for three
+machines, and for the permission to release them where they tell it without harm.
+
+\`\`\`
+lastcall doctor                          # the cluster of the kubeconfig, with the rights of its user
+lastcall doctor --fail-on warn -o json   # for scripts: exit code 3 where a check fails or warns
+kubectl exec -n lastcall deploy/lastcall -- node /app/bin/lastcall.js doctor
+\`\`\`
+
+The exit code is 0, or 3 where a check fails, with \`--fail-on warn\` also where one warns. \`-o json\` and \`-o yaml\`
+print a \`DoctorReport\`: \`checks\`, each with \`id\`, \`status\`, \`message\` and \`fix\` (null where there is nothing to do),
+and \`summary\`, how many there are of each status.
+
+| status | means |
+|---|---|
+| \`Pass\` | it is as it should be |
+| \`Warn\` | it works, and not as well as it could, or somebody should know |
+| \`Fail\` | something does not work, or will not when it is needed |
+| \`Skip\` | it does not concern this cluster, or could not be asked; the message says which |
+
+One question that is refused hides no other: the check that needs it is skipped and says why. The cloud is asked with
+the credentials of whoever runs it. On a workstation these are a person's, if there are any; in the controller's pod
+they are the controller's, which has fewer rights in the cluster, so that more is skipped there.
+
+## The checks
+
+| id | looks at | what to do |
+|---|---|---|
+${rows.join("\n")}
+
+## What it does not see
+
+- Machines of a group that never became nodes: no list of a group's machines is read.
+- How old the oldest message of a queue is: SQS says how many there are, and nothing else without CloudWatch. Asking
+  needs \`sqs:GetQueueAttributes\`, which the controller's own role does not have.
+- Whether Auto Scaling permits to terminate in a group: AWS tells that by doing it only.
+`;
+}

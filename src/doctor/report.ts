@@ -1,0 +1,40 @@
+import type { CheckStatus } from "./check.ts";
+import { checkList } from "./check-list.ts";
+import type { DoctorFacts } from "./facts.ts";
+
+/** What `lastcall doctor -o json` prints; the names are pinned. */
+export interface DoctorReport {
+  readonly apiVersion: "lastcall.dev/v1alpha1";
+  readonly kind: "DoctorReport";
+  readonly checks: readonly ReportedCheck[];
+  readonly summary: Readonly<Record<CheckStatus, number>>;
+}
+
+export interface ReportedCheck {
+  readonly id: string;
+  readonly status: CheckStatus;
+  readonly message: string;
+  /** Null where there is nothing to do. */
+  readonly fix: string | null;
+}
+
+/** Judges the facts by every check, in the order of the list. */
+export function doctorReport(facts: DoctorFacts): DoctorReport {
+  const checks = checkList.map((check): ReportedCheck => {
+    const { status, message, fix = check.fix } = check.run(facts);
+    const isFine = status === "Pass" || status === "Skip";
+    return { id: check.id, status, message, fix: isFine ? null : fix };
+  });
+  const count = (wanted: CheckStatus) => checks.filter(({ status }) => status === wanted).length;
+  return {
+    apiVersion: "lastcall.dev/v1alpha1",
+    kind: "DoctorReport",
+    checks,
+    summary: { Pass: count("Pass"), Warn: count("Warn"), Fail: count("Fail"), Skip: count("Skip") },
+  };
+}
+
+/** Whether the answer is no: a check failed, or with `warn` warned. */
+export function isRefused({ summary }: DoctorReport, failOn: "warn" | "fail"): boolean {
+  return summary.Fail > 0 || (failOn === "warn" && summary.Warn > 0);
+}

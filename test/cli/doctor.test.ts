@@ -1,0 +1,214 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { CommandIo } from "../../src/cli/command-io.ts";
+import { runCommandLine } from "../../src/cli/command-line.ts";
+import type { KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { formatInstant } from "../../src/core/time/time.ts";
+import type { DoctorReport } from "../../src/doctor/report.ts";
+import { realClock } from "../../src/runtime/real-clock.ts";
+import { type HttpFace, serveModel } from "../../src/sim/http-face.ts";
+import { type ComputeServer, startComputeServer } from "../support/compute-server.ts";
+import { ModelWorld, policies, spotPolicy } from "../support/model-world.ts";
+
+let world: ModelWorld;
+let face: HttpFace;
+let folder: string;
+let requests: string[];
+let compute: ComputeServer;
+
+/** What a replica of the controller leaves behind that leads. */
+function install(): void {
+  world.create("/api/v1/namespaces", named("v1", "Namespace", "lastcall"));
+  const labels = {
+    "app.kubernetes.io/name": "lastcall",
+    "app.kubernetes.io/component": "controller",
+  };
+  const container = { name: "controller", image: "lastcall:0.1.0", args: ["run"] };
+  world.create("/apis/apps/v1/namespaces/lastcall/deployments", {
+    ...{ apiVersion: "apps/v1", kind: "Deployment" },
+    metadata: { name: "lastcall", namespace: "lastcall", labels },
+    spec: {
+      replicas: 2,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: { serviceAccountName: "lastcall", containers: [container] },
+      },
+    },
+  });
+  world.create("/apis/coordination.k8s.io/v1/namespaces/lastcall/leases", {
+    ...{ apiVersion: "coordination.k8s.io/v1", kind: "Lease" },
+    metadata: { name: "lastcall", namespace: "lastcall" },
+    spec: {
+      ...{ holderIdentity: "c-1", leaseDurationSeconds: 40 },
+      renewTime: formatInstant(realClock.now()).replace("Z", "000Z"),
+    },
+  });
+}
+
+function named(apiVersion: string, kind: string, name: string): KubeObject {
+  return { apiVersion, kind, metadata: { name } };
+}
+
+beforeEach(async () => {
+  world = new ModelWorld();
+  requests = [];
+  for (const name of ["n0", "n1"]) world.addNode(name, "a");
+  install();
+  spotPolicy(world, {});
+  compute = await startComputeServer({ clock: realClock, project: { id: "demo", number: "1" } });
+  const { model } = compute;
+  const group = model.addGroup({ scope: "zones", location: "a", name: "spot" });
+  for (const name of ["n0", "n1"]) model.addMachine({ name, zone: "a", group });
+  for (const way of ["send", "handle"] as const) {
+    const answer = world.api[way].bind(world.api) as (request: KubeRequest) => never;
+    world.api[way] = (request: KubeRequest) => {
+      requests.push(`${request.method} ${request.path}`);
+      return answer(request);
+    };
+  }
+  face = await serveModel({ api: world.api });
+  folder = await mkdtemp(join(tmpdir(), "lastcall-doctor-"));
+  await writeFile(join(folder, "kubeconfig"), face.kubeconfig);
+});
+
+afterEach(async () => {
+  await face.close();
+  await compute.close();
+  await rm(folder, { recursive: true });
+});
+
+async function doctor(...args: readonly string[]) {
+  let [stdout, stderr] = ["", ""];
+  const io: Partial<CommandIo> = {
+    out: (text) => {
+      stdout += text;
+    },
+    err: (text) => {
+      stderr += text;
+    },
+    env: { KUBECONFIG: join(folder, "kubeconfig"), LASTCALL_GCP_ENDPOINT: compute.endpoint },
+    ...{ isTerminal: false, colour: false, columns: 80, fetch },
+    ...{ clock: realClock, rng: seededRng(1), signal: new AbortController().signal },
+  };
+  const exit = await runCommandLine(["doctor", ...args], io as CommandIo);
+  return { exit, stdout, stderr };
+}
+
+async function checks(...args: readonly string[]) {
+  const { exit, stdout } = await doctor("-o", "json", ...args);
+  const report = JSON.parse(stdout) as DoctorReport;
+  return { exit, report, of: new Map(report.checks.map((check) => [check.id, check])) };
+}
+
+describe("lastcall doctor", () => {
+  it("reads, asks for reviews of rights, and sends nothing else", async () => {
+    const { report } = await checks();
+    expect(report).toMatchObject({ apiVersion: "lastcall.dev/v1alpha1", kind: "DoctorReport" });
+    const writes = requests.filter((request) => !request.startsWith("GET "));
+    expect(new Set(writes)).toEqual(
+      new Set(["POST /apis/authorization.k8s.io/v1/subjectaccessreviews"]),
+    );
+  });
+
+  it("finds the controller, its Lease and its policy", async () => {
+    const { of } = await checks();
+    const passed = [
+      "api",
+      "crds",
+      "crd-version",
+      "rights",
+      "lease",
+      "clock",
+      "policies",
+      "budgets",
+    ];
+    for (const id of passed) expect(of.get(id)).toMatchObject({ id, status: "Pass", fix: null });
+    expect(of.get("lease")?.message).toMatch(/^c-1 leads, its Lease was renewed \d s ago$/);
+  });
+
+  it("looks machines up, and asks whether they could be released", async () => {
+    const { of } = await checks();
+    const cloud = ["cloud-identity", "cloud-permissions", "machines", "launch-times", "release"];
+    for (const id of cloud) expect(of.get(id)).toMatchObject({ id, status: "Pass" });
+    expect(of.get("machines")?.message).toBe("2 machines found: n0, n1");
+  });
+
+  it("fails by a permission that is missing, with its name", async () => {
+    compute.deny("compute.instanceGroupManagers.update");
+    const { exit, of } = await checks();
+    expect(exit).toBe(3);
+    for (const id of ["cloud-permissions", "release"]) {
+      expect(of.get(id)?.status).toBe("Fail");
+      expect(of.get(id)?.message).toContain("compute.instanceGroupManagers.update");
+    }
+  });
+
+  it("fails by a node whose machine nobody knows", async () => {
+    world.addNode("n2", "b");
+    expect((await checks()).of.get("machines")).toMatchObject({
+      ...{ status: "Fail", message: "the cloud knows no machine of n2" },
+    });
+  });
+
+  it("fails by a definition that is gone, with 3 and the way to mend it", async () => {
+    const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    world.api.handle({ method: "DELETE", path: `${path}/departures.lastcall.dev` });
+    const { exit, of } = await checks();
+    expect(exit).toBe(3);
+    expect(of.get("crds")).toEqual({
+      ...{ id: "crds", status: "Fail", fix: "lastcall setup crds --apply" },
+      message: "departures.lastcall.dev is not installed",
+    });
+  });
+
+  it("warns of a tie, which --fail-on warn takes for a no", async () => {
+    world.create(policies, {
+      ...named("lastcall.dev/v1alpha1", "DeparturePolicy", "also"),
+      spec: {},
+    });
+    expect((await checks()).of.get("policy-ties")).toMatchObject({
+      status: "Warn",
+      message: "also, spot have one weight and select n0: the first by name applies",
+    });
+    expect((await checks("--fail-on", "warn")).exit).toBe(3);
+  });
+
+  it("says which question was refused, and answers all others", async () => {
+    const before = (await checks()).report.checks.length;
+    world.api.failNext({
+      match: { method: "GET", path: "/apis/policy/v1/poddisruptionbudgets" },
+      answer: { status: 403, body: { kind: "Status", message: "not for you" } },
+      times: 2,
+    });
+    const { report, of } = await checks();
+    expect(report.checks).toHaveLength(before);
+    expect(of.get("reader")?.status).toBe("Warn");
+    const refused = { status: "Skip", message: expect.stringContaining("not for you") };
+    for (const id of ["budgets", "grace"]) expect(of.get(id)).toMatchObject(refused);
+    expect(of.get("crds")?.status).toBe("Pass");
+  });
+
+  it("fails alone by an API server that does not answer, and skips the rest", async () => {
+    await face.close();
+    const { exit, report } = await checks();
+    expect(exit).toBe(3);
+    expect(report.checks.filter(({ status }) => status === "Fail").map(({ id }) => id)).toEqual([
+      "api",
+    ]);
+    expect(report.summary.Skip).toBe(report.checks.length - 2);
+  }, 30_000);
+
+  it("fits a table into 80 columns, without colours where none are wanted", async () => {
+    const { stdout } = await doctor();
+    const lines = stdout.split("\n");
+    expect(lines[0]).toMatch(/^PASS {2}api +Kubernetes v\S+ answers$/);
+    expect(lines.at(-2)).toMatch(/^\d+ passed, \d+ warned, \d+ failed, \d+ skipped$/);
+    const long = lines.filter((line) => line.length > 80 && line.trim().includes(" "));
+    expect(long.filter((line) => !/^ *\S{50,}$/.test(line))).toEqual([]);
+    expect(stdout).not.toContain("\u001b");
+  });
+});

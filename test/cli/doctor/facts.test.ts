@@ -1,0 +1,88 @@
+import { describe, expect, it } from "vitest";
+import { serverFacts } from "../../../src/cli/doctor/cluster-facts.ts";
+import { rightsOfAccount } from "../../../src/cli/doctor/rights-facts.ts";
+import type { KubeAnswer, KubeApi, KubeRequest } from "../../../src/contracts/kube-api.ts";
+import { instant, millis, plus, seconds } from "../../../src/core/time/time.ts";
+import { SteppingClock } from "../../support/stepping-clock.ts";
+
+const { signal } = new AbortController();
+const account = { namespace: "lastcall", name: "lastcall" };
+const me = "system:serviceaccount:lastcall:lastcall";
+const rights = ["get", "patch"].map((verb) => ({ verb, group: "", resource: "nodes" }));
+
+function apiOf(answer: (request: KubeRequest) => KubeAnswer): KubeApi {
+  return { send: async (request) => answer(request), watch: () => expect.unreachable() };
+}
+
+/** May not ask for others; for itself it has `get nodes` alone. */
+function modest(username: string): KubeApi {
+  return apiOf(({ path, body }) => {
+    if (path.endsWith("/selfsubjectreviews")) {
+      return { status: 201, body: { status: { userInfo: { username } } } };
+    }
+    if (path.endsWith("/subjectaccessreviews")) return { status: 403, body: { message: "no" } };
+    const { spec } = body as { spec: { resourceAttributes: { verb: string } } };
+    const allowed = spec.resourceAttributes.verb === "get";
+    return { status: 201, body: { status: { allowed } } };
+  });
+}
+
+describe("the rights of an account", () => {
+  it("are asked for by itself where it may not ask for others", async () => {
+    expect(await rightsOfAccount(modest(me), account, rights, signal)).toEqual([
+      { name: "get nodes", allowed: true },
+      { name: "patch nodes", allowed: false },
+    ]);
+  });
+
+  it("are not known to somebody else who may not ask", async () => {
+    await expect(rightsOfAccount(modest("ann"), account, rights, signal)).rejects.toMatchObject({
+      code: "RIGHT_MISSING",
+    });
+  });
+
+  it("are asked for in its own namespace where they hold there alone", async () => {
+    const asked: unknown[] = [];
+    const api = apiOf(({ body }) => {
+      asked.push((body as { spec: unknown }).spec);
+      return { status: 201, body: { status: { allowed: true } } };
+    });
+    await rightsOfAccount(
+      api,
+      account,
+      [{ verb: "create", group: "", resource: "pods", own: true }],
+      signal,
+    );
+    const resourceAttributes = {
+      verb: "create",
+      group: "",
+      resource: "pods",
+      namespace: "lastcall",
+    };
+    expect(asked).toMatchObject([{ user: me, resourceAttributes }]);
+  });
+});
+
+describe("the API server's clock", () => {
+  const now = instant(Date.UTC(2026, 10, 20));
+  it.each([
+    // A header is cut to the second: anything from it to a second later may be meant.
+    ["the same", millis(0), 0],
+    ["cut by most of a second", millis(-999), 0],
+    ["a minute ahead", seconds(60), 60_000],
+    ["a minute behind", seconds(-60), -59_000],
+  ])("that is %s", async (_, off, ahead) => {
+    const api = apiOf(() => ({
+      ...{ status: 200, body: { major: "1", minor: "34+", gitVersion: "v1.34.0-gke.1" } },
+      serverAt: plus(now, off),
+    }));
+    expect(await serverFacts(api, new SteppingClock(now), signal)).toEqual({
+      ...{ major: 1, minor: 34, name: "v1.34.0-gke.1", aheadMs: ahead },
+    });
+  });
+
+  it("is not known where there is no header", async () => {
+    const api = apiOf(() => ({ status: 200, body: {} }));
+    expect((await serverFacts(api, new SteppingClock(now), signal)).aheadMs).toBeUndefined();
+  });
+});

@@ -1,0 +1,89 @@
+import { describe, expect, it } from "vitest";
+import { otherToolsIn, ownPod, ownWorkload } from "../../../src/cli/doctor/own-workloads.ts";
+import type { KubeObject } from "../../../src/contracts/kube-api.ts";
+
+const part = (name: string, component: string) => ({
+  "app.kubernetes.io/name": name,
+  "app.kubernetes.io/component": component,
+});
+
+function deployment(container: object, labels: Readonly<Record<string, string>>): KubeObject {
+  return {
+    kind: "Deployment",
+    metadata: { name: "x", namespace: "ops", labels },
+    spec: { replicas: 2, template: { spec: { containers: [container] } } },
+    status: { readyReplicas: 1 },
+  };
+}
+
+describe("the controller's Deployment", () => {
+  it("is found by its labels, or by its image where a chart calls it otherwise", () => {
+    const image = "registry.example/lastcall:1.2.3";
+    const byName = deployment({ image: "mirror/x@sha256:0" }, part("lastcall", "controller"));
+    const byImage = deployment({ image }, part("killer", "controller"));
+    for (const one of [byName, byImage]) {
+      expect(ownWorkload([one], "controller", undefined)).toMatchObject({ wanted: 2, ready: 1 });
+      expect(ownWorkload([one], "agent", undefined)).toBeUndefined();
+      expect(ownWorkload([one], "controller", "elsewhere")).toBeUndefined();
+    }
+    const other = deployment({ image: "nginx:1" }, part("web", "controller"));
+    expect(ownWorkload([other], "controller", undefined)).toBeUndefined();
+  });
+
+  it.each([
+    [
+      { args: ["run", "--dry-run", "--sqs-queue-url=https://q"] },
+      { "dry-run": "true", "sqs-queue-url": "https://q" },
+    ],
+    [{ args: ["run", "--sqs-queue-url", "https://q"] }, { "sqs-queue-url": "https://q" }],
+    [{ command: ["lastcall", "run", "--no-leader-elect"] }, { "leader-elect": "false" }],
+    [
+      {
+        env: [
+          { name: "LASTCALL_DRY_RUN", value: "true" },
+          { name: "POD_NAME", valueFrom: {} },
+        ],
+      },
+      { "dry-run": "true" },
+    ],
+    [
+      { args: ["--dry-run=false"], env: [{ name: "LASTCALL_DRY_RUN", value: "true" }] },
+      { "dry-run": "false" },
+    ],
+  ])("says its options: %j", (container, options) => {
+    const found = deployment({ image: "lastcall", ...container }, part("lastcall", "controller"));
+    expect(ownWorkload([found], "controller", undefined)?.options).toEqual(options);
+  });
+});
+
+describe("another tool", () => {
+  it.each([
+    [
+      "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.0",
+      "aws-node-termination-handler",
+      true,
+    ],
+    ["estafette/estafette-gke-preemptible-killer:1.3.1", "estafette's preemptible killer", true],
+    ["public.ecr.aws/karpenter/controller:1.6.0@sha256:0", "Karpenter", false],
+    ["registry.k8s.io/autoscaling/cluster-autoscaler:v1.34.0", "cluster-autoscaler", false],
+    ["ghcr.io/kubereboot/kured:1.19.0", "kured", false],
+  ])("is known by its image %s", (image, tool, rival) => {
+    const place = "Deployment ops/x";
+    expect(otherToolsIn([deployment({ image }, {})])).toEqual([{ tool, rival, place }]);
+  });
+
+  it("is nobody whose image only sounds like one", () => {
+    expect(otherToolsIn([deployment({ image: "example/drainon:1" }, {})])).toEqual([]);
+  });
+});
+
+describe("a pod of ours", () => {
+  const pod = (reason: string) =>
+    ownPod({ status: { containerStatuses: [{ state: { waiting: { reason } } }] } });
+  it.each(["ImagePullBackOff", "CrashLoopBackOff"])("waits by %s", (reason) => {
+    expect(pod(reason).waiting).toBe(reason);
+  });
+  it("that is about to start waits for nothing", () => {
+    expect(pod("ContainerCreating").waiting).toBeUndefined();
+  });
+});
