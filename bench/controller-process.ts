@@ -34,6 +34,8 @@ export interface ControllerStart {
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** More arguments for Node, such as a heap profile's. */
   readonly nodeArgs?: readonly string[] | undefined;
+  /** What Node runs; default the bundle, by the script that is installed. */
+  readonly program?: string | undefined;
 }
 
 /** The bundle, as `deploy/` starts it, in a process of its own. Resolves when it is ready. */
@@ -77,7 +79,7 @@ interface Command {
 }
 
 function commandOf(
-  { plane, token, folder, args: more = [], nodeArgs = [] }: ControllerStart,
+  { plane, token, folder, args: more = [], nodeArgs = [], program: main }: ControllerStart,
   how: { readonly access: string; readonly health: number; readonly metrics: number },
 ): Command {
   const addresses = [
@@ -86,7 +88,7 @@ function commandOf(
   ];
   const cloud = more.includes("--gcp-endpoint") ? [] : ["--gcp-endpoint", nobody];
   const flags = [...cloud, ...more, ...addresses];
-  const program = [...nodeArgs, join(root, "bin/lastcall.js"), "run", ...flags];
+  const program = [...nodeArgs, main ?? join(root, "bin/lastcall.js"), "run", ...flags];
   if (how.access === "kubeconfig") {
     const args = [...program, "--kubeconfig", plane.kubeconfigFor("bench", token)];
     return { file: process.execPath, args, env: {} };
