@@ -4,7 +4,7 @@ import { silentLog } from "../src/cli/demo/silent-log.ts";
 import type { StyledLine } from "../src/cli/demo/styled-line.ts";
 import { instant, type Millis, parseInstant, plus, seconds } from "../src/core/time/time.ts";
 import { eventLoopTurn } from "../src/runtime/event-loop-turn.ts";
-import { VirtualClock } from "../src/sim/virtual-clock.ts";
+import { VirtualClock } from "../src/sim/time/virtual-clock.ts";
 import { svgFrame } from "./svg-frame.ts";
 
 export interface PictureMoment {

@@ -1,4 +1,4 @@
-import { simulationReport } from "../sim/simulation-report.ts";
+import { simulationReport } from "../sim/demo/simulation-report.ts";
 import type { CommandInput, CommandRun } from "./command-spec.ts";
 import { printData } from "./print-data.ts";
 

@@ -8,7 +8,7 @@ import type { NoticeSource } from "../../src/contracts/notice-source.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import type { Notice } from "../../src/core/notice/notice.ts";
 import { formatInstant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
-import type { ModelApi } from "../../src/sim/model-api.ts";
+import type { ModelApi } from "../../src/sim/api/model-api.ts";
 import { ManualClock, settle } from "../support/manual-clock.ts";
 import { modelClusterApi } from "../support/model-cluster-api.ts";
 import { unreachable } from "../support/scripted-api.ts";

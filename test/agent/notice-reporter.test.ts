@@ -3,7 +3,7 @@ import { NoticeReporter } from "../../src/agent/notice-reporter.ts";
 import type { KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
 import type { NoticeCase } from "../../src/core/notice/notice.ts";
 import { formatInstant, plus, seconds } from "../../src/core/time/time.ts";
-import type { ModelApi } from "../../src/sim/model-api.ts";
+import type { ModelApi } from "../../src/sim/api/model-api.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { modelClusterApi } from "../support/model-cluster-api.ts";
 

@@ -6,7 +6,7 @@ import { silentLog } from "../../src/cli/demo/silent-log.ts";
 import { plainText } from "../../src/cli/demo/styled-line.ts";
 import { minutes, plus } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
-import { VirtualClock } from "../../src/sim/virtual-clock.ts";
+import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 
 const clock = new VirtualClock({ startAt: demoStartAt, settle: eventLoopTurn });
 let demo: LiveDemo;

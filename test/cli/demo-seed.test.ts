@@ -5,8 +5,8 @@ import { play } from "../../src/cli/demo/play.ts";
 import { silentLog } from "../../src/cli/demo/silent-log.ts";
 import { hours, type Millis, millis, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
-import type { ModelApi } from "../../src/sim/model-api.ts";
-import { VirtualClock } from "../../src/sim/virtual-clock.ts";
+import type { ModelApi } from "../../src/sim/api/model-api.ts";
+import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 
 const seed = 7;
 const nodes = 5;

@@ -6,7 +6,7 @@ import type { CommandIo } from "../../src/cli/command-io.ts";
 import { runCommandLine } from "../../src/cli/command-line.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
-import { type HttpFace, serveModel } from "../../src/sim/http-face.ts";
+import { type HttpFace, serveModel } from "../../src/sim/http/serve-model.ts";
 import { departures, ModelWorld } from "../support/model-world.ts";
 
 let world: ModelWorld;

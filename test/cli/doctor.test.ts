@@ -9,7 +9,7 @@ import { seededRng } from "../../src/core/chance/rng.ts";
 import { formatInstant } from "../../src/core/time/time.ts";
 import type { DoctorReport } from "../../src/doctor/report.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
-import { type HttpFace, serveModel } from "../../src/sim/http-face.ts";
+import { type HttpFace, serveModel } from "../../src/sim/http/serve-model.ts";
 import { type ComputeServer, startComputeServer } from "../support/compute-server.ts";
 import { ModelWorld, policies, spotPolicy } from "../support/model-world.ts";
 

@@ -8,7 +8,7 @@ import type { KubeObject } from "../../src/contracts/kube-api.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import type { DrainPlanReport } from "../../src/core/drain-plan/drain-plan-report.ts";
 import { seconds } from "../../src/core/time/time.ts";
-import { type HttpFace, serveModel } from "../../src/sim/http-face.ts";
+import { type HttpFace, serveModel } from "../../src/sim/http/serve-model.ts";
 import { capacityStory, workload } from "../controller/capacity-story.ts";
 import type { ModelWorld } from "../support/model-world.ts";
 

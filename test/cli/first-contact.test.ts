@@ -4,7 +4,7 @@ import type { KubeAnswer, KubeApi } from "../../src/contracts/kube-api.ts";
 import { instant, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
-import { VirtualClock } from "../../src/sim/virtual-clock.ts";
+import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 
 const unreachable = new LastcallError("API_UNREACHABLE", "Cannot GET /version: connection refused");
 

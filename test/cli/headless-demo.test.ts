@@ -5,7 +5,7 @@ import {
   type FleetCounts,
   type SimulationFacts,
   simulationReport,
-} from "../../src/sim/simulation-report.ts";
+} from "../../src/sim/demo/simulation-report.ts";
 
 type Facts = Omit<SimulationFacts, "wallSeconds">;
 

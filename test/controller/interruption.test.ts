@@ -7,7 +7,7 @@ import { NoticeReconciler } from "../../src/controller/notice-reconciler.ts";
 import type { Departure } from "../../src/core/departure/departure.ts";
 import { instant, plus, seconds } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
-import { VirtualClock } from "../../src/sim/virtual-clock.ts";
+import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 import { aDeparture, aNode } from "../core/fleet-builder.ts";
 import { departures, ModelWorld, nodes, spotPolicy } from "../support/model-world.ts";
 

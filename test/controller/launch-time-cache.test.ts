@@ -6,7 +6,7 @@ import { defaultPolicy } from "../../src/core/policy/policy-default.ts";
 import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
-import { VirtualClock } from "../../src/sim/virtual-clock.ts";
+import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 
 const startAt = instant(Date.UTC(2026, 10, 20));
 const bornAt = plus(startAt, hours(-1));

@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { realClock } from "../../src/runtime/real-clock.ts";
-import { type HttpFace, serveModel } from "../../src/sim/http-face.ts";
+import { type HttpFace, serveModel } from "../../src/sim/http/serve-model.ts";
 import { type ModelCluster, startModelCluster } from "../../src/sim/model-cluster.ts";
 import { buildControlPlane } from "../controlplane/build.ts";
 

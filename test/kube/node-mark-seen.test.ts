@@ -4,7 +4,7 @@ import { seededRng } from "../../src/core/chance/rng.ts";
 import { type Instant, parseInstant } from "../../src/core/time/time.ts";
 import { KubeNodeMarks } from "../../src/kube/node-marks.ts";
 import { translateNode } from "../../src/kube/object/translate-node.ts";
-import { ModelApi } from "../../src/sim/model-api.ts";
+import { ModelApi } from "../../src/sim/api/model-api.ts";
 import { SteppingClock } from "../support/stepping-clock.ts";
 
 const path = "/api/v1/nodes/n1";

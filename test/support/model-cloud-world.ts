@@ -1,11 +1,15 @@
 import { hours, type Instant, instant, plus } from "../../src/core/time/time.ts";
 import { type ErrorCode, LastcallError } from "../../src/errors.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
-import type { CloudEvent } from "../../src/sim/cloud-event.ts";
-import { endlessFate } from "../../src/sim/fate.ts";
+import {
+  type CloudEvent,
+  type MachineGroup,
+  type ModelMachine,
+  providerIdOf,
+} from "../../src/sim/cloud/model-machine.ts";
+import { endlessFate } from "../../src/sim/cloud/preemption-model.ts";
 import { type ModelCluster, startModelCluster } from "../../src/sim/model-cluster.ts";
-import { type MachineGroup, type ModelMachine, providerIdOf } from "../../src/sim/model-machine.ts";
-import { VirtualClock } from "../../src/sim/virtual-clock.ts";
+import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 import type { ReleaserWorld } from "../contract/instance-releaser.contract.ts";
 import type { LaunchTimeWorld } from "../contract/launch-times.contract.ts";
 import { allClear } from "./machine-releaser.ts";

@@ -30,9 +30,9 @@ import { KubePlaceholders } from "../../src/kube/placeholders.ts";
 import { KubePolicyStatus } from "../../src/kube/policy-status.ts";
 import { KubeVolumeAttachments } from "../../src/kube/volume-attachments.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
-import { startControllers } from "../../src/sim/cluster-controllers.ts";
-import { ModelApi } from "../../src/sim/model-api.ts";
-import { VirtualClock } from "../../src/sim/virtual-clock.ts";
+import { ModelApi } from "../../src/sim/api/model-api.ts";
+import { startControllers } from "../../src/sim/model-cluster.ts";
+import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 import { machineReleaser } from "./machine-releaser.ts";
 
 export { webWorkload } from "./web-workload.ts";

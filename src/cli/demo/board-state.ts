@@ -1,6 +1,6 @@
 import type { WindowState } from "../../core/limits/window-state.ts";
 import type { Instant } from "../../core/time/time.ts";
-import type { FleetCounts } from "../../sim/simulation-report.ts";
+import type { FleetCounts } from "../../sim/demo/simulation-report.ts";
 
 /** What the board shows, at one instant; everything that is on it follows from this alone. */
 export interface BoardState {

@@ -1,4 +1,4 @@
-import type { FleetCounts } from "../../sim/simulation-report.ts";
+import type { FleetCounts } from "../../sim/demo/simulation-report.ts";
 import { machineLifeMs } from "./board-row.ts";
 import type { BoardNode, BoardState, BoardTwin } from "./board-state.ts";
 import { type Cell, cell, type StyledLine } from "./styled-line.ts";

@@ -7,12 +7,11 @@ import { seededRng } from "../../core/chance/rng.ts";
 import { hours, type Instant, instant } from "../../core/time/time.ts";
 import { LeaderLease } from "../../kube/lease/leader-lease.ts";
 import { eventLoopTurn } from "../../runtime/event-loop-turn.ts";
-import { demoInvariants } from "../../sim/demo-invariants.ts";
-import { demoNoticeMs, startDemoWorld } from "../../sim/demo-world.ts";
-import { FleetTally } from "../../sim/fleet-tally.ts";
-import { runAgents } from "../../sim/model-agents.ts";
+import { runAgents } from "../../sim/cloud/model-agents.ts";
+import { demoInvariants, demoNoticeMs, startDemoWorld } from "../../sim/demo/demo-world.ts";
+import { FleetTally } from "../../sim/demo/fleet-tally.ts";
+import { RunWitness } from "../../sim/invariants/invariant-monitor.ts";
 import type { ModelCluster } from "../../sim/model-cluster.ts";
-import { RunWitness } from "../../sim/run-witness.ts";
 import { type AssembledController, assembleController } from "../assemble-controller.ts";
 import { ClusterAuditor } from "../cluster-auditor.ts";
 

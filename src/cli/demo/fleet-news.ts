@@ -1,6 +1,6 @@
 import type { Departure } from "../../core/departure/departure.ts";
 import type { Instant } from "../../core/time/time.ts";
-import type { CloudEvent } from "../../sim/cloud-event.ts";
+import type { CloudEvent } from "../../sim/cloud/model-machine.ts";
 import type { BoardNews } from "./board-state.ts";
 
 /** So many are kept for the board. */

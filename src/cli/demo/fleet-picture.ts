@@ -5,8 +5,8 @@ import { explainForecast } from "../../core/plan/explain-plan.ts";
 import type { FleetPlan, PlannedDeparture } from "../../core/plan/fleet-plan.ts";
 import { planFleet } from "../../core/plan/plan.ts";
 import { type Instant, plus } from "../../core/time/time.ts";
-import { demoNoticeMs } from "../../sim/demo-world.ts";
-import type { ModelMachine } from "../../sim/model-machine.ts";
+import type { ModelMachine } from "../../sim/cloud/model-machine.ts";
+import { demoNoticeMs } from "../../sim/demo/demo-world.ts";
 import type { BoardNode, BoardState, BoardTwin, Doing } from "./board-state.ts";
 
 /**

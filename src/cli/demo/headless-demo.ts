@@ -1,10 +1,10 @@
 import type { Log } from "../../contracts/telemetry.ts";
 import { hours, minutes, plus } from "../../core/time/time.ts";
 import { eventLoopTurn } from "../../runtime/event-loop-turn.ts";
-import { FleetTally } from "../../sim/fleet-tally.ts";
-import type { Violation } from "../../sim/happening.ts";
-import type { FleetCounts, SimulationFacts } from "../../sim/simulation-report.ts";
-import { VirtualClock } from "../../sim/virtual-clock.ts";
+import { FleetTally } from "../../sim/demo/fleet-tally.ts";
+import type { FleetCounts, SimulationFacts } from "../../sim/demo/simulation-report.ts";
+import type { Violation } from "../../sim/invariants/invariant.ts";
+import { VirtualClock } from "../../sim/time/virtual-clock.ts";
 import { demoStartAt, startFleet, startLastcallFleet } from "./demo-run.ts";
 
 export interface HeadlessOptions {

@@ -1,5 +1,5 @@
 import { formatInstant } from "../../core/time/time.ts";
-import type { SimulationFacts } from "../../sim/simulation-report.ts";
+import type { SimulationFacts } from "../../sim/demo/simulation-report.ts";
 import { formatTable } from "../table.ts";
 
 /** The report for people. */

@@ -1,6 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
 import { hours, type Millis, millis, plus } from "../../core/time/time.ts";
-import type { VirtualClock } from "../../sim/virtual-clock.ts";
+import type { VirtualClock } from "../../sim/time/virtual-clock.ts";
 import type { CommandIo } from "../command-io.ts";
 
 /** Between two looks at how much time has passed. */

@@ -1,4 +1,4 @@
-import type { VirtualClock } from "../../sim/virtual-clock.ts";
+import type { VirtualClock } from "../../sim/time/virtual-clock.ts";
 import type { CommandInput } from "../command-spec.ts";
 import { ansiFrame } from "./ansi-frame.ts";
 import { board } from "./board.ts";

@@ -1,8 +1,8 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { formatInstant, type Instant, instant } from "../../core/time/time.ts";
-import type { ModelStore } from "./object-store.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
+import type { ModelStore } from "./store/object-store.ts";
 
 /** What every part of the model API works with. */
 export interface ApiContext {

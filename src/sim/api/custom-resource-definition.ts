@@ -1,8 +1,8 @@
 import { type ApiContext, timestamp } from "./api-context.ts";
 import type { StatusCause } from "./api-refusal.ts";
-import { type JsonRecord, recordOf } from "./frozen-copy.ts";
-import type { ModelObject } from "./model-object.ts";
-import type { ResourceColumn, ResourceType } from "./resource-type.ts";
+import type { ResourceColumn, ResourceType } from "./resource-registry.ts";
+import { type JsonRecord, recordOf } from "./store/json-value.ts";
+import type { ModelObject } from "./store/model-object.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
 interface CrdSpec {

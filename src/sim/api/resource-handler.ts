@@ -8,21 +8,23 @@ import {
   notFound,
   unsupportedMediaType,
 } from "./api-refusal.ts";
-import { applyConfiguration } from "./apply-configuration.ts";
-import { createObject } from "./create-object.ts";
-import { deleteObject, deleteOptionsOf, isDryRun } from "./delete-object.ts";
-import { ingest, present } from "./event-view.ts";
-import { evictPod } from "./evict-pod.ts";
-import { frozenCopy, frozenCopyWithoutNulls, type JsonRecord, recordOf } from "./frozen-copy.ts";
-import { applyJsonPatch } from "./json-patch.ts";
-import { type ObjectLister, type Query, selectObjects } from "./list-objects.ts";
-import { applyMergePatch } from "./merge-patch.ts";
-import type { ModelObject } from "./model-object.ts";
+import { ingest, present } from "./event-conversion.ts";
 import type { ResourcePath } from "./request-path.ts";
-import type { ResourceType } from "./resource-type.ts";
-import { isScalable, readScale, writeScale } from "./scale-object.ts";
-import { applyStrategicMergePatch } from "./strategic-merge-patch.ts";
-import { type Update, updateObject } from "./update-object.ts";
+import type { ResourceType } from "./resource-registry.ts";
+import {
+  frozenCopy,
+  frozenCopyWithoutNulls,
+  type JsonRecord,
+  recordOf,
+} from "./store/json-value.ts";
+import { type ObjectLister, type Query, selectObjects } from "./store/list-objects.ts";
+import type { ModelObject } from "./store/model-object.ts";
+import { createObject } from "./write/create-object.ts";
+import { deleteObject, deleteOptionsOf, isDryRun } from "./write/delete-object.ts";
+import { evictPod } from "./write/evict-pod.ts";
+import { patches } from "./write/patch.ts";
+import { isScalable, readScale, writeScale } from "./write/scale-object.ts";
+import { type Update, updateObject } from "./write/update-object.ts";
 
 /** A request to a known kind. */
 export interface ResourceRequest {
@@ -199,7 +201,7 @@ function scale(at: ResourceRequest): KubeAnswer {
     case "PUT":
       return { status: 200, body: writeScale(context, { ...place, change: () => request.body }) };
     case "PATCH": {
-      const apply = applications[request.patchType ?? "application/merge-patch+json"];
+      const apply = patches[request.patchType ?? "application/merge-patch+json"];
       const change = (current: object): unknown => apply(current, request.body);
       return { status: 200, body: writeScale(context, { ...place, change }) };
     }
@@ -212,16 +214,9 @@ function scale(at: ResourceRequest): KubeAnswer {
 function patched(at: ResourceRequest, current: ModelObject, body: unknown): JsonRecord {
   const shown = present(current, at.type);
   const patchType = at.request.patchType ?? "application/merge-patch+json";
-  const result = recordOf(applications[patchType](shown, body));
+  const result = recordOf(patches[patchType](shown, body));
   return Object.isFrozen(result) ? result : frozenCopy(result);
 }
-
-const applications: Readonly<Record<PatchType, (document: unknown, patch: unknown) => unknown>> = {
-  "application/json-patch+json": applyJsonPatch,
-  "application/merge-patch+json": applyMergePatch,
-  "application/strategic-merge-patch+json": applyStrategicMergePatch,
-  "application/apply-patch+yaml": applyConfiguration,
-};
 
 const customPatchTypes = [
   "application/json-patch+json",

@@ -1,4 +1,212 @@
-import { apiVersionOf, builtInTypes, type ResourceType } from "./resource-type.ts";
+import type { StructuralSchema } from "./structural-schema.ts";
+
+/** One served kind of one group and version. */
+export interface ResourceType {
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly singular: string;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly namespaced: boolean;
+  /** Objects of one storage are the same objects, whatever group and version they are read by. */
+  readonly storage: string;
+  readonly traits: ResourceTraits;
+  /** Set for kinds that a CustomResourceDefinition serves. */
+  readonly custom?: CustomResourceTraits | undefined;
+}
+
+/** How the server treats a kind, as its `strategy.go` says. */
+export interface ResourceTraits {
+  /** `/status` exists: writes to the object leave the status alone, and the reverse. */
+  readonly statusSubresource: boolean;
+  /** What a create request says in `status` is kept; so it is for Nodes, which kubelets register. */
+  readonly statusOnCreate: boolean;
+  /** `metadata.generation` counts the changes of what is wanted. */
+  readonly generation: boolean;
+  /** PUT without a resourceVersion is taken (`AllowUnconditionalUpdate`). */
+  readonly unconditionalUpdate: boolean;
+  /** PUT of a name that does not exist creates it (`AllowCreateOnUpdate`). */
+  readonly createOnUpdate: boolean;
+  /** DELETE answers with the object, not with a Status (`ReturnDeletedObject`). */
+  readonly returnsDeleted: boolean;
+}
+
+export interface CustomResourceTraits {
+  readonly schema: StructuralSchema;
+  readonly printerColumns: readonly ResourceColumn[];
+  readonly selectableFields: readonly string[];
+}
+
+export interface ResourceColumn {
+  readonly name: string;
+  readonly type: string;
+  readonly jsonPath: string;
+  readonly description?: string;
+  readonly priority?: number;
+}
+
+/** `v1`, `apps/v1`. */
+export function apiVersionOf(type: Pick<ResourceType, "group" | "version">): string {
+  return type.group === "" ? type.version : `${type.group}/${type.version}`;
+}
+
+const plain: ResourceTraits = {
+  statusSubresource: false,
+  statusOnCreate: false,
+  generation: false,
+  unconditionalUpdate: true,
+  createOnUpdate: false,
+  returnsDeleted: false,
+};
+const withStatus: ResourceTraits = { ...plain, statusSubresource: true };
+const workload: ResourceTraits = { ...withStatus, generation: true };
+
+interface BuiltIn {
+  readonly kind: string;
+  readonly plural: string;
+  readonly shortNames?: readonly string[];
+  readonly cluster?: true;
+  readonly all?: true;
+  readonly traits: ResourceTraits;
+  readonly storage?: string;
+}
+
+const core: readonly BuiltIn[] = [
+  {
+    kind: "Namespace",
+    plural: "namespaces",
+    shortNames: ["ns"],
+    cluster: true,
+    traits: { ...withStatus, returnsDeleted: true },
+  },
+  {
+    kind: "Node",
+    plural: "nodes",
+    shortNames: ["no"],
+    cluster: true,
+    traits: { ...withStatus, statusOnCreate: true },
+  },
+  {
+    kind: "Pod",
+    plural: "pods",
+    shortNames: ["po"],
+    all: true,
+    traits: { ...workload, returnsDeleted: true },
+  },
+  {
+    kind: "Event",
+    plural: "events",
+    shortNames: ["ev"],
+    traits: { ...plain, createOnUpdate: true },
+    storage: "events",
+  },
+  {
+    kind: "Service",
+    plural: "services",
+    shortNames: ["svc"],
+    all: true,
+    traits: { ...withStatus, createOnUpdate: true, returnsDeleted: true },
+  },
+  { kind: "ConfigMap", plural: "configmaps", shortNames: ["cm"], traits: plain },
+  {
+    kind: "ServiceAccount",
+    plural: "serviceaccounts",
+    shortNames: ["sa"],
+    traits: { ...plain, returnsDeleted: true },
+  },
+  { kind: "Secret", plural: "secrets", traits: plain },
+  {
+    kind: "PersistentVolumeClaim",
+    plural: "persistentvolumeclaims",
+    shortNames: ["pvc"],
+    traits: { ...withStatus, returnsDeleted: true },
+  },
+  {
+    kind: "PersistentVolume",
+    plural: "persistentvolumes",
+    shortNames: ["pv"],
+    cluster: true,
+    traits: { ...withStatus, returnsDeleted: true },
+  },
+];
+
+const apps: readonly BuiltIn[] = [
+  {
+    kind: "Deployment",
+    plural: "deployments",
+    shortNames: ["deploy"],
+    all: true,
+    traits: workload,
+  },
+  { kind: "ReplicaSet", plural: "replicasets", shortNames: ["rs"], all: true, traits: workload },
+  { kind: "StatefulSet", plural: "statefulsets", shortNames: ["sts"], all: true, traits: workload },
+  { kind: "DaemonSet", plural: "daemonsets", shortNames: ["ds"], all: true, traits: workload },
+];
+
+const conditional: ResourceTraits = { ...plain, unconditionalUpdate: false };
+
+/** The built-in kinds that the model serves. Source: the kinds' `strategy.go` in kubernetes/kubernetes. */
+export const builtInTypes: readonly ResourceType[] = [
+  ...core.map((entry) => builtIn("", entry)),
+  ...apps.map((entry) => builtIn("apps", entry)),
+  builtIn("batch", { kind: "Job", plural: "jobs", all: true, traits: workload }),
+  builtIn("policy", {
+    kind: "PodDisruptionBudget",
+    plural: "poddisruptionbudgets",
+    shortNames: ["pdb"],
+    traits: { ...workload, unconditionalUpdate: false },
+  }),
+  builtIn("coordination.k8s.io", {
+    kind: "Lease",
+    plural: "leases",
+    traits: { ...conditional, createOnUpdate: true },
+  }),
+  builtIn("events.k8s.io", {
+    kind: "Event",
+    plural: "events",
+    shortNames: ["ev"],
+    traits: { ...plain, createOnUpdate: true },
+    storage: "events",
+  }),
+  builtIn("scheduling.k8s.io", {
+    kind: "PriorityClass",
+    plural: "priorityclasses",
+    shortNames: ["pc"],
+    cluster: true,
+    traits: plain,
+  }),
+  builtIn("storage.k8s.io", {
+    kind: "VolumeAttachment",
+    plural: "volumeattachments",
+    cluster: true,
+    traits: withStatus,
+  }),
+  builtIn("apiextensions.k8s.io", {
+    kind: "CustomResourceDefinition",
+    plural: "customresourcedefinitions",
+    shortNames: ["crd", "crds"],
+    cluster: true,
+    traits: { ...workload, unconditionalUpdate: false },
+  }),
+];
+
+function builtIn(group: string, entry: BuiltIn): ResourceType {
+  return Object.freeze({
+    group,
+    version: "v1",
+    kind: entry.kind,
+    plural: entry.plural,
+    singular: entry.kind.toLowerCase(),
+    shortNames: entry.shortNames ?? [],
+    categories: entry.all ? ["all"] : [],
+    namespaced: !entry.cluster,
+    storage: entry.storage ?? (group === "" ? entry.plural : `${entry.plural}.${group}`),
+    traits: entry.traits,
+  });
+}
 
 /** The kinds that are served now; CustomResourceDefinitions add to it and take away. */
 export class ResourceRegistry {

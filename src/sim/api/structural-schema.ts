@@ -1,6 +1,5 @@
 import type { StatusCause } from "./api-refusal.ts";
-import { isRecord, type JsonRecord } from "./frozen-copy.ts";
-import { jsonEqual } from "./json-equal.ts";
+import { isRecord, type JsonRecord, jsonEqual } from "./store/json-value.ts";
 
 /** The parts of a CRD's `openAPIV3Schema` that the model obeys; CEL rules are not evaluated. */
 export interface StructuralSchema {

@@ -1,7 +1,7 @@
 import type { LabelRequirement, LabelSelector } from "../../core/cluster/label-selector.ts";
 import type { Taint } from "../../core/cluster/node.ts";
 import type { PodPhase, Toleration } from "../../core/cluster/pod.ts";
-import type { ModelObject, OwnerReference } from "../api/model-object.ts";
+import type { ModelObject, OwnerReference } from "../api/store/model-object.ts";
 
 /** The objects that controllers work on, typed as far as a controller looks. */
 export interface PodObject extends ModelObject {
@@ -147,4 +147,20 @@ export function keyOf(object: ModelObject): string {
 export function splitKey(key: string): { readonly namespace: string; readonly name: string } {
   const slash = key.indexOf("/");
   return { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+}
+
+/** Which way a share of pods is rounded to whole ones. */
+export type Rounding = "Up" | "Down";
+
+/**
+ * A count, or a percentage such as `25%` of `total`.
+ * Source: k8s.io/apimachinery `pkg/util/intstr`, GetScaledValueFromIntOrPercent.
+ */
+export function scaledValue(
+  value: number | string,
+  of: { readonly total: number; readonly rounding: Rounding },
+): number {
+  if (typeof value === "number") return value;
+  const exact = (Number.parseInt(value, 10) * of.total) / 100;
+  return of.rounding === "Up" ? Math.ceil(exact) : Math.floor(exact);
 }

@@ -1,13 +1,12 @@
 import type { Millis } from "../../core/time/time.ts";
 import type { ApiContext } from "../api/api-context.ts";
 import { ApiRefusal } from "../api/api-refusal.ts";
-import { createObject } from "../api/create-object.ts";
-import { type DeleteOptions, deleteObject } from "../api/delete-object.ts";
-import type { ModelObject } from "../api/model-object.ts";
-import type { ObjectCollection } from "../api/object-store.ts";
-import type { ResourceType } from "../api/resource-type.ts";
-import type { StoredChange } from "../api/watch-history.ts";
-import { Timetable } from "../timetable.ts";
+import type { ResourceType } from "../api/resource-registry.ts";
+import type { ModelObject } from "../api/store/model-object.ts";
+import type { ObjectCollection, StoredChange } from "../api/store/object-store.ts";
+import { createObject } from "../api/write/create-object.ts";
+import { type DeleteOptions, deleteObject } from "../api/write/delete-object.ts";
+import { Timetable } from "../time/timers.ts";
 import { splitKey } from "./cluster-object.ts";
 
 /** One controller: what it looks at, and what it does about one key. */

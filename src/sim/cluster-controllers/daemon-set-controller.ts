@@ -1,6 +1,7 @@
-import { isReady } from "../api/evict-pod.ts";
-import { jsonEqual } from "../api/json-equal.ts";
-import type { ModelObject } from "../api/model-object.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import { type Millis, millis, minutes, seconds } from "../../core/time/time.ts";
+import { jsonEqual } from "../api/store/json-value.ts";
+import { isReady, type ModelObject } from "../api/store/model-object.ts";
 import {
   isActive,
   keyOf,
@@ -9,11 +10,8 @@ import {
   type WorkloadObject,
 } from "./cluster-object.ts";
 import type { ControllerLoop, ModelController } from "./controller-loop.ts";
-import { FailureBackoff } from "./failure-backoff.ts";
 import { choosesNode, toleratesTaints } from "./node-fit.ts";
-import type { OwnerIndex } from "./owner-index.ts";
-import { podFromTemplate } from "./pod-from-template.ts";
-import { ownerKeys } from "./replica-set-controller.ts";
+import { type OwnerIndex, ownerKeys, podFromTemplate } from "./owned-objects.ts";
 
 const storage = "daemonsets.apps";
 
@@ -107,4 +105,40 @@ function toleration(
   effect: "NoExecute" | "NoSchedule",
 ): { key: string; operator: "Exists"; effect: "NoExecute" | "NoSchedule" } {
   return { key: `node.kubernetes.io/${what}`, operator: "Exists", effect };
+}
+
+const firstWait = seconds(1);
+const longestWait = minutes(15);
+
+interface Entry {
+  readonly triedMs: number;
+  readonly wait: Millis;
+}
+
+/**
+ * How long to leave something alone that failed again: a second at first, twice as long after each
+ * failure, a quarter of an hour at most; forgotten after twice that.
+ * Source: client-go `util/flowcontrol/backoff.go`, as the DaemonSet controller uses it.
+ */
+export class FailureBackoff {
+  readonly #clock: Clock;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** What is left to wait; undefined where a try may be made, which then counts as made. */
+  tryNow(key: string): Millis | undefined {
+    const nowMs = this.#clock.monotonic();
+    const entry = this.#entries.get(key);
+    if (entry === undefined || nowMs - entry.triedMs > 2 * longestWait) {
+      this.#entries.set(key, { triedMs: nowMs, wait: firstWait });
+      return undefined;
+    }
+    const leftMs = entry.triedMs + entry.wait - nowMs;
+    if (leftMs > 0) return millis(leftMs);
+    this.#entries.set(key, { triedMs: nowMs, wait: millis(Math.min(longestWait, entry.wait * 2)) });
+    return undefined;
+  }
 }

@@ -1,12 +1,9 @@
 import { timestamp } from "../api/api-context.ts";
-import { jsonEqual } from "../api/json-equal.ts";
-import type { ModelObject } from "../api/model-object.ts";
-import { keyOf, ownerReferenceTo, type WorkloadObject } from "./cluster-object.ts";
+import { jsonEqual } from "../api/store/json-value.ts";
+import type { ModelObject } from "../api/store/model-object.ts";
+import { keyOf, ownerReferenceTo, scaledValue, type WorkloadObject } from "./cluster-object.ts";
 import type { ControllerLoop, ModelController } from "./controller-loop.ts";
-import type { OwnerIndex } from "./owner-index.ts";
-import { templateHash } from "./pod-from-template.ts";
-import { ownerKeys } from "./replica-set-controller.ts";
-import { scaledValue } from "./scaled-value.ts";
+import { type OwnerIndex, ownerKeys, templateHash } from "./owned-objects.ts";
 
 const storage = "deployments.apps";
 const setStorage = "replicasets.apps";

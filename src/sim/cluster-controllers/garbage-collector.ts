@@ -1,8 +1,8 @@
 import { seconds } from "../../core/time/time.ts";
-import type { ModelObject } from "../api/model-object.ts";
+import type { ModelObject } from "../api/store/model-object.ts";
 import { keyOf, splitKey } from "./cluster-object.ts";
 import type { ControllerLoop, ModelController } from "./controller-loop.ts";
-import { OwnerIndex } from "./owner-index.ts";
+import { OwnerIndex } from "./owned-objects.ts";
 
 const owners = [
   "deployments.apps",

@@ -1,7 +1,6 @@
 import { type Instant, later, millis, parseInstant, plus, seconds } from "../../core/time/time.ts";
 import { timestamp } from "../api/api-context.ts";
-import { isReady } from "../api/evict-pod.ts";
-import type { ModelObject } from "../api/model-object.ts";
+import { isReady, type ModelObject } from "../api/store/model-object.ts";
 import {
   type Condition,
   keyOf,

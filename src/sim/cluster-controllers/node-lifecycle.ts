@@ -1,7 +1,7 @@
 import type { Taint } from "../../core/cluster/node.ts";
 import { seconds } from "../../core/time/time.ts";
 import { timestamp } from "../api/api-context.ts";
-import { jsonEqual } from "../api/json-equal.ts";
+import { jsonEqual } from "../api/store/json-value.ts";
 import {
   conditionOf,
   type NodeObject,

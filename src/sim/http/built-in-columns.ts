@@ -1,9 +1,6 @@
-import { type Instant, millis, parseInstant } from "../../core/time/time.ts";
-import { type JsonRecord, recordOf } from "../api/frozen-copy.ts";
-import type { ModelObject } from "../api/model-object.ts";
-import { humanDuration } from "./human-duration.ts";
-import { readJsonPath } from "./json-path.ts";
-import { podReady, podStatus } from "./pod-cells.ts";
+import { type Instant, type Millis, millis, parseInstant } from "../../core/time/time.ts";
+import { isRecord, type JsonRecord, recordOf } from "../api/store/json-value.ts";
+import type { ModelObject } from "../api/store/model-object.ts";
 
 export type ColumnCell = (object: ModelObject, nowAt: Instant) => unknown;
 type Column = readonly [name: string, cell: ColumnCell, width?: "wide"];
@@ -177,4 +174,71 @@ function lastSeen(event: ModelObject, nowAt: Instant): string {
 function involvedObject(event: ModelObject): string {
   const { kind, name: named } = recordOf(event.involvedObject);
   return `${String(kind ?? "").toLowerCase()}/${named ?? ""}`;
+}
+
+/** `1/2`: how many of the containers are ready. */
+export function podReady(pod: ModelObject): string {
+  const wanted = readJsonPath(pod, ".spec.containers");
+  const statuses = readJsonPath(pod, ".status.containerStatuses");
+  const isRunning = recordOf(pod.status).phase === "Running";
+  const ready = Array.isArray(statuses)
+    ? statuses.filter((one) => isRunning && recordOf(one).ready === true).length
+    : 0;
+  return `${ready}/${Array.isArray(wanted) ? wanted.length : 0}`;
+}
+
+/** What kubectl calls the status: Terminating and a reason go before the phase. */
+export function podStatus(pod: ModelObject): string {
+  const { phase, reason } = recordOf(pod.status);
+  if (pod.metadata.deletionTimestamp !== undefined) return "Terminating";
+  if (typeof reason === "string" && reason !== "") return reason;
+  if (phase === "Succeeded") return "Completed";
+  if (phase === "Failed") return "Error";
+  const isPlaced = Boolean(recordOf(pod.spec).nodeName);
+  return phase === "Pending" && isPlaced ? "ContainerCreating" : String(phase ?? "Unknown");
+}
+
+/** An age as kubectl shows it: `45s`, `5m30s`, `3h`, `2d4h`. Source: apimachinery `pkg/util/duration`. */
+export function humanDuration(span: Millis): string {
+  const seconds = Math.floor(span / 1000);
+  if (seconds < -1) return "<invalid>";
+  if (seconds < 120) return `${Math.max(0, seconds)}s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 10) return withRest(`${minutes}m`, seconds % 60, "s");
+  if (minutes < 180) return `${minutes}m`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 8) return withRest(`${hours}h`, minutes % 60, "m");
+  if (hours < 48) return `${hours}h`;
+  const days = Math.floor(hours / 24);
+  if (days < 8) return withRest(`${days}d`, hours % 24, "h");
+  if (days < 730) return `${days}d`;
+  const years = Math.floor(days / 365);
+  return years < 8 ? withRest(`${years}y`, days % 365, "d") : `${years}y`;
+}
+
+function withRest(text: string, rest: number, unit: string): string {
+  return rest === 0 ? text : `${text}${rest}${unit}`;
+}
+
+const step =
+  /\.((?:[^.[\\]|\\.)+)|\[(\d+)\]|\[\?\(@\.([\w.]+)\s*==\s*["']([^"']*)["']\)\]|\[["']([^"']+)["']\]/g;
+
+/**
+ * Reads what a printer column's `jsonPath` names, such as `.status.phase`,
+ * `.metadata.labels.example\.com/a` or `.status.conditions[?(@.type=="Ready")].status`;
+ * undefined where there is nothing. Only these forms are understood.
+ */
+export function readJsonPath(object: unknown, path: string): unknown {
+  let value: unknown = object;
+  for (const [, name, index, field, wanted, quoted] of path.matchAll(step)) {
+    if (index !== undefined) value = Array.isArray(value) ? value[Number(index)] : undefined;
+    else if (field !== undefined) value = firstWith(value, { field, wanted: wanted ?? "" });
+    else value = recordOf(value)[(quoted ?? name ?? "").replaceAll("\\", "")];
+  }
+  return value;
+}
+
+function firstWith(list: unknown, match: { field: string; wanted: string }): unknown {
+  if (!Array.isArray(list)) return undefined;
+  return list.find((item) => isRecord(item) && String(item[match.field]) === match.wanted);
 }

@@ -5,7 +5,7 @@ import { ComputeLaunchTimes } from "../../../src/cloud/gcp/compute-launch-times.
 import { noTokens } from "../../../src/cloud/release/rest-exchange.ts";
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import { hours, instant, plus } from "../../../src/core/time/time.ts";
-import { VirtualClock } from "../../../src/sim/virtual-clock.ts";
+import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
 import { launchTimesContract } from "../../contract/launch-times.contract.ts";
 import { computeTime } from "../../support/compute-body.ts";
 import { type ComputeWorld, startComputeWorld, zone } from "../../support/compute-world.ts";

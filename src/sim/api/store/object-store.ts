@@ -1,0 +1,205 @@
+import { deepFreeze, recordOf } from "./json-value.ts";
+import { type ModelObject, namespaceOf, withMeta } from "./model-object.ts";
+
+export type ChangeListener = (change: StoredChange) => void;
+
+/** All objects, under one counter of revisions, as etcd keeps them. */
+export class ModelStore {
+  readonly #collections = new Map<string, ObjectCollection>();
+  readonly #historyLimit: number;
+  #revision = 1;
+
+  constructor(historyLimit: number) {
+    this.#historyLimit = historyLimit;
+  }
+
+  get revision(): number {
+    return this.#revision;
+  }
+
+  collection(storage: string): ObjectCollection {
+    const known = this.#collections.get(storage);
+    if (known) return known;
+    const made = new ObjectCollection(this.#historyLimit, () => ++this.#revision);
+    this.#collections.set(storage, made);
+    return made;
+  }
+
+  /** Forgets every change, so that a watch from an earlier revision is answered 410. */
+  compact(): void {
+    for (const collection of this.#collections.values()) collection.history.compact(this.#revision);
+  }
+}
+
+/** The objects of one storage, by namespace and name; cluster-scoped ones under "". */
+export class ObjectCollection {
+  readonly history: WatchHistory;
+  readonly #nextRevision: () => number;
+  readonly #byNamespace = new Map<string, Map<string, ModelObject>>();
+  readonly #byNode = new Map<string, Map<string, ModelObject>>();
+  readonly #listeners = new Set<ChangeListener>();
+  #size = 0;
+
+  constructor(historyLimit: number, nextRevision: () => number) {
+    this.history = new WatchHistory(historyLimit);
+    this.#nextRevision = nextRevision;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get(namespace: string, name: string): ModelObject | undefined {
+    return this.#byNamespace.get(namespace)?.get(name);
+  }
+
+  /** Writes a new or a changed object; gives back what is stored, with its revision. */
+  put(object: ModelObject): ModelObject {
+    const revision = this.#nextRevision();
+    const stored = deepFreeze(withMeta(object, { resourceVersion: String(revision) }));
+    const previous = this.get(namespaceOf(stored), stored.metadata.name);
+    this.#index(stored, previous);
+    this.#publish({ type: previous ? "MODIFIED" : "ADDED", object: stored, previous, revision });
+    return stored;
+  }
+
+  remove(object: ModelObject): void {
+    const namespace = namespaceOf(object);
+    const previous = this.get(namespace, object.metadata.name);
+    if (!previous) return;
+    this.#byNamespace.get(namespace)?.delete(object.metadata.name);
+    this.#leaveNode(previous);
+    this.#size -= 1;
+    const revision = this.#nextRevision();
+    const last = deepFreeze(withMeta(previous, { resourceVersion: String(revision) }));
+    this.#publish({ type: "DELETED", object: last, previous, revision });
+  }
+
+  /** In the order of keys, as etcd lists them; of one namespace or of all. */
+  list(namespace?: string): readonly ModelObject[] {
+    if (namespace !== undefined) return sortedByName(this.#byNamespace.get(namespace));
+    const namespaces = [...this.#byNamespace.keys()].toSorted();
+    return namespaces.flatMap((one) => sortedByName(this.#byNamespace.get(one)));
+  }
+
+  /** In no order, without a copy: for callers that read every object. */
+  *all(): Iterable<ModelObject> {
+    for (const objects of this.#byNamespace.values()) yield* objects.values();
+  }
+
+  /** The objects whose `spec.nodeName` is `nodeName`, in the order of keys. */
+  onNode(nodeName: string): readonly ModelObject[] {
+    const objects = this.#byNode.get(nodeName);
+    if (!objects) return [];
+    return [...objects.keys()].toSorted().map((key) => objects.get(key) as ModelObject);
+  }
+
+  inNamespace(namespace: string): Iterable<ModelObject> {
+    return this.#byNamespace.get(namespace)?.values() ?? [];
+  }
+
+  /**
+   * Calls the listener at every write, within the write, so a listener must not write itself.
+   * Gives back how to stop it.
+   */
+  subscribe(listener: ChangeListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #index(stored: ModelObject, previous: ModelObject | undefined): void {
+    const namespace = namespaceOf(stored);
+    if (!this.#byNamespace.has(namespace)) this.#byNamespace.set(namespace, new Map());
+    this.#byNamespace.get(namespace)?.set(stored.metadata.name, stored);
+    if (previous === undefined) this.#size += 1;
+    const nodeName = nodeNameOf(stored);
+    if (previous !== undefined && nodeNameOf(previous) !== nodeName) this.#leaveNode(previous);
+    if (nodeName === "") return;
+    if (!this.#byNode.has(nodeName)) this.#byNode.set(nodeName, new Map());
+    this.#byNode.get(nodeName)?.set(keyOf(stored), stored);
+  }
+
+  #leaveNode(object: ModelObject): void {
+    const nodeName = nodeNameOf(object);
+    const objects = this.#byNode.get(nodeName);
+    objects?.delete(keyOf(object));
+    if (objects?.size === 0) this.#byNode.delete(nodeName);
+  }
+
+  #publish(change: StoredChange): void {
+    this.history.push(change);
+    for (const listener of this.#listeners) listener(change);
+  }
+}
+
+function sortedByName(objects: Map<string, ModelObject> | undefined): readonly ModelObject[] {
+  if (!objects) return [];
+  return [...objects.keys()].toSorted().map((name) => objects.get(name) as ModelObject);
+}
+
+function nodeNameOf(object: ModelObject): string {
+  const nodeName = recordOf(object.spec).nodeName;
+  return typeof nodeName === "string" ? nodeName : "";
+}
+
+function keyOf(object: ModelObject): string {
+  return `${namespaceOf(object)}/${object.metadata.name}`;
+}
+
+/** One write, as the store made it. */
+export interface StoredChange {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  /** After the write; for DELETED the last state with the revision of the deletion. */
+  readonly object: ModelObject;
+  readonly previous: ModelObject | undefined;
+  readonly revision: number;
+}
+
+/** The newest changes of one storage, from which a watch that reconnects catches up. */
+export class WatchHistory {
+  readonly #limit: number;
+  #changes: StoredChange[] = [];
+  /** Changes up to this revision are forgotten. */
+  #forgotten = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  push(change: StoredChange): void {
+    this.#changes.push(change);
+    if (this.#changes.length >= 2 * this.#limit) this.#forgetOldest(this.#limit);
+  }
+
+  /** The changes after `revision`, oldest first; undefined where some of them are forgotten. */
+  since(revision: number): readonly StoredChange[] | undefined {
+    if (revision < this.#forgotten) return undefined;
+    return this.#changes.slice(this.#firstAfter(revision));
+  }
+
+  compact(revision: number): void {
+    this.#changes = [];
+    this.#forgotten = revision;
+  }
+
+  get forgotten(): number {
+    return this.#forgotten;
+  }
+
+  #forgetOldest(count: number): void {
+    const last = this.#changes[count - 1];
+    if (last !== undefined) this.#forgotten = last.revision;
+    this.#changes = this.#changes.slice(count);
+  }
+
+  #firstAfter(revision: number): number {
+    let low = 0;
+    let high = this.#changes.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#changes[middle]?.revision ?? 0) <= revision) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

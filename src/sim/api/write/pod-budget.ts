@@ -1,0 +1,63 @@
+import type { LabelSelector } from "../../../core/cluster/label-selector.ts";
+import type { ApiContext } from "../api-context.ts";
+import { isRecord, recordOf } from "../store/json-value.ts";
+import { type ModelObject, namespaceOf } from "../store/model-object.ts";
+import { type LabelMatcher, labelMatcher } from "../store/selector.ts";
+
+export const budgetStorage = "poddisruptionbudgets.policy";
+
+const matchers = new WeakMap<object, LabelMatcher>();
+
+/** The budgets whose selector fits the pod; `{}` fits every pod of the namespace, none fits none. */
+export function budgetsOf(context: ApiContext, pod: ModelObject): readonly ModelObject[] {
+  const fitting: ModelObject[] = [];
+  for (const budget of context.store.collection(budgetStorage).inNamespace(namespaceOf(pod))) {
+    if (budgetSelects(budget, pod)) fitting.push(budget);
+  }
+  return fitting;
+}
+
+export function budgetSelects(budget: ModelObject, pod: ModelObject): boolean {
+  const selector = recordOf(budget.spec).selector;
+  if (!isRecord(selector)) return false;
+  const known = matchers.get(selector);
+  if (known) return known(pod.metadata.labels);
+  const made = labelMatcher(selector as LabelSelector);
+  matchers.set(selector, made);
+  return made(pod.metadata.labels);
+}
+
+/** The `DisruptionAllowed` condition that goes with a status. Source: component-helpers `poddisruptionbudget`. */
+export function allowedCondition(allowed: number, generation: number): object {
+  return allowed > 0
+    ? {
+        type: "DisruptionAllowed",
+        status: "True",
+        reason: "SufficientPods",
+        message: "",
+        observedGeneration: generation,
+      }
+    : {
+        type: "DisruptionAllowed",
+        status: "False",
+        reason: "InsufficientPods",
+        message: "",
+        observedGeneration: generation,
+      };
+}
+
+export interface BudgetStatus {
+  readonly observedGeneration?: number;
+  readonly disruptionsAllowed?: number;
+  readonly currentHealthy?: number;
+  readonly desiredHealthy?: number;
+  readonly expectedPods?: number;
+  /** Pods that were evicted and are not seen to go yet, with the time of their eviction. */
+  readonly disruptedPods?: Readonly<Record<string, string>>;
+  readonly conditions?: readonly object[];
+}
+
+/** The status of a budget; one that no controller has seen yet has none. */
+export function budgetStatus(budget: ModelObject): BudgetStatus {
+  return recordOf(budget.status) as BudgetStatus;
+}

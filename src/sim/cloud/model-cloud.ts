@@ -1,0 +1,376 @@
+import type {
+  MachineState as DescribedMachine,
+  InstanceReleaser,
+  Releasability,
+  ReleaseQuestion,
+  ReleaseRequest,
+  ReleaseResult,
+} from "../../contracts/instance-releaser.ts";
+import type { LaunchTimeReading, LaunchTimes } from "../../contracts/launch-times.ts";
+import { hours, type Instant, millis, minus, minutes, plus } from "../../core/time/time.ts";
+import type { LastcallError } from "../../errors.ts";
+import { type ApiContext, randomUid } from "../api/api-context.ts";
+import type { ModelObject } from "../api/store/model-object.ts";
+import {
+  gkeShutdownGrace,
+  type Kubelet,
+  type ShutdownGrace,
+} from "../cluster-controllers/kubelet.ts";
+import { Timetable } from "../time/timers.ts";
+import {
+  type CloudEvent,
+  type CloudFault,
+  type CloudTimings,
+  forgetNode,
+  type MachineGroup,
+  type ModelMachine,
+  providerIdOf,
+  registerNode,
+  usualTimings,
+} from "./model-machine.ts";
+import { EmpiricalFate, endlessFate, type Fate, hashOf } from "./preemption-model.ts";
+
+export interface ModelCloudOptions {
+  readonly context: ApiContext;
+  readonly kubelet: Kubelet;
+  readonly seed: number;
+  readonly groups: readonly MachineGroup[];
+  readonly timings?: Partial<CloudTimings>;
+  /** When preemptible machines are taken; the observed distribution where absent. */
+  readonly fate?: Fate;
+  readonly shutdownGrace?: ShutdownGrace;
+  /**
+   * When the first machines are born. `Together`: all at the start; `Spread`: over the 20 hours
+   * before; or by the name of each, not after the start.
+   */
+  readonly launchTimes?: "Together" | "Spread" | ((name: string) => Instant);
+}
+
+interface Slot {
+  readonly name: string;
+  readonly group: MachineGroup;
+  machine: ModelMachine;
+  /** The group does not make another machine when this one is gone. */
+  closed: boolean;
+}
+
+/** The oldest a machine is at the start of a run whose launch times are spread. */
+const oldestAtStart = hours(20);
+
+/** By then every preemptible machine is gone; the notice comes before. */
+const longestLife = millis(hours(24) + minutes(50));
+
+/**
+ * Machines behind the Nodes of a model cluster, in managed groups: they are born, boot, register,
+ * are taken with a notice or released on request, and their groups make them again under the same
+ * name with another id. Held to the contract suites of its seams and to `test/sim/cloud/model-cloud.test.ts`.
+ */
+export class ModelCloud implements InstanceReleaser, LaunchTimes {
+  readonly #context: ApiContext;
+  readonly #kubelet: Kubelet;
+  readonly #timetable: Timetable;
+  readonly #timings: CloudTimings;
+  readonly #fate: Fate;
+  readonly #grace: ShutdownGrace;
+  readonly #options: ModelCloudOptions;
+  readonly #slots = new Map<string, Slot>();
+  readonly #releases = new Map<string, Promise<ReleaseResult>>();
+  readonly #listeners = new Set<(event: CloudEvent) => void>();
+  readonly #faults: { fault: CloudFault; left: number }[] = [];
+  #nextId = 1;
+
+  constructor(options: ModelCloudOptions) {
+    this.#options = options;
+    this.#context = options.context;
+    this.#kubelet = options.kubelet;
+    this.#timetable = new Timetable(options.context.clock);
+    this.#timings = { ...usualTimings, ...options.timings };
+    this.#fate = options.fate ?? new EmpiricalFate(options.seed);
+    this.#grace = options.shutdownGrace ?? gkeShutdownGrace;
+  }
+
+  /** Makes all groups full; their machines are up and registered at once. */
+  start(): void {
+    for (const group of this.#options.groups) {
+      for (let index = 0; index < group.size; index += 1) this.#open(group, "Registered");
+    }
+  }
+
+  stop(): void {
+    this.#timetable.stop();
+  }
+
+  /** Calls the listener at everything that happens to a machine; gives back how to stop it. */
+  subscribe(listener: (event: CloudEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  machines(): readonly ModelMachine[] {
+    return [...this.#slots.values()].map((slot) => slot.machine);
+  }
+
+  /** The machine that has this name now. */
+  machine(name: string): ModelMachine | undefined {
+    return this.#slots.get(name)?.machine;
+  }
+
+  /** Adds one machine to a group. */
+  grow(groupName: string): void {
+    const group = this.#options.groups.find((one) => one.name === groupName);
+    if (group) this.#open(group, "Booting");
+  }
+
+  /** Takes a machine now, with the usual notice, as its fate would. */
+  preempt(name: string): void {
+    const slot = this.#slots.get(name);
+    if (slot) this.#takeWithNotice(slot, { id: slot.machine.id, because: "Preempted" });
+  }
+
+  failNext(fault: CloudFault): void {
+    this.#faults.push({ fault, left: fault.times ?? 1 });
+  }
+
+  stopFailing(): void {
+    this.#faults.length = 0;
+  }
+
+  async describe(providerID: string, signal: AbortSignal): Promise<DescribedMachine> {
+    signal.throwIfAborted();
+    this.#maybeFail("describe");
+    const machine = this.#behind(providerID)?.machine;
+    if (!machine || machine.state === "Gone") return { kind: "Absent" };
+    const running = machine.state === "Running" || machine.state === "Noticed";
+    return { kind: "Present", id: machine.id, bornAt: machine.bornAt, running };
+  }
+
+  async check({ providerID }: ReleaseQuestion, signal: AbortSignal): Promise<Releasability> {
+    signal.throwIfAborted();
+    this.#maybeFail("check");
+    const machine = this.#behind(providerID)?.machine;
+    if (machine && machine.state !== "Gone") return { kind: "Possible", permission: "Granted" };
+    return { kind: "Impossible", problem: `the model cloud has no machine ${providerID}` };
+  }
+
+  async launchTimesOf(
+    providerIDs: readonly string[],
+    signal: AbortSignal,
+  ): Promise<LaunchTimeReading> {
+    signal.throwIfAborted();
+    const fault = this.#nextFault("launchTimes");
+    if (fault !== undefined) return { bornAt: new Map(), faults: [fault] };
+    const standing = providerIDs.flatMap((providerID) => {
+      const machine = this.#behind(providerID)?.machine;
+      return machine && machine.state !== "Gone" ? [[providerID, machine.bornAt] as const] : [];
+    });
+    return { bornAt: new Map(standing), faults: [] };
+  }
+
+  async release(request: ReleaseRequest, signal: AbortSignal): Promise<ReleaseResult> {
+    signal.throwIfAborted();
+    this.#maybeFail("release");
+    const underWay = this.#releases.get(request.requestId);
+    if (underWay !== undefined) return untilAborted(underWay, signal);
+    const found = await this.#lastLooks(request);
+    signal.throwIfAborted();
+    return "kind" in found ? found : untilAborted(this.#letGo(found, request), signal);
+  }
+
+  /** What is to go, or what ends the release instead. */
+  async #lastLooks(request: ReleaseRequest): Promise<Slot | ReleaseResult> {
+    for (;;) {
+      const found = this.#meant(request);
+      if ("kind" in found || found.machine.state === "Stopping") return found;
+      const look = await request.lastLook();
+      if (look === "Keep") return { kind: "Kept" };
+      if (look === "Clear") return this.#meant(request);
+    }
+  }
+
+  #meant(request: ReleaseRequest): Slot | ReleaseResult {
+    const slot = this.#behind(request.providerID);
+    if (!slot || slot.machine.state === "Gone") return { kind: "AlreadyGone" };
+    return slot.machine.id === request.machineId ? slot : { kind: "Replaced" };
+  }
+
+  #letGo(slot: Slot, { mode, requestId }: ReleaseRequest): Promise<ReleaseResult> {
+    if (mode === "Delete") slot.closed = true;
+    const gone = this.#whenGone(slot.machine.id).then(() => {
+      // Once it is done the machine itself tells: it is gone, or another has its place.
+      this.#releases.delete(requestId);
+      return { kind: "Released" } as const;
+    });
+    this.#releases.set(requestId, gone);
+    if (slot.machine.state !== "Stopping") this.#stopMachine(slot);
+    return gone;
+  }
+
+  #whenGone(id: string): Promise<void> {
+    return new Promise((resolve) => {
+      const unsubscribe = this.subscribe((event) => {
+        if (event.kind !== "Gone" || event.machine.id !== id) return;
+        unsubscribe();
+        resolve();
+      });
+    });
+  }
+
+  #stopMachine(slot: Slot): void {
+    const { id, name } = slot.machine;
+    this.#change(slot, { state: "Stopping", event: "Stopping", because: "Released" });
+    this.#kubelet.shutDown(name, this.#grace);
+    this.#timetable.after(this.#timings.stop, () => this.#end(slot, { id, because: "Released" }));
+  }
+
+  #behind(providerID: string): Slot | undefined {
+    const slot = this.#slots.get(providerID.slice(providerID.lastIndexOf("/") + 1));
+    return slot && providerIdOf(slot.machine) === providerID ? slot : undefined;
+  }
+
+  #maybeFail(on: CloudFault["on"]): void {
+    const fault = this.#nextFault(on);
+    if (fault !== undefined) throw fault;
+  }
+
+  #nextFault(on: CloudFault["on"]): LastcallError | undefined {
+    const at = this.#faults.findIndex(({ fault }) => fault.on === on);
+    const found = this.#faults[at];
+    if (!found) return undefined;
+    found.left -= 1;
+    if (found.left === 0) this.#faults.splice(at, 1);
+    return found.fault.error;
+  }
+
+  #open(group: MachineGroup, first: "Registered" | "Booting"): void {
+    const name = this.#freeName(group);
+    const bornAt = first === "Registered" ? this.#firstLaunchTime(name, group) : this.#now();
+    const machine = this.#makeMachine({ name, group, bornAt });
+    const slot: Slot = { name, group, machine, closed: false };
+    this.#slots.set(name, slot);
+    this.#emit({ kind: "Born", at: bornAt, machine });
+    if (first === "Registered") this.#register(slot, machine.id);
+    else this.#bootLater(slot);
+  }
+
+  #freeName(group: MachineGroup): string {
+    const letters = "bcdfghjklmnpqrstvwxz2456789";
+    for (let attempt = 0; ; attempt += 1) {
+      let hash = hashOf(`${this.#options.seed}|${group.name}|${this.#slots.size}|${attempt}`);
+      let suffix = "";
+      for (let letter = 0; letter < 4; letter += 1) {
+        suffix += letters[hash % letters.length];
+        hash = Math.floor(hash / letters.length);
+      }
+      const name = `${group.name}-${suffix}`;
+      if (!this.#slots.has(name)) return name;
+    }
+  }
+
+  #firstLaunchTime(name: string, group: MachineGroup): Instant {
+    const nowAt = this.#now();
+    const { launchTimes = "Together" } = this.#options;
+    if (launchTimes === "Together") return nowAt;
+    if (launchTimes !== "Spread") return launchTimes(name);
+    const share = (hashOf(`${this.#options.seed}|${name}|age`) % 10_000) / 10_000;
+    const bornAt = minus(nowAt, millis(Math.floor(share * oldestAtStart)));
+    const end = this.#fateOf(group).endOf(name, bornAt);
+    const lives = end === "Endless" || end.at > plus(nowAt, this.#timings.notice);
+    return lives ? bornAt : nowAt;
+  }
+
+  #fateOf(group: MachineGroup): Fate {
+    return group.price === "Preemptible" ? this.#fate : endlessFate;
+  }
+
+  #makeMachine(parts: Pick<ModelMachine, "name" | "group" | "bornAt">): ModelMachine {
+    const id = String(4_000_000_000_000_000_000n + BigInt(this.#nextId++));
+    return Object.freeze({ ...parts, id, bootID: randomUid(this.#context), state: "Booting" });
+  }
+
+  #bootLater(slot: Slot): void {
+    const { id } = slot.machine;
+    this.#timetable.after(this.#timings.boot, () => this.#register(slot, id));
+  }
+
+  #register(slot: Slot, id: string): void {
+    if (slot.machine.id !== id || slot.machine.state !== "Booting") return;
+    registerNode(this.#context, { machine: slot.machine, boot: this.#timings.boot });
+    this.#kubelet.boot(slot.name);
+    this.#change(slot, { state: "Running", event: "Registered" });
+    const end = this.#fateOf(slot.group).endOf(slot.name, slot.machine.bornAt);
+    if (end === "Endless") return;
+    const latestAt = plus(slot.machine.bornAt, longestLife);
+    const endAt = end.at < latestAt ? end.at : latestAt;
+    const span = millis(endAt - this.#timings.notice - this.#now());
+    const { because } = end;
+    this.#timetable.after(span, () => this.#takeWithNotice(slot, { id, because }));
+  }
+
+  #takeWithNotice(slot: Slot, taken: { id: string; because: "Preempted" | "Limit" }): void {
+    const { id, because } = taken;
+    const { state } = slot.machine;
+    if (slot.machine.id !== id || (state !== "Running" && state !== "Booting")) return;
+    this.#change(slot, { state: "Noticed", event: "Noticed", because });
+    const { beforeShutdown, notice } = this.#timings;
+    this.#timetable.after(beforeShutdown, () => {
+      if (slot.machine.id === id) this.#kubelet.shutDown(slot.name, this.#grace);
+    });
+    this.#timetable.after(notice, () => this.#end(slot, { id, because }));
+  }
+
+  #end(slot: Slot, ended: { id: string; because: "Preempted" | "Limit" | "Released" }): void {
+    if (slot.machine.id !== ended.id || slot.machine.state === "Gone") return;
+    this.#kubelet.die(slot.name);
+    this.#change(slot, { state: "Gone", event: "Gone", because: ended.because });
+    const node = this.#context.store.collection("nodes").get("", slot.name);
+    this.#timetable.after(this.#timings.forgetNode, () => this.#forgetNode(node));
+    if (slot.closed) this.#slots.delete(slot.name);
+    else this.#timetable.after(this.#timings.remake, () => this.#remake(slot, ended.id));
+  }
+
+  #forgetNode(node: ModelObject | undefined): void {
+    if (node && this.#slots.get(node.metadata.name)?.machine.state !== "Running") {
+      forgetNode(this.#context, node);
+    }
+  }
+
+  #remake(slot: Slot, lostId: string): void {
+    if (slot.closed || slot.machine.id !== lostId) return;
+    const { name, group } = slot;
+    slot.machine = this.#makeMachine({ name, group, bornAt: this.#now() });
+    this.#emit({ kind: "Born", at: this.#now(), machine: slot.machine });
+    this.#bootLater(slot);
+  }
+
+  #change(
+    slot: Slot,
+    to: {
+      state: ModelMachine["state"];
+      event: CloudEvent["kind"];
+      because?: NonNullable<CloudEvent["because"]>;
+    },
+  ): void {
+    const at = this.#now();
+    const noticed = to.state === "Noticed" ? { noticedAt: at } : {};
+    slot.machine = Object.freeze({ ...slot.machine, ...noticed, state: to.state });
+    const because = to.because === undefined ? {} : { because: to.because };
+    this.#emit({ kind: to.event, at, machine: slot.machine, ...because });
+  }
+
+  #emit(event: CloudEvent): void {
+    for (const listener of [...this.#listeners]) listener(Object.freeze(event));
+  }
+
+  #now(): Instant {
+    return this.#context.clock.now();
+  }
+}
+
+/** The result, or the signal's reason as soon as it aborts; the work goes on either way. */
+function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}

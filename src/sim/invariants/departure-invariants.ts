@@ -1,0 +1,104 @@
+import { type Instant, type Millis, parseInstant, plus } from "../../core/time/time.ts";
+import { isReady } from "../api/store/model-object.ts";
+import type { ModelStore } from "../api/store/object-store.ts";
+import type { NodeObject } from "../cluster-controllers/cluster-object.ts";
+import { type DepartureObject, departureStorage, phaseOf } from "./departure-object.ts";
+import type { Happening, Invariant } from "./invariant.ts";
+
+/** What the policy of a run allows, in words of its own and not in core's. */
+export interface StartRules {
+  /** Whether windows let a planned departure start at an instant. */
+  readonly mayStart: (at: Instant) => boolean;
+  /** How many nodes may be out at once, the one that starts included. */
+  readonly budgetNodes: number;
+}
+
+/** Invariant 1: outside its windows and over its budgets nothing starts, unless a deadline forces it. */
+export function startIsAllowed(rules: StartRules): Invariant {
+  return {
+    name: "start-is-allowed",
+    check: (store) => (happening) => {
+      const departure = startedNow(happening);
+      if (departure === undefined || departure.status?.reason === "DeadlineForces")
+        return undefined;
+      const { name } = departure.spec.node;
+      if (!rules.mayStart(happening.at)) return `node ${name} began to leave outside the windows`;
+      const out = nodesOut(store, name);
+      if (out + 1 <= rules.budgetNodes) return undefined;
+      return `node ${name} began to leave while ${out} others were out, ${rules.budgetNodes} may be in all`;
+    },
+  };
+}
+
+/** Invariant 2: no departure is planned past its deadline, and no deadline past the machine's. */
+export function plannedInTime(lifetime: Millis): Invariant {
+  return {
+    name: "planned-in-time",
+    check: (store) => (happening) => {
+      if (happening.kind !== "Change" || happening.storage !== departureStorage) return undefined;
+      const { type, object } = happening.change;
+      const { node, cause, departAt, deadlineAt, noticedAt } = (object as DepartureObject).spec;
+      // Once noticed it is planned no more: its deadline is the cloud's, which may name none.
+      if (type === "DELETED" || cause !== "Planned" || noticedAt !== undefined) return undefined;
+      const [departs, deadline] = [departAt, deadlineAt].map((text) => parseInstant(text ?? ""));
+      if (departs === undefined || deadline === undefined) {
+        return `the planned departure of ${node.name} has no instant or no deadline`;
+      }
+      const found = store.collection("nodes").get("", node.name);
+      const bornAt = parseInstant(found?.metadata.creationTimestamp ?? "");
+      const isSame = found?.metadata.uid === node.uid;
+      if (isSame && bornAt !== undefined && deadline > plus(bornAt, lifetime)) {
+        return `the deadline of ${node.name} is later than its machine may live`;
+      }
+      // One that was put back to work past its deadline has no better instant left.
+      if (departs <= deadline || happening.at >= deadline) return undefined;
+      return `${node.name} is planned past its deadline`;
+    },
+  };
+}
+
+function startedNow(happening: Happening): DepartureObject | undefined {
+  if (happening.kind !== "Change" || happening.storage !== departureStorage) return undefined;
+  const departure = happening.change.object as DepartureObject;
+  const before = happening.change.previous as DepartureObject | undefined;
+  if (departure.spec.cause !== "Planned" || departure.spec.noticedAt !== undefined)
+    return undefined;
+  const waited = before === undefined || ["Scheduled", "Held"].includes(phaseOf(before));
+  return waited && phaseOf(departure) === "Preparing" ? departure : undefined;
+}
+
+/** Nodes that are not at work: not ready, or cordoned by whomever. */
+function nodesOut(store: ModelStore, except: string): number {
+  const nodes = [...store.collection("nodes").all()] as NodeObject[];
+  return nodes.filter(
+    (node) => node.metadata.name !== except && (!isReady(node) || node.spec.unschedulable === true),
+  ).length;
+}
+
+/** Each departure ends in exactly one outcome, which stays; and every phase carries its reason. */
+export const oneOutcome: Invariant = {
+  name: "one-outcome",
+  check: () => (happening) => {
+    if (happening.kind !== "Change" || happening.storage !== departureStorage) return undefined;
+    const { type, object } = happening.change;
+    const [now, before] = [object, happening.change.previous] as [
+      DepartureObject,
+      DepartureObject | undefined,
+    ];
+    const { name } = now.metadata;
+    if (type === "DELETED") {
+      return phaseOf(now) === "Ended" ? undefined : `${name} was deleted before it had ended`;
+    }
+    const outcome = before?.status?.outcome;
+    if (outcome !== undefined && outcome !== now.status?.outcome) {
+      return `${name} ended as ${outcome} and then as ${now.status?.outcome ?? "nothing"}`;
+    }
+    const ended = phaseOf(now) === "Ended";
+    if (ended !== (now.status?.outcome !== undefined)) {
+      return `${name} is in phase ${phaseOf(now)} with the outcome ${now.status?.outcome ?? "none"}`;
+    }
+    const moved = before !== undefined && phaseOf(before) !== phaseOf(now);
+    const isSaid = Boolean(now.status?.reason) && Boolean(now.status?.message);
+    return moved && !isSaid ? `${name} came to ${phaseOf(now)} without a reason` : undefined;
+  },
+};

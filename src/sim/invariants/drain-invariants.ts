@@ -1,0 +1,186 @@
+import { departureAnnotation } from "../../core/notice/interruption.ts";
+import { type Instant, minutes } from "../../core/time/time.ts";
+import { isReady, type ModelObject } from "../api/store/model-object.ts";
+import type { ModelStore, StoredChange } from "../api/store/object-store.ts";
+import { budgetSelects, budgetStorage } from "../api/write/pod-budget.ts";
+import {
+  conditionOf,
+  type NodeObject,
+  type WorkloadObject,
+} from "../cluster-controllers/cluster-object.ts";
+import {
+  type DepartureObject,
+  departureOfNode,
+  departureStorage,
+  isChosen,
+  phaseOf,
+} from "./departure-object.ts";
+import type { Checker, Happening, Invariant } from "./invariant.ts";
+
+/**
+ * Invariant 4: an eviction never leaves a PodDisruptionBudget with fewer healthy pods than it wants.
+ * Counted here from the pods' readiness, not from the budget's status.
+ */
+export const budgetIsKept: Invariant = {
+  name: "budget-is-kept",
+  check: (store) => (happening) => {
+    if (happening.kind !== "Change" || happening.storage !== "pods") return undefined;
+    const pod = evictedNow(happening.change);
+    if (pod === undefined) return undefined;
+    for (const budget of store.collection(budgetStorage).inNamespace(namespaceOf(pod))) {
+      if (!budgetSelects(budget, pod)) continue;
+      const { healthy, wanted } = countsOf(budget, store);
+      if (healthy < wanted) {
+        return `the eviction of ${nameOf(pod)} left budget ${nameOf(budget)} with ${healthy} healthy pods of ${wanted}`;
+      }
+    }
+    return undefined;
+  },
+};
+
+/** Invariant 4: in a departure that somebody chose, pods leave by eviction and never by deletion. */
+export const evictionOnly: Invariant = {
+  name: "eviction-only",
+  check: (store) => (happening) => {
+    if (happening.kind !== "Asked" || happening.request.method !== "DELETE") return undefined;
+    const path = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)$/.exec(happening.request.path);
+    if (path === null) return undefined;
+    const [, namespace = "", name = ""] = path;
+    const pod = store.collection("pods").get(namespace, name);
+    const departure = pod && departureOfNode(store, nodeNameOf(pod));
+    if (departure === undefined || !isChosen(departure)) return undefined;
+    return `pod ${namespace}/${name} was deleted past its budget by ${departure.metadata.name}`;
+  },
+};
+
+/** The healthy pod that this change sets on its way out by eviction. */
+function evictedNow({ object, previous }: StoredChange): ModelObject | undefined {
+  const going = object.metadata.deletionTimestamp !== undefined;
+  const wentBefore = previous?.metadata.deletionTimestamp !== undefined;
+  if (!going || wentBefore || previous === undefined || !isReady(previous)) return undefined;
+  const reason = conditionOf(object, "DisruptionTarget")?.reason;
+  return reason === "EvictionByEvictionAPI" ? object : undefined;
+}
+
+function countsOf(
+  budget: ModelObject,
+  store: ModelStore,
+): { readonly healthy: number; readonly wanted: number } {
+  const pods = [...store.collection("pods").inNamespace(namespaceOf(budget))];
+  const selected = pods.filter((pod) => budgetSelects(budget, pod));
+  const healthy = selected.filter(
+    (pod) => pod.metadata.deletionTimestamp === undefined && isReady(pod),
+  ).length;
+  const spec = budget.spec as { minAvailable?: number | string; maxUnavailable?: number | string };
+  const replicas = replicasBehind(budget, store);
+  if (spec.maxUnavailable !== undefined) {
+    return { healthy, wanted: replicas - shareOf(spec.maxUnavailable, replicas) };
+  }
+  return { healthy, wanted: shareOf(spec.minAvailable ?? 0, replicas) };
+}
+
+/** What the workloads want of which the budget selects the pods. */
+function replicasBehind(budget: ModelObject, store: ModelStore): number {
+  const workloads = ["deployments.apps", "statefulsets.apps"].flatMap((storage) => [
+    ...store.collection(storage).inNamespace(namespaceOf(budget)),
+  ]) as WorkloadObject[];
+  return workloads
+    .filter(({ metadata, spec }) =>
+      budgetSelects(budget, {
+        ...budget,
+        metadata: { ...metadata, labels: spec.template.metadata?.labels ?? {} },
+      }),
+    )
+    .reduce((sum, { spec }) => sum + (spec.replicas ?? 1), 0);
+}
+
+/** A number as it is, a percentage rounded up, as upstream has it for both kinds. */
+function shareOf(amount: number | string, replicas: number): number {
+  if (typeof amount === "number") return amount;
+  return Math.ceil((Number.parseInt(amount, 10) * replicas) / 100);
+}
+
+function nodeNameOf(pod: ModelObject): string {
+  return (pod.spec as { readonly nodeName?: string } | undefined)?.nodeName ?? "";
+}
+
+function namespaceOf(object: ModelObject): string {
+  return object.metadata.namespace ?? "";
+}
+
+function nameOf(object: ModelObject): string {
+  return `${namespaceOf(object)}/${object.metadata.name}`;
+}
+
+/** An orphaned mark is seen and cleared by the next pass, which takes at most so long. */
+const clearedWithin = minutes(2);
+
+/** Invariant 7: no node stays marked without a live Departure that says why. */
+export const cordonHasDeparture: Invariant = {
+  name: "cordon-has-departure",
+  check: (store) => {
+    const orphanSince = new Map<string, Instant>();
+    return (happening) => {
+      follow(happening, { store, orphanSince });
+      for (const [name, since] of orphanSince) {
+        if (happening.at - since <= clearedWithin) continue;
+        orphanSince.delete(name);
+        return `node ${name} has borne the mark of a departure that is not under way for 2 minutes`;
+      }
+      return undefined;
+    };
+  },
+};
+
+/** Keeps up which marked nodes have no live Departure; any change of either may alter that. */
+function follow(
+  happening: Happening,
+  known: { readonly store: ModelStore; readonly orphanSince: Map<string, Instant> },
+): void {
+  const { store, orphanSince } = known;
+  const node = nodeOf(happening, store);
+  if (node === undefined) return;
+  const { name } = node.metadata;
+  if (!isOrphaned(node, store)) orphanSince.delete(name);
+  else if (!orphanSince.has(name)) orphanSince.set(name, happening.at);
+}
+
+function nodeOf(happening: Happening, store: ModelStore): ModelObject | undefined {
+  if (happening.kind !== "Change") return undefined;
+  const { object } = happening.change;
+  if (happening.storage === "nodes") return object;
+  if (happening.storage !== departureStorage) return undefined;
+  return store.collection("nodes").get("", (object as DepartureObject).spec.node.name);
+}
+
+function isOrphaned(node: ModelObject, store: ModelStore): boolean {
+  const { name, uid } = node.metadata;
+  const mark = node.metadata.annotations?.[departureAnnotation];
+  if (mark === undefined || store.collection("nodes").get("", name)?.metadata.uid !== uid) {
+    return false;
+  }
+  const departure = store.collection(departureStorage).get("", mark) as DepartureObject | undefined;
+  return departure?.spec.node.uid !== uid || phaseOf(departure) === "Ended";
+}
+
+/** A pod leaves a departing node only after the node is closed to others, by the same Departure. */
+export const cordonBeforeEviction: Invariant = {
+  name: "cordon-before-eviction",
+  check:
+    (store): Checker =>
+    (happening) => {
+      const request = happening.kind === "Asked" ? happening.request : undefined;
+      const path = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)(\/eviction)?$/.exec(
+        request?.path ?? "",
+      );
+      if (path === null || request?.method === "PATCH") return undefined;
+      const [, namespace = "", name = ""] = path;
+      const pod = store.collection("pods").get(namespace, name);
+      const nodeName = (pod?.spec as { nodeName?: string } | undefined)?.nodeName ?? "";
+      const node = store.collection("nodes").get("", nodeName) as NodeObject | undefined;
+      if (pod === undefined || node === undefined) return undefined;
+      const mark = node.metadata.annotations?.[departureAnnotation];
+      if (node.spec.unschedulable === true && mark !== undefined) return undefined;
+      return `pod ${namespace}/${name} was told to leave node ${nodeName}, which was not cordoned`;
+    },
+};

@@ -1,0 +1,92 @@
+import type { Clock } from "../../contracts/clock.ts";
+import type { InstanceReleaser } from "../../contracts/instance-releaser.ts";
+import type { KubeApi } from "../../contracts/kube-api.ts";
+import { budgetStorage } from "../api/write/pod-budget.ts";
+import type { ModelCluster } from "../model-cluster.ts";
+import { departureStorage } from "./departure-object.ts";
+import type { Checker, Happening, Invariant, Violation } from "./invariant.ts";
+
+export interface WitnessOptions {
+  readonly cluster: ModelCluster;
+  readonly clock: Clock;
+  readonly invariants: readonly Invariant[];
+  readonly seed: number;
+  readonly run: number;
+}
+
+const watchedStorages = ["nodes", "pods", budgetStorage, departureStorage];
+/** One that is broken is broken again at every look; the first times tell enough. */
+const violationLimit = 20;
+
+/**
+ * Watches a run from outside and holds it to the invariants. It sees every write in the store, what
+ * the cloud does, and through `api` and `releaser` what each controller asks for; it trusts
+ * nothing that a controller says of itself.
+ */
+export class RunWitness {
+  readonly #options: WitnessOptions;
+  readonly #checkers: readonly { readonly name: string; readonly check: Checker }[];
+  readonly #violations: Violation[] = [];
+  readonly #unsubscribe: (() => void)[] = [];
+
+  constructor(options: WitnessOptions) {
+    this.#options = options;
+    const { cloud, api } = options.cluster;
+    const { store } = api.context;
+    this.#checkers = options.invariants.map(({ name, check }) => ({ name, check: check(store) }));
+    const at = () => options.clock.now();
+    for (const storage of watchedStorages) {
+      const see = this.#see.bind(this);
+      const collection = store.collection(storage);
+      this.#unsubscribe.push(
+        collection.subscribe((change) => see({ kind: "Change", at: at(), storage, change })),
+      );
+    }
+    this.#unsubscribe.push(
+      cloud.subscribe((event) => this.#see({ kind: "Cloud", at: event.at, event })),
+    );
+  }
+
+  /** The cluster's API as one controller uses it. */
+  api(actor: string): KubeApi {
+    const { cluster, clock } = this.#options;
+    return {
+      send: (request) => {
+        if (request.method !== "GET") {
+          this.#see({ kind: "Asked", at: clock.now(), actor, request });
+        }
+        return cluster.api.send(request);
+      },
+      watch: (request) => cluster.api.watch(request),
+    };
+  }
+
+  /** The cloud as one controller uses it. */
+  releaser(actor: string): InstanceReleaser {
+    const { cluster, clock } = this.#options;
+    return {
+      describe: (providerID, signal) => cluster.cloud.describe(providerID, signal),
+      check: (question, signal) => cluster.cloud.check(question, signal),
+      release: (request, signal) => {
+        this.#see({ kind: "Release", at: clock.now(), actor, request });
+        return cluster.cloud.release(request, signal);
+      },
+    };
+  }
+
+  /** Looks a last time, and gives what was broken, in the order in which it was. */
+  finish(): readonly Violation[] {
+    this.#see({ kind: "End", at: this.#options.clock.now() });
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+    return this.#violations;
+  }
+
+  #see(happening: Happening): void {
+    for (const { name, check } of this.#checkers) {
+      const what = check(happening);
+      if (what === undefined || this.#violations.length >= violationLimit) continue;
+      const { seed, run } = this.#options;
+      this.#violations.push({ invariant: name, seed, run, at: happening.at, what });
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import type { ReleaseRequest } from "../../contracts/instance-releaser.ts";
+import type { KubeRequest } from "../../contracts/kube-api.ts";
+import type { Instant } from "../../core/time/time.ts";
+import type { ModelStore, StoredChange } from "../api/store/object-store.ts";
+import type { CloudEvent } from "../cloud/model-machine.ts";
+
+/** One thing that happened in a run, in the order in which it happened. */
+export type Happening =
+  /** A write, by whomever; within it, so the store holds the new state already. */
+  | {
+      readonly kind: "Change";
+      readonly at: Instant;
+      readonly storage: string;
+      readonly change: StoredChange;
+    }
+  /** A controller is about to write. */
+  | {
+      readonly kind: "Asked";
+      readonly at: Instant;
+      readonly actor: string;
+      readonly request: KubeRequest;
+    }
+  /** A controller is about to let a machine go. */
+  | {
+      readonly kind: "Release";
+      readonly at: Instant;
+      readonly actor: string;
+      readonly request: ReleaseRequest;
+    }
+  | { readonly kind: "Cloud"; readonly at: Instant; readonly event: CloudEvent }
+  /** The run is over; for what must be true in the end. */
+  | { readonly kind: "End"; readonly at: Instant };
+
+/** Looks at everything that happens and says what must not have happened, as one sentence. */
+export type Checker = (happening: Happening) => string | undefined;
+
+/** Something that must always be true (docs/demo.md lists them). */
+export interface Invariant {
+  /** Such as `cordon-before-eviction`. */
+  readonly name: string;
+  /** Makes a checker for one run; it may read the store, and keeps what it has to remember. */
+  readonly check: (store: ModelStore) => Checker;
+}
+
+/** An invariant that was broken. */
+export interface Violation {
+  readonly invariant: string;
+  readonly seed: number;
+  readonly run: number;
+  readonly at: Instant;
+  readonly what: string;
+}

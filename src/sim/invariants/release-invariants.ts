@@ -1,0 +1,108 @@
+import type { ReleaseRequest } from "../../contracts/instance-releaser.ts";
+import { parseInstant, plus, seconds } from "../../core/time/time.ts";
+import type { ModelObject } from "../api/store/model-object.ts";
+import type { ModelStore } from "../api/store/object-store.ts";
+import {
+  controllerOf,
+  type NodeObject,
+  type PodObject,
+} from "../cluster-controllers/cluster-object.ts";
+import { type DepartureObject, departureOfNode, departureStorage } from "./departure-object.ts";
+import type { Happening, Invariant } from "./invariant.ts";
+
+/**
+ * Invariant 3: a machine is let go only after the last pod that had to leave has left, or after
+ * the time was up and the ledger says so.
+ */
+export const releaseAfterDrain: Invariant = {
+  name: "release-after-drain",
+  check: (store) => (happening) => {
+    if (happening.kind !== "Release") return undefined;
+    const { request } = happening;
+    const departure = departureOf(store, request);
+    const node = nodeOf(store, request);
+    if (node === undefined || (departure !== undefined && wasCutShort(departure))) return undefined;
+    const left = store.collection("pods").onNode(node.metadata.name).filter(hadToLeave);
+    if (left.length === 0) return undefined;
+    const names = left.map(({ metadata }) => metadata.name).join(", ");
+    return `${request.providerID} was released with pods on it: ${names}`;
+  },
+};
+
+/** Invariant 6: the machine that is let go is the one behind the node that was emptied for it. */
+export const rightMachine: Invariant = {
+  name: "right-machine",
+  check: (store) => (happening) => {
+    if (happening.kind !== "Release") return undefined;
+    const { request } = happening;
+    const node = nodeOf(store, request);
+    // Its Node may be gone by now: then the machine id in the request is what tells.
+    if (node === undefined) return undefined;
+    const departure = departureOfNode(store, node.metadata.name);
+    if (departure?.metadata.uid === request.requestId) return undefined;
+    return `${request.providerID} was released, but its node ${node.metadata.name} was not cordoned for it`;
+  },
+};
+
+function nodeOf(store: ModelStore, { providerID }: ReleaseRequest): NodeObject | undefined {
+  const name = providerID.slice(providerID.lastIndexOf("/") + 1);
+  const node = store.collection("nodes").get("", name) as NodeObject | undefined;
+  return node?.spec.providerID === providerID ? node : undefined;
+}
+
+function departureOf(store: ModelStore, request: ReleaseRequest): DepartureObject | undefined {
+  const all = store.collection(departureStorage).all() as Iterable<DepartureObject>;
+  for (const one of all) if (one.metadata.uid === request.requestId) return one;
+  return undefined;
+}
+
+function wasCutShort({ status }: DepartureObject): boolean {
+  return status?.timeline?.some(({ result }) => result.startsWith("CutShort")) ?? false;
+}
+
+/** A daemon stays, a finished pod is no matter, and a static pod goes with its machine. */
+function hadToLeave(object: ModelObject): boolean {
+  const { phase } = (object as PodObject).status;
+  const owner = controllerOf(object)?.kind;
+  return owner !== "DaemonSet" && owner !== "Node" && phase !== "Succeeded" && phase !== "Failed";
+}
+
+/** Invariant 5: whoever writes or releases holds the Lease, and holds it now. */
+export const oneActor: Invariant = {
+  name: "one-actor",
+  check: (store) => (happening) => {
+    const act = actOf(happening);
+    if (act === undefined) return undefined;
+    const { holder, untilAt } = leaseOf(store);
+    if (holder === act.actor && happening.at < untilAt) return undefined;
+    const found = holder === undefined ? "nobody did" : `${holder} did until its term ended`;
+    return `${act.actor} did ${act.what} without holding the lease, ${found}`;
+  },
+};
+
+/** Events and the Lease itself are written by those who do not lead, too. */
+function actOf(happening: Happening): { actor: string; what: string } | undefined {
+  if (happening.kind === "Release") {
+    return { actor: happening.actor, what: `release ${happening.request.providerID}` };
+  }
+  if (happening.kind !== "Asked") return undefined;
+  const { method, path } = happening.request;
+  if (/\/(events|leases)(\/|$)/.test(path)) return undefined;
+  return { actor: happening.actor, what: `${method} ${path}` };
+}
+
+function leaseOf(store: ModelStore): { holder: string | undefined; untilAt: number } {
+  for (const lease of store.collection("leases.coordination.k8s.io").all()) {
+    if (lease.metadata.name !== "lastcall") continue;
+    const spec = lease.spec as {
+      holderIdentity?: string;
+      renewTime?: string;
+      leaseDurationSeconds?: number;
+    };
+    const renewedAt = parseInstant(spec.renewTime ?? "");
+    const term = seconds(spec.leaseDurationSeconds ?? 0);
+    const untilAt = renewedAt === undefined ? 0 : plus(renewedAt, term);
+    return { holder: spec.holderIdentity || undefined, untilAt };
+  }
+  return { holder: undefined, untilAt: 0 };
+}

@@ -1,0 +1,107 @@
+import type { Clock } from "../../contracts/clock.ts";
+import { between, type Instant, type Millis, plus } from "../../core/time/time.ts";
+import { assert } from "../../errors.ts";
+import { type Timer, TimerHeap } from "./timers.ts";
+
+export interface VirtualClockOptions {
+  readonly startAt: Instant;
+  /**
+   * Resolves once all promise work has come to rest, so that nothing can go on but by time:
+   * `eventLoopTurn` of `src/runtime`, handed in because the model has no event loop of its own.
+   */
+  readonly settle: () => Promise<void>;
+}
+
+/**
+ * Time that stands still until it is told to go on, and then jumps from timer to timer. Between
+ * two jumps all promise work comes to rest, so a run is the same every time it is run. I/O must
+ * not take part: the clock does not wait for it.
+ */
+export class VirtualClock implements Clock {
+  readonly #startAt: Instant;
+  readonly #settle: () => Promise<void>;
+  readonly #timers = new TimerHeap();
+  #nowAt: Instant;
+  #nextOrder = 0;
+  #running = false;
+
+  constructor(options: VirtualClockOptions) {
+    this.#startAt = options.startAt;
+    this.#nowAt = options.startAt;
+    this.#settle = options.settle;
+  }
+
+  now(): Instant {
+    return this.#nowAt;
+  }
+
+  monotonic(): number {
+    return between(this.#startAt, this.#nowAt);
+  }
+
+  sleep(span: Millis, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    return new Promise((resolve, reject) => {
+      const timer = this.#set(span, () => {
+        signal?.removeEventListener("abort", onAbort);
+        resolve();
+      });
+      const onAbort = (): void => {
+        timer.cancelled = true;
+        reject(signal?.reason);
+      };
+      signal?.addEventListener("abort", onAbort, { once: true });
+    });
+  }
+
+  /** Lets time pass until `at`, inclusive; everything that is due by then has happened after. */
+  async runUntil(at: Instant): Promise<void> {
+    assert(!this.#running, "a virtual clock is run by one caller at a time");
+    this.#running = true;
+    try {
+      await this.#settle();
+      while (this.#ringNext(at)) await this.#settle();
+      if (at > this.#nowAt) this.#nowAt = at;
+    } finally {
+      this.#running = false;
+    }
+  }
+
+  /** Lets a span of time pass. */
+  advance(span: Millis): Promise<void> {
+    return this.runUntil(plus(this.#nowAt, span));
+  }
+
+  /** Lets time pass until `done` says so, at most until `at`; gives back whether it did. */
+  async runUntilDone(done: () => boolean, at: Instant): Promise<boolean> {
+    await this.runUntil(this.#nowAt);
+    while (!done()) {
+      const dueAt = this.nextDueAt();
+      if (dueAt === undefined || dueAt > at) return false;
+      await this.runUntil(dueAt);
+    }
+    return true;
+  }
+
+  /** When the next timer rings, if there is one. */
+  nextDueAt(): Instant | undefined {
+    while (this.#timers.first()?.cancelled) this.#timers.pop();
+    return this.#timers.first()?.dueAt;
+  }
+
+  #set(span: Millis, ring: () => void): Timer {
+    const dueAt = plus(this.#nowAt, Math.max(0, Math.ceil(span)) as Millis);
+    const timer = { dueAt, order: this.#nextOrder++, ring, cancelled: false };
+    this.#timers.push(timer);
+    return timer;
+  }
+
+  /** Jumps to the next instant at which something is due and rings all its timers. */
+  #ringNext(limitAt: Instant): boolean {
+    const dueAt = this.nextDueAt();
+    if (dueAt === undefined || dueAt > limitAt) return false;
+    this.#nowAt = dueAt;
+    while (this.nextDueAt() === dueAt) this.#timers.pop()?.ring();
+    return true;
+  }
+}

@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import { hours, type Instant, instant, minutes, plus } from "../../../src/core/time/time.ts";
+import { EmpiricalFate } from "../../../src/sim/cloud/preemption-model.ts";
+import { gcpPreemptibleLifetimes } from "../../../src/sim/data/gcp-preemptible-lifetimes.ts";
+
+const startAt = instant(Date.UTC(2026, 10, 20));
+
+function lifeMs(fate: EmpiricalFate, slot: string, bornAt: Instant): number {
+  return fate.endOf(slot, bornAt).at - bornAt;
+}
+
+describe("EmpiricalFate", () => {
+  const fate = new EmpiricalFate(1);
+  const count = 20_000;
+  const lives = Array.from({ length: count }, (_, index) => lifeMs(fate, `slot-${index}`, startAt));
+
+  it.each(gcpPreemptibleLifetimes.survival.slice(1))(
+    "lets a share of $share live longer than $ageHours h, as was observed",
+    ({ ageHours, share }) => {
+      const longer = lives.filter((life) => life > hours(ageHours)).length / count;
+      // Four standard errors of a share among 20,000.
+      const tolerance = 4 * Math.sqrt((share * (1 - share)) / count);
+      expect(Math.abs(longer - share)).toBeLessThan(tolerance);
+    },
+  );
+
+  it("ends every life after 24 hours and before 24 hours 50 minutes at the latest", () => {
+    const late = lives.filter((life) => life >= hours(24));
+    expect(Math.min(...late)).toBeGreaterThanOrEqual(hours(24) + 40_000);
+    expect(Math.max(...lives)).toBeLessThanOrEqual(hours(24) + minutes(50));
+    const median = late.toSorted((a, b) => a - b)[Math.floor(late.length / 2)] ?? 0;
+    // The observed median overtime is 741 s.
+    expect(Math.abs(median - hours(24) - 741_000)).toBeLessThan(30_000);
+  });
+
+  it("has the same answer whenever and in whichever order it is asked", () => {
+    const again = new EmpiricalFate(1);
+    const asked = [3, 1, 2].map((index) => again.endOf(`slot-${index}`, startAt).at - startAt);
+    expect(asked).toEqual([lives[3], lives[1], lives[2]]);
+  });
+
+  it("strikes by the clock: machines of one slot that are born apart meet the same strikes", () => {
+    const laterBornAt = plus(startAt, minutes(10));
+    const struck = Array.from({ length: 2000 }, (_, index) => `slot-${index}`).filter((slot) => {
+      const { at } = fate.endOf(slot, startAt);
+      return at > laterBornAt && at < plus(startAt, hours(6));
+    });
+    expect(struck.length).toBeGreaterThan(100);
+    for (const slot of struck) {
+      // In its first ten hours a younger machine is in more danger: what hits the older hits it too.
+      expect(fate.endOf(slot, laterBornAt).at).toBeLessThanOrEqual(fate.endOf(slot, startAt).at);
+    }
+  });
+
+  it("differs from slot to slot and from seed to seed", () => {
+    expect(lifeMs(fate, "slot-1", startAt)).not.toBe(lifeMs(fate, "slot-2", startAt));
+    expect(lifeMs(new EmpiricalFate(2), "slot-1", startAt)).not.toBe(lives[1]);
+  });
+});
+
+describe("gcpPreemptibleLifetimes", () => {
+  it("never rises, and leaves what was observed at 24 hours", () => {
+    const shares: readonly number[] = gcpPreemptibleLifetimes.survival.map(({ share }) => share);
+    expect(shares).toEqual(shares.toSorted((a, b) => b - a));
+    expect(gcpPreemptibleLifetimes.overtimeSeconds[0]).toBe(40);
+    expect(gcpPreemptibleLifetimes.overtimeSeconds.at(-1)).toBe(2998);
+  });
+});

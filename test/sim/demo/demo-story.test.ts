@@ -1,0 +1,63 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { crdOf } from "../../../src/config/crd.ts";
+import { resourceDefinitions } from "../../../src/config/resource-definition.ts";
+import { hours, instant, minutes, plus, seconds } from "../../../src/core/time/time.ts";
+import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
+import type { CloudEvent } from "../../../src/sim/cloud/model-machine.ts";
+import { startDemoWorld } from "../../../src/sim/demo/demo-world.ts";
+import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
+
+const startAt = instant(Date.UTC(2026, 10, 20));
+const definitions = resourceDefinitions.map(crdOf);
+
+/** What the cloud does to a fleet that nobody looks after, in its first hours. */
+async function fateOf(seed: number, nodes: number): Promise<readonly CloudEvent[]> {
+  const clock = new VirtualClock({ startAt, settle: eventLoopTurn });
+  const events: CloudEvent[] = [];
+  const cluster = startDemoWorld({ clock, seed, nodes, definitions });
+  cluster.cloud.subscribe((event) => events.push(event));
+  await clock.runUntil(plus(startAt, hours(6)));
+  cluster.stop();
+  return events;
+}
+
+describe.each([1, 2, 3])("The demo's fleet, seed %i", (seed) => {
+  let noticed: readonly CloudEvent[] = [];
+
+  beforeAll(async () => {
+    noticed = (await fateOf(seed, 18)).filter(({ kind }) => kind === "Noticed");
+  });
+
+  it("is born within one minute", () => {
+    const clock = new VirtualClock({ startAt, settle: eventLoopTurn });
+    const cluster = startDemoWorld({ clock, seed, nodes: 18, definitions });
+    const launchTimes = cluster.cloud.machines().map(({ bornAt }) => bornAt);
+    cluster.stop();
+    expect(launchTimes).toHaveLength(18);
+    expect(Math.max(...launchTimes) - Math.min(...launchTimes)).toBeLessThanOrEqual(minutes(1));
+  });
+
+  it("loses its first machine after four minutes, and no other for as long as its notice", () => {
+    expect(noticed[0]).toMatchObject({ at: plus(startAt, minutes(4)), because: "Preempted" });
+    expect(noticed[1]?.at).toBeGreaterThan(plus(startAt, seconds(390)));
+  });
+
+  it("loses at its 24 hours, within the hour, what is left of those that were born together", () => {
+    // 18 nodes leave 15 minutes apart from the tenth minute on, at 23 h 30 min: born 19 h 5 min before.
+    const limitAt = plus(startAt, minutes(294));
+    const limits = noticed.filter(({ because }) => because === "Limit");
+    expect(limits.length).toBeGreaterThan(9);
+    for (const { at } of limits) {
+      expect(at).toBeGreaterThan(limitAt - seconds(150));
+      expect(at).toBeLessThan(plus(limitAt, minutes(52)));
+    }
+  });
+});
+
+it("the same seed has the same fate, and another seed another", async () => {
+  const told = async (seed: number) =>
+    (await fateOf(seed, 6)).map(({ kind, at, machine }) => `${at} ${kind} ${machine.name}`);
+  const first = await told(4);
+  expect(await told(4)).toEqual(first);
+  expect(await told(5)).not.toEqual(first);
+});

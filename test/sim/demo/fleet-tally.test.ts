@@ -1,0 +1,106 @@
+import { expect, it } from "vitest";
+import { instant, minutes, seconds } from "../../../src/core/time/time.ts";
+import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
+import { endlessFate } from "../../../src/sim/cloud/preemption-model.ts";
+import { podBehaviour } from "../../../src/sim/cluster-controllers/kubelet.ts";
+import { FleetTally } from "../../../src/sim/demo/fleet-tally.ts";
+import { startModelCluster } from "../../../src/sim/model-cluster.ts";
+import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
+
+const group = { name: "spot", zone: "z", price: "Preemptible" } as const;
+
+function startFleet(size: number) {
+  const clock = new VirtualClock({ startAt: instant(0), settle: eventLoopTurn });
+  const groups = [{ ...group, size }];
+  const cluster = startModelCluster({ clock, seed: 1, fate: endlessFate, groups });
+  const names = cluster.cloud.machines().map(({ name }) => name);
+  return { clock, cluster, names, tally: new FleetTally(cluster) };
+}
+
+type Fleet = ReturnType<typeof startFleet>;
+
+/** A pod without an owner on a node: it asks for a grace and needs some seconds of it. */
+function runPod({ cluster }: Fleet, at: { node: string; grace: number; exits: string }): string {
+  const name = `pod-${at.grace}-${at.exits}`;
+  const annotations = { [podBehaviour.exitSeconds]: at.exits };
+  const containers = [{ name: "main", image: "x" }];
+  const spec = { nodeName: at.node, terminationGracePeriodSeconds: at.grace, containers };
+  const body = { metadata: { name, annotations }, spec };
+  const path = "/api/v1/namespaces/default/pods";
+  expect(cluster.api.handle({ method: "POST", path, body }).status).toBe(201);
+  return name;
+}
+
+it.each([
+  // The kubelet grants a pod 15 s when its machine is taken.
+  { what: "asks for no more than is granted", grace: 15, exits: "10", cut: 0, lost: 0 },
+  { what: "asks for more but is done in time", grace: 60, exits: "10", cut: 1, lost: 0 },
+  { what: "asks for more and needs it", grace: 60, exits: "20", cut: 1, lost: 1 },
+  { what: "never ends by itself", grace: 10, exits: "never", cut: 0, lost: 1 },
+])("A pod on a taken machine that $what: cut $cut, lost $lost", async (row) => {
+  const fleet = startFleet(1);
+  const node = fleet.names[0] ?? "";
+  runPod(fleet, { node, ...row });
+  await fleet.clock.advance(seconds(10));
+  fleet.cluster.cloud.preempt(node);
+  await fleet.clock.advance(minutes(2));
+  expect(fleet.tally.counts()).toMatchObject({
+    ...{ preempted: 1, replacements: 1, largestLossIn60s: 1 },
+    ...{ podsCut: row.cut, podsLost: row.lost },
+  });
+});
+
+it.each([
+  { what: "asks for no more than is granted", grace: 15, exits: "10", cut: 0, lost: 0 },
+  { what: "asks for more but is done in time", grace: 60, exits: "10", cut: 1, lost: 0 },
+  { what: "asks for more and needs it", grace: 60, exits: "20", cut: 1, lost: 1 },
+  { what: "never ends by itself", grace: 10, exits: "never", cut: 0, lost: 1 },
+])(
+  "An eviction after the machine was taken saves no pod that $what: cut $cut, lost $lost",
+  async (row) => {
+    const fleet = startFleet(1);
+    const node = fleet.names[0] ?? "";
+    const name = runPod(fleet, { node, ...row });
+    await fleet.clock.advance(seconds(10));
+    fleet.cluster.cloud.preempt(node);
+    await fleet.clock.advance(seconds(1));
+    const path = `/api/v1/namespaces/default/pods/${name}`;
+    expect(fleet.cluster.api.handle({ method: "DELETE", path }).status).toBe(200);
+    await fleet.clock.advance(minutes(2));
+    expect(fleet.tally.counts()).toMatchObject({ podsCut: row.cut, podsLost: row.lost });
+  },
+);
+
+it.each([
+  { what: "with all it asks for", grace: 60, given: undefined, exits: "20", cut: 0, lost: 0 },
+  { what: "with less than it asks for", grace: 60, given: 30, exits: "20", cut: 1, lost: 0 },
+  { what: "with less than it needs", grace: 60, given: 10, exits: "20", cut: 1, lost: 1 },
+])("A pod that is evicted $what: cut $cut, lost $lost", async (row) => {
+  const fleet = startFleet(1);
+  const name = runPod(fleet, { node: fleet.names[0] ?? "", ...row });
+  await fleet.clock.advance(seconds(10));
+  const path = `/api/v1/namespaces/default/pods/${name}/eviction`;
+  const deleteOptions = row.given === undefined ? {} : { gracePeriodSeconds: row.given };
+  const body = { metadata: { name }, deleteOptions };
+  expect(fleet.cluster.api.handle({ method: "POST", path, body }).status).toBe(201);
+  await fleet.clock.advance(minutes(2));
+  expect(fleet.tally.counts()).toMatchObject({ podsCut: row.cut, podsLost: row.lost });
+});
+
+it("The largest loss counts what the cloud takes within a minute, and no more", async () => {
+  const fleet = startFleet(4);
+  const take = async (index: number, thenSeconds: number): Promise<void> => {
+    fleet.cluster.cloud.preempt(fleet.names[index] ?? "");
+    await fleet.clock.advance(seconds(thenSeconds));
+  };
+  // At 0, 40, 59.5 and 101 s: three of them within one minute, then two.
+  await take(0, 40);
+  await take(1, 19.5);
+  await take(2, 41.5);
+  await take(3, 1);
+  expect(fleet.tally.counts()).toMatchObject({
+    preempted: 4,
+    largestLossIn60s: 3,
+    largestLossIn1h: 4,
+  });
+});

@@ -1,0 +1,76 @@
+import { describe, expect, it } from "vitest";
+import { readProtobufObject } from "../../../src/sim/http/protobuf-object.ts";
+
+/** A field of wire type 2: its tag, its length, its bytes; short ones only. */
+function field(number: number, content: string | readonly number[]): readonly number[] {
+  const bytes = typeof content === "string" ? [...new TextEncoder().encode(content)] : content;
+  return [number * 8 + 2, bytes.length, ...bytes];
+}
+
+function wrapped(
+  { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
+  raw: readonly number[],
+): Uint8Array {
+  const type = [...field(1, apiVersion), ...field(2, kind)];
+  const magic = [...new TextEncoder().encode("k8s\0")];
+  // What follows are the empty texts for the encoding and the type of the content.
+  return Uint8Array.from([
+    ...magic,
+    ...field(1, type),
+    ...field(2, raw),
+    ...field(3, ""),
+    ...field(4, ""),
+  ]);
+}
+
+const namespace = { apiVersion: "v1", kind: "Namespace" };
+
+describe("An object in protobuf", () => {
+  it("is what it would be in JSON, without what Go writes for nothing", () => {
+    const entry = [...field(1, "team"), ...field(2, "shop")];
+    const metadata = [
+      ...field(1, "x"),
+      ...field(2, ""),
+      // A generation of 0, and an empty timestamp.
+      ...[7 * 8, 0],
+      ...field(8, []),
+      ...field(11, entry),
+    ];
+    const raw = [...field(1, metadata), ...field(2, []), ...field(3, field(1, ""))];
+    expect(readProtobufObject(wrapped(namespace, raw))).toEqual({
+      ...namespace,
+      metadata: { name: "x", labels: { team: "shop" } },
+      spec: {},
+    });
+  });
+
+  it("has its lists, in order, and numbers of more than one byte", () => {
+    const port = [3 * 8, 0x90, 0x3f];
+    const container = [...field(1, "c"), ...field(3, "sleep"), ...field(3, "9"), ...field(6, port)];
+    const template = field(2, field(2, container));
+    const raw = field(2, [...[1 * 8, 0], ...field(3, template)]);
+    const type = { apiVersion: "apps/v1", kind: "Deployment" };
+    expect(readProtobufObject(wrapped(type, raw))).toEqual({
+      ...type,
+      spec: {
+        replicas: 0,
+        template: {
+          // 0x90 0x3f: 16 + 63 * 128 = 8080.
+          spec: {
+            containers: [{ name: "c", command: ["sleep", "9"], ports: [{ containerPort: 8080 }] }],
+          },
+        },
+      },
+    });
+  });
+
+  it.each([
+    ["a kind that is not known", wrapped({ apiVersion: "v1", kind: "Node" }, [])],
+    ["a field that is not known and says something", wrapped(namespace, field(9, "x"))],
+    ["a length past its end", wrapped(namespace, [1 * 8 + 2, 99])],
+    ["another beginning", Uint8Array.from([1, 2, 3, 4, 5])],
+    ["nothing in it", new Uint8Array()],
+  ])("is not read at all where it has %s", (_, bytes) => {
+    expect(readProtobufObject(bytes)).toBeUndefined();
+  });
+});

@@ -1,0 +1,204 @@
+import { request } from "node:http";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { seededRng } from "../../../src/core/chance/rng.ts";
+import { hours, instant, minutes, seconds } from "../../../src/core/time/time.ts";
+import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
+import { ModelApi } from "../../../src/sim/api/model-api.ts";
+import { humanDuration, readJsonPath } from "../../../src/sim/http/built-in-columns.ts";
+import { type HttpFace, serveModel } from "../../../src/sim/http/serve-model.ts";
+import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
+
+const asTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+
+let clock: VirtualClock;
+let api: ModelApi;
+let face: HttpFace;
+
+beforeEach(async () => {
+  const startAt = instant(Date.UTC(2026, 10, 20));
+  clock = new VirtualClock({ startAt, settle: eventLoopTurn });
+  api = new ModelApi({ clock, rng: seededRng(1) });
+  face = await serveModel({ api });
+});
+afterEach(() => face.close());
+
+interface Table {
+  readonly columnDefinitions: readonly { readonly name: string; readonly priority: number }[];
+  readonly rows: readonly { readonly cells: readonly unknown[] }[];
+}
+
+async function table(path: string): Promise<Table> {
+  const answer = await fetch(face.url + path, { headers: { accept: asTable } });
+  return (await answer.json()) as Table;
+}
+
+function node(name: string): object {
+  const conditions = [{ type: "Ready", status: "True" }];
+  return { metadata: { name }, status: { conditions, nodeInfo: { kubeletVersion: "v1.36.3" } } };
+}
+
+describe("the HTTP face of the model", () => {
+  it("answers requests as the model does", async () => {
+    const made = await fetch(`${face.url}/api/v1/nodes`, {
+      method: "POST",
+      body: JSON.stringify(node("n1")),
+    });
+    expect(made.status).toBe(201);
+    const again = await fetch(`${face.url}/api/v1/nodes/n2`);
+    expect([again.status, await again.json()]).toMatchObject([404, { reason: "NotFound" }]);
+  });
+
+  it("prints a Table for those who ask for one, with ages by the model's own clock", async () => {
+    api.handle({ method: "POST", path: "/api/v1/nodes", body: node("n1") });
+    api.handle({
+      method: "PATCH",
+      path: "/api/v1/nodes/n1",
+      body: { spec: { unschedulable: true } },
+    });
+    await clock.advance(hours(3));
+    const { columnDefinitions, rows } = await table("/api/v1/nodes");
+    const shown = columnDefinitions.filter((column) => column.priority === 0);
+    expect(shown.map((column) => column.name)).toEqual([
+      "Name",
+      "Status",
+      "Roles",
+      "Age",
+      "Version",
+    ]);
+    expect(rows[0]?.cells.slice(0, 5)).toEqual([
+      "n1",
+      "Ready,SchedulingDisabled",
+      "<none>",
+      "3h",
+      "v1.36.3",
+    ]);
+  });
+
+  it("prints custom resources by the columns of their definition", async () => {
+    const schema = {
+      openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+    };
+    const additionalPrinterColumns = [
+      { name: "Phase", type: "string", jsonPath: ".status.phase" },
+      { name: "Departs", type: "date", jsonPath: ".spec.departAt" },
+    ];
+    const version = { name: "v1", served: true, storage: true, schema, additionalPrinterColumns };
+    const names = { kind: "Leaving", plural: "leavings" };
+    api.handle({
+      method: "POST",
+      path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+      body: {
+        metadata: { name: "leavings.x.dev" },
+        spec: { group: "x.dev", scope: "Cluster", names, versions: [version] },
+      },
+    });
+    api.handle({
+      method: "POST",
+      path: "/apis/x.dev/v1/leavings",
+      body: {
+        apiVersion: "x.dev/v1",
+        kind: "Leaving",
+        metadata: { name: "n1" },
+        spec: { departAt: "2026-11-20T00:00:00Z" },
+        status: { phase: "Draining" },
+      },
+    });
+    await clock.advance(minutes(5));
+    const { rows } = await table("/apis/x.dev/v1/leavings");
+    expect(rows[0]?.cells).toEqual(["n1", "Draining", "5m"]);
+  });
+
+  it("streams a watch line by line until the client hangs up", async () => {
+    const abort = new AbortController();
+    const path = "/api/v1/nodes?watch=true&resourceVersion=1";
+    const answer = await fetch(face.url + path, { signal: abort.signal });
+    const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+    api.handle({ method: "POST", path: "/api/v1/nodes", body: node("n1") });
+    const { value } = (await reader?.read()) ?? {};
+    expect(JSON.parse(value ?? "")).toMatchObject({
+      type: "ADDED",
+      object: { kind: "Node", metadata: { name: "n1" } },
+    });
+    abort.abort();
+  });
+
+  it("refuses a watch of nothing with an answer instead of a stream", async () => {
+    const answer = await fetch(`${face.url}/api/v1/things?watch=true`);
+    expect(answer.status).toBe(404);
+  });
+
+  it.each([
+    ["a web page", { origin: "https://example.com" }],
+    ["a name that was pointed at loopback", { host: "rebound.example.com" }],
+  ])("refuses requests of %s", async (_what, headers) => {
+    const status = await new Promise((resolve, reject) => {
+      request(`${face.url}/api/v1/nodes`, { headers }, (answer) => {
+        answer.resume();
+        resolve(answer.statusCode);
+      })
+        .on("error", reject)
+        .end();
+    });
+    expect(status).toBe(403);
+  });
+
+  it.each([
+    ["no JSON", "{", "application/json", 400],
+    ["more than 3 MiB", "x".repeat(3 * 1024 * 1024 + 1), "application/json", 413],
+    ["protobuf of a kind it does not know", "k8s", "application/vnd.kubernetes.protobuf", 415],
+  ])("refuses a body that is %s", async (_what, body, contentType, status) => {
+    const answer = await fetch(`${face.url}/api/v1/nodes`, {
+      method: "POST",
+      body,
+      headers: { "content-type": contentType },
+    });
+    expect(answer.status).toBe(status);
+  });
+
+  it("says that its port is taken in one sentence", async () => {
+    const port = Number(new URL(face.url).port);
+    await expect(serveModel({ api, port })).rejects.toMatchObject({ code: "PORT_TAKEN" });
+  });
+});
+
+describe("humanDuration", () => {
+  it.each([
+    [0, "0s"],
+    [119, "119s"],
+    [120, "2m"],
+    [330, "5m30s"],
+    [600, "10m"],
+    [3 * 3600 - 1, "179m"],
+    [3 * 3600, "3h"],
+    [7 * 3600 + 60, "7h1m"],
+    [26 * 3600, "26h"],
+    [52 * 3600, "2d4h"],
+    [30 * 86400, "30d"],
+    [800 * 86400, "2y70d"],
+    [-5, "<invalid>"],
+  ])("writes %d seconds as %s", (span, text) => {
+    expect(humanDuration(seconds(span))).toBe(text);
+  });
+});
+
+describe("readJsonPath", () => {
+  const object = {
+    metadata: { labels: { "example.com/a": "1" } },
+    status: {
+      conditions: [
+        { type: "A", status: "x" },
+        { type: "B", status: "y" },
+      ],
+    },
+  };
+
+  it.each([
+    [".status.conditions[1].status", "y"],
+    ['.status.conditions[?(@.type=="A")].status', "x"],
+    [".metadata.labels.example\\.com/a", "1"],
+    [".metadata.labels['example.com/a']", "1"],
+    [".status.nothing.there", undefined],
+  ])("reads %s", (path, value) => {
+    expect(readJsonPath(object, path)).toBe(value);
+  });
+});

@@ -1,0 +1,108 @@
+import { describe, expect, it } from "vitest";
+import { between, instant, millis, minutes, plus, seconds } from "../../../src/core/time/time.ts";
+import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
+import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
+
+const startAt = instant(Date.UTC(2026, 10, 20));
+
+function newClock(): VirtualClock {
+  return new VirtualClock({ startAt, settle: eventLoopTurn });
+}
+
+describe("VirtualClock", () => {
+  it("stands still while nobody runs it", async () => {
+    const clock = newClock();
+    let rang = false;
+    void clock.sleep(seconds(1)).then(() => {
+      rang = true;
+    });
+    await eventLoopTurn();
+    expect([clock.now(), rang]).toEqual([startAt, false]);
+  });
+
+  it("rings every sleeper at its own instant, in the order of time", async () => {
+    const clock = newClock();
+    const rings: [string, number][] = [];
+    for (const [name, span] of [
+      ["c", 3],
+      ["a", 1],
+      ["b", 2],
+    ] as const) {
+      void clock.sleep(seconds(span)).then(() => rings.push([name, clock.monotonic()]));
+    }
+    await clock.advance(seconds(3));
+    expect(rings).toEqual([
+      ["a", 1000],
+      ["b", 2000],
+      ["c", 3000],
+    ]);
+  });
+
+  it("rings sleepers of one instant in the order in which they lay down", async () => {
+    const clock = newClock();
+    const rings: string[] = [];
+    for (const name of ["first", "second", "third"]) {
+      void clock.sleep(seconds(5)).then(() => rings.push(name));
+    }
+    await clock.advance(minutes(1));
+    expect(rings).toEqual(["first", "second", "third"]);
+  });
+
+  it("lets all promise work come to rest before it jumps on", async () => {
+    const clock = newClock();
+    const seen: number[] = [];
+    void (async () => {
+      await clock.sleep(seconds(1));
+      for (let step = 0; step < 50; step += 1) await Promise.resolve();
+      seen.push(clock.monotonic());
+      await clock.sleep(seconds(1));
+      seen.push(clock.monotonic());
+    })();
+    void clock.sleep(millis(1500));
+    await clock.advance(seconds(10));
+    expect(seen).toEqual([1000, 2000]);
+  });
+
+  it("stops at the instant it was told and leaves later sleepers asleep", async () => {
+    const clock = newClock();
+    let rang = false;
+    void clock.sleep(seconds(11)).then(() => {
+      rang = true;
+    });
+    await clock.runUntil(plus(startAt, seconds(10)));
+    expect([between(startAt, clock.now()), rang]).toEqual([10_000, false]);
+    expect(clock.nextDueAt()).toBe(plus(startAt, seconds(11)));
+  });
+
+  it("wakes a sleeper with the signal's reason as soon as it aborts", async () => {
+    const clock = newClock();
+    const abort = new AbortController();
+    const slept = clock.sleep(seconds(9), abort.signal).catch((reason: unknown) => reason);
+    abort.abort("enough");
+    expect(await slept).toBe("enough");
+    expect(clock.nextDueAt()).toBeUndefined();
+    await expect(clock.sleep(seconds(1), abort.signal)).rejects.toBe("enough");
+  });
+
+  it("says whether what was waited for came to be in time", async () => {
+    const clock = newClock();
+    let done = false;
+    void clock.sleep(seconds(30)).then(() => {
+      done = true;
+    });
+    expect(await clock.runUntilDone(() => done, plus(startAt, seconds(29)))).toBe(false);
+    expect(await clock.runUntilDone(() => done, plus(startAt, seconds(60)))).toBe(true);
+    expect(clock.monotonic()).toBe(30_000);
+  });
+
+  it("keeps ten thousand timers in order", async () => {
+    const clock = newClock();
+    const rings: number[] = [];
+    for (let index = 0; index < 10_000; index += 1) {
+      void clock.sleep(millis((index * 7919) % 1000)).then(() => rings.push(clock.monotonic()));
+    }
+    await clock.advance(seconds(1));
+    expect(rings).toHaveLength(10_000);
+    expect(rings).toEqual(rings.toSorted((a, b) => a - b));
+  });
+});
