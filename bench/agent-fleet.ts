@@ -32,8 +32,8 @@ export interface BenchCloud<Server extends MetadataServer> {
 }
 
 /**
- * An agent that has just started looks again at what it has told, for two minutes (`RebootRecheck`): a
- * fleet's agents have been up for longer than that when its notices come.
+ * An agent that has just started looks again at what it has told, for two minutes
+ * (`RebootRecheck`): a fleet's agents have been up for longer than that when its notices come.
  */
 let upMs = 0;
 const clock: Clock = { ...realClock, monotonic: () => realClock.monotonic() + upMs };
@@ -61,8 +61,8 @@ export const computeEngine: BenchCloud<GcpMetadataServer> = {
 };
 
 /**
- * Runs `work` while an agent listens for each node, all in this process, each at a metadata server of its
- * own; the servers are in the order of the fleet.
+ * Runs `work` while an agent listens for each node, all in this process, each at a metadata server
+ * of its own; the servers are in the order of the fleet.
  */
 export async function withAgents<Server extends MetadataServer, T>(
   {

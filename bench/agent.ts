@@ -1,8 +1,8 @@
 /**
- * What an idle agent costs: resident memory and processor time on Node and on Bun, asking EC2's metadata
- * service every second and holding a request at Compute Engine's, each beside an empty process of the
- * same runtime. All run side by side for as long as `--minutes` says, ten by default. Bun is found on the
- * path or in LASTCALL_AGENT_RUNTIME; without it only Node is measured.
+ * What an idle agent costs: resident memory and processor time on Node and on Bun, asking EC2's
+ * metadata service every second and holding a request at Compute Engine's, each beside an empty
+ * process of the same runtime. All run side by side for as long as `--minutes` says, ten by
+ * default. Bun is found on the path or in LASTCALL_AGENT_RUNTIME; without it only Node is measured.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import {
@@ -77,8 +77,8 @@ function makeImage(bun: string, name: string): string {
 }
 
 /**
- * A file that was just written is mapped in larger pieces than one that was read from disk: 5 MiB more
- * of the page cache count as resident, which the kernel takes back when it needs them.
+ * A file that was just written is mapped in larger pieces than one that was read from disk: 5 MiB
+ * more of the page cache count as resident, which the kernel takes back when it needs them.
  */
 function forgetPages(file: string): void {
   const advice = [`of=${file}`, "oflag=nocache", "conv=notrunc,fdatasync", "count=0"];

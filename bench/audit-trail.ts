@@ -3,7 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-/** One request that the API server has answered. Instants in milliseconds, with their microseconds. */
+/**
+ * One request that the API server has answered. Instants in milliseconds, with their microseconds.
+ */
 export interface Answered {
   readonly user: string;
   readonly verb: string;

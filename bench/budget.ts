@@ -1,7 +1,7 @@
 /**
- * How long PodDisruptionBudgets are kept under a notice: eight pods behind `maxUnavailable: 1` on three
- * nodes that are noticed at once, on the model cluster with the real controller, in virtual time. Prints
- * the table of docs/drain.md; each cell is the worst of the seeds.
+ * How long PodDisruptionBudgets are kept under a notice: eight pods behind `maxUnavailable: 1` on
+ * three nodes that are noticed at once, on the model cluster with the real controller, in virtual
+ * time. Prints the table of docs/drain.md; each cell is the worst of the seeds.
  */
 import { type BudgetEnd, budgetStory } from "../test/support/budget-story.ts";
 import { type Figure, writeResult } from "./result-file.ts";

@@ -31,7 +31,9 @@ export async function rawBurst(
   return burstSince({ world, fleet, startAt, user: benchUser });
 }
 
-/** The same where each node is named only as its word comes, by `read`, which ends with the last. */
+/**
+ * The same where each node is named only as its word comes, by `read`, which ends with the last.
+ */
 export async function rawBurstByWord(
   world: BenchWorld,
   fleet: readonly BenchNode[],
@@ -54,7 +56,9 @@ export async function rawBurstByWord(
 
 export type Cause = "SpotInterruption" | "Manual";
 
-/** The same by a running controller: one Departure a node, as agents or a person would make them. */
+/**
+ * The same by a running controller: one Departure a node, as agents or a person would make them.
+ */
 export async function departureBurst(
   world: BenchWorld,
   fleet: readonly BenchNode[],

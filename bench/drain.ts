@@ -1,7 +1,7 @@
 /**
  * One node with 110 pods: how long until the last eviction is accepted, beside nothing but the
- * PATCH and the 110 evictions by 32 connections. Rounds of raw and ours take turns on nodes of their
- * own; the figure is the round with the median ratio.
+ * PATCH and the 110 evictions by 32 connections. Rounds of raw and ours take turns on nodes of
+ * their own; the figure is the round with the median ratio.
  */
 import { fillFleet, rest, startBenchWorld, untilPodsRun } from "./bench-world.ts";
 import { type BurstTimes, departureBurst, endNodes, median, rawBurst } from "./burst.ts";

@@ -13,7 +13,9 @@ import { type ControllerProcess, startController } from "./controller-process.ts
 import { type Figure, writeResult } from "./result-file.ts";
 
 const idleSeconds = Number(process.env.BENCH_IDLE_SECONDS ?? 300);
-/** Each watch ends after 30 to 50 minutes and is opened again: nodes, departures, policies, lease. */
+/**
+ * Each watch ends after 30 to 50 minutes and is opened again: nodes, departures, policies, lease.
+ */
 const watchesPerHour = 4 * 2;
 
 /** Of the nodes that kwok plays. */

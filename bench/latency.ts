@@ -1,7 +1,8 @@
 /**
- * One notice at a time, from the instant at which the metadata service has it to the node's cordon by the
- * controller: a hundred on EC2, which is asked every second, and a hundred on Compute Engine, which answers
- * as the value changes. Beside as many bare PATCH requests, one at a time, in the same run.
+ * One notice at a time, from the instant at which the metadata service has it to the node's cordon
+ * by the controller: a hundred on EC2, which is asked every second, and a hundred on Compute
+ * Engine, which answers as the value changes. Beside as many bare PATCH requests, one at a time, in
+ * the same run.
  */
 import { seededRng } from "../src/core/chance/rng.ts";
 import type { MetadataServer } from "../test/support/metadata-server.ts";

@@ -1,7 +1,7 @@
 /**
- * What a burst of marks on Nodes costs the controller as the fleet grows: 300 kubelets say at once that
- * they shut down, in model fleets of 1,000 and of 15,000 nodes, until each of the 300 is cordoned.
- * Processor time, since the model's clock stands still meanwhile.
+ * What a burst of marks on Nodes costs the controller as the fleet grows: 300 kubelets say at once
+ * that they shut down, in model fleets of 1,000 and of 15,000 nodes, until each of the 300 is
+ * cordoned. Processor time, since the model's clock stands still meanwhile.
  */
 import { millis, minutes } from "../src/core/time/time.ts";
 import { ModelWorld, nodes, spotPolicy } from "../test/support/model-world.ts";

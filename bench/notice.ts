@@ -1,8 +1,8 @@
 /**
  * Bursts of notices: how long until every node is cordoned and until the last eviction is accepted,
  * beside nothing but PATCH and eviction requests for as many nodes in the same round. Made as
- * Departures, counted from the first one's sending, and by agents, counted from the instant at which
- * their metadata says it.
+ * Departures, counted from the first one's sending, and by agents, counted from the instant at
+ * which their metadata says it.
  */
 import { agentBurst } from "./agent-burst.ts";
 import {
@@ -67,7 +67,9 @@ async function measureRound(world: BenchWorld, size: BurstSize, round: number): 
   return told;
 }
 
-/** One notice alone is compared too, but the goals are for bursts: its Departure is written first. */
+/**
+ * One notice alone is compared too, but the goals are for bursts: its Departure is written first.
+ */
 function figuresOf(nodes: number, rounds: readonly Round[]): Figure[] {
   const of = (way: Way, field: keyof BurstTimes, name: string, goal: number): Figure => {
     const timesOf = (round: Round) => ({

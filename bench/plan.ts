@@ -15,9 +15,9 @@ import {
 } from "../src/core/time/time.ts";
 
 /**
- * How long the planner takes, and whether it grows like n log n. All figures of one run; the CPU time
- * of each case is the least of several rounds after a warm-up, and `growth` is the ratio to the case
- * before divided by the ratio of n log n: about 1, or less, is what is wanted.
+ * How long the planner takes, and whether it grows like n log n. All figures of one run; the CPU
+ * time of each case is the least of several rounds after a warm-up, and `growth` is the ratio to
+ * the case before divided by the ratio of n log n: about 1, or less, is what is wanted.
  */
 const sizes = [1_000, 10_000, 65_000];
 const roundsOf: Readonly<Record<number, number>> = { 1000: 30, 10000: 8, 65000: 4 };

@@ -1,9 +1,9 @@
 /**
- * Bursts of notices by a queue (moto's SQS, on the same machine): how long until every node is cordoned
- * and until the last eviction is accepted, counted from the sending of the first message. The limit of
- * the same round reads the same queue by as many readers, and does nothing but PATCH and eviction
- * requests, cordons first. Told beside it: the same requests without a queue, and the queue without the
- * requests, since moto is written in Python and shares the machine.
+ * Bursts of notices by a queue (moto's SQS, on the same machine): how long until every node is
+ * cordoned and until the last eviction is accepted, counted from the sending of the first message.
+ * The limit of the same round reads the same queue by as many readers, and does nothing but PATCH
+ * and eviction requests, cordons first. Told beside it: the same requests without a queue, and the
+ * queue without the requests, since moto is written in Python and shares the machine.
  */
 import { Moto } from "../test/support/moto.ts";
 import { spotWarning } from "../test/support/queue-body.ts";

@@ -9,7 +9,10 @@ import { DeploymentController } from "./cluster-controllers/deployment-controlle
 import { DisruptionController } from "./cluster-controllers/disruption-controller.ts";
 import { GarbageCollector, NamespaceController } from "./cluster-controllers/garbage-collector.ts";
 import { Kubelet } from "./cluster-controllers/kubelet.ts";
-import { NodeLifecycle, PodCollector } from "./cluster-controllers/node-lifecycle.ts";
+import {
+  NodeLifecycleController,
+  PodGarbageCollector,
+} from "./cluster-controllers/node-lifecycle.ts";
 import { OwnerIndex } from "./cluster-controllers/owned-objects.ts";
 import { Scheduler } from "./cluster-controllers/scheduler.ts";
 import {
@@ -66,8 +69,8 @@ export function startControllers(context: ApiContext): RunningControllers {
   const sets = new OwnerIndex(context.store, "replicasets.apps");
   const kubelet = new Kubelet(loop);
   const controllers: readonly ModelController[] = [
-    new NodeLifecycle(loop),
-    new PodCollector(loop),
+    new NodeLifecycleController(loop),
+    new PodGarbageCollector(loop),
     new DisruptionController(loop),
     new DeploymentController(loop, sets),
     new ReplicaSetController(loop, pods),

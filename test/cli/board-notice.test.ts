@@ -9,8 +9,8 @@ const now = plus(noticedAt, seconds(30));
 const notice: BoardNotice = {
   ...{ node: "spot-1", noticedAt, deadlineAt: plus(noticedAt, seconds(120)), untold: 3 },
   pods: [
-    { name: "gone", toldAt: noticedAt, endedAt: plus(noticedAt, seconds(15)) },
-    { name: "late", toldAt: plus(noticedAt, seconds(15)) },
+    { name: "gone", terminatingAt: noticedAt, endedAt: plus(noticedAt, seconds(15)) },
+    { name: "late", terminatingAt: plus(noticedAt, seconds(15)) },
     { name: "waits" },
   ],
 };

@@ -6,23 +6,23 @@ import type { CommandIo } from "../../src/cli/command-io.ts";
 import { runCommandLine } from "../../src/cli/command-line.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
-import { type HttpFace, serveModel } from "../../src/sim/http/serve-model.ts";
+import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
 import { departures, ModelWorld } from "../support/model-world.ts";
 
 let world: ModelWorld;
-let face: HttpFace;
+let server: ModelServer;
 let folder: string;
 
 beforeEach(async () => {
   world = new ModelWorld();
   for (const name of ["n0", "n1"]) world.addNode(name, "a");
-  face = await serveModel({ api: world.api });
+  server = await serveModel({ api: world.api });
   folder = await mkdtemp(join(tmpdir(), "lastcall-depart-"));
-  await writeFile(join(folder, "kubeconfig"), face.kubeconfig);
+  await writeFile(join(folder, "kubeconfig"), server.kubeconfig);
 });
 
 afterEach(async () => {
-  await face.close();
+  await server.close();
   await rm(folder, { recursive: true });
 });
 

@@ -9,12 +9,12 @@ import { seededRng } from "../../src/core/chance/rng.ts";
 import { formatInstant } from "../../src/core/time/time.ts";
 import type { DoctorReport } from "../../src/doctor/report.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
-import { type HttpFace, serveModel } from "../../src/sim/http/serve-model.ts";
+import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
 import { type ComputeServer, startComputeServer } from "../support/compute-server.ts";
 import { ModelWorld, policies, spotPolicy } from "../support/model-world.ts";
 
 let world: ModelWorld;
-let face: HttpFace;
+let server: ModelServer;
 let folder: string;
 let requests: string[];
 let compute: ComputeServer;
@@ -70,13 +70,13 @@ beforeEach(async () => {
       return answer(request);
     };
   }
-  face = await serveModel({ api: world.api });
+  server = await serveModel({ api: world.api });
   folder = await mkdtemp(join(tmpdir(), "lastcall-doctor-"));
-  await writeFile(join(folder, "kubeconfig"), face.kubeconfig);
+  await writeFile(join(folder, "kubeconfig"), server.kubeconfig);
 });
 
 afterEach(async () => {
-  await face.close();
+  await server.close();
   await compute.close();
   await rm(folder, { recursive: true });
 });
@@ -193,7 +193,7 @@ describe("lastcall doctor", () => {
   });
 
   it("fails alone by an API server that does not answer, and skips the rest", async () => {
-    await face.close();
+    await server.close();
     const { exit, report } = await checks();
     expect(exit).toBe(3);
     expect(report.checks.filter(({ status }) => status === "Fail").map(({ id }) => id)).toEqual([

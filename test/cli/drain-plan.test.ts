@@ -8,7 +8,7 @@ import type { KubeObject } from "../../src/contracts/kube-api.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import type { DrainPlanReport } from "../../src/core/drain-plan/drain-plan-report.ts";
 import { seconds } from "../../src/core/time/time.ts";
-import { type HttpFace, serveModel } from "../../src/sim/http/serve-model.ts";
+import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
 import { capacityStory, workload } from "../controller/capacity-story.ts";
 import type { ModelWorld } from "../support/model-world.ts";
 
@@ -20,7 +20,7 @@ const resources = {
   Namespace: "/api/v1/namespaces",
 };
 let world: ModelWorld;
-let face: HttpFace;
+let server: ModelServer;
 let folder: string;
 
 /** Three nodes of four cores; `web` fills two of them, and `db` keeps its one pod by a budget. */
@@ -30,13 +30,13 @@ beforeEach(async () => {
   await world.pass(seconds(30));
   workload(world, "db", { replicas: 1, cpu: "1", maxUnavailable: 0 });
   await world.pass(seconds(30));
-  face = await serveModel({ api: world.api });
+  server = await serveModel({ api: world.api });
   folder = await mkdtemp(join(tmpdir(), "lastcall-drain-plan-"));
-  await writeFile(join(folder, "kubeconfig"), face.kubeconfig);
+  await writeFile(join(folder, "kubeconfig"), server.kubeconfig);
 });
 
 afterEach(async () => {
-  await face.close();
+  await server.close();
   await rm(folder, { recursive: true });
 });
 

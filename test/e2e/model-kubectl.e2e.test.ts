@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { realClock } from "../../src/runtime/real-clock.ts";
-import { type HttpFace, serveModel } from "../../src/sim/http/serve-model.ts";
+import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
 import { type ModelCluster, startModelCluster } from "../../src/sim/model-cluster.ts";
 import { buildControlPlane } from "../controlplane/build.ts";
 
@@ -18,7 +18,7 @@ let firstArgs: readonly string[];
 
 let folder: string;
 let cluster: ModelCluster;
-let face: HttpFace;
+let server: ModelServer;
 
 beforeAll(async () => {
   binary = named ?? buildControlPlane().controlplane;
@@ -26,13 +26,13 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "lastcall-kubectl-"));
   const spot = { name: "spot-b", zone: "europe-west1-b", size: 2, price: "Preemptible" } as const;
   cluster = startModelCluster({ clock: realClock, seed: 1, groups: [spot] });
-  face = await serveModel({ api: cluster.api });
-  writeFileSync(join(folder, "kubeconfig"), face.kubeconfig);
+  server = await serveModel({ api: cluster.api });
+  writeFileSync(join(folder, "kubeconfig"), server.kubeconfig);
 });
 
 afterAll(async () => {
   cluster?.stop();
-  await face?.close();
+  await server?.close();
   if (folder) rmSync(folder, { recursive: true });
 });
 

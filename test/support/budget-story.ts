@@ -27,8 +27,8 @@ const taken = ["n0", "n1", "n2"];
 const stepMs = millis(100);
 
 /**
- * Eight pods behind a budget of `maxUnavailable: 1`, all on three nodes that get their notice at once,
- * and three more nodes for the replacements, which are ready after 5 s.
+ * Eight pods behind a budget of `maxUnavailable: 1`, all on three nodes that get their notice at
+ * once, and three more nodes for the replacements, which are ready after 5 s.
  */
 export async function budgetStory(story: BudgetStory): Promise<BudgetEnd> {
   const { noticeSeconds, graceSeconds, exitAfterSeconds, budgetShare, seed } = story;

@@ -7,8 +7,8 @@ import { join } from "node:path";
 const release = "1.4.5";
 
 /**
- * Has the end-to-end tests run the agent on Bun, as its image does; the unit tests run it on Node. Bun
- * comes from npm into the cache beside the control plane's binaries, once. Whoever sets
+ * Has the end-to-end tests run the agent on Bun, as its image does; the unit tests run it on Node.
+ * Bun comes from npm into the cache beside the control plane's binaries, once. Whoever sets
  * LASTCALL_AGENT_RUNTIME says otherwise.
  */
 export function setup(): void {

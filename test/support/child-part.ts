@@ -7,7 +7,9 @@ export interface PartOptions {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** Holds the log and is the part's working folder and home, so that it reads nobody's settings. */
+  /**
+   * Holds the log and is the part's working folder and home, so that it reads nobody's settings.
+   */
   readonly folder: string;
   /** Called when the process ends though nobody stopped it. */
   readonly onDeath: (error: Error) => void;

@@ -55,7 +55,10 @@ export interface ComputeProject {
 
 const base = "https://www.googleapis.com/compute/v1";
 
-/** Compute Engine writes instants with the offset of the Pacific coast: `2019-03-27T21:12:30.713-07:00`. */
+/**
+ * Compute Engine writes instants with the offset of the Pacific coast:
+ * `2019-03-27T21:12:30.713-07:00`.
+ */
 export function computeTime(at: Instant): string {
   return new Date(at - 7 * 3_600_000).toISOString().replace("Z", "-07:00");
 }

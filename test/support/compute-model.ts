@@ -158,7 +158,9 @@ export class ComputeModel {
     return operation;
   }
 
-  /** `recreateInstances` and `deleteInstances`: DONE when scheduled, long before a machine is gone. */
+  /**
+   * `recreateInstances` and `deleteInstances`: DONE when scheduled, long before a machine is gone.
+   */
   actOnGroup(
     method: "recreateInstances" | "deleteInstances",
     act: {

@@ -307,7 +307,10 @@ export class ComputeServer {
     return operationBody(operation, this.project);
   }
 
-  /** Which of the permissions asked for are granted; as in every answer of Google's an empty list is left out. */
+  /**
+   * Which of the permissions asked for are granted; as in every answer of Google's an empty list is
+   * left out.
+   */
   #granted(body: unknown): object {
     const { permissions = [] } = (body ?? {}) as { permissions?: readonly string[] };
     const granted = permissions.filter((permission) => !this.#denied.has(permission));

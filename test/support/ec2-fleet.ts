@@ -4,7 +4,9 @@ import { AwsQueryServer, type QueryAnswer } from "./aws-query-server.ts";
 
 export interface FleetInstance {
   readonly id: string;
-  /** The first instance of the place that this one has taken over; its own id where it is the first. */
+  /**
+   * The first instance of the place that this one has taken over; its own id where it is the first.
+   */
   readonly place: string;
   state: "running" | "shutting-down" | "terminated" | "stopping" | "stopped";
   launchedAt: Instant;
@@ -42,9 +44,10 @@ const endsAfterMs = seconds(30);
 const replacedAfterMs = seconds(10);
 
 /**
- * EC2 and Auto Scaling on loopback, as far as releases go: instances, groups that replace their losses, dry
- * runs. Its answers have the form of the APIs' models (2016-11-15, 2011-01-01); that a second termination of
- * an instance is refused as ScalingActivityInProgress is our guess, Auto Scaling was not asked.
+ * EC2 and Auto Scaling on loopback, as far as releases go: instances, groups that replace their
+ * losses, dry runs. Its answers have the form of the APIs' models (2016-11-15, 2011-01-01); that a
+ * second termination of an instance is refused as ScalingActivityInProgress is our guess, Auto
+ * Scaling was not asked.
  */
 export class Ec2Fleet extends AwsQueryServer {
   readonly instances: FleetInstance[] = [];

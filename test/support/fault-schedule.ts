@@ -9,8 +9,8 @@ export interface FaultScheduleOptions {
 }
 
 /**
- * What is swallowed costs seconds, and doubles for a minute how long the next answer is waited for: two
- * within that time would say nothing about either.
+ * What is swallowed costs seconds, and doubles for a minute how long the next answer is waited for:
+ * two within that time would say nothing about either.
  */
 const stallsApartMs = 65_000;
 
@@ -27,8 +27,8 @@ const draws: readonly ((rng: Rng) => Fault)[] = [
 ];
 
 /**
- * Faults by chance. The seed fixes what is drawn; which request meets which draw is for the order in
- * which they come.
+ * Faults by chance. The seed fixes what is drawn; which request meets which draw is for the order
+ * in which they come.
  */
 export class FaultSchedule {
   readonly #options: FaultScheduleOptions;
@@ -53,7 +53,10 @@ export class FaultSchedule {
     return fault;
   }
 
-  /** Whether a fault that costs seconds may come now; where it may, the next one may not for a while. */
+  /**
+   * Whether a fault that costs seconds may come now; where it may, the next one may not for a
+   * while.
+   */
   mayStall(): boolean {
     const nowMs = this.#options.nowMs();
     if (nowMs < this.#stallsAgainMs) return false;

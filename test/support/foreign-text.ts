@@ -21,8 +21,8 @@ const junkTexts = [
 ];
 
 /**
- * What may stand where a cloud's answer should: pages, halves of documents, values of the wrong kind,
- * and true answers with any part replaced. `samples` are true answers.
+ * What may stand where a cloud's answer should: pages, halves of documents, values of the wrong
+ * kind, and true answers with any part replaced. `samples` are true answers.
  */
 export function foreignText(samples: readonly string[]): fc.Arbitrary<string> {
   const broken = fc

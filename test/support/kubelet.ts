@@ -25,8 +25,8 @@ export const kubeletClientFlags: readonly string[] = [
 ];
 
 /**
- * The status of the kubelet's Node. A person finds it at the InternalIP. The API server looks for the
- * host's name first, and refuses to pass anything on to a loopback address.
+ * The status of the kubelet's Node. A person finds it at the InternalIP. The API server looks for
+ * the host's name first, and refuses to pass anything on to a loopback address.
  */
 export function kubeletNodeStatus(): object {
   const own = Object.values(networkInterfaces())

@@ -27,7 +27,9 @@ export const createdByAnnotation = "e2e.lastcall.dev/created-by";
 
 const nodeTimeoutMs = 60_000;
 
-/** Makes nodes as GKE would and resolves when their kubelets, played by kwok, say they are ready. */
+/**
+ * Makes nodes as GKE would and resolves when their kubelets, played by kwok, say they are ready.
+ */
 export async function createNodes(
   plane: ControlPlane,
   wanted: readonly FleetNode[],

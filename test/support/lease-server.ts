@@ -8,7 +8,10 @@ import type {
 } from "../../src/contracts/kube-api.ts";
 import { ScriptedWatch, unreachable } from "./scripted-api.ts";
 
-/** One Lease object with the API server's rules of versions, and clients that can lose their way to it. */
+/**
+ * One Lease object with the API server's rules of versions, and clients that can lose their way to
+ * it.
+ */
 export class LeaseServer {
   lease: KubeObject | undefined;
   readonly clients: LeaseClient[] = [];
@@ -89,7 +92,9 @@ function failure(code: number): KubeAnswer {
   return { status: code, body: { kind: "Status", status: "Failure", code, message: "said" } };
 }
 
-/** `Down`: nothing gets through; `AnswersLost`: requests are carried out, but nobody hears of it. */
+/**
+ * `Down`: nothing gets through; `AnswersLost`: requests are carried out, but nobody hears of it.
+ */
 export type Line = "Up" | "Down" | "AnswersLost";
 
 /** One replica's way to the server. */

@@ -3,7 +3,10 @@ import type { InstanceReleaser, LastLook } from "../../src/contracts/instance-re
 /** A last look for tests that are not about it. */
 export const allClear = (): Promise<LastLook> => Promise.resolve("Clear");
 
-/** A cloud that is nothing but the ids of its machines by providerID; what is let go is gone at once. */
+/**
+ * A cloud that is nothing but the ids of its machines by providerID; what is let go is gone at
+ * once.
+ */
 export function machineReleaser(
   machines: Map<string, string>,
   onReleased: (providerID: string, machineId: string) => void,

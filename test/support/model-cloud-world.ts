@@ -7,7 +7,7 @@ import {
   type ModelMachine,
   providerIdOf,
 } from "../../src/sim/cloud/model-machine.ts";
-import { endlessFate } from "../../src/sim/cloud/preemption-model.ts";
+import { neverPreempted } from "../../src/sim/cloud/preemption-model.ts";
 import { type ModelCluster, startModelCluster } from "../../src/sim/model-cluster.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 import type { ReleaserWorld } from "../contract/instance-releaser.contract.ts";
@@ -30,7 +30,9 @@ const faults = {
   RightMissing: "CLOUD_RIGHT_MISSING",
 } as const satisfies Record<string, ErrorCode>;
 
-/** The model cloud as a contract suite sees it. Nothing happens to its machines but by the suite. */
+/**
+ * The model cloud as a contract suite sees it. Nothing happens to its machines but by the suite.
+ */
 export interface ModelCloudWorld extends ReleaserWorld, LaunchTimeWorld {
   readonly cluster: ModelCluster;
   readonly clock: VirtualClock;
@@ -39,7 +41,12 @@ export interface ModelCloudWorld extends ReleaserWorld, LaunchTimeWorld {
 export async function startModelCloudWorld(): Promise<ModelCloudWorld> {
   const startAt: Instant = instant(Date.UTC(2026, 10, 20));
   const clock = new VirtualClock({ startAt, settle: eventLoopTurn });
-  const cluster = startModelCluster({ clock, seed: 5, groups: [group], fate: endlessFate });
+  const cluster = startModelCluster({
+    clock,
+    seed: 5,
+    groups: [group],
+    preemptions: neverPreempted,
+  });
   const { cloud } = cluster;
   const events: CloudEvent[] = [];
   cloud.subscribe((event) => events.push(event));
@@ -108,7 +115,7 @@ export async function startModelCloudWorld(): Promise<ModelCloudWorld> {
     },
     heal: () => cloud.stopFailing(),
     asked: () => happened("Stopping") - removed,
-    bornHere: (providerID) => 1 + happened("Born", providerID),
+    bornHere: (providerID) => 1 + happened("Launched", providerID),
     pass,
     passUntil,
     close: async () => cluster.stop(),

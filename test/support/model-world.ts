@@ -153,7 +153,10 @@ export class ModelWorld {
   /** And its kubelet, until the cluster hears of it. */
   bootsAfterMs = seconds(0);
 
-  /** The group's new machine, under the old name: its kubelet takes a Node object over that is still there. */
+  /**
+   * The group's new machine, under the old name: its kubelet takes a Node object over that is still
+   * there.
+   */
   async #bearAnew(name: string, zone: string): Promise<void> {
     await this.clock.sleep(this.bornAfterMs);
     this.#boots += 1;
@@ -228,7 +231,9 @@ export class ModelWorld {
     );
   }
 
-  /** The first departure of a node that has begun, else one that has ended, else the first of all. */
+  /**
+   * The first departure of a node that has begun, else one that has ended, else the first of all.
+   */
   departureOf(node: string): KubeObject | undefined {
     const ofNode = (one: KubeObject) => (one.spec as { node: { name: string } }).node.name === node;
     const all = this.list(departures).filter(ofNode);

@@ -12,9 +12,9 @@ const release = "5.2.5";
 const region = "eu-west-1";
 
 /**
- * Ends with the test that started it: the pipe of its standard input breaks then. As moto stands, one
- * message that is deleted while another is sent or deleted may lose that, or come back; and one that is
- * hidden or shown while it counts is counted twice, or not at all.
+ * Ends with the test that started it: the pipe of its standard input breaks then. As moto stands,
+ * one message that is deleted while another is sent or deleted may lose that, or come back; and one
+ * that is hidden or shown while it counts is counted twice, or not at all.
  */
 const program = [
   "import os, sys, threading",
@@ -35,7 +35,9 @@ const program = [
   "main(sys.argv[1:])",
 ].join("\n");
 
-/** SQS by moto, on loopback, with one queue. Its producers' side is plain requests, not AWS' client. */
+/**
+ * SQS by moto, on loopback, with one queue. Its producers' side is plain requests, not AWS' client.
+ */
 export class Moto {
   readonly #part: ChildPart;
   readonly #folder: string;
@@ -93,8 +95,8 @@ export class Moto {
   }
 
   /**
-   * Receives so many messages by so many readers, hands each on, and deletes it at once. A queue may hand
-   * one out twice, and moto does now and then to two that ask together: it counts once.
+   * Receives so many messages by so many readers, hands each on, and deletes it at once. A queue
+   * may hand one out twice, and moto does now and then to two that ask together: it counts once.
    */
   async read(
     count: number,

@@ -24,8 +24,8 @@ export interface RelayAnswer {
 }
 
 /**
- * `Drop`: the caller loses its connection, and the target never hears of the call. `Swallow`: nobody
- * hears anything more of it.
+ * `Drop`: the caller loses its connection, and the target never hears of the call. `Swallow`:
+ * nobody hears anything more of it.
  */
 export type RelayVerdict = "Pass" | "Drop" | "Swallow" | RelayAnswer;
 
@@ -36,9 +36,14 @@ export interface RelayOptions {
   readonly ca?: () => string;
   /** Asked before a call goes on; it may take its time. */
   readonly before?: (call: RelayCall) => Promise<RelayVerdict>;
-  /** Told when the target has answered, before the caller hears of it, which it does not if this throws. */
+  /**
+   * Told when the target has answered, before the caller hears of it, which it does not if this
+   * throws.
+   */
   readonly after?: (call: RelayCall) => Promise<void>;
-  /** Whether what the target says from now on in answer to a call is withheld: a watch that stalls. */
+  /**
+   * Whether what the target says from now on in answer to a call is withheld: a watch that stalls.
+   */
   readonly withholds?: (call: RelayCall) => boolean;
 }
 

@@ -3,8 +3,8 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 export interface Tunnel {
   readonly port: number;
   /**
-   * From now on nothing passes on any connection that is open, in either direction, and none of them is
-   * closed: the kernel still takes what is sent. Connections that are made later work.
+   * From now on nothing passes on any connection that is open, in either direction, and none of
+   * them is closed: the kernel still takes what is sent. Connections that are made later work.
    */
   blackHole(): void;
   /** Every connection that is open is reset. */

@@ -53,26 +53,29 @@ function podLine(pod: BoardPod, clock: Clock & { readonly nameWidth: number }): 
 }
 
 function podBar(
-  { toldAt, endedAt }: BoardPod,
+  { terminatingAt, endedAt }: BoardPod,
   { now, notice, width, tone }: Clock & { readonly tone: Tone },
 ): readonly Cell[] {
   const spanMs = between(notice.noticedAt, notice.deadlineAt);
   const share = (at: Instant): number => between(notice.noticedAt, at) / spanMs;
-  const start = toldAt === undefined ? 1 : Math.min(1, share(toldAt));
+  const start = terminatingAt === undefined ? 1 : Math.min(1, share(terminatingAt));
   const before = Math.floor(start * width);
-  const length = toldAt === undefined ? 0 : share(endedAt ?? now) - start;
+  const length = terminatingAt === undefined ? 0 : share(endedAt ?? now) - start;
   const bar = ageBar((length * width) / Math.max(1, width - before), {
     ...{ width: width - before, tone },
   });
   return [cell("·".repeat(before), "dim"), ...bar];
 }
 
-function podState({ toldAt, endedAt }: BoardPod, now: Instant): { text: string; tone: Tone } {
-  if (toldAt === undefined) return { text: "still at work", tone: "plain" };
+function podState(
+  { terminatingAt, endedAt }: BoardPod,
+  now: Instant,
+): { text: string; tone: Tone } {
+  if (terminatingAt === undefined) return { text: "still at work", tone: "plain" };
   if (endedAt === undefined) {
-    return { text: `ending for ${spanText(between(toldAt, now))}`, tone: "accent" };
+    return { text: `ending for ${spanText(between(terminatingAt, now))}`, tone: "accent" };
   }
-  return { text: `left after ${spanText(between(toldAt, endedAt))}`, tone: "good" };
+  return { text: `left after ${spanText(between(terminatingAt, endedAt))}`, tone: "good" };
 }
 
 function untoldLine(untold: number): StyledLine {

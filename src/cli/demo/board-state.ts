@@ -67,7 +67,7 @@ export interface BoardNotice {
 export interface BoardPod {
   readonly name: string;
   /** When it was told to end, and when it had ended. */
-  readonly toldAt?: Instant | undefined;
+  readonly terminatingAt?: Instant | undefined;
   readonly endedAt?: Instant | undefined;
 }
 

@@ -10,7 +10,7 @@ import { eventLoopTurn } from "../../runtime/event-loop-turn.ts";
 import { runAgents } from "../../sim/cloud/model-agents.ts";
 import { demoInvariants, demoNoticeMs, startDemoWorld } from "../../sim/demo/demo-world.ts";
 import { FleetTally } from "../../sim/demo/fleet-tally.ts";
-import { RunWitness } from "../../sim/invariants/invariant-monitor.ts";
+import { InvariantMonitor } from "../../sim/invariants/invariant-monitor.ts";
 import type { ModelCluster } from "../../sim/model-cluster.ts";
 import { type AssembledController, assembleController } from "../assemble-controller.ts";
 import { ClusterAuditor } from "../cluster-auditor.ts";
@@ -39,7 +39,7 @@ export interface LastcallFleet {
   /** What the controller sees. */
   readonly fleet: Fleet;
   readonly tally: FleetTally;
-  readonly witness: RunWitness;
+  readonly monitor: InvariantMonitor;
   /**
    * Sets the controller and an agent for each machine to work. Rejects if one fails; resolves when
    * the signal has aborted and all have let go.
@@ -53,28 +53,28 @@ export function startLastcallFleet(demo: DemoFleet, log: Log): LastcallFleet {
   const cluster = startFleet(demo);
   const tally = new FleetTally(cluster);
   const invariants = demoInvariants(clock.now());
-  const witness = new RunWitness({ cluster, clock, invariants, seed, run: 0 });
-  const { controller, fleet } = controllerOn(demo, { cluster, witness, log });
+  const monitor = new InvariantMonitor({ cluster, clock, invariants, seed, run: 0 });
+  const { controller, fleet } = controllerOn(demo, { cluster, monitor, log });
   const agents = { cluster, clock, seed, noticeMs: demoNoticeMs, log };
   const run = async (signal: AbortSignal): Promise<void> => {
     // What the making of the fleet has begun comes to rest before, whatever else was waited for.
     await eventLoopTurn();
     await Promise.all([controller.run(signal), runAgents(agents, signal)]);
   };
-  return { cluster, fleet, tally, witness, run };
+  return { cluster, fleet, tally, monitor, run };
 }
 
 interface World {
   readonly cluster: ModelCluster;
-  readonly witness: RunWitness;
+  readonly monitor: InvariantMonitor;
   readonly log: Log;
 }
 
 function controllerOn(
   { clock, seed }: DemoFleet,
-  { cluster, witness, log }: World,
+  { cluster, monitor, log }: World,
 ): AssembledController {
-  const api = witness.api(demoActor);
+  const api = monitor.api(demoActor);
   // A chance of its own, so that what the controller draws does not change the fleet's fate.
   const rng = seededRng(seed + 1);
   const identity = demoActor;
@@ -89,7 +89,7 @@ function controllerOn(
     namespace: "lastcall",
     identity,
     leadership: new LeaderLease(lease),
-    releaserFor: () => witness.releaser(demoActor),
+    releaserFor: () => monitor.releaser(demoActor),
     launchTimes: cluster.cloud,
     // Without a pause: nothing is more urgent in virtual time.
     audit: { auditor: new ClusterAuditor(api, () => Promise.resolve()), everyMs: hours(6) },

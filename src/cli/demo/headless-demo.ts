@@ -52,11 +52,11 @@ async function runWith(
 ): Promise<{ counts: FleetCounts; violations: readonly Violation[] }> {
   const { log, signal } = options;
   const clock = new VirtualClock({ startAt: demoStartAt, settle: eventLoopTurn });
-  const { cluster, tally, witness, run } = startLastcallFleet({ ...options, clock }, log);
+  const { cluster, tally, monitor, run } = startLastcallFleet({ ...options, clock }, log);
   const over = new AbortController();
   const running = run(AbortSignal.any([signal, over.signal]));
   await passHours(clock, options, (share) => options.onProgress(0.5 + share / 2));
-  const violations = witness.finish();
+  const violations = monitor.finish();
   const counts = tally.counts();
   over.abort();
   await running;

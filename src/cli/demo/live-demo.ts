@@ -7,7 +7,7 @@ import type { ModelApi } from "../../sim/api/model-api.ts";
 import type { ModelMachine } from "../../sim/cloud/model-machine.ts";
 import { demoNoticeMs } from "../../sim/demo/demo-world.ts";
 import { FleetTally } from "../../sim/demo/fleet-tally.ts";
-import { type NoticeStory, NoticeWatch } from "../../sim/demo/notice-watch.ts";
+import { type NoticeTimeline, NoticeWatch } from "../../sim/demo/notice-watch.ts";
 import type { BoardNews, BoardNotice, BoardState } from "./board-state.ts";
 import { startFleet, startLastcallFleet } from "./demo-run.ts";
 import { FleetNews } from "./fleet-news.ts";
@@ -101,17 +101,19 @@ export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
 
 /** The notice that runs, until the power is off. */
 function boardNotice(
-  story: NoticeStory | undefined,
-  twin: NoticeStory | undefined,
+  story: NoticeTimeline | undefined,
+  twin: NoticeTimeline | undefined,
 ): BoardNotice | undefined {
   if (story === undefined || story.goneAt !== undefined) return undefined;
   const { node, noticedAt, pods } = story;
   const isSame = twin?.node === node && twin.goneAt === undefined;
-  const untold = isSame ? twin.pods.filter(({ toldAt }) => toldAt === undefined).length : undefined;
+  const untold = isSame
+    ? twin.pods.filter(({ terminatingAt }) => terminatingAt === undefined).length
+    : undefined;
   return { node, noticedAt, deadlineAt: plus(noticedAt, demoNoticeMs), pods, untold };
 }
 
-function podsLeft(story: NoticeStory | undefined): number {
+function podsLeft(story: NoticeTimeline | undefined): number {
   if (story === undefined || story.goneAt !== undefined) return 0;
   return story.pods.filter(({ endedAt }) => endedAt === undefined).length;
 }

@@ -29,7 +29,7 @@ export function timestamp(at: Instant): string {
 /** A random UUID of version 4. */
 export function randomUid(context: Pick<ApiContext, "rng">): string {
   const words = [0, 1, 2, 3].map(() => Math.floor(context.rng() * 4_294_967_296));
-  const hex = words.map((instanceNotice) => instanceNotice.toString(16).padStart(8, "0")).join("");
+  const hex = words.map((word) => word.toString(16).padStart(8, "0")).join("");
   const variant = "89ab"[Number.parseInt(hex[16] ?? "0", 16) & 3];
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20)}`;
 }

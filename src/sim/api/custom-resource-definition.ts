@@ -35,7 +35,9 @@ export function customTypes(crd: ModelObject): readonly ResourceType[] {
   return spec.versions.filter((version) => version.served).map((one) => typeOf(spec, one));
 }
 
-/** Fills names in and establishes the definition at once, which a real server does a moment later. */
+/**
+ * Fills names in and establishes the definition at once, which a real server does a moment later.
+ */
 export function establish(context: ApiContext, crd: JsonRecord): JsonRecord {
   const spec = crd.spec as CrdSpec;
   const names = {

@@ -16,7 +16,10 @@ export const modelVersion = Object.freeze({
   platform: "linux/amd64",
 });
 
-/** `/version`, `/api`, `/apis`, `/api/v1`, `/apis/GROUP[/VERSION]`, health; undefined for other paths. */
+/**
+ * `/version`, `/api`, `/apis`, `/api/v1`, `/apis/GROUP[/VERSION]`, health; undefined for other
+ * paths.
+ */
 export function discover(registry: ResourceRegistry, path: string): KubeAnswer | undefined {
   // Longer paths are resources; most requests are, and shall not pay for this.
   if (segmentCount(path) > 3) return undefined;
@@ -48,7 +51,7 @@ const coreVersions = Object.freeze({
   serverAddressByClientCIDRs: [],
 });
 
-/** Served for one verb only, so no ResourceType stands behind them. */
+/** Kinds that are served for one verb only, and so have no ResourceType. */
 const accessReviews = Object.freeze(
   ["SelfSubjectAccessReview", "SelfSubjectRulesReview"].map((kind) => ({
     name: `${kind.toLowerCase()}s`,
@@ -152,8 +155,8 @@ export const openApiV2 = Object.freeze({
 });
 
 /**
- * So much of `/openapi/v3` that kubectl sees that the server validates fields itself, and that `kubectl
- * explain` knows the kinds of Lastcall by their definitions; undefined for other paths.
+ * So much of `/openapi/v3` that kubectl sees that the server validates fields itself, and that
+ * `kubectl explain` knows the kinds of Lastcall by their definitions; undefined for other paths.
  */
 export function openApi(registry: ResourceRegistry, path: string): object | undefined {
   if (path === "/openapi/v3") return { paths: pathsOf(registry) };

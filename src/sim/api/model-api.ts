@@ -193,7 +193,7 @@ export interface Fault {
   readonly times?: number;
 }
 
-/** The faults that are still to come, in the order in which they were told. */
+/** The faults that are still to come, in the order in which they were added. */
 export class FaultPlan {
   readonly #waiting: { fault: Fault; left: number }[] = [];
 
@@ -201,7 +201,7 @@ export class FaultPlan {
     this.#waiting.push({ fault, left: fault.times ?? 1 });
   }
 
-  /** The fault that strikes this request, if any; it is used up by it. */
+  /** The fault that candidates this request, if any; it is used up by it. */
   take(request: { method: KubeMethod | "WATCH"; path: string }): FaultEffect | undefined {
     if (this.#waiting.length === 0) return undefined;
     const at = this.#waiting.findIndex(({ fault }) => fits(fault.match, request));

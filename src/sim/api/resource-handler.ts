@@ -84,7 +84,10 @@ function handleSubresource(at: ResourceRequest): KubeAnswer {
   throw methodNotAllowed();
 }
 
-/** A namespaced kind is written and read by name inside a namespace only, a cluster-scoped one outside. */
+/**
+ * A namespaced kind is written and read by name inside a namespace only, a cluster-scoped one
+ * outside.
+ */
 function checkScope({ type, path, request }: ResourceRequest): void {
   if (!type.namespaced && path.namespace !== undefined) throw noSuchResource();
   if (!type.namespaced || path.namespace !== undefined) return;

@@ -22,7 +22,9 @@ export interface ResourceType {
 export interface ResourceTraits {
   /** `/status` exists: writes to the object leave the status alone, and the reverse. */
   readonly statusSubresource: boolean;
-  /** What a create request says in `status` is kept; so it is for Nodes, which kubelets register. */
+  /**
+   * What a create request says in `status` is kept; so it is for Nodes, which kubelets register.
+   */
   readonly statusOnCreate: boolean;
   /** `metadata.generation` counts the changes of what is wanted. */
   readonly generation: boolean;
@@ -148,7 +150,10 @@ const apps: readonly BuiltIn[] = [
 
 const conditional: ResourceTraits = { ...plain, unconditionalUpdate: false };
 
-/** The built-in kinds that the model serves. Source: the kinds' `strategy.go` in kubernetes/kubernetes. */
+/**
+ * The built-in kinds that the model serves. Source: the kinds' `strategy.go` in
+ * kubernetes/kubernetes.
+ */
 export const builtInTypes: readonly ResourceType[] = [
   ...core.map((entry) => builtIn("", entry)),
   ...apps.map((entry) => builtIn("apps", entry)),

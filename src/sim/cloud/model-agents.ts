@@ -24,8 +24,8 @@ export interface ModelAgentsOptions {
 }
 
 /**
- * The real agent on every machine of a model cluster, from when its Node is registered until its power
- * is off. Resolves when the signal aborts and all have let go; rejects if one fails.
+ * The real agent on every machine of a model cluster, from when its Node is registered until its
+ * power is off. Resolves when the signal aborts and all have let go; rejects if one fails.
  */
 export async function runAgents(options: ModelAgentsOptions, signal: AbortSignal): Promise<void> {
   const { cloud } = options.cluster;
@@ -102,7 +102,7 @@ export interface ModelNoticeOptions {
   readonly noticeMs: Millis;
 }
 
-/** What the metadata server of one model machine says: nothing, until the cloud takes the machine. */
+/** The metadata server of one model machine: no notice, until the cloud preempts the machine. */
 export class ModelNoticeSource implements NoticeSource {
   readonly cloud = "gcp";
   readonly channels = [channel];
@@ -115,9 +115,9 @@ export class ModelNoticeSource implements NoticeSource {
   async run(sink: NoticeSink, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     const { cloud, machineId, name } = this.#options;
-    this.#tell(cloud.machine(name), sink);
+    this.#report(cloud.machine(name), sink);
     const unsubscribe = cloud.subscribe(({ kind, machine }) => {
-      if (kind === "Noticed" && machine.id === machineId) this.#tell(machine, sink);
+      if (kind === "Noticed" && machine.id === machineId) this.#report(machine, sink);
     });
     await new Promise<void>((resolve) => {
       signal.addEventListener("abort", () => resolve(), { once: true });
@@ -125,7 +125,7 @@ export class ModelNoticeSource implements NoticeSource {
     unsubscribe();
   }
 
-  #tell(machine: ModelMachine | undefined, sink: NoticeSink): void {
+  #report(machine: ModelMachine | undefined, sink: NoticeSink): void {
     sink.onTurn(channel);
     const notices = machine?.noticedAt === undefined ? [] : [this.#notice(machine)];
     const reading = { kind: "Read", notices, ignored: [], problems: [] } as const;

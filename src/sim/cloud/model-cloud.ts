@@ -16,7 +16,7 @@ import {
   type Kubelet,
   type ShutdownGrace,
 } from "../cluster-controllers/kubelet.ts";
-import { Timetable } from "../time/timers.ts";
+import { Timers } from "../time/timers.ts";
 import {
   type CloudEvent,
   type CloudFault,
@@ -28,7 +28,12 @@ import {
   registerNode,
   usualTimings,
 } from "./model-machine.ts";
-import { EmpiricalFate, endlessFate, type Fate, hashOf } from "./preemption-model.ts";
+import {
+  EmpiricalPreemptions,
+  hashOf,
+  neverPreempted,
+  type PreemptionModel,
+} from "./preemption-model.ts";
 
 export interface ModelCloudOptions {
   readonly context: ApiContext;
@@ -37,11 +42,11 @@ export interface ModelCloudOptions {
   readonly groups: readonly MachineGroup[];
   readonly timings?: Partial<CloudTimings>;
   /** When preemptible machines are taken; the observed distribution where absent. */
-  readonly fate?: Fate;
+  readonly preemptions?: PreemptionModel;
   readonly shutdownGrace?: ShutdownGrace;
   /**
-   * When the first machines are born. `Together`: all at the start; `Spread`: over the 20 hours
-   * before; or by the name of each, not after the start.
+   * When the first machines were launched. `Together`: all at the start; `Spread`: over the 20
+   * hours before; or by the name of each, not after the start.
    */
   readonly launchTimes?: "Together" | "Spread" | ((name: string) => Instant);
 }
@@ -61,16 +66,17 @@ const oldestAtStart = hours(20);
 const longestLife = millis(hours(24) + minutes(50));
 
 /**
- * Machines behind the Nodes of a model cluster, in managed groups: they are born, boot, register,
- * are taken with a notice or released on request, and their groups make them again under the same
- * name with another id. Held to the contract suites of its seams and to `test/sim/cloud/model-cloud.test.ts`.
+ * Machines behind the Nodes of a model cluster, in managed groups: they launch, boot, register, are
+ * preempted with a notice or released on request, and their groups make them again under the same
+ * name with another id. Held to the contract suites of its seams and to
+ * `test/sim/cloud/model-cloud.test.ts`.
  */
 export class ModelCloud implements InstanceReleaser, LaunchTimes {
   readonly #context: ApiContext;
   readonly #kubelet: Kubelet;
-  readonly #timetable: Timetable;
+  readonly #timers: Timers;
   readonly #timings: CloudTimings;
-  readonly #fate: Fate;
+  readonly #preemptions: PreemptionModel;
   readonly #grace: ShutdownGrace;
   readonly #options: ModelCloudOptions;
   readonly #slots = new Map<string, Slot>();
@@ -83,9 +89,9 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
     this.#options = options;
     this.#context = options.context;
     this.#kubelet = options.kubelet;
-    this.#timetable = new Timetable(options.context.clock);
+    this.#timers = new Timers(options.context.clock);
     this.#timings = { ...usualTimings, ...options.timings };
-    this.#fate = options.fate ?? new EmpiricalFate(options.seed);
+    this.#preemptions = options.preemptions ?? new EmpiricalPreemptions(options.seed);
     this.#grace = options.shutdownGrace ?? gkeShutdownGrace;
   }
 
@@ -97,10 +103,10 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
   }
 
   stop(): void {
-    this.#timetable.stop();
+    this.#timers.stop();
   }
 
-  /** Calls the listener at everything that happens to a machine; gives back how to stop it. */
+  /** Calls the listener at every event of a machine; gives back how to unsubscribe it. */
   subscribe(listener: (event: CloudEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -121,7 +127,7 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
     if (group) this.#open(group, "Booting");
   }
 
-  /** Takes a machine now, with the usual notice, as its fate would. */
+  /** Preempts a machine now, with the usual notice. */
   preempt(name: string): void {
     const slot = this.#slots.get(name);
     if (slot) this.#takeWithNotice(slot, { id: slot.machine.id, because: "Preempted" });
@@ -196,7 +202,7 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
   #letGo(slot: Slot, { mode, requestId }: ReleaseRequest): Promise<ReleaseResult> {
     if (mode === "Delete") slot.closed = true;
     const gone = this.#whenGone(slot.machine.id).then(() => {
-      // Once it is done the machine itself tells: it is gone, or another has its place.
+      // Once it is done the machine itself answers: it is gone, or another has its place.
       this.#releases.delete(requestId);
       return { kind: "Released" } as const;
     });
@@ -219,7 +225,7 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
     const { id, name } = slot.machine;
     this.#change(slot, { state: "Stopping", event: "Stopping", because: "Released" });
     this.#kubelet.shutDown(name, this.#grace);
-    this.#timetable.after(this.#timings.stop, () => this.#end(slot, { id, because: "Released" }));
+    this.#timers.after(this.#timings.stop, () => this.#end(slot, { id, because: "Released" }));
   }
 
   #behind(providerID: string): Slot | undefined {
@@ -247,7 +253,7 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
     const machine = this.#makeMachine({ name, group, bornAt });
     const slot: Slot = { name, group, machine, closed: false };
     this.#slots.set(name, slot);
-    this.#emit({ kind: "Born", at: bornAt, machine });
+    this.#emit({ kind: "Launched", at: bornAt, machine });
     if (first === "Registered") this.#register(slot, machine.id);
     else this.#bootLater(slot);
   }
@@ -273,13 +279,13 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
     if (launchTimes !== "Spread") return launchTimes(name);
     const share = (hashOf(`${this.#options.seed}|${name}|age`) % 10_000) / 10_000;
     const bornAt = minus(nowAt, millis(Math.floor(share * oldestAtStart)));
-    const end = this.#fateOf(group).endOf(name, bornAt);
-    const lives = end === "Endless" || end.at > plus(nowAt, this.#timings.notice);
+    const end = this.#preemptionsOf(group).endOf(name, bornAt);
+    const lives = end === "Never" || end.at > plus(nowAt, this.#timings.notice);
     return lives ? bornAt : nowAt;
   }
 
-  #fateOf(group: MachineGroup): Fate {
-    return group.price === "Preemptible" ? this.#fate : endlessFate;
+  #preemptionsOf(group: MachineGroup): PreemptionModel {
+    return group.price === "Preemptible" ? this.#preemptions : neverPreempted;
   }
 
   #makeMachine(parts: Pick<ModelMachine, "name" | "group" | "bornAt">): ModelMachine {
@@ -289,7 +295,7 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
 
   #bootLater(slot: Slot): void {
     const { id } = slot.machine;
-    this.#timetable.after(this.#timings.boot, () => this.#register(slot, id));
+    this.#timers.after(this.#timings.boot, () => this.#register(slot, id));
   }
 
   #register(slot: Slot, id: string): void {
@@ -297,13 +303,13 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
     registerNode(this.#context, { machine: slot.machine, boot: this.#timings.boot });
     this.#kubelet.boot(slot.name);
     this.#change(slot, { state: "Running", event: "Registered" });
-    const end = this.#fateOf(slot.group).endOf(slot.name, slot.machine.bornAt);
-    if (end === "Endless") return;
+    const end = this.#preemptionsOf(slot.group).endOf(slot.name, slot.machine.bornAt);
+    if (end === "Never") return;
     const latestAt = plus(slot.machine.bornAt, longestLife);
     const endAt = end.at < latestAt ? end.at : latestAt;
     const span = millis(endAt - this.#timings.notice - this.#now());
     const { because } = end;
-    this.#timetable.after(span, () => this.#takeWithNotice(slot, { id, because }));
+    this.#timers.after(span, () => this.#takeWithNotice(slot, { id, because }));
   }
 
   #takeWithNotice(slot: Slot, taken: { id: string; because: "Preempted" | "Limit" }): void {
@@ -312,20 +318,20 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
     if (slot.machine.id !== id || (state !== "Running" && state !== "Booting")) return;
     this.#change(slot, { state: "Noticed", event: "Noticed", because });
     const { beforeShutdown, notice } = this.#timings;
-    this.#timetable.after(beforeShutdown, () => {
+    this.#timers.after(beforeShutdown, () => {
       if (slot.machine.id === id) this.#kubelet.shutDown(slot.name, this.#grace);
     });
-    this.#timetable.after(notice, () => this.#end(slot, { id, because }));
+    this.#timers.after(notice, () => this.#end(slot, { id, because }));
   }
 
   #end(slot: Slot, ended: { id: string; because: "Preempted" | "Limit" | "Released" }): void {
     if (slot.machine.id !== ended.id || slot.machine.state === "Gone") return;
-    this.#kubelet.die(slot.name);
+    this.#kubelet.powerOff(slot.name);
     this.#change(slot, { state: "Gone", event: "Gone", because: ended.because });
     const node = this.#context.store.collection("nodes").get("", slot.name);
-    this.#timetable.after(this.#timings.forgetNode, () => this.#forgetNode(node));
+    this.#timers.after(this.#timings.forgetNode, () => this.#forgetNode(node));
     if (slot.closed) this.#slots.delete(slot.name);
-    else this.#timetable.after(this.#timings.remake, () => this.#remake(slot, ended.id));
+    else this.#timers.after(this.#timings.recreate, () => this.#recreate(slot, ended.id));
   }
 
   #forgetNode(node: ModelObject | undefined): void {
@@ -334,11 +340,11 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
     }
   }
 
-  #remake(slot: Slot, lostId: string): void {
+  #recreate(slot: Slot, lostId: string): void {
     if (slot.closed || slot.machine.id !== lostId) return;
     const { name, group } = slot;
     slot.machine = this.#makeMachine({ name, group, bornAt: this.#now() });
-    this.#emit({ kind: "Born", at: this.#now(), machine: slot.machine });
+    this.#emit({ kind: "Launched", at: this.#now(), machine: slot.machine });
     this.#bootLater(slot);
   }
 

@@ -103,8 +103,8 @@ function nodeInfoOf(machine: ModelMachine): object {
 }
 
 /**
- * Registers the Node of a machine that came up. One whose Node object is still there comes back
- * to it: the same Node, with another bootID. A machine that was born before the run has a Node of
+ * Registers the Node of a machine that came up. One whose Node object is still there comes back to
+ * it: the same Node, with another bootID. A machine that was launched before the run has a Node of
  * its age.
  */
 export function registerNode(
@@ -137,9 +137,9 @@ export function forgetNode(context: ApiContext, node: ModelObject): void {
   }
 }
 
-/** What happened to a machine, as it was right after. */
+/** An event of a machine, with the machine as it was right after. */
 export interface CloudEvent {
-  readonly kind: "Born" | "Registered" | "Noticed" | "Stopping" | "Gone";
+  readonly kind: "Launched" | "Registered" | "Noticed" | "Stopping" | "Gone";
   readonly at: Instant;
   readonly machine: ModelMachine;
   /** Why it ends; set from Noticed and Stopping on. */
@@ -158,12 +158,12 @@ export interface CloudTimings {
   /** From the launch of a machine until its Node is registered and ready. */
   readonly boot: Millis;
   /** From the loss of a machine until its group makes the next one. */
-  readonly remake: Millis;
+  readonly recreate: Millis;
   /** From an order to stop until the machine is gone. */
   readonly stop: Millis;
   /** From the notice of a preemption until the power goes. */
   readonly notice: Millis;
-  /** From the notice until the machine's operating system is told; 0 without `preemptionNoticeDuration`. */
+  /** From the notice until the machine shuts down; 0 without `preemptionNoticeDuration`. */
   readonly beforeShutdown: Millis;
   /** From the loss of a machine until its Node object is taken away. */
   readonly forgetNode: Millis;
@@ -171,7 +171,7 @@ export interface CloudTimings {
 
 export const usualTimings: CloudTimings = {
   boot: seconds(50),
-  remake: seconds(10),
+  recreate: seconds(10),
   stop: seconds(20),
   notice: seconds(30),
   beforeShutdown: millis(0),

@@ -18,51 +18,51 @@ export interface MachineEnd {
 }
 
 /** When the cloud takes machines; `Endless` for machines that it does not take. */
-export interface Fate {
-  endOf(slot: string, bornAt: Instant): MachineEnd | "Endless";
+export interface PreemptionModel {
+  endOf(slot: string, bornAt: Instant): MachineEnd | "Never";
 }
 
-/** The fate of machines at their full price. */
-export const endlessFate: Fate = Object.freeze({ endOf: () => "Endless" as const });
+/** Machines at their full price, which the cloud does not preempt. */
+export const neverPreempted: PreemptionModel = Object.freeze({ endOf: () => "Never" as const });
 
-interface Strike {
+interface Candidate {
   readonly at: Instant;
-  /** 0 to 1: how likely a machine has to be struck at its age, of the most there is, to be hit. */
+  /** 0 to 1: a machine is preempted if its hazard is more than this share of the highest one. */
   readonly level: number;
 }
 
-/** Strikes are drawn a day at a time, so that they can be looked up in any order. */
+/** Candidates are drawn a day at a time, so that they can be looked up in any order. */
 const block = hours(24);
 const hardLimit = hours(24);
 
 /**
- * Preemptions that do not depend on what anybody does about them. Each slot of a group is struck
- * at instants that the seed alone decides (a Poisson process at the highest hazard there is); a
- * machine is hit if its age at that instant is dangerous enough (thinning: Lewis and Shedler
- * 1979), so that lifetimes follow the observed distribution. Two policies on one seed so meet the
- * same strikes at the same instants, whichever machines they let live until then: their outcomes
- * differ by what they did, not by luck (common random numbers).
+ * Preemptions that do not depend on what anybody does about them. Each slot of a group has
+ * candidate instants that the seed alone decides (a Poisson process at the highest hazard there
+ * is). A machine is preempted at one with the likelihood of its age then (thinning: Lewis and
+ * Shedler 1979), so that lifetimes follow the observed distribution. Two policies on one seed so
+ * meet the same candidates at the same instants, whichever machines they have kept until then:
+ * their outcomes differ by what they did, not by luck (common random numbers).
  */
-export class EmpiricalFate implements Fate {
+export class EmpiricalPreemptions implements PreemptionModel {
   readonly #seed: number;
-  readonly #sparedUntil: Instant;
-  readonly #strikes = new Map<string, readonly Strike[]>();
+  readonly #noneBefore: Instant;
+  readonly #candidates = new Map<string, readonly Candidate[]>();
 
   /**
-   * Nobody is struck until `sparedUntil`: for a fleet of which no more is told than that it has lived
-   * until then. What comes after is as likely as it was, since strikes know nothing of one another.
+   * No machine is preempted before `noneBefore`: for a fleet of which only that is known. What
+   * comes after is as likely as it was, since candidates are independent of one another.
    */
-  constructor(seed: number, { sparedUntil = instant(0) }: { sparedUntil?: Instant } = {}) {
+  constructor(seed: number, { noneBefore = instant(0) }: { noneBefore?: Instant } = {}) {
     this.#seed = seed;
-    this.#sparedUntil = sparedUntil;
+    this.#noneBefore = noneBefore;
   }
 
   endOf(slot: string, bornAt: Instant): MachineEnd {
     const limitAt = plus(plus(bornAt, hardLimit), this.#overtime(slot, bornAt));
     const last = blockOf(plus(bornAt, hardLimit));
-    const fromAt = later(bornAt, this.#sparedUntil);
+    const fromAt = later(bornAt, this.#noneBefore);
     for (let day = blockOf(fromAt); day <= last; day += 1) {
-      const hit = this.#strikesOf(slot, day).find(
+      const hit = this.#candidatesOf(slot, day).find(
         ({ at, level }) => at > fromAt && level * highestHazard < hazardAt(millis(at - bornAt)),
       );
       if (hit) return { at: hit.at, because: "Preempted" };
@@ -79,19 +79,19 @@ export class EmpiricalFate implements Fate {
     return seconds(low + (high - low) * (place % 1));
   }
 
-  #strikesOf(slot: string, day: number): readonly Strike[] {
+  #candidatesOf(slot: string, day: number): readonly Candidate[] {
     const key = `${slot}|${day}`;
-    const known = this.#strikes.get(key);
+    const known = this.#candidates.get(key);
     if (known) return known;
     const rng = this.#rng(slot, day);
-    const strikes: Strike[] = [];
+    const candidates: Candidate[] = [];
     let offsetMs = nextGapMs(rng);
     while (offsetMs < block) {
-      strikes.push({ at: instant(Math.round(day * block + offsetMs)), level: rng() });
+      candidates.push({ at: instant(Math.round(day * block + offsetMs)), level: rng() });
       offsetMs += nextGapMs(rng);
     }
-    this.#strikes.set(key, strikes);
-    return strikes;
+    this.#candidates.set(key, candidates);
+    return candidates;
   }
 
   #rng(name: string, day: number): () => number {
@@ -118,7 +118,9 @@ const hazardSteps: readonly HazardStep[] = gcpPreemptibleLifetimes.survival
 
 const highestHazard = Math.max(...hazardSteps.map((step) => step.perHour));
 
-/** Preemptions an hour that threaten a machine of this age; none after 24 h, when the limit ends it. */
+/**
+ * Preemptions an hour that threaten a machine of this age; none after 24 h, when the limit ends it.
+ */
 function hazardAt(age: Millis): number {
   return hazardSteps.find((step) => age < step.untilMs)?.perHour ?? 0;
 }

@@ -6,41 +6,41 @@ import type { ModelObject } from "../api/store/model-object.ts";
 import type { ObjectCollection, StoredChange } from "../api/store/object-store.ts";
 import { createObject } from "../api/write/create-object.ts";
 import { type DeleteOptions, deleteObject } from "../api/write/delete-object.ts";
-import { Timetable } from "../time/timers.ts";
+import { Timers } from "../time/timers.ts";
 import { splitKey } from "./cluster-object.ts";
 
-/** One controller: what it looks at, and what it does about one key. */
+/** One controller: what it watches, and how it reconciles one key. */
 export interface ModelController {
   readonly name: string;
-  /** By storage: which keys a change concerns. */
-  readonly concerns: Readonly<Record<string, (change: StoredChange) => readonly string[]>>;
+  /** By storage: the keys to reconcile after a change. */
+  readonly watches: Readonly<Record<string, (change: StoredChange) => readonly string[]>>;
   /** Brings the cluster one step nearer to what is wanted for `key`. */
   reconcile(key: string): void;
 }
 
 /**
- * Runs the controllers: a change marks keys, and marked keys are reconciled once the writer is
- * done, each once, in the order in which they were marked. Controllers work past the wire.
+ * Runs the controllers: a change enqueues keys, and a queued key is reconciled once the writer is
+ * done, once, in the order of the queue. Controllers use the store and not the HTTP API.
  */
 export class ControllerLoop {
   readonly context: ApiContext;
-  readonly #marked = new Map<string, { controller: ModelController; key: string }>();
-  readonly #timetable: Timetable;
+  readonly #queue = new Map<string, { controller: ModelController; key: string }>();
+  readonly #timers: Timers;
   readonly #unsubscribe: (() => void)[] = [];
   #flushing = false;
   #stopped = false;
 
   constructor(context: ApiContext) {
     this.context = context;
-    this.#timetable = new Timetable(context.clock);
+    this.#timers = new Timers(context.clock);
   }
 
   /** Starts a controller; objects that are there already are reconciled first. */
   add(controller: ModelController): void {
-    for (const [storage, keysOf] of Object.entries(controller.concerns)) {
+    for (const [storage, keysOf] of Object.entries(controller.watches)) {
       const collection = this.context.store.collection(storage);
       const onChange = (change: StoredChange): void => {
-        for (const key of keysOf(change)) this.cordon(controller, key);
+        for (const key of keysOf(change)) this.enqueue(controller, key);
       };
       this.#unsubscribe.push(collection.subscribe(onChange));
       for (const object of collection.all()) {
@@ -49,29 +49,32 @@ export class ControllerLoop {
     }
   }
 
-  cordon(controller: ModelController, key: string): void {
+  enqueue(controller: ModelController, key: string): void {
     if (this.#stopped) return;
-    this.#marked.set(`${controller.name}|${key}`, { controller, key });
+    this.#queue.set(`${controller.name}|${key}`, { controller, key });
     if (this.#flushing) return;
     this.#flushing = true;
     void Promise.resolve().then(() => this.#flush());
   }
 
-  /** Marks a key after a span of time. */
-  markAfter(span: Millis, { controller, key }: { controller: ModelController; key: string }): void {
-    this.after(span, () => this.cordon(controller, key));
+  /** Enqueues a key after a span of time. */
+  enqueueAfter(
+    span: Millis,
+    { controller, key }: { controller: ModelController; key: string },
+  ): void {
+    this.after(span, () => this.enqueue(controller, key));
   }
 
   /** Does something after a span of time, unless the loop is stopped by then. */
   after(span: Millis, act: () => void): void {
-    this.#timetable.after(span, act);
+    this.#timers.after(span, act);
   }
 
   stop(): void {
     this.#stopped = true;
-    this.#timetable.stop();
+    this.#timers.stop();
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
-    this.#marked.clear();
+    this.#queue.clear();
   }
 
   collection(storage: string): ObjectCollection {
@@ -83,7 +86,7 @@ export class ControllerLoop {
     return this.collection(storage).get(namespace, name) as T | undefined;
   }
 
-  /** Creates; a name that is taken or a namespace that is going is no fault of a controller. */
+  /** Creates; a name that is taken or a namespace that is terminating is no error. */
   create(parts: { type: ResourceType; namespace: string; body: unknown }): ModelObject | undefined {
     return this.#unlessRefused(() => createObject(this.context, parts));
   }
@@ -116,8 +119,8 @@ export class ControllerLoop {
 
   #flush(): void {
     try {
-      for (const [id, { controller, key }] of this.#marked) {
-        this.#marked.delete(id);
+      for (const [id, { controller, key }] of this.#queue) {
+        this.#queue.delete(id);
         controller.reconcile(key);
       }
     } finally {

@@ -15,7 +15,9 @@ import { type OwnerIndex, ownerKeys, podFromTemplate } from "./owned-objects.ts"
 
 const storage = "daemonsets.apps";
 
-/** What every daemon tolerates. Source: kubernetes `pkg/controller/daemon/util/daemonset_util.go`. */
+/**
+ * What every daemon tolerates. Source: kubernetes `pkg/controller/daemon/util/daemonset_util.go`.
+ */
 const daemonTolerations = [
   ...["not-ready", "unreachable"].map((one) => toleration(one, "NoExecute")),
   ...["disk-pressure", "memory-pressure", "pid-pressure", "unschedulable"].map((one) =>
@@ -26,7 +28,7 @@ const daemonTolerations = [
 /** Keeps one pod of each DaemonSet on each Node that it chooses, cordoned ones too. */
 export class DaemonSetController implements ModelController {
   readonly name = "daemonset";
-  readonly concerns = {
+  readonly watches = {
     [storage]: ({ object }: { object: ModelObject }) => [keyOf(object)],
     pods: ({ object }: { object: ModelObject }) => ownerKeys(object, "DaemonSet"),
     nodes: () => [...this.#loop.collection(storage).all()].map(keyOf),
@@ -72,7 +74,7 @@ export class DaemonSetController implements ModelController {
   #replaceFailed(set: WorkloadObject, pod: PodObject): void {
     const leftMs = this.#backoff.tryNow(`${set.metadata.uid}/${pod.spec.nodeName}`);
     if (leftMs === undefined) this.#loop.delete(pod, { type: this.#loop.type("v1", "pods") });
-    else this.#loop.markAfter(leftMs, { controller: this, key: keyOf(set) });
+    else this.#loop.enqueueAfter(leftMs, { controller: this, key: keyOf(set) });
   }
 
   #writeStatus(

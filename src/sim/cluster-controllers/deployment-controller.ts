@@ -21,7 +21,7 @@ interface Rollout {
  */
 export class DeploymentController implements ModelController {
   readonly name = "deployment";
-  readonly concerns = {
+  readonly watches = {
     [storage]: ({ object }: { object: ModelObject }) => [keyOf(object)],
     [setStorage]: ({ object }: { object: ModelObject }) => ownerKeys(object, "Deployment"),
   };

@@ -18,7 +18,10 @@ import {
 } from "./cluster-object.ts";
 import type { ControllerLoop, ModelController } from "./controller-loop.ts";
 
-/** An evicted pod that is not seen to go within this time counts again. Source: disruption.go, DeletionTimeout. */
+/**
+ * An evicted pod that is not seen to go within this time counts again. Source: disruption.go,
+ * DeletionTimeout.
+ */
 const deletionTimeout = minutes(2);
 
 interface BudgetObject extends ModelObject {
@@ -39,7 +42,7 @@ interface Expectation {
  */
 export class DisruptionController implements ModelController {
   readonly name = "disruption";
-  readonly concerns: ModelController["concerns"];
+  readonly watches: ModelController["watches"];
   readonly #loop: ControllerLoop;
   readonly #members: BudgetMembers;
 
@@ -47,7 +50,7 @@ export class DisruptionController implements ModelController {
     this.#loop = loop;
     this.#members = new BudgetMembers(loop.context.store);
     const ofNamespace = ({ object }: StoredChange): readonly string[] => this.#allIn(object);
-    this.concerns = {
+    this.watches = {
       [budgetStorage]: ({ object }) => [keyOf(object)],
       pods: (change) => this.#members.budgetsOf(change),
       "deployments.apps": (change) => (scaleChanged(change) ? ofNamespace(change) : []),
@@ -94,14 +97,14 @@ export class DisruptionController implements ModelController {
       const overdueAt = plus(evictedAt, deletionTimeout);
       if (overdueAt <= nowAt) continue;
       kept[pod.metadata.name] = before[pod.metadata.name] ?? "";
-      this.#lookAgainAt(overdueAt, keyOf(budget));
+      this.#enqueueAt(overdueAt, keyOf(budget));
     }
     return kept;
   }
 
-  #lookAgainAt(at: Instant, key: string): void {
+  #enqueueAt(at: Instant, key: string): void {
     const span = Math.max(0, at - this.#loop.context.clock.now());
-    this.#loop.markAfter(span as ReturnType<typeof minutes>, { controller: this, key });
+    this.#loop.enqueueAfter(span as ReturnType<typeof minutes>, { controller: this, key });
   }
 
   #expected(budget: BudgetObject, pods: readonly PodObject[]): Expectation {

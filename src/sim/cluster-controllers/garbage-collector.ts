@@ -21,7 +21,7 @@ const dependents = [
 /** Deletes what an owner leaves behind, in the background. */
 export class GarbageCollector implements ModelController {
   readonly name = "garbage-collector";
-  readonly concerns = Object.fromEntries(
+  readonly watches = Object.fromEntries(
     owners.map((storage) => [
       storage,
       ({ type, object }: { type: string; object: ModelObject }) =>
@@ -46,13 +46,13 @@ export class GarbageCollector implements ModelController {
   }
 }
 
-/** Pods of a namespace that is going take their grace. */
-const lookAgain = seconds(1);
+/** Pods of a terminating namespace take their grace, so it is looked at again. */
+const recheckAfter = seconds(1);
 
-/** Empties a namespace that is going and lets it go. */
+/** Deletes the objects of a terminating namespace, and then the namespace. */
 export class NamespaceController implements ModelController {
   readonly name = "namespace";
-  readonly concerns = {
+  readonly watches = {
     namespaces: ({ object }: { object: ModelObject }) =>
       object.metadata.deletionTimestamp === undefined ? [] : [keyOf(object)],
   };
@@ -73,6 +73,6 @@ export class NamespaceController implements ModelController {
       left += this.#loop.collection(type.storage).list(name).length;
     }
     if (left === 0) this.#loop.collection("namespaces").remove(namespace);
-    else this.#loop.markAfter(lookAgain, { controller: this, key });
+    else this.#loop.enqueueAfter(recheckAfter, { controller: this, key });
   }
 }

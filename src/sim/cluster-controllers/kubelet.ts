@@ -40,12 +40,12 @@ interface Running {
 
 /**
  * The kubelets of all nodes: they start pods, stop them within their grace, and at a shutdown of
- * their machine stop all they have within the machine's. A Node whose machine nobody speaks of
- * has a machine that lives on.
+ * their machine stop all they have within the machine's. The machine of a Node that was never
+ * booted or powered off counts as running.
  */
 export class Kubelet implements ModelController {
   readonly name = "kubelet";
-  readonly concerns = {
+  readonly watches = {
     pods: ({ type, object }: { type: string; object: ModelObject }) => {
       if (type === "DELETED") this.#pods.delete(keyOf(object));
       return type === "DELETED" || !(object as PodObject).spec.nodeName ? [] : [keyOf(object)];
@@ -54,7 +54,7 @@ export class Kubelet implements ModelController {
   readonly #loop: ControllerLoop;
   readonly #pods = new Map<string, Running>();
   readonly #shuttingDown = new Map<string, ShutdownGrace>();
-  readonly #dead = new Set<string>();
+  readonly #off = new Set<string>();
 
   constructor(loop: ControllerLoop) {
     this.#loop = loop;
@@ -62,19 +62,19 @@ export class Kubelet implements ModelController {
 
   /** A machine came up under this node's name. */
   boot(nodeName: string): void {
-    this.#dead.delete(nodeName);
+    this.#off.delete(nodeName);
     this.#shuttingDown.delete(nodeName);
     for (const pod of this.#loop.collection("pods").onNode(nodeName)) {
-      this.#loop.cordon(this, keyOf(pod));
+      this.#loop.enqueue(this, keyOf(pod));
     }
   }
 
   /**
-   * The machine was told to shut down: the Node says so, and pods are stopped group by group.
+   * The machine shuts down: the Node gets not ready, and pods are stopped group by group.
    * Source: kubelet nodeshutdown_manager.go (platform facts 1.4).
    */
   shutDown(nodeName: string, grace: ShutdownGrace): void {
-    if (this.#shuttingDown.has(nodeName) || this.#dead.has(nodeName)) return;
+    if (this.#shuttingDown.has(nodeName) || this.#off.has(nodeName)) return;
     this.#shuttingDown.set(nodeName, grace);
     this.#writeNotReady(nodeName);
     this.#stopGroup(nodeName, (pod) => (pod.spec.priority ?? 0) < criticalPriority);
@@ -84,9 +84,9 @@ export class Kubelet implements ModelController {
     });
   }
 
-  /** The machine has no power any more: nothing on it does or says anything. */
-  die(nodeName: string): void {
-    this.#dead.add(nodeName);
+  /** The machine lost its power: its pods stay in the API as they were last reported. */
+  powerOff(nodeName: string): void {
+    this.#off.add(nodeName);
     this.#shuttingDown.delete(nodeName);
     for (const pod of this.#loop.collection("pods").onNode(nodeName)) this.#pods.delete(keyOf(pod));
   }
@@ -94,7 +94,7 @@ export class Kubelet implements ModelController {
   reconcile(key: string): void {
     const pod = this.#loop.get<PodObject>("pods", key);
     const nodeName = pod?.spec.nodeName;
-    if (!pod || nodeName === undefined || this.#isDead(nodeName)) return;
+    if (!pod || nodeName === undefined || this.#isOff(nodeName)) return;
     const running = this.#pods.get(key);
     const known = running?.uid === pod.metadata.uid ? running : undefined;
     if (pod.metadata.deletionTimestamp !== undefined) this.#terminate(pod, known);
@@ -102,9 +102,9 @@ export class Kubelet implements ModelController {
     else if (!known) this.#pods.set(key, { uid: pod.metadata.uid });
   }
 
-  #isDead(nodeName: string): boolean {
+  #isOff(nodeName: string): boolean {
     const there = this.#loop.collection("nodes").get("", nodeName) !== undefined;
-    return !there || this.#dead.has(nodeName);
+    return !there || this.#off.has(nodeName);
   }
 
   #start(pod: PodObject): void {
@@ -117,7 +117,7 @@ export class Kubelet implements ModelController {
     const startSeconds = secondsOf(pod, podBehaviour.startSeconds) ?? 5;
     this.#loop.after(seconds(startSeconds), () =>
       this.#ifSame(pod, (now) => {
-        if (now.metadata.deletionTimestamp !== undefined || this.#isDead(nodeName)) return;
+        if (now.metadata.deletionTimestamp !== undefined || this.#isOff(nodeName)) return;
         if (this.#shuttingDown.has(nodeName)) this.#reject(now);
         else this.#run(now);
       }),
@@ -130,7 +130,7 @@ export class Kubelet implements ModelController {
     if (runSeconds === undefined) return;
     this.#loop.after(seconds(runSeconds), () =>
       this.#ifSame(pod, (now) => {
-        if (now.status.phase !== "Running" || this.#isDead(now.spec.nodeName ?? "")) return;
+        if (now.status.phase !== "Running" || this.#isOff(now.spec.nodeName ?? "")) return;
         this.#loop.put("pods", { ...now, status: { ...now.status, phase: "Succeeded" } });
       }),
     );
@@ -166,7 +166,9 @@ export class Kubelet implements ModelController {
     this.#loop.after(spanMs, () => this.#ifSame(pod, (now) => this.#remove(now)));
   }
 
-  /** A first grace is counted from when the kubelet sees it; one that is shortened names its end. */
+  /**
+   * A first grace is counted from when the kubelet sees it; one that is shortened names its end.
+   */
   #killInstant(pod: PodObject, known: Running | undefined): Instant {
     const nowAt = this.#loop.context.clock.now();
     const graceSeconds = pod.metadata.deletionGracePeriodSeconds ?? 0;
@@ -176,7 +178,7 @@ export class Kubelet implements ModelController {
   }
 
   #remove(pod: PodObject): void {
-    if (this.#isDead(pod.spec.nodeName ?? "")) return;
+    if (this.#isOff(pod.spec.nodeName ?? "")) return;
     const type = this.#loop.type("v1", "pods");
     this.#loop.delete(pod, { type, gracePeriodSeconds: 0, uid: pod.metadata.uid });
   }
@@ -197,7 +199,7 @@ export class Kubelet implements ModelController {
     const stopSeconds = Math.min(exitSecondsOf(pod), graceSeconds);
     this.#loop.after(seconds(stopSeconds), () =>
       this.#ifSame(pod, (now) => {
-        if (this.#isDead(pod.spec.nodeName ?? "")) return;
+        if (this.#isOff(pod.spec.nodeName ?? "")) return;
         // A pod that was deleted through the API goes; one that was not stays as Failed.
         if (now.metadata.deletionTimestamp !== undefined) this.#remove(now);
         else this.#fail(now);
@@ -242,7 +244,7 @@ export class Kubelet implements ModelController {
     this.#loop.put("nodes", { ...node, status: { ...node.status, conditions } });
   }
 
-  /** Goes on with the pod as it is now, unless another has taken its name. */
+  /** Calls `act` with the present state of the pod, unless another pod has its name now. */
   #ifSame(pod: PodObject, act: (now: PodObject) => void): void {
     const now = this.#loop.get<PodObject>("pods", keyOf(pod));
     if (now && now.metadata.uid === pod.metadata.uid) act(now);

@@ -14,13 +14,13 @@ import type { ControllerLoop, ModelController } from "./controller-loop.ts";
 const prefix = "node.kubernetes.io";
 
 /**
- * Writes taints for what is said of a Node: cordoned, not ready, unreachable; and takes the
- * readiness off the pods of a Node that has lost its own.
+ * Writes the taints of a Node that is cordoned, not ready or unreachable, and makes the pods of a
+ * Node not ready that is not ready itself.
  * Source: kubernetes `pkg/controller/nodelifecycle/node_lifecycle_controller.go`.
  */
-export class NodeLifecycle implements ModelController {
+export class NodeLifecycleController implements ModelController {
   readonly name = "node-lifecycle";
-  readonly concerns = {
+  readonly watches = {
     nodes: ({ type, object }: { type: string; object: { metadata: { name: string } } }) =>
       type === "DELETED" ? [] : [`/${object.metadata.name}`],
   };
@@ -75,11 +75,11 @@ function withTaints(node: NodeObject, taints: readonly Taint[]): NodeObject["spe
 const quarantine = seconds(40);
 
 /** Deletes pods whose Node object has been gone for a while. */
-export class PodCollector implements ModelController {
+export class PodGarbageCollector implements ModelController {
   readonly name = "pod-collector";
-  readonly concerns = {
+  readonly watches = {
     nodes: ({ type, object }: { type: string; object: { metadata: { name: string } } }) => {
-      if (type === "DELETED") this.#lookLater(object.metadata.name);
+      if (type === "DELETED") this.#enqueueLater(object.metadata.name);
       return [];
     },
   };
@@ -96,8 +96,8 @@ export class PodCollector implements ModelController {
     }
   }
 
-  #lookLater(nodeName: string): void {
-    this.#loop.markAfter(quarantine, { controller: this, key: nodeName });
+  #enqueueLater(nodeName: string): void {
+    this.#loop.enqueueAfter(quarantine, { controller: this, key: nodeName });
   }
 
   #collect(pod: PodObject): void {

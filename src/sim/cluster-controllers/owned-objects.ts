@@ -46,7 +46,9 @@ export function ownerKeys(object: ModelObject, kind: string): readonly string[] 
   return [`${object.metadata.namespace ?? ""}/${owner.name}`];
 }
 
-/** The body of a pod that `owner` creates from its template; `name` ends in `-` where it is a base. */
+/**
+ * The body of a pod that `owner` creates from its template; `name` ends in `-` where it is a base.
+ */
 export function podFromTemplate(
   owner: ModelObject,
   parts: {

@@ -14,16 +14,18 @@ import type { ControllerLoop, ModelController } from "./controller-loop.ts";
 import { choosesNode, toleratesTaints } from "./node-fit.ts";
 import { parseQuantity } from "./quantity.ts";
 
-/** So many fitting nodes are compared; the real scheduler looks at a share of a large cluster too. */
+/**
+ * So many fitting nodes are compared; the real scheduler looks at a share of a large cluster too.
+ */
 const comparedMax = 100;
 
 /**
- * Places pods: on a ready node that is neither cordoned nor tainted against them and has room;
+ * Binds pods to a ready node that is neither cordoned nor tainted against them and has capacity;
  * spread over zones, then over nodes, then where the load is least.
  */
 export class Scheduler implements ModelController {
   readonly name = "scheduler";
-  readonly concerns = {
+  readonly watches = {
     pods: (change: { object: unknown }) => this.#waitingPod(change.object as PodObject),
     nodes: ({ type }: { type: string }) => {
       if (type !== "MODIFIED") this.#nodeNames = undefined;
@@ -31,16 +33,16 @@ export class Scheduler implements ModelController {
     },
   };
   readonly #loop: ControllerLoop;
-  readonly #ledger: NodeLedger;
+  readonly #cache: SchedulerCache;
   /** Pods that found no place; looked at again whenever a node changes or a pod goes. */
   readonly #waiting = new Set<string>();
-  /** In the order of names; recreated when a Node comes or goes. */
+  /** Sorted by name; listed again when a Node is added or deleted. */
   #nodeNames: readonly string[] | undefined;
   #nextStart = 0;
 
   constructor(loop: ControllerLoop) {
     this.#loop = loop;
-    this.#ledger = new NodeLedger(loop.context.store);
+    this.#cache = new SchedulerCache(loop.context.store);
   }
 
   reconcile(key: string): void {
@@ -65,7 +67,7 @@ export class Scheduler implements ModelController {
     const nodes = this.#loop.collection("nodes");
     this.#nodeNames ??= nodes.list().map((node) => node.metadata.name);
     const names = this.#nodeNames;
-    const [request, spread] = [requestsOf(pod), this.#ledger.spreadOf(pod)];
+    const [request, spread] = [requestsOf(pod), this.#cache.spreadOf(pod)];
     let best: { node: NodeObject; score: readonly number[] } | undefined;
     let compared = 0;
     for (let step = 0; step < names.length && compared < comparedMax; step += 1) {
@@ -87,7 +89,7 @@ export class Scheduler implements ModelController {
     if (node.metadata.deletionTimestamp !== undefined) return false;
     if (!toleratesTaints(pod.spec.tolerations, node.spec.taints)) return false;
     if (!choosesNode(pod.spec, node)) return false;
-    const { cpu, memory, pods } = this.#ledger.loadOf(node.metadata.name);
+    const { cpu, memory, pods } = this.#cache.loadOf(node.metadata.name);
     const capacity = node.status.allocatable ?? {};
     return (
       pods + 1 <= parseQuantity(capacity.pods ?? "110") &&
@@ -98,7 +100,7 @@ export class Scheduler implements ModelController {
 
   /** Smaller is better, the first difference decides. */
   #score(node: NodeObject, { byNode, byZone }: Spread): readonly number[] {
-    const load = this.#ledger.loadOf(node.metadata.name);
+    const load = this.#cache.loadOf(node.metadata.name);
     const cpuShare = load.cpu / (parseQuantity(node.status.allocatable?.cpu) || 1);
     const inZone = byZone.get(zoneOfNode(node)) ?? 0;
     return [inZone, byNode.get(node.metadata.name) ?? 0, cpuShare, load.pods];
@@ -156,22 +158,22 @@ export interface Spread {
 
 const evenSpread: Spread = { byNode: new Map(), byZone: new Map() };
 
-interface Booked extends Load {
+interface PlacedPod extends Load {
   readonly nodeName: string;
   readonly owner: string;
 }
 
-/** What is promised on each node, and how the pods of each owner are spread. */
-export class NodeLedger {
+/** The requests of the pods on each node, and how the pods of each owner are spread. */
+export class SchedulerCache {
   readonly #nodes: (name: string) => NodeObject | undefined;
   readonly #loads = new Map<string, Load>();
-  readonly #booked = new Map<string, Booked>();
+  readonly #placed = new Map<string, PlacedPod>();
   readonly #spread = new Map<string, Map<string, number>>();
 
   constructor(store: ModelStore) {
     this.#nodes = (name) => store.collection("nodes").get("", name) as NodeObject | undefined;
     const pods = store.collection("pods");
-    for (const pod of pods.all()) this.#book(pod as PodObject);
+    for (const pod of pods.all()) this.#add(pod as PodObject);
     pods.subscribe((change) => this.#follow(change));
   }
 
@@ -193,28 +195,28 @@ export class NodeLedger {
   }
 
   #follow(change: StoredChange): void {
-    this.#unbook(keyOf(change.object));
-    if (change.type !== "DELETED") this.#book(change.object as PodObject);
+    this.#remove(keyOf(change.object));
+    if (change.type !== "DELETED") this.#add(change.object as PodObject);
   }
 
-  #book(pod: PodObject): void {
+  #add(pod: PodObject): void {
     const { nodeName } = pod.spec;
     const { phase } = pod.status;
     if (nodeName === undefined || phase === "Succeeded" || phase === "Failed") return;
     const owner = controllerOf(pod)?.uid ?? "";
-    const booked = { nodeName, owner, ...requestsOf(pod) };
-    this.#booked.set(keyOf(pod), booked);
-    this.#count(booked, 1);
+    const placed = { nodeName, owner, ...requestsOf(pod) };
+    this.#placed.set(keyOf(pod), placed);
+    this.#count(placed, 1);
   }
 
-  #unbook(key: string): void {
-    const booked = this.#booked.get(key);
-    if (!booked) return;
-    this.#booked.delete(key);
-    this.#count(booked, -1);
+  #remove(key: string): void {
+    const placed = this.#placed.get(key);
+    if (!placed) return;
+    this.#placed.delete(key);
+    this.#count(placed, -1);
   }
 
-  #count({ nodeName, owner, cpu, memory }: Booked, sign: 1 | -1): void {
+  #count({ nodeName, owner, cpu, memory }: PlacedPod, sign: 1 | -1): void {
     const load = this.loadOf(nodeName);
     this.#loads.set(nodeName, {
       cpu: load.cpu + sign * cpu,

@@ -9,7 +9,7 @@ const replicaSets = "replicasets.apps";
 /** Keeps as many active pods as each ReplicaSet wants. */
 export class ReplicaSetController implements ModelController {
   readonly name = "replicaset";
-  readonly concerns = {
+  readonly watches = {
     [replicaSets]: ({ object }: { object: ModelObject }) => [keyOf(object)],
     pods: ({ object }: { object: ModelObject }) => ownerKeys(object, "ReplicaSet"),
   };
@@ -73,7 +73,7 @@ const revisionLabel = "controller-revision-hash";
  */
 export class StatefulSetController implements ModelController {
   readonly name = "statefulset";
-  readonly concerns = {
+  readonly watches = {
     [statefulSets]: ({ object }: { object: ModelObject }) => [keyOf(object)],
     pods: ({ object }: { object: ModelObject }) => ownerKeys(object, "StatefulSet"),
   };
@@ -175,7 +175,7 @@ const jobs = "jobs.batch";
 /** Runs pods until enough of them have succeeded; one that is lost is started again. */
 export class JobController implements ModelController {
   readonly name = "job";
-  readonly concerns = {
+  readonly watches = {
     [jobs]: ({ object }: { object: ModelObject }) => [keyOf(object)],
     pods: ({ object }: { object: ModelObject }) => ownerKeys(object, "Job"),
   };

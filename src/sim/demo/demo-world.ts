@@ -11,7 +11,7 @@ import {
 import { assert } from "../../errors.ts";
 import type { ModelApi } from "../api/model-api.ts";
 import type { MachineGroup } from "../cloud/model-machine.ts";
-import { EmpiricalFate, type Fate, hashOf } from "../cloud/preemption-model.ts";
+import { EmpiricalPreemptions, hashOf, type PreemptionModel } from "../cloud/preemption-model.ts";
 import { oneOutcome, plannedInTime, startIsAllowed } from "../invariants/departure-invariants.ts";
 import {
   budgetIsKept,
@@ -32,7 +32,7 @@ export interface DemoWorldOptions {
   readonly definitions: readonly object[];
 }
 
-/** From the notice of a preemption until the machine is told to shut down: what its agent tells. */
+/** From the notice of a preemption until the machine shuts down, as its agent reports it. */
 export const demoNoticeMs = seconds(120);
 
 /** As with `preemptionNoticeDuration` of 120 s; the shutdown takes the usual 30 s after it. */
@@ -42,14 +42,19 @@ const zones = ["europe-west1-b", "europe-west1-c", "europe-west1-d"];
 
 /**
  * A fleet of preemptible machines in three zones with a shop running on it and a policy for it.
- * Nothing in it knows of a controller: the same seed is the same fate, whoever acts upon it.
+ * It does not depend on a controller: the same seed has the same preemptions with and without one.
  */
 export function startDemoWorld(options: DemoWorldOptions): ModelCluster {
   const { clock, seed, nodes, definitions } = options;
   const startAt = clock.now();
   const groups = groupsOf(nodes);
-  const story = storyOf(options);
-  const cluster = startModelCluster({ clock, seed, groups, ...story, timings: demoTimings });
+  const cluster = startModelCluster({
+    clock,
+    seed,
+    groups,
+    ...scheduleOf(options),
+    timings: demoTimings,
+  });
   const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
   for (const body of definitions) create(cluster.api, { path, body });
   create(cluster.api, { path: "/api/v1/namespaces", body: { metadata: { name: "lastcall" } } });
@@ -87,36 +92,36 @@ const untilFirst = minutes(10);
 /** Where so many are to leave one by one that there is no such age, they begin at this one. */
 const leastAge = hours(1);
 /** From the start until the cloud takes a machine before its time. */
-const untilStrike = minutes(4);
+const untilPreemption = minutes(4);
 
 /**
- * All machines are born within a minute, as in a node pool that somebody has made, and are of an age at
- * which it is time for the first to leave. So all reach their 24 hours together, unless somebody acts.
+ * All machines are launched within a minute, as in a new node pool, and have reached the age at
+ * which the first has to leave. So all reach their 24 hours together, unless somebody acts.
  */
-function storyOf(world: DemoWorldOptions): {
-  readonly fate: Fate;
+function scheduleOf(world: DemoWorldOptions): {
+  readonly preemptions: PreemptionModel;
   readonly launchTimes: (name: string) => Instant;
 } {
   const { clock, seed, nodes } = world;
   const startAt = clock.now();
   const apart = millis((nodes - 1) * demoSpacingMs);
   const age = millis(Math.max(leastAge, hours(demoLifetimeHours) - apart - untilFirst));
-  const struckAt = plus(startAt, millis(untilStrike + demoTimings.notice));
-  const fate = new EmpiricalFate(seed, { sparedUntil: struckAt });
-  const struckIndex = hashOf(`${seed}|strike`) % nodes;
-  let [struck, count] = ["", 0];
+  const preemptedAt = plus(startAt, millis(untilPreemption + demoTimings.notice));
+  const later = new EmpiricalPreemptions(seed, { noneBefore: preemptedAt });
+  const preemptedIndex = hashOf(`${seed}|strike`) % nodes;
+  let [preempted, count] = ["", 0];
   return {
     launchTimes: (name) => {
-      if (count === struckIndex) struck = name;
+      if (count === preemptedIndex) preempted = name;
       count += 1;
       return minus(startAt, millis(age + (hashOf(`${seed}|${name}|birth`) % minutes(1))));
     },
-    fate: {
+    preemptions: {
       // Of the machine that is there at the start; not of those that get its name.
       endOf: (slot, bornAt) =>
-        slot === struck && bornAt < startAt
-          ? { at: struckAt, because: "Preempted" }
-          : fate.endOf(slot, bornAt),
+        slot === preempted && bornAt < startAt
+          ? { at: preemptedAt, because: "Preempted" }
+          : later.endOf(slot, bornAt),
     },
   };
 }

@@ -16,7 +16,7 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
 /**
- * Counts what becomes of a fleet, with a controller or without one, from the cloud's own word and
+ * Counts what becomes of a fleet, with a controller or without one, from the cloud's events and
  * the pods as they are; only the outcomes of departures are read from the ledger.
  */
 export class FleetTally {
@@ -35,9 +35,9 @@ export class FleetTally {
     this.#cluster = cluster;
     const { store } = cluster.api.context;
     this.#unsubscribe = [
-      cluster.cloud.subscribe((event) => this.#seeCloud(event)),
-      store.collection("pods").subscribe((change) => this.#seePod(change)),
-      store.collection(departureStorage).subscribe((change) => this.#seeDeparture(change)),
+      cluster.cloud.subscribe((event) => this.#onCloudEvent(event)),
+      store.collection("pods").subscribe((change) => this.#onPodChange(change)),
+      store.collection(departureStorage).subscribe((change) => this.#onDepartureChange(change)),
     ];
   }
 
@@ -59,8 +59,8 @@ export class FleetTally {
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
   }
 
-  #seeCloud({ kind, at, machine, because }: CloudEvent): void {
-    if (kind === "Born") this.#replacements += 1;
+  #onCloudEvent({ kind, at, machine, because }: CloudEvent): void {
+    if (kind === "Launched") this.#replacements += 1;
     if (because === "Released") return;
     if (kind === "Noticed") this.#lose(at);
     if (kind === "Gone") this.#losePodsOn(machine.name);
@@ -75,7 +75,7 @@ export class FleetTally {
     this.#largestInMinute = Math.max(this.#largestInMinute, inMinute.length);
   }
 
-  /** The power is off: whatever still ran has not had its say. */
+  /** The power is off: whatever still ran is killed. */
   #losePodsOn(nodeName: string): void {
     for (const object of this.#cluster.api.context.store.collection("pods").onNode(nodeName)) {
       const pod = object as PodObject;
@@ -85,15 +85,15 @@ export class FleetTally {
     }
   }
 
-  #seePod({ type, object, previous }: StoredChange): void {
+  #onPodChange({ type, object, previous }: StoredChange): void {
     const [now, before] = [object as PodObject, previous as PodObject | undefined];
     if (type === "DELETED" || before?.status.phase !== "Running" || isDaemon(now)) return;
-    const toldSeconds = grantedBy(before, now);
-    if (toldSeconds === undefined) return;
+    const allowedSeconds = grantedBy(before, now);
+    if (allowedSeconds === undefined) return;
     // An eviction does not lengthen what a kubelet that is shutting down leaves a pod.
     const grantedSeconds = this.#isShuttingDown(now.spec.nodeName)
-      ? Math.min(toldSeconds, gkeShutdownGrace.regularSeconds)
-      : toldSeconds;
+      ? Math.min(allowedSeconds, gkeShutdownGrace.regularSeconds)
+      : allowedSeconds;
     if (grantedSeconds < wantedSeconds(now)) this.#podsCut += 1;
     if (grantedSeconds < exitSeconds(now)) this.#podsLost += 1;
   }
@@ -104,7 +104,7 @@ export class FleetTally {
     return conditions.some(({ message }) => message === "node is shutting down");
   }
 
-  #seeDeparture({ type, object, previous }: StoredChange): void {
+  #onDepartureChange({ type, object, previous }: StoredChange): void {
     const outcome = (object as DepartureObject).status?.outcome;
     const before = (previous as DepartureObject | undefined)?.status?.outcome;
     if (type === "DELETED" || outcome === undefined || before !== undefined) return;
@@ -112,7 +112,10 @@ export class FleetTally {
   }
 }
 
-/** The seconds that this change of a running pod grants it to end in; undefined where it does not end it. */
+/**
+ * The seconds that this change of a running pod grants it to end in; undefined where it does not
+ * end it.
+ */
 function grantedBy(before: PodObject, now: PodObject): number | undefined {
   const shutDown = now.status.phase === "Failed" && now.status.reason === "Terminated";
   if (shutDown) return Math.min(wantedSeconds(now), gkeShutdownGrace.regularSeconds);

@@ -5,18 +5,18 @@ import { controllerOf, type PodObject } from "../cluster-controllers/cluster-obj
 import type { ModelCluster } from "../model-cluster.ts";
 
 /** What became of one machine's pods from its notice on. Pods of DaemonSets are left out. */
-export interface NoticeStory {
+export interface NoticeTimeline {
   readonly node: string;
   readonly noticedAt: Instant;
   /** When its power went. */
   readonly goneAt?: Instant;
-  readonly pods: readonly PodStory[];
+  readonly pods: readonly PodTimeline[];
 }
 
-export interface PodStory {
+export interface PodTimeline {
   readonly name: string;
-  /** When it was told to end. */
-  readonly toldAt?: Instant;
+  /** When its deletion or its shutdown began. */
+  readonly terminatingAt?: Instant;
   /** When it had ended; absent for one that was running when the power went. */
   readonly endedAt?: Instant;
 }
@@ -24,31 +24,31 @@ export interface PodStory {
 /** Follows the pods of the machine that was noticed last, by the cloud and the pods alone. */
 export class NoticeWatch {
   readonly #cluster: ModelCluster;
-  #story: NoticeStory | undefined;
-  #stories: ReadonlyMap<string, PodStory> = new Map();
+  #timeline: NoticeTimeline | undefined;
+  #pods: ReadonlyMap<string, PodTimeline> = new Map();
   #machineId = "";
 
   constructor(cluster: ModelCluster) {
     this.#cluster = cluster;
-    cluster.cloud.subscribe((event) => this.#seeCloud(event));
-    cluster.api.context.store.collection("pods").subscribe((change) => this.#seePod(change));
+    cluster.cloud.subscribe((event) => this.#onCloudEvent(event));
+    cluster.api.context.store.collection("pods").subscribe((change) => this.#onPodChange(change));
   }
 
-  latest(): NoticeStory | undefined {
-    return this.#story && { ...this.#story, pods: [...this.#stories.values()] };
+  latest(): NoticeTimeline | undefined {
+    return this.#timeline && { ...this.#timeline, pods: [...this.#pods.values()] };
   }
 
-  #seeCloud({ kind, at, machine }: CloudEvent): void {
+  #onCloudEvent({ kind, at, machine }: CloudEvent): void {
     if (kind === "Noticed") {
       this.#machineId = machine.id;
-      this.#story = { node: machine.name, noticedAt: at, pods: [] };
-      this.#stories = new Map(this.#podsOn(machine.name));
+      this.#timeline = { node: machine.name, noticedAt: at, pods: [] };
+      this.#pods = new Map(this.#podsOn(machine.name));
     }
-    if (kind !== "Gone" || this.#story === undefined || machine.id !== this.#machineId) return;
-    this.#story = { ...this.#story, goneAt: at };
+    if (kind !== "Gone" || this.#timeline === undefined || machine.id !== this.#machineId) return;
+    this.#timeline = { ...this.#timeline, goneAt: at };
   }
 
-  #podsOn(node: string): readonly (readonly [string, PodStory])[] {
+  #podsOn(node: string): readonly (readonly [string, PodTimeline])[] {
     const pods = [
       ...this.#cluster.api.context.store.collection("pods").onNode(node),
     ] as PodObject[];
@@ -58,19 +58,20 @@ export class NoticeWatch {
       .toSorted(([, a], [, b]) => (a.name < b.name ? -1 : 1));
   }
 
-  #seePod({ type, object }: StoredChange): void {
-    const known = this.#stories.get(object.metadata.uid);
+  #onPodChange({ type, object }: StoredChange): void {
+    const known = this.#pods.get(object.metadata.uid);
     if (known === undefined || known.endedAt !== undefined) return;
-    if (this.#story?.goneAt !== undefined) return;
+    if (this.#timeline?.goneAt !== undefined) return;
     const at = this.#cluster.api.context.clock.now();
     const pod = object as PodObject;
-    const isTold = pod.metadata.deletionTimestamp !== undefined;
+    const isTerminating = pod.metadata.deletionTimestamp !== undefined;
     const hasEnded = type === "DELETED" || pod.status.phase === "Failed";
-    if (isTold && known.toldAt === undefined) this.#write(pod, { ...known, toldAt: at });
-    if (hasEnded) this.#write(pod, { toldAt: at, ...known, endedAt: at });
+    if (isTerminating && known.terminatingAt === undefined)
+      this.#write(pod, { ...known, terminatingAt: at });
+    if (hasEnded) this.#write(pod, { terminatingAt: at, ...known, endedAt: at });
   }
 
-  #write({ metadata }: PodObject, story: PodStory): void {
-    this.#stories = new Map([...this.#stories, [metadata.uid, story]]);
+  #write({ metadata }: PodObject, timeline: PodTimeline): void {
+    this.#pods = new Map([...this.#pods, [metadata.uid, timeline]]);
   }
 }

@@ -11,7 +11,9 @@ export interface FleetCounts {
   readonly forced: number;
   /** Departures that the end of a notice overtook with pods still on the node. */
   readonly expired: number;
-  /** Pods that got less time to end than they ask for. DaemonSet pods are not counted, nor below. */
+  /**
+   * Pods that got less time to end than they ask for. DaemonSet pods are not counted, nor below.
+   */
   readonly podsCut: number;
   /** Pods that were killed before their program had ended. */
   readonly podsLost: number;
@@ -19,7 +21,7 @@ export interface FleetCounts {
   readonly replacements: number;
   /** The most machines that the cloud took within one minute. */
   readonly largestLossIn60s: number;
-  /** The same within one hour: machines born together reach their 24 hours over most of one. */
+  /** The same within one hour: machines launched together reach their 24 hours over most of one. */
   readonly largestLossIn1h: number;
 }
 
@@ -38,7 +40,9 @@ export interface SimulationFacts {
   readonly wallSeconds: number;
 }
 
-/** The pinned form of contract: kind SimulationReport. All but `wallSeconds` follows from the seed. */
+/**
+ * The pinned form of contract: kind SimulationReport. All but `wallSeconds` follows from the seed.
+ */
 export function simulationReport(facts: SimulationFacts): object {
   const { seed, runs, nodeHours, policies, violations, wallSeconds } = facts;
   return {

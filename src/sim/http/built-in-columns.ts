@@ -198,7 +198,10 @@ export function podStatus(pod: ModelObject): string {
   return phase === "Pending" && isPlaced ? "ContainerCreating" : String(phase ?? "Unknown");
 }
 
-/** An age as kubectl shows it: `45s`, `5m30s`, `3h`, `2d4h`. Source: apimachinery `pkg/util/duration`. */
+/**
+ * An age as kubectl shows it: `45s`, `5m30s`, `3h`, `2d4h`. Source: apimachinery
+ * `pkg/util/duration`.
+ */
 export function humanDuration(span: Millis): string {
   const seconds = Math.floor(span / 1000);
   if (seconds < -1) return "<invalid>";

@@ -1,7 +1,7 @@
 /**
- * Objects in Kubernetes' protobuf, which kubectl sends where it makes an object itself, as
- * `kubectl create namespace` and `kubectl auth can-i` do; from files it sends JSON. Known are the kinds
- * of which that is so and which people try first. Nothing is dropped in silence: a kind or a field
+ * Objects in Kubernetes' protobuf, which kubectl sends where it makes an object itself, as `kubectl
+ * create namespace` and `kubectl auth can-i` do; from files it sends JSON. Known are the kinds of
+ * which that is so and which people try first. Nothing is dropped in silence: a kind or a field
  * that is not in the tables is not read at all.
  * Source: the `generated.proto` files of k8s.io/api and k8s.io/apimachinery 0.36.
  */

@@ -16,16 +16,16 @@ import { patchTypes } from "../api/write/patch.ts";
 import { readProtobufObject } from "./protobuf-object.ts";
 import { tableEvent, tableOf, wantsTable } from "./table.ts";
 
-export interface HttpFaceOptions {
+export interface ModelServerOptions {
   readonly api: ModelApi;
   /** 0, or absent, for any free port. */
   readonly port?: number;
 }
 
-export interface HttpFace {
+export interface ModelServer {
   /** Such as `http://127.0.0.1:40123`. */
   readonly url: string;
-  /** What a kubectl needs to know to speak to it. */
+  /** The kubeconfig by which kubectl reaches it. */
   readonly kubeconfig: string;
   readonly close: () => Promise<void>;
 }
@@ -35,7 +35,7 @@ export interface HttpFace {
  * they are; requests that a browser sends for some web page are refused.
  * Throws `LastcallError` PORT_TAKEN.
  */
-export async function serveModel({ api, port = 0 }: HttpFaceOptions): Promise<HttpFace> {
+export async function serveModel({ api, port = 0 }: ModelServerOptions): Promise<ModelServer> {
   const server = createServer((request, response) => {
     void answerRequest(api, { request, response });
   });
@@ -149,7 +149,7 @@ async function streamWatch(api: ModelApi, exchange: WatchExchange): Promise<void
   response.once("close", () => hungUp.abort());
   const events = api.watch({ path, query, signal: hungUp.signal });
   const first = events.peek();
-  // A version that is too old is told within the stream, any other refusal instead of it.
+  // A version that is too old is an ERROR event of the stream; any other refusal replaces it.
   if (first?.type === "ERROR" && first.object.code !== 410) {
     write(response, { status: Number(first.object.code ?? 500), body: first.object });
     return;
@@ -180,8 +180,8 @@ const bodyMaxBytes = 3 * 1024 * 1024;
 const protobuf = "application/vnd.kubernetes.protobuf";
 
 /**
- * Reads a request's body, JSON or such protobuf as kubectl sends; undefined where there is none. Throws
- * `ApiRefusal` (400, 413, 415).
+ * Reads a request's body, JSON or such protobuf as kubectl sends; undefined where there is none.
+ * Throws `ApiRefusal` (400, 413, 415).
  */
 export async function readBody(request: IncomingMessage): Promise<unknown> {
   const bytes = await readBytes(request);
@@ -194,7 +194,7 @@ export async function readBody(request: IncomingMessage): Promise<unknown> {
   }
 }
 
-/** A kubectl does not try again in JSON by itself, so that it is told what to do. */
+/** kubectl does not try again in JSON by itself, so the refusal says how to make it. */
 function fromProtobuf(bytes: Uint8Array): object {
   const object = readProtobufObject(bytes);
   if (object !== undefined) return object;

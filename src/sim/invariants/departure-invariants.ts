@@ -3,7 +3,7 @@ import { isReady } from "../api/store/model-object.ts";
 import type { ModelStore } from "../api/store/object-store.ts";
 import type { NodeObject } from "../cluster-controllers/cluster-object.ts";
 import { type DepartureObject, departureStorage, phaseOf } from "./departure-object.ts";
-import type { Happening, Invariant } from "./invariant.ts";
+import type { Invariant, TraceEvent } from "./invariant.ts";
 
 /** What the policy of a run allows, in words of its own and not in core's. */
 export interface StartRules {
@@ -13,16 +13,19 @@ export interface StartRules {
   readonly budgetNodes: number;
 }
 
-/** Invariant 1: outside its windows and over its budgets nothing starts, unless a deadline forces it. */
+/**
+ * Invariant 1: outside its windows and over its budgets nothing starts, unless a deadline forces
+ * it.
+ */
 export function startIsAllowed(rules: StartRules): Invariant {
   return {
     name: "start-is-allowed",
-    check: (store) => (happening) => {
-      const departure = startedNow(happening);
+    check: (store) => (event) => {
+      const departure = startedNow(event);
       if (departure === undefined || departure.status?.reason === "DeadlineForces")
         return undefined;
       const { name } = departure.spec.node;
-      if (!rules.mayStart(happening.at)) return `node ${name} began to leave outside the windows`;
+      if (!rules.mayStart(event.at)) return `node ${name} began to leave outside the windows`;
       const out = nodesOut(store, name);
       if (out + 1 <= rules.budgetNodes) return undefined;
       return `node ${name} began to leave while ${out} others were out, ${rules.budgetNodes} may be in all`;
@@ -34,9 +37,9 @@ export function startIsAllowed(rules: StartRules): Invariant {
 export function plannedInTime(lifetime: Millis): Invariant {
   return {
     name: "planned-in-time",
-    check: (store) => (happening) => {
-      if (happening.kind !== "Change" || happening.storage !== departureStorage) return undefined;
-      const { type, object } = happening.change;
+    check: (store) => (event) => {
+      if (event.kind !== "Change" || event.storage !== departureStorage) return undefined;
+      const { type, object } = event.change;
       const { node, cause, departAt, deadlineAt, noticedAt } = (object as DepartureObject).spec;
       // Once noticed it is planned no more: its deadline is the cloud's, which may name none.
       if (type === "DELETED" || cause !== "Planned" || noticedAt !== undefined) return undefined;
@@ -51,16 +54,16 @@ export function plannedInTime(lifetime: Millis): Invariant {
         return `the deadline of ${node.name} is later than its machine may live`;
       }
       // One that was put back to work past its deadline has no better instant left.
-      if (departs <= deadline || happening.at >= deadline) return undefined;
+      if (departs <= deadline || event.at >= deadline) return undefined;
       return `${node.name} is planned past its deadline`;
     },
   };
 }
 
-function startedNow(happening: Happening): DepartureObject | undefined {
-  if (happening.kind !== "Change" || happening.storage !== departureStorage) return undefined;
-  const departure = happening.change.object as DepartureObject;
-  const before = happening.change.previous as DepartureObject | undefined;
+function startedNow(event: TraceEvent): DepartureObject | undefined {
+  if (event.kind !== "Change" || event.storage !== departureStorage) return undefined;
+  const departure = event.change.object as DepartureObject;
+  const before = event.change.previous as DepartureObject | undefined;
   if (departure.spec.cause !== "Planned" || departure.spec.noticedAt !== undefined)
     return undefined;
   const waited = before === undefined || ["Scheduled", "Held"].includes(phaseOf(before));
@@ -78,10 +81,10 @@ function nodesOut(store: ModelStore, except: string): number {
 /** Each departure ends in exactly one outcome, which stays; and every phase carries its reason. */
 export const oneOutcome: Invariant = {
   name: "one-outcome",
-  check: () => (happening) => {
-    if (happening.kind !== "Change" || happening.storage !== departureStorage) return undefined;
-    const { type, object } = happening.change;
-    const [now, before] = [object, happening.change.previous] as [
+  check: () => (event) => {
+    if (event.kind !== "Change" || event.storage !== departureStorage) return undefined;
+    const { type, object } = event.change;
+    const [now, before] = [object, event.change.previous] as [
       DepartureObject,
       DepartureObject | undefined,
     ];

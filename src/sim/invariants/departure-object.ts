@@ -35,7 +35,7 @@ export function isChosen({ spec }: DepartureObject): boolean {
   return voluntary && spec.noticedAt === undefined;
 }
 
-/** The Departure whose mark a node bears, if it is there and means this node. */
+/** The Departure that a node is marked with, if it exists and is about this Node object. */
 export function departureOfNode(store: ModelStore, nodeName: string): DepartureObject | undefined {
   const node = store.collection("nodes").get("", nodeName);
   const mark = node?.metadata.annotations?.[departureAnnotation];

@@ -15,17 +15,17 @@ import {
   isChosen,
   phaseOf,
 } from "./departure-object.ts";
-import type { Checker, Happening, Invariant } from "./invariant.ts";
+import type { Checker, Invariant, TraceEvent } from "./invariant.ts";
 
 /**
- * Invariant 4: an eviction never leaves a PodDisruptionBudget with fewer healthy pods than it wants.
- * Counted here from the pods' readiness, not from the budget's status.
+ * Invariant 4: an eviction never leaves a PodDisruptionBudget with fewer healthy pods than it
+ * wants. Counted here from the pods' readiness, not from the budget's status.
  */
 export const budgetIsKept: Invariant = {
   name: "budget-is-kept",
-  check: (store) => (happening) => {
-    if (happening.kind !== "Change" || happening.storage !== "pods") return undefined;
-    const pod = evictedNow(happening.change);
+  check: (store) => (event) => {
+    if (event.kind !== "Change" || event.storage !== "pods") return undefined;
+    const pod = evictedNow(event.change);
     if (pod === undefined) return undefined;
     for (const budget of store.collection(budgetStorage).inNamespace(namespaceOf(pod))) {
       if (!budgetSelects(budget, pod)) continue;
@@ -38,12 +38,14 @@ export const budgetIsKept: Invariant = {
   },
 };
 
-/** Invariant 4: in a departure that somebody chose, pods leave by eviction and never by deletion. */
+/**
+ * Invariant 4: in a departure that somebody chose, pods leave by eviction and never by deletion.
+ */
 export const evictionOnly: Invariant = {
   name: "eviction-only",
-  check: (store) => (happening) => {
-    if (happening.kind !== "Asked" || happening.request.method !== "DELETE") return undefined;
-    const path = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)$/.exec(happening.request.path);
+  check: (store) => (event) => {
+    if (event.kind !== "Request" || event.request.method !== "DELETE") return undefined;
+    const path = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)$/.exec(event.request.path);
     if (path === null) return undefined;
     const [, namespace = "", name = ""] = path;
     const pod = store.collection("pods").get(namespace, name);
@@ -120,36 +122,36 @@ export const cordonHasDeparture: Invariant = {
   name: "cordon-has-departure",
   check: (store) => {
     const orphanSince = new Map<string, Instant>();
-    return (happening) => {
-      follow(happening, { store, orphanSince });
+    return (event) => {
+      follow(event, { store, orphanSince });
       for (const [name, since] of orphanSince) {
-        if (happening.at - since <= clearedWithin) continue;
+        if (event.at - since <= clearedWithin) continue;
         orphanSince.delete(name);
-        return `node ${name} has borne the mark of a departure that is not under way for 2 minutes`;
+        return `node ${name} has carried the mark of a departure that is not under way for 2 minutes`;
       }
       return undefined;
     };
   },
 };
 
-/** Keeps up which marked nodes have no live Departure; any change of either may alter that. */
+/** Follows which marked nodes have no live Departure; a write to either may change that. */
 function follow(
-  happening: Happening,
+  event: TraceEvent,
   known: { readonly store: ModelStore; readonly orphanSince: Map<string, Instant> },
 ): void {
   const { store, orphanSince } = known;
-  const node = nodeOf(happening, store);
+  const node = nodeOf(event, store);
   if (node === undefined) return;
   const { name } = node.metadata;
   if (!isOrphaned(node, store)) orphanSince.delete(name);
-  else if (!orphanSince.has(name)) orphanSince.set(name, happening.at);
+  else if (!orphanSince.has(name)) orphanSince.set(name, event.at);
 }
 
-function nodeOf(happening: Happening, store: ModelStore): ModelObject | undefined {
-  if (happening.kind !== "Change") return undefined;
-  const { object } = happening.change;
-  if (happening.storage === "nodes") return object;
-  if (happening.storage !== departureStorage) return undefined;
+function nodeOf(event: TraceEvent, store: ModelStore): ModelObject | undefined {
+  if (event.kind !== "Change") return undefined;
+  const { object } = event.change;
+  if (event.storage === "nodes") return object;
+  if (event.storage !== departureStorage) return undefined;
   return store.collection("nodes").get("", (object as DepartureObject).spec.node.name);
 }
 
@@ -168,8 +170,8 @@ export const cordonBeforeEviction: Invariant = {
   name: "cordon-before-eviction",
   check:
     (store): Checker =>
-    (happening) => {
-      const request = happening.kind === "Asked" ? happening.request : undefined;
+    (event) => {
+      const request = event.kind === "Request" ? event.request : undefined;
       const path = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)(\/eviction)?$/.exec(
         request?.path ?? "",
       );
@@ -181,6 +183,6 @@ export const cordonBeforeEviction: Invariant = {
       if (pod === undefined || node === undefined) return undefined;
       const mark = node.metadata.annotations?.[departureAnnotation];
       if (node.spec.unschedulable === true && mark !== undefined) return undefined;
-      return `pod ${namespace}/${name} was told to leave node ${nodeName}, which was not cordoned`;
+      return `pod ${namespace}/${name} was asked to leave node ${nodeName}, which was not cordoned`;
     },
 };

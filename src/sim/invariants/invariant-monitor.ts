@@ -4,9 +4,9 @@ import type { KubeApi } from "../../contracts/kube-api.ts";
 import { budgetStorage } from "../api/write/pod-budget.ts";
 import type { ModelCluster } from "../model-cluster.ts";
 import { departureStorage } from "./departure-object.ts";
-import type { Checker, Happening, Invariant, Violation } from "./invariant.ts";
+import type { Checker, Invariant, TraceEvent, Violation } from "./invariant.ts";
 
-export interface WitnessOptions {
+export interface InvariantMonitorOptions {
   readonly cluster: ModelCluster;
   readonly clock: Clock;
   readonly invariants: readonly Invariant[];
@@ -15,7 +15,7 @@ export interface WitnessOptions {
 }
 
 const watchedStorages = ["nodes", "pods", budgetStorage, departureStorage];
-/** One that is broken is broken again at every look; the first times tell enough. */
+/** An invariant that is broken stays broken at every event; the first reports are enough. */
 const violationLimit = 20;
 
 /**
@@ -23,13 +23,13 @@ const violationLimit = 20;
  * the cloud does, and through `api` and `releaser` what each controller asks for; it trusts
  * nothing that a controller says of itself.
  */
-export class RunWitness {
-  readonly #options: WitnessOptions;
+export class InvariantMonitor {
+  readonly #options: InvariantMonitorOptions;
   readonly #checkers: readonly { readonly name: string; readonly check: Checker }[];
   readonly #violations: Violation[] = [];
   readonly #unsubscribe: (() => void)[] = [];
 
-  constructor(options: WitnessOptions) {
+  constructor(options: InvariantMonitorOptions) {
     this.#options = options;
     const { cloud, api } = options.cluster;
     const { store } = api.context;
@@ -53,7 +53,7 @@ export class RunWitness {
     return {
       send: (request) => {
         if (request.method !== "GET") {
-          this.#see({ kind: "Asked", at: clock.now(), actor, request });
+          this.#see({ kind: "Request", at: clock.now(), actor, request });
         }
         return cluster.api.send(request);
       },
@@ -81,12 +81,12 @@ export class RunWitness {
     return this.#violations;
   }
 
-  #see(happening: Happening): void {
+  #see(event: TraceEvent): void {
     for (const { name, check } of this.#checkers) {
-      const what = check(happening);
+      const what = check(event);
       if (what === undefined || this.#violations.length >= violationLimit) continue;
       const { seed, run } = this.#options;
-      this.#violations.push({ invariant: name, seed, run, at: happening.at, what });
+      this.#violations.push({ invariant: name, seed, run, at: event.at, what });
     }
   }
 }

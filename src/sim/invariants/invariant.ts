@@ -4,8 +4,8 @@ import type { Instant } from "../../core/time/time.ts";
 import type { ModelStore, StoredChange } from "../api/store/object-store.ts";
 import type { CloudEvent } from "../cloud/model-machine.ts";
 
-/** One thing that happened in a run, in the order in which it happened. */
-export type Happening =
+/** One event of a run; a run is the trace of them, in order. */
+export type TraceEvent =
   /** A write, by whomever; within it, so the store holds the new state already. */
   | {
       readonly kind: "Change";
@@ -15,7 +15,7 @@ export type Happening =
     }
   /** A controller is about to write. */
   | {
-      readonly kind: "Asked";
+      readonly kind: "Request";
       readonly at: Instant;
       readonly actor: string;
       readonly request: KubeRequest;
@@ -31,8 +31,8 @@ export type Happening =
   /** The run is over; for what must be true in the end. */
   | { readonly kind: "End"; readonly at: Instant };
 
-/** Looks at everything that happens and says what must not have happened, as one sentence. */
-export type Checker = (happening: Happening) => string | undefined;
+/** Sees every event of a run; gives the sentence that says which rule the event broke, if any. */
+export type Checker = (event: TraceEvent) => string | undefined;
 
 /** Something that must always be true (docs/demo.md lists them). */
 export interface Invariant {

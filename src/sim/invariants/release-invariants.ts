@@ -8,7 +8,7 @@ import {
   type PodObject,
 } from "../cluster-controllers/cluster-object.ts";
 import { type DepartureObject, departureOfNode, departureStorage } from "./departure-object.ts";
-import type { Happening, Invariant } from "./invariant.ts";
+import type { Invariant, TraceEvent } from "./invariant.ts";
 
 /**
  * Invariant 3: a machine is let go only after the last pod that had to leave has left, or after
@@ -16,9 +16,9 @@ import type { Happening, Invariant } from "./invariant.ts";
  */
 export const releaseAfterDrain: Invariant = {
   name: "release-after-drain",
-  check: (store) => (happening) => {
-    if (happening.kind !== "Release") return undefined;
-    const { request } = happening;
+  check: (store) => (event) => {
+    if (event.kind !== "Release") return undefined;
+    const { request } = event;
     const departure = departureOf(store, request);
     const node = nodeOf(store, request);
     if (node === undefined || (departure !== undefined && wasCutShort(departure))) return undefined;
@@ -32,11 +32,11 @@ export const releaseAfterDrain: Invariant = {
 /** Invariant 6: the machine that is let go is the one behind the node that was emptied for it. */
 export const rightMachine: Invariant = {
   name: "right-machine",
-  check: (store) => (happening) => {
-    if (happening.kind !== "Release") return undefined;
-    const { request } = happening;
+  check: (store) => (event) => {
+    if (event.kind !== "Release") return undefined;
+    const { request } = event;
     const node = nodeOf(store, request);
-    // Its Node may be gone by now: then the machine id in the request is what tells.
+    // Its Node may be gone by now: then only the machine id of the request identifies the machine.
     if (node === undefined) return undefined;
     const departure = departureOfNode(store, node.metadata.name);
     if (departure?.metadata.uid === request.requestId) return undefined;
@@ -70,25 +70,25 @@ function hadToLeave(object: ModelObject): boolean {
 /** Invariant 5: whoever writes or releases holds the Lease, and holds it now. */
 export const oneActor: Invariant = {
   name: "one-actor",
-  check: (store) => (happening) => {
-    const act = actOf(happening);
+  check: (store) => (event) => {
+    const act = actOf(event);
     if (act === undefined) return undefined;
     const { holder, untilAt } = leaseOf(store);
-    if (holder === act.actor && happening.at < untilAt) return undefined;
+    if (holder === act.actor && event.at < untilAt) return undefined;
     const found = holder === undefined ? "nobody did" : `${holder} did until its term ended`;
     return `${act.actor} did ${act.what} without holding the lease, ${found}`;
   },
 };
 
 /** Events and the Lease itself are written by those who do not lead, too. */
-function actOf(happening: Happening): { actor: string; what: string } | undefined {
-  if (happening.kind === "Release") {
-    return { actor: happening.actor, what: `release ${happening.request.providerID}` };
+function actOf(event: TraceEvent): { actor: string; what: string } | undefined {
+  if (event.kind === "Release") {
+    return { actor: event.actor, what: `release ${event.request.providerID}` };
   }
-  if (happening.kind !== "Asked") return undefined;
-  const { method, path } = happening.request;
+  if (event.kind !== "Request") return undefined;
+  const { method, path } = event.request;
   if (/\/(events|leases)(\/|$)/.test(path)) return undefined;
-  return { actor: happening.actor, what: `${method} ${path}` };
+  return { actor: event.actor, what: `${method} ${path}` };
 }
 
 function leaseOf(store: ModelStore): { holder: string | undefined; untilAt: number } {

@@ -1,8 +1,8 @@
 import type { Clock } from "../../contracts/clock.ts";
 import { type Instant, type Millis, millis, plus } from "../../core/time/time.ts";
 
-/** Does things later, by one sleeper on a clock however many there are; forgets all when stopped. */
-export class Timetable {
+/** Calls functions later, all by one sleep on a clock; drops those that are left when stopped. */
+export class Timers {
   readonly #clock: Clock;
   readonly #timers = new TimerHeap();
   #sleeper: AbortController | undefined;
@@ -18,7 +18,7 @@ export class Timetable {
   after(span: Millis, act: () => void): void {
     if (this.#stopped) return;
     const dueAt = plus(this.#clock.now(), millis(Math.max(0, Math.ceil(span))));
-    const timer: Timer = { dueAt, order: this.#nextOrder++, ring: act, cancelled: false };
+    const timer: Timer = { dueAt, order: this.#nextOrder++, fire: act, cancelled: false };
     this.#timers.push(timer);
     if (dueAt < this.#wakesAt) this.#sleepUntil(dueAt);
   }
@@ -35,15 +35,15 @@ export class Timetable {
     this.#wakesAt = at;
     const span = millis(Math.max(0, at - this.#clock.now()));
     const onWake = (): void => {
-      if (!sleeper.signal.aborted) this.#ringDue();
+      if (!sleeper.signal.aborted) this.#fireDue();
     };
     // A sleeper that is woken early is replaced by one that wakes earlier.
     void this.#clock.sleep(span, sleeper.signal).then(onWake, () => undefined);
   }
 
-  #ringDue(): void {
+  #fireDue(): void {
     this.#wakesAt = Number.POSITIVE_INFINITY;
-    while (!this.#stopped && this.#isDue()) this.#timers.pop()?.ring();
+    while (!this.#stopped && this.#isDue()) this.#timers.pop()?.fire();
     const next = this.#timers.first();
     if (next && !this.#stopped && next.dueAt < this.#wakesAt) this.#sleepUntil(next.dueAt);
   }
@@ -56,9 +56,9 @@ export class Timetable {
 
 export interface Timer {
   readonly dueAt: Instant;
-  /** Timers that are due at one instant ring in the order in which they were set. */
+  /** Timers that are due at one instant fire in the order in which they were set. */
   readonly order: number;
-  readonly ring: () => void;
+  readonly fire: () => void;
   cancelled: boolean;
 }
 

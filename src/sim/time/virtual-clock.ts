@@ -13,9 +13,9 @@ export interface VirtualClockOptions {
 }
 
 /**
- * Time that stands still until it is told to go on, and then jumps from timer to timer. Between
- * two jumps all promise work comes to rest, so a run is the same every time it is run. I/O must
- * not take part: the clock does not wait for it.
+ * Discrete-event time: it stands still until a caller runs it, and then jumps from timer to timer.
+ * Between two jumps all promise work comes to rest, so a run is the same every time it is run. I/O
+ * must not take part: the clock does not wait for it.
  */
 export class VirtualClock implements Clock {
   readonly #startAt: Instant;
@@ -60,7 +60,7 @@ export class VirtualClock implements Clock {
     this.#running = true;
     try {
       await this.#settle();
-      while (this.#ringNext(at)) await this.#settle();
+      while (this.#fireNext(at)) await this.#settle();
       if (at > this.#nowAt) this.#nowAt = at;
     } finally {
       this.#running = false;
@@ -83,25 +83,25 @@ export class VirtualClock implements Clock {
     return true;
   }
 
-  /** When the next timer rings, if there is one. */
+  /** When the next timer fires, if there is one. */
   nextDueAt(): Instant | undefined {
     while (this.#timers.first()?.cancelled) this.#timers.pop();
     return this.#timers.first()?.dueAt;
   }
 
-  #set(span: Millis, ring: () => void): Timer {
+  #set(span: Millis, fire: () => void): Timer {
     const dueAt = plus(this.#nowAt, Math.max(0, Math.ceil(span)) as Millis);
-    const timer = { dueAt, order: this.#nextOrder++, ring, cancelled: false };
+    const timer = { dueAt, order: this.#nextOrder++, fire, cancelled: false };
     this.#timers.push(timer);
     return timer;
   }
 
-  /** Jumps to the next instant at which something is due and rings all its timers. */
-  #ringNext(limitAt: Instant): boolean {
+  /** Jumps to the next instant at which something is due and fires all its timers. */
+  #fireNext(limitAt: Instant): boolean {
     const dueAt = this.nextDueAt();
     if (dueAt === undefined || dueAt > limitAt) return false;
     this.#nowAt = dueAt;
-    while (this.nextDueAt() === dueAt) this.#timers.pop()?.ring();
+    while (this.nextDueAt() === dueAt) this.#timers.pop()?.fire();
     return true;
   }
 }

@@ -15,7 +15,7 @@ import {
   type MachineGroup,
   providerIdOf,
 } from "../../../src/sim/cloud/model-machine.ts";
-import type { Fate } from "../../../src/sim/cloud/preemption-model.ts";
+import type { PreemptionModel } from "../../../src/sim/cloud/preemption-model.ts";
 import {
   conditionOf,
   type NodeObject,
@@ -40,16 +40,19 @@ const stable: MachineGroup = {
   price: "Standard",
 };
 
-/** No machine ends but by what a story does to it. */
-const quiet: Fate = { endOf: () => "Endless" };
+/** No machine ends but by what a test does to it. */
+const quiet: PreemptionModel = { endOf: () => "Never" };
 
 let clock: VirtualClock;
 let cluster: ModelCluster;
 let events: CloudEvent[];
 
-function start(fate: Fate = quiet, groups: readonly MachineGroup[] = [spot, stable]): void {
+function start(
+  preemptions: PreemptionModel = quiet,
+  groups: readonly MachineGroup[] = [spot, stable],
+): void {
   clock = new VirtualClock({ startAt, settle: eventLoopTurn });
-  cluster = startModelCluster({ clock, seed: 5, groups, fate });
+  cluster = startModelCluster({ clock, seed: 5, groups, preemptions });
   events = [];
   cluster.cloud.subscribe((event) => events.push(event));
 }
@@ -77,8 +80,8 @@ function firstSpot(): { name: string; providerID: string; machineId: string } {
   return { name: machine.name, providerID: providerIdOf(machine), machineId: machine.id };
 }
 
-/** What happened to one machine's name, with the seconds since the start. */
-function storyOf(name: string): readonly string[] {
+/** The events of the machines of one name, with the seconds since the start. */
+function eventsOf(name: string): readonly string[] {
   return events
     .filter((event) => event.machine.name === name)
     .map((event) => `${(event.at - startAt) / 1000} ${event.kind}`);
@@ -118,7 +121,7 @@ describe("ModelCloud", () => {
     await at(136);
     expect(node(name)).toBeUndefined();
     await at(200);
-    expect(storyOf(name)).toEqual(["100 Noticed", "130 Gone", "140 Born", "190 Registered"]);
+    expect(eventsOf(name)).toEqual(["100 Noticed", "130 Gone", "140 Launched", "190 Registered"]);
     expect(cluster.cloud.machine(name)?.id).not.toBe(machineId);
     expect(node(name)?.metadata.uid).not.toBe(before);
     expect(bootIdOf(name)).not.toBe(bootID);
@@ -127,7 +130,7 @@ describe("ModelCloud", () => {
   it("comes back to a Node object that was not taken away in time, with another boot", async () => {
     clock = new VirtualClock({ startAt, settle: eventLoopTurn });
     const timings = { forgetNode: minutes(10) };
-    cluster = startModelCluster({ clock, seed: 5, groups: [spot], fate: quiet, timings });
+    cluster = startModelCluster({ clock, seed: 5, groups: [spot], preemptions: quiet, timings });
     const { name } = firstSpot();
     const before = node(name);
     cluster.cloud.preempt(name);
@@ -188,7 +191,7 @@ describe("ModelCloud as a releaser of instances", () => {
     await at(200);
     expect(await released).toEqual({ kind: "Released" });
     expect(goneAt).toBe(plus(startAt, seconds(20)));
-    expect(storyOf(name)).toEqual(["0 Stopping", "20 Gone", "30 Born", "80 Registered"]);
+    expect(eventsOf(name)).toEqual(["0 Stopping", "20 Gone", "30 Launched", "80 Registered"]);
     expect(cluster.cloud.machine(name)?.id).not.toBe(machineId);
   });
 
@@ -243,7 +246,7 @@ describe("ModelCloud as a releaser of instances", () => {
     abort.abort("stopped");
     await expect(waiting).rejects.toBe("stopped");
     await at(100);
-    expect(storyOf(name)).toContain("20 Gone");
+    expect(eventsOf(name)).toContain("20 Gone");
   });
 });
 
@@ -265,12 +268,12 @@ describe("a preempted fleet", () => {
     const run = async (): Promise<unknown> => {
       clock = new VirtualClock({ startAt, settle: eventLoopTurn });
       cluster = startModelCluster({ clock, seed: 11, groups: [{ ...spot, size: 10 }] });
-      const told: string[] = [];
+      const events: string[] = [];
       cluster.cloud.subscribe((event) =>
-        told.push(`${event.at} ${event.kind} ${event.machine.name} ${event.machine.id}`),
+        events.push(`${event.at} ${event.kind} ${event.machine.name} ${event.machine.id}`),
       );
       await clock.runUntil(plus(startAt, hours(30)));
-      return [told, nodes()];
+      return [events, nodes()];
     };
     expect(await run()).toEqual(await run());
   });

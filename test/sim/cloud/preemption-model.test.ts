@@ -1,18 +1,20 @@
 import { describe, expect, it } from "vitest";
 import { hours, type Instant, instant, minutes, plus } from "../../../src/core/time/time.ts";
-import { EmpiricalFate } from "../../../src/sim/cloud/preemption-model.ts";
+import { EmpiricalPreemptions } from "../../../src/sim/cloud/preemption-model.ts";
 import { gcpPreemptibleLifetimes } from "../../../src/sim/data/gcp-preemptible-lifetimes.ts";
 
 const startAt = instant(Date.UTC(2026, 10, 20));
 
-function lifeMs(fate: EmpiricalFate, slot: string, bornAt: Instant): number {
-  return fate.endOf(slot, bornAt).at - bornAt;
+function lifeMs(preemptions: EmpiricalPreemptions, slot: string, bornAt: Instant): number {
+  return preemptions.endOf(slot, bornAt).at - bornAt;
 }
 
-describe("EmpiricalFate", () => {
-  const fate = new EmpiricalFate(1);
+describe("EmpiricalPreemptions", () => {
+  const preemptions = new EmpiricalPreemptions(1);
   const count = 20_000;
-  const lives = Array.from({ length: count }, (_, index) => lifeMs(fate, `slot-${index}`, startAt));
+  const lives = Array.from({ length: count }, (_, index) =>
+    lifeMs(preemptions, `slot-${index}`, startAt),
+  );
 
   it.each(gcpPreemptibleLifetimes.survival.slice(1))(
     "lets a share of $share live longer than $ageHours h, as was observed",
@@ -34,27 +36,30 @@ describe("EmpiricalFate", () => {
   });
 
   it("has the same answer whenever and in whichever order it is asked", () => {
-    const again = new EmpiricalFate(1);
+    const again = new EmpiricalPreemptions(1);
     const asked = [3, 1, 2].map((index) => again.endOf(`slot-${index}`, startAt).at - startAt);
     expect(asked).toEqual([lives[3], lives[1], lives[2]]);
   });
 
-  it("strikes by the clock: machines of one slot that are born apart meet the same strikes", () => {
+  it("preempts by the clock: machines of one slot that are launched apart meet the same candidates", () => {
     const laterBornAt = plus(startAt, minutes(10));
-    const struck = Array.from({ length: 2000 }, (_, index) => `slot-${index}`).filter((slot) => {
-      const { at } = fate.endOf(slot, startAt);
+    const preempted = Array.from({ length: 2000 }, (_, index) => `slot-${index}`).filter((slot) => {
+      const { at } = preemptions.endOf(slot, startAt);
       return at > laterBornAt && at < plus(startAt, hours(6));
     });
-    expect(struck.length).toBeGreaterThan(100);
-    for (const slot of struck) {
-      // In its first ten hours a younger machine is in more danger: what hits the older hits it too.
-      expect(fate.endOf(slot, laterBornAt).at).toBeLessThanOrEqual(fate.endOf(slot, startAt).at);
+    expect(preempted.length).toBeGreaterThan(100);
+    for (const slot of preempted) {
+      // In its first ten hours a younger machine is in more danger: what hits the older hits it
+      // too.
+      expect(preemptions.endOf(slot, laterBornAt).at).toBeLessThanOrEqual(
+        preemptions.endOf(slot, startAt).at,
+      );
     }
   });
 
   it("differs from slot to slot and from seed to seed", () => {
-    expect(lifeMs(fate, "slot-1", startAt)).not.toBe(lifeMs(fate, "slot-2", startAt));
-    expect(lifeMs(new EmpiricalFate(2), "slot-1", startAt)).not.toBe(lives[1]);
+    expect(lifeMs(preemptions, "slot-1", startAt)).not.toBe(lifeMs(preemptions, "slot-2", startAt));
+    expect(lifeMs(new EmpiricalPreemptions(2), "slot-1", startAt)).not.toBe(lives[1]);
   });
 });
 

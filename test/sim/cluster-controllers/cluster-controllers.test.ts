@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { conditionOf } from "../../../src/sim/cluster-controllers/cluster-object.ts";
 import { podBehaviour } from "../../../src/sim/cluster-controllers/kubelet.ts";
-import { asking, byNode, ClusterStory } from "./cluster-story.ts";
+import { asking, byNode, ClusterScenario } from "./cluster-scenario.ts";
 
-let story: ClusterStory;
+let cluster: ClusterScenario;
 
 beforeEach(() => {
-  story = new ClusterStory();
+  cluster = new ClusterScenario();
 });
 
 describe("the scheduler", () => {
@@ -16,65 +16,65 @@ describe("the scheduler", () => {
       ["a2", "a"],
       ["b1", "b"],
     ] as const) {
-      story.node(name, { zone });
+      cluster.node(name, { zone });
     }
-    story.deployment("web", 4);
-    await story.wait(10);
-    expect(byNode(story.pods("web"))).toEqual({ a1: 1, a2: 1, b1: 2 });
+    cluster.deployment("web", 4);
+    await cluster.wait(10);
+    expect(byNode(cluster.pods("web"))).toEqual({ a1: 1, a2: 1, b1: 2 });
   });
 
   it("places nothing on a cordoned node, and pods wait for the next one", async () => {
-    story.node("n1");
-    story.cordon("n1");
-    story.deployment("web", 1);
-    await story.wait(60);
-    const [waiting] = story.pods("web");
+    cluster.node("n1");
+    cluster.cordon("n1");
+    cluster.deployment("web", 1);
+    await cluster.wait(60);
+    const [waiting] = cluster.pods("web");
     expect(waiting?.spec.nodeName).toBeUndefined();
     expect(waiting && conditionOf(waiting, "PodScheduled")?.reason).toBe("Unschedulable");
-    story.node("n2");
-    await story.wait(10);
-    expect(byNode(story.pods("web"))).toEqual({ n2: 1 });
+    cluster.node("n2");
+    await cluster.wait(10);
+    expect(byNode(cluster.pods("web"))).toEqual({ n2: 1 });
   });
 
   it("keeps pods off taints that they do not tolerate", async () => {
-    story.node("open");
-    story.node("spot", { taints: [{ key: "spot", value: "true", effect: "NoSchedule" }] });
-    story.deployment("web", 3);
+    cluster.node("open");
+    cluster.node("spot", { taints: [{ key: "spot", value: "true", effect: "NoSchedule" }] });
+    cluster.deployment("web", 3);
     const toleration = { key: "spot", operator: "Equal", value: "true", effect: "NoSchedule" };
-    story.deployment("batch", 3, { tolerations: [toleration] });
-    await story.wait(10);
-    expect(byNode(story.pods("web"))).toEqual({ open: 3 });
-    expect(byNode(story.pods("batch"))).toEqual({ open: 1, spot: 2 });
+    cluster.deployment("batch", 3, { tolerations: [toleration] });
+    await cluster.wait(10);
+    expect(byNode(cluster.pods("web"))).toEqual({ open: 3 });
+    expect(byNode(cluster.pods("batch"))).toEqual({ open: 1, spot: 2 });
   });
 
   it("follows a node selector", async () => {
-    story.node("n1", { zone: "a" });
-    story.node("n2", { zone: "b" });
+    cluster.node("n1", { zone: "a" });
+    cluster.node("n2", { zone: "b" });
     const nodeSelector = { "topology.kubernetes.io/zone": "b" };
-    story.deployment("web", 2, { nodeSelector });
-    await story.wait(10);
-    expect(byNode(story.pods("web"))).toEqual({ n2: 2 });
+    cluster.deployment("web", 2, { nodeSelector });
+    await cluster.wait(10);
+    expect(byNode(cluster.pods("web"))).toEqual({ n2: 2 });
   });
 
   it("fills a node to its processors and no further, and goes on when room is made", async () => {
-    story.node("n1", { cpu: "2" });
-    story.deployment("big", 3, { containers: asking("1") });
-    await story.wait(10);
-    expect(byNode(story.pods("big"))).toEqual({ n1: 2, none: 1 });
-    story.merge("/apis/apps/v1/namespaces/default/deployments/big", { spec: { replicas: 2 } });
-    await story.wait(10);
-    expect(byNode(story.pods("big"))).toEqual({ n1: 2 });
+    cluster.node("n1", { cpu: "2" });
+    cluster.deployment("big", 3, { containers: asking("1") });
+    await cluster.wait(10);
+    expect(byNode(cluster.pods("big"))).toEqual({ n1: 2, none: 1 });
+    cluster.merge("/apis/apps/v1/namespaces/default/deployments/big", { spec: { replicas: 2 } });
+    await cluster.wait(10);
+    expect(byNode(cluster.pods("big"))).toEqual({ n1: 2 });
   });
 });
 
 describe("the kubelet", () => {
   it("runs a pod and makes it ready after its start time", async () => {
-    story.node("n1");
-    story.deployment("slow", 1, { annotations: { [podBehaviour.startSeconds]: "20" } });
-    await story.wait(19);
-    expect(story.pods("slow")[0]?.status.phase).toBe("Pending");
-    await story.wait(1);
-    const [pod] = story.pods("slow");
+    cluster.node("n1");
+    cluster.deployment("slow", 1, { annotations: { [podBehaviour.startSeconds]: "20" } });
+    await cluster.wait(19);
+    expect(cluster.pods("slow")[0]?.status.phase).toBe("Pending");
+    await cluster.wait(1);
+    const [pod] = cluster.pods("slow");
     expect(pod?.status.phase).toBe("Running");
     expect(pod && conditionOf(pod, "Ready")?.status).toBe("True");
   });
@@ -84,93 +84,93 @@ describe("the kubelet", () => {
     ["is killed at its deadline when it takes longer", "90", 20],
     ["is killed at its deadline when it ignores SIGTERM", "never", 20],
   ])("a pod that was told to go %s", async (_what, exitSeconds, goneAfterSeconds) => {
-    story.node("n1");
-    story.deployment("app", 1, {
+    cluster.node("n1");
+    cluster.deployment("app", 1, {
       annotations: { [podBehaviour.exitSeconds]: exitSeconds },
       terminationGracePeriodSeconds: 20,
     });
-    await story.wait(10);
-    const name = story.pods("app")[0]?.metadata.name ?? "";
-    expect(story.evict(name)).toBe(201);
-    await story.wait(goneAfterSeconds - 0.001);
-    expect(story.pod(name)).toBeDefined();
-    await story.wait(0.001);
-    expect(story.pod(name)).toBeUndefined();
+    await cluster.wait(10);
+    const name = cluster.pods("app")[0]?.metadata.name ?? "";
+    expect(cluster.evict(name)).toBe(201);
+    await cluster.wait(goneAfterSeconds - 0.001);
+    expect(cluster.pod(name)).toBeDefined();
+    await cluster.wait(0.001);
+    expect(cluster.pod(name)).toBeUndefined();
   });
 
   it("obeys a deletion that is shortened on the way", async () => {
-    story.node("n1");
-    story.deployment("deaf", 1, {
+    cluster.node("n1");
+    cluster.deployment("deaf", 1, {
       annotations: { [podBehaviour.exitSeconds]: "never" },
       terminationGracePeriodSeconds: 600,
     });
-    await story.wait(10);
-    const name = story.pods("deaf")[0]?.metadata.name ?? "";
+    await cluster.wait(10);
+    const name = cluster.pods("deaf")[0]?.metadata.name ?? "";
     const path = `/api/v1/namespaces/default/pods/${name}`;
-    story.delete(path);
-    await story.wait(30);
-    story.api.handle({ method: "DELETE", path, query: { gracePeriodSeconds: "45" } });
-    await story.wait(14);
-    expect(story.pod(name)).toBeDefined();
-    await story.wait(1);
-    expect(story.pod(name)).toBeUndefined();
+    cluster.delete(path);
+    await cluster.wait(30);
+    cluster.api.handle({ method: "DELETE", path, query: { gracePeriodSeconds: "45" } });
+    await cluster.wait(14);
+    expect(cluster.pod(name)).toBeDefined();
+    await cluster.wait(1);
+    expect(cluster.pod(name)).toBeUndefined();
   });
 
   it("stops regular pods before critical ones when its machine shuts down", async () => {
-    story.node("n1");
-    story.deployment("web", 1, {
+    cluster.node("n1");
+    cluster.deployment("web", 1, {
       annotations: { [podBehaviour.exitSeconds]: "never" },
       terminationGracePeriodSeconds: 60,
     });
-    story.deployment("vital", 1, { priorityClassName: "system-cluster-critical" });
-    await story.wait(10);
-    story.kubelet.shutDown("n1", { regularSeconds: 15, criticalSeconds: 15 });
-    const node = story.getNode("n1");
+    cluster.deployment("vital", 1, { priorityClassName: "system-cluster-critical" });
+    await cluster.wait(10);
+    cluster.kubelet.shutDown("n1", { regularSeconds: 15, criticalSeconds: 15 });
+    const node = cluster.getNode("n1");
     expect(node && conditionOf(node, "Ready")).toMatchObject({
       status: "False",
       reason: "KubeletNotReady",
       message: "node is shutting down",
     });
-    const [web, vital] = [story.pods("web")[0], story.pods("vital")[0]];
-    const phase = (pod: typeof web): unknown => story.pod(pod?.metadata.name ?? "")?.status.phase;
-    await story.wait(14);
+    const [web, vital] = [cluster.pods("web")[0], cluster.pods("vital")[0]];
+    const phase = (pod: typeof web): unknown => cluster.pod(pod?.metadata.name ?? "")?.status.phase;
+    await cluster.wait(14);
     expect([phase(web), phase(vital)]).toEqual(["Running", "Running"]);
-    await story.wait(1);
+    await cluster.wait(1);
     expect([phase(web), phase(vital)]).toEqual(["Failed", "Running"]);
-    await story.wait(1);
+    await cluster.wait(1);
     expect(phase(vital)).toBe("Failed");
-    expect(story.pod(web?.metadata.name ?? "")?.status).toMatchObject({
+    expect(cluster.pod(web?.metadata.name ?? "")?.status).toMatchObject({
       reason: "Terminated",
       message: "Pod was terminated in response to imminent node shutdown.",
     });
   });
 
   it("does nothing any more on a machine without power", async () => {
-    story.node("n1");
-    story.deployment("web", 1);
-    await story.wait(10);
-    const name = story.pods("web")[0]?.metadata.name ?? "";
-    story.kubelet.die("n1");
-    story.delete(`/api/v1/namespaces/default/pods/${name}`);
-    await story.wait(600);
-    expect(story.pod(name)).toBeDefined();
-    story.kubelet.boot("n1");
-    await story.wait(30);
-    expect(story.pod(name)).toBeUndefined();
+    cluster.node("n1");
+    cluster.deployment("web", 1);
+    await cluster.wait(10);
+    const name = cluster.pods("web")[0]?.metadata.name ?? "";
+    cluster.kubelet.powerOff("n1");
+    cluster.delete(`/api/v1/namespaces/default/pods/${name}`);
+    await cluster.wait(600);
+    expect(cluster.pod(name)).toBeDefined();
+    cluster.kubelet.boot("n1");
+    await cluster.wait(30);
+    expect(cluster.pod(name)).toBeUndefined();
   });
 });
 
 describe("workload controllers", () => {
   it("replace a pod that was evicted, on another node where its own is cordoned", async () => {
-    story.node("n1");
-    story.deployment("web", 2);
-    await story.wait(10);
-    story.node("n2");
-    story.cordon("n1");
-    for (const pod of story.pods("web")) story.evict(pod.metadata.name);
-    await story.wait(10);
-    expect(byNode(story.active("web"))).toEqual({ n2: 2 });
-    const deployment = story.api.handle({
+    cluster.node("n1");
+    cluster.deployment("web", 2);
+    await cluster.wait(10);
+    cluster.node("n2");
+    cluster.cordon("n1");
+    for (const pod of cluster.pods("web")) cluster.evict(pod.metadata.name);
+    await cluster.wait(10);
+    expect(byNode(cluster.active("web"))).toEqual({ n2: 2 });
+    const deployment = cluster.api.handle({
       method: "GET",
       path: "/apis/apps/v1/namespaces/default/deployments/web",
     });
@@ -178,64 +178,64 @@ describe("workload controllers", () => {
   });
 
   it("keep the names of a StatefulSet and bring a lost pod back once it is gone", async () => {
-    story.node("n1");
-    story.statefulSet("db", 3);
-    await story.wait(4);
-    expect(story.pods("db").map((pod) => pod.metadata.name)).toEqual(["db-0"]);
-    await story.wait(16);
-    expect(story.pods("db").map((pod) => pod.metadata.name)).toEqual(["db-0", "db-1", "db-2"]);
-    const before = story.pod("db-1")?.metadata.uid;
-    story.evict("db-1");
-    await story.wait(10);
-    expect(story.pod("db-1")?.metadata.uid).not.toBe(before);
-    expect(story.pods("db")).toHaveLength(3);
+    cluster.node("n1");
+    cluster.statefulSet("db", 3);
+    await cluster.wait(4);
+    expect(cluster.pods("db").map((pod) => pod.metadata.name)).toEqual(["db-0"]);
+    await cluster.wait(16);
+    expect(cluster.pods("db").map((pod) => pod.metadata.name)).toEqual(["db-0", "db-1", "db-2"]);
+    const before = cluster.pod("db-1")?.metadata.uid;
+    cluster.evict("db-1");
+    await cluster.wait(10);
+    expect(cluster.pod("db-1")?.metadata.uid).not.toBe(before);
+    expect(cluster.pods("db")).toHaveLength(3);
   });
 
   it("run one daemon on each node, cordoned ones too, and on each that comes", async () => {
-    story.node("n1");
-    story.cordon("n1");
-    story.daemonSet("agent");
-    await story.wait(10);
-    story.node("n2");
-    await story.wait(10);
-    expect(byNode(story.pods("agent"))).toEqual({ n1: 1, n2: 1 });
+    cluster.node("n1");
+    cluster.cordon("n1");
+    cluster.daemonSet("agent");
+    await cluster.wait(10);
+    cluster.node("n2");
+    await cluster.wait(10);
+    expect(byNode(cluster.pods("agent"))).toEqual({ n1: 1, n2: 1 });
   });
 
   it("roll a new template out without going under the wanted number", async () => {
-    for (const name of ["n1", "n2"]) story.node(name);
-    story.deployment("web", 4);
-    await story.wait(10);
+    for (const name of ["n1", "n2"]) cluster.node(name);
+    cluster.deployment("web", 4);
+    await cluster.wait(10);
     const template = { metadata: { annotations: { restarted: "now" } } };
-    story.merge("/apis/apps/v1/namespaces/default/deployments/web", { spec: { template } });
+    cluster.merge("/apis/apps/v1/namespaces/default/deployments/web", { spec: { template } });
     let fewest = 4;
     for (let step = 0; step < 60; step += 1) {
-      await story.wait(1);
-      const ready = story
+      await cluster.wait(1);
+      const ready = cluster
         .active("web")
         .filter((pod) => conditionOf(pod, "Ready")?.status === "True");
       fewest = Math.min(fewest, ready.length);
     }
-    const restarted = story.active("web").filter((pod) => pod.metadata.annotations?.restarted);
+    const restarted = cluster.active("web").filter((pod) => pod.metadata.annotations?.restarted);
     expect(restarted).toHaveLength(4);
-    expect(story.pods("web")).toHaveLength(4);
+    expect(cluster.pods("web")).toHaveLength(4);
     // 25 % of four may be unavailable.
     expect(fewest).toBeGreaterThanOrEqual(3);
   });
 
   it("run a job to its end, and again the pod that was lost", async () => {
-    story.node("n1");
+    cluster.node("n1");
     const template = {
       metadata: { labels: { app: "job" }, annotations: { [podBehaviour.runSeconds]: "60" } },
       spec: { restartPolicy: "Never", containers: [{ name: "main", image: "job" }] },
     };
     const body = { metadata: { name: "job" }, spec: { template } };
-    story.post("/apis/batch/v1/namespaces/default/jobs", body);
-    await story.wait(30);
-    story.evict(story.pods("job")[0]?.metadata.name ?? "");
-    await story.wait(40);
-    expect(story.pods("job")).toHaveLength(1);
-    await story.wait(60);
-    const job = story.api.handle({
+    cluster.post("/apis/batch/v1/namespaces/default/jobs", body);
+    await cluster.wait(30);
+    cluster.evict(cluster.pods("job")[0]?.metadata.name ?? "");
+    await cluster.wait(40);
+    expect(cluster.pods("job")).toHaveLength(1);
+    await cluster.wait(60);
+    const job = cluster.api.handle({
       method: "GET",
       path: "/apis/batch/v1/namespaces/default/jobs/job",
     });
@@ -243,13 +243,13 @@ describe("workload controllers", () => {
   });
 
   it("delete what belongs to an owner that is gone", async () => {
-    story.node("n1");
-    story.deployment("web", 2);
-    await story.wait(10);
-    story.delete("/apis/apps/v1/namespaces/default/deployments/web");
-    await story.wait(10);
-    expect(story.pods("web")).toEqual([]);
-    expect(story.api.context.store.collection("replicasets.apps").size).toBe(0);
+    cluster.node("n1");
+    cluster.deployment("web", 2);
+    await cluster.wait(10);
+    cluster.delete("/apis/apps/v1/namespaces/default/deployments/web");
+    await cluster.wait(10);
+    expect(cluster.pods("web")).toEqual([]);
+    expect(cluster.api.context.store.collection("replicasets.apps").size).toBe(0);
   });
 });
 
@@ -270,11 +270,11 @@ describe("the disruption controller", () => {
     ["maxUnavailable 0", { maxUnavailable: 0 }, { expectedPods: 5, desiredHealthy: 5, allowed: 0 }],
     ["minAvailable 9", { minAvailable: 9 }, { expectedPods: 5, desiredHealthy: 9, allowed: 0 }],
   ])("reads %s over five pods", async (_what, spec, wanted) => {
-    story.node("n1");
-    story.deployment("web", 5);
-    story.budget("web", spec);
-    await story.wait(10);
-    expect(story.budgetStatus("web")).toMatchObject({
+    cluster.node("n1");
+    cluster.deployment("web", 5);
+    cluster.budget("web", spec);
+    await cluster.wait(10);
+    expect(cluster.budgetStatus("web")).toMatchObject({
       observedGeneration: 1,
       currentHealthy: 5,
       expectedPods: wanted.expectedPods,
@@ -284,71 +284,71 @@ describe("the disruption controller", () => {
   });
 
   it("lets pods go one by one, each once the one before is replaced", async () => {
-    for (const name of ["n1", "n2"]) story.node(name);
-    story.deployment("web", 3);
-    story.budget("web", { maxUnavailable: 1 });
-    await story.wait(10);
-    const [first, second] = story.pods("web").map((pod) => pod.metadata.name) as [string, string];
-    expect([story.evict(first), story.evict(second)]).toEqual([201, 429]);
-    await story.wait(4);
-    expect(story.evict(second)).toBe(429);
-    await story.wait(1);
-    expect(story.evict(second)).toBe(201);
+    for (const name of ["n1", "n2"]) cluster.node(name);
+    cluster.deployment("web", 3);
+    cluster.budget("web", { maxUnavailable: 1 });
+    await cluster.wait(10);
+    const [first, second] = cluster.pods("web").map((pod) => pod.metadata.name) as [string, string];
+    expect([cluster.evict(first), cluster.evict(second)]).toEqual([201, 429]);
+    await cluster.wait(4);
+    expect(cluster.evict(second)).toBe(429);
+    await cluster.wait(1);
+    expect(cluster.evict(second)).toBe(201);
   });
 
   it("counts a pod again that was evicted and did not go", async () => {
-    story.node("n1");
-    story.deployment("web", 2);
-    story.budget("web", { minAvailable: 1 });
-    await story.wait(10);
-    const name = story.pods("web")[0]?.metadata.name ?? "";
+    cluster.node("n1");
+    cluster.deployment("web", 2);
+    cluster.budget("web", { minAvailable: 1 });
+    await cluster.wait(10);
+    const name = cluster.pods("web")[0]?.metadata.name ?? "";
     const disruptedPods = { [name]: "2026-11-20T00:00:10Z" };
     const status = { disruptedPods, disruptionsAllowed: 0 };
-    story.merge("/apis/policy/v1/namespaces/default/poddisruptionbudgets/web/status", { status });
-    await story.wait(119);
-    expect(story.budgetStatus("web")).toMatchObject({ currentHealthy: 1, disruptionsAllowed: 0 });
-    await story.wait(1);
-    expect(story.budgetStatus("web")).toMatchObject({ currentHealthy: 2, disruptionsAllowed: 1 });
+    cluster.merge("/apis/policy/v1/namespaces/default/poddisruptionbudgets/web/status", { status });
+    await cluster.wait(119);
+    expect(cluster.budgetStatus("web")).toMatchObject({ currentHealthy: 1, disruptionsAllowed: 0 });
+    await cluster.wait(1);
+    expect(cluster.budgetStatus("web")).toMatchObject({ currentHealthy: 2, disruptionsAllowed: 1 });
   });
 });
 
 describe("node controllers", () => {
   it("taint a cordoned node as long as it is cordoned", async () => {
-    story.node("n1");
-    story.cordon("n1");
-    await story.wait(0);
-    expect(story.getNode("n1")?.spec.taints).toEqual([
+    cluster.node("n1");
+    cluster.cordon("n1");
+    await cluster.wait(0);
+    expect(cluster.getNode("n1")?.spec.taints).toEqual([
       { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" },
     ]);
-    story.merge("/api/v1/nodes/n1", { spec: { unschedulable: null } });
-    await story.wait(0);
-    expect(story.getNode("n1")?.spec.taints).toBeUndefined();
+    cluster.merge("/api/v1/nodes/n1", { spec: { unschedulable: null } });
+    await cluster.wait(0);
+    expect(cluster.getNode("n1")?.spec.taints).toBeUndefined();
   });
 
   it("collect the pods of a Node that is gone, so that they run elsewhere", async () => {
-    story.node("n1");
-    story.deployment("web", 1);
-    await story.wait(10);
-    story.node("n2");
-    story.delete("/api/v1/nodes/n1");
-    await story.wait(39);
-    expect(byNode(story.pods("web"))).toEqual({ n1: 1 });
-    await story.wait(10);
-    expect(byNode(story.pods("web"))).toEqual({ n2: 1 });
+    cluster.node("n1");
+    cluster.deployment("web", 1);
+    await cluster.wait(10);
+    cluster.node("n2");
+    cluster.delete("/api/v1/nodes/n1");
+    await cluster.wait(39);
+    expect(byNode(cluster.pods("web"))).toEqual({ n1: 1 });
+    await cluster.wait(10);
+    expect(byNode(cluster.pods("web"))).toEqual({ n2: 1 });
   });
 
   it("empty a namespace that is deleted and let it go", async () => {
-    story.node("n1");
-    story.post("/api/v1/namespaces", { metadata: { name: "old" } });
-    story.post("/api/v1/namespaces/old/configmaps", { metadata: { name: "c" } });
-    story.post("/api/v1/namespaces/old/pods", {
+    cluster.node("n1");
+    cluster.post("/api/v1/namespaces", { metadata: { name: "old" } });
+    cluster.post("/api/v1/namespaces/old/configmaps", { metadata: { name: "c" } });
+    cluster.post("/api/v1/namespaces/old/pods", {
       metadata: { name: "p" },
       spec: { nodeName: "n1", containers: [{ name: "main", image: "app" }] },
     });
-    await story.wait(10);
-    story.delete("/api/v1/namespaces/old");
-    await story.wait(5);
-    const get = (path: string): number => story.api.handle({ method: "GET", path }).status;
+    await cluster.wait(10);
+    cluster.delete("/api/v1/namespaces/old");
+    await cluster.wait(5);
+    const get = (path: string): number => cluster.api.handle({ method: "GET", path }).status;
     expect(get("/api/v1/namespaces/old")).toBe(404);
     expect(get("/api/v1/namespaces/old/pods/p")).toBe(404);
   });

@@ -9,7 +9,7 @@ import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
 import { startDemoWorld } from "../../../src/sim/demo/demo-world.ts";
 import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
 
-const manifest = join(import.meta.dirname, "../../deploy/base/placeholder-priority.yaml");
+const manifest = join(import.meta.dirname, "../../../deploy/base/placeholder-priority.yaml");
 
 it("the demo's world has the PriorityClass that placeholders need, as deploy/base installs it", () => {
   const clock = new VirtualClock({ startAt: instant(0), settle: eventLoopTurn });

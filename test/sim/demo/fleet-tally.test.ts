@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { instant, minutes, seconds } from "../../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
-import { endlessFate } from "../../../src/sim/cloud/preemption-model.ts";
+import { neverPreempted } from "../../../src/sim/cloud/preemption-model.ts";
 import { podBehaviour } from "../../../src/sim/cluster-controllers/kubelet.ts";
 import { FleetTally } from "../../../src/sim/demo/fleet-tally.ts";
 import { startModelCluster } from "../../../src/sim/model-cluster.ts";
@@ -12,7 +12,7 @@ const group = { name: "spot", zone: "z", price: "Preemptible" } as const;
 function startFleet(size: number) {
   const clock = new VirtualClock({ startAt: instant(0), settle: eventLoopTurn });
   const groups = [{ ...group, size }];
-  const cluster = startModelCluster({ clock, seed: 1, fate: endlessFate, groups });
+  const cluster = startModelCluster({ clock, seed: 1, preemptions: neverPreempted, groups });
   const names = cluster.cloud.machines().map(({ name }) => name);
   return { clock, cluster, names, tally: new FleetTally(cluster) };
 }

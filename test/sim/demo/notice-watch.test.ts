@@ -37,7 +37,7 @@ it("A notice is told by its pods: who was told, who had ended, and who never did
     pods: [
       {
         name: "quick",
-        toldAt: plus(noticedAt, seconds(10)),
+        terminatingAt: plus(noticedAt, seconds(10)),
         endedAt: plus(noticedAt, seconds(16)),
       },
       { name: "stuck" },

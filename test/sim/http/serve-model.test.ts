@@ -5,22 +5,22 @@ import { hours, instant, minutes, seconds } from "../../../src/core/time/time.ts
 import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
 import { ModelApi } from "../../../src/sim/api/model-api.ts";
 import { humanDuration, readJsonPath } from "../../../src/sim/http/built-in-columns.ts";
-import { type HttpFace, serveModel } from "../../../src/sim/http/serve-model.ts";
+import { type ModelServer, serveModel } from "../../../src/sim/http/serve-model.ts";
 import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
 
 const asTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
 let clock: VirtualClock;
 let api: ModelApi;
-let face: HttpFace;
+let server: ModelServer;
 
 beforeEach(async () => {
   const startAt = instant(Date.UTC(2026, 10, 20));
   clock = new VirtualClock({ startAt, settle: eventLoopTurn });
   api = new ModelApi({ clock, rng: seededRng(1) });
-  face = await serveModel({ api });
+  server = await serveModel({ api });
 });
-afterEach(() => face.close());
+afterEach(() => server.close());
 
 interface Table {
   readonly columnDefinitions: readonly { readonly name: string; readonly priority: number }[];
@@ -28,7 +28,7 @@ interface Table {
 }
 
 async function table(path: string): Promise<Table> {
-  const answer = await fetch(face.url + path, { headers: { accept: asTable } });
+  const answer = await fetch(server.url + path, { headers: { accept: asTable } });
   return (await answer.json()) as Table;
 }
 
@@ -37,14 +37,14 @@ function node(name: string): object {
   return { metadata: { name }, status: { conditions, nodeInfo: { kubeletVersion: "v1.36.3" } } };
 }
 
-describe("the HTTP face of the model", () => {
+describe("the HTTP server of the model", () => {
   it("answers requests as the model does", async () => {
-    const made = await fetch(`${face.url}/api/v1/nodes`, {
+    const made = await fetch(`${server.url}/api/v1/nodes`, {
       method: "POST",
       body: JSON.stringify(node("n1")),
     });
     expect(made.status).toBe(201);
-    const again = await fetch(`${face.url}/api/v1/nodes/n2`);
+    const again = await fetch(`${server.url}/api/v1/nodes/n2`);
     expect([again.status, await again.json()]).toMatchObject([404, { reason: "NotFound" }]);
   });
 
@@ -111,7 +111,7 @@ describe("the HTTP face of the model", () => {
   it("streams a watch line by line until the client hangs up", async () => {
     const abort = new AbortController();
     const path = "/api/v1/nodes?watch=true&resourceVersion=1";
-    const answer = await fetch(face.url + path, { signal: abort.signal });
+    const answer = await fetch(server.url + path, { signal: abort.signal });
     const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
     api.handle({ method: "POST", path: "/api/v1/nodes", body: node("n1") });
     const { value } = (await reader?.read()) ?? {};
@@ -123,7 +123,7 @@ describe("the HTTP face of the model", () => {
   });
 
   it("refuses a watch of nothing with an answer instead of a stream", async () => {
-    const answer = await fetch(`${face.url}/api/v1/things?watch=true`);
+    const answer = await fetch(`${server.url}/api/v1/things?watch=true`);
     expect(answer.status).toBe(404);
   });
 
@@ -132,7 +132,7 @@ describe("the HTTP face of the model", () => {
     ["a name that was pointed at loopback", { host: "rebound.example.com" }],
   ])("refuses requests of %s", async (_what, headers) => {
     const status = await new Promise((resolve, reject) => {
-      request(`${face.url}/api/v1/nodes`, { headers }, (answer) => {
+      request(`${server.url}/api/v1/nodes`, { headers }, (answer) => {
         answer.resume();
         resolve(answer.statusCode);
       })
@@ -147,7 +147,7 @@ describe("the HTTP face of the model", () => {
     ["more than 3 MiB", "x".repeat(3 * 1024 * 1024 + 1), "application/json", 413],
     ["protobuf of a kind it does not know", "k8s", "application/vnd.kubernetes.protobuf", 415],
   ])("refuses a body that is %s", async (_what, body, contentType, status) => {
-    const answer = await fetch(`${face.url}/api/v1/nodes`, {
+    const answer = await fetch(`${server.url}/api/v1/nodes`, {
       method: "POST",
       body,
       headers: { "content-type": contentType },
@@ -156,7 +156,7 @@ describe("the HTTP face of the model", () => {
   });
 
   it("says that its port is taken in one sentence", async () => {
-    const port = Number(new URL(face.url).port);
+    const port = Number(new URL(server.url).port);
     await expect(serveModel({ api, port })).rejects.toMatchObject({ code: "PORT_TAKEN" });
   });
 });

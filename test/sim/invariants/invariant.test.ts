@@ -13,7 +13,7 @@ import {
 } from "../../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
 import { demoInvariants, startDemoWorld } from "../../../src/sim/demo/demo-world.ts";
-import { RunWitness } from "../../../src/sim/invariants/invariant-monitor.ts";
+import { InvariantMonitor } from "../../../src/sim/invariants/invariant-monitor.ts";
 import type { ModelCluster } from "../../../src/sim/model-cluster.ts";
 import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
 import { allClear } from "../../support/machine-releaser.ts";
@@ -25,7 +25,7 @@ const merge = "application/merge-patch+json";
 
 let clock: VirtualClock;
 let cluster: ModelCluster;
-let witness: RunWitness;
+let monitor: InvariantMonitor;
 let api: KubeApi;
 
 /** The demo's world without a controller: the test plays one, a bad one. */
@@ -34,11 +34,11 @@ beforeEach(async () => {
   const definitions = resourceDefinitions.map(crdOf);
   cluster = startDemoWorld({ clock, seed: 1, nodes: 6, definitions });
   await clock.advance(seconds(40));
-  witness = new RunWitness({
+  monitor = new InvariantMonitor({
     ...{ cluster, clock, seed: 1, run: 0 },
     invariants: demoInvariants(startAt),
   });
-  api = witness.api("us");
+  api = monitor.api("us");
   await lead("us");
 });
 
@@ -119,13 +119,13 @@ async function release(one: Node): Promise<void> {
     requestId: departure?.metadata.uid ?? "",
     lastLook: allClear,
   };
-  void witness.releaser("us").release(request, new AbortController().signal);
+  void monitor.releaser("us").release(request, new AbortController().signal);
   await clock.advance(seconds(1));
 }
 
 /** The names of the invariants that were broken, each once. */
 function broken(): readonly string[] {
-  return [...new Set(witness.finish().map(({ invariant }) => invariant))];
+  return [...new Set(monitor.finish().map(({ invariant }) => invariant))];
 }
 
 describe("A run in which all goes well", () => {
@@ -144,7 +144,7 @@ describe("A run in which all goes well", () => {
     await release(one);
     await clock.advance(seconds(25));
     await toPhase(one, { phase: "Ended", outcome: "Planned" });
-    expect(witness.finish()).toEqual([]);
+    expect(monitor.finish()).toEqual([]);
   });
 });
 

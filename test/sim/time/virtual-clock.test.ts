@@ -20,32 +20,32 @@ describe("VirtualClock", () => {
     expect([clock.now(), rang]).toEqual([startAt, false]);
   });
 
-  it("rings every sleeper at its own instant, in the order of time", async () => {
+  it("wakes every sleeper at its own instant, in the order of time", async () => {
     const clock = newClock();
-    const rings: [string, number][] = [];
+    const fired: [string, number][] = [];
     for (const [name, span] of [
       ["c", 3],
       ["a", 1],
       ["b", 2],
     ] as const) {
-      void clock.sleep(seconds(span)).then(() => rings.push([name, clock.monotonic()]));
+      void clock.sleep(seconds(span)).then(() => fired.push([name, clock.monotonic()]));
     }
     await clock.advance(seconds(3));
-    expect(rings).toEqual([
+    expect(fired).toEqual([
       ["a", 1000],
       ["b", 2000],
       ["c", 3000],
     ]);
   });
 
-  it("rings sleepers of one instant in the order in which they lay down", async () => {
+  it("wakes sleepers of one instant in the order in which they lay down", async () => {
     const clock = newClock();
-    const rings: string[] = [];
+    const fired: string[] = [];
     for (const name of ["first", "second", "third"]) {
-      void clock.sleep(seconds(5)).then(() => rings.push(name));
+      void clock.sleep(seconds(5)).then(() => fired.push(name));
     }
     await clock.advance(minutes(1));
-    expect(rings).toEqual(["first", "second", "third"]);
+    expect(fired).toEqual(["first", "second", "third"]);
   });
 
   it("lets all promise work come to rest before it jumps on", async () => {
@@ -97,12 +97,12 @@ describe("VirtualClock", () => {
 
   it("keeps ten thousand timers in order", async () => {
     const clock = newClock();
-    const rings: number[] = [];
+    const fired: number[] = [];
     for (let index = 0; index < 10_000; index += 1) {
-      void clock.sleep(millis((index * 7919) % 1000)).then(() => rings.push(clock.monotonic()));
+      void clock.sleep(millis((index * 7919) % 1000)).then(() => fired.push(clock.monotonic()));
     }
     await clock.advance(seconds(1));
-    expect(rings).toHaveLength(10_000);
-    expect(rings).toEqual(rings.toSorted((a, b) => a - b));
+    expect(fired).toHaveLength(10_000);
+    expect(fired).toEqual(fired.toSorted((a, b) => a - b));
   });
 });

@@ -42,7 +42,7 @@ interface Page {
 /** At most so many lists can be under way in pages; the oldest is forgotten and answers 410. */
 const pagesMax = 64;
 
-/** Lists, whole or in pages of one state: a continued list goes on where the first page stood. */
+/** Lists, whole or in pages of one state: every page shows the revision of the first one. */
 export class ObjectLister {
   readonly #context: ApiContext;
   readonly #pages = new Map<string, Page>();

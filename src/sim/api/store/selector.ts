@@ -75,7 +75,10 @@ const everywhere = ["metadata.name", "metadata.namespace"];
 
 const involved = ["kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"];
 
-/** Fields besides name and namespace by which each storage can be asked. Source: the kinds' `SelectableFields`. */
+/**
+ * Fields besides name and namespace by which each storage can be asked. Source: the kinds'
+ * `SelectableFields`.
+ */
 const selectable: Readonly<Record<string, readonly string[]>> = {
   pods: [
     "spec.nodeName",

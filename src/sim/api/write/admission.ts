@@ -101,7 +101,10 @@ function budgetCauses(object: JsonRecord): readonly StatusCause[] {
   return [{ reason: "FieldValueInvalid", message, field: "spec" }];
 }
 
-/** A Node's machine is named once. Source: kubernetes `pkg/apis/core/validation`, ValidateNodeUpdate. */
+/**
+ * A Node's machine is named once. Source: kubernetes `pkg/apis/core/validation`,
+ * ValidateNodeUpdate.
+ */
 function nodeUpdateCauses(before: ModelObject, after: ModelObject): readonly StatusCause[] {
   const old = recordOf(before.spec).providerID;
   if (!old || jsonEqual(old, recordOf(after.spec).providerID)) return [];
@@ -244,7 +247,10 @@ function priorityClassOf(object: ModelObject): PriorityClass {
   };
 }
 
-/** 300 s on a node that is not ready or unreachable. Source: `plugin/pkg/admission/defaulttolerationseconds`. */
+/**
+ * 300 s on a node that is not ready or unreachable. Source:
+ * `plugin/pkg/admission/defaulttolerationseconds`.
+ */
 const defaultTolerations = ["not-ready", "unreachable"].map((condition) =>
   Object.freeze({
     key: `node.kubernetes.io/${condition}`,

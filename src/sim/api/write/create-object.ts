@@ -151,7 +151,7 @@ function checkNamespace(
   throw forbidden({ type, name }, { message, causes: [cause] });
 }
 
-/** A kind with a status subresource is born without what its author wrote there. */
+/** A create request for a kind with a status subresource cannot set the status. */
 function withoutEarlyStatus(body: JsonRecord, type: ResourceType): JsonRecord {
   if (!type.traits.statusSubresource || type.traits.statusOnCreate) return body;
   const { status: _ignored, ...rest } = body;

@@ -40,11 +40,14 @@ function twoBudgets(): ApiRefusal {
   return new ApiRefusal({ code: 500, message });
 }
 
-/** At more entries than this the server stops to evict. Source: eviction.go, MaxDisruptedPodSize. */
+/**
+ * At more entries than this the server stops to evict. Source: eviction.go, MaxDisruptedPodSize.
+ */
 const disruptedPodsMax = 2000;
 
 /**
- * Evicts a pod: checks its budget, takes one disruption off it, marks the pod and deletes it.
+ * Evicts a pod: checks its budget, takes one disruption off it, adds the condition
+ * `DisruptionTarget` to the pod and deletes it.
  * Gives back the body of an answer 201; throws `ApiRefusal` (400, 403, 404, 409, 429, 500).
  * Source: kubernetes `pkg/registry/core/pod/storage/eviction.go`.
  */
@@ -160,7 +163,7 @@ function markAndDelete(
   }
   const versionFits = options.resourceVersion === pod.metadata.resourceVersion;
   const marked = context.store.collection("pods").put(withDisruptionTarget(context, pod));
-  // The mark is a write of our own, so the caller's precondition moves along with it.
+  // The condition is a write of this function, so the caller's precondition moves along.
   const resourceVersion = versionFits ? marked.metadata.resourceVersion : options.resourceVersion;
   deleteObject(context, { type, namespace, name, options: { ...options, resourceVersion } });
 }

@@ -8,7 +8,9 @@ export const budgetStorage = "poddisruptionbudgets.policy";
 
 const matchers = new WeakMap<object, LabelMatcher>();
 
-/** The budgets whose selector fits the pod; `{}` fits every pod of the namespace, none fits none. */
+/**
+ * The budgets whose selector fits the pod; `{}` fits every pod of the namespace, none fits none.
+ */
 export function budgetsOf(context: ApiContext, pod: ModelObject): readonly ModelObject[] {
   const fitting: ModelObject[] = [];
   for (const budget of context.store.collection(budgetStorage).inNamespace(namespaceOf(pod))) {
@@ -27,7 +29,10 @@ export function budgetSelects(budget: ModelObject, pod: ModelObject): boolean {
   return made(pod.metadata.labels);
 }
 
-/** The `DisruptionAllowed` condition that goes with a status. Source: component-helpers `poddisruptionbudget`. */
+/**
+ * The `DisruptionAllowed` condition that goes with a status. Source: component-helpers
+ * `poddisruptionbudget`.
+ */
 export function allowedCondition(allowed: number, generation: number): object {
   return allowed > 0
     ? {

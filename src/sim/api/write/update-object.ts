@@ -143,7 +143,9 @@ function isEmpty(value: unknown): boolean {
   return Array.isArray(value) ? value.length === 0 : Object.keys(value as object).length === 0;
 }
 
-/** The generation counts changes of anything but metadata and, where it is a subresource, status. */
+/**
+ * The generation counts changes of anything but metadata and, where it is a subresource, status.
+ */
 function withGeneration(next: ModelObject, { current, update }: Against): ModelObject {
   if (!update.type.traits.generation) return next;
   const { metadata: _before, ...before } = current;

@@ -15,8 +15,8 @@ export const startAt: Instant = instant(Date.UTC(2026, 10, 20));
 
 type Map = Readonly<Record<string, string>>;
 
-/** A model cluster without a cloud, told in the steps of a story; time passes only by `wait`. */
-export class ClusterStory {
+/** A model cluster without a cloud, driven step by step; time passes only by `wait`. */
+export class ClusterScenario {
   readonly clock = new VirtualClock({ startAt, settle: eventLoopTurn });
   readonly api = new ModelApi({ clock: this.clock, rng: seededRng(3) });
   readonly kubelet: Kubelet = startControllers(this.api.context).kubelet;
@@ -25,7 +25,7 @@ export class ClusterStory {
     return this.clock.advance(seconds(spanSeconds));
   }
 
-  /** Seconds since the story began. */
+  /** Seconds since the start. */
   get elapsedSeconds(): number {
     return this.clock.monotonic() / 1000;
   }

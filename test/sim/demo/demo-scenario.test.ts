@@ -11,7 +11,7 @@ const startAt = instant(Date.UTC(2026, 10, 20));
 const definitions = resourceDefinitions.map(crdOf);
 
 /** What the cloud does to a fleet that nobody looks after, in its first hours. */
-async function fateOf(seed: number, nodes: number): Promise<readonly CloudEvent[]> {
+async function preemptionsOf(seed: number, nodes: number): Promise<readonly CloudEvent[]> {
   const clock = new VirtualClock({ startAt, settle: eventLoopTurn });
   const events: CloudEvent[] = [];
   const cluster = startDemoWorld({ clock, seed, nodes, definitions });
@@ -25,10 +25,10 @@ describe.each([1, 2, 3])("The demo's fleet, seed %i", (seed) => {
   let noticed: readonly CloudEvent[] = [];
 
   beforeAll(async () => {
-    noticed = (await fateOf(seed, 18)).filter(({ kind }) => kind === "Noticed");
+    noticed = (await preemptionsOf(seed, 18)).filter(({ kind }) => kind === "Noticed");
   });
 
-  it("is born within one minute", () => {
+  it("is launched within one minute", () => {
     const clock = new VirtualClock({ startAt, settle: eventLoopTurn });
     const cluster = startDemoWorld({ clock, seed, nodes: 18, definitions });
     const launchTimes = cluster.cloud.machines().map(({ bornAt }) => bornAt);
@@ -42,8 +42,9 @@ describe.each([1, 2, 3])("The demo's fleet, seed %i", (seed) => {
     expect(noticed[1]?.at).toBeGreaterThan(plus(startAt, seconds(390)));
   });
 
-  it("loses at its 24 hours, within the hour, what is left of those that were born together", () => {
-    // 18 nodes leave 15 minutes apart from the tenth minute on, at 23 h 30 min: born 19 h 5 min before.
+  it("loses at its 24 hours, within the hour, what is left of those that were launched together", () => {
+    // 18 nodes leave 15 minutes apart from the tenth minute on, at 23 h 30 min: launched 19 h 5 min
+    // before.
     const limitAt = plus(startAt, minutes(294));
     const limits = noticed.filter(({ because }) => because === "Limit");
     expect(limits.length).toBeGreaterThan(9);
@@ -54,10 +55,10 @@ describe.each([1, 2, 3])("The demo's fleet, seed %i", (seed) => {
   });
 });
 
-it("the same seed has the same fate, and another seed another", async () => {
-  const told = async (seed: number) =>
-    (await fateOf(seed, 6)).map(({ kind, at, machine }) => `${at} ${kind} ${machine.name}`);
-  const first = await told(4);
-  expect(await told(4)).toEqual(first);
-  expect(await told(5)).not.toEqual(first);
+it("the same seed has the same events, and another seed has others", async () => {
+  const eventsOf = async (seed: number) =>
+    (await preemptionsOf(seed, 6)).map(({ kind, at, machine }) => `${at} ${kind} ${machine.name}`);
+  const first = await eventsOf(4);
+  expect(await eventsOf(4)).toEqual(first);
+  expect(await eventsOf(5)).not.toEqual(first);
 });
