@@ -1,7 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
 import { type Millis, millis, minutes, seconds } from "../../core/time/time.ts";
-import { jsonEqual } from "../api/store/json-value.ts";
-import { isReady, type ModelObject } from "../api/store/model-object.ts";
+import { isReady } from "../api/store/model-object.ts";
 import {
   isActive,
   keyOf,
@@ -9,9 +8,9 @@ import {
   type PodObject,
   type WorkloadObject,
 } from "./cluster-object.ts";
-import type { ControllerLoop, ModelController } from "./controller-loop.ts";
+import type { ControllerLoop } from "./controller-loop.ts";
 import { choosesNode, toleratesTaints } from "./node-fit.ts";
-import { type OwnerIndex, ownerKeys, podFromTemplate } from "./owned-objects.ts";
+import { type OwnerIndex, podFromTemplate, WorkloadController } from "./owned-objects.ts";
 
 const storage = "daemonsets.apps";
 
@@ -26,37 +25,28 @@ const daemonTolerations = [
 ];
 
 /** Keeps one pod of each DaemonSet on each Node that it chooses, cordoned ones too. */
-export class DaemonSetController implements ModelController {
-  readonly name = "daemonset";
-  readonly watches = {
-    [storage]: ({ object }: { object: ModelObject }) => [keyOf(object)],
-    pods: ({ object }: { object: ModelObject }) => ownerKeys(object, "DaemonSet"),
-    nodes: () => [...this.#loop.collection(storage).all()].map(keyOf),
-  };
-  readonly #loop: ControllerLoop;
-  readonly #pods: OwnerIndex;
+export class DaemonSetController extends WorkloadController {
   readonly #backoff: FailureBackoff;
 
   constructor(loop: ControllerLoop, pods: OwnerIndex) {
-    this.#loop = loop;
+    super(loop, pods, {
+      ...{ kind: "DaemonSet", storage, owned: "pods" },
+      alsoWatches: { nodes: () => [...loop.collection(storage).all()].map(keyOf) },
+    });
     this.#backoff = new FailureBackoff(loop.context.clock);
-    this.#pods = pods;
   }
 
-  reconcile(key: string): void {
-    const set = this.#loop.get<WorkloadObject>(storage, key);
-    if (!set || set.metadata.deletionTimestamp !== undefined) return;
-    const owned = this.#pods.ownedBy(set.metadata.uid) as readonly PodObject[];
+  protected sync(set: WorkloadObject, owned: readonly PodObject[]): void {
     const byNode = new Map(owned.map((pod) => [pod.spec.nodeName, pod]));
-    const nodes = [...this.#loop.collection("nodes").all()] as NodeObject[];
+    const nodes = [...this.loop.collection("nodes").all()] as NodeObject[];
     const chosen = nodes.filter((node) => belongsOn(set, node));
     for (const node of chosen) this.#ensure(set, { node, pod: byNode.get(node.metadata.name) });
-    this.#writeStatus(set, { owned, wanted: chosen.length });
+    this.#reportStatus(set, { owned, wanted: chosen.length });
   }
 
   #ensure(set: WorkloadObject, at: { node: NodeObject; pod: PodObject | undefined }): void {
     const { node, pod } = at;
-    const type = this.#loop.type("v1", "pods");
+    const type = this.loop.type("v1", "pods");
     if (pod?.status.phase === "Failed") {
       this.#replaceFailed(set, pod);
       return;
@@ -67,17 +57,17 @@ export class DaemonSetController implements ModelController {
     const tolerations = [...(template.spec.tolerations ?? []), ...daemonTolerations];
     const spec = { nodeName: node.metadata.name, tolerations };
     const body = podFromTemplate(set, { template, name: `${name}-`, spec });
-    this.#loop.create({ type, namespace, body });
+    this.loop.create({ type, namespace, body });
   }
 
   /** Where daemons fail again and again, as on a machine that shuts down, each waits longer. */
   #replaceFailed(set: WorkloadObject, pod: PodObject): void {
     const leftMs = this.#backoff.tryNow(`${set.metadata.uid}/${pod.spec.nodeName}`);
-    if (leftMs === undefined) this.#loop.delete(pod, { type: this.#loop.type("v1", "pods") });
-    else this.#loop.enqueueAfter(leftMs, { controller: this, key: keyOf(set) });
+    if (leftMs === undefined) this.loop.delete(pod, { type: this.loop.type("v1", "pods") });
+    else this.loop.enqueueAfter(leftMs, { controller: this, key: keyOf(set) });
   }
 
-  #writeStatus(
+  #reportStatus(
     set: WorkloadObject,
     counted: { owned: readonly PodObject[]; wanted: number },
   ): void {
@@ -92,7 +82,7 @@ export class DaemonSetController implements ModelController {
       numberReady: ready,
       numberAvailable: ready,
     };
-    if (!jsonEqual(status, set.status)) this.#loop.put(storage, { ...set, status });
+    this.writeStatus(set, status);
   }
 }
 

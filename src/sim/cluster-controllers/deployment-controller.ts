@@ -1,9 +1,8 @@
 import { timestamp } from "../api/api-context.ts";
 import { jsonEqual } from "../api/store/json-value.ts";
-import type { ModelObject } from "../api/store/model-object.ts";
 import { keyOf, ownerReferenceTo, scaledValue, type WorkloadObject } from "./cluster-object.ts";
-import type { ControllerLoop, ModelController } from "./controller-loop.ts";
-import { type OwnerIndex, ownerKeys, templateHash } from "./owned-objects.ts";
+import type { ControllerLoop } from "./controller-loop.ts";
+import { type OwnerIndex, templateHash, WorkloadController } from "./owned-objects.ts";
 
 const storage = "deployments.apps";
 const setStorage = "replicasets.apps";
@@ -19,24 +18,12 @@ interface Rollout {
  * Keeps a ReplicaSet of the newest template at full size, and shrinks the old ones no faster than
  * maxUnavailable and maxSurge allow. Source: kubernetes `pkg/controller/deployment/rolling.go`.
  */
-export class DeploymentController implements ModelController {
-  readonly name = "deployment";
-  readonly watches = {
-    [storage]: ({ object }: { object: ModelObject }) => [keyOf(object)],
-    [setStorage]: ({ object }: { object: ModelObject }) => ownerKeys(object, "Deployment"),
-  };
-  readonly #loop: ControllerLoop;
-  readonly #sets: OwnerIndex;
-
+export class DeploymentController extends WorkloadController {
   constructor(loop: ControllerLoop, sets: OwnerIndex) {
-    this.#loop = loop;
-    this.#sets = sets;
+    super(loop, sets, { kind: "Deployment", storage, owned: setStorage });
   }
 
-  reconcile(key: string): void {
-    const deployment = this.#loop.get<WorkloadObject>(storage, key);
-    if (!deployment || deployment.metadata.deletionTimestamp !== undefined) return;
-    const sets = this.#sets.ownedBy(deployment.metadata.uid) as readonly WorkloadObject[];
+  protected sync(deployment: WorkloadObject, sets: readonly WorkloadObject[]): void {
     const hash = templateHash(deployment.spec.template);
     const current = sets.find((set) => set.metadata.labels?.[hashLabel] === hash);
     if (!current) {
@@ -66,8 +53,8 @@ export class DeploymentController implements ModelController {
         template: { ...template, metadata: { ...template.metadata, labels } },
       },
     };
-    const type = this.#loop.type("apps/v1", "replicasets");
-    this.#loop.create({ type, namespace, body });
+    const type = this.loop.type("apps/v1", "replicasets");
+    this.loop.create({ type, namespace, body });
   }
 
   #growCurrent({ deployment, current, old }: Rollout): void {
@@ -93,11 +80,11 @@ export class DeploymentController implements ModelController {
   }
 
   #scale(set: WorkloadObject, replicas: number): void {
-    const newest = this.#loop.get<WorkloadObject>(setStorage, keyOf(set));
+    const newest = this.loop.get<WorkloadObject>(setStorage, keyOf(set));
     if (!newest || newest.spec.replicas === replicas) return;
     const generation = (newest.metadata.generation ?? 0) + 1;
     const metadata = { ...newest.metadata, generation };
-    this.#loop.put(setStorage, { ...newest, metadata, spec: { ...newest.spec, replicas } });
+    this.loop.put(setStorage, { ...newest, metadata, spec: { ...newest.spec, replicas } });
   }
 
   #writeStatus({ deployment, current, old }: Rollout): void {
@@ -114,15 +101,15 @@ export class DeploymentController implements ModelController {
       unavailableReplicas: Math.max(0, wanted - available),
       conditions: this.#conditions(deployment, available >= wanted - unavailable),
     };
-    const newest = this.#loop.get<WorkloadObject>(storage, keyOf(deployment));
-    if (newest && !jsonEqual(status, newest.status)) this.#loop.put(storage, { ...newest, status });
+    const newest = this.loop.get<WorkloadObject>(storage, keyOf(deployment));
+    if (newest && !jsonEqual(status, newest.status)) this.loop.put(storage, { ...newest, status });
   }
 
   #conditions(deployment: WorkloadObject, available: boolean): readonly object[] {
     const before = deployment.status.conditions as { status: string }[] | undefined;
     const status = available ? "True" : "False";
     if (before?.[0]?.status === status) return before;
-    const at = timestamp(this.#loop.context.clock.now());
+    const at = timestamp(this.loop.context.clock.now());
     const reason = available ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable";
     return [{ type: "Available", status, reason, lastTransitionTime: at, lastUpdateTime: at }];
   }

@@ -1,6 +1,14 @@
+import { jsonEqual } from "../api/store/json-value.ts";
 import type { ModelObject } from "../api/store/model-object.ts";
 import type { ModelStore, StoredChange } from "../api/store/object-store.ts";
-import { controllerOf, keyOf, ownerReferenceTo, type TemplateObject } from "./cluster-object.ts";
+import {
+  controllerOf,
+  keyOf,
+  ownerReferenceTo,
+  type TemplateObject,
+  type WorkloadObject,
+} from "./cluster-object.ts";
+import type { ControllerLoop, ModelController } from "./controller-loop.ts";
 
 /** Which objects of one storage belong to which owner, by the owner's uid. */
 export class OwnerIndex {
@@ -39,8 +47,57 @@ export class OwnerIndex {
   }
 }
 
-/** The keys of the owner of a pod, where the owner is of the kind. */
-export function ownerKeys(object: ModelObject, kind: string): readonly string[] {
+/** A kind of workload, and what it owns. */
+interface WorkloadTraits {
+  readonly kind: string;
+  /** Where its objects are stored, such as `jobs.batch`. */
+  readonly storage: string;
+  /** Where the objects that it owns are stored. */
+  readonly owned: "pods" | "replicasets.apps";
+  /** Other storages whose changes concern workloads of the kind. */
+  readonly alsoWatches?: ModelController["watches"];
+}
+
+/**
+ * The controller of one kind of workload: a change to a workload, or to an object that it owns,
+ * reconciles the workload, unless it is being deleted.
+ */
+export abstract class WorkloadController implements ModelController {
+  readonly name: string;
+  readonly watches: ModelController["watches"];
+  protected readonly loop: ControllerLoop;
+  readonly #storage: string;
+  readonly #owned: OwnerIndex;
+
+  constructor(loop: ControllerLoop, owned: OwnerIndex, traits: WorkloadTraits) {
+    this.loop = loop;
+    this.#owned = owned;
+    this.#storage = traits.storage;
+    this.name = traits.kind.toLowerCase();
+    this.watches = {
+      [traits.storage]: ({ object }) => [keyOf(object)],
+      [traits.owned]: ({ object }) => ownerKeys(object, traits.kind),
+      ...traits.alsoWatches,
+    };
+  }
+
+  reconcile(key: string): void {
+    const workload = this.loop.get<WorkloadObject>(this.#storage, key);
+    if (!workload || workload.metadata.deletionTimestamp !== undefined) return;
+    this.sync(workload, this.#owned.ownedBy(workload.metadata.uid));
+  }
+
+  /** Brings what the workload owns one step nearer to its spec, and writes its status. */
+  protected abstract sync(workload: WorkloadObject, owned: readonly ModelObject[]): void;
+
+  protected writeStatus(workload: WorkloadObject, status: object): void {
+    if (jsonEqual(status, workload.status)) return;
+    this.loop.put(this.#storage, { ...workload, status } as ModelObject);
+  }
+}
+
+/** The key of the controller of an object, where it is of the kind. */
+function ownerKeys(object: ModelObject, kind: string): readonly string[] {
   const owner = controllerOf(object);
   if (owner?.kind !== kind) return [];
   return [`${object.metadata.namespace ?? ""}/${owner.name}`];

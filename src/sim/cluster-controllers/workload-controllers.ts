@@ -1,32 +1,22 @@
-import { jsonEqual } from "../api/store/json-value.ts";
-import { isReady, type ModelObject } from "../api/store/model-object.ts";
-import { isActive, keyOf, type PodObject, type WorkloadObject } from "./cluster-object.ts";
-import type { ControllerLoop, ModelController } from "./controller-loop.ts";
-import { type OwnerIndex, ownerKeys, podFromTemplate, templateHash } from "./owned-objects.ts";
-
-const replicaSets = "replicasets.apps";
+import { isReady } from "../api/store/model-object.ts";
+import { isActive, type PodObject, type WorkloadObject } from "./cluster-object.ts";
+import type { ControllerLoop } from "./controller-loop.ts";
+import {
+  type OwnerIndex,
+  podFromTemplate,
+  templateHash,
+  WorkloadController,
+} from "./owned-objects.ts";
 
 /** Keeps as many active pods as each ReplicaSet wants. */
-export class ReplicaSetController implements ModelController {
-  readonly name = "replicaset";
-  readonly watches = {
-    [replicaSets]: ({ object }: { object: ModelObject }) => [keyOf(object)],
-    pods: ({ object }: { object: ModelObject }) => ownerKeys(object, "ReplicaSet"),
-  };
-  readonly #loop: ControllerLoop;
-  readonly #pods: OwnerIndex;
-
+export class ReplicaSetController extends WorkloadController {
   constructor(loop: ControllerLoop, pods: OwnerIndex) {
-    this.#loop = loop;
-    this.#pods = pods;
+    super(loop, pods, { kind: "ReplicaSet", storage: "replicasets.apps", owned: "pods" });
   }
 
-  reconcile(key: string): void {
-    const set = this.#loop.get<WorkloadObject>(replicaSets, key);
-    if (!set || set.metadata.deletionTimestamp !== undefined) return;
-    const pods = this.#pods.ownedBy(set.metadata.uid) as readonly PodObject[];
+  protected sync(set: WorkloadObject, pods: readonly PodObject[]): void {
     const active = pods.filter(isActive);
-    this.#writeStatus(set, active);
+    this.#reportStatus(set, active);
     const missing = (set.spec.replicas ?? 1) - active.length;
     if (missing > 0) this.#create(set, missing);
     if (missing < 0) this.#delete(active, -missing);
@@ -36,7 +26,7 @@ export class ReplicaSetController implements ModelController {
     const { name, namespace = "" } = set.metadata;
     const body = podFromTemplate(set, { template: set.spec.template, name: `${name}-` });
     for (let made = 0; made < count; made += 1) {
-      this.#loop.create({ type: this.#loop.type("v1", "pods"), namespace, body });
+      this.loop.create({ type: this.loop.type("v1", "pods"), namespace, body });
     }
   }
 
@@ -47,11 +37,11 @@ export class ReplicaSetController implements ModelController {
         Number(isReady(a)) - Number(isReady(b)) ||
         Number(b.metadata.resourceVersion) - Number(a.metadata.resourceVersion),
     );
-    const type = this.#loop.type("v1", "pods");
-    for (const pod of order.slice(0, count)) this.#loop.delete(pod, { type });
+    const type = this.loop.type("v1", "pods");
+    for (const pod of order.slice(0, count)) this.loop.delete(pod, { type });
   }
 
-  #writeStatus(set: WorkloadObject, active: readonly PodObject[]): void {
+  #reportStatus(set: WorkloadObject, active: readonly PodObject[]): void {
     const ready = active.filter(isReady).length;
     const status = {
       replicas: active.length,
@@ -60,37 +50,24 @@ export class ReplicaSetController implements ModelController {
       availableReplicas: ready,
       observedGeneration: set.metadata.generation,
     };
-    if (!jsonEqual(status, set.status)) this.#loop.put(replicaSets, { ...set, status });
+    this.writeStatus(set, status);
   }
 }
 
-const statefulSets = "statefulsets.apps";
 const revisionLabel = "controller-revision-hash";
 
 /**
  * Keeps the pods `name-0` to `name-(n-1)`: in order one after the other, or all at once where the
  * set says Parallel; a new template replaces them from the last to the first.
  */
-export class StatefulSetController implements ModelController {
-  readonly name = "statefulset";
-  readonly watches = {
-    [statefulSets]: ({ object }: { object: ModelObject }) => [keyOf(object)],
-    pods: ({ object }: { object: ModelObject }) => ownerKeys(object, "StatefulSet"),
-  };
-  readonly #loop: ControllerLoop;
-  readonly #pods: OwnerIndex;
-
+export class StatefulSetController extends WorkloadController {
   constructor(loop: ControllerLoop, pods: OwnerIndex) {
-    this.#loop = loop;
-    this.#pods = pods;
+    super(loop, pods, { kind: "StatefulSet", storage: "statefulsets.apps", owned: "pods" });
   }
 
-  reconcile(key: string): void {
-    const set = this.#loop.get<WorkloadObject>(statefulSets, key);
-    if (!set || set.metadata.deletionTimestamp !== undefined) return;
-    const owned = this.#pods.ownedBy(set.metadata.uid) as readonly PodObject[];
+  protected sync(set: WorkloadObject, owned: readonly PodObject[]): void {
     const byName = new Map(owned.map((pod) => [pod.metadata.name, pod]));
-    this.#writeStatus(set, owned);
+    this.#reportStatus(set, owned);
     this.#dropFinished(owned);
     this.#dropSurplus(set, owned);
     if (this.#fill(set, byName)) this.#roll(set, byName);
@@ -143,15 +120,15 @@ export class StatefulSetController implements ModelController {
     };
     const body = podFromTemplate(set, { template: set.spec.template, name, labels });
     const { namespace = "" } = set.metadata;
-    this.#loop.create({ type: this.#loop.type("v1", "pods"), namespace, body });
+    this.loop.create({ type: this.loop.type("v1", "pods"), namespace, body });
   }
 
   #delete(pod: PodObject): void {
     if (pod.metadata.deletionTimestamp !== undefined) return;
-    this.#loop.delete(pod, { type: this.#loop.type("v1", "pods") });
+    this.loop.delete(pod, { type: this.loop.type("v1", "pods") });
   }
 
-  #writeStatus(set: WorkloadObject, owned: readonly PodObject[]): void {
+  #reportStatus(set: WorkloadObject, owned: readonly PodObject[]): void {
     const ready = owned.filter(isReady).length;
     const status = {
       observedGeneration: set.metadata.generation,
@@ -162,7 +139,7 @@ export class StatefulSetController implements ModelController {
       updatedReplicas: owned.length,
       currentRevision: templateHash(set.spec.template),
     };
-    if (!jsonEqual(status, set.status)) this.#loop.put(statefulSets, { ...set, status });
+    this.writeStatus(set, status);
   }
 }
 
@@ -170,27 +147,13 @@ function ordinalOf(pod: PodObject): number {
   return Number(pod.metadata.name.slice(pod.metadata.name.lastIndexOf("-") + 1));
 }
 
-const jobs = "jobs.batch";
-
 /** Runs pods until enough of them have succeeded; one that is lost is started again. */
-export class JobController implements ModelController {
-  readonly name = "job";
-  readonly watches = {
-    [jobs]: ({ object }: { object: ModelObject }) => [keyOf(object)],
-    pods: ({ object }: { object: ModelObject }) => ownerKeys(object, "Job"),
-  };
-  readonly #loop: ControllerLoop;
-  readonly #pods: OwnerIndex;
-
+export class JobController extends WorkloadController {
   constructor(loop: ControllerLoop, pods: OwnerIndex) {
-    this.#loop = loop;
-    this.#pods = pods;
+    super(loop, pods, { kind: "Job", storage: "jobs.batch", owned: "pods" });
   }
 
-  reconcile(key: string): void {
-    const job = this.#loop.get<WorkloadObject>(jobs, key);
-    if (!job || job.metadata.deletionTimestamp !== undefined) return;
-    const owned = this.#pods.ownedBy(job.metadata.uid) as readonly PodObject[];
+  protected sync(job: WorkloadObject, owned: readonly PodObject[]): void {
     const active = owned.filter(isActive).length;
     const succeeded = owned.filter((pod) => pod.status.phase === "Succeeded").length;
     const failed = owned.filter((pod) => pod.status.phase === "Failed").length;
@@ -198,7 +161,7 @@ export class JobController implements ModelController {
     const complete = succeeded >= completions;
     const conditions = complete ? [{ type: "Complete", status: "True" }] : undefined;
     const status = { active, succeeded, failed, ...(conditions ? { conditions } : {}) };
-    if (!jsonEqual(status, job.status)) this.#loop.put(jobs, { ...job, status });
+    this.writeStatus(job, status);
     const wanted = complete ? 0 : Math.min(parallelism, completions - succeeded);
     for (let made = active; made < wanted; made += 1) this.#create(job);
   }
@@ -207,6 +170,6 @@ export class JobController implements ModelController {
     const { name, namespace = "" } = job.metadata;
     const labels = { "batch.kubernetes.io/job-name": name, "job-name": name };
     const body = podFromTemplate(job, { template: job.spec.template, name: `${name}-`, labels });
-    this.#loop.create({ type: this.#loop.type("v1", "pods"), namespace, body });
+    this.loop.create({ type: this.loop.type("v1", "pods"), namespace, body });
   }
 }
