@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type AuditEntry, type AuditLog, createAuditLog } from "../support/audit-log.ts";
@@ -14,6 +14,7 @@ import { isReady, nameOf } from "./history.ts";
 import { mustRun } from "./must-run.ts";
 import { makeDeparture, noticeOf } from "./raw-departure.ts";
 import { untilAlive } from "./until-alive.ts";
+import { spreadWorkload } from "./workload.ts";
 
 const deploy = join(import.meta.dirname, "..", "..", "deploy");
 const departuresPath = "/apis/lastcall.dev/v1alpha1/departures";
@@ -73,7 +74,11 @@ export class FaultWorld {
       ...nodes.map((name) => ({ name, provisioning: "spot" as const })),
     ]);
     const world = new FaultWorld(plane, audit, nodes);
-    await mustRun(plane, ["apply", "-f", "-"], workload((nodeCount + plain.length) * podsPerNode));
+    await mustRun(
+      plane,
+      ["apply", "-f", "-"],
+      spreadWorkload((nodeCount + plain.length) * podsPerNode, "100%"),
+    );
     await world.until("the policy is there and departures can be listed", async () => {
       const applied = await plane.kubectl(["apply", "-f", "-"], { input: JSON.stringify(policy) });
       const { status } = await plane.request({ path: departuresPath });
@@ -199,9 +204,8 @@ export class FaultWorld {
   async #kubeconfig(url: string): Promise<string> {
     const file = join(this.#folder, `${new URL(url).port}.kubeconfig`);
     const token = await this.plane.tokenFor("lastcall", "lastcall");
-    if (url.startsWith("https:")) {
-      writeKubeconfig({ file, url, caFile: this.plane.caFile, token, user: "lastcall" });
-    } else writeFileSync(file, JSON.stringify(plainKubeconfig(url, token)));
+    const authority = url.startsWith("https:") ? { caFile: this.plane.caFile } : {};
+    writeKubeconfig({ file, url, ...authority, token, user: "lastcall" });
     return file;
   }
 
@@ -211,17 +215,6 @@ export class FaultWorld {
   }
 }
 
-function plainKubeconfig(server: string, token: string) {
-  return {
-    apiVersion: "v1",
-    kind: "Config",
-    clusters: [{ name: "e2e", cluster: { server } }],
-    users: [{ name: "lastcall", user: { token } }],
-    contexts: [{ name: "e2e", context: { cluster: "e2e", user: "lastcall" } }],
-    "current-context": "e2e",
-  };
-}
-
 const policy = {
   apiVersion: "lastcall.dev/v1alpha1",
   kind: "DeparturePolicy",
@@ -229,36 +222,3 @@ const policy = {
   // Nothing but a notice makes a node leave.
   spec: { lifetime: {} },
 };
-
-function workload(replicas: number): object {
-  const labels = { app: "web" };
-  const spread = {
-    maxSkew: 1,
-    topologyKey: "kubernetes.io/hostname",
-    whenUnsatisfiable: "ScheduleAnyway",
-    labelSelector: { matchLabels: labels },
-  };
-  const deployment = {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name: "web" },
-    spec: {
-      replicas,
-      selector: { matchLabels: labels },
-      template: {
-        metadata: { labels, annotations: { "e2e.lastcall.dev/exit-after": "1s" } },
-        spec: {
-          containers: [{ name: "web", image: "registry.example/web:1" }],
-          topologySpreadConstraints: [spread],
-        },
-      },
-    },
-  };
-  const budget = {
-    apiVersion: "policy/v1",
-    kind: "PodDisruptionBudget",
-    metadata: { name: "web" },
-    spec: { maxUnavailable: "100%", selector: { matchLabels: labels } },
-  };
-  return { apiVersion: "v1", kind: "List", items: [deployment, budget] };
-}

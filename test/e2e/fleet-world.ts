@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Node } from "kubernetes-types/core/v1.js";
 import { type AuditLog, createAuditLog } from "../support/audit-log.ts";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
+import { writeKubeconfig } from "../support/control-plane-files.ts";
 import { freePort } from "../support/free-port.ts";
 import { createNodes } from "../support/kwok-fleet.ts";
 import { type LastcallProcess, startLastcall } from "../support/lastcall-process.ts";
@@ -179,17 +180,9 @@ export class FleetWorld {
     return ready && budgets.body.items.every(hasCapacity);
   }
 
-  #writeKubeconfig(server: string, token: string): string {
-    const file = join(this.#folder, `${new URL(server).port}.kubeconfig`);
-    const config = {
-      apiVersion: "v1",
-      kind: "Config",
-      clusters: [{ name: "e2e", cluster: { server } }],
-      users: [{ name: "lastcall", user: { token } }],
-      contexts: [{ name: "e2e", context: { cluster: "e2e", user: "lastcall" } }],
-      "current-context": "e2e",
-    };
-    writeFileSync(file, JSON.stringify(config));
+  #writeKubeconfig(url: string, token: string): string {
+    const file = join(this.#folder, `${new URL(url).port}.kubeconfig`);
+    writeKubeconfig({ file, url, token, user: "lastcall" });
     return file;
   }
 }

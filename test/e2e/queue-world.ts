@@ -14,6 +14,7 @@ import { type History, isReady, nameOf, type RawDeparture } from "./history.ts";
 import { mustRun } from "./must-run.ts";
 import { Onlooker } from "./onlooker.ts";
 import { untilAlive } from "./until-alive.ts";
+import { spreadWorkload } from "./workload.ts";
 
 const deploy = join(import.meta.dirname, "..", "..", "deploy");
 const departuresPath = "/apis/lastcall.dev/v1alpha1/departures";
@@ -67,7 +68,7 @@ export class QueueWorld {
     }
     const nodes = await registerFleet(plane, spotNodes);
     const replicas = spotNodes * podsPerSpotNode;
-    await mustRun(plane, ["apply", "-f", "-"], workload(replicas));
+    await mustRun(plane, ["apply", "-f", "-"], spreadWorkload(replicas, "50%"));
     const world = new QueueWorld({ plane, moto, autoScaling, audit, nodes });
     await world.until("departures can be listed", async () => {
       return (await plane.request({ path: departuresPath })).status === 200;
@@ -177,34 +178,4 @@ async function registerFleet(plane: ControlPlane, count: number): Promise<readon
     })),
   ]);
   return fleet;
-}
-
-function workload(replicas: number): object {
-  const labels = { app: "web" };
-  const annotations = { "e2e.lastcall.dev/exit-after": "1s" };
-  const containers = [{ name: "web", image: "registry.example/web:1" }];
-  const spread = {
-    maxSkew: 1,
-    topologyKey: "kubernetes.io/hostname",
-    whenUnsatisfiable: "ScheduleAnyway",
-    labelSelector: { matchLabels: labels },
-  };
-  const spec = { containers, topologySpreadConstraints: [spread] };
-  const deployment = {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name: "web" },
-    spec: {
-      replicas,
-      selector: { matchLabels: labels },
-      template: { metadata: { labels, annotations }, spec },
-    },
-  };
-  const budget = {
-    apiVersion: "policy/v1",
-    kind: "PodDisruptionBudget",
-    metadata: { name: "web" },
-    spec: { maxUnavailable: "50%", selector: { matchLabels: labels } },
-  };
-  return { apiVersion: "v1", kind: "List", items: [deployment, budget] };
 }

@@ -1,5 +1,3 @@
-/** What runs on the fleet: five deployments with sixty pods, each under a budget, and a DaemonSet. */
-
 interface App {
   readonly name: string;
   readonly replicas: number;
@@ -18,34 +16,65 @@ const apps: readonly App[] = [
 
 export const podCount = apps.reduce((sum, { replicas }) => sum + replicas, 0);
 
-/** One List for kubectl. */
+/**
+ * What runs on the fleet, as one List: five Deployments with sixty pods, each under a budget, and a
+ * DaemonSet.
+ */
 export function workload(): object {
   return { apiVersion: "v1", kind: "List", items: [...apps.flatMap(objectsOf), daemonSet] };
 }
 
+/** One Deployment `web` that ends within a second, spread over the nodes, and its budget. */
+export function spreadWorkload(replicas: number, maxUnavailable: string): object {
+  const topologySpreadConstraints = [
+    {
+      maxSkew: 1,
+      topologyKey: "kubernetes.io/hostname",
+      whenUnsatisfiable: "ScheduleAnyway",
+      labelSelector: { matchLabels: { app: "web" } },
+    },
+  ];
+  const containers = [{ name: "web", image: "registry.example/web:1" }];
+  const items = budgetedDeployment({
+    ...{ name: "web", replicas, budget: { maxUnavailable } },
+    annotations: { "e2e.lastcall.dev/exit-after": "1s" },
+    spec: { containers, topologySpreadConstraints },
+  });
+  return { apiVersion: "v1", kind: "List", items };
+}
+
 function objectsOf({ name, replicas, exitAfter, budget }: App): object[] {
-  const labels = { app: name };
   const annotations = {
     "e2e.lastcall.dev/exit-after": exitAfter,
     // Ready at once would give a budget back before anybody could go over it.
     "e2e.lastcall.dev/ready-after": "1s",
   };
+  const spec = { containers: [container(name)] };
+  return budgetedDeployment({ name, replicas, budget, annotations, spec });
+}
+
+function budgetedDeployment(
+  parts: Pick<App, "name" | "replicas" | "budget"> & {
+    readonly annotations: object;
+    readonly spec: object;
+  },
+): object[] {
+  const { name, replicas, budget, annotations, spec } = parts;
+  const labels = { app: name };
+  const selector = { matchLabels: labels };
+  const template = { metadata: { labels, annotations }, spec };
   return [
     {
       apiVersion: "apps/v1",
       kind: "Deployment",
       metadata: { name },
-      spec: {
-        replicas,
-        selector: { matchLabels: labels },
-        template: { metadata: { labels, annotations }, spec: { containers: [container(name)] } },
-      },
+      spec: { replicas, selector, template },
     },
     {
       apiVersion: "policy/v1",
       kind: "PodDisruptionBudget",
       metadata: { name },
-      spec: { ...budget, selector: { matchLabels: labels } },
+      spec: { ...budget, selector },
     },
   ];
 }

@@ -5,7 +5,7 @@ import { type Instant, parseInstant } from "../../src/core/time/time.ts";
 import { KubeNodeMarks } from "../../src/kube/node-marks.ts";
 import { translateNode } from "../../src/kube/object/translate-node.ts";
 import { ModelApi } from "../../src/sim/api/model-api.ts";
-import { SteppingClock } from "../support/stepping-clock.ts";
+import { ManualClock } from "../support/manual-clock.ts";
 
 const path = "/api/v1/nodes/n1";
 const providerID = "gce://p/europe-west1-b/n1";
@@ -17,7 +17,7 @@ let asked: string[];
 let marks: KubeNodeMarks;
 
 beforeEach(() => {
-  const clock = new SteppingClock(parseInstant("2026-11-20T00:00:00Z") as Instant);
+  const clock = new ManualClock(parseInstant("2026-11-20T00:00:00Z") as Instant);
   api = new ModelApi({ clock, rng: seededRng(1) });
   asked = [];
   const listening: KubeApi = {

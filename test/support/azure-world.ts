@@ -4,18 +4,19 @@ import { instant } from "../../src/core/time/time.ts";
 import type { ReleaserWorld } from "../contract/instance-releaser.contract.ts";
 import type { LaunchTimeWorld } from "../contract/launch-times.contract.ts";
 import { type ArmMachine, ArmServer, scaleSet } from "./arm-server.ts";
-import { countingFetch, passTime, SteppingClock } from "./stepping-clock.ts";
+import { ManualClock } from "./manual-clock.ts";
+import { countingFetch, passTime } from "./pass-time.ts";
 
 /** A releaser before our Resource Manager, both on one stepping clock. */
 export interface AzureWorld extends ReleaserWorld, LaunchTimeWorld {
   readonly server: ArmServer;
-  readonly clock: SteppingClock;
+  readonly clock: ManualClock;
 }
 
 export async function startAzureWorld(
   settings: { readonly cluster?: string; readonly deleteInstances?: boolean } = {},
 ): Promise<AzureWorld> {
-  const clock = new SteppingClock(instant(Date.parse("2026-11-20T00:00:00Z")));
+  const clock = new ManualClock(instant(Date.parse("2026-11-20T00:00:00Z")));
   const server = await new ArmServer(clock).start();
   const counted = countingFetch();
   const azure = createAzureCompute({

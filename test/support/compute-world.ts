@@ -14,12 +14,13 @@ import {
   type ComputeServerOptions,
   startComputeServer,
 } from "./compute-server.ts";
-import { countingFetch, passTime, SteppingClock } from "./stepping-clock.ts";
+import { ManualClock } from "./manual-clock.ts";
+import { countingFetch, passTime } from "./pass-time.ts";
 
 /** A releaser before our Compute Engine server, both on one stepping clock. */
 export interface ComputeWorld extends ReleaserWorld, LaunchTimeWorld {
   readonly server: ComputeServer;
-  readonly clock: SteppingClock;
+  readonly clock: ManualClock;
   readonly client: ComputeClient;
   readonly group: ComputeGroup;
   readonly releaser: ComputeReleaser;
@@ -42,7 +43,7 @@ const faults = {
 } as const satisfies Record<string, ComputeFault>;
 
 export async function startComputeWorld(options: ComputeWorldOptions = {}): Promise<ComputeWorld> {
-  const clock = new SteppingClock(instant(Date.parse("2026-11-20T00:00:00Z")));
+  const clock = new ManualClock(instant(Date.parse("2026-11-20T00:00:00Z")));
   const launchTimes: ComputeMachine[] = [];
   const server = await startComputeServer({
     clock,

@@ -53,17 +53,19 @@ export function writeControlPlaneFiles(folder: string, url: string): ControlPlan
 export interface KubeconfigOptions {
   readonly file: string;
   readonly url: string;
-  readonly caFile: string;
+  /** The authority of a server that speaks TLS. */
+  readonly caFile?: string;
   readonly token: string;
   readonly user: string;
 }
 
 /** A kubeconfig is YAML, and every JSON text is YAML. */
 export function writeKubeconfig({ file, url, caFile, token, user }: KubeconfigOptions): void {
+  const authority = caFile === undefined ? {} : { "certificate-authority": caFile };
   const config = {
     apiVersion: "v1",
     kind: "Config",
-    clusters: [{ name: "e2e", cluster: { server: url, "certificate-authority": caFile } }],
+    clusters: [{ name: "e2e", cluster: { server: url, ...authority } }],
     users: [{ name: user, user: { token } }],
     contexts: [{ name: "e2e", context: { cluster: "e2e", user } }],
     "current-context": "e2e",

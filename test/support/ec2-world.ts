@@ -8,20 +8,21 @@ import { instant, type Millis } from "../../src/core/time/time.ts";
 import type { ReleaserWorld } from "../contract/instance-releaser.contract.ts";
 import type { LaunchTimeWorld } from "../contract/launch-times.contract.ts";
 import { Ec2Fleet, type FleetGroup, type FleetInstance } from "./ec2-fleet.ts";
-import { passTime, SteppingClock } from "./stepping-clock.ts";
+import { ManualClock } from "./manual-clock.ts";
+import { passTime } from "./pass-time.ts";
 
 /** A releaser before our EC2 server, by AWS' own clients, both on one stepping clock. */
 export interface Ec2World extends ReleaserWorld, LaunchTimeWorld {
   readonly fleet: Ec2Fleet;
   readonly group: FleetGroup;
-  readonly clock: SteppingClock;
+  readonly clock: ManualClock;
   readonly releaser: Ec2Releaser;
 }
 
 export async function startEc2World(
   options: { readonly goneWithinMs?: Millis } = {},
 ): Promise<Ec2World> {
-  const clock = new SteppingClock(instant(Date.parse("2026-11-20T00:00:00Z")));
+  const clock = new ManualClock(instant(Date.parse("2026-11-20T00:00:00Z")));
   const fleet = new Ec2Fleet(clock);
   await fleet.start();
   const former = { ...process.env };

@@ -50,19 +50,28 @@ export class ManualClock implements Clock {
   async advance(span: number): Promise<void> {
     const untilMs = this.#elapsedMs + span;
     await settle();
-    for (let next = this.#next(untilMs); next !== undefined; next = this.#next(untilMs)) {
-      this.#elapsedMs = Math.max(this.#elapsedMs, next.wakeMs);
-      this.#sleepers.delete(next);
-      next.wake();
-      await settle();
-    }
+    while (this.#wakeNext(untilMs)) await settle();
     this.#elapsedMs = untilMs;
     await settle();
+  }
+
+  /** Goes on to the time of the sleeper that is due first and wakes it; false when nobody sleeps. */
+  step(): boolean {
+    return this.#wakeNext(Number.POSITIVE_INFINITY);
   }
 
   /** Lets time pass without letting anybody act: a process that was stopped. */
   freezeFor(span: number): void {
     this.#elapsedMs += span;
+  }
+
+  #wakeNext(untilMs: number): boolean {
+    const next = this.#next(untilMs);
+    if (next === undefined) return false;
+    this.#elapsedMs = Math.max(this.#elapsedMs, next.wakeMs);
+    this.#sleepers.delete(next);
+    next.wake();
+    return true;
   }
 
   #next(untilMs: number): Sleeper | undefined {

@@ -5,7 +5,8 @@ import { formatInstant, instant, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { NodeClaimReleaser } from "../../src/kube/node-claim-releaser.ts";
 import type { ReleaserWorld } from "../contract/instance-releaser.contract.ts";
-import { passTime, SteppingClock } from "./stepping-clock.ts";
+import { ManualClock } from "./manual-clock.ts";
+import { passTime } from "./pass-time.ts";
 
 export interface WorldClaim {
   readonly name: string;
@@ -26,7 +27,7 @@ const refusals = {
 
 /** NodeClaims in memory and a Karpenter that takes each half a minute after it was deleted. */
 export class NodeClaimWorld implements ReleaserWorld {
-  readonly clock = new SteppingClock(instant(Date.parse("2026-11-20T00:00:00Z")));
+  readonly clock = new ManualClock(instant(Date.parse("2026-11-20T00:00:00Z")));
   readonly claims = new Map<string, WorldClaim>();
   readonly requests: KubeRequest[] = [];
   readonly modes = ["NodeClaim"] as const;

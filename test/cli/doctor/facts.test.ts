@@ -3,7 +3,7 @@ import { serverFacts } from "../../../src/cli/doctor/cluster-facts.ts";
 import { rightsOfAccount } from "../../../src/cli/doctor/rights-facts.ts";
 import type { KubeAnswer, KubeApi, KubeRequest } from "../../../src/contracts/kube-api.ts";
 import { instant, millis, plus, seconds } from "../../../src/core/time/time.ts";
-import { SteppingClock } from "../../support/stepping-clock.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
 
 const { signal } = new AbortController();
 const account = { namespace: "lastcall", name: "lastcall" };
@@ -76,13 +76,13 @@ describe("the API server's clock", () => {
       ...{ status: 200, body: { major: "1", minor: "34+", gitVersion: "v1.34.0-gke.1" } },
       serverAt: plus(now, off),
     }));
-    expect(await serverFacts(api, new SteppingClock(now), signal)).toEqual({
+    expect(await serverFacts(api, new ManualClock(now), signal)).toEqual({
       ...{ major: 1, minor: 34, name: "v1.34.0-gke.1", aheadMs: ahead },
     });
   });
 
   it("is not known where there is no header", async () => {
     const api = apiOf(() => ({ status: 200, body: {} }));
-    expect((await serverFacts(api, new SteppingClock(now), signal)).aheadMs).toBeUndefined();
+    expect((await serverFacts(api, new ManualClock(now), signal)).aheadMs).toBeUndefined();
   });
 });
