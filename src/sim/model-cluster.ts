@@ -21,7 +21,7 @@ import {
   StatefulSetController,
 } from "./cluster-controllers/workload-controllers.ts";
 
-export interface ModelClusterOptions extends Omit<ModelCloudOptions, "context" | "kubelet"> {
+interface ModelClusterOptions extends Omit<ModelCloudOptions, "context" | "kubelet"> {
   readonly clock: Clock;
   readonly historyLimit?: number;
 }
@@ -52,7 +52,7 @@ export function startModelCluster(options: ModelClusterOptions): ModelCluster {
   return { api, cloud, kubelet, stop };
 }
 
-export interface RunningControllers {
+interface RunningControllers {
   /** The kubelets of all machines, which a cloud starts and stops. */
   readonly kubelet: Kubelet;
   readonly stop: () => void;

@@ -54,7 +54,7 @@ export function statusOf(parts: RefusalParts): object {
 }
 
 /** What was asked about: `details` of most refusals. */
-export interface RefusedObject {
+interface RefusedObject {
   readonly type: { readonly group: string; readonly plural: string; readonly kind: string };
   readonly name: string;
 }

@@ -4,7 +4,7 @@ import { recordOf } from "./store/json-value.ts";
 import { isScalable } from "./write/scale-object.ts";
 
 /** The version that the model behaves like. */
-export const modelVersion = Object.freeze({
+const modelVersion = Object.freeze({
   major: "1",
   minor: "36",
   gitVersion: "v1.36.3+lastcall-model",

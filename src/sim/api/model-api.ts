@@ -22,7 +22,7 @@ import { EventQueue, openWatch, type WatchQueue } from "./store/watch-objects.ts
 import { systemPriorityClasses } from "./write/admission.ts";
 import { createObject } from "./write/create-object.ts";
 
-export interface ModelApiOptions {
+interface ModelApiOptions {
   readonly clock: Clock;
   readonly rng: Rng;
   /** How many changes of each kind a watch can catch up on; 10,000 where absent. */
@@ -174,7 +174,7 @@ function withName(
 }
 
 /** Which requests shall fail; a field that is absent fits any. */
-export interface FaultMatch {
+interface FaultMatch {
   readonly method?: KubeMethod | "WATCH";
   /** A part of the path, or a pattern of it. */
   readonly path?: string | RegExp;
@@ -184,7 +184,7 @@ export interface FaultMatch {
  * What happens to a request that fits. `Drop`: it is lost before the server saw it.
  * `DropAnswer`: the server did it, and the connection broke before the answer came back.
  */
-export type FaultEffect = KubeAnswer | "Drop" | "DropAnswer";
+type FaultEffect = KubeAnswer | "Drop" | "DropAnswer";
 
 export interface Fault {
   readonly match: FaultMatch;
@@ -194,7 +194,7 @@ export interface Fault {
 }
 
 /** The faults that are still to come, in the order in which they were added. */
-export class FaultPlan {
+class FaultPlan {
   readonly #waiting: { fault: Fault; left: number }[] = [];
 
   add(fault: Fault): void {
@@ -224,7 +224,7 @@ function fits(match: FaultMatch, request: { method: string; path: string }): boo
 const namespaces = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
 /** What every cluster has from its first second: four namespaces and two priority classes. */
-export function seedCluster(context: ApiContext): void {
+function seedCluster(context: ApiContext): void {
   const namespaceType = context.registry.find("v1", "namespaces");
   const classType = context.registry.find("scheduling.k8s.io/v1", "priorityclasses");
   if (!namespaceType || !classType) return;

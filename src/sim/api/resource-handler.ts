@@ -27,7 +27,7 @@ import { isScalable, readScale, writeScale } from "./write/scale-object.ts";
 import { type Update, updateObject } from "./write/update-object.ts";
 
 /** A request to a known kind. */
-export interface ResourceRequest {
+interface ResourceRequest {
   readonly context: ApiContext;
   readonly lister: ObjectLister;
   readonly request: KubeRequest;

@@ -19,7 +19,7 @@ export interface ResourceType {
 }
 
 /** How the server treats a kind, as its `strategy.go` says. */
-export interface ResourceTraits {
+interface ResourceTraits {
   /** `/status` exists: writes to the object leave the status alone, and the reverse. */
   readonly statusSubresource: boolean;
   /**
@@ -36,7 +36,7 @@ export interface ResourceTraits {
   readonly returnsDeleted: boolean;
 }
 
-export interface CustomResourceTraits {
+interface CustomResourceTraits {
   readonly schema: StructuralSchema;
   readonly printerColumns: readonly ResourceColumn[];
   readonly selectableFields: readonly string[];
@@ -154,7 +154,7 @@ const conditional: ResourceTraits = { ...plain, unconditionalUpdate: false };
  * The built-in kinds that the model serves. Source: the kinds' `strategy.go` in
  * kubernetes/kubernetes.
  */
-export const builtInTypes: readonly ResourceType[] = [
+const builtInTypes: readonly ResourceType[] = [
   ...core.map((entry) => builtIn("", entry)),
   ...apps.map((entry) => builtIn("apps", entry)),
   builtIn("batch", { kind: "Job", plural: "jobs", all: true, traits: workload }),

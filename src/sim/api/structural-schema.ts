@@ -24,7 +24,7 @@ export interface StructuralSchema {
 }
 
 /** What became of a value: without unknown fields, with defaults; and what is wrong with it. */
-export interface SchemaOutcome {
+interface SchemaOutcome {
   readonly value: unknown;
   readonly unknownFields: readonly string[];
   readonly causes: readonly StatusCause[];

@@ -14,7 +14,7 @@ import type { ModelCloud } from "./model-cloud.ts";
 import type { ModelMachine } from "./model-machine.ts";
 import { hashOf } from "./preemption-model.ts";
 
-export interface ModelAgentsOptions {
+interface ModelAgentsOptions {
   readonly cluster: ModelCluster;
   readonly clock: Clock;
   readonly seed: number;
@@ -92,7 +92,7 @@ function aborted(signal: AbortSignal): Promise<void> {
 
 const channel = "gcp/preempted";
 
-export interface ModelNoticeOptions {
+interface ModelNoticeOptions {
   readonly cloud: ModelCloud;
   readonly clock: Clock;
   /** The machine that listens, by its id: another one may get its name. */
@@ -103,7 +103,7 @@ export interface ModelNoticeOptions {
 }
 
 /** The metadata server of one model machine: no notice, until the cloud preempts the machine. */
-export class ModelNoticeSource implements NoticeSource {
+class ModelNoticeSource implements NoticeSource {
   readonly cloud = "gcp";
   readonly channels = [channel];
   readonly #options: ModelNoticeOptions;

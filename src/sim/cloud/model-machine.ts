@@ -20,7 +20,7 @@ export interface MachineGroup {
   readonly taints?: readonly object[];
 }
 
-export type ModelMachineState = "Booting" | "Running" | "Noticed" | "Stopping" | "Gone";
+type ModelMachineState = "Booting" | "Running" | "Noticed" | "Stopping" | "Gone";
 
 /** One machine as it is now; a machine recreated under the same name has another id. */
 export interface ModelMachine {
@@ -40,7 +40,7 @@ export function providerIdOf(machine: Pick<ModelMachine, "name" | "group">): str
 const defaultCapacity = { cpu: "4", memory: "16Gi", pods: "110", "ephemeral-storage": "100Gi" };
 
 /** The Node that a machine's kubelet registers, with the labels that GKE gives it. */
-export function nodeOf(machine: ModelMachine, at: string): object {
+function nodeOf(machine: ModelMachine, at: string): object {
   const { name, group } = machine;
   const capacity = group.capacity ?? defaultCapacity;
   const spot = group.price === "Preemptible" ? { "cloud.google.com/gke-preemptible": "true" } : {};

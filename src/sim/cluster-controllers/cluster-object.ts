@@ -21,7 +21,7 @@ export interface PodSpec {
   readonly terminationGracePeriodSeconds?: number;
 }
 
-export interface NodeAffinity {
+interface NodeAffinity {
   readonly requiredDuringSchedulingIgnoredDuringExecution?: {
     readonly nodeSelectorTerms?: readonly NodeTerm[];
   };
@@ -32,13 +32,13 @@ export interface NodeTerm {
   readonly matchFields?: readonly LabelRequirement[];
 }
 
-export interface ContainerObject {
+interface ContainerObject {
   readonly name: string;
   readonly image?: string;
   readonly resources?: { readonly requests?: Readonly<Record<string, string>> };
 }
 
-export interface PodStatus {
+interface PodStatus {
   readonly phase: PodPhase;
   readonly conditions?: readonly Condition[];
   readonly [field: string]: unknown;
@@ -81,7 +81,7 @@ export interface WorkloadObject extends ModelObject {
   readonly status: Readonly<Record<string, unknown>>;
 }
 
-export interface RolloutStrategy {
+interface RolloutStrategy {
   readonly type?: string;
   readonly rollingUpdate?: {
     readonly maxUnavailable?: number | string;
@@ -150,7 +150,7 @@ export function splitKey(key: string): { readonly namespace: string; readonly na
 }
 
 /** Which way a share of pods is rounded to whole ones. */
-export type Rounding = "Up" | "Down";
+type Rounding = "Up" | "Down";
 
 /**
  * A count, or a percentage such as `25%` of `total`.

@@ -112,7 +112,7 @@ interface Entry {
  * failure, a quarter of an hour at most; forgotten after twice that.
  * Source: client-go `util/flowcontrol/backoff.go`, as the DaemonSet controller uses it.
  */
-export class FailureBackoff {
+class FailureBackoff {
   readonly #clock: Clock;
   readonly #entries = new Map<string, Entry>();
 

@@ -169,7 +169,7 @@ function scaleChanged({ object, previous }: StoredChange): boolean {
 }
 
 /** Which pods each budget selects; kept up with every change, so that nothing is listed again. */
-export class BudgetMembers {
+class BudgetMembers {
   readonly #store: ModelStore;
   readonly #members = new Map<string, Map<string, PodObject>>();
 

@@ -145,13 +145,13 @@ function isLess(a: readonly number[], b: readonly number[]): boolean {
   return false;
 }
 
-export interface Load {
+interface Load {
   readonly cpu: number;
   readonly memory: number;
   readonly pods: number;
 }
 
-export interface Spread {
+interface Spread {
   readonly byNode: ReadonlyMap<string, number>;
   readonly byZone: ReadonlyMap<string, number>;
 }
@@ -164,7 +164,7 @@ interface PlacedPod extends Load {
 }
 
 /** The requests of the pods on each node, and how the pods of each owner are spread. */
-export class SchedulerCache {
+class SchedulerCache {
   readonly #nodes: (name: string) => NodeObject | undefined;
   readonly #loads = new Map<string, Load>();
   readonly #placed = new Map<string, PlacedPod>();
@@ -245,6 +245,6 @@ export function requestsOf(pod: PodObject): Load {
   return { cpu, memory, pods: 1 };
 }
 
-export function zoneOfNode(node: NodeObject | undefined): string {
+function zoneOfNode(node: NodeObject | undefined): string {
   return node?.metadata.labels?.[zoneLabel] ?? "";
 }

@@ -24,7 +24,7 @@ import { oneActor, releaseAfterDrain, rightMachine } from "../invariants/release
 import { type ModelCluster, startModelCluster } from "../model-cluster.ts";
 import { type DemoObject, demoWorkloads } from "./demo-workloads.ts";
 
-export interface DemoWorldOptions {
+interface DemoWorldOptions {
   readonly clock: Clock;
   readonly seed: number;
   readonly nodes: number;
@@ -132,21 +132,21 @@ function create(api: ModelApi, { path, body }: DemoObject): void {
 }
 
 /** How many nodes of the demo may be out at once before another one starts to leave. */
-export const demoBudgetNodes = 2;
+const demoBudgetNodes = 2;
 /** A node's deadline is so long after its launch time: 24 h less the reserve. */
-export const demoLifetimeHours = 23.5;
+const demoLifetimeHours = 23.5;
 /** Departures are at least this far apart. */
-export const demoSpacingMs = minutes(15);
+const demoSpacingMs = minutes(15);
 
 const hourMs = 3_600_000;
 
 /** The hour of the day (UTC) in which nobody may start to leave; some hours after the start. */
-export function quietHour(startAt: Instant): number {
+function quietHour(startAt: Instant): number {
   return (Math.floor(startAt / hourMs) + 5) % 24;
 }
 
 /** The demo's policy, as a user would write it. */
-export function demoPolicy(startAt: Instant): DemoObject {
+function demoPolicy(startAt: Instant): DemoObject {
   const hour = quietHour(startAt);
   const clock = (at: number): string => `${String(at).padStart(2, "0")}:00`;
   const window = { name: "settlement", type: "Deny", timeZone: "UTC" };
@@ -168,7 +168,7 @@ export function demoPolicy(startAt: Instant): DemoObject {
 }
 
 /** Whether the policy's window lets a planned departure start; by the hour alone. */
-export function demoMayStart(startAt: Instant, at: Instant): boolean {
+function demoMayStart(startAt: Instant, at: Instant): boolean {
   return Math.floor(at / hourMs) % 24 !== quietHour(startAt);
 }
 

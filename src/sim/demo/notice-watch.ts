@@ -13,7 +13,7 @@ export interface NoticeTimeline {
   readonly pods: readonly PodTimeline[];
 }
 
-export interface PodTimeline {
+interface PodTimeline {
   readonly name: string;
   /** When its deletion or its shutdown began. */
   readonly terminatingAt?: Instant;

@@ -25,7 +25,7 @@ export interface FleetCounts {
   readonly largestLossIn1h: number;
 }
 
-export interface PolicyRun {
+interface PolicyRun {
   readonly name: string;
   readonly counts: FleetCounts;
 }

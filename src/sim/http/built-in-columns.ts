@@ -177,7 +177,7 @@ function involvedObject(event: ModelObject): string {
 }
 
 /** `1/2`: how many of the containers are ready. */
-export function podReady(pod: ModelObject): string {
+function podReady(pod: ModelObject): string {
   const wanted = readJsonPath(pod, ".spec.containers");
   const statuses = readJsonPath(pod, ".status.containerStatuses");
   const isRunning = recordOf(pod.status).phase === "Running";
@@ -188,7 +188,7 @@ export function podReady(pod: ModelObject): string {
 }
 
 /** What kubectl calls the status: Terminating and a reason go before the phase. */
-export function podStatus(pod: ModelObject): string {
+function podStatus(pod: ModelObject): string {
   const { phase, reason } = recordOf(pod.status);
   if (pod.metadata.deletionTimestamp !== undefined) return "Terminating";
   if (typeof reason === "string" && reason !== "") return reason;

@@ -16,7 +16,7 @@ import { patchTypes } from "../api/write/patch.ts";
 import { readProtobufObject } from "./protobuf-object.ts";
 import { tableEvent, tableOf, wantsTable } from "./table.ts";
 
-export interface ModelServerOptions {
+interface ModelServerOptions {
   readonly api: ModelApi;
   /** 0, or absent, for any free port. */
   readonly port?: number;
@@ -183,7 +183,7 @@ const protobuf = "application/vnd.kubernetes.protobuf";
  * Reads a request's body, JSON or such protobuf as kubectl sends; undefined where there is none.
  * Throws `ApiRefusal` (400, 413, 415).
  */
-export async function readBody(request: IncomingMessage): Promise<unknown> {
+async function readBody(request: IncomingMessage): Promise<unknown> {
   const bytes = await readBytes(request);
   if (request.headers["content-type"]?.startsWith(protobuf)) return fromProtobuf(bytes);
   if (bytes.length === 0) return undefined;
@@ -218,7 +218,7 @@ async function readBytes(request: IncomingMessage): Promise<Buffer> {
 }
 
 /** A kubeconfig, as JSON, which is YAML too, for the model cluster at `url`. */
-export function kubeconfigOf(url: string): string {
+function kubeconfigOf(url: string): string {
   const name = "lastcall-model";
   const config = {
     apiVersion: "v1",

@@ -67,7 +67,7 @@ function rowOf(
 }
 
 /** One column of `kubectl get`; those of priority 1 are for `-o wide`. */
-export interface TableColumn {
+interface TableColumn {
   readonly name: string;
   readonly type: string;
   readonly priority: number;
@@ -75,7 +75,7 @@ export interface TableColumn {
 }
 
 /** The columns of a kind: its own, those of its definition, or name and age. */
-export function columnsOf(type: ResourceType): readonly TableColumn[] {
+function columnsOf(type: ResourceType): readonly TableColumn[] {
   if (type.custom) return customColumns(type.custom.printerColumns);
   const own = builtInColumns[type.storage];
   if (own === undefined) return [nameColumn, ageColumn];

@@ -6,7 +6,7 @@ import { type DepartureObject, departureStorage, phaseOf } from "./departure-obj
 import type { Invariant, TraceEvent } from "./invariant.ts";
 
 /** What the policy of a run allows, in words of its own and not in core's. */
-export interface StartRules {
+interface StartRules {
   /** Whether windows let a planned departure start at an instant. */
   readonly mayStart: (at: Instant) => boolean;
   /** How many nodes may be out at once, the one that starts included. */

@@ -6,7 +6,7 @@ import type { ModelCluster } from "../model-cluster.ts";
 import { departureStorage } from "./departure-object.ts";
 import type { Checker, Invariant, TraceEvent, Violation } from "./invariant.ts";
 
-export interface InvariantMonitorOptions {
+interface InvariantMonitorOptions {
   readonly cluster: ModelCluster;
   readonly clock: Clock;
   readonly invariants: readonly Invariant[];

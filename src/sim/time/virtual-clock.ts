@@ -3,7 +3,7 @@ import { between, type Instant, type Millis, plus } from "../../core/time/time.t
 import { assert } from "../../errors.ts";
 import { type Timer, TimerHeap } from "./timers.ts";
 
-export interface VirtualClockOptions {
+interface VirtualClockOptions {
   readonly startAt: Instant;
   /**
    * Resolves once all promise work has come to rest, so that nothing can go on but by time:

@@ -1,7 +1,7 @@
 import { deepFreeze, recordOf } from "./json-value.ts";
 import { type ModelObject, namespaceOf, withMeta } from "./model-object.ts";
 
-export type ChangeListener = (change: StoredChange) => void;
+type ChangeListener = (change: StoredChange) => void;
 
 /** All objects, under one counter of revisions, as etcd keeps them. */
 export class ModelStore {
@@ -156,7 +156,7 @@ export interface StoredChange {
 }
 
 /** The newest changes of one storage, from which a watch that reconnects catches up. */
-export class WatchHistory {
+class WatchHistory {
   readonly #limit: number;
   #changes: StoredChange[] = [];
   /** Changes up to this revision are forgotten. */

@@ -65,7 +65,7 @@ function splitOutsideParentheses(text: string): string[] {
     .filter((part) => part !== "");
 }
 
-export interface FieldTerm {
+interface FieldTerm {
   readonly path: string;
   readonly equal: boolean;
   readonly value: string;

@@ -119,7 +119,7 @@ export const systemPriorityClasses: Readonly<Record<string, number>> = {
 };
 
 /** The defaults of a pod template: what a workload's pods get although nobody wrote it. */
-export function withPodSpecDefaults(spec: JsonRecord): JsonRecord {
+function withPodSpecDefaults(spec: JsonRecord): JsonRecord {
   const containers = Array.isArray(spec.containers) ? spec.containers : [];
   return {
     restartPolicy: "Always",
@@ -133,7 +133,7 @@ export function withPodSpecDefaults(spec: JsonRecord): JsonRecord {
 }
 
 /** Defaults, priority and tolerations of a new pod, as the server's admission chain gives them. */
-export function admitPod(context: ApiContext, pod: JsonRecord): JsonRecord {
+function admitPod(context: ApiContext, pod: JsonRecord): JsonRecord {
   const spec = withPodSpecDefaults(recordOf(pod.spec));
   const name = String(recordOf(pod.metadata).name);
   const admitted = {
@@ -147,7 +147,7 @@ export function admitPod(context: ApiContext, pod: JsonRecord): JsonRecord {
 }
 
 /** What is wrong with a new pod, as far as the model looks. */
-export function podCauses(pod: JsonRecord): readonly StatusCause[] {
+function podCauses(pod: JsonRecord): readonly StatusCause[] {
   const spec = recordOf(pod.spec);
   const causes: StatusCause[] = [];
   if (!Array.isArray(spec.containers) || spec.containers.length === 0) {
@@ -171,7 +171,7 @@ const mutableInSpec = new Set([
 ]);
 
 /** A pod's spec stays as it is, but for images, tolerations and little more. */
-export function podUpdateCauses(before: ModelObject, after: ModelObject): readonly StatusCause[] {
+function podUpdateCauses(before: ModelObject, after: ModelObject): readonly StatusCause[] {
   const [old, next] = [recordOf(before.spec), recordOf(after.spec)];
   const keys = new Set([...Object.keys(old), ...Object.keys(next)]);
   const changed = [...keys].filter((key) => !jsonEqual(old[key], next[key]));

@@ -18,7 +18,7 @@ import type { ModelObject } from "../store/model-object.ts";
 import { applySchema } from "../structural-schema.ts";
 import { rulesOf } from "./admission.ts";
 
-export interface Creation {
+interface Creation {
   readonly type: ResourceType;
   /** Empty for cluster-scoped kinds. */
   readonly namespace: string;

@@ -13,14 +13,14 @@ export interface DeleteOptions {
   readonly dryRun?: boolean;
 }
 
-export interface Deletion {
+interface Deletion {
   readonly type: ResourceType;
   readonly namespace: string;
   readonly name: string;
   readonly options: DeleteOptions;
 }
 
-export interface Deleted {
+interface Deleted {
   /** The object as it is now, or as it last was. */
   readonly object: ModelObject;
   readonly gone: boolean;

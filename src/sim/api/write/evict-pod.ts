@@ -13,7 +13,7 @@ import { isReady, type ModelObject } from "../store/model-object.ts";
 import { type DeleteOptions, deleteObject, deleteOptionsOf } from "./delete-object.ts";
 import { allowedCondition, budgetStatus, budgetStorage, budgetsOf } from "./pod-budget.ts";
 
-export interface EvictionRequest {
+interface EvictionRequest {
   readonly type: ResourceType;
   readonly namespace: string;
   readonly name: string;
@@ -22,7 +22,7 @@ export interface EvictionRequest {
 }
 
 /** What the server writes under HTTP 201. */
-export const evicted: object = Object.freeze({
+const evicted: object = Object.freeze({
   kind: "Status",
   apiVersion: "v1",
   metadata: {},

@@ -51,7 +51,7 @@ export function allowedCondition(allowed: number, generation: number): object {
       };
 }
 
-export interface BudgetStatus {
+interface BudgetStatus {
   readonly observedGeneration?: number;
   readonly disruptionsAllowed?: number;
   readonly currentHealthy?: number;

@@ -12,7 +12,7 @@ export function isScalable(type: ResourceType): boolean {
   return scalable.has(type.storage);
 }
 
-export interface ScaleTarget {
+interface ScaleTarget {
   readonly type: ResourceType;
   readonly namespace: string;
   readonly name: string;
