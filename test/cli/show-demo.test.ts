@@ -67,8 +67,10 @@ describe("The demo where stdout is no terminal", () => {
       return heard.lines.filter((line) => /^2026-11-20 \d\d:/.test(line));
     };
     const [slow, fast] = [await told("900"), await told("7200")];
-    expect(slow.length).toBeGreaterThan(3);
-    expect(fast.slice(0, slow.length)).toEqual(slow);
+    // How far a run comes within its second depends on how busy the machine is, too.
+    const both = Math.min(slow.length, fast.length);
+    expect(both).toBeGreaterThan(3);
+    expect(fast.slice(0, both)).toEqual(slow.slice(0, both));
   });
 
   it("ends with 130 at an interrupt, and takes its file along", async () => {
