@@ -33,8 +33,10 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   // Settings of other tools as policies and values: the text of a policy is config's.
   migrate: [...everywhere, "config"],
   doctor: everywhere,
-  controller: [...everywhere, "contracts"],
-  agent: [...everywhere, "contracts", "kube/object"],
+  // One node's drain, step by step; what the controller and the agent's fallback have in common.
+  drain: [...everywhere, "contracts"],
+  controller: [...everywhere, "contracts", "drain"],
+  agent: [...everywhere, "contracts", "drain", "kube/object"],
   sim: [...everywhere, "contracts", "controller", "agent"],
   server: [...everywhere, "contracts"],
   runtime: [...everywhere, "contracts"],
@@ -99,7 +101,8 @@ const packageSites: Readonly<Record<string, readonly string[]>> = {
 
 /** Folders that run without Node's own modules, because they must run anywhere or nowhere near I/O. */
 const withoutBuiltins = [
-  ...["core", "contracts", "kube/object", "controller", "agent", "audit", "doctor", "migrate"],
+  ...["core", "contracts", "drain", "kube/object", "controller", "agent", "audit", "doctor"],
+  "migrate",
   "errors",
 ];
 

@@ -197,8 +197,7 @@ export class Fallback {
     if (this.#options.mode === "Cordon") return "Ended";
     open.drain ??= await this.#beginDrain(node.name);
     if (open.drain === undefined) return "Ended";
-    const { deadlineAt } = open.notice;
-    const turn = await open.drain.turn({ now: () => this.#now(), deadlineAt });
+    const turn = await open.drain.turn(open.notice.deadlineAt);
     if (turn !== "Drained") return turn;
     this.#options.onDrained?.();
     return "Ended";
@@ -222,7 +221,8 @@ export class Fallback {
 
   async #beginDrain(nodeName: string): Promise<FallbackDrain | undefined> {
     const facts = await this.#options.marks.read(nodeName);
-    return facts === undefined ? undefined : new FallbackDrain(facts, this.#now(), this.#options);
+    if (facts === undefined) return undefined;
+    return new FallbackDrain(facts, this.#options, () => this.#now());
   }
 
   /** A controller that lives does it within the same time, and then there is nothing left to do. */

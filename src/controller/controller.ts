@@ -2,21 +2,21 @@ import type { Clock } from "../contracts/clock.ts";
 import type { Fleet, GateSource, PolicyStatusSink } from "../contracts/fleet.ts";
 import type { LaunchTimes } from "../contracts/launch-times.ts";
 import type { Leadership } from "../contracts/leadership.ts";
-import type { NoticeFeed } from "../contracts/notice-feed.ts";
+import type { FeedListener, NoticeFeed } from "../contracts/notice-feed.ts";
 import { metricNames } from "../contracts/telemetry.ts";
 import type { WorkloadAuditor } from "../contracts/workload-auditor.ts";
 import type { Rng } from "../core/chance/rng.ts";
+import { Sampler } from "../core/chance/sampler.ts";
 import { TerminationMemory } from "../core/drain/termination-time.ts";
 import type { Millis } from "../core/time/time.ts";
-import { messageOf } from "../errors.ts";
-import { ActiveDepartures } from "./active-departures.ts";
-import { DrainTurns } from "./drain-turns.ts";
+import { isLastcallError, messageOf } from "../errors.ts";
+import { ActiveDepartures } from "./departure/active-departures.ts";
+import { RunningDrains } from "./departure/running-drains.ts";
 import { type ClusterPorts, Executor, type Telemetry } from "./executor.ts";
-import { listenToFeeds } from "./feed-listening.ts";
 import { Health } from "./health.ts";
-import { followInterruptions } from "./interruption.ts";
-import { LifecycleHookCompleter } from "./lifecycle-hook-completer.ts";
-import { NoticeReconciler } from "./notice-reconciler.ts";
+import { followInterruptions } from "./notice/interruption-reconciler.ts";
+import { LifecycleHookCompleter } from "./notice/lifecycle-hook-completer.ts";
+import { NoticeReconciler } from "./notice/notice-reconciler.ts";
 import { PlaceholderSweep } from "./placeholder-sweep.ts";
 import { PlanReconciler } from "./plan-reconciler.ts";
 import { ReleaseChecks } from "./release-checks.ts";
@@ -97,7 +97,7 @@ export class Controller {
       self,
       readNode,
       askAboutRelease: (question, until) => checks.askNow(question, until),
-      turns: new DrainTurns(),
+      runningDrains: new RunningDrains(),
       terminations: new TerminationMemory(),
       view: () => fleet.view(),
     });
@@ -149,4 +149,36 @@ export class Controller {
       if (!signal.aborted) telemetry.log.error("audit-ended", { error: messageOf(error) });
     });
   }
+}
+
+/**
+ * Sets every feed listening and gives their ends. Every trouble is counted, and one a minute of a kind is
+ * said. A feed that fails against its word is a trouble, too: neither the others nor the rotation end
+ * with it.
+ */
+export function listenToFeeds(
+  feeds: readonly NoticeFeed[],
+  tools: {
+    readonly noticeReconciler: NoticeReconciler;
+    readonly hookCompleter: LifecycleHookCompleter;
+    readonly telemetry: Telemetry;
+    readonly clock: Clock;
+  },
+  signal: AbortSignal,
+): readonly Promise<void>[] {
+  const { noticeReconciler, hookCompleter, telemetry, clock } = tools;
+  const sampler = new Sampler();
+  const onTrouble = (error: unknown): void => {
+    if (signal.aborted) return;
+    const code = isLastcallError(error) ? error.code : "UNEXPECTED";
+    telemetry.metrics.count("lastcall_errors_total", { code });
+    const said = sampler.admit(code, clock.monotonic());
+    if (said) telemetry.log.warn("feed-trouble", { code, error: messageOf(error), ...said });
+  };
+  const listener: FeedListener = {
+    onNotice: (instanceNotice) => noticeReconciler.handle(instanceNotice),
+    onHook: (hook) => hookCompleter.handle(hook, signal),
+    onTrouble,
+  };
+  return feeds.map((feed) => feed.run(listener, signal).catch(onTrouble));
 }

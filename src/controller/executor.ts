@@ -22,12 +22,12 @@ import type { ForceReason } from "../core/departure/drain-reason.ts";
 import type { EvictionAnswer } from "../core/drain/eviction-answer.ts";
 import type { PlaceholderOrder } from "../core/drain/placeholder-plan.ts";
 import type { LifecycleHook } from "../core/notice/lifecycle-hook.ts";
-import { isOvertaken } from "../core/notice/marked-node.ts";
-import { isUndoing, type NoticeUpdate, saysAsMuch, wordFor } from "../core/notice/notice-call.ts";
+import { isOvertaken, markOf } from "../core/notice/marked-node.ts";
+import type { NoticeUpdate } from "../core/notice/notice-call.ts";
+import { isUndoing, saysAsMuch, wordFor } from "../core/notice/notice-call.ts";
 import { noReleaser } from "../core/policy/release-answer.ts";
 import type { Instant } from "../core/time/time.ts";
 import { assert, type ErrorCode, LastcallError } from "../errors.ts";
-import { markOf } from "./departing-mark.ts";
 
 /** What the executor acts with. Assembled by the command, or by a test with the model cluster. */
 export interface ClusterPorts {

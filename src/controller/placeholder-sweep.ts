@@ -5,7 +5,7 @@ import { orphanPlaceholders } from "../core/drain/placeholder-plan.ts";
 import { type Millis, minutes } from "../core/time/time.ts";
 import type { Executor } from "./executor.ts";
 
-/** Placeholders are swept by their own cases; this is for those that a crash has left. */
+/** Placeholders are swept by their own runs; this is for those that a crash has left. */
 const sweepEveryMs: Millis = minutes(10);
 
 export interface SweepTools {

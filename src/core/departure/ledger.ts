@@ -9,7 +9,7 @@ import {
   type TimelineEntry,
 } from "./departure.ts";
 import { outcomeOf, type Undoing } from "./outcome.ts";
-import { type PhaseEvent, transition } from "./phase.ts";
+import { type PhaseEvent, phaseAfter } from "./phase.ts";
 
 /** How many entries of a departure's timeline are kept: the first ones and the newest. */
 const timelineLimit = 60;
@@ -35,25 +35,25 @@ export function statusAfter(
   happening: PhaseChange,
 ): DepartureStatus | undefined {
   const { status } = departure;
-  const step = transition(status.phase, happening.event);
-  if (step === undefined) return undefined;
+  const phase = phaseAfter(status.phase, happening.event);
+  if (phase === undefined) return undefined;
   const message = messageOf(departure, happening);
   const { demands: _, ...lasting } = status;
   const after: DepartureStatus = {
-    ...(mayHoldBudgets(step.to) ? status : lasting),
-    phase: step.to,
+    ...(mayHoldBudgets(phase) ? status : lasting),
+    phase,
     reason: happening.reason,
     message,
     timeline: withEntry(status.timeline, {
       at: happening.at,
-      step: step.to,
+      step: phase,
       result: `${happening.event}: ${message}`,
     }),
   };
   // What is held has not begun: it counts for no wave and no budget of an hour.
-  if (step.to === "Held") return { ...after, startedAt: undefined };
-  if (step.to === "Preparing") return { ...after, startedAt: status.startedAt ?? happening.at };
-  return step.to === "Ended" ? ended(departure, happening, after) : after;
+  if (phase === "Held") return { ...after, startedAt: undefined };
+  if (phase === "Preparing") return { ...after, startedAt: status.startedAt ?? happening.at };
+  return phase === "Ended" ? ended(departure, happening, after) : after;
 }
 
 /** What was undone ends with the sentence that began the undoing: it alone names the cause. */

@@ -28,86 +28,67 @@ export const phaseEvents = [
 
 export type PhaseEvent = (typeof phaseEvents)[number];
 
-/** What the shell does on entering the next phase. Each effect is idempotent. */
-export type Effect =
-  | "MarkNode"
-  | "DrainPods"
-  | "ReleaseMachine"
-  | "RemoveNode"
-  | "UnmarkNode"
-  | "CloseLedger";
-
-export interface Transition {
-  readonly to: Phase;
-  readonly effects: readonly Effect[];
-}
-
-const begin: Transition = { to: "Preparing", effects: ["MarkNode"] };
-const undo: Transition = { to: "RollingBack", effects: ["UnmarkNode"] };
-const close: Transition = { to: "Ended", effects: ["CloseLedger"] };
-const free: Transition = { to: "Ended", effects: ["UnmarkNode", "CloseLedger"] };
-
 /**
  * Phase x event. A pair that is not here changes nothing: the event came too late (a cancel while
  * the machine is already being released) or does not concern the phase. `test/core/departure/phase.test.ts`
  * walks every path and proves that Ended can be reached from everywhere.
  */
-const table: Readonly<Record<Phase, Readonly<Partial<Record<PhaseEvent, Transition>>>>> = {
+const table: Readonly<Record<Phase, Readonly<Partial<Record<PhaseEvent, Phase>>>>> = {
   Scheduled: {
-    Due: begin,
-    Blocked: { to: "Held", effects: [] },
-    Noticed: begin,
-    Cancelled: close,
-    Withdrawn: close,
-    NodeGone: close,
-    MachineReplaced: close,
+    Due: "Preparing",
+    Blocked: "Held",
+    Noticed: "Preparing",
+    Cancelled: "Ended",
+    Withdrawn: "Ended",
+    NodeGone: "Ended",
+    MachineReplaced: "Ended",
   },
   Held: {
-    Due: begin,
-    Unblocked: { to: "Scheduled", effects: [] },
-    Noticed: begin,
-    Cancelled: close,
-    Withdrawn: close,
-    NodeGone: close,
-    MachineReplaced: close,
+    Due: "Preparing",
+    Unblocked: "Scheduled",
+    Noticed: "Preparing",
+    Cancelled: "Ended",
+    Withdrawn: "Ended",
+    NodeGone: "Ended",
+    MachineReplaced: "Ended",
   },
   Preparing: {
     // The last look before the mark; one that was begun before may have left it.
-    Blocked: { to: "Held", effects: ["UnmarkNode"] },
-    Prepared: { to: "Draining", effects: ["DrainPods"] },
-    GaveUp: undo,
-    Cancelled: undo,
-    Withdrawn: undo,
-    NodeGone: close,
-    MachineReplaced: undo,
+    Blocked: "Held",
+    Prepared: "Draining",
+    GaveUp: "RollingBack",
+    Cancelled: "RollingBack",
+    Withdrawn: "RollingBack",
+    NodeGone: "Ended",
+    MachineReplaced: "RollingBack",
   },
   Draining: {
-    Drained: { to: "Releasing", effects: ["ReleaseMachine"] },
-    CutShort: { to: "Releasing", effects: ["ReleaseMachine"] },
-    GaveUp: undo,
-    Cancelled: undo,
-    Withdrawn: undo,
-    NodeGone: close,
-    MachineReplaced: undo,
+    Drained: "Releasing",
+    CutShort: "Releasing",
+    GaveUp: "RollingBack",
+    Cancelled: "RollingBack",
+    Withdrawn: "RollingBack",
+    NodeGone: "Ended",
+    MachineReplaced: "RollingBack",
   },
   Releasing: {
-    Released: { to: "Ended", effects: ["RemoveNode", "CloseLedger"] },
-    GaveUp: undo,
+    Released: "Ended",
+    GaveUp: "RollingBack",
     // Only while the cloud is waited for: a machine that we have let go does not come back.
-    Withdrawn: undo,
-    NodeGone: close,
+    Withdrawn: "RollingBack",
+    NodeGone: "Ended",
     // The group was quicker than we: the new machine has taken the old Node object, cordon and all.
-    MachineReplaced: free,
+    MachineReplaced: "Ended",
   },
   RollingBack: {
-    RolledBack: close,
-    Noticed: begin,
-    NodeGone: close,
+    RolledBack: "Ended",
+    Noticed: "Preparing",
+    NodeGone: "Ended",
   },
   Ended: {},
 };
 
-/** The transition that `event` causes in `phase`; undefined where it changes nothing. */
-export function transition(phase: Phase, event: PhaseEvent): Transition | undefined {
+/** The phase that `event` leads to from `phase`; undefined where it changes nothing. */
+export function phaseAfter(phase: Phase, event: PhaseEvent): Phase | undefined {
   return table[phase][event];
 }

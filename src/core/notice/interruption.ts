@@ -2,7 +2,7 @@ import { holdAnnotation, holdOf } from "../cluster/hold.ts";
 import { compareIdentity } from "../cluster/identity.ts";
 import type { NodeFacts } from "../cluster/node.ts";
 import { type Departure, isLive, isVoluntary, mayBeIgnored } from "../departure/departure.ts";
-import { type PhaseEvent, transition } from "../departure/phase.ts";
+import { type PhaseEvent, phaseAfter } from "../departure/phase.ts";
 import type { Reason } from "../reason/reason.ts";
 import { isMarkGone } from "./node-notice.ts";
 
@@ -30,7 +30,7 @@ export function interruptionOf(
   if (!isLive(departure)) return undefined;
   const found = lookAt(departure, node);
   if (found === undefined) return undefined;
-  return transition(departure.status.phase, found.event) === undefined ? undefined : found;
+  return phaseAfter(departure.status.phase, found.event) === undefined ? undefined : found;
 }
 
 function lookAt(departure: Departure, node: NodeFacts | undefined): Interruption | undefined {

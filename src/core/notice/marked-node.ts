@@ -1,5 +1,13 @@
 import type { NodeFacts } from "../cluster/node.ts";
-import { type Departure, isNoticed, isUnderWay } from "../departure/departure.ts";
+import {
+  type Cause,
+  cloudDeadline,
+  type Departure,
+  isNoticed,
+  isUnderWay,
+} from "../departure/departure.ts";
+import { explain } from "../reason/explain.ts";
+import type { Instant } from "../time/time.ts";
 import { departingTaint, departureAnnotation } from "./interruption.ts";
 
 /** Whether a departure stands marked on its node, and is not about to take that back. */
@@ -21,4 +29,20 @@ export function isOvertaken(departure: Departure): boolean {
   if (departAt === undefined || status.startedAt === undefined) return false;
   const isGoing = isUnderWay(departure) && status.phase !== "Ended";
   return isGoing && isNoticed(departure) && departAt > status.startedAt;
+}
+
+/** What stands on the node of a departure. */
+export interface NodeMark {
+  readonly departure: string;
+  readonly cause: Cause;
+  readonly dueAt: Instant | undefined;
+  readonly message: string;
+}
+
+/** A deadline that the cloud has not named is not called the cloud's. */
+export function markOf(departure: Departure): NodeMark {
+  const { node, name, cause, deadlineAt } = departure;
+  const facts = { node: node.name, deadlineAt: cloudDeadline(departure) };
+  const message = explain(isNoticed(departure) ? "Noticed" : "Started", facts);
+  return { departure: name, cause, dueAt: deadlineAt, message };
 }

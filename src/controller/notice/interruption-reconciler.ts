@@ -1,21 +1,21 @@
-import type { Clock } from "../contracts/clock.ts";
-import type { Fleet, FleetChange } from "../contracts/fleet.ts";
-import { Wakeup } from "../contracts/wakeup.ts";
-import type { NodeFacts } from "../core/cluster/node.ts";
-import { isWaitingAdvice } from "../core/departure/advice.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import type { Fleet, FleetChange } from "../../contracts/fleet.ts";
+import { Wakeup } from "../../contracts/wakeup.ts";
+import type { NodeFacts } from "../../core/cluster/node.ts";
+import { isWaitingAdvice } from "../../core/departure/advice.ts";
 import {
   type Departure,
   type DepartureStatus,
   isLive,
   isNoticed,
-} from "../core/departure/departure.ts";
-import { type PhaseChange, statusAfter } from "../core/departure/ledger.ts";
-import { makesLeave, policyFor, reactionTo } from "../core/notice/reaction.ts";
-import type { Policy } from "../core/policy/policy.ts";
-import { formatInstant, type Instant, type Millis, plus, seconds } from "../core/time/time.ts";
-import { messageOf } from "../errors.ts";
-import type { ActiveDepartures } from "./active-departures.ts";
-import type { Executor } from "./executor.ts";
+} from "../../core/departure/departure.ts";
+import { type PhaseChange, statusAfter } from "../../core/departure/ledger.ts";
+import { makesLeave, policyFor, reactionTo } from "../../core/notice/reaction.ts";
+import type { Policy } from "../../core/policy/policy.ts";
+import { formatInstant, type Instant, type Millis, plus, seconds } from "../../core/time/time.ts";
+import { messageOf } from "../../errors.ts";
+import type { ActiveDepartures } from "../departure/active-departures.ts";
+import type { Executor } from "../executor.ts";
 import type { NoticeReconciler } from "./notice-reconciler.ts";
 
 interface InterruptionTools {

@@ -1,40 +1,65 @@
-import type { Clock } from "../contracts/clock.ts";
-import type {
-  ClusterCapacity,
-  FollowedPlaceholders,
-  Placeholders,
-} from "../contracts/cluster-capacity.ts";
-import type { NodePods } from "../contracts/node-pods.ts";
-import { Wakeup } from "../contracts/wakeup.ts";
-import { backoffMs } from "../core/chance/backoff.ts";
-import type { Rng } from "../core/chance/rng.ts";
-import type { NodeFacts } from "../core/cluster/node.ts";
-import type { PodPlacement } from "../core/cluster/placement.ts";
-import type { BudgetFacts, PodFacts } from "../core/cluster/pod.ts";
-import { isPressing } from "../core/departure/advice.ts";
-import { sayingSince } from "../core/departure/ledger.ts";
-import { nextReservationStep, type ReservationStep } from "../core/drain/placeholder-plan.ts";
-import { planDrain } from "../core/drain-plan/drain-plan.ts";
-import type { Policy } from "../core/policy/policy.ts";
-import { earlier, type Instant, plus } from "../core/time/time.ts";
-import { messageOf } from "../errors.ts";
-import type { CaseContext } from "./case-context.ts";
-import type { Executor } from "./executor.ts";
+import type { FollowedPlaceholders } from "../../contracts/cluster-capacity.ts";
+import { Wakeup } from "../../contracts/wakeup.ts";
+import { backoffMs } from "../../core/chance/backoff.ts";
+import type { PodPlacement } from "../../core/cluster/placement.ts";
+import type { BudgetFacts, PodFacts } from "../../core/cluster/pod.ts";
+import { isPressing } from "../../core/departure/advice.ts";
+import { hasReserved, type PhaseResult, sayingSince } from "../../core/departure/ledger.ts";
+import { nextReservationStep, type ReservationStep } from "../../core/drain/placeholder-plan.ts";
+import { planDrain } from "../../core/drain-plan/drain-plan.ts";
+import { earlier, type Instant, plus } from "../../core/time/time.ts";
+import { messageOf } from "../../errors.ts";
 import { MachineCheck } from "./machine-check.ts";
+import { type StepContext, targetOf } from "./step.ts";
 
-export interface ReservationTools {
-  readonly executor: Executor;
-  readonly pods: NodePods;
-  readonly placeholders: Placeholders;
-  readonly capacity: ClusterCapacity;
-  readonly clock: Clock;
-  readonly rng: Rng;
-  readonly self?: string | undefined;
-  /** A fresh look at one node, past the watch. */
-  readonly readNode: (name: string) => Promise<NodeFacts | undefined>;
+/** Pods that leave have room elsewhere first, where the policy wants it and there is time. */
+export async function reserveCapacity(
+  context: StepContext,
+  signal: AbortSignal,
+): Promise<PhaseResult | undefined> {
+  const { departure, clock, policy, telemetry } = context;
+  const { when, onTimeout } = policy.replacement;
+  if (when === "None" || isPressing(departure(), clock.now())) return undefined;
+  await context.report("ReplacementWait");
+  const { verdict, detail } = await reservationEnd(context, signal);
+  if (verdict !== "TimedOut") return undefined;
+  telemetry.reservationTimedOut(departure(), detail);
+  const event = onTimeout === "Proceed" ? "Prepared" : "GaveUp";
+  return { event, reason: "ReplacementTimeout", detail };
 }
 
-export interface ReservationEnd {
+/** Room that cannot even be looked for is room that was not found: the policy says what follows. */
+async function reservationEnd(context: StepContext, signal: AbortSignal): Promise<ReservationEnd> {
+  try {
+    return await new CapacityReservation(context).run(signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    context.telemetry.faulted("room-failed", context.departure(), error);
+    return { verdict: "TimedOut", detail: messageOf(error) };
+  }
+}
+
+/** Past the drain nobody needs the room any more. What fails here is swept by the plan reconciler. */
+export async function freeCapacity(context: StepContext): Promise<undefined> {
+  const { departure, telemetry } = context;
+  if (!hasReserved(departure().status)) return;
+  await removePlaceholders(context).catch((error: unknown) =>
+    telemetry.faulted("room-not-cleared", departure(), error),
+  );
+}
+
+async function removePlaceholders({
+  departure,
+  placeholders,
+  executor,
+}: StepContext): Promise<void> {
+  const { uid } = departure();
+  const all = await placeholders.list();
+  const own = all.filter((one) => one.departureUid === uid && one.leaving === "Staying");
+  await Promise.all(own.map((one) => executor.removePlaceholder(one.name)));
+}
+
+interface ReservationEnd {
   /** `Pressed`: a notice has come, and there is no time for room. */
   readonly verdict: "Ready" | "TimedOut" | "Pressed";
   readonly detail: string;
@@ -52,28 +77,20 @@ interface Seen {
  * when a pod changes, until all of them run or time is up. It keeps nothing: begun again after a
  * restart it goes on from the placeholders that are there.
  */
-export class CapacityReservation {
-  readonly #order: { readonly node: NodeFacts; readonly policy: Policy };
-  readonly #context: CaseContext;
-  readonly #tools: ReservationTools;
+class CapacityReservation {
+  readonly #context: StepContext;
   readonly #wakeup: Wakeup;
   #attempts = 0;
   #trouble: string | undefined;
 
-  constructor(
-    order: { readonly node: NodeFacts; readonly policy: Policy },
-    context: CaseContext,
-    tools: ReservationTools,
-  ) {
-    this.#order = order;
+  constructor(context: StepContext) {
     this.#context = context;
-    this.#tools = tools;
-    this.#wakeup = new Wakeup(tools.clock);
+    this.#wakeup = new Wakeup(context.clock);
   }
 
   async run(signal: AbortSignal): Promise<ReservationEnd> {
-    const { pods, placeholders, clock } = this.#tools;
-    const { node } = this.#order;
+    const { pods, placeholders, clock } = this.#context;
+    const node = targetOf(this.#context);
     const departure = this.#context.departure();
     // The watches end with the making, not with whatever called it.
     const done = new AbortController();
@@ -82,7 +99,7 @@ export class CapacityReservation {
     const followed = placeholders.follow(departure.uid, stop);
     const wake = () => this.#wakeup.wake();
     const machine = new MachineCheck({
-      ...{ departure, node, tools: this.#tools },
+      ...{ departure, node, tools: this.#context },
       ...{ onLooked: wake, signal: stop },
     });
     const stops = [
@@ -118,21 +135,15 @@ export class CapacityReservation {
   }
 
   #isPressed(): boolean {
-    return isPressing(this.#context.departure(), this.#tools.clock.now());
+    return isPressing(this.#context.departure(), this.#context.clock.now());
   }
 
   #step({ pods, budgets, followed, sinceAt }: Seen): ReservationStep {
-    const { node, policy } = this.#order;
-    const now = this.#tools.clock.now();
+    const { policy, clock, self } = this.#context;
+    const now = clock.now();
     const livePods = pods();
-    const plan = planDrain({
-      node,
-      pods: livePods,
-      budgets,
-      rule: policy.drain,
-      now,
-      self: this.#tools.self,
-    });
+    const node = targetOf(this.#context);
+    const plan = planDrain({ node, pods: livePods, budgets, rule: policy.drain, now, self });
     return nextReservationStep({
       departure: this.#context.departure(),
       plan,
@@ -146,7 +157,7 @@ export class CapacityReservation {
 
   /** Does what the step says; what fails is tried again after a pause. Gives when to look again. */
   async #carryOut(step: ReservationStep, signal: AbortSignal): Promise<Instant> {
-    const { executor, clock, rng } = this.#tools;
+    const { executor, clock, rng } = this.#context;
     const results = await Promise.allSettled([
       ...step.create.map((order) => executor.createPlaceholder(order)),
       ...step.remove.map((name) => executor.removePlaceholder(name)),
@@ -162,7 +173,7 @@ export class CapacityReservation {
   /** Where volumes can be reached is asked once: volumes do not move. */
   async #placements(pods: readonly PodFacts[]): Promise<(pod: PodFacts) => PodFacts> {
     const placements = new Map<string, PodPlacement | undefined>();
-    for (const { uid, placement } of await this.#tools.capacity.withVolumes(pods)) {
+    for (const { uid, placement } of await this.#context.capacity.withVolumes(pods)) {
       placements.set(uid, placement);
     }
     return (pod) => ({ ...pod, placement: placements.get(pod.uid) ?? pod.placement });

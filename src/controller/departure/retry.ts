@@ -1,9 +1,9 @@
-import type { Clock } from "../contracts/clock.ts";
-import { backoffMs } from "../core/chance/backoff.ts";
-import type { Rng } from "../core/chance/rng.ts";
-import { type Departure, isNoticed } from "../core/departure/departure.ts";
-import { type Millis, seconds } from "../core/time/time.ts";
-import { isLastcallError, type LastcallError } from "../errors.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import { backoffMs } from "../../core/chance/backoff.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { type Departure, isNoticed } from "../../core/departure/departure.ts";
+import { type Millis, seconds } from "../../core/time/time.ts";
+import { isLastcallError, type LastcallError } from "../../errors.ts";
 
 const longestMs: Millis = seconds(10);
 const longestUnderNoticeMs: Millis = seconds(1);

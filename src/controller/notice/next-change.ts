@@ -1,6 +1,6 @@
-import type { Clock } from "../contracts/clock.ts";
-import type { Fleet, FleetChange } from "../contracts/fleet.ts";
-import type { Millis } from "../core/time/time.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import type { Fleet, FleetChange } from "../../contracts/fleet.ts";
+import type { Millis } from "../../core/time/time.ts";
 
 export interface ChangeWait {
   readonly fleet: Fleet;

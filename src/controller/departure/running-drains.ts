@@ -1,17 +1,17 @@
-import { type Departure, isLive, mayHoldBudgets } from "../core/departure/departure.ts";
+import { type Departure, isLive, mayHoldBudgets } from "../../core/departure/departure.ts";
 import {
   type BudgetDemand,
   conflictWith,
   contestable,
   type Demanding,
-} from "../core/departure/drain-conflict.ts";
+} from "../../core/departure/drain-conflict.ts";
 
 /**
  * Which drains run, so that one that could block another waits until that one is over. What each
  * asks of budgets is in its Departure's status; this knows it before the watch shows it, and knows
  * sooner that a drain is over.
  */
-export class DrainTurns {
+export class RunningDrains {
   readonly #running = new Map<string, readonly BudgetDemand[]>();
   readonly #over = new Set<string>();
   readonly #listeners = new Set<() => void>();

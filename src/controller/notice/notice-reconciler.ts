@@ -1,19 +1,19 @@
-import type { Clock } from "../contracts/clock.ts";
-import type { Fleet } from "../contracts/fleet.ts";
-import type { NoticeFate } from "../contracts/notice-feed.ts";
-import type { NodeFacts } from "../core/cluster/node.ts";
-import type { Departure } from "../core/departure/departure.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import type { Fleet } from "../../contracts/fleet.ts";
+import type { NoticeFate } from "../../contracts/notice-feed.ts";
+import type { NodeFacts } from "../../core/cluster/node.ts";
+import type { Departure } from "../../core/departure/departure.ts";
 import {
   type InstanceNotice,
   type MachineScene,
   type NoticeResolution,
   resolveNotice,
-} from "../core/notice/instance-notice.ts";
-import { callsOfMarks } from "../core/notice/node-notice.ts";
-import type { NoticeCall } from "../core/notice/notice-call.ts";
-import { between, type Millis, millis, plus } from "../core/time/time.ts";
-import { LastcallError, messageOf } from "../errors.ts";
-import type { Executor } from "./executor.ts";
+} from "../../core/notice/instance-notice.ts";
+import { callsOfMarks } from "../../core/notice/node-notice.ts";
+import type { NoticeCall } from "../../core/notice/notice-call.ts";
+import { between, type Millis, millis, plus } from "../../core/time/time.ts";
+import { LastcallError, messageOf } from "../../errors.ts";
+import type { Executor } from "../executor.ts";
 import { nextChange } from "./next-change.ts";
 
 export interface NoticeReconcilerTools {

@@ -1,17 +1,16 @@
-import type { Clock } from "../contracts/clock.ts";
-import type { EventReason, EventTarget } from "../contracts/telemetry.ts";
-import type { Homeless } from "../core/capacity/capacity-fit.ts";
-import type { PodIdentity } from "../core/cluster/pod.ts";
-import type { Departure, DepartureStatus, UncleanPod } from "../core/departure/departure.ts";
-import type { DrainAct } from "../core/drain/drain-progress.ts";
-import type { DrainStep } from "../core/drain/drain-step.ts";
-import { ruleOfLoss, wordOnRule } from "../core/drain/loss-rule.ts";
-import type { DrainPlan, PlannedPod } from "../core/drain-plan/drain-plan.ts";
-import { explainDrain } from "../core/drain-plan/explain-drain.ts";
-import { explain } from "../core/reason/explain.ts";
-import { isLastcallError, messageOf } from "../errors.ts";
-import type { DrainOver } from "./drain-run.ts";
-import type { Telemetry } from "./executor.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import type { EventReason, EventTarget } from "../../contracts/telemetry.ts";
+import type { Homeless } from "../../core/capacity/capacity-fit.ts";
+import type { PodIdentity } from "../../core/cluster/pod.ts";
+import type { Departure, DepartureStatus, UncleanPod } from "../../core/departure/departure.ts";
+import type { DrainAct } from "../../core/drain/drain-progress.ts";
+import type { DrainStep, DrainVerdict } from "../../core/drain/drain-step.ts";
+import { ruleOfLoss, wordOnRule } from "../../core/drain/loss-rule.ts";
+import type { DrainPlan, PlannedPod } from "../../core/drain-plan/drain-plan.ts";
+import { explainDrain } from "../../core/drain-plan/explain-drain.ts";
+import { explain } from "../../core/reason/explain.ts";
+import { isLastcallError, messageOf } from "../../errors.ts";
+import type { Telemetry } from "../executor.ts";
 
 /** Events are few: of many pods with one trouble so many are named. */
 const namedPods = 10;
@@ -85,10 +84,10 @@ export class DepartureTelemetry {
   #sayUnclean(departure: Departure, { namespace, name, outcome, rule }: UncleanPod): void {
     const what =
       outcome === "Killed" ? "was killed when its grace was over" : "was left behind on the node";
-    const instanceNotice = rule === undefined ? "" : ` ${wordOnRule(rule)}`;
+    const foretold = rule === undefined ? "" : ` ${wordOnRule(rule)}`;
     this.#sayOnce(`unclean ${namespace}/${name}`, departure, {
       reason: outcome === "Killed" ? "PodKilled" : "PodLeftBehind",
-      message: `${namespace}/${name} ${what}${instanceNotice}`,
+      message: `${namespace}/${name} ${what}${foretold}`,
       about: [],
     });
   }
@@ -116,7 +115,7 @@ export class DepartureTelemetry {
   }
 
   /** What goes on inside a phase. */
-  told({ node, name, status }: Departure): void {
+  reported({ node, name, status }: Departure): void {
     const { phase, reason, message } = status;
     this.#telemetry.log.info("departure-says", {
       node: node.name,
@@ -161,9 +160,9 @@ export class DepartureTelemetry {
     this.#sayOnce("volumes", departure, { reason: "VolumesAttached", message, about: [] });
   }
 
-  drainEnded(departure: Departure, end: DrainOver): void {
+  drainEnded(departure: Departure, verdict: DrainVerdict): void {
     const { noticedAt, deadlineAt } = departure;
-    if (noticedAt === undefined || end.verdict !== "Done") return;
+    if (noticedAt === undefined || verdict !== "Done") return;
     const now = this.#clock.now();
     this.#telemetry.metrics.observe(
       "lastcall_notice_to_last_pod_seconds",

@@ -1,13 +1,13 @@
-import type { Clock } from "../contracts/clock.ts";
-import type { Fleet, FleetChange } from "../contracts/fleet.ts";
-import type { HookFate } from "../contracts/notice-feed.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import type { Fleet, FleetChange } from "../../contracts/fleet.ts";
+import type { HookFate } from "../../contracts/notice-feed.ts";
 import {
   type HookStanding,
   hookStanding,
   type LifecycleHook,
-} from "../core/notice/lifecycle-hook.ts";
-import { type Millis, minutes } from "../core/time/time.ts";
-import type { Executor } from "./executor.ts";
+} from "../../core/notice/lifecycle-hook.ts";
+import { type Millis, minutes } from "../../core/time/time.ts";
+import type { Executor } from "../executor.ts";
 import { nextChange } from "./next-change.ts";
 
 export interface LifecycleHookCompleterTools {

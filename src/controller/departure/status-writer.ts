@@ -1,20 +1,20 @@
-import type { Clock } from "../contracts/clock.ts";
-import type { PodIdentity } from "../core/cluster/pod.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import type { PodIdentity } from "../../core/cluster/pod.ts";
 import {
   type Departure,
   type DepartureStatus,
   type DrainCounts,
   mayHoldBudgets,
-} from "../core/departure/departure.ts";
-import type { BudgetDemand } from "../core/departure/drain-conflict.ts";
-import { type PhaseChange, statusAfter, statusSaying } from "../core/departure/ledger.ts";
-import { withLeftBehind } from "../core/drain/drain-progress.ts";
-import type { DrainStep } from "../core/drain/drain-step.ts";
-import { explain } from "../core/reason/explain.ts";
-import type { Reason } from "../core/reason/reason.ts";
-import { type Instant, millis, plus } from "../core/time/time.ts";
-import { messageOf } from "../errors.ts";
-import type { Executor } from "./executor.ts";
+} from "../../core/departure/departure.ts";
+import type { BudgetDemand } from "../../core/departure/drain-conflict.ts";
+import { type PhaseChange, statusAfter, statusSaying } from "../../core/departure/ledger.ts";
+import { withLeftBehind } from "../../core/drain/drain-progress.ts";
+import type { DrainStep } from "../../core/drain/drain-step.ts";
+import { explain } from "../../core/reason/explain.ts";
+import type { Reason } from "../../core/reason/reason.ts";
+import { type Instant, millis, plus } from "../../core/time/time.ts";
+import { messageOf } from "../../errors.ts";
+import type { Executor } from "../executor.ts";
 
 /** Progress is written at most this often; what a phase ends with is always written. */
 const progressEveryMs = 1000;
@@ -36,7 +36,7 @@ export class StatusWriter {
   #writtenAtMs = Number.NEGATIVE_INFINITY;
   #writing = false;
   /** What was written last of the drain's progress. */
-  #gist: string | undefined;
+  #progress: string | undefined;
 
   constructor(tools: { readonly executor: Executor; readonly clock: Clock }) {
     this.#executor = tools.executor;
@@ -47,13 +47,13 @@ export class StatusWriter {
    * Takes down what has happened, to be written with whatever is written next. For what must not
    * wait for a write, and is found out again by a controller that takes over before it.
    */
-  jot(departure: Departure, happening: PhaseChange): void {
+  writeLater(departure: Departure, change: PhaseChange): void {
     this.#written ??= departure;
-    this.#unwritten = [...this.#unwritten, happening];
+    this.#unwritten = [...this.#unwritten, change];
   }
 
   /** Takes down what the drain asks of budgets, to be written with whatever is written next. */
-  holds(demands: readonly BudgetDemand[]): void {
+  recordDemands(demands: readonly BudgetDemand[]): void {
     if (demands.length > 0) this.#demands ??= demands;
   }
 
@@ -70,7 +70,7 @@ export class StatusWriter {
   }
 
   /** Writes a reason and its sentence into the status, in the phase that it is in. */
-  say(departure: Departure, reason: Reason): Promise<Departure | undefined> {
+  setReason(departure: Departure, reason: Reason): Promise<Departure | undefined> {
     const message = explain(reason, {
       node: departure.node.name,
       deadlineAt: departure.deadlineAt,
@@ -81,12 +81,12 @@ export class StatusWriter {
   }
 
   /** Writes a reason with what was found, into the timeline as well; undefined when it is gone. */
-  tell(
+  report(
     departure: Departure,
-    instanceNotice: { readonly reason: Reason; readonly detail?: string | undefined },
+    found: { readonly reason: Reason; readonly detail?: string | undefined },
   ): Promise<Departure | undefined> {
     const at = this.#clock.now();
-    return this.write(departure, (fresh) => statusSaying(fresh, { ...instanceNotice, at }));
+    return this.write(departure, (fresh) => statusSaying(fresh, { ...found, at }));
   }
 
   /** Writes down pods that went with the machine past the end of the drain. */
@@ -103,15 +103,15 @@ export class StatusWriter {
    * Takes what is new of a step and writes it, unless that was done a moment ago or is under way:
    * then it gives when to come with the newest step again.
    */
-  note(departure: Departure, step: DrainStep): Instant | undefined {
+  recordProgress(departure: Departure, step: DrainStep): Instant | undefined {
     this.#counts = step.counts;
     const first = step.blocked[0];
-    const gist = JSON.stringify([step.counts, first?.message]);
-    if (gist === this.#gist) return undefined;
+    const progress = JSON.stringify([step.counts, first?.message]);
+    if (progress === this.#progress) return undefined;
     const nowMs = this.#clock.monotonic();
     const restMs = this.#writing ? progressEveryMs : this.#writtenAtMs + progressEveryMs - nowMs;
     if (restMs > 0) return plus(this.#clock.now(), millis(restMs));
-    this.#gist = gist;
+    this.#progress = progress;
     this.#writtenAtMs = nowMs;
     this.#writing = true;
     const reason: Reason = first === undefined ? "DrainRunning" : "DrainBlocked";
@@ -131,25 +131,25 @@ export class StatusWriter {
 
   async #record(departure: Departure, change: Change): Promise<Departure | undefined> {
     const { resourceVersion, status } = this.#written ?? departure;
-    const jotted = this.#unwritten;
+    const waiting = this.#unwritten;
     const after = await this.#executor.record(
       { ...departure, resourceVersion, status },
       (fresh) => {
-        const caughtUp = jotted.reduce(afterHappening, fresh);
+        const caughtUp = waiting.reduce(withChange, fresh);
         const drain = this.#counts ?? caughtUp.status.drain;
         const held = this.#demands ?? caughtUp.status.demands;
         const demands = mayHoldBudgets(caughtUp.status.phase) ? held : undefined;
         const now = { ...caughtUp, status: { ...caughtUp.status, drain, demands } };
-        return change(now) ?? (jotted.length > 0 ? now.status : undefined);
+        return change(now) ?? (waiting.length > 0 ? now.status : undefined);
       },
     );
     this.#written = after;
-    this.#unwritten = this.#unwritten.slice(jotted.length);
+    this.#unwritten = this.#unwritten.slice(waiting.length);
     return after;
   }
 }
 
 /** One that the cluster knows of already, since an answer was lost, changes nothing. */
-function afterHappening(departure: Departure, happening: PhaseChange): Departure {
-  return { ...departure, status: statusAfter(departure, happening) ?? departure.status };
+function withChange(departure: Departure, change: PhaseChange): Departure {
+  return { ...departure, status: statusAfter(departure, change) ?? departure.status };
 }

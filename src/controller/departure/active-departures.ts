@@ -1,11 +1,11 @@
-import type { Fleet, FleetChange } from "../contracts/fleet.ts";
-import { backoffMs } from "../core/chance/backoff.ts";
-import { type Departure, isNoticed } from "../core/departure/departure.ts";
-import type { Policy } from "../core/policy/policy.ts";
-import { type Millis, minutes, seconds } from "../core/time/time.ts";
-import { isLastcallError, messageOf } from "../errors.ts";
-import type { CaseTools } from "./case-tools.ts";
-import { DepartureRun } from "./departure-run.ts";
+import type { Fleet, FleetChange } from "../../contracts/fleet.ts";
+import { backoffMs } from "../../core/chance/backoff.ts";
+import { type Departure, isNoticed } from "../../core/departure/departure.ts";
+import type { Policy } from "../../core/policy/policy.ts";
+import { type Millis, minutes, seconds } from "../../core/time/time.ts";
+import { isLastcallError, messageOf } from "../../errors.ts";
+import { DepartureRun } from "./run.ts";
+import type { RunTools } from "./step.ts";
 
 type First = Parameters<DepartureRun["run"]>[1];
 
@@ -26,7 +26,7 @@ export type RestedListener = (uid: string) => void;
 
 /** The departures under way, each in a case of its own; none waits for another. */
 export class ActiveDepartures {
-  readonly #tools: CaseTools;
+  readonly #tools: RunTools;
   readonly #cases = new Map<string, DepartureRun>();
   /** The uids of the departures with a case, by the name of their node. */
   readonly #byNode = new Map<string, Set<string>>();
@@ -35,7 +35,7 @@ export class ActiveDepartures {
   readonly #running = new Set<Promise<void>>();
   readonly #fleet: Pick<Fleet, "node" | "departure">;
 
-  constructor(fleet: Pick<Fleet, "node" | "departure">, tools: CaseTools) {
+  constructor(fleet: Pick<Fleet, "node" | "departure">, tools: RunTools) {
     this.#fleet = fleet;
     this.#tools = tools;
   }
@@ -66,7 +66,7 @@ export class ActiveDepartures {
 
   /** Hands each case what the watch has seen of it last, and drops what is known of deleted ones. */
   observe(): void {
-    this.#tools.turns.forget(this.#tools.view().departures);
+    this.#tools.runningDrains.forget(this.#tools.view().departures);
     for (const uid of this.#rests.keys()) {
       if (this.#fleet.departure(uid) === undefined) this.#rests.delete(uid);
     }

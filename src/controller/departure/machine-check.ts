@@ -1,14 +1,14 @@
-import type { Clock } from "../contracts/clock.ts";
-import { backoffMs } from "../core/chance/backoff.ts";
-import type { Rng } from "../core/chance/rng.ts";
-import { compareIdentity, type NodeIdentity } from "../core/cluster/identity.ts";
-import type { NodeFacts } from "../core/cluster/node.ts";
-import type { PodFacts } from "../core/cluster/pod.ts";
-import type { Departure } from "../core/departure/departure.ts";
-import type { PhaseResult } from "../core/departure/ledger.ts";
-import { messageOf } from "../errors.ts";
-import { longestPause } from "./backoff.ts";
-import type { Executor } from "./executor.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import { backoffMs } from "../../core/chance/backoff.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { compareIdentity, type NodeIdentity } from "../../core/cluster/identity.ts";
+import type { NodeFacts } from "../../core/cluster/node.ts";
+import type { PodFacts } from "../../core/cluster/pod.ts";
+import type { Departure } from "../../core/departure/departure.ts";
+import type { PhaseResult } from "../../core/departure/ledger.ts";
+import { messageOf } from "../../errors.ts";
+import type { Executor } from "../executor.ts";
+import { longestPause } from "./retry.ts";
 
 export interface MachineCheckTools {
   readonly executor: Pick<Executor, "isLive" | "telemetry">;

@@ -1,25 +1,9 @@
-import type { NodePods } from "../contracts/node-pods.ts";
-import type { NodeFacts } from "../core/cluster/node.ts";
-import type { PhaseResult } from "../core/departure/ledger.ts";
-import { type PlannedPod, planDrain } from "../core/drain-plan/drain-plan.ts";
-import type { Policy } from "../core/policy/policy.ts";
-import type { CaseContext } from "./case-context.ts";
-import type { CaseTools } from "./case-tools.ts";
-import type { DepartureTelemetry } from "./departure-telemetry.ts";
+import type { NodeFacts } from "../../core/cluster/node.ts";
+import type { PhaseResult } from "../../core/departure/ledger.ts";
+import type { PlannedPod } from "../../core/drain-plan/drain-plan.ts";
+import { planDrain } from "../../core/drain-plan/drain-plan.ts";
 import { machineLost, wholeIdentity } from "./machine-check.ts";
-import type { StatusWriter } from "./status-writer.ts";
-
-export interface LastLookParts {
-  readonly policy: Policy;
-  readonly context: CaseContext;
-  readonly tools: Pick<CaseTools, "clock" | "self" | "readNode"> & {
-    readonly pods: Pick<NodePods, "list">;
-  };
-  readonly telemetry: DepartureTelemetry;
-  readonly ledger: StatusWriter;
-  /** Drains the node again. */
-  readonly drain: (node: NodeFacts, signal: AbortSignal) => Promise<PhaseResult>;
-}
+import { runSteps, type Step, type StepContext } from "./step.ts";
 
 /**
  * A scheduler that had chosen the node before its cordon may bind a pod to it later, and a watch may
@@ -28,14 +12,17 @@ export interface LastLookParts {
  * comes between them.
  */
 export class LastLook {
-  readonly #parts: LastLookParts;
+  readonly #context: StepContext;
+  /** How pods leave that are found. */
+  readonly #draining: readonly Step[];
   /** Pods that a drain was over with, however it ended. */
   readonly #drained = new Set<string>();
   /** All that were there as the machine was let go. */
   #there: ReadonlySet<string> | undefined;
 
-  constructor(parts: LastLookParts) {
-    this.#parts = parts;
+  constructor(context: StepContext, draining: readonly Step[]) {
+    this.#context = context;
+    this.#draining = draining;
   }
 
   /** What is on the node now leaves as the others did. Nobody else's machine may go in its place. */
@@ -50,27 +37,28 @@ export class LastLook {
       this.#there = there;
       return "Clear";
     }
-    const work = await this.#parts.drain(node, signal);
-    if (work.event === "GaveUp" || work.event === "MachineReplaced") return work;
+    this.#context.memory.target = node;
+    const result = await runSteps(this.#draining, this.#context, signal);
+    if (result?.event === "GaveUp" || result?.event === "MachineReplaced") return result;
     for (const { uid } of toLeave) this.#drained.add(uid);
     return "Waited";
   }
 
   /** What was bound after the last look went with the machine: the ledger names it. */
   async after(): Promise<void> {
-    const { context, telemetry, ledger } = this.#parts;
+    const { telemetry, statusWriter } = this.#context;
     const before = this.#there;
     if (before === undefined) return;
-    const departure = context.departure();
+    const departure = this.#context.departure();
     try {
-      const node = (await this.#readNode()) ?? context.node();
+      const node = (await this.#readNode()) ?? this.#context.node();
       if (node === undefined) return;
       const { toLeave } = await this.#podsOn(node);
       const late = toLeave.filter(({ uid }) => !before.has(uid));
       // The group may have been quicker: pods listed under the name may be its new machine's.
       const now = late.length > 0 ? await this.#readNode() : undefined;
       if (late.length === 0 || (now !== undefined && this.#lost(now) !== undefined)) return;
-      const { status } = await ledger.leftBehind(departure, late);
+      const { status } = await statusWriter.leftBehind(departure, late);
       telemetry.leftBehind(departure, status);
     } catch (error) {
       telemetry.faulted("late-pods-not-looked-for", departure, error);
@@ -78,23 +66,22 @@ export class LastLook {
   }
 
   #lost(node: NodeFacts): PhaseResult | undefined {
-    const { context } = this.#parts;
-    const tested = context.node() ?? node;
-    return machineLost(wholeIdentity(context.departure().node, tested), node);
+    const { departure, node: seen } = this.#context;
+    return machineLost(wholeIdentity(departure().node, seen() ?? node), node);
   }
 
   #readNode(): Promise<NodeFacts | undefined> {
-    const { context, tools } = this.#parts;
-    return tools.readNode(context.departure().node.name);
+    const { departure, readNode } = this.#context;
+    return readNode(departure().node.name);
   }
 
   async #podsOn(node: NodeFacts): Promise<{
     readonly there: ReadonlySet<string>;
     readonly toLeave: readonly PlannedPod[];
   }> {
-    const { pods, clock, self } = this.#parts.tools;
+    const { pods, clock, self, policy } = this.#context;
     const listed = await pods.list(node.name);
-    const rule = this.#parts.policy.drain;
+    const rule = policy.drain;
     const plan = planDrain({ node, pods: listed, budgets: [], rule, now: clock.now(), self });
     return { there: new Set(listed.map(({ uid }) => uid)), toLeave: plan.pods };
   }

@@ -1,0 +1,137 @@
+import type { FollowedVolumes } from "../../contracts/cluster-capacity.ts";
+import { Wakeup } from "../../contracts/wakeup.ts";
+import { type AttachedVolume, awaitedVolumes } from "../../core/cluster/attached-volume.ts";
+import { cloudDeadline } from "../../core/departure/departure.ts";
+import { drainBeganAt, type PhaseResult } from "../../core/departure/ledger.ts";
+import { earlier, formatInstant, type Instant, plus } from "../../core/time/time.ts";
+import { assert } from "../../errors.ts";
+import { type DrainEnd, isCloudsToTake, type StepContext, targetOf } from "./step.ts";
+
+/**
+ * Waits until the volumes of the pods that have left are detached, so that the machine does not go
+ * with them and their new pods need not wait for a forced detach; as long as there is time. A fault
+ * in looking holds nothing up.
+ */
+export async function awaitVolumes(context: StepContext, signal: AbortSignal): Promise<undefined> {
+  const { telemetry, departure } = context;
+  const end = drainEndOf(context);
+  if (end.verdict !== "Done" || end.volumes === "None") return;
+  try {
+    const left = await untilDetached(end, context, signal);
+    if (left.length > 0) telemetry.volumesLeft(departure(), namesOf(left));
+  } catch (error) {
+    signal.throwIfAborted();
+    telemetry.faulted("volumes-not-seen", departure(), error);
+  }
+}
+
+/** Gives what is still attached when time is up. Rejects where the cluster does not let us look. */
+async function untilDetached(
+  end: DrainEnd,
+  context: StepContext,
+  signal: AbortSignal,
+): Promise<readonly AttachedVolume[]> {
+  const { attachments, clock, report } = context;
+  const emptyAt = clock.now();
+  const wakeup = new Wakeup(clock);
+  const wake = () => wakeup.wake();
+  const done = new AbortController();
+  const untilDone = AbortSignal.any([signal, done.signal]);
+  const followed = attachments.follow(targetOf(context).name, untilDone);
+  const stops = [followed.onChange(wake), context.onObserved(wake)];
+  const claims = new Map<string, string | undefined>();
+  try {
+    await followed.synced();
+    for (;;) {
+      const attached = await withClaims(followed, { claims, context });
+      signal.throwIfAborted();
+      const left = awaitedVolumes(attached, end.staying);
+      if (left.length === 0 || clock.now() >= volumesUntil(end, context, emptyAt)) return left;
+      await report("VolumeWait", namesOf(left));
+      // The limit is another where a notice has come meanwhile.
+      await wakeup.sleepUntil(volumesUntil(end, context, emptyAt), signal);
+    }
+  } finally {
+    for (const stop of stops) stop();
+    done.abort();
+  }
+}
+
+/** The notice's deadline; else the drain's own timeout, which begins again where it is none. */
+function volumesUntil({ rule }: DrainEnd, context: StepContext, emptyAt: Instant): Instant {
+  const departure = context.departure();
+  const beganAt = drainBeganAt(departure.status) ?? emptyAt;
+  const fromAt = rule.onTimeout === "Wait" ? emptyAt : beganAt;
+  return cloudDeadline(departure) ?? plus(fromAt, rule.timeoutMs);
+}
+
+function namesOf(volumes: readonly AttachedVolume[]): string {
+  const names = volumes.map(({ claim, volume, name }) => claim ?? volume ?? name).toSorted();
+  const shown = names.slice(0, 5).join(", ");
+  return names.length > 5 ? `${shown} and ${names.length - 5} more` : shown;
+}
+
+/** A volume is bound to one claim for good, so that it is asked for once. */
+async function withClaims(
+  followed: FollowedVolumes,
+  about: { readonly claims: Map<string, string | undefined>; readonly context: StepContext },
+): Promise<readonly AttachedVolume[]> {
+  const { claims, context } = about;
+  return Promise.all(
+    followed.volumes().map(async (one) => {
+      if (one.volume === undefined) return one;
+      if (!claims.has(one.volume)) {
+        claims.set(one.volume, await context.attachments.claimOf(one.volume));
+      }
+      return { ...one, claim: claims.get(one.volume) };
+    }),
+  );
+}
+
+/**
+ * Keeps a machine that is ours to release until load balancers have heard of its node's cordon, for
+ * as long as the policy says that this takes; it forwards what they still send to it. Counted from
+ * the drain's beginning, which the status holds, so that a restart does not begin again.
+ */
+export async function awaitLoadBalancers(
+  context: StepContext,
+  signal: AbortSignal,
+): Promise<undefined> {
+  const { policy, clock, report } = context;
+  const wakeup = new Wakeup(clock);
+  const stop = context.onObserved(() => wakeup.wake());
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const departure = context.departure();
+      // Asked again after each wait: a notice may leave the machine to the cloud.
+      if (isCloudsToTake(context)) return;
+      const beganAt = drainBeganAt(departure.status) ?? clock.now();
+      const waitedAt = plus(beganAt, policy.instance.loadBalancerDelayMs);
+      const untilAt = earlier(cloudDeadline(departure) ?? waitedAt, waitedAt);
+      if (clock.now() >= untilAt) return;
+      await report("LoadBalancerWait", formatInstant(untilAt));
+      await wakeup.sleepUntil(untilAt, signal);
+    }
+  } finally {
+    stop();
+  }
+}
+
+/** Ends the phase Draining with what the drain came to. */
+export async function drained(context: StepContext): Promise<PhaseResult> {
+  const { verdict, account, detail } = drainEndOf(context);
+  switch (verdict) {
+    case "Done":
+      return { event: "Drained", reason: "DrainDone", detail: account };
+    case "DeadlineReached":
+      return { event: "CutShort", reason: "DeadlineReached", detail };
+    case "TimedOut":
+      return { event: "CutShort", reason: "DrainTimeout", detail };
+  }
+}
+
+function drainEndOf({ memory }: StepContext): DrainEnd {
+  assert(memory.drained !== undefined, "what comes after a drain comes after one");
+  return memory.drained;
+}

@@ -1,0 +1,242 @@
+import type { FollowedPods } from "../../contracts/node-pods.ts";
+import { Wakeup } from "../../contracts/wakeup.ts";
+import type { NodeFacts } from "../../core/cluster/node.ts";
+import type { BudgetFacts, PodIdentity } from "../../core/cluster/pod.ts";
+import { cloudDeadline, type Departure, type DrainCounts } from "../../core/departure/departure.ts";
+import { drainBeganAt, hasReserved, type PhaseResult } from "../../core/departure/ledger.ts";
+import { drainAccount } from "../../core/drain/drain-account.ts";
+import { type DrainAct, withEarlierOutcomes } from "../../core/drain/drain-progress.ts";
+import { drainRuleOf } from "../../core/drain/drain-rule.ts";
+import type { DrainStep } from "../../core/drain/drain-step.ts";
+import { placeholderName } from "../../core/drain/placeholder-plan.ts";
+import type { DrainPlan } from "../../core/drain-plan/drain-plan.ts";
+import { drainDeadline, noticeKnownAt, ruleUntil } from "../../core/plan/spacing/clearing.ts";
+import type { DrainRule } from "../../core/policy/policy.ts";
+import { earliest, type Instant, type Millis, millis, plus } from "../../core/time/time.ts";
+import { DrainDriver } from "../../drain/drain-driver.ts";
+import { messageOf } from "../../errors.ts";
+import { MachineCheck } from "./machine-check.ts";
+import { longestPause } from "./retry.ts";
+import { type DrainEnd, type StepContext, targetOf } from "./step.ts";
+
+/**
+ * Answers and changes of pods come in bursts, and a step looks at every pod: so long after the
+ * first of a burst the others are waited for. Of a drain of 110 pods this halves the time.
+ */
+const gatherMs: Millis = millis(20);
+
+/** How long a drain under a notice waits for the budgets. */
+const budgetsWaitMs: Millis = millis(500);
+
+/** The pods leave. What the drain came to is in the memory of the run; one that is undone ends here. */
+export async function drain(
+  context: StepContext,
+  signal: AbortSignal,
+): Promise<PhaseResult | undefined> {
+  const { telemetry, runningDrains, memory } = context;
+  const departure = context.departure();
+  const run = new NodeDrain(context);
+  const stop = context.onObserved(() => run.wake());
+  try {
+    const end = await run.run(signal);
+    if ("event" in end) return end;
+    telemetry.drainEnded(context.departure(), end.verdict);
+    runningDrains.leave(departure);
+    memory.drained = end;
+    const isUndone = end.verdict === "TimedOut" && end.rule.onTimeout !== "Proceed";
+    if (!isUndone) return undefined;
+    return { event: "GaveUp", reason: "DrainTimeout", detail: end.detail };
+  } finally {
+    stop();
+  }
+}
+
+interface Begun {
+  readonly followed: FollowedPods;
+  readonly machine: MachineCheck;
+  readonly budgets: readonly BudgetFacts[];
+  readonly startedAt: Instant;
+}
+
+/**
+ * One node's drain: follows its pods, asks core what to do now, does it, and looks again when a
+ * pod changes, an answer comes or the next instant is reached. Nothing is held while it waits, and
+ * a drain begun again after a restart goes on from the pods as they are.
+ */
+class NodeDrain {
+  readonly #context: StepContext;
+  readonly #node: NodeFacts;
+  readonly #driver: DrainDriver;
+  readonly #wakeup: Wakeup;
+  /** The policy's rule as it is for this departure, when the drain began. */
+  readonly #rule: DrainRule;
+  /** What was counted before this drain, by one that it goes on with. */
+  readonly #countedBefore: DrainCounts | undefined;
+  #reportAgainAt: Instant | undefined;
+  #heldBy: string | undefined;
+  #volumes: DrainEnd["volumes"] = "None";
+
+  constructor(context: StepContext) {
+    const { executor, clock, rng, self, terminations, policy } = context;
+    const departure = context.departure();
+    this.#context = context;
+    this.#node = targetOf(context);
+    this.#rule = drainRuleOf(departure, { rule: policy.drain, now: clock.now() });
+    this.#countedBefore = context.memory.counts ?? departure.status.drain;
+    this.#wakeup = new Wakeup(clock);
+    this.#driver = new DrainDriver({
+      ...{ node: this.#node, actor: executor, rng, self, terminations },
+      now: () => clock.now(),
+      onProgress: () => this.wake(),
+    });
+  }
+
+  /** A notice may have come, or its deadline have moved: the next step counts with it. */
+  wake(): void {
+    this.#wakeup.wake();
+  }
+
+  async run(signal: AbortSignal): Promise<DrainEnd | PhaseResult> {
+    const { pods, clock } = this.#context;
+    const departure = this.#departure;
+    // The watch ends with the drain, not with whatever called it.
+    const done = new AbortController();
+    const followed = pods.follow(this.#node.name, {
+      dueAt: this.#dueAt(),
+      longestPauseMs: longestPause(departure),
+      signal: AbortSignal.any([signal, done.signal]),
+    });
+    const stop = followed.onChange(() => this.wake());
+    const machine = new MachineCheck({
+      ...{ departure, node: this.#node, tools: this.#context },
+      onLooked: () => this.wake(),
+      signal: done.signal,
+    });
+    try {
+      const [budgets] = await Promise.all([this.#budgets(done.signal), followed.synced()]);
+      const startedAt = drainBeganAt(departure.status) ?? clock.now();
+      machine.trust(followed.pods());
+      return await this.#untilOver({ followed, machine, budgets, startedAt }, signal);
+    } finally {
+      this.#driver.end();
+      stop();
+      done.abort();
+    }
+  }
+
+  async #untilOver(begun: Begun, signal: AbortSignal): Promise<DrainEnd | PhaseResult> {
+    const { clock } = this.#context;
+    for (;;) {
+      signal.throwIfAborted();
+      if (begun.machine.lost !== undefined) return begun.machine.lost;
+      const step = this.#step(begun);
+      const { verdict, counts } = step;
+      if (verdict !== "Running") return this.#end({ verdict, counts }, begun);
+      this.#heldBy = step.blocked[0]?.message;
+      for (const act of step.acts) void this.#carryOut(act, signal);
+      const wakeAt = earliest(step.askAgainAt, this.#reportAgainAt);
+      const woken = await this.#wakeup.sleepUntil(wakeAt, signal);
+      if (woken === "Woken") await clock.sleep(gatherMs, signal);
+    }
+  }
+
+  /**
+   * Budgets are a forecast: the eviction API asks them itself. Under a notice a drain goes without them
+   * where they cannot be read at once.
+   */
+  async #budgets(signal: AbortSignal): Promise<readonly BudgetFacts[]> {
+    const { pods, clock, executor } = this.#context;
+    if (cloudDeadline(this.#departure) === undefined) return pods.budgets();
+    const without = (error: string): readonly BudgetFacts[] => {
+      const { name: departure } = this.#departure;
+      if (!signal.aborted) executor.telemetry.log.warn("budgets-not-read", { departure, error });
+      return [];
+    };
+    const answered = new AbortController();
+    const asked = pods.budgets().catch((error: unknown) => without(messageOf(error)));
+    const late = clock
+      .sleep(budgetsWaitMs, AbortSignal.any([signal, answered.signal]))
+      .then(() => without(`no answer came within ${budgetsWaitMs} ms`));
+    late.catch(() => undefined);
+    try {
+      return await Promise.race([asked, late]);
+    } finally {
+      answered.abort();
+    }
+  }
+
+  #step({ followed, machine, budgets, startedAt }: Begun): DrainStep {
+    const departure = this.#departure;
+    const livePods = followed.pods();
+    const ownPods = machine.ownOf(livePods);
+    if (ownPods.some((pod) => pod.volumeClaims.length > 0)) this.#volumes = "Some";
+    const since = { beganAt: startedAt, noticedAt: departure.noticedAt };
+    const namedAt = cloudDeadline(departure);
+    const deadlineAt = drainDeadline(namedAt, since);
+    // A notice may have come in mid-drain.
+    const asked = drainRuleOf(departure, { rule: this.#rule, now: startedAt });
+    const rule = ruleUntil(deadlineAt, { rule: asked, namedAt });
+    const knownAt = noticeKnownAt(since);
+    const view = { livePods, ownPods, budgets, rule, startedAt, deadlineAt, knownAt };
+    const { step: found, plan } = this.#driver.step(view);
+    const counts = withEarlierOutcomes(found.counts, this.#countedBefore);
+    const step = { ...found, counts };
+    this.#reportAgainAt = this.#report(step, plan);
+    return step;
+  }
+
+  /** The status writer writes what is new of it at its own pace, and says when to come again. */
+  #report(step: DrainStep, plan: DrainPlan): Instant | undefined {
+    const { statusWriter, runningDrains, telemetry, memory } = this.#context;
+    const departure = this.#departure;
+    statusWriter.recordDemands(runningDrains.enter(departure, plan));
+    telemetry.drainStepped(departure, step, plan);
+    memory.counts = step.counts;
+    return statusWriter.recordProgress(departure, step);
+  }
+
+  async #carryOut(act: DrainAct, signal: AbortSignal): Promise<void> {
+    const answer = await this.#driver.carryOut(act, { dueAt: this.#dueAt(), signal });
+    if (answer?.kind === "Accepted") this.#giveCapacity(act.pod);
+  }
+
+  /**
+   * The pod's replacement needs the room now. Not before: a pod that its budget holds keeps its room,
+   * and in the moment between the replacement outranks the placeholder.
+   */
+  #giveCapacity(pod: PodIdentity): void {
+    const { executor, telemetry } = this.#context;
+    const departure = this.#departure;
+    if (!hasReserved(departure.status)) return;
+    executor
+      .removePlaceholder(placeholderName(pod.uid))
+      .catch((error: unknown) => telemetry.faulted("room-not-given", departure, error));
+  }
+
+  #end(
+    { verdict, counts }: { readonly verdict: DrainEnd["verdict"]; readonly counts: DrainCounts },
+    { followed, startedAt }: Begun,
+  ): DrainEnd {
+    const { firstPlan: plan } = this.#driver;
+    const endedAt = this.#context.clock.now();
+    return {
+      verdict,
+      rule: this.#rule,
+      detail: this.#heldBy,
+      account: plan && drainAccount({ plan, startedAt, endedAt, counts }),
+      volumes: this.#volumes,
+      staying: followed.pods(),
+    };
+  }
+
+  /** The nearest deadline goes first; a drain under no notice has its own timeout. */
+  #dueAt(): Instant {
+    const departure = this.#departure;
+    const beganAt = drainBeganAt(departure.status) ?? this.#context.clock.now();
+    return cloudDeadline(departure) ?? plus(beganAt, this.#rule.timeoutMs);
+  }
+
+  get #departure(): Departure {
+    return this.#context.departure();
+  }
+}

@@ -1,0 +1,183 @@
+import type { NodeFacts } from "../../core/cluster/node.ts";
+import { type Departure, isNoticed } from "../../core/departure/departure.ts";
+import type { PhaseResult } from "../../core/departure/ledger.ts";
+import { awaitedUntil, givenUpAt, releaseTriedUntil } from "../../core/notice/reaction.ts";
+import type { Policy, ReleaseMode } from "../../core/policy/policy.ts";
+import { releaseModeOf } from "../../core/policy/release-mode.ts";
+import { formatDuration } from "../../core/time/duration.ts";
+import { between } from "../../core/time/time.ts";
+import { isCloudFault, isLastcallError, type LastcallError, messageOf } from "../../errors.ts";
+import { LastLook } from "./last-look.ts";
+import { isCloudsToTake, type Step, type StepContext } from "./step.ts";
+
+/** Waits until the machine is taken, where that is not ours to do; else leaves it to the next step. */
+export async function awaitMachine(
+  context: StepContext,
+  signal: AbortSignal,
+): Promise<PhaseResult | undefined> {
+  if (!isCloudsToTake(context)) return undefined;
+  const departure = context.departure();
+  // That reason stays in the status: the next leader goes by it.
+  const hasFailed = departure.status.reason === "ReleaseFailed";
+  if (!hasFailed) await context.statusWriter.setReason(departure, "AwaitingMachine");
+  return untilTaken(context, signal);
+}
+
+/** The step that releases the machine. Pods that came late leave by the steps of `draining`. */
+export function releaseAfter(draining: readonly Step[]): Step {
+  return async (context, signal) => {
+    const { policy, departure } = context;
+    const labels = context.node()?.labels ?? {};
+    const mode = releaseModeOf({ labels }, policy.instance);
+    if (mode === "None") return undefined;
+    const lastLook = new LastLook(context, draining);
+    try {
+      return await context.retry(
+        () =>
+          release(context, { mode, lastLook }, signal).catch((error) =>
+            reportFault(error, context),
+          ),
+        signal,
+        (error) => isTriedEnough(error, context),
+      );
+    } catch (error) {
+      if (signal.aborted || !isLastcallError(error) || error.code === "LEASE_LOST") throw error;
+      context.telemetry.faulted("release-failed", departure(), error);
+      return unreleased(error, context, signal);
+    }
+  };
+}
+
+interface ReleaseOrder {
+  readonly mode: Exclude<ReleaseMode, "None">;
+  readonly lastLook: LastLook;
+}
+
+/**
+ * Lets the machine go, then takes its Node object away; in this order, never the other way round.
+ * The machine's id is written into the status before the release is asked for, and the first one that
+ * stands there counts: whoever tries again, after a crash or only after a fault, tells by it the
+ * machine that was meant from one recreated under its name.
+ */
+async function release(
+  context: StepContext,
+  order: ReleaseOrder,
+  signal: AbortSignal,
+): Promise<PhaseResult> {
+  const { executor, statusWriter } = context;
+  const departure = withMachine(context.departure(), context.node());
+  const { providerID } = departure.node;
+  if (providerID !== undefined) {
+    const { machine } = statusWriter.newest(departure).status;
+    const found =
+      machine?.id ?? (await executor.machineId({ providerID, mode: order.mode }, signal));
+    if (found !== undefined) {
+      const written = await statusWriter.write(departure, ({ status }) =>
+        status.machine === undefined ? { ...status, machine: { id: found } } : undefined,
+      );
+      const machineId = written?.status.machine?.id ?? found;
+      const kept = await letGo(departure, { ...order, machineId, context }, signal);
+      if (kept !== undefined) return kept;
+    }
+  }
+  await executor.removeNode(departure);
+  return { event: "Released", reason: "Released" };
+}
+
+/** Gives what keeps the machine instead. */
+async function letGo(
+  departure: Departure,
+  order: ReleaseOrder & { readonly machineId: string; readonly context: StepContext },
+  signal: AbortSignal,
+): Promise<PhaseResult | undefined> {
+  const { mode, machineId, lastLook } = order;
+  let kept: PhaseResult | undefined;
+  const mayGo = async () => {
+    const found = await lastLook.before(signal);
+    if (typeof found === "string") return found;
+    kept = found;
+    return "Keep";
+  };
+  const how = { mode, machineId, lastLook: mayGo };
+  await order.context.executor.release(departure, how, signal);
+  if (kept === undefined) await lastLook.after();
+  return kept;
+}
+
+/**
+ * A person who writes a Departure by hand may name no machine. A Node object keeps its providerID for
+ * life, so that the Node of the same uid tells it.
+ */
+function withMachine(departure: Departure, node: NodeFacts | undefined): Departure {
+  const { providerID, uid } = departure.node;
+  if (providerID !== undefined || node?.uid !== uid) return departure;
+  return { ...departure, node: { ...departure.node, providerID: node.providerID } };
+}
+
+/**
+ * A cloud is asked for so long. Past its machine nothing is left but the Node, of which the cluster
+ * hears.
+ */
+function isTriedEnough(error: LastcallError, { departure, policy, clock }: StepContext): boolean {
+  const untilAt = releaseTriedUntil(departure(), policy);
+  return isCloudFault(error) && untilAt !== undefined && untilAt <= clock.now();
+}
+
+/** A release may be tried again for long: people are to see why, and not each time. */
+async function reportFault(error: unknown, { departure, report }: StepContext): Promise<never> {
+  const isNew = departure().status.reason !== "ReleaseRetried";
+  if (isNew && isLastcallError(error) && error.retryable) {
+    await report("ReleaseRetried", messageOf(error));
+  }
+  throw error;
+}
+
+/** A node that the cloud takes is not put back to work for that: the cloud is waited for. */
+async function unreleased(
+  error: LastcallError,
+  context: StepContext,
+  signal: AbortSignal,
+): Promise<PhaseResult> {
+  const forLong = formatDuration(context.policy.instance.awaitMachineMs);
+  const tried = `, tried again for ${forLong} (instance.awaitMachine)`;
+  const detail = `${messageOf(error)}${error.retryable ? tried : ""}`;
+  if (!isNoticed(context.departure())) {
+    return { event: "GaveUp", reason: "ReleaseFailed", detail };
+  }
+  await context.report("ReleaseFailed", detail);
+  return untilTaken(context, signal);
+}
+
+/**
+ * The node's going ends this wait by interruption; so do `givenUpAt` and `awaitedUntil`, where it has
+ * not gone.
+ */
+async function untilTaken(context: StepContext, signal: AbortSignal): Promise<PhaseResult> {
+  const { policy, clock } = context;
+  for (;;) {
+    // Asked again after each wait: a recommendation may have come true meanwhile.
+    const departure = context.departure();
+    const byCloud = isNoticed(departure);
+    const untilAt = byCloud ? givenUpAt(departure) : awaitedUntil(departure, policy);
+    if (untilAt === undefined) return never(signal);
+    if (untilAt <= clock.now()) {
+      return byCloud
+        ? { event: "GaveUp", reason: "NoticeWithdrawn" }
+        : { event: "GaveUp", reason: "MachineNotTaken", detail: notTaken(policy) };
+    }
+    await clock.sleep(between(clock.now(), untilAt), signal);
+  }
+}
+
+function notTaken({ instance, name }: Policy): string {
+  const waited = formatDuration(instance.awaitMachineMs);
+  return `within ${waited}, and instance.release of the policy ${name} is None: have something delete drained machines, or set another release`;
+}
+
+/** Nothing is left to do: the node's going ends the phase by interruption. */
+function never(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}

@@ -1,0 +1,167 @@
+import type { LeaveOptions, NodePods, RestartOptions } from "../contracts/node-pods.ts";
+import type { Rng } from "../core/chance/rng.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../core/cluster/pod.ts";
+import type { ForceReason } from "../core/departure/drain-reason.ts";
+import { recordAnswer, recordSending } from "../core/drain/drain-answer.ts";
+import type { DrainAct, DrainProgress } from "../core/drain/drain-progress.ts";
+import { type DrainStep, nextDrainActs } from "../core/drain/drain-step.ts";
+import type { EvictionAnswer } from "../core/drain/eviction-answer.ts";
+import type { TerminationMemory } from "../core/drain/termination-time.ts";
+import { marksOf } from "../core/drain-plan/disturbance-mark.ts";
+import { type DrainPlan, planDrain } from "../core/drain-plan/drain-plan.ts";
+import type { DrainRule } from "../core/policy/policy.ts";
+import { between, type Instant } from "../core/time/time.ts";
+import { LastcallError, messageOf } from "../errors.ts";
+
+/** What asks the API server to let a pod go. */
+export interface DrainActor extends Pick<NodePods, "evict"> {
+  remove(
+    pod: PodIdentity,
+    options: LeaveOptions & { readonly reason: ForceReason },
+  ): Promise<EvictionAnswer>;
+  restartOwner(
+    pod: PodIdentity,
+    owner: OwnerFacts,
+    options: RestartOptions,
+  ): Promise<EvictionAnswer>;
+}
+
+export interface DrainDriverOptions {
+  readonly node: NodeFacts;
+  readonly actor: DrainActor;
+  /** The time in which deadlines are named. */
+  readonly now: () => Instant;
+  readonly rng: Rng;
+  /** What pods took to end. */
+  readonly terminations: TerminationMemory;
+  /** The uid of the pod that runs this process, where it is one on the node. */
+  readonly self?: string | undefined;
+  /** Called when an act has gone out or was answered: the next step may be another. */
+  readonly onProgress?: (() => void) | undefined;
+}
+
+/** What one step goes by. */
+export interface DrainView {
+  readonly livePods: readonly PodFacts[];
+  /** Those of them that are known to be the node's own; only these are asked to leave. */
+  readonly ownPods: readonly PodFacts[];
+  readonly budgets: readonly BudgetFacts[];
+  readonly rule: DrainRule;
+  readonly startedAt: Instant;
+  /** By when the machine may be gone, under a notice. */
+  readonly deadlineAt: Instant | undefined;
+  /** From when on the drain can have gone by that deadline. */
+  readonly knownAt: Instant;
+}
+
+/**
+ * Drives one node's drain by the plan and the steps of core: whoever owns it shows it the pods, carries
+ * out the acts of each step, and steps again when a pod changes, an answer comes or `askAgainAt` is
+ * reached. The controller does so on a watch, the agent's fallback on a list every second.
+ */
+export class DrainDriver {
+  readonly #options: DrainDriverOptions;
+  #progress: DrainProgress = {};
+  #plan: DrainPlan | undefined;
+  #firstPlan: DrainPlan | undefined;
+  /** The notice's deadline, or else what the pods were marked with, when the plan was made. */
+  #planBasis: Instant | string | undefined;
+  #deadlineAt: Instant | undefined;
+  #isOver = false;
+
+  constructor(options: DrainDriverOptions) {
+    this.#options = options;
+  }
+
+  /** The plan that the drain began with. */
+  get firstPlan(): DrainPlan | undefined {
+    return this.#firstPlan;
+  }
+
+  step(seen: DrainView): { readonly step: DrainStep; readonly plan: DrainPlan } {
+    const { terminations, now: clock } = this.#options;
+    const { livePods, ownPods, startedAt, rule } = seen;
+    const now = clock();
+    const state = { livePods, startedAt, rule, known: terminations.records, now };
+    let plan = this.#planFor(seen, now);
+    let step = nextDrainActs({ ...state, plan, progress: this.#progress });
+    const own = new Set(ownPods.map(({ uid }) => uid));
+    if (step.unplanned.some(({ uid }) => own.has(uid))) {
+      // A pod that came late, past the cordon: it is planned like the others.
+      this.#plan = undefined;
+      plan = this.#planFor(seen, now);
+      step = nextDrainActs({ ...state, plan, progress: this.#progress });
+    }
+    this.#progress = step.progress;
+    this.#deadlineAt = step.deadlineAt;
+    for (const one of step.ended) terminations.remember(one);
+    return { step, plan };
+  }
+
+  /** Asks for one act of a step and records the answer; undefined where the signal has aborted by then. */
+  async carryOut(
+    act: DrainAct,
+    about: { readonly dueAt?: Instant | undefined; readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<EvictionAnswer | undefined> {
+    const { now, rng } = this.#options;
+    const answer = await this.#ask(act, about.dueAt).catch(
+      (error: unknown): EvictionAnswer => ({ kind: "NoAnswer", message: messageOf(error) }),
+    );
+    if (about.signal?.aborted === true) return undefined;
+    const [progress, deadlineAt] = [this.#progress, this.#deadlineAt];
+    this.#progress = recordAnswer({ progress, act, answer, deadlineAt, now: now(), rng });
+    this.#options.onProgress?.();
+    return answer;
+  }
+
+  /** No act that still waits for its turn goes out from now on. */
+  end(): void {
+    this.#isOver = true;
+  }
+
+  #planFor({ ownPods, budgets, rule, deadlineAt, knownAt }: DrainView, now: Instant): DrainPlan {
+    // A mark counts as it is now. Under a notice none does, and a new plan would move the waves.
+    const basis = deadlineAt ?? marksOf(ownPods);
+    if (this.#plan !== undefined && this.#planBasis === basis) return this.#plan;
+    const { node, self } = this.#options;
+    const notice =
+      deadlineAt === undefined ? undefined : { leftMs: between(now, deadlineAt), knownAt };
+    this.#planBasis = basis;
+    this.#plan = planDrain({ node, pods: ownPods, budgets, rule, notice, now, self });
+    this.#firstPlan ??= this.#plan;
+    return this.#plan;
+  }
+
+  #ask(act: DrainAct, dueAt: Instant | undefined): Promise<EvictionAnswer> {
+    const { actor } = this.#options;
+    const goesOut = () => this.#goesOut(act);
+    switch (act.kind) {
+      case "Evict":
+        return actor.evict(act.pod, { graceSeconds: goesOut, dueAt });
+      case "Delete":
+        return actor.remove(act.pod, { graceSeconds: goesOut, dueAt, reason: act.reason });
+      case "RestartOwner":
+        return actor.restartOwner(act.pod, act.owner, { onTurn: goesOut, dueAt });
+    }
+  }
+
+  /**
+   * Records that the act goes out now, and gives the grace that it is to name. Throws where the drain
+   * is over: in a rush an act waits for its turn behind those of other drains.
+   */
+  #goesOut(act: DrainAct): number | undefined {
+    if (this.#isOver) {
+      const { namespace, name } = act.pod;
+      throw new LastcallError(
+        "INTERRUPTED",
+        `Cannot ask ${namespace}/${name} to leave: its drain is over, expected one under way`,
+      );
+    }
+    const [progress, deadlineAt] = [this.#progress, this.#deadlineAt];
+    const sent = recordSending({ progress, act, deadlineAt, now: this.#options.now() });
+    this.#progress = sent.progress;
+    this.#options.onProgress?.();
+    return sent.graceSeconds;
+  }
+}
