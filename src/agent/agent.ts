@@ -4,14 +4,14 @@ import type { Log, Metrics } from "../contracts/telemetry.ts";
 import { Wakeup } from "../contracts/wakeup.ts";
 import { backoffMs } from "../core/chance/backoff.ts";
 import type { Rng } from "../core/chance/rng.ts";
-import type { NoticeCase } from "../core/notice/notice.ts";
+import type { MachineNotice } from "../core/notice/notice.ts";
 import {
-  caseOf,
   emptyNoticeState,
   eventsToBegin,
   type NoticeState,
   nextChangeAt,
   readInto,
+  standingNotice,
   withdrawAfterMs,
 } from "../core/notice/notice-state.ts";
 import {
@@ -65,7 +65,7 @@ export class Agent implements NoticeSink {
   #book: NoticeState = emptyNoticeState;
   #source: NoticeSource | undefined;
   /** The case that the cluster knows; "Unknown" until a start has found out what an earlier one left. */
-  #told: NoticeCase | "Nothing" | "Unknown" = "Unknown";
+  #told: MachineNotice | "Nothing" | "Unknown" = "Unknown";
   #skewMs: Millis = millis(0);
   readonly #heard = new Set<string>();
   #allHeardMs: number | undefined;
@@ -104,7 +104,7 @@ export class Agent implements NoticeSink {
     this.#book = readInto(before, { channel, reading, at });
     this.#announceNew(before);
     // At once: the loop may be waiting for an API server that is away.
-    this.#options.feed?.show(caseOf(this.#book, this.#cloudNow()), this.#skewMs);
+    this.#options.feed?.show(standingNotice(this.#book, this.#cloudNow()), this.#skewMs);
     this.#ringIfNews(before);
   }
 
@@ -119,7 +119,7 @@ export class Agent implements NoticeSink {
   async #keepTold(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       this.#options.health.turned("agent");
-      const wanted = caseOf(this.#book, this.#cloudNow());
+      const wanted = standingNotice(this.#book, this.#cloudNow());
       this.#options.feed?.show(wanted, this.#skewMs);
       if (await this.#secondLook.isRefuted(signal)) this.#told = "Unknown";
       const failed = this.#isTold(wanted) ? false : await this.#tell(wanted, signal);
@@ -128,7 +128,7 @@ export class Agent implements NoticeSink {
     }
   }
 
-  #isTold(wanted: NoticeCase | undefined): boolean {
+  #isTold(wanted: MachineNotice | undefined): boolean {
     if (wanted !== undefined) return JSON.stringify(wanted) === JSON.stringify(this.#told);
     // What an earlier run of the agent told is taken back only when the cloud was heard long enough.
     return (
@@ -137,7 +137,7 @@ export class Agent implements NoticeSink {
   }
 
   /** Whether it failed, and is to be tried again. */
-  async #tell(wanted: NoticeCase | undefined, signal: AbortSignal): Promise<boolean> {
+  async #tell(wanted: MachineNotice | undefined, signal: AbortSignal): Promise<boolean> {
     const { log, dryRun } = this.#options;
     try {
       if (dryRun)
@@ -151,7 +151,7 @@ export class Agent implements NoticeSink {
     }
   }
 
-  async #write(wanted: NoticeCase | undefined, signal: AbortSignal): Promise<void> {
+  async #write(wanted: MachineNotice | undefined, signal: AbortSignal): Promise<void> {
     const { reporter, log, fallback, acknowledger } = this.#options;
     fallback?.handle(wanted, this.#skewMs);
     if (wanted === undefined) {
@@ -170,7 +170,7 @@ export class Agent implements NoticeSink {
     }
   }
 
-  #nextLookMs(wanted: NoticeCase | undefined, last: "Told" | "Failed"): Millis | undefined {
+  #nextLookMs(wanted: MachineNotice | undefined, last: "Told" | "Failed"): Millis | undefined {
     if (last === "Failed") return this.#backoffMs(wanted);
     const nowAt = this.#cloudNow();
     const changeAt = nextChangeAt(this.#book, nowAt);
@@ -184,7 +184,7 @@ export class Agent implements NoticeSink {
     return millis(Math.max(0, Math.min(60_000, ...waits)));
   }
 
-  #backoffMs(wanted: NoticeCase | undefined): Millis {
+  #backoffMs(wanted: MachineNotice | undefined): Millis {
     const { rng } = this.#options;
     const isLate = wanted?.deadlineAt !== undefined && wanted.deadlineAt < this.#cloudNow();
     const mostMs = wanted === undefined || isLate ? lateRetryMs : longestRetryMs;
@@ -197,7 +197,8 @@ export class Agent implements NoticeSink {
   #ringIfNews(before: NoticeState): void {
     const nowAt = this.#cloudNow();
     const isNews =
-      JSON.stringify(caseOf(before, nowAt)) !== JSON.stringify(caseOf(this.#book, nowAt));
+      JSON.stringify(standingNotice(before, nowAt)) !==
+      JSON.stringify(standingNotice(this.#book, nowAt));
     if (isNews || this.#told === "Unknown") this.#wakeup.wake();
   }
 
@@ -231,7 +232,7 @@ export class Agent implements NoticeSink {
   }
 }
 
-function said(notice: NoticeCase | undefined): Record<string, string | undefined> {
+function said(notice: MachineNotice | undefined): Record<string, string | undefined> {
   if (notice === undefined) return {};
   return { cause: notice.cause, deadlineAt: textOf(notice.deadlineAt), source: notice.source };
 }

@@ -1,13 +1,9 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
 import type { NodeIdentity } from "../core/cluster/identity.ts";
-import {
-  type Departure,
-  type DepartureStatus,
-  isGraver,
-  isVoluntary,
-} from "../core/departure/departure.ts";
+import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
 import { type Fields, fieldsOf, numberOf, textMapOf } from "../core/json/json-field.ts";
-import { causeWith, deadlineWith, type NoticeCase } from "../core/notice/notice.ts";
+import type { MachineNotice } from "../core/notice/notice.ts";
+import { type NoticeUpdate, noticeUpdate } from "../core/notice/notice-merge.ts";
 import {
   departureFence,
   departureObject,
@@ -48,10 +44,10 @@ export function viewDeparture(object: KubeObject): DepartureView {
   };
 }
 
-/** The Departure that a case makes. The node's own token names no machine for it. */
+/** The Departure that a notice makes. The node's own token names no machine for it. */
 export function departureBody(
   name: string,
-  { node, notice }: { readonly node: NodeIdentity; readonly notice: NoticeCase },
+  { node, notice }: { readonly node: NodeIdentity; readonly notice: MachineNotice },
 ): KubeObject {
   const { cause, deadlineAt, noticedAt } = notice;
   return departureObject({
@@ -63,33 +59,28 @@ export function departureBody(
 }
 
 /**
- * What a case changes in a Departure that is there, as fields of a merge patch; undefined where it
- * says all of it already. The first notice turns a planned departure into a forced one: its deadline,
- * which was the plan's own, becomes the cloud's, and so does its cause. After that a deadline only moves earlier, and a cause
- * gives way to none that is less grave.
+ * What a notice changes in a Departure that is there, as fields of a merge patch; undefined where it
+ * says all of it already.
  */
-export function tightening(departure: DepartureView, notice: NoticeCase): Fields | undefined {
-  const isFirst = departure.noticedAt === undefined;
+export function tightening(departure: DepartureView, notice: MachineNotice): Fields | undefined {
+  const update = noticeUpdate(departure, { ...notice, source: `agent/${notice.source}` });
   const knownIds = notice.eventIds.every((id) => departure.eventIds.includes(id));
-  const deadlineAt = deadlineWith(departure, notice);
-  const moves = deadlineAt !== departure.deadlineAt;
-  const isNews = isFirst || moves || causeWith(departure, notice) !== undefined;
-  if (!isNews && knownIds) return undefined;
+  if (update === undefined && knownIds) return undefined;
   const ids = [...new Set([...departure.eventIds, ...notice.eventIds])].toSorted();
-  const isLighter = isGraver(departure.cause, notice.cause);
-  const takesCause = isVoluntary(departure.cause)
-    ? causeWith(departure, notice) !== undefined
-    : isNews && !isLighter;
   return {
     metadata: {
       ...departureFence(departure),
       annotations: { [noticeAnnotation]: ids.join(",") },
     },
-    spec: departureSpec({
-      source: isNews ? `agent/${notice.source}` : undefined,
-      noticedAt: isFirst ? notice.noticedAt : undefined,
-      deadlineAt: moves ? (deadlineAt ?? null) : undefined,
-      cause: takesCause ? notice.cause : undefined,
-    }),
+    spec: update === undefined ? {} : changed(departure, update),
   };
+}
+
+function changed(departure: DepartureView, update: NoticeUpdate): Fields {
+  const { noticedAt, deadlineAt, source, cause } = update;
+  return departureSpec({
+    ...{ source, cause },
+    noticedAt: noticedAt === departure.noticedAt ? undefined : noticedAt,
+    deadlineAt: deadlineAt === departure.deadlineAt ? undefined : (deadlineAt ?? null),
+  });
 }

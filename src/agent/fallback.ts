@@ -3,7 +3,7 @@ import type { NodeMarks } from "../contracts/node-marks.ts";
 import { Wakeup } from "../contracts/wakeup.ts";
 import type { NodeIdentity } from "../core/cluster/identity.ts";
 import { departureName, isUnderWay } from "../core/departure/departure.ts";
-import type { NoticeCase } from "../core/notice/notice.ts";
+import type { MachineNotice } from "../core/notice/notice.ts";
 import { reactionTo } from "../core/notice/reaction.ts";
 import { defaultPolicy } from "../core/policy/policy-default.ts";
 import { explain } from "../core/reason/explain.ts";
@@ -36,7 +36,7 @@ const watchMs: Millis = seconds(10);
 type Turn = "Agent" | "Controller" | "Nobody";
 
 interface OpenCase {
-  notice: NoticeCase;
+  notice: MachineNotice;
   readonly sinceMs: number;
   filed: Filed | undefined;
   /** The Departure by whose name the node was marked here. */
@@ -68,7 +68,7 @@ export class Fallback {
   }
 
   /** What stands against the machine now, told before it is brought to the cluster. */
-  handle(notice: NoticeCase | undefined, skewMs: Millis): void {
+  handle(notice: MachineNotice | undefined, skewMs: Millis): void {
     this.#skewMs = skewMs;
     if (notice === undefined) {
       if (this.#case?.markedFor !== undefined) this.withdrawn(this.#case.markedFor);
@@ -204,7 +204,7 @@ export class Fallback {
   }
 
   async #mark(
-    { cause, deadlineAt }: NoticeCase,
+    { cause, deadlineAt }: MachineNotice,
     { node, name }: { readonly node: NodeIdentity; readonly name: string },
   ): Promise<"Marked" | Millis | "Ended"> {
     const { marks, log } = this.#options;

@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import { Wakeup } from "../contracts/wakeup.ts";
-import type { NoticeCase } from "../core/notice/notice.ts";
+import type { MachineNotice } from "../core/notice/notice.ts";
 import { type Millis, seconds } from "../core/time/time.ts";
 import type { Fallback } from "./fallback.ts";
 import type { Filed } from "./notice-reporter.ts";
@@ -32,7 +32,7 @@ export class LateFallback implements FallbackSide {
     this.#wakeup = new Wakeup(options.clock);
   }
 
-  handle(notice: NoticeCase | undefined, skewMs: Millis): void {
+  handle(notice: MachineNotice | undefined, skewMs: Millis): void {
     const isFirst = this.#side === undefined && this.#told.length === 0;
     // That nothing stands is no news where nothing has stood.
     if (isFirst && notice === undefined) return;

@@ -7,7 +7,7 @@ import {
   isLive,
   isUnderWay,
 } from "../core/departure/departure.ts";
-import type { NoticeCase } from "../core/notice/notice.ts";
+import type { MachineNotice } from "../core/notice/notice.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 import { apiError, isUnserved } from "../kube/object/api-error.ts";
@@ -63,7 +63,7 @@ export class NoticeReporter {
   }
 
   /** Makes the Departure of a case, or tightens the one that is there. */
-  async file(notice: NoticeCase, signal: AbortSignal): Promise<Filed> {
+  async file(notice: MachineNotice, signal: AbortSignal): Promise<Filed> {
     const node = await this.#identify();
     const first = departureName(node);
     // One request in the plain case; the name is taken where a departure is planned or was.
@@ -151,7 +151,7 @@ export class NoticeReporter {
 
   async #tighten(
     departure: DepartureView,
-    notice: NoticeCase,
+    notice: MachineNotice,
     signal: AbortSignal,
   ): Promise<Filed> {
     const { name } = departure;
@@ -169,7 +169,7 @@ export class NoticeReporter {
     name: string,
     order: {
       readonly node: NodeIdentity;
-      readonly notice: NoticeCase;
+      readonly notice: MachineNotice;
       readonly signal: AbortSignal;
     },
   ): Promise<boolean> {
@@ -217,7 +217,7 @@ function sorted(found: readonly Numbered[], node: NodeIdentity): OwnDepartures {
  */
 function isClosedBy(
   departure: DepartureView,
-  { node, notice }: { readonly node: NodeIdentity; readonly notice: NoticeCase },
+  { node, notice }: { readonly node: NodeIdentity; readonly notice: MachineNotice },
 ): boolean {
   return (
     !isLive(departure) &&

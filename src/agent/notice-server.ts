@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { HttpAnswer, HttpRequest, HttpStream, StreamClient } from "../contracts/http-route.ts";
-import type { NoticeCase } from "../core/notice/notice.ts";
+import type { MachineNotice } from "../core/notice/notice.ts";
 import { between, formatInstant, type Millis, millis, minus, seconds } from "../core/time/time.ts";
 
 /** Applications on one node; whoever is one too many asks again later. */
@@ -17,7 +17,7 @@ const keepAliveMs: Millis = seconds(15);
 export class NoticeServer {
   readonly #clock: Clock;
   readonly #clients = new Set<StreamClient>();
-  #notice: NoticeCase | undefined;
+  #notice: MachineNotice | undefined;
   #skewMs: Millis = millis(0);
 
   constructor(clock: Clock) {
@@ -28,7 +28,7 @@ export class NoticeServer {
     return this.#clients.size;
   }
 
-  show(notice: NoticeCase | undefined, skewMs: Millis): void {
+  show(notice: MachineNotice | undefined, skewMs: Millis): void {
     this.#skewMs = skewMs;
     const before = wordsOf(this.#notice);
     this.#notice = notice;
@@ -85,6 +85,6 @@ export class NoticeServer {
 }
 
 /** What a client would be told, but for the passing of time. */
-function wordsOf(notice: NoticeCase | undefined): string {
+function wordsOf(notice: MachineNotice | undefined): string {
   return JSON.stringify([notice?.cause, notice?.source, notice?.noticedAt, notice?.deadlineAt]);
 }

@@ -1,6 +1,6 @@
 import type { DepartureOrder } from "../core/departure/decision.ts";
 import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
-import type { NoticeUpdate } from "../core/notice/notice-call.ts";
+import type { NoticeUpdate } from "../core/notice/notice-merge.ts";
 import type { Instant } from "../core/time/time.ts";
 
 /**

@@ -23,8 +23,7 @@ import type { EvictionAnswer } from "../core/drain/eviction-answer.ts";
 import type { PlaceholderOrder } from "../core/drain/placeholder-plan.ts";
 import type { LifecycleHook } from "../core/notice/lifecycle-hook.ts";
 import { isOvertaken, markOf } from "../core/notice/marked-node.ts";
-import type { NoticeUpdate } from "../core/notice/notice-call.ts";
-import { isUndoing, saysAsMuch, wordFor } from "../core/notice/notice-call.ts";
+import { isUndoing, type NoticeUpdate, noticeUpdate, toldBy } from "../core/notice/notice-merge.ts";
 import { noReleaser } from "../core/policy/release-answer.ts";
 import type { Instant } from "../core/time/time.ts";
 import { assert, type ErrorCode, LastcallError } from "../errors.ts";
@@ -114,49 +113,51 @@ export class Executor {
     await this.#ports.store.move(departure, to);
   }
 
-  /** Forces a departure, or brings its deadline forward. One that says as much by now is left as it is. */
+  /** Forces a departure, or brings its deadline forward. */
   async notice(departure: Departure, update: NoticeUpdate): Promise<void> {
-    await this.#insist(departure, {
-      write: (current) => this.#ports.store.notice(current, update),
-      // What is being taken back would take the word with it: whoever brought it looks again.
-      isWanted: (fresh) => !saysAsMuch(fresh, update) && !isUndoing(fresh),
+    await this.#writeSpec(departure, (current) => {
+      // What is being taken back would take the notice with it: whoever brought it looks again.
+      if (current !== departure && isUndoing(current)) return undefined;
+      const news = current === departure ? update : noticeUpdate(current, update);
+      return news && this.#ports.store.notice(current, news);
     });
   }
 
-  /** Says of a departure that its notice is off. One that another notice has changed by now stays. */
+  /** Withdraws the notice of a departure. One that another notice has changed by now stays. */
   async withdraw(departure: Departure, at: Instant): Promise<void> {
     const { source, deadlineAt } = departure;
-    await this.#insist(departure, {
-      write: (current) => this.#ports.store.withdraw(current, at),
-      isWanted: (fresh) =>
-        !isUndoing(fresh) && fresh.source === source && fresh.deadlineAt === deadlineAt,
+    await this.#writeSpec(departure, (current) => {
+      const isSame = current.source === source && current.deadlineAt === deadlineAt;
+      const isStanding = current === departure || (isSame && !isUndoing(current));
+      return isStanding ? this.#ports.store.withdraw(current, at) : undefined;
     });
   }
 
   /** Takes away the instant for which a departure was planned, once it is under way by a notice. */
   async dropInstant(departure: Departure): Promise<void> {
-    await this.#insist(departure, {
-      write: (current) => this.#ports.store.dropInstant(current),
-      isWanted: isOvertaken,
-    });
+    await this.#writeSpec(departure, (current) =>
+      current === departure || isOvertaken(current)
+        ? this.#ports.store.dropInstant(current)
+        : undefined,
+    );
   }
 
-  /** Until it is written, or the departure as somebody else has left it is over or wants it no more. */
-  async #insist(
+  /**
+   * Writes until nobody else has written in between. On a conflict the departure is read again; it is
+   * left alone where it has ended, and where `write` finds nothing to write any more.
+   */
+  async #writeSpec(
     departure: Departure,
-    how: {
-      readonly write: (current: Departure) => Promise<StoreResult>;
-      readonly isWanted: (fresh: Departure) => boolean;
-    },
+    write: (current: Departure) => Promise<StoreResult> | undefined,
   ): Promise<void> {
     let current = departure;
     for (;;) {
       this.#assertLeading();
-      const result = await how.write(current);
-      if (result.kind !== "Conflict") return;
+      const result = await write(current);
+      if (result?.kind !== "Conflict") return;
       const fresh = await this.#ports.store.read(current.name);
       if (fresh.kind !== "Done" || fresh.departure.uid !== departure.uid) return;
-      if (!isLive(fresh.departure) || !how.isWanted(fresh.departure)) return;
+      if (!isLive(fresh.departure)) return;
       current = fresh.departure;
     }
   }
@@ -167,7 +168,8 @@ export class Executor {
     const found = await this.#ports.store.read(owner);
     if (found.kind !== "Done" || !isLive(found.departure)) return "Orphan";
     if (found.departure.node.uid !== notice.node.uid) return "Orphan";
-    const update = wordFor(found.departure, notice);
+    const told = toldBy(notice);
+    const update = told && noticeUpdate(found.departure, told);
     if (update !== undefined) await this.notice(found.departure, update);
     return "Done";
   }

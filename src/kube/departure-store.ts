@@ -2,7 +2,7 @@ import type { DepartureStore, MoveOrder, StoreResult } from "../contracts/depart
 import type { KubeApi, KubeObject, KubeRequest, Urgency } from "../contracts/kube-api.ts";
 import type { DepartureOrder } from "../core/departure/decision.ts";
 import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
-import type { NoticeUpdate } from "../core/notice/notice-call.ts";
+import type { NoticeUpdate } from "../core/notice/notice-merge.ts";
 import type { Instant } from "../core/time/time.ts";
 import { apiError } from "./object/api-error.ts";
 import { departurePath, departuresPath } from "./object/paths.ts";

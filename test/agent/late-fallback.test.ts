@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { LateFallback } from "../../src/agent/late-fallback.ts";
-import type { NoticeCase } from "../../src/core/notice/notice.ts";
+import type { MachineNotice } from "../../src/core/notice/notice.ts";
 import { instant, millis, seconds } from "../../src/core/time/time.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
-const notice: NoticeCase = {
+const notice: MachineNotice = {
   cause: "SpotInterruption",
   noticedAt: instant(0),
   source: "test",

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { NoticeReporter } from "../../src/agent/notice-reporter.ts";
 import type { KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
-import type { NoticeCase } from "../../src/core/notice/notice.ts";
+import type { MachineNotice } from "../../src/core/notice/notice.ts";
 import { formatInstant, plus, seconds } from "../../src/core/time/time.ts";
 import type { ModelApi } from "../../src/sim/api/model-api.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -33,14 +33,14 @@ beforeEach(async () => {
   reporter = new NoticeReporter({ api: counting, identify: async () => node, log: { warn } });
 });
 
-const spot: NoticeCase = {
+const spot: MachineNotice = {
   cause: "SpotInterruption",
   deadlineAt: plus(nowAt, seconds(120)),
   noticedAt: nowAt,
   source: "aws/spot-instance-action",
   eventIds: ["spot-terminate-1"],
 };
-const rebalance: NoticeCase = {
+const rebalance: MachineNotice = {
   cause: "RebalanceRecommendation",
   noticedAt: nowAt,
   source: "aws/rebalance",
@@ -117,7 +117,7 @@ describe("a notice for a node with a planned departure", () => {
   it("takes the plan's deadline away where the cloud names none", async () => {
     const laterAt = formatInstant(plus(nowAt, seconds(3600)));
     await put(first, { cause: "Planned", deadlineAt: laterAt });
-    const hook: NoticeCase = { ...rebalance, cause: "LifecycleHook" };
+    const hook: MachineNotice = { ...rebalance, cause: "LifecycleHook" };
     expect(await reporter.file(hook, never)).toEqual({ kind: "Tightened", name: first });
     const { spec } = await read(first);
     expect(spec).not.toHaveProperty("deadlineAt");
@@ -150,7 +150,7 @@ describe("a notice for a node with a planned departure", () => {
   it("leaves a person's deadline the person's where the cloud names none", async () => {
     const wantedAt = formatInstant(plus(nowAt, seconds(3600)));
     await put(first, { cause: "Manual", deadlineAt: wantedAt });
-    const hook: NoticeCase = { ...rebalance, cause: "LifecycleHook", eventIds: ["hook-1"] };
+    const hook: MachineNotice = { ...rebalance, cause: "LifecycleHook", eventIds: ["hook-1"] };
     expect(await reporter.file(hook, never)).toEqual({ kind: "Tightened", name: first });
     const noticedAt = formatInstant(nowAt);
     const persons = { cause: "Manual", deadlineAt: wantedAt, noticedAt };
@@ -165,7 +165,7 @@ describe("a notice for a node with a planned departure", () => {
 
   it("gives one that a person wants, by no instant, the cloud's cause", async () => {
     await put(first, { cause: "Manual" });
-    const hook: NoticeCase = { ...rebalance, cause: "LifecycleHook" };
+    const hook: MachineNotice = { ...rebalance, cause: "LifecycleHook" };
     await reporter.file(hook, never);
     expect((await read(first)).spec.cause).toBe("LifecycleHook");
   });
@@ -188,7 +188,7 @@ describe("a second notice for the same node", () => {
 
   it("takes the place of one that a policy may ignore, deadline or none", async () => {
     await reporter.file(rebalance, never);
-    const hook: NoticeCase = { ...rebalance, cause: "LifecycleHook", source: "aws/hook" };
+    const hook: MachineNotice = { ...rebalance, cause: "LifecycleHook", source: "aws/hook" };
     expect(await reporter.file(hook, never)).toEqual({ kind: "Tightened", name: first });
     expect((await read(first)).spec).toMatchObject({
       cause: "LifecycleHook",
@@ -199,7 +199,11 @@ describe("a second notice for the same node", () => {
   it("makes nothing of an interruption that a policy may ignore, however near it is", async () => {
     await reporter.file(spot, never);
     const nearer = plus(nowAt, seconds(60));
-    const maintenance: NoticeCase = { ...spot, cause: "ScheduledMaintenance", deadlineAt: nearer };
+    const maintenance: MachineNotice = {
+      ...spot,
+      cause: "ScheduledMaintenance",
+      deadlineAt: nearer,
+    };
     await reporter.file(maintenance, never);
     expect((await read(first)).spec).toMatchObject({
       cause: "SpotInterruption",

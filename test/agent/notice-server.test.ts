@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { NoticeServer } from "../../src/agent/notice-server.ts";
 import type { HttpStream, StreamClient } from "../../src/contracts/http-route.ts";
-import type { NoticeCase } from "../../src/core/notice/notice.ts";
+import type { MachineNotice } from "../../src/core/notice/notice.ts";
 import { instant, millis, plus, seconds } from "../../src/core/time/time.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
@@ -14,7 +14,7 @@ beforeEach(() => {
   feed = new NoticeServer(clock);
 });
 
-function spot(leftSeconds?: number): NoticeCase {
+function spot(leftSeconds?: number): MachineNotice {
   const deadlineAt =
     leftSeconds === undefined ? undefined : plus(clock.now(), seconds(leftSeconds));
   const source = "aws/spot-instance-action";

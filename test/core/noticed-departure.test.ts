@@ -3,8 +3,7 @@ import { type Cause, cloudDeadline, type Departure } from "../../src/core/depart
 import { drainRuleOf } from "../../src/core/drain/drain-rule.ts";
 import { interruptionOf } from "../../src/core/notice/interruption.ts";
 import { isMarkOutdated, isOvertaken, mayShowMark } from "../../src/core/notice/marked-node.ts";
-import { causeWith } from "../../src/core/notice/notice.ts";
-import { saysAsMuch, wordFor } from "../../src/core/notice/notice-call.ts";
+import { causeWith, noticeUpdate, toldBy } from "../../src/core/notice/notice-merge.ts";
 import { givenUpAt } from "../../src/core/notice/reaction.ts";
 import { hours, instant, minutes, plus } from "../../src/core/time/time.ts";
 import { aDeparture, aNode, aPolicy } from "./fleet-builder.ts";
@@ -64,21 +63,23 @@ describe("a deadline", () => {
   });
 });
 
-describe("a update that is handed over to the departure that has the node", () => {
+describe("a notice that is handed over to the departure that has the node", () => {
   const update = { cause: "SpotInterruption", noticedAt: now, deadlineAt: soon } as const;
 
   it("gives a planned one its cause", () => {
     const notice = departure({ ...update, source: "agent/aws/test" });
     const handed = { ...update, source: "agent/aws/test" };
-    expect(wordFor(departure({ deadlineAt: later }), notice)).toEqual(handed);
+    const told = toldBy(notice);
+    expect(told && noticeUpdate(departure({ deadlineAt: later }), told)).toEqual(handed);
   });
 
   it("is news to one whose cause is lighter, whatever the deadlines", () => {
     const told = { noticedAt: now, deadlineAt: soon };
+    const again = { ...update, source: "aws/x" };
     const advised = departure({ ...told, cause: "ScheduledMaintenance" });
-    expect(saysAsMuch(advised, update)).toBe(false);
-    expect(saysAsMuch(departure({ ...told, cause: "Manual" }), update)).toBe(false);
-    expect(saysAsMuch(departure({ ...told, cause: "LifecycleHook" }), update)).toBe(true);
+    expect(noticeUpdate(advised, again)).toEqual(again);
+    expect(noticeUpdate(departure({ ...told, cause: "Manual" }), again)).toEqual(again);
+    expect(noticeUpdate(departure({ ...told, cause: "LifecycleHook" }), again)).toBeUndefined();
   });
 });
 

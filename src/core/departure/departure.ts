@@ -165,7 +165,7 @@ export function isLive({ status }: WithPhase): boolean {
 }
 
 /** Causes that somebody chose; all others are the cloud's word and have a deadline of its own. */
-export function isVoluntary(cause: Cause): boolean {
+export function isVoluntary(cause: Cause): cause is "Planned" | "Manual" {
   return cause === "Planned" || cause === "Manual";
 }
 

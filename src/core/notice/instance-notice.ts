@@ -6,7 +6,8 @@ import { hours, type Instant, later, type Millis, minutes, plus } from "../time/
 import { longestWaitMs } from "./lifecycle-hook.ts";
 import type { NoticeScene } from "./node-notice.ts";
 import { isNear, maintenanceWindowMs, type Notice } from "./notice.ts";
-import { callOf, isUndoing, type NoticeCall, noticeOrder, sourceOf } from "./notice-call.ts";
+import { callOf, type NoticeCall, noticeOrder, sourceOf } from "./notice-call.ts";
+import { isUndoing } from "./notice-merge.ts";
 
 /** The cloud's word about one machine of the fleet, heard outside the cluster. */
 export interface InstanceNotice {

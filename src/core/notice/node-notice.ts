@@ -5,7 +5,8 @@ import { selectPolicy } from "../policy/selector.ts";
 import { earlier, type Instant, plus, seconds } from "../time/time.ts";
 import { readAksMessage } from "./aks-message.ts";
 import { isNear, type Notice, type NoticeCause, wordForId } from "./notice.ts";
-import { callOf, isUndoing, type NoticeCall, sourceOf } from "./notice-call.ts";
+import { callOf, type NoticeCall, sourceOf } from "./notice-call.ts";
+import { isUndoing } from "./notice-merge.ts";
 
 /**
  * What a platform writes on a Node when it takes it, for where no agent runs. Of several marks the

@@ -2,12 +2,11 @@ import { type Instant, type Millis, plus, seconds } from "../time/time.ts";
 import {
   actFromAt,
   isNear,
-  mergeNotices,
+  type MachineNotice,
   type Notice,
-  type NoticeCase,
   type NoticeReading,
-  tightened,
 } from "./notice.ts";
+import { mergeNotices, tightened } from "./notice-merge.ts";
 
 /**
  * A notice that is no longer told is given up by an answer this long after the first without it: one
@@ -51,7 +50,7 @@ export function readInto(book: NoticeState, { channel, reading, at }: ChannelRea
 }
 
 /** What stands at `at`, as one case; undefined where nothing does, or where its time is not near. */
-export function caseOf(book: NoticeState, at: Instant): NoticeCase | undefined {
+export function standingNotice(book: NoticeState, at: Instant): MachineNotice | undefined {
   return mergeNotices(book.held.map((one) => one.notice).filter((one) => isNear(one, at)));
 }
 

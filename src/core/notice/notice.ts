@@ -1,11 +1,5 @@
-import {
-  type Cause,
-  type Departure,
-  isGraver,
-  isVoluntary,
-  mayBeIgnored,
-} from "../departure/departure.ts";
-import { earlier, hours, type Instant, type Millis, minus, minutes } from "../time/time.ts";
+import type { Cause } from "../departure/departure.ts";
+import { hours, type Instant, type Millis, minus, minutes } from "../time/time.ts";
 
 /** The causes that a cloud names; the other two are a plan's and a person's. */
 export type NoticeCause = Exclude<Cause, "Planned" | "Manual">;
@@ -37,8 +31,8 @@ export function wordForId(text: string): string {
   return text.replaceAll(/[^A-Za-z0-9:._-]+/g, "_").slice(0, 80);
 }
 
-/** All that stands against one machine, as one: what a Departure is made from. */
-export interface NoticeCase {
+/** All notices that stand against one machine, as one: what a Departure is made from. */
+export interface MachineNotice {
   readonly cause: NoticeCause;
   readonly deadlineAt?: Instant | undefined;
   readonly noticedAt: Instant;
@@ -75,34 +69,6 @@ export const maintenanceWindowMs: Millis = hours(2);
 /** What is off is written down this much before the notice that it calls off would be acted upon. */
 const withdrawnLeadMs: Millis = minutes(5);
 
-/**
- * The deadline of a departure that a notice is told of. A plan's own gives way to the cloud's; a
- * person's counts on, and so does that of the notice before: from then on it only moves earlier.
- */
-export function deadlineWith(
-  departure: Pick<Departure, "cause" | "noticedAt" | "deadlineAt">,
-  told: { readonly deadlineAt?: Instant | undefined },
-): Instant | undefined {
-  const isPlansOwn = departure.cause === "Planned" && departure.noticedAt === undefined;
-  const known = isPlansOwn ? undefined : departure.deadlineAt;
-  if (known === undefined || told.deadlineAt === undefined) return known ?? told.deadlineAt;
-  return earlier(known, told.deadlineAt);
-}
-
-/**
- * The cause that a departure gets by a notice; undefined: its own stays. A deadline that a person has named stays
- * that person's where the cloud names none, and so does the cause: nobody is forced out for it.
- */
-export function causeWith(
-  departure: Pick<Departure, "cause" | "deadlineAt">,
-  told: { readonly cause: NoticeCause; readonly deadlineAt?: Instant | undefined },
-): NoticeCause | undefined {
-  const { cause, deadlineAt } = departure;
-  if (!isVoluntary(cause)) return isGraver(told.cause, cause) ? told.cause : undefined;
-  const isPersons = cause === "Manual" && deadlineAt !== undefined;
-  return isPersons && told.deadlineAt === undefined ? undefined : told.cause;
-}
-
 /** From when on a notice is acted upon; undefined: at once. */
 export function actFromAt({ cause, deadlineAt, withdrawn }: Notice): Instant | undefined {
   if (cause !== "ScheduledMaintenance" || deadlineAt === undefined) return undefined;
@@ -113,41 +79,4 @@ export function actFromAt({ cause, deadlineAt, withdrawn }: Notice): Instant | u
 /** Whether a notice is to be acted upon by now (`actFromAt`). */
 export function isNear(notice: Notice, at: Instant): boolean {
   return (actFromAt(notice) ?? at) <= at;
-}
-
-/**
- * Makes one case of the notices of one machine: those taken back do not count, the earliest deadline
- * wins and names the cause, and one without a deadline comes after all that have one. But a cause at
- * which a policy may leave the node at work names no case in which the node has to go: a group that
- * takes a machine after a rebalance recommendation would otherwise be ignored with it. Undefined where
- * nothing stands.
- */
-export function mergeNotices(notices: readonly Notice[]): NoticeCase | undefined {
-  const standing = notices.filter((notice) => notice.withdrawn !== true).toSorted(byUrgency);
-  const first = standing[0];
-  if (first === undefined) return undefined;
-  const { cause, noticedAt, source } = standing.find((one) => !mayBeIgnored(one.cause)) ?? first;
-  return {
-    ...{ cause, noticedAt, source },
-    deadlineAt: first.deadlineAt,
-    eventIds: [...new Set(standing.map((notice) => notice.eventId))].toSorted(),
-  };
-}
-
-/** The same event told again: what was known first stays, and its deadline only moves earlier. */
-export function tightened(known: Notice, again: Notice): Notice {
-  const deadlineAt =
-    known.deadlineAt === undefined || again.deadlineAt === undefined
-      ? (known.deadlineAt ?? again.deadlineAt)
-      : earlier(known.deadlineAt, again.deadlineAt);
-  return { ...again, noticedAt: known.noticedAt, deadlineAt };
-}
-
-function byUrgency(a: Notice, b: Notice): number {
-  const never = Number.MAX_SAFE_INTEGER;
-  return (
-    (a.deadlineAt ?? never) - (b.deadlineAt ?? never) ||
-    a.noticedAt - b.noticedAt ||
-    (a.eventId < b.eventId ? -1 : 1)
-  );
 }

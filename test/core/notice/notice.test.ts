@@ -1,12 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { mergeNotices, type Notice } from "../../../src/core/notice/notice.ts";
+import type { Notice } from "../../../src/core/notice/notice.ts";
+import { mergeNotices } from "../../../src/core/notice/notice-merge.ts";
 import {
-  caseOf,
   emptyNoticeState,
   type NoticeState,
   nextChangeAt,
   readInto,
+  standingNotice,
 } from "../../../src/core/notice/notice-state.ts";
 import { hours, instant, plus, seconds } from "../../../src/core/time/time.ts";
 
@@ -113,37 +114,37 @@ describe("the book of notices", () => {
     let book = read(emptyNoticeState, { notices: [spot], second: 0 });
     const again = { ...spot, noticedAt: atSecond(5), deadlineAt: atSecond(130) };
     book = read(book, { notices: [again], second: 5 });
-    expect(caseOf(book, atSecond(5))).toMatchObject({
+    expect(standingNotice(book, atSecond(5))).toMatchObject({
       noticedAt: nowAt,
       deadlineAt: atSecond(120),
     });
     book = read(book, { notices: [{ ...again, deadlineAt: atSecond(60) }], second: 6 });
-    expect(caseOf(book, atSecond(6))?.deadlineAt).toBe(atSecond(60));
+    expect(standingNotice(book, atSecond(6))?.deadlineAt).toBe(atSecond(60));
   });
 
   it("does not give a notice up for one stray answer without it", () => {
     let book = read(emptyNoticeState, { notices: [spot], second: 0 });
     book = read(book, { notices: [], second: 1 });
-    expect(caseOf(book, atSecond(1))).toBeDefined();
+    expect(standingNotice(book, atSecond(1))).toBeDefined();
     book = read(book, { notices: [spot], second: 2 });
     book = read(book, { notices: [], second: 11.9 });
     // Missing anew, since 11.9 s.
-    expect(caseOf(book, atSecond(11.9))).toBeDefined();
+    expect(standingNotice(book, atSecond(11.9))).toBeDefined();
   });
 
   it("gives a notice up when its channel has been without it for ten seconds", () => {
     let book = read(emptyNoticeState, { notices: [spot], second: 0 });
     book = read(book, { notices: [], second: 3 });
     book = read(book, { notices: [], second: 12.9 });
-    expect(caseOf(book, atSecond(12.9))).toBeDefined();
+    expect(standingNotice(book, atSecond(12.9))).toBeDefined();
     book = read(book, { notices: [], second: 13 });
-    expect(caseOf(book, atSecond(13))).toBeUndefined();
+    expect(standingNotice(book, atSecond(13))).toBeUndefined();
   });
 
   it("keeps a notice while its channel is silent, however long", () => {
     let book = read(emptyNoticeState, { notices: [spot], second: 0 });
     book = read(book, { notices: [], second: 1 });
-    expect(caseOf(book, atSecond(3600))).toBeDefined();
+    expect(standingNotice(book, atSecond(3600))).toBeDefined();
   });
 
   it("keeps a notice that may be among what could not be read", () => {
@@ -151,19 +152,19 @@ describe("the book of notices", () => {
     for (const second of [1, 20, 40]) {
       book = read(book, { notices: [], second, problems: ["one entry is garbage"] });
     }
-    expect(caseOf(book, atSecond(40))).toBeDefined();
+    expect(standingNotice(book, atSecond(40))).toBeDefined();
   });
 
   it("lets no channel speak for another", () => {
     let book = read(emptyNoticeState, { notices: [spot], second: 0, channel: "a" });
     for (const second of [1, 20, 40]) book = read(book, { notices: [], second, channel: "b" });
-    expect(caseOf(book, atSecond(40))).toBeDefined();
+    expect(standingNotice(book, atSecond(40))).toBeDefined();
   });
 
   it("gives a notice up at once when the cloud says that it is off", () => {
     let book = read(emptyNoticeState, { notices: [spot], second: 0 });
     book = read(book, { notices: [{ ...spot, withdrawn: true }], second: 1 });
-    expect(caseOf(book, atSecond(1))).toBeUndefined();
+    expect(standingNotice(book, atSecond(1))).toBeUndefined();
   });
 
   it("holds a notice once that an answer tells twice", () => {
@@ -185,11 +186,11 @@ describe("the book of notices", () => {
     const maintenanceAt = plus(nowAt, hours(3));
     const far = notice({ cause: "ScheduledMaintenance", eventId: "m", deadlineAt: maintenanceAt });
     const book = read(emptyNoticeState, { notices: [far], second: 0 });
-    expect(caseOf(book, nowAt)).toBeUndefined();
+    expect(standingNotice(book, nowAt)).toBeUndefined();
     const dueAt = plus(nowAt, hours(1));
     expect(nextChangeAt(book, nowAt)).toBe(dueAt);
-    expect(caseOf(book, instant(dueAt - 1))).toBeUndefined();
-    expect(caseOf(book, dueAt)).toMatchObject({ deadlineAt: maintenanceAt });
+    expect(standingNotice(book, instant(dueAt - 1))).toBeUndefined();
+    expect(standingNotice(book, dueAt)).toMatchObject({ deadlineAt: maintenanceAt });
     expect(nextChangeAt(book, dueAt)).toBeUndefined();
   });
 
@@ -197,6 +198,6 @@ describe("the book of notices", () => {
     const deadlineAt = plus(nowAt, seconds(60));
     const near = notice({ cause: "ScheduledMaintenance", eventId: "m", deadlineAt });
     const book = read(emptyNoticeState, { notices: [near], second: 0 });
-    expect(caseOf(book, nowAt)).toBeDefined();
+    expect(standingNotice(book, nowAt)).toBeDefined();
   });
 });

@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+import { noticeUpdate } from "../../../src/core/notice/notice-merge.ts";
+import { instant, plus, seconds } from "../../../src/core/time/time.ts";
+
+const nowAt = instant(Date.UTC(2026, 10, 20, 12));
+const nearAt = plus(nowAt, seconds(60));
+const farAt = plus(nowAt, seconds(120));
+
+describe("a notice for a departure that has had one", () => {
+  const known = {
+    cause: "SpotInterruption",
+    source: "aws/queue/spot/e1",
+    noticedAt: nowAt,
+    deadlineAt: farAt,
+  } as const;
+  const told = { noticedAt: plus(nowAt, seconds(5)), source: "agent/aws/x" } as const;
+
+  it("brings the deadline forward, and leaves it the cause and source by which it is known", () => {
+    const update = noticeUpdate(known, { ...told, cause: "LifecycleHook", deadlineAt: nearAt });
+    const { source } = known;
+    expect(update).toEqual({ noticedAt: nowAt, deadlineAt: nearAt, source, cause: undefined });
+  });
+
+  it("names a graver cause, and leaves it the deadline where that is earlier", () => {
+    const advised = { ...known, cause: "ScheduledMaintenance", deadlineAt: nearAt } as const;
+    const update = noticeUpdate(advised, { ...told, cause: "SpotInterruption", deadlineAt: farAt });
+    const wanted = { noticedAt: nowAt, deadlineAt: nearAt, cause: "SpotInterruption" };
+    expect(update).toEqual({ ...wanted, source: told.source });
+  });
+
+  it.each([
+    ["a later deadline", { deadlineAt: plus(farAt, seconds(60)) }],
+    ["no deadline", {}],
+    ["a lighter cause", { cause: "RebalanceRecommendation" }],
+  ] as const)("says nothing new by %s", (_, fields) => {
+    const again = { ...told, cause: "SpotInterruption", ...fields } as const;
+    expect(noticeUpdate(known, again)).toBeUndefined();
+  });
+});
+
+describe("the first notice for a departure", () => {
+  it("is taken down though nothing else changes, so that the departure counts as noticed", () => {
+    const byHand = { cause: "SpotInterruption", deadlineAt: nearAt } as const;
+    const told = { noticedAt: nowAt, cause: "SpotInterruption", source: "agent/aws/x" } as const;
+    const wanted = { noticedAt: nowAt, deadlineAt: nearAt, source: "agent/aws/x" };
+    expect(noticeUpdate(byHand, told)).toMatchObject(wanted);
+  });
+
+  it("says nothing to one that somebody chose, where it only recommends and names no end", () => {
+    const told = { noticedAt: nowAt, cause: "RebalanceRecommendation", source: "x" } as const;
+    expect(noticeUpdate({ cause: "Planned" }, told)).toBeUndefined();
+    expect(noticeUpdate({ cause: "Planned" }, { ...told, deadlineAt: nearAt })).toBeDefined();
+  });
+});
