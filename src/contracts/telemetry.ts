@@ -150,3 +150,10 @@ export interface EventSink {
   /** Never throws and never blocks: an Event that cannot be written is counted and dropped. */
   emit(event: ClusterEvent): void;
 }
+
+/** The ways in which a component says what it does. */
+export interface Telemetry {
+  readonly log: Log;
+  readonly events: EventSink;
+  readonly metrics: Metrics;
+}

@@ -3,7 +3,7 @@ import type { Fleet, GateSource, PolicyStatusSink } from "../contracts/fleet.ts"
 import type { LaunchTimes } from "../contracts/launch-times.ts";
 import type { Leadership } from "../contracts/leadership.ts";
 import type { FeedListener, NoticeFeed } from "../contracts/notice-feed.ts";
-import { metricNames } from "../contracts/telemetry.ts";
+import { metricNames, type Telemetry } from "../contracts/telemetry.ts";
 import type { WorkloadAuditor } from "../contracts/workload-auditor.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import { Sampler } from "../core/chance/sampler.ts";
@@ -12,7 +12,7 @@ import type { Millis } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { ActiveDepartures } from "./departure/active-departures.ts";
 import { RunningDrains } from "./departure/running-drains.ts";
-import { type ClusterPorts, Executor, type Telemetry } from "./executor.ts";
+import { type ClusterPorts, Executor } from "./executor.ts";
 import { Health } from "./health.ts";
 import { followInterruptions } from "./notice/interruption-reconciler.ts";
 import { LifecycleHookCompleter } from "./notice/lifecycle-hook-completer.ts";

@@ -13,7 +13,7 @@ import type {
 import type { HookEnd, LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
 import type { MarkResult, NodeMarks } from "../contracts/node-marks.ts";
 import type { LeaveOptions, NodePods, RestartOptions } from "../contracts/node-pods.ts";
-import type { ClusterEvent, EventSink, Log, Metrics } from "../contracts/telemetry.ts";
+import type { ClusterEvent, Telemetry } from "../contracts/telemetry.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { OwnerFacts, PodIdentity } from "../core/cluster/pod.ts";
 import type { DepartureOrder } from "../core/departure/decision.ts";
@@ -40,12 +40,6 @@ export interface ClusterPorts {
   readonly releaserFor: ReleaserChoice;
   /** Absent: no group is told anything. */
   readonly hooks?: LifecycleHooks | undefined;
-}
-
-export interface Telemetry {
-  readonly log: Log;
-  readonly events: EventSink;
-  readonly metrics: Metrics;
 }
 
 export interface ExecutorOptions {

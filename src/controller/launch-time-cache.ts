@@ -1,11 +1,11 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { LaunchTimeReading, LaunchTimes } from "../contracts/launch-times.ts";
+import type { Telemetry } from "../contracts/telemetry.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { selectPolicy } from "../core/policy/selector.ts";
 import { type Instant, type Millis, millis, minutes, seconds } from "../core/time/time.ts";
 import type { LastcallError } from "../errors.ts";
-import type { Telemetry } from "./executor.ts";
 
 export interface LaunchTimeCacheOptions {
   readonly launchTimes: LaunchTimes;

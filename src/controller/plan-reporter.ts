@@ -1,7 +1,6 @@
-import type { MetricLabels } from "../contracts/telemetry.ts";
+import type { MetricLabels, Telemetry } from "../contracts/telemetry.ts";
 import { type Departure, isLive } from "../core/departure/departure.ts";
 import type { FleetPlan, PolicyPlan } from "../core/plan/fleet-plan.ts";
-import type { Telemetry } from "./executor.ts";
 
 interface Sample {
   readonly labels: MetricLabels;

@@ -1,5 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { Fleet, FleetView, PolicyStatusSink } from "../contracts/fleet.ts";
+import type { Telemetry } from "../contracts/telemetry.ts";
 import { Wakeup } from "../contracts/wakeup.ts";
 import type {
   AuditTarget,
@@ -9,7 +10,6 @@ import type {
 import { selectPolicy } from "../core/policy/selector.ts";
 import { type Instant, type Millis, minutes, plus, seconds } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
-import type { Telemetry } from "./executor.ts";
 
 export interface WorkloadWatchOptions {
   readonly auditor: WorkloadAuditor;

@@ -1,5 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { EventReason, EventTarget } from "../../contracts/telemetry.ts";
+import type { EventReason, EventTarget, Telemetry } from "../../contracts/telemetry.ts";
 import type { Homeless } from "../../core/capacity/capacity-fit.ts";
 import type { PodIdentity } from "../../core/cluster/pod.ts";
 import type { Departure, DepartureStatus, UncleanPod } from "../../core/departure/departure.ts";
@@ -10,7 +10,6 @@ import type { DrainPlan, PlannedPod } from "../../core/drain-plan/drain-plan.ts"
 import { explainDrain } from "../../core/drain-plan/explain-drain.ts";
 import { explain } from "../../core/reason/explain.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
-import type { Telemetry } from "../executor.ts";
 
 /** Events are few: of many pods with one trouble so many are named. */
 const namedPods = 10;
