@@ -116,7 +116,7 @@ export function folderOf(path: string): string {
   return parts[0] === "cloud" || room in mayImport ? room : (parts[0] as string);
 }
 
-/** `plan/spacing` of `src/core/plan/spacing/clearing.ts`; undefined of what is not in a room of core. */
+/** `plan/spacing` of `src/core/drain/drain-rule.ts`; undefined of what is not in a room of core. */
 function roomOf(path: string): string | undefined {
   return /^src\/core\/(.+)\/[^/]+$/.exec(path)?.[1];
 }

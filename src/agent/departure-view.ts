@@ -1,5 +1,5 @@
 import type { KubeObject } from "../contracts/kube-api.ts";
-import type { NodeIdentity } from "../core/cluster/identity.ts";
+import type { NodeIdentity } from "../core/cluster/node.ts";
 import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
 import { type Fields, fieldsOf, numberOf, textMapOf } from "../core/json/json-field.ts";
 import type { MachineNotice } from "../core/notice/notice.ts";

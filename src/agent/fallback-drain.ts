@@ -3,9 +3,9 @@ import type { NodePods } from "../contracts/node-pods.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
+import { drainDeadline, ruleUntil } from "../core/drain/drain-rule.ts";
 import { TerminationMemory } from "../core/drain/termination-time.ts";
-import { drainDeadline, ruleUntil } from "../core/plan/spacing/clearing.ts";
-import { defaultPolicy } from "../core/policy/policy-default.ts";
+import { defaultPolicy } from "../core/policy/policy.ts";
 import { between, type Instant, type Millis, millis, seconds } from "../core/time/time.ts";
 import { type DrainActor, DrainDriver } from "../drain/drain-driver.ts";
 

@@ -1,11 +1,11 @@
 import type { ObservedLease } from "../contracts/leadership.ts";
 import type { NodeMarks } from "../contracts/node-marks.ts";
 import { Wakeup } from "../contracts/wakeup.ts";
-import type { NodeIdentity } from "../core/cluster/identity.ts";
+import type { NodeIdentity } from "../core/cluster/node.ts";
 import { departureName, isUnderWay } from "../core/departure/departure.ts";
 import type { MachineNotice } from "../core/notice/notice.ts";
 import { reactionTo } from "../core/notice/reaction.ts";
-import { defaultPolicy } from "../core/policy/policy-default.ts";
+import { defaultPolicy } from "../core/policy/policy.ts";
 import { explain } from "../core/reason/explain.ts";
 import { type Instant, type Millis, millis, minus, seconds } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";

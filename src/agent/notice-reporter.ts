@@ -1,6 +1,6 @@
 import type { KubeAnswer, KubeObject, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
 import type { Log } from "../contracts/telemetry.ts";
-import type { NodeIdentity } from "../core/cluster/identity.ts";
+import type { NodeIdentity } from "../core/cluster/node.ts";
 import {
   departureName,
   departureOfNotice,

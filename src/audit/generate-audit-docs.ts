@@ -1,5 +1,4 @@
-import { formatDuration } from "../core/time/duration.ts";
-import { seconds } from "../core/time/time.ts";
+import { formatDuration, seconds } from "../core/time/time.ts";
 import { defaultPlatformNames, knownPlatforms } from "./platform.ts";
 import type { Rule, RuleExample } from "./rule.ts";
 import { ruleList } from "./rule-list.ts";

@@ -5,8 +5,7 @@ import {
 } from "../core/drain-plan/grace-budget.ts";
 import { type Fields, fieldsOf, isFields, wholeNumberOf } from "../core/json/json-field.ts";
 import { describeValue } from "../core/json/shown-value.ts";
-import { parseDuration } from "../core/time/duration.ts";
-import { type Millis, millis } from "../core/time/time.ts";
+import { type Millis, millis, parseDuration } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 import type { FieldPointer } from "./manifest.ts";
 import { problemOfPair } from "./platform.ts";

@@ -1,6 +1,5 @@
 import { groupsOfPair, type ShutdownGroup } from "../core/drain-plan/grace-budget.ts";
-import { parseDuration } from "../core/time/duration.ts";
-import { type Millis, seconds } from "../core/time/time.ts";
+import { type Millis, parseDuration, seconds } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 
 /**

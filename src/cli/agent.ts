@@ -11,7 +11,7 @@ import { TroubleLog } from "../agent/trouble-log.ts";
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeApi, KubeSender } from "../contracts/kube-api.ts";
 import type { Log } from "../contracts/telemetry.ts";
-import type { NodeIdentity } from "../core/cluster/identity.ts";
+import type { NodeIdentity } from "../core/cluster/node.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 import { bunServe } from "../runtime/bun-server.ts";
 import { createLog } from "../runtime/log.ts";

@@ -1,8 +1,7 @@
 import type { Fleet } from "../contracts/fleet.ts";
 import type { LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
 import type { NoticeFeed } from "../contracts/notice-feed.ts";
-import { formatDuration } from "../core/time/duration.ts";
-import { type Millis, minutes, seconds } from "../core/time/time.ts";
+import { formatDuration, type Millis, minutes, seconds } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 import type { CommandIo } from "./command-io.ts";
 

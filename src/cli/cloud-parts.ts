@@ -3,7 +3,7 @@ import type { ReleaserChoice } from "../contracts/instance-releaser.ts";
 import type { LaunchTimes } from "../contracts/launch-times.ts";
 import type { LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
 import type { NoticeFeed } from "../contracts/notice-feed.ts";
-import { type Machine, parseProviderId } from "../core/cluster/identity.ts";
+import { type Machine, parseProviderId } from "../core/cluster/node.ts";
 import { selectPolicy } from "../core/policy/selector.ts";
 import type { Millis } from "../core/time/time.ts";
 import { type AwsChoice, awsParts } from "./aws-parts.ts";

@@ -1,4 +1,4 @@
-import { isKnownProviderId } from "../core/cluster/identity.ts";
+import { isKnownProviderId } from "../core/cluster/node.ts";
 import type { ReleasableNode } from "../core/policy/release-answer.ts";
 import { isKarpenters } from "../core/policy/release-mode.ts";
 

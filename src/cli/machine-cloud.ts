@@ -1,6 +1,6 @@
 import type { InstanceReleaser } from "../contracts/instance-releaser.ts";
 import type { LaunchTimeReading, LaunchTimes } from "../contracts/launch-times.ts";
-import { type Machine, parseProviderId } from "../core/cluster/identity.ts";
+import { type Machine, parseProviderId } from "../core/cluster/node.ts";
 
 /** What a cloud can do about its machines. */
 export interface MachineCloud {

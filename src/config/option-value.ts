@@ -1,5 +1,4 @@
-import { parseDuration } from "../core/time/duration.ts";
-import { parseInstant } from "../core/time/time.ts";
+import { parseDuration, parseInstant } from "../core/time/time.ts";
 import type { Option } from "./option.ts";
 import { orList } from "./or-list.ts";
 

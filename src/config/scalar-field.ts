@@ -1,5 +1,4 @@
-import { parseDuration } from "../core/time/duration.ts";
-import type { Millis } from "../core/time/time.ts";
+import { type Millis, parseDuration } from "../core/time/time.ts";
 import {
   type AmountField,
   type BooleanField,

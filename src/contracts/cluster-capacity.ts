@@ -1,7 +1,6 @@
 import type { NodeLoads } from "../core/capacity/node-capacity.ts";
-import type { AttachedVolume } from "../core/cluster/attached-volume.ts";
 import type { Amounts } from "../core/cluster/placement.ts";
-import type { PodFacts } from "../core/cluster/pod.ts";
+import type { AttachedVolume, PodFacts } from "../core/cluster/pod.ts";
 import type { PlaceholderFacts, PlaceholderOrder } from "../core/drain/placeholder-plan.ts";
 
 /** What the cluster has room for: asked before a planned departure, never under a notice. */

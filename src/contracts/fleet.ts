@@ -1,6 +1,6 @@
 import type { NodeFacts } from "../core/cluster/node.ts";
+import type { GateAnswer } from "../core/departure/decision.ts";
 import type { Departure } from "../core/departure/departure.ts";
-import type { GateAnswer } from "../core/departure/snapshot.ts";
 import type { PolicyCondition, PolicyStatus } from "../core/plan/policy-status.ts";
 import type { BadPolicy, Policy } from "../core/policy/policy.ts";
 import type { Millis } from "../core/time/time.ts";

@@ -1,5 +1,4 @@
-import type { IdentityMatch, NodeIdentity } from "../core/cluster/identity.ts";
-import type { NodeFacts } from "../core/cluster/node.ts";
+import type { IdentityMatch, NodeFacts, NodeIdentity } from "../core/cluster/node.ts";
 import type { Cause } from "../core/departure/departure.ts";
 import type { Instant } from "../core/time/time.ts";
 

@@ -1,6 +1,6 @@
 import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../core/cluster/pod.ts";
 import type { ForceReason } from "../core/departure/drain-reason.ts";
-import type { EvictionAnswer } from "../core/drain/eviction-answer.ts";
+import type { EvictionAnswer } from "../core/drain/drain-answer.ts";
 import type { Instant, Millis } from "../core/time/time.ts";
 
 /** The pods of one node at a time, and how they are asked to leave. */

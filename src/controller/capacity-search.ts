@@ -1,7 +1,6 @@
 import type { ClusterCapacity } from "../contracts/cluster-capacity.ts";
 import type { FleetView } from "../contracts/fleet.ts";
-import type { Homeless } from "../core/capacity/capacity-fit.ts";
-import { searchCapacity } from "../core/capacity/capacity-search.ts";
+import { type Homeless, searchCapacity } from "../core/capacity/capacity-fit.ts";
 import type { Amounts } from "../core/cluster/placement.ts";
 import type { PodFacts } from "../core/cluster/pod.ts";
 import { isLive, isUnderWay } from "../core/departure/departure.ts";

@@ -1,22 +1,21 @@
 import type { NodeFacts } from "./cluster/node.ts";
-import { isPressing, isWaitingAdvice } from "./departure/advice.ts";
-import type { Decision, DepartureOrder, Verdict } from "./departure/decision.ts";
+import type { Decision, DepartureOrder, Snapshot, Verdict } from "./departure/decision.ts";
 import {
   type Departure,
   freeName,
   isLive,
   isNoticed,
+  isPressing,
   isVoluntary,
+  isWaitingAdvice,
   mayBeIgnored,
 } from "./departure/departure.ts";
-import { isForgettable } from "./departure/ended-record.ts";
-import type { Snapshot } from "./departure/snapshot.ts";
+import { isForgettable } from "./departure/former-departure.ts";
 import { budgetVerdict, readBudgets, withStart } from "./limits/budget.ts";
 import { asksOutside, type GateHold, windowHold } from "./limits/gate.ts";
-import { nextLook, questionOf } from "./next-look.ts";
 import { departureAnnotation, interruptionOf } from "./notice/interruption.ts";
 import { makesLeave, policyFor, reactionTo } from "./notice/reaction.ts";
-import type { Pass, Planned } from "./pass.ts";
+import { nextLook, type Pass, type Planned, questionOf } from "./pass.ts";
 import { explainPlan } from "./plan/explain-plan.ts";
 import type { FleetPlan, PlannedDeparture } from "./plan/fleet-plan.ts";
 import { planFleet } from "./plan/plan.ts";

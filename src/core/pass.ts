@@ -1,13 +1,17 @@
 import type { NodeFacts } from "./cluster/node.ts";
-import type { Departure } from "./departure/departure.ts";
-import type { Snapshot } from "./departure/snapshot.ts";
+import type { Decision, Snapshot } from "./departure/decision.ts";
+import { type Departure, isUnderWay, pressingFrom } from "./departure/departure.ts";
 import type { BudgetUsage } from "./limits/budget.ts";
 import type { GateHold } from "./limits/gate.ts";
 import type { WaveStanding } from "./limits/wave.ts";
 import type { NotPlanned, PlannedDeparture } from "./plan/fleet-plan.ts";
 import type { BadPolicy, Policy } from "./policy/policy.ts";
-import type { ReleasabilityQuestion } from "./policy/release-answer.ts";
-import type { Instant } from "./time/time.ts";
+import {
+  type ReleasabilityQuestion,
+  type ReleaseVerdict,
+  releaseVerdict,
+} from "./policy/release-answer.ts";
+import { earlier, type Instant, minus, minutes, plus, seconds } from "./time/time.ts";
 
 /** A node's place in the plan, and the policy whose plan it is. */
 export interface Planned {
@@ -40,4 +44,63 @@ export interface Pass {
   wakeAt: Instant | undefined;
   /** What the clouds are to be asked before more can be decided. */
   readonly asks: ReleasabilityQuestion[];
+}
+
+/** A held departure is looked at again at least this often. */
+const heldAgainMs = minutes(1);
+/** So long before its instant a departure's cloud is asked, so that the answer is there in time. */
+const askAheadMs = seconds(15);
+
+/** When a departure that has not begun is to be looked at whether or not anything changes. */
+function looksAt(departure: Departure, now: Instant): readonly Instant[] {
+  if (isUnderWay(departure)) return [];
+  const { departAt = now, status } = departure;
+  const againAt = status.phase === "Held" ? plus(now, heldAgainMs) : now;
+  return [departAt > now ? departAt : againAt, pressingFrom(departure) ?? now];
+}
+
+/** What its cloud is to be asked by now; undefined: nothing, or not yet. */
+export function questionOf(
+  planned: Planned,
+  pass: Pass,
+): Pick<ReleasabilityQuestion, "mode"> | undefined {
+  if (minus(planned.entry.beginAt, askAheadMs) > pass.now) return undefined;
+  const release = releaseAtBegin(planned, pass);
+  return release.kind === "NotAsked" ? release : undefined;
+}
+
+/** The departure's instant, or when its cloud is to be asked before that. */
+function beforeBegin(planned: Planned, pass: Pass): Instant {
+  const { beginAt } = planned.entry;
+  const askAt = minus(beginAt, askAheadMs);
+  return releaseAtBegin(planned, pass).kind === "NotAsked" && askAt > pass.now ? askAt : beginAt;
+}
+
+function releaseAtBegin({ entry, policy }: Planned, { snapshot }: Pass): ReleaseVerdict {
+  const { node, beginAt: at } = entry;
+  return releaseVerdict({ policy, node, answer: snapshot.releaseAnswers.get(node.uid), at });
+}
+
+/**
+ * The earliest of: the next departure's instant, the end of a hold, an instant from which less holds a
+ * departure that is due, and another look at what is held.
+ */
+export function nextLook(decisions: readonly Decision[], pass: Pass): Instant | undefined {
+  const { now, wakeAt } = pass;
+  let at = wakeAt !== undefined && wakeAt > now ? wakeAt : undefined;
+  const look = (next: Instant): void => {
+    if (next > now) at = at === undefined ? next : earlier(at, next);
+  };
+  for (const planned of pass.planned.values()) {
+    const { entry } = planned;
+    look(beforeBegin(planned, pass));
+    if (entry.beginAt > now) continue;
+    for (const next of [entry.deadlineAt, entry.endsAt, plus(now, heldAgainMs)]) look(next);
+  }
+  for (const departure of pass.snapshot.departures) {
+    for (const next of looksAt(departure, now)) look(next);
+  }
+  const waits = decisions.some((one) => one.kind === "Note" && one.event === "Blocked");
+  if (waits) look(plus(now, heldAgainMs));
+  return at;
 }

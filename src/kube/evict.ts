@@ -1,7 +1,7 @@
 import type { KubeAnswer, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
 import type { LeaveOptions, MarkDisruptedOptions } from "../contracts/node-pods.ts";
 import type { PodIdentity } from "../core/cluster/pod.ts";
-import type { EvictionAnswer } from "../core/drain/eviction-answer.ts";
+import type { EvictionAnswer } from "../core/drain/drain-answer.ts";
 import { explainDrain } from "../core/drain-plan/explain-drain.ts";
 import { fieldsOf, listOf, numberOf, textOf } from "../core/json/json-field.ts";
 import { formatInstant, type Instant, type Millis } from "../core/time/time.ts";

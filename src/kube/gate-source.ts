@@ -2,7 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { GateSource } from "../contracts/fleet.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import type { LabelRequirement, LabelSelector } from "../core/cluster/label-selector.ts";
-import type { GateAnswer } from "../core/departure/snapshot.ts";
+import type { GateAnswer } from "../core/departure/decision.ts";
 import type { Gates, Policy } from "../core/policy/policy.ts";
 import { podsPath } from "./object/paths.ts";
 import { listAll } from "./watch/list.ts";

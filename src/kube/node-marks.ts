@@ -6,8 +6,7 @@ import type {
   NodeMarks,
   UnmarkTarget,
 } from "../contracts/node-marks.ts";
-import { compareIdentity, type NodeIdentity } from "../core/cluster/identity.ts";
-import type { NodeFacts } from "../core/cluster/node.ts";
+import { compareIdentity, type NodeFacts, type NodeIdentity } from "../core/cluster/node.ts";
 import { formatInstant, type Millis, millis } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 import {

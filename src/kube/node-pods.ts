@@ -16,7 +16,7 @@ import type {
 } from "../contracts/node-pods.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../core/cluster/pod.ts";
-import type { EvictionAnswer } from "../core/drain/eviction-answer.ts";
+import type { EvictionAnswer } from "../core/drain/drain-answer.ts";
 import { type Millis, millis } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
 import { deletePod, evictPod, markDisrupted } from "./evict.ts";

@@ -2,7 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { FollowedVolumes, VolumeAttachments } from "../contracts/cluster-capacity.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import type { Rng } from "../core/chance/rng.ts";
-import type { AttachedVolume } from "../core/cluster/attached-volume.ts";
+import type { AttachedVolume } from "../core/cluster/pod.ts";
 import { fieldsOf, textOf } from "../core/json/json-field.ts";
 import { attachmentsPath, volumePath } from "./object/paths.ts";
 import { ChangeListeners } from "./watch/object-store.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ruleList } from "../../src/audit/rule-list.ts";
 import { addUp, spotReadiness, sumUp } from "../../src/audit/spot-readiness.ts";
-import { losses, ruleOfLoss } from "../../src/core/drain/loss-rule.ts";
+import { losses, ruleOfLoss } from "../../src/core/drain/drain-account.ts";
 import { auditYaml, deployment } from "./support/audit-yaml.ts";
 
 const cut = deployment({ pod: "terminationGracePeriodSeconds: 60", spec: "replicas: 1" });

@@ -4,7 +4,7 @@ import { board } from "../../src/cli/demo/board.ts";
 import { ageBar, nodeRow, spanText } from "../../src/cli/demo/board-row.ts";
 import type { BoardNode, BoardState, Doing } from "../../src/cli/demo/board-state.ts";
 import { clipped, plainText, widthOf } from "../../src/cli/demo/styled-line.ts";
-import type { WindowState } from "../../src/core/limits/window-state.ts";
+import type { WindowState } from "../../src/core/limits/windows.ts";
 import { hours, instant, millis, minus, minutes, plus, seconds } from "../../src/core/time/time.ts";
 
 const now = instant(Date.UTC(2026, 10, 20, 6, 0, 0));

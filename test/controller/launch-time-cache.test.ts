@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { LaunchTimeReading, LaunchTimes } from "../../src/contracts/launch-times.ts";
 import { LaunchTimeCache } from "../../src/controller/launch-time-cache.ts";
 import type { NodeFacts } from "../../src/core/cluster/node.ts";
-import { defaultPolicy } from "../../src/core/policy/policy-default.ts";
+import { defaultPolicy } from "../../src/core/policy/policy.ts";
 import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";

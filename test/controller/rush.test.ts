@@ -3,7 +3,7 @@ import type { KubeRequest } from "../../src/contracts/kube-api.ts";
 import type { LeaveOptions, RestartOptions } from "../../src/contracts/node-pods.ts";
 import type { Telemetry } from "../../src/contracts/telemetry.ts";
 import { type ClusterPorts, Executor } from "../../src/controller/executor.ts";
-import type { EvictionAnswer } from "../../src/core/drain/eviction-answer.ts";
+import type { EvictionAnswer } from "../../src/core/drain/drain-answer.ts";
 import { formatInstant, seconds } from "../../src/core/time/time.ts";
 import { dawn, departures, ModelWorld, webWorkload } from "../support/model-world.ts";
 

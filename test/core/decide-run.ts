@@ -1,9 +1,8 @@
 import type { NodeFacts } from "../../src/core/cluster/node.ts";
 import { decide } from "../../src/core/decide.ts";
-import type { Decision } from "../../src/core/departure/decision.ts";
+import type { Decision, Snapshot } from "../../src/core/departure/decision.ts";
 import type { Departure } from "../../src/core/departure/departure.ts";
 import { statusAfter } from "../../src/core/departure/ledger.ts";
-import type { Snapshot } from "../../src/core/departure/snapshot.ts";
 import type { Policy } from "../../src/core/policy/policy.ts";
 import { type Instant, instant, plus, seconds } from "../../src/core/time/time.ts";
 import { aNode, everyMachine } from "./fleet-builder.ts";

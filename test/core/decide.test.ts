@@ -1,11 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { NodeFacts } from "../../src/core/cluster/node.ts";
 import { decide } from "../../src/core/decide.ts";
-import type { Decision } from "../../src/core/departure/decision.ts";
+import type { Decision, Snapshot } from "../../src/core/departure/decision.ts";
 import type { Departure } from "../../src/core/departure/departure.ts";
-import type { Snapshot } from "../../src/core/departure/snapshot.ts";
-import type { Policy } from "../../src/core/policy/policy.ts";
-import { defaultPolicy } from "../../src/core/policy/policy-default.ts";
+import { defaultPolicy, type Policy } from "../../src/core/policy/policy.ts";
 import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { daily, everyMachine } from "./fleet-builder.ts";
 

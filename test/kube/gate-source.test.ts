@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Policy } from "../../src/core/policy/policy.ts";
-import { defaultPolicy } from "../../src/core/policy/policy-default.ts";
+import { defaultPolicy, type Policy } from "../../src/core/policy/policy.ts";
 import { seconds } from "../../src/core/time/time.ts";
 import { KubeGateSource } from "../../src/kube/gate-source.ts";
 import { ManualClock } from "../support/manual-clock.ts";

@@ -1,6 +1,5 @@
 import { isGraceful } from "../../core/drain-plan/grace-budget.ts";
-import { formatDuration } from "../../core/time/duration.ts";
-import { seconds } from "../../core/time/time.ts";
+import { formatDuration, seconds } from "../../core/time/time.ts";
 import { nameOfObject } from "../manifest.ts";
 import type { AuditReport, ReportedWorkload } from "../report.ts";
 import { type Finding, type Severity, severities } from "../rule.ts";

@@ -1,4 +1,4 @@
-import { holdsData } from "../../core/drain-plan/host-path.ts";
+import { holdsData } from "../../core/drain-plan/pod-obstacle.ts";
 import type { AuditedFleet } from "../fleet.ts";
 import type { PodTemplate, Volume } from "../pod-template.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";

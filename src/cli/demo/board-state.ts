@@ -1,4 +1,4 @@
-import type { WindowState } from "../../core/limits/window-state.ts";
+import type { WindowState } from "../../core/limits/windows.ts";
 import type { Instant } from "../../core/time/time.ts";
 import type { FleetCounts } from "../../sim/demo/simulation-report.ts";
 

@@ -1,4 +1,4 @@
-import type { WindowState } from "../../core/limits/window-state.ts";
+import type { WindowState } from "../../core/limits/windows.ts";
 import { between, formatInstant, type Instant } from "../../core/time/time.ts";
 import { noticeLines } from "./board-notice.ts";
 import { inOrder, nodeRow, rowHeads, rowWidths, spanText } from "./board-row.ts";

@@ -1,6 +1,6 @@
 import type { FleetView } from "../../contracts/fleet.ts";
 import { type Departure, isLive } from "../../core/departure/departure.ts";
-import { windowState } from "../../core/limits/window-state.ts";
+import { windowState } from "../../core/limits/windows.ts";
 import { explainForecast } from "../../core/plan/explain-plan.ts";
 import type { FleetPlan, PlannedDeparture } from "../../core/plan/fleet-plan.ts";
 import { planFleet } from "../../core/plan/plan.ts";

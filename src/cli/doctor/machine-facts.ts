@@ -3,8 +3,8 @@ import type {
   Releasability,
   ReleaserChoice,
 } from "../../contracts/instance-releaser.ts";
-import { parseProviderId } from "../../core/cluster/identity.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
+import { parseProviderId } from "../../core/cluster/node.ts";
 import type { Policy, ReleaseMode } from "../../core/policy/policy.ts";
 import { ownerProblem, releaseModeOf } from "../../core/policy/release-mode.ts";
 import { selectPolicy } from "../../core/policy/selector.ts";

@@ -2,7 +2,7 @@ import type { Clock } from "../../contracts/clock.ts";
 import type { FeedListener, NoticeFeed } from "../../contracts/notice-feed.ts";
 import { around } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
-import { parseProviderId } from "../../core/cluster/identity.ts";
+import { parseProviderId } from "../../core/cluster/node.ts";
 import { excerpt } from "../../core/json/shown-value.ts";
 import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
 import { wordForId } from "../../core/notice/notice.ts";

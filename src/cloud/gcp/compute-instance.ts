@@ -1,4 +1,4 @@
-import { parseProviderId } from "../../core/cluster/identity.ts";
+import { parseProviderId } from "../../core/cluster/node.ts";
 import { instantOf } from "../../core/json/json-field.ts";
 import type { Instant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";

@@ -1,7 +1,6 @@
 import { excerpt } from "../../core/json/shown-value.ts";
 import type { Notice, NoticeReading } from "../../core/notice/notice.ts";
-import { parseDuration } from "../../core/time/duration.ts";
-import { type Instant, type Millis, plus, seconds } from "../../core/time/time.ts";
+import { type Instant, type Millis, parseDuration, plus, seconds } from "../../core/time/time.ts";
 
 /**
  * From `preempted` = TRUE to the power going off on a Spot machine (Compute Engine,

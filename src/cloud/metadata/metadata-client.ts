@@ -1,7 +1,8 @@
 import type { Clock } from "../../contracts/clock.ts";
-import { clocksDisagree, cloudTime } from "../../core/time/cloud-time.ts";
 import {
   between,
+  clocksDisagree,
+  cloudTime,
   type Instant,
   type Millis,
   parseHttpDate,

@@ -1,6 +1,6 @@
 import type { FollowedVolumes } from "../../contracts/cluster-capacity.ts";
 import { Wakeup } from "../../contracts/wakeup.ts";
-import { type AttachedVolume, awaitedVolumes } from "../../core/cluster/attached-volume.ts";
+import { type AttachedVolume, awaitedVolumes } from "../../core/cluster/pod.ts";
 import { cloudDeadline } from "../../core/departure/departure.ts";
 import { drainBeganAt, type PhaseResult } from "../../core/departure/ledger.ts";
 import { earlier, formatInstant, type Instant, plus } from "../../core/time/time.ts";

@@ -3,7 +3,7 @@ import { Wakeup } from "../../contracts/wakeup.ts";
 import { backoffMs } from "../../core/chance/backoff.ts";
 import type { PodPlacement } from "../../core/cluster/placement.ts";
 import type { BudgetFacts, PodFacts } from "../../core/cluster/pod.ts";
-import { isPressing } from "../../core/departure/advice.ts";
+import { isPressing } from "../../core/departure/departure.ts";
 import { hasReserved, type PhaseResult, sayingSince } from "../../core/departure/ledger.ts";
 import { nextReservationStep, type ReservationStep } from "../../core/drain/placeholder-plan.ts";
 import { planDrain } from "../../core/drain-plan/drain-plan.ts";

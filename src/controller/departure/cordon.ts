@@ -1,7 +1,7 @@
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import { type Departure, isNoticed } from "../../core/departure/departure.ts";
 import type { PhaseResult } from "../../core/departure/ledger.ts";
-import { isMarkOutdated, isOvertaken, mayShowMark } from "../../core/notice/marked-node.ts";
+import { isMarkOutdated, isOvertaken, mayShowMark } from "../../core/notice/interruption.ts";
 import type { Executor } from "../executor.ts";
 import type { DepartureTelemetry } from "./departure-telemetry.ts";
 import type { StepContext } from "./step.ts";

@@ -3,9 +3,9 @@ import type { EventReason, EventTarget, Telemetry } from "../../contracts/teleme
 import type { Homeless } from "../../core/capacity/capacity-fit.ts";
 import type { PodIdentity } from "../../core/cluster/pod.ts";
 import type { Departure, DepartureStatus, UncleanPod } from "../../core/departure/departure.ts";
+import { ruleOfLoss, wordOnRule } from "../../core/drain/drain-account.ts";
 import type { DrainAct } from "../../core/drain/drain-progress.ts";
 import type { DrainStep, DrainVerdict } from "../../core/drain/drain-step.ts";
-import { ruleOfLoss, wordOnRule } from "../../core/drain/loss-rule.ts";
 import type { DrainPlan, PlannedPod } from "../../core/drain-plan/drain-plan.ts";
 import { explainDrain } from "../../core/drain-plan/explain-drain.ts";
 import { explain } from "../../core/reason/explain.ts";

@@ -6,11 +6,15 @@ import { cloudDeadline, type Departure, type DrainCounts } from "../../core/depa
 import { drainBeganAt, hasReserved, type PhaseResult } from "../../core/departure/ledger.ts";
 import { drainAccount } from "../../core/drain/drain-account.ts";
 import { type DrainAct, withEarlierOutcomes } from "../../core/drain/drain-progress.ts";
-import { drainRuleOf } from "../../core/drain/drain-rule.ts";
+import {
+  drainDeadline,
+  drainRuleOf,
+  noticeKnownAt,
+  ruleUntil,
+} from "../../core/drain/drain-rule.ts";
 import type { DrainStep } from "../../core/drain/drain-step.ts";
 import { placeholderName } from "../../core/drain/placeholder-plan.ts";
 import type { DrainPlan } from "../../core/drain-plan/drain-plan.ts";
-import { drainDeadline, noticeKnownAt, ruleUntil } from "../../core/plan/spacing/clearing.ts";
 import type { DrainRule } from "../../core/policy/policy.ts";
 import { earliest, type Instant, type Millis, millis, plus } from "../../core/time/time.ts";
 import { DrainDriver } from "../../drain/drain-driver.ts";

@@ -1,8 +1,7 @@
 import type { Clock } from "../../contracts/clock.ts";
 import { backoffMs } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
-import { compareIdentity, type NodeIdentity } from "../../core/cluster/identity.ts";
-import type { NodeFacts } from "../../core/cluster/node.ts";
+import { compareIdentity, type NodeFacts, type NodeIdentity } from "../../core/cluster/node.ts";
 import type { PodFacts } from "../../core/cluster/pod.ts";
 import type { Departure } from "../../core/departure/departure.ts";
 import type { PhaseResult } from "../../core/departure/ledger.ts";

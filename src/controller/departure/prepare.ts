@@ -1,12 +1,11 @@
 import { Wakeup } from "../../contracts/wakeup.ts";
 import type { Homeless } from "../../core/capacity/capacity-fit.ts";
 import type { PodFacts } from "../../core/cluster/pod.ts";
-import { isPressing } from "../../core/departure/advice.ts";
-import { isNoticed } from "../../core/departure/departure.ts";
+import { isNoticed, isPressing } from "../../core/departure/departure.ts";
 import type { BudgetDemand } from "../../core/departure/drain-conflict.ts";
 import type { DrainReason } from "../../core/departure/drain-reason.ts";
 import type { PhaseResult } from "../../core/departure/ledger.ts";
-import { returningPods } from "../../core/drain/returning-pod.ts";
+import { returningPods } from "../../core/drain/placeholder-plan.ts";
 import { type DrainPlan, planDrain } from "../../core/drain-plan/drain-plan.ts";
 import { departureAnnotation } from "../../core/notice/interruption.ts";
 import { reactionTo } from "../../core/notice/reaction.ts";

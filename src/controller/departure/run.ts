@@ -1,10 +1,10 @@
 import type { NodeFacts } from "../../core/cluster/node.ts";
-import { isPressing } from "../../core/departure/advice.ts";
 import {
   type Departure,
   type DepartureStatus,
   isLive,
   isNoticed,
+  isPressing,
   isUnderWay,
   isVoluntary,
   mayHoldBudgets,

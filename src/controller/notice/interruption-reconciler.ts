@@ -2,12 +2,12 @@ import type { Clock } from "../../contracts/clock.ts";
 import type { Fleet, FleetChange } from "../../contracts/fleet.ts";
 import { Wakeup } from "../../contracts/wakeup.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
-import { isWaitingAdvice } from "../../core/departure/advice.ts";
 import {
   type Departure,
   type DepartureStatus,
   isLive,
   isNoticed,
+  isWaitingAdvice,
 } from "../../core/departure/departure.ts";
 import { type PhaseChange, statusAfter } from "../../core/departure/ledger.ts";
 import { makesLeave, policyFor, reactionTo } from "../../core/notice/reaction.ts";

@@ -9,8 +9,7 @@ import {
   type NoticeResolution,
   resolveNotice,
 } from "../../core/notice/instance-notice.ts";
-import { callsOfMarks } from "../../core/notice/node-notice.ts";
-import type { NoticeCall } from "../../core/notice/notice-call.ts";
+import { callsOfMarks, type NoticeCall } from "../../core/notice/node-notice.ts";
 import { between, type Millis, millis, plus } from "../../core/time/time.ts";
 import { LastcallError, messageOf } from "../../errors.ts";
 import type { Executor } from "../executor.ts";

@@ -1,8 +1,7 @@
-import type { NodeFacts } from "../cluster/node.ts";
+import type { NodeFacts, Taint } from "../cluster/node.ts";
 import { type Amounts, sumOf } from "../cluster/placement.ts";
-import type { PodFacts } from "../cluster/pod.ts";
+import type { PodFacts, Toleration } from "../cluster/pod.ts";
 import { matchesNodeSelector } from "../policy/selector.ts";
-import { repellingTaint } from "./toleration.ts";
 
 /** A node that may take pods, with what is left on it. */
 export interface NodeCapacity {
@@ -93,4 +92,64 @@ export function less(a: Amounts, b: Amounts): Amounts {
     left[resource] = (left[resource] ?? 0) - amount;
   }
   return left;
+}
+
+/**
+ * The first taint that keeps a pod off a node; undefined where none does. PreferNoSchedule is a
+ * wish. Source: k8s.io/component-helpers `scheduling/corev1/helpers.go`.
+ */
+export function repellingTaint(
+  taints: readonly Taint[],
+  tolerations: readonly Toleration[],
+): Taint | undefined {
+  return taints.find(
+    (taint) =>
+      taint.effect !== "PreferNoSchedule" && !tolerations.some((one) => tolerates(one, taint)),
+  );
+}
+
+/** Source: k8s.io/api `core/v1/toleration.go`, ToleratesTaint. */
+function tolerates(toleration: Toleration, taint: Taint): boolean {
+  if (toleration.effect !== undefined && toleration.effect !== taint.effect) return false;
+  if (toleration.key && toleration.key !== taint.key) return false;
+  if (toleration.operator === "Exists") return true;
+  return Boolean(toleration.key) && (toleration.value ?? "") === (taint.value ?? "");
+}
+
+/** What each suffix multiplies by. Source: apimachinery `pkg/api/resource/suffix.go`. */
+const factors: Readonly<Record<string, number>> = {
+  n: 1e-9,
+  u: 1e-6,
+  m: 1e-3,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  P: 1e15,
+  E: 1e18,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+  Pi: 2 ** 50,
+  Ei: 2 ** 60,
+};
+
+const pattern = /^([+-]?(?:\d+\.?\d*|\.\d+))(?:[eE]([+-]?\d+)|([numkMGTPE]|[KMGTPE]i))?$/;
+
+/** Reads a Kubernetes quantity such as `250m`, `4`, `1.5Gi` or `12e6`; undefined for what is none. */
+export function parseQuantity(value: unknown): number | undefined {
+  if (typeof value === "number") return Number.isFinite(value) ? value : undefined;
+  const match = typeof value === "string" ? pattern.exec(value) : null;
+  if (match === null) return undefined;
+  const [, digits, exponent, suffix] = match;
+  if (exponent !== undefined) return Number(`${digits}e${exponent}`);
+  return Number(digits) * (suffix === undefined ? 1 : (factors[suffix] ?? 0));
+}
+
+/** Writes an amount as a quantity, never less than it is: cores as `250m`, all else as an integer. */
+export function formatQuantity(resource: string, amount: number): string {
+  // Sums of fractions of a core carry the errors of binary fractions; they are not to round up.
+  const milli = Math.ceil(Math.round(amount * 1e6) / 1e3);
+  return resource === "cpu" ? `${milli}m` : String(Math.ceil(amount));
 }

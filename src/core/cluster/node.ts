@@ -1,6 +1,63 @@
 import type { Instant } from "../time/time.ts";
-import type { NodeIdentity } from "./identity.ts";
 import type { Amounts } from "./placement.ts";
+/**
+ * Who a node is. Names are reused by managed instance groups, so a name alone is nobody:
+ * the Node object is told by its uid, the machine by its providerID, its boot by its bootID.
+ */
+export interface NodeIdentity {
+  readonly name: string;
+  readonly uid: string;
+  readonly providerID?: string | undefined;
+  /** `status.nodeInfo.bootID`; changes when the machine behind the Node object starts again. */
+  readonly bootID?: string | undefined;
+}
+
+/** The machine behind a node, read from `spec.providerID`. */
+export type Machine =
+  | {
+      readonly cloud: "gcp";
+      readonly project: string;
+      readonly zone: string;
+      readonly instance: string;
+    }
+  | { readonly cloud: "aws"; readonly instanceId: string }
+  | { readonly cloud: "azure"; readonly resourceId: string };
+
+const gce = /^gce:\/\/([^/]+)\/([^/]+)\/([^/]+)$/;
+const ec2 = /^aws:\/\/\/[^/]*\/(i-[0-9a-f]+)$/;
+const azure = /^azure:\/\/(\/subscriptions\/.+\/virtualMachines\/[^/]+)$/i;
+
+/**
+ * Reads a providerID (`gce://project/zone/name`, `aws:///zone/i-0abc`, whose zone may be empty, `azure:///subscriptions/…`);
+ * undefined where the form is none of these. Source: cloud-provider-gcp gce_util.go, EKS and AKS nodes.
+ */
+export function parseProviderId(providerID: string): Machine | undefined {
+  const onGce = gce.exec(providerID);
+  if (onGce) {
+    const [, project, zone, instance] = onGce as unknown as [string, string, string, string];
+    return { cloud: "gcp", project, zone, instance };
+  }
+  const onEc2 = ec2.exec(providerID);
+  if (onEc2) return { cloud: "aws", instanceId: onEc2[1] as string };
+  const onAzure = azure.exec(providerID);
+  if (onAzure) return { cloud: "azure", resourceId: onAzure[1] as string };
+  return undefined;
+}
+
+/** Whether the machine behind a providerID could be known. */
+export function isKnownProviderId(providerID: string): boolean {
+  return gce.test(providerID) || ec2.test(providerID) || azure.test(providerID);
+}
+
+export type IdentityMatch = "Same" | "OtherNode" | "OtherMachine" | "Rebooted";
+
+/** Compares who a node was with who it is now; a field that was not known then is not compared. */
+export function compareIdentity(then: NodeIdentity, now: NodeIdentity): IdentityMatch {
+  if (then.uid !== now.uid) return "OtherNode";
+  if (then.providerID !== undefined && then.providerID !== now.providerID) return "OtherMachine";
+  if (then.bootID !== undefined && then.bootID !== now.bootID) return "Rebooted";
+  return "Same";
+}
 
 export interface Taint {
   readonly key: string;

@@ -1,13 +1,12 @@
-import { compareIdentity } from "../cluster/identity.ts";
-import type { NodeFacts } from "../cluster/node.ts";
+import { compareIdentity, type NodeFacts } from "../cluster/node.ts";
 import type { Instant } from "../time/time.ts";
-import { isWaitingAdvice } from "./advice.ts";
 import {
   type Departure,
   type DepartureStatus,
   isLive,
   isUnderWay,
   isVoluntary,
+  isWaitingAdvice,
 } from "./departure.ts";
 
 /** The departures of a fleet: the live ones found by node, and apart those that wait no more. */

@@ -6,8 +6,15 @@ import type { DrainReason } from "../departure/drain-reason.ts";
 import { budgetName, budgetsOf } from "../limits/budget-standing.ts";
 import type { DrainRule } from "../policy/policy.ts";
 import { between, earlier, type Instant, type Millis, millis, plus } from "../time/time.ts";
-import { fittedGrace, layWaves, type Tier, tierOf, tiers, type WaveSlot } from "./drain-order.ts";
-import { forceLead } from "./force-lead.ts";
+import {
+  fittedGrace,
+  forceLead,
+  layWaves,
+  type Tier,
+  tierOf,
+  tiers,
+  type WaveSlot,
+} from "./drain-order.ts";
 import { type DrainAction, type DrainScene, decidePod, type PodDecision } from "./pod-action.ts";
 
 /** The ordered pods of one node with the seconds that each really gets. Spans count from `at`. */

@@ -4,7 +4,7 @@ import type { DrainReason } from "../departure/drain-reason.ts";
 import { type BudgetStanding, budgetStanding, budgetsOf } from "../limits/budget-standing.ts";
 import type { DrainRule, PodRule } from "../policy/policy.ts";
 import { formatInstant, type Instant, type Millis, millis, plus } from "../time/time.ts";
-import { disturbanceMark } from "./disturbance-mark.ts";
+import { disturbanceMark } from "./pod-obstacle.ts";
 
 export type DrainAction = "Evict" | "Delete" | "Wait" | "Block";
 

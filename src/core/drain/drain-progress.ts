@@ -4,7 +4,7 @@ import type { DrainReason, ForceReason } from "../departure/drain-reason.ts";
 import type { DrainPlan } from "../drain-plan/drain-plan.ts";
 import { stuckAfterMs } from "../drain-plan/pod-action.ts";
 import { between, type Instant, type Millis, plus } from "../time/time.ts";
-import { type Loss, ruleOfLoss } from "./loss-rule.ts";
+import { type Loss, ruleOfLoss } from "./drain-account.ts";
 import type { Termination } from "./termination-time.ts";
 
 /** What the shell is to do now. Each act names the pod's uid, so that a namesake is not hit. */

@@ -69,7 +69,7 @@ export interface HeldPod {
  * has come; the same state gives the same step. Do every act, tell `recordSending` as it goes out,
  * feed each answer to `recordAnswer`, and go on with `progress` (lost progress is built again from the live pods).
  *
- * What holds at every step (test/core/drain-run.test.ts checks it on random drains):
+ * What holds at every step (test/core/drain/drain-run.test.ts checks it on random drains):
  * - without a deadline nothing is deleted past a budget, unless the rule says Delete or Proceed;
  * - a tier starts when all lower ones have gone, or when the deadline presses;
  * - grace is at least 1 s and at most what the pod wants;

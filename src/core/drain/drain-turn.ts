@@ -1,8 +1,7 @@
 import type { PodFacts } from "../cluster/pod.ts";
 import type { DrainReason, ForceReason } from "../departure/drain-reason.ts";
-import { fittedGrace, marginMs } from "../drain-plan/drain-order.ts";
+import { fittedGrace, forceLead, marginMs, type NoticeSpan } from "../drain-plan/drain-order.ts";
 import type { DrainPlan, PlannedPod } from "../drain-plan/drain-plan.ts";
-import { forceLead, type NoticeSpan } from "../drain-plan/force-lead.ts";
 import { stuckAfterMs } from "../drain-plan/pod-action.ts";
 import {
   between,

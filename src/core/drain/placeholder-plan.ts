@@ -1,13 +1,13 @@
-import { repellingTaint } from "../capacity/toleration.ts";
+import { repellingTaint } from "../capacity/node-capacity.ts";
 import type { NodeSelector, NodeSelectorTerm } from "../cluster/label-selector.ts";
 import type { Taint } from "../cluster/node.ts";
 import type { PodPlacement, PodTerm } from "../cluster/placement.ts";
 import type { PodFacts, PodIdentity, PodPhase, Toleration } from "../cluster/pod.ts";
 import type { Departure } from "../departure/departure.ts";
-import type { DrainPlan } from "../drain-plan/drain-plan.ts";
+import type { DrainPlan, PlannedPod } from "../drain-plan/drain-plan.ts";
 import type { ReplacementRule } from "../policy/policy.ts";
 import { type Instant, plus } from "../time/time.ts";
-import { returningPods } from "./returning-pod.ts";
+import { untouchable } from "./drain-turn.ts";
 
 /** A pod that does nothing but keep room for one that will leave. */
 export interface PlaceholderOrder {
@@ -198,4 +198,23 @@ function troubleOf(
 ): string | undefined {
   const trouble = there.get(placeholderName(pod.uid))?.trouble;
   return trouble === undefined ? undefined : `${pod.namespace}/${pod.name}: ${trouble}`;
+}
+
+/** Pods of a plan that leave and that somebody makes again elsewhere: what there must be room for. */
+export function returningPods(
+  planned: readonly PlannedPod[],
+  pods: readonly PodFacts[],
+): readonly PodFacts[] {
+  const live = new Map(pods.map((pod) => [pod.uid, pod]));
+  return planned.flatMap((one) => {
+    const pod = live.get(one.uid);
+    return pod !== undefined && comesBack(one) ? [pod] : [];
+  });
+}
+
+/** One that terminates already has been recreated, and one that completes is not recreated at all. */
+function comesBack(planned: PlannedPod): boolean {
+  if (planned.owner === undefined || planned.owner.kind === "DaemonSet") return false;
+  if (planned.action === "Wait") return planned.reason === "RestartOwner";
+  return planned.action !== "Block" || !untouchable.has(planned.reason);
 }

@@ -1,8 +1,8 @@
+import { rivalOf } from "../cluster/hold.ts";
 import { type NodeFacts, zoneOf } from "../cluster/node.ts";
-import { rivalOf } from "../cluster/rival.ts";
+import type { Snapshot } from "../departure/decision.ts";
 import { type Departure, isUnderWay, isVoluntary } from "../departure/departure.ts";
 import { indexDepartures } from "../departure/departure-index.ts";
-import type { Snapshot } from "../departure/snapshot.ts";
 import type { Amount, Budget, Policy } from "../policy/policy.ts";
 import { selectPolicy } from "../policy/selector.ts";
 import { hours, type Instant, plus } from "../time/time.ts";

@@ -1,8 +1,7 @@
-import { holdOf } from "../cluster/hold.ts";
+import { holdOf, rivalOf } from "../cluster/hold.ts";
 import type { NodeFacts } from "../cluster/node.ts";
-import { rivalOf } from "../cluster/rival.ts";
+import type { GateAnswer, Snapshot } from "../departure/decision.ts";
 import { isUnderWay, mayBeIgnored } from "../departure/departure.ts";
-import type { GateAnswer, Snapshot } from "../departure/snapshot.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { Reason } from "../reason/reason.ts";
 import { hours, type Instant, instant, minutes, plus } from "../time/time.ts";

@@ -1,12 +1,10 @@
-import { parseProviderId } from "../cluster/identity.ts";
-import type { NodeFacts } from "../cluster/node.ts";
+import { type NodeFacts, parseProviderId } from "../cluster/node.ts";
 import { type Departure, isLive } from "../departure/departure.ts";
 import { selectPolicy } from "../policy/selector.ts";
 import { hours, type Instant, later, type Millis, minutes, plus } from "../time/time.ts";
 import { longestWaitMs } from "./lifecycle-hook.ts";
-import type { NoticeScene } from "./node-notice.ts";
+import { callOf, type NoticeCall, type NoticeScene, noticeOrder, sourceOf } from "./node-notice.ts";
 import { isNear, maintenanceWindowMs, type Notice } from "./notice.ts";
-import { callOf, type NoticeCall, noticeOrder, sourceOf } from "./notice-call.ts";
 import { isUndoing } from "./notice-merge.ts";
 
 /** The cloud's word about one machine of the fleet, heard outside the cluster. */

@@ -1,12 +1,19 @@
 import type { NodeCondition, NodeFacts } from "../cluster/node.ts";
-import { type Departure, isGraver, isLive } from "../departure/departure.ts";
+import type { DepartureOrder } from "../departure/decision.ts";
+import {
+  type Departure,
+  departureOfNotice,
+  freeName,
+  isGraver,
+  isLive,
+  isNoticed,
+} from "../departure/departure.ts";
 import type { Policy } from "../policy/policy.ts";
 import { selectPolicy } from "../policy/selector.ts";
-import { earlier, type Instant, plus, seconds } from "../time/time.ts";
-import { readAksMessage } from "./aks-message.ts";
+import { explain } from "../reason/explain.ts";
+import { earlier, type Instant, parseHttpDate, plus, seconds } from "../time/time.ts";
 import { isNear, type Notice, type NoticeCause, wordForId } from "./notice.ts";
-import { callOf, type NoticeCall, sourceOf } from "./notice-call.ts";
-import { isUndoing } from "./notice-merge.ts";
+import { isUndoing, type NoticeUpdate, noticeUpdate } from "./notice-merge.ts";
 
 /**
  * What a platform writes on a Node when it takes it, for where no agent runs. Of several marks the
@@ -152,4 +159,113 @@ export function isMarkGone(departure: Departure, node: NodeFacts): boolean {
     ({ isUnknown, message }) => isUnknown === true || readAksMessage(message).kind === "Fault",
   );
   return isUnclear !== true && noticeOfNode(node, noticedAt) === undefined;
+}
+
+/** What the message of a condition or an Event of AKS says. */
+export type AksMessage =
+  | {
+      readonly kind: "Event";
+      /** "Leaves nothing": the machine only stands still. Absent: the message names none. */
+      readonly cause?: NoticeCause | "LeavesNothing" | undefined;
+      /** It has begun: the time that it names is over, whatever it is. */
+      readonly hasBegun: boolean;
+      readonly namedAt?: Instant | undefined;
+      readonly eventId?: string | undefined;
+      /** Which it is, where it has no id. */
+      readonly gist: string;
+    }
+  /** The node could not ask its own metadata: it knows nothing, neither of a notice nor of its end. */
+  | { readonly kind: "Fault" };
+
+const causes: Readonly<Record<string, NoticeCause | "LeavesNothing">> = {
+  preempt: "SpotInterruption",
+  terminate: "LifecycleHook",
+  reboot: "ScheduledMaintenance",
+  redeploy: "ScheduledMaintenance",
+  freeze: "LeavesNothing",
+};
+
+/**
+ * Messages of AKS' node-problem-detector, as `Preempt Scheduled: Mon, 03 Aug 2026 08:18:16 GMT.
+ * DurationInSeconds: -1. … EventId: 218E…`, `Started. DurationInSeconds: -1.`,
+ * `SpotRebalanceRecommendation Advisory: .` and `IMDS query failed, exit code: 28`. Any other text is of an
+ * event whose time is not known: a notice fails open. Sources: azure-docs "Node Problem Detector (NPD) in
+ * AKS nodes", node-problem-detector's custom plugin monitor.
+ */
+export function readAksMessage(message: string): AksMessage {
+  const [lead = "", type = "", state = ""] =
+    /^\s*(?:(\w+)\s+)?(Scheduled|Started|Advisory)\b/i.exec(message) ?? [];
+  if (lead === "" && isFault.test(message)) return { kind: "Fault" };
+  const isAdvice = state.toLowerCase() === "advisory";
+  const hasBegun = state.toLowerCase() === "started";
+  const told = isAdvice || hasBegun ? undefined : dateIn(message);
+  return {
+    kind: "Event",
+    cause: isAdvice ? "RebalanceRecommendation" : causes[type.toLowerCase()],
+    hasBegun,
+    namedAt: parseHttpDate(told ?? ""),
+    eventId: /EventId: ([0-9A-Za-z-]{8,80})/i.exec(message)?.[1],
+    gist: isAdvice ? "advisory" : (told ?? (hasBegun ? "started" : "")),
+  };
+}
+
+const isFault = /\b(?:query failed|timed? ?out|exit code)\b/i;
+
+function dateIn(message: string): string | undefined {
+  const date = /[A-Z][a-z]{2},\s+\d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} (?:GMT|UTC)/;
+  return date.exec(message)?.[0].replace(/\s+/g, " ").replace("UTC", "GMT");
+}
+
+/** What a notice about a node calls for: a departure of its own, or that one there is changed. */
+export type NoticeCall =
+  | { readonly kind: "Make"; readonly order: DepartureOrder }
+  | { readonly kind: "Force"; readonly departure: Departure; readonly update: NoticeUpdate }
+  /** The cloud has taken back what made it. */
+  | { readonly kind: "Withdraw"; readonly departure: Departure; readonly at: Instant };
+
+interface Told {
+  readonly notice: Notice;
+  /** The departures that the node has, and had. */
+  readonly former: readonly Departure[];
+  /** Of whichever node. */
+  departureNamed(name: string): Departure | undefined;
+}
+
+/** What the departure of a notice names as its source, by which the same event is known again. */
+export function sourceOf({ source, eventId }: Notice): string {
+  return `${source}/${eventId}`;
+}
+
+/**
+ * What a notice calls for where it is new; undefined where a departure of the node says no less, or
+ * stands until the machine is gone. Where one stands the earlier deadline counts.
+ */
+export function callOf(node: NodeFacts, how: Told): NoticeCall | undefined {
+  const { notice, former } = how;
+  const chosen = departureOfNotice(former, notice.cause);
+  if (chosen === undefined) return { kind: "Make", order: noticeOrder(node, how) };
+  // Our own release is on its way: the machine goes as planned, whoever takes it.
+  if (!isNoticed(chosen) && chosen.status.phase === "Releasing") return undefined;
+  const update = noticeUpdate(chosen, { ...notice, source: sourceOf(notice) });
+  return update && { kind: "Force", departure: chosen, update };
+}
+
+/** The departure that a notice about a node makes, under the next free name of the node's. */
+export function noticeOrder(node: NodeFacts, how: Told): DepartureOrder {
+  const { cause, deadlineAt, noticedAt, withdrawn } = how.notice;
+  const { name, uid, providerID, bootID } = node;
+  return {
+    ...freeName(node, how.departureNamed),
+    node: { name, uid, providerID, bootID },
+    ...{ cause, deadlineAt, noticedAt, source: sourceOf(how.notice), reason: "Noticed" },
+    message: explain("Noticed", { node: name, deadlineAt }),
+    ...(withdrawn === true ? off(name, noticedAt) : {}),
+  };
+}
+
+function off(
+  node: string,
+  withdrawnAt: Instant,
+): Pick<DepartureOrder, "withdrawnAt" | "reason" | "message"> {
+  return { withdrawnAt, reason: "NoticeWithdrawn", message: explain("NoticeWithdrawn", { node }) };
 }

@@ -1,7 +1,6 @@
 import type { NodeFacts } from "../cluster/node.ts";
 import { cloudDeadline, type Departure, isNoticed, isVoluntary } from "../departure/departure.ts";
-import type { NoticeReaction, Policy } from "../policy/policy.ts";
-import { defaultPolicy } from "../policy/policy-default.ts";
+import { defaultPolicy, type NoticeReaction, type Policy } from "../policy/policy.ts";
 import { selectPolicy } from "../policy/selector.ts";
 import { hours, type Instant, type Millis, minutes, plus } from "../time/time.ts";
 import { maintenanceWindowMs } from "./notice.ts";

@@ -1,14 +1,12 @@
-import { holdOf } from "../cluster/hold.ts";
-import { isKnownProviderId } from "../cluster/identity.ts";
-import { bornAt, type NodeFacts, zoneOf } from "../cluster/node.ts";
-import { rivalOf } from "../cluster/rival.ts";
+import { holdOf, rivalOf } from "../cluster/hold.ts";
+import { bornAt, isKnownProviderId, type NodeFacts, zoneOf } from "../cluster/node.ts";
 import { type Departure, isUnderWay, isVoluntary } from "../departure/departure.ts";
 import {
   type DepartureIndex,
   keptInstant,
   type NewestStart,
 } from "../departure/departure-index.ts";
-import { restsUntil, retryAt } from "../departure/retry.ts";
+import { restsUntil, retryAt } from "../departure/former-departure.ts";
 import type { BadPolicy, Policy } from "../policy/policy.ts";
 import { isKarpenters } from "../policy/release-mode.ts";
 import { defaultNodeSelector, matchesNodeSelector, selectPolicy } from "../policy/selector.ts";

@@ -1,8 +1,7 @@
 import { explainWaves } from "../limits/wave.ts";
 import type { ReleaseStanding } from "../policy/release-answer.ts";
 import type { Reason } from "../reason/reason.ts";
-import { formatDuration } from "../time/duration.ts";
-import { between, formatInstant, type Instant, seconds } from "../time/time.ts";
+import { between, formatDuration, formatInstant, type Instant, seconds } from "../time/time.ts";
 import type { Forecast, LaunchTimeSource, PolicyPlan, TightBudget } from "./fleet-plan.ts";
 
 /** What a sentence about one node's place in the plan, or outside it, is made of. */

@@ -4,8 +4,7 @@ import type { Policy } from "../policy/policy.ts";
 import { type Instant, instant, later } from "../time/time.ts";
 import type { PlannedDeparture } from "./fleet-plan.ts";
 import { keptShare } from "./kept-plan.ts";
-import { firstFit, placeIn } from "./overdue.ts";
-import { zonesInTurn } from "./overdue-plan.ts";
+import { firstFit, placeIn, zonesInTurn } from "./overdue-plan.ts";
 import { hasAllowedInstant } from "./plan-class.ts";
 import { departureOf, type Job } from "./planned-departure.ts";
 

@@ -2,9 +2,8 @@ import { nextOpen, type OpenTime, openTime, previousOpen } from "../limits/open-
 import type { OpenHours } from "../limits/windows.ts";
 import type { Instant } from "../time/time.ts";
 import type { Candidate, PlanCandidates } from "./candidate.ts";
-import { type DueDeparture, dueDepartures, lateDeparture } from "./due-departure.ts";
-import { type LateStart, type Pace, paceOf } from "./pace.ts";
-import type { Job } from "./planned-departure.ts";
+import { type Job, type LateStart, type Pace, paceOf } from "./planned-departure.ts";
+import { type DueDeparture, dueDepartures, lateDeparture } from "./start.ts";
 
 /** The nodes of one policy, by who has a say in their instants. */
 export interface Classes {

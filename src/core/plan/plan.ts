@@ -1,7 +1,7 @@
 import { zoneOf } from "../cluster/node.ts";
 import { isVoluntary } from "../departure/departure.ts";
 import { indexDepartures, newestStarts } from "../departure/departure-index.ts";
-import { withLaunchTimes } from "../departure/launch-time.ts";
+import { withLaunchTimes } from "../departure/former-departure.ts";
 import { waveStanding } from "../limits/wave.ts";
 import { windowProblem } from "../limits/windows.ts";
 import type { BadPolicy, Policy } from "../policy/policy.ts";

@@ -1,15 +1,13 @@
-import { openTime } from "../limits/open-time.ts";
+import { keptAway, type OpenTime, openTime } from "../limits/open-time.ts";
 import { type OpenHours, openHours } from "../limits/windows.ts";
 import { instant, later, type Millis, millis } from "../time/time.ts";
 import type { PlanCandidates } from "./candidate.ts";
-import { queueOpensAt, wallsOf } from "./due-departure.ts";
 import type { PlannedDeparture, PlanSpacing } from "./fleet-plan.ts";
 import { seatJobs } from "./kept-plan.ts";
 import { type MissedPlan, placeMissed } from "./missed-plan.ts";
 import { isKept, placeOverdue } from "./overdue-plan.ts";
 import { type Classes, hasAllowedInstant, sortOut, withCrowdedMissed } from "./plan-class.ts";
 import { byTime, departureOf } from "./planned-departure.ts";
-import { clearOfRequests } from "./requested.ts";
 import {
   bestGapMs,
   earlyInstants,
@@ -18,6 +16,7 @@ import {
   smallestStepMs,
   spacingOf,
 } from "./spacing/spacing.ts";
+import { queueOpensAt, wallsOf } from "./start.ts";
 
 export interface PlacedPolicy {
   readonly spacing: PlanSpacing;
@@ -211,4 +210,34 @@ function hoursUntilLastDeadline({ policy, candidates, at }: PlanCandidates): Ope
 
 function asMillis(ms: number | null): Millis | null {
   return ms === null ? null : millis(ms);
+}
+
+export interface AroundRequests {
+  /** The gap that the planned departures keep from each other. */
+  readonly gap: number;
+  /** When the departures that a person has asked for are to start. */
+  readonly requested: readonly number[];
+}
+
+/**
+ * The open time that is left when planned departures keep away from requested ones: by the gap, or
+ * where that cannot be by as much as can. A person's word comes before the plan and may come at any
+ * instant, so that it never costs the planned ones a gap of their own.
+ */
+export function clearOfRequests(problem: SpacingProblem, around: AroundRequests): OpenTime {
+  const { gap, requested } = around;
+  if (requested.length === 0 || problem.jobs.length === 0) return problem.open;
+  const walls = [...requested].sort((a, b) => a - b);
+  const clearBy = (distance: number): OpenTime => keptAway(problem.open, walls, distance);
+  const canKeep = (distance: number): boolean =>
+    earlyInstants(spacingOf({ ...problem, open: clearBy(distance) }), gap) !== undefined;
+  if (canKeep(gap)) return clearBy(gap);
+  let kept = 0;
+  let lost = gap;
+  while (lost - kept > 1) {
+    const distance = Math.floor((kept + lost) / 2);
+    if (canKeep(distance)) kept = distance;
+    else lost = distance;
+  }
+  return clearBy(kept);
 }

@@ -1,4 +1,4 @@
-import { isKnownProviderId } from "../../core/cluster/identity.ts";
+import { isKnownProviderId } from "../../core/cluster/node.ts";
 import { selectPolicy } from "../../core/policy/selector.ts";
 import {
   type Check,

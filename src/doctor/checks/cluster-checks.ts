@@ -1,4 +1,4 @@
-import { parseProviderId } from "../../core/cluster/identity.ts";
+import { parseProviderId } from "../../core/cluster/node.ts";
 import { type Check, counted, fail, judging, namesOf, pass, skip, warn } from "../check.ts";
 import type { DoctorFacts, Fact, RightFacts } from "../facts.ts";
 

@@ -1,4 +1,4 @@
-import { rivalOf } from "../../core/cluster/rival.ts";
+import { rivalOf } from "../../core/cluster/hold.ts";
 import { isLive } from "../../core/departure/departure.ts";
 import { budgetName, canNeverAllow } from "../../core/limits/budget-standing.ts";
 import { departingTaint } from "../../core/notice/interruption.ts";

@@ -1,5 +1,5 @@
 import type { KubeObject } from "../../contracts/kube-api.ts";
-import type { NodeIdentity } from "../../core/cluster/identity.ts";
+import type { NodeIdentity } from "../../core/cluster/node.ts";
 import type { DepartureOrder } from "../../core/departure/decision.ts";
 import type {
   Cause,

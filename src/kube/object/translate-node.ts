@@ -1,6 +1,6 @@
 import type { KubeObject } from "../../contracts/kube-api.ts";
+import { kuredAnnotation } from "../../core/cluster/hold.ts";
 import type { NodeCondition, NodeFacts, Taint } from "../../core/cluster/node.ts";
-import { kuredAnnotation } from "../../core/cluster/rival.ts";
 import {
   fieldsOf,
   instantOf,

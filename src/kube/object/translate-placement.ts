@@ -1,4 +1,4 @@
-import { parseQuantity } from "../../core/capacity/quantity.ts";
+import { parseQuantity } from "../../core/capacity/node-capacity.ts";
 import type {
   LabelRequirement,
   NodeSelector,

@@ -1,6 +1,6 @@
 import type { KubeObject } from "../../contracts/kube-api.ts";
 import type { OwnerFacts, PodFacts, Toleration } from "../../core/cluster/pod.ts";
-import { holdsData } from "../../core/drain-plan/host-path.ts";
+import { holdsData } from "../../core/drain-plan/pod-obstacle.ts";
 import {
   type Fields,
   fieldsOf,

@@ -5,7 +5,7 @@ import type { Clock } from "../../contracts/clock.ts";
 import type { NoticeSink, NoticeSource } from "../../contracts/notice-source.ts";
 import type { Log } from "../../contracts/telemetry.ts";
 import { seededRng } from "../../core/chance/rng.ts";
-import type { NodeIdentity } from "../../core/cluster/identity.ts";
+import type { NodeIdentity } from "../../core/cluster/node.ts";
 import type { Notice } from "../../core/notice/notice.ts";
 import { type Millis, plus } from "../../core/time/time.ts";
 import { assert } from "../../errors.ts";

@@ -1,13 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { podsWithoutCapacity } from "../../../src/core/capacity/capacity-fit.ts";
-import { searchCapacity } from "../../../src/core/capacity/capacity-search.ts";
+import { podsWithoutCapacity, searchCapacity } from "../../../src/core/capacity/capacity-fit.ts";
 import { capacitiesOf } from "../../../src/core/capacity/node-capacity.ts";
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { Amounts } from "../../../src/core/cluster/placement.ts";
 import type { PodFacts } from "../../../src/core/cluster/pod.ts";
 import { instant } from "../../../src/core/time/time.ts";
-import { asking, machine } from "../capacity-scene.ts";
+import { asking, machine } from "./capacity-scene.ts";
 
 const full: Amounts = { cpu: 4, pods: 1 };
 const leaving: ReadonlySet<string> = new Set(["n1"]);

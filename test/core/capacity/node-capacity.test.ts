@@ -3,10 +3,10 @@ import { podsWithoutCapacity } from "../../../src/core/capacity/capacity-fit.ts"
 import { capacitiesOf, loadsOf } from "../../../src/core/capacity/node-capacity.ts";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { PodFacts } from "../../../src/core/cluster/pod.ts";
-import { returningPods } from "../../../src/core/drain/returning-pod.ts";
+import { returningPods } from "../../../src/core/drain/placeholder-plan.ts";
 import { planDrain, warnOfCapacity } from "../../../src/core/drain-plan/drain-plan.ts";
-import { asking, machine, size } from "../capacity-scene.ts";
-import { node, pod, rule, startAt } from "../drain-scene.ts";
+import { node, pod, rule, startAt } from "../drain/drain-scene.ts";
+import { asking, machine, size } from "./capacity-scene.ts";
 
 function inZone(zone: string) {
   const key = "topology.kubernetes.io/zone";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { decide } from "../../../src/core/decide.ts";
+import type { Snapshot } from "../../../src/core/departure/decision.ts";
 import type { Departure } from "../../../src/core/departure/departure.ts";
-import type { Snapshot } from "../../../src/core/departure/snapshot.ts";
 import { interruptionOf } from "../../../src/core/notice/interruption.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
 import { formatInstant, hours, type Instant, minutes, plus } from "../../../src/core/time/time.ts";

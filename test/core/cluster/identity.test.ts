@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isKnownProviderId, parseProviderId } from "../../../src/core/cluster/identity.ts";
+import { isKnownProviderId, parseProviderId } from "../../../src/core/cluster/node.ts";
 
 const vm = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/vm-1";
 const ec2 = { cloud: "aws", instanceId: "i-0123456789abcdef0" };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { rivalOf } from "../../../src/core/cluster/hold.ts";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
-import { rivalOf } from "../../../src/core/cluster/rival.ts";
 
 function node(fields: Partial<NodeFacts>): NodeFacts {
   return {

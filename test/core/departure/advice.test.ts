@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { decide } from "../../../src/core/decide.ts";
-import { isAdvice, isPressing } from "../../../src/core/departure/advice.ts";
-import type { Departure } from "../../../src/core/departure/departure.ts";
-import type { Snapshot } from "../../../src/core/departure/snapshot.ts";
+import type { Snapshot } from "../../../src/core/departure/decision.ts";
+import { type Departure, isAdvice, isPressing } from "../../../src/core/departure/departure.ts";
 import type { Policy } from "../../../src/core/policy/policy.ts";
 import {
   hours,

@@ -6,7 +6,7 @@ import {
   type RunningDrain,
 } from "../../../src/core/departure/drain-conflict.ts";
 import { planDrain } from "../../../src/core/drain-plan/drain-plan.ts";
-import { budget, node, pod, rule, startAt } from "../drain-scene.ts";
+import { budget, node, pod, rule, startAt } from "../drain/drain-scene.ts";
 
 /** What a drain asks of budgets, as `web` or `web*2`; each lets `allowed` pods go. */
 function asking(words: string, allowed = 1): Demanding {

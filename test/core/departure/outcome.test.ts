@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Outcome } from "../../../src/core/departure/departure.ts";
-import { type OutcomeFacts, outcomeOf } from "../../../src/core/departure/outcome.ts";
+import { type OutcomeFacts, outcomeOf } from "../../../src/core/departure/ledger.ts";
 
 const clean: OutcomeFacts = {
   cause: "Planned",

@@ -6,7 +6,7 @@ import { type DrainQuestion, planDrain } from "../../../src/core/drain-plan/drai
 import { drainPlanReport } from "../../../src/core/drain-plan/drain-plan-report.ts";
 import { explainDrain } from "../../../src/core/drain-plan/explain-drain.ts";
 import { seconds } from "../../../src/core/time/time.ts";
-import { budget, node, pod, rule, startAt } from "../drain-scene.ts";
+import { budget, node, pod, rule, startAt } from "../drain/drain-scene.ts";
 
 function report(pods: readonly PodFacts[], changes: Partial<DrainQuestion> = {}) {
   return drainPlanReport(

@@ -10,7 +10,7 @@ import {
   plus,
   seconds,
 } from "../../../src/core/time/time.ts";
-import { budget, node, pod, rule, startAt } from "../drain-scene.ts";
+import { budget, node, pod, rule, startAt } from "../drain/drain-scene.ts";
 
 const web = { matchLabels: { app: "web" } };
 const notice = { leftMs: seconds(120) };

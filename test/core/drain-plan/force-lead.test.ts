@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { forceLead } from "../../../src/core/drain-plan/force-lead.ts";
+import { forceLead } from "../../../src/core/drain-plan/drain-order.ts";
 import { seconds } from "../../../src/core/time/time.ts";
 
 /** All in seconds: notice, share, wanted grace, known need, and when the pod is deleted. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { holdsData } from "../../../src/core/drain-plan/host-path.ts";
+import { holdsData } from "../../../src/core/drain-plan/pod-obstacle.ts";
 
 it.each([
   { path: "/srv/files", holds: true },

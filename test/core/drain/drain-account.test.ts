@@ -4,7 +4,7 @@ import type { DrainCounts } from "../../../src/core/departure/departure.ts";
 import { drainAccount } from "../../../src/core/drain/drain-account.ts";
 import { planDrain } from "../../../src/core/drain-plan/drain-plan.ts";
 import { type Millis, plus, seconds } from "../../../src/core/time/time.ts";
-import { node, pod, rule, startAt } from "../drain-scene.ts";
+import { node, pod, rule, startAt } from "./drain-scene.ts";
 
 const none: DrainCounts = {
   ...{ total: 0, left: 0, evicted: 0, forced: 0, waiting: 0, blocked: 0, cut: 0 },

@@ -1,14 +1,18 @@
 import { expect, it } from "vitest";
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import type { PodFacts } from "../../../src/core/cluster/pod.ts";
-import { recordAnswer, recordSending, retryPause } from "../../../src/core/drain/drain-answer.ts";
+import {
+  type EvictionAnswer,
+  recordAnswer,
+  recordSending,
+  retryPause,
+} from "../../../src/core/drain/drain-answer.ts";
 import type {
   DrainAct,
   DrainProgress,
   PodProgress,
 } from "../../../src/core/drain/drain-progress.ts";
 import { nextDrainActs } from "../../../src/core/drain/drain-step.ts";
-import type { EvictionAnswer } from "../../../src/core/drain/eviction-answer.ts";
 import type { TerminationRecords } from "../../../src/core/drain/termination-time.ts";
 import { planDrain } from "../../../src/core/drain-plan/drain-plan.ts";
 import {
@@ -19,7 +23,7 @@ import {
   plus,
   seconds,
 } from "../../../src/core/time/time.ts";
-import { node, pod, rule, startAt } from "../drain-scene.ts";
+import { node, pod, rule, startAt } from "./drain-scene.ts";
 
 const rng = seededRng(7);
 

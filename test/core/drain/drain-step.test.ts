@@ -14,8 +14,8 @@ import {
   plus,
   seconds,
 } from "../../../src/core/time/time.ts";
-import { type DrainRun, type ModelPod, runDrain } from "../drain-model.ts";
-import { budget, node, pod, rule, startAt } from "../drain-scene.ts";
+import { type DrainRun, type ModelPod, runDrain } from "./drain-model.ts";
+import { budget, node, pod, rule, startAt } from "./drain-scene.ts";
 
 const shop = { labels: { app: "shop" } };
 const spent = { disruptionsAllowed: 0, currentHealthy: 2 };

@@ -10,7 +10,7 @@ import {
 } from "../../../src/core/drain/placeholder-plan.ts";
 import { planDrain } from "../../../src/core/drain-plan/drain-plan.ts";
 import { type Instant, minutes, plus } from "../../../src/core/time/time.ts";
-import { node, pod, rule, startAt } from "../drain-scene.ts";
+import { node, pod, rule, startAt } from "./drain-scene.ts";
 
 const asked: PodPlacement = {
   requests: { cpu: 1 },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
+import type { Snapshot } from "../../../src/core/departure/decision.ts";
 import type { Departure } from "../../../src/core/departure/departure.ts";
-import type { Snapshot } from "../../../src/core/departure/snapshot.ts";
 import {
   amountOf,
   budgetVerdict,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
-import type { GateAnswer } from "../../../src/core/departure/snapshot.ts";
+import type { GateAnswer } from "../../../src/core/departure/decision.ts";
 import { gateHolds, windowHold } from "../../../src/core/limits/gate.ts";
 import type { Policy } from "../../../src/core/policy/policy.ts";
 import { formatInstant } from "../../../src/core/time/time.ts";

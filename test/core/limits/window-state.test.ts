@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { windowState } from "../../../src/core/limits/window-state.ts";
+import { windowState } from "../../../src/core/limits/windows.ts";
 import type { Window } from "../../../src/core/policy/policy.ts";
 import { formatInstant } from "../../../src/core/time/time.ts";
 import { at, daily } from "../fleet-builder.ts";

@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { Departure, Phase } from "../../../src/core/departure/departure.ts";
 import { hookStanding, type LifecycleHook } from "../../../src/core/notice/lifecycle-hook.ts";
-import type { Policy } from "../../../src/core/policy/policy.ts";
-import { defaultPolicy } from "../../../src/core/policy/policy-default.ts";
+import { defaultPolicy, type Policy } from "../../../src/core/policy/policy.ts";
 import type { Reason } from "../../../src/core/reason/reason.ts";
 import { hours, instant, type Millis, millis, plus, seconds } from "../../../src/core/time/time.ts";
 

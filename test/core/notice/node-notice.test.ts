@@ -3,7 +3,7 @@ import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { Departure, Phase } from "../../../src/core/departure/departure.ts";
 import { interruptionOf } from "../../../src/core/notice/interruption.ts";
 import { callsOfMarks, noticeOfEvent, noticeOfNode } from "../../../src/core/notice/node-notice.ts";
-import { defaultPolicy } from "../../../src/core/policy/policy-default.ts";
+import { defaultPolicy } from "../../../src/core/policy/policy.ts";
 import { instant, plus, seconds } from "../../../src/core/time/time.ts";
 
 const nowAt = instant(Date.UTC(2026, 7, 1, 5, 40));

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { NewestStart } from "../../../src/core/departure/departure-index.ts";
-import { paceOf } from "../../../src/core/plan/pace.ts";
-import type { Job } from "../../../src/core/plan/planned-departure.ts";
+import { type Job, paceOf } from "../../../src/core/plan/planned-departure.ts";
 import { instant, minutes, plus, seconds } from "../../../src/core/time/time.ts";
 import { at } from "../fleet-builder.ts";
 

@@ -7,7 +7,7 @@ import { planReport, planWarnings } from "../../../src/core/plan/plan-report.ts"
 import type { Policy, Window } from "../../../src/core/policy/policy.ts";
 import { formatInstant, hours, instant, millis, minutes } from "../../../src/core/time/time.ts";
 import { aNode, aPolicy, at, daily, everyMinute, inZone } from "../fleet-builder.ts";
-import { largestSum, widestGap } from "../spacing-oracle.ts";
+import { largestSum, widestGap } from "./spacing/spacing-oracle.ts";
 
 const now = at("2026-11-20T00:00:00Z");
 

@@ -3,11 +3,11 @@ import { seededRng } from "../../../src/core/chance/rng.ts";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { Departure } from "../../../src/core/departure/departure.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
-import { clearOfRequests } from "../../../src/core/plan/requested.ts";
+import { clearOfRequests } from "../../../src/core/plan/policy-plan.ts";
 import { earlyInstants, spacingOf } from "../../../src/core/plan/spacing/spacing.ts";
 import { formatInstant, hours, instant, minutes } from "../../../src/core/time/time.ts";
 import { aDeparture, aNode, aPolicy, at } from "../fleet-builder.ts";
-import { canKeepGap } from "../spacing-oracle.ts";
+import { canKeepGap } from "./spacing/spacing-oracle.ts";
 
 const now = at("2026-11-20T00:00:00Z");
 const byHand = aNode("byhand", { createdAt: now });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { clocksDisagree, cloudTime } from "../../../src/core/time/cloud-time.ts";
-import { instant, parseHttpDate } from "../../../src/core/time/time.ts";
+import { clocksDisagree, cloudTime, instant, parseHttpDate } from "../../../src/core/time/time.ts";
 
 const noonAt = instant(Date.UTC(2026, 10, 20, 12));
 

@@ -1,6 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { formatDuration, parseDuration } from "../../../src/core/time/duration.ts";
-import { formatInstant, instant, millis, parseInstant } from "../../../src/core/time/time.ts";
+import {
+  formatDuration,
+  formatInstant,
+  instant,
+  millis,
+  parseDuration,
+  parseInstant,
+} from "../../../src/core/time/time.ts";
 
 describe("an instant", () => {
   it.each([

@@ -6,7 +6,7 @@ import { seededRng } from "../../../src/core/chance/rng.ts";
 import type { InstanceNotice } from "../../../src/core/notice/instance-notice.ts";
 import { callsOfMarks, noticeOfNode } from "../../../src/core/notice/node-notice.ts";
 import type { Notice } from "../../../src/core/notice/notice.ts";
-import { defaultPolicy } from "../../../src/core/policy/policy-default.ts";
+import { defaultPolicy } from "../../../src/core/policy/policy.ts";
 import { instant } from "../../../src/core/time/time.ts";
 import { NodeEventFeed } from "../../../src/kube/node-event-feed.ts";
 import { translateNode } from "../../../src/kube/object/translate-node.ts";

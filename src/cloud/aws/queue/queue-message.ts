@@ -1,3 +1,4 @@
+import { clearingMs } from "../../../core/drain/drain-rule.ts";
 import {
   type Fields,
   fieldsOf,
@@ -9,7 +10,6 @@ import { excerpt } from "../../../core/json/shown-value.ts";
 import type { InstanceNotice } from "../../../core/notice/instance-notice.ts";
 import type { LifecycleHook } from "../../../core/notice/lifecycle-hook.ts";
 import { type Notice, wordForId } from "../../../core/notice/notice.ts";
-import { clearingMs } from "../../../core/plan/spacing/clearing.ts";
 import {
   earlier,
   type Instant,

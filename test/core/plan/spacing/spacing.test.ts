@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { seededRng } from "../../../../src/core/chance/rng.ts";
 import type { OpenTime } from "../../../../src/core/limits/open-time.ts";
-import { evenInstants } from "../../../../src/core/plan/spacing/even-spacing.ts";
+import { evenInstants } from "../../../../src/core/plan/kept-plan.ts";
 import { assignSlots } from "../../../../src/core/plan/spacing/slot-assignment.ts";
 import {
   bestGapMs,
@@ -12,7 +12,7 @@ import {
   spacingOf,
 } from "../../../../src/core/plan/spacing/spacing.ts";
 import type { StartRange } from "../../../../src/core/plan/spacing/start-slot.ts";
-import { type Choices, canKeepGap, largestSum, widestGap } from "../../spacing-oracle.ts";
+import { type Choices, canKeepGap, largestSum, widestGap } from "./spacing-oracle.ts";
 
 const always: OpenTime = { lows: [-1e9], highs: [1e9] };
 

@@ -1,12 +1,20 @@
 import { describe, expect, it } from "vitest";
-import { type Cause, cloudDeadline, type Departure } from "../../src/core/departure/departure.ts";
-import { drainRuleOf } from "../../src/core/drain/drain-rule.ts";
-import { interruptionOf } from "../../src/core/notice/interruption.ts";
-import { isMarkOutdated, isOvertaken, mayShowMark } from "../../src/core/notice/marked-node.ts";
-import { causeWith, noticeUpdate, toldBy } from "../../src/core/notice/notice-merge.ts";
-import { givenUpAt } from "../../src/core/notice/reaction.ts";
-import { hours, instant, minutes, plus } from "../../src/core/time/time.ts";
-import { aDeparture, aNode, aPolicy } from "./fleet-builder.ts";
+import {
+  type Cause,
+  cloudDeadline,
+  type Departure,
+} from "../../../src/core/departure/departure.ts";
+import { drainRuleOf } from "../../../src/core/drain/drain-rule.ts";
+import {
+  interruptionOf,
+  isMarkOutdated,
+  isOvertaken,
+  mayShowMark,
+} from "../../../src/core/notice/interruption.ts";
+import { causeWith, noticeUpdate, toldBy } from "../../../src/core/notice/notice-merge.ts";
+import { givenUpAt } from "../../../src/core/notice/reaction.ts";
+import { hours, instant, minutes, plus } from "../../../src/core/time/time.ts";
+import { aDeparture, aNode, aPolicy } from "../fleet-builder.ts";
 
 const now = instant(Date.UTC(2026, 10, 20, 12));
 const soon = plus(now, minutes(2));

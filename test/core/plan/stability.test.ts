@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { seededRng } from "../../src/core/chance/rng.ts";
-import type { NodeFacts } from "../../src/core/cluster/node.ts";
-import type { Departure } from "../../src/core/departure/departure.ts";
-import type { PlanInput } from "../../src/core/plan/fleet-plan.ts";
-import { planFleet } from "../../src/core/plan/plan.ts";
-import { planReport } from "../../src/core/plan/plan-report.ts";
-import type { Policy } from "../../src/core/policy/policy.ts";
+import { seededRng } from "../../../src/core/chance/rng.ts";
+import type { NodeFacts } from "../../../src/core/cluster/node.ts";
+import type { Departure } from "../../../src/core/departure/departure.ts";
+import type { PlanInput } from "../../../src/core/plan/fleet-plan.ts";
+import { planFleet } from "../../../src/core/plan/plan.ts";
+import { planReport } from "../../../src/core/plan/plan-report.ts";
+import type { Policy } from "../../../src/core/policy/policy.ts";
 import {
   formatInstant,
   hours,
@@ -14,8 +14,8 @@ import {
   minutes,
   plus,
   seconds,
-} from "../../src/core/time/time.ts";
-import { aDeparture, aNode, aPolicy, at, daily } from "./fleet-builder.ts";
+} from "../../../src/core/time/time.ts";
+import { aDeparture, aNode, aPolicy, at, daily } from "../fleet-builder.ts";
 
 const now = at("2026-11-20T00:00:00Z");
 

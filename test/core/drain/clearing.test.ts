@@ -1,11 +1,7 @@
 import { describe, expect, it } from "vitest";
-import {
-  drainDeadline,
-  noticeKnownAt,
-  ruleUntil,
-} from "../../../../src/core/plan/spacing/clearing.ts";
-import { instant, millis, plus, seconds } from "../../../../src/core/time/time.ts";
-import { rule } from "../../drain-scene.ts";
+import { drainDeadline, noticeKnownAt, ruleUntil } from "../../../src/core/drain/drain-rule.ts";
+import { instant, millis, plus, seconds } from "../../../src/core/time/time.ts";
+import { rule } from "./drain-scene.ts";
 
 const beganAt = instant(Date.UTC(2026, 10, 20, 12));
 const noticedAt = plus(beganAt, seconds(60));

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import type { PodFacts } from "../../src/core/cluster/pod.ts";
-import { planDrain } from "../../src/core/drain-plan/drain-plan.ts";
-import { plus, seconds } from "../../src/core/time/time.ts";
-import { node, pod, rule, startAt } from "./drain-scene.ts";
+import type { PodFacts } from "../../../src/core/cluster/pod.ts";
+import { planDrain } from "../../../src/core/drain-plan/drain-plan.ts";
+import { plus, seconds } from "../../../src/core/time/time.ts";
+import { node, pod, rule, startAt } from "../drain/drain-scene.ts";
 
 const daemon = { kind: "DaemonSet", name: "logs", uid: "ds" };
 

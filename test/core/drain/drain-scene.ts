@@ -1,7 +1,7 @@
-import type { NodeFacts } from "../../src/core/cluster/node.ts";
-import type { BudgetFacts, PodFacts } from "../../src/core/cluster/pod.ts";
-import type { DrainRule } from "../../src/core/policy/policy.ts";
-import { type Instant, instant, minutes } from "../../src/core/time/time.ts";
+import type { NodeFacts } from "../../../src/core/cluster/node.ts";
+import type { BudgetFacts, PodFacts } from "../../../src/core/cluster/pod.ts";
+import type { DrainRule } from "../../../src/core/policy/policy.ts";
+import { type Instant, instant, minutes } from "../../../src/core/time/time.ts";
 
 /** The pieces of a drain for tests: an ordinary pod, budget, node and rule, each with changes. */
 export const startAt: Instant = instant(1_800_000_000_000);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { PlanInput } from "../../src/core/plan/fleet-plan.ts";
-import { planFleet } from "../../src/core/plan/plan.ts";
-import type { BadPolicy } from "../../src/core/policy/policy.ts";
-import { aNode, aPolicy, at, daily } from "./fleet-builder.ts";
+import type { PlanInput } from "../../../src/core/plan/fleet-plan.ts";
+import { planFleet } from "../../../src/core/plan/plan.ts";
+import type { BadPolicy } from "../../../src/core/policy/policy.ts";
+import { aNode, aPolicy, at, daily } from "../fleet-builder.ts";
 
 const now = at("2026-11-20T00:00:00Z");
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { PodFacts } from "../../src/core/cluster/pod.ts";
-import { type Millis, plus, seconds } from "../../src/core/time/time.ts";
+import type { PodFacts } from "../../../src/core/cluster/pod.ts";
+import { type Millis, plus, seconds } from "../../../src/core/time/time.ts";
 import { type DrainRun, type ModelPod, runDrain } from "./drain-model.ts";
 import { budget, pod, rule, startAt } from "./drain-scene.ts";
 

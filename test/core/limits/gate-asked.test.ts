@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import { decide } from "../../src/core/decide.ts";
-import type { Snapshot } from "../../src/core/departure/snapshot.ts";
-import { gatesToAsk } from "../../src/core/limits/gate.ts";
-import { hours, plus, seconds } from "../../src/core/time/time.ts";
-import { aDeparture, aNode, aPolicy, at, everyMachine } from "./fleet-builder.ts";
+import { decide } from "../../../src/core/decide.ts";
+import type { Snapshot } from "../../../src/core/departure/decision.ts";
+import { gatesToAsk } from "../../../src/core/limits/gate.ts";
+import { hours, plus, seconds } from "../../../src/core/time/time.ts";
+import { aDeparture, aNode, aPolicy, at, everyMachine } from "../fleet-builder.ts";
 
 const bornAt = at("2026-11-20T00:00:00Z");
 const gates = { alerts: { url: "http://alertmanager", matchers: [] }, blockingPods: [] };

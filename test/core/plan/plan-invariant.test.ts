@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { seededRng } from "../../src/core/chance/rng.ts";
-import type { NodeFacts } from "../../src/core/cluster/node.ts";
-import type { Departure } from "../../src/core/departure/departure.ts";
-import { allowedSpans } from "../../src/core/limits/windows.ts";
-import type { PlanInput, PolicyPlan } from "../../src/core/plan/fleet-plan.ts";
-import { planFleet } from "../../src/core/plan/plan.ts";
-import { planReport } from "../../src/core/plan/plan-report.ts";
-import { RankSet } from "../../src/core/plan/spacing/rank-set.ts";
-import type { Budget, Policy, Window } from "../../src/core/policy/policy.ts";
-import { coversInstant } from "../../src/core/time/span.ts";
-import { formatInstant, hours, instant, millis, minutes } from "../../src/core/time/time.ts";
-import { aDeparture, aNode, aPolicy, at, daily, inZone } from "./fleet-builder.ts";
+import { seededRng } from "../../../src/core/chance/rng.ts";
+import type { NodeFacts } from "../../../src/core/cluster/node.ts";
+import type { Departure } from "../../../src/core/departure/departure.ts";
+import { allowedSpans } from "../../../src/core/limits/windows.ts";
+import type { PlanInput, PolicyPlan } from "../../../src/core/plan/fleet-plan.ts";
+import { planFleet } from "../../../src/core/plan/plan.ts";
+import { planReport } from "../../../src/core/plan/plan-report.ts";
+import { RankSet } from "../../../src/core/plan/spacing/forbidden-region.ts";
+import type { Budget, Policy, Window } from "../../../src/core/policy/policy.ts";
+import { coversInstant } from "../../../src/core/time/span.ts";
+import { formatInstant, hours, instant, millis, minutes } from "../../../src/core/time/time.ts";
+import { aDeparture, aNode, aPolicy, at, daily, inZone } from "../fleet-builder.ts";
 
 const now = at("2026-10-24T00:00:00Z");
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { planFleet } from "../../src/core/plan/plan.ts";
-import { formatInstant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
-import { aDeparture, aNode, aPolicy, at } from "./fleet-builder.ts";
+import { planFleet } from "../../../src/core/plan/plan.ts";
+import { formatInstant, instant, minutes, plus, seconds } from "../../../src/core/time/time.ts";
+import { aDeparture, aNode, aPolicy, at } from "../fleet-builder.ts";
 
 const now = at("2026-11-20T00:00:00Z");
 

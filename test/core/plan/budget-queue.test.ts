@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { zoneOf } from "../../src/core/cluster/node.ts";
-import type { Policy } from "../../src/core/policy/policy.ts";
-import { instant, type Millis, millis } from "../../src/core/time/time.ts";
-import { DecideRun } from "./decide-run.ts";
-import { aPolicy, at, inZone } from "./fleet-builder.ts";
+import { zoneOf } from "../../../src/core/cluster/node.ts";
+import type { Policy } from "../../../src/core/policy/policy.ts";
+import { instant, type Millis, millis } from "../../../src/core/time/time.ts";
+import { DecideRun } from "../decide-run.ts";
+import { aPolicy, at, inZone } from "../fleet-builder.ts";
 
 const startAt = at("2026-11-20T12:00:00Z");
 

@@ -1,16 +1,19 @@
-import { seededRng } from "../../src/core/chance/rng.ts";
-import type { BudgetFacts, PodFacts } from "../../src/core/cluster/pod.ts";
-import { recordAnswer, recordSending } from "../../src/core/drain/drain-answer.ts";
-import type { DrainAct, DrainProgress } from "../../src/core/drain/drain-progress.ts";
-import { type DrainStep, nextDrainActs } from "../../src/core/drain/drain-step.ts";
-import type { EvictionAnswer } from "../../src/core/drain/eviction-answer.ts";
-import { type Termination, TerminationMemory } from "../../src/core/drain/termination-time.ts";
+import { seededRng } from "../../../src/core/chance/rng.ts";
+import type { BudgetFacts, PodFacts } from "../../../src/core/cluster/pod.ts";
+import {
+  type EvictionAnswer,
+  recordAnswer,
+  recordSending,
+} from "../../../src/core/drain/drain-answer.ts";
+import type { DrainAct, DrainProgress } from "../../../src/core/drain/drain-progress.ts";
+import { type DrainStep, nextDrainActs } from "../../../src/core/drain/drain-step.ts";
+import { type Termination, TerminationMemory } from "../../../src/core/drain/termination-time.ts";
 import {
   type DrainPlan,
   type DrainQuestion,
   planDrain,
-} from "../../src/core/drain-plan/drain-plan.ts";
-import type { DrainRule } from "../../src/core/policy/policy.ts";
+} from "../../../src/core/drain-plan/drain-plan.ts";
+import type { DrainRule } from "../../../src/core/policy/policy.ts";
 import {
   type Instant,
   instant,
@@ -18,7 +21,7 @@ import {
   millis,
   plus,
   seconds,
-} from "../../src/core/time/time.ts";
+} from "../../../src/core/time/time.ts";
 import { node, startAt } from "./drain-scene.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { type Rng, seededRng } from "../../src/core/chance/rng.ts";
-import type { PodFacts } from "../../src/core/cluster/pod.ts";
-import { type Millis, millis, seconds } from "../../src/core/time/time.ts";
+import { type Rng, seededRng } from "../../../src/core/chance/rng.ts";
+import type { PodFacts } from "../../../src/core/cluster/pod.ts";
+import { type Millis, millis, seconds } from "../../../src/core/time/time.ts";
 import { type DrainRecord, type DrainRun, type ModelPod, runDrain } from "./drain-model.ts";
 import { budget, pod, rule } from "./drain-scene.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { countDrain, goneFrom, type PodProgress } from "../../src/core/drain/drain-progress.ts";
-import { instant, plus, seconds } from "../../src/core/time/time.ts";
+import { countDrain, goneFrom, type PodProgress } from "../../../src/core/drain/drain-progress.ts";
+import { instant, plus, seconds } from "../../../src/core/time/time.ts";
 
 const at = instant(Date.UTC(2026, 10, 20));
 const pod = { namespace: "shop", name: "web-0", uid: "u" };

@@ -1,6 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { type Cause, departureOfNotice, type Phase } from "../../src/core/departure/departure.ts";
-import { instant } from "../../src/core/time/time.ts";
+import {
+  type Cause,
+  departureOfNotice,
+  type Phase,
+} from "../../../src/core/departure/departure.ts";
+import { instant } from "../../../src/core/time/time.ts";
 
 interface Row {
   /** What the node has, by cause and phase; `!` where a notice has been written onto it. */

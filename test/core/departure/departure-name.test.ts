@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { departureName, freeName } from "../../src/core/departure/departure.ts";
+import { departureName, freeName } from "../../../src/core/departure/departure.ts";
 
 const uid = "0b1f7a3e-7f0e-4c53-9c1a-5d1f6f2f8a11";
 const n1 = { name: "n1", uid };
