@@ -25,8 +25,8 @@ export interface Acknowledged {
 const lookEveryMs = seconds(2);
 
 /**
- * Tells the cloud that it need not wait any longer, once the node is drained to the last pod. Each event
- * once in the life of the agent; a second time after a restart changes nothing.
+ * Tells the cloud that it need not wait any longer, once the node is drained to the last pod. Each
+ * event once in the life of the agent; a second time after a restart changes nothing.
  */
 export class Acknowledger {
   readonly #options: AcknowledgerOptions;
@@ -42,7 +42,7 @@ export class Acknowledger {
     this.#troubles = new TroubleLog(options);
   }
 
-  /** The case is this Departure's; undefined: there is none any more. */
+  /** The notice was reported by this Departure; undefined: there is none any more. */
   follow(departure: string | undefined): void {
     if (departure !== this.#departure) this.#isDrained = false;
     this.#departure = departure;
@@ -69,7 +69,7 @@ export class Acknowledger {
     try {
       if (!(await this.#isNodeDrained(signal))) return;
     } catch (error) {
-      if (!signal.aborted) this.#troubles.tell("acknowledge", faultOf(error));
+      if (!signal.aborted) this.#troubles.report("acknowledge", faultOf(error));
       return;
     }
     for (const id of due) await this.#acknowledge(cloud, id, signal);
@@ -90,7 +90,7 @@ export class Acknowledger {
     } catch (error) {
       if (signal.aborted) return;
       metrics.count("lastcall_actions_total", { action, result: "Failed" });
-      this.#troubles.tell("acknowledge", faultOf(error));
+      this.#troubles.report("acknowledge", faultOf(error));
       // What the cloud has refused outright it would refuse again.
       if (isLastcallError(error) && !error.retryable) this.#done.add(eventId);
     }

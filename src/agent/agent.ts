@@ -54,18 +54,22 @@ const longestRetryMs: Millis = millis(1000);
 const lateRetryMs: Millis = millis(10_000);
 
 /**
- * The watcher of one node: hears its cloud and sees to it that the cluster knows. It keeps what stands
- * (the book) and what it has told, and makes the second like the first, however often that fails.
+ * The watcher of one node: hears its cloud and sees to it that the cluster knows. It keeps the
+ * notices that stand and what it has reported, and makes the second like the first, however often
+ * that fails.
  */
 export class Agent implements NoticeSink {
   readonly #options: AgentOptions;
   readonly #wakeup: Wakeup;
   readonly #troubles: TroubleLog;
-  readonly #secondLook: RebootRecheck;
-  #book: NoticeState = emptyNoticeState;
+  readonly #rebootRecheck: RebootRecheck;
+  #notices: NoticeState = emptyNoticeState;
   #source: NoticeSource | undefined;
-  /** The case that the cluster knows; "Unknown" until a start has found out what an earlier one left. */
-  #told: MachineNotice | "Nothing" | "Unknown" = "Unknown";
+  /**
+   * The notice that the cluster knows; "Unknown" until a start has found out what an earlier one
+   * left.
+   */
+  #reported: MachineNotice | "Nothing" | "Unknown" = "Unknown";
   #skewMs: Millis = millis(0);
   readonly #heard = new Set<string>();
   #allHeardMs: number | undefined;
@@ -75,7 +79,7 @@ export class Agent implements NoticeSink {
     this.#options = options;
     this.#wakeup = new Wakeup(options.clock);
     this.#troubles = new TroubleLog(options);
-    this.#secondLook = new RebootRecheck(options);
+    this.#rebootRecheck = new RebootRecheck(options);
   }
 
   /** Runs until the signal aborts. */
@@ -84,7 +88,7 @@ export class Agent implements NoticeSink {
     this.#source = source;
     this.#options.log.info("listening", { cloud: source.cloud });
     const { fallback, acknowledger } = this.#options;
-    const events = () => eventsToBegin(this.#book);
+    const events = () => eventsToBegin(this.#notices);
     await Promise.all([
       source.run(this, signal),
       this.#keepTold(signal),
@@ -100,16 +104,16 @@ export class Agent implements NoticeSink {
       this.#allHeardMs ??= this.#options.clock.monotonic();
     }
     this.#noteSkew(skewMs);
-    const before = this.#book;
-    this.#book = readInto(before, { channel, reading, at });
+    const before = this.#notices;
+    this.#notices = readInto(before, { channel, reading, at });
     this.#announceNew(before);
     // At once: the loop may be waiting for an API server that is away.
-    this.#options.feed?.show(standingNotice(this.#book, this.#cloudNow()), this.#skewMs);
+    this.#options.feed?.show(standingNotice(this.#notices, this.#cloudNow()), this.#skewMs);
     this.#ringIfNews(before);
   }
 
   onTrouble(channel: string, error: LastcallError): void {
-    this.#troubles.tell(channel, error);
+    this.#troubles.report(channel, error);
   }
 
   onTurn(channel: string): void {
@@ -119,34 +123,39 @@ export class Agent implements NoticeSink {
   async #keepTold(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       this.#options.health.turned("agent");
-      const wanted = standingNotice(this.#book, this.#cloudNow());
+      const wanted = standingNotice(this.#notices, this.#cloudNow());
       this.#options.feed?.show(wanted, this.#skewMs);
-      if (await this.#secondLook.isRefuted(signal)) this.#told = "Unknown";
-      const failed = this.#isTold(wanted) ? false : await this.#tell(wanted, signal);
+      if (await this.#rebootRecheck.isRefuted(signal)) this.#reported = "Unknown";
+      const failed = this.#isReported(wanted) ? false : await this.#report(wanted, signal);
       if (!failed) this.#failures = 0;
       await this.#wakeup.sleep(this.#nextLookMs(wanted, failed ? "Failed" : "Told"), signal);
     }
   }
 
-  #isTold(wanted: MachineNotice | undefined): boolean {
-    if (wanted !== undefined) return JSON.stringify(wanted) === JSON.stringify(this.#told);
-    // What an earlier run of the agent told is taken back only when the cloud was heard long enough.
+  #isReported(wanted: MachineNotice | undefined): boolean {
+    if (wanted !== undefined) return JSON.stringify(wanted) === JSON.stringify(this.#reported);
+    // What an earlier run of the agent reported is taken back only when the cloud was heard long
+    // enough.
     return (
-      this.#told === "Nothing" || (this.#told === "Unknown" && this.#quietMs() < withdrawAfterMs)
+      this.#reported === "Nothing" ||
+      (this.#reported === "Unknown" && this.#quietMs() < withdrawAfterMs)
     );
   }
 
   /** Whether it failed, and is to be tried again. */
-  async #tell(wanted: MachineNotice | undefined, signal: AbortSignal): Promise<boolean> {
+  async #report(wanted: MachineNotice | undefined, signal: AbortSignal): Promise<boolean> {
     const { log, dryRun } = this.#options;
     try {
       if (dryRun)
-        log.info("dry-run", { would: wanted === undefined ? "withdraw" : "tell", ...said(wanted) });
+        log.info("dry-run", {
+          would: wanted === undefined ? "withdraw" : "tell",
+          ...fieldsOf(wanted),
+        });
       else await this.#write(wanted, signal);
-      this.#told = wanted ?? "Nothing";
+      this.#reported = wanted ?? "Nothing";
       return false;
     } catch (error) {
-      if (!signal.aborted) this.#troubles.tell("cluster", faultOf(error));
+      if (!signal.aborted) this.#troubles.report("cluster", faultOf(error));
       return true;
     }
   }
@@ -156,7 +165,7 @@ export class Agent implements NoticeSink {
     fallback?.handle(wanted, this.#skewMs);
     if (wanted === undefined) {
       acknowledger?.follow(undefined);
-      this.#secondLook.told(undefined);
+      this.#rebootRecheck.reported(undefined);
       const name = await reporter.withdraw(this.#cloudNow(), signal);
       if (name === undefined) return;
       fallback?.withdrawn(name);
@@ -164,20 +173,20 @@ export class Agent implements NoticeSink {
     } else {
       const filed = await reporter.file(wanted, signal);
       fallback?.filed(filed);
-      this.#secondLook.told(filed.name);
+      this.#rebootRecheck.reported(filed.name);
       acknowledger?.follow(filed.kind === "Closed" ? undefined : filed.name);
-      log.info("told", { departure: filed.name, as: filed.kind, ...said(wanted) });
+      log.info("told", { departure: filed.name, as: filed.kind, ...fieldsOf(wanted) });
     }
   }
 
   #nextLookMs(wanted: MachineNotice | undefined, last: "Told" | "Failed"): Millis | undefined {
     if (last === "Failed") return this.#backoffMs(wanted);
     const nowAt = this.#cloudNow();
-    const changeAt = nextChangeAt(this.#book, nowAt);
+    const changeAt = nextChangeAt(this.#notices, nowAt);
     const waits: number[] = changeAt === undefined ? [] : [between(nowAt, changeAt)];
-    const lookMs = this.#secondLook.waitMs();
+    const lookMs = this.#rebootRecheck.waitMs();
     if (lookMs !== undefined) waits.push(lookMs);
-    if (wanted === undefined && this.#told === "Unknown" && this.#allHeardMs !== undefined) {
+    if (wanted === undefined && this.#reported === "Unknown" && this.#allHeardMs !== undefined) {
       waits.push(withdrawAfterMs - this.#quietMs());
     }
     // The loop turns now and then for the health check.
@@ -198,14 +207,14 @@ export class Agent implements NoticeSink {
     const nowAt = this.#cloudNow();
     const isNews =
       JSON.stringify(standingNotice(before, nowAt)) !==
-      JSON.stringify(standingNotice(this.#book, nowAt));
-    if (isNews || this.#told === "Unknown") this.#wakeup.wake();
+      JSON.stringify(standingNotice(this.#notices, nowAt));
+    if (isNews || this.#reported === "Unknown") this.#wakeup.wake();
   }
 
   #announceNew(before: NoticeState): void {
     const { log, metrics } = this.#options;
     const known = new Set(before.held.map((one) => one.notice.eventId));
-    for (const { notice } of this.#book.held) {
+    for (const { notice } of this.#notices.held) {
       if (known.has(notice.eventId) || notice.withdrawn === true) continue;
       const cloud = this.#source?.cloud ?? "unknown";
       metrics.count("lastcall_notices_total", { cloud, kind: notice.cause, source: "agent" });
@@ -232,7 +241,7 @@ export class Agent implements NoticeSink {
   }
 }
 
-function said(notice: MachineNotice | undefined): Record<string, string | undefined> {
+function fieldsOf(notice: MachineNotice | undefined): Record<string, string | undefined> {
   if (notice === undefined) return {};
   return { cause: notice.cause, deadlineAt: textOf(notice.deadlineAt), source: notice.source };
 }
@@ -241,7 +250,7 @@ function textOf(at: Instant | undefined): string | undefined {
   return at === undefined ? undefined : formatInstant(at);
 }
 
-/** A defect of ours must not end the watch either: it is told as one, and tried again. */
+/** A defect of ours must not end the watch either: it is reported as one, and tried again. */
 function faultOf(error: unknown): LastcallError | Error {
   return isLastcallError(error) ? error : new Error(messageOf(error));
 }

@@ -59,8 +59,8 @@ export function departureBody(
 }
 
 /**
- * What a notice changes in a Departure that is there, as fields of a merge patch; undefined where it
- * says all of it already.
+ * What a notice changes in a Departure that is there, as fields of a merge patch; undefined where
+ * it says all of it already.
  */
 export function tightening(departure: DepartureView, notice: MachineNotice): Fields | undefined {
   const update = noticeUpdate(departure, { ...notice, source: `agent/${notice.source}` });

@@ -21,15 +21,15 @@ export interface FallbackDrainTools {
 const lookEveryMs: Millis = seconds(1);
 
 /**
- * The agent may read no policy, so the drain goes by the defaults of one. But where the cloud names no
- * deadline, what is held is asked until the machine is gone: no one else would ask for it.
+ * The agent may read no policy, so the drain goes by the defaults of one. But where the cloud names
+ * no deadline, what is held is asked until the machine is gone: no one else would ask for it.
  */
 const policyRule = { ...defaultPolicy.drain, onTimeout: "Wait" } as const;
 
 /**
- * One node's drain where no controller does it: the same driver as in the controller, on the pods as
- * a list shows them every second. It looks at no budget beforehand (a right less); the eviction API's
- * refusal tells of one soon enough.
+ * One node's drain where no controller does it: the same driver as in the controller, on the pods
+ * as a list shows them every second. It looks at no budget beforehand (a right less); the eviction
+ * API's refusal tells of one soon enough.
  */
 export class FallbackDrain {
   readonly #nodeName: string;
@@ -49,8 +49,8 @@ export class FallbackDrain {
     this.#now = now;
   }
 
-  /** Does what is due now; how long to wait before the next turn. */
-  async turn(namedAt: Instant | undefined): Promise<Millis | "Drained" | "Ended"> {
+  /** Does what is due now; how long to wait before the next step. */
+  async step(namedAt: Instant | undefined): Promise<Millis | "Drained" | "Ended"> {
     const { pods, log } = this.#tools;
     const livePods = await pods.list(this.#nodeName);
     const startedAt = this.#startedAt;

@@ -19,44 +19,46 @@ export interface FallbackOptions extends FallbackDrainTools {
   readonly reporter: Pick<NoticeReporter, "look">;
   readonly identify: () => Promise<NodeIdentity>;
   readonly marks: Pick<NodeMarks, "read" | "cordon" | "uncordon">;
-  /** Undefined: there is no Lease, and a controller that has taken a case is taken to live. */
+  /**
+   * Undefined: there is no Lease, and a controller that has taken a departure on is taken to live.
+   */
   readonly leader: () => Promise<ObservedLease | undefined>;
   /** The node is drained to the last pod. */
   readonly onDrained?: (() => void) | undefined;
 }
 
-/** How long a controller has to take a case before the agent does it. */
+/** How long a controller has to take a departure on before the agent does it. */
 export const controllerLeadMs: Millis = seconds(3);
 
 const retryMs: Millis = seconds(1);
-/** While a controller has the case: how often it is looked whether that still lives. */
+/** While a controller has the departure: how often it is checked that this still lives. */
 const watchMs: Millis = seconds(10);
 
 /** "Nobody": there is nothing to do, or a person or the policy wants it so. */
-type Turn = "Agent" | "Controller" | "Nobody";
+type Actor = "Agent" | "Controller" | "Nobody";
 
-interface OpenCase {
+interface OpenNotice {
   notice: MachineNotice;
   readonly sinceMs: number;
   filed: Filed | undefined;
   /** The Departure by whose name the node was marked here. */
   markedFor: string | undefined;
   drain: FallbackDrain | undefined;
-  turn: Turn | undefined;
+  actor: Actor | undefined;
   isOver: boolean;
 }
 
 /**
- * Does a controller's first work on the own node where no controller does: cordons it, and drains it
- * into the deadline. It looks at the Departure before each turn and stops as soon as a controller has
- * it. Should both act for a moment, no harm is done: the mark is the same one, and an eviction names
- * its pod's uid.
+ * Does a controller's first work on the own node where no controller does: cordons it, and drains
+ * it into the deadline. It looks at the Departure before each step and stops as soon as a
+ * controller has it. Should both act for a moment, no harm is done: the mark is the same one, and
+ * an eviction names its pod's uid.
  */
 export class Fallback {
   readonly #options: FallbackOptions;
   readonly #wakeup: Wakeup;
   readonly #troubles: TroubleLog;
-  #case: OpenCase | undefined;
+  #open: OpenNotice | undefined;
   #putBack: { readonly name: string; readonly sinceMs: number } | undefined;
   #leader: { readonly version: string; readonly sinceMs: number } | undefined;
   #skewMs: Millis = millis(0);
@@ -67,34 +69,42 @@ export class Fallback {
     this.#troubles = new TroubleLog(options);
   }
 
-  /** What stands against the machine now, told before it is brought to the cluster. */
+  /** What stands against the machine now, before it is reported to the cluster. */
   handle(notice: MachineNotice | undefined, skewMs: Millis): void {
     this.#skewMs = skewMs;
     if (notice === undefined) {
-      if (this.#case?.markedFor !== undefined) this.withdrawn(this.#case.markedFor);
-      this.#case = undefined;
-    } else if (this.#case === undefined) {
+      if (this.#open?.markedFor !== undefined) this.withdrawn(this.#open.markedFor);
+      this.#open = undefined;
+    } else if (this.#open === undefined) {
       const sinceMs = this.#options.clock.monotonic();
-      const nothing = { filed: undefined, markedFor: undefined, drain: undefined, turn: undefined };
-      this.#case = { notice, sinceMs, ...nothing, isOver: false };
+      const nothing = {
+        filed: undefined,
+        markedFor: undefined,
+        drain: undefined,
+        actor: undefined,
+      };
+      this.#open = { notice, sinceMs, ...nothing, isOver: false };
       this.#putBack = undefined;
-    } else if (JSON.stringify(notice) !== JSON.stringify(this.#case.notice)) {
-      this.#case.notice = notice;
-      this.#case.isOver = false;
+    } else if (JSON.stringify(notice) !== JSON.stringify(this.#open.notice)) {
+      this.#open.notice = notice;
+      this.#open.isOver = false;
     } else return;
     this.#wakeup.wake();
   }
 
-  /** The cluster knows the case now. */
+  /** The cluster knows the notice now. */
   filed(filed: Filed): void {
-    if (this.#case === undefined) return;
+    if (this.#open === undefined) return;
     // Another Departure is another chance: the first was closed by mistake.
-    if (this.#case.filed?.name !== filed.name) this.#case.isOver = false;
-    this.#case.filed = filed;
+    if (this.#open.filed?.name !== filed.name) this.#open.isOver = false;
+    this.#open.filed = filed;
     this.#wakeup.wake();
   }
 
-  /** The notice of this Departure is off. An earlier run of the agent may have marked the node for it. */
+  /**
+   * The notice of this Departure is off. An earlier run of the agent may have marked the node for
+   * it.
+   */
   withdrawn(name: string): void {
     this.#putBack = { name, sinceMs: this.#options.clock.monotonic() };
     this.#wakeup.wake();
@@ -103,34 +113,35 @@ export class Fallback {
   /** Runs until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.#wakeup.sleep(await this.#tryTurn(signal), signal);
+      await this.#wakeup.sleep(await this.#tryStep(signal), signal);
     }
   }
 
-  async #tryTurn(signal: AbortSignal): Promise<Millis | undefined> {
+  async #tryStep(signal: AbortSignal): Promise<Millis | undefined> {
     try {
       return this.#putBack === undefined
-        ? await this.#turn(signal)
+        ? await this.#step(signal)
         : await this.#putNodeBack(this.#putBack, signal);
     } catch (error) {
-      if (!signal.aborted) this.#troubles.tell("fallback", faultOf(error));
+      if (!signal.aborted) this.#troubles.report("fallback", faultOf(error));
       return retryMs;
     }
   }
 
-  /** How long to wait before the next turn; undefined: until something is told. */
-  async #turn(signal: AbortSignal): Promise<Millis | undefined> {
-    const open = this.#case;
+  /** How long to wait before the next step; undefined: until something changes. */
+  async #step(signal: AbortSignal): Promise<Millis | undefined> {
+    const open = this.#open;
     if (open === undefined || open.isOver) return undefined;
     const leadMs = this.#leadMs(open.sinceMs);
     if (leadMs > 0) return leadMs;
     const node = await this.#options.identify();
     const name = open.filed?.name ?? departureName(node);
-    const turn = await this.#whose(open, name, signal);
-    if (turn !== open.turn) this.#options.log.info("fallback-turn", { departure: name, turn });
-    open.turn = turn;
-    if (turn === "Controller") return watchMs;
-    if (turn === "Agent" && !signal.aborted) {
+    const actor = await this.#actorFor(open, name, signal);
+    if (actor !== open.actor)
+      this.#options.log.info("fallback-turn", { departure: name, turn: actor });
+    open.actor = actor;
+    if (actor === "Controller") return watchMs;
+    if (actor === "Agent" && !signal.aborted) {
       const restMs = await this.#act(open, { node, name });
       if (restMs !== "Ended") return restMs;
     }
@@ -138,7 +149,7 @@ export class Fallback {
     return undefined;
   }
 
-  async #whose(open: OpenCase, name: string, signal: AbortSignal): Promise<Turn> {
+  async #actorFor(open: OpenNotice, name: string, signal: AbortSignal): Promise<Actor> {
     if (open.filed?.kind === "Closed") return "Nobody";
     // Without the policies, which an agent may not read, their defaults say what a cause asks for.
     if (reactionTo(open.notice, defaultPolicy) === "Ignore") return "Nobody";
@@ -160,7 +171,7 @@ export class Fallback {
 
   /** A cluster that takes no Departure need not show one either. */
   async #look(
-    open: OpenCase,
+    open: OpenNotice,
     name: string,
     signal: AbortSignal,
   ): Promise<DepartureView | undefined> {
@@ -186,7 +197,7 @@ export class Fallback {
   }
 
   async #act(
-    open: OpenCase,
+    open: OpenNotice,
     { node, name }: { readonly node: NodeIdentity; readonly name: string },
   ): Promise<Millis | "Ended"> {
     if (open.markedFor !== name) {
@@ -197,8 +208,8 @@ export class Fallback {
     if (this.#options.mode === "Cordon") return "Ended";
     open.drain ??= await this.#beginDrain(node.name);
     if (open.drain === undefined) return "Ended";
-    const turn = await open.drain.turn(open.notice.deadlineAt);
-    if (turn !== "Drained") return turn;
+    const next = await open.drain.step(open.notice.deadlineAt);
+    if (next !== "Drained") return next;
     this.#options.onDrained?.();
     return "Ended";
   }

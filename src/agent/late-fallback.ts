@@ -17,15 +17,15 @@ export interface LateFallbackOptions {
 const restMs: Millis = seconds(1);
 
 /**
- * A fallback whose code is loaded when something is told to it for the first time: an agent idles
+ * A fallback whose code is loaded when it is called for the first time: an agent idles
  * for weeks, and a controller has three seconds before the fallback acts.
  */
 export class LateFallback implements FallbackSide {
   readonly #options: LateFallbackOptions;
   readonly #wakeup: Wakeup;
   #side: FallbackSide | undefined;
-  /** What was told before it was there. */
-  readonly #told: Telling[] = [];
+  /** What was called for before it was loaded. */
+  readonly #calls: Call[] = [];
 
   constructor(options: LateFallbackOptions) {
     this.#options = options;
@@ -33,33 +33,33 @@ export class LateFallback implements FallbackSide {
   }
 
   handle(notice: MachineNotice | undefined, skewMs: Millis): void {
-    const isFirst = this.#side === undefined && this.#told.length === 0;
+    const isFirst = this.#side === undefined && this.#calls.length === 0;
     // That nothing stands is no news where nothing has stood.
     if (isFirst && notice === undefined) return;
     // It comes with every look: of two in a row the latter counts.
-    if (this.#told.at(-1)?.isHandled === true) this.#told.pop();
-    this.#tell((side) => side.handle(notice, skewMs), true);
+    if (this.#calls.at(-1)?.isHandled === true) this.#calls.pop();
+    this.#call((side) => side.handle(notice, skewMs), true);
   }
 
   filed(filed: Filed): void {
-    this.#tell((side) => side.filed(filed));
+    this.#call((side) => side.filed(filed));
   }
 
   withdrawn(name: string): void {
-    this.#tell((side) => side.withdrawn(name));
+    this.#call((side) => side.withdrawn(name));
   }
 
   /** Runs until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    if (this.#told.length === 0) await this.#wakeup.sleep(undefined, signal);
+    if (this.#calls.length === 0) await this.#wakeup.sleep(undefined, signal);
     const side = await this.#loaded(signal);
     if (side === undefined) return;
     this.#side = side;
-    for (const { tell } of this.#told.splice(0)) tell(side);
+    for (const { make } of this.#calls.splice(0)) make(side);
     await side.run(signal);
   }
 
-  /** Its agent tells the cluster meanwhile, whether it can be loaded or not. */
+  /** Its agent reports to the cluster meanwhile, whether it can be loaded or not. */
   async #loaded(signal: AbortSignal): Promise<FallbackSide | undefined> {
     const { load, clock, onTrouble } = this.#options;
     while (!signal.aborted) {
@@ -73,17 +73,17 @@ export class LateFallback implements FallbackSide {
     return undefined;
   }
 
-  #tell(tell: Telling["tell"], isHandled = false): void {
+  #call(make: Call["make"], isHandled = false): void {
     if (this.#side !== undefined) {
-      tell(this.#side);
+      make(this.#side);
       return;
     }
-    this.#told.push({ tell, isHandled });
+    this.#calls.push({ make, isHandled });
     this.#wakeup.wake();
   }
 }
 
-interface Telling {
-  readonly tell: (side: FallbackSide) => void;
+interface Call {
+  readonly make: (side: FallbackSide) => void;
   readonly isHandled: boolean;
 }

@@ -15,12 +15,15 @@ import { type DepartureView, departureBody, tightening, viewDeparture } from "./
 
 const departuresPath = "/apis/lastcall.dev/v1alpha1/departures";
 
-/** The last number that `deploy/agent/admission.yaml` takes; controllers keep far fewer records of a node. */
+/**
+ * The last number that `deploy/agent/admission.yaml` takes; controllers keep far fewer records of a
+ * node.
+ */
 const lastNumber = 999;
 /** So many names are looked up at once, at the most. */
 const namesAtOnce = 32;
 
-export interface DeskOptions {
+export interface NoticeReporterOptions {
   readonly api: KubeSender;
   /** Who we are; asked for each time, since the token that tells it may not be there yet. */
   readonly identify: () => Promise<NodeIdentity>;
@@ -40,29 +43,29 @@ interface Numbered {
   readonly departure: DepartureView | undefined;
 }
 
-/** What became of a case that was brought to the desk. */
+/** What became of a notice that was filed. */
 export type Filed =
   | { readonly kind: "Created" | "Tightened" | "Known"; readonly name: string }
   /** The same notice had its departure, and that ended: a person may have taken it back. */
   | { readonly kind: "Closed"; readonly name: string };
 
 /**
- * Brings notices to the cluster as Departures of the agent's own node, and of no other. Each call is
- * idempotent and may be repeated after any fault. Throws `LastcallError` with `retryable` for what
- * time may mend.
+ * Brings notices to the cluster as Departures of the agent's own node, and of no other. Each call
+ * is idempotent and may be repeated after any fault. Throws `LastcallError` with `retryable` for
+ * what time may mend.
  */
 export class NoticeReporter {
   readonly #api: KubeSender;
   readonly #identify: () => Promise<NodeIdentity>;
   readonly #log: Pick<Log, "warn">;
 
-  constructor({ api, identify, log }: DeskOptions) {
+  constructor({ api, identify, log }: NoticeReporterOptions) {
     this.#api = api;
     this.#identify = identify;
     this.#log = log;
   }
 
-  /** Makes the Departure of a case, or tightens the one that is there. */
+  /** Makes the Departure of a notice, or tightens the one that is there. */
   async file(notice: MachineNotice, signal: AbortSignal): Promise<Filed> {
     const node = await this.#identify();
     const first = departureName(node);
@@ -87,8 +90,8 @@ export class NoticeReporter {
   }
 
   /**
-   * Says of the live Departure that an agent of this node has made or tightened, in this boot, that the
-   * notice is off. Gives its name; undefined where there is none.
+   * Says of the live Departure that an agent of this node has made or tightened, in this boot, that
+   * the notice is off. Gives its name; undefined where there is none.
    */
   async withdraw(at: Instant, signal: AbortSignal): Promise<string | undefined> {
     const node = await this.#identify();
@@ -128,9 +131,10 @@ export class NoticeReporter {
   }
 
   /**
-   * Every Departure of this node, in the order of their numbers, and the first free name. A node has one or two as
-   * a rule; where it has had many, ever more names are looked up at once, because a notice has no time to wait. The
-   * oldest records are forgotten first, so that a name may be free before one that is not.
+   * Every Departure of this node, in the order of their numbers, and the first free name. A node
+   * has one or two as a rule; where it has had many, ever more names are looked up at once, because
+   * a notice has no time to wait. The oldest records are forgotten first, so that a name may be
+   * free before one that is not.
    */
   async #all(node: NodeIdentity, signal: AbortSignal): Promise<OwnDepartures> {
     const found: Numbered[] = [];
@@ -212,8 +216,8 @@ function sorted(found: readonly Numbered[], node: NodeIdentity): OwnDepartures {
 }
 
 /**
- * Ended after it had been carried out, or by a person. Not so where the cloud had taken the notice back
- * meanwhile, or where the controller took us for another machine than the one that we are.
+ * Ended after it had been carried out, or by a person. Not so where the cloud had taken the notice
+ * back meanwhile, or where the controller took us for another machine than the one that we are.
  */
 function isClosedBy(
   departure: DepartureView,

@@ -11,8 +11,8 @@ const keepAliveMs: Millis = seconds(15);
 
 /**
  * What stands against this machine, for the applications that run on it: as JSON, or as server-sent
- * events, the present state first and then each change. It tells no id of an event, with which a cloud
- * could be told anything.
+ * events, the present state first and then each change. It tells no id of an event, with which a
+ * cloud could be told anything.
  */
 export class NoticeServer {
   readonly #clock: Clock;
@@ -30,9 +30,9 @@ export class NoticeServer {
 
   show(notice: MachineNotice | undefined, skewMs: Millis): void {
     this.#skewMs = skewMs;
-    const before = wordsOf(this.#notice);
+    const before = textOf(this.#notice);
     this.#notice = notice;
-    if (wordsOf(notice) !== before) this.#sendAll(this.#event());
+    if (textOf(notice) !== before) this.#sendAll(this.#event());
   }
 
   answer({ accept }: HttpRequest): HttpAnswer | HttpStream {
@@ -85,6 +85,6 @@ export class NoticeServer {
 }
 
 /** What a client would be told, but for the passing of time. */
-function wordsOf(notice: MachineNotice | undefined): string {
+function textOf(notice: MachineNotice | undefined): string {
   return JSON.stringify([notice?.cause, notice?.source, notice?.noticedAt, notice?.deadlineAt]);
 }

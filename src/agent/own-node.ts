@@ -7,10 +7,10 @@ export interface TokenNode {
 }
 
 /**
- * The node that a bound service account token names. A token which the kubelet asked for carries the
- * name and the uid of its node (KEP-4193, on by default from Kubernetes 1.30), so that the agent needs
- * no right to read Nodes. Nothing is verified here: it is our own token, and the API server judges it.
- * Undefined where the token has no such claim.
+ * The node that a bound service account token names. A token which the kubelet asked for carries
+ * the name and the uid of its node (KEP-4193, on by default from Kubernetes 1.30), so that the
+ * agent needs no right to read Nodes. Nothing is verified here: it is our own token, and the API
+ * server judges it. Undefined where the token has no such claim.
  */
 export function nodeOfToken(token: string): TokenNode | undefined {
   const node = fieldsOf(valueAt(claimsOf(token), ["kubernetes.io", "node"]));

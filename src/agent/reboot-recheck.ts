@@ -9,9 +9,9 @@ const firstLookMs = 1000;
 const mostLooks = 5;
 
 /**
- * Right after a reboot the Node shows the boot before until the kubelet has reported. A controller that
- * hears of a notice in that moment takes the agent for another machine and closes the Departure. For as
- * long as that may be, the agent looks again at what it has told.
+ * Right after a reboot the Node shows the boot before until the kubelet has reported. A controller
+ * that hears of a notice in that moment takes the agent for another machine and closes the
+ * Departure. For as long as that may be, the agent looks again at what it has reported.
  */
 export class RebootRecheck {
   readonly #reporter: Pick<NoticeReporter, "receptionOf">;
@@ -30,8 +30,8 @@ export class RebootRecheck {
     this.#startedMs = tools.clock.monotonic();
   }
 
-  /** The cluster has been told by this Departure; undefined: nothing stands any more. */
-  told(name: string | undefined): void {
+  /** The notice was reported by this Departure; undefined: no notice stands any more. */
+  reported(name: string | undefined): void {
     const nowMs = this.#clock.monotonic();
     const doubts = nowMs - this.#startedMs < doubtMs || this.#looks > 0;
     this.#name = doubts && this.#looks < mostLooks ? name : undefined;
@@ -43,12 +43,12 @@ export class RebootRecheck {
     return this.#name === undefined ? undefined : this.#nextMs - this.#clock.monotonic();
   }
 
-  /** Whether what was told must be told again. */
+  /** Whether what was reported must be reported again. */
   async isRefuted(signal: AbortSignal): Promise<boolean> {
     const name = this.#name;
     if (name === undefined || this.#clock.monotonic() < this.#nextMs) return false;
     this.#looks += 1;
-    this.told(name);
+    this.reported(name);
     const reception = await this.#reporter.receptionOf(name, signal).catch(() => "Waiting");
     if (reception === "Settled") this.#name = undefined;
     return reception === "Mistaken";

@@ -21,11 +21,12 @@ export class TroubleLog {
   }
 
   /** `place` is one of a few: a channel, or the cluster. */
-  tell(place: string, error: Error): void {
+  report(place: string, error: Error): void {
     const { clock, log, metrics } = this.#tools;
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";
     metrics.count("lastcall_errors_total", { code });
-    const said = this.#sampler.admit(`${place} ${code}`, clock.monotonic());
-    if (said !== undefined) log.warn("trouble", { place, code, error: error.message, ...said });
+    const admitted = this.#sampler.admit(`${place} ${code}`, clock.monotonic());
+    if (admitted !== undefined)
+      log.warn("trouble", { place, code, error: error.message, ...admitted });
   }
 }

@@ -92,7 +92,7 @@ function fallbackOf({ options, io }: Input, parts: FallbackParts): LateFallback 
       return agentFallback({ mode, namespace, clock, rng, ...parts });
     },
     clock,
-    onTrouble: (error) => trouble.tell("fallback", new Error(messageOf(error))),
+    onTrouble: (error) => trouble.report("fallback", new Error(messageOf(error))),
   });
 }
 
@@ -159,7 +159,7 @@ async function serveStatus(
   const { noticeAddress } = options;
   const trouble = new TroubleLog({ clock: io.clock, log, metrics });
   const onTrouble = (error: unknown) =>
-    trouble.tell("metrics", error instanceof Error ? error : new Error(messageOf(error)));
+    trouble.report("metrics", error instanceof Error ? error : new Error(messageOf(error)));
   const type = "text/plain; version=0.0.4; charset=utf-8";
   const metricsServer = new MetricsServer({
     address: options.metricsAddress,

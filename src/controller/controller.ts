@@ -81,7 +81,7 @@ export class Controller {
     }
   }
 
-  /** One time of leading: ends when its signal aborts, after the cases have let go. */
+  /** One time of leading: ends when its signal aborts, after the runs have let go. */
   async #lead(signal: AbortSignal): Promise<void> {
     const { fleet, gates, ports, policyStatus, telemetry, clock, rng } = this.#options;
     const { self, dryRun, leadership, launchTimes, feeds = [] } = this.#options;
@@ -89,7 +89,7 @@ export class Controller {
     const executor = new Executor({ ports, telemetry, mayAct });
     const readNode = (name: string) => ports.marks.read(name);
     const checks = new ReleaseChecks({ executor, clock });
-    const cases = new ActiveDepartures(fleet, {
+    const activeDepartures = new ActiveDepartures(fleet, {
       ...ports,
       executor,
       clock,
@@ -104,7 +104,7 @@ export class Controller {
     const noticeReconciler = new NoticeReconciler({ fleet, executor, clock });
     const stopFollowing = dryRun
       ? () => {}
-      : followInterruptions({ fleet, cases, executor, noticeReconciler, clock }, signal);
+      : followInterruptions({ fleet, activeDepartures, executor, noticeReconciler, clock }, signal);
     const over = new AbortController();
     const leading = AbortSignal.any([signal, over.signal]);
     const hookCompleter = new LifecycleHookCompleter({ fleet, executor, clock });
@@ -112,11 +112,11 @@ export class Controller {
       ? []
       : listenToFeeds(feeds, { noticeReconciler, hookCompleter, telemetry, clock }, leading);
     const auditing = this.#watchWorkloads(leading);
-    const rotation = new PlanReconciler({
+    const planReconciler = new PlanReconciler({
       fleet,
       gates,
       launchTimes,
-      cases,
+      activeDepartures,
       executor,
       checks,
       sweep: new PlaceholderSweep({ placeholders: ports.placeholders, executor, clock }),
@@ -126,21 +126,21 @@ export class Controller {
       health: this.health,
     });
     try {
-      await rotation.run(signal);
+      await planReconciler.run(signal);
     } catch (error) {
       if (!signal.aborted) throw error;
     } finally {
       stopFollowing();
       over.abort();
       await Promise.all([...listening, auditing]);
-      await cases.settled();
+      await activeDepartures.settled();
       // What is now is the next leader's to show.
       for (const name of metricNames.gauges) telemetry.metrics.set(name, []);
       this.health.stoodDown();
     }
   }
 
-  /** Beside the rotation and never in its way: whatever ends it, departures go on. */
+  /** Beside the planReconciler and never in its way: whatever ends it, departures go on. */
   async #watchWorkloads(signal: AbortSignal): Promise<void> {
     const { audit, fleet, policyStatus, telemetry, clock, dryRun } = this.#options;
     if (audit === undefined) return;
@@ -152,9 +152,9 @@ export class Controller {
 }
 
 /**
- * Sets every feed listening and gives their ends. Every trouble is counted, and one a minute of a kind is
- * said. A feed that fails against its word is a trouble, too: neither the others nor the rotation end
- * with it.
+ * Sets every feed listening and gives their ends. Every trouble is counted, and one a minute of a
+ * kind is said. A feed that rejects, which none should, is counted like any other fault: neither
+ * the others nor the rotation end with it.
  */
 export function listenToFeeds(
   feeds: readonly NoticeFeed[],

@@ -137,8 +137,8 @@ export class Executor {
   }
 
   /**
-   * Writes until nobody else has written in between. On a conflict the departure is read again; it is
-   * left alone where it has ended, and where `write` finds nothing to write any more.
+   * Writes until nobody else has written in between. On a conflict the departure is read again; it
+   * is left alone where it has ended, and where `write` finds nothing to write any more.
    */
   async #writeSpec(
     departure: Departure,
@@ -156,7 +156,10 @@ export class Executor {
     }
   }
 
-  /** Gives a notice to the departure that has its node. "Orphan": none has, and the mark is left over. */
+  /**
+   * Gives a notice to the departure that has its node. "Orphan": none has, and the mark is left
+   * over.
+   */
   async handOver(notice: Departure, owner: string): Promise<"Done" | "Orphan"> {
     this.#assertLeading();
     const found = await this.#ports.store.read(owner);

@@ -2,7 +2,9 @@ import type { Clock } from "../contracts/clock.ts";
 
 /** A pass in which nothing has come to an end for longer hangs. */
 const stillLimitMs = 2 * 60_000;
-/** A loop that has begun no pass for longer has stopped; it looks every ten minutes at the latest. */
+/**
+ * A loop that has begun no pass for longer has stopped; it looks every ten minutes at the latest.
+ */
 const idleLimitMs = 15 * 60_000;
 
 /** Whether the loops still turn. A replica that does not lead has nothing to turn and is well. */
@@ -24,8 +26,8 @@ export class Health {
   }
 
   /**
-   * Something that the pass has waited for is over, well or ill. A slow API server makes a pass long, which
-   * a restart would not mend.
+   * Something that the pass has waited for is over, well or ill. A slow API server makes a pass
+   * long, which a restart would not mend.
    */
   passMoved(): void {
     this.#movedMs = this.#clock.monotonic();

@@ -32,9 +32,9 @@ interface Entry {
 }
 
 /**
- * The launch times of the machines behind the nodes, by the cloud's word. Each machine is asked for once
- * in each of its boots. Where the cloud does not tell, the Node's own age counts, and the plan says
- * so. Only the planned side waits for an answer, and not for long.
+ * The launch times of the machines behind the nodes, as the cloud tells them. Each machine is asked
+ * for once in each of its boots. Where the cloud does not tell, the Node's own age counts, and the
+ * plan says so. Only the planned side waits for an answer, and not for long.
  */
 export class LaunchTimeCache {
   readonly #options: LaunchTimeCacheOptions;
@@ -156,7 +156,9 @@ export class LaunchTimeCache {
   }
 }
 
-/** A machine is told by its place and its boot: a place is taken over, and a stop and a start count. */
+/**
+ * A machine is told by its place and its boot: a place is taken over, and a stop and a start count.
+ */
 function keyOf({ providerID, bootID }: NodeFacts): string {
   return `${providerID} ${bootID}`;
 }

@@ -23,17 +23,17 @@ import type { PlaceholderSweep } from "./placeholder-sweep.ts";
 import { PlanReporter } from "./plan-reporter.ts";
 import type { ReleaseChecks } from "./release-checks.ts";
 
-export interface RotationOptions {
+export interface PlanReconcilerOptions {
   readonly fleet: Fleet;
   readonly gates: GateSource;
   /** Where the cloud can be asked how old its machines are. */
   readonly launchTimes?: LaunchTimes | undefined;
-  readonly cases: ActiveDepartures;
+  readonly activeDepartures: ActiveDepartures;
   readonly executor: Executor;
   readonly checks: ReleaseChecks;
   readonly sweep: PlaceholderSweep;
   readonly clock: Clock;
-  /** Says every decision and carries none out. */
+  /** Logs every decision and carries none out. */
   readonly dryRun: boolean;
   readonly policyStatus: PolicyStatusSink;
   readonly health: Health;
@@ -50,16 +50,16 @@ const quietMs: Millis = millis(10 * 60_000);
  * the executor's and the marks' own.
  */
 export class PlanReconciler {
-  readonly #options: RotationOptions;
+  readonly #options: PlanReconcilerOptions;
   readonly #wakeup: Wakeup;
   readonly #reporter: PlanReporter;
   readonly #launchTimes: LaunchTimeCache | undefined;
-  /** What the last pass said of the decisions that do nothing. */
-  #said: ReadonlySet<string> = new Set();
+  /** What the last pass logged of the decisions that do nothing. */
+  #logged: ReadonlySet<string> = new Set();
   /** What deciding took in the last pass. */
-  #thoughtMs: Millis = millis(0);
+  #decidingMs: Millis = millis(0);
 
-  constructor(options: RotationOptions) {
+  constructor(options: PlanReconcilerOptions) {
     this.#options = options;
     this.#wakeup = new Wakeup(options.clock);
     const { launchTimes, clock, executor } = options;
@@ -71,10 +71,10 @@ export class PlanReconciler {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { fleet, cases, checks, clock } = this.#options;
+    const { fleet, activeDepartures, checks, clock } = this.#options;
     const stops = [
       fleet.onChange(() => this.#wakeup.wake()),
-      cases.onRested(() => this.#wakeup.wake()),
+      activeDepartures.onRested(() => this.#wakeup.wake()),
       checks.onNews(() => this.#wakeup.wake()),
     ];
     try {
@@ -86,7 +86,7 @@ export class PlanReconciler {
         const woken = await this.#wakeup.sleepUntil(earlierOf(askAgainAt, quietUntil), signal);
         if (woken !== "Woken") continue;
         const restedMs = millis(clock.monotonic() - restsSince);
-        await clock.sleep(gatherAfter({ thoughtMs: this.#thoughtMs, restedMs }), signal);
+        await clock.sleep(gatherAfter({ decidingMs: this.#decidingMs, restedMs }), signal);
       }
     } finally {
       for (const stop of stops) stop();
@@ -94,28 +94,28 @@ export class PlanReconciler {
   }
 
   async #pass(signal: AbortSignal): Promise<Instant | undefined> {
-    const { fleet, cases, checks, clock, gates, health } = this.#options;
+    const { fleet, activeDepartures, checks, clock, gates, health } = this.#options;
     health.passBegan();
     const before = fleet.view();
     const [gateAnswers] = await Promise.all([
       gates.ask(gatesToAsk(before, clock.now()), signal),
       this.#launchTimes?.learn(before, signal),
     ]);
-    // The answers may have taken their time: what has come meanwhile is asked about as well, and all
-    // is decided on the newest picture.
+    // The answers may have taken their time: what has come meanwhile is asked about as well, and
+    // all is decided on the newest picture.
     await this.#launchTimes?.learn(fleet.view(), signal);
     health.passMoved();
-    const thinksSince = clock.monotonic();
+    const decidesSince = clock.monotonic();
     const view = fleet.view();
-    cases.observe();
+    activeDepartures.observe();
     const nodes = this.#launchTimes?.withKnownLaunchTimes(view.nodes) ?? view.nodes;
-    const departures = cases.overlay(view.departures);
+    const departures = activeDepartures.overlay(view.departures);
     const releaseAnswers = checks.answers(nodes);
     const snapshot = { ...view, nodes, departures, gateAnswers, releaseAnswers };
     const verdict = decide(snapshot, clock.now());
     checks.ask({ ...verdict, departures }, signal);
     this.#reporter.show(verdict.plan, snapshot.departures);
-    this.#thoughtMs = millis(clock.monotonic() - thinksSince);
+    this.#decidingMs = millis(clock.monotonic() - decidesSince);
     await this.#carryOutAll(verdict.decisions, snapshot, signal);
     if (!this.#options.dryRun) this.#showStatus(verdict.plan, snapshot);
     await this.#sweep(signal);
@@ -136,9 +136,9 @@ export class PlanReconciler {
 
   /** By the newest picture: a departure that has begun since keeps its placeholders. */
   async #sweep(signal: AbortSignal): Promise<void> {
-    const { fleet, cases, sweep, dryRun } = this.#options;
+    const { fleet, activeDepartures, sweep, dryRun } = this.#options;
     if (dryRun) return;
-    const newest = () => cases.overlay(fleet.view().departures);
+    const newest = () => activeDepartures.overlay(fleet.view().departures);
     await sweep.run(newest).catch((error: unknown) => this.#failed(error, signal));
   }
 
@@ -147,9 +147,9 @@ export class PlanReconciler {
     snapshot: Snapshot,
     signal: AbortSignal,
   ): Promise<void> {
-    const said = new Set<string>();
-    const queue = decisions.filter((decision) => this.#doesSomething(decision, said));
-    this.#said = said;
+    const logged = new Set<string>();
+    const queue = decisions.filter((decision) => this.#doesSomething(decision, logged));
+    this.#logged = logged;
     const worker = async (): Promise<void> => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
         await this.#carryOut(next, snapshot, signal).catch((error: unknown) =>
@@ -161,13 +161,13 @@ export class PlanReconciler {
     await Promise.all(Array.from({ length: actsAtOnce }, worker));
   }
 
-  /** A decision that does nothing, or in a dry run, is said instead: once until it changes. */
-  #doesSomething(decision: Decision, said: Set<string>): boolean {
+  /** A decision that does nothing, or in a dry run, is logged instead: once until it changes. */
+  #doesSomething(decision: Decision, logged: Set<string>): boolean {
     if (decision.kind !== "Leave" && !this.#options.dryRun) return true;
     const about = aboutWhom(decision);
-    const gist = `${about} ${gistOf(decision)}`;
-    said.add(gist);
-    if (this.#said.has(gist)) return false;
+    const key = `${about} ${keyOf(decision)}`;
+    logged.add(key);
+    if (this.#logged.has(key)) return false;
     this.#options.executor.telemetry.log.info(
       decision.kind === "Leave" ? "left-alone" : `would-${decision.kind.toLowerCase()}`,
       { about, reason: decision.reason, message: decision.explain },
@@ -176,7 +176,7 @@ export class PlanReconciler {
   }
 
   async #carryOut(decision: Decision, snapshot: Snapshot, signal: AbortSignal): Promise<void> {
-    const { executor, cases, clock } = this.#options;
+    const { executor, activeDepartures, clock } = this.#options;
     switch (decision.kind) {
       case "Schedule":
         return executor.schedule(decision.order);
@@ -192,14 +192,14 @@ export class PlanReconciler {
         this.#sayProblem(decision);
         return;
       case "Begin":
-        return cases.open(decision.departure, {
+        return activeDepartures.open(decision.departure, {
           policy: this.#policyFor(decision.departure, snapshot),
           signal,
           first: decision,
         });
       case "Continue":
-        if (cases.has(decision.departure)) return;
-        return cases.open(decision.departure, {
+        if (activeDepartures.has(decision.departure)) return;
+        return activeDepartures.open(decision.departure, {
           policy: this.#policyFor(decision.departure, snapshot),
           signal,
         });
@@ -212,7 +212,9 @@ export class PlanReconciler {
     }
   }
 
-  /** What keeps a machine from being released is seldom for Lastcall to mend: people are to see it. */
+  /**
+   * What keeps a machine from being released is seldom for Lastcall to mend: people are to see it.
+   */
   #sayProblem({ event, departure, reason, explain }: Extract<Decision, { kind: "Note" }>): void {
     if (event !== "Blocked" || !isReleaseReason(reason)) return;
     const { name, uid } = departure.node;
@@ -237,7 +239,7 @@ export class PlanReconciler {
 }
 
 /** What makes a decision the same as the last one; its sentence may name the instant of asking. */
-function gistOf(decision: Decision): string {
+function keyOf(decision: Decision): string {
   const { kind, reason } = decision;
   if (kind === "Schedule") return `${kind} ${reason} ${decision.order.departAt}`;
   return kind === "Move" ? `${kind} ${reason} ${decision.departAt}` : `${kind} ${reason}`;
@@ -258,19 +260,20 @@ const gatherMs: Millis = millis(20);
 const leastMs: Millis = millis(200);
 /** Nobody who asks for a departure should wait for longer. */
 const mostMs: Millis = seconds(5);
-/** For each second of thought so many of rest. */
+/** For each second of deciding so many of rest. */
 const restShare = 9;
 
 /**
- * How long a pass that a change has asked for waits for further ones, where the pass before was in
- * thought for `thoughtMs` and has been over for `restedMs`. In a fleet in which something changes all the time,
- * thought then takes a tenth of a core (more only where a pass is over half a second), and the fast
- * side is not kept waiting by pass upon pass. In a quiet one nobody waits for what was rested already.
+ * How long a pass that a change has asked for waits for further ones, where the pass before was
+ * deciding for `decidingMs` and has been over for `restedMs`. In a fleet in which something changes
+ * all the time, deciding then takes a tenth of a core (more only where a pass is over half a
+ * second), and the fast side is not kept waiting by pass upon pass. In a quiet one nobody waits for
+ * what was rested already.
  */
 export function gatherAfter(before: {
-  readonly thoughtMs: Millis;
+  readonly decidingMs: Millis;
   readonly restedMs: Millis;
 }): Millis {
-  const restMs = Math.min(mostMs, Math.max(leastMs, before.thoughtMs * restShare));
+  const restMs = Math.min(mostMs, Math.max(leastMs, before.decidingMs * restShare));
   return millis(Math.max(gatherMs, restMs - before.restedMs));
 }

@@ -51,8 +51,8 @@ interface Entry {
 
 /**
  * What the clouds say of machines that are to leave, asked before their nodes are touched. The pass
- * never waits for it: it goes on with what is known and is called when there is more. A problem counts
- * until a later answer is better, a good answer only for a moment.
+ * never waits for it: it goes on with what is known and is called when there is more. A problem
+ * counts until a later answer is better, a good answer only for a moment.
  */
 export class ReleaseChecks {
   readonly #tools: ReleaseCheckTools;
@@ -106,7 +106,10 @@ export class ReleaseChecks {
       });
   }
 
-  /** Asks about one machine whose departure is about to begin: nobody decides before there is an answer. */
+  /**
+   * Asks about one machine whose departure is about to begin: nobody decides before there is an
+   * answer.
+   */
   async askNow(question: ReleasabilityQuestion, signal: AbortSignal): Promise<ReleaseAnswer> {
     const answer = await askAboutRelease(question, this.#tools, signal);
     if (this.#note(question, answer) === "News") this.#tellNews();
@@ -221,7 +224,9 @@ export class ReleaseChecks {
   }
 }
 
-/** Asks the cloud about one machine, and not for long; that it does not answer is an answer, too. */
+/**
+ * Asks the cloud about one machine, and not for long; that it does not answer is an answer, too.
+ */
 async function askAboutRelease(
   question: ReleasabilityQuestion,
   { executor, clock }: ReleaseCheckTools,

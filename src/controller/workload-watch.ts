@@ -23,9 +23,13 @@ export interface WorkloadWatchOptions {
   readonly dryRun: boolean;
 }
 
-/** A controller that has just begun has better things to do, and one that keeps dying must not list. */
+/**
+ * A controller that has just begun has better things to do, and one that keeps dying must not list.
+ */
 const firstAfterMs: Millis = minutes(10);
-/** A new policy is judged before its turn, but the workloads are never read more often than this. */
+/**
+ * A new policy is judged before its turn, but the workloads are never read more often than this.
+ */
 const leastGapMs: Millis = minutes(15);
 /** Nodes change all the time; whether a policy has got its first is looked at this often. */
 const gatherMs: Millis = seconds(30);

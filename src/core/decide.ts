@@ -108,8 +108,9 @@ function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
 }
 
 /**
- * Carried on, but not by another policy's rules where its own cannot be read: a leader that has just taken
- * over might release a machine that the policy keeps. Under a notice it goes on by what there is.
+ * Carried on, but not by another policy's rules where its own cannot be read: a leader that has
+ * just taken over might release a machine that the policy keeps. Under a notice it goes on by what
+ * there is.
  */
 function underWay(departure: Departure, pass: Pass): Decision[] {
   const node = pass.nodes.get(departure.node.name);
@@ -122,7 +123,9 @@ function underWay(departure: Departure, pass: Pass): Decision[] {
   return [{ kind: "Leave", node, ...because("PolicyInvalid", departure, { detail }) }];
 }
 
-/** The other departure of the node with which it went: the one that only stood by has no part in it. */
+/**
+ * The other departure of the node with which it went: the one that only stood by has no part in it.
+ */
 function leftBy(departure: Departure, { former }: Pass): string | undefined {
   const others = former.get(departure.node.uid) ?? [];
   return others.find((one) => {
@@ -162,8 +165,8 @@ function planned(departure: Departure, pass: Pass): Decision[] {
   if (found === undefined) return unplanned(departure, pass);
   const { entry } = found;
   const moves = moved(departure, found);
-  // It is begun by the policy that has it now, once that stands in its Departure; and the gates of one that
-  // is moved to now are asked about first.
+  // It is begun by the policy that has it now, once that stands in its Departure; and the gates of
+  // one that is moved to now are asked about first.
   const isAsked = !asksOutside(found.policy) || found.policy.name in pass.snapshot.gateAnswers;
   const isReady = departure.policy === found.policy.name && (moves.length === 0 || isAsked);
   if (!isReady) return moves;
@@ -177,9 +180,9 @@ function planned(departure: Departure, pass: Pass): Decision[] {
 }
 
 /**
- * What the cloud advises is a planned departure moved forward: its instant is now. It is asked for no release,
- * since the cloud takes the machine. One that presses is begun by the fast side as well, but nothing else wakes
- * anybody at the instant from which it does.
+ * What the cloud advises is a planned departure moved forward: its instant is now. It is asked for
+ * no release, since the cloud takes the machine. One that presses is begun by the fast side as
+ * well, but nothing else wakes anybody at the instant from which it does.
  */
 function advised(departure: Departure, pass: Pass): Decision[] {
   const { now, snapshot } = pass;
@@ -263,8 +266,8 @@ function moved(departure: Departure, { entry, policy }: Planned): Decision[] {
 }
 
 /**
- * Holds whose end is an instant that only a person, or the passing of time, changes; and one that a person has
- * to end: after one permission another may be missing.
+ * Holds whose end is an instant that only a person, or the passing of time, changes; and one that a
+ * person has to end: after one permission another may be missing.
  */
 const retoldHolds: ReadonlySet<Reason> = new Set([
   "Frozen",
@@ -279,8 +282,8 @@ function hold(departure: Departure, why: Why, pass: Pass): Decision[] {
   if (phase !== "Held") return [note(departure, "Blocked", why)];
   const again = note(departure, "Unblocked", why);
   const isSaid = !retoldHolds.has(why.reason) || message === again.explain;
-  // Held for another reason now, or until another instant: free it first, so that each hold is in the
-  // ledger.
+  // Held for another reason now, or until another instant: free it first, so that each hold is in
+  // the ledger.
   return reason === why.reason && isSaid ? [] : [again];
 }
 

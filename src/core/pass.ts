@@ -82,8 +82,8 @@ function releaseAtBegin({ entry, policy }: Planned, { snapshot }: Pass): Release
 }
 
 /**
- * The earliest of: the next departure's instant, the end of a hold, an instant from which less holds a
- * departure that is due, and another look at what is held.
+ * The earliest of: the next departure's instant, the end of a hold, an instant from which less
+ * holds a departure that is due, and another look at what is held.
  */
 export function nextLook(decisions: readonly Decision[], pass: Pass): Instant | undefined {
   const { now, wakeAt } = pass;

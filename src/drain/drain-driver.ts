@@ -55,9 +55,10 @@ export interface DrainView {
 }
 
 /**
- * Drives one node's drain by the plan and the steps of core: whoever owns it shows it the pods, carries
- * out the acts of each step, and steps again when a pod changes, an answer comes or `askAgainAt` is
- * reached. The controller does so on a watch, the agent's fallback on a list every second.
+ * Drives one node's drain by the plan and the steps of core: whoever owns it shows it the pods,
+ * carries out the acts of each step, and steps again when a pod changes, an answer comes or
+ * `askAgainAt` is reached. The controller does so on a watch, the agent's fallback on a list every
+ * second.
  */
 export class DrainDriver {
   readonly #options: DrainDriverOptions;
@@ -98,7 +99,10 @@ export class DrainDriver {
     return { step, plan };
   }
 
-  /** Asks for one act of a step and records the answer; undefined where the signal has aborted by then. */
+  /**
+   * Asks for one act of a step and records the answer; undefined where the signal has aborted by
+   * then.
+   */
   async carryOut(
     act: DrainAct,
     about: { readonly dueAt?: Instant | undefined; readonly signal?: AbortSignal | undefined } = {},
@@ -146,8 +150,8 @@ export class DrainDriver {
   }
 
   /**
-   * Records that the act goes out now, and gives the grace that it is to name. Throws where the drain
-   * is over: in a rush an act waits for its turn behind those of other drains.
+   * Records that the act goes out now, and gives the grace that it is to name. Throws where the
+   * drain is over: in a rush an act waits for its turn behind those of other drains.
    */
   #goesOut(act: DrainAct): number | undefined {
     if (this.#isOver) {

@@ -29,7 +29,7 @@ function follow(known: readonly Departure[] = []) {
       return () => listeners.delete(listener);
     },
   };
-  const cases = {
+  const activeDepartures = {
     onRested: () => () => {},
     observe: () => {},
     observeChanged: () => {},
@@ -39,7 +39,13 @@ function follow(known: readonly Departure[] = []) {
   const clock = new VirtualClock({ startAt: instant(0), settle: eventLoopTurn });
   const whole = fleet as Fleet;
   const noticeReconciler = new NoticeReconciler({ fleet: whole, executor: {} as Executor, clock });
-  const tools = { fleet: whole, cases, executor: {} as Executor, noticeReconciler, clock };
+  const tools = {
+    fleet: whole,
+    activeDepartures,
+    executor: {} as Executor,
+    noticeReconciler,
+    clock,
+  };
   const stop = followInterruptions(tools, new AbortController().signal);
   const change = (part: Partial<FleetChange>): void => {
     const none = { nodes: new Set<string>(), departures: new Set<string>(), policies: false };

@@ -15,7 +15,7 @@ it.each([
   [2000, 60_000, 20],
 ])(
   "After a pass of %i ms of thought that ended %i ms ago a change waits %i ms for others",
-  (thoughtMs, restedMs, waits) => {
-    expect(gatherAfter({ thoughtMs: millis(thoughtMs), restedMs: millis(restedMs) })).toBe(waits);
+  (decidingMs, restedMs, waits) => {
+    expect(gatherAfter({ decidingMs: millis(decidingMs), restedMs: millis(restedMs) })).toBe(waits);
   },
 );

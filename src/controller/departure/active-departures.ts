@@ -9,26 +9,26 @@ import type { RunTools } from "./step.ts";
 
 type First = Parameters<DepartureRun["run"]>[1];
 
-/** A planned case that failed is not taken up again before this has passed. */
+/** A planned run that failed is not taken up again before this has passed. */
 const restMs: Millis = minutes(1);
 
 /** One under a notice not before its backoff, and this at most. */
 const noticedRestMs: Millis = seconds(1);
 
-/** How a case that failed rests: until when, by the monotonic clock, and after how many failures. */
+/** How a run that failed rests: until when, by the monotonic clock, and after how many failures. */
 interface Rest {
   readonly untilMs: number;
   readonly failures: number;
 }
 
-/** Told when a case that failed has rested and is to be taken up again. */
+/** Told when a run that failed has rested and is to be taken up again. */
 export type RestedListener = (uid: string) => void;
 
-/** The departures under way, each in a case of its own; none waits for another. */
+/** The departures under way, each in a run of its own; none waits for another. */
 export class ActiveDepartures {
   readonly #tools: RunTools;
-  readonly #cases = new Map<string, DepartureRun>();
-  /** The uids of the departures with a case, by the name of their node. */
+  readonly #runs = new Map<string, DepartureRun>();
+  /** The uids of the departures with a run, by the name of their node. */
   readonly #byNode = new Map<string, Set<string>>();
   readonly #rests = new Map<string, Rest>();
   readonly #onRested = new Set<RestedListener>();
@@ -44,63 +44,63 @@ export class ActiveDepartures {
   open(departure: Departure, how: { policy: Policy; signal: AbortSignal; first?: First }): void {
     if (this.has(departure) || this.#isResting(departure)) return;
     const node = this.#fleet.node(departure.node.name);
-    const newCase = new DepartureRun({ departure, policy: how.policy, node }, this.#tools);
-    this.#cases.set(departure.uid, newCase);
+    const newRun = new DepartureRun({ departure, policy: how.policy, node }, this.#tools);
+    this.#runs.set(departure.uid, newRun);
     this.#enter(departure);
-    const run = newCase
+    const run = newRun
       .run(how.signal, how.first)
       .then(() => this.#forgetRest(departure, how.signal))
-      .catch((error: unknown) => this.#failed(newCase.departure, error, how.signal))
+      .catch((error: unknown) => this.#failed(newRun.departure, error, how.signal))
       .finally(() => {
-        this.#cases.delete(departure.uid);
+        this.#runs.delete(departure.uid);
         this.#leave(departure);
         this.#running.delete(run);
       });
     this.#running.add(run);
   }
 
-  /** Whether a departure has a case, which knows more of it than the watch shows. */
+  /** Whether a departure has a run, which knows more of it than the watch shows. */
   has({ uid }: Departure): boolean {
-    return this.#cases.has(uid);
+    return this.#runs.has(uid);
   }
 
-  /** Hands each case what the watch has seen of it last, and drops what is known of deleted ones. */
+  /** Hands each run what the watch has seen of it last, and drops what is known of deleted ones. */
   observe(): void {
     this.#tools.runningDrains.forget(this.#tools.view().departures);
     for (const uid of this.#rests.keys()) {
       if (this.#fleet.departure(uid) === undefined) this.#rests.delete(uid);
     }
-    for (const uid of this.#cases.keys()) this.#observeOne(uid);
+    for (const uid of this.#runs.keys()) this.#observeOne(uid);
   }
 
-  /** The same for the cases that a change concerns: in a burst each change is about one of many. */
+  /** The same for the runs that a change concerns: in a burst each change is about one of many. */
   observeChanged({ nodes, departures }: FleetChange): void {
     const touched = [...nodes].flatMap((name) => [...(this.#byNode.get(name) ?? [])]);
     for (const uid of new Set([...touched, ...departures])) this.#observeOne(uid);
   }
 
   #observeOne(uid: string): void {
-    const open = this.#cases.get(uid);
+    const open = this.#runs.get(uid);
     if (open === undefined) return;
     const departure = this.#fleet.departure(uid);
-    // A case is opened on what the watch has shown, so that what is missing has been deleted.
+    // A run is opened on what the watch has shown, so that what is missing has been deleted.
     if (departure === undefined) open.abandon();
     else open.observe(departure, this.#fleet.node(departure.node.name));
   }
 
   /**
-   * The departures with what the cases know beyond the watch, so that nothing is decided on a
+   * The departures with what the runs know beyond the watch, so that nothing is decided on a
    * picture that is older than our own last write.
    */
   overlay(departures: readonly Departure[]): readonly Departure[] {
-    if (this.#cases.size === 0) return departures;
+    if (this.#runs.size === 0) return departures;
     return departures.map((one) => {
-      const open = this.#cases.get(one.uid);
+      const open = this.#runs.get(one.uid);
       return open === undefined ? one : { ...one, status: open.newestStatus };
     });
   }
 
-  /** Resolves when every case has come to rest; for a clean stop. */
+  /** Resolves when every run has come to rest; for a clean stop. */
   async settled(): Promise<void> {
     await Promise.all(this.#running);
   }
@@ -118,8 +118,8 @@ export class ActiveDepartures {
   }
 
   /**
-   * A case that failed is taken up again by whoever listens here. No fault of a moment may cost a notice its
-   * time: under one that is within a second.
+   * A run that failed is taken up again by whoever listens here. No fault of a moment may cost a
+   * notice its time: under one that is within a second.
    */
   onRested(listener: RestedListener): () => void {
     this.#onRested.add(listener);
@@ -141,10 +141,10 @@ export class ActiveDepartures {
     if (signal.aborted) return;
     const { log, metrics } = this.#tools.executor.telemetry;
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";
-    // Whoever leads now takes the case up from the Departure.
+    // Whoever leads now takes the run up from the Departure.
     if (code === "LEASE_LOST") return;
     metrics.count("lastcall_errors_total", { code });
-    log.error("case-failed", { departure: departure.name, code, error: messageOf(error) });
+    log.error("run-failed", { departure: departure.name, code, error: messageOf(error) });
     this.#rest(departure, signal);
   }
 

@@ -4,7 +4,7 @@ import { backoffMs } from "../../core/chance/backoff.ts";
 import type { PodPlacement } from "../../core/cluster/placement.ts";
 import type { BudgetFacts, PodFacts } from "../../core/cluster/pod.ts";
 import { isPressing } from "../../core/departure/departure.ts";
-import { hasReserved, type PhaseResult, sayingSince } from "../../core/departure/ledger.ts";
+import { hasReserved, type PhaseResult, reasonSince } from "../../core/departure/ledger.ts";
 import { nextReservationStep, type ReservationStep } from "../../core/drain/placeholder-plan.ts";
 import { planDrain } from "../../core/drain-plan/drain-plan.ts";
 import { earlier, type Instant, plus } from "../../core/time/time.ts";
@@ -39,7 +39,9 @@ async function reservationEnd(context: StepContext, signal: AbortSignal): Promis
   }
 }
 
-/** Past the drain nobody needs the room any more. What fails here is swept by the plan reconciler. */
+/**
+ * Past the drain nobody needs the room any more. What fails here is swept by the plan reconciler.
+ */
 export async function freeCapacity(context: StepContext): Promise<undefined> {
   const { departure, telemetry } = context;
   if (!hasReserved(departure().status)) return;
@@ -109,7 +111,7 @@ class CapacityReservation {
     ];
     try {
       const [budgets] = await Promise.all([pods.budgets(), nodePods.synced(), followed.synced()]);
-      const sinceAt = sayingSince(departure.status, "ReplacementWait") ?? clock.now();
+      const sinceAt = reasonSince(departure.status, "ReplacementWait") ?? clock.now();
       machine.trust(nodePods.pods());
       const reach = await this.#placements(nodePods.pods());
       // Where the machine is another's by now, the drain finds that out before it begins.

@@ -60,9 +60,9 @@ export async function rolledBack({ departure }: StepContext): Promise<PhaseResul
 }
 
 /**
- * Keeps what people see of a departure in step with it, when a notice comes to one that is under way
- * or was planned for later: the marks on its node, and its instant. Nothing waits for it, and what
- * fails is tried again at the next look.
+ * Keeps what people see of a departure in step with it, when a notice comes to one that is under
+ * way or was planned for later: the marks on its node, and its instant. Nothing waits for it, and
+ * what fails is tried again at the next look.
  */
 export class MarkUpkeep {
   readonly #executor: Executor;
@@ -76,7 +76,9 @@ export class MarkUpkeep {
     this.#telemetry = telemetry;
   }
 
-  /** `departure` as its run knows it, `seen` as the watch shows it: what that has is in the cluster. */
+  /**
+   * `departure` as its run knows it, `seen` as the watch shows it: what that has is in the cluster.
+   */
   look(departure: Departure, seen: Departure, node: NodeFacts | undefined): void {
     if (isOvertaken(seen)) {
       this.#once("instant-not-dropped", departure, () => this.#executor.dropInstant(seen));

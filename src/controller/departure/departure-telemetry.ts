@@ -18,7 +18,7 @@ const namedPods = 10;
 export class DepartureTelemetry {
   readonly #telemetry: Telemetry;
   readonly #clock: Clock;
-  readonly #said = new Set<string>();
+  readonly #emitted = new Set<string>();
 
   constructor(telemetry: Telemetry, clock: Clock) {
     this.#telemetry = telemetry;
@@ -48,8 +48,8 @@ export class DepartureTelemetry {
   }
 
   cordoned(departure: Departure): void {
-    if (departure.noticedAt === undefined || this.#said.has("cordoned")) return;
-    this.#said.add("cordoned");
+    if (departure.noticedAt === undefined || this.#emitted.has("cordoned")) return;
+    this.#emitted.add("cordoned");
     const seconds = (this.#clock.now() - departure.noticedAt) / 1000;
     this.#telemetry.metrics.observe("lastcall_notice_to_cordon_seconds", Math.max(0, seconds));
   }
@@ -187,8 +187,8 @@ export class DepartureTelemetry {
     departure: Departure,
     what: { readonly reason: EventReason; readonly message: string; readonly about: EventTarget[] },
   ): void {
-    if (this.#said.has(key)) return;
-    this.#said.add(key);
+    if (this.#emitted.has(key)) return;
+    this.#emitted.add(key);
     for (const about of [nodeOf(departure), ...what.about]) {
       this.#telemetry.events.emit({
         type: "Warning",

@@ -32,7 +32,9 @@ const gatherMs: Millis = millis(20);
 /** How long a drain under a notice waits for the budgets. */
 const budgetsWaitMs: Millis = millis(500);
 
-/** The pods leave. What the drain came to is in the memory of the run; one that is undone ends here. */
+/**
+ * The pods leave. What the drain came to is in the memory of the run; one that is undone ends here.
+ */
 export async function drain(
   context: StepContext,
   signal: AbortSignal,
@@ -145,8 +147,8 @@ class NodeDrain {
   }
 
   /**
-   * Budgets are a forecast: the eviction API asks them itself. Under a notice a drain goes without them
-   * where they cannot be read at once.
+   * Budgets are a forecast: the eviction API asks them itself. Under a notice a drain goes without
+   * them where they cannot be read at once.
    */
   async #budgets(signal: AbortSignal): Promise<readonly BudgetFacts[]> {
     const { pods, clock, executor } = this.#context;
@@ -205,8 +207,8 @@ class NodeDrain {
   }
 
   /**
-   * The pod's replacement needs the room now. Not before: a pod that its budget holds keeps its room,
-   * and in the moment between the replacement outranks the placeholder.
+   * The pod's replacement needs the room now. Not before: a pod that its budget holds keeps its
+   * room, and in the moment between the replacement outranks the placeholder.
    */
   #giveCapacity(pod: PodIdentity): void {
     const { executor, telemetry } = this.#context;

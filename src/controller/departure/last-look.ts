@@ -6,10 +6,10 @@ import { machineLost, wholeIdentity } from "./machine-check.ts";
 import { runSteps, type Step, type StepContext } from "./step.ts";
 
 /**
- * A scheduler that had chosen the node before its cordon may bind a pod to it later, and a watch may
- * show that later still. So the node and its pods are read afresh just before its machine goes, and once
- * more when it is gone: the request that lets it go and a binding are two servers' affairs, and no look
- * comes between them.
+ * A scheduler that had chosen the node before its cordon may bind a pod to it later, and a watch
+ * may show that later still. So the node and its pods are read afresh just before its machine goes,
+ * and once more when it is gone: the request that lets it go and a binding are two servers'
+ * affairs, and no look comes between them.
  */
 export class LastLook {
   readonly #context: StepContext;
@@ -25,10 +25,13 @@ export class LastLook {
     this.#draining = draining;
   }
 
-  /** What is on the node now leaves as the others did. Nobody else's machine may go in its place. */
+  /**
+   * What is on the node now leaves as the others did. Nobody else's machine may go in its place.
+   */
   async before(signal: AbortSignal): Promise<"Clear" | "Waited" | PhaseResult> {
     const node = await this.#readNode();
-    // Where the Node is gone, there are no pods, and the machine's own id tells whether it is the one.
+    // Where the Node is gone, there are no pods, and the machine's own id tells whether it is the
+    // one.
     if (node === undefined) return "Clear";
     const lost = this.#lost(node);
     if (lost !== undefined) return lost;

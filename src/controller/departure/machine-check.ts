@@ -29,8 +29,8 @@ export interface MachineCheckOptions {
 /**
  * Pods are bound to a node by its name alone, and a watch that says whose the name is may have
  * stalled. So those that were not there when the node was tested last count as its own only after a
- * fresh look at it, and at the Departure. While the node cannot be read they are left alone, under a
- * notice too: they may be another machine's.
+ * fresh look at it, and at the Departure. While the node cannot be read they are left alone, under
+ * a notice too: they may be another machine's.
  */
 export class MachineCheck {
   readonly #options: MachineCheckOptions;
@@ -100,7 +100,9 @@ export class MachineCheck {
   }
 }
 
-/** What ends a departure whose node is read afresh and is not what it was; undefined where it is. */
+/**
+ * What ends a departure whose node is read afresh and is not what it was; undefined where it is.
+ */
 export function machineLost(
   then: NodeIdentity,
   now: NodeFacts | undefined,

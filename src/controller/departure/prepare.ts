@@ -17,13 +17,13 @@ import { machineLost } from "./machine-check.ts";
 import { type StepContext, targetOf } from "./step.ts";
 
 /**
- * Under a notice a drain that begins so soon after the cordon, which tests who the node is, does not
- * look again.
+ * Under a notice a drain that begins so soon after the cordon, which tests who the node is, does
+ * not look again.
  */
 const testedForMs = 5000;
 
-/** Budgets change without a word to us: a wait for another drain is thought over this often. */
-const thinkAgainMs = minutes(1);
+/** Nothing announces a change of a budget: a wait for another drain is judged again this often. */
+const askAgainMs = minutes(1);
 
 /** What a drain that began now would be. */
 interface Outlook {
@@ -81,7 +81,10 @@ export async function lookAhead(context: StepContext, signal: AbortSignal): Prom
   }
 }
 
-/** The last question before the cordon, which may have waited for other drains. A notice waits for nothing. */
+/**
+ * The last question before the cordon, which may have waited for other drains. A notice waits for
+ * nothing.
+ */
 export async function checkRelease(
   context: StepContext,
   signal: AbortSignal,
@@ -180,7 +183,7 @@ async function takeTurn(
           : runningDrains.conflictOf(departure, plan, view().departures);
       if (conflict === undefined) return runningDrains.enter(departure, plan);
       await report("ConflictWait", conflict);
-      const againAt = plus(clock.now(), thinkAgainMs);
+      const againAt = plus(clock.now(), askAgainMs);
       await wakeup.sleepUntil(
         deadlineAt === undefined ? againAt : earlier(againAt, deadlineAt),
         signal,

@@ -9,7 +9,9 @@ import { isCloudFault, isLastcallError, type LastcallError, messageOf } from "..
 import { LastLook } from "./last-look.ts";
 import { isCloudsToTake, type Step, type StepContext } from "./step.ts";
 
-/** Waits until the machine is taken, where that is not ours to do; else leaves it to the next step. */
+/**
+ * Waits until the machine is taken, where that is not ours to do; else leaves it to the next step.
+ */
 export async function awaitMachine(
   context: StepContext,
   signal: AbortSignal,
@@ -54,9 +56,9 @@ interface ReleaseOrder {
 
 /**
  * Lets the machine go, then takes its Node object away; in this order, never the other way round.
- * The machine's id is written into the status before the release is asked for, and the first one that
- * stands there counts: whoever tries again, after a crash or only after a fault, tells by it the
- * machine that was meant from one recreated under its name.
+ * The machine's id is written into the status before the release is asked for, and the first one
+ * that stands there counts: whoever tries again, after a crash or only after a fault, tells by it
+ * the machine that was meant from one recreated under its name.
  */
 async function release(
   context: StepContext,
@@ -104,8 +106,8 @@ async function letGo(
 }
 
 /**
- * A person who writes a Departure by hand may name no machine. A Node object keeps its providerID for
- * life, so that the Node of the same uid tells it.
+ * A person who writes a Departure by hand may name no machine. A Node object keeps its providerID
+ * for life, so that the Node of the same uid tells it.
  */
 function withMachine(departure: Departure, node: NodeFacts | undefined): Departure {
   const { providerID, uid } = departure.node;
@@ -148,8 +150,8 @@ async function unreleased(
 }
 
 /**
- * The node's going ends this wait by interruption; so do `givenUpAt` and `awaitedUntil`, where it has
- * not gone.
+ * The node's going ends this wait by interruption; so do `givenUpAt` and `awaitedUntil`, where it
+ * has not gone.
  */
 async function untilTaken(context: StepContext, signal: AbortSignal): Promise<PhaseResult> {
   const { policy, clock } = context;

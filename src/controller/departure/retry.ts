@@ -25,7 +25,10 @@ export interface RetryTools {
   readonly onRetry: (error: unknown) => void;
 }
 
-/** Tries until it works, the signal aborts, it is enough, or a fault comes that trying again cannot mend. */
+/**
+ * Tries until it works, the signal aborts, it is enough, or a fault comes that trying again cannot
+ * mend.
+ */
 export async function retrying<T>(work: () => Promise<T>, tools: RetryTools): Promise<T> {
   for (let attempt = 0; ; attempt += 1) {
     tools.signal.throwIfAborted();

@@ -33,9 +33,9 @@ import { isCloudsToTake, type RunTools, runSteps, type Step, type StepContext } 
 const draining: readonly Step[] = [drain, awaitVolumes, awaitLoadBalancers, drained];
 
 /**
- * What a departure goes through, in order. The steps of its phase run one after another until one of
- * them ends the phase; a run that is taken up again begins the phase anew, and each step finds out
- * what was done already.
+ * What a departure goes through, in order. The steps of its phase run one after another until one
+ * of them ends the phase; a run that is taken up again begins the phase anew, and each step finds
+ * out what was done already.
  */
 function stepsOf(context: StepContext): readonly Step[] {
   switch (context.departure().status.phase) {
@@ -85,7 +85,9 @@ export class DepartureRun {
   #phase = new AbortController();
   #pending: Interruption | undefined;
   #abandoned = false;
-  /** A notice has changed the cause, and the policy reacts otherwise to that: the phase begins anew. */
+  /**
+   * A notice has changed the cause, and the policy reacts otherwise to that: the phase begins anew.
+   */
   #isReconsidered = false;
   readonly #observers = new Set<() => void>();
 
@@ -141,8 +143,8 @@ export class DepartureRun {
     const { resourceVersion, status, cause } = this.#departure;
     const reaction = reactionTo(this.#departure, policy);
     this.#departure = { ...departure, resourceVersion, status };
-    // A node that was only cordoned for a recommendation is drained when its interruption comes. One
-    // that leaves by plan is being drained already.
+    // A node that was only cordoned for a recommendation is drained when its interruption comes.
+    // One that leaves by plan is being drained already.
     const isDraining = isVoluntary(cause);
     if (!isDraining && reactionTo(departure, policy) !== reaction) {
       this.#isReconsidered = true;
@@ -182,7 +184,8 @@ export class DepartureRun {
         if (result !== undefined && !(await this.#advance(result))) return;
         result = undefined;
         if (isUnderWay(this.#departure)) continue;
-        // It is held after all: the plan reconciler begins it again, unless a notice has come meanwhile.
+        // It is held after all: the plan reconciler begins it again, unless a notice has come
+        // meanwhile.
         if (!isNoticed(this.#departure)) return;
         result = { event: "Noticed", reason: "Noticed" };
       }
@@ -196,8 +199,8 @@ export class DepartureRun {
   }
 
   /**
-   * While a machine is being released by us, its node is meant to go: the release sees to it. Where the
-   * cloud is waited for, the node's going tells, or that another machine has taken it over.
+   * While a machine is being released by us, its node is meant to go: the release sees to it. Where
+   * the cloud is waited for, the node's going tells, or that another machine has taken it over.
    */
   #handles(found: Interruption): boolean {
     if (this.#departure.status.phase !== "Releasing") return true;
@@ -231,7 +234,10 @@ export class DepartureRun {
     telemetry.reported(this.#departure);
   }
 
-  /** Under a notice neither cordon nor first eviction waits for the status; it is written after them. */
+  /**
+   * Under a notice neither cordon nor first eviction waits for the status; it is written after
+   * them.
+   */
   #isUrgent({ event }: PhaseResult): boolean {
     const isPressed = isPressing(this.#departure, this.#context.clock.now());
     return isPressed && (event === "Noticed" || event === "Prepared");
@@ -261,7 +267,9 @@ export class DepartureRun {
     }
   }
 
-  /** A watch may lag behind: that a node is gone or replaced is believed only after a fresh look. */
+  /**
+   * A watch may lag behind: that a node is gone or replaced is believed only after a fresh look.
+   */
   async #confirmed(found: Interruption): Promise<PhaseResult | undefined> {
     if (found.event !== "NodeGone" && found.event !== "MachineReplaced") return found;
     const fresh = await this.#context.readNode(this.#departure.node.name);

@@ -7,7 +7,7 @@ import {
   mayHoldBudgets,
 } from "../../core/departure/departure.ts";
 import type { BudgetDemand } from "../../core/departure/drain-conflict.ts";
-import { type PhaseChange, statusAfter, statusSaying } from "../../core/departure/ledger.ts";
+import { type PhaseChange, statusAfter, statusWithReason } from "../../core/departure/ledger.ts";
 import { withLeftBehind } from "../../core/drain/drain-progress.ts";
 import type { DrainStep } from "../../core/drain/drain-step.ts";
 import { explain } from "../../core/reason/explain.ts";
@@ -57,7 +57,9 @@ export class StatusWriter {
     if (demands.length > 0) this.#demands ??= demands;
   }
 
-  /** As it was written or read last, which is newer than what a case has of it between two phases. */
+  /**
+   * As it was written or read last, which is newer than what a run has of it between two phases.
+   */
   newest(departure: Departure): Departure {
     return this.#written ?? departure;
   }
@@ -86,7 +88,7 @@ export class StatusWriter {
     found: { readonly reason: Reason; readonly detail?: string | undefined },
   ): Promise<Departure | undefined> {
     const at = this.#clock.now();
-    return this.write(departure, (fresh) => statusSaying(fresh, { ...found, at }));
+    return this.write(departure, (fresh) => statusWithReason(fresh, { ...found, at }));
   }
 
   /** Writes down pods that went with the machine past the end of the drain. */

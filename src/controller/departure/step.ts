@@ -73,7 +73,9 @@ export interface StepContext extends RunTools {
   ) => Promise<T>;
 }
 
-/** What the steps of one run leave to those after them. The run of a new leader begins without it. */
+/**
+ * What the steps of one run leave to those after them. The run of a new leader begins without it.
+ */
 export interface RunMemory {
   /** The node whose pods are to leave, as it was when its identity was tested last. */
   target?: NodeFacts;

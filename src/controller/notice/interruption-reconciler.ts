@@ -20,22 +20,25 @@ import type { NoticeReconciler } from "./notice-reconciler.ts";
 
 interface InterruptionTools {
   readonly fleet: Fleet;
-  readonly cases: ActiveDepartures;
+  readonly activeDepartures: ActiveDepartures;
   readonly executor: Executor;
   readonly noticeReconciler: NoticeReconciler;
   readonly clock: Clock;
 }
 
-/** After a change all is looked at once more, so that what has failed is tried again; after this. */
+/**
+ * After a change all is looked at once more, so that what has failed is tried again; after this.
+ */
 const lookAgainMs: Millis = seconds(1);
 /** Even without a change all is looked at this often. */
 const quietMs: Millis = seconds(30);
 
 /**
- * The fast side: a Departure that the cloud's word has made begins at once, in the turn in which
- * the watch shows it, whatever the rotation is doing. What the cloud only advises is the rotation's to begin,
- * within budgets, waves and gates; here it ends, where the policy leaves the node at work. Cases under way hear of every change here. Only
- * what has changed is looked at in that turn: in a fleet of 65,000 nodes some change at any time.
+ * The fast side: a Departure that a notice has made begins at once, in the turn in which the watch
+ * shows it, whatever the plan reconciler is doing. What the cloud only advises is that one's to
+ * begin, within budgets, waves and gates; here it ends, where the policy leaves the node at work.
+ * Runs under way hear of every change here. Only what has changed is looked at in that turn: in a
+ * fleet of 65,000 nodes some change at any time.
  */
 export function followInterruptions(tools: InterruptionTools, signal: AbortSignal): () => void {
   const { fleet, clock } = tools;
@@ -47,7 +50,7 @@ export function followInterruptions(tools: InterruptionTools, signal: AbortSigna
     else lookAtChanged(change, tools, signal);
     again.wake();
   });
-  const stopTaking = tools.cases.onRested((uid) => {
+  const stopTaking = tools.activeDepartures.onRested((uid) => {
     const departure = fleet.departure(uid);
     if (departure !== undefined && !until.aborted) lookAt(departure, tools, signal);
   });
@@ -76,15 +79,15 @@ async function lookAround(
 }
 
 function lookAtAll(tools: InterruptionTools, signal: AbortSignal): void {
-  const { fleet, cases, noticeReconciler } = tools;
-  cases.observe();
+  const { fleet, activeDepartures, noticeReconciler } = tools;
+  activeDepartures.observe();
   for (const departure of fleet.view().departures) lookAt(departure, tools, signal);
   noticeReconciler.lookAtMarks();
 }
 
 function lookAtChanged(change: FleetChange, tools: InterruptionTools, signal: AbortSignal): void {
-  const { fleet, cases, noticeReconciler } = tools;
-  cases.observeChanged(change);
+  const { fleet, activeDepartures, noticeReconciler } = tools;
+  activeDepartures.observeChanged(change);
   for (const uid of change.departures) {
     const departure = fleet.departure(uid);
     if (departure !== undefined) lookAt(departure, tools, signal);
@@ -94,9 +97,9 @@ function lookAtChanged(change: FleetChange, tools: InterruptionTools, signal: Ab
 
 function lookAt(departure: Departure, tools: InterruptionTools, signal: AbortSignal): void {
   if (!isLive(departure) || !isNoticed(departure)) return;
-  const { fleet, cases } = tools;
-  // It has begun, whatever the watch shows: the ledger follows on, and its end is the case's own.
-  if (cases.has(departure)) return;
+  const { fleet, activeDepartures } = tools;
+  // It has begun, whatever the watch shows: the ledger follows on, and its end is the run's own.
+  if (activeDepartures.has(departure)) return;
   const node = fleet.node(departure.node.name);
   const policy = policyFor(departure, node, fleet.policies());
   handle({ departure, node, policy }, tools, signal);
@@ -108,7 +111,7 @@ function handle(
     readonly node: NodeFacts | undefined;
     readonly policy: Policy;
   },
-  { cases, executor, clock }: InterruptionTools,
+  { activeDepartures, executor, clock }: InterruptionTools,
   signal: AbortSignal,
 ): void {
   const { departure, policy } = notice;
@@ -116,7 +119,11 @@ function handle(
     if (isWaitingAdvice(departure, clock.now())) return;
     const detail = earlierPlan(departure, clock.now());
     const first = { event: "Noticed", reason: "Noticed", detail } as const;
-    cases.open(departure, { policy, signal, ...(isToBegin(departure) ? { first } : {}) });
+    activeDepartures.open(departure, {
+      policy,
+      signal,
+      ...(isToBegin(departure) ? { first } : {}),
+    });
     return;
   }
   const at = clock.now();

@@ -11,7 +11,10 @@ export interface ChangeWait {
   readonly signal?: AbortSignal;
 }
 
-/** Resolves at a change of the fleet that matters, or after `mostMs`. Rejects when the signal aborts. */
+/**
+ * Resolves at a change of the fleet that matters, or after `mostMs`. Rejects when the signal
+ * aborts.
+ */
 export async function nextChange(wait: ChangeWait): Promise<void> {
   const { fleet, clock, mostMs, concerns, signal } = wait;
   const change = new AbortController();

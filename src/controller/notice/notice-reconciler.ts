@@ -22,31 +22,36 @@ export interface NoticeReconcilerTools {
 }
 
 /** What a call has written. The node is its uid. */
-interface Deed {
+interface Write {
   readonly key: string;
   readonly node: string;
   readonly write: () => Promise<void>;
 }
 
-/** A watch that lags by more is no reason to hold a word back: it is to be told again. */
+/**
+ * A watch that lags by more is no reason to keep a notice waiting: its feed is to bring it again.
+ */
 const watchLagMs: Millis = millis(2000);
 
 /**
  * Writes down what notices without an agent call for: the platform's own marks on nodes, and the
- * words of feeds. Of a hundred nodes that end together, or a word that is told a hundred times,
+ * notices of feeds. Of a hundred nodes that end together, or a notice that comes a hundred times,
  * each is asked for once.
  */
 export class NoticeReconciler {
   readonly #tools: NoticeReconcilerTools;
   /** What was written, or is being written, and is not seen yet. */
   readonly #asked = new Map<string, { readonly node: string; readonly written: Promise<void> }>();
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #queues = new Map<string, Promise<unknown>>();
 
   constructor(tools: NoticeReconcilerTools) {
     this.#tools = tools;
   }
 
-  /** Looks at the marks on some nodes, or on all. What fails is for the next look at all to try again. */
+  /**
+   * Looks at the marks on some nodes, or on all. What fails is for the next look at all to try
+   * again.
+   */
   lookAtMarks(some?: readonly NodeFacts[]): void {
     const { fleet, executor } = this.#tools;
     if (some === undefined) this.#forgetSeen();
@@ -58,50 +63,49 @@ export class NoticeReconciler {
   }
 
   /**
-   * See `FeedListener.onNotice`. Words of one machine take turns: the second is judged by what has come of
-   * the first, which may be a departure of a cause that the policy ignores.
+   * See `FeedListener.onNotice`. Notices of one machine are handled one by one: the second is
+   * judged by what has come of the first, which may be a departure of a cause that the policy
+   * ignores.
    */
-  async handle(instanceNotice: InstanceNotice): Promise<NoticeFate> {
-    const turn = (this.#turns.get(instanceNotice.machine) ?? Promise.resolve())
+  async handle(notice: InstanceNotice): Promise<NoticeFate> {
+    const handled = (this.#queues.get(notice.machine) ?? Promise.resolve())
       .catch(() => undefined)
-      .then(() => this.#untilKnown(instanceNotice));
-    this.#turns.set(instanceNotice.machine, turn);
+      .then(() => this.#untilKnown(notice));
+    this.#queues.set(notice.machine, handled);
     try {
-      return await turn;
+      return await handled;
     } finally {
-      if (this.#turns.get(instanceNotice.machine) === turn)
-        this.#turns.delete(instanceNotice.machine);
+      if (this.#queues.get(notice.machine) === handled) this.#queues.delete(notice.machine);
     }
   }
 
   /** What is written counts when the watch shows it: another's departure may have had the name. */
-  async #untilKnown(instanceNotice: InstanceNotice): Promise<NoticeFate> {
+  async #untilKnown(notice: InstanceNotice): Promise<NoticeFate> {
     const { fleet, clock } = this.#tools;
     let asked: string | undefined;
     for (let until = clock.now(); asked === undefined || clock.now() < until; ) {
-      const meaning = this.#meaning(instanceNotice);
-      if (meaning.kind === "Known") return "Taken";
-      if (meaning.kind === "Undoing") throw busy(instanceNotice);
-      if (!isCall(meaning)) return meaning.kind;
-      const { key } = this.#deedOf(meaning);
+      const resolution = this.#resolve(notice);
+      if (resolution.kind === "Known") return "Taken";
+      if (resolution.kind === "Undoing") throw busy(notice);
+      if (!isCall(resolution)) return resolution.kind;
+      const { key } = this.#writeOf(resolution);
       if (key === asked) {
         await nextChange({ fleet, clock, mostMs: between(clock.now(), until) });
         continue;
       }
-      await this.#carryOut(meaning);
-      if (asked === undefined && instanceNotice.notice.withdrawn !== true)
-        this.#count(instanceNotice);
+      await this.#carryOut(resolution);
+      if (asked === undefined && notice.notice.withdrawn !== true) this.#count(notice);
       asked = key;
       until = plus(clock.now(), watchLagMs);
     }
     throw new LastcallError(
       "CONFLICT",
-      `Cannot tell what became of the notice for ${instanceNotice.machine}: the watch shows no departure for it, expected one`,
+      `Cannot tell what became of the notice for ${notice.machine}: the watch shows no departure for it, expected one`,
     );
   }
 
-  #meaning(instanceNotice: InstanceNotice): NoticeResolution {
-    return resolveNotice(instanceNotice, this.#scene());
+  #resolve(notice: InstanceNotice): NoticeResolution {
+    return resolveNotice(notice, this.#scene());
   }
 
   #scene(): MachineScene {
@@ -123,7 +127,7 @@ export class NoticeReconciler {
   }
 
   #carryOut(call: NoticeCall): Promise<void> {
-    const { key, node, write } = this.#deedOf(call);
+    const { key, node, write } = this.#writeOf(call);
     const asked = this.#asked.get(key);
     if (asked !== undefined && !this.#isSeen(key, node)) return asked.written;
     const written = write().catch((error: unknown) => {
@@ -135,7 +139,7 @@ export class NoticeReconciler {
   }
 
   /** The key is the name to be seen, or the version of the departure that is to change. */
-  #deedOf(call: NoticeCall): Deed {
+  #writeOf(call: NoticeCall): Write {
     const { executor } = this.#tools;
     if (call.kind === "Make") {
       const { name, node } = call.order;
@@ -171,8 +175,10 @@ function busy({ machine }: InstanceNotice): LastcallError {
   );
 }
 
-function isCall(meaning: NoticeResolution): meaning is NoticeCall {
-  return meaning.kind === "Make" || meaning.kind === "Force" || meaning.kind === "Withdraw";
+function isCall(resolution: NoticeResolution): resolution is NoticeCall {
+  return (
+    resolution.kind === "Make" || resolution.kind === "Force" || resolution.kind === "Withdraw"
+  );
 }
 
 /** No name holds an `@`. */

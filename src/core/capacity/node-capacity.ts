@@ -9,7 +9,9 @@ export interface NodeCapacity {
   readonly free: Amounts;
 }
 
-/** What is promised on each node already, by its name: the requests of its pods, and their number. */
+/**
+ * What is promised on each node already, by its name: the requests of its pods, and their number.
+ */
 export type NodeLoads = ReadonlyMap<string, Amounts>;
 
 /** What one pod counts for on its node; a finished one for nothing. */
@@ -137,7 +139,9 @@ const factors: Readonly<Record<string, number>> = {
 
 const pattern = /^([+-]?(?:\d+\.?\d*|\.\d+))(?:[eE]([+-]?\d+)|([numkMGTPE]|[KMGTPE]i))?$/;
 
-/** Reads a Kubernetes quantity such as `250m`, `4`, `1.5Gi` or `12e6`; undefined for what is none. */
+/**
+ * Reads a Kubernetes quantity such as `250m`, `4`, `1.5Gi` or `12e6`; undefined for what is none.
+ */
 export function parseQuantity(value: unknown): number | undefined {
   if (typeof value === "number") return Number.isFinite(value) ? value : undefined;
   const match = typeof value === "string" ? pattern.exec(value) : null;
@@ -147,7 +151,9 @@ export function parseQuantity(value: unknown): number | undefined {
   return Number(digits) * (suffix === undefined ? 1 : (factors[suffix] ?? 0));
 }
 
-/** Writes an amount as a quantity, never less than it is: cores as `250m`, all else as an integer. */
+/**
+ * Writes an amount as a quantity, never less than it is: cores as `250m`, all else as an integer.
+ */
 export function formatQuantity(resource: string, amount: number): string {
   // Sums of fractions of a core carry the errors of binary fractions; they are not to round up.
   const milli = Math.ceil(Math.round(amount * 1e6) / 1e3);

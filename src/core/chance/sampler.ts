@@ -8,7 +8,10 @@ const everyMs = 60_000;
 export class Sampler {
   readonly #last = new Map<string, { readonly atMs: number; unsaid: number }>();
 
-  /** Undefined: not now. Else with the number of those that were not said since the last; 0 is left out. */
+  /**
+   * Undefined: not now. Else with the number of those that were not said since the last; 0 is left
+   * out.
+   */
   admit(key: string, nowMs: number): { readonly alsoSince?: number } | undefined {
     const last = this.#last.get(key);
     if (last !== undefined && nowMs - last.atMs < everyMs) {

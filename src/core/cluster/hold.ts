@@ -13,7 +13,9 @@ export type Hold =
   | { readonly kind: "None" }
   /** Planned like any other, but not to leave before `until`. */
   | { readonly kind: "Until"; readonly until: Instant }
-  /** Not planned while the mark is there. `readable` is false where the value means nothing to us. */
+  /**
+   * Not planned while the mark is there. `readable` is false where the value means nothing to us.
+   */
   | { readonly kind: "Always"; readonly mark: string; readonly readable: boolean };
 
 const none: Hold = { kind: "None" };
@@ -48,8 +50,8 @@ interface RivalMark {
 /**
  * Taints by which others say that they are taking a node away. Sources: Karpenter's disruption
  * controller (the second key before 1.0), cluster-autoscaler's scale-down, the AWS node termination
- * handler, AKS node auto-drain, GKE's maintenance handler and termination handler. Who only cordons (an
- * EKS managed node group, kubectl) is known by the cordon.
+ * handler, AKS node auto-drain, GKE's maintenance handler and termination handler. Who only cordons
+ * (an EKS managed node group, kubectl) is known by the cordon.
  */
 const rivalMarks: readonly RivalMark[] = [
   { rival: "Karpenter", taint: "karpenter.sh/disrupted" },

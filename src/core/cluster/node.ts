@@ -28,8 +28,9 @@ const ec2 = /^aws:\/\/\/[^/]*\/(i-[0-9a-f]+)$/;
 const azure = /^azure:\/\/(\/subscriptions\/.+\/virtualMachines\/[^/]+)$/i;
 
 /**
- * Reads a providerID (`gce://project/zone/name`, `aws:///zone/i-0abc`, whose zone may be empty, `azure:///subscriptions/…`);
- * undefined where the form is none of these. Source: cloud-provider-gcp gce_util.go, EKS and AKS nodes.
+ * Reads a providerID (`gce://project/zone/name`, `aws:///zone/i-0abc`, whose zone may be empty,
+ * `azure:///subscriptions/…`); undefined where the form is none of these. Source:
+ * cloud-provider-gcp gce_util.go, EKS and AKS nodes.
  */
 export function parseProviderId(providerID: string): Machine | undefined {
   const onGce = gce.exec(providerID);
@@ -83,7 +84,10 @@ export interface NodeFacts extends NodeIdentity {
   readonly ready: boolean;
   /** The message of the Ready condition; the kubelet writes "node is shutting down" there. */
   readonly readyMessage?: string | undefined;
-  /** Conditions by which a platform says that it takes the machine, while they hold or nobody knows; absent where none does. */
+  /**
+   * Conditions by which a platform says that it takes the machine, while they hold or nobody knows;
+   * absent where none does.
+   */
   readonly noticeConditions?: readonly NodeCondition[] | undefined;
   /** `status.allocatable`: what pods may ask of it in all; absent where the Node does not say. */
   readonly allocatable?: Amounts | undefined;
@@ -103,8 +107,9 @@ export function zoneOf(node: NodeFacts): string {
 }
 
 /**
- * When the machine was launched: the instance's launch time where the cloud says it, else the Node's creation.
- * A preemptible Node object may outlive its machine (same name, new boot), so the instance counts first.
+ * When the machine was launched: the instance's launch time where the cloud says it, else the
+ * Node's creation. A preemptible Node object may outlive its machine (same name, new boot), so the
+ * instance counts first.
  */
 export function bornAt(node: NodeFacts): Instant | undefined {
   return node.instanceBornAt ?? node.createdAt;

@@ -13,16 +13,23 @@ export interface Snapshot {
   readonly departures: readonly Departure[];
   /** Policies that could not be read: nodes that they might own are left alone. */
   readonly badPolicies: readonly BadPolicy[];
-  /** Gates whose answer comes from outside, per policy; absent: not asked, which counts as closed. */
+  /**
+   * Gates whose answer comes from outside, per policy; absent: not asked, which counts as closed.
+   */
   readonly gateAnswers: Readonly<Record<string, GateAnswer>>;
   /** What the clouds say of the machines; a node that is not in it is not made to leave by plan. */
   readonly releaseAnswers: ReleaseAnswers;
 }
 
 export interface GateAnswer {
-  /** Firing alerts that the policy's matchers select; `Unknown` when Alertmanager did not answer. */
+  /**
+   * Firing alerts that the policy's matchers select; `Unknown` when Alertmanager did not answer.
+   */
   readonly alerts: readonly string[] | "Unknown";
-  /** A blocking pod as `namespace/name` by the node on which it runs; `Unknown` when the pods could not be listed. */
+  /**
+   * A blocking pod as `namespace/name` by the node on which it runs; `Unknown` when the pods could
+   * not be listed.
+   */
   readonly blockingPods: ReadonlyMap<string, string> | "Unknown";
 }
 
@@ -94,6 +101,8 @@ export interface Verdict {
   readonly decisions: readonly Decision[];
   /** When to ask again although nothing has changed. */
   readonly askAgainAt?: Instant | undefined;
-  /** The machines that nothing else keeps from leaving now: their clouds are to be asked about them. */
+  /**
+   * The machines that nothing else keeps from leaving now: their clouds are to be asked about them.
+   */
   readonly asks: readonly ReleasabilityQuestion[];
 }

@@ -17,7 +17,7 @@ export type DepartStep =
   | { readonly kind: "Create"; readonly order: DepartureOrder }
   /** A person has asked before: the same departure, at the new instants. */
   | { readonly kind: "Move"; readonly departure: Departure }
-  /** It is leaving already, for the cloud's word or a person's. */
+  /** It is leaving already, because the cloud or a person said so. */
   | { readonly kind: "Leave"; readonly departure: Departure };
 
 /**

@@ -15,7 +15,10 @@ export interface DepartureIndex {
   readonly begun: readonly Departure[];
   /** Those that have ended, by the uid of the node. */
   readonly former: ReadonlyMap<string, readonly Departure[]>;
-  /** The live departure that concerns the node; of several the one that is furthest, of advice only what has begun. */
+  /**
+   * The live departure that concerns the node; of several the one that is furthest, of advice only
+   * what has begun.
+   */
   of(node: NodeFacts): Departure | undefined;
 }
 
@@ -51,11 +54,16 @@ export function keptInstant(
 
 export interface NewestStart {
   readonly at: Instant;
-  /** When the plan, or whoever asked for it, expected it; undefined where nobody has named an instant. */
+  /**
+   * When the plan, or whoever asked for it, expected it; undefined where nobody has named an
+   * instant.
+   */
   readonly plannedAt: Instant | undefined;
 }
 
-/** By policy: when a node was last made to leave, up to `at`; what the cloud takes does not count. */
+/**
+ * By policy: when a node was last made to leave, up to `at`; what the cloud takes does not count.
+ */
 export function newestStarts(
   departures: readonly Departure[],
   at: Instant,

@@ -90,7 +90,7 @@ export interface Departure {
   readonly withdrawnAt?: Instant | undefined;
   readonly source?: string | undefined;
   readonly policy?: string | undefined;
-  /** A person's word: the departure waits while it is set. */
+  /** Set by a person: the departure waits while it is. */
   readonly hold: boolean;
   readonly status: DepartureStatus;
 }
@@ -100,7 +100,9 @@ export interface DepartureStatus {
   readonly outcome?: Outcome | undefined;
   readonly reason?: Reason | undefined;
   readonly message?: string | undefined;
-  /** When it began and the node was marked; the drain has a clock of its own, see `drainBeganAt`. */
+  /**
+   * When it began and the node was marked; the drain has a clock of its own, see `drainBeganAt`.
+   */
   readonly startedAt?: Instant | undefined;
   readonly endedAt?: Instant | undefined;
   /** The machine as the cloud named it just before its release, so that a new one is told apart. */
@@ -127,9 +129,9 @@ export function mayHoldBudgets(phase: Phase): boolean {
 const longestName = 253;
 
 /**
- * Contract: `<node>-<first 8 of the node uid>`, and `-2`, `-3` … behind it for a later one of the same
- * node. Where that is too long for a name, the node's whole uid tells it: `node-<uid>`. An agent may use
- * no other names: `deploy/agent/admission.yaml` has the same rule.
+ * Contract: `<node>-<first 8 of the node uid>`, and `-2`, `-3` … behind it for a later one of the
+ * same node. Where that is too long for a name, the node's whole uid tells it: `node-<uid>`. An
+ * agent may use no other names: `deploy/agent/admission.yaml` has the same rule.
  */
 export function departureName(node: NodeIdentity, count = 1): string {
   const number = count === 1 ? "" : `-${count}`;
@@ -144,8 +146,9 @@ export interface FreeName {
 }
 
 /**
- * The first of a node's names that no departure has. Its own former ones have names, for a node that
- * stays may have several; a departure of another node should have none of them, and is gone round.
+ * The first of a node's names that no departure has. Its own former ones have names, for a node
+ * that stays may have several; a departure of another node should have none of them, and is gone
+ * round.
  */
 export function freeName(
   node: NodeIdentity,
@@ -164,7 +167,7 @@ export function isLive({ status }: WithPhase): boolean {
   return status.phase !== "Ended";
 }
 
-/** Causes that somebody chose; all others are the cloud's word and have a deadline of its own. */
+/** Causes that somebody chose; all others come from the cloud, with a deadline of its own. */
 export function isVoluntary(cause: Cause): cause is "Planned" | "Manual" {
   return cause === "Planned" || cause === "Manual";
 }
@@ -175,8 +178,8 @@ export function mayBeIgnored(cause: Cause): boolean {
 }
 
 /**
- * Whether it is surer by one cause than by another that the machine goes: a recommendation may come to
- * nothing, and maintenance be lived through.
+ * Whether it is surer by one cause than by another that the machine goes: a recommendation may come
+ * to nothing, and maintenance be lived through.
  */
 export function isGraver(cause: Cause, than: Cause): boolean {
   return gravity(cause) > gravity(than);
@@ -193,8 +196,8 @@ export function isNoticed({ cause, noticedAt }: Pick<Departure, "cause" | "notic
 }
 
 /**
- * The instant after which the cloud takes the machine. A plan's own deadline is none, nor is a person's: a
- * notice that names none leaves that, and its cause, as they were.
+ * The instant after which the cloud takes the machine. A plan's own deadline is none, nor is a
+ * person's: a notice that names none leaves that, and its cause, as they were.
  */
 export function cloudDeadline({
   cause,
@@ -212,9 +215,9 @@ export function isUnderWay({ status }: WithPhase): boolean {
 
 /**
  * Which of a node's departures a notice belongs to, whoever brings it: one that a notice has made
- * already, else one that is under way, else the one that waits for its time. What a policy may ignore
- * (a rebalance, maintenance) leaves those two as they were: undefined, it gets one of its own, which
- * the policy judges.
+ * already, else one that is under way, else the one that waits for its time. What a policy may
+ * ignore (a rebalance, maintenance) leaves those two as they were: undefined, it gets one of its
+ * own, which the policy judges.
  */
 export function departureOfNotice<D extends WithPhase & Pick<Departure, "cause" | "noticedAt">>(
   departures: readonly D[],
@@ -226,15 +229,18 @@ export function departureOfNotice<D extends WithPhase & Pick<Departure, "cause" 
   return mayBeIgnored(cause) ? undefined : (live.find(isUnderWay) ?? live[0]);
 }
 
-/** So long before an advised machine goes nothing holds its departure any more: it is to be out by then. */
+/**
+ * So long before an advised machine goes nothing holds its departure any more: it is to be out by
+ * then.
+ */
 const pressingLeadMs: Millis = hours(1);
 
 type Told = Pick<Departure, "cause" | "noticedAt" | "deadlineAt">;
 
 /**
- * Whether the cloud only advises that the node leaves, or gives it hours: then its departure is a planned
- * one that was moved forward, and budgets, waves and gates hold it as they hold any. Maintenance that names
- * no time may begin at once.
+ * Whether the cloud only advises that the node leaves, or gives it hours: then its departure is a
+ * planned one that was moved forward, and budgets, waves and gates hold it as they hold any.
+ * Maintenance that names no time may begin at once.
  */
 export function isAdvice({ cause, deadlineAt }: Told, now: Instant): boolean {
   if (!mayBeIgnored(cause)) return false;
@@ -253,7 +259,9 @@ export function pressingFrom({ cause, deadlineAt }: Told): Instant | undefined {
   return minus(deadlineAt, pressingLeadMs);
 }
 
-/** One that waits makes nobody leave yet: its node is planned, and counted, as if it were not there. */
+/**
+ * One that waits makes nobody leave yet: its node is planned, and counted, as if it were not there.
+ */
 export function isWaitingAdvice(departure: Departure, now: Instant): boolean {
   return isAdvice(departure, now) && !isUnderWay(departure);
 }

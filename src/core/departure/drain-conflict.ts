@@ -11,7 +11,9 @@ export interface Demanding {
   readonly demands: readonly BudgetDemand[];
 }
 
-/** A drain under way. Its demands are those that it began with: what it has spent since is its own. */
+/**
+ * A drain under way. Its demands are those that it began with: what it has spent since is its own.
+ */
 export interface RunningDrain extends Demanding {
   readonly name: string;
 }

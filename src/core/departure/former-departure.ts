@@ -7,9 +7,10 @@ const firstMs = minutes(10);
 const longestMs = hours(6);
 
 /**
- * When a node whose departures failed, were rolled back or taken back by a person may be tried again: ten minutes after
- * the last of them ended (twice in the default reserve before a deadline), twice as long after each further one, six hours at most. Undefined where
- * nothing failed. The deadline still forces: this moves the planned instant only.
+ * When a node whose departures failed, were rolled back or taken back by a person may be tried
+ * again: ten minutes after the last of them ended (twice in the default reserve before a deadline),
+ * twice as long after each further one, six hours at most. Undefined where nothing failed. The
+ * deadline still forces: this moves the planned instant only.
  */
 export function retryAt(former: readonly Departure[]): Instant | undefined {
   const undone = former.filter(
@@ -32,9 +33,9 @@ const longestRestMs = hours(24);
 const inVain: ReadonlySet<Reason> = new Set(["ReleaseFailed", "MachineNotTaken"]);
 
 /**
- * Until when a node is not planned that was drained in vain: an hour after the last time, twice as long
- * after each further one, a day at most. No deadline shortens that: the machine would be there after it, too.
- * Undefined where its machine never stayed, or is another one since.
+ * Until when a node is not planned that was drained in vain: an hour after the last time, twice as
+ * long after each further one, a day at most. No deadline shortens that: the machine would be there
+ * after it, too. Undefined where its machine never stayed, or is another one since.
  */
 export function restsUntil(node: NodeIdentity, former: readonly Departure[]): Instant | undefined {
   const stayed = former.filter(
@@ -55,8 +56,9 @@ export function restsUntil(node: NodeIdentity, former: readonly Departure[]): In
 const keepEndedMs: Millis = hours(72);
 
 /**
- * So many records of one node are kept, however young they are: an agent finds a free name among 999 by looking
- * at each, and a platform that gives notice and takes it back all day must not use them up.
+ * So many records of one node are kept, however young they are: an agent finds a free name among
+ * 999 by looking at each, and a platform that gives notice and takes it back all day must not use
+ * them up.
  */
 const mostRecords = 100;
 
@@ -83,11 +85,12 @@ function endOf({ status }: Departure): Instant | undefined {
 }
 
 /**
- * The nodes, each with the launch time of the machine that stands behind it now: by the cloud's word, else as
- * far as the ledger tells it. A group that is quick makes its new machine before the old Node object is gone, and
- * the machine takes it over: same uid, new boot (GKE does so with preemptible nodes). Its life
- * began no earlier than the departure of the one before it ended. Without this a new machine would
- * be overdue from its first minute, and be rotated again and again.
+ * The nodes, each with the launch time of the machine that stands behind it now: as the cloud tells
+ * it, else as far as the departures tell it. A group that is quick makes its new machine before the
+ * old Node object is gone, and the machine takes it over: same uid, new boot (GKE does so with
+ * preemptible nodes). Its life began no earlier than the departure of the one before it ended.
+ * Without this a new machine would be overdue from its first minute, and be rotated again and
+ * again.
  */
 export function withLaunchTimes(
   nodes: readonly NodeFacts[],

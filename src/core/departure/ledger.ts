@@ -30,60 +30,60 @@ export interface PhaseChange {
 export type PhaseResult = Omit<PhaseChange, "at">;
 
 /**
- * The status of a departure after `happening`; undefined where the event changes nothing in its
+ * The status of a departure after `change`; undefined where the event changes nothing in its
  * phase. The status is the ledger: what happened when, and at the end the one outcome.
  */
 export function statusAfter(
   departure: Departure,
-  happening: PhaseChange,
+  change: PhaseChange,
 ): DepartureStatus | undefined {
   const { status } = departure;
-  const phase = phaseAfter(status.phase, happening.event);
+  const phase = phaseAfter(status.phase, change.event);
   if (phase === undefined) return undefined;
-  const message = messageOf(departure, happening);
+  const message = messageOf(departure, change);
   const { demands: _, ...lasting } = status;
   const after: DepartureStatus = {
     ...(mayHoldBudgets(phase) ? status : lasting),
     phase,
-    reason: happening.reason,
+    reason: change.reason,
     message,
     timeline: withEntry(status.timeline, {
-      at: happening.at,
+      at: change.at,
       step: phase,
-      result: `${happening.event}: ${message}`,
+      result: `${change.event}: ${message}`,
     }),
   };
   // What is held has not begun: it counts for no wave and no budget of an hour.
   if (phase === "Held") return { ...after, startedAt: undefined };
-  if (phase === "Preparing") return { ...after, startedAt: status.startedAt ?? happening.at };
-  return phase === "Ended" ? ended(departure, happening, after) : after;
+  if (phase === "Preparing") return { ...after, startedAt: status.startedAt ?? change.at };
+  return phase === "Ended" ? ended(departure, change, after) : after;
 }
 
 /** What was undone ends with the sentence that began the undoing: it alone names the cause. */
 function messageOf(departure: Departure, { event, ...why }: PhaseChange): string {
   const { status } = departure;
-  const isCloudsWord = why.reason === "Noticed";
+  const isNotice = why.reason === "Noticed";
   if (event === "RolledBack" && status.message !== undefined) return status.message;
   return explain(why.reason, {
     node: departure.node.name,
     policy: departure.policy,
     at: departure.departAt,
-    deadlineAt: isCloudsWord ? cloudDeadline(departure) : departure.deadlineAt,
+    deadlineAt: isNotice ? cloudDeadline(departure) : departure.deadlineAt,
     until: why.until,
     detail: why.detail,
   });
 }
 
 /**
- * The status with a word on what goes on inside its phase, which is in the timeline too, under the
- * reason's name; undefined where that was the last word already.
+ * The status with a reason for what goes on inside its phase, which is in the timeline too, under
+ * the reason's name; undefined where that was the last one already.
  */
-export function statusSaying(
+export function statusWithReason(
   departure: Departure,
-  word: { readonly reason: Reason; readonly detail?: string | undefined; readonly at: Instant },
+  found: { readonly reason: Reason; readonly detail?: string | undefined; readonly at: Instant },
 ): DepartureStatus | undefined {
   const { status, node, deadlineAt } = departure;
-  const { reason, detail, at } = word;
+  const { reason, detail, at } = found;
   const message = explain(reason, { node: node.name, deadlineAt, detail });
   if (status.reason === reason && status.message === message) return undefined;
   const timeline = withEntry(status.timeline, { at, step: reason, result: message });
@@ -91,8 +91,9 @@ export function statusSaying(
 }
 
 /**
- * The status with the cloud's word to a departure that was under way already: what it says is in the timeline
- * then, and the phase goes on. Undefined where it stands there, as the beginning or later.
+ * The status with the cloud's found to a departure that was under way already: what it says is in
+ * the timeline then, and the phase goes on. Undefined where it stands there, as the beginning or
+ * later.
  */
 export function statusNoticed(departure: Departure, at: Instant): DepartureStatus | undefined {
   const { status, node } = departure;
@@ -103,7 +104,7 @@ export function statusNoticed(departure: Departure, at: Instant): DepartureStatu
 }
 
 /** When a reason was first given since the phase began; undefined where it was not. */
-export function sayingSince(status: DepartureStatus, reason: Reason): Instant | undefined {
+export function reasonSince(status: DepartureStatus, reason: Reason): Instant | undefined {
   const began = status.timeline.findLastIndex(({ step }) => step === status.phase);
   return status.timeline.slice(began + 1).find(({ step }) => step === reason)?.at;
 }
@@ -120,20 +121,20 @@ export function hasReserved(status: DepartureStatus): boolean {
 
 function ended(
   departure: Departure,
-  happening: PhaseChange,
+  change: PhaseChange,
   status: DepartureStatus,
 ): DepartureStatus {
   const before = departure.status;
   const outcome = outcomeOf({
     cause: departure.cause,
     phase: before.phase,
-    event: happening.event,
+    event: change.event,
     undoneBy: before.phase === "RollingBack" ? undoingOf(before) : undefined,
     noticed: departure.noticedAt !== undefined,
     podsForced: before.drain?.forced ?? 0,
     podsLeft: before.drain?.left ?? 0,
   });
-  return { ...status, outcome, endedAt: happening.at };
+  return { ...status, outcome, endedAt: change.at };
 }
 
 /** Read back from the reason of the roll-back, so that a restarted controller knows it too. */
@@ -194,7 +195,9 @@ export function outcomeOf(facts: OutcomeFacts): Outcome {
   return facts.podsForced > 0 || facts.podsLeft > 0 ? "Forced" : "Planned";
 }
 
-/** While we release a machine its node is meant to disappear; at any other time the cloud took it. */
+/**
+ * While we release a machine its node is meant to disappear; at any other time the cloud took it.
+ */
 function takenByCloud(facts: OutcomeFacts): boolean {
   if (facts.undoneBy === "MachineReplaced") return true;
   const vanished = facts.event === "NodeGone" || facts.event === "MachineReplaced";

@@ -30,8 +30,9 @@ export type PhaseEvent = (typeof phaseEvents)[number];
 
 /**
  * Phase x event. A pair that is not here changes nothing: the event came too late (a cancel while
- * the machine is already being released) or does not concern the phase. `test/core/departure/phase.test.ts`
- * walks every path and proves that Ended can be reached from everywhere.
+ * the machine is already being released) or does not concern the phase.
+ * `test/core/departure/phase.test.ts` walks every path and proves that Ended can be reached from
+ * everywhere.
  */
 const table: Readonly<Record<Phase, Readonly<Partial<Record<PhaseEvent, Phase>>>>> = {
   Scheduled: {

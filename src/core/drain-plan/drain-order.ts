@@ -12,7 +12,9 @@ export type Tier = (typeof tiers)[keyof typeof tiers];
 
 export const criticalPriority = 2_000_000_000;
 
-/** Kept free before a deadline: a request on its way, and the kubelet's 2 s after a late preStop. */
+/**
+ * Kept free before a deadline: a request on its way, and the kubelet's 2 s after a late preStop.
+ */
 export const marginMs: Millis = seconds(2);
 
 const dnsNames: ReadonlySet<string | undefined> = new Set([
@@ -58,16 +60,16 @@ export interface WaveSlot {
 /**
  * When each pod starts, counted from the start of the drain, and with how much grace.
  *
- * Without a deadline a tier starts when the one before it has had all its grace, and nobody is
- * cut. With `leftMs` until a deadline the waves are laid backwards from it. The latest start of a
- * pod is `left - wanted - margin`, or 0 where that does not fit. A pod starts when the lower tiers
- * have had their grace, but never after its own latest start, nor after that of a pod in a higher
- * tier. It follows, for every pod (test/core/drain-plan/drain-order.test.ts checks it on random drains):
+ * Without a deadline a tier starts when the one before it has had all its grace, and nobody is cut.
+ * With `leftMs` until a deadline the waves are laid backwards from it. The latest start of a pod is
+ * `left - wanted - margin`, or 0 where that does not fit. A pod starts when the lower tiers have
+ * had their grace, but never after its own latest start, nor after that of a pod in a higher tier.
+ * It follows, for every pod (test/core/drain-plan/drain-order.test.ts checks it on random drains):
  * 1. `1 <= grace <= max(1, wanted)`, and `start + grace <= left` where at least a second is left;
  * 2. a pod is cut only if it wants more than the whole of what is left, so nobody is cut for
- *    another's sake, and the critical ones keep their share;
- * 3. of two pods in different tiers the lower does not start later;
- * 4. no pod of a higher tier starts earlier than those two bounds demand.
+ * another's sake, and the critical ones keep their share; 3. of two pods in different tiers the
+ * lower does not start later; 4. no pod of a higher tier starts earlier than those two bounds
+ * demand.
  */
 export function layWaves(
   pods: readonly WavePod[],
@@ -141,9 +143,10 @@ export interface NoticeSpan {
 }
 
 /**
- * How long before the deadline a pod that is still held is deleted. Its budget is kept for its share
- * of the notice, and longer where what the pod wants fits in after that, or what its workload's pods
- * are known to need. A share of 0 puts the grace before the budget: what is known does not count.
+ * How long before the deadline a pod that is still held is deleted. Its budget is kept for its
+ * share of the notice, and longer where what the pod wants fits in after that, or what its
+ * workload's pods are known to need. A share of 0 puts the grace before the budget: what is known
+ * does not count.
  */
 export function forceLead(pod: HeldGrace, { noticeMs, budgetShare }: NoticeSpan): Millis {
   const wantedMs = pod.wantedSeconds * 1000;

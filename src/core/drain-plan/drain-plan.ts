@@ -45,15 +45,15 @@ export interface PlannedPod extends PodIdentity {
   /** Whether it gets less than it wants. */
   readonly cut: boolean;
   /**
-   * Under a notice: when it is deleted if a budget still holds it. Once pods of its workload are known
-   * to need less than what is left by then, that is later; see force-lead.ts.
+   * Under a notice: when it is deleted if a budget still holds it. Once pods of its workload are
+   * known to need less than what is left by then, that is later; see force-lead.ts.
    */
   readonly forceAtMs?: Millis | undefined;
   /** What it gets then. */
   readonly forcedGraceSeconds?: number | undefined;
   /** `namespace/name` of the budget that covers it. */
   readonly budget?: string | undefined;
-  /** Every budget that selects it, for a word on each. */
+  /** Every budget that selects it, for an Event about each. */
   readonly budgets: readonly PodIdentity[];
   readonly reason: DrainReason;
   readonly detail?: string | undefined;
@@ -64,7 +64,7 @@ export interface PlannedPod extends PodIdentity {
   readonly owner?: OwnerFacts | undefined;
 }
 
-/** A word on one pod; on the node itself where `namespace` is empty. */
+/** A remark on one pod; on the node itself where `namespace` is empty. */
 export interface DrainRemark {
   readonly namespace: string;
   readonly name: string;

@@ -83,7 +83,9 @@ const heldByBudget: ReadonlySet<DrainReason> = new Set([
   "SingleReplica",
 ]);
 
-/** The sentence on a pod of a plan: with when it is deleted, and what it gets, where that matters. */
+/**
+ * The sentence on a pod of a plan: with when it is deleted, and what it gets, where that matters.
+ */
 export function explainPlannedPod(pod: PlannedPod): string {
   const parts = [explainDrain(pod.reason, pod)];
   if (heldByBudget.has(pod.reason) && pod.forceAtMs !== undefined) {

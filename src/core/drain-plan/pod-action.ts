@@ -105,7 +105,9 @@ function isStuck({ deletionAt }: PodFacts, now: Instant): boolean {
   return deletionAt !== undefined && now > plus(deletionAt, stuckAfterMs);
 }
 
-/** Neither an eviction nor more patience would move it; what holds it is a finalizer or the kubelet. */
+/**
+ * Neither an eviction nor more patience would move it; what holds it is a finalizer or the kubelet.
+ */
 function leftStuck({ deletionAt }: PodFacts): PodDecision {
   const detail = deletionAt && formatInstant(deletionAt);
   const remark = { reason: "StuckTerminating", detail } as const;
@@ -182,7 +184,9 @@ function canRestart(pod: PodFacts): boolean {
   return pod.controller?.kind === "ReplicaSet" || pod.controller?.kind === "StatefulSet";
 }
 
-/** Adds what is lost or overruled. A rule that says Evict or Delete has already accepted the loss. */
+/**
+ * Adds what is lost or overruled. A rule that says Evict or Delete has already accepted the loss.
+ */
 function withLosses(
   decision: Act,
   about: {

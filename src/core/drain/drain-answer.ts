@@ -42,7 +42,10 @@ export type EvictionAnswer =
 
 const firstPauseMs: Millis = millis(200);
 const longestPauseMs: Millis = seconds(10);
-/** Under a notice no pause is longer than this part of what is left: a budget gives way at any moment. */
+/**
+ * Under a notice no pause is longer than this part of what is left: a budget gives way at any
+ * moment.
+ */
 const pauseShare = 0.1;
 const leastBoundMs: Millis = seconds(2);
 
@@ -143,7 +146,7 @@ function refused(
     : { kind: "Blocked", ...tried, trouble, sinceAt: now };
 }
 
-/** The server's own trouble, as against a word on this pod. */
+/** The server's own trouble, as against an answer about this pod. */
 function isPassing(answer: Refusal): boolean {
   if (answer.kind === "Failed") return answer.retryable;
   return answer.kind === "Overloaded" || answer.kind === "NoAnswer";
@@ -173,8 +176,8 @@ function troubleOf(answer: Refusal, act: DrainAct): Trouble {
 
 /**
  * The pause after the `attempts`-th refusal: 0.1 to 0.2 s at first, twice as long each time, 5 to
- * 10 s in the end, and under a notice at most a tenth of what is left, or 2 s where that is more; drawn
- * from the upper half, so that pods that were refused together part.
+ * 10 s in the end, and under a notice at most a tenth of what is left, or 2 s where that is more;
+ * drawn from the upper half, so that pods that were refused together part.
  */
 export function retryPause(
   attempts: number,

@@ -6,8 +6,8 @@ import { between, type Instant, later, type Millis, plus, seconds } from "../tim
 /**
  * The rule that one departure is drained by. Whoever asks for it by an instant gives it until then,
  * be that more or less than the policy does; what happens when time is up stays the policy's. But a
- * machine that the cloud takes at an instant that it does not name is not put back to work after the
- * policy's time: what is held is asked until it gives way or the machine is gone.
+ * machine that the cloud takes at an instant that it does not name is not put back to work after
+ * the policy's time: what is held is asked until it gives way or the machine is gone.
  */
 export function drainRuleOf(
   departure: Departure,
@@ -29,13 +29,16 @@ function withPersonsTime(
   return { ...rule, timeoutMs: between(beganAt, deadlineAt) };
 }
 
-/** Nothing of a machine that has stopped can be spared: its pods are moved within this, budgets or not. */
+/**
+ * Nothing of a machine that has stopped can be spared: its pods are moved within this, budgets or
+ * not.
+ */
 export const clearingMs: Millis = seconds(30);
 
 /**
- * The deadline by which a drain goes. One that is over as the drain begins, or as it becomes known, leaves
- * time to clear the node: the machine may still be there, and if it is not, its pods are wanted elsewhere
- * all the more.
+ * The deadline by which a drain goes. One that is over as the drain begins, or as it becomes known,
+ * leaves time to clear the node: the machine may still be there, and if it is not, its pods are
+ * wanted elsewhere all the more.
  */
 export function drainDeadline(
   deadlineAt: Instant | undefined,
@@ -50,12 +53,17 @@ export interface DrainSince {
   readonly noticedAt?: Instant | undefined;
 }
 
-/** From when a drain can have gone by its notice: that had passed before is no time for a budget. */
+/**
+ * From when a drain can have gone by its notice: that had passed before is no time for a budget.
+ */
 export function noticeKnownAt({ beganAt, noticedAt }: DrainSince): Instant {
   return later(beganAt, noticedAt ?? beganAt);
 }
 
-/** The rule until the deadline that `drainDeadline` gives for the one that was named: see `clearingMs`. */
+/**
+ * The rule until the deadline that `drainDeadline` gives for the one that was named: see
+ * `clearingMs`.
+ */
 export function ruleUntil(
   deadlineAt: Instant | undefined,
   { rule, namedAt }: { readonly rule: DrainRule; readonly namedAt: Instant | undefined },

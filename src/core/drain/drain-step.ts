@@ -20,7 +20,9 @@ import { currentRecords, type Termination, type TerminationRecords } from "./ter
 
 export interface DrainState {
   readonly plan: DrainPlan;
-  /** When the drain's clock began: its timeout counts from here, over restarts of the controller. */
+  /**
+   * When the drain's clock began: its timeout counts from here, over restarts of the controller.
+   */
   readonly startedAt: Instant;
   /** The pods of the node as they are now. */
   readonly livePods: readonly PodFacts[];

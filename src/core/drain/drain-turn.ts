@@ -71,7 +71,9 @@ export const untouchable: ReadonlySet<DrainReason> = new Set([
   "BlockRule",
 ]);
 
-/** Whether a planned drain leaves the pod alone: by annotation or rule, until `freeAt` if that is. */
+/**
+ * Whether a planned drain leaves the pod alone: by annotation or rule, until `freeAt` if that is.
+ */
 export function isUntouchable(planned: PlannedPod, view: TurnView): boolean {
   if (planned.action !== "Block" || view.limit.kind === "Deadline") return false;
   if (!untouchable.has(planned.reason)) return false;
@@ -111,8 +113,9 @@ function openTime(turner: Turner, view: TurnView): Instant | undefined {
 }
 
 /**
- * When a pod is asked at the latest, so that its grace and the margin fit before the end; in the past
- * where it wants more than there is. Where the policy goes on after a timeout, not in its first half.
+ * When a pod is asked at the latest, so that its grace and the margin fit before the end; in the
+ * past where it wants more than there is. Where the policy goes on after a timeout, not in its
+ * first half.
  */
 function latestAsk(planned: PlannedPod, limit: DrainLimit): Instant | undefined {
   if (limit.kind === "None") return undefined;
@@ -142,8 +145,9 @@ interface Due {
 }
 
 /**
- * An eviction may hang for 10 s in the server; a forced deletion does not wait for its answer. But one that
- * still waits for its turn with us has been refused by nobody, and a deletion would wait no shorter.
+ * An eviction may hang for 10 s in the server; a forced deletion does not wait for its answer. But
+ * one that still waits for its turn with us has been refused by nobody, and a deletion would wait
+ * no shorter.
  */
 function unanswered(state: InFlightPod, due: Due): Turn {
   const { sentAt, act } = state;

@@ -200,7 +200,9 @@ function troubleOf(
   return trouble === undefined ? undefined : `${pod.namespace}/${pod.name}: ${trouble}`;
 }
 
-/** Pods of a plan that leave and that somebody makes again elsewhere: what there must be room for. */
+/**
+ * Pods of a plan that leave and that somebody makes again elsewhere: what there must be room for.
+ */
 export function returningPods(
   planned: readonly PlannedPod[],
   pods: readonly PodFacts[],
@@ -212,7 +214,9 @@ export function returningPods(
   });
 }
 
-/** One that terminates already has been recreated, and one that completes is not recreated at all. */
+/**
+ * One that terminates already has been recreated, and one that completes is not recreated at all.
+ */
 function comesBack(planned: PlannedPod): boolean {
   if (planned.owner === undefined || planned.owner.kind === "DaemonSet") return false;
   if (planned.action === "Wait") return planned.reason === "RestartOwner";

@@ -1,8 +1,8 @@
 import { type Millis, millis, seconds } from "../time/time.ts";
 
 /**
- * How long a pod took from the request to leave until it was gone. `Killed`: it had not ended when its
- * grace was over, and nobody knows how long it would have taken.
+ * How long a pod took from the request to leave until it was gone. `Killed`: it had not ended when
+ * its grace was over, and nobody knows how long it would have taken.
  */
 export type TerminationTime = Millis | "Killed";
 
@@ -37,8 +37,8 @@ function longer(a: TerminationTime, b: TerminationTime): TerminationTime {
 const leastSlackMs: Millis = seconds(3);
 
 /**
- * What a pod of the workload is taken to need: the longest that was seen, and the fewer were seen the
- * more beyond it (after one pod four times as long, after three twice), but 3 s more at least.
+ * What a pod of the workload is taken to need: the longest that was seen, and the fewer were seen
+ * the more beyond it (after one pod four times as long, after three twice), but 3 s more at least.
  * Undefined where nobody knows.
  */
 export function neededTime(record: TerminationRecord | undefined): Millis | undefined {

@@ -46,7 +46,9 @@ export interface MeteredFleet {
   readonly waves?: WaveStanding | undefined;
 }
 
-/** The meters of one policy's budgets, of which one of a zone has one for each, and of its waves. */
+/**
+ * The meters of one policy's budgets, of which one of a zone has one for each, and of its waves.
+ */
 export function metersOf(fleet: MeteredFleet): readonly Meter[] {
   return [...metersOfBudgets(fleet), ...meterOfWaves(fleet)];
 }
@@ -66,7 +68,9 @@ function metersOfBudgets(fleet: MeteredFleet): readonly Meter[] {
   });
 }
 
-/** None where the waves have passed, nor where they are halted: when a person goes on is not known. */
+/**
+ * None where the waves have passed, nor where they are halted: when a person goes on is not known.
+ */
 function meterOfWaves({ policy, matched, waves }: MeteredFleet): readonly Meter[] {
   if (policy.waves === undefined || waves?.state !== "UnderWay") return [];
   const { sizes } = policy.waves;

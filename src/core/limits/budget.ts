@@ -46,7 +46,8 @@ export function amountOf(amount: Amount, matched: number): number {
 
 /**
  * Counts what budgets limit. A node is out that is not ready, cordoned by whomever, terminating,
- * under notice that is more than advice, on its way out by a departure of ours or by somebody else's hand.
+ * under notice that is more than advice, on its way out by a departure of ours or by somebody
+ * else's hand.
  */
 export function readBudgets(snapshot: Snapshot, at: Instant): BudgetUsage {
   const departures = indexDepartures(snapshot.departures, at);
@@ -67,7 +68,9 @@ export function readBudgets(snapshot: Snapshot, at: Instant): BudgetUsage {
   return { at, cluster, byPolicy, byZone, starts: recentStarts(snapshot.departures, at) };
 }
 
-/** Whether the policy's budgets let this node start now. Its own being out is not held against it. */
+/**
+ * Whether the policy's budgets let this node start now. Its own being out is not held against it.
+ */
 export function budgetVerdict(
   ledger: BudgetUsage,
   { policy, node }: { readonly policy: Policy; readonly node: NodeFacts },

@@ -49,8 +49,8 @@ export interface CronDays {
 }
 
 /**
- * One question of the library for each day, hour and minute, where asking for each time would be half a
- * million of them for a year of minutes. Throws where `cronProblem` names a problem.
+ * One question of the library for each day, hour and minute, where asking for each time would be
+ * half a million of them for a year of minutes. Throws where `cronProblem` names a problem.
  */
 export function cronDays(expression: string): CronDays {
   const [minute = "", hour = "", ...days] = expression.trim().split(/\s+/);

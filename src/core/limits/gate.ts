@@ -31,8 +31,8 @@ export interface GateQuestion {
 const nearMs = minutes(1);
 
 /**
- * The policies whose gates have to be asked about now: those of which a departure is due, or nearly so.
- * To ask costs a look at all pods of the cluster.
+ * The policies whose gates have to be asked about now: those of which a departure is due, or nearly
+ * so. To ask costs a look at all pods of the cluster.
  */
 export function gatesToAsk(
   { policies, departures }: Pick<Snapshot, "policies" | "departures">,
@@ -54,8 +54,8 @@ export function asksOutside({ gates }: Policy): boolean {
 }
 
 /**
- * Every gate and window that holds a planned departure now. All fail closed: what could not be asked
- * counts as shut. Whether a deadline goes past them is not decided here.
+ * Every gate and window that holds a planned departure now. All fail closed: what could not be
+ * asked counts as shut. Whether a deadline goes past them is not decided here.
  */
 export function gateHolds(question: GateQuestion): readonly GateHold[] {
   const holds = [

@@ -39,10 +39,10 @@ export interface WaveQuestion {
 }
 
 /**
- * Where a policy's waves stand, by the Departures that there are; undefined where it has none. A wave
- * is over when as many departures as it has have ended well; one that ended badly halts them all. The
- * record of an ended departure is kept for three days: what has not been tried for so long begins
- * with the canary again.
+ * Where a policy's waves stand, by the Departures that there are; undefined where it has none. A
+ * wave is over when as many departures as it has have ended well; one that ended badly halts them
+ * all. The record of an ended departure is kept for three days: what has not been tried for so long
+ * begins with the canary again.
  */
 export function waveStanding({
   policy,
@@ -75,7 +75,9 @@ export function waveVerdict(standing: WaveStanding | undefined): WaveVerdict {
   return { kind: "Held", reason: "WaveWait", detail };
 }
 
-/** Where the waves stand, without a full stop: `wave 1 of 3: 0 of 1 have left well, 1 is under way`. */
+/**
+ * Where the waves stand, without a full stop: `wave 1 of 3: 0 of 1 have left well, 1 is under way`.
+ */
 export function explainWaves(standing: WaveStanding): string {
   const { state, wave, of, size, leftWell: done, underWay, haltedBy } = standing;
   if (state === "Passed") return `all ${of} waves have left well`;

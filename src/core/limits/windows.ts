@@ -72,8 +72,8 @@ export function windowNameAt(hours: OpenHours, at: Instant): string | null {
 
 /**
  * Every opening of one window that ends after `bounds.startAt` and starts before `bounds.endAt`,
- * whole (not clipped), and the last opening before it; in order of their starts. Openings that touch may
- * be one.
+ * whole (not clipped), and the last opening before it; in order of their starts. Openings that
+ * touch may be one.
  */
 export function occurrences(window: Window, bounds: Span): readonly Span[] {
   return window.kind === "Weekly" ? weekly(window, bounds) : byCron(window, bounds);

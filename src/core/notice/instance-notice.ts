@@ -7,7 +7,7 @@ import { callOf, type NoticeCall, type NoticeScene, noticeOrder, sourceOf } from
 import { isNear, maintenanceWindowMs, type Notice } from "./notice.ts";
 import { isUndoing } from "./notice-merge.ts";
 
-/** The cloud's word about one machine of the fleet, heard outside the cluster. */
+/** A notice about one machine of the fleet, heard outside the cluster. */
 export interface InstanceNotice {
   /** A whole providerID, or its last part where the cloud never gives it twice: `i-0abc`. */
   readonly machine: string;
@@ -19,7 +19,7 @@ export type NoticeResolution =
   | NoticeCall
   /** A departure of the machine stands that says no less, or stood until the machine was gone. */
   | { readonly kind: "Known" }
-  /** A departure of the node is being taken back, and would take the word with it. */
+  /** A departure of the node is being taken back, and would take the notice with it. */
   | { readonly kind: "Undoing" }
   /** No node is this machine; one that bears its name has a younger machine behind it. */
   | { readonly kind: "NoNode" }
@@ -30,18 +30,20 @@ export type NoticeResolution =
   /** Its time is long past. */
   | { readonly kind: "Stale" };
 
-/** After its deadline a machine is gone, or was started again and the word is of its last life. */
+/**
+ * After its deadline a machine is gone, or was started again and the notice is of its last life.
+ */
 const staleAfterMs: Millis = minutes(5);
 
 /** What names no deadline is true for this long; of a hook for as long as one can wait. */
 const trueForMs: Millis = hours(1);
 
 export interface MachineScene extends NoticeScene {
-  /** By a word's `machine`. */
+  /** By a notice's `machine`. */
   nodeOf(machine: string): NodeFacts | undefined;
 }
 
-/** What a word calls for; the same event by two ways is one departure. */
+/** What a notice calls for; the same event by two ways is one departure. */
 export function resolveNotice(
   instanceNotice: InstanceNotice,
   scene: MachineScene,
@@ -61,9 +63,9 @@ export function resolveNotice(
 }
 
 /**
- * What is taken back undoes the departure that this event has made, unless another has moved its deadline
- * since. Where it has made none yet, one is made that is off from the first: by that the event is known
- * when the word that it would come comes after, having waited for its time.
+ * What is taken back undoes the departure that this event has made, unless another has moved its
+ * deadline since. Where it has made none yet, one is made that is off from the first: by that the
+ * event is known when the announcement of it comes after, having waited for its time.
  */
 function resolveWithdrawal(
   { machine, notice }: InstanceNotice,
@@ -95,9 +97,9 @@ function isOver({ deadlineAt, noticedAt }: Notice, at: Instant): boolean {
 }
 
 /**
- * Names come again: what happened before this node's machine was born happened to another one. EC2's ids
- * never do, and a young node's Spot warning may be older than its Node; but a machine that was stopped
- * may have been started again.
+ * Names come again: what happened before this node's machine was born happened to another one.
+ * EC2's ids never do, and a young node's Spot warning may be older than its Node; but a machine
+ * that was stopped may have been started again.
  */
 function isAnothers({ cause, noticedAt }: Notice, node: NodeFacts): boolean {
   const { createdAt, instanceBornAt, providerID } = node;

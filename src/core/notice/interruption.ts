@@ -58,8 +58,9 @@ function lookAt(departure: Departure, node: NodeFacts | undefined): Interruption
 }
 
 /**
- * Whether a notice has come to a departure that somebody chose: to one that waits, or that was being taken back
- * meanwhile. What ended the notice itself begins nothing, and nor does advice, which was being acted upon.
+ * Whether a notice has come to a departure that somebody chose: to one that waits, or that was
+ * being taken back meanwhile. What ended the notice itself begins nothing, and nor does advice,
+ * which was being acted upon.
  */
 function isToBeginAnew({ cause, noticedAt, status }: Departure): boolean {
   if (noticedAt === undefined) return false;
@@ -82,7 +83,10 @@ function takenBack(departure: Departure, node: NodeFacts): Interruption | undefi
   return undefined;
 }
 
-/** A hold that was over when the departure began, or that its deadline went past, is no new word. */
+/**
+ * A hold that was over when the departure began, or that its deadline went past, is none that was
+ * set anew.
+ */
 function isHeldAnew({ departAt, deadlineAt, status }: Departure, node: NodeFacts): boolean {
   const hold = holdOf(node);
   if (hold.kind !== "Until") return hold.kind === "Always" && hold.mark === holdAnnotation;
@@ -109,7 +113,10 @@ export function isMarkOutdated({ cause }: Departure, { taints }: NodeFacts): boo
   return taint !== undefined && taint.value !== cause;
 }
 
-/** Whether a notice has overtaken the instant for which a departure was planned: it is under way already. */
+/**
+ * Whether a notice has overtaken the instant for which a departure was planned: it is under way
+ * already.
+ */
 export function isOvertaken(departure: Departure): boolean {
   const { departAt, status } = departure;
   if (departAt === undefined || status.startedAt === undefined) return false;

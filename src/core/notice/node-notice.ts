@@ -17,10 +17,10 @@ import { isUndoing, type NoticeUpdate, noticeUpdate } from "./notice-merge.ts";
 
 /**
  * What a platform writes on a Node when it takes it, for where no agent runs. Of several marks the
- * gravest names the case, and the earliest deadline counts. Sources: kubelet `nodeshutdown` (the Ready
- * condition's message, which may have other errors beside it), AKS node-problem-detector
- * (`PreemptionScheduled` and `VMEventScheduled`, whose message tells which event it is), OpenShift's
- * termination handler (`Terminating`, with the one reason below).
+ * gravest names the cause, and the earliest deadline counts. Sources: kubelet `nodeshutdown` (the
+ * Ready condition's message, which may have other errors beside it), AKS node-problem-detector
+ * (`PreemptionScheduled` and `VMEventScheduled`, whose message tells which event it is),
+ * OpenShift's termination handler (`Terminating`, with the one reason below).
  */
 export function noticeOfNode(node: NodeFacts, at: Instant): Notice | undefined {
   if (node.ready && node.noticeConditions === undefined) return undefined;
@@ -102,22 +102,25 @@ interface Announced {
 }
 
 function announced({ cause: named, reason, message, source }: Announced, at: Instant) {
-  const said = readAksMessage(message);
-  if (said.kind === "Fault") return undefined;
-  const cause = said.cause ?? named;
+  const found = readAksMessage(message);
+  if (found.kind === "Fault") return undefined;
+  const cause = found.cause ?? named;
   if (cause === undefined || cause === "LeavesNothing") return undefined;
-  const isSoon = cause === "SpotInterruption" || said.hasBegun;
+  const isSoon = cause === "SpotInterruption" || found.hasBegun;
   const notice: Notice = {
     cause,
-    deadlineAt: said.namedAt ?? (isSoon ? plus(at, shortestMs) : undefined),
+    deadlineAt: found.namedAt ?? (isSoon ? plus(at, shortestMs) : undefined),
     noticedAt: at,
     source,
-    eventId: said.eventId ?? wordForId(`${reason}-${said.gist}`),
+    eventId: found.eventId ?? wordForId(`${reason}-${found.id}`),
   };
   return notice;
 }
 
-/** What is known where a notice is judged. Asked for, not handed over: few nodes are concerned of many. */
+/**
+ * What is known where a notice is judged. Asked for, not handed over: few nodes are concerned of
+ * many.
+ */
 export interface NoticeScene {
   readonly policies: readonly Policy[];
   readonly at: Instant;
@@ -127,7 +130,10 @@ export interface NoticeScene {
   departureNamed(name: string): Departure | undefined;
 }
 
-/** What the marks on nodes call for: of nodes that a policy owns, and once for one event of one boot. */
+/**
+ * What the marks on nodes call for: of nodes that a policy owns, and once for one event of one
+ * boot.
+ */
 export function callsOfMarks(
   nodes: readonly NodeFacts[],
   { policies, at, departuresOf, departureNamed }: NoticeScene,
@@ -149,8 +155,8 @@ export function callsOfMarks(
 }
 
 /**
- * Whether a departure was made by a mark on its node that is no more. A node that does not know takes
- * nothing back.
+ * Whether a departure was made by a mark on its node that is no more. A node that does not know
+ * takes nothing back.
  */
 export function isMarkGone(departure: Departure, node: NodeFacts): boolean {
   const { source = "", noticedAt } = departure;
@@ -172,9 +178,11 @@ export type AksMessage =
       readonly namedAt?: Instant | undefined;
       readonly eventId?: string | undefined;
       /** Which it is, where it has no id. */
-      readonly gist: string;
+      readonly id: string;
     }
-  /** The node could not ask its own metadata: it knows nothing, neither of a notice nor of its end. */
+  /**
+   * The node could not ask its own metadata: it knows nothing, neither of a notice nor of its end.
+   */
   | { readonly kind: "Fault" };
 
 const causes: Readonly<Record<string, NoticeCause | "LeavesNothing">> = {
@@ -205,7 +213,7 @@ export function readAksMessage(message: string): AksMessage {
     hasBegun,
     namedAt: parseHttpDate(told ?? ""),
     eventId: /EventId: ([0-9A-Za-z-]{8,80})/i.exec(message)?.[1],
-    gist: isAdvice ? "advisory" : (told ?? (hasBegun ? "started" : "")),
+    id: isAdvice ? "advisory" : (told ?? (hasBegun ? "started" : "")),
   };
 }
 

@@ -23,11 +23,11 @@ export interface NoticeUpdate {
 type NoticedDeparture = Pick<Departure, "cause" | "noticedAt" | "deadlineAt" | "source">;
 
 /**
- * What a notice changes in a departure that is there, whoever brings the notice and whatever it finds;
- * undefined where the departure says as much. The first one turns a planned departure into a forced
- * one. After that what is known stays: a deadline only moves to an earlier instant, and a cause gives
- * way to a graver one alone, at which the policy may want more. A recommendation without an end says
- * nothing to a node that is leaving: it would only keep the machine.
+ * What a notice changes in a departure that is there, whoever brings the notice and whatever it
+ * finds; undefined where the departure says as much. The first one turns a planned departure into a
+ * forced one. After that what is known stays: a deadline only moves to an earlier instant, and a
+ * cause gives way to a graver one alone, at which the policy may want more. A recommendation
+ * without an end says nothing to a node that is leaving: it would only keep the machine.
  */
 export function noticeUpdate(
   departure: NoticedDeparture,
@@ -65,9 +65,9 @@ function deadlineWith(
 }
 
 /**
- * The cause that a departure gets by a notice; undefined: its own stays. A deadline that a person has
- * named stays that person's where the cloud names none, and so does the cause: nobody is forced out
- * for it.
+ * The cause that a departure gets by a notice; undefined: its own stays. A deadline that a person
+ * has named stays that person's where the cloud names none, and so does the cause: nobody is forced
+ * out for it.
  */
 export function causeWith(
   departure: Pick<Departure, "cause" | "deadlineAt">,
@@ -85,11 +85,11 @@ export function isUndoing(departure: Departure): boolean {
 }
 
 /**
- * Makes one notice of all notices of one machine: those taken back do not count, the earliest deadline
- * wins and names the cause, and one without a deadline comes after all that have one. But a cause at
- * which a policy may leave the node at work does not count where another takes the node: a group that
- * takes a machine after a rebalance recommendation would otherwise be ignored with it. Undefined where
- * nothing stands.
+ * Makes one notice of all notices of one machine: those taken back do not count, the earliest
+ * deadline wins and names the cause, and one without a deadline comes after all that have one. But
+ * a cause at which a policy may leave the node at work does not count where another takes the node:
+ * a group that takes a machine after a rebalance recommendation would otherwise be ignored with it.
+ * Undefined where nothing stands.
  */
 export function mergeNotices(notices: readonly Notice[]): MachineNotice | undefined {
   const standing = notices.filter((notice) => notice.withdrawn !== true).toSorted(byUrgency);

@@ -9,8 +9,8 @@ import {
 import { mergeNotices, tightened } from "./notice-merge.ts";
 
 /**
- * A notice that is no longer told is given up by an answer this long after the first without it: one
- * stray answer of a metadata service must not put a dying node back to work.
+ * A notice that is no longer told is given up by an answer this long after the first without it:
+ * one stray answer of a metadata service must not put a dying node back to work.
  */
 export const withdrawAfterMs: Millis = seconds(10);
 
@@ -22,7 +22,9 @@ interface HeldNotice {
   readonly missingSinceAt?: Instant | undefined;
 }
 
-/** Everything that is known to stand against this machine. Frozen data; a reading makes a new one. */
+/**
+ * Everything that is known to stand against this machine. Frozen data; a reading makes a new one.
+ */
 export interface NoticeState {
   readonly held: readonly HeldNotice[];
 }
@@ -35,11 +37,14 @@ export interface ChannelReading {
   readonly at: Instant;
 }
 
-/** The book after one channel has said what stands now. Each channel speaks for itself alone. */
-export function readInto(book: NoticeState, { channel, reading, at }: ChannelReading): NoticeState {
+/** The state after one channel has said what stands now. Each channel speaks for itself alone. */
+export function readInto(
+  state: NoticeState,
+  { channel, reading, at }: ChannelReading,
+): NoticeState {
   const told = new Map(reading.notices.map((notice) => [notice.eventId, notice]));
-  const others = book.held.filter((one) => one.channel !== channel);
-  const known = book.held
+  const others = state.held.filter((one) => one.channel !== channel);
+  const known = state.held
     .filter((one) => one.channel === channel)
     .flatMap((one) => toldAgain(one, { told, complete: reading.problems.length === 0, at }));
   const fresh = reading.notices
@@ -49,23 +54,25 @@ export function readInto(book: NoticeState, { channel, reading, at }: ChannelRea
   return { held: [...others, ...known, ...fresh] };
 }
 
-/** What stands at `at`, as one case; undefined where nothing does, or where its time is not near. */
-export function standingNotice(book: NoticeState, at: Instant): MachineNotice | undefined {
-  return mergeNotices(book.held.map((one) => one.notice).filter((one) => isNear(one, at)));
+/**
+ * What stands at `at`, as one notice; undefined where nothing does, or where its time is not near.
+ */
+export function standingNotice(state: NoticeState, at: Instant): MachineNotice | undefined {
+  return mergeNotices(state.held.map((one) => one.notice).filter((one) => isNear(one, at)));
 }
 
 /** The events that the cloud may be told to begin. */
-export function eventsToBegin(book: NoticeState): readonly string[] {
-  return book.held
+export function eventsToBegin(state: NoticeState): readonly string[] {
+  return state.held
     .filter(
       ({ notice, missingSinceAt }) => notice.canBegin === true && missingSinceAt === undefined,
     )
     .map(({ notice }) => notice.eventId);
 }
 
-/** When the case changes next by time alone; undefined: never. */
-export function nextChangeAt(book: NoticeState, at: Instant): Instant | undefined {
-  const ahead = book.held
+/** When that changes next by time alone; undefined: never. */
+export function nextChangeAt(state: NoticeState, at: Instant): Instant | undefined {
+  const ahead = state.held
     .flatMap(({ notice }) => actFromAt(notice) ?? [])
     .filter((actAt) => actAt > at);
   return ahead.length === 0 ? undefined : (Math.min(...ahead) as Instant);

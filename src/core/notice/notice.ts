@@ -6,7 +6,7 @@ export type NoticeCause = Exclude<Cause, "Planned" | "Manual">;
 
 /**
  * A statement from outside that a machine will go. Its instants are in the cloud's time
- * (`cloudTime`), since the clock of a node may be wrong and its word is read elsewhere.
+ * (`cloudTime`), since the clock of a node may be wrong and its notices are read elsewhere.
  */
 export interface Notice {
   readonly cause: NoticeCause;
@@ -54,9 +54,9 @@ export type NoticeReading =
   | { readonly kind: "Unreadable"; readonly problem: string };
 
 /**
- * Maintenance is announced up to two weeks ahead. It becomes a departure two hours before it begins: one
- * in which budgets, waves and gates hold it as they hold any (`advice.ts`), one in which nothing does;
- * and not a fortnight of a node lying idle.
+ * Maintenance is announced up to two weeks ahead. It becomes a departure two hours before it
+ * begins: one in which budgets, waves and gates hold it as they hold any (`advice.ts`), one in
+ * which nothing does; and not a fortnight of a node lying idle.
  */
 export const maintenanceLeadMs: Millis = hours(2);
 
@@ -66,7 +66,9 @@ export const maintenanceLeadMs: Millis = hours(2);
  */
 export const maintenanceWindowMs: Millis = hours(2);
 
-/** What is off is written down this much before the notice that it calls off would be acted upon. */
+/**
+ * What is off is written down this much before the notice that it calls off would be acted upon.
+ */
 const withdrawnLeadMs: Millis = minutes(5);
 
 /** From when on a notice is acted upon; undefined: at once. */

@@ -26,7 +26,7 @@ export function policyFor(
 }
 
 /**
- * What the policy says to do at the cloud's word. A word that no rule names drains: a notice fails
+ * What the policy says to do at a notice. A cause that no rule names drains: a notice fails
  * open to draining.
  */
 export function reactionTo(departure: Pick<Departure, "cause">, policy: Policy): NoticeReaction {
@@ -49,8 +49,8 @@ export function makesLeave(reaction: NoticeReaction): boolean {
 }
 
 /**
- * Until when others may take the machine of a drained node that we do not release; then the node goes back to
- * work. Undefined: the machine is ours to release, or the cloud's to take.
+ * Until when others may take the machine of a drained node that we do not release; then the node
+ * goes back to work. Undefined: the machine is ours to release, or the cloud's to take.
  */
 export function awaitedUntil(departure: Departure, { instance }: Policy): Instant | undefined {
   if (instance.release !== "None" || isNoticed(departure)) return undefined;
@@ -68,8 +68,8 @@ function drainedFor({ status }: Departure, spanMs: Millis): Instant | undefined 
 }
 
 /**
- * From when on a machine that the cloud has not taken will not be taken, and its node goes back to work.
- * Undefined: it goes at some time, as with a lifecycle hook.
+ * From when on a machine that the cloud has not taken will not be taken, and its node goes back to
+ * work. Undefined: it goes at some time, as with a lifecycle hook.
  */
 export function givenUpAt(departure: Departure): Instant | undefined {
   const { cause, noticedAt, status } = departure;

@@ -37,7 +37,7 @@ export interface ForecastQuestion {
 
 export interface EarlierStart extends MeteredStart {
   readonly state: "UnderWay" | "Ended";
-  /** Not by the cloud's word, which no wave counts. */
+  /** Not by a notice, which no wave counts. */
   readonly voluntary: boolean;
 }
 
@@ -53,7 +53,9 @@ export interface BudgetForecast {
 /** A departure that a person has asked for has no deadline, and waits for no window. */
 type Start = PlannedDeparture | RequestedStart;
 
-/** The departures of one policy and zone, which wait for the same budgets: first come, first served. */
+/**
+ * The departures of one policy and zone, which wait for the same budgets: first come, first served.
+ */
 interface Line {
   readonly policy: Policy;
   readonly departures: readonly Start[];
@@ -69,9 +71,10 @@ interface Line {
 
 /**
  * Plays the plan against the budgets: every departure starts at its planned instant or, where a
- * budget is spent, at the next allowed instant with room. Waves and windows hold it up to its deadline,
- * budgets up to the end of its lifetime. A departure is reckoned to keep its place in a budget of nodes,
- * and its wave waiting, for `drain.timeout`, the longest that its drain may take, and to end well.
+ * budget is spent, at the next allowed instant with room. Waves and windows hold it up to its
+ * deadline, budgets up to the end of its lifetime. A departure is reckoned to keep its place in a
+ * budget of nodes, and its wave waiting, for `drain.timeout`, the longest that its drain may take,
+ * and to end well.
  */
 export function forecastBudgets({ plans, earlier }: ForecastQuestion): BudgetForecast {
   const meters = plans.flatMap(metersOf);

@@ -115,15 +115,19 @@ function isHeldBy(departure: Departure | undefined, reason: Reason): boolean {
 }
 
 /**
- * Contract: earliest is the latest of now, launch time + min and an instant that the hold names; deadline
- * is launch time + max - reserve. A hold can put the earliest after the deadline; the deadline wins.
+ * Contract: earliest is the latest of now, launch time + min and an instant that the hold names;
+ * deadline is launch time + max - reserve. A hold can put the earliest after the deadline; the
+ * deadline wins.
  */
 function earliestOf(node: NodeFacts, grownAt: Instant): Instant {
   const hold = holdOf(node);
   return hold.kind === "Until" ? later(grownAt, hold.until) : grownAt;
 }
 
-/** One that waits for a budget stands where it was wanted: it does not push others along with the time. */
+/**
+ * One that waits for a budget stands where it was wanted: it does not push others along with the
+ * time.
+ */
 function startOf(departure: Departure | undefined, at: Instant): Instant | undefined {
   if (departure === undefined || departure.hold || isUnderWay(departure)) return undefined;
   return departure.departAt ?? departure.createdAt ?? at;
@@ -174,9 +178,9 @@ function unreadable(node: NodeFacts, mark: string): string {
 }
 
 /**
- * Fail closed: a policy that could not be read might be the one that keeps this node safe. Only where
- * its selector is known and does not select the node, or its weight is known and would lose, is it
- * sure that the node is not its own.
+ * Fail closed: a policy that could not be read might be the one that keeps this node safe. Only
+ * where its selector is known and does not select the node, or its weight is known and would lose,
+ * is it sure that the node is not its own.
  */
 function mightOwn(
   node: NodeFacts,

@@ -26,7 +26,9 @@ export function explainPlan(reason: Reason, facts: PlanFacts): string {
   return `${explainDeparture(reason, facts)}${explainChange(facts)}`;
 }
 
-/** Whether the plan of one policy can be kept, and if not what would have to be wider: one sentence. */
+/**
+ * Whether the plan of one policy can be kept, and if not what would have to be wider: one sentence.
+ */
 export function explainForecast({
   policy,
   spacing,
@@ -62,7 +64,9 @@ export function explainForecast({
 /** Of many nodes with one trouble so many are named. */
 const namedNodes = 3;
 
-/** Which departures of a policy cannot begin, and why: part of a sentence that has others after it. */
+/**
+ * Which departures of a policy cannot begin, and why: part of a sentence that has others after it.
+ */
 export function explainRelease({ nodes, detail }: ReleaseStanding, planned: number): string {
   if (nodes.length === 0) return `the controller found: ${detail}`;
   if (nodes.length === planned) {

@@ -24,7 +24,9 @@ export interface FleetPlan {
   readonly policies: readonly PolicyPlan[];
   /** Every node without a planned departure, by name. */
   readonly notPlanned: readonly NotPlanned[];
-  /** Policies that cannot be read, by name, and how many nodes each of them keeps where they are. */
+  /**
+   * Policies that cannot be read, by name, and how many nodes each of them keeps where they are.
+   */
   readonly bad: readonly { readonly policy: BadPolicy; readonly nodes: number }[];
   /** Policies that won by their name alone. */
   readonly ties: readonly PolicyTie[];
@@ -55,7 +57,9 @@ export interface PlanSpacing {
   readonly bestMs: Millis | null;
 }
 
-/** Where the launch time of a machine is known from; the Node object may be older than the machine. */
+/**
+ * Where the launch time of a machine is known from; the Node object may be older than the machine.
+ */
 export type LaunchTimeSource = "Instance" | "Node";
 
 export type PlannedReason = Extract<
@@ -128,7 +132,9 @@ export interface Forecast {
   /** Starts that budgets and waves will hold back, and how many of them past their deadline. */
   readonly heldBack: number;
   readonly heldPastDeadline: number;
-  /** The budgets and waves that hold starts back, and the number with which each would hold none. */
+  /**
+   * The budgets and waves that hold starts back, and the number with which each would hold none.
+   */
   readonly tight: readonly TightBudget[];
 }
 

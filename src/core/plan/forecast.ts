@@ -13,10 +13,10 @@ export interface ForecastInput {
 }
 
 /**
- * Whether one policy's plan can be kept. Infeasible is a node that has no allowed instant before its
- * deadline, that is overdue, that has missed its time and leaves past its deadline, or that the budgets
- * would hold back past it. `widenBySeconds` answers for the windows alone: a longer window is no cure
- * for a budget, so that what a budget would have to be is said apart, in `tight`.
+ * Whether one policy's plan can be kept. Infeasible is a node that has no allowed instant before
+ * its deadline, that is overdue, that has missed its time and leaves past its deadline, or that the
+ * budgets would hold back past it. `widenBySeconds` answers for the windows alone: a longer window
+ * is no cure for a budget, so that what a budget would have to be is said apart, in `tight`.
  */
 export function forecastPolicy(input: ForecastInput): Forecast {
   const { policy, departures, hours, budgets } = input;
@@ -91,7 +91,9 @@ interface Obstacles {
   readonly openings: readonly Span[];
 }
 
-/** Infinity where no widening helps. Windows are half-open: to reach an instant is to end after it. */
+/**
+ * Infinity where no widening helps. Windows are half-open: to reach an instant is to end after it.
+ */
 function neededMs({ earliestAt, deadlineAt }: ShutRange, { deny, openings }: Obstacles): number {
   const range = { startAt: earliestAt, endAt: instant(deadlineAt + 1) };
   const stretches = range.startAt < range.endAt ? subtractSpans([range], deny) : [];

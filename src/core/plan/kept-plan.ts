@@ -43,8 +43,8 @@ const freedFactor = 4;
 
 /**
  * Gives every job its instant. Those of the plan before stay where they are as long as the goal can
- * be reached with them; where it cannot, the ones nearest to the jobs that need room move first, then
- * four times as many, until it can. With nothing to keep this is the plan of a first day.
+ * be reached with them; where it cannot, the ones nearest to the jobs that need room move first,
+ * then four times as many, until it can. With nothing to keep this is the plan of a first day.
  */
 export function seatJobs<Job extends KeepableJob>(seating: Seating<Job>): readonly Seated<Job>[] {
   const { goal, goalIsBest } = seating;
@@ -101,7 +101,9 @@ function slotsOf(spacing: Spacing, mode: "Late" | "Even", gap: number): Float64A
   return earlyInstants(spacing, gap) === undefined ? undefined : evenInstants(spacing, gap);
 }
 
-/** Jobs whose old instant is still allowed and a gap away from what is fixed and from each other. */
+/**
+ * Jobs whose old instant is still allowed and a gap away from what is fixed and from each other.
+ */
 function keepable<Job extends KeepableJob>(
   { jobs, spacing }: Seating<Job>,
   gap: number,
@@ -130,7 +132,9 @@ function keepable<Job extends KeepableJob>(
   return kept;
 }
 
-/** The kept jobs without the `count` that stand nearest to the deadline of a job that needs room. */
+/**
+ * The kept jobs without the `count` that stand nearest to the deadline of a job that needs room.
+ */
 function withoutNearest<Job extends KeepableJob>(
   seating: Seating<Job>,
   { kept, count }: { readonly kept: readonly Job[]; readonly count: number },

@@ -22,10 +22,11 @@ export interface MissedPlan {
 }
 
 /**
- * Instants for departures that have missed theirs and cannot all be planned in time: the earliest ones
- * at `spacing.min` from every other departure, for which there is the reserve, too. Where their lifetime
- * leaves too little of it the gap is as wide as fits. What was planned so before and is still to come
- * stays where it is. One that has no open window before its deadline leaves at any hour after it.
+ * Instants for departures that have missed theirs and cannot all be planned in time: the earliest
+ * ones at `spacing.min` from every other departure, for which there is the reserve, too. Where
+ * their lifetime leaves too little of it the gap is as wide as fits. What was planned so before and
+ * is still to come stays where it is. One that has no open window before its deadline leaves at any
+ * hour after it.
  */
 export function placeMissed(jobs: readonly Job[], around: AroundMissed): MissedPlan {
   const { at, policy, others } = around;
@@ -65,7 +66,9 @@ function widestGap(scene: Scene, wanted: number): number {
   return kept;
 }
 
-/** The earliest instants in the order given; undefined where one lies past the end of a lifetime. */
+/**
+ * The earliest instants in the order given; undefined where one lies past the end of a lifetime.
+ */
 function slotsFor({ at, hours, others, order }: Scene, gap: number): Slots | undefined {
   const walls = [...others].sort((a, b) => a - b);
   const open = openTime(hours.spans);
@@ -85,7 +88,9 @@ function slotsFor({ at, hours, others, order }: Scene, gap: number): Slots | und
   return slots;
 }
 
-/** What was no room for one departure is none for the next that may leave from the same instant on. */
+/**
+ * What was no room for one departure is none for the next that may leave from the same instant on.
+ */
 class CapacitySearch {
   readonly #open: OpenTime;
   readonly #gap: number;
@@ -105,8 +110,8 @@ class CapacitySearch {
 }
 
 /**
- * Those that may stay where they are do, and the others find room around them. Undefined where there is
- * none, or where nobody may stay.
+ * Those that may stay where they are do, and the others find room around them. Undefined where
+ * there is none, or where nobody may stay.
  */
 function keptSlots(scene: Scene, gap: number): Slots | undefined {
   const kept = new Map(keepable(scene, gap).map((job) => [job, job.keptAt ?? 0]));

@@ -24,8 +24,8 @@ export interface OverdueProblem {
 
 /**
  * The earliest allowed instants for overdue nodes, one after the other in the order given (oldest
- * first), each at least the gap from every other departure. Infinity where the open times known here
- * have no room for one; so has every later one with the same release.
+ * first), each at least the gap from every other departure. Infinity where the open times known
+ * here have no room for one; so has every later one with the same release.
  */
 export function overdueInstants(
   jobs: readonly OverdueJob[],
@@ -90,7 +90,9 @@ export interface AroundOverdue extends PlanCandidates {
 /** How far ahead overdue nodes look for an open window at first; each further look doubles it. */
 const firstLookMs = hours(24);
 
-/** Windows that stay shut for this long count as never open: what is overdue leaves all the same. */
+/**
+ * Windows that stay shut for this long count as never open: what is overdue leaves all the same.
+ */
 const neverOpensMs = hours(400 * 24);
 
 export interface OverdueJobs {
@@ -103,8 +105,8 @@ export interface OverdueJobs {
 /**
  * Contract: overdue nodes never leave all at once; oldest first they take the earliest allowed
  * instants at least min(spacing.min, the reached gap) from every other departure. Those that were
- * planned before and are still to come keep what they have, unless one before them in the queue has to
- * be placed again: nobody is overtaken.
+ * planned before and are still to come keep what they have, unless one before them in the queue has
+ * to be placed again: nobody is overtaken.
  */
 export function placeOverdue(
   { overdue: jobs, overdueDue }: OverdueJobs,
@@ -131,7 +133,10 @@ interface Queue {
   readonly moves: readonly Job[];
 }
 
-/** Those with an instant in its order: in that their zones alternate, with who has left already, too. */
+/**
+ * Those with an instant in its order: in that their zones alternate, with who has left already,
+ * too.
+ */
 function queueOf(jobs: readonly Job[]): Queue {
   const planned = jobs
     .filter(({ keptAt }) => keptAt !== undefined)

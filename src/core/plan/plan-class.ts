@@ -80,8 +80,8 @@ export function hasAllowedInstant({ release, deadline }: Job, open: OpenTime): b
 }
 
 /**
- * Its instant has passed, or lies past the deadline since an earlier one has passed. What a hold puts off
- * has missed nothing.
+ * Its instant has passed, or lies past the deadline since an earlier one has passed. What a hold
+ * puts off has missed nothing.
  */
 function hasMissed({ keptAt, release, deadline, candidate }: Job, at: number): boolean {
   const { plannedInTime, endsAt } = candidate;

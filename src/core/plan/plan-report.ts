@@ -60,7 +60,7 @@ export interface DepartureReport {
   readonly providerID: string;
   readonly zone: string;
   readonly bornAt: string;
-  /** Whose word the launch time is: the cloud's about the instance, or the Node object's. */
+  /** Where the launch time comes from: the cloud's record of the instance, or the Node object. */
   readonly bornFrom: "Instance" | "Node";
   readonly earliestAt: string;
   readonly deadlineAt: string;
@@ -88,7 +88,10 @@ export function planReport(plan: FleetPlan): PlanReport {
   };
 }
 
-/** The warnings for stderr: policies of one weight that select the same nodes, machines that would stay. */
+/**
+ * The warnings for stderr: policies of one weight that select the same nodes, machines that would
+ * stay.
+ */
 export function planWarnings(plan: FleetPlan): readonly string[] {
   const stays = plan.policies.flatMap(({ policy, release, departures }) =>
     release === undefined

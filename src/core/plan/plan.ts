@@ -27,9 +27,9 @@ import { forecastPolicy } from "./forecast.ts";
 import { type PlacedPolicy, planPolicy } from "./policy-plan.ts";
 
 /**
- * Plans the departures of a fleet: each policy's nodes together, and the policies one by one. Pure and
- * repeatable: the same input in any order gives the same plan. A policy with a window that cannot be
- * worked out counts as one that could not be read.
+ * Plans the departures of a fleet: each policy's nodes together, and the policies one by one. Pure
+ * and repeatable: the same input in any order gives the same plan. A policy with a window that
+ * cannot be worked out counts as one that could not be read.
  */
 export function planFleet(given: PlanInput): FleetPlan {
   const departures = indexDepartures(given.departures, given.at);

@@ -40,7 +40,9 @@ export function departureOf({ candidate }: Job, place: Place): PlannedDeparture 
   };
 }
 
-/** From the decision to the record in the cluster it takes a moment; the window is to be open then. */
+/**
+ * From the decision to the record in the cluster it takes a moment; the window is to be open then.
+ */
 const beforeShutMs = seconds(5);
 
 /**
@@ -69,8 +71,8 @@ export interface Pace {
   /** A start that is late by less is on time, as far as its neighbours are concerned. */
   readonly lagMs: number;
   /**
-   * When a node was last made to leave; undefined where none was. A start that was on time counts as
-   * its planned instant: else each start would push all later ones on by its own lag.
+   * When a node was last made to leave; undefined where none was. A start that was on time counts
+   * as its planned instant: else each start would push all later ones on by its own lag.
    */
   readonly leftAt: number | undefined;
   readonly isOnTime: boolean;
@@ -84,7 +86,9 @@ export interface LateStart {
   readonly plannedAt: number;
 }
 
-/** Of the distance between the departures around now this share is a moment, within these bounds. */
+/**
+ * Of the distance between the departures around now this share is a moment, within these bounds.
+ */
 const lagShare = 15;
 const leastLagMs = seconds(1);
 const mostLagMs = minutes(1);
@@ -111,7 +115,9 @@ function lagOf(stepMs: number): number {
   return Math.min(mostLagMs, Math.max(leastLagMs, stepMs / lagShare));
 }
 
-/** The smallest distance between the newest start, those that are due and the next one, as planned. */
+/**
+ * The smallest distance between the newest start, those that are due and the next one, as planned.
+ */
 function stepAround(
   jobs: readonly Job[],
   { at, plannedAt }: { readonly at: number; readonly plannedAt: number | undefined },

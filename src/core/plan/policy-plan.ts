@@ -32,9 +32,9 @@ interface Scene extends PlanCandidates {
 
 /**
  * The departures of one policy, planned together. What a plan means is in the contract: `Even`
- * reaches the best gap, `Late` the smaller of that and `spacing.min` with every departure as late as
- * it can be, and overdue nodes take what is left. What has missed its time is planned like any other
- * where all can keep `spacing.min`, and else around the others, in the reserve too.
+ * reaches the best gap, `Late` the smaller of that and `spacing.min` with every departure as late
+ * as it can be, and overdue nodes take what is left. What has missed its time is planned like any
+ * other where all can keep `spacing.min`, and else around the others, in the reserve too.
  */
 export function planPolicy(input: PlanCandidates): PlacedPolicy {
   const scene = { ...input, hours: hoursUntilLastDeadline(input) };
@@ -192,8 +192,8 @@ interface Past {
 }
 
 /**
- * A node that cannot keep half of what the others could from the newest start is let off; but not one
- * that can keep `spacing.min` from it, however far apart the others could be.
+ * A node that cannot keep half of what the others could from the newest start is let off; but not
+ * one that can keep `spacing.min` from it, however far apart the others could be.
  */
 function withPast(problem: SpacingProblem, { lastStart, goalOf, minMs }: Past): SpacingProblem {
   if (lastStart === undefined) return problem;
@@ -221,8 +221,8 @@ export interface AroundRequests {
 
 /**
  * The open time that is left when planned departures keep away from requested ones: by the gap, or
- * where that cannot be by as much as can. A person's word comes before the plan and may come at any
- * instant, so that it never costs the planned ones a gap of their own.
+ * where that cannot be by as much as can. A person's request comes before the plan and may come at
+ * any instant, so that it never costs the planned ones a gap of their own.
  */
 export function clearOfRequests(problem: SpacingProblem, around: AroundRequests): OpenTime {
   const { gap, requested } = around;

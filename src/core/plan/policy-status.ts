@@ -121,7 +121,9 @@ const ready: PolicyCondition = {
   ...{ type: "Ready", status: "True", reason: "Understood", message: "The policy is in force." },
 };
 
-/** Whether its nodes leave in time: nobody knows while it is paused, and nodes that are kept do not. */
+/**
+ * Whether its nodes leave in time: nobody knows while it is paused, and nodes that are kept do not.
+ */
 function feasibleCondition(plan: PolicyPlan, blocked: readonly NotPlanned[]): PolicyCondition {
   const { policy, matched, forecast, release } = plan;
   const type = "Feasible";

@@ -36,10 +36,11 @@ export interface DueTime extends Pick<PlanCandidates, "at" | "policy"> {
 }
 
 /**
- * Departures whose time has come keep it, unless a hold has put it off or the window has shut. Those
- * that wait for a budget stand in a queue, which nobody leaves or overtakes. Of those that are late the
- * oldest keeps its time, and those that something holds do until another has left: whatever was missed,
- * be it that a gate was shut or that nobody looked, is planned again, so that it does not all leave at once.
+ * Departures whose time has come keep it, unless a hold has put it off or the window has shut.
+ * Those that wait for a budget stand in a queue, which nobody leaves or overtakes. Of those that
+ * are late the oldest keeps its time, and those that something holds do until another has left:
+ * whatever was missed, be it that a gate was shut or that nobody looked, is planned again, so that
+ * it does not all leave at once.
  */
 export function dueDepartures(jobs: readonly Job[], time: DueTime): readonly DueDeparture[] {
   const { at, opensAt, pace, policy } = time;
@@ -80,8 +81,8 @@ function overdueInTurn(
 }
 
 /**
- * From when on the first of those that wait for a budget may begin: a gap after the newest start, as far
- * as the lifetimes of all of them allow. Undefined where nobody waits.
+ * From when on the first of those that wait for a budget may begin: a gap after the newest start,
+ * as far as the lifetimes of all of them allow. Undefined where nobody waits.
  */
 export function queueOpensAt(
   due: readonly DueDeparture[],
@@ -96,8 +97,8 @@ export function queueOpensAt(
 }
 
 /**
- * The instants that others keep their gap from: they cannot be moved. Of departures that are late only
- * the newest counts, because how near these lie to each other is past mending.
+ * The instants that others keep their gap from: they cannot be moved. Of departures that are late
+ * only the newest counts, because how near these lie to each other is past mending.
  */
 export function wallsOf(due: readonly DueDeparture[]): readonly number[] {
   const onTime = due.filter(({ isLate }) => !isLate);
@@ -145,8 +146,8 @@ export type StartVerdict =
   | { readonly kind: "NotAsked"; readonly mode: ReleasabilityQuestion["mode"] };
 
 /**
- * What a deadline does not go past: a person's word, others who have the node already, and a machine
- * that would still be there after its node was drained.
+ * What a deadline does not go past: a person's hold, others who have the node already, and a
+ * machine that would still be there after its node was drained.
  */
 const unforced: ReadonlySet<Reason> = new Set([
   "ReleaseImpossible",
@@ -159,12 +160,12 @@ const unforced: ReadonlySet<Reason> = new Set([
 ]);
 
 /**
- * Whether a planned departure whose instant has come may start. A machine that could not be released holds
- * it back, whatever else there is. Windows, gates, waves and budgets hold
- * it back. Its deadline forces it past all but the budgets, which have the reserve on top: what has been
- * held up together must not leave together. The end of its lifetime forces it past them as well, and the
- * reason says so. A node that was overdue from the first is never forced: it would take all the others
- * of its kind along.
+ * Whether a planned departure whose instant has come may start. A machine that could not be
+ * released holds it back, whatever else there is. Windows, gates, waves and budgets hold it back.
+ * Its deadline forces it past all but the budgets, which have the reserve on top: what has been
+ * held up together must not leave together. The end of its lifetime forces it past them as well,
+ * and the reason says so. A node that was overdue from the first is never forced: it would take all
+ * the others of its kind along.
  */
 export function startVerdict(question: StartQuestion): StartVerdict {
   const holds = holdsOn(question);
@@ -185,7 +186,9 @@ function forcedAt(held: GateHold, { planned }: StartQuestion): number {
   return held.reason === "BudgetSpent" ? endsAt : deadlineAt;
 }
 
-/** A hold that names an instant is gone past by the deadline, as the plan says; one for good is not. */
+/**
+ * A hold that names an instant is gone past by the deadline, as the plan says; one for good is not.
+ */
 function isFirm({ reason, retryAt }: GateHold): boolean {
   return unforced.has(reason) && !(reason === "OnHold" && retryAt !== undefined);
 }

@@ -55,7 +55,10 @@ interface WindowBase {
   readonly timeZone: string;
 }
 
-/** Every week on `days` from `start` to `end` (exclusive); over midnight it belongs to its start day. */
+/**
+ * Every week on `days` from `start` to `end` (exclusive); over midnight it belongs to its start
+ * day.
+ */
 export interface WeeklyWindow extends WindowBase {
   readonly kind: "Weekly";
   readonly days: readonly Weekday[];
@@ -134,13 +137,16 @@ export interface InstanceRule {
   readonly release: ReleaseMode;
   /** How long a drained node waits for others to take its machine, where we do not. */
   readonly awaitMachineMs: Millis;
-  /** How long load balancers may go on sending to a node after its cordon; its machine lives on for them. */
+  /**
+   * How long load balancers may go on sending to a node after its cordon; its machine lives on for
+   * them.
+   */
   readonly loadBalancerDelayMs: Millis;
 }
 
 /**
- * Recreate: the group makes a new machine; Delete: the group shrinks; NodeClaim: Karpenter takes the
- * machine, and makes another where one is needed; None: the machine stays.
+ * Recreate: the group makes a new machine; Delete: the group shrinks; NodeClaim: Karpenter takes
+ * the machine, and makes another where one is needed; None: the machine stays.
  */
 export type ReleaseMode = "Recreate" | "Delete" | "DeleteInstance" | "NodeClaim" | "None";
 

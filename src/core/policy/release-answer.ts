@@ -117,7 +117,9 @@ export interface ReleaseStanding {
   readonly nodes: readonly string[];
 }
 
-/** The same of the nodes that a policy has planned; undefined where nothing is known to hold any. */
+/**
+ * The same of the nodes that a policy has planned; undefined where nothing is known to hold any.
+ */
 export function releaseStanding(
   policy: Policy,
   departures: readonly { readonly node: NodeFacts }[],

@@ -22,7 +22,10 @@ export function releaseModeOf(
   return release === "Recreate" && isKarpenters(node) ? "NodeClaim" : release;
 }
 
-/** A mode that the machine's owner does not allow, as far as the node tells; says what to write instead. */
+/**
+ * A mode that the machine's owner does not allow, as far as the node tells; says what to write
+ * instead.
+ */
 export function ownerProblem(node: Labelled, mode: ReleaseMode): string | undefined {
   if (!isKarpenters(node) || (mode !== "Delete" && mode !== "DeleteInstance")) return undefined;
   const pool = node.labels[nodePoolLabel];

@@ -69,9 +69,9 @@ const httpDate =
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /**
- * Reads the date of an HTTP header (RFC 9110, `Mon, 11 Apr 2026 22:26:58 GMT`), with the weekday or,
- * as EC2 writes its scheduled events, without; undefined for anything else. A weekday that does not
- * fit the day is let pass: the clouds' own examples have such.
+ * Reads the date of an HTTP header (RFC 9110, `Mon, 11 Apr 2026 22:26:58 GMT`), with the weekday
+ * or, as EC2 writes its scheduled events, without; undefined for anything else. A weekday that does
+ * not fit the day is let pass: the clouds' own examples have such.
  */
 export function parseHttpDate(text: string): Instant | undefined {
   const match = httpDate.exec(text);
@@ -133,7 +133,9 @@ export function clocksDisagree({ dateAt, receivedAt }: AnswerTimes): boolean {
   return dateAt !== undefined && Math.abs(between(dateAt, receivedAt)) > toleranceMs;
 }
 
-/** Milliseconds in each unit of a Go-style duration; nano- and microseconds round to milliseconds. */
+/**
+ * Milliseconds in each unit of a Go-style duration; nano- and microseconds round to milliseconds.
+ */
 const unitMs: Readonly<Record<string, number>> = {
   ns: 1e-6,
   us: 1e-3,

@@ -22,7 +22,7 @@ function atSecond(span: number) {
 }
 
 function read(
-  book: NoticeState,
+  state: NoticeState,
   fields: {
     readonly notices: readonly Notice[];
     readonly second: number;
@@ -32,7 +32,7 @@ function read(
 ): NoticeState {
   const { notices, second, channel = "a", problems = [] } = fields;
   const reading = { kind: "Read", notices, ignored: [], problems } as const;
-  return readInto(book, { channel, reading, at: atSecond(second) });
+  return readInto(state, { channel, reading, at: atSecond(second) });
 }
 
 describe("many notices of one machine", () => {
@@ -107,97 +107,97 @@ describe("many notices of one machine", () => {
   });
 });
 
-describe("the book of notices", () => {
+describe("the state of notices", () => {
   const spot = notice({ eventId: "s", deadlineAt: atSecond(120) });
 
   it("keeps when a notice was first seen, and never lets its deadline move later", () => {
-    let book = read(emptyNoticeState, { notices: [spot], second: 0 });
+    let state = read(emptyNoticeState, { notices: [spot], second: 0 });
     const again = { ...spot, noticedAt: atSecond(5), deadlineAt: atSecond(130) };
-    book = read(book, { notices: [again], second: 5 });
-    expect(standingNotice(book, atSecond(5))).toMatchObject({
+    state = read(state, { notices: [again], second: 5 });
+    expect(standingNotice(state, atSecond(5))).toMatchObject({
       noticedAt: nowAt,
       deadlineAt: atSecond(120),
     });
-    book = read(book, { notices: [{ ...again, deadlineAt: atSecond(60) }], second: 6 });
-    expect(standingNotice(book, atSecond(6))?.deadlineAt).toBe(atSecond(60));
+    state = read(state, { notices: [{ ...again, deadlineAt: atSecond(60) }], second: 6 });
+    expect(standingNotice(state, atSecond(6))?.deadlineAt).toBe(atSecond(60));
   });
 
   it("does not give a notice up for one stray answer without it", () => {
-    let book = read(emptyNoticeState, { notices: [spot], second: 0 });
-    book = read(book, { notices: [], second: 1 });
-    expect(standingNotice(book, atSecond(1))).toBeDefined();
-    book = read(book, { notices: [spot], second: 2 });
-    book = read(book, { notices: [], second: 11.9 });
+    let state = read(emptyNoticeState, { notices: [spot], second: 0 });
+    state = read(state, { notices: [], second: 1 });
+    expect(standingNotice(state, atSecond(1))).toBeDefined();
+    state = read(state, { notices: [spot], second: 2 });
+    state = read(state, { notices: [], second: 11.9 });
     // Missing anew, since 11.9 s.
-    expect(standingNotice(book, atSecond(11.9))).toBeDefined();
+    expect(standingNotice(state, atSecond(11.9))).toBeDefined();
   });
 
   it("gives a notice up when its channel has been without it for ten seconds", () => {
-    let book = read(emptyNoticeState, { notices: [spot], second: 0 });
-    book = read(book, { notices: [], second: 3 });
-    book = read(book, { notices: [], second: 12.9 });
-    expect(standingNotice(book, atSecond(12.9))).toBeDefined();
-    book = read(book, { notices: [], second: 13 });
-    expect(standingNotice(book, atSecond(13))).toBeUndefined();
+    let state = read(emptyNoticeState, { notices: [spot], second: 0 });
+    state = read(state, { notices: [], second: 3 });
+    state = read(state, { notices: [], second: 12.9 });
+    expect(standingNotice(state, atSecond(12.9))).toBeDefined();
+    state = read(state, { notices: [], second: 13 });
+    expect(standingNotice(state, atSecond(13))).toBeUndefined();
   });
 
   it("keeps a notice while its channel is silent, however long", () => {
-    let book = read(emptyNoticeState, { notices: [spot], second: 0 });
-    book = read(book, { notices: [], second: 1 });
-    expect(standingNotice(book, atSecond(3600))).toBeDefined();
+    let state = read(emptyNoticeState, { notices: [spot], second: 0 });
+    state = read(state, { notices: [], second: 1 });
+    expect(standingNotice(state, atSecond(3600))).toBeDefined();
   });
 
   it("keeps a notice that may be among what could not be read", () => {
-    let book = read(emptyNoticeState, { notices: [spot], second: 0 });
+    let state = read(emptyNoticeState, { notices: [spot], second: 0 });
     for (const second of [1, 20, 40]) {
-      book = read(book, { notices: [], second, problems: ["one entry is garbage"] });
+      state = read(state, { notices: [], second, problems: ["one entry is garbage"] });
     }
-    expect(standingNotice(book, atSecond(40))).toBeDefined();
+    expect(standingNotice(state, atSecond(40))).toBeDefined();
   });
 
   it("lets no channel speak for another", () => {
-    let book = read(emptyNoticeState, { notices: [spot], second: 0, channel: "a" });
-    for (const second of [1, 20, 40]) book = read(book, { notices: [], second, channel: "b" });
-    expect(standingNotice(book, atSecond(40))).toBeDefined();
+    let state = read(emptyNoticeState, { notices: [spot], second: 0, channel: "a" });
+    for (const second of [1, 20, 40]) state = read(state, { notices: [], second, channel: "b" });
+    expect(standingNotice(state, atSecond(40))).toBeDefined();
   });
 
   it("gives a notice up at once when the cloud says that it is off", () => {
-    let book = read(emptyNoticeState, { notices: [spot], second: 0 });
-    book = read(book, { notices: [{ ...spot, withdrawn: true }], second: 1 });
-    expect(standingNotice(book, atSecond(1))).toBeUndefined();
+    let state = read(emptyNoticeState, { notices: [spot], second: 0 });
+    state = read(state, { notices: [{ ...spot, withdrawn: true }], second: 1 });
+    expect(standingNotice(state, atSecond(1))).toBeUndefined();
   });
 
   it("holds a notice once that an answer tells twice", () => {
-    const book = read(emptyNoticeState, { notices: [spot, spot], second: 0 });
-    expect(book.held).toHaveLength(1);
+    const state = read(emptyNoticeState, { notices: [spot, spot], second: 0 });
+    expect(state.held).toHaveLength(1);
   });
 
   it("does not grow by what comes and goes", () => {
-    let book = emptyNoticeState;
+    let state = emptyNoticeState;
     for (let turn = 0; turn < 1000; turn += 1) {
       const passing = notice({ eventId: `event-${turn}`, deadlineAt: atSecond(120) });
-      book = read(book, { notices: [passing], second: turn * 20 });
+      state = read(state, { notices: [passing], second: turn * 20 });
     }
     // The newest, and the one before it, missing for 0 s.
-    expect(book.held).toHaveLength(2);
+    expect(state.held).toHaveLength(2);
   });
 
   it("makes a case of maintenance two hours before it begins, and says when", () => {
     const maintenanceAt = plus(nowAt, hours(3));
     const far = notice({ cause: "ScheduledMaintenance", eventId: "m", deadlineAt: maintenanceAt });
-    const book = read(emptyNoticeState, { notices: [far], second: 0 });
-    expect(standingNotice(book, nowAt)).toBeUndefined();
+    const state = read(emptyNoticeState, { notices: [far], second: 0 });
+    expect(standingNotice(state, nowAt)).toBeUndefined();
     const dueAt = plus(nowAt, hours(1));
-    expect(nextChangeAt(book, nowAt)).toBe(dueAt);
-    expect(standingNotice(book, instant(dueAt - 1))).toBeUndefined();
-    expect(standingNotice(book, dueAt)).toMatchObject({ deadlineAt: maintenanceAt });
-    expect(nextChangeAt(book, dueAt)).toBeUndefined();
+    expect(nextChangeAt(state, nowAt)).toBe(dueAt);
+    expect(standingNotice(state, instant(dueAt - 1))).toBeUndefined();
+    expect(standingNotice(state, dueAt)).toMatchObject({ deadlineAt: maintenanceAt });
+    expect(nextChangeAt(state, dueAt)).toBeUndefined();
   });
 
   it("acts at once on maintenance that begins within the two hours", () => {
     const deadlineAt = plus(nowAt, seconds(60));
     const near = notice({ cause: "ScheduledMaintenance", eventId: "m", deadlineAt });
-    const book = read(emptyNoticeState, { notices: [near], second: 0 });
-    expect(standingNotice(book, nowAt)).toBeDefined();
+    const state = read(emptyNoticeState, { notices: [near], second: 0 });
+    expect(standingNotice(state, nowAt)).toBeDefined();
   });
 });

@@ -43,8 +43,8 @@ export function assignSlots<Job extends Slotted>(
 }
 
 /**
- * For each deadline the first one of those that it ties with. The same slots lie before all of them,
- * so that whoever of them takes a slot costs the others none.
+ * For each deadline the first one of those that it ties with. The same slots lie before all of
+ * them, so that whoever of them takes a slot costs the others none.
  */
 function tiesOf(jobs: readonly StartRange[], slots: Float64Array): ReadonlyMap<number, number> {
   const deadlines = Float64Array.from(jobs.map((job) => job.deadline)).sort();

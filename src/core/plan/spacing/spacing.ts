@@ -26,9 +26,9 @@ export interface SpacingProblem {
 }
 
 /**
- * The newest start that has happened. It is a neighbour like any other, but for a node whose deadline
- * does not even leave it `leastGap` from it: the past cannot be moved, and the others are not to suffer
- * for it.
+ * The newest start that has happened. It is a neighbour like any other, but for a node whose
+ * deadline does not even leave it `leastGap` from it: the past cannot be moved, and the others are
+ * not to suffer for it.
  */
 export interface LastStart {
   readonly at: number;
@@ -43,7 +43,9 @@ export interface Spacing {
   readonly walls: readonly number[];
 }
 
-/** Each range is narrowed to open instants at both its ends, which brings more of them into order. */
+/**
+ * Each range is narrowed to open instants at both its ends, which brings more of them into order.
+ */
 export function spacingOf(problem: SpacingProblem): Spacing {
   const { jobs, open, fixed } = problem;
   const releases = new Float64Array(jobs.length);
@@ -61,9 +63,9 @@ export function spacingOf(problem: SpacingProblem): Spacing {
 
 /**
  * The largest smallest gap between neighbours that any plan could have, in milliseconds; null under
- * two departures, 0 where two must leave at one instant. Exact to the millisecond: a gap that can be
- * kept leaves every smaller one possible too, so a search by halves over whole milliseconds finds
- * the largest.
+ * two departures, 0 where two must leave at one instant. Exact to the millisecond: a gap that can
+ * be kept leaves every smaller one possible too, so a search by halves over whole milliseconds
+ * finds the largest.
  */
 export function bestGapMs(spacing: Spacing): number | null {
   const { jobs, fixed } = spacing.problem;
@@ -73,8 +75,9 @@ export function bestGapMs(spacing: Spacing): number | null {
 }
 
 /**
- * The latest instants that keep `gapMs` between any two and from the fixed ones: the k-th is as late
- * as the k-th of any plan can be, so their sum is the largest. Undefined where the gap cannot be kept.
+ * The latest instants that keep `gapMs` between any two and from the fixed ones: the k-th is as
+ * late as the k-th of any plan can be, so their sum is the largest. Undefined where the gap cannot
+ * be kept.
  */
 export function lateInstants(spacing: Spacing, gapMs: number): Float64Array | undefined {
   const ranges = mirroredRanges(afterLastStart(spacing, gapMs));
@@ -146,7 +149,9 @@ function gapBound({ problem, ranges }: Spacing): number {
   return Number.isFinite(bound) ? bound : 0;
 }
 
-/** When a job with this deadline is far enough from the newest start; it need not be if it cannot. */
+/**
+ * When a job with this deadline is far enough from the newest start; it need not be if it cannot.
+ */
 export function clearFrom(lastStart: LastStart | undefined, deadline: number, gap: number): number {
   if (lastStart === undefined) return Number.NEGATIVE_INFINITY;
   const { at, leastGap } = lastStart;
