@@ -59,7 +59,9 @@ export async function cloudParts(
   });
   const clouds: Readonly<Record<Machine["cloud"], MachineCloud>> = { gcp, aws: ec2, azure };
   return {
-    releaserFor: ({ providerID }) => {
+    releaserFor: ({ providerID, mode }) => {
+      // Karpenter's machines are the API server's to release, whichever cloud they are in.
+      if (mode === "NodeClaim") return undefined;
       const cloud = parseProviderId(providerID)?.cloud;
       return cloud === undefined ? undefined : clouds[cloud].releaser;
     },

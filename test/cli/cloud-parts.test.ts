@@ -73,5 +73,6 @@ describe("what a controller has of the clouds", () => {
     expect(releaserFor({ providerID: "aws:///eu-west-1a/i-0abc", mode })).toBeDefined();
     expect(releaserFor({ providerID: aks, mode })).toBeDefined();
     expect(releaserFor({ providerID: "openstack:///nova/1", mode })).toBeUndefined();
+    expect(releaserFor({ providerID: aks, mode: "NodeClaim" })).toBeUndefined();
   });
 });

@@ -20,7 +20,7 @@ export class AutoScaling implements LifecycleHooks, ScalingGroups {
 
   /** `region`: where the groups are; absent: the environment says it. */
   constructor({ region }: { readonly region: string | undefined }) {
-    this.#client = new AutoScalingClient(clientSettings({ region, answerLimitMs }));
+    this.#client = new AutoScalingClient(clientSettings({ region, answerLimitMs, maxAttempts: 1 }));
   }
 
   async membership(instanceId: string, abortSignal: AbortSignal): Promise<Membership | undefined> {

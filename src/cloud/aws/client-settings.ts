@@ -6,14 +6,17 @@ const silentLog = { trace() {}, debug() {}, info() {}, warn() {}, error() {} };
 export function clientSettings({
   region,
   answerLimitMs,
+  maxAttempts = 2,
 }: {
   readonly region: string | undefined;
   readonly answerLimitMs: Millis;
+  /** By the client itself; one where a request must not be sent twice without a look in between. */
+  readonly maxAttempts?: number;
 }) {
   return {
     ...(region === undefined ? {} : { region }),
     // The caller tries again, and says so.
-    maxAttempts: 2,
+    maxAttempts,
     logger: silentLog,
     requestHandler: {
       connectionTimeout: 3000,
