@@ -10,6 +10,7 @@ import { createNodes } from "../support/kwok-fleet.ts";
 import { type LastcallProcess, startLastcall } from "../support/lastcall-process.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { Cloud, type CloudOptions, generationLabel } from "./cloud.ts";
+import type { FleetCloud } from "./fleet-cloud.ts";
 import { type History, isReady, keyOf, nameOf, type RawDeparture } from "./history.ts";
 import type { Charge } from "./judge.ts";
 import { mustRun } from "./must-run.ts";
@@ -31,12 +32,18 @@ const firstGeneration = {
   ],
 };
 
+export interface FleetOptions extends CloudOptions {
+  /** Another cloud than Compute Engine. */
+  readonly elsewhere?: (plane: ControlPlane) => Promise<FleetCloud>;
+}
+
 /** A control plane with nine nodes in three zones, sixty pods with budgets, a cloud and an onlooker. */
 export class FleetWorld {
   readonly plane: ControlPlane;
   readonly cloud: Cloud;
   readonly onlooker: Onlooker;
   readonly nodes: readonly Node[];
+  readonly #elsewhere: FleetCloud | undefined;
   readonly #audit: AuditLog;
   readonly #folder: string;
   readonly #processes = new Set<LastcallProcess>();
@@ -44,9 +51,11 @@ export class FleetWorld {
   private constructor(parts: {
     readonly plane: ControlPlane;
     readonly cloud: Cloud;
+    readonly elsewhere: FleetCloud | undefined;
     readonly audit: AuditLog;
     readonly nodes: readonly Node[];
   }) {
+    this.#elsewhere = parts.elsewhere;
     this.plane = parts.plane;
     this.cloud = parts.cloud;
     this.nodes = parts.nodes;
@@ -56,7 +65,7 @@ export class FleetWorld {
   }
 
   /** Resolves when all of it runs, what `deploy/` grants is in force, and every pod is ready. */
-  static async start(cloudOptions: CloudOptions = {}): Promise<FleetWorld> {
+  static async start(cloudOptions: FleetOptions = {}): Promise<FleetWorld> {
     const audit = createAuditLog();
     const plane = await startControlPlane({ apiServerFlags: audit.flags });
     const cloud = await Cloud.start(plane, cloudOptions);
@@ -64,10 +73,12 @@ export class FleetWorld {
     for (const file of ["namespace", "rbac", "admission", "placeholder-priority"]) {
       await mustRun(plane, ["apply", "-f", join(deploy, "base", `${file}.yaml`)]);
     }
-    const nodes = await registerFleet(plane);
-    cloud.adopt(nodes.map((node) => ({ name: nameOf(node), zone: zoneOf(node) })));
+    const elsewhere = await cloudOptions.elsewhere?.(plane);
+    const nodes = await registerFleet(plane, elsewhere);
+    if (elsewhere !== undefined) await elsewhere.open();
+    else cloud.adopt(nodes.map((node) => ({ name: nameOf(node), zone: zoneOf(node) })));
     await mustRun(plane, ["apply", "-f", "-"], workload());
-    const world = new FleetWorld({ plane, cloud, audit, nodes });
+    const world = new FleetWorld({ plane, cloud, elsewhere, audit, nodes });
     await world.until("departures can be listed", () => world.#areDeparturesServed());
     await world.until("every pod is ready and every budget knows it", () => world.#isCalm());
     await world.onlooker.start();
@@ -75,7 +86,8 @@ export class FleetWorld {
   }
 
   get charge(): Charge {
-    return { rotated: this.nodes.map(keyOf), user: controllerUser, atOnce: 1 };
+    const heirs = this.#elsewhere && { heirs: /^(new-|aks-spot-)/ };
+    return { rotated: this.nodes.map(keyOf), user: controllerUser, atOnce: 1, ...heirs };
   }
 
   /** A kubeconfig with the rights of the controller's own ServiceAccount, and no others. */
@@ -95,9 +107,10 @@ export class FleetWorld {
       [
         ...["run", "--kubeconfig", kubeconfig, "--gcp-endpoint", this.cloud.endpoint],
         ...["--health-address", await address(), "--metrics-address", await address()],
+        ...(this.#elsewhere?.flags ?? []),
         ...more,
       ],
-      { folder: this.#folder },
+      { folder: this.#folder, env: this.#elsewhere?.environment ?? {} },
     );
     this.#processes.add(process);
     void process.ended.then(() => this.#processes.delete(process));
@@ -140,7 +153,7 @@ export class FleetWorld {
   }
 
   async history(): Promise<History> {
-    const { releases, machineEnds } = this.cloud;
+    const { releases, machineEnds } = this.#elsewhere?.witness ?? this.cloud;
     const audit = this.#audit.read();
     return { changes: this.onlooker.changes(), audit, releases, machineEnds };
   }
@@ -158,6 +171,7 @@ export class FleetWorld {
   async stop(): Promise<void> {
     await Promise.all([...this.#processes].map((one) => one.kill()));
     await this.onlooker.stop();
+    await this.#elsewhere?.stop();
     await this.cloud.stop();
     await this.plane.stop();
     this.#audit.remove();
@@ -191,12 +205,17 @@ export class FleetWorld {
  * Nine nodes, zone by zone in turn. All are made in one second: a creationTimestamp is in whole
  * seconds, and nodes of one age leave room for a plan that alternates the zones.
  */
-async function registerFleet(plane: ControlPlane): Promise<readonly Node[]> {
-  const wanted = Array.from({ length: 9 }, (_, place) => ({
-    name: `spot-${place + 1}`,
-    zone: zones[place % zones.length] as string,
-    labels: { [generationLabel]: "1" },
-  }));
+async function registerFleet(
+  plane: ControlPlane,
+  cloud: Pick<FleetCloud, "machineFor"> | undefined,
+): Promise<readonly Node[]> {
+  const places = Array.from({ length: 9 }, async (_, place) => {
+    const name = `spot-${place + 1}`;
+    const machine = await cloud?.machineFor(name);
+    const labels = { [generationLabel]: "1", ...machine?.labels };
+    return { ...machine, name, zone: zones[place % zones.length] as string, labels };
+  });
+  const wanted = await Promise.all(places);
   await waitUntil(async () => Date.now() % 1000 < 150, {
     what: "a second begins",
     timeoutMs: 2_000,

@@ -18,6 +18,8 @@ export interface Charge {
   readonly user: string;
   /** How many machines may be out at once. */
   readonly atOnce: number;
+  /** What a replacement is called, where it does not take the name over; absent: it does. */
+  readonly heirs?: RegExp;
 }
 
 type Check = (facts: Facts) => readonly string[];
@@ -237,10 +239,16 @@ function oneAfterAnother({ former, atOnce }: Facts): readonly string[] {
   });
 }
 
-function replaced({ former, lives }: Facts): readonly string[] {
-  return former.flatMap((node) => {
+function replaced({ former, lives, heirs }: Facts): readonly string[] {
+  // Those of new names are told from each other by their order.
+  const fresh = lives.filter(({ name }) => heirs?.test(name) === true);
+  const inOrder = former.toSorted((a, b) => (a.to ?? 0) - (b.to ?? 0));
+  return inOrder.flatMap((node, place) => {
     if (node.to === undefined) return [`${node.name} has not left`];
-    const heir = lives.find(({ name, from }) => name === node.name && from >= (node.to ?? 0));
+    const heir =
+      heirs === undefined
+        ? lives.find(({ name, from }) => name === node.name && from >= (node.to ?? 0))
+        : fresh.toSorted((a, b) => a.from - b.from)[place];
     if (heir === undefined) return [`nothing has replaced ${node.name}`];
     if (heir.to !== undefined) return [`the replacement of ${node.name} did not last`];
     return isReady(heir.last) ? [] : [`the replacement of ${node.name} is not ready`];

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../src/contracts/clock.ts";
-import { formatInstant, type Instant, seconds } from "../../src/core/time/time.ts";
+import { formatInstant, type Instant, type Millis, seconds } from "../../src/core/time/time.ts";
 import { ScriptedServer, type SeenRequest } from "./scripted-server.ts";
 
 export interface ArmMachine {
@@ -58,8 +58,19 @@ const lower = {
   operations: operations.toLowerCase(),
 };
 
-const deletedAfterMs = seconds(30);
-const replacedAfterMs = seconds(60);
+export interface ArmTimings {
+  readonly deletedAfterMs: Millis;
+  /** From there until the autoscaler's new machine is there. */
+  readonly replacedAfterMs: Millis;
+  /** `Retry-After` of the answer that starts an operation, and of each look at it. */
+  readonly retryAfter: readonly [string, string];
+}
+
+const defaultTimings: ArmTimings = {
+  deletedAfterMs: seconds(30),
+  replacedAfterMs: seconds(60),
+  retryAfter: ["10", "5"],
+};
 
 /**
  * Azure Resource Manager on loopback, as far as releases go: a scale set of one node pool of AKS, whose
@@ -89,12 +100,13 @@ export class ArmServer {
   failNext: Operation["error"];
   /** What tells of an operation: Azure has two ways. */
   follow: "Azure-AsyncOperation" | "Location" = "Azure-AsyncOperation";
+  onGone: (machine: ArmMachine) => void = () => {};
   /** Told when a machine of the pool has come in the place of another. */
   onBorn: (machine: ArmMachine) => void = () => {};
   readonly #operations = new Map<string, Operation>();
   readonly #clock: Clock;
   readonly #closed = new AbortController();
-  readonly #timings: { readonly deletedAfterMs: number; readonly replacedAfterMs: number };
+  readonly #timings: ArmTimings;
   readonly #server = new ScriptedServer((request, response) => {
     this.requests.push(request);
     if (this.fault === "Unreachable") {
@@ -107,17 +119,17 @@ export class ArmServer {
   });
   #count = 0;
 
-  constructor(clock: Clock, timings = { deletedAfterMs, replacedAfterMs }) {
+  constructor(clock: Clock, timings: ArmTimings = defaultTimings) {
     this.#clock = clock;
     this.#timings = timings;
   }
 
-  get url(): string {
-    return this.#server.url;
-  }
+  /** Where it is reached, as the URLs of its operations name it. */
+  url = "";
 
   async start(): Promise<this> {
     await this.#server.start();
+    this.url = this.#server.url;
     return this;
   }
 
@@ -159,11 +171,12 @@ export class ArmServer {
 
   async #delete(machine: ArmMachine, operation: Operation): Promise<void> {
     const { signal } = this.#closed;
-    await this.#clock.sleep(seconds(this.#timings.deletedAfterMs / 1000), signal);
+    await this.#clock.sleep(this.#timings.deletedAfterMs, signal);
     this.remove(machine);
+    this.onGone(machine);
     operation.status = "Succeeded";
     if (!this.isAutoscaled || !machine.isNeeded) return;
-    await this.#clock.sleep(seconds(this.#timings.replacedAfterMs / 1000), signal);
+    await this.#clock.sleep(this.#timings.replacedAfterMs, signal);
     this.onBorn(this.addMachine(machine));
   }
 
@@ -220,7 +233,10 @@ export class ArmServer {
     } else if (machine.provisioning !== "Deleting") this.delete(machine, operation);
     else operation.status = "Succeeded";
     const location = `${this.url}${operations}/${id}?api-version=2026-04-01`;
-    return { status: 202, headers: { [this.follow]: location, "Retry-After": "10" } };
+    return {
+      status: 202,
+      headers: { [this.follow]: location, "Retry-After": this.#timings.retryAfter[0] },
+    };
   }
 
   #operation(path: string): Reply {
@@ -229,7 +245,7 @@ export class ArmServer {
       return refusal({ status: 404, code: "NotFound", message: "No operation." });
     }
     const isUnderWay = operation.status === "InProgress";
-    const headers = isUnderWay ? { "Retry-After": "5" } : {};
+    const headers = isUnderWay ? { "Retry-After": this.#timings.retryAfter[1] } : {};
     if (this.follow === "Location") return { status: isUnderWay ? 202 : 204, headers };
     return { status: 200, body: operation, headers };
   }

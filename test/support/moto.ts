@@ -10,6 +10,10 @@ import { waitUntil } from "./wait-until.ts";
 /** github.com/getmoto/moto, Apache-2.0: a server that speaks AWS' protocols. */
 const release = "5.2.5";
 const region = "eu-west-1";
+const versions: Readonly<Record<string, string>> = {
+  ec2: "2016-11-15",
+  autoscaling: "2011-01-01",
+};
 
 /**
  * Ends with the test that started it: the pipe of its standard input breaks then. As moto stands,
@@ -141,6 +145,20 @@ export class Moto {
       shown: Number(Attributes.ApproximateNumberOfMessages),
       hidden: Number(Attributes.ApproximateNumberOfMessagesNotVisible),
     };
+  }
+
+  /** What a service of the Query protocol answers; moto takes the service from the signature. */
+  async query(service: string, asked: Readonly<Record<string, string>>): Promise<string> {
+    const answer = await fetch(this.url, {
+      method: "POST",
+      headers: {
+        authorization: `AWS4-HMAC-SHA256 Credential=test/20261120/${region}/${service}/aws4_request`,
+      },
+      body: new URLSearchParams({ Version: versions[service] ?? "", ...asked }),
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`Cannot ${asked.Action}: ${answer.status} ${text}`);
+    return text;
   }
 
   async stop(): Promise<void> {

@@ -1,0 +1,68 @@
+import type { Pod } from "kubernetes-types/core/v1.js";
+import type { ControlPlane } from "../support/control-plane.ts";
+import { type FleetNode, nodeObject } from "../support/kwok-fleet.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import type { MachineEnd, Release } from "./history.ts";
+
+/** A cloud other than Compute Engine, with the kubelets of the machines that it makes. */
+export interface FleetCloud {
+  /** What `lastcall run` is told of it. */
+  readonly flags: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly witness: MachineWitness;
+  /** A machine that is there from the beginning, as its Node is registered. */
+  machineFor(name: string): Promise<Pick<FleetNode, "providerID" | "labels">>;
+  /** From now on a new machine makes a Node. */
+  open(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Sees what becomes of machines, and registers new ones. */
+export class MachineWitness {
+  readonly releases: Release[] = [];
+  readonly machineEnds: MachineEnd[] = [];
+  readonly #plane: ControlPlane;
+  readonly #closed = new AbortController();
+  #count = 0;
+
+  constructor(plane: ControlPlane) {
+    this.#plane = plane;
+  }
+
+  /** Looks at the node in the moment in which its machine is asked to go; who asks waits. */
+  async seeRelease(machine: string): Promise<void> {
+    const path = `/api/v1/pods?fieldSelector=spec.nodeName%3D${machine}`;
+    const { body } = await this.#plane.request({ path });
+    const podsThen: readonly Pod[] = body.items;
+    this.releases.push({ machine, at: Date.now(), podsThen });
+  }
+
+  seeEnd(machine: string): void {
+    this.machineEnds.push({ machine, at: Date.now() });
+  }
+
+  nextName(): string {
+    this.#count += 1;
+    return `new-${this.#count}`;
+  }
+
+  /** A replacement is of no generation, so that no policy selects it. */
+  async register(node: FleetNode): Promise<void> {
+    await waitUntil(
+      async () => {
+        const body = nodeObject(node);
+        const made = await this.#plane.request({ method: "POST", path: "/api/v1/nodes", body });
+        return made.status === 201;
+      },
+      {
+        what: `the new machine ${node.name} is registered`,
+        timeoutMs: 60_000,
+        signal: AbortSignal.any([this.#closed.signal, this.#plane.signal]),
+      },
+    );
+  }
+
+  close(): void {
+    this.#closed.abort();
+  }
+}
