@@ -53,13 +53,28 @@ const codeBans: readonly Ban[] = [
   },
 ];
 
-/** Words of a dialect that the project has left, where users read them. */
-const dialect: Ban = {
-  pattern:
-    /["'`][^"'`]*\b(heed(s|ed)?|forsak\w+|anew|in peace|(is|are) wanted)\b|["'`][^"'`]*, wanted \w/,
-  instead: "use the field's words: expected, again, acted on, without a conflict",
+/** What users do not read in a string, each with what Kubernetes' own docs and tools would say. */
+const dialect: readonly Ban[] = [
+  ["heed(s|ed)?|forsak\\w+|in peace|by the word of", "acted on, abandoned, without a conflict"],
+  ["anew|made again|is made again", "again, recreated"],
+  ["(is|are) wanted|; wanted|found no --", "expected, required"],
+  ["[;,(] ?absent:|Absent:", "default:, If not set"],
+  ["put back to work|goes back to work", "uncordoned"],
+  ["is left alone|was left alone|Left alone", "skipped"],
+  ["(was|were|is|are|being) taken back|took the departure back", "cancelled, withdrawn"],
+  ["somebody asked for", "requested by a user"],
+  ["is in force|can be kept", "valid and active, on schedule"],
+  ["lets? (it |them )?go\\b|is let go", "released, allows an eviction"],
+  ["that it wants|of the wanted", "instead of, truncated from"],
+  ["may pass|leaves no other way|left no other way", "retrying, allows no later start"],
+  ["comes back nowhere|past its budget", "not recreated, regardless of its budget"],
+  ["has not turned|stood still|know us", "stuck, rejected the credentials"],
+  ["logged at the least|form of (the log|what is printed)", "Minimum log level, Output format"],
+].map(([words, instead]) => ({
+  pattern: new RegExp(`["'\`][^"'\`]*(?<!\\w)(${words})(?!\\w)|["'\`][^"'\`]*, wanted \\w`),
+  instead: `use the field's words: ${instead}`,
   allowed: [],
-};
+}));
 
 export function styleFindings(file: SourceFile): string[] {
   const findings: string[] = [];
@@ -74,7 +89,7 @@ export function styleFindings(file: SourceFile): string[] {
 
 function banned(file: SourceFile): string[] {
   if (!file.path.startsWith("src/")) return [];
-  return [...codeBans, dialect].flatMap((ban) => {
+  return [...codeBans, ...dialect].flatMap((ban) => {
     const atHome = ban.allowed.some((place) =>
       place.endsWith("/") ? file.path.startsWith(place) : file.path === place,
     );

@@ -32,7 +32,7 @@ export class AgentHealth {
     const nowMs = this.#clock.monotonic();
     for (const [loop, turnedMs] of this.#turns) {
       if (nowMs - turnedMs > stalledMs) {
-        return `the loop ${loop} has not turned for ${Math.round((nowMs - turnedMs) / 1000)} s`;
+        return `the loop ${loop} has been stuck for ${Math.round((nowMs - turnedMs) / 1000)} s`;
       }
     }
     return undefined;

@@ -78,9 +78,9 @@ export class NoticeReporter {
     const closed = found.departures.find((one) => isClosedBy(one, { node, notice }));
     if (closed !== undefined) return { kind: "Closed", name: closed.name };
     const { freeName: name, namesTaken } = found;
-    if (name === undefined) throw busy(first, `each of its ${lastNumber} numbers is taken`);
+    if (name === undefined) throw busy(first, `each of its ${lastNumber} names is taken`);
     if (!(await this.#create(name, { node, notice, signal }))) {
-      throw busy(name, "somebody else took the name just now");
+      throw busy(name, "somebody else created it at the same time");
     }
     if (namesTaken.length > 0) {
       const taken = namesTaken.join(" ");
@@ -160,7 +160,7 @@ export class NoticeReporter {
   ): Promise<Filed> {
     const { name } = departure;
     if (departure.withdrawnAt !== undefined || departure.isBeingDeleted) {
-      throw busy(name, "it is being taken back");
+      throw busy(name, "it is being rolled back");
     }
     const change = tightening(departure, notice);
     if (change === undefined) return { kind: "Known", name };
@@ -190,7 +190,7 @@ export class NoticeReporter {
     const patchType = "application/merge-patch+json";
     const request = { method: "PATCH", path: pathOf(name), body, patchType, signal } as const;
     const answer = await this.#api.send(request);
-    if (answer.status === 409) throw busy(name, "somebody has written it since");
+    if (answer.status === 409) throw busy(name, "somebody else changed it at the same time");
     if (answer.status >= 300) throw apiError(request, answer);
   }
 
@@ -245,8 +245,5 @@ function isAbsent(request: KubeRequest, answer: KubeAnswer): boolean {
 }
 
 function busy(name: string, found: string): LastcallError {
-  return new LastcallError(
-    "CONFLICT",
-    `Cannot write Departure ${name}: ${found}, expected a free one`,
-  );
+  return new LastcallError("CONFLICT", `Cannot write Departure ${name}: ${found}, retrying`);
 }

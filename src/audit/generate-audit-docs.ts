@@ -49,7 +49,7 @@ On a live cluster kubelets are asked only where you say so. \`--ask-kubelets=dir
 1.33 on \`nodes/proxy\`), a way to the nodes, and serving certificates that the cluster's authority has
 signed, or \`--kubelet-insecure-tls\`. \`--ask-kubelets=proxy\` goes through the API server and needs
 \`nodes/proxy\`, **which amounts to a shell in every pod of every node**: do not grant it for this
-alone. A node that does not answer is judged by what its platform ships, and named. Tried against
+alone. A node that does not answer is audited with the defaults of its platform, and named. Tried against
 the server, authentication and authorization of the kubelet of Kubernetes 1.36, which here had no
 containers to run (\`test/e2e/kubelet.e2e.test.ts\`); not on a cloud's nodes.
 

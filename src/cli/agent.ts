@@ -131,7 +131,7 @@ async function readOwnNode(api: KubeApi, { name, clock }: OwnName): Promise<Node
   if (node !== undefined) return { name, uid: node.uid, bootID: node.bootID };
   throw new LastcallError(
     "NOT_FOUND",
-    `Cannot speak for node ${name}: the cluster has none of that name, --node-name must be a Node`,
+    `Cannot report notices of node ${name}: the cluster has no such node, set --node-name to the name of the Node that the agent runs on`,
   );
 }
 
@@ -170,7 +170,7 @@ async function serveStatus(
   metricsServer.keep();
   const routes = healthRoutes({
     problem: () => health.problem(),
-    whyNotReady: () => (health.ready() ? undefined : "the metadata service was not heard yet"),
+    whyNotReady: () => (health.ready() ? undefined : "the metadata service has not answered yet"),
   });
   const opened = await Promise.allSettled([
     ...(feed === undefined || noticeAddress === undefined

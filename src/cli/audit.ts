@@ -147,7 +147,7 @@ async function loadCluster(command: InputCommand, io: AuditIo): Promise<Input> {
   if (io.readCluster === undefined) {
     throw new LastcallError(
       "USAGE",
-      "Cannot audit: neither a file nor a cluster is named, expected -f FILE or a kubeconfig",
+      "Cannot audit: there is nothing to read, pass manifests with -f or a cluster with --kubeconfig",
     );
   }
   const { namespace, templatePaths } = command;

@@ -82,7 +82,7 @@ async function tagOf({ awsManagedTag, sqsQueueUrl, ec2StatusPoll }: AwsChoice) {
   if (sqsQueueUrl === undefined && ec2StatusPoll === undefined) {
     throw new LastcallError(
       "CONFIG_INVALID",
-      "Cannot use --aws-managed-tag: there is nothing to choose from, expected --sqs-queue-url or --ec2-status-poll beside it",
+      "Cannot use --aws-managed-tag: it needs --sqs-queue-url or --ec2-status-poll, set one of them",
     );
   }
   const { parseManagedTag } = await import("../cloud/aws/tagged-machines.ts");

@@ -111,6 +111,7 @@ function flagsOf(option: Option): Flag[] {
     option.type === "choice" ? option.choices.join("|") : "value" in option ? option.value : "";
   const shown = option.type === "switch" ? "" : ` <${value}>`;
   const notes = [
+    ...(option.required ? ["required"] : []),
     ...(option.default === undefined ? [] : [`default ${option.default}`]),
     `env ${variableOf(option.name)}`,
   ];
@@ -130,8 +131,8 @@ async function optionsFile(flag: FlagValue, io: CommandIo) {
 
 function completionCommand(io: CommandIo): Command {
   return new Command("completion")
-    .summary("Prints the completion script of a shell")
-    .description("Prints the completion script of a shell: source it, or put it where yours looks.")
+    .summary("Print the completion script of a shell")
+    .description("Print the completion script of a shell; source it in your shell's profile.")
     .addHelpText("after", "\nExamples:\n  source <(lastcall completion bash)\n")
     .argument("<shell>", "bash, zsh or fish")
     .exitOverride()

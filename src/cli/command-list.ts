@@ -4,7 +4,7 @@ import { type CommandSpec, command } from "./command-spec.ts";
 export const commandList: readonly CommandSpec[] = [
   command({
     name: "run",
-    summary: "The controller: plans departures and carries them out",
+    summary: "Run the controller, which plans departures and carries them out",
     words: "",
     minWords: 0,
     maxWords: 0,
@@ -17,7 +17,7 @@ export const commandList: readonly CommandSpec[] = [
   }),
   command({
     name: "agent",
-    summary: "The notice watcher of one node",
+    summary: "Run the agent, which watches for the notices of one node",
     words: "",
     minWords: 0,
     maxWords: 0,
@@ -29,7 +29,7 @@ export const commandList: readonly CommandSpec[] = [
   }),
   command({
     name: "plan",
-    summary: "Who will leave, when and why, and what could not be planned",
+    summary: "Show which nodes leave, when and why, and which could not be planned",
     words: "",
     minWords: 0,
     maxWords: 0,
@@ -42,7 +42,7 @@ export const commandList: readonly CommandSpec[] = [
   }),
   command({
     name: "drain-plan",
-    summary: "How one node's pods would leave: order, seconds, what is cut, what blocks",
+    summary: "Show how the pods of a node would leave: order, grace periods, what blocks",
     words: "NODE",
     minWords: 1,
     maxWords: 1,
@@ -51,7 +51,7 @@ export const commandList: readonly CommandSpec[] = [
   }),
   command({
     name: "depart",
-    summary: "Makes nodes leave now, at a time or by a deadline, with all the same care",
+    summary: "Make nodes leave now, at a given time or by a deadline",
     words: "NODE…",
     minWords: 1,
     maxWords: Number.POSITIVE_INFINITY,
@@ -64,7 +64,7 @@ export const commandList: readonly CommandSpec[] = [
   }),
   command({
     name: "audit",
-    summary: "Grace budgets and other Spot readiness of workloads, live or from manifests",
+    summary: "Check grace periods and Spot readiness of workloads, in a cluster or in manifests",
     words: "",
     minWords: 0,
     maxWords: 0,
@@ -89,7 +89,7 @@ export const commandList: readonly CommandSpec[] = [
   }),
   command({
     name: "setup",
-    summary: "Prints, or with --apply runs, what has to be set up once",
+    summary: "Print, or with --apply install, what has to be set up once",
     words: "crds|admission|gcp|aws|azure",
     minWords: 1,
     maxWords: 1,
@@ -120,7 +120,7 @@ export const commandList: readonly CommandSpec[] = [
   }),
   command({
     name: "demo",
-    summary: "A model cluster in this process, the real controller on it, and a board of it",
+    summary: "Run the real controller on a model cluster, with a live board",
     words: "",
     minWords: 0,
     maxWords: 0,
@@ -133,7 +133,7 @@ export const commandList: readonly CommandSpec[] = [
   }),
   command({
     name: "version",
-    summary: "The version of Lastcall",
+    summary: "Print the version",
     words: "",
     minWords: 0,
     maxWords: 0,

@@ -18,7 +18,7 @@ export function completionScript(shell: string, commands: readonly CompletedComm
     default:
       throw new LastcallError(
         "USAGE",
-        `Cannot complete for ${JSON.stringify(shell)}: it is not known, expected bash, zsh or fish`,
+        `Cannot complete for ${JSON.stringify(shell)}: unknown shell, expected bash, zsh or fish`,
       );
   }
 }

@@ -26,7 +26,7 @@ async function customKind(
 ): Promise<AuditedKind> {
   const typed = `--template-path ${group === undefined ? kind : `${kind}.${group}`}=${path.join(".")}`;
   if (group === undefined) {
-    const fix = `name its API group to read it from a cluster, as in ${kind}.example.com=${path.join(".")}`;
+    const fix = `name its API group when auditing a cluster, as in ${kind}.example.com=${path.join(".")}`;
     throw new LastcallError("USAGE", `Cannot use ${typed}: ${fix}`);
   }
   const preferred = valueAt(await discover(`/apis/${group}`, discovery), ["preferredVersion"]);
@@ -35,7 +35,7 @@ async function customKind(
   const resources = listOf(valueAt(found, ["resources"])).map(fieldsOf);
   const resource = resources.find((one) => one.kind === kind && !`${one.name}`.includes("/"));
   if (apiVersion === undefined || resource === undefined) {
-    const fix = "check the kind and the group with kubectl api-resources";
+    const fix = "check kind and group with: kubectl api-resources";
     throw new LastcallError(
       "USAGE",
       `Cannot use ${typed}: the API server has no such kind, ${fix}`,

@@ -45,7 +45,7 @@ function wishOf({ options, io }: Depart): DepartWish {
   if (by !== undefined && by <= departAt) {
     throw new LastcallError(
       "USAGE",
-      `Cannot take --by ${formatInstant(by)}: the departure begins at ${formatInstant(departAt)}, expected a later instant`,
+      `Cannot use --by ${formatInstant(by)}: the departure begins at ${formatInstant(departAt)}, expected a later time`,
     );
   }
   return { departAt, deadlineAt: by };
@@ -60,7 +60,7 @@ function stepsFor(names: readonly string[], wish: DepartWish, fleet: FleetSnapsh
     if (node === undefined) {
       throw new LastcallError(
         "NOT_FOUND",
-        `Cannot make ${name} depart: no node has that name, expected an existing one`,
+        `Cannot make ${name} depart: there is no such node, list them with: kubectl get nodes`,
       );
     }
     const policy = selectPolicy(node, fleet.policies)?.policy.name;
@@ -126,10 +126,10 @@ async function write(step: DepartStep, wish: DepartWish, api: KubeApi): Promise<
 
 function doneOr(name: string, result: StoreResult): Departure {
   if (result.kind === "Done") return result.departure;
-  const found = result.kind === "Gone" ? "it is gone" : "somebody has written it just now";
+  const found = result.kind === "Gone" ? "it is gone" : "somebody else changed it at the same time";
   throw new LastcallError(
     "CONFLICT",
-    `Cannot write Departure ${name}: ${found}, expected a second try`,
+    `Cannot write Departure ${name}: ${found}, run the command again`,
   );
 }
 
@@ -152,6 +152,6 @@ function lineOf({ node, step, object }: Written): string {
     case "Move":
       return `departure/${name} moved: ${node} leaves at ${departAt}${by}`;
     case "Leave":
-      return `departure/${name} unchanged: ${node} is leaving already, ${step.departure.status.phase}`;
+      return `departure/${name} unchanged: ${node} is already leaving, phase ${step.departure.status.phase}`;
   }
 }

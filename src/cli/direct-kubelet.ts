@@ -23,7 +23,7 @@ export function directKubelet(
     if (address === undefined) {
       throw new LastcallError(
         "API_UNREACHABLE",
-        `Cannot ask the kubelet of ${nodeNameOf(node)}: the Node has no address, expected an InternalIP`,
+        `Cannot ask the kubelet of ${nodeNameOf(node)}: its Node has no InternalIP address, use --ask-kubelets=proxy`,
       );
     }
     const api = new HttpKubeApi({

@@ -30,7 +30,7 @@ export async function capacityInCluster(
   const onPage = (pods: number): void => {
     seen += pods;
     if (quiet || !io.isTerminal || io.clock.monotonic() - startedMs < silentMs) return;
-    shown = `looking for room: ${seen} pods seen`;
+    shown = `looking for capacity: ${seen} pods read`;
     io.err(`\r${shown}`);
   };
   const clear = (): void => {

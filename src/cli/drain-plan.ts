@@ -97,10 +97,10 @@ function nodeNamed(
   const { nodes } = about.fleet;
   const node = nodes.find((one) => one.name === name);
   if (node !== undefined) return node;
-  const known = nodes.length === 0 ? "there are none" : `there are ${nodes.length}`;
+  const known = nodes.length === 1 ? "1 node" : `${nodes.length} nodes`;
   throw new LastcallError(
     about.options.from.length > 0 ? "INPUT_INVALID" : "NOT_FOUND",
-    `Cannot plan the drain of ${name}: no node has that name (${known}), expected an existing one`,
+    `Cannot plan the drain of ${name}: there is no such node among ${known}, list them with: kubectl get nodes`,
   );
 }
 
@@ -117,12 +117,12 @@ function tableOf(report: DrainPlanReport): string {
     pod.explain,
   ]);
   const heads = ["NAMESPACE", "POD", "ACTION", "TIER", "START", "GRACE", "FORCE", "BUDGET", "WHY"];
-  const table = rows.length === 0 ? "No pod has to leave.\n" : formatTable(heads, rows);
+  const table = rows.length === 0 ? "No pods to evict.\n" : formatTable(heads, rows);
   const skipped = report.skipped.map((pod) => `${pod.namespace}/${pod.name} (${pod.reason})`);
   const homeless = report.warnings.filter(({ reason }) => reason === "NoCapacityElsewhere");
   return [
     table,
-    ...(skipped.length === 0 ? [] : [`\nLeft alone: ${skipped.join(", ")}\n`]),
+    ...(skipped.length === 0 ? [] : [`\nSkipped: ${skipped.join(", ")}\n`]),
     ...homeless.map((pod) => `\n${pod.namespace}/${pod.name} ${pod.explain}.`),
     ...(homeless.length === 0 ? [] : ["\n"]),
   ].join("");

@@ -43,7 +43,9 @@ export async function readKubeletBudgets(
         read.set(name, budgetIn(await ask(node, signal), name));
       } catch (error) {
         if (isFinal(error)) throw error;
-        notes.push(`${messageOf(error)}; node ${name} is judged by what its platform ships`);
+        notes.push(
+          `${messageOf(error)}; node ${name} is audited with the defaults of its platform`,
+        );
       }
     }
   };

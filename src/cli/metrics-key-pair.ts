@@ -20,6 +20,6 @@ export function metricsKeyPair(options: {
   const [given, missing] = certFile === undefined ? ["key", "cert"] : (["cert", "key"] as const);
   throw new LastcallError(
     "USAGE",
-    `Cannot serve metrics by TLS: --metrics-${given}-file is given alone, expected --metrics-${missing}-file with it`,
+    `Cannot serve metrics over TLS: --metrics-${given}-file also needs --metrics-${missing}-file, set both`,
   );
 }

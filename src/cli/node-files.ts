@@ -62,7 +62,7 @@ function decode(bytes: Uint8Array): string {
 function reasonOf(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "ENOENT") return "it does not exist";
-  if (code === "EACCES" || code === "EPERM") return "it may not be read";
+  if (code === "EACCES" || code === "EPERM") return "permission denied";
   if (code === "EISDIR") return "it is a directory";
   return error instanceof Error ? error.message : String(error);
 }

@@ -56,7 +56,7 @@ export function parseManifests(source: ManifestText): ParsedText {
   const values = cutJsonValues(bare).map((part) => parseJson({ file, ...part }));
   if (values.length > 1 && values.every((value) => value !== undefined)) return joinTexts(values);
   if (bare.length < flowLimitChars) return parseYaml(yaml);
-  const problem = `Cannot read ${file}: it begins like JSON and does not parse, expected JSON`;
+  const problem = `Cannot read ${file}: it looks like JSON but cannot be parsed, expected JSON or YAML`;
   return { documents: [], problems: [problem] };
 }
 
@@ -221,7 +221,7 @@ function duplicateKey(at: {
   readonly line: number;
   readonly key: string;
 }): string {
-  return `Cannot read ${at.file}:${at.line}: the key ${nameOf(at.key)} is written twice in one object, expected once`;
+  return `Cannot read ${at.file}:${at.line}: the key ${nameOf(at.key)} appears twice in one object, expected once`;
 }
 
 function itemLinesOf(source: YamlDocument): readonly number[] {

@@ -2,6 +2,8 @@ import type { FleetPlan } from "../core/plan/fleet-plan.ts";
 import { planFleet } from "../core/plan/plan.ts";
 import { type PlanReport, planReport, planWarnings } from "../core/plan/plan-report.ts";
 import { answersByName } from "../core/policy/release-answer.ts";
+import { type Instant, parseInstant } from "../core/time/time.ts";
+import { relativeTime } from "./command-line/relative-time.ts";
 import type { CommandRun } from "./command-spec.ts";
 import { type FleetSnapshot, readFleet } from "./fleet-snapshot.ts";
 import { hasReleaser } from "./has-releaser.ts";
@@ -16,8 +18,10 @@ export const runPlan: CommandRun<"plan"> = async ({ options, io }) => {
   const plan = withSaid(planFleet({ ...fleet, releaseAnswers, at }), fleet);
   if (!options.quiet) for (const warning of warningsOf(plan)) io.err(`lastcall: ${warning}\n`);
   const report = planReport(plan);
-  if (options.output === "table") io.out(tableOf(report));
-  else await printData(report, options.output, io);
+  const { output } = options;
+  if (output === "table" || output === "wide")
+    io.out(tableOf(report, { at, isWide: output === "wide" }));
+  else await printData(report, output, io);
   const infeasible = report.policies.some((policy) => !policy.forecast.feasible);
   return options.strict && infeasible ? 3 : 0;
 };
@@ -32,20 +36,34 @@ function withSaid(plan: FleetPlan, { unreleasable }: FleetSnapshot): FleetPlan {
 }
 
 function warningsOf(plan: FleetPlan): readonly string[] {
-  const none = plan.policies.length === 0 ? ["There is no policy: no node is planned"] : [];
+  const none =
+    plan.policies.length === 0
+      ? ["No policies found, so no node is planned; pass one with -f or create a DeparturePolicy"]
+      : [];
   return [...none, ...planWarnings(plan)];
 }
 
-function tableOf(report: PlanReport): string {
+interface TableLook {
+  readonly at: Instant;
+  /** Whether the exact instants stand beside the relative ones. */
+  readonly isWide: boolean;
+}
+
+function tableOf(report: PlanReport, { at, isWide }: TableLook): string {
+  const seen = (text: string): string => relativeTime(parseInstant(text) ?? at, at);
   const policies = report.policies.map((policy) => {
     const heads = ["NODE", "ZONE", "DEPARTS", "DEADLINE", "WINDOW", "REASON"];
+    if (isWide) heads.push("DEPARTS AT", "DEADLINE AT");
     const rows = policy.departures.map((one) => [
-      one.node,
-      one.zone,
-      one.departAt,
-      one.deadlineAt,
-      one.window ?? "",
-      one.reason,
+      ...[
+        one.node,
+        one.zone,
+        seen(one.departAt),
+        seen(one.deadlineAt),
+        one.window ?? "",
+        one.reason,
+      ],
+      ...(isWide ? [one.departAt, one.deadlineAt] : []),
     ]);
     const moved = policy.moved === 0 ? "" : `, ${policy.moved} moved`;
     const title = `Policy ${policy.name}: ${policy.matched} nodes${moved}. ${policy.forecast.explain}.\n`;

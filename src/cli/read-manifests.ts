@@ -60,7 +60,7 @@ export async function readManifests(
   const texts: { readonly file: string; readonly text: string }[] = [];
   for (const path of paths) {
     const listed = await listFiles({ path, files, found });
-    if (listed.length === 0) found.notes.push(`${path} holds no file .yaml, .yml or .json`);
+    if (listed.length === 0) found.notes.push(`${path} contains no .yaml, .yml or .json files`);
     for (const file of listed) {
       options.onFile?.(texts.length);
       const text = await readText(file, files);
@@ -105,13 +105,13 @@ async function listFiles(options: {
   if (entries === undefined) return [path];
   if (entries.some((entry) => entry.name === "Chart.yaml")) {
     found.problems.push(
-      `Cannot read ${path}: it is a Helm chart that is not rendered, expected the output of helm template`,
+      `Cannot read ${path}: it is an unrendered Helm chart, pass the output of helm template`,
     );
     return [];
   }
   if (entries.some((entry) => kustomization.test(entry.name))) {
     found.notes.push(
-      `${path} is for Kustomize: its patches are judged as if they were whole, the output of kubectl kustomize says more`,
+      `${path} is a Kustomize folder: its patches are audited as if they were whole objects, pass the output of kubectl kustomize instead`,
     );
   }
   const listed: string[] = [];
@@ -120,7 +120,7 @@ async function listFiles(options: {
     const below = `${path.replace(/\/+$/, "")}/${entry.name}`;
     if (nameOf(entry.name) !== entry.name) {
       found.problems.push(
-        `Cannot read ${nameOf(below)}: its name holds control characters, expected a plain name`,
+        `Cannot read ${nameOf(below)}: its name contains control characters, rename it`,
       );
       continue;
     }
@@ -161,7 +161,7 @@ function takeObject(found: Found, object: Placed): void {
     found.problems.push(`Cannot read ${file}:${itemsLine}: items is ${what}, expected a list`);
   } else if (isList(value)) takeItems(found, { object, list: value });
   else if (typeof value.kind !== "string" || typeof value.apiVersion !== "string") {
-    found.notes.push(`${place} has no apiVersion and kind, so it is no Kubernetes object`);
+    found.notes.push(`${place} has no apiVersion and kind, so it is not a Kubernetes object`);
   } else found.sources.push({ file, line, json: value, lineOf });
 }
 

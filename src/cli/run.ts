@@ -156,7 +156,8 @@ async function serveStatus(
   try {
     const routes = healthRoutes({
       problem: () => health.problem(),
-      whyNotReady: () => (health.ready() ? staleWatch(fleet) : "the first lists are not complete"),
+      whyNotReady: () =>
+        health.ready() ? staleWatch(fleet) : "the initial lists are not complete",
     });
     const healthServer = await serve(options.healthAddress, routes);
     return async () => {

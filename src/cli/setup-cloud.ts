@@ -27,7 +27,7 @@ export const runSetupCloud: CommandRun<"setup"> = async ({ words, options, io })
   if (end === "Ended") return 0;
   throw new LastcallError(
     "SCRIPT_FAILED",
-    `Cannot set up ${cloud}: the script ended with ${end}, its last lines say why`,
+    `Cannot set up ${cloud}: the script ended with ${end}, see its last lines above`,
   );
 };
 
@@ -36,7 +36,9 @@ async function gcpScript(options: Options): Promise<string> {
   const { cluster, location } = options;
   const project = wanted("gcp", "--project", options.project);
   if ((cluster === undefined) !== (location === undefined)) {
-    throw missing("gcp", cluster === undefined ? "--cluster" : "--location");
+    const [given, lacking] =
+      cluster === undefined ? ["--location", "--cluster"] : ["--cluster", "--location"];
+    throw missing("gcp", `${given} needs ${lacking}, set both or neither`);
   }
   const make = options.undo ? undoScript : setupScript;
   return make({
@@ -79,7 +81,6 @@ async function azureScript(options: Options): Promise<string> {
 /** What each flag that a cloud cannot do without is to name. */
 const meanings: Readonly<Record<string, string>> = {
   "--project": "the project whose machines are released",
-  "--location": "both of --cluster and --location or neither",
   "--cluster": "the cluster whose machines are released",
   "--account": "the account that the cluster is in",
   "--region": "the region that the cluster is in",
@@ -88,11 +89,12 @@ const meanings: Readonly<Record<string, string>> = {
 };
 
 function wanted(cloud: string, flag: string, value: string | undefined): string {
-  if (value === undefined) throw missing(cloud, flag);
+  if (value === undefined) {
+    throw missing(cloud, `${flag} is required, set it to ${meanings[flag]}`);
+  }
   return value;
 }
 
-function missing(cloud: string, flag: string): LastcallError {
-  const fault = `Cannot set up ${cloud}: ${flag} is missing, expected ${meanings[flag]}`;
-  return new LastcallError("USAGE", fault);
+function missing(cloud: string, what: string): LastcallError {
+  return new LastcallError("USAGE", `Cannot set up ${cloud}: ${what}`);
 }

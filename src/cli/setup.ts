@@ -38,7 +38,7 @@ async function setupObjects({ words, options, io }: Setup): Promise<readonly Kub
   if (what !== "admission") {
     throw new LastcallError(
       "USAGE",
-      `Cannot set up ${JSON.stringify(what)}: it is not known, expected crds, admission, gcp, aws or azure`,
+      `Cannot set up ${JSON.stringify(what)}: unknown part, expected crds, admission, gcp, aws or azure`,
     );
   }
   const { admissionBudget, admissionManifests } = await import("../audit/admission.ts");

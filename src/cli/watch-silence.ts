@@ -11,7 +11,7 @@ export function staleWatch(fleet: Pick<Fleet, "silences">): string | undefined {
   if (oldest === undefined || oldest.ms <= limitMs) return undefined;
   const { kind, ms } = oldest;
   const wanted = `expected at most ${limitMs / 1000} s`;
-  return `the watch of ${kind} has heard nothing from the API server for ${Math.round(ms / 1000)} s, ${wanted}`;
+  return `the watch of ${kind} has received nothing from the API server for ${Math.round(ms / 1000)} s, ${wanted}`;
 }
 
 /** As it is at this instant: to be called for each scrape. */

@@ -16,7 +16,7 @@ export const auditOptions = [
     value: "NAME",
     default: "gke",
     commands: ["setup"],
-    help: "With admission: the budget to hold workloads to, named as for audit",
+    help: "With admission: platform whose grace budget workloads are checked against, named as for audit",
   },
   {
     name: "action",
@@ -24,7 +24,7 @@ export const auditOptions = [
     choices: ["Warn", "Deny", "Audit"],
     default: "Warn",
     commands: ["setup"],
-    help: "With admission: tells the user, refuses the object, or writes into the audit log of the server",
+    help: "With admission: warn the user, deny the object, or record it in the audit log of the API server",
   },
   {
     name: "scope",
@@ -32,7 +32,7 @@ export const auditOptions = [
     choices: ["Named", "Possible"],
     default: "Named",
     commands: ["setup"],
-    help: "With admission: workloads that name Spot nodes, or all that do not keep off them",
+    help: "With admission: check workloads that name Spot nodes, or all that may run on them",
   },
   {
     name: "fail-on",
@@ -40,7 +40,7 @@ export const auditOptions = [
     choices: ["error", "warning", "info", "never"],
     default: "error",
     commands: ["audit"],
-    help: "The lightest finding that makes the exit code 3",
+    help: "Lowest severity of a finding that makes the exit code 3",
   },
   {
     name: "ask-kubelets",
@@ -48,14 +48,14 @@ export const auditOptions = [
     choices: ["never", "direct", "proxy"],
     default: "never",
     commands: ["audit"],
-    help: "Reads the budgets of a live cluster's Spot nodes from their kubelets: at port 10250 with the right nodes/configz, or through the API server with nodes/proxy, which amounts to a shell in every pod",
+    help: "Read the grace budgets of a cluster's Spot nodes from their kubelets: direct on port 10250 (needs the permission nodes/configz), or by proxy through the API server (needs nodes/proxy, which amounts to a shell in every pod)",
   },
   {
     name: "kubelet-insecure-tls",
     type: "switch",
     default: "false",
     commands: ["audit"],
-    help: "With --ask-kubelets=direct: takes certificates that the cluster's authority has not signed, and so may give the token to whoever answers",
+    help: "With --ask-kubelets=direct: accept certificates not signed by the cluster's CA, at the risk of giving the token to an impostor",
   },
   {
     name: "template-path",
@@ -63,14 +63,14 @@ export const auditOptions = [
     value: "KIND.GROUP=PATH",
     list: true,
     commands: ["audit"],
-    help: "Where a custom resource keeps its pod template, such as Sandbox.example.com=spec.template; may be repeated. Rollout.argoproj.io is known",
+    help: "Path of the pod template in a custom resource, such as Sandbox.example.com=spec.template; may be repeated; Rollout.argoproj.io is built in",
   },
   {
     name: "baseline",
     type: "text",
     value: "FILE",
     commands: ["audit"],
-    help: "A file of findings that are known and accepted",
+    help: "File of known and accepted findings: a saved report in JSON",
   },
   {
     name: "audit-every",
@@ -78,6 +78,6 @@ export const auditOptions = [
     value: "DURATION",
     default: "6h",
     commands: ["run"],
-    help: "How often the leader audits the workloads of the cluster; 0: never, and needs no right to list them",
+    help: "How often the leader audits the workloads of the cluster; 0 turns it off, and needs no permission to list them",
   },
 ] as const satisfies readonly Option[];

@@ -144,7 +144,7 @@ function celRulesOf(rules: readonly SchemaRule[]): readonly JsonSchema[] {
   return rules.flatMap(({ cel, at, wanted }) =>
     cel === undefined
       ? []
-      : [{ rule: cel, message: `wanted ${wanted}`, ...(at && { fieldPath: `.${at}` }) }],
+      : [{ rule: cel, message: `expected ${wanted}`, ...(at && { fieldPath: `.${at}` }) }],
   );
 }
 

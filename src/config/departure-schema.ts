@@ -54,18 +54,20 @@ export const departureSpec: ObjectField = {
         NodeShutdown: true,
       }),
     }),
-    departAt: instantField("When it is to begin; absent: at once."),
+    departAt: instantField("When it is to begin; if not set, at once."),
     deadlineAt: instantField(
       "After this instant the machine may be gone. Once noticed it only ever moves earlier.",
     ),
     noticedAt: instantField("When the notice was received."),
-    withdrawnAt: instantField("When the cloud took its notice back: the departure is undone."),
+    withdrawnAt: instantField("When the cloud withdrew its notice: the departure is cancelled."),
     source: textField({
-      description: "What made it: the planner, an agent, a queue, a person.",
+      description: "What created it: the planner, an agent, a queue or a user.",
       maxLength: 253,
     }),
     policy: textField({ description: "The policy that it follows.", maxLength: 253 }),
-    hold: switchField("A person's word: it waits while this is set; a notice does not."),
+    hold: switchField(
+      "Set by a user: the departure waits while this is set, unless there is a notice.",
+    ),
   },
   rules: [
     {
@@ -82,18 +84,18 @@ function counter(description: string): FieldSchema {
 
 const drain: ObjectField = {
   type: "object",
-  description: "How far the drain has come, in pods.",
+  description: "Progress of the drain, in pods.",
   properties: {
-    total: counter("To leave in all."),
-    left: counter("Still there."),
-    evicted: counter("Gone by eviction."),
-    forced: counter("Deleted past a budget."),
-    waiting: counter("Leaving, within their grace."),
-    blocked: counter("Held by a budget or an annotation."),
-    cut: counter("Given less grace than they ask for."),
-    cleanExit: counter("Gone before their grace was over."),
-    killed: counter("Gone with the end of their grace."),
-    leftBehind: counter("Not gone when the drain ended."),
+    total: counter("Pods to evict in total."),
+    left: counter("Pods still on the node."),
+    evicted: counter("Pods evicted."),
+    forced: counter("Pods deleted regardless of a budget."),
+    waiting: counter("Pods terminating within their grace period."),
+    blocked: counter("Pods blocked by a budget or an annotation."),
+    cut: counter("Pods with a truncated grace period."),
+    cleanExit: counter("Pods terminated before their grace period ended."),
+    killed: counter("Pods killed at the end of their grace period."),
+    leftBehind: counter("Pods still on the node when the drain ended."),
     notClean: {
       type: "list",
       description: "The first pods that were killed or left behind.",
@@ -116,7 +118,7 @@ const drain: ObjectField = {
     },
     forcedPods: {
       type: "list",
-      description: "The first pods that were deleted past the eviction API.",
+      description: "The first pods that were deleted without the eviction API.",
       items: {
         type: "object",
         description: "One pod.",

@@ -17,7 +17,7 @@ const podRules: ListField = {
       selector: labelSelectorField("The pods; `{}` selects every pod."),
       namespaces: {
         type: "list",
-        description: "The namespaces that the rule covers; absent: all.",
+        description: "The namespaces that the rule covers; if not set, all.",
         minItems: 1,
         maxItems: 64,
         wanted: "at least one namespace (all of them: leave namespaces out)",
@@ -31,7 +31,7 @@ const podRules: ListField = {
       },
       action: choiceField({
         description:
-          "`Evict` it, `Skip` it, let it `Block` a planned departure, wait until it has completed, or `Delete` it past its budget.",
+          "`Evict` it, `Skip` it, let it `Block` a planned departure, wait until it has completed, or `Delete` it regardless of its budget.",
         choices: wordsOf<PodRule["action"]>({
           Evict: true,
           Skip: true,
@@ -42,7 +42,7 @@ const podRules: ListField = {
       }),
       timeout: positiveDurationField({
         description:
-          "For `WaitCompleted`: how long at most; absent: as long as the drain may take.",
+          "For `WaitCompleted`: how long at most; if not set, as long as the drain may take.",
       }),
     },
     rules: [
@@ -82,7 +82,7 @@ export const drainField: ObjectField = {
     budgetShare: {
       type: "string",
       description:
-        "Under a notice: for how much of it a PodDisruptionBudget may hold a pod, which is deleted after that with the grace that is left. `0%`: a pod's grace goes before its budget.",
+        "Under a notice: for how much of it a PodDisruptionBudget may hold a pod, which is deleted after that with the grace that is left. With `0%` a pod's grace period takes precedence over its budget.",
       pattern: "^([1-9]?[0-9]|100)%$",
       maxLength: 4,
       wanted: "a share from 0% to 100%",

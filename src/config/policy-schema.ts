@@ -55,7 +55,7 @@ const lifetime: ObjectField = {
     }),
     max: positiveDurationField({
       description:
-        "The age at which the cloud takes the machine, or a limit of one's own choice. Absent: no planned departures, notices only.",
+        "The age at which the cloud takes the machine, or a limit of one's own choice. If not set, there are no planned departures, only notices.",
     }),
     reserve: durationField({
       description: "How long before `max` a node has to leave at the latest.",
@@ -72,12 +72,12 @@ const spacing: ObjectField = {
   properties: {
     mode: choiceField({
       description:
-        "`Late`: every node as late as a gap of `min` allows; `Even`: the widest gap that there is.",
+        "`Late`: every node as late as a gap of `min` allows; `Even`: the widest gap possible.",
       choices: ["Late", "Even"],
       default: "Late",
     }),
     min: durationField({
-      description: "The gap wanted in `Late`; a smaller one is taken where no plan reaches it.",
+      description: "The gap to keep in `Late`; a smaller one is used where no plan can keep it.",
       default: "15m",
     }),
   },
@@ -135,7 +135,7 @@ const budgets: ListField = {
 const waves: ObjectField = {
   type: "object",
   description:
-    "Planned departures in waves, the canary first. Absent: the budgets alone limit how many leave.",
+    "Planned departures in waves, the canary first. If not set, only the budgets limit how many leave.",
   required: ["sizes"],
   properties: {
     sizes: {
@@ -148,7 +148,7 @@ const waves: ObjectField = {
       items: amountField("A count, or a share of the matched nodes rounded down, but at least 1."),
     },
     restartedAt: instantField(
-      "What ended before this instant does not count: the waves start again with the canary. To go on after a halt, or to try a change of the policy with care, put the present instant here.",
+      "What ended before this instant does not count: the waves start again with the canary. To continue after a halt, or to test a change of the policy carefully, set it to the current time.",
     ),
   },
 };
@@ -229,11 +229,11 @@ const reactions = wordsOf<NoticeReaction>({
 const onNotice: ObjectField = {
   type: "object",
   description:
-    "What a notice from the cloud brings about. `Notify`: the node stays at work, and an Event says so; `Release`: as `Drain`, and the machine is let go by `instance.release` as soon as its node is empty, instead of when the cloud takes it.",
+    "What a notice from the cloud brings about. `Notify`: the node keeps running, and an Event says so; `Release`: as `Drain`, and the machine is released by `instance.release` as soon as its node is drained, instead of when the cloud interrupts it.",
   default: {},
   properties: {
     spotInterruption: choiceField({
-      description: "The machine is being taken.",
+      description: "The machine is about to be interrupted.",
       choices: reactions,
       default: "Drain",
     }),
@@ -253,7 +253,7 @@ const onNotice: ObjectField = {
 
 const instance: ObjectField = {
   type: "object",
-  description: "What becomes of the machine once its node is drained.",
+  description: "What happens to the machine once its node is drained.",
   default: {},
   properties: {
     release: choiceField({
@@ -270,7 +270,7 @@ const instance: ObjectField = {
     }),
     awaitMachine: durationField({
       description:
-        "How long after its drain a node waits for its machine to go, before a planned departure is given up and the node put back to work: with `release: None` for somebody to take it, with any other for a cloud that cannot be reached or does not let it go.",
+        "How long after its drain a node waits for its machine to be terminated, before a planned departure is given up and the node uncordoned: with `release: None` by another tool, with any other value by a cloud that cannot be reached or refuses.",
       default: "30m",
     }),
     loadBalancerDelay: durationField({
@@ -306,14 +306,15 @@ export const policySpec: ObjectField = {
   properties: {
     weight: {
       type: "integer",
-      description: "Where several policies select a node, the heaviest counts, then the name.",
+      description:
+        "If several policies select a node, the one with the highest weight applies, then the first by name.",
       default: 0,
       minimum: -1_000_000,
       maximum: 1_000_000,
       wanted: "a whole number from -1000000 to 1000000",
     },
     nodeSelector: nodeSelectorField(
-      "The nodes, as in node affinity. Absent: the labels by which GKE, EKS, AKS and Karpenter mark Spot and preemptible nodes.",
+      "The nodes, as in node affinity. If not set, the labels by which GKE, EKS, AKS and Karpenter mark Spot and preemptible nodes.",
     ),
     lifetime,
     spacing,
@@ -327,6 +328,6 @@ export const policySpec: ObjectField = {
     instance,
     actions,
     paused: switchField("No planned departures of this policy start; notices still count."),
-    dryRun: switchField("Everything is decided and said, and nothing is done."),
+    dryRun: switchField("Decide and report, but do nothing."),
   },
 };

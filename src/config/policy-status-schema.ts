@@ -12,28 +12,28 @@ function seconds(description: string): FieldSchema {
 /** `DeparturePolicy.status`. */
 export const policyStatus: ObjectField = {
   type: "object",
-  description: "What the controller made of the policy.",
+  description: "What the controller has observed and planned.",
   properties: {
-    observedGeneration: counter("The generation of the spec that the rest speaks of."),
+    observedGeneration: counter("The generation of the spec that this status describes."),
     paused: {
       type: "boolean",
       description: "Whether no planned departure starts, because the policy says `paused: true`.",
     },
     matchedNodes: counter(
-      "How many nodes are under this policy; where it cannot be read, how many it keeps where they are.",
+      "How many nodes the policy selects; if the policy is invalid, how many nodes it holds back.",
     ),
     departures: {
       type: "object",
       description: "Its departures.",
       properties: {
-        scheduled: counter("Planned and not begun."),
-        underWay: counter("Begun and not ended."),
+        scheduled: counter("Scheduled and not started."),
+        underWay: counter("Started and not ended."),
         done24h: counter("Ended in the last 24 hours."),
       },
     },
     spacing: {
       type: "object",
-      description: "The gap between departures; null where it has no meaning.",
+      description: "The gap between departures; null where there are fewer than two.",
       properties: {
         wantedSeconds: seconds("What the policy asks for."),
         reachedSeconds: seconds("The smallest gap of the plan."),
@@ -73,7 +73,7 @@ export const policyStatus: ObjectField = {
     },
     nextDepartureAt: instantField("When the next node leaves."),
     conditions: conditionsField(
-      "`Ready`: the policy is understood, else the message names the fields; `Feasible`: see `forecast`, and Unknown while it is paused; `WavesPassed`: see `waves`; `SpotReady`: what the audit says of the workloads that can run on its nodes.",
+      "`Ready`: the policy is valid, otherwise the message names the fields; `Feasible`: see `forecast`, and Unknown while it is paused; `WavesPassed`: see `waves`; `SpotReady`: what the audit says of the workloads that can run on its nodes.",
     ),
   },
 };

@@ -56,7 +56,7 @@ function resolveOption(question: {
   const written = sources.file?.textsOf(command, name);
   if (written !== undefined) return readTexts(option, written, "CONFIG_INVALID");
   if (option.required) {
-    const sentence = `found no --${name}, expected it or ${variableOf(name)}`;
+    const sentence = `--${name} is required, set it or ${variableOf(name)}`;
     throw new LastcallError("USAGE", `Cannot run lastcall ${command}: ${sentence}`);
   }
   if (option.default !== undefined) {

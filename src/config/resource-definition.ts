@@ -30,7 +30,7 @@ const age: PrinterColumn = {
   name: "Age",
   type: "date",
   jsonPath: ".metadata.creationTimestamp",
-  description: "How long it has been there.",
+  description: "Time since it was created.",
 };
 
 export const policyDefinition: ResourceDefinition = {
@@ -38,12 +38,11 @@ export const policyDefinition: ResourceDefinition = {
   plural: "departurepolicies",
   singular: "departurepolicy",
   shortName: "dpol",
-  description:
-    "Which nodes leave, when, how many at once, how they are drained, and what around it.",
+  description: "Which nodes leave, when, how many at once, and how they are drained.",
   spec: policySpec,
   status: policyStatus,
   columns: [
-    column("Weight", "integer", ".spec.weight", "The heaviest policy counts."),
+    column("Weight", "integer", ".spec.weight", "The policy with the highest weight applies."),
     column("Nodes", "integer", ".status.matchedNodes", "Nodes under this policy."),
     column("Scheduled", "integer", ".status.departures.scheduled", "Departures planned."),
     column("Underway", "integer", ".status.departures.underWay", "Departures begun."),
@@ -64,7 +63,7 @@ export const departureDefinition: ResourceDefinition = {
   spec: departureSpec,
   status: departureStatus,
   columns: [
-    column("Node", "string", ".spec.node.name", "Who leaves."),
+    column("Node", "string", ".spec.node.name", "The node that leaves."),
     column("Cause", "string", ".spec.cause", "Why."),
     column("Phase", "string", ".status.phase", "Where it is."),
     column("Departs", "string", ".spec.departAt", "When it begins."),

@@ -7,7 +7,7 @@ export const setupOptions = [
     type: "switch",
     default: "false",
     commands: ["setup"],
-    help: "With gcp, aws, azure: takes away what the same command has set up, and nothing else",
+    help: "With gcp, aws, azure: remove what the same command has set up, and nothing else",
   },
   {
     name: "project",
@@ -49,14 +49,14 @@ export const setupOptions = [
     type: "text",
     value: "NAME",
     commands: ["setup"],
-    help: "With aws and azure, required: the cluster; with gcp and --location: look first whether it has Workload Identity",
+    help: "With aws and azure, required: the cluster; with gcp and --location: check first that it has Workload Identity",
   },
   {
     name: "location",
     type: "text",
     value: "ZONE|REGION",
     commands: ["setup"],
-    help: "With gcp: where the cluster is",
+    help: "With gcp: zone or region of the cluster",
   },
   {
     name: "service-account",
@@ -71,7 +71,7 @@ export const setupOptions = [
     type: "text",
     value: "NAME",
     commands: ["setup"],
-    help: "With gcp: make this service account and let the controller act as it; absent: it needs none",
+    help: "With gcp: create this Google service account for the controller to impersonate; default: none is needed",
   },
   {
     name: "identity",
@@ -79,7 +79,7 @@ export const setupOptions = [
     choices: ["PodIdentity", "IRSA"],
     default: "PodIdentity",
     commands: ["setup"],
-    help: "With aws: how the ServiceAccount comes to its role",
+    help: "With aws: how the ServiceAccount gets its role",
   },
   {
     name: "managed-identity",
@@ -87,7 +87,7 @@ export const setupOptions = [
     value: "NAME",
     default: "lastcall",
     commands: ["setup"],
-    help: "With azure: the user-assigned identity that is made in the cluster's resource group",
+    help: "With azure: user-assigned identity to create in the cluster's resource group",
   },
   {
     name: "role",
@@ -95,7 +95,7 @@ export const setupOptions = [
     value: "ID",
     default: "lastcall",
     commands: ["setup"],
-    help: "With gcp, aws, azure: the role that is made",
+    help: "With gcp, aws, azure: role to create",
   },
   {
     name: "release",
@@ -103,27 +103,27 @@ export const setupOptions = [
     choices: ["Recreate", "Delete", "DeleteInstance", "None"],
     default: "Recreate",
     commands: ["setup"],
-    help: "With gcp and aws: the instance.release of the policies, for which the role is made",
+    help: "With gcp and aws: the policies' instance.release, which the role must permit",
   },
   {
     name: "regional-groups",
     type: "switch",
     default: "false",
     commands: ["setup"],
-    help: "With gcp: machines are in regional groups; those of GKE are in zonal ones",
+    help: "With gcp: machines are in regional managed instance groups (GKE's are zonal)",
   },
   {
     name: "queue",
     type: "text",
     value: "NAME",
     commands: ["setup"],
-    help: "With aws: make this queue of SQS and the rules of EventBridge that fill it; absent: none",
+    help: "With aws: create this SQS queue and the EventBridge rules that fill it; default: none",
   },
   {
     name: "scale-sets",
     type: "switch",
     default: "false",
     commands: ["setup"],
-    help: "With azure: also the right to delete instances of scale sets, which AKS does not support for its pools",
+    help: "With azure: also grant deletion of scale set instances, which AKS does not support for its pools",
   },
 ] as const satisfies readonly Option[];

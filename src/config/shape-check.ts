@@ -181,7 +181,7 @@ function wantedOf(schema: FieldSchema): string {
 }
 
 function textOf({ maxLength }: StringField): string {
-  return maxLength === undefined ? "text" : `text of at most ${maxLength} letters`;
+  return maxLength === undefined ? "text" : `text of at most ${maxLength} characters`;
 }
 
 function isObject(value: unknown): value is object {

@@ -109,7 +109,7 @@ const timeZone: StringField = {
 const days: ListField = {
   type: "list",
   description:
-    "The days on which the window starts; absent: every day. One over midnight belongs to the day of its start.",
+    "The days on which the window starts; if not set, every day. One over midnight belongs to the day of its start.",
   minItems: 1,
   maxItems: 7,
   unique: true,
@@ -168,7 +168,7 @@ const windowField: ObjectField = {
     },
     type: choiceField({
       description:
-        "`Allow` opens, `Deny` shuts and beats Allow. With Deny windows alone everything else is open.",
+        "`Allow` opens, `Deny` closes and takes precedence. With only Deny windows, all other times are open.",
       choices: ["Allow", "Deny"],
       default: "Allow",
     }),
@@ -185,7 +185,7 @@ const windowField: ObjectField = {
     end: {
       type: "string",
       description:
-        "Local time at which it shuts (exclusive); up to `24:00`. At or before `start` it means the next day.",
+        "Local time at which it closes (exclusive); up to `24:00`. At or before `start` it means the next day.",
       pattern: "^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$",
       maxLength: 5,
       wanted: "a time from 00:00 to 24:00",
@@ -200,7 +200,7 @@ const windowField: ObjectField = {
 export const windowsField: ListField = {
   type: "list",
   description:
-    "When planned departures may start. None: at any time. A node that no window lets go in time leaves at its deadline, and says so.",
+    "When planned departures may start. None: at any time. A node for which no window opens in time leaves at its deadline, with a warning Event.",
   default: [],
   maxItems: 64,
   items: windowField,

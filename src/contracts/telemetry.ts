@@ -70,15 +70,15 @@ const aboutPolicy = ["DeparturePolicy"] as const;
 export const clusterEvents = {
   PolicyInvalid: {
     ...{ type: "Warning", about: aboutPolicy },
-    tells: "The policy cannot be read, why, and how many nodes it holds back by that.",
+    tells: "The policy is invalid, why, and how many nodes it holds back.",
   },
   DepartureScheduled: {
     ...{ type: "Normal", about: aboutNode },
-    tells: "The node has a time to leave, and why that one.",
+    tells: "The node has a departure time, and why that one.",
   },
   DeadlineBeatsWindow: {
     ...{ type: "Warning", about: aboutNode },
-    tells: "It leaves at its deadline, because no window is open before that.",
+    tells: "It leaves at its deadline, because no earlier time is allowed.",
   },
   ReleaseImpossible: {
     ...{ type: "Warning", about: aboutNode },
@@ -88,43 +88,43 @@ export const clusterEvents = {
     ...{ type: "Warning", about: aboutNode },
     tells: "It is not drained, because its cloud cannot be asked whether its machine can go.",
   },
-  DepartureStarted: { type: "Normal", about: aboutNode, tells: "Its departure has begun." },
+  DepartureStarted: { type: "Normal", about: aboutNode, tells: "The departure has started." },
   DepartureEnded: {
     ...{ type: "Normal or Warning", about: aboutNode },
-    tells: "Its departure is over, and how; a Warning where that was not as planned.",
+    tells: "The departure has ended, and how; a Warning if that was not as planned.",
   },
   NoticeReceived: {
     ...{ type: "Warning", about: aboutNode },
     tells:
-      "The cloud has given notice, and the policy's reaction is `Notify`: the node stays at work.",
+      "The cloud has given notice, and the policy's reaction is `Notify`: the node keeps running.",
   },
   BudgetImpossible: {
     ...{ type: "Warning", about: aboutBudget },
-    tells: "Said before the cordon: the pod's budget can never allow a disruption.",
+    tells: "Before the cordon: the pod's budget can never allow a disruption.",
   },
   NoCapacityElsewhere: {
     ...{ type: "Warning", about: aboutPod },
-    tells: "Said before the cordon: no other node has a place for the pod now.",
+    tells: "Before the cordon: the pod fits on no other node now.",
   },
   ReplacementTimeout: {
     ...{ type: "Warning", about: aboutNode },
-    tells: "The room that was to be there before the drain was not there in time.",
+    tells: "The capacity to reserve before the drain was not available in time.",
   },
   DrainBlocked: {
     ...{ type: "Warning", about: aboutBudget },
-    tells: "The pod holds up the drain, in the words of its budget or of the API server.",
+    tells: "The pod blocks the drain, with the reason given by its budget or by the API server.",
   },
   PodCut: {
     ...{ type: "Warning", about: aboutPod },
-    tells: "The pod gets less grace than it asks for, because the notice leaves no more.",
+    tells: "The pod's grace period is truncated, because the notice leaves no more time.",
   },
   PodForced: {
     ...{ type: "Warning", about: aboutBudget },
-    tells: "The pod was deleted past its budget, and why.",
+    tells: "The pod was deleted regardless of its budget, and why.",
   },
   PodKilled: {
     ...{ type: "Warning", about: aboutNode },
-    tells: "A pod had not ended when its grace was over.",
+    tells: "A pod had not terminated at the end of its grace period.",
   },
   PodLeftBehind: {
     ...{ type: "Warning", about: aboutNode },

@@ -389,7 +389,7 @@ export class Executor {
     if (!this.#mayAct()) {
       throw new LastcallError(
         "LEASE_LOST",
-        "Cannot act: the leader lease may be another's by now, only the leader acts",
+        "Cannot act: the lease may have been lost, only the leader acts",
       );
     }
   }

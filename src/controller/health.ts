@@ -52,10 +52,10 @@ export class Health {
     const nowMs = this.#clock.monotonic();
     if (this.#beganMs === undefined) return undefined;
     if (this.#endedMs === undefined && nowMs - this.#movedMs > stillLimitMs) {
-      return `a pass of the rotation has stood still for ${Math.round((nowMs - this.#movedMs) / 1000)} s`;
+      return `a pass of the controller has been stuck for ${Math.round((nowMs - this.#movedMs) / 1000)} s`;
     }
     if (this.#endedMs !== undefined && nowMs - this.#endedMs > idleLimitMs) {
-      return `the rotation has begun no pass for ${Math.round((nowMs - this.#endedMs) / 1000)} s`;
+      return `the controller has started no pass for ${Math.round((nowMs - this.#endedMs) / 1000)} s`;
     }
     return undefined;
   }

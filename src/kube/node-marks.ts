@@ -124,7 +124,7 @@ export class KubeNodeMarks implements NodeMarks {
     }
     throw new LastcallError(
       "CONFLICT",
-      `Cannot write node ${name}: others wrote it in each of ${conflictTries} tries, expected one without a conflict`,
+      `Cannot write node ${name}: conflicts with other writers in each of ${conflictTries} attempts, retrying later`,
     );
   }
 

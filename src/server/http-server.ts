@@ -85,7 +85,7 @@ function listen(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
-      const taken = error.code === "EADDRINUSE" ? "another program has it" : messageOf(error);
+      const taken = error.code === "EADDRINUSE" ? "another program uses it" : messageOf(error);
       reject(
         new LastcallError(
           "PORT_TAKEN",

@@ -8,7 +8,7 @@ export interface Described {
 
 export const counters: Readonly<Record<CounterName, Described>> = {
   lastcall_notices_total: {
-    help: "Notices received, by cloud, kind and where they came from.",
+    help: "Notices received, by cloud, kind and source.",
     labels: ["cloud", "kind", "source"],
   },
   lastcall_departures_total: {
@@ -16,22 +16,25 @@ export const counters: Readonly<Record<CounterName, Described>> = {
     labels: ["policy", "cause", "outcome"],
   },
   lastcall_evictions_total: {
-    help: "Requests to the eviction API, by what came of them.",
+    help: "Requests to the eviction API, by result.",
     labels: ["result"],
   },
   lastcall_pods_forced_total: {
-    help: "Pods deleted past their budget, by reason.",
+    help: "Pods deleted regardless of their budget, by reason.",
     labels: ["reason"],
   },
   lastcall_actions_total: {
-    help: "Actions around a departure, by what came of them.",
+    help: "Actions around a departure, by result.",
     labels: ["action", "result"],
   },
-  lastcall_errors_total: { help: "Faults by their code (docs/errors.md).", labels: ["code"] },
+  lastcall_errors_total: { help: "Errors by code (docs/errors.md).", labels: ["code"] },
 };
 
 export const gauges: Readonly<Record<GaugeName, Described>> = {
-  lastcall_departures: { help: "Live departures, by phase.", labels: ["policy", "phase"] },
+  lastcall_departures: {
+    help: "Departures that have not ended, by phase.",
+    labels: ["policy", "phase"],
+  },
   lastcall_plan_departures: {
     help: "Planned departures by reason; DeadlineBeatsWindow and Overdue are those that are late.",
     labels: ["policy", "reason"],
@@ -54,7 +57,7 @@ export const gauges: Readonly<Record<GaugeName, Described>> = {
     labels: ["policy", "platform", "grace"],
   },
   lastcall_watch_silence_seconds: {
-    help: "Since a watch last heard the API server, by what is watched; up to a minute is usual.",
+    help: "Time since a watch last received anything from the API server, by resource; up to a minute is normal.",
     labels: ["kind"],
   },
 };

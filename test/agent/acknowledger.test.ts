@@ -102,7 +102,7 @@ describe("an event that may be acknowledged", () => {
     expect(source.acknowledged).toEqual(["event-1"]);
   });
 
-  it("is left alone while a pod is still there, held by a budget", async () => {
+  it("is left alone while a pod is still there, blocked by a budget", async () => {
     await start({ controller: true, maxUnavailable: 0 });
     await say([preempt(600)], 60);
     expect(world.podsOn("n1")).not.toEqual([]);

@@ -333,7 +333,7 @@ describe("an agent that has nothing to do", () => {
     await start();
     await quiet(5);
     await clock.advance(minutes(4) + 1000);
-    expect(health.problem()).toMatch(/loop aws\/a has not turned for 24\d s/);
+    expect(health.problem()).toMatch(/loop aws\/a has been stuck for 24\d s/);
   });
 });
 

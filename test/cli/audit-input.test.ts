@@ -19,18 +19,18 @@ describe("input that is not understood ends the run with exit code 2 and one sen
 
   it.each([
     { why: "a broken line", text: "kind: Pod\n  name: [\n", says: "Cannot read bad.yaml:" },
-    { why: "a key twice", text: duplicate, says: "bad.yaml:4: the key kind is written twice" },
-    { why: "a key twice in JSON", text: inJson, says: "bad.yaml:4: the key name is written twice" },
+    { why: "a key twice", text: duplicate, says: "bad.yaml:4: the key kind appears twice" },
+    { why: "a key twice in JSON", text: inJson, says: "bad.yaml:4: the key name appears twice" },
     { why: "an alias bomb", text: bomb, says: "bad.yaml:1: excessive alias count" },
     {
       why: "a key twice that JSON would write alike",
       text: 'kind: Pod\nmetadata:\n  labels: {1: a, "1": b}\n',
-      says: "bad.yaml:3: the key 1 is written twice",
+      says: "bad.yaml:3: the key 1 appears twice",
     },
     {
       why: "a merge key twice",
       text: "x: &l {a: b}\ny: {<<: *l, <<: *l}\n",
-      says: "bad.yaml:2: the key << is written twice",
+      says: "bad.yaml:2: the key << appears twice",
     },
     {
       why: "a template that is not rendered and parses all the same",
@@ -60,7 +60,7 @@ describe("input that is not understood ends the run with exit code 2 and one sen
     {
       why: "a key twice that would speak to a CI system",
       text: 'kind: Pod\n"x\\n::error::": 1\n"x\\n::error::": 1\n',
-      says: "bad.yaml:3: the key x\ufffd::error:: is written twice",
+      says: "bad.yaml:3: the key x\ufffd::error:: appears twice",
     },
     {
       why: "a long text",
@@ -127,7 +127,7 @@ describe("input that is not understood ends the run with exit code 2 and one sen
 
     expect(run).toMatchObject({ exit: 2, stdout: "" });
     expect(run.error).toBe(
-      "Cannot read dir/a\ufffd::error::x.yaml: its name holds control characters, expected a plain name",
+      "Cannot read dir/a\ufffd::error::x.yaml: its name contains control characters, rename it",
     );
   });
 
@@ -153,7 +153,7 @@ describe("input that is not understood ends the run with exit code 2 and one sen
     const texts = { "chart/Chart.yaml": "name: x", "chart/templates/a.yaml": "{{ x }}" };
 
     expect((await auditRun({ files: ["chart"] }, texts)).error).toBe(
-      "Cannot read chart: it is a Helm chart that is not rendered, expected the output of helm template",
+      "Cannot read chart: it is an unrendered Helm chart, pass the output of helm template",
     );
   });
 
@@ -172,7 +172,7 @@ describe("input that is not understood ends the run with exit code 2 and one sen
   });
 
   it("nothing named at all", async () => {
-    expect((await auditRun({}, {})).error).toContain("neither a file nor a cluster is named");
+    expect((await auditRun({}, {})).error).toContain("there is nothing to read");
   });
 });
 
@@ -181,17 +181,17 @@ describe("a note says", () => {
     {
       why: "that a folder holds no manifest",
       texts: { "dir/readme.md": "x" },
-      says: "dir holds no file .yaml, .yml or .json",
+      says: "dir contains no .yaml, .yml or .json files",
     },
     {
-      why: "that a folder is for Kustomize",
+      why: "that a folder is a Kustomize folder",
       texts: { "dir/kustomization.yaml": "", "dir/web.yaml": thirty },
-      says: "dir is for Kustomize",
+      says: "dir is a Kustomize folder",
     },
     {
       why: "that one below it is",
       texts: { "dir/base/kustomization.yml": "", "dir/base/web.yaml": thirty },
-      says: "dir/base is for Kustomize",
+      says: "dir/base is a Kustomize folder",
     },
   ])("$why", async ({ texts, says }) => {
     const run = await auditRun({ files: ["dir"], platforms: ["gke"] }, texts);

@@ -23,18 +23,18 @@ function textOf(shown: BoardNotice, rows: number): readonly string[] {
 describe("A notice", () => {
   it("is shown pod by pod against its clock, with what happens without Lastcall", () => {
     expect(textOf(notice, 10)).toEqual([
-      " NOTICE  spot-1 is shut down in 90 s   1 of 3 pods have left",
+      " NOTICE  spot-1 shuts down in 90 s   1 of 3 pods terminated",
       // 15 seconds are one column of eight.
-      "   gone   █·······  left after 15s",
-      "   late   ·█······  ending for 15s",
-      "   waits  ········  still at work",
-      "   without Lastcall: 3 pods run on, and nobody has told them",
+      "   gone   █·······  terminated after 15s",
+      "   late   ·█······  terminating for 15s",
+      "   waits  ········  running",
+      "   without Lastcall: 3 pods keep running, unaware of the notice",
     ]);
   });
 
   it("has those that still run where not all pods fit", () => {
     const [, first, second, ...rest] = textOf(notice, 4);
-    expect([first, second]).toEqual(["   late   ·█······  ending for 15s", "   and 2 more"]);
+    expect([first, second]).toEqual(["   late   ·█······  terminating for 15s", "   and 2 more"]);
     expect(rest).toHaveLength(1);
   });
 
@@ -44,6 +44,6 @@ describe("A notice", () => {
 
   it("says so once the shutdown has begun", () => {
     const [head] = textOf({ ...notice, deadlineAt: now }, 10);
-    expect(head).toContain("spot-1 is being shut down");
+    expect(head).toContain("spot-1 is shutting down");
   });
 });

@@ -50,7 +50,7 @@ describe("completion", () => {
 
   it("refuses a shell that it does not know, with those that it does", () => {
     expect(() => completionScript("csh", commands)).toThrow(
-      'Cannot complete for "csh": it is not known, expected bash, zsh or fish',
+      'Cannot complete for "csh": unknown shell, expected bash, zsh or fish',
     );
   });
 });

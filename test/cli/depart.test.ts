@@ -67,7 +67,7 @@ describe("lastcall depart", () => {
   it("moves what was asked for before, and says what it leaves alone", async () => {
     await lastcall("depart", "n0", "--at", at);
     expect((await lastcall("depart", "n0", "--at", at)).stdout).toContain(
-      "unchanged: n0 is leaving",
+      "unchanged: n0 is already leaving",
     );
     expect((await lastcall("depart", "n0", "--at", by)).stdout).toContain("moved: n0 leaves at");
     expect(made()).toMatchObject([{ departAt: by }]);
@@ -83,8 +83,8 @@ describe("lastcall depart", () => {
   });
 
   it.each([
-    [1, ["n0", "nobody"], "Cannot make nobody depart: no node has that name"],
-    [2, ["n0", "--by", "2020-01-01T00:00:00Z"], "Cannot take --by 2020-01-01T00:00:00.000Z"],
+    [1, ["n0", "nobody"], "Cannot make nobody depart: there is no such node"],
+    [2, ["n0", "--by", "2020-01-01T00:00:00Z"], "Cannot use --by 2020-01-01T00:00:00.000Z"],
     [2, [], "NODE"],
   ] as const)("exits with %i on %j and writes nothing", async (code, args, says) => {
     const { exit, stdout, stderr } = await lastcall("depart", ...args);

@@ -143,7 +143,7 @@ describe("lastcall drain-plan", () => {
     expect(live.warnings).toMatchObject([
       {
         reason: "DaemonSetGone",
-        explain: "is evicted and comes back nowhere, because its DaemonSet logs is gone",
+        explain: "is evicted and not recreated, because its DaemonSet logs no longer exists",
       },
     ]);
     const list = (...items: readonly object[]) =>
@@ -190,6 +190,6 @@ describe("lastcall drain-plan", () => {
 
   it("says so where no pod has to leave", async () => {
     world.addNode("n3", "a");
-    expect(await printed("n3", {}, [])).toMatch(/^No pod has to leave\.\n/);
+    expect(await printed("n3", {}, [])).toMatch(/^No pods to evict\.\n/);
   });
 });

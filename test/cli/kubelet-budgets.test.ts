@@ -75,7 +75,7 @@ describe("a kubelet asked at its own port", () => {
 
     expect(read.size).toBe(0);
     expect(server.seen).toEqual([]);
-    expect(notes[0]).toMatch(/not trusted.*node n1 is judged by what its platform ships/);
+    expect(notes[0]).toMatch(/not trusted.*node n1 is audited with the defaults of its platform/);
   });
 
   it("is taken at its word where the user says so", async () => {
@@ -86,7 +86,7 @@ describe("a kubelet asked at its own port", () => {
   });
 
   it.each([
-    ["without an address", node("n1"), "the Node has no address"],
+    ["without an address", node("n1"), "its Node has no InternalIP address"],
     ["that nobody listens for", node("n1", "127.0.0.2"), "connection refused"],
   ])("of a node %s leaves the platform's default, and says so", async (_, asked, words) => {
     const { ask } = await kubelet(answering(200, configz));

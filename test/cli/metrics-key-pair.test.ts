@@ -12,12 +12,12 @@ it.each([
   [
     "cert",
     { metricsCertFile: "/tls/tls.crt", metricsKeyFile: undefined },
-    "expected --metrics-key-file",
+    "also needs --metrics-key-file",
   ],
   [
     "key",
     { metricsCertFile: undefined, metricsKeyFile: "/tls/tls.key" },
-    "expected --metrics-cert-file",
+    "also needs --metrics-cert-file",
   ],
 ])("--metrics-%s-file alone is refused", (_, options, said) => {
   expect(() => metricsKeyPair(options)).toThrow(said);

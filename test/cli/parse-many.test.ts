@@ -28,7 +28,7 @@ describe("much text", () => {
     const line = many.split("\n").length + 2;
 
     expect(parsed?.problems).toEqual([
-      `Cannot read a.yaml:${line}: the key kind is written twice in one object, expected once`,
+      `Cannot read a.yaml:${line}: the key kind appears twice in one object, expected once`,
     ]);
   });
 });

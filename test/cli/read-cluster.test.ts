@@ -147,7 +147,7 @@ describe("the live cluster", () => {
         code: "USAGE",
         message:
           "Cannot use --template-path Sandbox.example.com=spec.template: the API server has no such kind, " +
-          "check the kind and the group with kubectl api-resources",
+          "check kind and group with: kubectl api-resources",
       });
     });
 
@@ -204,9 +204,9 @@ describe("the live cluster", () => {
     {
       status: 401,
       code: "API_UNAUTHORIZED",
-      found: "the API server does not know who asks (not you)",
+      found: "the API server rejected the credentials (not you)",
     },
-    { status: 403, code: "RIGHT_MISSING", found: "it is forbidden (not you)" },
+    { status: 403, code: "RIGHT_MISSING", found: "forbidden (not you)" },
     { status: 500, code: "API_REFUSED", found: "500 not you" },
   ])("an answer of $status is $code, with the server's words", async ({ status, code, found }) => {
     const { api } = apiOf({ "/api/v1/nodes": { status, body: { message: "not you" } } });

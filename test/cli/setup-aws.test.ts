@@ -164,7 +164,7 @@ describe("lastcall setup aws changes nothing", () => {
   it.each(["account", "region", "cluster"])("without --%s", async (flag) => {
     const { code } = await setup({ [flag]: undefined });
     expect(code).toMatchObject({ code: "USAGE", exitCode: 2 });
-    expect(String(code)).toContain(`Cannot set up aws: --${flag} is missing`);
+    expect(String(code)).toContain(`Cannot set up aws: --${flag} is required`);
     expect(aws.calls()).toEqual([]);
   });
 });

@@ -114,7 +114,7 @@ describe("lastcall setup azure changes nothing", () => {
     const field = flag === "resource-group" ? "resourceGroup" : flag;
     const { code } = await setup({ [field]: undefined });
     expect(code).toMatchObject({ code: "USAGE", exitCode: 2 });
-    expect(String(code)).toContain(`Cannot set up azure: --${flag} is missing`);
+    expect(String(code)).toContain(`Cannot set up azure: --${flag} is required`);
     expect(az.calls()).toEqual([]);
   });
 });

@@ -71,13 +71,13 @@ describe("lastcall setup gcp", () => {
   });
 
   it.each([
-    ["a project", { project: undefined }, "--project"],
-    ["the location of its cluster", { cluster: "main" }, "--location"],
-    ["the cluster at its location", { location: "europe-west1" }, "--cluster"],
-  ])("without %s is a mistake, and runs nothing", async (_, options, flag) => {
+    ["a project", { project: undefined }, "--project is required"],
+    ["the location of its cluster", { cluster: "main" }, "--cluster needs --location"],
+    ["the cluster at its location", { location: "europe-west1" }, "--location needs --cluster"],
+  ])("without %s is a mistake, and runs nothing", async (_, options, says) => {
     const fault = await faultOf(setup(options));
     expect(fault).toMatchObject({ code: "USAGE", exitCode: 2 });
-    expect(fault.message).toContain(`${flag} is missing`);
+    expect(fault.message).toContain(says);
     expect(gcloud.calls()).toEqual([]);
   });
 

@@ -23,7 +23,7 @@ describe("a watch that is silent", () => {
       { kind: "policies", ms: seconds(5) },
     );
     expect(staleWatch(fleet)).toBe(
-      "the watch of departures has heard nothing from the API server for 240 s, expected at most 180 s",
+      "the watch of departures has received nothing from the API server for 240 s, expected at most 180 s",
     );
   });
 

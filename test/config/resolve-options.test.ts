@@ -160,7 +160,7 @@ describe("a wrong value of an option is refused with one sentence", () => {
     expect(() => resolveOptions("agent", nothing)).toThrow(
       new LastcallError(
         "USAGE",
-        "Cannot run lastcall agent: found no --node-name, expected it or LASTCALL_NODE_NAME",
+        "Cannot run lastcall agent: --node-name is required, set it or LASTCALL_NODE_NAME",
       ),
     );
   });

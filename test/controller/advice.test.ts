@@ -171,7 +171,7 @@ describe("maintenance that is hours ahead", () => {
     expect(cordoned(world)).toEqual(["n0", "n1", "n2"]);
     expect(world.departureOf("n1")?.status).toMatchObject({
       timeline: expect.arrayContaining([
-        expect.objectContaining({ result: expect.stringContaining("no other way") }),
+        expect.objectContaining({ result: expect.stringContaining("allows no later start") }),
       ]),
     });
     await end();

@@ -56,7 +56,7 @@ describe("a node whose last pod has left", () => {
     await world.passUntil(() => ledgerOf(world, "n0").reason === "VolumeWait", minutes(1));
     expect(ledgerOf(world, "n0")).toMatchObject({
       phase: "Draining",
-      message: "n0 is empty, and waits for its volumes to be detached: default/data.",
+      message: "n0 is drained, and waits for its volumes to be detached: default/data.",
     });
     await world.pass(seconds(60));
     expect(world.released).toEqual([]);
@@ -156,7 +156,7 @@ describe("a node to which load balancers may still send", () => {
     await waiting(world, async () => {
       expect(ledgerOf(world, "n0")).toMatchObject({
         phase: "Draining",
-        message: expect.stringMatching(/^n0 is kept until .*Z for load balancers/),
+        message: expect.stringMatching(/^n0 is drained, and is kept until .*Z for load balancers/),
       });
       await world.pass(seconds(110));
       expect(world.released).toEqual([]);
@@ -304,6 +304,6 @@ describe("the ledger of a departure", () => {
     });
     const forced = world.events.filter(({ reason }) => reason === "PodForced");
     expect(forced.map(({ about }) => about.kind)).toEqual(["Node", "Pod", "PodDisruptionBudget"]);
-    expect(forced[0]?.message).toContain(`default/${name} was deleted past its budget`);
+    expect(forced[0]?.message).toContain(`default/${name} was deleted regardless of its budget`);
   });
 });

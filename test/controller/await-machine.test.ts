@@ -62,11 +62,11 @@ describe("a drained node whose machine nobody takes", () => {
     expect(world.marksOf(first)).toEqual([]);
     expect(statuses(world).find(({ phase }) => phase === "Ended")).toMatchObject({
       ...{ outcome: "RolledBack", reason: "MachineNotTaken" },
-      message: expect.stringContaining("have something delete drained machines"),
+      message: expect.stringContaining("let another tool delete drained machines"),
     });
     const event = world.events.find(({ reason }) => reason === "DepartureEnded");
     expect(event).toMatchObject({ type: "Warning", about: { name: first } });
-    expect(event?.message).toContain("nobody took its machine");
+    expect(event?.message).toContain("nothing terminated its machine");
   });
 
   it("gives its budget back, so that others leave", async () => {

@@ -75,7 +75,7 @@ describe("pods that their budget never lets go", () => {
       ...["DrainBlocked", "DrainBlocked", "PodCut", "PodCut", "PodForced", "PodForced"],
     ]);
     const [cut] = said.filter(({ reason }) => reason === "PodCut");
-    expect(cut?.message).toContain("with 17 s of the 30 s of grace that it wants");
+    expect(cut?.message).toContain("with its grace period truncated from 30 s to 17 s");
   });
 
   it("are deleted after half of what is left of a notice that is half over when it is seen", async () => {

@@ -173,7 +173,7 @@ describe("a pod that its budget holds for good", () => {
     stop.abort();
     await running;
     const words = "The disruption budget victim needs 2 healthy pods and has 2 currently";
-    const message = `n0 is draining, held up by ${words}.`;
+    const message = `n0 is draining, blocked by ${words}.`;
     const look = { reason: "DrainBlocked", message, blocked: 2, left: 2 };
     expect([...looks]).toEqual([JSON.stringify(look)]);
   });

@@ -90,7 +90,7 @@ describe("a departure that is due", () => {
     expect(cordons(told)).not.toEqual([]);
     const started = told.world.events.find(({ reason }) => reason === "DepartureStarted");
     expect(started?.message).toMatch(
-      /^n[01] leaves now, because its deadline 2026-11-20T03:30:00.000Z leaves no other way\.$/,
+      /^n[01] leaves now, because its deadline 2026-11-20T03:30:00.000Z allows no later start\.$/,
     );
     await told.end();
   });

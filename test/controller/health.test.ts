@@ -13,7 +13,7 @@ describe("the health of a controller", () => {
     await clock.advance(minutes(2));
     expect(health.problem()).toBeUndefined();
     await clock.advance(1000);
-    expect(health.problem()).toMatch(/stood still for 121 s/);
+    expect(health.problem()).toMatch(/stuck for 121 s/);
     health.passEnded();
     expect(health.problem()).toBeUndefined();
   });
@@ -56,7 +56,7 @@ describe("the health of a controller", () => {
     await clock.advance(minutes(15));
     expect(health.problem()).toBeUndefined();
     await clock.advance(1000);
-    expect(health.problem()).toMatch(/begun no pass for 901 s/);
+    expect(health.problem()).toMatch(/started no pass for 901 s/);
   });
 
   it("lasts on a replica that stands by, or has given the lead up", async () => {

@@ -94,8 +94,8 @@ describe("a notice for a node that leaves by the plan already", () => {
     await on.pass(minutes(1));
     const lines = shown(on).status.timeline.filter(({ step }) => step === "Noticed");
     expect(lines.map(({ result }) => result)).toEqual([
-      `n1 leaves because the cloud takes it at ${first.deadlineAt}.`,
-      `n1 leaves because the cloud takes it at ${second.deadlineAt}.`,
+      `n1 leaves because the cloud interrupts it at ${first.deadlineAt}.`,
+      `n1 leaves because the cloud interrupts it at ${second.deadlineAt}.`,
     ]);
     await end();
   });
@@ -194,7 +194,7 @@ describe("a person's deadline, after a notice that names none", () => {
     await on.pass(minutes(20));
     expect(on.podsOn("n1")).toHaveLength(2);
     expect(shown(on).status).toMatchObject({ phase: "Draining" });
-    expect(signsOf(on).condition?.message).toBe("n1 leaves because the cloud takes it.");
+    expect(signsOf(on).condition?.message).toBe("n1 leaves because the cloud interrupts it.");
     await end();
   });
 });

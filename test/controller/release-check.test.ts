@@ -241,7 +241,9 @@ describe("a release that fails after the drain", () => {
     const told = () =>
       world.list(departures).filter(({ status }) => {
         const { phase, message = "" } = status as { phase?: string; message?: string };
-        return phase === "Releasing" && message.includes("tried again: Cannot recreate: no answer");
+        return (
+          phase === "Releasing" && message.includes("being retried: Cannot recreate: no answer")
+        );
       });
     await world.passUntil(() => told().length === 1, hours(4));
     await world.pass(minutes(5));

@@ -185,7 +185,7 @@ describe("the status of a policy", () => {
 });
 
 describe("a quiet fleet", () => {
-  it("is written to by nobody between two departures", async () => {
+  it("appears to by nobody between two departures", async () => {
     const world = fleet();
     const stop = new AbortController();
     const running = world.startController(stop.signal);
@@ -240,7 +240,7 @@ describe("a notice", () => {
     [
       "Notify",
       [
-        "Warning Node n1: The cloud has given notice (SpotInterruption), but n1 stays, because policy spot says not to act on such a notice.",
+        "Warning Node n1: The cloud has given notice (SpotInterruption), but n1 stays, because policy spot ignores such notices.",
       ],
     ],
   ])("is left alone where the policy says %s, with its Events", async (reaction, wanted) => {

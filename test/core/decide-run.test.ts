@@ -44,7 +44,7 @@ it.each(Array.from({ length: 40 }, (_, seed) => [seed]))(
       const open = allowedSpans(run.policy.windows, begunAt, plus(begunAt, seconds(1))).length > 0;
       expect(reason === "DeadlineForces" ? begunAt >= deadlineAt : open, departure.name).toBe(true);
       // What a budget has held past its time has the reserve of 30 minutes, and no more.
-      const wasHeld = status.timeline.some(({ result }) => result.includes("budget is spent"));
+      const wasHeld = status.timeline.some(({ result }) => result.includes("budget is used up"));
       const endAt = plus(deadlineAt, wasHeld ? minutes(32) : minutes(2));
       expect(begunAt, departure.name).toBeLessThanOrEqual(endAt);
     }

@@ -235,13 +235,13 @@ describe("a hold", () => {
         policies: [{ ...spot, budgets: [{ kind: "PerHour", perHour: 1 }] }],
         departures: [recent, due],
       },
-      "n1 waits until 2026-11-20T12:30:00.000Z, because the budget is spent: 1 have started within the hour, at most 1 may.",
+      "n1 waits until 2026-11-20T12:30:00.000Z, because the policy's budget is used up: 1 departure has started within the hour, and at most 1 may.",
       plus(half, hours(1)),
     ],
     [
       "a person",
       { departures: [{ ...due, hold: true }] },
-      "n1 waits, because its Departure has hold set.",
+      "n1 waits, because its Departure has spec.hold set.",
       undefined,
     ],
   ])("of %s says when it ends, where that is known", (_, more, sentence, end) => {

@@ -139,7 +139,7 @@ describe("with the definitions in place", () => {
     expect(sentence).toContain("http://example.com");
   });
 
-  test("run ends where another program has its port", async () => {
+  test("run ends where another program uses its port", async () => {
     const other = await listen();
     const taken = `127.0.0.1:${portOf(other)}`;
     const { code, sentence } = await lastcall([
@@ -149,7 +149,7 @@ describe("with the definitions in place", () => {
     other.close();
     expect(code).toBe(1);
     expect(sentence).toBe(
-      `lastcall: Cannot listen on ${taken}: another program has it, expected a free address`,
+      `lastcall: Cannot listen on ${taken}: another program uses it, expected a free address`,
     );
   });
 

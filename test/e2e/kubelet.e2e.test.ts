@@ -160,7 +160,9 @@ describe("a real kubelet", () => {
     const ended = await auditAs("configz-reader", ["--ask-kubelets=direct"], stranger);
 
     expect(ended.code).toBe(0);
-    expect(ended.stderr).toMatch(/not trusted.*node spot-1 is judged by what its platform ships/);
+    expect(ended.stderr).toMatch(
+      /not trusted.*node spot-1 is audited with the defaults of its platform/,
+    );
     expect(JSON.parse(ended.stdout).platforms).toMatchObject([{ name: "gke", source: "Default" }]);
 
     const flags = ["--ask-kubelets=direct", "--kubelet-insecure-tls"];

@@ -153,7 +153,7 @@ describe("the controller with the rights of deploy/base", () => {
       const { code, stdout, stderr } = await audit(`--ask-kubelets=${way}`);
 
       expect(code).toBe(3);
-      expect(stderr).toMatch(/node spot-1 is judged by what its platform ships\n$/);
+      expect(stderr).toMatch(/node spot-1 is audited with the defaults of its platform\n$/);
       expect(JSON.parse(stdout).platforms).toMatchObject([{ name: "gke", source: "Default" }]);
     },
   );

@@ -11,7 +11,7 @@ const order = {
   cause: "SpotInterruption",
   source: "aws/queue/spot-interruption/event-1",
   reason: "Noticed",
-  message: "n1 leaves because the cloud takes it.",
+  message: "n1 leaves because the cloud interrupts it.",
 } as const;
 
 /** What the store sends, to a server that has it in another version by now. */

@@ -67,7 +67,7 @@ describe("a release", () => {
   });
 
   it.each([
-    ["is being deleted already", (one: NodeClaimWorld, id: string) => one.take(claimOf(one, id))],
+    ["is already being deleted", (one: NodeClaimWorld, id: string) => one.take(claimOf(one, id))],
     [
       "was chosen by Karpenter's own disruption",
       (one: NodeClaimWorld, id: string) => {

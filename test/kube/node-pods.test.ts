@@ -26,7 +26,7 @@ describe("the mark on a pod that is about to be deleted", () => {
     const condition = {
       ...{ type: "DisruptionTarget", status: "True", reason: "DeletionByLastcall" },
       message:
-        "Lastcall: the pod was deleted past its budget, because the deadline left no other way",
+        "Lastcall: the pod was deleted regardless of its budget, because the deadline allowed no longer wait",
       lastTransitionTime: "2026-11-20T00:00:00.000Z",
     };
     expect(sent).toMatchObject([

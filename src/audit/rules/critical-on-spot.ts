@@ -6,7 +6,7 @@ export const criticalOnSpot: Rule = {
   id: "critical-on-spot",
   severity: "warning",
   title: "a system-critical workload can land on Spot nodes",
-  why: "Pods of priority 2000000000 and above (system-cluster-critical, system-node-critical) are what the cluster itself stands on: DNS, metrics, autoscalers, admission webhooks. On a Spot node they go with it, often together with the node that was to take over. DaemonSets belong on every node and jobs come again, so that both are left alone.",
+  why: "Pods of priority 2000000000 and above (system-cluster-critical, system-node-critical) are what the cluster itself stands on: DNS, metrics, autoscalers, admission webhooks. On a Spot node they go with it, often together with the node that was to take over. DaemonSets belong on every node and jobs are retried, so both are skipped.",
   fix: "Keep it on stable nodes by a node selector or required node affinity.",
   whenNotToUse: "Several replicas are spread over Spot and stable nodes.",
   bad: {

@@ -18,9 +18,9 @@ export const localData: Rule = {
   id: "local-data",
   severity: "warning",
   title: "data lives on the node's own disk",
-  why: "What is in an emptyDir or behind a hostPath is gone with a Spot node, for good. An emptyDir whose name says cache or temporary, or that is mounted as configuration, is left alone; one whose name says data is a warning, and information in a Deployment, whose rollouts empty it too; the rest is information. A hostPath that is written to by anything but a DaemonSet is a warning, unless it is for logs, sockets or devices.",
+  why: "What is in an emptyDir or behind a hostPath is gone with a Spot node, for good. An emptyDir whose name says cache or temporary, or that is mounted as configuration, is skipped; one whose name says data is a warning, and information in a Deployment, whose rollouts empty it too; the rest is information. A hostPath that is written to by anything but a DaemonSet is a warning, unless it is for logs, sockets or devices.",
   fix: "Use a PersistentVolumeClaim, an object store, or replicate the data to other nodes.",
-  whenNotToUse: "The data can be made again, or is replicated by the application itself.",
+  whenNotToUse: "The data can be recreated, or is replicated by the application itself.",
   bad: {
     yaml: `apiVersion: apps/v1
 kind: StatefulSet

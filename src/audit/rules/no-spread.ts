@@ -7,7 +7,7 @@ export const noSpread: Rule = {
   id: "no-spread",
   severity: "warning",
   title: "all replicas may share one node or zone",
-  why: "One taken node then takes the whole service. Without a topologySpreadConstraint or pod anti-affinity the scheduler only prefers to spread, and on a small or busy pool it packs. Spot capacity is taken back by zone, so replicas that are kept on different nodes and may all stand in one zone are information.",
+  why: "One taken node then takes the whole service. Without a topologySpreadConstraint or pod anti-affinity the scheduler only prefers to spread, and on a small or busy pool it packs. Spot capacity is reclaimed by zone, so replicas that are kept on different nodes and may all stand in one zone are information.",
   fix: "Add a topologySpreadConstraint over kubernetes.io/hostname (and over the zone), or pod anti-affinity.",
   whenNotToUse:
     "The replicas must stand close together, or the cluster's own default constraints are DoNotSchedule.",

@@ -1,5 +1,6 @@
 import { between, type Instant } from "../../core/time/time.ts";
-import { ageBar, spanText } from "./board-row.ts";
+import { spanText } from "../command-line/relative-time.ts";
+import { ageBar } from "./board-row.ts";
 import type { BoardNotice, BoardPod } from "./board-state.ts";
 import { type Cell, cell, type StyledLine, type Tone } from "./styled-line.ts";
 
@@ -36,10 +37,10 @@ function headLine({ now, notice }: Clock): StyledLine {
   const { node, deadlineAt, pods } = notice;
   const leftMs = Math.max(0, between(now, deadlineAt));
   const ended = pods.filter(hasEnded).length;
-  const clock = leftMs > 0 ? `is shut down in ${Math.ceil(leftMs / 1000)} s` : "is being shut down";
+  const clock = leftMs > 0 ? `shuts down in ${Math.ceil(leftMs / 1000)} s` : "is shutting down";
   return [
     cell(` NOTICE  ${node} ${clock}`, "bad"),
-    cell(`   ${ended} of ${pods.length} pods have left`, ended === pods.length ? "good" : "plain"),
+    cell(`   ${ended} of ${pods.length} pods terminated`, ended === pods.length ? "good" : "plain"),
   ];
 }
 
@@ -71,18 +72,18 @@ function podState(
   { terminatingAt, endedAt }: BoardPod,
   now: Instant,
 ): { text: string; tone: Tone } {
-  if (terminatingAt === undefined) return { text: "still at work", tone: "plain" };
+  if (terminatingAt === undefined) return { text: "running", tone: "plain" };
   if (endedAt === undefined) {
-    return { text: `ending for ${spanText(between(terminatingAt, now))}`, tone: "accent" };
+    return { text: `terminating for ${spanText(between(terminatingAt, now))}`, tone: "accent" };
   }
-  return { text: `left after ${spanText(between(terminatingAt, endedAt))}`, tone: "good" };
+  return { text: `terminated after ${spanText(between(terminatingAt, endedAt))}`, tone: "good" };
 }
 
 function untoldLine(untold: number): StyledLine {
   const text =
     untold === 0
-      ? "without Lastcall: its pods are ended by the shutdown, with 15 s for all"
-      : `without Lastcall: ${untold} pods run on, and nobody has told them`;
+      ? "without Lastcall: the shutdown terminates its pods, with 15 s for all of them"
+      : `without Lastcall: ${untold} pods keep running, unaware of the notice`;
   return [cell(`   ${text}`, "warn")];
 }
 

@@ -1,4 +1,5 @@
 import { between, type Instant } from "../../core/time/time.ts";
+import { spanText } from "../command-line/relative-time.ts";
 import type { BoardNode, BoardTwin, Doing } from "./board-state.ts";
 import { type Cell, cell, type StyledLine, type Tone } from "./styled-line.ts";
 
@@ -27,7 +28,7 @@ export function rowHeads({ name, bar }: RowWidths): StyledLine {
     `${"WITHOUT: AGE".padEnd(age)} │ `,
     `${"WITH: AGE".padEnd(age)}  `,
     "LEAVES".padEnd(leavesWidth),
-    "WHY, OR WHAT NOW",
+    "REASON",
   ];
   return [cell(heads.join(""), "dim")];
 }
@@ -86,10 +87,10 @@ function twinCells(
   { now, widths }: { readonly now: Instant; readonly widths: RowWidths },
 ): readonly Cell[] {
   const width = widths.bar + ageWidth;
-  if (twin?.doing === "Taken") return [cell("TAKEN".padEnd(width), "bad")];
+  if (twin?.doing === "Taken") return [cell("NOTICE".padEnd(width), "bad")];
   if (twin?.doing === "Gone") return [cell("lost".padEnd(width), "bad")];
   if (twin?.doing === "Booting")
-    return [cell("a new one boots".slice(0, width).padEnd(width), "dim")];
+    return [cell("new one booting".slice(0, width).padEnd(width), "dim")];
   const ageMs = twin === undefined ? undefined : Math.max(0, between(twin.bornAt, now));
   return ageCells(ageMs, { width: widths.bar, tone: "plain" });
 }
@@ -131,25 +132,25 @@ function saying(doing: Doing, now: Instant): { readonly leaves: string; readonly
     case "Releasing":
       return { leaves: "now", what: "drained, releasing" };
     case "RollingBack":
-      return { leaves: "stays", what: "is put back to work" };
+      return { leaves: "stays", what: "uncordoned" };
     case "Taken":
-      return { leaves: "TAKEN", what: takenText(doing, now) };
+      return { leaves: "NOTICE", what: takenText(doing, now) };
     case "Gone":
-      return { leaves: "gone", what: "another is being made" };
+      return { leaves: "gone", what: "being replaced" };
     case "Booting":
-      return { leaves: "", what: "a new machine boots" };
+      return { leaves: "", what: "new machine booting" };
   }
 }
 
 function whyText({ why, departAt, deadlineAt }: Extract<Doing, { kind: "Scheduled" }>): string {
   if (deadlineAt === undefined) return why;
   const earlyMs = between(departAt, deadlineAt);
-  return earlyMs < 60_000 ? `${why}, at its latest` : `${why}, ${spanText(earlyMs)} early`;
+  return earlyMs < 60_000 ? `${why}, at deadline` : `${why}, ${spanText(earlyMs)} early`;
 }
 
 function drainText(doing: Extract<Doing, { kind: "Draining" }>): string {
   const { podsLeft, podsTotal, blocked } = doing;
-  const held = blocked === 0 ? "" : `, ${blocked} held by a budget`;
+  const held = blocked === 0 ? "" : `, ${blocked} blocked by a budget`;
   return `${podsLeft} of ${podsTotal} pods left${held}`;
 }
 
@@ -186,13 +187,4 @@ function toneOf(doing: Doing): Tone {
 
 function untilText(spanMs: number): string {
   return spanMs <= 0 ? "due" : `in ${spanText(spanMs)}`;
-}
-
-/** Two units at most: `45s`, `12m`, `3h04m`. */
-export function spanText(spanMs: number): string {
-  const wholeSeconds = Math.floor(spanMs / 1000);
-  if (wholeSeconds < 60) return `${wholeSeconds}s`;
-  const wholeMinutes = Math.floor(wholeSeconds / 60);
-  if (wholeMinutes < 60) return `${wholeMinutes}m`;
-  return `${Math.floor(wholeMinutes / 60)}h${String(wholeMinutes % 60).padStart(2, "0")}m`;
 }

@@ -7,7 +7,7 @@ export interface BoardState {
   readonly now: Instant;
   readonly startedAt: Instant;
   readonly seed: number;
-  /** How many times faster than the clock time passes just now. */
+  /** How many times faster than real time the model runs just now. */
   readonly speed: number;
   /** Why the speed is what it is; absent: it is what was asked for. */
   readonly pace?: string | undefined;

@@ -17,10 +17,10 @@ const figures: readonly Figure[] = [
 
 /** What the figures mean. */
 export const figureHelp: StyledLine = [
-  cell(" In 1 h: the most that the cloud took; pods lost: killed before they had ended", "dim"),
+  cell(" In 1 h: most machines interrupted; pods lost: killed before they terminated", "dim"),
 ];
 
-const legend = "▁new █old ×taken ↓leaving";
+const legend = "▁new █old ×lost ↓leaving";
 const nameWidth = 15;
 const gap = "  ";
 

@@ -1,7 +1,8 @@
 import type { WindowState } from "../../core/limits/windows.ts";
 import { between, formatInstant, type Instant } from "../../core/time/time.ts";
+import { spanText } from "../command-line/relative-time.ts";
 import { noticeLines } from "./board-notice.ts";
-import { inOrder, nodeRow, rowHeads, rowWidths, spanText } from "./board-row.ts";
+import { inOrder, nodeRow, rowHeads, rowWidths } from "./board-row.ts";
 import type { BoardNews, BoardState } from "./board-state.ts";
 import { figureHelp, totalLines } from "./board-totals.ts";
 import { keyHelp } from "./controls.ts";
@@ -55,7 +56,7 @@ function headLines(state: BoardState): readonly StyledLine[] {
       ...speedCells(state),
     ],
     [cell(` KUBECONFIG=${state.kubeconfig}`, "accent"), cell(" kubectl get dep,nodes", "dim")],
-    [cell(` Two fleets of ${nodesText}, born in one minute; the cloud takes each by 24 hours.`)],
+    [cell(` Two fleets of ${nodesText}, launched together; the cloud interrupts each by 24 h.`)],
   ];
 }
 
@@ -77,10 +78,10 @@ function policyLines({ policies, now }: BoardState): readonly StyledLine[] {
 function windowText({ state, until, window }: WindowState, now: Instant): string {
   const name = window === undefined ? "" : ` (window ${window})`;
   if (until === undefined) {
-    return state === "Open" ? "open for departures at any time" : `shut for departures${name}`;
+    return state === "Open" ? "open for departures at any time" : `closed for departures${name}`;
   }
   const clock = `${timeText(until).slice(11, 16)}, ${spanText(between(now, until))} from now`;
-  return `${state === "Open" ? "open" : "shut"} for departures until ${clock}${name}`;
+  return `${state === "Open" ? "open" : "closed"} for departures until ${clock}${name}`;
 }
 
 function windowTone({ state }: WindowState): Tone {

@@ -45,7 +45,7 @@ export class FleetNews {
   seeCloud({ kind, at, machine, because }: CloudEvent, onNews: NewsListener): void {
     if (kind === "Noticed") {
       const why = because === "Limit" ? "at its 24 hours" : "before its time";
-      const message = `${machine.name} is taken by the cloud, ${why}.`;
+      const message = `${machine.name} is interrupted by the cloud, ${why}.`;
       const news = { at, node: machine.name, what: "Noticed", message };
       this.#keep(news);
       onNews(news);
@@ -66,6 +66,6 @@ export class FleetNews {
 function messageOf({ node, status }: Departure): string {
   const { outcome, drain, message = "" } = status;
   if (outcome !== "Preempted" || drain === undefined || drain.left > 0) return message;
-  if (drain.total === 0) return `${node.name} is gone; no pod had to leave.`;
-  return `${node.name} is gone; all of its ${drain.total} pods had left before.`;
+  if (drain.total === 0) return `${node.name} is gone; it had no pods to drain.`;
+  return `${node.name} is gone; all ${drain.total} pods were drained before.`;
 }

@@ -24,8 +24,8 @@ export function headlessTable(facts: SimulationFacts): string {
     ...[counts.largestLossIn60s, counts.largestLossIn1h].map(String),
   ]);
   const broken = violations.map(
-    ({ invariant, at, what }) => `broken: ${invariant} at ${formatInstant(at)}: ${what}\n`,
+    ({ invariant, at, what }) => `violated: ${invariant} at ${formatInstant(at)}: ${what}\n`,
   );
-  const foot = `${nodeHours} node-hours, the same fate for each (seed ${seed}), in ${wallSeconds} s; invariants broken: ${violations.length}\n`;
+  const foot = `${nodeHours} node-hours, the same interruptions for each policy (seed ${seed}), in ${wallSeconds} s; violated invariants: ${violations.length}\n`;
   return formatTable(heads, rows) + foot + broken.join("");
 }

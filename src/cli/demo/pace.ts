@@ -61,13 +61,13 @@ export function paceOf(
 export function momentText(moment: Moment): string {
   switch (moment) {
     case "Notice":
-      return "a notice runs";
+      return "notice running";
     case "Departure":
-      return "a node leaves";
+      return "departure running";
     case "Losses":
-      return "machines are taken";
+      return "interruptions";
     case "Soon":
-      return "a node leaves soon";
+      return "departure soon";
     case "Opening":
     case "Quiet":
       return "";

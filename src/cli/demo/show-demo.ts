@@ -54,7 +54,9 @@ function endAsAsked(): void {
 async function showLines({ demo, clock, input, kubeconfig }: Show): Promise<BoardState> {
   const { io, options, seed } = input;
   io.out(`KUBECONFIG=${kubeconfig}\n`);
-  io.out(`Lastcall demo: ${options.nodes} nodes, ${options.speed} times as fast, seed ${seed}.\n`);
+  io.out(
+    `Lastcall demo: ${options.nodes} nodes, ${options.speed} times real time, seed ${seed}.\n`,
+  );
   io.out("In a second terminal, with that KUBECONFIG: kubectl get departures,nodes\n");
   const running = demo.run((news) => io.out(newsLine(news)));
   const speed = (): number => options.speed;

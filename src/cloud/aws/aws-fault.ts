@@ -32,7 +32,7 @@ const refusals: readonly KnownRefusal[] = [
     name: /^ScalingActivityInProgress|^ResourceContention/,
     code: "CLOUD_REFUSED",
     retryable: true,
-    wanted: "no other activity of the group under way; it may pass",
+    wanted: "no other activity of the group under way; retrying",
   },
   {
     name: /^ValidationError$/,
@@ -52,7 +52,7 @@ const refusals: readonly KnownRefusal[] = [
     name: /^IncorrectInstanceState$|^IncorrectState$/,
     code: "CLOUD_REFUSED",
     retryable: true,
-    wanted: "an instance at rest; it may pass",
+    wanted: "no other operation on the instance; retrying",
   },
   {
     name: /^OperationNotPermitted$/,

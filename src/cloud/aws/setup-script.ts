@@ -110,7 +110,7 @@ function head(purpose: string, rights: readonly string[]): string {
   return [
     "#!/usr/bin/env bash",
     `# ${purpose}.`,
-    "# Made by `lastcall setup aws`. It can be run again: what is there is brought in line.",
+    "# Made by `lastcall setup aws`. It can be run again: existing objects are updated.",
     "# Everything that it makes has the tag lastcall-cluster; what does not have it is not touched.",
     ...rights,
     "set -euo pipefail",

@@ -54,12 +54,12 @@ const known: readonly KnownCode[] = [
     name: /^(OperationNotAllowed|AnotherOperationInProgress|Conflict\w*|EtagMismatch|OperationPreempted|ControlPlaneNotFound)$/,
     code: "CLOUD_REFUSED",
     retryable: true,
-    wanted: "no other operation under way; it may pass",
+    wanted: "no other operation under way; retrying",
   },
   {
     name: /^Internal\w*Error$|^ServiceUnavailable$|^GatewayTimeout$/,
     code: "CLOUD_UNREACHABLE",
-    wanted: "an answer; it may pass",
+    wanted: "an answer; retrying",
   },
 ];
 
@@ -92,7 +92,7 @@ function judge({ status, code }: ArmRefusal): Verdict {
   if (status === undefined) return { code: "CLOUD_REFUSED", wanted: "the operation to succeed" };
   if (status === 429) return { code: "CLOUD_RATE_LIMITED", wanted: "fewer requests for a while" };
   if (status >= 500 || status === 408) {
-    return { code: "CLOUD_UNREACHABLE", wanted: "an answer; it may pass" };
+    return { code: "CLOUD_UNREACHABLE", wanted: "an answer; retrying" };
   }
   if (status >= 300 && status < 400) {
     return { code: "CLOUD_UNREACHABLE", wanted: "an answer without a redirect" };

@@ -101,7 +101,7 @@ function head(purpose: string, rights: readonly string[]): string {
   return [
     "#!/usr/bin/env bash",
     `# ${purpose}.`,
-    "# Made by `lastcall setup azure`. It can be run again: what is there is brought in line.",
+    "# Made by `lastcall setup azure`. It can be run again: existing objects are updated.",
     "# What it makes says so by the tag lastcall-cluster or its description; all else is not touched.",
     ...rights,
     "set -euo pipefail",
@@ -244,7 +244,7 @@ const done = `echo "Done: $namespace/$service_account of $cluster has the identi
 echo "The controller's pods need the label azure.workload.identity/use: \\"true\\", then a new start:"
 echo "kubectl --namespace $namespace patch deployment lastcall --patch \\\\"
 echo "  '{\\"spec\\":{\\"template\\":{\\"metadata\\":{\\"labels\\":{\\"azure.workload.identity/use\\":\\"true\\"}}}}}'"
-echo "A right may take some minutes until it holds."`;
+echo "It may take some minutes until the permission is effective."`;
 
 const undoAccount = `# 1. The way from the ServiceAccount to the identity.
 client=missing

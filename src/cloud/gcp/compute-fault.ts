@@ -86,7 +86,7 @@ function judge(refusal: Refusal, purpose: CallPurpose): Verdict {
     return { code: "CLOUD_RATE_LIMITED", wanted: "fewer requests for a while" };
   }
   if (status >= 500 || status === 408) {
-    return { code: "CLOUD_UNREACHABLE", wanted: "an answer; it may pass" };
+    return { code: "CLOUD_UNREACHABLE", wanted: "an answer; retrying" };
   }
   if (status >= 300 && status < 400) {
     return { code: "CLOUD_UNREACHABLE", wanted: "an answer without a redirect" };
@@ -112,7 +112,11 @@ function judgeForbidden(
 
 function judgeRefused(status: number, reason: string): Verdict {
   if (busy.has(reason)) {
-    return { code: "CLOUD_REFUSED", retryable: true, wanted: "the machine at rest; it may pass" };
+    return {
+      code: "CLOUD_REFUSED",
+      retryable: true,
+      wanted: "no other operation on the machine; retrying",
+    };
   }
   if (status === 409) {
     return { code: "CLOUD_REFUSED", retryable: true, wanted: "no other change under way" };

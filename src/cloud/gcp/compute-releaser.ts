@@ -146,7 +146,7 @@ function isRestarted(seen: Instance, { startedAt }: FirstSeen): boolean {
 }
 
 function notFoundOnAct(action: string): LastcallError {
-  const found = "found the answer 404 although the machine was there just now";
+  const found = "found the answer 404 although the machine existed a moment ago";
   return new LastcallError(
     "CLOUD_REFUSED",
     `Cannot ${action}: ${found}, expected the machine found`,
@@ -157,10 +157,10 @@ function notFoundOnAct(action: string): LastcallError {
 }
 
 function stillThere({ project, zone, name }: InstanceRef, status: string): LastcallError {
-  const found = `found it ${status} after the whole wait`;
+  const found = `it is still ${status} after the whole wait`;
   return new LastcallError(
     "CLOUD_REFUSED",
-    `Cannot release ${project}/${zone}/${name}: ${found}, expected it gone (is it still a member of its group?)`,
+    `Cannot release ${project}/${zone}/${name}: ${found}, check whether it is still a member of its group`,
     { retryable: true },
   );
 }

@@ -94,10 +94,7 @@ const cannot = "Cannot get a Google access token";
 function tokenServiceFault(status: number): LastcallError {
   const found = `found that the token service answered ${status}`;
   if (status < 500 && status !== 429) return credentialsInvalid(found);
-  return new LastcallError(
-    "CLOUD_UNREACHABLE",
-    `${cannot}: ${found}, expected a token; it may pass`,
-  );
+  return new LastcallError("CLOUD_UNREACHABLE", `${cannot}: ${found}, expected a token; retrying`);
 }
 
 function credentialsInvalid(found: string, how: { retryable?: boolean } = {}): LastcallError {

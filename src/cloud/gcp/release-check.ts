@@ -25,7 +25,7 @@ export async function checkRelease(
   // It is going, whoever asked for that: nothing has to be permitted any more.
   if (instance.stage !== "Running") return { kind: "Possible", permission: "Unknown" };
   if (mode === "DeleteInstance" && instance.isProtected) {
-    return impossible(`the instance ${machine} has deletion protection, switch that off first`);
+    return impossible(`the instance ${machine} has deletion protection, turn it off first`);
   }
   const act = releaseCall({ ref, mode, instance });
   const [toAct, toWait] = await Promise.all([
@@ -95,7 +95,7 @@ function unlessRefused(error: unknown): undefined {
 }
 
 function missing(permission: string, path: string): string {
-  return `the permission ${permission} is not granted on ${path.slice(1)}, grant it (docs/cloud/gcp.md, Rights)`;
+  return `the permission ${permission} is not granted on ${path.slice(1)}, grant it with: lastcall setup gcp`;
 }
 
 function impossible(problem: string): Releasability {

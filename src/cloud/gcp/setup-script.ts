@@ -92,7 +92,7 @@ function head(
   return [
     "#!/usr/bin/env bash",
     `# ${purpose}.`,
-    "# Made by `lastcall setup gcp`. It can be run again: what is there is brought in line.",
+    "# Made by `lastcall setup gcp`. It can be run again: existing objects are updated.",
     ...rights,
     "set -euo pipefail",
     "",
@@ -194,7 +194,7 @@ function indented(text: string): string {
 }
 
 const done = `echo "Done: $namespace/$service_account has the role $role in $project."
-echo "A right may take some minutes until it holds."`;
+echo "It may take some minutes until the permission is effective."`;
 
 /** A role and an account that others made under these names stay as they are. */
 const roleLook = `# Whose is what is there? Nothing is changed before that is known.

@@ -172,7 +172,7 @@ async function untilTaken(context: StepContext, signal: AbortSignal): Promise<Ph
 
 function notTaken({ instance, name }: Policy): string {
   const waited = formatDuration(instance.awaitMachineMs);
-  return `within ${waited}, and instance.release of the policy ${name} is None: have something delete drained machines, or set another release`;
+  return `within ${waited}, and instance.release of policy ${name} is None: let another tool delete drained machines, or set another instance.release`;
 }
 
 /** Nothing is left to do: the node's going ends the phase by interruption. */

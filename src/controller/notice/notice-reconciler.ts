@@ -100,7 +100,7 @@ export class NoticeReconciler {
     }
     throw new LastcallError(
       "CONFLICT",
-      `Cannot tell what became of the notice for ${notice.machine}: the watch shows no departure for it, expected one`,
+      `Cannot confirm the notice for ${notice.machine}: the watch shows no departure for it yet, retrying`,
     );
   }
 
@@ -171,7 +171,7 @@ export class NoticeReconciler {
 function busy({ machine }: InstanceNotice): LastcallError {
   return new LastcallError(
     "CONFLICT",
-    `Cannot write down the notice for ${machine}: its node's departure is being taken back, expected an end of that`,
+    `Cannot record the notice for ${machine}: the departure of its node is being rolled back, retrying when it has ended`,
   );
 }
 

@@ -12,31 +12,31 @@ export interface DrainFacts {
 type Sentence = (facts: DrainFacts) => string;
 
 const sentences: Readonly<Record<DrainReason, Sentence>> = {
-  DaemonSet: () => "is left alone, because its DaemonSet would put it back on the node at once",
+  DaemonSet: () => "is skipped, because its DaemonSet would recreate it on the node at once",
   Mirror: () =>
-    "is left alone, because it is the shadow of a static pod, which only the kubelet ends",
-  Finished: () => "is left alone, because it has finished",
-  PolicySkip: () => "is left alone, because a podRule of the policy says Skip",
+    "is skipped, because it is the mirror of a static pod, which only the kubelet can end",
+  Finished: () => "is skipped, because it has finished",
+  PolicySkip: () => "is skipped, because a podRule of the policy says Skip",
   Evictable: (f) => `is evicted${grace(f)}`,
   WillBeCut: (f) =>
-    `is evicted with ${f.graceSeconds ?? "?"} s, because no more is left of the ` +
-    `${f.wantedGraceSeconds ?? "?"} s that it wants`,
+    `is evicted with ${f.graceSeconds ?? "?"} s of grace instead of ` +
+    `${f.wantedGraceSeconds ?? "?"} s, because the deadline leaves no more`,
   OwnController: (f) => `is evicted last, because it runs this drain${grace(f)}`,
   DaemonSetByRule: (f) => `is evicted after the others, because a podRule names it${grace(f)}`,
-  DeleteRule: () => "is deleted past its budgets, because a podRule of the policy says Delete",
-  NodeUnreachable: () => "is not answered for: the node is unreachable and confirms no exit",
-  NoController: (f) => `is evicted and comes back nowhere, because it has no controller${grace(f)}`,
+  DeleteRule: () =>
+    "is deleted regardless of its budgets, because a podRule of the policy says Delete",
+  NodeUnreachable: () => "cannot be confirmed as terminated, because the node is unreachable",
+  NoController: (f) => `is evicted${grace(f)} and not recreated, because it has no controller`,
   DaemonSetGone: (f) =>
-    `is evicted${grace(f)} and comes back nowhere, because its DaemonSet ${f.detail ?? "?"} is gone`,
-  EmptyDir: (f) => `is evicted and loses what its emptyDir holds${grace(f)}`,
-  HostPath: (f) => `is evicted and leaves its hostPath data on the machine${grace(f)}`,
-  NoCapacityElsewhere: (f) =>
-    `may find no place elsewhere as things stand: ${f.detail ?? "unknown"}`,
-  Terminating: (f) => `is waited for, because it is terminating already${until(f)}`,
+    `is evicted${grace(f)} and not recreated, because its DaemonSet ${f.detail ?? "?"} no longer exists`,
+  EmptyDir: (f) => `is evicted${grace(f)} and loses the data of its emptyDir`,
+  HostPath: (f) => `is evicted${grace(f)} and leaves its hostPath data on the machine`,
+  NoCapacityElsewhere: (f) => `may fit on no other node: ${f.detail ?? "unknown"}`,
+  Terminating: (f) => `is waited for, because it is already terminating${until(f)}`,
   StuckTerminating: (f) =>
-    `is left alone, because it should have terminated long ago and has not${until(f)}`,
+    `is skipped, because it should have terminated long ago and has not${until(f)}`,
   NamespaceTerminating: (f) =>
-    `goes with its namespace ${f.detail ?? "?"}, which is being deleted and evicts nothing`,
+    `terminates with its namespace ${f.detail ?? "?"}, which is being deleted and allows no evictions`,
   WaitCompleted: () => "is waited for until it completes, because a podRule says WaitCompleted",
   RestartOwner: (f) =>
     `is moved by a rollout restart of ${f.detail ?? "its owner"}, because it is the only replica`,
@@ -51,24 +51,24 @@ const sentences: Readonly<Record<DrainReason, Sentence>> = {
   BudgetExhausted: (f) =>
     `cannot be evicted now, because its budget allows no disruption: ${f.detail ?? "unknown"}`,
   SingleReplica: (f) =>
-    `cannot be evicted, because it is the only replica and its budget keeps it: ` +
+    `cannot be evicted, because it is the only replica and its budget allows no disruption: ` +
     `${f.detail ?? "unknown"}`,
   AnnotationOverruled: (f) =>
-    `is evicted although it has ${f.detail ?? "an annotation"}, because the cloud takes the node`,
+    `is evicted although it has ${f.detail ?? "an annotation"}, because the cloud interrupts the node`,
   BlockRuleOverruled: () =>
-    "is evicted although a podRule says Block, because the cloud takes the node",
-  BudgetHolds: (f) => `is held by its budget: ${f.detail ?? "unknown"}`,
+    "is evicted although a podRule says Block, because the cloud interrupts the node",
+  BudgetHolds: (f) => `is blocked by its budget: ${f.detail ?? "unknown"}`,
   BudgetStale: (f) => `waits for its budget's status: ${f.detail ?? "unknown"}`,
-  ApiOverloaded: () => "waits, because the API server has too many requests",
+  ApiOverloaded: () => "waits, because the API server is overloaded",
   EvictionRefused: (f) => `is refused eviction: ${f.detail ?? "unknown"}`,
   EvictionFailed: (f) => `could not be evicted: ${f.detail ?? "unknown"}`,
   RestartRefused: (f) =>
     `waits for its budget, because the restart of its owner was refused: ${f.detail ?? "unknown"}`,
   AnswerLost: (f) => `may have been evicted, the answer was lost: ${f.detail ?? "unknown"}`,
   ForcedAtDeadline: (f) =>
-    `was deleted past its budget, because the deadline left no other way${grantedOf(f)}`,
+    `was deleted regardless of its budget, because the deadline allowed no longer wait${grantedOf(f)}`,
   ForcedAtTimeout: (f) =>
-    `was deleted past its budget, because the drain's time was up and the policy goes on${grantedOf(f)}`,
+    `was deleted regardless of its budget, because the drain timed out and the policy says Proceed${grantedOf(f)}`,
 };
 
 /** The one sentence for a reason, to be read after the name of the pod or node. */
@@ -91,10 +91,12 @@ export function explainPlannedPod(pod: PlannedPod): string {
   if (heldByBudget.has(pod.reason) && pod.forceAtMs !== undefined) {
     const afterSeconds = pod.forceAtMs / 1000;
     const grace = grantedOf({ ...pod, graceSeconds: pod.forcedGraceSeconds });
-    parts.push(`it is deleted after ${afterSeconds} s${grace}, if that is still so`);
+    parts.push(
+      `it is deleted after ${afterSeconds} s${grace}${grace === "" ? "" : ","} if it is still blocked`,
+    );
   }
   if (pod.cut && pod.reason !== "WillBeCut" && pod.action !== "Wait") {
-    parts.push(`it gets ${pod.graceSeconds} s of the ${pod.wantedGraceSeconds} s that it wants`);
+    parts.push(`grace period truncated from ${pod.wantedGraceSeconds} s to ${pod.graceSeconds} s`);
   }
   return parts.join("; ");
 }
@@ -108,7 +110,7 @@ function grantedOf(facts: DrainFacts): string {
   const { graceSeconds, wantedGraceSeconds } = facts;
   if (graceSeconds === undefined || wantedGraceSeconds === undefined) return grace(facts);
   if (graceSeconds >= wantedGraceSeconds) return grace(facts);
-  return `, with ${graceSeconds} s of the ${wantedGraceSeconds} s of grace that it wants`;
+  return `, with its grace period truncated from ${wantedGraceSeconds} s to ${graceSeconds} s`;
 }
 
 function until(facts: DrainFacts): string {

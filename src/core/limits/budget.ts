@@ -140,7 +140,7 @@ function perHourVerdict(
   const recent = starts.get(policy.name) ?? [];
   if (recent.length < perHour) return { kind: "Allowed" };
   const oldest = recent[recent.length - perHour];
-  const detail = `${recent.length} have started within the hour, at most ${perHour} may`;
+  const detail = `${recent.length} ${recent.length === 1 ? "departure has" : "departures have"} started within the hour, and at most ${perHour} may`;
   const retryAt = oldest === undefined ? undefined : plus(oldest, hourMs);
   return { kind: "Held", reason: "BudgetSpent", detail, retryAt };
 }
@@ -163,7 +163,7 @@ function nodesVerdict(
     Zone: `the zone ${zoneOf(node) || "without a name"}`,
     Cluster: "the cluster",
   }[budget.scope];
-  const detail = `${out} nodes of ${where} are out, at most ${limit} may be`;
+  const detail = `${out} ${out === 1 ? "node" : "nodes"} of ${where} ${out === 1 ? "is" : "are"} out, and at most ${limit} may be`;
   return { kind: "Held", reason: "BudgetSpent", detail };
 }
 

@@ -40,8 +40,8 @@ export function explainForecast({
   const parts = [...lateParts(forecast), ...budgetParts(forecast)];
   const { reachedMs, wantedMs } = spacing;
   if (reachedMs !== null && wantedMs !== null && reachedMs < wantedMs) {
-    const gaps = `${formatDuration(reachedMs)} of the wanted ${formatDuration(wantedMs)}`;
-    parts.push(`departures are at least ${gaps} apart, there is no room for more`);
+    const gaps = `${formatDuration(reachedMs)} instead of ${formatDuration(wantedMs)}`;
+    parts.push(`departures are at least ${gaps} apart, because there is no time for more`);
   }
   const { freezeUntil } = policy.gates;
   const frozen = departures.filter(
@@ -54,11 +54,18 @@ export function explainForecast({
   if (waves !== undefined && waves.state !== "Passed") parts.push(explainWaves(waves));
   const all = count(departures.length, "departure");
   const verdict = forecast.feasible
-    ? `All ${all} can be kept`
+    ? onSchedule(departures.length)
     : `${forecast.late.length} of ${all} ${forecast.late.length === 1 ? "is" : "are"} late`;
   if (release === undefined) return [verdict, ...parts].join("; ");
   const late = forecast.feasible ? [] : [verdict];
   return [explainRelease(release, departures.length), ...late, ...parts].join("; ");
+}
+
+function onSchedule(planned: number): string {
+  if (planned === 0) return "No departures are planned";
+  return planned === 1
+    ? "The departure is on schedule"
+    : `All ${planned} departures are on schedule`;
 }
 
 /** Of many nodes with one trouble so many are named. */
@@ -85,13 +92,13 @@ function explainDeparture(reason: Reason, facts: PlanFacts): string {
   const launchTime = `launched ${text(facts.bornAt)} according to the ${launchTimeText(facts.bornFrom)}`;
   switch (reason) {
     case "DeadlineBeatsWindow":
-      return `${facts.node} leaves at ${departs} although no window is open then: between ${text(facts.earliestAt)} and ${deadline} there is no allowed instant (${launchTime})`;
+      return `${facts.node} leaves at ${departs} although no window is open then: there is no allowed time between its earliest ${text(facts.earliestAt)} and ${deadline} (${launchTime})`;
     case "Missed":
-      return `${facts.node} missed its time, has ${deadline} and leaves at ${departs}${inWindow(facts)}, as far from all others as its lifetime allows (${launchTime})`;
+      return `${facts.node} missed its departure time and leaves at ${departs}${inWindow(facts)}, as far from other departures as its lifetime allows; ${deadline} (${launchTime})`;
     case "Overdue":
-      return `${facts.node} is past ${deadline} and leaves at ${departs}${inWindow(facts)}, as early as the distance from all others allows (${launchTime})`;
+      return `${facts.node} is past ${deadline} and leaves at ${departs}${inWindow(facts)}, as early as the distance from other departures allows (${launchTime})`;
     default:
-      return `${facts.node} leaves at ${departs}${inWindow(facts)}, as the spacing of ${facts.policy ?? "its policy"} has it; it may from ${text(facts.earliestAt)} and must by ${deadline} (${launchTime})`;
+      return `${facts.node} leaves at ${departs}${inWindow(facts)}, by the spacing of policy ${facts.policy ?? "unknown"}; earliest ${text(facts.earliestAt)}, deadline ${text(facts.deadlineAt)} (${launchTime})`;
   }
 }
 
@@ -107,18 +114,18 @@ function explainNotPlanned(reason: Reason, { node, policy, detail }: PlanFacts):
   const sentences: Readonly<Partial<Record<Reason, string>>> = {
     NoPolicy: `No policy selects ${node}`,
     PolicyInvalid: `A policy that might own ${node} cannot be read: ${detail}`,
-    PolicyPaused: `The policy ${by} is paused, ${node} stays`,
-    NoLifetimeLimit: `The policy ${by} has no lifetime.max, ${node} leaves upon a notice only`,
-    NodeTerminating: `${node} is being deleted already`,
-    LeftToOthers: `${node} is being taken away by ${detail} already`,
+    PolicyPaused: `Policy ${by} is paused: ${node} stays`,
+    NoLifetimeLimit: `Policy ${by} has no lifetime.max: ${node} leaves only on a notice`,
+    NodeTerminating: `${node} is already being deleted`,
+    LeftToOthers: `${node} is already being disrupted by ${detail}`,
     OnHold: `${node} is on hold by its annotation ${detail}`,
-    MachineStayed: `${node} was drained while its machine stayed, and is not drained again until ${detail}`,
-    NoProviderID: `${node} has no providerID, so that its machine cannot be told from others`,
-    UnknownProvider: `${node} has the providerID ${detail}, which is of no known cloud`,
-    NoLaunchTime: `${node} has no creation time, so that its deadline is unknown`,
-    Noticed: `${node} is under a notice, its departure is ${detail}`,
-    Requested: `${node} leaves by request, its departure is ${detail}`,
-    Started: `${node} is on its way out, its departure is ${detail}`,
+    MachineStayed: `${node} was drained but its machine was not terminated; it is not drained again until ${detail}`,
+    NoProviderID: `${node} has no providerID to identify its machine by`,
+    UnknownProvider: `${node} has the providerID ${detail}, which is not gce://, aws:/// or azure:///`,
+    NoLaunchTime: `${node} has no creation time, so its deadline is unknown`,
+    Noticed: `${node} is under a notice: see departure ${detail}`,
+    Requested: `${node} leaves as requested by a user: see departure ${detail}`,
+    Started: `${node} is already leaving: see departure ${detail}`,
   };
   return sentences[reason] ?? `${node} has no planned departure: ${reason}`;
 }
@@ -130,11 +137,11 @@ function lateParts({ shut, helpless, missed, overdue, widenBySeconds }: Forecast
     const by = formatDuration(seconds(widenBySeconds));
     parts.push(`every Allow window would have to end ${by} later`);
   }
-  if (helpless > 0) parts.push(`${helpless} of them no longer window can help`);
+  if (helpless > 0) parts.push(`no longer window would help ${helpless} of them`);
   if (missed > 0)
     parts.push(`${count(missed, "node")} that missed their time leave past the deadline`);
   if (overdue > 0)
-    parts.push(`${count(overdue, "node")} past the deadline already, leaving one by one`);
+    parts.push(`${count(overdue, "node")} already past the deadline, leaving one by one`);
   return parts;
 }
 
@@ -144,7 +151,7 @@ function budgetParts({ heldBack, heldPastDeadline, tight }: Forecast): string[] 
   const isWave = ({ needed }: TightBudget) => needed === undefined;
   const who = !tight.some(isWave) ? "budgets" : tight.every(isWave) ? "waves" : "budgets and waves";
   const cures = tight.map(({ budget, needed }) =>
-    needed === undefined ? budget : `${budget}, where ${needed} would hold none back`,
+    needed === undefined ? budget : `${budget}; ${needed} would hold none back`,
   );
   return [
     `${who} hold back ${count(Math.max(heldBack, heldPastDeadline), "departure")}${past}: ${cures.join(", ")}`,

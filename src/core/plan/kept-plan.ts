@@ -59,7 +59,7 @@ export function seatJobs<Job extends KeepableJob>(seating: Seating<Job>): readon
   // A node whose deadline left no room after the newest start at the best gap may have some at this
   // smaller one, but not enough beside its neighbours; then the past is let go.
   const seated = seatAround(seating, around) ?? seatAround(withoutPast(seating), around);
-  assert(seated !== undefined, "the gap of a plan is one that can be kept");
+  assert(seated !== undefined, "the gap of a plan is one that a plan can have");
   return seated;
 }
 

@@ -105,7 +105,7 @@ function tieWarnings(plan: FleetPlan): readonly string[] {
   return plan.ties.map(({ policy, tiedWith, nodes }) => {
     const others = tiedWith.join(", ");
     const matched = `${nodes} ${nodes === 1 ? "node" : "nodes"}`;
-    return `The policies ${policy} and ${others} have one weight and select the same ${matched}: ${policy} applies, as the first by name`;
+    return `Policies ${policy} and ${others} have the same weight and select the same ${matched}: ${policy} applies, as the first by name`;
   });
 }
 

@@ -118,7 +118,12 @@ function statusOf(plan: PolicyPlan, { counts, blocked }: AroundPolicy): PolicySt
 }
 
 const ready: PolicyCondition = {
-  ...{ type: "Ready", status: "True", reason: "Understood", message: "The policy is in force." },
+  ...{
+    type: "Ready",
+    status: "True",
+    reason: "Understood",
+    message: "The policy is valid and active.",
+  },
 };
 
 /**
@@ -128,12 +133,12 @@ function feasibleCondition(plan: PolicyPlan, blocked: readonly NotPlanned[]): Po
   const { policy, matched, forecast, release } = plan;
   const type = "Feasible";
   if (policy.paused) {
-    const message = `The policy is paused: ${nodeCount(matched)} without a time to leave`;
+    const message = `The policy is paused: ${nodeCount(matched)} without a departure time`;
     return { type, status: "Unknown", reason: "Paused", message };
   }
   const [first] = blocked;
   if (first !== undefined) {
-    const message = `${nodeCount(blocked.length)} held back, because a policy that might own them cannot be read: ${first.detail}; ${explainForecast(plan)}`;
+    const message = `${nodeCount(blocked.length)} held back, because a policy that might own them cannot be read: ${first.detail}. ${explainForecast(plan)}`;
     return { type, status: "False", reason: "PolicyInvalid", message };
   }
   if (release !== undefined) {

@@ -41,7 +41,7 @@ export interface BadPolicy {
 
 export interface Lifetime {
   readonly minMs: Millis;
-  /** Absent: no planned departures, notices only. */
+  /** If not set, there are no planned departures, only notices. */
   readonly maxMs?: Millis | undefined;
   readonly reserveMs: Millis;
 }

@@ -65,7 +65,7 @@ export function problemOfName(
 }
 
 export function noReleaser(providerID: string): string {
-  return `this version cannot release ${providerID}; where something else deletes drained machines, set instance.release to None`;
+  return `this version cannot release ${providerID}; if another tool deletes drained machines, set instance.release to None`;
 }
 
 /** The machines of which that much is known, by the uids of their nodes. */

@@ -18,80 +18,83 @@ type Sentence = (facts: ReasonFacts) => string;
 const sentences: Readonly<Record<Reason, Sentence>> = {
   Spaced: (f) => `leaves at ${time(f.at)}, as far from its neighbours as the plan allows`,
   DeadlineBeatsWindow: (f) =>
-    `leaves at its deadline ${time(f.deadlineAt)}, because no allowed instant lies before it`,
+    `leaves at its deadline ${time(f.deadlineAt)}, because no earlier time is allowed`,
   Missed: (f) =>
     `missed its time, is past its deadline ${time(f.deadlineAt)} and leaves at ${time(f.at)}`,
   Overdue: (f) =>
     `was past its deadline ${time(f.deadlineAt)} when first planned and leaves at ${time(f.at)}`,
-  Requested: () => "leaves because somebody asked for it",
-  Noticed: (f) => `leaves because the cloud takes it${until(f)}${after(f)}`,
+  Requested: () => "leaves as requested by a user",
+  Noticed: (f) => `leaves because the cloud interrupts it${until(f)}${after(f)}`,
   NoPolicy: () => "has no planned departure, because no policy matches it",
   NoLifetimeLimit: (f) =>
     `has no planned departure, because policy ${f.policy ?? "?"} has no lifetime.max`,
-  NoProviderID: () => "is not planned, because it has no providerID and so no machine is known",
+  NoProviderID: () => "is not planned, because it has no providerID to identify its machine by",
   UnknownProvider: (f) =>
-    `is not planned, because its providerID ${quoted(f)} is none of gce://, aws:///, azure:///`,
+    `is not planned, because its providerID ${quoted(f)} is not gce://, aws:/// or azure:///`,
   NoLaunchTime: () =>
     "is not planned, because neither its machine nor its Node object has a launch time",
   OnHold: (f) =>
     f.until === undefined
-      ? `is not planned while its hold annotation ${quoted(f)} stands`
+      ? `is not planned while it has the hold annotation ${quoted(f)}`
       : `waits until its hold ends at ${time(f.until)}`,
   MachineStayed: (f) =>
-    `is not drained again until ${f.detail ?? "later"}, because its machine stayed when it was drained`,
-  LeftToOthers: (f) => `is left to others, who are already disrupting it: ${f.detail ?? "unknown"}`,
-  NodeTerminating: () => "is being deleted already",
+    `is not drained again until ${f.detail ?? "later"}, because its machine was not terminated after the last drain`,
+  LeftToOthers: (f) =>
+    `is skipped, because another tool is already disrupting it: ${f.detail ?? "unknown"}`,
+  NodeTerminating: () => "is already being deleted",
   PolicyPaused: (f) => `waits, because policy ${f.policy ?? "?"} is paused`,
-  PolicyInvalid: (f) => `is left alone, because a policy cannot be read: ${f.detail ?? "unknown"}`,
+  PolicyInvalid: (f) => `is skipped, because a policy cannot be read: ${f.detail ?? "unknown"}`,
   NotYet: (f) => `waits for its time ${time(f.at)}`,
   OutsideWindow: (f) =>
     `waits for a window${f.until === undefined ? "" : ` that opens at ${time(f.until)}`}`,
   BudgetSpent: (f) =>
-    `waits${f.until === undefined ? "" : ` until ${time(f.until)}`}, because the budget is spent: ${f.detail ?? "unknown"}`,
+    `waits${f.until === undefined ? "" : ` until ${time(f.until)}`}, because the policy's budget is used up: ${f.detail ?? "unknown"}`,
   WaveWait: (f) => `waits for the wave before it: ${f.detail ?? "unknown"}`,
   WaveHalted: (f) => `waits, because a departure before it ended badly: ${f.detail ?? "unknown"}`,
   Frozen: (f) => `waits until the freeze ends at ${time(f.until)}`,
-  AlertsFiring: (f) => `waits, because alerts fire: ${f.detail ?? "unknown"}`,
+  AlertsFiring: (f) => `waits, because alerts are firing: ${f.detail ?? "unknown"}`,
   AlertsUnknown: (f) =>
-    `waits, because Alertmanager${f.detail ? ` at ${f.detail}` : ""} does not answer and a gate fails closed`,
+    `waits, because Alertmanager${f.detail ? ` at ${f.detail}` : ""}does not answer, and the gate fails closed`,
   BlockingPod: (f) => `waits for the blocking pod ${f.detail ?? "on it"}`,
   BlockingPodsUnknown: () => "waits, because the blocking pods could not be listed",
-  HeldByPerson: () => "waits, because its Departure has hold set",
-  CordonedByOthers: () => "waits, because somebody else has cordoned it",
-  ReleaseImpossible: (f) => `stays, because its machine could not be released${after(f)}`,
-  CloudUnreachable: (f) => `waits until its cloud can be asked about its machine${after(f)}`,
+  HeldByPerson: () => "waits, because its Departure has spec.hold set",
+  CordonedByOthers: () => "waits, because somebody else cordoned it",
+  ReleaseImpossible: (f) =>
+    `is not drained, because its machine could not be released afterwards${after(f)}`,
+  CloudUnreachable: (f) =>
+    `waits, because its cloud does not say whether its machine can be released${after(f)}`,
   Started: () => "is leaving now",
   DeadlineForces: (f) =>
-    `leaves now, because its deadline ${time(f.deadlineAt)} leaves no other way`,
-  BudgetImpossible: (f) => `has pods that their budgets will not let go${after(f)}`,
-  NoCapacityElsewhere: (f) => `has pods that may find no place elsewhere${after(f)}`,
+    `leaves now, because its deadline ${time(f.deadlineAt)} allows no later start`,
+  BudgetImpossible: (f) => `has pods whose budgets can never allow an eviction${after(f)}`,
+  NoCapacityElsewhere: (f) => `has pods that may fit on no other node${after(f)}`,
   ConflictWait: (f) => `waits, because its drain and another could block each other${after(f)}`,
-  ReplacementWait: (f) => `waits for room for its pods elsewhere${after(f)}`,
-  ReplacementTimeout: (f) => `found no room for its pods elsewhere in time${after(f)}`,
+  ReplacementWait: (f) => `waits for capacity for its pods on other nodes${after(f)}`,
+  ReplacementTimeout: (f) => `found no capacity for its pods on other nodes in time${after(f)}`,
   DrainRunning: (f) => `is draining${f.detail === undefined ? "" : `: ${f.detail}`}`,
-  DrainBlocked: (f) => `is draining, held up by ${f.detail ?? "a budget"}`,
-  DrainTimeout: (f) => `was not empty when the drain's time was up${after(f)}`,
+  DrainBlocked: (f) => `is draining, blocked by ${f.detail ?? "a budget"}`,
+  DrainTimeout: (f) => `was not drained within the drain timeout${after(f)}`,
   DrainDone: (f) => `is drained${after(f)}`,
-  VolumeWait: (f) => `is empty, and waits for its volumes to be detached${after(f)}`,
+  VolumeWait: (f) => `is drained, and waits for its volumes to be detached${after(f)}`,
   LoadBalancerWait: (f) =>
-    `is kept until ${f.detail ?? "later"} for load balancers that may still send to it`,
+    `is drained, and is kept until ${f.detail ?? "later"} for load balancers that may still send traffic to it`,
   DeadlineReached: (f) => `reached its deadline ${time(f.deadlineAt)}${after(f)}`,
-  ReleaseRetried: (f) => `is drained, and the release of its machine is tried again${after(f)}`,
+  ReleaseRetried: (f) => `is drained, and the release of its machine is being retried${after(f)}`,
   ReleaseFailed: (f) => `could not be released: ${f.detail ?? "unknown"}`,
-  AwaitingMachine: () => "is drained, and the cloud has still to take its machine",
+  AwaitingMachine: () => "is drained, and waits for the cloud to terminate its machine",
   MachineNotTaken: (f) =>
-    `was drained and is put back to work, because nobody took its machine${after(f)}`,
-  Released: () => "has left: drained, and its machine released",
-  NodeGone: () => "is gone: its Node object disappeared",
-  MachineReplaced: () =>
-    "has another machine behind its name now; the one that was to leave is gone",
-  WrongMachine: (f) => `was left alone, because it is not the machine that was meant${after(f)}`,
-  CancelledByPerson: (f) => `stays, because somebody took the departure back${after(f)}`,
+    `was drained and is uncordoned, because nothing terminated its machine${after(f)}`,
+  Released: () => "is drained, and its machine is released",
+  NodeGone: () => "is gone: its Node object was deleted",
+  MachineReplaced: () => "is gone: another machine has its name now",
+  WrongMachine: (f) =>
+    `was skipped, because its machine is not the one that the departure was created for${after(f)}`,
+  CancelledByPerson: (f) => `stays, because its departure was cancelled${after(f)}`,
   NoticeWithdrawn: () => "stays, because the cloud withdrew its notice",
-  NoticeIgnored: (f) => `stays, because policy ${f.policy ?? "?"} says not to act on such a notice`,
+  NoticeIgnored: (f) => `stays, because policy ${f.policy ?? "?"} ignores such notices`,
   PlanChanged: (f) => `is no longer planned${after(f)}`,
-  RolledBackByRule: (f) => `stays, and was put back to work${after(f)}`,
-  OrphanedCordon: () => "was cordoned for a departure that is no more, and is put back to work",
+  RolledBackByRule: (f) => `stays, and was uncordoned${after(f)}`,
+  OrphanedCordon: () => "was cordoned for a departure that no longer exists, and is uncordoned",
   DryRun: () => "would leave now, but this is a dry run",
 };
 

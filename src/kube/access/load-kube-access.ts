@@ -48,7 +48,7 @@ async function fromHome(source: KubeAccessSource): Promise<KubeAccess> {
   const looked = file === undefined ? "no home directory" : `no file ${file}`;
   throw new LastcallError(
     "KUBECONFIG_INVALID",
-    `Cannot find a cluster: there is no --kubeconfig, no KUBECONFIG, no service account and ${looked}, expected one of them`,
+    `Cannot find a cluster: there is no --kubeconfig, no KUBECONFIG, no service account and ${looked}, set one of them`,
   );
 }
 

@@ -324,7 +324,7 @@ function toBody(response: IncomingMessage, text: string, asked: Asked): unknown 
   } catch (error) {
     throw new LastcallError(
       "API_ANSWER_INVALID",
-      `Cannot ${asked.method} ${asked.path}: the answer of ${asked.server} is not the JSON it says it is, expected JSON`,
+      `Cannot ${asked.method} ${asked.path}: ${asked.server} answered with invalid JSON, check whether a proxy answers in its place`,
       { cause: error },
     );
   }

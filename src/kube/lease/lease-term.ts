@@ -69,7 +69,7 @@ export class LeaseTerm {
   seen(record: LeaseRecord): void {
     const isOthers = record.holder !== undefined && record.holder !== this.#options.identity;
     if (isOthers && record.transitions > this.#record.transitions) {
-      this.#lose(`${record.holder} has taken the lease`);
+      this.#lose(`${record.holder} holds the lease now`);
     }
   }
 
@@ -93,7 +93,7 @@ export class LeaseTerm {
     const { clock } = this.#options;
     for (;;) {
       const leftMs = this.#untilMs - clock.monotonic();
-      if (leftMs <= 0) this.#lose("no renewal has come through in time");
+      if (leftMs <= 0) this.#lose("no renewal succeeded in time");
       if (this.#ended.aborted) return;
       await clock.sleep(millis(leftMs), this.#ended).catch(() => {});
     }
@@ -147,8 +147,6 @@ export class LeaseTerm {
   }
 
   #lose(why: string): void {
-    this.#lost.abort(
-      new LastcallError("LEASE_LOST", `Cannot go on leading: ${why}, expected a renewed lease`),
-    );
+    this.#lost.abort(new LastcallError("LEASE_LOST", `Cannot keep leading: ${why}, stepping down`));
   }
 }

@@ -124,9 +124,9 @@ function sentenceOf(call: ApiCall, answer: KubeAnswer, code: ErrorCode): string 
   const withStatus = messageIn(answer) === undefined ? message : `${answer.status} ${message}`;
   switch (code) {
     case "API_UNAUTHORIZED":
-      return `${lead}: the API server does not know who asks (${message}), expected valid credentials`;
+      return `${lead}: the API server rejected the credentials (${message}), check the kubeconfig or the service account`;
     case "RIGHT_MISSING":
-      return `${lead}: it is forbidden (${message}), expected the right ${rightOf(call)}`;
+      return `${lead}: forbidden (${message}), grant ${rightOf(call)}`;
     case "CRD_MISSING":
       return `${lead}: ${notInstalled(call)}, expected the custom resource definition ${resourceOf(call)}`;
     case "NOT_FOUND":

@@ -51,7 +51,7 @@ export const evictionOnly: Invariant = {
     const pod = store.collection("pods").get(namespace, name);
     const departure = pod && departureOfNode(store, nodeNameOf(pod));
     if (departure === undefined || !isChosen(departure)) return undefined;
-    return `pod ${namespace}/${name} was deleted past its budget by ${departure.metadata.name}`;
+    return `pod ${namespace}/${name} was deleted regardless of its budget by ${departure.metadata.name}`;
   },
 };
 

@@ -39,9 +39,9 @@ describe("a request to AWS that fails", () => {
   });
 
   it.each([
-    ["ScalingActivityInProgress", 400, "Activity is in progress", true, "it may pass"],
-    ["ScalingActivityInProgressFault", 400, "Activity is in progress", true, "it may pass"],
-    ["ResourceContention", 500, "A pending update", true, "it may pass"],
+    ["ScalingActivityInProgress", 400, "Activity is in progress", true, "retrying"],
+    ["ScalingActivityInProgressFault", 400, "Activity is in progress", true, "retrying"],
+    ["ResourceContention", 500, "A pending update", true, "retrying"],
     ["ValidationError", 400, "Instance Id not found - No managed instance", true, "a member"],
     [
       "ValidationError",
@@ -52,7 +52,7 @@ describe("a request to AWS that fails", () => {
     ],
     ["ValidationError", 400, "violate group's min size constraint", false, "Recreate"],
     ["ValidationError", 400, "1 validation error detected", false, "a queue that is there"],
-    ["IncorrectInstanceState", 400, "The instance is not in a valid state", true, "it may pass"],
+    ["IncorrectInstanceState", 400, "The instance is not in a valid state", true, "retrying"],
     ["OperationNotPermitted", 400, "disableApiTermination", false, "termination protection"],
   ])("that refuses a release with %s, %s, %s may be tried again: %s", (...row) => {
     const [name, status, said, retryable, wanted] = row;

@@ -54,7 +54,7 @@ describe("an answer that refuses", () => {
     "is read by its status alone when its body is %j",
     (body) => {
       expect(faultOfAnswer({ status: 503, body }, purpose).message).toBe(
-        "Cannot delete n1: Compute Engine answered 503, expected an answer; it may pass",
+        "Cannot delete n1: Compute Engine answered 503, expected an answer; retrying",
       );
     },
   );

@@ -159,7 +159,9 @@ describe("waiting", () => {
     world.server.model.abandonMachine(zone, "n1");
     const work = release("n1", { mode: "Delete" });
     await expect(work).rejects.toMatchObject({ code: "CLOUD_REFUSED", retryable: true });
-    await expect(work).rejects.toThrow("found it RUNNING after the whole wait, expected it gone");
+    await expect(work).rejects.toThrow(
+      "it is still RUNNING after the whole wait, check whether it is still a member",
+    );
   });
 });
 

@@ -38,7 +38,7 @@ describe("a permission that is missing", () => {
     world.server.deny(permission);
     expect(await check(mode)).toEqual({
       kind: "Impossible",
-      problem: `the permission ${permission} is not granted on ${place}, grant it (docs/cloud/gcp.md, Rights)`,
+      problem: `the permission ${permission} is not granted on ${place}, grant it with: lastcall setup gcp`,
     });
     world.server.allow(permission);
     expect(await check(mode)).toEqual({ kind: "Possible", permission: "Granted" });
@@ -90,7 +90,7 @@ describe("a machine that no permission would help", () => {
   it("has deletion protection", async () => {
     await start();
     world.server.model.addMachine({ name: "kept", zone, deletionProtection: true });
-    const problem = `the instance project1/${zone}/kept has deletion protection, switch that off first`;
+    const problem = `the instance project1/${zone}/kept has deletion protection, turn it off first`;
     expect(await check("DeleteInstance", "kept")).toEqual({ kind: "Impossible", problem });
   });
 

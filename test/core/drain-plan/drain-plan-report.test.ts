@@ -58,7 +58,7 @@ it("the report of a planned drain has null for the notice and for every forced d
       namespace: "default",
       name: "a",
       reason: "EmptyDir",
-      explain: "is evicted and loses what its emptyDir holds",
+      explain: "is evicted and loses the data of its emptyDir",
     },
   ]);
 });
@@ -85,8 +85,8 @@ it("a pod that is both held and cut is told so in one sentence", () => {
   });
   expect(short.pods[0]?.explain).toBe(
     "cannot be evicted now, because its budget allows no disruption: default/web needs 2 healthy " +
-      "and has 2; it is deleted after 13 s, with 17 s of the 60 s of grace that it wants, if that " +
-      "is still so; it gets 30 s of the 60 s that it wants",
+      "and has 2; it is deleted after 13 s, with its grace period truncated from 60 s to 17 s, if " +
+      "it is still blocked; grace period truncated from 60 s to 30 s",
   );
 });
 

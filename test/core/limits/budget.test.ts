@@ -64,7 +64,7 @@ describe("a budget of nodes", () => {
   const noticed = aDeparture(aNode("n2"), { cause: "SpotInterruption" });
   const draining = aDeparture(aNode("n2"), { status: { phase: "Draining" } });
   const scheduled = aDeparture(aNode("n2"));
-  const spent = "1 nodes of the policy spot are out, at most 1 may be";
+  const spent = "1 node of the policy spot is out, and at most 1 may be";
 
   it.each<[string, Partial<NodeFacts>, readonly Departure[], string]>([
     ["nobody else is out", {}, [], "Allowed"],
@@ -93,7 +93,7 @@ describe("a budget of nodes", () => {
 
   it.each<["Zone" | "Cluster", string]>([
     ["Zone", "Allowed"],
-    ["Cluster", "1 nodes of the cluster are out, at most 1 may be"],
+    ["Cluster", "1 node of the cluster is out, and at most 1 may be"],
   ])("of the scope %s sees the node that is out in the other zone or not", (scope, expected) => {
     const nodes = [aNode("n1", inZone("a")), aNode("n2", { ...inZone("b"), ready: false })];
     expect(verdict({ budgets: [atOnce(1, scope)], nodes })).toBe(expected);
@@ -105,7 +105,7 @@ describe("a budget of nodes", () => {
     const out = aNode("n4", { ...inZone("a"), ready: false });
     const budgets: readonly Budget[] = [{ kind: "Nodes", scope: "Zone", nodes: { percent: 49 } }];
     expect(verdict({ budgets, nodes: [...nodes, out] })).toBe(
-      "1 nodes of the zone a are out, at most 1 may be",
+      "1 node of the zone a is out, and at most 1 may be",
     );
     const half: readonly Budget[] = [{ kind: "Nodes", scope: "Zone", nodes: { percent: 50 } }];
     expect(verdict({ budgets: half, nodes: [...nodes, out] })).toBe("Allowed");
@@ -135,10 +135,10 @@ describe("a budget by the hour", () => {
     [
       "a millisecond less than an hour ago counts",
       hours(1) - 1,
-      "1 have started within the hour, at most 1 may",
+      "1 departure has started within the hour, and at most 1 may",
     ],
     ["an hour ago counts no more", hours(1), "Allowed"],
-    ["now counts", 0, "1 have started within the hour, at most 1 may"],
+    ["now counts", 0, "1 departure has started within the hour, and at most 1 may"],
   ])("one that has started %s", (_, agoMs, expected) => {
     const status = { phase: "Ended", startedAt: instant(now - agoMs) } as const;
     const departures = [aDeparture(aNode("a"), { status })];

@@ -42,7 +42,7 @@ describe("a forecast", () => {
     expect(made.forecast).toMatchObject({ feasible: true, late: [], widenBySeconds: 0 });
     const report = planReport({ at: now, policies: [made], notPlanned: [], bad: [], ties: [] });
     expect(report.policies[0]?.forecast.explain).toBe(
-      "All 3 departures can be kept; departures are at least 5m of the wanted 15m apart, there is no room for more",
+      "All 3 departures are on schedule; departures are at least 5m instead of 15m apart, because there is no time for more",
     );
   });
 
@@ -233,7 +233,7 @@ describe("waves in a forecast", () => {
     const made = plan({ policy: of(1, 2), nodes });
     expect(startsOf(made)).toEqual(["00:00", "00:05", "00:05", "00:10", "00:10"]);
     expect(sentence(made)).toBe(
-      "5 of 5 departures are late; 5 nodes past the deadline already, leaving one by one; waves hold back 4 departures: waves of 1, 2; wave 1 of 2: 0 of 1 have left well, 0 are under way",
+      "5 of 5 departures are late; 5 nodes already past the deadline, leaving one by one; waves hold back 4 departures: waves of 1, 2; wave 1 of 2: 0 of 1 have left well, 0 are under way",
     );
   });
 

@@ -261,7 +261,7 @@ describe("which policy", () => {
       ["low", 0],
     ]);
     expect(planWarnings(made)).toEqual([
-      "The policies a and b have one weight and select the same 2 nodes: a applies, as the first by name",
+      "Policies a and b have the same weight and select the same 2 nodes: a applies, as the first by name",
     ]);
   });
 });

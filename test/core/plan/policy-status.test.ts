@@ -56,7 +56,7 @@ describe("a policy that cannot be read", () => {
       },
     });
     expect(spot?.conditions.Feasible?.message).toBe(
-      `2 nodes held back, because a policy that might own them cannot be read: odd: ${problem}; All 1 departure can be kept`,
+      `2 nodes held back, because a policy that might own them cannot be read: odd: ${problem}. The departure is on schedule`,
     );
   });
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Gives the Lastcall controller its rights in AWS.
-# Made by `lastcall setup aws`. It can be run again: what is there is brought in line.
+# Made by `lastcall setup aws`. It can be run again: existing objects are updated.
 # Everything that it makes has the tag lastcall-cluster; what does not have it is not touched.
 #
 # For instance.release: Recreate the controller needs these permissions and no others:

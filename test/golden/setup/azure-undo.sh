@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Takes away what `lastcall setup azure` has made, and nothing else.
-# Made by `lastcall setup azure`. It can be run again: what is there is brought in line.
+# Made by `lastcall setup azure`. It can be run again: existing objects are updated.
 # What it makes says so by the tag lastcall-cluster or its description; all else is not touched.
 set -euo pipefail
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Gives the Lastcall controller its rights on AKS, by Workload Identity.
-# Made by `lastcall setup azure`. It can be run again: what is there is brought in line.
+# Made by `lastcall setup azure`. It can be run again: existing objects are updated.
 # What it makes says so by the tag lastcall-cluster or its description; all else is not touched.
 #
 # The controller needs these actions and no others:
@@ -123,4 +123,4 @@ echo "Done: $namespace/$service_account of $cluster has the identity $identity."
 echo "The controller's pods need the label azure.workload.identity/use: \"true\", then a new start:"
 echo "kubectl --namespace $namespace patch deployment lastcall --patch \\"
 echo "  '{\"spec\":{\"template\":{\"metadata\":{\"labels\":{\"azure.workload.identity/use\":\"true\"}}}}}'"
-echo "A right may take some minutes until it holds."
+echo "It may take some minutes until the permission is effective."

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Gives the Lastcall controller its rights on Compute Engine, by Workload Identity.
-# Made by `lastcall setup gcp`. It can be run again: what is there is brought in line.
+# Made by `lastcall setup gcp`. It can be run again: existing objects are updated.
 #
 # For instance.release: Recreate the controller needs these permissions and no others:
 #   compute.instances.get: looking a machine up
@@ -45,4 +45,4 @@ gcloud projects add-iam-policy-binding "$project" --condition=None \
   --role "projects/$project/roles/$role" --member "$member" --quiet >/dev/null
 
 echo "Done: $namespace/$service_account has the role $role in $project."
-echo "A right may take some minutes until it holds."
+echo "It may take some minutes until the permission is effective."

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Gives the Lastcall controller its rights on Compute Engine, by Workload Identity.
-# Made by `lastcall setup gcp`. It can be run again: what is there is brought in line.
+# Made by `lastcall setup gcp`. It can be run again: existing objects are updated.
 #
 # For instance.release: DeleteInstance the controller needs these permissions and no others:
 #   compute.instances.get: looking a machine up
@@ -75,4 +75,4 @@ gcloud iam service-accounts add-iam-policy-binding "$account" --project "$projec
   "iam.gke.io/gcp-service-account=$account"
 
 echo "Done: $namespace/$service_account has the role $role in $project."
-echo "A right may take some minutes until it holds."
+echo "It may take some minutes until the permission is effective."

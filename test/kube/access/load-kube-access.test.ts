@@ -74,7 +74,7 @@ describe("where a cluster is looked for", () => {
     await expect(loadKubeAccess({ env: { HOME: dir } })).rejects.toMatchObject({
       code: "KUBECONFIG_INVALID",
       exitCode: 2,
-      message: `Cannot find a cluster: there is no --kubeconfig, no KUBECONFIG, no service account and no file ${join(dir, ".kube", "config")}, expected one of them`,
+      message: `Cannot find a cluster: there is no --kubeconfig, no KUBECONFIG, no service account and no file ${join(dir, ".kube", "config")}, set one of them`,
     });
   });
 

@@ -89,23 +89,23 @@ describe("an answer that is no success", () => {
     [
       nodes,
       401,
-      "Cannot list nodes: the API server does not know who asks (said), expected valid credentials",
+      "Cannot list nodes: the API server rejected the credentials (said), check the kubeconfig or the service account",
     ],
-    [nodes, 403, "Cannot list nodes: it is forbidden (said), expected the right list on nodes"],
+    [nodes, 403, "Cannot list nodes: forbidden (said), grant list on nodes"],
     [
       { ...nodes, verb: "watch" },
       403,
-      "Cannot watch nodes: it is forbidden (said), expected the right watch on nodes",
+      "Cannot watch nodes: forbidden (said), grant watch on nodes",
     ],
     [
       { method: "GET", path: leases },
       403,
-      "Cannot list leases.coordination.k8s.io in namespace x: it is forbidden (said), expected the right list on leases.coordination.k8s.io in namespace x",
+      "Cannot list leases.coordination.k8s.io in namespace x: forbidden (said), grant list on leases.coordination.k8s.io in namespace x",
     ],
     [
       { method: "PATCH", path: "/api/v1/namespaces/x/pods/p/status" },
       403,
-      "Cannot patch pods/status p in namespace x: it is forbidden (said), expected the right patch on pods/status in namespace x",
+      "Cannot patch pods/status p in namespace x: forbidden (said), grant patch on pods/status in namespace x",
     ],
     [
       { method: "GET", path: departures },

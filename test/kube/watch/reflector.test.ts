@@ -307,7 +307,7 @@ describe("a missing right or definition", () => {
     const { reflector, run } = setUp(() => refused(403));
     await expect(run).rejects.toMatchObject({
       code: "RIGHT_MISSING",
-      message: expect.stringContaining("the right list on nodes"),
+      message: expect.stringContaining("grant list on nodes"),
     });
     await expect(reflector.synced).rejects.toMatchObject({ code: "RIGHT_MISSING" });
   });
@@ -317,7 +317,7 @@ describe("a missing right or definition", () => {
     api.onWatch = (watch) => watch.push(errorEvent(403));
     await expect(run).rejects.toMatchObject({
       code: "RIGHT_MISSING",
-      message: expect.stringContaining("the right watch on nodes"),
+      message: expect.stringContaining("grant watch on nodes"),
     });
   });
 

@@ -70,8 +70,8 @@ export class MessageHandler {
     if (fate === "NoNode" && isEarly) return joiningMs;
     const found =
       fate === "NoNode"
-        ? `${machine} is no node of this cluster`
-        : `the launch hook of ${machine} is others' to complete`;
+        ? `${machine} is not a node of this cluster`
+        : `the launch hook of ${machine} is not ours to complete`;
     this.#say("INSTANCE_UNKNOWN", found);
     return fate === "NoNode" ? lateJoiningMs : this.#endOfUnknown(message);
   }
@@ -120,7 +120,8 @@ export class MessageHandler {
     const { machine, notice } = instanceNotice;
     if (fate === "Stale")
       this.#say("NOTICE_STALE", `its ${notice.cause} of ${machine} is long past`);
-    if (fate === "NoNode") this.#say("INSTANCE_UNKNOWN", `${machine} is no node of this cluster`);
+    if (fate === "NoNode")
+      this.#say("INSTANCE_UNKNOWN", `${machine} is not a node of this cluster`);
     return fate;
   }
 
@@ -161,7 +162,7 @@ export class MessageHandler {
 
   #say(code: ErrorCode, found: string): void {
     const wanted = "expected a notice for a node";
-    const message = `Cannot act on a message of the queue: ${found}, ${wanted}`;
+    const message = `Cannot handle a message of the queue: ${found}, ${wanted}`;
     this.#tools.listener.onTrouble(new LastcallError(code, message));
   }
 }
