@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
-import { type AuditIo, runAudit } from "../src/cli/audit.ts";
-import { nodeFiles } from "../src/cli/node-files.ts";
+import { type AuditIo, runAudit } from "../src/cli/commands/audit.ts";
+import { nodeFiles } from "../src/cli/input/node-files.ts";
 
 /**
  * The audit of 10,000 manifests in 1,000 files, as a share of what the YAML parser alone takes for

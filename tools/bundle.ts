@@ -15,7 +15,7 @@ const build = await rolldown({
   input: {
     lastcall: join(root, "src/cli/main.ts"),
     // Started by the audit as a thread of its own, by its file's name.
-    "parse-worker": join(root, "src/cli/parse-worker.ts"),
+    "parse-worker": join(root, "src/cli/input/parse-worker.ts"),
     // The agent's image runs this one, on Bun: without the other commands.
     agent: join(root, "src/cli/agent-main.ts"),
     // Loaded first by a Node that has no Temporal of its own.

@@ -1,8 +1,9 @@
 /** What the chart's schema takes over from the project's own: the options of both parts, and policies. */
-import { type JsonSchema, jsonSchemaOf } from "../src/config/json-schema.ts";
-import type { Command, Option } from "../src/config/option.ts";
-import { optionsFor } from "../src/config/options.ts";
-import { resourceDefinitions } from "../src/config/resource-definition.ts";
+
+import type { Command, Option } from "../src/config/options/option.ts";
+import { optionsFor } from "../src/config/options/options.ts";
+import { type JsonSchema, jsonSchemaOf } from "../src/config/schema/json-schema.ts";
+import { resourceDefinitions } from "../src/config/schema/resource-definition.ts";
 
 export interface ChartValue {
   /** With dots, as `--set` takes it. */

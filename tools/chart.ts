@@ -5,7 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { generateCrds } from "../src/config/crd.ts";
+import { generateCrds } from "../src/config/schema/crd.ts";
 import { agentPod, controllerPod, type Edit, edited, fieldIn } from "./chart-edits.ts";
 import { generateChartValues } from "./chart-values.ts";
 import { dashboardText } from "./dashboard.ts";

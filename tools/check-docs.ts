@@ -6,8 +6,8 @@
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { commandList } from "../src/cli/command-list.ts";
-import { options } from "../src/config/options.ts";
+import { commandList } from "../src/cli/command-line/command-list.ts";
+import { options } from "../src/config/options/options.ts";
 import { metricNames } from "../src/contracts/telemetry.ts";
 import { reasons } from "../src/core/reason/reason.ts";
 import { errorCodes } from "../src/errors.ts";

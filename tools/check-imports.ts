@@ -93,9 +93,9 @@ const packageSites: Readonly<Record<string, readonly string[]>> = {
   "google-auth-library": ["src/cloud/gcp/google-auth.ts"],
   croner: ["src/core/limits/cron-window.ts"],
   "temporal-polyfill": ["src/runtime/temporal.ts"],
-  commander: ["src/cli/command-line.ts"],
+  commander: ["src/cli/command-line/command-line.ts"],
   // The second reads manifests, on worker threads: lines of ten thousand documents, not of one.
-  yaml: ["src/config/yaml-text.ts", "src/cli/parse-manifests.ts"],
+  yaml: ["src/config/yaml-text.ts", "src/cli/input/parse-manifests.ts"],
   "prom-client": ["src/server/metrics.ts"],
 };
 

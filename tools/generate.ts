@@ -4,14 +4,14 @@
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { generateAuditDocs } from "../src/audit/generate-audit-docs.ts";
-import { generateCrds } from "../src/config/crd.ts";
-import { generateOptionDocs } from "../src/config/option-doc.ts";
-import { generateResourceDocs } from "../src/config/resource-doc.ts";
+import { generateCrds } from "../src/config/schema/crd.ts";
 import { generateDoctorDocs } from "../src/doctor/generate-doctor-docs.ts";
-import { generateTelemetryDocs } from "../src/server/telemetry-doc.ts";
 import { generateChart } from "./chart.ts";
 import { generateDemoPicture, readmeMoment } from "./demo-picture.ts";
+import { generateAuditDocs } from "./docs/audit-docs.ts";
+import { generateOptionDocs } from "./docs/option-doc.ts";
+import { generateResourceDocs } from "./docs/resource-doc.ts";
+import { generateTelemetryDocs } from "./docs/telemetry-doc.ts";
 import { report, root } from "./source-tree.ts";
 
 const files = new Map([

@@ -1,6 +1,6 @@
 import { criticalPriority, grantGrace } from "../core/drain-plan/grace-budget.ts";
 import { LastcallError } from "../errors.ts";
-import { ignoreAnnotation } from "./ignore.ts";
+import { ignoreAnnotation } from "./objects/ignore.ts";
 import type { Platform } from "./platform.ts";
 import { spotLabels } from "./spot-label.ts";
 

@@ -1,19 +1,19 @@
 import type { ShutdownGroup } from "../core/drain-plan/grace-budget.ts";
 import { nameOf } from "../core/json/shown-value.ts";
 import { LastcallError } from "../errors.ts";
-import { isAutopilot, platformsOfNodes } from "./audit-node.ts";
 import { type Baseline, isKnown } from "./baseline.ts";
 import { type AuditedFleet, canReach, graceOn, readFleet } from "./fleet.ts";
-import { faultyIgnores, ignoredRules } from "./ignore.ts";
 import { landingOf } from "./landing.ts";
-import { type Manifest, type ManifestSource, placeOf, readManifest } from "./manifest.ts";
+import { isAutopilot, platformsOfNodes } from "./objects/audit-node.ts";
+import { faultyIgnores, ignoredRules } from "./objects/ignore.ts";
+import { type Manifest, type ManifestSource, placeOf, readManifest } from "./objects/manifest.ts";
+import { knownTemplatePaths, type TemplatePath } from "./objects/template-path.ts";
+import type { Workload } from "./objects/workload.ts";
+import { isMisnamed, workloadKindOf } from "./objects/workload-kind.ts";
 import { assumedPlatforms, defaultPlatformNames, type Platform } from "./platform.ts";
 import type { AuditReport, ReportedWorkload } from "./report.ts";
 import { asFinding, type Finding, type Remark, type Rule, severities } from "./rule.ts";
 import { rankOf, ruleList } from "./rule-list.ts";
-import { knownTemplatePaths, type TemplatePath } from "./template-path.ts";
-import type { Workload } from "./workload.ts";
-import { isMisnamed, workloadKindOf } from "./workload-kind.ts";
 
 export interface AuditOptions {
   readonly sources: readonly ManifestSource[];

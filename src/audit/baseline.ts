@@ -1,7 +1,7 @@
 import { fieldsOf, isFields, listOf, textOf } from "../core/json/json-field.ts";
 import { describeValue } from "../core/json/shown-value.ts";
 import { LastcallError } from "../errors.ts";
-import type { PlaceOfField } from "./kubelet-configuration.ts";
+import type { PlaceOfField } from "./objects/kubelet-configuration.ts";
 import type { Finding } from "./rule.ts";
 
 /** Findings that are accepted: any saved report of the audit is a baseline. */

@@ -8,15 +8,20 @@ import {
   valueAt,
   wholeNumberOf,
 } from "../core/json/json-field.ts";
-import { type AuditNode, readNodes, type SeenPlatform } from "./audit-node.ts";
-import { indexByLabels, indexBySelector, type SelectedBy, type Selecting } from "./label-index.ts";
 import { canRunOn, cloudOf, landingOf } from "./landing.ts";
-import type { Manifest } from "./manifest.ts";
+import { type AuditNode, readNodes, type SeenPlatform } from "./objects/audit-node.ts";
+import {
+  indexByLabels,
+  indexBySelector,
+  type SelectedBy,
+  type Selecting,
+} from "./objects/label-index.ts";
+import type { Manifest } from "./objects/manifest.ts";
+import { isStatusPort } from "./objects/pod-template.ts";
+import { readSelector } from "./objects/read-selector.ts";
+import type { Workload } from "./objects/workload.ts";
+import { listWorkloads, type NotJudged } from "./objects/workload-list.ts";
 import type { Platform } from "./platform.ts";
-import { isStatusPort } from "./pod-template.ts";
-import { readSelector } from "./read-selector.ts";
-import type { Workload } from "./workload.ts";
-import { listWorkloads, type NotJudged } from "./workload-list.ts";
 
 /** Everything that the rules look at; a rule reads nothing else. */
 export interface AuditedFleet {

@@ -1,6 +1,6 @@
 import { fieldsOf, valueAt, wholeNumberOf } from "../core/json/json-field.ts";
 import { describeValue, nameOf } from "../core/json/shown-value.ts";
-import { type Manifest, placeOf } from "./manifest.ts";
+import { type Manifest, placeOf } from "./objects/manifest.ts";
 
 /** The classes that every cluster has. Source: kubernetes pkg/apis/scheduling/v1/helpers.go. */
 const builtInClasses = [

@@ -1,7 +1,7 @@
 import type { AuditedFleet } from "./fleet.ts";
-import { type Manifest, nameOfObject } from "./manifest.ts";
+import { type Manifest, nameOfObject } from "./objects/manifest.ts";
+import type { Workload } from "./objects/workload.ts";
 import type { Platform } from "./platform.ts";
-import type { Workload } from "./workload.ts";
 
 /** From what hurts most. `error`: pods will be lost or a drain will stand still. */
 export const severities = ["error", "warning", "info"] as const;

@@ -3,14 +3,14 @@
  * `lastcall agent` by itself, as the agent's image runs it on Bun: without the other commands and the
  * parser that they need.
  */
-import { resolveOptions } from "../config/resolve-options.ts";
+import { resolveOptions } from "../config/options/resolve-options.ts";
 import { seededRng } from "../core/chance/rng.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { interruptSignal } from "../runtime/interrupt-signal.ts";
 import { leanIo } from "../runtime/lean-io.ts";
 import { realClock } from "../runtime/real-clock.ts";
-import { runAgent } from "./agent.ts";
-import { agentFlags } from "./agent-flags.ts";
+import { agentFlags } from "./assemble/agent-flags.ts";
+import { runAgent } from "./commands/agent.ts";
 
 const io = {
   ...leanIo(),

@@ -3,7 +3,7 @@ import { seededRng } from "../core/chance/rng.ts";
 import { interruptSignal } from "../runtime/interrupt-signal.ts";
 import { endQuietlyOnClosedPipe, processIo } from "../runtime/process-io.ts";
 import { realClock } from "../runtime/real-clock.ts";
-import { runCommandLine } from "./command-line.ts";
+import { runCommandLine } from "./command-line/command-line.ts";
 
 endQuietlyOnClosedPipe();
 process.exitCode = await runCommandLine(process.argv.slice(2), {

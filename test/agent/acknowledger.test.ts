@@ -4,7 +4,7 @@ import { Agent } from "../../src/agent/agent.ts";
 import { AgentHealth } from "../../src/agent/agent-health.ts";
 import { AgentMetrics } from "../../src/agent/agent-metrics.ts";
 import { NoticeReporter } from "../../src/agent/notice-reporter.ts";
-import { agentFallback } from "../../src/cli/agent-fallback.ts";
+import { agentFallback } from "../../src/cli/assemble/agent-fallback.ts";
 import type { KubeRequest } from "../../src/contracts/kube-api.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import type { Notice } from "../../src/core/notice/notice.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { audit } from "../../src/audit/audit.ts";
-import { leanObject } from "../../src/audit/lean-object.ts";
+import { leanObject } from "../../src/audit/objects/lean-object.ts";
 import { githubAnnotations } from "../../src/audit/output/github.ts";
 import { sarifLog } from "../../src/audit/output/sarif.ts";
 import { auditTable } from "../../src/audit/output/table.ts";

@@ -3,7 +3,7 @@ import { audit } from "../../src/audit/audit.ts";
 import { parsePlatform } from "../../src/audit/platform.ts";
 import type { Finding, RuleExample } from "../../src/audit/rule.ts";
 import { ruleList } from "../../src/audit/rule-list.ts";
-import { parseManifests } from "../../src/cli/parse-manifests.ts";
+import { parseManifests } from "../../src/cli/input/parse-manifests.ts";
 
 describe.each(ruleList)("the rule $id", (rule) => {
   it("flags its bad example, at the severity that it announces", () => {

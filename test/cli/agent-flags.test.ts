@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { agentFlags } from "../../src/cli/agent-flags.ts";
+import { agentFlags } from "../../src/cli/assemble/agent-flags.ts";
 
 describe("the flags of the agent's own entry", () => {
   it.each([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { cloudParts } from "../../src/cli/cloud-parts.ts";
-import type { CommandIo } from "../../src/cli/command-io.ts";
+import { cloudParts } from "../../src/cli/assemble/cloud-parts.ts";
+import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
 import type { Fleet } from "../../src/contracts/fleet.ts";
 import { minutes, seconds } from "../../src/core/time/time.ts";
 

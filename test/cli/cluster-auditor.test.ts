@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { audit } from "../../src/audit/audit.ts";
 import { sumUp } from "../../src/audit/spot-readiness.ts";
-import { clusterKinds, namespacedKinds } from "../../src/cli/audited-kind.ts";
-import { ClusterAuditor } from "../../src/cli/cluster-auditor.ts";
+import { ClusterAuditor } from "../../src/cli/cluster/cluster-auditor.ts";
+import { clusterKinds, namespacedKinds } from "../../src/cli/input/audited-kind.ts";
 import type { KubeAnswer, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
 import { translateNode } from "../../src/kube/object/translate-node.ts";
 import { ScriptedApi } from "../support/scripted-api.ts";

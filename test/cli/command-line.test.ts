@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { CommandIo } from "../../src/cli/command-io.ts";
-import { runCommandLine } from "../../src/cli/command-line.ts";
+import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
+import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 
 it.each([
   [["plan", "--frm", "x"], "lastcall: unknown option '--frm' (Did you mean --from?)\n"],

@@ -1,5 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { launchTimesOfAll, loadedOnUse, type MachineCloud } from "../../src/cli/machine-cloud.ts";
+import {
+  launchTimesOfAll,
+  loadedOnUse,
+  type MachineCloud,
+} from "../../src/cli/assemble/machine-cloud.ts";
 import { instant } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 

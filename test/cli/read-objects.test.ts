@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { CommandIo } from "../../src/cli/command-io.ts";
-import { readObjects } from "../../src/cli/read-objects.ts";
+import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
+import { readObjects } from "../../src/cli/input/read-objects.ts";
 
 async function kindsIn(text: string): Promise<readonly unknown[]> {
   const files = { stdin: () => Promise.resolve(text) } as unknown as CommandIo["files"];

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { CommandIo } from "../../src/cli/command-io.ts";
-import { runSetup } from "../../src/cli/setup.ts";
+import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
+import { runSetup } from "../../src/cli/commands/setup.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { makeFakeGcloud } from "../support/fake-gcloud.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
-import type { CommandIo } from "../../src/cli/command-io.ts";
-import { runSetup } from "../../src/cli/setup.ts";
+import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
+import { runSetup } from "../../src/cli/commands/setup.ts";
 
 type Input = Parameters<typeof runSetup>[0];
 

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { CommandIo, Screen } from "../../src/cli/command-io.ts";
-import { runCommandLine } from "../../src/cli/command-line.ts";
+import type { CommandIo, Screen } from "../../src/cli/command-line/command-io.ts";
+import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 import type { Key } from "../../src/cli/demo/controls.ts";
 import { showDemo } from "../../src/cli/demo/show-demo.ts";
-import { resolveOptions } from "../../src/config/resolve-options.ts";
+import { resolveOptions } from "../../src/config/options/resolve-options.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import { processIo } from "../../src/runtime/process-io.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";

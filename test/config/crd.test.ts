@@ -2,18 +2,18 @@ import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
 import { describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
-import { crdOf, generateCrds } from "../../src/config/crd.ts";
-import type { FieldSchema, SchemaRule } from "../../src/config/field-schema.ts";
-import { documentField, jsonSchemaOf } from "../../src/config/json-schema.ts";
-import { generateOptionDocs } from "../../src/config/option-doc.ts";
+import { crdOf, generateCrds } from "../../src/config/schema/crd.ts";
+import type { FieldSchema, SchemaRule } from "../../src/config/schema/field-schema.ts";
+import { documentField, jsonSchemaOf } from "../../src/config/schema/json-schema.ts";
 import {
   policyDefinition,
   type ResourceDefinition,
   resourceDefinitions,
-} from "../../src/config/resource-definition.ts";
-import { generateResourceDocs } from "../../src/config/resource-doc.ts";
-import { checkShape } from "../../src/config/shape-check.ts";
+} from "../../src/config/schema/resource-definition.ts";
+import { checkShape } from "../../src/config/schema/shape-check.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
+import { generateOptionDocs } from "../../tools/docs/option-doc.ts";
+import { generateResourceDocs } from "../../tools/docs/resource-doc.ts";
 import { readCorpus } from "../support/policy-corpus.ts";
 
 const generated = [...generateCrds(), ...generateResourceDocs(), ...generateOptionDocs()];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parsePolicyObject } from "../../src/config/parse-policy-object.ts";
+import { parsePolicyObject } from "../../src/config/policy/parse-policy-object.ts";
 import { sentenceOf } from "../../src/config/problem.ts";
 
 const world = { cronProblem: () => undefined };

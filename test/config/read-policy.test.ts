@@ -1,6 +1,6 @@
 import { Cron } from "croner";
 import { describe, expect, it } from "vitest";
-import { readPolicies } from "../../src/config/read-policy.ts";
+import { readPolicies } from "../../src/config/policy/read-policy.ts";
 import { hours, instant, millis, minutes } from "../../src/core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../src/errors.ts";
 import { readCorpus } from "../support/policy-corpus.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parsePolicyObject } from "../../src/config/parse-policy-object.ts";
+import { parsePolicyObject } from "../../src/config/policy/parse-policy-object.ts";
 import { cronProblem } from "../../src/core/limits/cron-window.ts";
 import { type Instant, minutes, parseInstant } from "../../src/core/time/time.ts";
 import { killerAnnotation, translateKiller } from "../../src/migrate/killer.ts";

@@ -1,5 +1,5 @@
 import { parse } from "yaml";
-import { generateCrds } from "../../src/config/crd.ts";
+import { generateCrds } from "../../src/config/schema/crd.ts";
 import type { Clock } from "../../src/contracts/clock.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import { ModelApi } from "../../src/sim/api/model-api.ts";

@@ -1,6 +1,6 @@
-import { readClusterPolicy } from "../../src/config/cluster-policy.ts";
-import { crdOf } from "../../src/config/crd.ts";
-import { resourceDefinitions } from "../../src/config/resource-definition.ts";
+import { readClusterPolicy } from "../../src/config/policy/cluster-policy.ts";
+import { crdOf } from "../../src/config/schema/crd.ts";
+import { resourceDefinitions } from "../../src/config/schema/resource-definition.ts";
 import type { GateSource } from "../../src/contracts/fleet.ts";
 import type { InstanceReleaser, ReleaserChoice } from "../../src/contracts/instance-releaser.ts";
 import type { KubeAnswer, KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";

@@ -1,5 +1,5 @@
-import type { CommandIo } from "../../src/cli/command-io.ts";
-import { runSetup } from "../../src/cli/setup.ts";
+import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
+import { runSetup } from "../../src/cli/commands/setup.ts";
 import { LastcallError } from "../../src/errors.ts";
 import type { FakeTools } from "./fake-tools.ts";
 

@@ -8,7 +8,7 @@ const promised = {
   metrics: ["lastcall_notices_total"],
 };
 const run = {
-  path: "src/cli/run.ts",
+  path: "src/cli/commands/run.ts",
   text: 'serve(options.healthAddress); count("lastcall_notices_total");',
 };
 
@@ -18,9 +18,9 @@ describe("what help, docs and /metrics promise", () => {
   });
 
   it("is not kept by the lists themselves, nor by a longer name", () => {
-    const listed = { ...run, path: "src/config/options.ts" };
+    const listed = { ...run, path: "src/config/options/options.ts" };
     const longer = {
-      path: "src/cli/agent.ts",
+      path: "src/cli/commands/agent.ts",
       text: 'options.healthAddressOf; "lastcall_notices_total_old"',
     };
     expect(unkept(promised, [listed, longer])).toEqual([

@@ -1,6 +1,6 @@
 import { isGraceful } from "../../core/drain-plan/grace-budget.ts";
 import { formatDuration, seconds } from "../../core/time/time.ts";
-import { nameOfObject } from "../manifest.ts";
+import { nameOfObject } from "../objects/manifest.ts";
 import type { AuditReport, ReportedWorkload } from "../report.ts";
 import { type Finding, type Severity, severities } from "../rule.ts";
 

@@ -1,5 +1,5 @@
 import type { AuditedFleet } from "../fleet.ts";
-import type { Container } from "../pod-template.ts";
+import type { Container } from "../objects/pod-template.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
 
 export const execSigtermLost: Rule = {

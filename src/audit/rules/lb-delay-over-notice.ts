@@ -1,6 +1,6 @@
 import { textOf, valueAt, wholeNumberOf } from "../../core/json/json-field.ts";
 import type { AuditedFleet } from "../fleet.ts";
-import type { Manifest } from "../manifest.ts";
+import type { Manifest } from "../objects/manifest.ts";
 import type { Remark, Rule } from "../rule.ts";
 
 /** What EC2 and Compute Engine say before a Spot machine goes. */

@@ -1,8 +1,8 @@
 import { holdsData } from "../../core/drain-plan/pod-obstacle.ts";
 import type { AuditedFleet } from "../fleet.ts";
-import type { PodTemplate, Volume } from "../pod-template.ts";
+import type { PodTemplate, Volume } from "../objects/pod-template.ts";
+import type { Workload } from "../objects/workload.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
-import type { Workload } from "../workload.ts";
 
 /** Names that say that what is in the volume can be made again. */
 const throwAway =

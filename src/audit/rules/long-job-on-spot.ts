@@ -1,7 +1,7 @@
 import { fieldsOf, listOf, valueAt, wholeNumberOf } from "../../core/json/json-field.ts";
 import type { AuditedFleet } from "../fleet.ts";
+import type { Workload } from "../objects/workload.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
-import type { Workload } from "../workload.ts";
 
 /** A job that may run longer than this is likely to meet the end of a Spot node. */
 const longSeconds = 3600;

@@ -1,7 +1,7 @@
 import { matchesLabelSelector } from "../../core/cluster/label-selector.ts";
 import { type AuditedFleet, replicasOf } from "../fleet.ts";
+import type { Workload } from "../objects/workload.ts";
 import { isReplicated, type Remark, type Rule, spotWorkloads } from "../rule.ts";
-import type { Workload } from "../workload.ts";
 
 export const noSpread: Rule = {
   id: "no-spread",

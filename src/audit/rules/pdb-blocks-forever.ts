@@ -1,6 +1,6 @@
 import { allowedDisruptions } from "../disruption.ts";
 import { type AuditedFleet, type DisruptionBudget, workloadsOf } from "../fleet.ts";
-import { nameOfObject } from "../manifest.ts";
+import { nameOfObject } from "../objects/manifest.ts";
 import type { Remark, Rule } from "../rule.ts";
 
 export const pdbBlocksForever: Rule = {

@@ -1,6 +1,6 @@
 import { type AuditedFleet, budgetsOf, replicasOf, workloadsOf } from "../fleet.ts";
+import type { Workload } from "../objects/workload.ts";
 import { isReplicated, type Remark, type Rule, spotWorkloads } from "../rule.ts";
-import type { Workload } from "../workload.ts";
 
 export const singleReplica: Rule = {
   id: "single-replica",

@@ -1,7 +1,7 @@
 import { type LabelSelector, matchesLabelSelector } from "../../core/cluster/label-selector.ts";
 import type { AuditedFleet } from "../fleet.ts";
+import type { Workload } from "../objects/workload.ts";
 import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
-import type { Workload } from "../workload.ts";
 
 export const spreadSelectsNothing: Rule = {
   id: "spread-selects-nothing",

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
-import type { TemporaryFile } from "../command-io.ts";
+import type { TemporaryFile } from "../command-line/command-io.ts";
 
 /**
  * Such as `lastcall-demo-4c1e-`. Machines and containers may share a folder for temporary files, but

@@ -1,5 +1,5 @@
-import { crdOf } from "../../config/crd.ts";
-import { resourceDefinitions } from "../../config/resource-definition.ts";
+import { crdOf } from "../../config/schema/crd.ts";
+import { resourceDefinitions } from "../../config/schema/resource-definition.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { Fleet } from "../../contracts/fleet.ts";
 import type { Log, Metrics } from "../../contracts/telemetry.ts";
@@ -12,8 +12,8 @@ import { demoInvariants, demoNoticeMs, startDemoWorld } from "../../sim/demo/dem
 import { FleetTally } from "../../sim/demo/fleet-tally.ts";
 import { InvariantMonitor } from "../../sim/invariants/invariant-monitor.ts";
 import type { ModelCluster } from "../../sim/model-cluster.ts";
-import { type AssembledController, assembleController } from "../assemble-controller.ts";
-import { ClusterAuditor } from "../cluster-auditor.ts";
+import { type AssembledController, assembleController } from "../assemble/assemble-controller.ts";
+import { ClusterAuditor } from "../cluster/cluster-auditor.ts";
 
 /** Every run begins here, so that a seed alone says all: 2026-11-20T00:00:00Z. */
 export const demoStartAt: Instant = instant(1_795_132_800_000);

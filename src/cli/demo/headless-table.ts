@@ -1,6 +1,6 @@
 import { formatInstant } from "../../core/time/time.ts";
 import type { SimulationFacts } from "../../sim/demo/simulation-report.ts";
-import { formatTable } from "../table.ts";
+import { formatTable } from "../command-line/table.ts";
 
 /** The report for people. */
 export function headlessTable(facts: SimulationFacts): string {

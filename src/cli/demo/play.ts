@@ -1,7 +1,7 @@
 import type { Clock } from "../../contracts/clock.ts";
 import { hours, type Millis, millis, plus } from "../../core/time/time.ts";
 import type { VirtualClock } from "../../sim/time/virtual-clock.ts";
-import type { CommandIo } from "../command-io.ts";
+import type { CommandIo } from "../command-line/command-io.ts";
 
 /** Between two looks at how much time has passed. */
 const frameMs = millis(50);

@@ -1,4 +1,4 @@
-import type { CommandIo } from "../command-io.ts";
+import type { CommandIo } from "../command-line/command-io.ts";
 
 /** Work that takes less than this says nothing. */
 const silentMs = 2000;

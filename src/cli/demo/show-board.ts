@@ -1,5 +1,5 @@
 import type { VirtualClock } from "../../sim/time/virtual-clock.ts";
-import type { CommandInput } from "../command-spec.ts";
+import type { CommandInput } from "../command-line/command-spec.ts";
 import { ansiFrame } from "./ansi-frame.ts";
 import { board } from "./board.ts";
 import type { BoardState } from "./board-state.ts";

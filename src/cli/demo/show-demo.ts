@@ -2,7 +2,7 @@ import { eventLoopTurn } from "../../runtime/event-loop-turn.ts";
 import { createLog } from "../../runtime/log.ts";
 import { serveModel } from "../../sim/http/serve-model.ts";
 import { VirtualClock } from "../../sim/time/virtual-clock.ts";
-import type { CommandInput } from "../command-spec.ts";
+import type { CommandInput } from "../command-line/command-spec.ts";
 import { timeText } from "./board.ts";
 import type { BoardNews, BoardState } from "./board-state.ts";
 import { totalLines } from "./board-totals.ts";

@@ -3,7 +3,7 @@ import { type Millis, seconds } from "../../core/time/time.ts";
 import { type Fact, known, unknown } from "../../doctor/facts.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { apiError } from "../../kube/object/api-error.ts";
-import type { CommandIo } from "../command-io.ts";
+import type { CommandIo } from "../command-line/command-io.ts";
 
 const answerWithin: Millis = seconds(20);
 

@@ -1,6 +1,6 @@
-import { readClusterPolicy } from "../../config/cluster-policy.ts";
-import { crdOf } from "../../config/crd.ts";
-import { resourceDefinitions } from "../../config/resource-definition.ts";
+import { readClusterPolicy } from "../../config/policy/cluster-policy.ts";
+import { crdOf } from "../../config/schema/crd.ts";
+import { resourceDefinitions } from "../../config/schema/resource-definition.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
 import {
   fieldsOf,
@@ -15,7 +15,7 @@ import { between, type Instant, type Millis, millis, plus, seconds } from "../..
 import type { DefinitionFacts, LeaseFacts, PolicyFacts, PolicyState } from "../../doctor/facts.ts";
 import { LastcallError } from "../../errors.ts";
 import { apiError } from "../../kube/object/api-error.ts";
-import type { CommandIo } from "../command-io.ts";
+import type { CommandIo } from "../command-line/command-io.ts";
 import { objectAt } from "./asking.ts";
 
 export interface ServerFacts {

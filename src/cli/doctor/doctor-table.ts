@@ -1,6 +1,6 @@
 import type { CheckStatus } from "../../doctor/check.ts";
 import type { DoctorReport, ReportedCheck } from "../../doctor/report.ts";
-import type { CommandIo } from "../command-io.ts";
+import type { CommandIo } from "../command-line/command-io.ts";
 
 const colours: Readonly<Record<CheckStatus, number>> = { Pass: 32, Warn: 33, Fail: 31, Skip: 90 };
 const leastWidth = 30;

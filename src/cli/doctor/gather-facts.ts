@@ -26,9 +26,9 @@ import { translateBudget } from "../../kube/object/translate-budget.ts";
 import { translateDeparture } from "../../kube/object/translate-departure.ts";
 import { translateNode } from "../../kube/object/translate-node.ts";
 import { listAll } from "../../kube/watch/list.ts";
-import type { CommandIo } from "../command-io.ts";
-import { readCluster } from "../read-cluster.ts";
-import { version } from "../version.ts";
+import { readCluster } from "../cluster/read-cluster.ts";
+import type { CommandIo } from "../command-line/command-io.ts";
+import { version } from "../commands/version.ts";
 import { fact, objectAt } from "./asking.ts";
 import {
   boundPolicies,

@@ -9,7 +9,7 @@ import type { Policy, ReleaseMode } from "../../core/policy/policy.ts";
 import { ownerProblem, releaseModeOf } from "../../core/policy/release-mode.ts";
 import { selectPolicy } from "../../core/policy/selector.ts";
 import type { MachineFacts } from "../../doctor/facts.ts";
-import type { CommandIo } from "../command-io.ts";
+import type { CommandIo } from "../command-line/command-io.ts";
 import { fact } from "./asking.ts";
 
 const mostMachines = 3;

@@ -1,4 +1,4 @@
-import { type AuditCommand, runAudit } from "../../../src/cli/audit.ts";
+import { type AuditCommand, runAudit } from "../../../src/cli/commands/audit.ts";
 import { tableOfFiles } from "./audit-yaml.ts";
 
 /** Runs the command on a table of files, and shows what it printed and how it ended. */

@@ -2,7 +2,7 @@ import { audit } from "../../../src/audit/audit.ts";
 import type { Baseline } from "../../../src/audit/baseline.ts";
 import { type Platform, parsePlatform } from "../../../src/audit/platform.ts";
 import type { AuditReport } from "../../../src/audit/report.ts";
-import { type ManifestFiles, readManifests } from "../../../src/cli/read-manifests.ts";
+import { type ManifestFiles, readManifests } from "../../../src/cli/input/read-manifests.ts";
 
 /** A platform by its argument; for those that need no file. */
 export function platform(name: string): Platform {

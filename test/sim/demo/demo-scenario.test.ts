@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { crdOf } from "../../../src/config/crd.ts";
-import { resourceDefinitions } from "../../../src/config/resource-definition.ts";
+import { crdOf } from "../../../src/config/schema/crd.ts";
+import { resourceDefinitions } from "../../../src/config/schema/resource-definition.ts";
 import { hours, instant, minutes, plus, seconds } from "../../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
 import type { CloudEvent } from "../../../src/sim/cloud/model-machine.ts";

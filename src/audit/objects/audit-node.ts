@@ -1,0 +1,122 @@
+import type { Taint } from "../../core/cluster/node.ts";
+import type { ShutdownGroup } from "../../core/drain-plan/grace-budget.ts";
+import { fieldsOf, listOf, textOf, valueAt } from "../../core/json/json-field.ts";
+import { type BudgetSource, knownPlatform, type Platform } from "../platform.ts";
+import { isSpot } from "../spot-label.ts";
+import type { Manifest } from "./manifest.ts";
+
+/** What the audit knows of a node. */
+export interface AuditNode {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taints: readonly Taint[];
+  readonly spot: boolean;
+  readonly providerID: string;
+  /** `status.nodeInfo.kubeletVersion`, such as `v1.34.2-eks-1a2b3c4`. */
+  readonly kubeletVersion: string;
+  /** `status.nodeInfo.osImage`, such as `Amazon Linux 2023.9`. */
+  readonly osImage: string;
+}
+
+/** A platform that nodes of the input have, with those nodes. */
+export interface SeenPlatform extends Platform {
+  readonly nodes: readonly AuditNode[];
+}
+
+export function readNodes(manifests: readonly Manifest[]): readonly AuditNode[] {
+  return manifests
+    .filter((manifest) => manifest.kind === "Node" && manifest.group === "")
+    .map(readNode);
+}
+
+export function readNode({ name, labels, json }: Manifest): AuditNode {
+  const info = fieldsOf(valueAt(json, ["status", "nodeInfo"]));
+  return {
+    name,
+    labels,
+    taints: listOf(valueAt(json, ["spec", "taints"])).map(
+      (item) => fieldsOf(item) as unknown as Taint,
+    ),
+    spot: isSpot(labels),
+    providerID: textOf(valueAt(json, ["spec", "providerID"])) ?? "",
+    kubeletVersion: textOf(info.kubeletVersion) ?? "",
+    osImage: textOf(info.osImage) ?? "",
+  };
+}
+
+/** One node of each sort: nodes that differ in name only take the same pods and give them the same. */
+export function distinctNodes(nodes: readonly AuditNode[]): readonly AuditNode[] {
+  const sorts = new Map<string, AuditNode>();
+  for (const node of nodes) {
+    const { name: _name, providerID, labels, ...rest } = node;
+    const { "kubernetes.io/hostname": _hostname, ...shared } = labels;
+    const cloud = providerID.slice(0, providerID.indexOf(":"));
+    const sort = JSON.stringify([cloud, Object.entries(shared).sort(), rest]);
+    if (!sorts.has(sort)) sorts.set(sort, node);
+  }
+  return [...sorts.values()];
+}
+
+/**
+ * The platforms of the nodes that matter: the Spot ones, or all where none is marked Spot. A
+ * budget that was read from the node's kubelet (`read`, by node name) beats the platform's
+ * default. Nodes with one budget are one platform.
+ */
+export function platformsOfNodes(
+  nodes: readonly AuditNode[],
+  read: ReadonlyMap<string, readonly ShutdownGroup[]>,
+): readonly SeenPlatform[] {
+  const spot = nodes.filter((node) => node.spot);
+  const seen = new Map<string, { platform: Platform; nodes: AuditNode[] }>();
+  for (const node of spot.length > 0 ? spot : nodes) {
+    const groups = read.get(node.name);
+    const platform = groups === undefined ? defaultPlatformOf(node) : readPlatform(groups);
+    const entry = seen.get(platform.name) ?? { platform, nodes: [] };
+    entry.nodes.push(node);
+    seen.set(platform.name, entry);
+  }
+  return [...seen.values()].map((entry) => ({ ...entry.platform, nodes: entry.nodes }));
+}
+
+/** GKE Autopilot names its nodes so, and lets nobody ask their kubelets. */
+export function isAutopilot(nodeName: string): boolean {
+  return nodeName.startsWith("gk3-");
+}
+
+/** What the platform ships on such a node, told by provider, version and image. */
+export function defaultPlatformOf(node: AuditNode): Platform {
+  if (node.providerID.startsWith("gce://")) {
+    return knownPlatform(isOldGke(node.kubeletVersion) ? "gke-25" : "gke");
+  }
+  if (node.providerID.startsWith("azure://")) return knownPlatform("aks");
+  if (!node.providerID.startsWith("aws://") || node.osImage.startsWith("Bottlerocket")) {
+    return { name: "unknown", groups: [], source: "Unknown" };
+  }
+  const [major, minor] = versionOf(node.kubeletVersion);
+  const graceful = node.osImage.startsWith("Amazon Linux 2023") && (major > 1 || minor >= 34);
+  return knownPlatform(graceful ? "eks-al2023" : "eks");
+}
+
+function readPlatform(groups: readonly ShutdownGroup[]): Platform {
+  const source: BudgetSource = "Read";
+  if (groups.length === 0) return { name: "kubelet:0s/0s", groups, source };
+  const name = groups.map((group) => `${group.priority}=${group.seconds}s`).join(",");
+  return { name: `kubelet:${name}`, groups, source };
+}
+
+/** To 1.22.8-gke.200 the critical share was 5 s. Source: Google Cloud, "Preemptible VMs" of GKE. */
+function isOldGke(kubeletVersion: string): boolean {
+  const [major, minor, patch, build] = versionOf(kubeletVersion);
+  if (major !== 1 || minor !== 22) return major === 1 && minor > 0 && minor < 22;
+  return patch < 8 || (patch === 8 && build <= 200);
+}
+
+function versionOf(text: string): readonly [number, number, number, number] {
+  const found = /^v?(\d+)\.(\d+)(?:\.(\d+))?(?:-gke\.(\d+))?/.exec(text);
+  return [
+    Number(found?.[1] ?? 0),
+    Number(found?.[2] ?? 0),
+    Number(found?.[3] ?? 0),
+    Number(found?.[4] ?? 0),
+  ];
+}

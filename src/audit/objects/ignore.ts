@@ -1,0 +1,44 @@
+import { ruleList } from "../rule-list.ts";
+import type { Manifest } from "./manifest.ts";
+import type { Workload } from "./workload.ts";
+
+/** `<rule>: <reason>`, several of them on lines of their own or separated by semicolons. */
+export const ignoreAnnotation = "lastcall.dev/audit-ignore";
+
+const nextEntry = /[;\n]\s*(?=[a-z][a-z-]*\s*(?:[:;\n]|$))/;
+
+/** The reasons for which an object asks not to be told of a rule, by rule id. */
+export function ignoredRules(about: Workload | Manifest): ReadonlyMap<string, string> {
+  const reasons = new Map<string, string>();
+  for (const entry of entriesOf(about)) {
+    const colon = entry.indexOf(":");
+    const reason = colon < 0 ? "" : entry.slice(colon + 1).trim();
+    if (reason !== "") reasons.set(entry.slice(0, colon).trim(), reason);
+  }
+  return reasons;
+}
+
+/** Entries that ignore nothing, each as one sentence: no reason, or no rule of that name. */
+export function faultyIgnores(about: Workload | Manifest): readonly string[] {
+  return entriesOf(about).flatMap((entry) => {
+    const [rule = "", ...rest] = entry.split(":");
+    const id = rule.trim();
+    if (!ruleList.some((one) => one.id === id))
+      return [`names the unknown rule ${JSON.stringify(id)}`];
+    return rest.join(":").trim() === ""
+      ? [`ignores ${id} without a reason, so it is not ignored`]
+      : [];
+  });
+}
+
+function entriesOf(about: Workload | Manifest): readonly string[] {
+  const texts =
+    "template" in about
+      ? [about.manifest.annotations[ignoreAnnotation], about.template.annotations[ignoreAnnotation]]
+      : [about.annotations[ignoreAnnotation]];
+  const written = [...new Set(texts.filter((text) => text !== undefined))];
+  return written
+    .flatMap((text) => text.split(nextEntry))
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== "");
+}

@@ -1,0 +1,80 @@
+import { fieldsOf, textMapOf, textOf, valueAt } from "../../core/json/json-field.ts";
+import { nameOf } from "../../core/json/shown-value.ts";
+import type { TemplatePath } from "./template-path.ts";
+
+/** One Kubernetes object as it was written, and where; the reading itself happens elsewhere. */
+export interface ManifestSource {
+  /** The file as named by the user; absent for an object of a live cluster. */
+  readonly file?: string | undefined;
+  /** The first line of the object in that file, from 1. */
+  readonly line?: number | undefined;
+  /**
+   * Recorded: an API server gave it back, with its defaults filled in. Absent: told by its uid,
+   * which only a server gives.
+   */
+  readonly origin?: "Written" | "Recorded" | undefined;
+  readonly json: unknown;
+  /** The line of a field of the object in that file; undefined where nothing of it is written. */
+  readonly lineOf?: ((pointer: FieldPointer) => number | undefined) | undefined;
+}
+
+/** The way to a field inside an object: names, and places in lists. */
+export type FieldPointer = readonly (string | number)[];
+
+export interface Manifest extends ManifestSource {
+  readonly apiVersion: string;
+  /** The part of `apiVersion` before the slash; empty for the core group. */
+  readonly group: string;
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** Where a custom resource keeps its pod template; only where it has one. */
+  readonly templatePath?: readonly string[] | undefined;
+}
+
+/** Takes the head of an object; one without a namespace belongs to `defaultNamespace`. */
+export function readManifest(
+  source: ManifestSource,
+  defaultNamespace: string,
+  templatePaths: readonly TemplatePath[] = [],
+): Manifest {
+  const object = fieldsOf(source.json);
+  const metadata = fieldsOf(object.metadata);
+  const apiVersion = textOf(object.apiVersion) ?? "";
+  const group = apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
+  const kind = nameOf(object.kind) ?? "";
+  const named = templatePaths.find((one) => one.kind === kind && (one.group ?? group) === group);
+  const hasTemplate = named !== undefined && valueAt(source.json, named.path) !== undefined;
+  return {
+    ...source,
+    origin: source.origin ?? (textOf(metadata.uid) === undefined ? "Written" : "Recorded"),
+    apiVersion,
+    group,
+    kind,
+    namespace: nameOf(metadata.namespace) || defaultNamespace,
+    name: nameOf(metadata.name) ?? nameOf(metadata.generateName) ?? "unnamed",
+    labels: textMapOf(metadata.labels),
+    annotations: textMapOf(metadata.annotations),
+    ...(hasTemplate ? { templatePath: named.path } : {}),
+  };
+}
+
+/** How reports name an object: `Deployment default/web`. */
+export function nameOfObject(object: {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+}): string {
+  return `${object.kind} ${object.namespace}/${object.name}`;
+}
+
+/** Where an object, or a field of it, is for a sentence: `web.yaml:12 (Deployment default/web)`. */
+export function placeOf(manifest: Manifest, field?: FieldPointer): string {
+  const name = nameOfObject(manifest);
+  if (manifest.file === undefined) return name;
+  const own = field === undefined ? undefined : manifest.lineOf?.(field);
+  const line = own ?? manifest.line;
+  return `${manifest.file}${line === undefined ? "" : `:${line}`} (${name})`;
+}

@@ -1,0 +1,123 @@
+import { fieldsOf, listOf, textOf, valueAt } from "../../core/json/json-field.ts";
+import { nameOf } from "../../core/json/shown-value.ts";
+import { readPriorityClasses } from "../priority.ts";
+import type { Manifest } from "./manifest.ts";
+import { readWorkload, type Workload } from "./workload.ts";
+import { isCustomResource, workloadKindOf } from "./workload-kind.ts";
+
+/** An object whose pods the input does not show. */
+export interface NotJudged {
+  readonly manifest: Manifest;
+  readonly reason: "CustomResource" | "StaticPod";
+}
+
+export interface WorkloadList {
+  readonly workloads: readonly Workload[];
+  readonly notJudged: readonly NotJudged[];
+  /** One sentence for each object that could not be read. */
+  readonly problems: readonly string[];
+}
+
+interface Owner {
+  readonly kind: string;
+  readonly name: string;
+}
+
+/**
+ * Finds the workloads of the input. What another object of the input owns is not listed again;
+ * pods whose owner is not there (a recording of nodes and pods only) count as that owner's.
+ */
+export function listWorkloads(manifests: readonly Manifest[]): WorkloadList {
+  const classes = readPriorityClasses(manifests);
+  const problems: string[] = [...classes.problems];
+  const notJudged: NotJudged[] = [];
+  const workloads: Workload[] = [];
+  const orphans = new Map<string, Workload>();
+  const present = new Set(manifests.map(objectKey));
+  for (const manifest of manifests) {
+    if (isCustomResource(manifest)) notJudged.push({ manifest, reason: "CustomResource" });
+    if (workloadKindOf(manifest) === undefined || isOver(manifest)) continue;
+    const owner = ownerOf(manifest);
+    if (owner?.kind === "Node") notJudged.push({ manifest, reason: "StaticPod" });
+    if (owner?.kind === "Node") continue;
+    const root = owner === undefined ? undefined : rootOf(manifest, owner);
+    if (ownerKeys(manifest).some((key) => present.has(key))) continue;
+    const read = readWorkload(manifest, classes);
+    if (read.kind === "Problem") problems.push(read.problem);
+    else if (root === undefined || !countsAsOwner(manifest, root)) workloads.push(read.workload);
+    else addToOwner(orphans, { owner: root, workload: read.workload });
+  }
+  return { workloads: [...workloads, ...orphans.values()], notJudged, problems };
+}
+
+/** What an object is known by to those that it owns. */
+export function objectKey(manifest: Manifest): string {
+  return keyOf(manifest, manifest);
+}
+
+/** The keys of the object's owner and of that one's: where either is listed, it is not. */
+export function ownerKeys(manifest: Manifest): readonly string[] {
+  const owner = ownerOf(manifest);
+  if (owner === undefined) return [];
+  return [owner, rootOf(manifest, owner)].map((one) => keyOf(manifest, one));
+}
+
+function keyOf(manifest: Manifest, named: Owner): string {
+  return `${named.kind}/${manifest.namespace}/${named.name}`;
+}
+
+function ownerOf(manifest: Manifest): Owner | undefined {
+  const references = listOf(valueAt(manifest.json, ["metadata", "ownerReferences"]));
+  const controller = references.map(fieldsOf).find((reference) => reference.controller === true);
+  const kind = nameOf(controller?.kind);
+  const name = nameOf(controller?.name);
+  return kind === undefined || name === undefined ? undefined : { kind, name };
+}
+
+/** Pods and revisions stand for their owner; whatever else an operator owns is a workload itself. */
+function countsAsOwner(manifest: Manifest, root: Owner): boolean {
+  return manifest.kind === "Pod" || (manifest.kind === "ReplicaSet" && makers.has(root.kind));
+}
+
+/** Labels by which a ReplicaSet's name ends, `web-5d9f8c` of `web`, and who makes such ReplicaSets. */
+const hashLabels = { "pod-template-hash": "Deployment", "rollouts-pod-template-hash": "Rollout" };
+const makers: ReadonlySet<string> = new Set(Object.values(hashLabels));
+
+function rootOf(manifest: Manifest, owner: Owner): Owner {
+  if (owner.kind !== "ReplicaSet") return owner;
+  for (const [label, kind] of Object.entries(hashLabels)) {
+    const suffix = `-${manifest.labels[label]}`;
+    if (owner.name.endsWith(suffix)) return { kind, name: owner.name.slice(0, -suffix.length) };
+  }
+  return owner;
+}
+
+function addToOwner(
+  orphans: Map<string, Workload>,
+  found: { readonly owner: Owner; readonly workload: Workload },
+): void {
+  const { owner, workload } = found;
+  const key = keyOf(workload.manifest, owner);
+  const sooner = orphans.get(key);
+  const replicas = (sooner?.replicas ?? 0) + (workload.replicas ?? 1);
+  const counted = owner.kind === "DaemonSet" ? undefined : replicas;
+  orphans.set(key, {
+    ...(sooner ?? workload),
+    kind: owner.kind,
+    name: owner.name,
+    replicas: counted,
+  });
+}
+
+/** A pod or a Job that has ended asks for nothing any more. */
+function isOver(manifest: Manifest): boolean {
+  const status = valueAt(manifest.json, ["status"]);
+  if (manifest.kind === "Pod") {
+    return ["Succeeded", "Failed"].includes(textOf(valueAt(status, ["phase"])) ?? "");
+  }
+  if (manifest.kind !== "Job") return false;
+  const conditions = listOf(valueAt(status, ["conditions"])).map(fieldsOf);
+  return conditions.some(
+    (one) => (one.type === "Complete" || one.type === "Failed") && one.status === "True",
+  );
+}

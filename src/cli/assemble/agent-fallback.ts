@@ -1,0 +1,32 @@
+import { Fallback, type FallbackOptions } from "../../agent/fallback.ts";
+import type { NoticeReporter } from "../../agent/notice-reporter.ts";
+import type { KubeSender } from "../../contracts/kube-api.ts";
+import { deletePod, evictPod } from "../../kube/evict.ts";
+import { readObservedLease } from "../../kube/lease/lease-store.ts";
+import { KubeNodeMarks } from "../../kube/node-marks.ts";
+import { listPodsOn } from "../../kube/node-pods.ts";
+
+export interface FallbackParts
+  extends Pick<FallbackOptions, "identify" | "log" | "metrics" | "onDrained"> {
+  readonly api: KubeSender;
+  readonly reporter: NoticeReporter;
+}
+
+interface FallbackInput extends FallbackParts, Pick<FallbackOptions, "mode" | "clock" | "rng"> {
+  /** Of the controllers' Lease. */
+  readonly namespace: string;
+}
+
+/** The fallback with the same hands on the cluster as the controller's. */
+export function agentFallback({ api, namespace, ...parts }: FallbackInput): Fallback {
+  return new Fallback({
+    ...parts,
+    marks: new KubeNodeMarks(api, parts.clock),
+    pods: {
+      list: (nodeName) => listPodsOn(api, nodeName),
+      evict: (pod, options) => evictPod(api, pod, options),
+      remove: (pod, options) => deletePod(api, pod, options),
+    },
+    leader: () => readObservedLease(api, { namespace, name: "lastcall" }),
+  });
+}

@@ -1,0 +1,131 @@
+import { firingAlerts } from "../../actions/alertmanager.ts";
+import { readClusterPolicy } from "../../config/policy/cluster-policy.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import type { Fleet } from "../../contracts/fleet.ts";
+import type { ReleaserChoice } from "../../contracts/instance-releaser.ts";
+import type { KubeApi } from "../../contracts/kube-api.ts";
+import type { LaunchTimes } from "../../contracts/launch-times.ts";
+import type { Leadership } from "../../contracts/leadership.ts";
+import type { LifecycleHooks } from "../../contracts/lifecycle-hooks.ts";
+import type { NoticeFeed } from "../../contracts/notice-feed.ts";
+import type { Log, Metrics } from "../../contracts/telemetry.ts";
+import { Controller, type ControllerOptions } from "../../controller/controller.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { cronProblem } from "../../core/limits/cron-window.ts";
+import type { Policy } from "../../core/policy/policy.ts";
+import { messageOf } from "../../errors.ts";
+import { KubeClusterCapacity } from "../../kube/cluster-capacity.ts";
+import { KubeDepartureStore } from "../../kube/departure-store.ts";
+import { KubeEventSink } from "../../kube/event-sink.ts";
+import { KubeFleet } from "../../kube/fleet.ts";
+import { KubeGateSource } from "../../kube/gate-source.ts";
+import { NodeClaimReleaser } from "../../kube/node-claim-releaser.ts";
+import { NodeEventFeed } from "../../kube/node-event-feed.ts";
+import { KubeNodeMarks } from "../../kube/node-marks.ts";
+import { KubeNodePods } from "../../kube/node-pods.ts";
+import { KubePlaceholders, placeholderImage } from "../../kube/placeholders.ts";
+import { KubePolicyStatus } from "../../kube/policy-status.ts";
+import { KubeVolumeAttachments } from "../../kube/volume-attachments.ts";
+
+/** What a controller is made of; the same parts over a real cluster and over the model. */
+export interface ControllerParts {
+  readonly api: KubeApi;
+  readonly clock: Clock;
+  readonly rng: Rng;
+  readonly fetch: typeof fetch;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** The controller's own, where its placeholder pods live. */
+  readonly namespace: string;
+  /** What runs in them; absent: the pause image of Kubernetes itself. */
+  readonly placeholderImage?: string | undefined;
+  /** Which replica speaks in Events. */
+  readonly identity: string;
+  readonly leadership: Leadership;
+  readonly releaserFor: ReleaserChoice;
+  /** The groups that wait until a node is ready or drained; absent: none is told anything. */
+  readonly hooks?: LifecycleHooks | undefined;
+  /** Where the cloud can be asked how old its machines are. */
+  readonly launchTimes?: LaunchTimes | undefined;
+  /** Where notices come from outside the cluster, for the fleet that is watched. */
+  readonly feedsFor?: ((fleet: Fleet) => readonly NoticeFeed[]) | undefined;
+  /** These policies instead of the cluster's. */
+  readonly fixedPolicies?: readonly Policy[] | undefined;
+  /** Absent: the workloads are not audited. */
+  readonly audit?: ControllerOptions["audit"];
+  /** The uid of the pod that runs it, where it is one. */
+  readonly self?: string | undefined;
+  /** Says every decision, writes nothing. */
+  readonly dryRun: boolean;
+}
+
+export interface AssembledController {
+  readonly controller: Controller;
+  /** What it watches, for others to look at too. */
+  readonly fleet: Fleet;
+}
+
+/** Puts the controller together over a Kubernetes API; nothing runs yet. */
+export function assembleController(parts: ControllerParts): AssembledController {
+  const { api, clock, rng, log, metrics, namespace, identity, fixedPolicies } = parts;
+  const countError = (code: string): void => metrics.count("lastcall_errors_total", { code });
+  const fleet = new KubeFleet({
+    api,
+    clock,
+    rng,
+    readPolicy: (object) => readClusterPolicy(object, { cronProblem }),
+    fixedPolicies,
+    onTrouble: (error) => {
+      countError(error.code);
+      log.warn("watch-trouble", { code: error.code, error: error.message });
+    },
+  });
+  const events = new KubeEventSink({
+    api,
+    clock,
+    instance: identity,
+    onLost: () => countError("EVENT_LOST"),
+  });
+  const nodeClaims = new NodeClaimReleaser({ api, clock, rng });
+  const controller = new Controller({
+    fleet,
+    gates: gateSource(parts),
+    launchTimes: parts.launchTimes,
+    feeds: [new NodeEventFeed({ api, clock, rng, fleet }), ...(parts.feedsFor?.(fleet) ?? [])],
+    ports: {
+      marks: new KubeNodeMarks(api, clock),
+      pods: new KubeNodePods({ api, clock, rng }),
+      store: new KubeDepartureStore(api),
+      placeholders: new KubePlaceholders({
+        api,
+        clock,
+        rng,
+        namespace,
+        image: parts.placeholderImage ?? placeholderImage,
+      }),
+      capacity: new KubeClusterCapacity(api),
+      attachments: new KubeVolumeAttachments({ api, clock, rng }),
+      releaserFor: (machine) =>
+        machine.mode === "NodeClaim" ? nodeClaims : parts.releaserFor(machine),
+      hooks: parts.hooks,
+    },
+    policyStatus: new KubePolicyStatus(api, clock),
+    audit: parts.audit,
+    telemetry: { log, metrics, events },
+    leadership: parts.leadership,
+    clock,
+    rng,
+    self: parts.self,
+    dryRun: parts.dryRun,
+  });
+  return { controller, fleet };
+}
+
+function gateSource({ api, clock, fetch, log }: ControllerParts): KubeGateSource {
+  return new KubeGateSource({
+    api,
+    clock,
+    firingAlerts: (question, signal) => firingAlerts(question, { fetch, clock }, signal),
+    onTrouble: (error) => log.warn("gate-trouble", { error: messageOf(error) }),
+  });
+}

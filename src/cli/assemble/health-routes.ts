@@ -1,0 +1,23 @@
+import type { HttpAnswer, Routes } from "../../contracts/http-route.ts";
+
+/** What answers of a process' health. */
+interface Health {
+  /** What is wrong, in a sentence; undefined when nothing is. */
+  readonly problem: () => string | undefined;
+  /** Why it is not ready, in a sentence; undefined when it is. */
+  readonly whyNotReady: () => string | undefined;
+}
+
+/** The two paths that a kubelet asks. */
+export function healthRoutes(health: Health): Routes {
+  return {
+    "/healthz": () => answerOf(health.problem()),
+    "/readyz": () => answerOf(health.whyNotReady()),
+  };
+}
+
+function answerOf(problem: string | undefined): HttpAnswer {
+  return problem === undefined
+    ? { status: 200, text: "ok\n" }
+    : { status: 503, text: `${problem}\n` };
+}

@@ -1,0 +1,48 @@
+import type { InstanceReleaser } from "../../contracts/instance-releaser.ts";
+import type { LaunchTimeReading, LaunchTimes } from "../../contracts/launch-times.ts";
+import { type Machine, parseProviderId } from "../../core/cluster/node.ts";
+
+/** What a cloud can do about its machines. */
+export interface MachineCloud {
+  readonly releaser: InstanceReleaser;
+  readonly launchTimes: LaunchTimes;
+}
+
+/** A cloud whose code is loaded when it is first asked: the clients of most are large, and one is in use. */
+export function loadedOnUse(load: () => Promise<MachineCloud>): MachineCloud {
+  let loading: Promise<MachineCloud> | undefined;
+  const cloud = () => {
+    loading ??= load();
+    return loading;
+  };
+  return {
+    releaser: {
+      describe: async (...asked) => (await cloud()).releaser.describe(...asked),
+      check: async (...asked) => (await cloud()).releaser.check(...asked),
+      release: async (...asked) => (await cloud()).releaser.release(...asked),
+    },
+    launchTimes: {
+      launchTimesOf: async (...asked) => (await cloud()).launchTimes.launchTimesOf(...asked),
+    },
+  };
+}
+
+/** Asks each cloud for the launch times of its own machines, and none of which no machine is asked about. */
+export function launchTimesOfAll(
+  clouds: Partial<Readonly<Record<Machine["cloud"], Pick<MachineCloud, "launchTimes">>>>,
+): LaunchTimes {
+  return {
+    async launchTimesOf(providerIDs, signal): Promise<LaunchTimeReading> {
+      const byCloud = Map.groupBy(providerIDs, (id) => parseProviderId(id)?.cloud);
+      const asking = [...byCloud].map(async ([name, ids]) => {
+        const cloud = name === undefined ? undefined : clouds[name];
+        return cloud?.launchTimes.launchTimesOf(ids, signal);
+      });
+      const readings = await Promise.all(asking);
+      return {
+        bornAt: new Map(readings.flatMap((one) => [...(one?.bornAt ?? [])])),
+        faults: readings.flatMap((one) => one?.faults ?? []),
+      };
+    },
+  };
+}

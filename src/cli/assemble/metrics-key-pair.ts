@@ -1,0 +1,25 @@
+import type { KeyPair } from "../../contracts/http-route.ts";
+import { LastcallError } from "../../errors.ts";
+
+/**
+ * How the certificate of /metrics is read, where the options name one. Throws USAGE where they name half of
+ * it. What reads it is loaded only then.
+ */
+export function metricsKeyPair(options: {
+  readonly metricsCertFile: string | undefined;
+  readonly metricsKeyFile: string | undefined;
+}): (() => Promise<KeyPair>) | undefined {
+  const { metricsCertFile: certFile, metricsKeyFile: keyFile } = options;
+  if (certFile === undefined && keyFile === undefined) return undefined;
+  if (certFile !== undefined && keyFile !== undefined) {
+    return async () => {
+      const { readKeyPair } = await import("../../runtime/key-pair-file.ts");
+      return readKeyPair({ certFile, keyFile });
+    };
+  }
+  const [given, missing] = certFile === undefined ? ["key", "cert"] : (["cert", "key"] as const);
+  throw new LastcallError(
+    "USAGE",
+    `Cannot serve metrics over TLS: --metrics-${given}-file also needs --metrics-${missing}-file, set both`,
+  );
+}

@@ -1,0 +1,121 @@
+import { auditFleet } from "../../audit/audit.ts";
+import { readFleet } from "../../audit/fleet.ts";
+import {
+  type AuditNode,
+  distinctNodes,
+  platformsOfNodes,
+  readNode,
+} from "../../audit/objects/audit-node.ts";
+import { type Manifest, readManifest } from "../../audit/objects/manifest.ts";
+import { addUp, type ReadinessSum, spotReadiness, sumUp } from "../../audit/spot-readiness.ts";
+import type { KubeApi } from "../../contracts/kube-api.ts";
+import type {
+  AuditTarget,
+  WorkloadAuditor,
+  WorkloadVerdict,
+} from "../../contracts/workload-auditor.ts";
+import { isFields } from "../../core/json/json-field.ts";
+import { listPages } from "../../kube/watch/list.ts";
+import { type AuditedKind, clusterKinds, namespacedKinds } from "../input/audited-kind.ts";
+import { namespaceBatches } from "./namespace-batches.ts";
+
+/**
+ * The audit of a live cluster for a process that must stay small and answer at once: it reads one
+ * namespace after the other, judges it, keeps the sum and drops the rest. Pods are not read, so
+ * that it does not see those which a custom resource makes.
+ */
+export class ClusterAuditor implements WorkloadAuditor {
+  readonly #api: KubeApi;
+  readonly #pause: () => Promise<void>;
+
+  /** `pause` lets whatever is more urgent go first; called between namespaces. */
+  constructor(api: KubeApi, pause: () => Promise<void>) {
+    this.#api = api;
+    this.#pause = pause;
+  }
+
+  async judge(
+    targets: readonly AuditTarget[],
+    signal: AbortSignal,
+  ): Promise<readonly WorkloadVerdict[]> {
+    if (targets.length === 0) return [];
+    const [nodeKind, classKind] = clusterKinds as readonly [AuditedKind, AuditedKind];
+    const nodes = new Map<string, AuditNode>();
+    for await (const node of this.#objectsOf(nodeKind, signal)) {
+      nodes.set(node.name, readNode(node));
+    }
+    const classes: Manifest[] = [];
+    for await (const one of this.#objectsOf(classKind, signal)) classes.push(one);
+    const sums = targets.map((target) => new TargetSum(target, nodes));
+    for await (const batch of namespaceBatches(this.#api, namespacedKinds, signal)) {
+      const objects = batch.map((json) => readManifest({ json, origin: "Recorded" }, "default"));
+      for (const sum of sums) {
+        sum.take([...classes, ...objects]);
+        await this.#pause();
+      }
+    }
+    return sums.map((sum) => sum.verdict());
+  }
+
+  async *#objectsOf(
+    { path, apiVersion, kind }: AuditedKind,
+    signal: AbortSignal,
+  ): AsyncGenerator<Manifest> {
+    for await (const page of listPages(this.#api, path, { limit: 100, urgency: "Later", signal })) {
+      for (const item of page.filter(isFields)) {
+        yield readManifest({ json: { ...item, apiVersion, kind } }, "");
+      }
+    }
+  }
+}
+
+/** What has come together for one policy so far. */
+class TargetSum {
+  readonly #policy: string;
+  readonly #nodes: readonly AuditNode[];
+  readonly #platforms: ReturnType<typeof platformsOfNodes>;
+  #sum: ReadinessSum | undefined;
+
+  constructor({ policy, nodes }: AuditTarget, known: ReadonlyMap<string, AuditNode>) {
+    this.#policy = policy;
+    // A policy's nodes are those that are taken away, whatever their labels call them.
+    const own = nodes.flatMap(({ name }) => known.get(name) ?? []);
+    this.#nodes = distinctNodes(own.map((node) => ({ ...node, spot: true })));
+    this.#platforms = platformsOfNodes(this.#nodes, new Map());
+  }
+
+  take(manifests: readonly Manifest[]): void {
+    if (this.#nodes.length === 0) return;
+    const report = auditFleet(readFleet(manifests, this.#nodes), this.#platforms);
+    const sum = sumUp(report);
+    this.#sum = this.#sum === undefined ? sum : addUp(this.#sum, sum);
+  }
+
+  verdict(): WorkloadVerdict {
+    const policy = this.#policy;
+    const sum = this.#sum;
+    if (this.#nodes.length === 0 || sum === undefined) {
+      const none = this.#nodes.length === 0;
+      return {
+        policy,
+        condition: {
+          type: "SpotReady",
+          status: "Unknown",
+          reason: none ? "NoNodes" : "NoWorkloads",
+          message: none ? "No node is under this policy." : "No workload can be judged.",
+        },
+        findings: [],
+        workloads: [],
+      };
+    }
+    return {
+      policy,
+      condition: { type: "SpotReady", ...spotReadiness(sum) },
+      findings: sum.counts,
+      workloads: sum.platforms.map(({ name }) => {
+        const cut = sum.cut[name] ?? 0;
+        return { platform: name, cut, whole: (sum.judged[name] ?? 0) - cut };
+      }),
+    };
+  }
+}

@@ -1,0 +1,53 @@
+import type { Clock } from "../../contracts/clock.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+
+/** What a command has of the world outside: handed in by `main.ts`, made up by tests. */
+export interface CommandIo {
+  /** Data goes to stdout, everything else to stderr. */
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+  readonly files: CommandFiles;
+  /** Whether stdout is a terminal, and whether colour is wanted on it. */
+  readonly isTerminal: boolean;
+  readonly colour: boolean;
+  readonly columns: number;
+  /** Takes the whole terminal over; absent where stdout is none, or one without such a screen. */
+  readonly openScreen?: (() => Screen) | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+  readonly rng: Rng;
+  readonly fetch: typeof fetch;
+  /** Aborts at SIGINT and SIGTERM. */
+  readonly signal: AbortSignal;
+}
+
+export interface CommandFiles {
+  /** Throws INPUT_UNREADABLE with the path. */
+  readText(path: string): Promise<string>;
+  /** The names in a folder, in order; undefined where the path is no folder. */
+  list(path: string): Promise<readonly string[] | undefined>;
+  stdin(): Promise<string>;
+  /** The same as it comes, for what may be too long to be held whole. */
+  stdinBytes(): AsyncIterable<Uint8Array>;
+  /** Writes or overwrites a file that only this user may read. Throws OUTPUT_UNWRITABLE with the path. */
+  writeText(path: string, text: string): Promise<void>;
+  /** Writes a file that only this user may read, in a new folder; both go at `remove`. */
+  writeTemporary(name: string, text: string): Promise<TemporaryFile>;
+}
+
+export interface TemporaryFile {
+  readonly path: string;
+  remove(): Promise<void>;
+}
+
+/** A whole terminal, until it is closed. */
+export interface Screen {
+  size(): { readonly columns: number; readonly rows: number };
+  /** Shows one frame: text with escape sequences. */
+  draw(frame: string): void;
+  /** Calls back when the size is another; gives the way to stop it. */
+  onResize(listener: () => void): () => void;
+  close(): void;
+}
+
+export type OutputFormat = "table" | "json" | "yaml";

@@ -1,0 +1,147 @@
+import { Command, CommanderError, Option as Flag } from "commander";
+import { type Option, variableOf } from "../../config/options/option.ts";
+import { optionsFor } from "../../config/options/options.ts";
+import { type FlagValue, resolveOptions } from "../../config/options/resolve-options.ts";
+import { spellSwitches } from "../../config/options/spell-switches.ts";
+import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
+import { completionScript } from "../commands/completion.ts";
+import { version } from "../commands/version.ts";
+import type { CommandIo } from "./command-io.ts";
+import { commandList } from "./command-list.ts";
+import type { CommandSpec } from "./command-spec.ts";
+
+/** What every command has; the help of each shows it after its own. */
+const commonOptions = commandList
+  .map((spec) => new Set(optionsFor(spec.name).map(({ name }) => name)))
+  .reduce((some, others) => some.intersection(others));
+
+/** Parses the command line, runs the command and gives the exit code; never throws. */
+export async function runCommandLine(args: readonly string[], io: CommandIo): Promise<number> {
+  const wantsStack = () =>
+    (args.includes("--log-level=debug") || args[args.indexOf("--log-level") + 1] === "debug") &&
+    args.some((arg) => arg.startsWith("--log-level"));
+  try {
+    return await parseAndRun(args, io);
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    io.err(`lastcall: ${messageOf(error)}\n`);
+    if (wantsStack() && error instanceof Error) io.err(`${error.stack}\n`);
+    if (io.signal.aborted) return 130;
+    return isLastcallError(error) ? error.exitCode : 1;
+  }
+}
+
+async function parseAndRun(args: readonly string[], io: CommandIo): Promise<number> {
+  let exitCode = 0;
+  const program = new Command("lastcall")
+    .description("Spot and preemptible Kubernetes nodes leave on a plan instead of by surprise.")
+    .version(version, "-V, --version", "Print the version")
+    .helpCommand("help [command]", "Show help for a command")
+    .helpOption("-h, --help", "Show this help")
+    .exitOverride()
+    .configureOutput({
+      writeOut: io.out,
+      writeErr: io.err,
+      // An error is one sentence, on one line; the suggestion would be a second one.
+      outputError: (text, write) =>
+        write(
+          `lastcall: ${text
+            .replace(/^error: /, "")
+            .trimEnd()
+            .replaceAll("\n", " ")}\n`,
+        ),
+    })
+    .configureHelp({
+      subcommandTerm: (sub) => `${sub.name()} ${sub.usage().replace(/ ?\[options\] ?/, "")}`,
+    })
+    .showSuggestionAfterError();
+  for (const spec of commandList) {
+    const built = build(spec, async (flags, words) => {
+      const run = await spec.load();
+      const options = resolveOptions(spec.name, {
+        flags,
+        env: io.env,
+        file: await optionsFile(flags.config, io),
+      });
+      exitCode = await run({ options, words, io } as Parameters<typeof run>[0]);
+    });
+    program.addCommand(built.copyInheritedSettings(program));
+  }
+  program.addCommand(completionCommand(io).copyInheritedSettings(program));
+  const named = commandList.find((spec) => args.includes(spec.name));
+  const spelled = named === undefined ? args : spellSwitches(named.name, args);
+  if (args.length === 0) program.help();
+  await program.parseAsync([...spelled], { from: "user" });
+  return exitCode;
+}
+
+function build(
+  spec: CommandSpec,
+  run: (flags: Readonly<Record<string, FlagValue>>, words: readonly string[]) => Promise<void>,
+): Command {
+  const built = new Command(spec.name)
+    .summary(spec.summary)
+    .description(`${spec.summary}.`)
+    .argument("[words...]")
+    .exitOverride()
+    .usage(`${spec.words === "" ? "" : `${spec.words} `}[options]`)
+    .addHelpText("after", `\nExamples:\n${spec.examples.map((line) => `  ${line}\n`).join("")}`);
+  const { own = [], common = [] } = Object.groupBy(optionsFor(spec.name), ({ name }) =>
+    commonOptions.has(name) ? "common" : "own",
+  );
+  for (const flag of own.flatMap(flagsOf)) built.addOption(flag);
+  for (const flag of common.flatMap(flagsOf)) built.addOption(flag.helpGroup("Common options:"));
+  return built.action(async (words: string[]) => {
+    checkWords(spec, words);
+    await run(built.opts(), words);
+  });
+}
+
+function checkWords(spec: CommandSpec, words: readonly string[]): void {
+  if (words.length >= spec.minWords && words.length <= spec.maxWords) return;
+  const wanted = spec.words === "" ? "expected none" : `expected ${spec.words}`;
+  const found = words.length === 0 ? "no argument was given" : `found ${words.join(" ")}`;
+  throw new LastcallError("USAGE", `Cannot run lastcall ${spec.name}: ${found}, ${wanted}`);
+}
+
+/** Values stay text here: `resolveOptions` reads them, whether typed, set or written. */
+function flagsOf(option: Option): Flag[] {
+  const short = option.short === undefined ? "" : `-${option.short}, `;
+  const value =
+    option.type === "choice" ? option.choices.join("|") : "value" in option ? option.value : "";
+  const shown = option.type === "switch" ? "" : ` <${value}>`;
+  const notes = [
+    ...(option.required ? ["required"] : []),
+    ...(option.default === undefined ? [] : [`default ${option.default}`]),
+    `env ${variableOf(option.name)}`,
+  ];
+  const flag = new Flag(`${short}--${option.name}${shown}`, `${option.help} (${notes.join(", ")})`);
+  if (option.list)
+    flag.argParser((text: string, before: string[] | undefined) => [...(before ?? []), text]);
+  if (option.type !== "switch") return [flag];
+  return [flag, new Flag(`--no-${option.name}`).hideHelp()];
+}
+
+async function optionsFile(flag: FlagValue, io: CommandIo) {
+  const path = flag ?? io.env.LASTCALL_CONFIG;
+  if (typeof path !== "string" || path === "") return undefined;
+  const { readOptionsFile } = await import("../../config/options/read-options-file.ts");
+  return readOptionsFile({ file: path, text: await io.files.readText(path) });
+}
+
+function completionCommand(io: CommandIo): Command {
+  return new Command("completion")
+    .summary("Print the completion script of a shell")
+    .description("Print the completion script of a shell; source it in your shell's profile.")
+    .addHelpText("after", "\nExamples:\n  source <(lastcall completion bash)\n")
+    .argument("<shell>", "bash, zsh or fish")
+    .exitOverride()
+    .action((shell: string) => {
+      const words = commandList.map((spec) => ({
+        name: spec.name,
+        summary: spec.summary,
+        flags: optionsFor(spec.name).map((option) => `--${option.name}`),
+      }));
+      io.out(completionScript(shell, words));
+    });
+}

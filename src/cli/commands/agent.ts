@@ -1,0 +1,190 @@
+import { AccountApi } from "../../agent/account-api.ts";
+import { Acknowledger } from "../../agent/acknowledger.ts";
+import { Agent } from "../../agent/agent.ts";
+import { AgentHealth } from "../../agent/agent-health.ts";
+import { AgentMetrics } from "../../agent/agent-metrics.ts";
+import { LateFallback } from "../../agent/late-fallback.ts";
+import { NoticeReporter } from "../../agent/notice-reporter.ts";
+import { NoticeServer } from "../../agent/notice-server.ts";
+import { ownUid } from "../../agent/own-node.ts";
+import { TroubleLog } from "../../agent/trouble-log.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import type { KubeApi, KubeSender } from "../../contracts/kube-api.ts";
+import type { Log } from "../../contracts/telemetry.ts";
+import type { NodeIdentity } from "../../core/cluster/node.ts";
+import { LastcallError, messageOf } from "../../errors.ts";
+import { bunServe } from "../../runtime/bun-server.ts";
+import { createLog } from "../../runtime/log.ts";
+import { apiServerOf, readAccountToken, readBootId } from "../../runtime/service-account.ts";
+import { MetricsServer } from "../../server/metrics-server.ts";
+import type { FallbackParts } from "../assemble/agent-fallback.ts";
+import { healthRoutes } from "../assemble/health-routes.ts";
+import { metricsKeyPair } from "../assemble/metrics-key-pair.ts";
+import { findNoticeSource } from "../assemble/notice-sources.ts";
+import type { CommandIo } from "../command-line/command-io.ts";
+import type { CommandInput, CommandRun } from "../command-line/command-spec.ts";
+import { version } from "./version.ts";
+
+interface Input {
+  readonly options: CommandInput<"agent">["options"];
+  /** Less than other commands have: what is not asked for, the agent's image need not load. */
+  readonly io: Pick<CommandIo, "err" | "env" | "clock" | "rng" | "fetch" | "signal">;
+}
+
+/** The notice watcher of one node, until it is interrupted. */
+export const runAgent = (async (input: Input) => {
+  const { options, io } = input;
+  const { clock, rng } = io;
+  const log = createLog({
+    level: options.logLevel,
+    format: options.logFormat,
+    write: io.err,
+    clock,
+  });
+  const health = new AgentHealth(clock);
+  const metrics = new AgentMetrics();
+  const { api, close, identify } = await cluster(input);
+  const reporter = new NoticeReporter({ api, identify, log });
+  const acknowledger =
+    options.azureAcknowledge && !options.dryRun
+      ? new Acknowledger({ reporter, clock, log, metrics })
+      : undefined;
+  const feed = options.noticeAddress === undefined ? undefined : new NoticeServer(clock);
+  const agent = new Agent({
+    findSource: (signal) => findNoticeSource({ options, io, health }, signal),
+    reporter,
+    fallback: fallbackOf(input, {
+      ...{ api, reporter, identify, log, metrics },
+      onDrained: () => acknowledger?.drained(),
+    }),
+    ...{ acknowledger, feed, health, clock, rng, log, metrics, dryRun: options.dryRun },
+  });
+  const stopServing = await serveStatus(input, { health, metrics, feed, log });
+  log.info("started", { node: options.nodeName, dryRun: options.dryRun, version });
+  try {
+    await Promise.all([agent.run(io.signal), feed?.run(io.signal)]);
+  } catch (error) {
+    if (!io.signal.aborted) throw error;
+  } finally {
+    await stopServing();
+    close();
+  }
+  log.info("stopped");
+  return 0;
+}) satisfies CommandRun<"agent">;
+
+interface Cluster {
+  readonly api: KubeSender;
+  readonly identify: () => Promise<NodeIdentity>;
+  readonly close: () => void;
+}
+
+/** Loaded at the first notice alone: what cordons and drains is a third of the agent's code. */
+function fallbackOf({ options, io }: Input, parts: FallbackParts): LateFallback | undefined {
+  const { fallback: mode } = options;
+  if (mode === "None" || options.dryRun) return undefined;
+  const namespace = options.namespace ?? io.env.POD_NAMESPACE ?? "lastcall";
+  const { clock, rng } = io;
+  const trouble = new TroubleLog({ clock, log: parts.log, metrics: parts.metrics });
+  return new LateFallback({
+    load: async () => {
+      const { agentFallback } = await import("../assemble/agent-fallback.ts");
+      return agentFallback({ mode, namespace, clock, rng, ...parts });
+    },
+    clock,
+    onTrouble: (error) => trouble.report("fallback", new Error(messageOf(error))),
+  });
+}
+
+/** In a pod the small client with the pod's own token; elsewhere, for a try, the kubeconfig. */
+async function cluster({ options, io }: Input): Promise<Cluster> {
+  const name = options.nodeName;
+  const server = apiServerOf(io.env);
+  if (server === undefined || options.kubeconfig !== undefined) {
+    const { connect } = await import("../cluster/connect.ts");
+    const { api, close } = await connect(options, io);
+    return { api, close, identify: () => readOwnNode(api, { name, clock: io.clock }) };
+  }
+  // The folder of the service account is set by tests alone; in a pod the kubelet mounts it.
+  const readToken = () => readAccountToken(io.env.LASTCALL_ACCOUNT_FOLDER);
+  return {
+    api: new AccountApi({
+      server,
+      readToken,
+      fetch: io.fetch,
+      clock: io.clock,
+      userAgent: `lastcall-agent/${version}`,
+    }),
+    identify: async () => ({
+      name,
+      uid: ownUid(await readToken(), name),
+      bootID: await readBootId(),
+    }),
+    close: () => {},
+  };
+}
+
+/** Outside a pod nobody's token names the node: it is read, with the caller's own rights. */
+async function readOwnNode(api: KubeApi, { name, clock }: OwnName): Promise<NodeIdentity> {
+  const { KubeNodeMarks } = await import("../../kube/node-marks.ts");
+  const node = await new KubeNodeMarks(api, clock).read(name);
+  if (node !== undefined) return { name, uid: node.uid, bootID: node.bootID };
+  throw new LastcallError(
+    "NOT_FOUND",
+    `Cannot report notices of node ${name}: the cluster has no such node, set --node-name to the name of the Node that the agent runs on`,
+  );
+}
+
+interface OwnName {
+  readonly name: string;
+  readonly clock: Clock;
+}
+
+interface Told {
+  readonly health: AgentHealth;
+  readonly metrics: AgentMetrics;
+  readonly feed: NoticeServer | undefined;
+  readonly log: Log;
+}
+
+/**
+ * The addresses of a node are everybody's: where that of the metrics is taken, the agent goes without until
+ * it is free. It is there for the notices.
+ */
+async function serveStatus(
+  { options, io }: Input,
+  { health, metrics, feed, log }: Told,
+): Promise<() => Promise<void>> {
+  const serve = bunServe() ?? (await import("../../server/http-server.ts")).serve;
+  const { noticeAddress } = options;
+  const trouble = new TroubleLog({ clock: io.clock, log, metrics });
+  const onTrouble = (error: unknown) =>
+    trouble.report("metrics", error instanceof Error ? error : new Error(messageOf(error)));
+  const type = "text/plain; version=0.0.4; charset=utf-8";
+  const metricsServer = new MetricsServer({
+    address: options.metricsAddress,
+    routes: { "/metrics": () => ({ status: 200, type, text: metrics.exposition() }) },
+    ...{ serve, readPair: metricsKeyPair(options), clock: io.clock, onTrouble },
+  });
+  await metricsServer.listen().catch(onTrouble);
+  metricsServer.keep();
+  const routes = healthRoutes({
+    problem: () => health.problem(),
+    whyNotReady: () => (health.ready() ? undefined : "the metadata service has not answered yet"),
+  });
+  const opened = await Promise.allSettled([
+    ...(feed === undefined || noticeAddress === undefined
+      ? []
+      : [serve(noticeAddress, { "/notice": (request) => feed.answer(request) })]),
+    serve(options.healthAddress, routes),
+  ]);
+  const servers = opened.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
+  const stop = async (): Promise<void> => {
+    await Promise.all([metricsServer, ...servers].map((server) => server.close()));
+  };
+  const failed = opened.find((one) => one.status === "rejected");
+  if (failed === undefined) return stop;
+  // A server that goes on would keep a process that has failed.
+  await stop();
+  throw failed.reason;
+}

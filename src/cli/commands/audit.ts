@@ -1,0 +1,183 @@
+import { audit, problemsOf } from "../../audit/audit.ts";
+import { type Baseline, readBaseline } from "../../audit/baseline.ts";
+import type { ManifestSource } from "../../audit/objects/manifest.ts";
+import { parseTemplatePath, type TemplatePath } from "../../audit/objects/template-path.ts";
+import { githubAnnotations } from "../../audit/output/github.ts";
+import { sarifLog } from "../../audit/output/sarif.ts";
+import { auditTable } from "../../audit/output/table.ts";
+import type { Platform } from "../../audit/platform.ts";
+import type { AuditReport } from "../../audit/report.ts";
+import { type Severity, severities } from "../../audit/rule.ts";
+import { printYaml } from "../../config/yaml-text.ts";
+import type { ShutdownGroup } from "../../core/drain-plan/grace-budget.ts";
+import { LastcallError } from "../../errors.ts";
+import { loadDocument, loadPlatform } from "../cluster/load-platform.ts";
+import { type ManifestFiles, readManifests } from "../input/read-manifests.ts";
+
+/** The parsed command line of `lastcall audit`. */
+export interface AuditCommand {
+  /** Manifests: files, directories or `-`. */
+  readonly files: readonly string[];
+  /** Recordings of a cluster, as `kubectl get … -o json` wrote them; read like manifests. */
+  readonly from: readonly string[];
+  /** As typed: `gke`, `kubelet:30s/15s`, `kubelet:FILE`, … */
+  readonly platforms: readonly string[];
+  readonly failOn: Severity | "never";
+  readonly output: "table" | "json" | "yaml" | "sarif" | "github";
+  readonly namespace?: string | undefined;
+  /** A saved report whose findings are accepted. */
+  readonly baseline?: string | undefined;
+  /** As typed: `Rollout.argoproj.io=spec.template`. */
+  readonly templatePaths?: readonly string[] | undefined;
+  readonly quiet?: boolean | undefined;
+  /** For SARIF: the version of this program. */
+  readonly version: string;
+}
+
+/** The objects of a live cluster, and the budgets that its kubelets told of. */
+export interface LiveCluster {
+  readonly objects: readonly unknown[];
+  readonly readBudgets: ReadonlyMap<string, readonly ShutdownGroup[]>;
+  /** What a reader should know of how it was read, one sentence each. */
+  readonly notes: readonly string[];
+}
+
+/** What is read of a live cluster. */
+export interface WantedObjects {
+  /** Absent: all namespaces. */
+  readonly namespace?: string | undefined;
+  /** Custom resources to be read, too. */
+  readonly templatePaths?: readonly TemplatePath[] | undefined;
+}
+
+/** The outside of the command. */
+export interface AuditIo extends ManifestFiles {
+  stdout(text: string): void;
+  stderr(text: string): void;
+  /** Standard output is a terminal: long tables are shortened and long work shows itself. */
+  readonly isTty: boolean;
+  /** Colours are wanted: a terminal without `NO_COLOR`. */
+  readonly colour: boolean;
+  /** Reads the cluster of the kubeconfig; asked only where no file is named. */
+  readonly readCluster?: ((wanted: WantedObjects) => Promise<LiveCluster>) | undefined;
+}
+
+/** What fits on one screen of a terminal. */
+const screenRows = 18;
+
+/** How many sentences about bad input are printed before they are only counted. */
+const problemLimit = 20;
+
+/**
+ * Runs the audit and prints its report. Resolves to the exit code: 0 or, where a finding is at or
+ * over `failOn`, 3. Throws LastcallError: INPUT_INVALID, INPUT_UNREADABLE and USAGE (exit 2) before
+ * anything is printed to stdout, and what `readCluster` throws.
+ */
+export async function runAudit(command: AuditCommand, io: AuditIo): Promise<number> {
+  const platforms: Platform[] = [];
+  for (const text of command.platforms) platforms.push(await loadPlatform(text, io));
+  const baseline = await loadBaseline(command.baseline, io);
+  const templatePaths = (command.templatePaths ?? []).map(parseTemplatePath);
+  const input = await loadInput({ ...command, templatePaths }, io);
+  const report = audit({
+    sources: input.sources,
+    templatePaths,
+    readBudgets: input.readBudgets,
+    platforms,
+    baseline,
+    namespace: command.namespace,
+  });
+  if (command.quiet !== true) {
+    for (const note of [...input.notes, ...report.notes]) io.stderr(`${note}\n`);
+  }
+  io.stdout(render(report, { command, io }));
+  return reaches(report, command.failOn) ? 3 : 0;
+}
+
+async function loadBaseline(path: string | undefined, io: AuditIo): Promise<Baseline | undefined> {
+  if (path === undefined) return undefined;
+  const { json, place } = await loadDocument(path, io);
+  return readBaseline(json, place);
+}
+
+type InputCommand = Omit<AuditCommand, "templatePaths"> & {
+  readonly templatePaths: readonly TemplatePath[];
+};
+
+interface Input {
+  readonly sources: readonly ManifestSource[];
+  readonly notes: readonly string[];
+  readonly readBudgets?: ReadonlyMap<string, readonly ShutdownGroup[]> | undefined;
+}
+
+async function loadInput(command: InputCommand, io: AuditIo): Promise<Input> {
+  if (command.files.length + command.from.length === 0) return loadCluster(command, io);
+  const progress = io.isTty && command.quiet !== true;
+  let announced = 0;
+  const onFile = (filesSoFar: number) => {
+    if (!progress || filesSoFar - announced < 500) return;
+    announced = filesSoFar;
+    io.stderr(`Read ${filesSoFar} files\n`);
+  };
+  const read = await readManifests(command.files, { files: io, onFile });
+  const recorded = await readManifests(command.from, { files: io, onFile });
+  const fromServer = recorded.sources.map((source) => ({ ...source, origin: "Recorded" as const }));
+  const sources = [...read.sources, ...fromServer];
+  const unread = [...read.problems, ...recorded.problems];
+  // Whoever has to mend files wants to know all that is wrong with them at once.
+  if (unread.length > 0) {
+    const { namespace, templatePaths } = command;
+    refuse([...unread, ...problemsOf({ sources, namespace, templatePaths })]);
+  }
+  return {
+    sources,
+    notes: [...read.notes, ...recorded.notes],
+  };
+}
+
+/** Throws, with the first of the problems. */
+function refuse(problems: readonly string[]): never {
+  const shown = problems.slice(0, problemLimit);
+  const more = problems.length - shown.length;
+  const rest = more > 0 ? [`… and ${more} more problems`] : [];
+  throw new LastcallError("INPUT_INVALID", [...shown, ...rest].join("\n"));
+}
+
+async function loadCluster(command: InputCommand, io: AuditIo): Promise<Input> {
+  if (io.readCluster === undefined) {
+    throw new LastcallError(
+      "USAGE",
+      "Cannot audit: there is nothing to read, pass manifests with -f or a cluster with --kubeconfig",
+    );
+  }
+  const { namespace, templatePaths } = command;
+  const { objects, readBudgets, notes } = await io.readCluster({ namespace, templatePaths });
+  return { sources: objects.map((json) => ({ json, origin: "Recorded" })), notes, readBudgets };
+}
+
+function render(
+  report: AuditReport,
+  { command, io }: { readonly command: AuditCommand; readonly io: AuditIo },
+): string {
+  switch (command.output) {
+    case "json":
+      return `${JSON.stringify(report, null, 2)}\n`;
+    case "yaml":
+      return printYaml(report);
+    case "sarif":
+      return `${JSON.stringify(sarifLog(report, command.version), null, 2)}\n`;
+    case "github":
+      return githubAnnotations(report);
+    case "table":
+      return auditTable(report, {
+        colour: io.colour ? "On" : "Off",
+        rows: io.isTty ? screenRows : undefined,
+      });
+  }
+}
+
+function reaches(report: AuditReport, failOn: Severity | "never"): boolean {
+  if (failOn === "never") return false;
+  const limit = severities.indexOf(failOn);
+  return report.findings.some((finding) => severities.indexOf(finding.severity) <= limit);
+}

@@ -1,0 +1,36 @@
+import { simulationReport } from "../../sim/demo/simulation-report.ts";
+import type { CommandInput, CommandRun } from "../command-line/command-spec.ts";
+import { printData } from "../command-line/print-data.ts";
+
+/** The demo: on a board, in plain lines, or headless with a report. */
+export const runDemo: CommandRun<"demo"> = async (input) => {
+  const seed = input.options.seed ?? Math.floor(input.io.rng() * 100_000);
+  if (input.options.headless) return reportDemo({ ...input, seed });
+  const { showDemo } = await import("../demo/show-demo.ts");
+  return showDemo({ ...input, seed });
+};
+
+/** As fast as it goes. Exit code 3 when an invariant was broken. */
+async function reportDemo(
+  input: CommandInput<"demo"> & { readonly seed: number },
+): Promise<number> {
+  const { options, io, seed } = input;
+  const { runHeadless } = await import("../demo/headless-demo.ts");
+  const { headlessTable } = await import("../demo/headless-table.ts");
+  const { progressLine } = await import("../demo/progress-line.ts");
+  const { silentLog } = await import("../demo/silent-log.ts");
+  const startedMs = io.clock.monotonic();
+  const progress = progressLine({ io, quiet: options.quiet, what: `${options.hours} h` });
+  const facts = await runHeadless({
+    seed,
+    nodes: options.nodes,
+    hours: options.hours,
+    log: silentLog,
+    signal: io.signal,
+    onProgress: progress.show,
+  }).finally(progress.clear);
+  const wallSeconds = Math.round(io.clock.monotonic() - startedMs) / 1000;
+  if (options.output === "table") io.out(headlessTable({ ...facts, wallSeconds }));
+  else await printData(simulationReport({ ...facts, wallSeconds }), options.output, io);
+  return facts.violations.length > 0 ? 3 : 0;
+}

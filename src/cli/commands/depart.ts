@@ -1,0 +1,157 @@
+import type { StoreResult } from "../../contracts/departure-store.ts";
+import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
+import type { NodeFacts } from "../../core/cluster/node.ts";
+import { type DepartStep, type DepartWish, departStep } from "../../core/departure/depart-order.ts";
+import type { Departure } from "../../core/departure/departure.ts";
+import { selectPolicy } from "../../core/policy/selector.ts";
+import { formatInstant } from "../../core/time/time.ts";
+import { isLastcallError, LastcallError } from "../../errors.ts";
+import { connect } from "../cluster/connect.ts";
+import type { CommandRun } from "../command-line/command-spec.ts";
+import { printData } from "../command-line/print-data.ts";
+import { type FleetSnapshot, readFleet, type SnapshotSource } from "../input/fleet-snapshot.ts";
+
+type Depart = Parameters<CommandRun<"depart">>[0];
+
+interface Written {
+  readonly node: string;
+  readonly step: DepartStep;
+  /** As the cluster holds it now; with `--dry-run` as it would. */
+  readonly object: KubeObject;
+}
+
+/**
+ * Makes a Departure for each node, which the controller carries out. All nodes are looked at before
+ * anything is written; of several writes each is tried, and the first fault is thrown at the end.
+ */
+export const runDepart: CommandRun<"depart"> = async (input) => {
+  const wish = wishOf(input);
+  const { options, io } = input;
+  const steps = stepsFor(input.words, wish, await readFleet(wholeCluster(options), {}, io));
+  const { written, faults } = await carryOut(steps, wish, input);
+  await show(written, input);
+  for (const fault of faults.slice(1)) io.err(`lastcall: ${fault.message}\n`);
+  if (faults[0] !== undefined) throw faults[0];
+  return 0;
+};
+
+function wholeCluster({ kubeconfig, context }: Depart["options"]): SnapshotSource {
+  return { kubeconfig, context, from: [], filename: [] };
+}
+
+function wishOf({ options, io }: Depart): DepartWish {
+  const departAt = options.at ?? io.clock.now();
+  const { by } = options;
+  if (by !== undefined && by <= departAt) {
+    throw new LastcallError(
+      "USAGE",
+      `Cannot use --by ${formatInstant(by)}: the departure begins at ${formatInstant(departAt)}, expected a later time`,
+    );
+  }
+  return { departAt, deadlineAt: by };
+}
+
+type Steps = readonly { readonly node: NodeFacts; readonly step: DepartStep }[];
+
+function stepsFor(names: readonly string[], wish: DepartWish, fleet: FleetSnapshot): Steps {
+  const nodes = new Map(fleet.nodes.map((node) => [node.name, node]));
+  return [...new Set(names)].map((name) => {
+    const node = nodes.get(name);
+    if (node === undefined) {
+      throw new LastcallError(
+        "NOT_FOUND",
+        `Cannot make ${name} depart: there is no such node, list them with: kubectl get nodes`,
+      );
+    }
+    const policy = selectPolicy(node, fleet.policies)?.policy.name;
+    return { node, step: departStep(node, { ...wish, policy }, fleet.departures) };
+  });
+}
+
+/** A dry run speaks to nobody. */
+async function carryOut(steps: Steps, wish: DepartWish, { options, io }: Depart) {
+  if (options.dryRun) return writeAll(steps, { wish });
+  const { api, close } = await connect(options, io);
+  try {
+    return await writeAll(steps, { wish, api });
+  } finally {
+    close();
+  }
+}
+
+async function writeAll(
+  steps: Steps,
+  { wish, api }: { readonly wish: DepartWish; readonly api?: KubeApi },
+): Promise<{ readonly written: readonly Written[]; readonly faults: readonly LastcallError[] }> {
+  const { departureObject } = await import("../../kube/object/translate-departure.ts");
+  const written: Written[] = [];
+  const faults: LastcallError[] = [];
+  for (const { node, step } of steps) {
+    try {
+      const departure = api === undefined ? undefined : await write(step, wish, api);
+      const order = departure ?? planned(step, wish);
+      const { name, source = "", ...rest } = order;
+      const object = departureObject({ ...rest, name, source });
+      written.push({ node: node.name, step, object });
+    } catch (error) {
+      if (!isLastcallError(error)) throw error;
+      faults.push(error);
+    }
+  }
+  return { written, faults };
+}
+
+/** What would be there, had it been written. */
+function planned(step: DepartStep, wish: DepartWish) {
+  if (step.kind === "Create") return step.order;
+  return step.kind === "Move" ? { ...step.departure, ...given(wish) } : step.departure;
+}
+
+function given({ departAt, deadlineAt }: DepartWish): DepartWish {
+  return deadlineAt === undefined ? { departAt } : { departAt, deadlineAt };
+}
+
+async function write(step: DepartStep, wish: DepartWish, api: KubeApi): Promise<Departure> {
+  const { KubeDepartureStore } = await import("../../kube/departure-store.ts");
+  const store = new KubeDepartureStore(api);
+  switch (step.kind) {
+    case "Create":
+      return doneOr(step.order.name, await store.create(step.order));
+    case "Move":
+      return doneOr(step.departure.name, await store.move(step.departure, wish));
+    case "Leave":
+      return step.departure;
+  }
+}
+
+function doneOr(name: string, result: StoreResult): Departure {
+  if (result.kind === "Done") return result.departure;
+  const found = result.kind === "Gone" ? "it is gone" : "somebody else changed it at the same time";
+  throw new LastcallError(
+    "CONFLICT",
+    `Cannot write Departure ${name}: ${found}, run the command again`,
+  );
+}
+
+async function show(written: readonly Written[], { options, io }: Depart): Promise<void> {
+  if (options.output !== "table") {
+    const items = written.map(({ object }) => object);
+    await printData({ apiVersion: "v1", kind: "List", items }, options.output, io);
+    return;
+  }
+  for (const one of written) io.out(`${lineOf(one)}${options.dryRun ? " (dry run)" : ""}\n`);
+}
+
+function lineOf({ node, step, object }: Written): string {
+  const { name = "" } = object.metadata ?? {};
+  const { departAt, deadlineAt } = object.spec as { departAt?: string; deadlineAt?: string };
+  const by = deadlineAt === undefined ? "" : `, by ${deadlineAt}`;
+  switch (step.kind) {
+    case "Create":
+      return `departure/${name} created: ${node} leaves at ${departAt}${by}`;
+    case "Move":
+      return `departure/${name} moved: ${node} leaves at ${departAt}${by}`;
+    case "Leave":
+      return `departure/${name} unchanged: ${node} is already leaving, phase ${step.departure.status.phase}`;
+  }
+}

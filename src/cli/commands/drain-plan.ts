@@ -1,0 +1,129 @@
+import type { OptionsOf } from "../../config/options/options.ts";
+import type { ClusterCapacity } from "../../contracts/cluster-capacity.ts";
+import { findHomeless } from "../../controller/capacity-search.ts";
+import { bornAt, type NodeFacts } from "../../core/cluster/node.ts";
+import type { PodFacts } from "../../core/cluster/pod.ts";
+import { returningPods } from "../../core/drain/placeholder-plan.ts";
+import { planDrain, warnOfCapacity } from "../../core/drain-plan/drain-plan.ts";
+import { type DrainPlanReport, drainPlanReport } from "../../core/drain-plan/drain-plan-report.ts";
+import { defaultPolicy } from "../../core/policy/policy.ts";
+import { selectPolicy } from "../../core/policy/selector.ts";
+import { LastcallError } from "../../errors.ts";
+import { connect } from "../cluster/connect.ts";
+import { capacityInCluster, capacityInFiles } from "../cluster/drain-capacity.ts";
+import type { CommandIo } from "../command-line/command-io.ts";
+import type { CommandRun } from "../command-line/command-spec.ts";
+import { printData } from "../command-line/print-data.ts";
+import { formatTable } from "../command-line/table.ts";
+import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
+
+/** How one node's pods would leave, planned or under a notice. */
+export const runDrainPlan: CommandRun<"drain-plan"> = async ({ options, words, io }) => {
+  const name = words[0] as string;
+  const plan = options.from.length > 0 ? planFromFiles : planFromCluster;
+  const { report, node } = await plan({ name, options, io });
+  if (options.output !== "table") {
+    await printData(report, options.output, io);
+    return 0;
+  }
+  if (!options.quiet && bornAt(node) === undefined)
+    io.err(`lastcall: ${name} has no launch time\n`);
+  io.out(tableOf(report));
+  return 0;
+};
+
+interface Asked {
+  readonly name: string;
+  readonly options: OptionsOf<"drain-plan">;
+  readonly io: CommandIo;
+}
+
+interface Planned {
+  readonly node: NodeFacts;
+  readonly report: DrainPlanReport;
+}
+
+async function planFromFiles(asked: Asked): Promise<Planned> {
+  const fleet = await readFleet(asked.options, {}, asked.io);
+  return planWith(fleet, { asked, capacity: capacityInFiles(fleet.pods), everyPod: fleet.pods });
+}
+
+async function planFromCluster(asked: Asked): Promise<Planned> {
+  const { name, options, io } = asked;
+  const { api, close } = await connect(options, io);
+  try {
+    const fleet = await readFleet(options, { podsOfNode: name, api }, io);
+    const { capacity, clear } = await capacityInCluster(api, { io, quiet: options.quiet });
+    return await planWith(fleet, { asked, capacity }).finally(clear);
+  } finally {
+    close();
+  }
+}
+
+async function planWith(
+  fleet: FleetSnapshot,
+  about: {
+    readonly asked: Asked;
+    readonly capacity: ClusterCapacity;
+    readonly everyPod?: readonly PodFacts[];
+  },
+): Promise<Planned> {
+  const { name, options, io } = about.asked;
+  const node = nodeNamed(name, { fleet, options });
+  const policy = selectPolicy(node, fleet.policies)?.policy ?? defaultPolicy;
+  const plan = planDrain({
+    node,
+    pods: fleet.pods,
+    budgets: fleet.budgets,
+    rule: policy.drain,
+    notice: options.notice === undefined ? undefined : { leftMs: options.notice },
+    now: options.at ?? io.clock.now(),
+    everyPod: about.everyPod,
+    terminatingNamespaces: fleet.terminatingNamespaces,
+    daemonSets: fleet.daemonSets,
+  });
+  const homeless = await findHomeless(
+    returningPods(plan.pods, fleet.pods),
+    { scene: { ...fleet, node: name }, capacity: about.capacity },
+    io.signal,
+  );
+  return { node, report: drainPlanReport(warnOfCapacity(plan, homeless)) };
+}
+
+function nodeNamed(
+  name: string,
+  about: { readonly fleet: FleetSnapshot; readonly options: { readonly from: readonly string[] } },
+): NodeFacts {
+  const { nodes } = about.fleet;
+  const node = nodes.find((one) => one.name === name);
+  if (node !== undefined) return node;
+  const known = nodes.length === 1 ? "1 node" : `${nodes.length} nodes`;
+  throw new LastcallError(
+    about.options.from.length > 0 ? "INPUT_INVALID" : "NOT_FOUND",
+    `Cannot plan the drain of ${name}: there is no such node among ${known}, list them with: kubectl get nodes`,
+  );
+}
+
+function tableOf(report: DrainPlanReport): string {
+  const rows = report.pods.map((pod) => [
+    pod.namespace,
+    pod.name,
+    pod.action,
+    String(pod.tier),
+    `${pod.startSeconds}s`,
+    pod.cut ? `${pod.graceSeconds}s of ${pod.wantedGraceSeconds}s` : `${pod.graceSeconds}s`,
+    pod.forceAtSeconds === null ? "" : `${pod.forceAtSeconds}s`,
+    pod.budget ?? "",
+    pod.explain,
+  ]);
+  const heads = ["NAMESPACE", "POD", "ACTION", "TIER", "START", "GRACE", "FORCE", "BUDGET", "WHY"];
+  const table = rows.length === 0 ? "No pods to evict.\n" : formatTable(heads, rows);
+  const skipped = report.skipped.map((pod) => `${pod.namespace}/${pod.name} (${pod.reason})`);
+  const homeless = report.warnings.filter(({ reason }) => reason === "NoCapacityElsewhere");
+  return [
+    table,
+    ...(skipped.length === 0 ? [] : [`\nSkipped: ${skipped.join(", ")}\n`]),
+    ...homeless.map((pod) => `\n${pod.namespace}/${pod.name} ${pod.explain}.`),
+    ...(homeless.length === 0 ? [] : ["\n"]),
+  ].join("");
+}

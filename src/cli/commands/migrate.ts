@@ -1,0 +1,105 @@
+import { parsePolicyObject } from "../../config/policy/parse-policy-object.ts";
+import { sentenceOf } from "../../config/problem.ts";
+import { printYaml, readYaml } from "../../config/yaml-text.ts";
+import { nameOf } from "../../core/json/shown-value.ts";
+import { cronProblem } from "../../core/limits/cron-window.ts";
+import type { Policy } from "../../core/policy/policy.ts";
+import { LastcallError } from "../../errors.ts";
+import type { PolicyDocument, ToolSetup, Translation } from "../../migrate/setting.ts";
+import { itemsOf, type ManifestObject, onlyWorkload, workloadsOf } from "../../migrate/workload.ts";
+import type { CommandIo } from "../command-line/command-io.ts";
+import type { CommandRun } from "../command-line/command-spec.ts";
+import { printData } from "../command-line/print-data.ts";
+import type { MigrateCluster } from "../migrate/migrate-cluster.ts";
+import { type Tool, toolNamed } from "../migrate/migrate-tool.ts";
+
+type Migrate = Parameters<CommandRun<"migrate">>[0];
+
+/**
+ * Prints another tool's settings as policies. Nothing is printed where a limit of the tool cannot be
+ * read; nothing is changed, but with `--apply`, which needs the cluster.
+ */
+export const runMigrate: CommandRun<"migrate"> = async (input) => {
+  const tool = toolNamed(input.words[0]);
+  const { options } = input;
+  if (options.values !== undefined && options.manifest !== undefined) {
+    const found = "--values and --manifest were both given, expected one of them or neither";
+    throw new LastcallError("USAGE", `Cannot migrate ${tool.name}: ${found}`);
+  }
+  const isLive = options.values === undefined && options.manifest === undefined;
+  const cluster = isLive || options.apply ? await openCluster(tool, input) : undefined;
+  try {
+    const translation = tool.translate(await setupOf(tool, input, cluster));
+    const policies = translation.policies.map(checked);
+    await tell(translation, input);
+    await cluster?.cleanUp({ documents: translation.policies, policies, apply: options.apply });
+  } finally {
+    cluster?.close();
+  }
+  return cluster?.hasFailed() ? 1 : 0;
+};
+
+async function openCluster(tool: Tool, { options, io }: Migrate): Promise<MigrateCluster> {
+  const { MigrateCluster: Opened } = await import("../migrate/migrate-cluster.ts");
+  return Opened.open(tool, options, io);
+}
+
+async function setupOf(
+  tool: Tool,
+  { options, io }: Migrate,
+  cluster: MigrateCluster | undefined,
+): Promise<ToolSetup> {
+  if (options.values !== undefined) {
+    const [value = {}] = await documentsIn(options.values, io);
+    return tool.ofValues(value, options.values);
+  }
+  if (options.manifest !== undefined) {
+    const objects = (await documentsIn(options.manifest, io)).flatMap(itemsOf);
+    return setupIn(tool, objects, options.manifest);
+  }
+  if (cluster === undefined) throw new Error("Cannot read the cluster: it was not opened");
+  return setupIn(tool, await cluster.workloadObjects(), "the cluster");
+}
+
+function setupIn(tool: Tool, objects: readonly ManifestObject[], place: string): ToolSetup {
+  const workload = onlyWorkload(workloadsOf(objects, tool.image), place, tool.image);
+  const where = workload.namespace === undefined ? "" : `${workload.namespace}/`;
+  return tool.ofWorkload(workload, objects, `${workload.kind} ${where}${workload.name}`);
+}
+
+/** The documents of a YAML file. Throws INPUT_INVALID with its line. */
+async function documentsIn(path: string, io: CommandIo): Promise<readonly unknown[]> {
+  const file = path === "-" ? "standard input" : path;
+  const text = path === "-" ? await io.files.stdin() : await io.files.readText(path);
+  const { documents, mistakes } = readYaml(text);
+  const [mistake] = mistakes;
+  if (mistake !== undefined) {
+    const sentence = sentenceOf({ pointer: [], ...mistake });
+    throw new LastcallError("INPUT_INVALID", `Cannot read ${file}:${mistake.line}: ${sentence}`);
+  }
+  return documents.map(({ value }) => value);
+}
+
+/** What is printed must be what the cluster takes. */
+function checked(document: PolicyDocument): Policy {
+  const parsed = parsePolicyObject(document, { cronProblem, unknownFields: "Refuse" });
+  if ("policy" in parsed) return parsed.policy;
+  const [problem] = parsed.problems;
+  const sentence = problem === undefined ? "it cannot be read" : sentenceOf(problem);
+  throw new LastcallError(
+    "INPUT_INVALID",
+    `Cannot translate the settings: the policy ${document.metadata.name} would not be valid: ${sentence}`,
+  );
+}
+
+/** The file first: where it cannot be written nothing is printed. */
+async function tell({ policies, values, notes }: Translation, { options, io }: Migrate) {
+  if (options.valuesOut !== undefined) {
+    const named = policies.map(({ metadata, spec }) => ({ name: metadata.name, spec }));
+    await io.files.writeText(options.valuesOut, printYaml({ ...values, policies: named }));
+  }
+  if (options.output === "json") {
+    await printData({ apiVersion: "v1", kind: "List", items: policies }, "json", io);
+  } else io.out(policies.map(printYaml).join("---\n"));
+  for (const note of notes) io.err(`lastcall: ${nameOf(note)}\n`);
+}

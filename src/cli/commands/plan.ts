@@ -1,0 +1,75 @@
+import type { FleetPlan } from "../../core/plan/fleet-plan.ts";
+import { planFleet } from "../../core/plan/plan.ts";
+import { type PlanReport, planReport, planWarnings } from "../../core/plan/plan-report.ts";
+import { answersByName } from "../../core/policy/release-answer.ts";
+import { type Instant, parseInstant } from "../../core/time/time.ts";
+import { hasReleaser } from "../assemble/has-releaser.ts";
+import type { CommandRun } from "../command-line/command-spec.ts";
+import { printData } from "../command-line/print-data.ts";
+import { relativeTime } from "../command-line/relative-time.ts";
+import { formatTable } from "../command-line/table.ts";
+import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
+
+/** Who will leave, when and why. With `--strict` an infeasible plan is the answer 3. */
+export const runPlan: CommandRun<"plan"> = async ({ options, io }) => {
+  const fleet = await readFleet(options, {}, io);
+  const at = options.at ?? io.clock.now();
+  const releaseAnswers = answersByName(fleet.nodes, hasReleaser);
+  const plan = withSaid(planFleet({ ...fleet, releaseAnswers, at }), fleet);
+  if (!options.quiet) for (const warning of warningsOf(plan)) io.err(`lastcall: ${warning}\n`);
+  const report = planReport(plan);
+  const { output } = options;
+  if (output === "table" || output === "wide")
+    io.out(tableOf(report, { at, isWide: output === "wide" }));
+  else await printData(report, output, io);
+  const infeasible = report.policies.some((policy) => !policy.forecast.feasible);
+  return options.strict && infeasible ? 3 : 0;
+};
+
+/** What the controller has found by asking the clouds, which this command does not do. */
+function withSaid(plan: FleetPlan, { unreleasable }: FleetSnapshot): FleetPlan {
+  const policies = plan.policies.map((one) => ({
+    ...one,
+    release: one.release ?? unreleasable.get(one.policy.name),
+  }));
+  return { ...plan, policies };
+}
+
+function warningsOf(plan: FleetPlan): readonly string[] {
+  const none =
+    plan.policies.length === 0
+      ? ["No policies found, so no node is planned; pass one with -f or create a DeparturePolicy"]
+      : [];
+  return [...none, ...planWarnings(plan)];
+}
+
+interface TableLook {
+  readonly at: Instant;
+  /** Whether the exact instants stand beside the relative ones. */
+  readonly isWide: boolean;
+}
+
+function tableOf(report: PlanReport, { at, isWide }: TableLook): string {
+  const seen = (text: string): string => relativeTime(parseInstant(text) ?? at, at);
+  const policies = report.policies.map((policy) => {
+    const heads = ["NODE", "ZONE", "DEPARTS", "DEADLINE", "WINDOW", "REASON"];
+    if (isWide) heads.push("DEPARTS AT", "DEADLINE AT");
+    const rows = policy.departures.map((one) => [
+      ...[
+        one.node,
+        one.zone,
+        seen(one.departAt),
+        seen(one.deadlineAt),
+        one.window ?? "",
+        one.reason,
+      ],
+      ...(isWide ? [one.departAt, one.deadlineAt] : []),
+    ]);
+    const moved = policy.moved === 0 ? "" : `, ${policy.moved} moved`;
+    const title = `Policy ${policy.name}: ${policy.matched} nodes${moved}. ${policy.forecast.explain}.\n`;
+    return rows.length === 0 ? title : title + formatTable(heads, rows);
+  });
+  const left = report.notPlanned.map((one) => [one.node, one.reason, one.explain]);
+  const rest = left.length === 0 ? [] : [formatTable(["NOT PLANNED", "REASON", "WHY"], left)];
+  return [...policies, ...rest].join("\n");
+}

@@ -1,0 +1,170 @@
+import type { Fleet } from "../../contracts/fleet.ts";
+import type { KubeApi } from "../../contracts/kube-api.ts";
+import type { Leadership } from "../../contracts/leadership.ts";
+import type { Log } from "../../contracts/telemetry.ts";
+import type { Controller } from "../../controller/controller.ts";
+import { isLastcallError, messageOf } from "../../errors.ts";
+import { eventLoopTurn } from "../../runtime/event-loop-turn.ts";
+import { createLog } from "../../runtime/log.ts";
+import { holderIsDead, processIdentity } from "../../runtime/process-identity.ts";
+import { serve } from "../../server/http-server.ts";
+import { PrometheusMetrics } from "../../server/metrics.ts";
+import { MetricsServer } from "../../server/metrics-server.ts";
+import { assembleController, type ControllerParts } from "../assemble/assemble-controller.ts";
+import { cloudParts } from "../assemble/cloud-parts.ts";
+import { healthRoutes } from "../assemble/health-routes.ts";
+import { metricsKeyPair } from "../assemble/metrics-key-pair.ts";
+import { preflight } from "../assemble/preflight.ts";
+import { showSilences, staleWatch } from "../assemble/watch-silence.ts";
+import { connect } from "../cluster/connect.ts";
+import type { CommandIo } from "../command-line/command-io.ts";
+import type { CommandInput, CommandRun } from "../command-line/command-spec.ts";
+import { readPolicyFiles } from "../input/policy-files.ts";
+
+type Options = CommandInput<"run">["options"];
+
+/** The metrics are served before there is anything to watch. */
+interface Watched {
+  fleet?: Fleet;
+}
+
+/** The controller, until it is interrupted. */
+export const runController: CommandRun<"run"> = async ({ options, io }) => {
+  const log = createLog({
+    level: options.logLevel,
+    format: options.logFormat,
+    write: io.err,
+    clock: io.clock,
+  });
+  const fixedPolicies =
+    options.filename.length === 0
+      ? undefined
+      : (await readPolicyFiles(options.filename, io)).policies;
+  const metrics = new PrometheusMetrics();
+  // Before the cluster is asked: a wrong option is to be told although that is away.
+  const watched: Watched = {};
+  const metricsServer = metricsServerOf({ options, io, metrics, log, watched });
+  const clouds = await cloudParts(options, io);
+  const { api, namespace, close } = await connect({ ...options, probesConnections: true }, io);
+  await preflight(api, io.clock, io.signal);
+  const identity = processIdentity(io.env.POD_NAME);
+  const { controller, fleet } = assembleController({
+    api,
+    clock: io.clock,
+    rng: io.rng,
+    fetch: io.fetch,
+    log,
+    metrics,
+    namespace: options.namespace ?? namespace,
+    placeholderImage: options.placeholderImage,
+    identity,
+    leadership: await leadershipOf({ options, io, api, namespace, identity, log }),
+    ...clouds,
+    fixedPolicies,
+    audit: await auditOf(options, api),
+    self: io.env.POD_UID,
+    dryRun: options.dryRun,
+  });
+  watched.fleet = fleet;
+  const stopServing = await serveStatus(options, { controller, fleet, metricsServer });
+  metricsServer.keep();
+  log.info("started", { identity, namespace, dryRun: options.dryRun });
+  try {
+    await controller.run(io.signal);
+    log.info("stopped");
+    return 0;
+  } finally {
+    await stopServing();
+    close();
+  }
+};
+
+/** Its code is loaded only where it is wanted. */
+async function auditOf({ auditEvery }: Options, api: KubeApi): Promise<ControllerParts["audit"]> {
+  if (auditEvery === 0) return undefined;
+  const { ClusterAuditor } = await import("../cluster/cluster-auditor.ts");
+  return { auditor: new ClusterAuditor(api, eventLoopTurn), everyMs: auditEvery };
+}
+
+async function leadershipOf(tools: {
+  readonly options: Options;
+  readonly io: CommandIo;
+  readonly api: KubeApi;
+  readonly namespace: string;
+  readonly identity: string;
+  readonly log: Log;
+}): Promise<Leadership> {
+  const { options, io, api, namespace, identity, log } = tools;
+  if (!options.leaderElect || options.dryRun) {
+    const { AlwaysLeading } = await import("../../controller/always-leading.ts");
+    return new AlwaysLeading();
+  }
+  const { LeaderLease } = await import("../../kube/lease/leader-lease.ts");
+  return new LeaderLease({
+    api,
+    clock: io.clock,
+    rng: io.rng,
+    namespace: options.namespace ?? namespace,
+    name: "lastcall",
+    identity,
+    holderIsDead,
+    onTrouble: (error) => log.warn("lease-trouble", { error: messageOf(error) }),
+  });
+}
+
+function metricsServerOf(parts: {
+  readonly options: Options;
+  readonly io: CommandIo;
+  readonly metrics: PrometheusMetrics;
+  readonly log: Log;
+  readonly watched: Watched;
+}): MetricsServer {
+  const { options, io, metrics, log, watched } = parts;
+  const expose = async () => {
+    if (watched.fleet !== undefined) showSilences(watched.fleet, metrics);
+    return { status: 200, ...(await metrics.exposition()) };
+  };
+  return new MetricsServer({
+    address: options.metricsAddress,
+    routes: { "/metrics": expose },
+    serve,
+    readPair: metricsKeyPair(options),
+    clock: io.clock,
+    onTrouble: (error) => {
+      const code = isLastcallError(error) ? error.code : "UNEXPECTED";
+      metrics.count("lastcall_errors_total", { code });
+      log.warn("metrics-trouble", { code, error: messageOf(error) });
+    },
+  });
+}
+
+/**
+ * Gives the way to stop. Where one address cannot be had the other is given back as well: a server
+ * that goes on would keep a process that has failed.
+ */
+async function serveStatus(
+  options: Options,
+  parts: {
+    readonly controller: Controller;
+    readonly fleet: Fleet;
+    readonly metricsServer: MetricsServer;
+  },
+): Promise<() => Promise<void>> {
+  const { fleet, metricsServer } = parts;
+  const { health } = parts.controller;
+  await metricsServer.listen();
+  try {
+    const routes = healthRoutes({
+      problem: () => health.problem(),
+      whyNotReady: () =>
+        health.ready() ? staleWatch(fleet) : "the initial lists are not complete",
+    });
+    const healthServer = await serve(options.healthAddress, routes);
+    return async () => {
+      await Promise.all([metricsServer.close(), healthServer.close()]);
+    };
+  } catch (error) {
+    await metricsServer.close();
+    throw error;
+  }
+}

@@ -1,0 +1,185 @@
+import { readClusterPolicy } from "../../config/policy/cluster-policy.ts";
+import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
+import type { NodeFacts } from "../../core/cluster/node.ts";
+import type { BudgetFacts, PodFacts } from "../../core/cluster/pod.ts";
+import type { Departure } from "../../core/departure/departure.ts";
+import { cronProblem } from "../../core/limits/cron-window.ts";
+import type { BadPolicy, Policy } from "../../core/policy/policy.ts";
+import { isReleaseReason, type ReleaseStanding } from "../../core/policy/release-answer.ts";
+import { isLastcallError } from "../../errors.ts";
+import { connect } from "../cluster/connect.ts";
+import type { CommandIo } from "../command-line/command-io.ts";
+import { checkObject } from "./object-check.ts";
+import { readPolicyFiles } from "./policy-files.ts";
+import { readObjects } from "./read-objects.ts";
+
+/** Everything that a command decides upon, read once, from files or from the cluster. */
+export interface FleetSnapshot {
+  readonly nodes: readonly NodeFacts[];
+  readonly pods: readonly PodFacts[];
+  readonly budgets: readonly BudgetFacts[];
+  readonly policies: readonly Policy[];
+  readonly badPolicies: readonly BadPolicy[];
+  /** What keeps departures of a policy from beginning, as the controller has written it. */
+  readonly unreleasable: ReadonlyMap<string, ReleaseStanding>;
+  readonly departures: readonly Departure[];
+  /** As far as they can be known: the API evicts no pod in them. */
+  readonly terminatingNamespaces: ReadonlySet<string>;
+  /** As `namespace/name`; undefined where they were not read. */
+  readonly daemonSets: ReadonlySet<string> | undefined;
+}
+
+export interface SnapshotSource {
+  readonly from: readonly string[];
+  /** Policy files; where there are none the snapshot's own policies count. */
+  readonly filename: readonly string[];
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+}
+
+/** What a command needs beside nodes, policies and departures. */
+export interface SnapshotNeeds {
+  /** Only the pods of this node; absent: no pods and no budgets. */
+  readonly podsOfNode?: string | undefined;
+  /** A connection that is there already and stays; absent: one is made for the reading. */
+  readonly api?: KubeApi | undefined;
+}
+
+/** Reads the fleet. `--from` contacts nothing. Throws what is wrong with file, object or cluster. */
+export async function readFleet(
+  source: SnapshotSource,
+  needs: SnapshotNeeds,
+  io: CommandIo,
+): Promise<FleetSnapshot> {
+  const fixed = source.filename.length > 0 ? await readPolicyFiles(source.filename, io) : undefined;
+  for (const warning of fixed?.warnings ?? []) io.err(`lastcall: ${warning}\n`);
+  const objects =
+    source.from.length > 0
+      ? distinct(await readChecked(source.from, io))
+      : await readCluster(source, { ...needs, policies: fixed === undefined }, io);
+  const translated = await translateAll(objects);
+  return fixed === undefined
+    ? translated
+    : { ...translated, policies: fixed.policies, badPolicies: [] };
+}
+
+async function readChecked(from: readonly string[], io: CommandIo): Promise<readonly KubeObject[]> {
+  const read = await readObjects(from, io);
+  for (const one of read) checkObject(one);
+  return read.map(({ object }) => object);
+}
+
+/**
+ * Files overlap: of an object that is there more than once the last counts. One that was written by
+ * hand may have no uid; its name stands in for it.
+ */
+function distinct(objects: readonly KubeObject[]): readonly KubeObject[] {
+  const found = new Map<string, KubeObject>();
+  for (const object of objects) {
+    const { namespace = "", name = "", uid } = object.metadata ?? {};
+    const place = `${namespace}/${name}`;
+    const known = uid ? object : { ...object, metadata: { ...object.metadata, uid: place } };
+    found.set(`${object.kind} ${place}`, known);
+  }
+  return [...found.values()];
+}
+
+async function readCluster(
+  source: SnapshotSource,
+  needs: SnapshotNeeds & { readonly policies: boolean },
+  io: CommandIo,
+): Promise<readonly KubeObject[]> {
+  const { listAll } = await import("../../kube/watch/list.ts");
+  const paths = await import("../../kube/object/paths.ts");
+  const { api, close } = needs.api
+    ? { api: needs.api, close: () => {} }
+    : await connect(source, io);
+  const node = needs.podsOfNode;
+  const kinds = [
+    { kind: "Node", path: paths.nodesPath },
+    { kind: "Departure", path: paths.departuresPath },
+    ...(needs.policies ? [{ kind: "DeparturePolicy", path: paths.policiesPath }] : []),
+    ...(node === undefined
+      ? []
+      : [
+          { kind: "PodDisruptionBudget", path: paths.budgetsPath },
+          {
+            kind: "Namespace",
+            path: paths.namespacesPath,
+            query: { fieldSelector: "status.phase=Terminating" },
+          },
+          {
+            kind: "Pod",
+            path: paths.podsPath,
+            query: { fieldSelector: `spec.nodeName=${node}` },
+          },
+          { kind: "DaemonSet", path: paths.daemonSetsPath },
+        ]),
+  ];
+  try {
+    const lists = kinds.map(async ({ kind, path, ...rest }) => {
+      const query = "query" in rest ? rest.query : {};
+      const found = await listAll(api, path, query).catch((error: unknown) => {
+        // A policy can be tried on a cluster on which nothing has been installed yet.
+        const code = isLastcallError(error) ? error.code : undefined;
+        const untouched = !needs.policies && code === "CRD_MISSING";
+        // Worth a word in the plan, not worth a right that the caller may not have.
+        const isExtra = kind === "Namespace" || kind === "DaemonSet";
+        if (untouched || (isExtra && code === "RIGHT_MISSING")) return undefined;
+        throw error;
+      });
+      if (found?.length === 0) return [{ kind: `${kind}List` }];
+      return (found ?? []).map((object) => ({ ...object, kind }));
+    });
+    return (await Promise.all(lists)).flat();
+  } finally {
+    close();
+  }
+}
+
+async function translateAll(objects: readonly KubeObject[]): Promise<FleetSnapshot> {
+  const { translateNode } = await import("../../kube/object/translate-node.ts");
+  const { translatePod } = await import("../../kube/object/translate-pod.ts");
+  const { translateBudget } = await import("../../kube/object/translate-budget.ts");
+  const { translateDeparture } = await import("../../kube/object/translate-departure.ts");
+  const { fieldsOf } = await import("../../core/json/json-field.ts");
+  const ofKind = (kind: string) => objects.filter((object) => object.kind === kind);
+  const readings = ofKind("DeparturePolicy").map((object) =>
+    readClusterPolicy(object, { cronProblem }),
+  );
+  return {
+    nodes: ofKind("Node").map(translateNode),
+    pods: ofKind("Pod").map(translatePod),
+    budgets: ofKind("PodDisruptionBudget").map(translateBudget),
+    terminatingNamespaces: new Set(
+      ofKind("Namespace")
+        .filter(({ status }) => fieldsOf(status).phase === "Terminating")
+        .map(({ metadata }) => metadata?.name ?? ""),
+    ),
+    daemonSets: daemonSetsOf(objects),
+    departures: ofKind("Departure").flatMap((object) => translateDeparture(object) ?? []),
+    unreleasable: new Map(ofKind("DeparturePolicy").flatMap(unreleasableOf)),
+    policies: readings.flatMap((one) => ("policy" in one ? one.policy : [])),
+    badPolicies: readings.flatMap((one) => ("problem" in one ? one : [])),
+  };
+}
+
+function unreleasableOf({ metadata, status }: KubeObject): readonly [string, ReleaseStanding][] {
+  const { conditions } = (status ?? {}) as {
+    conditions?: readonly Readonly<Record<string, string>>[];
+  };
+  const found = conditions?.find(({ type }) => type === "Feasible");
+  if (!isReleaseReason(found?.reason)) return [];
+  const { reason, message = "" } = found as { reason: ReleaseStanding["reason"]; message?: string };
+  return [[metadata?.name ?? "", { reason, detail: message, nodes: [] }]];
+}
+
+/** One that is not among them is gone, unless none was asked for: files may hold nodes and pods alone. */
+function daemonSetsOf(objects: readonly KubeObject[]): ReadonlySet<string> | undefined {
+  if (!objects.some(({ kind }) => kind === "DaemonSet" || kind === "DaemonSetList"))
+    return undefined;
+  const found = objects.filter(({ kind }) => kind === "DaemonSet");
+  return new Set(
+    found.map(({ metadata = {} }) => `${metadata.namespace ?? "default"}/${metadata.name ?? ""}`),
+  );
+}

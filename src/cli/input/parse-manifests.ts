@@ -1,0 +1,236 @@
+import {
+  Composer,
+  type Document,
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  Parser,
+} from "yaml";
+import { nameOf } from "../../core/json/shown-value.ts";
+import { cutJsonValues, scanJsonLines } from "./json-lines.ts";
+
+/** One document of a file: its value, and where it and the items of its list begin. */
+export interface ParsedDocument {
+  readonly value: unknown;
+  /** From 1. */
+  readonly line: number;
+  readonly itemLines: readonly number[];
+  readonly form: "Json" | "Yaml";
+}
+
+export interface ParsedText {
+  readonly documents: readonly ParsedDocument[];
+  /** One sentence a problem; with any, the documents are not to be used. */
+  readonly problems: readonly string[];
+}
+
+export interface ManifestText {
+  readonly file: string;
+  readonly text: string;
+  /** The line of the file on which the text begins, from 1; absent: the first. */
+  readonly firstLine?: number | undefined;
+}
+
+/** Aliases may expand to at most this many nodes, or the file is taken for an alias bomb. */
+const maxAliasCount = 1000;
+
+/** JSON that does not parse and is longer than this is not tried as YAML, which takes far longer. */
+const flowLimitChars = 1_000_000;
+
+/**
+ * Parses YAML of any number of documents, or JSON. Keys that are written twice are refused, as
+ * Kubernetes' own strict decoding does. Never throws: what is wrong comes back as sentences that
+ * name file and line.
+ */
+export function parseManifests(source: ManifestText): ParsedText {
+  const { file } = source;
+  const bare = source.text.startsWith("\uFEFF") ? source.text.slice(1) : source.text;
+  const yaml = { file, text: bare, firstLine: source.firstLine ?? 1 };
+  const start = /\S/.exec(bare)?.[0];
+  if (start !== "{" && start !== "[") return parseYaml(yaml);
+  const json = parseJson(yaml);
+  if (json !== undefined) return json;
+  const values = cutJsonValues(bare).map((part) => parseJson({ file, ...part }));
+  if (values.length > 1 && values.every((value) => value !== undefined)) return joinTexts(values);
+  if (bare.length < flowLimitChars) return parseYaml(yaml);
+  const problem = `Cannot read ${file}: it looks like JSON but cannot be parsed, expected JSON or YAML`;
+  return { documents: [], problems: [problem] };
+}
+
+/** What several parts of one text hold, in their order. */
+export function joinTexts(parts: readonly ParsedText[]): ParsedText {
+  return {
+    documents: parts.flatMap((part) => part.documents),
+    problems: parts.flatMap((part) => part.problems),
+  };
+}
+
+/** One JSON value; undefined for text that is none. */
+function parseJson({ file, text, firstLine }: PlacedText): ParsedText | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const { duplicate, itemLines } = scanJsonLines(text);
+  const before = firstLine - 1;
+  if (duplicate !== undefined) {
+    const { key, line } = duplicate;
+    return { documents: [], problems: [duplicateKey({ file, key, line: line + before })] };
+  }
+  const line = before + text.slice(0, text.search(/\S/)).split("\n").length;
+  return {
+    documents: [{ value, line, itemLines: itemLines.map((one) => one + before), form: "Json" }],
+    problems: [],
+  };
+}
+
+/** Documents are composed one by one, so that only one syntax tree is held at a time. */
+function parseYaml(source: PlacedText): ParsedText {
+  const lines = new LineCounter();
+  const documents: ParsedDocument[] = [];
+  const problems: string[] = [];
+  const composer = new Composer(composerOptions);
+  try {
+    for (const document of composer.compose(new Parser(lines.addNewLine).parse(source.text))) {
+      const read = readDocument({ ...source, document, lines });
+      if (typeof read === "string") problems.push(read);
+      else if (read !== undefined) documents.push(read);
+    }
+  } catch (thrown) {
+    problems.push(notPlain(source.file, source.firstLine, thrown));
+  }
+  return { documents, problems };
+}
+
+/** The parser's own search for keys that are written twice compares each with each. */
+const composerOptions = {
+  merge: true,
+  uniqueKeys: false,
+  prettyErrors: false,
+  logLevel: "silent",
+} as const;
+
+interface PlacedText {
+  readonly file: string;
+  readonly text: string;
+  readonly firstLine: number;
+}
+
+interface YamlDocument extends PlacedText {
+  readonly document: Document.Parsed;
+  readonly lines: LineCounter;
+}
+
+/** The document's value, one sentence where it has none, or undefined where it is empty. */
+function readDocument(source: YamlDocument): ParsedDocument | string | undefined {
+  const { document } = source;
+  const error = document.errors[0];
+  if (error !== undefined) return describeError(source, error);
+  const { contents } = document;
+  if (contents === null) return undefined;
+  const line = lineAt(source, contents.range[0]);
+  try {
+    const faulty = faultyKey(contents, document);
+    if (faulty !== undefined) return describeKey(source, faulty);
+    const value: unknown = document.toJS({ maxAliasCount });
+    if (value === null) return undefined;
+    return { value, line, itemLines: itemLinesOf(source), form: "Yaml" };
+  } catch (thrown) {
+    return notPlain(source.file, line, thrown);
+  }
+}
+
+/** What only hostile text does to a parser: nesting or aliases without end. */
+function notPlain(file: string, line: number, thrown: unknown): string {
+  const why = thrown instanceof Error ? thrown.message : String(thrown);
+  return `Cannot read ${file}:${line}: ${nameOf(lowerFirst(why))}, expected plain YAML`;
+}
+
+interface FaultyKey {
+  readonly offset: number;
+  readonly fault:
+    | { readonly kind: "Twice"; readonly key: string }
+    | { readonly kind: "NoText"; readonly what: "a list" | "an object" };
+}
+
+/**
+ * The first key that one object has twice, as text, which JSON makes of it; or that JSON could not
+ * have: `{{ .Values.replicas }}` is YAML, an object whose key is an object.
+ */
+function faultyKey(node: unknown, document: Document.Parsed): FaultyKey | undefined {
+  if (isSeq(node)) return firstOf(node.items, (item) => faultyKey(item, document));
+  if (!isMap(node)) return undefined;
+  const seen = new Set<string>();
+  return firstOf(node.items, ({ key, value }) => {
+    const offset = isNode(key) ? (key.range?.[0] ?? 0) : 0;
+    const meant = isAlias(key) ? key.resolve(document) : key;
+    if (isMap(meant)) return { offset, fault: { kind: "NoText", what: "an object" } };
+    if (isSeq(meant)) return { offset, fault: { kind: "NoText", what: "a list" } };
+    if (isScalar(key)) {
+      const text = key.source ?? String(key.value);
+      if (seen.has(text)) return { offset, fault: { kind: "Twice", key: text } };
+      seen.add(text);
+    }
+    return faultyKey(value, document);
+  });
+}
+
+function firstOf<Item, Found>(
+  items: readonly Item[],
+  find: (item: Item) => Found | undefined,
+): Found | undefined {
+  for (const item of items) {
+    const found = find(item);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** The line in the file, from 1, of an offset in the text. */
+function lineAt({ lines, firstLine }: YamlDocument, offset: number): number {
+  return lines.linePos(offset).line + firstLine - 1;
+}
+
+function describeError(source: YamlDocument, error: Document.Parsed["errors"][number]): string {
+  const [from] = error.pos;
+  const wanted = isTemplate(source, from) ? "the output of helm template" : "YAML";
+  return `Cannot read ${source.file}:${lineAt(source, from)}: ${nameOf(lowerFirst(error.message))}, expected ${wanted}`;
+}
+
+function describeKey(source: YamlDocument, { offset, fault }: FaultyKey): string {
+  const { file } = source;
+  const line = lineAt(source, offset);
+  if (fault.kind === "Twice") return duplicateKey({ file, key: fault.key, line });
+  const wanted = isTemplate(source, offset) ? "the output of helm template" : "text";
+  return `Cannot read ${file}:${line}: a key is ${fault.what}, expected ${wanted}`;
+}
+
+/** Whether the line of this offset looks like a template that is not rendered. */
+function isTemplate({ text, lines }: YamlDocument, offset: number): boolean {
+  const at = lines.linePos(offset).line;
+  return text.slice(lines.lineStarts[at - 1] ?? 0, lines.lineStarts[at]).includes("{{");
+}
+
+function duplicateKey(at: {
+  readonly file: string;
+  readonly line: number;
+  readonly key: string;
+}): string {
+  return `Cannot read ${at.file}:${at.line}: the key ${nameOf(at.key)} appears twice in one object, expected once`;
+}
+
+function itemLinesOf(source: YamlDocument): readonly number[] {
+  const { document } = source;
+  const items = isMap(document.contents) ? document.contents.get("items", true) : undefined;
+  if (!isSeq(items)) return [];
+  return items.items.map((item) => (isNode(item) ? lineAt(source, item.range?.[0] ?? 0) : 0));
+}
+
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
+}

@@ -1,0 +1,202 @@
+import type { ManifestSource } from "../../audit/objects/manifest.ts";
+import { type Fields, isFields } from "../../core/json/json-field.ts";
+import { describeValue, nameOf } from "../../core/json/shown-value.ts";
+import { fieldLines, type LineOfField } from "./field-lines.ts";
+import type { ParsedDocument, ParsedText } from "./parse-manifests.ts";
+import { parseMany } from "./parse-many.ts";
+
+/** A file as it was read: expected outcomes are values. */
+export type FileContent =
+  | { readonly kind: "Text"; readonly text: string }
+  | { readonly kind: "TooLarge"; readonly sizeBytes: number }
+  | { readonly kind: "Unreadable"; readonly why: string };
+
+export interface DirEntry {
+  readonly name: string;
+  readonly kind: "File" | "Directory";
+}
+
+/** The file system as the reading of manifests needs it. */
+export interface ManifestFiles {
+  /** Reads a text file of at most `limitBytes`. */
+  readFile(path: string, limitBytes: number): Promise<FileContent>;
+  /** The entries of a directory; undefined where the path is none. */
+  readDir(path: string): Promise<readonly DirEntry[] | undefined>;
+  /** Reads standard input to its end, at most `limitBytes`. */
+  stdin(limitBytes: number): Promise<FileContent>;
+}
+
+export interface ReadManifests {
+  readonly sources: readonly ManifestSource[];
+  /** One sentence each; all files are read before anybody complains. */
+  readonly problems: readonly string[];
+  /** What was passed over, one sentence each. */
+  readonly notes: readonly string[];
+}
+
+/** A file of more is refused: nobody writes such a manifest, and it would not be read in time. */
+export const fileLimitBytes = 64 * 1024 * 1024;
+
+const manifestFile = /\.(ya?ml|json)$/i;
+
+const kustomization = /^(kustomization\.ya?ml|Kustomization)$/;
+
+interface Found {
+  readonly sources: ManifestSource[];
+  readonly problems: string[];
+  readonly notes: string[];
+}
+
+/**
+ * Reads manifests from files, from directories with all below them, and from standard input (`-`).
+ * Lists are taken apart. `onFile` hears how many files were read before each.
+ */
+export async function readManifests(
+  paths: readonly string[],
+  options: { readonly files: ManifestFiles; readonly onFile?: (filesSoFar: number) => void },
+): Promise<ReadManifests> {
+  const { files } = options;
+  const found: Found = { sources: [], problems: [], notes: [] };
+  const texts: { readonly file: string; readonly text: string }[] = [];
+  for (const path of paths) {
+    const listed = await listFiles({ path, files, found });
+    if (listed.length === 0) found.notes.push(`${path} contains no .yaml, .yml or .json files`);
+    for (const file of listed) {
+      options.onFile?.(texts.length);
+      const text = await readText(file, files);
+      if (text.kind === "Text") texts.push({ file, text: text.text });
+      else found.problems.push(text.problem);
+    }
+  }
+  const parsed = await parseMany(texts);
+  texts.forEach((source, at) => {
+    takeText(found, { ...source, parsed: parsed[at] ?? { documents: [], problems: [] } });
+  });
+  return found;
+}
+
+/** Reads one file that must be there; the text, or the sentence that says why not. */
+export async function readText(
+  file: string,
+  files: ManifestFiles,
+): Promise<
+  | { readonly kind: "Text"; readonly text: string }
+  | { readonly kind: "Problem"; readonly problem: string }
+> {
+  const content = await (file === "-"
+    ? files.stdin(fileLimitBytes)
+    : files.readFile(file, fileLimitBytes));
+  if (content.kind === "Text") return content;
+  const limitMiB = fileLimitBytes / 1024 / 1024;
+  const why =
+    content.kind === "TooLarge"
+      ? `it has ${Math.ceil(content.sizeBytes / 1024 / 1024)} MiB, expected at most ${limitMiB} MiB`
+      : `${content.why}, expected a readable file`;
+  return { kind: "Problem", problem: `Cannot read ${file}: ${why}` };
+}
+
+async function listFiles(options: {
+  readonly path: string;
+  readonly files: ManifestFiles;
+  readonly found: Found;
+}): Promise<readonly string[]> {
+  const { path, files, found } = options;
+  const entries = path === "-" ? undefined : await files.readDir(path);
+  if (entries === undefined) return [path];
+  if (entries.some((entry) => entry.name === "Chart.yaml")) {
+    found.problems.push(
+      `Cannot read ${path}: it is an unrendered Helm chart, pass the output of helm template`,
+    );
+    return [];
+  }
+  if (entries.some((entry) => kustomization.test(entry.name))) {
+    found.notes.push(
+      `${path} is a Kustomize folder: its patches are audited as if they were whole objects, pass the output of kubectl kustomize instead`,
+    );
+  }
+  const listed: string[] = [];
+  for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
+    const below = `${path.replace(/\/+$/, "")}/${entry.name}`;
+    if (nameOf(entry.name) !== entry.name) {
+      found.problems.push(
+        `Cannot read ${nameOf(below)}: its name contains control characters, rename it`,
+      );
+      continue;
+    }
+    if (entry.kind === "Directory") {
+      listed.push(...(await listFiles({ path: below, files, found })));
+    } else if (manifestFile.test(entry.name)) listed.push(below);
+  }
+  return listed;
+}
+
+/** Takes what one text holds into `found`. */
+function takeText(
+  found: Found,
+  source: { readonly file: string; readonly text: string; readonly parsed: ParsedText },
+): void {
+  const { file, text, parsed } = source;
+  found.problems.push(...parsed.problems);
+  for (const document of parsed.documents) {
+    const { value, line, itemLines } = document;
+    takeObject(found, { file, value, line, itemLines, lineOf: fieldLines(text, document) });
+  }
+}
+
+interface Placed extends Omit<ParsedDocument, "form"> {
+  readonly file: string;
+  readonly lineOf: LineOfField;
+}
+
+function takeObject(found: Found, object: Placed): void {
+  const { file, line, value, lineOf } = object;
+  const place = `${file}:${line}`;
+  if (!isFields(value)) {
+    const what = describeValue(value);
+    found.problems.push(`Cannot read ${place}: it is ${what}, expected a Kubernetes object`);
+  } else if (isListWithoutList(value)) {
+    const what = describeValue(value.items);
+    const itemsLine = lineOf(["items"]) ?? line;
+    found.problems.push(`Cannot read ${file}:${itemsLine}: items is ${what}, expected a list`);
+  } else if (isList(value)) takeItems(found, { object, list: value });
+  else if (typeof value.kind !== "string" || typeof value.apiVersion !== "string") {
+    found.notes.push(`${place} has no apiVersion and kind, so it is not a Kubernetes object`);
+  } else found.sources.push({ file, line, json: value, lineOf });
+}
+
+interface List extends Fields {
+  readonly items: readonly unknown[];
+}
+
+function isList(value: Fields): value is List {
+  const { kind, items } = value;
+  return typeof kind === "string" && kind.endsWith("List") && Array.isArray(items);
+}
+
+/** A List whose items are none; nothing at all there is an empty list, as Go writes it. */
+function isListWithoutList({ kind, items }: Fields): boolean {
+  return kind === "List" && items !== undefined && items !== null && !Array.isArray(items);
+}
+
+/** The items of a `DeploymentList` need not say that they are Deployments; those of a `List` do. */
+function takeItems(
+  found: Found,
+  { object, list }: { readonly object: Placed; readonly list: List },
+): void {
+  const { file } = object;
+  const kind = String(list.kind).slice(0, -"List".length);
+  const head = kind === "" ? {} : { apiVersion: list.apiVersion, kind };
+  list.items.forEach((item, index) => {
+    const line = object.itemLines[index] || object.line;
+    if (isFields(item)) {
+      const lineOf: LineOfField = (field) => object.lineOf(["items", index, ...field]);
+      takeObject(found, { file, line, itemLines: [], value: { ...head, ...item }, lineOf });
+      return;
+    }
+    const what = describeValue(item);
+    found.problems.push(
+      `Cannot read ${file}:${line}: items[${index}] is ${what}, expected a Kubernetes object`,
+    );
+  });
+}

@@ -1,0 +1,300 @@
+import type { KubeObject, KubeRequest } from "../../contracts/kube-api.ts";
+import { departStep } from "../../core/departure/depart-order.ts";
+import type { Departure } from "../../core/departure/departure.ts";
+import { fieldsOf, instantOf, listOf, textMapOf, textOf } from "../../core/json/json-field.ts";
+import { nameOf } from "../../core/json/shown-value.ts";
+import type { Policy } from "../../core/policy/policy.ts";
+import { matchesNodeSelector } from "../../core/policy/selector.ts";
+import { formatInstant, minutes } from "../../core/time/time.ts";
+import { isLastcallError, messageOf } from "../../errors.ts";
+import { KubeDepartureStore } from "../../kube/departure-store.ts";
+import { apiError } from "../../kube/object/api-error.ts";
+import * as paths from "../../kube/object/paths.ts";
+import { translateDeparture } from "../../kube/object/translate-departure.ts";
+import { translateNode } from "../../kube/object/translate-node.ts";
+import { listAll, listPages } from "../../kube/watch/list.ts";
+import {
+  type Finding,
+  type Leftover,
+  leftoverText,
+  type MarkedNode,
+  type ToolState,
+  takeOver,
+} from "../../migrate/node-marks.ts";
+import type { PolicyDocument } from "../../migrate/setting.ts";
+import type { ManifestObject } from "../../migrate/workload.ts";
+import { type Connection, connect } from "../cluster/connect.ts";
+import type { CommandIo } from "../command-line/command-io.ts";
+import type { Tool } from "./migrate-tool.ts";
+
+interface CleanUp {
+  readonly documents: readonly PolicyDocument[];
+  readonly policies: readonly Policy[];
+  /** Absent or false: what would be done is said, and nothing is. */
+  readonly apply: boolean;
+}
+
+/** How often a node is looked at again that somebody has written meanwhile. */
+const attempts = 3;
+
+/** The cluster that a tool is migrated in. */
+export class MigrateCluster {
+  readonly #tool: Tool;
+  readonly #connection: Connection;
+  readonly #io: CommandIo;
+  #failures = 0;
+
+  private constructor(tool: Tool, connection: Connection, io: CommandIo) {
+    this.#tool = tool;
+    this.#connection = connection;
+    this.#io = io;
+  }
+
+  static async open(
+    tool: Tool,
+    options: { readonly kubeconfig?: string | undefined; readonly context?: string | undefined },
+    io: CommandIo,
+  ): Promise<MigrateCluster> {
+    return new MigrateCluster(tool, await connect(options, io), io);
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+
+  /** Whether something that should have been changed was not. */
+  hasFailed(): boolean {
+    return this.#failures > 0;
+  }
+
+  /** The tool's workloads, and the ServiceAccounts of their namespaces. */
+  async workloadObjects(): Promise<readonly ManifestObject[]> {
+    const { api } = this.#connection;
+    const kinds = [
+      ["Deployment", "/apis/apps/v1/deployments"],
+      ["DaemonSet", paths.daemonSetsPath],
+    ] as const;
+    const workloads: ManifestObject[] = [];
+    for (const [kind, path] of kinds) {
+      for (const one of await listAll(api, path)) {
+        if (this.#isOfTool(fieldsOf(fieldsOf(one.spec).template).spec)) {
+          workloads.push({ ...one, kind });
+        }
+      }
+    }
+    const namespaces = new Set(
+      workloads.map(({ metadata }) => textOf(fieldsOf(metadata).namespace)),
+    );
+    const accounts: ManifestObject[] = [];
+    for (const namespace of namespaces) {
+      const path = `${paths.namespacesPath}/${namespace}/serviceaccounts`;
+      const found = await listAll(api, path);
+      accounts.push(...found.map((one) => ({ ...one, kind: "ServiceAccount" })));
+    }
+    return [...workloads, ...accounts];
+  }
+
+  /** Policies, the instants that are taken over, and what the tool has left; said, or done. */
+  async cleanUp({ documents, policies, apply }: CleanUp): Promise<void> {
+    if (apply) for (const document of documents) await this.#applyPolicy(document);
+    const toolNodes = await this.#toolNodes();
+    const tool: ToolState = { runs: toolNodes.size > 0, busyMs: busyFor(policies) };
+    if (tool.runs && apply) {
+      this.#say(
+        `${this.#tool.name} still runs, and both act on the same nodes until it is taken away`,
+      );
+    }
+    const departures = await this.#departures();
+    for (const object of await listAll(this.#connection.api, paths.nodesPath)) {
+      await this.#takeOver(object, { policies, departures, apply, toolNodes });
+      await this.#tidy(object, { tool, toolNodes, apply });
+    }
+  }
+
+  async #applyPolicy(document: PolicyDocument): Promise<void> {
+    const { name } = document.metadata;
+    await this.#send({
+      ...{ method: "PATCH", path: paths.policyPath(name) },
+      patchType: "application/apply-patch+yaml",
+      // Without force: what a person has changed in it stays theirs.
+      query: { fieldManager: "lastcall-migrate" },
+      body: document,
+    });
+    this.#say(`departurepolicy/${name} applied`);
+  }
+
+  /** Whether a pod runs the tool. */
+  #isOfTool(podSpec: unknown): boolean {
+    return listOf(fieldsOf(podSpec).containers).some((container) =>
+      textOf(fieldsOf(container).image)?.includes(this.#tool.image),
+    );
+  }
+
+  /** The nodes on which a pod of the tool runs. */
+  async #toolNodes(): Promise<ReadonlySet<string>> {
+    const nodes = new Set<string>();
+    for await (const page of listPages(this.#connection.api, paths.podsPath, {})) {
+      for (const { metadata, spec, status } of page) {
+        const phase = fieldsOf(status).phase;
+        const isOver = phase === "Succeeded" || phase === "Failed";
+        const isEnding = metadata?.deletionTimestamp !== undefined;
+        const node = textOf(fieldsOf(spec).nodeName);
+        if (node && !isOver && !isEnding && this.#isOfTool(spec)) nodes.add(node);
+      }
+    }
+    return nodes;
+  }
+
+  /** None where the resources are not installed yet. */
+  async #departures(): Promise<readonly Departure[]> {
+    try {
+      const found = await listAll(this.#connection.api, paths.departuresPath);
+      return found.flatMap((one) => translateDeparture(one) ?? []);
+    } catch (error) {
+      if (isLastcallError(error) && error.code === "CRD_MISSING") return [];
+      throw error;
+    }
+  }
+
+  async #takeOver(
+    object: KubeObject,
+    given: {
+      readonly policies: readonly Policy[];
+      readonly departures: readonly Departure[];
+      readonly apply: boolean;
+      readonly toolNodes: ReadonlySet<string>;
+    },
+  ): Promise<void> {
+    const node = translateNode(object);
+    const policy = given.policies.find(
+      ({ nodeSelector }) => nodeSelector !== undefined && matchesNodeSelector(node, nodeSelector),
+    );
+    if (policy === undefined) return;
+    const taken = takeOver(markedNode(object, given.toolNodes), policy, this.#io.clock.now());
+    if (taken === undefined) return;
+    if (taken.kind === "Planned") return this.#say(taken.sentence);
+    const { departAt } = taken;
+    // Without a deadline of its own the drain has the policy's time, and not all that is left of the day.
+    const step = departStep(node, { departAt, policy: policy.name }, given.departures);
+    const when = `at ${formatInstant(departAt)}, as the killer planned`;
+    if (step.kind !== "Create") return this.#say(`${node.name} keeps the Departure that it has`);
+    if (!given.apply) return this.#say(`${node.name} would leave ${when}`);
+    await this.#try(`${node.name} does not leave ${when}`, async () => {
+      const { kind } = await new KubeDepartureStore(this.#connection.api).create(step.order);
+      if (kind !== "Done") throw new Error("somebody has written its Departure just now");
+      this.#say(`departure/${step.order.name} created: ${node.name} leaves ${when}`);
+    });
+  }
+
+  async #tidy(
+    object: KubeObject,
+    given: {
+      readonly tool: ToolState;
+      readonly toolNodes: ReadonlySet<string>;
+      readonly apply: boolean;
+    },
+  ): Promise<void> {
+    const findings = this.#findings(object, given);
+    for (const finding of findings) {
+      if (finding.kind === "Left") this.#say(finding.sentence);
+      else if (!given.apply) {
+        this.#say(`${finding.leftover.node} would lose ${leftoverText(finding.leftover)}`);
+      } else await this.#takeOff(object, given);
+    }
+  }
+
+  #findings(
+    object: KubeObject,
+    { tool, toolNodes }: { readonly tool: ToolState; readonly toolNodes: ReadonlySet<string> },
+  ): readonly Finding[] {
+    return this.#tool.marks(markedNode(object, toolNodes), tool, this.#io.clock.now());
+  }
+
+  /** One patch that fails if anybody else has written; then the node is judged again. */
+  async #takeOff(
+    object: KubeObject,
+    given: { readonly tool: ToolState; readonly toolNodes: ReadonlySet<string> },
+  ): Promise<void> {
+    const name = object.metadata?.name ?? "";
+    const path = paths.nodePath(name);
+    await this.#try(`${name} keeps its marks`, async () => {
+      let latest = object;
+      for (let attempt = 1; ; attempt += 1) {
+        const finding = this.#findings(latest, given).find((one) => one.kind === "Leftover");
+        if (finding === undefined) return;
+        const request = patchOf(latest, finding.leftover);
+        const answer = await this.#connection.api.send(request);
+        if (answer.status < 300) {
+          return this.#say(`${name} has lost ${leftoverText(finding.leftover)}`);
+        }
+        if (answer.status !== 409 || attempt === attempts) throw apiError(request, answer);
+        latest = (await this.#send({ method: "GET", path })) as KubeObject;
+      }
+    });
+  }
+
+  async #send(request: KubeRequest): Promise<unknown> {
+    const answer = await this.#connection.api.send(request);
+    if (answer.status >= 300) throw apiError(request, answer);
+    return answer.body;
+  }
+
+  /** One node's fault is said, and the others have their turn. */
+  async #try(whatNot: string, act: () => Promise<void>): Promise<void> {
+    try {
+      await act();
+    } catch (error) {
+      if (this.#io.signal.aborted) throw error;
+      this.#failures += 1;
+      this.#say(`${whatNot}: ${messageOf(error)}`);
+    }
+  }
+
+  #say(sentence: string): void {
+    this.#io.err(`lastcall: ${nameOf(sentence)}\n`);
+  }
+}
+
+/** Two drains, as the killer makes them, and the longest pause between its rounds. */
+function busyFor(policies: readonly Policy[]): number {
+  const drains = policies.map(({ drain }) => drain.timeoutMs);
+  return 2 * Math.max(0, ...drains) + minutes(15);
+}
+
+function markedNode(object: KubeObject, toolNodes: ReadonlySet<string>): MarkedNode {
+  const meta = fieldsOf(object.metadata);
+  const spec = fieldsOf(object.spec);
+  const name = textOf(meta.name) ?? "";
+  return {
+    name,
+    annotations: textMapOf(meta.annotations),
+    labels: textMapOf(meta.labels),
+    taintKeys: listOf(spec.taints).map((taint) => textOf(fieldsOf(taint).key) ?? ""),
+    unschedulable: spec.unschedulable === true,
+    createdAt: instantOf(meta.creationTimestamp),
+    hasToolPod: toolNodes.has(name),
+  };
+}
+
+function patchOf(object: KubeObject, leftover: Leftover): KubeRequest {
+  const absent = (keys: readonly string[]) => Object.fromEntries(keys.map((key) => [key, null]));
+  const taints = listOf(fieldsOf(object.spec).taints).filter(
+    (taint) => !leftover.taintKeys.includes(textOf(fieldsOf(taint).key) ?? ""),
+  );
+  return {
+    method: "PATCH",
+    path: paths.nodePath(object.metadata?.name ?? ""),
+    patchType: "application/merge-patch+json",
+    body: {
+      metadata: {
+        resourceVersion: object.metadata?.resourceVersion,
+        ...(leftover.annotations.length > 0 && { annotations: absent(leftover.annotations) }),
+        ...(leftover.labels.length > 0 && { labels: absent(leftover.labels) }),
+      },
+      spec: {
+        ...(leftover.uncordon && { unschedulable: null }),
+        ...(leftover.taintKeys.length > 0 && { taints: taints.length === 0 ? null : taints }),
+      },
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import type { Instant, Millis } from "../../core/time/time.ts";
+
+/** The commands that take options. */
+export const commands = [
+  "run",
+  "agent",
+  "plan",
+  "drain-plan",
+  "depart",
+  "audit",
+  "doctor",
+  "demo",
+  "setup",
+  "migrate",
+  "version",
+] as const;
+
+export type Command = (typeof commands)[number];
+
+/** One option as it is written down: from it come its flag, its variable, its type and its docs. */
+export type Option = TextOption | SwitchOption | NumberOption | ChoiceOption;
+
+interface OptionBase {
+  /** The flag without its dashes, also the key in the file of `--config`. */
+  readonly name: string;
+  readonly short?: string;
+  readonly commands: "all" | readonly Command[];
+  /** One sentence without its period. */
+  readonly help: string;
+  /** As a user would write it. */
+  readonly default?: string;
+  /** It may be given several times; in a variable the values are separated by commas. */
+  readonly list?: true;
+  readonly required?: true;
+}
+
+export interface TextOption extends OptionBase {
+  readonly type: "text" | "url" | "address" | "duration" | "instant";
+  /** What help shows for the value, such as `FILE`. */
+  readonly value: string;
+}
+
+export interface SwitchOption extends OptionBase {
+  readonly type: "switch";
+  readonly default: "true" | "false";
+}
+
+export interface NumberOption extends OptionBase {
+  readonly type: "integer" | "number";
+  readonly value: string;
+  readonly minimum: number;
+  readonly maximum: number;
+}
+
+export interface ChoiceOption extends OptionBase {
+  readonly type: "choice";
+  readonly choices: readonly string[];
+}
+
+/** The value that an option has once its text has been read. */
+type OneValueOf<Kind extends Option> = Kind extends { readonly type: "switch" }
+  ? boolean
+  : Kind extends { readonly type: "integer" | "number" }
+    ? number
+    : Kind extends { readonly type: "duration" }
+      ? Millis
+      : Kind extends { readonly type: "instant" }
+        ? Instant
+        : Kind extends { readonly choices: readonly (infer Choice)[] }
+          ? Choice
+          : string;
+
+/** The same with what is left out: a list is empty, an option without a default is undefined. */
+export type ValueOf<Kind extends Option> = Kind extends { readonly list: true }
+  ? readonly OneValueOf<Kind>[]
+  : Kind extends { readonly default: string } | { readonly required: true }
+    ? OneValueOf<Kind>
+    : OneValueOf<Kind> | undefined;
+
+/** `leader-elect` as a field of an options object: `leaderElect`. */
+export type CamelCase<Name extends string> = Name extends `${infer Head}-${infer Tail}`
+  ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : Name;
+
+/** The field of an options object under which a flag is found: `leaderElect`. */
+export function fieldNameOf(name: string): string {
+  return name.replaceAll(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** The environment variable of an option: `LASTCALL_LEADER_ELECT`. */
+export function variableOf(name: string): string {
+  return `LASTCALL_${name.toUpperCase().replaceAll("-", "_")}`;
+}

@@ -1,0 +1,134 @@
+import type { BadPolicy, Policy } from "../../core/policy/policy.ts";
+import { defaultNodeSelector } from "../../core/policy/selector.ts";
+import { deepFreeze } from "../deep-freeze.ts";
+import { describeValue, type Problem, pathOf } from "../problem.ts";
+import type { RuleWorld } from "../schema/field-schema.ts";
+import { documentField } from "../schema/json-schema.ts";
+import { apiGroup, apiVersion, policyDefinition } from "../schema/resource-definition.ts";
+import { checkRules } from "../schema/rule-check.ts";
+import { checkShape } from "../schema/shape-check.ts";
+import type { Pointer } from "../yaml-text.ts";
+import { nodeSelectorOf, policyFromSpec } from "./policy-from-spec.ts";
+import type { PolicySpec } from "./policy-spec.ts";
+
+export type ParsedPolicy =
+  | { readonly policy: Policy; readonly warnings: readonly PolicyRemark[] }
+  | {
+      readonly problems: readonly Problem[];
+      /** What can be told of its nodes all the same. */
+      readonly claim: PolicyClaim;
+    };
+
+/** A field is absent where it is not understood itself. */
+export type PolicyClaim = Pick<BadPolicy, "weight" | "nodeSelector">;
+
+/** Something to know about a policy that is in force all the same. */
+export interface PolicyRemark {
+  readonly pointer: Pointer;
+  readonly text: string;
+}
+
+export interface ParseOptions extends RuleWorld {
+  /**
+   * What to make of a field that the schema does not know. In a file it is a slip of the pen
+   * (`Refuse`); in a cluster whose CRDs are newer than this process it is news (`Warn`), and
+   * refusing it would stop every departure for the length of an upgrade.
+   */
+  readonly unknownFields: "Refuse" | "Warn";
+}
+
+const policyDocument = documentField(policyDefinition);
+
+/**
+ * Reads one DeparturePolicy object, fills in its defaults and gives the policy that core reads, or
+ * every mistake that it holds. Null counts as not written, as the API server has it.
+ */
+export function parsePolicyObject(object: unknown, options: ParseOptions): ParsedPolicy {
+  const identity = kindProblems(object);
+  if (identity.length > 0) return { problems: identity, claim: {} };
+  const { value, problems: all } = checkShape(policyDocument, object);
+  const isNews = (problem: Problem) => problem.unknownField && options.unknownFields === "Warn";
+  const shape = all.filter((problem) => !isNews(problem));
+  const broken = shape.map(({ pointer }) => pointer);
+  const rules = checkRules({ schema: policyDocument, value, broken, world: options });
+  if (shape.length + rules.length > 0) {
+    const claim = claimOf(value as PolicyDocument, [...all, ...rules]);
+    return { problems: [...shape, ...rules], claim };
+  }
+  const { metadata, spec } = value as PolicyDocument;
+  const { name, generation, uid } = metadata;
+  const policy = policyFromSpec(
+    { name, ...(generation !== undefined && { generation }), ...(uid !== undefined && { uid }) },
+    spec,
+  );
+  const news = all.filter(isNews).map((problem) => ({
+    pointer: problem.pointer,
+    text: `${pathOf(problem.pointer)} is ignored: this version does not know the field`,
+  }));
+  return deepFreeze({ policy, warnings: [...news, ...remarksOn(value as PolicyDocument)] });
+}
+
+interface PolicyDocument {
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly generation?: number;
+    readonly uid?: string;
+  };
+  readonly spec: PolicySpec;
+}
+
+/** A selector with a field that this version does not know may select more than it seems to. */
+function claimOf({ spec }: PolicyDocument, problems: readonly Problem[]): PolicyClaim {
+  const isSound = (field: keyof PolicySpec): boolean =>
+    problems.every(
+      ({ pointer }) => !["spec", field].every((step, at) => (pointer[at] ?? step) === step),
+    );
+  return {
+    ...(isSound("weight") && { weight: spec.weight }),
+    ...(isSound("nodeSelector") && {
+      nodeSelector: spec.nodeSelector ? nodeSelectorOf(spec.nodeSelector) : defaultNodeSelector,
+    }),
+  };
+}
+
+/** Of an object of another kind every other mistake would be noise. */
+function kindProblems(object: unknown): readonly Problem[] {
+  if (typeof object !== "object" || object === null || Array.isArray(object)) {
+    const found = describeValue(object);
+    return [{ pointer: [], found, wanted: "a DeparturePolicy", unknownField: false }];
+  }
+  const wanted = { kind: policyDefinition.kind, apiVersion: `${apiGroup}/${apiVersion}` };
+  return (["kind", "apiVersion"] as const)
+    .filter((name) => (object as Record<string, unknown>)[name] !== wanted[name])
+    .map((name) => ({
+      pointer: [name],
+      found: describeValue((object as Record<string, unknown>)[name]),
+      wanted: wanted[name],
+      unknownField: false,
+    }));
+}
+
+/** What is allowed and yet seldom meant. */
+function remarksOn({ metadata, spec }: PolicyDocument): readonly PolicyRemark[] {
+  const remarks: PolicyRemark[] = [];
+  if (metadata.namespace !== undefined) {
+    remarks.push({
+      pointer: ["metadata", "namespace"],
+      text: "metadata.namespace is ignored: a DeparturePolicy belongs to the whole cluster",
+    });
+  }
+  if (spec.nodeSelector?.nodeSelectorTerms.length === 0) {
+    remarks.push({
+      pointer: ["spec", "nodeSelector"],
+      text: "spec.nodeSelector has no term and selects no node; leave it out for the known Spot labels",
+    });
+  }
+  if (spec.lifetime.max === undefined && spec.windows.length > 0) {
+    remarks.push({
+      pointer: ["spec", "windows"],
+      text: "spec.windows has no effect: without spec.lifetime.max no departure is planned",
+    });
+  }
+  return remarks;
+}

@@ -1,0 +1,229 @@
+import type { Cause, Outcome, Phase, UncleanPod } from "../../core/departure/departure.ts";
+import type { FieldSchema, ObjectField } from "./field-schema.ts";
+import {
+  choiceField,
+  conditionsField,
+  instantField,
+  switchField,
+  textField,
+  wordsOf,
+} from "./scalar-field.ts";
+
+const node: ObjectField = {
+  type: "object",
+  description: "Who leaves. A name alone is nobody: managed groups use names again.",
+  required: ["name", "uid"],
+  properties: {
+    name: {
+      type: "string",
+      description: "The Node's name.",
+      minLength: 1,
+      maxLength: 253,
+      wanted: "the Node's name",
+    },
+    uid: {
+      type: "string",
+      description: "The Node's `metadata.uid`.",
+      minLength: 1,
+      maxLength: 128,
+      wanted: "the Node's metadata.uid",
+    },
+    providerID: textField({ description: "The Node's `spec.providerID`.", maxLength: 1024 }),
+    bootID: textField({ description: "The Node's `status.nodeInfo.bootID`.", maxLength: 128 }),
+  },
+  rules: [{ cel: "self == oldSelf", wanted: "the node that the departure was made for" }],
+};
+
+/** `Departure.spec`. */
+export const departureSpec: ObjectField = {
+  type: "object",
+  description: "One node's leaving, planned or forced.",
+  required: ["node", "cause"],
+  properties: {
+    node,
+    cause: choiceField({
+      description: "Why it leaves. A notice turns a planned departure into a forced one.",
+      choices: wordsOf<Cause>({
+        Planned: true,
+        Manual: true,
+        SpotInterruption: true,
+        RebalanceRecommendation: true,
+        ScheduledMaintenance: true,
+        LifecycleHook: true,
+        Preempted: true,
+        NodeShutdown: true,
+      }),
+    }),
+    departAt: instantField("When it is to begin; if not set, at once."),
+    deadlineAt: instantField(
+      "After this instant the machine may be gone. Once noticed it only ever moves earlier.",
+    ),
+    noticedAt: instantField("When the notice was received."),
+    withdrawnAt: instantField("When the cloud withdrew its notice: the departure is cancelled."),
+    source: textField({
+      description: "What created it: the planner, an agent, a queue or a user.",
+      maxLength: 253,
+    }),
+    policy: textField({ description: "The policy that it follows.", maxLength: 253 }),
+    hold: switchField(
+      "Set by a user: the departure waits while this is set, unless there is a notice.",
+    ),
+  },
+  rules: [
+    {
+      cel: "!has(oldSelf.noticedAt) || !has(oldSelf.deadlineAt) || (has(self.deadlineAt) && self.deadlineAt <= oldSelf.deadlineAt)",
+      at: "deadlineAt",
+      wanted: "a deadline no later than the one that was there",
+    },
+  ],
+};
+
+function counter(description: string): FieldSchema {
+  return { type: "integer", description };
+}
+
+const drain: ObjectField = {
+  type: "object",
+  description: "Progress of the drain, in pods.",
+  properties: {
+    total: counter("Pods to evict in total."),
+    left: counter("Pods still on the node."),
+    evicted: counter("Pods evicted."),
+    forced: counter("Pods deleted regardless of a budget."),
+    waiting: counter("Pods terminating within their grace period."),
+    blocked: counter("Pods blocked by a budget or an annotation."),
+    cut: counter("Pods with a truncated grace period."),
+    cleanExit: counter("Pods terminated before their grace period ended."),
+    killed: counter("Pods killed at the end of their grace period."),
+    leftBehind: counter("Pods still on the node when the drain ended."),
+    notClean: {
+      type: "list",
+      description: "The first pods that were killed or left behind.",
+      items: {
+        type: "object",
+        description: "One pod.",
+        required: ["namespace", "name", "outcome"],
+        properties: {
+          namespace: textField({ description: "Its namespace." }),
+          name: textField({ description: "Its name." }),
+          outcome: choiceField({
+            description: "How it ended.",
+            choices: wordsOf<UncleanPod["outcome"]>({ Killed: true, LeftBehind: true }),
+          }),
+          rule: textField({
+            description: "The rule of `lastcall audit` that foretells such an end.",
+          }),
+        },
+      },
+    },
+    forcedPods: {
+      type: "list",
+      description: "The first pods that were deleted without the eviction API.",
+      items: {
+        type: "object",
+        description: "One pod.",
+        required: ["namespace", "name", "reason"],
+        properties: {
+          namespace: textField({ description: "Its namespace." }),
+          name: textField({ description: "Its name." }),
+          reason: textField({ description: "Why; a word of docs/drain.md." }),
+        },
+      },
+    },
+  },
+};
+
+/** `Departure.status`. */
+export const departureStatus: ObjectField = {
+  type: "object",
+  description: "The ledger of the departure.",
+  // What nobody has begun is scheduled, also to those who look before the controller has written.
+  default: {},
+  properties: {
+    phase: choiceField({
+      description: "Where it is.",
+      default: "Scheduled",
+      choices: wordsOf<Phase>({
+        Scheduled: true,
+        Held: true,
+        Preparing: true,
+        Draining: true,
+        Releasing: true,
+        RollingBack: true,
+        Ended: true,
+      }),
+    }),
+    outcome: choiceField({
+      description: "How it ended: exactly one of these, and never changed.",
+      choices: wordsOf<Outcome>({
+        Planned: true,
+        Preempted: true,
+        Forced: true,
+        Expired: true,
+        RolledBack: true,
+        Cancelled: true,
+        Failed: true,
+      }),
+    }),
+    reason: textField({ description: "Why it is where it is; a word of the glossary." }),
+    message: textField({ description: "The same in one sentence." }),
+    startedAt: instantField("When it began and the node was marked."),
+    endedAt: instantField("When it ended."),
+    machine: {
+      type: "object",
+      description: "The machine as the cloud named it just before its release.",
+      properties: { id: textField({ description: "The cloud's own id." }) },
+    },
+    drain,
+    demands: {
+      type: "list",
+      description:
+        "What the drain asks of the budgets that others may need too, until its pods are gone.",
+      items: {
+        type: "object",
+        description: "One PodDisruptionBudget.",
+        required: ["budget", "pods", "disruptionsAllowed"],
+        properties: {
+          budget: textField({ description: "Its namespace and name." }),
+          pods: counter("How many of its pods are on the node."),
+          disruptionsAllowed: counter("How many it allowed to be away when the drain began."),
+        },
+      },
+    },
+    actions: {
+      type: "list",
+      description:
+        "What was done around the departure, and with what result. Empty: this version has no actions yet.",
+      items: { type: "object", description: "One action.", properties: {}, open: true },
+    },
+    timeline: {
+      type: "list",
+      description: "What happened when.",
+      items: {
+        type: "object",
+        description: "One step.",
+        required: ["at", "step"],
+        properties: {
+          at: instantField("When."),
+          step: textField({ description: "What was done." }),
+          result: textField({ description: "What came of it." }),
+        },
+      },
+    },
+    conditions: conditionsField(
+      "Not written by this version: wait with `kubectl wait --for=jsonpath='{.status.phase}'=Ended`.",
+    ),
+  },
+  rules: [
+    {
+      cel: "has(self.outcome) == (has(self.phase) && self.phase == 'Ended')",
+      at: "outcome",
+      wanted: "one outcome with the phase Ended, and none before",
+    },
+    {
+      cel: "!has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome)",
+      at: "outcome",
+      wanted: "the outcome with which it ended",
+    },
+  ],
+};

@@ -1,0 +1,333 @@
+import type { NoticeReaction, ReleaseMode } from "../../core/policy/policy.ts";
+import type { WrittenBudget, WrittenLifetime } from "../policy/policy-spec.ts";
+import { drainField } from "./drain-schema.ts";
+import { type ListField, type ObjectField, ruleOn, type SchemaRule } from "./field-schema.ts";
+import {
+  amountField,
+  choiceField,
+  durationField,
+  instantField,
+  positiveDurationField,
+  spanOf,
+  switchField,
+  wordsOf,
+} from "./scalar-field.ts";
+import { labelSelectorField, nodeSelectorField } from "./selector-schema.ts";
+import { windowsField } from "./window-schema.ts";
+
+const lifetimeRules: readonly SchemaRule[] = [
+  ruleOn<WrittenLifetime>({
+    cel: "!has(self.max) || duration(self.max) >= duration(self.min)",
+    at: "max",
+    wanted: "at least lifetime.min",
+    holds: ({ min, max }) => max === undefined || spanOf(max) >= spanOf(min),
+    found: ({ min, max }) => `${max} under a min of ${min}`,
+  }),
+  ruleOn<WrittenLifetime>({
+    cel: "!has(self.max) || duration(self.reserve) <= duration(self.max)",
+    at: "reserve",
+    wanted: "at most lifetime.max",
+    holds: ({ max, reserve }) => max === undefined || spanOf(reserve) <= spanOf(max),
+    found: ({ max, reserve }) => `${reserve} over a max of ${max}`,
+  }),
+  // Says nothing where one of the two above does: one mistake, one sentence.
+  ruleOn<WrittenLifetime>({
+    cel: "!has(self.max) || duration(self.max) < duration(self.min) || duration(self.reserve) > duration(self.max) || duration(self.min) <= duration(self.max) - duration(self.reserve)",
+    at: "min",
+    wanted: "at most lifetime.max less lifetime.reserve",
+    holds: ({ min, max, reserve }) =>
+      max === undefined ||
+      spanOf(max) < spanOf(min) ||
+      spanOf(reserve) > spanOf(max) ||
+      spanOf(min) <= spanOf(max) - spanOf(reserve),
+    found: ({ min, max, reserve }) => `${min} with a max of ${max} and a reserve of ${reserve}`,
+  }),
+];
+
+const lifetime: ObjectField = {
+  type: "object",
+  description: "Between which ages a node leaves on a plan.",
+  default: {},
+  properties: {
+    min: durationField({
+      description: "No planned departure before this age.",
+      default: "0s",
+    }),
+    max: positiveDurationField({
+      description:
+        "The age at which the cloud takes the machine, or a limit of one's own choice. If not set, there are no planned departures, only notices.",
+    }),
+    reserve: durationField({
+      description: "How long before `max` a node has to leave at the latest.",
+      default: "30m",
+    }),
+  },
+  rules: lifetimeRules,
+};
+
+const spacing: ObjectField = {
+  type: "object",
+  description: "How far apart the departures of one policy lie.",
+  default: {},
+  properties: {
+    mode: choiceField({
+      description:
+        "`Late`: every node as late as a gap of `min` allows; `Even`: the widest gap possible.",
+      choices: ["Late", "Even"],
+      default: "Late",
+    }),
+    min: durationField({
+      description: "The gap to keep in `Late`; a smaller one is used where no plan can keep it.",
+      default: "15m",
+    }),
+  },
+};
+
+const budgets: ListField = {
+  type: "list",
+  description: "How many nodes may be out at once, or leave in an hour. All of them count.",
+  default: [],
+  maxItems: 32,
+  items: {
+    type: "object",
+    description: "One limit: `nodes` or `perHour`.",
+    properties: {
+      nodes: amountField(
+        "At most so many at once: a count, or a share of the matched nodes rounded down, but at least 1. Nodes that are not ready, cordoned by others, terminating or under notice count as out.",
+      ),
+      perHour: {
+        type: "integer",
+        description: "At most so many departures started in any 60 minutes.",
+        minimum: 1,
+        maximum: 100_000,
+        wanted: "a whole number from 1 to 100000",
+      },
+      scope: choiceField({
+        description:
+          "For `nodes`: counted over the policy's nodes (the default), over those of one zone, or over all nodes under any policy.",
+        choices: ["Policy", "Zone", "Cluster"],
+      }),
+    },
+    rules: [
+      ruleOn<WrittenBudget>({
+        cel: "has(self.nodes) || has(self.perHour)",
+        wanted: "nodes or perHour",
+        holds: ({ nodes, perHour }) => (nodes ?? perHour) !== undefined,
+        found: () => "a budget without either",
+      }),
+      ruleOn<WrittenBudget>({
+        cel: "!has(self.nodes) || !has(self.perHour)",
+        at: "perHour",
+        wanted: "one budget for nodes and one for perHour",
+        holds: ({ nodes, perHour }) => nodes === undefined || perHour === undefined,
+        found: () => "perHour beside nodes",
+      }),
+      ruleOn<WrittenBudget>({
+        cel: "!has(self.perHour) || !has(self.scope) || self.scope == 'Policy'",
+        at: "scope",
+        wanted: "no scope but Policy beside perHour",
+        holds: ({ perHour, scope = "Policy" }) => perHour === undefined || scope === "Policy",
+      }),
+    ],
+  },
+};
+
+const waves: ObjectField = {
+  type: "object",
+  description:
+    "Planned departures in waves, the canary first. If not set, only the budgets limit how many leave.",
+  required: ["sizes"],
+  properties: {
+    sizes: {
+      type: "list",
+      description:
+        "How many departures each wave has; the next wave begins when all of them have ended well, and after the last there is no limit. One that is rolled back, fails or leaves pods behind halts them: then nodes leave at their deadlines only.",
+      minItems: 1,
+      maxItems: 32,
+      wanted: "at least one wave, such as [1, 10%]",
+      items: amountField("A count, or a share of the matched nodes rounded down, but at least 1."),
+    },
+    restartedAt: instantField(
+      "What ended before this instant does not count: the waves start again with the canary. To continue after a halt, or to test a change of the policy carefully, set it to the current time.",
+    ),
+  },
+};
+
+const alerts: ObjectField = {
+  type: "object",
+  description:
+    "Holds while Alertmanager reports a firing alert that the matchers select, or does not answer.",
+  required: ["url"],
+  properties: {
+    url: {
+      type: "string",
+      description: "The address of Alertmanager, without `/api/v2` and without a password.",
+      pattern: "^https?://[^\\s/@]+(/\\S*)?$",
+      maxLength: 1024,
+      wanted: "an address such as http://alertmanager.monitoring:9093",
+    },
+    matchers: {
+      type: "list",
+      description: "Alertmanager matchers that an alert must all meet; none: every alert counts.",
+      default: [],
+      maxItems: 32,
+      items: {
+        type: "string",
+        description: "One matcher.",
+        pattern: '^[A-Za-z_][A-Za-z0-9_]* *(=~|!~|!=|=) *("([^"\\\\]|\\\\.)*"|[^"\\s=~!]\\S*)$',
+        maxLength: 1024,
+        wanted: 'a matcher such as severity="critical"',
+      },
+    },
+  },
+};
+
+const gates: ObjectField = {
+  type: "object",
+  description: "What holds planned departures back. A notice passes every gate.",
+  default: {},
+  properties: {
+    freezeUntil: instantField("No planned departure starts before this instant."),
+    alerts,
+    blockingPods: {
+      type: "list",
+      description: "A node on which a pod that one of these selects runs is not started.",
+      default: [],
+      maxItems: 32,
+      items: labelSelectorField("Selects pods of all namespaces."),
+    },
+  },
+};
+
+const replacement: ObjectField = {
+  type: "object",
+  description: "Whether room for the pods is made before they have to leave.",
+  default: {},
+  properties: {
+    when: choiceField({
+      description: "`BeforeDrain`: the room exists and is ready before the first eviction.",
+      choices: ["BeforeDrain", "None"],
+      default: "None",
+    }),
+    timeout: positiveDurationField({ description: "How long to wait for it.", default: "10m" }),
+    onTimeout: choiceField({
+      description: "What to do when it has not come by then.",
+      choices: ["Proceed", "RollBack"],
+      default: "Proceed",
+    }),
+  },
+};
+
+const reactions = wordsOf<NoticeReaction>({
+  Drain: true,
+  Release: true,
+  Cordon: true,
+  Notify: true,
+  Ignore: true,
+});
+
+const onNotice: ObjectField = {
+  type: "object",
+  description:
+    "What a notice from the cloud brings about. `Notify`: the node keeps running, and an Event says so; `Release`: as `Drain`, and the machine is released by `instance.release` as soon as its node is drained, instead of when the cloud interrupts it.",
+  default: {},
+  properties: {
+    spotInterruption: choiceField({
+      description: "The machine is about to be interrupted.",
+      choices: reactions,
+      default: "Drain",
+    }),
+    rebalance: choiceField({
+      description:
+        "The cloud advises to move (EC2 rebalance recommendation). Within budgets, waves, windows and gates.",
+      choices: reactions,
+      default: "Ignore",
+    }),
+    maintenance: choiceField({
+      description: "A scheduled event that ends or restarts the machine.",
+      choices: reactions,
+      default: "Drain",
+    }),
+  },
+};
+
+const instance: ObjectField = {
+  type: "object",
+  description: "What happens to the machine once its node is drained.",
+  default: {},
+  properties: {
+    release: choiceField({
+      description:
+        "`Recreate`: its group makes a new one; `Delete`: its group shrinks by it; `DeleteInstance`: it is deleted by itself, where it has no group or past it; `NodeClaim`: Karpenter takes it, which is what `Recreate` means for Karpenter's nodes; `None`: it stays.",
+      choices: wordsOf<ReleaseMode>({
+        Recreate: true,
+        Delete: true,
+        DeleteInstance: true,
+        NodeClaim: true,
+        None: true,
+      }),
+      default: "Recreate",
+    }),
+    awaitMachine: durationField({
+      description:
+        "How long after its drain a node waits for its machine to be terminated, before a planned departure is given up and the node uncordoned: with `release: None` by another tool, with any other value by a cloud that cannot be reached or refuses.",
+      default: "30m",
+    }),
+    loadBalancerDelay: durationField({
+      description:
+        "How long load balancers may go on sending to a node after its cordon: where we release its machine, that lives at least so long after the drain has begun, but under a notice no longer than its deadline.",
+      default: "0s",
+    }),
+  },
+};
+
+const actions: ListField = {
+  type: "list",
+  description:
+    "What is to happen around a departure. This version has no actions yet and refuses every entry.",
+  default: [],
+  maxItems: 32,
+  items: { type: "object", description: "One action.", properties: {}, open: true },
+  rules: [
+    // A policy whose actions nobody carries out is not the policy that was written.
+    ruleOn<readonly unknown[]>({
+      cel: "size(self) == 0",
+      wanted: "none, because this version has no actions yet",
+      holds: (written) => written.length === 0,
+      found: ({ length }) => (length === 1 ? "an action" : `${length} actions`),
+    }),
+  ],
+};
+
+/** `DeparturePolicy.spec`. */
+export const policySpec: ObjectField = {
+  type: "object",
+  description: "Which nodes leave, when, how many at once, and how.",
+  properties: {
+    weight: {
+      type: "integer",
+      description:
+        "If several policies select a node, the one with the highest weight applies, then the first by name.",
+      default: 0,
+      minimum: -1_000_000,
+      maximum: 1_000_000,
+      wanted: "a whole number from -1000000 to 1000000",
+    },
+    nodeSelector: nodeSelectorField(
+      "The nodes, as in node affinity. If not set, the labels by which GKE, EKS, AKS and Karpenter mark Spot and preemptible nodes.",
+    ),
+    lifetime,
+    spacing,
+    windows: windowsField,
+    budgets,
+    waves,
+    gates,
+    replacement,
+    drain: drainField,
+    onNotice,
+    instance,
+    actions,
+    paused: switchField("No planned departures of this policy start; notices still count."),
+    dryRun: switchField("Decide and report, but do nothing."),
+  },
+};

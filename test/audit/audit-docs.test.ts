@@ -1,0 +1,16 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { ruleList } from "../../src/audit/rule-list.ts";
+import { generateAuditDocs } from "../../tools/docs/audit-docs.ts";
+
+it("the pages of docs/audit are those that the rules generate", () => {
+  for (const [path, text] of generateAuditDocs()) expect(readFileSync(path, "utf8")).toBe(text);
+});
+
+it("there is a page for every rule, and none for a rule that is gone", () => {
+  const pages = readdirSync("docs/audit").filter(
+    (name) => !["README.md", "wild.md"].includes(name),
+  );
+
+  expect(pages.sort()).toEqual(ruleList.map((rule) => `${rule.id}.md`).sort());
+});

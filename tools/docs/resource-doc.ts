@@ -1,0 +1,118 @@
+import type { FieldSchema, ObjectField, SchemaRule } from "../../src/config/schema/field-schema.ts";
+import {
+  apiGroup,
+  apiVersion,
+  type ResourceDefinition,
+  resourceDefinitions,
+} from "../../src/config/schema/resource-definition.ts";
+
+const notice = "<!-- Generated from src/config by `npm run generate`; edit the schema there. -->\n";
+
+/** The reference of each resource, by path. */
+export function generateResourceDocs(): Map<string, string> {
+  return new Map(
+    resourceDefinitions.map((resource) => [
+      `docs/reference/${resource.singular}.md`,
+      pageOf(resource),
+    ]),
+  );
+}
+
+function pageOf(resource: ResourceDefinition): string {
+  const { kind, plural, shortName, description, spec, status } = resource;
+  const columns = resource.columns.map(({ name }) => name.toUpperCase()).join(", ");
+  const parts = [
+    `${notice}# ${kind}`,
+    description,
+    `\`${apiGroup}/${apiVersion}\`, cluster-scoped. \`kubectl get ${plural}\` (short \`${shortName}\`) shows ${columns}.`,
+    "Durations are written as in Go (`90s`, `12h30m`), instants in RFC 3339 (`2026-12-01T00:00:00Z`).",
+    `## spec\n\n${fieldTable(spec, "")}`,
+    ...refusals(spec),
+    `## status\n\n${fieldTable(status, "")}`,
+  ];
+  return `${parts.join("\n\n")}\n`;
+}
+
+interface Row {
+  readonly path: string;
+  readonly field: FieldSchema;
+  readonly required: boolean;
+}
+
+function fieldTable(schema: ObjectField, path: string): string {
+  const rows = rowsOf(schema, path).map(({ path: name, field, required }) => {
+    const fallback = required ? "required" : defaultOf(field);
+    return `| \`${name}\` | ${typeOf(field)} | ${fallback} | ${field.description} |`;
+  });
+  return `| field | type | default | meaning |\n|---|---|---|---|\n${rows.join("\n")}`;
+}
+
+/** The fields under a field, each with its way from the top: `windows[].days`. */
+function rowsOf(field: FieldSchema, path: string): readonly Row[] {
+  if (field.type === "list") return rowsOf(field.items, `${path}[]`);
+  if (field.type !== "object") return [];
+  return Object.entries(field.properties).flatMap(([name, inner]) => {
+    const own = path === "" ? name : `${path}.${name}`;
+    const required = field.required?.includes(name) ?? false;
+    return [{ path: own, field: inner, required }, ...rowsOf(inner, own)];
+  });
+}
+
+function defaultOf(field: FieldSchema): string {
+  if (!("default" in field) || field.default === undefined) return "";
+  const isText = typeof field.default === "string";
+  if (field.type === "object") return "";
+  return `\`${isText ? field.default : JSON.stringify(field.default)}\``;
+}
+
+function typeOf(field: FieldSchema): string {
+  switch (field.type) {
+    case "list":
+      return `list of ${typeOf(field.items)}`;
+    case "map":
+      return "map of texts";
+    case "amount":
+      return "count or share";
+    case "string":
+      return textType(field);
+    default:
+      return field.type;
+  }
+}
+
+function textType(field: Extract<FieldSchema, { type: "string" }>): string {
+  if (field.enum !== undefined) return field.enum.map((word) => `\`${word}\``).join(", ");
+  if (field.format === "date-time") return "instant";
+  return field.wanted?.startsWith("a duration") ? "duration" : "text";
+}
+
+/** The rules between fields, as a reader looks for them after a refusal. */
+function refusals(schema: ObjectField): readonly string[] {
+  const lines = rulesUnder(schema, "spec").map(({ path, rule }) => {
+    const local =
+      rule.localOnly === undefined ? "" : ` (checked by Lastcall only: ${rule.localOnly})`;
+    return `- \`${path}\`: ${rule.wanted}${local}`;
+  });
+  if (lines.length === 0) return [];
+  const intro =
+    "Beside the types and bounds above these are checked, by the API server in CEL and by Lastcall alike:";
+  return [`## What is expected\n\n${intro}\n\n${[...new Set(lines)].join("\n")}`];
+}
+
+interface PlacedRule {
+  readonly path: string;
+  readonly rule: SchemaRule;
+}
+
+function rulesUnder(field: FieldSchema, path: string): readonly PlacedRule[] {
+  const own = (field.rules ?? []).map((rule) => ({
+    path: rule.at === undefined ? path : `${path}.${rule.at}`,
+    rule,
+  }));
+  if (field.type === "list") return [...own, ...rulesUnder(field.items, `${path}[]`)];
+  if (field.type !== "object") return own;
+  const inner = Object.entries(field.properties).flatMap(([name, part]) =>
+    rulesUnder(part, `${path}.${name}`),
+  );
+  return [...own, ...inner];
+}

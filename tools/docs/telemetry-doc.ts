@@ -1,0 +1,60 @@
+import { clusterEvents } from "../../src/contracts/telemetry.ts";
+import {
+  counters,
+  type Described,
+  gauges,
+  histograms,
+  secondsBuckets,
+} from "../../src/server/metric-list.ts";
+
+/** The reference of all metrics and Events, by path. */
+export function generateTelemetryDocs(): Map<string, string> {
+  const parts = [
+    "<!-- Generated from src/server/metric-list.ts and src/contracts/telemetry.ts by `npm run generate`. -->\n# Metrics and Events",
+    "The controller shows its metrics on `:9101/metrics`; an agent shows those of the counters that it counts. No label holds a node, a pod or an event's id. What to watch of them: [Running it](../running.md#what-to-watch).",
+    "## Metrics",
+    metricTable(),
+    `The buckets of the histograms, in seconds: ${secondsBuckets.join(", ")}.`,
+    "## Events",
+    "The same Event about the same thing is counted up, not written again.",
+    eventTable(),
+  ];
+  return new Map([["docs/reference/telemetry.md", `${parts.join("\n\n")}\n`]]);
+}
+
+function metricTable(): string {
+  const rows = [
+    ...described(counters, "counter"),
+    ...described(gauges, "gauge"),
+    ...Object.entries(histograms).map(([name, help]) => [code(name), "histogram", "", help]),
+  ];
+  return table(["metric", "type", "labels", "what it tells"], rows);
+}
+
+function described(of: Readonly<Record<string, Described>>, type: string): string[][] {
+  return Object.entries(of).map(([name, { labels, help }]) => [
+    code(name),
+    type,
+    labels.map(code).join(", "),
+    help,
+  ]);
+}
+
+function eventTable(): string {
+  const rows = Object.entries(clusterEvents).map(([reason, { type, about, tells }]) => [
+    code(reason),
+    type,
+    about.join(", "),
+    tells,
+  ]);
+  return table(["reason", "type", "about", "what it tells"], rows);
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [head, head.map(() => "---"), ...rows];
+  return lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
+
+function code(text: string): string {
+  return `\`${text}\``;
+}
