@@ -6,7 +6,6 @@ ARG BUN_IMAGE=oven/bun:1.4.5-debian
 FROM ${NODE_IMAGE} AS bundle
 WORKDIR /src
 COPY package.json package-lock.json ./
-COPY web/package.json web/
 RUN npm ci --ignore-scripts
 COPY src src
 COPY tools tools

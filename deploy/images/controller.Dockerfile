@@ -4,7 +4,6 @@ ARG NODE_IMAGE=node:26.9.0-trixie-slim
 FROM ${NODE_IMAGE} AS bundle
 WORKDIR /src
 COPY package.json package-lock.json ./
-COPY web/package.json web/
 RUN npm ci --ignore-scripts
 COPY src src
 COPY tools tools
