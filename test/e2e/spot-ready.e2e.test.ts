@@ -169,7 +169,7 @@ describe("the controller with the rights of deploy/base", () => {
     await mustRun(plane, ["delete", "clusterrolebinding", "lastcall-audit"]);
     await until("it is said", async () => controller.log().includes("audit-failed"));
 
-    expect(controller.log()).toMatch(/RIGHT_MISSING.*expected the right list on [a-z0-9.]+/);
+    expect(controller.log()).toMatch(/RIGHT_MISSING.*grant list on [a-z0-9.]+/);
     expect((await spotReady()).message).toContain("found: 9 grace-cut");
     expect((await fetch(metricsUrl)).status).toBe(200);
   });

@@ -66,7 +66,7 @@ function documentsOf(file: string, text: string): readonly Document[] {
 }
 
 function itemsOf(value: unknown, place: string): readonly KubeObject[] {
-  if (!isObject(value)) throw invalid(place, "found nothing, expected a Kubernetes object");
+  if (!isObject(value)) throw invalid(place, "found no object, expected a Kubernetes object");
   if (typeof value.kind !== "string") {
     throw invalid(place, "found no kind, expected the output of kubectl get -o json");
   }
