@@ -13,7 +13,7 @@ import { selectPolicy } from "../policy/selector.ts";
 import { explain } from "../reason/explain.ts";
 import { earlier, type Instant, parseHttpDate, plus, seconds } from "../time/time.ts";
 import { isNear, type Notice, type NoticeCause, wordForId } from "./notice.ts";
-import { isUndoing, type NoticeUpdate, noticeUpdate } from "./notice-merge.ts";
+import { isNodeMark, isUndoing, type NoticeUpdate, noticeUpdate } from "./notice-merge.ts";
 
 /**
  * What a platform writes on a Node when it takes it, for where no agent runs. Of several marks the
@@ -160,7 +160,7 @@ export function callsOfMarks(
  */
 export function isMarkGone(departure: Departure, node: NodeFacts): boolean {
   const { source = "", noticedAt } = departure;
-  if (!source.startsWith("node/") || noticedAt === undefined) return false;
+  if (!isNodeMark(source) || noticedAt === undefined) return false;
   const isUnclear = node.noticeConditions?.some(
     ({ isUnknown, message }) => isUnknown === true || readAksMessage(message).kind === "Fault",
   );

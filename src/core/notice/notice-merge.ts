@@ -35,13 +35,30 @@ export function noticeUpdate(
 ): NoticeUpdate | undefined {
   const isFirst = departure.noticedAt === undefined;
   const deadlineAt = deadlineWith(departure, told);
-  const cause = told.cause && causeWith(departure, { ...told, cause: told.cause });
+  const cause = replacesMark(departure, told)
+    ? told.cause
+    : told.cause && causeWith(departure, { ...told, cause: told.cause });
   const isEndless = told.deadlineAt === undefined && told.cause && mayBeIgnored(told.cause);
   if (isFirst && isEndless && isVoluntary(departure.cause)) return undefined;
   if (!isFirst && deadlineAt === departure.deadlineAt && cause === undefined) return undefined;
   const keepsSource = !isFirst && cause === undefined;
   const source = (keepsSource ? departure.source : undefined) ?? told.source;
   return { noticedAt: departure.noticedAt ?? told.noticedAt, deadlineAt, source, cause };
+}
+
+/**
+ * Whether the cloud's own notice takes the place of a mark on the node, such as the kubelet's that
+ * it shuts down. A mark that goes takes its departure back; a machine that the cloud takes does not
+ * stay for that.
+ */
+function replacesMark({ cause, source }: NoticedDeparture, told: NoticeUpdate): boolean {
+  if (source === undefined || !isNodeMark(source) || isNodeMark(told.source)) return false;
+  return told.cause !== undefined && !isGraver(cause, told.cause);
+}
+
+/** Whether a departure or a notice is known by what stands on the Node object. */
+export function isNodeMark(source: string): boolean {
+  return source.startsWith("node/");
 }
 
 /** What a notice says that came as a departure of its own; undefined where it was never noticed. */

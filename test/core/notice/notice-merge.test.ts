@@ -38,6 +38,37 @@ describe("a notice for a departure that has had one", () => {
   });
 });
 
+describe("a notice of the cloud's for a departure that a mark on the node made", () => {
+  const marked = {
+    cause: "NodeShutdown",
+    source: "node/Ready/shutdown-b",
+    noticedAt: nowAt,
+  } as const;
+  const told = { noticedAt: plus(nowAt, seconds(5)), source: "agent/aws/x" } as const;
+
+  it.each([
+    ["with a deadline", { cause: "SpotInterruption", deadlineAt: farAt }],
+    ["without one", { cause: "SpotInterruption" }],
+  ] as const)(
+    "becomes its source, %s: the mark may go, and the machine still does",
+    (_, fields) => {
+      const update = noticeUpdate(marked, { ...told, ...fields });
+      expect(update).toMatchObject({ ...fields, noticedAt: nowAt, source: told.source });
+    },
+  );
+
+  it("leaves it the mark where it only recommends", () => {
+    const update = noticeUpdate(marked, { ...told, cause: "RebalanceRecommendation" });
+    expect(update).toBeUndefined();
+  });
+
+  it("is not given up for another mark", () => {
+    const known = { ...marked, cause: "SpotInterruption", source: "agent/aws/x" } as const;
+    const mark = { ...told, cause: "NodeShutdown", source: "node/Ready/shutdown-b" } as const;
+    expect(noticeUpdate(known, mark)).toBeUndefined();
+  });
+});
+
 describe("the first notice for a departure", () => {
   it("is taken down though nothing else changes, so that the departure counts as noticed", () => {
     const byHand = { cause: "SpotInterruption", deadlineAt: nearAt } as const;
