@@ -12,7 +12,9 @@ function offered(...typed: string[]): readonly string[] {
   const words = ["lastcall", ...typed].map((word) => `'${word}'`).join(" ");
   const script = `${completionScript("bash", commands)}
 COMP_WORDS=(${words}); COMP_CWORD=${typed.length}; _lastcall; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const { status, stdout, stderr } = spawnSync("bash", ["-uc", script], { encoding: "utf8" });
+  const { status, stdout, stderr } = spawnSync("bash", ["--norc", "-uc", script], {
+    encoding: "utf8",
+  });
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   return stdout.split("\n").filter((line) => line !== "");
 }
