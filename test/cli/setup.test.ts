@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
+import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 import { runSetup } from "../../src/cli/commands/setup.ts";
 
 type Input = Parameters<typeof runSetup>[0];
@@ -30,5 +31,19 @@ describe.each(["crds", "admission"])("lastcall setup %s", (what) => {
       ...{ apiVersion: "v1", kind: "List" },
       items: documents,
     });
+  });
+
+  it("refuses --undo, with --apply too, before it asks for a cluster", async () => {
+    const [out, err]: [string[], string[]] = [[], []];
+    const io = {
+      ...{ out: (text: string) => void out.push(text), err: (text: string) => void err.push(text) },
+      ...{ env: {}, files: { stdinBytes: () => Promise.resolve(new Uint8Array()) } },
+      signal: new AbortController().signal,
+    } as unknown as CommandIo;
+    expect(await runCommandLine(["setup", what, "--undo", "--apply"], io)).toBe(2);
+    expect(out.join("")).toBe("");
+    expect(err.join("")).toBe(
+      `lastcall: Cannot set up ${what}: --undo was given, expected it with gcp, aws or azure only\n`,
+    );
   });
 });

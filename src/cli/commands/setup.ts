@@ -15,6 +15,11 @@ export const runSetup: CommandRun<"setup"> = async (input) => {
   const { runSetupCloud, setupClouds } = await import("./setup-cloud.ts");
   if (setupClouds.includes(input.words[0] ?? "")) return runSetupCloud(input);
   const objects = await setupObjects(input);
+  // Printing, or worse applying, would be the opposite of what was asked for.
+  if (input.options.undo) {
+    const found = "--undo was given, expected it with gcp, aws or azure only";
+    throw new LastcallError("USAGE", `Cannot set up ${input.words[0]}: ${found}`);
+  }
   if (!input.options.apply) {
     await printAll(objects, input);
     return 0;
