@@ -96,7 +96,16 @@ function valueSettings(values: ChartValues, file: string) {
       settings.set(name, { name, text: String(value ?? ""), place });
     else other[name] = value;
   }
-  const args = Array.isArray(values.extraArgs) ? values.extraArgs.map(String) : [];
+  const { extraArgs } = values;
+  if (isGiven(extraArgs) && !Array.isArray(extraArgs)) {
+    const setting = {
+      name: "extraArgs",
+      text: JSON.stringify(extraArgs),
+      place: `${file}: extraArgs`,
+    };
+    throw unreadable(setting, "a list of arguments");
+  }
+  const args = Array.isArray(extraArgs) ? extraArgs.map(String) : [];
   const read = readArguments(args, killerFlags, file);
   for (const setting of read.settings) settings.set(setting.name, setting);
   return { settings, unknown: read.unknown, other };

@@ -101,6 +101,17 @@ describe("lastcall migrate", () => {
     ],
     ["YAML that is none", "a: [", "given.yaml:1: "],
     ["a list of values", "[1, 2]", "expected a map of values"],
+    [
+      "a manifest, whose settings stand elsewhere",
+      `apiVersion: v1\nkind: ServiceAccount\n---\nkind: Deployment\n`,
+      "found a manifest of a ServiceAccount, expected values, or --manifest for this file",
+    ],
+    ["more than one document", `${values}---\n${values}`, "found 2 documents, expected one"],
+    [
+      "arguments that are no list",
+      "extraArgs: {blacklist-hours: '09:00-17:00'}",
+      'extraArgs: found "{\\"blacklist-hours\\":\\"09:00-17:00\\"}", expected a list of arguments',
+    ],
   ])("prints nothing for %s", async (_, text, said) => {
     const { exit, stdout, stderr } = await lastcall("estafette", "--values", await fileOf(text));
     expect({ exit, stdout }).toEqual({ exit: 2, stdout: "" });

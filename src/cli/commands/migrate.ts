@@ -50,8 +50,7 @@ async function setupOf(
   cluster: MigrateCluster | undefined,
 ): Promise<ToolSetup> {
   if (options.values !== undefined) {
-    const [value = {}] = await documentsIn(options.values, io);
-    return tool.ofValues(value, options.values);
+    return tool.ofValues(await valuesIn(options.values, io), options.values);
   }
   if (options.manifest !== undefined) {
     const objects = (await documentsIn(options.manifest, io)).flatMap(itemsOf);
@@ -65,6 +64,23 @@ function setupIn(tool: Tool, objects: readonly ManifestObject[], place: string):
   const workload = onlyWorkload(workloadsOf(objects, tool.image), place, tool.image);
   const where = workload.namespace === undefined ? "" : `${workload.namespace}/`;
   return tool.ofWorkload(workload, objects, `${workload.kind} ${where}${workload.name}`);
+}
+
+/** Throws INPUT_INVALID for what is no values file, whose settings would be passed over. */
+async function valuesIn(path: string, io: CommandIo): Promise<unknown> {
+  const documents = await documentsIn(path, io);
+  const object = documents
+    .flatMap(itemsOf)
+    .find(({ apiVersion, kind }) => typeof apiVersion === "string" && typeof kind === "string");
+  if (object !== undefined) {
+    const found = `found a manifest of a ${object.kind}, expected values, or --manifest for this file`;
+    throw new LastcallError("INPUT_INVALID", `Cannot translate ${path}: ${found}`);
+  }
+  if (documents.length > 1) {
+    const found = `found ${documents.length} documents, expected one of values`;
+    throw new LastcallError("INPUT_INVALID", `Cannot translate ${path}: ${found}`);
+  }
+  return documents[0] ?? {};
 }
 
 /** The documents of a YAML file. Throws INPUT_INVALID with its line. */
