@@ -78,10 +78,10 @@ async function writeTemporary(name: string, content: string) {
 
 function unreadable(path: string, error: unknown): LastcallError {
   const code = (error as NodeJS.ErrnoException).code;
-  const found = code === "ENOENT" ? "it does not exist" : messageOf(error);
+  const found = { ENOENT: "it does not exist", EISDIR: "it is a directory" }[String(code)];
   return new LastcallError(
     "INPUT_UNREADABLE",
-    `Cannot read ${path}: ${found}, expected a readable file`,
+    `Cannot read ${path}: ${found ?? messageOf(error)}, expected a readable file`,
     { cause: error },
   );
 }

@@ -86,6 +86,7 @@ describe("lastcall migrate", () => {
       () => ["nth", "--values", "a", "--manifest", "b"],
       "expected one of them",
     ],
+    ["a folder", () => ["nth", "--values", folder], "it is a directory, expected a readable file"],
     ["a file that is not there", () => ["nth", "--values", join(folder, "none")], "Cannot read"],
   ])("refuses %s", async (_, args, said) => {
     const { exit, stdout, stderr } = await lastcall(...args());

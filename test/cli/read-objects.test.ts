@@ -21,6 +21,19 @@ it.each([
   },
 );
 
+it("a text is named that is no object", async () => {
+  await expect(kindsIn("No resources found")).rejects.toThrow(
+    'Cannot read standard input:1: found the text "No resources found", expected a Kubernetes object',
+  );
+});
+
+it("a folder without manifests is refused: it is no empty fleet", async () => {
+  const files = { list: () => Promise.resolve(["notes.txt"]) } as unknown as CommandIo["files"];
+  await expect(readObjects(["fleet"], { files } as CommandIo)).rejects.toThrow(
+    "Cannot read fleet: found no .json, .yaml or .yml file, expected the output of kubectl get",
+  );
+});
+
 it("an empty list is a fleet of nobody", async () => {
   expect(await kindsIn('{"apiVersion": "v1", "kind": "List", "items": []}')).toEqual([]);
 });

@@ -1,5 +1,6 @@
 import { readYaml } from "../../config/yaml-text.ts";
 import type { KubeObject } from "../../contracts/kube-api.ts";
+import { describeValue } from "../../core/json/shown-value.ts";
 import { LastcallError } from "../../errors.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
 
@@ -11,8 +12,8 @@ export interface ReadObject {
 
 /**
  * Reads what `kubectl get … -o json` (or yaml) wrote: files, folders of them, or `-`; single
- * objects, Lists, several documents. A typed list without items is given as it is. Throws INPUT_UNREADABLE, and INPUT_INVALID for what is no
- * Kubernetes object, with file and line.
+ * objects, Lists, several documents. A typed list without items is given as it is. Throws
+ * INPUT_UNREADABLE, and INPUT_INVALID for what is no Kubernetes object, with file and line.
  */
 export async function readObjects(
   paths: readonly string[],
@@ -30,7 +31,11 @@ async function expand(path: string, io: CommandIo): Promise<readonly string[]> {
   if (path === "-") return [path];
   const names = await io.files.list(path);
   if (names === undefined) return [path];
-  return names.filter((name) => /\.(json|ya?ml)$/.test(name)).map((name) => `${path}/${name}`);
+  const files = names.filter((name) => /\.(json|ya?ml)$/.test(name));
+  if (files.length === 0) {
+    throw invalid(path, "found no .json, .yaml or .yml file, expected the output of kubectl get");
+  }
+  return files.map((name) => `${path}/${name}`);
 }
 
 function objectsOf(file: string, text: string): readonly ReadObject[] {
@@ -66,7 +71,9 @@ function documentsOf(file: string, text: string): readonly Document[] {
 }
 
 function itemsOf(value: unknown, place: string): readonly KubeObject[] {
-  if (!isObject(value)) throw invalid(place, "found no object, expected a Kubernetes object");
+  if (!isObject(value)) {
+    throw invalid(place, `found ${describeValue(value)}, expected a Kubernetes object`);
+  }
   if (typeof value.kind !== "string") {
     throw invalid(place, "found no kind, expected the output of kubectl get -o json");
   }
