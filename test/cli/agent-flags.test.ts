@@ -21,7 +21,7 @@ describe("the flags of the agent's own entry", () => {
     [["--node-name", "--dry-run"], /--node-name has no value/],
     [["--leader-elect"], /found --leader-elect/],
     [["--no-node-name"], /found --no-node-name/],
-    [["--dry-run=maybe"], /found --dry-run=maybe/],
+    [["--dry-run=maybe"], /--dry-run: found "maybe"/],
     [["run"], /found run/],
     [["-n", "x"], /found -n/],
   ])("%j are refused with a sentence", (words, sentence) => {

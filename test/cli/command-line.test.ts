@@ -1,10 +1,17 @@
 import { expect, it } from "vitest";
 import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
+import { commandList } from "../../src/cli/command-line/command-list.ts";
 
 it.each([
   [["plan", "--frm", "x"], "lastcall: unknown option '--frm' (Did you mean --from?)\n"],
   [["plna"], "lastcall: unknown command 'plna' (Did you mean plan?)\n"],
+  [["plna", "--help"], "lastcall: unknown command 'plna' (Did you mean plan?)\n"],
+  [["help", "plna"], "lastcall: unknown command 'plna' (Did you mean plan?)\n"],
+  [
+    ["run", "--leader-elect=maybe"],
+    'lastcall: Cannot read --leader-elect: found "maybe", expected true or false\n',
+  ],
   [["plan", "--zzzzzz"], "lastcall: unknown option '--zzzzzz'\n"],
 ])("%j is refused in one line", async (words, sentence) => {
   expect(await type(words)).toEqual({ exitCode: 2, out: "", err: sentence });
@@ -18,6 +25,19 @@ it("the help of a command shows its own options before those of every command", 
   expect(exitCode).toBe(0);
   expect(places).not.toContain(-1);
   expect(places).toEqual(places.toSorted((a, b) => a - b));
+});
+
+it.each(commandList.map(({ name }) => name))("the help of %s fits a terminal", async (name) => {
+  const [options = ""] = (await type([name, "--help"])).out.split("\nExamples:\n");
+  // One long word, as the name of a variable, cannot be broken.
+  const wide = options.split("\n").filter((line) => line.length > 80 && / \S+ /.test(line));
+  expect(wide).toEqual([]);
+});
+
+it.each([["help"], ["help", "plan"]])("%s %s shows help", async (...words) => {
+  const { exitCode, out, err } = await type(words);
+  expect({ exitCode, err }).toEqual({ exitCode: 0, err: "" });
+  expect(out).toContain("Usage: lastcall");
 });
 
 async function type(words: readonly string[]) {

@@ -204,7 +204,7 @@ describe("a switch on the command line", () => {
       ["--no-leader-elect", "--dry-run"],
       ["--no-leader-elect", "--dry-run"],
     ],
-    [["--dry-run=maybe"], ["--dry-run=maybe"]],
+    [["--filename=maybe"], ["--filename=maybe"]],
     [["--context=true"], ["--context=true"]],
     [
       ["--", "--dry-run=false"],
@@ -212,5 +212,11 @@ describe("a switch on the command line", () => {
     ],
   ])("%j is spelled %j", (args, spelled) => {
     expect(spellSwitches("run", args)).toEqual(spelled);
+  });
+
+  it.each(["maybe", ""])("refuses %j of a switch", (value) => {
+    expect(() => spellSwitches("run", [`--dry-run=${value}`])).toThrow(
+      `Cannot read --dry-run: found "${value}", expected true or false`,
+    );
   });
 });

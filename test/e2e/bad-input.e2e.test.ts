@@ -192,7 +192,7 @@ describe("with the definitions in place", () => {
 
 describe("a snapshot that is none", () => {
   test.each([
-    ["a list of numbers", "[1, 2, 3]", "no object"],
+    ["a list of numbers", "[1, 2, 3]", "expected a Kubernetes object"],
     ["an object of no kind", "hello: world\n", "no kind"],
     ["half a file", "{", "broken YAML"],
   ])("is refused by plan, such as %s", async (_what, text, wanted) => {

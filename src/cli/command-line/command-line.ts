@@ -52,6 +52,8 @@ async function parseAndRun(args: readonly string[], io: CommandIo): Promise<numb
         ),
     })
     .configureHelp({
+      // Next to the longest option there are 28 columns of a terminal of 80.
+      minWidthToWrap: 24,
       subcommandTerm: (sub) => `${sub.name()} ${sub.usage().replace(/ ?\[options\] ?/, "")}`,
     })
     .showSuggestionAfterError();
@@ -71,8 +73,16 @@ async function parseAndRun(args: readonly string[], io: CommandIo): Promise<numb
   const named = commandList.find((spec) => args.includes(spec.name));
   const spelled = named === undefined ? args : spellSwitches(named.name, args);
   if (args.length === 0) program.help();
-  await program.parseAsync([...spelled], { from: "user" });
+  const stranger = unknownCommand(program, args);
+  await program.parseAsync(stranger === undefined ? [...spelled] : [stranger], { from: "user" });
   return exitCode;
+}
+
+/** With `help` or `--help` commander would show the help of the program, and not say why. */
+function unknownCommand(program: Command, args: readonly string[]): string | undefined {
+  const word = args[0] === "help" ? args[1] : args[0];
+  if (word === undefined || word.startsWith("-") || word === "help") return undefined;
+  return program.commands.some((command) => command.name() === word) ? undefined : word;
 }
 
 function build(
