@@ -76,7 +76,7 @@ export const commandList: readonly CommandSpec[] = [
   }),
   command({
     name: "doctor",
-    summary: "Is it set up right: rights, clouds, clocks, other tools, budgets",
+    summary: "Check whether it is set up right: rights, clouds, clocks, other tools, budgets",
     words: "",
     minWords: 0,
     maxWords: 0,
@@ -107,7 +107,7 @@ export const commandList: readonly CommandSpec[] = [
   }),
   command({
     name: "migrate",
-    summary: "Turns another tool's settings and node marks into policies, and cleans up after it",
+    summary: "Turn another tool's settings and node marks into policies, and clean up after it",
     words: "estafette|nth",
     minWords: 1,
     maxWords: 1,

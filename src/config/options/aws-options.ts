@@ -14,7 +14,7 @@ export const awsOptions = [
     type: "url",
     value: "URL",
     commands: ["doctor"],
-    help: "The queue to look at; absent: the one that the controller reads",
+    help: "URL of the SQS queue to check; default: the one that the controller reads",
   },
   {
     name: "sqs-receivers",

@@ -7,20 +7,20 @@ export const azureOptions = [
     type: "url",
     value: "URL",
     commands: ["run", "doctor"],
-    help: "The Azure Resource Manager; absent: that of the cloud in AZURE_AUTHORITY_HOST, or Azure's public one",
+    help: "URL of the Azure Resource Manager; default: that of the cloud in AZURE_AUTHORITY_HOST, or Azure's public one",
   },
   {
     name: "aks-cluster",
     type: "text",
     value: "GROUP/NAME",
     commands: ["run", "doctor"],
-    help: "The resource group and the name of the cluster in AKS; absent: found by the resource group of its nodes",
+    help: "Resource group and name of the cluster in AKS; default: found by the resource group of its nodes",
   },
   {
     name: "azure-delete-instances",
     type: "switch",
     default: "false",
     commands: ["run", "doctor"],
-    help: "Lets instance.release: DeleteInstance delete instances of scale sets past AKS, which does not support that",
+    help: "Let instance.release: DeleteInstance delete instances of scale sets past AKS, which does not support that",
   },
 ] as const satisfies readonly Option[];

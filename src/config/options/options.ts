@@ -241,7 +241,7 @@ export const options = [
     choices: ["warn", "fail"],
     default: "fail",
     commands: ["doctor"],
-    help: "Least result of a check that makes the exit code 3",
+    help: "Lowest status of a check that makes the exit code 3",
   },
   {
     name: "seed",
