@@ -1,4 +1,4 @@
-import { LastcallError } from "../errors.ts";
+import { LastcallError } from "../../errors.ts";
 import type { Command } from "./option.ts";
 import { optionsFor } from "./options.ts";
 
