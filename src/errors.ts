@@ -27,6 +27,7 @@ const catalogue = {
   CLOUD_RIGHT_MISSING: { retryable: false, exitCode: 1 },
   CLOUD_REFUSED: { retryable: false, exitCode: 1 },
   CLOUD_CREDENTIALS: { retryable: false, exitCode: 1 },
+  MACHINE_LEAVING: { retryable: true, exitCode: 1 },
   NOTICE_UNREADABLE: { retryable: true, exitCode: 1 },
   NOTICE_STALE: { retryable: false, exitCode: 1 },
   CLOCK_SKEW: { retryable: false, exitCode: 1 },

@@ -3,7 +3,7 @@ import type { ReleaseRequest, ReleaseResult } from "../../contracts/instance-rel
 import { backoffMs } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { type Millis, minutes, seconds } from "../../core/time/time.ts";
-import { isLastcallError, type LastcallError } from "../../errors.ts";
+import { isLastcallError, LastcallError } from "../../errors.ts";
 
 /** How the machine that is meant stands now. */
 export type Standing = "Staying" | "Leaving" | "Gone" | "Replaced";
@@ -134,11 +134,25 @@ async function untilGone<Seen>(
   { giveUpAt, signal }: ReleaseBounds,
 ): Promise<void> {
   for (let round = 0; ; round++) {
-    const seen = await machine.look(signal);
+    const seen = await machine.look(signal).catch((error: unknown) => {
+      throw isLastcallError(error) ? stillLeaving(error) : error;
+    });
     if (seen === undefined) return;
     const standing = machine.standing(seen);
     if (standing === "Gone" || standing === "Replaced") return;
-    if (clock.monotonic() >= giveUpAt) throw machine.stillThere(seen);
+    if (clock.monotonic() >= giveUpAt) {
+      const late = machine.stillThere(seen);
+      throw standing === "Leaving" ? stillLeaving(late) : late;
+    }
     await clock.sleep(backoffMs(round, rng, pollRule), signal);
   }
+}
+
+/**
+ * A machine that is going does not come back, whatever is found out about it meanwhile: its node
+ * must not be put to work again, so that the release is taken up for as long as it takes.
+ */
+function stillLeaving(error: LastcallError): LastcallError {
+  if (error.code === "LEASE_LOST") return error;
+  return new LastcallError("MACHINE_LEAVING", error.message, { cause: error });
 }

@@ -162,7 +162,7 @@ describe("a release", () => {
     const machine = world.addMachine("n1");
     world.group.holds = true;
     await expect(release(machine, "Recreate")).rejects.toMatchObject({
-      code: "CLOUD_REFUSED",
+      code: "MACHINE_LEAVING",
       retryable: true,
       message: expect.stringContaining("Terminating:Wait in spot-group"),
     });

@@ -1,0 +1,63 @@
+import { describe, expect, it } from "vitest";
+import { releaseByLooking, type Standing } from "../../../src/cloud/release/release-loop.ts";
+import { seededRng } from "../../../src/core/chance/rng.ts";
+import { minutes } from "../../../src/core/time/time.ts";
+import { LastcallError } from "../../../src/errors.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
+
+const never = new AbortController().signal;
+const late = new LastcallError("CLOUD_REFUSED", "Cannot release: still there", { retryable: true });
+const locked = new LastcallError("CLOUD_CREDENTIALS", "Cannot look: the token has expired");
+
+/** A machine that stands as the list says, look by look, and from then on as its last entry. */
+async function release(looks: readonly (Standing | LastcallError)[]) {
+  const clock = new ManualClock();
+  let round = 0;
+  const work = releaseByLooking<Standing>(
+    {
+      machine: {
+        look: async () => {
+          const now = looks[Math.min(round++, looks.length - 1)] as Standing | LastcallError;
+          if (now instanceof LastcallError) throw now;
+          return now;
+        },
+        standing: (seen) => seen,
+        act: async () => {},
+        stillThere: () => late,
+      },
+      lastLook: async () => "Clear",
+    },
+    { clock, rng: seededRng(1), goneWithinMs: minutes(20) },
+    never,
+  );
+  const ended = work.then(
+    () => "Released",
+    (error: LastcallError) => `${error.code}, ${error.retryable ? "again" : "given up"}`,
+  );
+  await clock.advance(minutes(21));
+  return ended;
+}
+
+describe("a fault of a release", () => {
+  it.each([
+    [
+      "of a machine that is going is tried again: credentials",
+      ["Staying", locked],
+      "MACHINE_LEAVING, again",
+    ],
+    ["of one that takes its time is tried again", ["Staying", "Leaving"], "MACHINE_LEAVING, again"],
+    [
+      "of one that somebody else lets go is tried again",
+      ["Leaving", locked],
+      "MACHINE_LEAVING, again",
+    ],
+    [
+      "of one that stays, though the cloud was asked, is the cloud's",
+      ["Staying"],
+      "CLOUD_REFUSED, again",
+    ],
+    ["of one that was not asked to go is the cloud's", [locked], "CLOUD_CREDENTIALS, given up"],
+  ] as const)("%s", async (_, looks, wanted) => {
+    expect(await release(looks)).toBe(wanted);
+  });
+});
