@@ -29,7 +29,7 @@ export async function permissionOn(
 /** Actions are compared without regard to case, and `*` stands for anything. */
 function names(patterns: unknown, action: string): boolean {
   return listOf(patterns).some((pattern) => {
-    const source = String(pattern).split("*").map(RegExp.escape).join(".*");
+    const source = String(pattern).split("*").map(escaped).join(".*");
     return new RegExp(`^${source}$`, "i").test(action);
   });
 }
@@ -38,4 +38,9 @@ function unlessRefused(error: unknown): undefined {
   const code = isLastcallError(error) ? error.code : undefined;
   if (code !== "CLOUD_RIGHT_MISSING" && code !== "CLOUD_REFUSED") throw error;
   return undefined;
+}
+
+/** `RegExp.escape` is newer than the oldest Node that is supported. */
+function escaped(text: string): string {
+  return text.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 }
