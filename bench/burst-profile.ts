@@ -1,6 +1,7 @@
 /**
- * Where the controller's processor time goes in bursts of 300 notices: that time itself, beside the raw limit
- * of the same round, and at the end the functions that took most of it. `npm run bench:profile -- --rounds 3`.
+ * Where the controller's processor time goes in bursts of 300 notices: that time itself, beside the
+ * raw limit of the same round, and at the end the functions that took most of it.
+ * `npm run bench:profile -- --rounds 3`.
  */
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -35,8 +36,8 @@ interface Span {
 }
 
 /**
- * As it ships, but with its names. `bin/lastcall.js` starts it from there: on Node's own command line its
- * flags would mean another thing, since V8 then takes the first for a word on the second.
+ * As it ships, but with its names. `bin/lastcall.js` starts it from there: on Node's own command
+ * line its flags would mean another thing, since V8 then takes the first for a word on the second.
  */
 async function plainBundle(dir: string): Promise<string> {
   const input = { lastcall: join(root, "src/cli/main.ts") };

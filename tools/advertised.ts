@@ -17,7 +17,9 @@ export interface CodeFile {
 /** Where options and metrics are listed; a name that stands there alone is read by nobody. */
 const lists = /^src\/(config\/|server\/metric-list\.ts|contracts\/telemetry\.ts)/;
 
-/** A sentence for each option without a reader, metric without a writer and command without code. */
+/**
+ * A sentence for each option without a reader, metric without a writer and command without code.
+ */
 export function unkept(promised: Promised, files: readonly CodeFile[]): readonly string[] {
   const code = files.filter(({ path }) => !lists.test(path)).map(({ text }) => text);
   const occurs = (pattern: RegExp) => code.some((text) => pattern.test(text));

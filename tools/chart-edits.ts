@@ -1,6 +1,9 @@
 /** How the manifests of both parts' pods become templates. */
 
-/** A text of a manifest, or a field with all that is below it, and what stands there in the template. */
+/**
+ * A text of a manifest, or a field with all that is below it, and what stands there in the
+ * template.
+ */
 export type Edit =
   | { readonly text: string; readonly by: string }
   | { readonly field: string; readonly by: string };
@@ -21,7 +24,10 @@ export function edited(from: string, text: string, edits: readonly Edit[]): stri
   return result;
 }
 
-/** The field by its line's beginning, indentation included, with the deeper lines and comments below it. */
+/**
+ * The field by its line's beginning, indentation included, with the deeper lines and comments below
+ * it.
+ */
 export function fieldIn(text: string, field: string): string | undefined {
   const lines = text.split("\n");
   const from = lines.findIndex((line) => line.startsWith(field));

@@ -1,4 +1,7 @@
-/** What the chart's schema takes over from the project's own: the options of both parts, and policies. */
+/**
+ * What the chart's schema takes over from the project's own: the options of both parts, and
+ * policies.
+ */
 
 import type { Command, Option } from "../src/config/options/option.ts";
 import { optionsFor } from "../src/config/options/options.ts";
@@ -9,7 +12,10 @@ export interface ChartValue {
   /** With dots, as `--set` takes it. */
   readonly path: string;
   readonly schema: JsonSchema;
-  /** Absent: the value is not in `values.yaml`. Null: it is there as a comment, as it takes a list or a map. */
+  /**
+   * Absent: the value is not in `values.yaml`. Null: it is there as a comment, as it takes a list
+   * or a map.
+   */
   readonly default?: unknown;
   /** Whole sentences. */
   readonly about: string;

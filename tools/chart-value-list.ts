@@ -1,6 +1,6 @@
 /**
- * The chart's values: from this list come `values.yaml`, `values.schema.json`, the chart's README and
- * the table in the docs. Defaults that a manifest has are read from it.
+ * The chart's values: from this list come `values.yaml`, `values.schema.json`, the chart's README
+ * and the table in the docs. Defaults that a manifest has are read from it.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -73,7 +73,9 @@ function podOf(path: string): PodSpec {
 const controllerPod = podOf("base/controller.yaml");
 const agentPod = podOf("agent/daemonset.yaml");
 
-/** The pod of one part; the controller's stand at the top, where the killer's chart has them too. */
+/**
+ * The pod of one part; the controller's stand at the top, where the killer's chart has them too.
+ */
 function podValues(of: "the controller" | "the agents"): readonly ChartValue[] {
   const isAgent = of === "the agents";
   const prefix = isAgent ? "agent." : "";

@@ -1,7 +1,7 @@
 /**
  * The chart's templates, made from the manifests that kustomize installs: what is granted and what
- * runs is written once, and the chart says where and whether. Templates of what only the chart has are
- * written by hand beside them.
+ * runs is written once, and the chart says where and whether. Templates of what only the chart has
+ * are written by hand beside them.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,8 +1,8 @@
 /**
- * Docs and code in step: each reason stands in the glossary, each error code in docs/errors.md, and the
- * code gives each of them somewhere; every option, metric and command that is listed has code that reads,
- * sets or runs it; files that pages and comments name are there; no relative link of a page leads
- * nowhere, and each test that docs/failure-modes.md names exists.
+ * Docs and code in step: each reason stands in the glossary, each error code in docs/errors.md, and
+ * the code gives each of them somewhere; every option, metric and command that is listed has code
+ * that reads, sets or runs it; files that pages and comments name are there; no relative link of a
+ * page leads nowhere, and each test that docs/failure-modes.md names exists.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";

@@ -62,7 +62,10 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** The rooms of core, each above those that it may import; what stands in none of them may import all. */
+/**
+ * The rooms of core, each above those that it may import; what stands in none of them may import
+ * all.
+ */
 const mayImportInCore: Readonly<Record<string, readonly string[]>> = {
   time: [],
   chance: ["time"],
@@ -99,7 +102,9 @@ const packageSites: Readonly<Record<string, readonly string[]>> = {
   "prom-client": ["src/server/metrics.ts"],
 };
 
-/** Folders that run without Node's own modules, because they must run anywhere or nowhere near I/O. */
+/**
+ * Folders that run without Node's own modules, because they must run anywhere or nowhere near I/O.
+ */
 const withoutBuiltins = [
   ...["core", "contracts", "drain", "kube/object", "controller", "agent", "audit", "doctor"],
   "migrate",

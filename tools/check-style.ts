@@ -7,6 +7,8 @@ import { report, type SourceFile, sourceFiles } from "./source-tree.ts";
 
 const maxFileLines = 400;
 const maxFunctionLines = 70;
+/** The formatter's width, which it does not hold comments to. */
+const maxCommentColumns = 100;
 const bannedNames = /^(utils?|helpers?|common|misc)\.ts$/;
 const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*(\.(contract|e2e|config))*(\.test)?\.ts$/;
 
@@ -84,7 +86,18 @@ export function styleFindings(file: SourceFile): string[] {
   if (file.lines.length > maxFileLines) {
     findings.push(`${file.path}: ${file.lines.length} lines, at most ${maxFileLines}`);
   }
-  return [...findings, ...longFunctions(file), ...banned(file)];
+  return [...findings, ...wideComments(file), ...longFunctions(file), ...banned(file)];
+}
+
+/** A directive stands on one line; a long link has no place to break at. */
+function wideComments({ path, lines }: SourceFile): string[] {
+  return lines.flatMap((line, index) => {
+    const isText = /^\s*(\/\/|\/?\*+) (?!biome-ignore)/.test(line);
+    const hasLongWord = line.split(" ").some((word) => word.length > maxCommentColumns / 2);
+    return line.length > maxCommentColumns && isText && !hasLongWord
+      ? [`${path}:${index + 1}: a comment of ${line.length} columns, at most ${maxCommentColumns}`]
+      : [];
+  });
 }
 
 function banned(file: SourceFile): string[] {

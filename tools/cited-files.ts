@@ -9,8 +9,8 @@ const cited = new RegExp(
 );
 
 /**
- * A line for each file that a page, or a comment of a source, names and that is not there. A path counts
- * from the root of the repository, from `src` or from the file itself.
+ * A line for each file that a page, or a comment of a source, names and that is not there. A path
+ * counts from the root of the repository, from `src` or from the file itself.
  */
 export function missingFiles(
   { path, text }: { readonly path: string; readonly text: string },

@@ -22,7 +22,9 @@ export const readmeMoment: PictureMoment = {
   rows: 34,
 };
 
-/** The board of the demo as it is at one instant of virtual time: the same each time it is drawn. */
+/**
+ * The board of the demo as it is at one instant of virtual time: the same each time it is drawn.
+ */
 export async function boardAt(moment: PictureMoment): Promise<readonly StyledLine[]> {
   const startAt = parseInstant("2026-11-20T00:00:00Z") ?? instant(0);
   const clock = new VirtualClock({ startAt, settle: eventLoopTurn });

@@ -1,4 +1,6 @@
-/** Builds Go modules of ours into a cache outside the checkout, keyed by all that goes into them. */
+/**
+ * Builds Go modules of ours into a cache outside the checkout, keyed by all that goes into them.
+ */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";

@@ -1,8 +1,8 @@
 /**
- * Makes all that a release publishes into `out/`: the package for npm, both images as OCI layouts for
- * two architectures, the chart, bills of materials and checksums. Needs neither a container engine nor
- * a base image; the same checkout gives the same bytes. `--push HOST/PATH` sends images and chart
- * to a registry; without it nothing leaves this machine.
+ * Makes all that a release publishes into `out/`: the package for npm, both images as OCI layouts
+ * for two architectures, the chart, bills of materials and checksums. Needs neither a container
+ * engine nor a base image; the same checkout gives the same bytes. `--push HOST/PATH` sends images
+ * and chart to a registry; without it nothing leaves this machine.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";

@@ -1,6 +1,6 @@
 /**
- * Runs the unit tests on other releases of Node, as in `node tools/test-on-node.ts 22 24`. Each comes
- * from npm into the cache beside the control plane's binaries, once.
+ * Runs the unit tests on other releases of Node, as in `node tools/test-on-node.ts 22 24`. Each
+ * comes from npm into the cache beside the control plane's binaries, once.
  */
 import { spawnSync } from "node:child_process";
 import { delimiter, join } from "node:path";

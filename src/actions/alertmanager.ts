@@ -20,9 +20,9 @@ const mostBytes = 8 * 1024 * 1024;
 
 /**
  * The names of the alerts that fire now, are neither silenced nor inhibited, and match. By the
- * Alertmanager API v2 (`GET /api/v2/alerts?active=true&silenced=false&inhibited=false&filter=…`). One that
- * it has not looked at yet counts: it may be neither.
- * Throws API_UNREACHABLE; whoever asks takes it for a closed gate.
+ * Alertmanager API v2 (`GET /api/v2/alerts?active=true&silenced=false&inhibited=false&filter=…`).
+ * One that it has not looked at yet counts: it may be neither. Throws API_UNREACHABLE; whoever asks
+ * takes it for a closed gate.
  */
 export async function firingAlerts(
   question: AlertQuestion,

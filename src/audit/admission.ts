@@ -5,7 +5,10 @@ import type { Platform } from "./platform.ts";
 import { spotLabels } from "./spot-label.ts";
 
 export interface AdmissionOptions {
-  /** Warn lets the object in and tells the user; Deny refuses it; Audit leaves a note in the audit log. */
+  /**
+   * Warn lets the object in and tells the user; Deny refuses it; Audit leaves a note in the audit
+   * log.
+   */
   readonly action: "Warn" | "Deny" | "Audit";
   /** What a regular and a critical pod get at shutdown, in whole seconds. */
   readonly regularSeconds: number;
@@ -52,7 +55,8 @@ const shapes = [
  * API server, and of the ConfigMap that carries the budget. A grace of exactly 30 s passes: the
  * server has filled it in before admission, so nobody may have chosen it. Objects that another one
  * owns pass too, their owner was judged; and so does a change that leaves the pods as they are, or
- * Deny would keep controllers from writing to what was there before. Source: Kubernetes "Validating Admission Policy" (GA 1.30).
+ * Deny would keep controllers from writing to what was there before. Source: Kubernetes "Validating
+ * Admission Policy" (GA 1.30).
  */
 export function admissionManifests(options: AdmissionOptions): string {
   for (const count of [options.regularSeconds, options.criticalSeconds]) {
@@ -191,7 +195,10 @@ function namesSpot(): string {
       && e.values.exists(v, (e.key + '=' + v) in ${pairs()}))))`;
 }
 
-/** Kept off: a selector with another value of a Spot label, or affinity that excludes Spot in each term. */
+/**
+ * Kept off: a selector with another value of a Spot label, or affinity that excludes Spot in each
+ * term.
+ */
 function maySpot(): string {
   return `!((has(variables.pod.nodeSelector) && variables.pod.nodeSelector.exists(k,
       k in ${keyList()} && !((k + '=' + variables.pod.nodeSelector[k]) in ${pairs()})))

@@ -62,7 +62,9 @@ export interface DisruptionBudget {
   readonly maxUnavailable: unknown;
 }
 
-/** Sorts the objects of the input by what the rules ask of them; its nodes, unless others are given. */
+/**
+ * Sorts the objects of the input by what the rules ask of them; its nodes, unless others are given.
+ */
 export function readFleet(
   manifests: readonly Manifest[],
   nodes: readonly AuditNode[] = readNodes(manifests),
@@ -104,7 +106,9 @@ export function workloadsOf(fleet: AuditedFleet, budget: DisruptionBudget): read
   return selected.filter((workload) => workload.kind !== "DaemonSet");
 }
 
-/** Whether requests reach a workload's pods by Services; Unknown where the input has none of them. */
+/**
+ * Whether requests reach a workload's pods by Services; Unknown where the input has none of them.
+ */
 export function servedBy(
   fleet: AuditedFleet,
   workload: Workload,

@@ -58,7 +58,9 @@ export interface Rule {
   check(fleet: AuditedFleet, platforms: readonly Platform[]): readonly Remark[];
 }
 
-/** Kinds that keep a number of pods alive; Jobs and bare pods do not, a DaemonSet has one a node. */
+/**
+ * Kinds that keep a number of pods alive; Jobs and bare pods do not, a DaemonSet has one a node.
+ */
 const replicated = new Set(["Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"]);
 
 export function isReplicated(workload: Workload): boolean {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * `lastcall agent` by itself, as the agent's image runs it on Bun: without the other commands and the
- * parser that they need.
+ * `lastcall agent` by itself, as the agent's image runs it on Bun: without the other commands and
+ * the parser that they need.
  */
 import { resolveOptions } from "../config/options/resolve-options.ts";
 import { seededRng } from "../core/chance/rng.ts";

@@ -6,7 +6,10 @@ export interface Problem {
   readonly pointer: Pointer;
   readonly found: string;
   readonly wanted: string;
-  /** The field has a name that the schema does not know: a slip in a file, a newer field in a cluster. */
+  /**
+   * The field has a name that the schema does not know: a slip in a file, a newer field in a
+   * cluster.
+   */
   readonly unknownField: boolean;
 }
 

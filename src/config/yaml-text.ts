@@ -6,7 +6,10 @@ export type Pointer = readonly (string | number)[];
 /** One document of a YAML text, as plain data that still knows its lines. */
 export interface YamlDocument {
   readonly value: unknown;
-  /** The line (from 1) of the value at the pointer, or of the nearest thing above it that is written. */
+  /**
+   * The line (from 1) of the value at the pointer, or of the nearest thing above it that is
+   * written.
+   */
   readonly lineOf: (pointer: Pointer) => number;
 }
 
@@ -24,7 +27,9 @@ export interface YamlText {
   readonly mistakes: readonly YamlMistake[];
 }
 
-/** A policy file is kilobytes; what is larger is the wrong file, and would be parsed for minutes. */
+/**
+ * A policy file is kilobytes; what is larger is the wrong file, and would be parsed for minutes.
+ */
 const largestLength = 4 * 1024 * 1024;
 
 /** Aliases a document may expand to: enough for any real file, too few for an alias bomb. */

@@ -38,7 +38,9 @@ export interface FollowedPlaceholders {
 export interface VolumeAttachments {
   /** Lists and then watches until the signal aborts. */
   follow(nodeName: string, signal: AbortSignal): FollowedVolumes;
-  /** `namespace/name` of the claim that a persistent volume is bound to; undefined: none, or gone. */
+  /**
+   * `namespace/name` of the claim that a persistent volume is bound to; undefined: none, or gone.
+   */
   claimOf(volume: string): Promise<string | undefined>;
 }
 

@@ -5,7 +5,8 @@ import type { Instant } from "../core/time/time.ts";
 
 /**
  * Departures as they are kept in the cluster. Every write names the resourceVersion it was decided
- * upon (fencing): `Conflict` means that somebody has written since, and that the caller looks again.
+ * upon (fencing): `Conflict` means that somebody has written since, and that the caller looks
+ * again.
  */
 export interface DepartureStore {
   create(order: DepartureOrder): Promise<StoreResult>;

@@ -20,7 +20,9 @@ export interface FleetChange {
   readonly policies: boolean;
 }
 
-/** How long a watch has not heard the API server; a quiet one hears a bookmark about every minute. */
+/**
+ * How long a watch has not heard the API server; a quiet one hears a bookmark about every minute.
+ */
 export interface WatchSilence {
   readonly kind: "nodes" | "departures" | "policies";
   readonly ms: Millis;
@@ -56,8 +58,8 @@ export interface Fleet {
 /** Asks what the gates of the policies depend upon outside the watched fleet. */
 export interface GateSource {
   /**
-   * Answers for every one of these policies with such gates; never throws: no answer is `Unknown`. An
-   * answer may be some seconds old.
+   * Answers for every one of these policies with such gates; never throws: no answer is `Unknown`.
+   * An answer may be some seconds old.
    */
   ask(
     policies: readonly Policy[],

@@ -34,8 +34,8 @@ export interface KeyPair {
 }
 
 /**
- * Serves at `:9101` (every interface) or `127.0.0.1:0` (a free port), by TLS where there is a key pair.
- * Throws PORT_TAKEN and USAGE.
+ * Serves at `:9101` (every interface) or `127.0.0.1:0` (a free port), by TLS where there is a key
+ * pair. Throws PORT_TAKEN and USAGE.
  */
 export type Serve = (
   address: string,

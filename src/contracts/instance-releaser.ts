@@ -13,18 +13,18 @@ export interface InstanceReleaser {
   describe(providerID: string, signal: AbortSignal): Promise<MachineState>;
 
   /**
-   * Asks whether the machine could be let go in this mode, and changes nothing: the machine is looked
-   * up, and the permission is asked for where the cloud tells. Throws `LastcallError`: with
+   * Asks whether the machine could be let go in this mode, and changes nothing: the machine is
+   * looked up, and the permission is asked for where the cloud tells. Throws `LastcallError`: with
    * `retryable` where the cloud cannot be asked now, without where asking again cannot help.
    */
   check(question: ReleaseQuestion, signal: AbortSignal): Promise<Releasability>;
 
   /**
    * Lets the machine go and waits until it is gone, in any of the modes but None. Idempotent: the
-   * same `requestId` asks for the same thing once, a machine that is already gone is success, and
-   * a machine whose id differs from `machineId` is not touched (`Replaced`).
-   * Throws `LastcallError`; `retryable` says whether asking again can help. An abort rejects with the
-   * signal's reason and leaves the cloud to finish; the same request takes it up again.
+   * same `requestId` asks for the same thing once, a machine that is already gone is success, and a
+   * machine whose id differs from `machineId` is not touched (`Replaced`). Throws `LastcallError`;
+   * `retryable` says whether asking again can help. An abort rejects with the signal's reason and
+   * leaves the cloud to finish; the same request takes it up again.
    */
   release(request: ReleaseRequest, signal: AbortSignal): Promise<ReleaseResult>;
 }
@@ -42,7 +42,9 @@ export type MachineState =
   | { readonly kind: "Absent" }
   | {
       readonly kind: "Present";
-      /** The cloud's own id of this machine; a machine recreated under the same name has another. */
+      /**
+       * The cloud's own id of this machine; a machine recreated under the same name has another.
+       */
       readonly id: string;
       readonly bornAt: Instant | undefined;
       readonly running: boolean;
@@ -70,15 +72,16 @@ export interface ReleaseRequest {
   /** A UUID; the Departure's uid, so that a restarted controller asks the same question. */
   readonly requestId: string;
   /**
-   * Called between the last look at the machine and the request that lets it go, and again before each
-   * further attempt, so that nothing but that request follows it. What it throws ends the release.
+   * Called between the last look at the machine and the request that lets it go, and again before
+   * each further attempt, so that nothing but that request follows it. What it throws ends the
+   * release.
    */
   readonly lastLook: () => Promise<LastLook>;
 }
 
 /**
- * What the last look at the node came to. `Clear`: the machine may go now; `Waited`: it may, but time has
- * passed, and the machine is to be looked at again first; `Keep`: it is not to go.
+ * What the last look at the node came to. `Clear`: the machine may go now; `Waited`: it may, but
+ * time has passed, and the machine is to be looked at again first; `Keep`: it is not to go.
  */
 export type LastLook = "Clear" | "Waited" | "Keep";
 

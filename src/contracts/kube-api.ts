@@ -17,8 +17,8 @@ export interface KubeApi {
   /**
    * Opens a watch and yields its events until the server ends it, the connection drops (the
    * iteration then just ends) or the signal aborts. An answer other than 200 is yielded as one
-   * `ERROR` event that carries the Status object; the caller decides what to do about it.
-   * Throws `LastcallError` `API_UNREACHABLE` where it could not be opened at all, or where its connection
+   * `ERROR` event that carries the Status object; the caller decides what to do about it. Throws
+   * `LastcallError` `API_UNREACHABLE` where it could not be opened at all, or where its connection
    * was found dead though nobody had closed it.
    */
   watch(request: KubeWatchRequest): AsyncIterable<KubeWatchEvent>;
@@ -78,7 +78,9 @@ export interface KubeAnswer {
 
 export interface KubeWatchRequest {
   readonly path: string;
-  /** `watch=1` is added; `resourceVersion`, `fieldSelector`, `timeoutSeconds` … are the caller's. */
+  /**
+   * `watch=1` is added; `resourceVersion`, `fieldSelector`, `timeoutSeconds` … are the caller's.
+   */
   readonly query?: Readonly<Record<string, string>> | undefined;
   /** Of opening it. Default `Now`. */
   readonly urgency?: Urgency | undefined;

@@ -8,9 +8,10 @@ import type { LastcallError } from "../errors.ts";
  */
 export interface LaunchTimes {
   /**
-   * The launch times of the machines that stand in these places now, in a few requests for all of them. A
-   * machine that the cloud does not have, or of another cloud, is missing from the answer. What could
-   * not be asked is told in `faults`, beside what could. Rejects only with the signal's reason.
+   * The launch times of the machines that stand in these places now, in a few requests for all of
+   * them. A machine that the cloud does not have, or of another cloud, is missing from the answer.
+   * What could not be asked is told in `faults`, beside what could. Rejects only with the signal's
+   * reason.
    */
   launchTimesOf(providerIDs: readonly string[], signal: AbortSignal): Promise<LaunchTimeReading>;
 }

@@ -31,8 +31,9 @@ export interface LeaderDuty {
 }
 
 /**
- * What the controllers' Lease shows to somebody who does not stand for it. Whether its holder lives is
- * judged by how long the version stays the same here, never by the instants that are written in it.
+ * What the controllers' Lease shows to somebody who does not stand for it. Whether its holder lives
+ * is judged by how long the version stays the same here, never by the instants that are written in
+ * it.
  */
 export interface ObservedLease {
   readonly version: string;

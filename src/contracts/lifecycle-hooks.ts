@@ -13,7 +13,7 @@ export interface LifecycleHooks {
 }
 
 /**
- * `Over`: it did not wait any more, or somebody else has told it; `NotFound`: there is no such group
- * or hook, or not where we ask.
+ * `Over`: it did not wait any more, or somebody else has told it; `NotFound`: there is no such
+ * group or hook, or not where we ask.
  */
 export type HookEnd = "Completed" | "Over" | "NotFound";

@@ -28,7 +28,10 @@ export interface DepartingMark {
   readonly message: string;
   /** In a rush the soonest goes first. */
   readonly dueAt?: Instant | undefined;
-  /** Only what stands already is written again: a node without the departure's mark gets none, and is `Gone`. */
+  /**
+   * Only what stands already is written again: a node without the departure's mark gets none, and
+   * is `Gone`.
+   */
   readonly renews?: boolean | undefined;
   /**
    * The node as a watch has shown it. The mark is then tried without a look before it; where any of

@@ -14,14 +14,16 @@ export interface NodePods {
   /** The eviction API with the pod's uid as precondition; never throws for an answer. */
   evict(pod: PodIdentity, options: LeaveOptions): Promise<EvictionAnswer>;
   /**
-   * Sets the condition `DisruptionTarget` on the pod's status, as the eviction API does, so that what
-   * watches the pod's end (a Job's podFailurePolicy) knows it for a disruption. Takes half a second at
-   * most and never throws; gives what kept it from that.
+   * Sets the condition `DisruptionTarget` on the pod's status, as the eviction API does, so that
+   * what watches the pod's end (a Job's podFailurePolicy) knows it for a disruption. Takes half a
+   * second at most and never throws; gives what kept it from that.
    */
   markDisrupted(pod: PodIdentity, options: MarkDisruptedOptions): Promise<string | undefined>;
   /** A plain delete with the uid as precondition: past every budget. */
   remove(pod: PodIdentity, options: LeaveOptions): Promise<EvictionAnswer>;
-  /** A rollout restart of the workload behind the owner, once a pod: a second one changes nothing. */
+  /**
+   * A rollout restart of the workload behind the owner, once a pod: a second one changes nothing.
+   */
   restartOwner(
     pod: PodIdentity,
     owner: OwnerFacts,

@@ -3,8 +3,8 @@ import type { LifecycleHook } from "../core/notice/lifecycle-hook.ts";
 import type { LastcallError } from "../errors.ts";
 
 /**
- * The cloud's word about any machine of the fleet, from a place outside the cluster: a queue, a list
- * of operations. Only the leader listens. One feed may tell the same word any number of times.
+ * The cloud's word about any machine of the fleet, from a place outside the cluster: a queue, a
+ * list of operations. Only the leader listens. One feed may tell the same word any number of times.
  */
 export interface NoticeFeed {
   /**
@@ -30,8 +30,8 @@ export interface FeedListener {
 
 /**
  * `Taken`: a Departure stands for it, or stood; `NoNode`: no node of the cluster is this machine;
- * `NotOwned`: its node falls under no policy; `TooEarly`: it is to be told again when its time comes
- * (`actFromAt`); `Stale`: its time is long past.
+ * `NotOwned`: its node falls under no policy; `TooEarly`: it is to be told again when its time
+ * comes (`actFromAt`); `Stale`: its time is long past.
  */
 export type NoticeFate = "Taken" | "NoNode" | "NotOwned" | "TooEarly" | "Stale";
 

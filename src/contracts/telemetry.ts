@@ -10,7 +10,10 @@ export interface Log {
 
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
-/** The metrics of contract.md section 4, and gauges of the audit and of the plan beside them. No label holds a node, pod or event id. */
+/**
+ * The metrics of contract.md section 4, and gauges of the audit and of the plan beside them. No
+ * label holds a node, pod or event id.
+ */
 export const metricNames = {
   counters: [
     "lastcall_notices_total",

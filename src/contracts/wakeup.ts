@@ -5,8 +5,8 @@ import type { Clock } from "./clock.ts";
 const awake = "awake";
 
 /**
- * What a loop sleeps on: it wakes when told to or when its time has come, whichever is first. A wake-up
- * between two sleeps counts at the next one: none is ever missed.
+ * What a loop sleeps on: it wakes when told to or when its time has come, whichever is first. A
+ * wake-up between two sleeps counts at the next one: none is ever missed.
  */
 export class Wakeup {
   readonly #clock: Clock;
@@ -22,7 +22,10 @@ export class Wakeup {
     this.#end?.();
   }
 
-  /** Tells what it woke of; without a span only a wake-up ends it. An abort ends it too, and rejects nothing. */
+  /**
+   * Tells what it woke of; without a span only a wake-up ends it. An abort ends it too, and rejects
+   * nothing.
+   */
   async sleep(span: Millis | undefined, signal: AbortSignal): Promise<"Woken" | "Time"> {
     if (!this.#isDue && !signal.aborted) await this.#rest(span, signal);
     const woken = this.#isDue ? "Woken" : "Time";

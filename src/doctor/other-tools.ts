@@ -7,9 +7,9 @@ interface KnownTool {
 }
 
 /**
- * Tools that take nodes away, by the names of the images that they publish. Karpenter, cluster-autoscaler and
- * kured say by a mark which node they are taking, and such a node is left to them; the others do
- * not wait for anybody.
+ * Tools that take nodes away, by the names of the images that they publish. Karpenter,
+ * cluster-autoscaler and kured say by a mark which node they are taking, and such a node is left to
+ * them; the others do not wait for anybody.
  */
 const knownTools: readonly KnownTool[] = [
   { tool: "aws-node-termination-handler", image: /aws-node-termination-handler/, rival: true },

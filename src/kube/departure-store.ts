@@ -17,8 +17,8 @@ import {
 
 /**
  * Departures in the cluster; the resourceVersion in each write is the fence. In a rush the writes
- * stand back behind cordons and evictions: they record what is done, and are not what is done. But a
- * notice is: until it is written its node is not cordoned.
+ * stand back behind cordons and evictions: they record what is done, and are not what is done. But
+ * a notice is: until it is written its node is not cordoned.
  */
 export class KubeDepartureStore implements DepartureStore {
   readonly #api: KubeApi;

@@ -64,8 +64,9 @@ export interface DisruptionMark extends MarkDisruptedOptions {
 }
 
 /**
- * Sets the pod's condition `DisruptionTarget`; the uid in the patch is its precondition, since a uid
- * cannot be changed. A pod that is gone needs none. Throws where the API does, or where it refuses.
+ * Sets the pod's condition `DisruptionTarget`; the uid in the patch is its precondition, since a
+ * uid cannot be changed. A pod that is gone needs none. Throws where the API does, or where it
+ * refuses.
  */
 export async function markDisrupted(
   api: KubeSender,

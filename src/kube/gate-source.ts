@@ -26,8 +26,8 @@ interface Kept {
 }
 
 /**
- * Asks Alertmanager and lists blocking pods, for the policies that have such gates. The same question
- * is asked once within five seconds, be its answer what it may.
+ * Asks Alertmanager and lists blocking pods, for the policies that have such gates. The same
+ * question is asked once within five seconds, be its answer what it may.
  */
 export class KubeGateSource implements GateSource {
   readonly #options: KubeGateSourceOptions;

@@ -29,13 +29,16 @@ interface NodeClaim {
 }
 
 /**
- * Lets machines of Karpenter's go by deleting their NodeClaims, each with the uid that is meant: Karpenter
- * then ends the instance, takes its Node away and, last, the NodeClaim. It makes another machine if
- * pods need one. Source: Karpenter, controllers/nodeclaim/lifecycle and controllers/node/termination.
+ * Lets machines of Karpenter's go by deleting their NodeClaims, each with the uid that is meant:
+ * Karpenter then ends the instance, takes its Node away and, last, the NodeClaim. It makes another
+ * machine if pods need one. Source: Karpenter, controllers/nodeclaim/lifecycle and
+ * controllers/node/termination.
  */
 export class NodeClaimReleaser implements InstanceReleaser {
   readonly #options: NodeClaimReleaserOptions;
-  /** By providerID; the API selects no NodeClaim by it, so that each is looked for in the list once. */
+  /**
+   * By providerID; the API selects no NodeClaim by it, so that each is looked for in the list once.
+   */
   readonly #names = new Map<string, string>();
 
   constructor(options: NodeClaimReleaserOptions) {

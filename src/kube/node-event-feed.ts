@@ -34,9 +34,9 @@ const againMs: Millis = seconds(1);
 const refusedMs: Millis = minutes(1);
 
 /**
- * The Events that AKS writes about a Node which Azure takes, for nodes without a condition that says
- * so. Nothing is asked for before a node of Azure is seen. An Event is renewed while it holds: each
- * notice is told once.
+ * The Events that AKS writes about a Node which Azure takes, for nodes without a condition that
+ * says so. Nothing is asked for before a node of Azure is seen. An Event is renewed while it holds:
+ * each notice is told once.
  */
 export class NodeEventFeed implements NoticeFeed {
   readonly #options: NodeEventFeedOptions;

@@ -25,7 +25,9 @@ const handlerFlags: FlagNames = Object.fromEntries(
   handlerSettings.map((name) => [name.toLowerCase().replaceAll("_", "-"), { name }]),
 );
 
-/** `enableRebalanceDraining` of ENABLE_REBALANCE_DRAINING, but for those that are spelled otherwise. */
+/**
+ * `enableRebalanceDraining` of ENABLE_REBALANCE_DRAINING, but for those that are spelled otherwise.
+ */
 const valueNames: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     handlerSettings.map((name) => [

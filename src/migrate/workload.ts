@@ -78,7 +78,9 @@ export type FlagNames = Readonly<
   Record<string, { readonly name: string; readonly short?: string }>
 >;
 
-/** Reads `--flag=value`, `--flag value`, `-f value` and `-fvalue`; what is not known is told apart. */
+/**
+ * Reads `--flag=value`, `--flag value`, `-f value` and `-fvalue`; what is not known is told apart.
+ */
 export function readArguments(
   args: readonly string[],
   flags: FlagNames,

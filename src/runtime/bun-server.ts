@@ -20,8 +20,8 @@ interface BunRuntime {
 }
 
 /**
- * Bun's own HTTP server where Bun runs us, in the form of `serve` in `src/server`; undefined on Node.
- * On Bun, node:http alone holds 10 MiB, a third of what the agent may have, its own server 2.
+ * Bun's own HTTP server where Bun runs us, in the form of `serve` in `src/server`; undefined on
+ * Node. On Bun, node:http alone holds 10 MiB, a third of what the agent may have, its own server 2.
  */
 export function bunServe(): Serve | undefined {
   const bun = (globalThis as { readonly Bun?: BunRuntime }).Bun;

@@ -9,8 +9,9 @@ export interface KeyPairFiles {
 }
 
 /**
- * A certificate, with those of its authorities behind it, and its key, both in PEM. Throws CONFIG_INVALID,
- * also where one of the two files is older than the other and they do not belong together.
+ * A certificate, with those of its authorities behind it, and its key, both in PEM. Throws
+ * CONFIG_INVALID, also where one of the two files is older than the other and they do not belong
+ * together.
  */
 export async function readKeyPair({ certFile, keyFile }: KeyPairFiles): Promise<KeyPair> {
   const [cert, key] = await Promise.all([read(certFile), read(keyFile)]);

@@ -12,7 +12,10 @@ export function apiServerOf(env: Readonly<Record<string, string | undefined>>): 
   return `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** The pod's own token, read again: the kubelet replaces it about every hour. Throws KUBECONFIG_INVALID. */
+/**
+ * The pod's own token, read again: the kubelet replaces it about every hour. Throws
+ * KUBECONFIG_INVALID.
+ */
 export async function readAccountToken(folder: string = accountFolder): Promise<string> {
   const path = `${folder}/token`;
   try {

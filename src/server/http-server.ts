@@ -9,7 +9,10 @@ import {
 } from "../contracts/http-route.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 
-/** More than anybody who scrapes, probes or listens needs: whoever opens more is up to something else. */
+/**
+ * More than anybody who scrapes, probes or listens needs: whoever opens more is up to something
+ * else.
+ */
 const mostConnections = 256;
 
 /**

@@ -16,8 +16,8 @@ export interface MetricsServerOptions {
 const lookMs = seconds(30);
 
 /**
- * One address for as long as a process lives: where a certificate is replaced it listens again, and where it
- * could not listen it tries again.
+ * One address for as long as a process lives: where a certificate is replaced it listens again, and
+ * where it could not listen it tries again.
  */
 export class MetricsServer {
   readonly #options: MetricsServerOptions;

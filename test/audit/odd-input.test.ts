@@ -9,7 +9,9 @@ import type { AuditReport } from "../../src/audit/report.ts";
 import { isLastcallError } from "../../src/errors.ts";
 import { platform } from "./support/audit-yaml.ts";
 
-/** Every field that the audit reads somewhere, so that anything can stand where it is not meant to. */
+/**
+ * Every field that the audit reads somewhere, so that anything can stand where it is not meant to.
+ */
 const fields =
   `metadata spec status template jobTemplate containers initContainers volumes name namespace
 labels annotations ownerReferences kind controller uid replicas parallelism selector matchLabels

@@ -43,7 +43,8 @@ const charts: readonly {
   },
   {
     file: "dapr-ha.yaml",
-    // Three replicas each, kept from sharing a zone, under budgets; its Configuration makes no pods.
+    // Three replicas each, kept from sharing a zone, under budgets; its Configuration makes no
+    // pods.
     found: [],
     cutByDefault: 5,
   },

@@ -10,8 +10,8 @@ import { freePort } from "../support/free-port.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 /**
- * The agent's process without any cluster, on Node or on what LASTCALL_AGENT_RUNTIME names. Only its
- * machine's metadata service is there.
+ * The agent's process without any cluster, on Node or on what LASTCALL_AGENT_RUNTIME names. Only
+ * its machine's metadata service is there.
  */
 let metadata: AwsMetadataServer;
 let agent: AgentProcess;

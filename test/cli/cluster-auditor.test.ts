@@ -12,7 +12,9 @@ const turn = () => Promise.resolve();
 
 type Cluster = Readonly<Record<string, readonly KubeObject[]>>;
 
-/** Lists by kind in the server's order of keys, in pages, without the head that lists leave away. */
+/**
+ * Lists by kind in the server's order of keys, in pages, without the head that lists leave away.
+ */
 function serve(cluster: Cluster): ScriptedApi {
   const kinds = [...clusterKinds, ...namespacedKinds];
   return new ScriptedApi(({ path, query }: KubeRequest): KubeAnswer => {

@@ -1,6 +1,6 @@
 /**
- * The controller's rights, both ways: whatever it asks of the API server is granted by the manifests, and
- * each verb that these grant is asked for in one of the stories told here.
+ * The controller's rights, both ways: whatever it asks of the API server is granted by the
+ * manifests, and each verb that these grant is asked for in one of the stories told here.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -70,7 +70,10 @@ function rightOf(request: string): string | undefined {
 
 const used = new Set<string>();
 
-/** The controller as `lastcall run` puts it together, with its Lease, on a world that is ready for it. */
+/**
+ * The controller as `lastcall run` puts it together, with its Lease, on a world that is ready for
+ * it.
+ */
 async function tell(
   world: ModelWorld,
   story: () => Promise<void>,
@@ -221,7 +224,8 @@ describe("the rights of the controller", () => {
   it("are all asked for", () => {
     // A StatefulSet is restarted as a Deployment is.
     const alike = new Map([["patch statefulsets.apps", "patch deployments.apps"]]);
-    // Asked for where an answer was lost, and where an Event is said again: what these stories leave out.
+    // Asked for where an answer was lost, and where an Event is said again: what these stories
+    // leave out.
     const rare = ["get leases.coordination.k8s.io", "patch events"];
     const asked = new Set([...used, ...rare]);
     const unused = [...base, ...restarts].filter((right) => !asked.has(alike.get(right) ?? right));

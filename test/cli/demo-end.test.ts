@@ -25,7 +25,9 @@ interface RunningDemo {
   readonly ended: Promise<readonly [code: number | null, signal: NodeJS.Signals | null]>;
 }
 
-/** A demo that has said where its kubeconfig is; temporary files go to a folder of the test's own. */
+/**
+ * A demo that has said where its kubeconfig is; temporary files go to a folder of the test's own.
+ */
 async function startDemo(...nodeOptions: readonly string[]): Promise<RunningDemo> {
   const args = [...nodeOptions, program, "demo", "--seed", "1", "--speed", "600"];
   const child = spawn(process.execPath, args, {

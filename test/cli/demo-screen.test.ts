@@ -24,8 +24,8 @@ function screen(columns: number, rows: number): string {
 }
 
 /**
- * The screens as a person sees them. Each was looked at; `vitest -u` writes them anew, and then they are
- * to be looked at again.
+ * The screens as a person sees them. Each was looked at; `vitest -u` writes them anew, and then
+ * they are to be looked at again.
  */
 describe("The demo of seed 1", () => {
   it.each([

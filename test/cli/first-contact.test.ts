@@ -8,7 +8,9 @@ import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 
 const unreachable = new LastcallError("API_UNREACHABLE", "Cannot GET /version: connection refused");
 
-/** Lets a minute pass for a contact whose answers come from `answer`; gives its end and its length. */
+/**
+ * Lets a minute pass for a contact whose answers come from `answer`; gives its end and its length.
+ */
 async function contact(
   answer: (atMs: number) => KubeAnswer,
 ): Promise<{ end: unknown; ms: number }> {

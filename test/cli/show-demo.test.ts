@@ -98,7 +98,8 @@ describe("The demo on a terminal", () => {
   it("does what its keys say", async () => {
     const heard = listen();
     const frames: string[] = [];
-    // The clock stands at once, so that nothing is drawn twice; then it goes on to what happens first.
+    // The clock stands at once, so that nothing is drawn twice; then it goes on to what happens
+    // first.
     const script: readonly (readonly [shown: RegExp, key: Key])[] = [
       [/60x/, "Pause"],
       [/PAUSED/, "Sort"],

@@ -33,7 +33,10 @@ function documentsOf(file: string): readonly Policy[] {
   return parseAllDocuments(readFileSync(join(deploy, file), "utf8")).map((one) => one.toJS());
 }
 
-/** As networking.k8s.io/v1 says it: a rule without peers is for everybody, one without ports for all. */
+/**
+ * As networking.k8s.io/v1 says it: a rule without peers is for everybody, one without ports for
+ * all.
+ */
 function allows(rules: readonly Rule[], party: Party, port: Port): boolean {
   return rules.some(({ from, to, ports }) => {
     const peers = from ?? to;

@@ -21,18 +21,21 @@ export interface ReleaserWorld {
   /** The modes that this cloud has. */
   readonly modes: readonly ReleaseRequest["mode"][];
   /**
-   * Makes a machine that runs and whose owner allows this mode; absent: the first of `modes`, which is
-   * that of a group which replaces its losses.
+   * Makes a machine that runs and whose owner allows this mode; absent: the first of `modes`, which
+   * is that of a group which replaces its losses.
    */
   addMachine(
     name: string,
     mode?: ReleaseRequest["mode"],
   ): { readonly providerID: string; readonly id: string };
-  /** The id of the machine that has this place in the cloud now, also where it came as a replacement. */
+  /**
+   * The id of the machine that has this place in the cloud now, also where it came as a
+   * replacement.
+   */
   idOf(providerID: string): string | undefined;
   /**
-   * Puts a new machine in the place of one, as a group does after a preemption; where no place is used
-   * again, starts it anew. Gives the new id.
+   * Puts a new machine in the place of one, as a group does after a preemption; where no place is
+   * used again, starts it anew. Gives the new id.
    */
   replace(providerID: string): Promise<string>;
   /** Takes a machine away for good, without the releaser. */

@@ -138,7 +138,9 @@ describe("a node to which load balancers may still send", () => {
     });
   }
 
-  /** A controller takes n0 away until it waits for load balancers; then this happens, and it ends. */
+  /**
+   * A controller takes n0 away until it waits for load balancers; then this happens, and it ends.
+   */
   async function waiting(world: ModelWorld, then: () => Promise<void>): Promise<void> {
     depart(world, "n0");
     const stop = new AbortController();

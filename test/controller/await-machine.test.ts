@@ -115,7 +115,8 @@ describe("a drained node whose machine nobody takes", () => {
   it("is drained seven times in three days at the most", async () => {
     const world = await fleet(stays);
     await world.pass(hours(72));
-    // The first after three hours; then pauses of 1, 2, 4, 8, 16 and 24 hours, each after half an hour of waiting.
+    // The first after three hours; then pauses of 1, 2, 4, 8, 16 and 24 hours, each after half an
+    // hour of waiting.
     for (const name of ["n0", "n1", "n2"]) {
       expect(cordonsOf(world, name)).toBeGreaterThan(1);
       expect(cordonsOf(world, name)).toBeLessThanOrEqual(7);

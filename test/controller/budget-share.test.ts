@@ -29,7 +29,9 @@ describe("eight pods with a budget of one, three nodes of which get 30 s of noti
 
 interface Held {
   readonly world: ModelWorld;
-  /** When each pod was deleted past its budget, in seconds after the notice, and with what grace. */
+  /**
+   * When each pod was deleted past its budget, in seconds after the notice, and with what grace.
+   */
   readonly deleted: { readonly afterSeconds: number; readonly graceSeconds: number }[];
 }
 
@@ -110,7 +112,8 @@ describe("pods that their budget never lets go", () => {
     await world.pass(seconds(40));
     stop.abort();
     await running;
-    // Two took 3 s: the others are taken to need 3 + 3 * 3 / 2 = 7.5 s, and the margin is 2 s: 20.5 s.
+    // Two took 3 s: the others are taken to need 3 + 3 * 3 / 2 = 7.5 s, and the margin is 2 s: 20.5
+    // s.
     expect(held.deleted.map(({ afterSeconds }) => afterSeconds)).toEqual(Array(4).fill(20));
   });
 });

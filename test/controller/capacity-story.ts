@@ -19,7 +19,9 @@ export interface StoryOptions {
   readonly withoutPriorityClass?: true;
 }
 
-/** Machines of four cores, the policy `spot` that plans nothing, and what `deploy/base` installs. */
+/**
+ * Machines of four cores, the policy `spot` that plans nothing, and what `deploy/base` installs.
+ */
 export function capacityStory(options: StoryOptions = {}): ModelWorld {
   const world = new ModelWorld();
   world.create("/api/v1/namespaces", {

@@ -84,7 +84,8 @@ describe.each([
           .map((one) => one.status as { outcome?: string; startedAt?: string; endedAt?: string })
           .toSorted((a, b) => Date.parse(a.endedAt ?? "") - Date.parse(b.endedAt ?? ""));
         expect(new Set(ended.map(({ outcome }) => outcome))).toEqual(new Set(["Planned"]));
-        // A machine that has taken the Node object over leaves in its own time: an hour later at the earliest.
+        // A machine that has taken the Node object over leaves in its own time: an hour later at
+        // the earliest.
         const [first, second] = ended;
         const stayedMs = Date.parse(second?.startedAt ?? "") - Date.parse(first?.endedAt ?? "");
         if (second !== undefined) expect(stayedMs).toBeGreaterThanOrEqual(hours(1));

@@ -15,7 +15,9 @@ interface Scene {
   end(): Promise<void>;
 }
 
-/** Two nodes that leave at 01:45 and 03:30, which is the deadline of both, on a policy with gates. */
+/**
+ * Two nodes that leave at 01:45 and 03:30, which is the deadline of both, on a policy with gates.
+ */
 function scene(gates: object, nodes = ["n0", "n1"]): Scene {
   const world = new ModelWorld();
   for (const [index, name] of nodes.entries()) world.addNode(name, "abc"[index % 3] as string);

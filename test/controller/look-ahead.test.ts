@@ -172,8 +172,9 @@ describe("two departures that need the same two budgets", () => {
   });
 
   /**
-   * On each of two full nodes a pod of `web`, which can be nowhere else, and two of `db`, for one of
-   * which there is room on the third. If each drain takes what the other needs, both wait for ever.
+   * On each of two full nodes a pod of `web`, which can be nowhere else, and two of `db`, for one
+   * of which there is room on the third. If each drain takes what the other needs, both wait for
+   * ever.
    */
   async function interlocked(): Promise<ModelWorld> {
     const world = capacityStory({ nodes: ["n0", "n1"], replacement: none });

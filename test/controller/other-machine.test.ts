@@ -55,7 +55,10 @@ function depart({ world }: Stage): void {
   } as KubeObject);
 }
 
-/** The machine goes with its pods, and the group has made another one under its name, with pods of its own. */
+/**
+ * The machine goes with its pods, and the group has made another one under its name, with pods of
+ * its own.
+ */
 function replaceMachine({ world }: Stage): void {
   for (const pod of world.podsOn("n1")) {
     const path = `${podsPath}/${pod.metadata?.name}`;

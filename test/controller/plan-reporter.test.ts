@@ -42,7 +42,8 @@ it("The plan is shown as gauges: nodes managed, spacing, and departures by reaso
   const series = of("lastcall_plan_spacing_seconds") ?? [];
   const spacing = Object.fromEntries(series.map(({ labels, value }) => [labels.kind, value]));
   expect(spacing).toMatchObject({ wanted: 900, reached: 900 });
-  // Three nodes of one launch time have two gaps in 23.5 hours, less what has passed at the last plan.
+  // Three nodes of one launch time have two gaps in 23.5 hours, less what has passed at the last
+  // plan.
   expect(spacing.best).toBeLessThanOrEqual((23.5 * 3600) / 2);
   expect(spacing.best).toBeGreaterThanOrEqual((23.5 * 3600 - 30) / 2);
   stop.abort();

@@ -172,7 +172,8 @@ describe("the status of a policy", () => {
     expect(world.get(`${policies}/spot`)?.status).toMatchObject({
       matchedNodes: 4,
       departures: { scheduled: 4, underWay: 0, done24h: 0 },
-      // Four nodes of one launch time with 3 h 30 min to leave in: three gaps of 70 minutes at best.
+      // Four nodes of one launch time with 3 h 30 min to leave in: three gaps of 70 minutes at
+      // best.
       spacing: { wantedSeconds: 900, reachedSeconds: 900, bestSeconds: expect.closeTo(4200, -1) },
       forecast: { feasible: true, late: [], widenBySeconds: 0 },
       nextDepartureAt: "2026-11-20T02:45:00.000Z",

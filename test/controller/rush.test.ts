@@ -14,8 +14,8 @@ interface Leave {
 }
 
 /**
- * Two pods of n1 that want more grace than a notice of 30 s leaves them, and evictions that wait for
- * 8 s before they go out. Three seconds after the notice something more may happen.
+ * Two pods of n1 that want more grace than a notice of 30 s leaves them, and evictions that wait
+ * for 8 s before they go out. Three seconds after the notice something more may happen.
  */
 async function rush(happens: (world: ModelWorld) => void = () => {}) {
   const world = new ModelWorld();

@@ -12,7 +12,9 @@ import {
   workload,
 } from "./capacity-story.ts";
 
-/** `n0` is to leave with a single pod that its budget keeps and another; there is room elsewhere. */
+/**
+ * `n0` is to leave with a single pod that its budget keeps and another; there is room elsewhere.
+ */
 async function leaving(onSingleReplica: string): Promise<ModelWorld> {
   const drain = { timeout: "5m", onTimeout: "RollBack", onSingleReplica };
   const world = capacityStory({ nodes: ["n0", "n1"], replacement: { when: "None" }, drain });
@@ -79,7 +81,10 @@ describe("a single replica that its budget keeps", () => {
   });
 
   describe("with a policy that says RestartOwner, where the right for it is missing", () => {
-    /** The API server answers as RBAC would where the role of `deploy/restart-owner` is not installed. */
+    /**
+     * The API server answers as RBAC would where the role of `deploy/restart-owner` is not
+     * installed.
+     */
     async function refused(path: RegExp): Promise<ModelWorld> {
       const world = await leaving("RestartOwner");
       const send = world.api.send.bind(world.api);

@@ -8,7 +8,10 @@ import { join } from "node:path";
 import { buildGo, type GoModule } from "../../tools/go-build.ts";
 
 export interface ControlPlaneBinaries {
-  /** Takes etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubelet or kubectl as first argument. */
+  /**
+   * Takes etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubelet or kubectl as
+   * first argument.
+   */
   readonly controlplane: string;
   readonly kwok: string;
 }

@@ -94,7 +94,9 @@ export function daily(text: string, over: Partial<Window> = {}): Window {
   } as Window;
 }
 
-/** Opens at every full minute for so many milliseconds: windows on the scale of an oracle's grid. */
+/**
+ * Opens at every full minute for so many milliseconds: windows on the scale of an oracle's grid.
+ */
 export function everyMinute(durationMs: number, type: "Allow" | "Deny"): Window {
   return {
     ...{ kind: "Cron", name: `${type}-${durationMs}`, type, timeZone: "UTC" },

@@ -50,7 +50,8 @@ const inMs = (ms: number): Instant => instant(startAt + ms);
 const oneAtOnce: readonly Budget[] = [{ kind: "Nodes", scope: "Policy", nodes: { count: 1 } }];
 
 describe("after an outage", () => {
-  // Six of one launch time, six seconds apart: planned for 30, 36, 42, 48, 54 and 60 seconds from now.
+  // Six of one launch time, six seconds apart: planned for 30, 36, 42, 48, 54 and 60 seconds from
+  // now.
   const six = { count: 6, deadlineMs: 60_000, reserveMs: 60_000, minMs: 6000 };
 
   it.each([40, 43.5, 45, 47, 50, 53.9, 57, 59, 61, 75])(

@@ -1,4 +1,6 @@
-/** What a stolen token of an agent can write in a Departure of its own node, on a real API server. */
+/**
+ * What a stolen token of an agent can write in a Departure of its own node, on a real API server.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { departureName } from "../../src/core/departure/departure.ts";
 import type { ApiAnswer } from "../support/api-request.ts";

@@ -1,6 +1,6 @@
 /**
- * What a stolen token of an agent can do, on a real API server: every verb and subresource, about its
- * own node and about another one, for each variant of the agent.
+ * What a stolen token of an agent can do, on a real API server: every verb and subresource, about
+ * its own node and about another one, for each variant of the agent.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { departureName } from "../../src/core/departure/departure.ts";
@@ -101,8 +101,8 @@ describe("what a stolen token can do", () => {
     const missed: string[] = [];
     for (const { what, call } of allProbes()) {
       const { status } = await world.plane.request(call);
-      // A path or a verb that the server does not know would be refused to anybody. What it finds amiss
-      // in a body is no matter: it looks at rights first.
+      // A path or a verb that the server does not know would be refused to anybody. What it finds
+      // amiss in a body is no matter: it looks at rights first.
       if ([401, 403, 404, 405, 415].includes(status)) missed.push(`${what}: ${status}`);
     }
     expect(missed).toEqual([]);

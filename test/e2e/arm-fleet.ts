@@ -5,7 +5,10 @@ import type { ControlPlane } from "../support/control-plane.ts";
 import { type Relay, startRelay } from "../support/relay.ts";
 import { type FleetCloud, MachineWitness } from "./fleet-cloud.ts";
 
-/** Far faster than AKS, but in its order: the operation, the machine's end, the autoscaler's new one. */
+/**
+ * Far faster than AKS, but in its order: the operation, the machine's end, the autoscaler's new
+ * one.
+ */
 const timings: ArmTimings = {
   deletedAfterMs: seconds(0.5),
   replacedAfterMs: seconds(1),

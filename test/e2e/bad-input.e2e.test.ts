@@ -219,7 +219,9 @@ async function addresses(): Promise<readonly string[]> {
   return ["--health-address", await address(), "--metrics-address", await address()];
 }
 
-/** What went wrong is one line on stderr; log lines of `run`, which are JSON, may come before it. */
+/**
+ * What went wrong is one line on stderr; log lines of `run`, which are JSON, may come before it.
+ */
 async function lastcall(args: readonly string[]) {
   const { code, stdout, stderr } = await runLastcall(args, { folder });
   const lines = stderr.split("\n").filter((line) => line !== "" && !line.startsWith("{"));

@@ -19,7 +19,9 @@ export interface ChaosCharge {
 
 /** However requests fail: from the notice to the cordon. */
 const cordonLimitMs = 5_000;
-/** Half of a notice of 30 s is the budgets', less the margin and what a slow API server may cost. */
+/**
+ * Half of a notice of 30 s is the budgets', less the margin and what a slow API server may cost.
+ */
 const budgetsOwnMs = 10_000;
 
 /** Everything that was not as it should be, a sentence each; empty when all was well. */

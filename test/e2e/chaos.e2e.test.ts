@@ -1,6 +1,6 @@
 /**
- * Notices and rotations on a real control plane, while a proxy between controller and API server does to
- * requests and connections what networks and servers do. `npm run chaos` makes 200 of them.
+ * Notices and rotations on a real control plane, while a proxy between controller and API server
+ * does to requests and connections what networks and servers do. `npm run chaos` makes 200 of them.
  */
 import { readFileSync } from "node:fs";
 import type { Node } from "kubernetes-types/core/v1.js";
@@ -16,7 +16,10 @@ import { makeDeparture, noticeOf } from "./raw-departure.ts";
 
 const seed = Number(process.env.E2E_SEED ?? 1);
 const wanted = Number(process.env.E2E_CHAOS_DEPARTURES ?? 9);
-/** So many leave at any time: as soon as one has ended and its node is back, the next one is asked for. */
+/**
+ * So many leave at any time: as soon as one has ended and its node is back, the next one is asked
+ * for.
+ */
 const atOnce = 4;
 const faultShare = 0.05;
 const noticeSeconds = 30;

@@ -1,6 +1,6 @@
 /**
- * The values of estafette-gke-preemptible-killer's chart, unchanged, by the real Helm: its names, its
- * Google identity and its promise are kept; what cannot be kept is refused by its name.
+ * The values of estafette-gke-preemptible-killer's chart, unchanged, by the real Helm: its names,
+ * its Google identity and its promise are kept; what cannot be kept is refused by its name.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

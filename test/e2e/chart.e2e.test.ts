@@ -50,8 +50,8 @@ interface Container {
 }
 
 /**
- * What an object comes to: without the labels of a release, in whatever order its variables are, and
- * with the option `fallback` as a flag or as a variable.
+ * What an object comes to: without the labels of a release, in whatever order its variables are,
+ * and with the option `fallback` as a flag or as a variable.
  */
 function meaningOf(manifest: unknown): unknown {
   const copy = JSON.parse(JSON.stringify(manifest), (key, value) => {

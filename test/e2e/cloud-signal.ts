@@ -158,7 +158,9 @@ export interface WithdrawnSignal {
   readonly say: (world: SignalWorld, node: string) => Promise<() => unknown>;
 }
 
-/** The ways in which a cloud calls off what it has said; that of AWS Health is in queue.e2e.test.ts. */
+/**
+ * The ways in which a cloud calls off what it has said; that of AWS Health is in queue.e2e.test.ts.
+ */
 export const withdrawnSignals: readonly WithdrawnSignal[] = [
   {
     signal: "EC2's metadata: a scheduled event that is canceled",
@@ -212,8 +214,8 @@ export const withdrawnSignals: readonly WithdrawnSignal[] = [
 ];
 
 /**
- * Every word by which a cloud says that it takes a machine, and how it is said here. The operations of
- * Compute Engine need a cloud beside them: compute-engine.e2e.test.ts.
+ * Every word by which a cloud says that it takes a machine, and how it is said here. The operations
+ * of Compute Engine need a cloud beside them: compute-engine.e2e.test.ts.
  */
 export const cloudSignals: readonly Signal[] = [
   {

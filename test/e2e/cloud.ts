@@ -75,7 +75,10 @@ export class Cloud {
     return this.#relay.url;
   }
 
-  /** A machine that is there already, with a group of its zone; from then on launch times make nodes. */
+  /**
+   * A machine that is there already, with a group of its zone; from then on launch times make
+   * nodes.
+   */
   adopt(machines: readonly { readonly name: string; readonly zone: string }[]): void {
     const zones = [...new Set(machines.map(({ zone }) => zone))];
     const groups = new Map(

@@ -1,6 +1,6 @@
 /**
- * On an API server that limits the system's priority classes as GKE's does: what is installed is started,
- * by kustomize and by Helm, with the usual classes and with another one.
+ * On an API server that limits the system's priority classes as GKE's does: what is installed is
+ * started, by kustomize and by Helm, with the usual classes and with another one.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,8 +16,8 @@ import { mustRun } from "./must-run.ts";
 const deploy = join(import.meta.dirname, "../../deploy");
 
 /**
- * GKE's own quota `gcp-critical-pods` in kube-system and the words of its refusal show this configuration;
- * its API server's file cannot be seen.
+ * GKE's own quota `gcp-critical-pods` in kube-system and the words of its refusal show this
+ * configuration; its API server's file cannot be seen.
  */
 const limited = {
   apiVersion: "apiserver.config.k8s.io/v1",

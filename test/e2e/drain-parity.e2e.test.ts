@@ -71,7 +71,9 @@ describe("the plan of a drain and the real kubectl drain, pod by pod", () => {
   });
 });
 
-/** What kubectl does with every flag that makes it go on; a budget makes it try until its timeout. */
+/**
+ * What kubectl does with every flag that makes it go on; a budget makes it try until its timeout.
+ */
 async function kubectlFates(): Promise<(app: string) => Fate> {
   const flags = ["--ignore-daemonsets", "--force", "--delete-emptydir-data", "--timeout=8s"];
   const { stdout, stderr } = await plane.kubectl(["drain", node, "--dry-run=server", ...flags]);

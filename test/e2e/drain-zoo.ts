@@ -1,4 +1,6 @@
-/** One pod of each kind of the table in docs/drain.md, all on one node, and what becomes of each. */
+/**
+ * One pod of each kind of the table in docs/drain.md, all on one node, and what becomes of each.
+ */
 
 /** What `kubectl drain` or a drain plan does to a pod. */
 export type Fate = "Leaves" | "Stays" | "Held";

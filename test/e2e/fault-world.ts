@@ -24,7 +24,8 @@ const noticeSeconds = 30;
 
 /**
  * `Http`: a proxy that reads requests and speaks plain HTTP/1.1 to the controller. `Tls`: bytes are
- * handed on as they are, so that the controller speaks TLS, and HTTP/2 where it likes, to the API server.
+ * handed on as they are, so that the controller speaks TLS, and HTTP/2 where it likes, to the API
+ * server.
  */
 export type Way = "Http" | "Tls";
 
@@ -131,8 +132,8 @@ export class FaultWorld {
   }
 
   /**
-   * Gives notice and waits for the node's cordon and for the first eviction of one of its pods; `what`
-   * happens meanwhile, in the table of `npm run faults`.
+   * Gives notice and waits for the node's cordon and for the first eviction of one of its pods;
+   * `what` happens meanwhile, in the table of `npm run faults`.
    */
   async reactionOf(name: string, what: string): Promise<Reaction> {
     const path = `/api/v1/pods?fieldSelector=spec.nodeName%3D${name}`;

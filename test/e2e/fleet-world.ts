@@ -37,7 +37,9 @@ export interface FleetOptions extends CloudOptions {
   readonly elsewhere?: (plane: ControlPlane) => Promise<FleetCloud>;
 }
 
-/** A control plane with nine nodes in three zones, sixty pods with budgets, a cloud and an onlooker. */
+/**
+ * A control plane with nine nodes in three zones, sixty pods with budgets, a cloud and an onlooker.
+ */
 export class FleetWorld {
   readonly plane: ControlPlane;
   readonly cloud: Cloud;

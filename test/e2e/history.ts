@@ -86,8 +86,9 @@ export function isReady(object: Pod | Node): boolean {
 }
 
 /**
- * `namespace/name` of each pod whose eviction the user was granted. One that was not answered counts,
- * too: a server that is killed in between may have granted it, and only the pod itself can tell.
+ * `namespace/name` of each pod whose eviction the user was granted. One that was not answered
+ * counts, too: a server that is killed in between may have granted it, and only the pod itself can
+ * tell.
  */
 export function evictionsBy(user: string, { audit }: History): ReadonlySet<string> {
   const granted = audit.filter(

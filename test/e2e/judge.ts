@@ -61,7 +61,9 @@ export function zonesAlternate(history: History, charge: Charge): readonly strin
   });
 }
 
-/** Kept apart: what a person asks for, and what was overdue from the first, may follow more closely. */
+/**
+ * Kept apart: what a person asks for, and what was overdue from the first, may follow more closely.
+ */
 export function leftApart(
   history: History,
   { gapMs, ...charge }: Charge & { readonly gapMs: number },

@@ -5,7 +5,9 @@ import { ModelKarpenter, nodeClaimDefinition, nodePoolLabel } from "../support/m
 import { waitUntil } from "../support/wait-until.ts";
 import { type FleetCloud, MachineWitness } from "./fleet-cloud.ts";
 
-/** Karpenter as a model of ours on the real API server: NodeClaims with its finalizer, in no cloud. */
+/**
+ * Karpenter as a model of ours on the real API server: NodeClaims with its finalizer, in no cloud.
+ */
 export class KarpenterFleet implements FleetCloud {
   readonly flags: readonly string[] = [];
   readonly environment = {};

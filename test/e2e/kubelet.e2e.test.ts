@@ -104,7 +104,9 @@ function binding(role: string, subject: Subject): object {
   };
 }
 
-/** The cluster's authority is the API server's certificate, and the kubelet's where it is trusted. */
+/**
+ * The cluster's authority is the API server's certificate, and the kubelet's where it is trusted.
+ */
 async function auditAs(
   user: string,
   flags: readonly string[],

@@ -10,7 +10,10 @@ const atOnce = 3;
 /** Ahead of the first instant, and from the last deadline to the end of the lifetimes. */
 const leadSeconds = 15;
 const reserveSeconds = 120;
-/** From the decision to the cordon in the audit log of the API server it is a moment, now and then more. */
+/**
+ * From the decision to the cordon in the audit log of the API server it is a moment, now and then
+ * more.
+ */
 const momentMs = 1000;
 
 let world: FleetWorld;

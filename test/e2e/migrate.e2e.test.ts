@@ -1,6 +1,7 @@
 /**
- * `lastcall migrate` on a real API server: the killer's own manifests live, nodes with its annotations and
- * cordons, and a termination handler's taints. Nothing changes before `--apply`, and then no more than that.
+ * `lastcall migrate` on a real API server: the killer's own manifests live, nodes with its
+ * annotations and cordons, and a termination handler's taints. Nothing changes before `--apply`,
+ * and then no more than that.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -68,7 +69,9 @@ async function makeNode(name: string, { state, cordoned, labels, taints }: Marks
   });
 }
 
-/** Name, whether it is cordoned, its taints but for the cordon's own, and the killer's annotation. */
+/**
+ * Name, whether it is cordoned, its taints but for the cordon's own, and the killer's annotation.
+ */
 async function standing(): Promise<readonly string[]> {
   const { stdout } = await plane.kubectl(["get", "nodes", "-o", "json"]);
   const { items } = JSON.parse(stdout) as {

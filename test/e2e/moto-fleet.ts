@@ -7,7 +7,9 @@ import { type FleetCloud, MachineWitness } from "./fleet-cloud.ts";
 const group = "spot";
 const zone = "eu-west-1a";
 
-/** An Auto Scaling group as moto has it: what it ends ends at once, and another is there at once. */
+/**
+ * An Auto Scaling group as moto has it: what it ends ends at once, and another is there at once.
+ */
 export class MotoFleet implements FleetCloud {
   readonly flags: readonly string[] = [];
   readonly witness: MachineWitness;

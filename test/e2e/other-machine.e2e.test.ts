@@ -154,7 +154,9 @@ async function departureNow() {
   return (await plane.request({ path: departurePath })).body;
 }
 
-/** The machine goes with its pods, and the group makes another under its name and its providerID. */
+/**
+ * The machine goes with its pods, and the group makes another under its name and its providerID.
+ */
 async function replaceMachine(): Promise<void> {
   await deleteNode(plane, "leaving");
   for (const { metadata } of await podsOf("held")) {

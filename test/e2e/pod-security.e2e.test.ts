@@ -1,6 +1,6 @@
 /**
- * What is installed, by the API server's own standards: the controller's pods are restricted, the agents
- * are but for their nodes' network, and the controller makes no pods but placeholders.
+ * What is installed, by the API server's own standards: the controller's pods are restricted, the
+ * agents are but for their nodes' network, and the controller makes no pods but placeholders.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -107,7 +107,9 @@ function placeholder(): KubeObject {
   );
 }
 
-/** Asks as the controller; what it is to make is laid over `pod`, its spec and its only container. */
+/**
+ * Asks as the controller; what it is to make is laid over `pod`, its spec and its only container.
+ */
 function create(
   pod: KubeObject,
   change: { labels?: object; spec?: object; container?: object; namespace?: string },

@@ -27,8 +27,8 @@ export interface QueueNode {
 }
 
 /**
- * A control plane with Spot nodes as EKS labels them, room for their pods on others, moto's queue, and
- * an onlooker.
+ * A control plane with Spot nodes as EKS labels them, room for their pods on others, moto's queue,
+ * and an onlooker.
  */
 export class QueueWorld {
   readonly plane: ControlPlane;
@@ -105,7 +105,9 @@ export class QueueWorld {
     return process;
   }
 
-  /** What the controller counts under that name and those labels; 0 where it has not counted yet. */
+  /**
+   * What the controller counts under that name and those labels; 0 where it has not counted yet.
+   */
   async counted(series: string): Promise<number> {
     const text = await (await fetch(this.metricsUrl)).text();
     const line = text.split("\n").find((one) => one.startsWith(`${series} `));

@@ -8,7 +8,9 @@ interface RawSpec {
   readonly deadlineAt?: string;
 }
 
-/** Makes a Departure as whoever brings it does, by one plain request; gives the instant before it. */
+/**
+ * Makes a Departure as whoever brings it does, by one plain request; gives the instant before it.
+ */
 export async function makeDeparture(
   plane: ControlPlane,
   node: string,

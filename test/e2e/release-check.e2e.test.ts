@@ -20,7 +20,8 @@ let isSilent = false;
 beforeAll(async () => {
   world = await FleetWorld.start({ before: async () => (isSilent ? "Drop" : "Pass") });
   world.cloud.deny(toRecreate);
-  // The node that a notice takes counts in the budget, too. Every node is past its limit of two seconds, so that the first departure is due at once.
+  // The node that a notice takes counts in the budget, too. Every node is past its limit of two
+  // seconds, so that the first departure is due at once.
   await world.applyPolicy({
     lifetime: { max: "3s", reserve: "1s" },
     spacing: { mode: "Late", min: "1s" },

@@ -1,6 +1,7 @@
 /**
- * What a release publishes, made twice and used as its readers do: the package installed in an empty
- * folder, the images run on a read-only root as nobody, images and chart fetched from a registry.
+ * What a release publishes, made twice and used as its readers do: the package installed in an
+ * empty folder, the images run on a read-only root as nobody, images and chart fetched from a
+ * registry.
  */
 import { type ExecFileSyncOptions, execFileSync } from "node:child_process";
 import {

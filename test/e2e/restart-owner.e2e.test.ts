@@ -1,6 +1,6 @@
 /**
- * `onSingleReplica: RestartOwner` on a real API server: without the role of deploy/restart-owner it is as
- * `Wait`, with it the workload is restarted, and the role lets nothing else through.
+ * `onSingleReplica: RestartOwner` on a real API server: without the role of deploy/restart-owner it
+ * is as `Wait`, with it the workload is restarted, and the role lets nothing else through.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,7 +1,7 @@
 /**
- * Every word of every cloud, each for a node of its own, on one real control plane: from what a metadata
- * server, a queue or a Node says to pods that have left by eviction. Judged by an onlooker's watch and the
- * API server's audit log.
+ * Every word of every cloud, each for a node of its own, on one real control plane: from what a
+ * metadata server, a queue or a Node says to pods that have left by eviction. Judged by an
+ * onlooker's watch and the API server's audit log.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -195,7 +195,10 @@ function changesOf(node: string) {
   });
 }
 
-/** The lead counts from when the word was said or heard, in whole seconds: not before, nor after now. */
+/**
+ * The lead counts from when the word was said or heard, in whole seconds: not before, nor after
+ * now.
+ */
 function expectDeadline(
   deadlineAt: string | undefined,
   { leadMs, saidAt }: { readonly leadMs?: number; readonly saidAt: number },

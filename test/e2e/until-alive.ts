@@ -9,8 +9,8 @@ export interface Living {
 }
 
 /**
- * Waits for a condition, unless the control plane or a controller dies meanwhile. Throws with the end
- * of every controller's log.
+ * Waits for a condition, unless the control plane or a controller dies meanwhile. Throws with the
+ * end of every controller's log.
  */
 export async function untilAlive<T>(
   condition: () => Promise<T | false | undefined>,

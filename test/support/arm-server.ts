@@ -73,9 +73,9 @@ const defaultTimings: ArmTimings = {
 };
 
 /**
- * Azure Resource Manager on loopback, as far as releases go: a scale set of one node pool of AKS, whose
- * machines are deleted by an operation that is answered with 202, and its autoscaler. The forms are those
- * of Azure's REST reference; Azure itself was not asked.
+ * Azure Resource Manager on loopback, as far as releases go: a scale set of one node pool of AKS,
+ * whose machines are deleted by an operation that is answered with 202, and its autoscaler. The
+ * forms are those of Azure's REST reference; Azure itself was not asked.
  */
 export class ArmServer {
   readonly machines: ArmMachine[] = [];
@@ -163,7 +163,9 @@ export class ArmServer {
     this.machines.splice(this.machines.indexOf(machine), 1);
   }
 
-  /** What AKS does, whoever asked: the machine goes, and where pods need it the autoscaler adds one. */
+  /**
+   * What AKS does, whoever asked: the machine goes, and where pods need it the autoscaler adds one.
+   */
   delete(machine: ArmMachine, operation: Operation): void {
     machine.provisioning = "Deleting";
     void this.#delete(machine, operation).catch(() => undefined);

@@ -13,8 +13,8 @@ export interface AuditEntry {
   /** `unanswered` until the answer is complete, and for good where the server was killed first. */
   readonly code: number;
   /**
-   * When the request came and when its answer was complete, in microseconds since 1970; one time for
-   * both where it is unanswered.
+   * When the request came and when its answer was complete, in microseconds since 1970; one time
+   * for both where it is unanswered.
    */
   readonly receivedAtUs: number;
   readonly answeredAtUs: number;
@@ -32,8 +32,8 @@ export interface AuditLog {
 export const unanswered = 0;
 
 /**
- * Reads are many and change nothing, so that only writes are kept: as they come, too, for a server that
- * is killed between the write and its answer tells of no answer.
+ * Reads are many and change nothing, so that only writes are kept: as they come, too, for a server
+ * that is killed between the write and its answer tells of no answer.
  */
 const policy = {
   apiVersion: "audit.k8s.io/v1",

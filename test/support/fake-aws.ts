@@ -1,8 +1,9 @@
 import { type FakeTools, makeFakeTools } from "./fake-tools.ts";
 
 /**
- * An account 123456789012 in bash, with EKS, IAM, SQS and EventBridge as far as the set-up uses them. As in
- * AWS a thing is made once, what others hang on cannot be deleted, and what is not there is said by name.
+ * An account 123456789012 in bash, with EKS, IAM, SQS and EventBridge as far as the set-up uses
+ * them. As in AWS a thing is made once, what others hang on cannot be deleted, and what is not
+ * there is said by name.
  */
 const aws = `
 ours() { if has "$1"; then get "$1"; else refuse "An error occurred ($2) when calling the operation"; fi; }

@@ -54,7 +54,9 @@ case "$*" in
 esac
 `;
 
-/** A gcloud and a kubectl that note what they are asked, and answer as for a small false project. */
+/**
+ * A gcloud and a kubectl that note what they are asked, and answer as for a small false project.
+ */
 export function makeFakeGcloud(): FakeTools<Standing> {
   return makeFakeTools({ gcloud, kubectl });
 }

@@ -27,8 +27,8 @@ export interface FakeTools<Standing extends string = string> {
 }
 
 /**
- * Before each tool's own text, in bash: `has`, `put`, `get` and `drop` of a thing that stands there, `flag`
- * for the value of a flag, `refuse` to fail with a sentence.
+ * Before each tool's own text, in bash: `has`, `put`, `get` and `drop` of a thing that stands
+ * there, `flag` for the value of a flag, `refuse` to fail with a sentence.
  */
 export const fakeToolPreamble = `#!/bin/bash
 here="\${0%/*}"

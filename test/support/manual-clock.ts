@@ -55,7 +55,9 @@ export class ManualClock implements Clock {
     await settle();
   }
 
-  /** Goes on to the time of the sleeper that is due first and wakes it; false when nobody sleeps. */
+  /**
+   * Goes on to the time of the sleeper that is due first and wakes it; false when nobody sleeps.
+   */
   step(): boolean {
     return this.#wakeNext(Number.POSITIVE_INFINITY);
   }

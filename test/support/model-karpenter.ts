@@ -35,8 +35,8 @@ export const nodeClaimDefinition = {
 export type OnTaken = (node: string) => void | Promise<void>;
 
 /**
- * What Karpenter does with a NodeClaim that is deleted, and no more: it takes the Node away, then the
- * instance, and last the NodeClaim itself. It does not drain, since Lastcall has.
+ * What Karpenter does with a NodeClaim that is deleted, and no more: it takes the Node away, then
+ * the instance, and last the NodeClaim itself. It does not drain, since Lastcall has.
  */
 export class ModelKarpenter {
   readonly #api: KubeSender;

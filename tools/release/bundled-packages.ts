@@ -14,7 +14,9 @@ export interface BundledPackage {
   readonly texts: readonly string[];
 }
 
-/** The packages that these modules (absolute paths, as the bundler names them) belong to, by name. */
+/**
+ * The packages that these modules (absolute paths, as the bundler names them) belong to, by name.
+ */
 export function packagesOf(moduleIds: Iterable<string>): readonly BundledPackage[] {
   const folders = new Set<string>();
   for (const id of moduleIds) {
@@ -34,7 +36,9 @@ export function licenseText(packages: readonly BundledPackage[]): string {
   return [head, ...parts].join("\n\n");
 }
 
-/** The bill of materials of CycloneDX 1.6, without a time or a random id: same content, same bytes. */
+/**
+ * The bill of materials of CycloneDX 1.6, without a time or a random id: same content, same bytes.
+ */
 export function cycloneDx(
   subject: { readonly name: string; readonly version: string },
   components: readonly {

@@ -8,8 +8,9 @@ import { cacheRoot } from "../go-build.ts";
 export type Architecture = "amd64" | "arm64";
 
 /**
- * A package of Debian, unpacked: the newest that the archive has. apt checks its signature; it keeps its
- * state apart from this machine's own, so that packages of another architecture can be asked for.
+ * A package of Debian, unpacked: the newest that the archive has. apt checks its signature; it
+ * keeps its state apart from this machine's own, so that packages of another architecture can be
+ * asked for.
  */
 export function fetchFromDebian(
   name: string,

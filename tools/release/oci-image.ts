@@ -1,6 +1,6 @@
 /**
- * Images as OCI layouts, by crane of go-containerregistry: layers and manifests are its work. It edits
- * images in a registry only, so that one of its own runs on loopback meanwhile.
+ * Images as OCI layouts, by crane of go-containerregistry: layers and manifests are its work. It
+ * edits images in a registry only, so that one of its own runs on loopback meanwhile.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";

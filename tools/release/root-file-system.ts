@@ -135,7 +135,9 @@ function layLibraries(architecture: Architecture, target: string): readonly Imag
   return laid;
 }
 
-/** A package of Debian has its libraries under `/lib` or, since the merge of both, under `/usr/lib`. */
+/**
+ * A package of Debian has its libraries under `/lib` or, since the merge of both, under `/usr/lib`.
+ */
 function findLibrary(from: string, folder: string, file: string): string {
   for (const place of [join(folder, file), join("usr", folder, file)]) {
     if (existsSync(join(from, place))) return place;

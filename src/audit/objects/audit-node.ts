@@ -44,7 +44,9 @@ export function readNode({ name, labels, json }: Manifest): AuditNode {
   };
 }
 
-/** One node of each sort: nodes that differ in name only take the same pods and give them the same. */
+/**
+ * One node of each sort: nodes that differ in name only take the same pods and give them the same.
+ */
 export function distinctNodes(nodes: readonly AuditNode[]): readonly AuditNode[] {
   const sorts = new Map<string, AuditNode>();
   for (const node of nodes) {

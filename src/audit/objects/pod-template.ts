@@ -122,7 +122,9 @@ function readContainer(value: unknown, role: "Main" | "Sidecar"): Container {
 
 const statusPort = /metrics|prometheus|health|^(?:prom|ready|readiness|liveness|probes?)$/i;
 
-/** A port for metrics or health checks, by its name: of a container's `ports`, or of a Service's. */
+/**
+ * A port for metrics or health checks, by its name: of a container's `ports`, or of a Service's.
+ */
 export function isStatusPort({ name, targetPort }: Fields): boolean {
   return [name, targetPort].some((word) => statusPort.test(textOf(word) ?? ""));
 }

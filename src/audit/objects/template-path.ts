@@ -10,7 +10,8 @@ export interface TemplatePath {
 
 /**
  * Known without being named. A Rollout may point to a Deployment instead (`workloadRef`): it has no
- * template then, and the Deployment is judged. Source: argoproj.io/v1alpha1, rollouts/v1alpha1/types.go.
+ * template then, and the Deployment is judged. Source: argoproj.io/v1alpha1,
+ * rollouts/v1alpha1/types.go.
  */
 export const knownTemplatePaths: readonly TemplatePath[] = [
   { kind: "Rollout", group: "argoproj.io", path: ["spec", "template"] },

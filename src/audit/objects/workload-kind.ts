@@ -46,7 +46,9 @@ const workloadKinds: Readonly<Record<string, WorkloadKind>> = {
   Pod: { groups: [""], templatePath: [] },
 };
 
-/** A custom resource of which it was said where it keeps its template; never one of Kubernetes' own. */
+/**
+ * A custom resource of which it was said where it keeps its template; never one of Kubernetes' own.
+ */
 function isCustomWorkload(
   manifest: Manifest,
 ): manifest is Manifest & { readonly templatePath: readonly string[] } {
@@ -56,7 +58,9 @@ function isCustomWorkload(
 /** API groups of Kubernetes itself that do not end in `.k8s.io`. */
 const ownGroups = new Set(["", "apps", "autoscaling", "batch", "extensions", "policy"]);
 
-/** How a kind keeps its pods; undefined for a kind that makes none, or that is not Kubernetes' own. */
+/**
+ * How a kind keeps its pods; undefined for a kind that makes none, or that is not Kubernetes' own.
+ */
 export function workloadKindOf(manifest: Manifest): WorkloadKind | undefined {
   if (isCustomWorkload(manifest)) {
     return { groups: [manifest.group], templatePath: manifest.templatePath, replicasPath };
@@ -69,7 +73,9 @@ export function workloadKindOf(manifest: Manifest): WorkloadKind | undefined {
 
 const kindsInSmall = new Set(Object.keys(workloadKinds).map((kind) => kind.toLowerCase()));
 
-/** Whether an object means a kind that makes pods, by a name or a group that no API server knows. */
+/**
+ * Whether an object means a kind that makes pods, by a name or a group that no API server knows.
+ */
 export function isMisnamed(manifest: Manifest): boolean {
   const { group, kind } = manifest;
   const known = ownGroups.has(group) && kindsInSmall.has(kind.toLowerCase());

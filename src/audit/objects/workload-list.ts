@@ -74,12 +74,16 @@ function ownerOf(manifest: Manifest): Owner | undefined {
   return kind === undefined || name === undefined ? undefined : { kind, name };
 }
 
-/** Pods and revisions stand for their owner; whatever else an operator owns is a workload itself. */
+/**
+ * Pods and revisions stand for their owner; whatever else an operator owns is a workload itself.
+ */
 function countsAsOwner(manifest: Manifest, root: Owner): boolean {
   return manifest.kind === "Pod" || (manifest.kind === "ReplicaSet" && makers.has(root.kind));
 }
 
-/** Labels by which a ReplicaSet's name ends, `web-5d9f8c` of `web`, and who makes such ReplicaSets. */
+/**
+ * Labels by which a ReplicaSet's name ends, `web-5d9f8c` of `web`, and who makes such ReplicaSets.
+ */
 const hashLabels = { "pod-template-hash": "Deployment", "rollouts-pod-template-hash": "Rollout" };
 const makers: ReadonlySet<string> = new Set(Object.values(hashLabels));
 

@@ -21,8 +21,9 @@ export interface CloudParts {
 }
 
 /**
- * A cloud's code is loaded here once; its credentials are looked for only when it is first asked, and
- * no cloud is asked of which no machine is seen. Throws CONFIG_INVALID for an endpoint or a pace that is none.
+ * A cloud's code is loaded here once; its credentials are looked for only when it is first asked,
+ * and no cloud is asked of which no machine is seen. Throws CONFIG_INVALID for an endpoint or a
+ * pace that is none.
  */
 export async function cloudParts(
   options: {

@@ -8,7 +8,10 @@ export interface MachineCloud {
   readonly launchTimes: LaunchTimes;
 }
 
-/** A cloud whose code is loaded when it is first asked: the clients of most are large, and one is in use. */
+/**
+ * A cloud whose code is loaded when it is first asked: the clients of most are large, and one is in
+ * use.
+ */
 export function loadedOnUse(load: () => Promise<MachineCloud>): MachineCloud {
   let loading: Promise<MachineCloud> | undefined;
   const cloud = () => {
@@ -27,7 +30,10 @@ export function loadedOnUse(load: () => Promise<MachineCloud>): MachineCloud {
   };
 }
 
-/** Asks each cloud for the launch times of its own machines, and none of which no machine is asked about. */
+/**
+ * Asks each cloud for the launch times of its own machines, and none of which no machine is asked
+ * about.
+ */
 export function launchTimesOfAll(
   clouds: Partial<Readonly<Record<Machine["cloud"], Pick<MachineCloud, "launchTimes">>>>,
 ): LaunchTimes {

@@ -2,8 +2,8 @@ import type { KeyPair } from "../../contracts/http-route.ts";
 import { LastcallError } from "../../errors.ts";
 
 /**
- * How the certificate of /metrics is read, where the options name one. Throws USAGE where they name half of
- * it. What reads it is loaded only then.
+ * How the certificate of /metrics is read, where the options name one. Throws USAGE where they name
+ * half of it. What reads it is loaded only then.
  */
 export function metricsKeyPair(options: {
   readonly metricsCertFile: string | undefined;

@@ -27,7 +27,10 @@ export function proxiedKubelet(api: KubeApi): AskKubelet {
     api.send({ method: "GET", path: `/api/v1/nodes/${nodeNameOf(node)}/proxy/configz`, signal });
 }
 
-/** Asks the nodes, but those that may not be asked; throws RIGHT_MISSING and API_UNAUTHORIZED, as the next node will say the same. */
+/**
+ * Asks the nodes, but those that may not be asked; throws RIGHT_MISSING and API_UNAUTHORIZED, as
+ * the next node will say the same.
+ */
 export async function readKubeletBudgets(
   nodes: readonly Fields[],
   ask: AskKubelet,

@@ -8,7 +8,10 @@ import { fieldLines } from "../input/field-lines.ts";
 import { parseManifests } from "../input/parse-manifests.ts";
 import { type ManifestFiles, readText } from "../input/read-manifests.ts";
 
-/** A platform as typed, its file read where it names one. Throws USAGE, INPUT_UNREADABLE, INPUT_INVALID. */
+/**
+ * A platform as typed, its file read where it names one. Throws USAGE, INPUT_UNREADABLE,
+ * INPUT_INVALID.
+ */
 export async function loadPlatform(text: string, files: ManifestFiles): Promise<Platform> {
   const request = parsePlatform(text);
   if (request.kind === "Ready") return request.platform;

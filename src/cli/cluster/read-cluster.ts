@@ -19,8 +19,8 @@ export interface ReadClusterOptions extends WantedObjects {
 
 /**
  * Lists what the audit judges, lean, and of the pods only those whose workload is not listed: of
- * tens of thousands few are left. Throws API_REFUSED, RIGHT_MISSING, API_UNAUTHORIZED and what the API
- * throws; a resource that the server does not know is passed over.
+ * tens of thousands few are left. Throws API_REFUSED, RIGHT_MISSING, API_UNAUTHORIZED and what the
+ * API throws; a resource that the server does not know is passed over.
  */
 export async function readCluster(options: ReadClusterOptions): Promise<LiveCluster> {
   const objects: Fields[] = [];

@@ -29,7 +29,10 @@ export interface CommandFiles {
   stdin(): Promise<string>;
   /** The same as it comes, for what may be too long to be held whole. */
   stdinBytes(): AsyncIterable<Uint8Array>;
-  /** Writes or overwrites a file that only this user may read. Throws OUTPUT_UNWRITABLE with the path. */
+  /**
+   * Writes or overwrites a file that only this user may read. Throws OUTPUT_UNWRITABLE with the
+   * path.
+   */
   writeText(path: string, text: string): Promise<void>;
   /** Writes a file that only this user may read, in a new folder; both go at `remove`. */
   writeTemporary(name: string, text: string): Promise<TemporaryFile>;

@@ -148,8 +148,8 @@ interface Told {
 }
 
 /**
- * The addresses of a node are everybody's: where that of the metrics is taken, the agent goes without until
- * it is free. It is there for the notices.
+ * The addresses of a node are everybody's: where that of the metrics is taken, the agent goes
+ * without until it is free. It is there for the notices.
  */
 async function serveStatus(
   { options, io }: Input,

@@ -6,7 +6,9 @@ export interface CompletedCommand {
   readonly flags: readonly string[];
 }
 
-/** The completion script of bash, zsh or fish for these commands. Throws USAGE for another shell. */
+/**
+ * The completion script of bash, zsh or fish for these commands. Throws USAGE for another shell.
+ */
 export function completionScript(shell: string, commands: readonly CompletedCommand[]): string {
   switch (shell) {
     case "bash":

@@ -16,8 +16,8 @@ import { type Tool, toolNamed } from "../migrate/migrate-tool.ts";
 type Migrate = Parameters<CommandRun<"migrate">>[0];
 
 /**
- * Prints another tool's settings as policies. Nothing is printed where a limit of the tool cannot be
- * read; nothing is changed, but with `--apply`, which needs the cluster.
+ * Prints another tool's settings as policies. Nothing is printed where a limit of the tool cannot
+ * be read; nothing is changed, but with `--apply`, which needs the cluster.
  */
 export const runMigrate: CommandRun<"migrate"> = async (input) => {
   const tool = toolNamed(input.words[0]);

@@ -6,7 +6,10 @@ import type { CommandInput, CommandRun } from "../command-line/command-spec.ts";
 type Options = CommandInput<"setup">["options"];
 type ScriptOf = (options: Options) => Promise<string>;
 
-/** By the word after `setup`: the script that gives the controller its rights in a cloud, or takes them back. */
+/**
+ * By the word after `setup`: the script that gives the controller its rights in a cloud, or takes
+ * them back.
+ */
 const scripts: Readonly<Record<string, ScriptOf>> = {
   gcp: gcpScript,
   aws: awsScript,

@@ -11,8 +11,9 @@ interface Clock {
 }
 
 /**
- * A notice pod by pod: the line of each is the time from the notice to the shutdown, filled from when the
- * pod was told to end until it had. Those that are still running come first where not all fit.
+ * A notice pod by pod: the line of each is the time from the notice to the shutdown, filled from
+ * when the pod was told to end until it had. Those that are still running come first where not all
+ * fit.
  */
 export function noticeLines(
   notice: BoardNotice,

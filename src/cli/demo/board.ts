@@ -21,8 +21,8 @@ const fewestNodeLines = 3;
 
 /**
  * The board in at most as many lines as fit. What the fleets are and what became of them is always
- * there; windows, forecast, events and keys from 20 rows on; the rest is the nodes', the next to leave
- * first.
+ * there; windows, forecast, events and keys from 20 rows on; the rest is the nodes', the next to
+ * leave first.
  */
 export function board(state: BoardState, size: BoardSize): readonly StyledLine[] {
   const isWhole = size.rows >= wholeRows;
@@ -92,7 +92,10 @@ interface Middle extends BoardSize {
   readonly isWhole: boolean;
 }
 
-/** Audit, notice, nodes and events share what is left of the screen; each is parted by an empty line. */
+/**
+ * Audit, notice, nodes and events share what is left of the screen; each is parted by an empty
+ * line.
+ */
 function middleLines(state: BoardState, { columns, rows, isWhole }: Middle): readonly StyledLine[] {
   if (!isWhole) return nodeLines(state, { columns, rows });
   const news = Math.min(state.news.length, state.notice === undefined ? fewestNews : 1);

@@ -28,7 +28,9 @@ const keys: Readonly<Record<string, Key>> = {
   "\u0004": "Quit",
 };
 
-/** What was pressed; nothing for keys without a meaning, and for the sequences of arrows and mice. */
+/**
+ * What was pressed; nothing for keys without a meaning, and for the sequences of arrows and mice.
+ */
 export function keysIn(text: string): readonly Key[] {
   if (text.startsWith("\u001b")) return [];
   return [...text].flatMap((char) => keys[char.toLowerCase()] ?? []);

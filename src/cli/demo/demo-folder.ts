@@ -5,17 +5,17 @@ import { join } from "node:path";
 import type { TemporaryFile } from "../command-line/command-io.ts";
 
 /**
- * Such as `lastcall-demo-4c1e-`. Machines and containers may share a folder for temporary files, but
- * not their process ids; short, because people copy the path off a terminal.
+ * Such as `lastcall-demo-4c1e-`. Machines and containers may share a folder for temporary files,
+ * but not their process ids; short, because people copy the path off a terminal.
  */
 export function folderPrefix(host: string): string {
   return `lastcall-demo-${createHash("sha256").update(host).digest("hex").slice(0, 4)}-`;
 }
 
 /**
- * Writes a file that only this user may read, in a new folder. The folder goes at `remove` and however
- * else the process ends by itself: nothing here waits, so there is no moment in which it is there and
- * would stay. What SIGKILL or a power cut leaves behind goes when the next demo starts.
+ * Writes a file that only this user may read, in a new folder. The folder goes at `remove` and
+ * however else the process ends by itself: nothing here waits, so there is no moment in which it is
+ * there and would stay. What SIGKILL or a power cut leaves behind goes when the next demo starts.
  */
 export function writeDemoFile(name: string, text: string): TemporaryFile {
   sweepDeadFolders();

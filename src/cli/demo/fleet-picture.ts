@@ -11,8 +11,8 @@ import type { BoardNode, BoardState, BoardTwin, Doing } from "./board-state.ts";
 
 /**
  * Every machine with what it is doing, and where each policy stands: the cloud knows the machines,
- * the Departures what becomes of them, and core's plan why each leaves when it does, the same plan as
- * the controller acts upon.
+ * the Departures what becomes of them, and core's plan why each leaves when it does, the same plan
+ * as the controller acts upon.
  */
 export function fleetPicture(
   { machines, twins }: Machines,

@@ -10,8 +10,8 @@ export interface Keyboard {
 export type OpenKeyboard = (onKey: (key: Key) => void) => Keyboard;
 
 /**
- * Reads the keys one by one from the terminal itself, whatever stdin is. Without one there are none:
- * the board is to be looked at all the same.
+ * Reads the keys one by one from the terminal itself, whatever stdin is. Without one there are
+ * none: the board is to be looked at all the same.
  */
 export function openTerminalKeyboard(onKey: (key: Key) => void): Keyboard {
   const stream = openTerminal();

@@ -37,7 +37,9 @@ export function momentOf(pulse: Pulse): Moment {
   return isNew && nextAt !== undefined && between(now, nextAt) < soonMs ? "Soon" : "Quiet";
 }
 
-/** How many times as fast as `--speed` says: slow where something happens, fast where nothing does. */
+/**
+ * How many times as fast as `--speed` says: slow where something happens, fast where nothing does.
+ */
 export function paceOf(
   moment: Moment,
   { departed, noticed }: Pick<Pulse, "departed" | "noticed">,

@@ -12,15 +12,17 @@ export interface Playing {
   /** The clock of the model; it goes by nothing but this. */
   readonly clock: VirtualClock;
   readonly real: Clock;
-  /** How many times as fast as the real one; asked again before each step, and 0 while it stands. */
+  /**
+   * How many times as fast as the real one; asked again before each step, and 0 while it stands.
+   */
   readonly speed: () => number;
   readonly onFrame: () => void;
 }
 
 /**
- * Lets a model's time pass in step with real time until the signal aborts. It goes from one timer of the
- * model to the next: so what happens, and when, is the same at any speed, and a speed that depends on
- * what has happened changes at that very instant.
+ * Lets a model's time pass in step with real time until the signal aborts. It goes from one timer
+ * of the model to the next: so what happens, and when, is the same at any speed, and a speed that
+ * depends on what has happened changes at that very instant.
  */
 export async function play(playing: Playing, signal: AbortSignal): Promise<void> {
   const { real, onFrame } = playing;
@@ -35,7 +37,9 @@ export async function play(playing: Playing, signal: AbortSignal): Promise<void>
   }
 }
 
-/** Lets so much of real time pass in the model; gives what is left of it, under a millisecond there. */
+/**
+ * Lets so much of real time pass in the model; gives what is left of it, under a millisecond there.
+ */
 async function pass(
   { clock, speed }: Playing,
   realMs: number,

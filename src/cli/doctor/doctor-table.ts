@@ -5,7 +5,9 @@ import type { CommandIo } from "../command-line/command-io.ts";
 const colours: Readonly<Record<CheckStatus, number>> = { Pass: 32, Warn: 33, Fail: 31, Skip: 90 };
 const leastWidth = 30;
 
-/** The report for people: a line a check, folded where the terminal ends, and a line that sums up. */
+/**
+ * The report for people: a line a check, folded where the terminal ends, and a line that sums up.
+ */
 export function doctorTable(
   { checks, summary }: DoctorReport,
   { colour, columns }: Pick<CommandIo, "colour" | "columns">,

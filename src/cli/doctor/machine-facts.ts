@@ -20,8 +20,8 @@ interface MachineTools {
 }
 
 /**
- * Asks the clouds for the machines of up to three nodes that are Ready and three that are not, without harm: they
- * are looked up, and the permission is asked for where the cloud tells it.
+ * Asks the clouds for the machines of up to three nodes that are Ready and three that are not,
+ * without harm: they are looked up, and the permission is asked for where the cloud tells it.
  */
 export async function machineFacts(
   nodes: readonly NodeFacts[],

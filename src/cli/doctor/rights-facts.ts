@@ -14,9 +14,9 @@ const reviews = "/apis/authorization.k8s.io/v1";
 const whoAmI = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 
 /**
- * Whether a ServiceAccount has each of the rights, by SubjectAccessReview; where the caller may not ask that,
- * and is this ServiceAccount, by SelfSubjectAccessReview. A review is asked by a POST and leaves
- * nothing behind. Throws RIGHT_MISSING where neither can be asked.
+ * Whether a ServiceAccount has each of the rights, by SubjectAccessReview; where the caller may not
+ * ask that, and is this ServiceAccount, by SelfSubjectAccessReview. A review is asked by a POST and
+ * leaves nothing behind. Throws RIGHT_MISSING where neither can be asked.
  */
 export async function rightsOfAccount(
   api: KubeApi,

@@ -45,7 +45,9 @@ export interface SnapshotNeeds {
   readonly api?: KubeApi | undefined;
 }
 
-/** Reads the fleet. `--from` contacts nothing. Throws what is wrong with file, object or cluster. */
+/**
+ * Reads the fleet. `--from` contacts nothing. Throws what is wrong with file, object or cluster.
+ */
 export async function readFleet(
   source: SnapshotSource,
   needs: SnapshotNeeds,
@@ -174,7 +176,10 @@ function unreleasableOf({ metadata, status }: KubeObject): readonly [string, Rel
   return [[metadata?.name ?? "", { reason, detail: message, nodes: [] }]];
 }
 
-/** One that is not among them is gone, unless none was asked for: files may hold nodes and pods alone. */
+/**
+ * One that is not among them is gone, unless none was asked for: files may hold nodes and pods
+ * alone.
+ */
 function daemonSetsOf(objects: readonly KubeObject[]): ReadonlySet<string> | undefined {
   if (!objects.some(({ kind }) => kind === "DaemonSet" || kind === "DaemonSetList"))
     return undefined;

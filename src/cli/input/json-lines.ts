@@ -21,8 +21,8 @@ interface JsonVisitor {
 }
 
 /**
- * Walks over JSON that is known to parse, to the end of its first value. It exists because JSON.parse
- * takes the last of two equal keys without a word, and gives no positions.
+ * Walks over JSON that is known to parse, to the end of its first value. It exists because
+ * JSON.parse takes the last of two equal keys without a word, and gives no positions.
  */
 function walkJson(text: string, visitor: JsonVisitor): void {
   const open: Open[] = [];

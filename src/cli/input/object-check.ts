@@ -80,9 +80,9 @@ const checksByKind = new Map(
 );
 
 /**
- * Refuses a file in which a field of an object is not what the API server would have written. One odd
- * field of a live cluster costs no plan; in a file it is a slip, and the plan would be another one.
- * Throws INPUT_INVALID with the file, the object and the field.
+ * Refuses a file in which a field of an object is not what the API server would have written. One
+ * odd field of a live cluster costs no plan; in a file it is a slip, and the plan would be another
+ * one. Throws INPUT_INVALID with the file, the object and the field.
  */
 export function checkObject({ file, object }: ReadObject): void {
   const checks = checksByKind.get(object.kind ?? "");

@@ -37,7 +37,9 @@ export interface ManifestText {
 /** Aliases may expand to at most this many nodes, or the file is taken for an alias bomb. */
 const maxAliasCount = 1000;
 
-/** JSON that does not parse and is longer than this is not tried as YAML, which takes far longer. */
+/**
+ * JSON that does not parse and is longer than this is not tried as YAML, which takes far longer.
+ */
 const flowLimitChars = 1_000_000;
 
 /**

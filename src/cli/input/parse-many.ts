@@ -10,7 +10,9 @@ export interface TextPart {
   readonly firstLine: number;
 }
 
-/** Under this a thread costs more than it saves: it starts in some 100 ms, and parses 1 MB a second. */
+/**
+ * Under this a thread costs more than it saves: it starts in some 100 ms, and parses 1 MB a second.
+ */
 const threadedFromChars = 1_500_000;
 
 /** A long file is cut at document marks into parts of about this size. */

@@ -2,7 +2,9 @@ import { type PolicyReading, readPolicies } from "../../config/policy/read-polic
 import { cronProblem } from "../../core/limits/cron-window.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
 
-/** Reads the policies of `-f`; `-` is standard input. Throws POLICY_INVALID and INPUT_UNREADABLE. */
+/**
+ * Reads the policies of `-f`; `-` is standard input. Throws POLICY_INVALID and INPUT_UNREADABLE.
+ */
 export async function readPolicyFiles(
   paths: readonly string[],
   io: CommandIo,

@@ -174,7 +174,8 @@ export class MigrateCluster {
     if (taken === undefined) return;
     if (taken.kind === "Planned") return this.#say(taken.sentence);
     const { departAt } = taken;
-    // Without a deadline of its own the drain has the policy's time, and not all that is left of the day.
+    // Without a deadline of its own the drain has the policy's time, and not all that is left of
+    // the day.
     const step = departStep(node, { departAt, policy: policy.name }, given.departures);
     const when = `at ${formatInstant(departAt)}, as the killer planned`;
     if (step.kind !== "Create") return this.#say(`${node.name} keeps the Departure that it has`);

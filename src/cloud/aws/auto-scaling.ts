@@ -70,7 +70,10 @@ export class AutoScaling implements LifecycleHooks, ScalingGroups {
     }
   }
 
-  /** Of what does not exist Auto Scaling gives an empty list; without a list the answer is not its own. */
+  /**
+   * Of what does not exist Auto Scaling gives an empty list; without a list the answer is not its
+   * own.
+   */
   async #look<T>(
     permission: string,
     signal: AbortSignal,
@@ -120,8 +123,8 @@ export class AutoScaling implements LifecycleHooks, ScalingGroups {
 }
 
 /**
- * Auto Scaling has one code for all that it refuses, and says "No active Lifecycle Action found …" or
- * "… name not found" with it. Undefined: it has not refused.
+ * Auto Scaling has one code for all that it refuses, and says "No active Lifecycle Action found …"
+ * or "… name not found" with it. Undefined: it has not refused.
  */
 function endOf(error: unknown): HookEnd | undefined {
   const { name, message } = error as { readonly name?: unknown; readonly message?: unknown };

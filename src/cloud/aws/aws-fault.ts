@@ -24,8 +24,8 @@ interface KnownRefusal extends Verdict {
 }
 
 /**
- * What AWS calls a release that it does not take. Sources: the error types of AWS' clients; the messages
- * as users of Auto Scaling quote them, since it has the one name ValidationError for most.
+ * What AWS calls a release that it does not take. Sources: the error types of AWS' clients; the
+ * messages as users of Auto Scaling quote them, since it has the one name ValidationError for most.
  */
 const refusals: readonly KnownRefusal[] = [
   {
@@ -68,7 +68,9 @@ interface ForeignError {
   readonly $metadata?: { readonly httpStatusCode?: unknown };
 }
 
-/** Codes by which AWS says that it does not know who asks, and what its client says before it asks. */
+/**
+ * Codes by which AWS says that it does not know who asks, and what its client says before it asks.
+ */
 const strangerNames = new Set([
   "CredentialsProviderError",
   "ExpiredToken",

@@ -27,18 +27,22 @@ export interface GroupSize {
 }
 
 /**
- * What releases ask of EC2. Made by `ec2-client.ts`. All methods throw `LastcallError` `CLOUD_*`, or the
- * signal's reason when it aborts.
+ * What releases ask of EC2. Made by `ec2-client.ts`. All methods throw `LastcallError` `CLOUD_*`,
+ * or the signal's reason when it aborts.
  */
 export interface Ec2Instances {
-  /** Those of these that EC2 has, also such as ended in the last hour; in a request for each 190. */
+  /**
+   * Those of these that EC2 has, also such as ended in the last hour; in a request for each 190.
+   */
   instances(ids: readonly string[], signal: AbortSignal): Promise<readonly Ec2Instance[]>;
   terminate(instanceId: string, signal: AbortSignal): Promise<void>;
   /** Throws what `terminate` would throw, as far as permissions go, and changes nothing. */
   tryTerminate(instanceId: string, signal: AbortSignal): Promise<void>;
 }
 
-/** What releases ask of EC2 Auto Scaling. Made by `auto-scaling.ts`; throws as `Ec2Instances` does. */
+/**
+ * What releases ask of EC2 Auto Scaling. Made by `auto-scaling.ts`; throws as `Ec2Instances` does.
+ */
 export interface ScalingGroups {
   /** Undefined where the instance is in no group. */
   membership(instanceId: string, signal: AbortSignal): Promise<Membership | undefined>;
@@ -66,8 +70,8 @@ export function stageOf({ state }: Ec2Instance): Stage {
 }
 
 /**
- * As it is kept in the ledger: `i-0abc@2026-11-24T15:00:00Z`, since an instance keeps its id when it is
- * started anew.
+ * As it is kept in the ledger: `i-0abc@2026-11-24T15:00:00Z`, since an instance keeps its id when
+ * it is started anew.
  */
 export function machineIdOf({ instanceId, launchedAt }: Ec2Instance): string {
   return launchedAt === undefined ? instanceId : `${instanceId}@${formatInstant(launchedAt)}`;

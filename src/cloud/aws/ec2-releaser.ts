@@ -30,12 +30,16 @@ export interface Ec2ReleaserOptions extends ReleaseLoopOptions {
   readonly groupsIn: InRegion<ScalingGroups>;
 }
 
-/** A group at which the permission was missing is not tried for so long: one node drained in vain is enough. */
+/**
+ * A group at which the permission was missing is not tried for so long: one node drained in vain is
+ * enough.
+ */
 const deniedForMs = minutes(30);
 
 /**
- * Lets instances of EC2 go, by their Auto Scaling group where they are in one. An abort rejects with the
- * signal's reason and leaves AWS to finish what was asked; the same request takes it up again.
+ * Lets instances of EC2 go, by their Auto Scaling group where they are in one. An abort rejects
+ * with the signal's reason and leaves AWS to finish what was asked; the same request takes it up
+ * again.
  */
 export class Ec2Releaser implements InstanceReleaser {
   readonly #options: Ec2ReleaserOptions;

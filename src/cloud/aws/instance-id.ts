@@ -21,8 +21,8 @@ export function findInstanceRef(providerID: string): InstanceRef | undefined {
 }
 
 /**
- * The region of a zone: `eu-west-1` of `eu-west-1a`, of the local zone `eu-west-1-lax-1a` and of the
- * Wavelength zone `eu-west-1-wl1-bos-wlz-1`. Source: EC2 User Guide, Regions and Zones.
+ * The region of a zone: `eu-west-1` of `eu-west-1a`, of the local zone `eu-west-1-lax-1a` and of
+ * the Wavelength zone `eu-west-1-wl1-bos-wlz-1`. Source: EC2 User Guide, Regions and Zones.
  */
 function regionOf(zone: string): string | undefined {
   return /^[a-z]{2,}(-[a-z]+)+-\d+/.exec(zone)?.[0];

@@ -53,8 +53,8 @@ export function readRebalance({ text, at }: Heard): NoticeReading {
 }
 
 /**
- * `events/maintenance/scheduled`: a list of `{NotBefore, Code, EventId, State}`, the dates without a
- * weekday. An event that cannot be read costs none of the others.
+ * `events/maintenance/scheduled`: a list of `{NotBefore, Code, EventId, State}`, the dates without
+ * a weekday. An event that cannot be read costs none of the others.
  */
 export function readScheduledEvents({ text, at }: Heard): NoticeReading {
   const list = parseJson(text)?.value;

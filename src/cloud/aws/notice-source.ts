@@ -74,7 +74,9 @@ const nothing: NoticeReading = Object.freeze({
   problems: [],
 });
 
-/** EC2's metadata service: four paths, each polled by itself, so that a slow one delays no other. */
+/**
+ * EC2's metadata service: four paths, each polled by itself, so that a slow one delays no other.
+ */
 export class AwsNoticeSource implements NoticeSource {
   readonly cloud = "aws";
   readonly channels = paths.map(({ name }) => name);
@@ -139,7 +141,10 @@ export class ImdsSession {
     this.#clock = clock;
   }
 
-  /** GETs `path`; a token that is refused with 401 is replaced, once. Throws as `MetadataClient.ask`. */
+  /**
+   * GETs `path`; a token that is refused with 401 is replaced, once. Throws as
+   * `MetadataClient.ask`.
+   */
   async get(path: string, signal: AbortSignal): Promise<MetadataAnswer> {
     const first = await this.#current(signal);
     const answer = await this.#client.ask(withToken(path, first), signal);

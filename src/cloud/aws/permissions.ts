@@ -1,6 +1,8 @@
 import type { ReleaseMode } from "../../core/policy/policy.ts";
 
-/** What a permission is granted on; AWS knows nothing narrower than everything for what only reads. */
+/**
+ * What a permission is granted on; AWS knows nothing narrower than everything for what only reads.
+ */
 export type AwsResource = "Everything" | "Groups" | "Instances" | "Queue";
 
 export interface AwsPermission {
@@ -20,8 +22,8 @@ const byGroup = ["Recreate", "Delete"] as const;
 const anyRelease = ["Recreate", "Delete", "DeleteInstance"] as const;
 
 /**
- * The least that the controller's role must hold, by the service authorization reference. No account of
- * AWS' was asked.
+ * The least that the controller's role must hold, by the service authorization reference. No
+ * account of AWS' was asked.
  */
 export const awsPermissions: readonly AwsPermission[] = [
   {

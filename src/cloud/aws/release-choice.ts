@@ -12,7 +12,9 @@ export type ReleaseChoice =
   /** Its owner does not allow the mode; `problem` says what to write instead. */
   | { readonly kind: "Refused"; readonly problem: string };
 
-/** By whom an instance goes in a mode: by the group that owns it, or directly where it has no owner. */
+/**
+ * By whom an instance goes in a mode: by the group that owns it, or directly where it has no owner.
+ */
 export function releaseChoice(
   { instance, membership }: Ec2Machine,
   mode: ReleaseRequest["mode"],

@@ -26,7 +26,9 @@ export function arnOf(place: AwsPlace, service: string, resource: string): strin
   return `arn:${partitionOf(place.region)}:${service}:${region}:${place.account}:${resource}`;
 }
 
-/** The policy document of the role: what the controller calls, on the resources of its own cluster. */
+/**
+ * The policy document of the role: what the controller calls, on the resources of its own cluster.
+ */
 export function permissionDocument(place: AwsPlace, use: AwsUse): string {
   const byResource = Map.groupBy(awsPermissionsFor(use), ({ on }) => on);
   const statements = [...byResource].map(([on, permissions]) => statement(place, on, permissions));
@@ -60,7 +62,10 @@ function statement(place: AwsPlace, on: AwsResource, permissions: readonly AwsPe
 
 export type PodAccount = Readonly<Record<"namespace" | "serviceAccount", string>>;
 
-/** Lets EKS Pod Identity give the role to one ServiceAccount of the cluster, by the tags of its session. */
+/**
+ * Lets EKS Pod Identity give the role to one ServiceAccount of the cluster, by the tags of its
+ * session.
+ */
 export function podIdentityTrust(place: AwsPlace, account: PodAccount): string {
   return document([
     {
@@ -127,7 +132,10 @@ export const healthEvents = JSON.stringify(
   2,
 );
 
-/** The attributes of the queue: two weeks of AWS Health, at rest encrypted, filled by the two rules alone. */
+/**
+ * The attributes of the queue: two weeks of AWS Health, at rest encrypted, filled by the two rules
+ * alone.
+ */
 export function queueAttributes(place: AwsPlace): string {
   const rule = (name: string) => arnOf(place, "events", `rule/${name}`);
   const policy = {

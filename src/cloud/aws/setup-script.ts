@@ -56,10 +56,10 @@ const forms = {
 } as const satisfies Record<string, Form>;
 
 /**
- * A shell script that gives the controller its rights in AWS, and where it is asked for a queue that hears
- * of the cluster's machines. Run a second time it brings what is there in line; what is there under
- * the same name and was not made by it, it does not touch. Throws USAGE for a value that cannot be
- * what it should be.
+ * A shell script that gives the controller its rights in AWS, and where it is asked for a queue
+ * that hears of the cluster's machines. Run a second time it brings what is there in line; what is
+ * there under the same name and was not made by it, it does not touch. Throws USAGE for a value
+ * that cannot be what it should be.
  */
 export function awsSetupScript(choice: AwsSetupChoice): string {
   checkForms(choice, forms);
@@ -166,7 +166,9 @@ if [[ "$found" != "$account" ]]; then
 fi`;
 }
 
-/** The one way in which the scripts ask: what is not there is an answer, any other error ends them. */
+/**
+ * The one way in which the scripts ask: what is not there is an answer, any other error ends them.
+ */
 const look = `
 # What AWS answers; "missing" where it says that there is none. Any other error ends the script.
 look() {

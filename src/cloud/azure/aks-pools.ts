@@ -52,7 +52,9 @@ export class AksPools {
     return found;
   }
 
-  /** AKS marks the resource group that it makes for the nodes of a cluster, in either of two ways. */
+  /**
+   * AKS marks the resource group that it makes for the nodes of a cluster, in either of two ways.
+   */
   async #ownerOf(groupId: string, signal: AbortSignal): Promise<string> {
     const action = `find the cluster whose nodes are in ${groupId}`;
     const call = {

@@ -35,8 +35,8 @@ export interface AksReleaserOptions extends ReleaseLoopOptions {
 }
 
 /**
- * Lets virtual machines of Azure go, by their node pool of AKS. An abort rejects with the signal's reason
- * and leaves Azure to finish what was asked; the same request takes it up again.
+ * Lets virtual machines of Azure go, by their node pool of AKS. An abort rejects with the signal's
+ * reason and leaves Azure to finish what was asked; the same request takes it up again.
  */
 export class AksReleaser implements InstanceReleaser {
   readonly #options: AksReleaserOptions;

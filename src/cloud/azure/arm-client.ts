@@ -11,7 +11,10 @@ import { type ArmPurpose, faultOfArm, readArmError } from "./arm-fault.ts";
 
 export interface ArmCall extends ArmPurpose {
   readonly method: "GET" | "POST" | "DELETE";
-  /** A resource's id, such as `/subscriptions/S/resourceGroups/G/…`; or the URL of an operation or page. */
+  /**
+   * A resource's id, such as `/subscriptions/S/resourceGroups/G/…`; or the URL of an operation or
+   * page.
+   */
   readonly path: string;
   /** Absent where `path` is a whole URL. */
   readonly apiVersion?: string | undefined;
@@ -38,7 +41,10 @@ export interface ArmClientOptions {
 }
 
 const timeoutMs = seconds(30);
-/** Four attempts over about 1.5 to 3 s of pauses, or as long as Azure asks to be left alone, up to 15 s each. */
+/**
+ * Four attempts over about 1.5 to 3 s of pauses, or as long as Azure asks to be left alone, up to
+ * 15 s each.
+ */
 const attempts = 4;
 const retryRule: BackoffLimits = { firstMs: seconds(0.5), mostMs: seconds(4) };
 const longestRetryAfterMs = seconds(15);
@@ -56,7 +62,10 @@ export class ArmClient {
     return interpret(await this.#ask(call, signal), call);
   }
 
-  /** As `send`, for calls that may be repeated: faults that can pass are tried again, four times in all. */
+  /**
+   * As `send`, for calls that may be repeated: faults that can pass are tried again, four times in
+   * all.
+   */
   async sendPatiently(call: ArmCall, signal: AbortSignal): Promise<ArmAnswer> {
     const { clock, rng } = this.#options;
     for (let attempt = 0; ; attempt++) {
@@ -125,9 +134,9 @@ function interpret(answer: RestAnswer, call: ArmCall): ArmAnswer {
 }
 
 /**
- * Whether a 404 speaks of the resource asked for. One without Azure's own error came from something in
- * between, and that a group or subscription is not found says nothing about a machine: taking either
- * for "gone" would end a departure whose machine still runs.
+ * Whether a 404 speaks of the resource asked for. One without Azure's own error came from something
+ * in between, and that a group or subscription is not found says nothing about a machine: taking
+ * either for "gone" would end a departure whose machine still runs.
  */
 function isAboutTheResource(code: string): boolean {
   return /^(ResourceNotFound|NotFound|InstanceIdNotFound)$/.test(code);

@@ -9,7 +9,9 @@ export interface ArmPurpose {
   readonly permission: string;
 }
 
-/** A refusal in Resource Manager's words: an answer's `error`, or that of an operation that failed. */
+/**
+ * A refusal in Resource Manager's words: an answer's `error`, or that of an operation that failed.
+ */
 export interface ArmRefusal {
   /** Absent for an operation's own error. */
   readonly status?: number | undefined;
@@ -27,7 +29,9 @@ interface KnownCode extends Verdict {
   readonly name: RegExp;
 }
 
-/** By Resource Manager's own code, which tells more than the status. Source: Azure's common errors. */
+/**
+ * By Resource Manager's own code, which tells more than the status. Source: Azure's common errors.
+ */
 const known: readonly KnownCode[] = [
   {
     name: /^(TooManyRequests|OperationThrottled|Throttl\w*|SubscriptionRequestsThrottled)$/,

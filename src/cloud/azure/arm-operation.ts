@@ -21,9 +21,10 @@ const pollRule: BackoffLimits = { firstMs: seconds(2), mostMs: seconds(15) };
 const longestPauseMs = seconds(60);
 
 /**
- * Waits for what an answer of 201 or 202 has begun, by its `Azure-AsyncOperation` or else its `Location`,
- * as often as `Retry-After` says. Throws the fault of an operation that failed. Returns, too, where the limit
- * came first or the operation may not be read: only the machine tells then.
+ * Waits for what an answer of 201 or 202 has begun, by its `Azure-AsyncOperation` or else its
+ * `Location`, as often as `Retry-After` says. Throws the fault of an operation that failed.
+ * Returns, too, where the limit came first or the operation may not be read: only the machine tells
+ * then.
  */
 export async function awaitArmOperation(
   started: ArmAnswer,

@@ -3,8 +3,8 @@ import { isLastcallError } from "../../errors.ts";
 import type { ArmClient } from "./arm-client.ts";
 
 /**
- * Whether we may do `action` on a resource, by the list of permissions that Azure gives everybody of their own.
- * `Unknown` where the list itself is refused.
+ * Whether we may do `action` on a resource, by the list of permissions that Azure gives everybody
+ * of their own. `Unknown` where the list itself is refused.
  */
 export async function permissionOn(
   scope: string,

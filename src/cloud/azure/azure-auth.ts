@@ -11,15 +11,17 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface AzureTokenOptions {
   readonly endpoint: ApiEndpoint;
-  /** AZURE_CLIENT_ID, AZURE_TENANT_ID, AZURE_FEDERATED_TOKEN_FILE and AZURE_AUTHORITY_HOST are read. */
+  /**
+   * AZURE_CLIENT_ID, AZURE_TENANT_ID, AZURE_FEDERATED_TOKEN_FILE and AZURE_AUTHORITY_HOST are read.
+   */
   readonly env: Environment;
   readonly fetch: typeof fetch;
 }
 
 /**
- * Access tokens by Microsoft's own library: Workload Identity where AKS' webhook has named a token file, the
- * machine's managed identity where it has not. An endpoint on loopback gets none unless a token file
- * is named, so that tests and local servers need no account.
+ * Access tokens by Microsoft's own library: Workload Identity where AKS' webhook has named a token
+ * file, the machine's managed identity where it has not. An endpoint on loopback gets none unless a
+ * token file is named, so that tests and local servers need no account.
  */
 export function azureTokens(options: AzureTokenOptions): TokenSource {
   const named = Boolean(options.env.AZURE_FEDERATED_TOKEN_FILE);

@@ -26,7 +26,9 @@ const clouds: readonly AzureCloud[] = [
   },
 ];
 
-/** Of AZURE_AUTHORITY_HOST, which AKS' webhook sets, such as `https://login.microsoftonline.com/`. */
+/**
+ * Of AZURE_AUTHORITY_HOST, which AKS' webhook sets, such as `https://login.microsoftonline.com/`.
+ */
 export function resourceManagerOf(authority: string | undefined): string {
   const host = authority !== undefined && URL.canParse(authority) ? new URL(authority).host : "";
   const cloud = clouds.find(({ authorityHost }) => authorityHost === host) ?? publicCloud;

@@ -30,7 +30,10 @@ export interface AzureCompute {
   readonly launchTimes: LaunchTimes;
 }
 
-/** Puts the parts together; nothing is sent yet. Throws CONFIG_INVALID for an option that cannot be one. */
+/**
+ * Puts the parts together; nothing is sent yet. Throws CONFIG_INVALID for an option that cannot be
+ * one.
+ */
 export function createAzureCompute(settings: AzureSettings): AzureCompute {
   const { env, fetch, clock, rng } = settings;
   const manager = settings.endpoint ?? resourceManagerOf(env.AZURE_AUTHORITY_HOST);

@@ -9,9 +9,14 @@ import {
 } from "../../core/json/json-field.ts";
 import type { Instant } from "../../core/time/time.ts";
 
-/** A virtual machine by its resource id: one of a scale set, or one of a pool of single machines. */
+/**
+ * A virtual machine by its resource id: one of a scale set, or one of a pool of single machines.
+ */
 export interface MachineRef {
-  /** As the providerID has it, such as `/subscriptions/S/resourceGroups/G/providers/…/virtualMachines/3`. */
+  /**
+   * As the providerID has it, such as
+   * `/subscriptions/S/resourceGroups/G/providers/…/virtualMachines/3`.
+   */
   readonly id: string;
   /** The list that the machine stands in: the id without its last part. */
   readonly collection: string;

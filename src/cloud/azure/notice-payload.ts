@@ -20,8 +20,8 @@ export interface HeardEvents {
 }
 
 /**
- * What takes the machine, or its local state, away. A freeze of some seconds does not. `Terminate` is
- * the scale set's own doing and comes where its owner asked for it.
+ * What takes the machine, or its local state, away. A freeze of some seconds does not. `Terminate`
+ * is the scale set's own doing and comes where its owner asked for it.
  */
 const causes: Readonly<Record<string, NoticeCause>> = {
   Preempt: "SpotInterruption",
@@ -31,8 +31,8 @@ const causes: Readonly<Record<string, NoticeCause>> = {
 };
 
 /**
- * The document of `/metadata/scheduledevents` (api-version 2020-07-01). `NotBefore` is the deadline;
- * it is blank once an event has started, which may then happen at any moment.
+ * The document of `/metadata/scheduledevents` (api-version 2020-07-01). `NotBefore` is the
+ * deadline; it is blank once an event has started, which may then happen at any moment.
  */
 export function readAzureEvents({ text, at, ownName }: HeardEvents): NoticeReading {
   const events = fieldsOf(parseJson(text)?.value).Events;

@@ -25,8 +25,8 @@ const firstTimeoutMs = seconds(130);
 const timeoutMs = seconds(5);
 
 /**
- * Azure's Scheduled Events, asked for every second. All machines of a scale set's placement group hear
- * of each other's events; only those that name this machine count.
+ * Azure's Scheduled Events, asked for every second. All machines of a scale set's placement group
+ * hear of each other's events; only those that name this machine count.
  */
 export class AzureNoticeSource implements NoticeSource {
   readonly cloud = "azure";

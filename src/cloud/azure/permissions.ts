@@ -10,7 +10,8 @@ export interface AzurePermission {
 }
 
 /**
- * The least that the controller's identity must hold on AKS, by Azure's lists of operations of its providers. No subscription was asked.
+ * The least that the controller's identity must hold on AKS, by Azure's lists of operations of its
+ * providers. No subscription was asked.
  */
 export const azurePermissions: readonly AzurePermission[] = [
   {

@@ -34,7 +34,9 @@ export const aksVersion = "2026-04-01";
 const deleteMachines =
   "Microsoft.ContainerService/managedClusters/agentPools/deleteMachines/action";
 
-/** The call that lets a machine go: by its node pool, or past AKS where that was asked for twice. */
+/**
+ * The call that lets a machine go: by its node pool, or past AKS where that was asked for twice.
+ */
 export function releaseAct(target: ReleaseTarget): ReleaseAct {
   if (target.mode === "DeleteInstance") return deletion(target);
   const { ref, machine, mode, pool } = target;

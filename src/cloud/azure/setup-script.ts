@@ -60,9 +60,9 @@ const scopes: readonly { readonly on: AzureScope; readonly suffix: string }[] = 
 ];
 
 /**
- * A shell script that gives the controller its rights on AKS by Workload Identity. Run a second time it
- * brings what is there in line; what is there under the same name and was not made by it, it does
- * not touch. Throws USAGE for a value that cannot be what it should be.
+ * A shell script that gives the controller its rights on AKS by Workload Identity. Run a second
+ * time it brings what is there in line; what is there under the same name and was not made by it,
+ * it does not touch. Throws USAGE for a value that cannot be what it should be.
  */
 export function azureSetupScript(choice: AzureSetupChoice): string {
   checkForms(choice, forms);

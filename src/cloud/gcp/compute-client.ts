@@ -38,7 +38,9 @@ export interface ComputeClientOptions {
 }
 
 const requestTimeoutMs = seconds(30);
-/** Four attempts over about 1.5 to 3 s of pauses: enough for a lost connection, not for an outage. */
+/**
+ * Four attempts over about 1.5 to 3 s of pauses: enough for a lost connection, not for an outage.
+ */
 const attempts = 4;
 const retryRule = { firstMs: seconds(0.5), mostMs: seconds(4) };
 
@@ -65,7 +67,10 @@ export class ComputeClient {
     return interpret(await this.#exchange(call, signal), call);
   }
 
-  /** As `send`, for calls that may be repeated: faults that can pass are tried again, four times in all. */
+  /**
+   * As `send`, for calls that may be repeated: faults that can pass are tried again, four times in
+   * all.
+   */
   async sendPatiently(call: ComputeCall, signal: AbortSignal): Promise<ComputeAnswer> {
     const { clock, rng } = this.#options;
     for (let attempt = 0; ; attempt++) {

@@ -33,7 +33,10 @@ export interface ComputeEngine {
 const fastestPollMs = seconds(1);
 const slowestPollMs = minutes(1);
 
-/** Puts the parts together; nothing is sent yet. Throws CONFIG_INVALID for an endpoint that cannot be one. */
+/**
+ * Puts the parts together; nothing is sent yet. Throws CONFIG_INVALID for an endpoint that cannot
+ * be one.
+ */
 export function createComputeEngine(settings: ComputeSettings): ComputeEngine {
   const { fetch, clock, rng, keyFile } = settings;
   const endpoint = parseComputeEndpoint(settings.endpoint ?? defaultComputeEndpoint);

@@ -11,7 +11,10 @@ export interface CallPurpose {
 /** A refusal in Compute Engine's words: an HTTP error, or an operation that ended in one. */
 interface Refusal {
   readonly status: number;
-  /** `rateLimitExceeded` of an answer or `RATE_LIMIT_EXCEEDED` of an operation; empty if it had none. */
+  /**
+   * `rateLimitExceeded` of an answer or `RATE_LIMIT_EXCEEDED` of an operation; empty if it had
+   * none.
+   */
   readonly reason: string;
   readonly message: string;
 }

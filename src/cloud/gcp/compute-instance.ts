@@ -74,7 +74,9 @@ export function readInstance(body: Readonly<Record<string, unknown>>): Instance 
   return { id, status, stage: stageOf(status), bornAt, startedAt, group, isProtected };
 }
 
-/** A stop and a start begin the 24 hours of a preemptible machine again, so the last start counts. */
+/**
+ * A stop and a start begin the 24 hours of a preemptible machine again, so the last start counts.
+ */
 export function launchTimeOf(body: Readonly<Record<string, unknown>>): Instant | undefined {
   return instantOf(body.lastStartTimestamp) ?? instantOf(body.creationTimestamp);
 }

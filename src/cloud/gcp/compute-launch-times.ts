@@ -16,7 +16,10 @@ interface Place {
   readonly wanted: ReadonlyMap<string, string>;
 }
 
-/** Launch times by `instances.list`: one request a zone for up to 500 machines, with three fields of each. */
+/**
+ * Launch times by `instances.list`: one request a zone for up to 500 machines, with three fields of
+ * each.
+ */
 export class ComputeLaunchTimes implements LaunchTimes {
   readonly #client: ComputeClient;
 

@@ -17,7 +17,9 @@ type Send = (call: ComputeCall, signal: AbortSignal) => Promise<ComputeAnswer>;
 
 /** The most that a page holds, and the API's own limit. */
 const pageSize = "500";
-/** 50,000 machines of one zone: more pages than that are no list but a server that goes in circles. */
+/**
+ * 50,000 machines of one zone: more pages than that are no list but a server that goes in circles.
+ */
 const mostPages = 100;
 
 /**

@@ -90,7 +90,9 @@ export class ComputeReleaser implements InstanceReleaser {
     };
   }
 
-  /** One act and its operation. A 404 to an act is not believed: it was seen while the machine ran. */
+  /**
+   * One act and its operation. A 404 to an act is not believed: it was seen while the machine ran.
+   */
   async #act(
     meant: Meant,
     now: { readonly seen: Instance; readonly bounds: ReleaseBounds },
@@ -139,7 +141,10 @@ function standingOf(seen: Instance, meant: FirstSeen): Standing {
   return seen.stage === "Leaving" ? "Leaving" : "Staying";
 }
 
-/** A preempted machine that its group starts again between two looks keeps its id: a new boot, not the one meant. */
+/**
+ * A preempted machine that its group starts again between two looks keeps its id: a new boot, not
+ * the one meant.
+ */
 function isRestarted(seen: Instance, { startedAt }: FirstSeen): boolean {
   if (startedAt === undefined || seen.startedAt === undefined) return false;
   return seen.startedAt !== startedAt;

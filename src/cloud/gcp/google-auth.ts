@@ -22,7 +22,8 @@ const refreshBeforeMs = 225_000;
 /**
  * Access tokens by Google's own library: a key file or federation (GOOGLE_APPLICATION_CREDENTIALS),
  * gcloud's login on a laptop, or the metadata server (Workload Identity in a cluster). An endpoint
- * on loopback gets none unless a key file is named, so that tests and local servers need no account.
+ * on loopback gets none unless a key file is named, so that tests and local servers need no
+ * account.
  */
 export function googleTokens(options: GoogleTokenOptions): TokenSource {
   const named = options.keyFile !== undefined && options.keyFile !== "";

@@ -57,8 +57,9 @@ export function readMaintenanceEvent({ text, at }: HeardValue): NoticeReading {
 }
 
 /**
- * How long a machine has from TRUE on, as its owner wrote it into the metadata: `120s`. The platform's
- * own `preemptionNoticeDuration` is not told by the metadata server. Undefined: unreadable.
+ * How long a machine has from TRUE on, as its owner wrote it into the metadata: `120s`. The
+ * platform's own `preemptionNoticeDuration` is not told by the metadata server. Undefined:
+ * unreadable.
  */
 export function readNoticeDuration(text: string): Millis | undefined {
   const span = parseDuration(text.trim());

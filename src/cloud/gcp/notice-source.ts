@@ -34,7 +34,10 @@ const root = "/computeMetadata/v1/instance";
 /** Where the owner of the machines writes how long their notice is. */
 const durationPath = `${root}/attributes/lastcall-preemption-notice`;
 
-/** After an answer that brought a new value at once; keeps a server that never holds from a hot loop. */
+/**
+ * After an answer that brought a new value at once; keeps a server that never holds from a hot
+ * loop.
+ */
 const shortRestMs = millis(50);
 
 interface HangingValue {
@@ -44,9 +47,9 @@ interface HangingValue {
 }
 
 /**
- * Compute Engine's metadata server: a hanging GET on each of two values, which comes back as soon as
- * the value changes. Each keeps its own etag and its own state. On GKE this needs the host's network:
- * the metadata server that ordinary pods reach does not have these values.
+ * Compute Engine's metadata server: a hanging GET on each of two values, which comes back as soon
+ * as the value changes. Each keeps its own etag and its own state. On GKE this needs the host's
+ * network: the metadata server that ordinary pods reach does not have these values.
  */
 export class GcpNoticeSource implements NoticeSource {
   readonly cloud = "gcp";

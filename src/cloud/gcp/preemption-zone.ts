@@ -21,11 +21,13 @@ import { defaultPreemptionNoticeMs } from "./notice-payload.ts";
 
 /**
  * A preemption that is older than this when we begin to listen, or come back to a zone that did not
- * answer, is not told: its machine is gone, and half a minute later a new one may stand under its name.
- * One that could not be written down is told again for as long.
+ * answer, is not told: its machine is gone, and half a minute later a new one may stand under its
+ * name. One that could not be written down is told again for as long.
  */
 const freshMs: Millis = seconds(60);
-/** After a longer silence of the zone we begin again; longer than the slowest pace with its jitter. */
+/**
+ * After a longer silence of the zone we begin again; longer than the slowest pace with its jitter.
+ */
 const longestGapMs: Millis = seconds(90);
 /** Operations may be listed out of their order by so much. */
 const disorderMs: Millis = minutes(2);
@@ -167,9 +169,9 @@ const farAheadMs = minutes(10);
 const target = /\/zones\/([^/]+)\/instances\/([^/]+)$/;
 
 /**
- * Reads an operation of a zone's list: which machine was taken, and when. Total. It is written in the
- * moment in which the machine is told to stop (`systemevent-…`, done at once), so that the power goes
- * half a minute later. Source: recorded operations of 2019 (test/data/gce).
+ * Reads an operation of a zone's list: which machine was taken, and when. Total. It is written in
+ * the moment in which the machine is told to stop (`systemevent-…`, done at once), so that the
+ * power goes half a minute later. Source: recorded operations of 2019 (test/data/gce).
  */
 export function readPreemption(
   item: Fields,

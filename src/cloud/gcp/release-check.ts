@@ -39,8 +39,8 @@ export async function checkRelease(
 }
 
 /**
- * By `testIamPermissions`, which groups have in the beta API only. Where that is refused or not known,
- * it tells nothing; documented to err on the side of "granted".
+ * By `testIamPermissions`, which groups have in the beta API only. Where that is refused or not
+ * known, it tells nothing; documented to err on the side of "granted".
  */
 async function permissionToAct(
   { call, resource }: ReleaseCall,
@@ -85,8 +85,8 @@ async function permissionToWait(
 }
 
 /**
- * A question that is refused, also by an endpoint that does not know it, leaves open what was asked;
- * any other fault is the cloud's.
+ * A question that is refused, also by an endpoint that does not know it, leaves open what was
+ * asked; any other fault is the cloud's.
  */
 function unlessRefused(error: unknown): undefined {
   const code = isLastcallError(error) ? error.code : undefined;

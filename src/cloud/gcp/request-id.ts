@@ -3,7 +3,10 @@ import { LastcallError } from "../../errors.ts";
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const zero = "00000000-0000-0000-0000-000000000000";
 
-/** Compute Engine refuses the zero UUID as `requestId`; anything but a UUID too. Throws CLOUD_REFUSED. */
+/**
+ * Compute Engine refuses the zero UUID as `requestId`; anything but a UUID too. Throws
+ * CLOUD_REFUSED.
+ */
 export function checkRequestId(requestId: string): void {
   if (uuid.test(requestId) && requestId !== zero) return;
   const found = `found the request id ${JSON.stringify(requestId)}`;

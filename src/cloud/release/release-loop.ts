@@ -14,8 +14,9 @@ export interface LeavingMachine<Seen> {
   look(signal: AbortSignal): Promise<Seen | undefined>;
   standing(seen: Seen): Standing;
   /**
-   * Asks the cloud once to let it go, and follows the request as far as the cloud tells of it. Throws
-   * `LastcallError`; `retryable` leads to another look, and to another request if it still stays.
+   * Asks the cloud once to let it go, and follows the request as far as the cloud tells of it.
+   * Throws `LastcallError`; `retryable` leads to another look, and to another request if it still
+   * stays.
    */
   act(seen: Seen, bounds: ReleaseBounds): Promise<void>;
   /** What is told of one that is still there after the whole wait. */
@@ -81,8 +82,8 @@ type Ready<Seen> =
   | { readonly kind: "Kept" };
 
 /**
- * The machine as it stays, with the node looked at after it; both again where the node's look took time.
- * Else how the machine stands that needs no request, or that it is to be kept.
+ * The machine as it stays, with the node looked at after it; both again where the node's look took
+ * time. Else how the machine stands that needs no request, or that it is to be kept.
  */
 async function lastLooks<Seen>(
   { machine, lastLook }: LeavingRequest<Seen>,
@@ -127,7 +128,10 @@ async function letGo<Seen>(
   }
 }
 
-/** That a request was taken, or has ended well, does not tell that the machine went: only a look does. */
+/**
+ * That a request was taken, or has ended well, does not tell that the machine went: only a look
+ * does.
+ */
 async function untilGone<Seen>(
   machine: LeavingMachine<Seen>,
   { clock, rng }: ReleaseLoopOptions,

@@ -35,14 +35,16 @@ export interface RestTools {
   readonly tokens: TokenSource;
   readonly fetch: typeof fetch;
   readonly clock: Clock;
-  /** The fault of a request that got no answer; `found` says why, such as "no answer within 30 s". */
+  /**
+   * The fault of a request that got no answer; `found` says why, such as "no answer within 30 s".
+   */
   readonly noAnswer: (found: string) => LastcallError;
 }
 
 /**
- * Sends a request to a cloud's API once, with a token, and gives whatever the cloud answered, read to its end
- * so that the connection can be used again. Throws the tools' fault where there was no answer, and the
- * signal's reason when it aborts. No error holds a token.
+ * Sends a request to a cloud's API once, with a token, and gives whatever the cloud answered, read
+ * to its end so that the connection can be used again. Throws the tools' fault where there was no
+ * answer, and the signal's reason when it aborts. No error holds a token.
  */
 export async function exchange(
   request: RestRequest,

@@ -72,7 +72,9 @@ export function toolChecks(tools: readonly string[]): string {
     .join("\n");
 }
 
-/** The command `kubectl` with the cluster and the namespace that were named, as an array of bash. */
+/**
+ * The command `kubectl` with the cluster and the namespace that were named, as an array of bash.
+ */
 export function kubectlArray({ kubeconfig, context }: AccountChoice): string {
   const flags = [
     ...(kubeconfig === undefined ? [] : ["--kubeconfig", shellQuoted(kubeconfig)]),

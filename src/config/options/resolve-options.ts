@@ -3,9 +3,13 @@ import { type Command, fieldNameOf, type Option, variableOf } from "./option.ts"
 import { readOptionValue } from "./option-value.ts";
 import { type OptionsOf, optionsFor } from "./options.ts";
 
-/** Where the values of options may come from; a flag beats the environment, which beats the file. */
+/**
+ * Where the values of options may come from; a flag beats the environment, which beats the file.
+ */
 export interface OptionSources {
-  /** The flags that were given, by field name (`leaderElect`), as text or as commander parsed them. */
+  /**
+   * The flags that were given, by field name (`leaderElect`), as text or as commander parsed them.
+   */
   readonly flags: Readonly<Record<string, FlagValue>>;
   /** The environment; a variable that is empty counts as not set. */
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -20,7 +24,9 @@ export interface OptionsFile {
   readonly textsOf: (command: Command, name: string) => PlacedTexts | undefined;
 }
 
-/** The texts of an option, and where they stand: `--runs`, `LASTCALL_RUNS`, `lastcall.yaml:3: runs`. */
+/**
+ * The texts of an option, and where they stand: `--runs`, `LASTCALL_RUNS`, `lastcall.yaml:3: runs`.
+ */
 export interface PlacedTexts {
   readonly place: string;
   readonly texts: readonly string[];

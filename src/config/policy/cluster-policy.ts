@@ -4,9 +4,9 @@ import type { RuleWorld } from "../schema/field-schema.ts";
 import { parsePolicyObject } from "./parse-policy-object.ts";
 
 /**
- * Reads a DeparturePolicy of a cluster. The CRD keeps bad ones out, but an older one, or a newer with
- * values that this version does not know, may have let one in: it keeps its weight and its selector, so
- * that it stops its own nodes and no others.
+ * Reads a DeparturePolicy of a cluster. The CRD keeps bad ones out, but an older one, or a newer
+ * with values that this version does not know, may have let one in: it keeps its weight and its
+ * selector, so that it stops its own nodes and no others.
  */
 export function readClusterPolicy(
   object: unknown,

@@ -3,10 +3,11 @@ const weekdays = "sun mon tue wed thu fri sat".split(" ");
 const weekday = `([0-7]|${weekdays.join("|")})`;
 
 /**
- * The grammar of a five-field cron expression as one regular expression, so that the API server
- * too refuses `61 * * * *`. What it cannot say is that the end of a range lies after its start:
- * `backwardsCronPattern` does. Beyond Vixie cron it takes what croner does: `L` for the last day of the month, `5#1` for the
- * first and `5#L` for the last Friday of it. Names are in small letters: match without case.
+ * The grammar of a five-field cron expression as one regular expression, so that the API server too
+ * refuses `61 * * * *`. What it cannot say is that the end of a range lies after its start:
+ * `backwardsCronPattern` does. Beyond Vixie cron it takes what croner does: `L` for the last day of
+ * the month, `5#1` for the first and `5#L` for the last Friday of it. Names are in small letters:
+ * match without case.
  */
 export const cronPattern: string = cronFields([
   { value: "[0-5]?[0-9]", step: "[1-9]|[1-5][0-9]" },
@@ -36,8 +37,8 @@ function cronFields(fields: readonly CronField[]): string {
 }
 
 /**
- * An expression of that grammar in which a range runs backwards, as one regular expression: CEL could
- * compare numbers, but at a cost that the API server does not allow for a list of windows.
+ * An expression of that grammar in which a range runs backwards, as one regular expression: CEL
+ * could compare numbers, but at a cost that the API server does not allow for a list of windows.
  */
 export const backwardsCronPattern: string = `(^|[ ,])(${[
   ...backwardsNumbers(),

@@ -84,7 +84,10 @@ export interface AmountField extends FieldBase {
 
 /** What must hold inside one value, or between its fields. */
 export interface SchemaRule {
-  /** The rule as the API server checks it; absent where CEL cannot know it, then `localOnly` says why. */
+  /**
+   * The rule as the API server checks it; absent where CEL cannot know it, then `localOnly` says
+   * why.
+   */
   readonly cel?: string | undefined;
   readonly localOnly?: string | undefined;
   /** The field under the value that is to blame; absent: the value itself. */

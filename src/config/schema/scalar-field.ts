@@ -13,7 +13,10 @@ const durationPattern = "^(0|(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|ms|s|m|h)
 /** Go, and CEL with it, counts a duration in 63 bits of nanoseconds: 292 years. */
 const longestMs = 9_223_372_036_854;
 
-/** The span of a text that has passed the schema; a text that has not gives NaN, which no rule passes. */
+/**
+ * The span of a text that has passed the schema; a text that has not gives NaN, which no rule
+ * passes.
+ */
 export function spanOf(text: string): Millis {
   return parseDuration(text) ?? (Number.NaN as Millis);
 }
@@ -30,7 +33,9 @@ export function durationField(options: {
   });
 }
 
-/** A Go-style duration of a second or more: what waits or stays open for no time at all is a slip. */
+/**
+ * A Go-style duration of a second or more: what waits or stays open for no time at all is a slip.
+ */
 export function positiveDurationField(options: {
   readonly description: string;
   readonly default?: string;

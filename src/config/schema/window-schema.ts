@@ -93,8 +93,9 @@ const timeZone: StringField = {
   wanted: "an IANA time zone such as Asia/Tokyo",
   rules: [
     ruleOn<string>({
-      // CEL names no zones, but fails where it cannot tell the hour in one, and to fail is to refuse. What
-      // it takes beyond the IANA names is the server's own zone, and files that lie beside the zones.
+      // CEL names no zones, but fails where it cannot tell the hour in one, and to fail is to
+      // refuse. What it takes beyond the IANA names is the server's own zone, and files that lie
+      // beside the zones.
       cel: `self.matches('${ianaForm}') && !(self in ['Local', 'Factory']) && timestamp('2026-01-01T00:00:00Z').getHours(self) >= 0`,
       wanted: "an IANA time zone such as Asia/Tokyo",
       holds: isKnownTimeZone,
@@ -138,7 +139,8 @@ const cron: StringField = {
   maxLength: 128,
   wanted: cronWanted,
   rules: [
-    // A rule and not a `pattern`: the server would answer with the pattern, a thousand letters of it.
+    // A rule and not a `pattern`: the server would answer with the pattern, a thousand letters of
+    // it.
     ruleOn<string>({
       cel: `self.matches(r'(?i)${cronPattern}')`,
       wanted: cronWanted,

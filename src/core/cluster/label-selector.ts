@@ -33,9 +33,9 @@ export function matchesLabelSelector(selector: LabelSelector, labels: Labels): b
 }
 
 /**
- * Whether labels meet one requirement of a label selector or of node affinity. A missing label satisfies
- * NotIn and DoesNotExist, and Gt and Lt compare whole numbers and nothing else. Source: apimachinery
- * `pkg/labels/selector.go`, Requirement.Matches.
+ * Whether labels meet one requirement of a label selector or of node affinity. A missing label
+ * satisfies NotIn and DoesNotExist, and Gt and Lt compare whole numbers and nothing else. Source:
+ * apimachinery `pkg/labels/selector.go`, Requirement.Matches.
  */
 export function meetsRequirement(labels: Labels, requirement: LabelRequirement): boolean {
   const { key, operator, values = [] } = requirement;

@@ -69,7 +69,8 @@ export interface HeldPod {
 /**
  * The next step of a drain. Call it whenever a pod changes, an answer was recorded or `askAgainAt`
  * has come; the same state gives the same step. Do every act, tell `recordSending` as it goes out,
- * feed each answer to `recordAnswer`, and go on with `progress` (lost progress is built again from the live pods).
+ * feed each answer to `recordAnswer`, and go on with `progress` (lost progress is built again from
+ * the live pods).
  *
  * What holds at every step (test/core/drain/drain-run.test.ts checks it on random drains):
  * - without a deadline nothing is deleted past a budget, unless the rule says Delete or Proceed;

@@ -63,7 +63,9 @@ export function budgetStanding(
   return { kind: "Exhausted", budget: name, detail, singleReplica };
 }
 
-/** Whether no pod of the budget can ever be evicted, as it is set and as many pods as it expects. */
+/**
+ * Whether no pod of the budget can ever be evicted, as it is set and as many pods as it expects.
+ */
 export function canNeverAllow(budget: BudgetFacts): boolean {
   return budget.expectedPods > 0 && isImpossible(budget, expectedPods(budget, undefined));
 }

@@ -194,11 +194,12 @@ const causes: Readonly<Record<string, NoticeCause | "LeavesNothing">> = {
 };
 
 /**
- * Messages of AKS' node-problem-detector, as `Preempt Scheduled: Mon, 03 Aug 2026 08:18:16 GMT.
- * DurationInSeconds: -1. … EventId: 218E…`, `Started. DurationInSeconds: -1.`,
- * `SpotRebalanceRecommendation Advisory: .` and `IMDS query failed, exit code: 28`. Any other text is of an
- * event whose time is not known: a notice fails open. Sources: azure-docs "Node Problem Detector (NPD) in
- * AKS nodes", node-problem-detector's custom plugin monitor.
+ * Messages of AKS' node-problem-detector, as
+ * `Preempt Scheduled: Mon, 03 Aug 2026 08:18:16 GMT. DurationInSeconds: -1. … EventId: 218E…`,
+ * `Started. DurationInSeconds: -1.`, `SpotRebalanceRecommendation Advisory: .` and
+ * `IMDS query failed, exit code: 28`. Any other text is of an event whose time is not known: a
+ * notice fails open. Sources: azure-docs "Node Problem Detector (NPD) in AKS nodes",
+ * node-problem-detector's custom plugin monitor.
  */
 export function readAksMessage(message: string): AksMessage {
   const [lead = "", type = "", state = ""] =

@@ -24,8 +24,9 @@ export interface Notice {
 }
 
 /**
- * `text` as an event's id. It goes into an annotation, where a comma parts ids, and into a Departure's
- * source, which holds no more than 253 characters: a short word without commas or control codes.
+ * `text` as an event's id. It goes into an annotation, where a comma parts ids, and into a
+ * Departure's source, which holds no more than 253 characters: a short word without commas or
+ * control codes.
  */
 export function wordForId(text: string): string {
   return text.replaceAll(/[^A-Za-z0-9:._-]+/g, "_").slice(0, 80);

@@ -5,7 +5,10 @@ import type { DoctorFacts, Fact, RightFacts } from "../facts.ts";
 const crdFix = "lastcall setup crds --apply";
 const definitionNames = ["departurepolicies.lastcall.dev", "departures.lastcall.dev"];
 
-/** ValidatingAdmissionPolicy, by which the rights of controller and agents are narrowed, is served from here on. */
+/**
+ * ValidatingAdmissionPolicy, by which the rights of controller and agents are narrowed, is served
+ * from here on.
+ */
 const oldestMinor = 30;
 const clockWarnMs = 2000;
 const clockFailMs = 15_000;

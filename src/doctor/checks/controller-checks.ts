@@ -15,7 +15,10 @@ import { spotNodes } from "../spot-nodes.ts";
 
 const installFix = "install it: docs/running.md";
 
-/** Judges the controller's Deployment; where there is none that is for the check `controller` to say. */
+/**
+ * Judges the controller's Deployment; where there is none that is for the check `controller` to
+ * say.
+ */
 function ofController(facts: DoctorFacts, judge: (found: WorkloadFacts) => Verdict): Verdict {
   return judging(facts.controller, (found) =>
     found === undefined ? skip(`no controller is installed in ${facts.namespace}`) : judge(found),

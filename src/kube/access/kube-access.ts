@@ -3,7 +3,10 @@ import type { Clock } from "../../contracts/clock.ts";
 
 /** Where an API server is and how to be somebody to it. */
 export interface KubeAccess {
-  /** The server's address, such as `https://10.0.0.1:6443`; it may have a path (`…/k8s/clusters/c1`). */
+  /**
+   * The server's address, such as `https://10.0.0.1:6443`; it may have a path
+   * (`…/k8s/clusters/c1`).
+   */
   readonly server: string;
   /** The namespace of the context or of this pod; undefined where none is named. */
   readonly namespace: string | undefined;

@@ -32,7 +32,9 @@ export async function kubeconfigAccess(source: KubeconfigSource): Promise<KubeAc
   };
 }
 
-/** Files, context, cluster and user, all checked; a new one has empty caches of tokens and plugins. */
+/**
+ * Files, context, cluster and user, all checked; a new one has empty caches of tokens and plugins.
+ */
 function readConfig(source: KubeconfigSource): KubeConfig {
   const merged = mergeConfigs(source.files.map(readFile));
   const config = new KubeConfig();
@@ -128,7 +130,9 @@ function checkReadable(file: string | undefined, field: string, source: Kubeconf
   }
 }
 
-/** Runs the plugin or asks the identity provider where that is due; KubeConfig caches what it got. */
+/**
+ * Runs the plugin or asks the identity provider where that is due; KubeConfig caches what it got.
+ */
 async function credentialsOf(
   config: KubeConfig,
   source: KubeconfigSource,

@@ -52,7 +52,9 @@ async function fromHome(source: KubeAccessSource): Promise<KubeAccess> {
   );
 }
 
-/** As kubectl: files of the KUBECONFIG list that do not exist are passed over, but not all of them. */
+/**
+ * As kubectl: files of the KUBECONFIG list that do not exist are passed over, but not all of them.
+ */
 async function existing(files: readonly string[]): Promise<readonly string[]> {
   const found: string[] = [];
   for (const file of files) if (await exists(file)) found.push(file);

@@ -14,8 +14,9 @@ export interface ProbeAnswer {
 }
 
 /**
- * Why the connections that are open are not believed any more. `Silent`: the probe's own gave no answer for
- * so long; `Lost`: it was closed, and what is open since before the next one is tested by nothing.
+ * Why the connections that are open are not believed any more. `Silent`: the probe's own gave no
+ * answer for so long; `Lost`: it was closed, and what is open since before the next one is tested
+ * by nothing.
  */
 export interface DeadConnections {
   readonly found: "Silent" | "Lost";
@@ -25,7 +26,10 @@ export interface DeadConnections {
 
 export interface ConnectionProbeOptions {
   readonly clock: Clock;
-  /** Resolves with any answer of the server on a connection that is kept open; aborted, it lets go of that. */
+  /**
+   * Resolves with any answer of the server on a connection that is kept open; aborted, it lets go
+   * of that.
+   */
   readonly ask: (signal: AbortSignal) => Promise<ProbeAnswer>;
   /** A new connection answers: whatever was open with the one before may be dead, too. */
   readonly onDead: (dead: DeadConnections) => void;
@@ -37,13 +41,15 @@ const shortestMs: Millis = seconds(2);
 const longestMs: Millis = seconds(30);
 /** A proxy that keeps no connection open has a new one each time, which then says nothing. */
 const newInARowMost = 3;
-/** One turn of the event loop: what came while this process was busy is read before it is judged. */
+/**
+ * One turn of the event loop: what came while this process was busy is read before it is judged.
+ */
 const turnMs: Millis = millis(1);
 
 /**
- * Finds out that connections are dead though nobody has closed them, which a watch, that only listens,
- * cannot. A server that is slow is slow on a new connection, too, and has its old ones left alone. A refusal
- * or a lost connection is found by whoever else has one.
+ * Finds out that connections are dead though nobody has closed them, which a watch, that only
+ * listens, cannot. A server that is slow is slow on a new connection, too, and has its old ones
+ * left alone. A refusal or a lost connection is found by whoever else has one.
  */
 export class ConnectionProbe {
   readonly #options: ConnectionProbeOptions;
@@ -93,7 +99,8 @@ export class ConnectionProbe {
     this.#newInARow = connection === "New" ? this.#newInARow + 1 : 0;
     this.#limitTo(2 * tookMs);
     if (silentMs !== undefined) {
-      // As slow as before it says nothing, and nothing speaks for what is open either: the next one may.
+      // As slow as before it says nothing, and nothing speaks for what is open either: the next one
+      // may.
       if (tookMs >= silentMs / 2) return;
       this.#silentMs = undefined;
       this.#options.onDead({ found: "Silent", silentMs });
@@ -135,8 +142,8 @@ export class ConnectionProbe {
 }
 
 /**
- * A connection on which nothing is sent but PING frames of HTTP/2: the server answers them itself, without
- * a request that it would have to authorize, audit or count.
+ * A connection on which nothing is sent but PING frames of HTTP/2: the server answers them itself,
+ * without a request that it would have to authorize, audit or count.
  */
 export class PingSession {
   readonly #server: URL;
@@ -150,8 +157,8 @@ export class PingSession {
   }
 
   /**
-   * By the connection of the ping before, or by a new one; undefined where the server does not speak HTTP/2.
-   * Rejects where it cannot be reached.
+   * By the connection of the ping before, or by a new one; undefined where the server does not
+   * speak HTTP/2. Rejects where it cannot be reached.
    */
   async ping(tls: SocketRoute["tls"], signal: AbortSignal): Promise<"Kept" | "New" | undefined> {
     if (!this.#isSpoken) return undefined;

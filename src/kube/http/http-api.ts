@@ -37,8 +37,8 @@ export interface HttpKubeApiOptions {
   readonly access: KubeAccess;
   readonly clock: Clock;
   /**
-   * From asking to the last byte, waiting for its turn included. Default 30 s. What says when it is due
-   * goes by `AttemptLimit`, from its turn.
+   * From asking to the last byte, waiting for its turn included. Default 30 s. What says when it is
+   * due goes by `AttemptLimit`, from its turn.
    */
   readonly requestTimeoutMs?: Millis | undefined;
   /** Sockets of the pool for requests; watches have their own. Default 64. */
@@ -48,12 +48,17 @@ export interface HttpKubeApiOptions {
    * for this long is dead. Default 70 seconds: they come every 59 to 61 (Kubernetes 1.36).
    */
   readonly watchSilenceMs?: Millis | undefined;
-  /** While a watch is open, connections that are dead without a word are looked for every other second. */
+  /**
+   * While a watch is open, connections that are dead without a word are looked for every other
+   * second.
+   */
   readonly probesConnections?: boolean | undefined;
   readonly userAgent?: string | undefined;
 }
 
-/** How long past its own `timeoutSeconds` a server may keep a watch open before it counts as dead. */
+/**
+ * How long past its own `timeoutSeconds` a server may keep a watch open before it counts as dead.
+ */
 const watchGraceMs = seconds(30);
 
 /** The API server itself, over HTTP or HTTPS. */

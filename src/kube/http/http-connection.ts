@@ -33,7 +33,9 @@ interface Attempt {
   readonly use: SocketUse;
 }
 
-/** Sends requests as the user of the kubeconfig and gives back the response once its head is there. */
+/**
+ * Sends requests as the user of the kubeconfig and gives back the response once its head is there.
+ */
 export class HttpConnection {
   readonly #server: URL;
   readonly #credentials: CredentialCache;
@@ -71,8 +73,8 @@ export class HttpConnection {
   }
 
   /**
-   * Any answer of the server on a connection that is kept open. Where HTTP/2 is not spoken, or by a proxy of
-   * the kubeconfig, it takes a small request, whose answer may be a refusal.
+   * Any answer of the server on a connection that is kept open. Where HTTP/2 is not spoken, or by a
+   * proxy of the kubeconfig, it takes a small request, whose answer may be a refusal.
    */
   async probe(signal: AbortSignal): Promise<ProbeAnswer> {
     const credentials = await unlessAborted(this.#credentials.get(), signal);
@@ -167,7 +169,10 @@ function causeOf(error: unknown): unknown {
   return error instanceof StaleSocket ? error.cause : error;
 }
 
-/** A peer that is gone without a word is found by the kernel within 4 s, while nothing is sent to it. */
+/**
+ * A peer that is gone without a word is found by the kernel within 4 s, while nothing is sent to
+ * it.
+ */
 function probeOften(socket: Socket): void {
   socket.setKeepAlive(true, 1_000, 1_000, 3);
 }

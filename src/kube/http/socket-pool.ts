@@ -3,7 +3,9 @@ import https from "node:https";
 import { createSecureContext, type SecureContext } from "node:tls";
 import type { KubeCredentials, KubeTls } from "../access/kube-access.ts";
 
-/** Free sockets are closed by us before a load balancer (60 s on most clouds) closes them under us. */
+/**
+ * Free sockets are closed by us before a load balancer (60 s on most clouds) closes them under us.
+ */
 const idleMs = 50_000;
 
 /** What `http.request` needs to know of the way to the server. */
@@ -41,7 +43,10 @@ export class SocketPool {
     return { tls, agent: use === "Probe" ? this.#probing : this.#unpooled };
   }
 
-  /** Closes the sockets that wait for a request: whatever made one of them die may have met them all. */
+  /**
+   * Closes the sockets that wait for a request: whatever made one of them die may have met them
+   * all.
+   */
   dropIdle(): void {
     const agent = this.#made?.route.agent;
     if (!agent) return;

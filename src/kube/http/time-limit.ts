@@ -74,10 +74,10 @@ const longestAttemptMs: Millis = seconds(30);
 const raisedForMs: Millis = minutes(1);
 
 /**
- * How long one attempt of urgent work is waited for. A connection that is dead without a word must not
- * cost a notice its time, so it begins short. A server that is merely slow must answer in the end and not
- * be asked for the same ever faster, so the limit is twice what the slowest answer of the last minute
- * took, and doubles where one did not come.
+ * How long one attempt of urgent work is waited for. A connection that is dead without a word must
+ * not cost a notice its time, so it begins short. A server that is merely slow must answer in the
+ * end and not be asked for the same ever faster, so the limit is twice what the slowest answer of
+ * the last minute took, and doubles where one did not come.
  */
 export class AttemptLimit {
   readonly #clock: Pick<Clock, "monotonic">;
@@ -141,7 +141,9 @@ export class SilenceGuard {
     this.#over.abort();
   }
 
-  /** One sleeper for the whole stream, not one a chunk. Ends by the rejection of an aborted sleep. */
+  /**
+   * One sleeper for the whole stream, not one a chunk. Ends by the rejection of an aborted sleep.
+   */
   async #keep(): Promise<void> {
     const { clock, limitMs, onSilent } = this.#options;
     for (let waitMs: Millis = limitMs; ; ) {

@@ -152,7 +152,9 @@ export class LeaderLease implements Leadership {
     return undefined;
   }
 
-  /** Until the first success a refusal is a mistake of the set-up, after it a server that starts. */
+  /**
+   * Until the first success a refusal is a mistake of the set-up, after it a server that starts.
+   */
   #report(error: LastcallError): void {
     const isFinal = error.code === "RIGHT_MISSING" || error.code === "NOT_FOUND";
     if (isFinal && !this.#hasWritten) throw error;

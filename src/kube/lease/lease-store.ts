@@ -29,7 +29,9 @@ export interface LeaseStoreOptions extends LeasePlace {
   readonly durationSeconds: number;
 }
 
-/** A request for the Lease that is swallowed must leave time for others before the Lease runs out. */
+/**
+ * A request for the Lease that is swallowed must leave time for others before the Lease runs out.
+ */
 const timeoutMs: Millis = seconds(5);
 
 /** Reads and writes one Lease object; every outcome is a value. */
@@ -170,7 +172,10 @@ function microTime(at: Instant): string {
   return formatInstant(at).replace("Z", "000Z");
 }
 
-/** The controllers' Lease as it is now; undefined where there is none: then nobody can be judged by it. */
+/**
+ * The controllers' Lease as it is now; undefined where there is none: then nobody can be judged by
+ * it.
+ */
 export async function readObservedLease(
   api: KubeSender,
   { namespace, name }: LeasePlace,

@@ -1,7 +1,8 @@
 /**
- * The one translator of answers of the API server that are no success. Who expects such an answer (a
- * conflict, a name that is taken, an object that is gone) reads its status first; the rest comes here.
- * Sources: apimachinery `pkg/api/errors/errors.go` and `pkg/apis/meta/v1/types.go` (StatusReason).
+ * The one translator of answers of the API server that are no success. Who expects such an answer
+ * (a conflict, a name that is taken, an object that is gone) reads its status first; the rest comes
+ * here. Sources: apimachinery `pkg/api/errors/errors.go` and `pkg/apis/meta/v1/types.go`
+ * (StatusReason).
  */
 import type { KubeAnswer, KubeMethod } from "../../contracts/kube-api.ts";
 import { fieldsOf, listOf, numberOf, trimmedTextOf } from "../../core/json/json-field.ts";
@@ -25,7 +26,9 @@ export interface AnswerMeaning {
 /** Longer waits that a server asks for are cut: an hour's silence helps nobody. */
 const longestWaitSeconds = 60;
 
-/** Turns an answer that its caller did not expect into the error of the catalogue, in one sentence. */
+/**
+ * Turns an answer that its caller did not expect into the error of the catalogue, in one sentence.
+ */
 export function apiError(call: ApiCall, answer: KubeAnswer): LastcallError {
   const { code, retryable } = meaningOf(call, answer);
   return new LastcallError(code, sentenceOf(call, answer, code), { retryable });
@@ -54,9 +57,9 @@ export function meaningOf(call: ApiCall, answer: KubeAnswer): AnswerMeaning {
 }
 
 /**
- * Whether time alone may change the answer to the same request: the server or something before it is
- * overloaded, starting, stopping or broken. A conflict is none of these, for the next try is another
- * request.
+ * Whether time alone may change the answer to the same request: the server or something before it
+ * is overloaded, starting, stopping or broken. A conflict is none of these, for the next try is
+ * another request.
  */
 export function isPassing({ status }: Pick<KubeAnswer, "status">): boolean {
   const isServers = status >= 500 && status !== 501;
@@ -86,8 +89,8 @@ function messageIn({ body }: KubeAnswer): string | undefined {
 }
 
 /**
- * 429 is priority and fairness, or a limit on requests in flight; 503 a server that starts, stops or
- * has lost an aggregated API; 504 and ServerTimeout (500) one whose etcd is slow.
+ * 429 is priority and fairness, or a limit on requests in flight; 503 a server that starts, stops
+ * or has lost an aggregated API; 504 and ServerTimeout (500) one whose etcd is slow.
  */
 function isOverloaded({ status, body }: KubeAnswer): boolean {
   return [408, 429, 503, 504].includes(status) || fieldsOf(body).reason === "ServerTimeout";
@@ -154,7 +157,9 @@ function missingNamespace(call: ApiCall, message: string): string | undefined {
   return `the namespace does not exist, create it with: kubectl create namespace ${namespace}`;
 }
 
-/** `list on nodes`, `patch on nodes/status`, `create on pods/eviction in namespace x`: as in a Role. */
+/**
+ * `list on nodes`, `patch on nodes/status`, `create on pods/eviction in namespace x`: as in a Role.
+ */
 function rightOf(call: ApiCall): string {
   return `${verbOf(call)} on ${resourceOf(call)}${placeOf(call)}`;
 }

@@ -60,7 +60,9 @@ export interface NewDeparture extends Omit<DepartureOrder, "reason" | "message">
   readonly annotations?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The object that a new Departure is created from. Its status is written by the controller alone. */
+/**
+ * The object that a new Departure is created from. Its status is written by the controller alone.
+ */
 export function departureObject(made: NewDeparture): KubeObject {
   const { name, annotations, node } = made;
   return {
@@ -71,7 +73,9 @@ export function departureObject(made: NewDeparture): KubeObject {
   };
 }
 
-/** Fields of a Departure's spec that may be written; undefined leaves one alone, null takes it away. */
+/**
+ * Fields of a Departure's spec that may be written; undefined leaves one alone, null takes it away.
+ */
 export interface DepartureChange {
   readonly cause?: Cause | undefined;
   readonly departAt?: Instant | null | undefined;
@@ -96,8 +100,8 @@ export function departureSpec(change: DepartureChange): Fields {
 }
 
 /**
- * What a write to a Departure carries, so that it fails where anybody has written since it was read.
- * The uid as well: one that was deleted and made again under its name is another one.
+ * What a write to a Departure carries, so that it fails where anybody has written since it was
+ * read. The uid as well: one that was deleted and made again under its name is another one.
  */
 export function departureFence(read: Pick<Departure, "resourceVersion" | "uid">): {
   readonly resourceVersion: string;

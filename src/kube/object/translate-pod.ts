@@ -49,7 +49,9 @@ export function translatePod(pod: KubeObject): PodFacts {
   };
 }
 
-/** A negative grace is taken for 1 by the API server, and no one can wait less than no time here. */
+/**
+ * A negative grace is taken for 1 by the API server, and no one can wait less than no time here.
+ */
 function graceOf(value: unknown): Pick<PodFacts, "graceSeconds" | "graceSource"> {
   const graceSeconds = numberOf(value);
   if (graceSeconds === undefined) {

@@ -101,8 +101,8 @@ function isSame(before: unknown, item: unknown): boolean {
 }
 
 /**
- * Which items have a key, kept in step with a watch: a change costs what it changes, however many there
- * are. A key has one item as a rule, which then stands there without a list around it.
+ * Which items have a key, kept in step with a watch: a change costs what it changes, however many
+ * there are. A key has one item as a rule, which then stands there without a list around it.
  */
 export class KeyIndex<T extends object> {
   readonly #keysOf: (item: T) => readonly string[];
@@ -112,7 +112,10 @@ export class KeyIndex<T extends object> {
     this.#keysOf = keysOf;
   }
 
-  /** `item` comes in the place of `before`; without `before` it is new, without `item` that has gone. */
+  /**
+   * `item` comes in the place of `before`; without `before` it is new, without `item` that has
+   * gone.
+   */
   change(before: T | undefined, item: T | undefined): void {
     const old = before === undefined ? [] : this.#keysOf(before);
     const now = item === undefined ? [] : this.#keysOf(item);

@@ -56,7 +56,9 @@ type Ending =
 /** A watch that lasted this long was a good one, whatever it brought. */
 const goodWatchMs = 5_000;
 
-/** The same version may fail for ever on a server's fault: after so many failures it is given up. */
+/**
+ * The same version may fail for ever on a server's fault: after so many failures it is given up.
+ */
 const watchesPerVersion = 5;
 
 /**

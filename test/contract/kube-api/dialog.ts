@@ -98,7 +98,9 @@ export function mustBe(status: number, answer: KubeAnswer): KubeObject {
   return answer.body as KubeObject;
 }
 
-/** A refusal's Status, once the answer has the code and the reason that the server's source says. */
+/**
+ * A refusal's Status, once the answer has the code and the reason that the server's source says.
+ */
 export function mustRefuse(
   answer: KubeAnswer,
   wanted: { status: number; reason: string },

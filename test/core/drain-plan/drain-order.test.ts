@@ -86,7 +86,9 @@ function faults(pods: readonly WavePod[], slots: readonly WaveSlot[], leftMs: Mi
   return found;
 }
 
-/** One second later it would overlap nobody below it, and neither it nor a higher pod would lose. */
+/**
+ * One second later it would overlap nobody below it, and neither it nor a higher pod would lose.
+ */
 function startsNeedlesslyEarly(
   i: number,
   about: {

@@ -99,7 +99,8 @@ function forcedFaults(
     const { facts } = run.pods.find((one) => one.facts.uid === act.pod.uid) as ModelPod;
     const wantedMs = facts.graceSeconds * 1000;
     const shareEndMs = noticedMs + budgetShare * (endMs - noticedMs);
-    // Its grace comes first where the share is over, the share where its grace does not fit after it.
+    // Its grace comes first where the share is over, the share where its grace does not fit after
+    // it.
     const dueMs = Math.max(endMs - wantedMs, shareEndMs) - 2000;
     const found =
       afterMs < Math.floor(dueMs) ? [`${facts.name}: deleted at ${afterMs}, too early`] : [];

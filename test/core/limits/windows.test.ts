@@ -218,7 +218,8 @@ describe("a window by cron over a long time", () => {
     const startAt = at("2026-01-01T00:00:00Z");
     const beganAt = performance.now();
     openHours([window], { startAt, endAt: instant(startAt + 365 * 86_400_000) });
-    // It took nine to twenty-five seconds when each opening was asked for, and takes a third of one.
+    // It took nine to twenty-five seconds when each opening was asked for, and takes a third of
+    // one.
     expect(performance.now() - beganAt).toBeLessThan(4000);
   });
 });

@@ -132,8 +132,8 @@ describe("budgets in a forecast", () => {
   });
 
   it("make late all of those whose window shuts before there is room, not the first alone", () => {
-    // Planned 5 minutes apart up to 01:00, two an hour: for n3 and n4 there is room again from 01:44
-    // on, when the window is shut, and their deadline is 02:00.
+    // Planned 5 minutes apart up to 01:00, two an hour: for n3 and n4 there is room again from
+    // 01:44 on, when the window is shut, and their deadline is 02:00.
     const nodes = ["n1", "n2", "n3", "n4"].map((name) => dueIn(name, 120));
     const made = plan({
       policy: {
@@ -256,7 +256,8 @@ describe("waves in a forecast", () => {
     });
     const nodes = ["n1", "n2", "n3"].map((name) => born(name, 3000));
     const made = plan({ policy: of(1, 2), nodes, departures: [canary, underWay] });
-    // Planned a minute apart from 00:00 on. The first fills the second wave, which is out until 00:05.
+    // Planned a minute apart from 00:00 on. The first fills the second wave, which is out until
+    // 00:05.
     expect(startsOf(made)).toEqual(["00:00", "00:05", "00:05"]);
   });
 

@@ -91,7 +91,8 @@ function check(plan: PolicyPlan, { departures: before }: PlanInput): void {
     }
     if (reason === "DeadlineBeatsWindow") expect(departAt).toBe(deadlineAt);
     if (reason === "Overdue") {
-      // What was planned past its deadline and is due keeps its instant; nobody else goes back in time.
+      // What was planned past its deadline and is due keeps its instant; nobody else goes back in
+      // time.
       const isKept = before.some((one) => one.node.uid === node.uid && one.departAt === departAt);
       expect(deadlineAt < departAt && (!due || departAt === now || isKept), node.name).toBe(true);
     }

@@ -102,7 +102,8 @@ describe("the fleet that docs/planning.md draws", () => {
 
 describe("windows in a plan", () => {
   it("hold every node that has an open instant before its deadline", () => {
-    // Deadlines at 10:30 and 22:30: the first leaves at the end of the night, the second in the next.
+    // Deadlines at 10:30 and 22:30: the first leaves at the end of the night, the second in the
+    // next.
     const nodes = [bornHours("n1", 13), bornHours("n2", 1)];
     const policies = [aPolicy({ windows: [daily("22:00-06:00")] })];
     const [first] = plan({ nodes, policies }).policies;
@@ -311,8 +312,8 @@ describe("the report", () => {
 });
 
 /**
- * Whole fleets on a scale of milliseconds, where an oracle can try everything: the lifetime is a few
- * dozen milliseconds, and a cron window opens for a few at the full minute.
+ * Whole fleets on a scale of milliseconds, where an oracle can try everything: the lifetime is a
+ * few dozen milliseconds, and a cron window opens for a few at the full minute.
  */
 interface SmallFleet {
   readonly input: PlanInput;

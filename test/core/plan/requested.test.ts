@@ -58,7 +58,8 @@ describe("planned departures and one that a person has asked for", () => {
   });
 
   it("are as far from it as can be where the gap has no room beside it, and keep their own gap", () => {
-    // Two nodes have an hour left and are to be 45 minutes apart: from 00:15 neither can be 45 away.
+    // Two nodes have an hour left and are to be 45 minutes apart: from 00:15 neither can be 45
+    // away.
     const old = ["n1", "n2"].map((name) => aNode(name, { createdAt: instant(now - hours(22.5)) }));
     const made = plan({ nodes: old, departures: [asked("00:15")], minMinutes: 45 });
     expect(made.times).toEqual(["n1 00:00", "n2 01:00"]);

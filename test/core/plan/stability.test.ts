@@ -147,7 +147,7 @@ describe("a plan that is kept", () => {
   });
 
   it("moves only neighbours of a node that needs room among them", () => {
-    // Twenty of one launch time fill 18:45 to 23:30 at 15 minutes; a hold ends at 23:20 for one more.
+    // Twenty of one launch time fill 18:45 to 23:30 at 15 minutes; a hold of one ends at 23:20.
     const nodes = Array.from({ length: 20 }, (_, i) => aNode(`n${i}`));
     const first = plan({ nodes });
     const held = aNode("held", { annotations: { "lastcall.dev/hold": "2026-11-20T23:20:00Z" } });

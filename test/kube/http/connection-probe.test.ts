@@ -9,8 +9,8 @@ afterEach(async () => {
 });
 
 /**
- * Each answer after so many milliseconds; `Never`: it hangs until it is given up; `Reconnected`: at once, by a
- * new connection, as the one before is closed.
+ * Each answer after so many milliseconds; `Never`: it hangs until it is given up; `Reconnected`: at
+ * once, by a new connection, as the one before is closed.
  */
 type Answer = number | "Never" | "Refused" | "Reconnected";
 

@@ -208,7 +208,8 @@ describe("a version that expired", () => {
     const { api, clock } = setUp(() => page("1", []));
     api.onWatch = (watch) => watch.push(errorEvent(410));
     await clock.advance(60_000);
-    // Waits of 0.05 to 0.1, 0.1 to 0.2, … 5 to 10 s: seven of them take at most 12.7 s, the rest at least 5 s each.
+    // Waits of 0.05 to 0.1, 0.1 to 0.2, … 5 to 10 s: seven of them take at most 12.7 s, the rest at
+    // least 5 s each.
     expect(api.sent.length).toBeGreaterThan(7);
     expect(api.sent.length).toBeLessThan(20);
   });

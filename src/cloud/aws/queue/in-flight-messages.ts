@@ -92,7 +92,9 @@ export class InFlightMessages {
     );
   }
 
-  /** While the cluster cannot be written no other reader gets them. Rejects when the signal aborts. */
+  /**
+   * While the cluster cannot be written no other reader gets them. Rejects when the signal aborts.
+   */
   async keepHidden(signal: AbortSignal): Promise<void> {
     const { client, clock } = this.#tools;
     for (;;) {

@@ -102,8 +102,8 @@ export class MessageHandler {
   }
 
   /**
-   * Another cluster on the queue is to have its message soon, since it has two minutes; what nobody has
-   * wanted ten times is asked for less and less.
+   * Another cluster on the queue is to have its message soon, since it has two minutes; what nobody
+   * has wanted ten times is asked for less and less.
    */
   #endOfUnknown({ receipts }: QueueMessage): MessageEnd {
     if (this.#tools.unknown === "Delete") return "Remove";

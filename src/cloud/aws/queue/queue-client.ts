@@ -12,7 +12,9 @@ export interface QueueClient {
   receive(signal: AbortSignal): Promise<readonly QueueMessage[]>;
   /** They are told no more. One that is gone already, or hidden no more, is no fault. */
   remove(messages: readonly QueueMessage[]): Promise<void>;
-  /** They are told again after `span`, to whoever asks then; at once where that is 0. As `remove`. */
+  /**
+   * They are told again after `span`, to whoever asks then; at once where that is 0. As `remove`.
+   */
   hide(messages: readonly QueueMessage[], span: Millis): Promise<void>;
   readonly hiddenMs: Millis;
 }

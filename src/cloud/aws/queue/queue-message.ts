@@ -45,10 +45,10 @@ const longestText = 1_048_576;
 const deepestEnvelope = 2;
 
 /**
- * A message of the queue: an event of EventBridge, a lifecycle hook's own message to SQS, or either in
- * SNS' envelope. `at`: when it came into the queue. Takes any text whatever. Sources: EventBridge
- * "AWS service events", EC2 "Spot Instance interruption notices", EC2 Auto Scaling "Amazon SQS
- * notifications for lifecycle hooks", AWS Health "Event pattern".
+ * A message of the queue: an event of EventBridge, a lifecycle hook's own message to SQS, or either
+ * in SNS' envelope. `at`: when it came into the queue. Takes any text whatever. Sources:
+ * EventBridge "AWS service events", EC2 "Spot Instance interruption notices", EC2 Auto Scaling
+ * "Amazon SQS notifications for lifecycle hooks", AWS Health "Event pattern".
  */
 export function readQueueMessage({ text, at }: Heard): MessageReading {
   if (text.length > longestText) return unreadable(`a message of ${text.length} characters`);
@@ -110,7 +110,9 @@ interface Told {
   readonly source: string;
 }
 
-/** Two minutes from the event; hibernation begins at once. Whatever else is to be done takes it too. */
+/**
+ * Two minutes from the event; hibernation begins at once. Whatever else is to be done takes it too.
+ */
 function readInterruption(told: Told): MessageReading {
   const namedAt = instantOf(told.detail["instance-termination-time"]);
   const isNow = told.detail["instance-action"] === "hibernate";
@@ -170,9 +172,9 @@ function readHook(
 }
 
 /**
- * A change that AWS has planned, for each of its instances. `startTime` is in the form of an HTTP date;
- * where it is none the change may come at any time, and is acted upon at once. One that is closed is
- * called off or over: it takes back what was told under its ARN.
+ * A change that AWS has planned, for each of its instances. `startTime` is in the form of an HTTP
+ * date; where it is none the change may come at any time, and is acted upon at once. One that is
+ * closed is called off or over: it takes back what was told under its ARN.
  */
 function readHealth(told: Told): MessageReading {
   const { detail } = told;

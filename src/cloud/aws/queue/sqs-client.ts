@@ -171,7 +171,9 @@ async function ofReceipts(
   throw faultOfAws({ name, message, $metadata }, asked);
 }
 
-/** The region in a host of AWS', `sqs.eu-west-1.amazonaws.com` or a VPC endpoint's; else undefined. */
+/**
+ * The region in a host of AWS', `sqs.eu-west-1.amazonaws.com` or a VPC endpoint's; else undefined.
+ */
 export function regionOf(url: string): string | undefined {
   const { hostname } = new URL(url);
   if (!/\.(amazonaws\.com|amazonaws\.com\.cn|amazonaws\.eu|api\.aws)$/.test(hostname))

@@ -29,8 +29,8 @@ interface Reading {
 }
 
 /**
- * A queue that speaks of EC2's machines. A message stays in it, hidden from others, until each of its
- * words is heard, so that no death of ours loses one.
+ * A queue that speaks of EC2's machines. A message stays in it, hidden from others, until each of
+ * its words is heard, so that no death of ours loses one.
  */
 export class SqsFeed implements NoticeFeed {
   readonly #options: SqsFeedOptions;

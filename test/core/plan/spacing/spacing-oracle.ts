@@ -8,7 +8,8 @@ export type Choices = readonly (readonly number[])[];
 /** Whether every job can have one of its instants with `gap` between any two. */
 export function canKeepGap(choices: Choices, gap: number): boolean {
   const everyone = (1 << choices.length) - 1;
-  // The earliest last start with which exactly these jobs can have gone; an earlier one is never worse.
+  // The earliest last start with which exactly these jobs can have gone; an earlier one is never
+  // worse.
   const lastStart = new Float64Array(everyone + 1).fill(Number.POSITIVE_INFINITY);
   lastStart[0] = Number.NEGATIVE_INFINITY;
   for (let gone = 0; gone < everyone; gone += 1) {
@@ -31,7 +32,9 @@ export function widestGap(choices: Choices): number {
   return gap;
 }
 
-/** The largest sum of instants with `gap` between any two; -Infinity where the gap cannot be kept. */
+/**
+ * The largest sum of instants with `gap` between any two; -Infinity where the gap cannot be kept.
+ */
 export function largestSum(choices: Choices, gap: number): number {
   const everyone = (1 << choices.length) - 1;
   const known = new Map<number, number>();

@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import { styleFindings } from "../../tools/check-style.ts";
+
+function findings(...lines: readonly string[]): readonly string[] {
+  return styleFindings({ path: "src/core/some-file.ts", text: lines.join("\n"), lines });
+}
+
+const hundred = "ten words ".repeat(10);
+
+describe("comments", () => {
+  it.each(["// ", "/** ", " * ", "  // "])("are told when wider than 100 columns: %s", (mark) => {
+    const wide = `${mark}${hundred}`;
+    expect(findings("", wide)).toEqual([
+      `src/core/some-file.ts:2: a comment of ${wide.length} columns, at most 100`,
+    ]);
+    expect(findings(wide.slice(0, 100))).toEqual([]);
+  });
+
+  it("may be wider where they cannot be broken", () => {
+    expect(findings(`// see https://kubernetes.io/${"a".repeat(90)}`)).toEqual([]);
+    expect(findings(`// biome-ignore lint/suspicious/noExplicitAny: ${hundred}`)).toEqual([]);
+  });
+
+  it("are not what merely looks like one in a text", () => {
+    expect(findings(`  *'|get|'*) ${hundred}`)).toEqual([]);
+  });
+});
