@@ -12,7 +12,7 @@ import {
 } from "../kube/object/translate-departure.ts";
 
 /** The ids of the notices that a Departure was made from, with commas between. */
-export const noticeAnnotation = "lastcall.dev/notice";
+const noticeAnnotation = "lastcall.dev/notice";
 
 /** What the agent reads of a Departure. */
 export interface DepartureView

@@ -28,7 +28,7 @@ export interface FallbackOptions extends FallbackDrainTools {
 }
 
 /** How long a controller has to take a departure on before the agent does it. */
-export const controllerLeadMs: Millis = seconds(3);
+const controllerLeadMs: Millis = seconds(3);
 
 const retryMs: Millis = seconds(1);
 /** While a controller has the departure: how often it is checked that this still lives. */

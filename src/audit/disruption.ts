@@ -34,7 +34,7 @@ export function allowedDisruptions(
 }
 
 /** A whole number, or a percentage of `expected` rounded up; undefined for anything else. */
-export function amountOf(written: unknown, expected: number): number | undefined {
+function amountOf(written: unknown, expected: number): number | undefined {
   if (typeof written === "number") return Number.isSafeInteger(written) ? written : undefined;
   const percent = typeof written === "string" ? /^(\d+)%$/.exec(written)?.[1] : undefined;
   return percent === undefined ? undefined : Math.ceil((Number(percent) * expected) / 100);

@@ -74,7 +74,7 @@ export function knownPlatform(name: KnownPlatformName): Platform {
   return { name, groups, source: "Default" };
 }
 
-export function isKnownPlatform(name: string): name is KnownPlatformName {
+function isKnownPlatform(name: string): name is KnownPlatformName {
   return Object.hasOwn(knownPlatforms, name);
 }
 

@@ -156,7 +156,7 @@ export class Controller {
  * kind is said. A feed that rejects, which none should, is counted like any other fault: neither
  * the others nor the rotation end with it.
  */
-export function listenToFeeds(
+function listenToFeeds(
   feeds: readonly NoticeFeed[],
   tools: {
     readonly noticeReconciler: NoticeReconciler;

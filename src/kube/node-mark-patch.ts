@@ -6,9 +6,9 @@ import { departingTaint } from "../core/notice/interruption.ts";
 /** The marks of contract.md section 3. */
 export const departureAnnotation = "lastcall.dev/departure";
 /** Ours, beside the pinned marks: the node was cordoned by others before we came. */
-export const cordonedBeforeAnnotation = "lastcall.dev/cordoned-before";
-export const excludeLabel = "node.kubernetes.io/exclude-from-external-load-balancers";
-export const excludeValue = "lastcall";
+const cordonedBeforeAnnotation = "lastcall.dev/cordoned-before";
+const excludeLabel = "node.kubernetes.io/exclude-from-external-load-balancers";
+const excludeValue = "lastcall";
 
 /** An RFC 6902 operation. */
 export type PatchOperation =

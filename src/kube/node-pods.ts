@@ -188,6 +188,6 @@ export async function listPodsOn(api: KubeSender, nodeName: string): Promise<rea
 }
 
 /** The query for the pods of one node, for a list or a watch. */
-export function onNode(nodeName: string): Readonly<Record<string, string>> {
+function onNode(nodeName: string): Readonly<Record<string, string>> {
   return { fieldSelector: `spec.nodeName=${nodeName}` };
 }

@@ -73,16 +73,16 @@ export class KubePlaceholders implements Placeholders {
 }
 
 /** The PriorityClass of `deploy/base/placeholder-priority.yaml`. */
-export const placeholderPriorityClass = "lastcall-placeholder";
+const placeholderPriorityClass = "lastcall-placeholder";
 
 /** The same pod that keeps the namespaces of every pod: it is on most nodes already. */
 export const placeholderImage = "registry.k8s.io/pause:3.10";
 
-export const placeholderSelector =
+const placeholderSelector =
   "app.kubernetes.io/name=lastcall,app.kubernetes.io/component=placeholder";
 
 /** The Departure by its uid: a name may be longer than a label can be, and can be used again. */
-export const placeholderOf = "lastcall.dev/placeholder-of";
+const placeholderOf = "lastcall.dev/placeholder-of";
 
 const required = "requiredDuringSchedulingIgnoredDuringExecution";
 const phases = ["Pending", "Running", "Succeeded", "Failed", "Unknown"] as const;
@@ -146,7 +146,7 @@ export function placeholderObject(order: PlaceholderOrder, place: PlaceholderPla
   };
 }
 
-export function translatePlaceholder(pod: KubeObject): PlaceholderFacts {
+function translatePlaceholder(pod: KubeObject): PlaceholderFacts {
   const status = fieldsOf(pod.status);
   const scheduled = conditionOf(status.conditions, "PodScheduled");
   return {

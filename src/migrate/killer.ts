@@ -16,7 +16,7 @@ export const killerImage = "estafette-gke-preemptible-killer";
 export const killerAnnotation = "estafette.io/gke-preemptible-killer-state";
 
 /** The label that the killer selects nodes by; it does not know `cloud.google.com/gke-spot`. */
-export const preemptibleLabel = "cloud.google.com/gke-preemptible";
+const preemptibleLabel = "cloud.google.com/gke-preemptible";
 
 export const killerFlags = {
   "blacklist-hours": { name: "BLACKLIST_HOURS", short: "b" },
@@ -136,7 +136,7 @@ const logLevels: Readonly<Record<string, string>> = {
 };
 
 /** The values with options of the controller added. */
-export function withOptions(
+function withOptions(
   values: ToolSetup["values"],
   options: Readonly<Record<string, unknown>>,
 ): ToolSetup["values"] {

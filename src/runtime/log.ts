@@ -2,7 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { Log, LogFields } from "../contracts/telemetry.ts";
 import { formatInstant } from "../core/time/time.ts";
 
-export const logLevels = ["debug", "info", "warn", "error"] as const;
+const logLevels = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 export interface LogOptions {

@@ -86,7 +86,7 @@ export function isAutopilot(nodeName: string): boolean {
 }
 
 /** What the platform ships on such a node, told by provider, version and image. */
-export function defaultPlatformOf(node: AuditNode): Platform {
+function defaultPlatformOf(node: AuditNode): Platform {
   if (node.providerID.startsWith("gce://")) {
     return knownPlatform(isOldGke(node.kubeletVersion) ? "gke-25" : "gke");
   }

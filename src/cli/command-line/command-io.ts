@@ -52,5 +52,3 @@ export interface Screen {
   onResize(listener: () => void): () => void;
   close(): void;
 }
-
-export type OutputFormat = "table" | "json" | "yaml";

@@ -15,7 +15,7 @@ export interface AwsPlace {
 }
 
 /** `aws`, or where a region is cut off from the others. */
-export function partitionOf(region: string): string {
+function partitionOf(region: string): string {
   if (region.startsWith("cn-")) return "aws-cn";
   if (region.startsWith("us-gov-")) return "aws-us-gov";
   return region.startsWith("eusc-") ? "aws-eusc" : "aws";
@@ -36,7 +36,7 @@ export function permissionDocument(place: AwsPlace, use: AwsUse): string {
 }
 
 /** By this tag EKS' managed groups and their instances, and eksctl's, say whose they are. */
-export function clusterTag(cluster: string): string {
+function clusterTag(cluster: string): string {
   return `kubernetes.io/cluster/${cluster}`;
 }
 

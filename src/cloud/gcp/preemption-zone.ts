@@ -151,7 +151,7 @@ export interface ZoneRef {
 }
 
 /** The type of the operation that Compute Engine writes down when it takes a Spot machine. */
-export const preemptedType = "compute.instances.preempted";
+const preemptedType = "compute.instances.preempted";
 
 export type OperationReading =
   | {

@@ -54,7 +54,7 @@ export const policyDefinition: ResourceDefinition = {
   ],
 };
 
-export const departureDefinition: ResourceDefinition = {
+const departureDefinition: ResourceDefinition = {
   kind: "Departure",
   plural: "departures",
   singular: "departure",

@@ -68,7 +68,7 @@ export function podsWithoutCapacity(
 }
 
 /** One of each kind of pod: what holds of one of them holds of all that ask the same of a place. */
-export function oneOfEachKind(pods: readonly PodFacts[]): readonly PodFacts[] {
+function oneOfEachKind(pods: readonly PodFacts[]): readonly PodFacts[] {
   return [...new Map(pods.map((pod) => [kindOf(pod), pod])).values()];
 }
 

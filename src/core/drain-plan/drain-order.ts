@@ -10,7 +10,7 @@ export const tiers = { workload: 0, critical: 1, daemonSet: 2, own: 3 } as const
 
 export type Tier = (typeof tiers)[keyof typeof tiers];
 
-export const criticalPriority = 2_000_000_000;
+const criticalPriority = 2_000_000_000;
 
 /**
  * Kept free before a deadline: a request on its way, and the kubelet's 2 s after a late preStop.
@@ -88,7 +88,7 @@ export function layWaves(
 }
 
 /** When a pod must start at the latest to get all that it wants. */
-export function latestStart(wantedSeconds: number, leftMs: Millis): Millis {
+function latestStart(wantedSeconds: number, leftMs: Millis): Millis {
   return millis(Math.max(0, leftMs - wantedSeconds * 1000 - marginMs));
 }
 

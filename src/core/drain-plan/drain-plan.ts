@@ -95,7 +95,7 @@ export interface DrainNotice {
   readonly knownAt?: Instant | undefined;
 }
 
-export const unreachableTaint = "node.kubernetes.io/unreachable";
+const unreachableTaint = "node.kubernetes.io/unreachable";
 
 /**
  * How the pods of one node would leave: each pod of the node is either in `skipped` or in `pods`,
@@ -180,7 +180,7 @@ function waveOf(one: Acting, question: DrainQuestion): Parameters<typeof layWave
 }
 
 /** What a pod asks for: at least one second, so that the kubelet and not the API ends it. */
-export function wantedGrace(pod: PodFacts): number {
+function wantedGrace(pod: PodFacts): number {
   return Math.max(1, pod.graceSeconds);
 }
 

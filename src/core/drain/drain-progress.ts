@@ -246,7 +246,7 @@ export function troubleThatHolds(state: PodProgress | undefined): Trouble | unde
 }
 
 /** So many pods that did not leave cleanly are named in a Departure's status. */
-export const namedPodsLimit = 20;
+const namedPodsLimit = 20;
 
 /**
  * The sum for a Departure's status: `left` are the pods that are still there, or were at the end;

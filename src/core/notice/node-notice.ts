@@ -201,7 +201,7 @@ const causes: Readonly<Record<string, NoticeCause | "LeavesNothing">> = {
  * notice fails open. Sources: azure-docs "Node Problem Detector (NPD) in AKS nodes",
  * node-problem-detector's custom plugin monitor.
  */
-export function readAksMessage(message: string): AksMessage {
+function readAksMessage(message: string): AksMessage {
   const [lead = "", type = "", state = ""] =
     /^\s*(?:(\w+)\s+)?(Scheduled|Started|Advisory)\b/i.exec(message) ?? [];
   if (lead === "" && isFault.test(message)) return { kind: "Fault" };

@@ -59,7 +59,7 @@ export type NoticeReading =
  * begins: one in which budgets, waves and gates hold it as they hold any (`advice.ts`), one in
  * which nothing does; and not a fortnight of a node lying idle.
  */
-export const maintenanceLeadMs: Millis = hours(2);
+const maintenanceLeadMs: Millis = hours(2);
 
 /**
  * Maintenance begins at its deadline or within a window after it; EC2's last two hours, as a rule.

@@ -27,10 +27,7 @@ export interface OverdueProblem {
  * first), each at least the gap from every other departure. Infinity where the open times known
  * here have no room for one; so has every later one with the same release.
  */
-export function overdueInstants(
-  jobs: readonly OverdueJob[],
-  problem: OverdueProblem,
-): Float64Array {
+function overdueInstants(jobs: readonly OverdueJob[], problem: OverdueProblem): Float64Array {
   const { gap } = problem;
   const others = [...problem.others].sort((a, b) => a - b);
   const open = keptAway(problem.open, others, gap);

@@ -63,7 +63,7 @@ export function dueDepartures(jobs: readonly Job[], time: DueTime): readonly Due
   return overdueInTurn(sorted, new Set(kept));
 }
 
-export function waitsForBudget({ job }: DueDeparture): boolean {
+function waitsForBudget({ job }: DueDeparture): boolean {
   return job.candidate.waitsForBudget;
 }
 

@@ -2,7 +2,7 @@ import type { NodeFacts } from "../cluster/node.ts";
 import type { InstanceRule, ReleaseMode } from "./policy.ts";
 
 /** Karpenter's own label: the NodePool that has made the node, and is to make another. */
-export const nodePoolLabel = "karpenter.sh/nodepool";
+const nodePoolLabel = "karpenter.sh/nodepool";
 
 type Labelled = Pick<NodeFacts, "labels">;
 

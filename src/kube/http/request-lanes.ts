@@ -92,7 +92,7 @@ interface Place<T> {
 }
 
 /** Who waits, the lowest rank first and those of one rank in the order in which they came. */
-export class WaitingLine<T> {
+class WaitingLine<T> {
   readonly #places: Place<T>[] = [];
   #joined = 0;
 

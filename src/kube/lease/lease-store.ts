@@ -144,7 +144,7 @@ export interface LeaseClaim extends LeasePlace {
  * The Lease to write. Its resourceVersion makes the write fail if anybody, the holder's renewal
  * too, has written since `before` was read.
  */
-export function leaseObject(claim: LeaseClaim): KubeObject {
+function leaseObject(claim: LeaseClaim): KubeObject {
   const { before, holder, now } = claim;
   const isRenewal = before !== undefined && (before.holder === holder || holder === "");
   const acquireTime = isRenewal ? before.acquireTime : undefined;

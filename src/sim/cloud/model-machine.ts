@@ -65,7 +65,7 @@ function nodeOf(machine: ModelMachine, at: string): object {
 }
 
 /** What a kubelet says of its machine when it comes up. */
-export function statusOf(machine: ModelMachine, at: string): object {
+function statusOf(machine: ModelMachine, at: string): object {
   const condition = (type: string, status: string, reason: string): object => ({
     type,
     status,

@@ -235,7 +235,7 @@ class SchedulerCache {
 
 const nothing: Load = Object.freeze({ cpu: 0, memory: 0, pods: 0 });
 
-export function requestsOf(pod: PodObject): Load {
+function requestsOf(pod: PodObject): Load {
   let cpu = 0;
   let memory = 0;
   for (const { resources } of pod.spec.containers) {

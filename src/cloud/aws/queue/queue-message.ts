@@ -254,7 +254,7 @@ const transitions: Readonly<Record<string, LifecycleHook["transition"]>> = {
 };
 
 /** The transition that a hook's message names; undefined for any other. */
-export function transitionOf(detail: Fields): LifecycleHook["transition"] | undefined {
+function transitionOf(detail: Fields): LifecycleHook["transition"] | undefined {
   const named = trimmedTextOf(detail.LifecycleTransition) ?? "";
   return Object.hasOwn(transitions, named) ? transitions[named] : undefined;
 }
@@ -263,7 +263,7 @@ export function transitionOf(detail: Fields): LifecycleHook["transition"] | unde
  * What a group needs to be told to go on; undefined where the message lacks some of it. Source: EC2
  * Auto Scaling "Lifecycle action event types and patterns".
  */
-export function hookOf(detail: Fields, at: Instant): LifecycleHook | undefined {
+function hookOf(detail: Fields, at: Instant): LifecycleHook | undefined {
   const transition = transitionOf(detail);
   const machine = instanceIdOf(detail.EC2InstanceId);
   const group = nameOf(detail.AutoScalingGroupName);
