@@ -2,7 +2,7 @@
  * Docs and code in step: each reason stands in the glossary, each error code in docs/errors.md, and
  * the code gives each of them somewhere; every option, metric and command that is listed has code
  * that reads, sets or runs it; files that pages and comments name are there; no relative link of a
- * page leads nowhere, and each test that docs/failure-modes.md names exists.
+ * page leads nowhere, nor its anchor, and each test that docs/failure-modes.md names exists.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -13,6 +13,7 @@ import { reasons } from "../src/core/reason/reason.ts";
 import { errorCodes } from "../src/errors.ts";
 import { unkept } from "./advertised.ts";
 import { missingFiles } from "./cited-files.ts";
+import { missingAnchors } from "./doc-anchors.ts";
 import { testProblems } from "./named-tests.ts";
 import { report, root, sourceFiles } from "./source-tree.ts";
 
@@ -33,6 +34,14 @@ function brokenLinks(page: string): string[] {
     const path = join(root, dirname(page), target);
     return existsSync(path) ? [] : [`${page}: the link ${target} leads nowhere`];
   });
+}
+
+function brokenAnchors(page: string): readonly string[] {
+  return missingAnchors({ path: page, text: readFileSync(join(root, page), "utf8") }, textOf);
+}
+
+function textOf(path: string): string | undefined {
+  return existsSync(join(root, path)) ? readFileSync(join(root, path), "utf8") : undefined;
 }
 
 /** Both ways: what the code knows is listed, and what is listed the code knows. */
@@ -59,9 +68,7 @@ function unused(definedIn: string, words: readonly string[]): string[] {
 
 function namedTests(page: string): string[] {
   const text = readFileSync(join(root, page), "utf8");
-  return testProblems(page, text, (path) =>
-    existsSync(join(root, path)) ? readFileSync(join(root, path), "utf8") : undefined,
-  );
+  return testProblems(page, text, textOf);
 }
 
 function unkeptPromises(): readonly string[] {
@@ -87,6 +94,7 @@ const markdown = [
 
 process.exitCode = report("check-docs", [
   ...markdown.flatMap(brokenLinks),
+  ...markdown.flatMap(brokenAnchors),
   ...filesNotThere(markdown),
   ...unkeptPromises(),
   ...unused("src/core/reason/reason.ts", reasons),

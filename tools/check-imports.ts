@@ -112,9 +112,9 @@ const withoutBuiltins = [
 ];
 
 const importPattern =
-  /(?:^|\n)\s*(?:import|export)\s[^;]*?from\s*"([^"]+)"|import\("([^"]+)"\)|(?:^|\n)import\s+"([^"]+)"/g;
+  /(?:^|\n)\s*(?:import|export)\s[^;]*?from\s*"([^"]+)"|import\(\s*"([^"]+)"\s*\)|(?:^|\n)import\s+"([^"]+)"/g;
 
-export function folderOf(path: string): string {
+function folderOf(path: string): string {
   const parts = path.replace(/^src\//, "").split("/");
   if (parts.length === 1) return (parts[0] as string).replace(/\.ts$/, "");
   const room = `${parts[0]}/${parts[1]}`;
@@ -126,7 +126,7 @@ function roomOf(path: string): string | undefined {
   return /^src\/core\/(.+)\/[^/]+$/.exec(path)?.[1];
 }
 
-export function importFindings(file: SourceFile): string[] {
+function importFindings(file: SourceFile): string[] {
   const from = folderOf(file.path);
   return [...file.text.matchAll(importPattern)].flatMap((match) => {
     const target = (match[1] ?? match[2] ?? match[3]) as string;

@@ -6,6 +6,7 @@ const gates: readonly (readonly [name: string, command: string, ...args: string[
   ["types", "tsc", "--noEmit"],
   ["lint", "biome", "check", "--error-on-warnings", "."],
   ["imports", "node", "tools/check-imports.ts"],
+  ["modules", "node", "tools/check-modules.ts"],
   ["style", "node", "tools/check-style.ts"],
   ["docs", "node", "tools/check-docs.ts"],
   ["generated files", "node", "tools/generate.ts", "--check"],

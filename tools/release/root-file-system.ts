@@ -37,8 +37,8 @@ interface Platform {
   readonly loader: string;
 }
 
-export const nodeVersion = "26.9.0";
-export const bunVersion = "1.4.5";
+const nodeVersion = "26.9.0";
+const bunVersion = "1.4.5";
 
 const platforms: Readonly<Record<Architecture, Platform>> = {
   amd64: {

@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { anchorsOf, missingAnchors } from "../../tools/doc-anchors.ts";
+
+describe("anchors of a page", () => {
+  it("are made of its headings as GitHub makes them", () => {
+    const page = [
+      "# What it costs",
+      "## `--from DIR`, and *more*!",
+      "## The [queue](q.md) of AWS's own",
+      "## Überblick: 1 & 2",
+      "## What it costs",
+      "```",
+      "# no heading",
+      "```",
+      '<a id="by-hand"></a>',
+    ].join("\n");
+    expect([...anchorsOf(page)]).toEqual([
+      "what-it-costs",
+      "--from-dir-and-more",
+      "the-queue-of-awss-own",
+      "überblick-1--2",
+      "what-it-costs-1",
+      "by-hand",
+    ]);
+  });
+});
+
+describe("links to an anchor", () => {
+  const pages = new Map([["docs/other.md", "# There"]]);
+  const missing = (text: string) =>
+    missingAnchors({ path: "docs/page.md", text }, (path) => pages.get(path));
+
+  it("lead to a heading of the page or of another one", () => {
+    expect(missing("# Here\n[a](#here), [b](other.md#there), [c](../docs/other.md#there)")).toEqual(
+      [],
+    );
+  });
+
+  it("are told where there is no such heading", () => {
+    expect(missing("# Here\n[a](#there) [b](other.md#here)")).toEqual([
+      "docs/page.md: #there leads to no heading",
+      "docs/page.md: other.md#here leads to no heading",
+    ]);
+  });
+
+  it("are not followed to other sites, nor into what is no page", () => {
+    expect(missing("[a](https://a.b/c#d) [b](../src/a.ts#L3) [c](gone.md#x)")).toEqual([]);
+  });
+});

@@ -1,0 +1,136 @@
+import { describe, expect, it } from "vitest";
+import { moduleOf } from "../../tools/module-graph.ts";
+import { type Exceptions, moduleFindings } from "../../tools/module-rules.ts";
+
+const none: Exceptions = { types: [], folders: {}, smallFiles: [] };
+
+function findings(
+  files: Readonly<Record<string, string>>,
+  except: Partial<Exceptions> = {},
+): readonly string[] {
+  const modules = Object.entries(files).map(([path, text]) =>
+    moduleOf({ path, text, lines: text.split("\n") }),
+  );
+  return moduleFindings(modules, { ...none, ...except });
+}
+
+/** Long enough to stand alone. */
+const long = "\n".repeat(60);
+
+describe("exports", () => {
+  it("need no importer but one, be it a test or by a late import", () => {
+    expect(
+      findings({
+        "src/a.ts": `export const one = 1;\nexport async function two() {}\nexport type Three = 3;${long}`,
+        "src/b.ts": `export function four() {}${long}`,
+        "src/c.ts":
+          'import { one, type Three as T } from "./a.ts";\nawait import(\n  "./b.ts"\n);\n',
+        "test/a.test.ts": 'import {\n  two,\n} from "../src/a.ts";\n',
+      }),
+    ).toEqual([]);
+  });
+
+  it("that nothing imports are told, types only where their own file does not name them either", () => {
+    expect(
+      findings({
+        "src/a.ts": `export const one = 1;\nexport type Idle = 2;\nexport type Used = 3;\nexport function two(used: Used) {}${long}`,
+        "src/b.ts": 'import { two } from "./a.ts";\n',
+      }),
+    ).toEqual([
+      "src/a.ts: nothing imports one, so it need not be exported",
+      "src/a.ts: nothing imports Idle, so it need not be exported",
+    ]);
+  });
+
+  it("of another file with the same name do not count", () => {
+    expect(
+      findings({
+        "src/a.ts": `export const one = 1;${long}`,
+        "src/x/a.ts": `export const one = 1;${long}`,
+        "src/b.ts": 'import { one } from "./x/a.ts";\n',
+      }),
+    ).toEqual(["src/a.ts: nothing imports one, so it need not be exported"]);
+  });
+});
+
+describe("type names", () => {
+  const twice = {
+    "src/a.ts": `export interface Stage {}\nexport const a: Stage = {};${long}`,
+    "src/b.ts": 'import { a } from "./a.ts";\ntype Stage = 1;\n',
+  };
+
+  it("are told where an exported one is declared again", () => {
+    expect(findings(twice)).toEqual(["the type Stage is declared in src/a.ts, src/b.ts"]);
+  });
+
+  it("may be declared again where they are private, or in tests", () => {
+    expect(
+      findings({
+        "src/a.ts": "interface Stage {}\n",
+        "src/b.ts": "interface Stage {}\n",
+        "test/c.ts": "interface Stage {}\n",
+      }),
+    ).toEqual([]);
+  });
+
+  it("leave the list of exceptions once they are declared once", () => {
+    expect(findings(twice, { types: ["Stage"] })).toEqual([]);
+    expect(findings({}, { types: ["Stage"] })).toEqual([
+      "Stage keeps the rule now: take it off the list of types declared twice",
+    ]);
+  });
+});
+
+describe("small files", () => {
+  const small = {
+    "src/a.ts": "export const a = 1;\n",
+    "src/b.ts": 'import { a } from "./a.ts";\n',
+  };
+
+  it("with one importer are told", () => {
+    expect(findings(small)).toEqual([
+      "src/a.ts: 1 lines that only src/b.ts imports: they can stand there",
+    ]);
+  });
+
+  it("may stand alone with a test of their own, a second importer or as a seam", () => {
+    expect(findings({ ...small, "test/a.test.ts": "" })).toEqual([]);
+    expect(findings({ ...small, "src/c.ts": 'import { a } from "./a.ts";\n' })).toEqual([]);
+    expect(
+      findings({
+        "src/contracts/a.ts": "export const a = 1;\n",
+        "src/b.ts": 'import { a } from "./contracts/a.ts";\n',
+      }),
+    ).toEqual([]);
+  });
+
+  it("leave the list of exceptions once they have grown or gone", () => {
+    expect(findings(small, { smallFiles: ["src/a.ts"] })).toEqual([]);
+    expect(findings({}, { smallFiles: ["src/a.ts"] })).toEqual([
+      "src/a.ts keeps the rule now: take it off the list of small files",
+    ]);
+  });
+});
+
+describe("folders", () => {
+  const sixteen = Object.fromEntries(
+    Array.from({ length: 16 }, (_, index) => [`src/full/f${index}.ts`, ""]),
+  );
+
+  it("hold fifteen files, and those of the list no more than they did", () => {
+    expect(findings(sixteen)).toEqual(["src/full: 16 files, at most 15"]);
+    expect(findings(sixteen, { folders: { "src/full": 16 } })).toEqual([]);
+    expect(findings({ ...sixteen, "src/full/x.ts": "" }, { folders: { "src/full": 16 } })).toEqual([
+      "src/full: 17 files, at most 16",
+    ]);
+  });
+
+  it("lower their number in the list when a file goes", () => {
+    expect(findings(sixteen, { folders: { "src/full": 17 } })).toEqual([
+      "src/full: 16 files now: lower its 17 in the list of folders",
+    ]);
+    expect(findings({}, { folders: { "src/full": 16 } })).toEqual([
+      "src/full: 0 files now: lower its 16 in the list of folders",
+    ]);
+  });
+});

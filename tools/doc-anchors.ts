@@ -1,0 +1,52 @@
+/** Anchors of links between pages, by the rule GitHub makes them of headings. */
+import { dirname, join } from "node:path/posix";
+
+const link = /\[[^\]]*\]\(([^)#\s]*)#([^)\s]+)\)/g;
+
+/** The anchors of a page: of its headings, and those written as `<a id="…">`. */
+export function anchorsOf(markdown: string): ReadonlySet<string> {
+  const anchors = new Set<string>();
+  for (const line of linesOutsideCode(markdown)) {
+    for (const [, id = ""] of line.matchAll(/<a (?:id|name)="([^"]+)"/g)) anchors.add(id);
+    const heading = /^#{1,6}\s+(.*?)\s*#*$/.exec(line)?.[1];
+    if (heading === undefined) continue;
+    const slug = slugOf(heading);
+    let anchor = slug;
+    for (let again = 1; anchors.has(anchor); again += 1) anchor = `${slug}-${again}`;
+    anchors.add(anchor);
+  }
+  return anchors;
+}
+
+function slugOf(heading: string): string {
+  return heading
+    .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\p{M}_\- ]/gu, "")
+    .replaceAll(" ", "-");
+}
+
+function linesOutsideCode(markdown: string): readonly string[] {
+  let inCode = false;
+  return markdown.split("\n").filter((line) => {
+    if (!/^\s*```/.test(line)) return !inCode;
+    inCode = !inCode;
+    return false;
+  });
+}
+
+/** A line for each link of a page to an anchor that its target does not have. */
+export function missingAnchors(
+  page: { readonly path: string; readonly text: string },
+  read: (path: string) => string | undefined,
+): readonly string[] {
+  return [...page.text.matchAll(link)].flatMap(([, target = "", anchor = ""]) => {
+    if (/^[a-z]+:/.test(target)) return [];
+    const path = join(dirname(page.path), target);
+    // What is not there, or is no page, other checks tell of.
+    const other = path.endsWith(".md") ? read(path) : undefined;
+    const text = target === "" ? page.text : other;
+    if (text === undefined || anchorsOf(text).has(anchor)) return [];
+    return [`${page.path}: ${target}#${anchor} leads to no heading`];
+  });
+}

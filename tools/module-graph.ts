@@ -1,0 +1,76 @@
+/**
+ * What each file declares, exports and imports, read off the forms that Biome's formatter leaves.
+ */
+import { dirname, join } from "node:path/posix";
+import type { SourceFile } from "./source-tree.ts";
+
+export interface Module {
+  readonly path: string;
+  readonly text: string;
+  readonly lines: number;
+  /** Every type, interface and class, and whether it is exported. */
+  readonly types: readonly { readonly name: string; readonly exported: boolean }[];
+  /** Exported functions, constants and classes. */
+  readonly exportedValues: readonly string[];
+  /** Files of the repository, by path, with the names taken from each; `*` for all of them. */
+  readonly imports: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+const typeForm = /^(export )?(?:abstract )?(?:interface|type|class) (\w+)/gm;
+const valueForm = /^export (?:abstract )?(?:async )?(?:function\*?|class|const|let) (\w+)/gm;
+const importForm =
+  /^(?:import|export)\s+(?:type\s+)?(\{[^}]*\}|[^{}"';]*?)\s*from\s*"(\.[^"]+)"|^import "(\.[^"]+)"/gm;
+const lateImportForm = /(?:import|vi\.mock|new URL)\(\s*"(\.[^"]+\.ts)"/g;
+
+export function moduleOf({ path, text }: SourceFile): Module {
+  return {
+    path,
+    text,
+    lines: text.split("\n").length - 1,
+    types: [...text.matchAll(typeForm)].map(([, exported, name = ""]) => ({
+      name,
+      exported: exported !== undefined,
+    })),
+    exportedValues: [...text.matchAll(valueForm)].map(([, name = ""]) => name),
+    imports: importsOf(path, text),
+  };
+}
+
+function importsOf(path: string, text: string): ReadonlyMap<string, ReadonlySet<string>> {
+  const found = new Map<string, Set<string>>();
+  const add = (target: string, names: readonly string[]) => {
+    const file = join(dirname(path), target);
+    found.set(file, new Set([...(found.get(file) ?? []), ...names]));
+  };
+  for (const [, names = "", target, bare] of text.matchAll(importForm)) {
+    if (target !== undefined) add(target, namesOf(names));
+    else if (bare !== undefined) add(bare, []);
+  }
+  for (const [, target = ""] of text.matchAll(lateImportForm)) add(target, ["*"]);
+  return found;
+}
+
+/** `{ a, type B as C }` takes `a` and `B`; anything else may take all there is. */
+function namesOf(names: string): readonly string[] {
+  if (!names.startsWith("{")) return ["*"];
+  return names
+    .slice(1, -1)
+    .split(",")
+    .map((one) =>
+      one
+        .trim()
+        .replace(/^type /, "")
+        .replace(/ as .*$/, ""),
+    )
+    .filter((one) => one !== "");
+}
+
+/** The files below `src` that import each file. */
+export function importersOf(modules: readonly Module[]): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  for (const { path, imports } of modules) {
+    if (!path.startsWith("src/")) continue;
+    for (const target of imports.keys()) found.set(target, [...(found.get(target) ?? []), path]);
+  }
+  return found;
+}
