@@ -37,6 +37,7 @@ const sale = {
 function policyOf(mode: "Late" | "Even", windows: readonly Window[]): Policy {
   return {
     ...{ name: "spot", weight: 0, windows, budgets: [], gates: { blockingPods: [] } },
+    actions: [],
     lifetime: { minMs: millis(0), maxMs: hours(24), reserveMs: minutes(30) },
     spacing: { mode, minMs: minutes(15) },
     replacement: { when: "BeforeDrain", timeoutMs: minutes(10), onTimeout: "Proceed" },

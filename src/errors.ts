@@ -32,6 +32,14 @@ const catalogue = {
   NOTICE_STALE: { retryable: false, exitCode: 1 },
   CLOCK_SKEW: { retryable: false, exitCode: 1 },
   INSTANCE_UNKNOWN: { retryable: false, exitCode: 1 },
+  // An action around a departure; those of AWS have the codes of the cloud as well.
+  ACTION_UNREACHABLE: { retryable: true, exitCode: 1 },
+  ACTION_RATE_LIMITED: { retryable: true, exitCode: 1 },
+  ACTION_REFUSED: { retryable: false, exitCode: 1 },
+  ACTION_RIGHT_MISSING: { retryable: false, exitCode: 1 },
+  ACTION_TARGET_UNKNOWN: { retryable: false, exitCode: 1 },
+  ACTION_REDIRECTED: { retryable: false, exitCode: 1 },
+  ACTION_ANSWER_INVALID: { retryable: false, exitCode: 1 },
   SCRIPT_FAILED: { retryable: false, exitCode: 1 },
   PORT_TAKEN: { retryable: false, exitCode: 1 },
   // Exit 130: interrupted.

@@ -1,5 +1,5 @@
 import type { IdentityMatch, NodeFacts, NodeIdentity } from "../core/cluster/node.ts";
-import type { Cause } from "../core/departure/departure.ts";
+import type { Cause } from "../core/policy/cause.ts";
 import type { Instant } from "../core/time/time.ts";
 
 /**

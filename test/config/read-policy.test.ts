@@ -116,6 +116,7 @@ describe("a good policy file", () => {
         },
         onNotice: { spotInterruption: "Drain", rebalance: "Ignore", maintenance: "Drain" },
         instance: { release: "Recreate", awaitMachineMs: 1_800_000, loadBalancerDelayMs: 0 },
+        actions: [],
         paused: false,
         dryRun: false,
       },
@@ -168,6 +169,38 @@ describe("a good policy file", () => {
       },
       onNotice: { spotInterruption: "Drain", rebalance: "Ignore", maintenance: "Drain" },
       instance: { release: "Recreate", awaitMachineMs: 1_800_000, loadBalancerDelayMs: 0 },
+      actions: [
+        {
+          name: "targets",
+          at: "AtNotice",
+          causes: ["SpotInterruption"],
+          ...{ timeoutMs: 30_000, retries: 3, required: false },
+          how: { kind: "deregisterTargets", wait: true },
+        },
+        {
+          ...{ name: "quarantine", at: "AtNotice" },
+          ...{ timeoutMs: 10_000, retries: 3, required: false },
+          how: { kind: "replaceSecurityGroups", groupIds: ["sg-0abc"] },
+        },
+        {
+          ...{ name: "mute", at: "AtNotice" },
+          ...{ timeoutMs: 10_000, retries: 3, required: false },
+          how: {
+            kind: "alertmanagerSilence",
+            ...{ url: "http://am:9093", matchers: ['instance="{{node}}"'] },
+            ...{ durationMs: hours(2), comment: "{{node}} leaves: {{cause}}" },
+          },
+        },
+        {
+          ...{ name: "tell", at: "AtEnd" },
+          ...{ timeoutMs: 10_000, retries: 3, required: false },
+          how: {
+            kind: "sns",
+            topicArn: "arn:aws:sns:eu-west-1:123456789012:drains",
+            ...{ subject: "{{node}} {{outcome}}", message: "{{summary}}" },
+          },
+        },
+      ],
       paused: false,
       dryRun: false,
     });

@@ -31,6 +31,7 @@ export function aPolicy(over: Partial<Policy> = {}): Policy {
     },
     onNotice: { spotInterruption: "Drain", rebalance: "Ignore", maintenance: "Drain" },
     instance: { release: "Recreate", awaitMachineMs: minutes(30), loadBalancerDelayMs: millis(0) },
+    actions: [],
     paused: false,
     dryRun: false,
     ...over,

@@ -1,3 +1,4 @@
+import { isFields, listOf, valueAt } from "../../core/json/json-field.ts";
 import type { BadPolicy, Policy } from "../../core/policy/policy.ts";
 import { defaultNodeSelector } from "../../core/policy/selector.ts";
 import { deepFreeze } from "../deep-freeze.ts";
@@ -49,6 +50,7 @@ export function parsePolicyObject(object: unknown, options: ParseOptions): Parse
   const { value, problems: all } = checkShape(policyDocument, object);
   const isNews = (problem: Problem) => problem.unknownField && options.unknownFields === "Warn";
   const shape = all.filter((problem) => !isNews(problem));
+  markNewerActions(value, all.filter(isNews));
   const broken = shape.map(({ pointer }) => pointer);
   const rules = checkRules({ schema: policyDocument, value, broken, world: options });
   if (shape.length + rules.length > 0) {
@@ -66,6 +68,20 @@ export function parsePolicyObject(object: unknown, options: ParseOptions): Parse
     text: `${pathOf(problem.pointer)} is ignored: this version does not know the field`,
   }));
   return deepFreeze({ policy, warnings: [...news, ...remarksOn(value as PolicyDocument)] });
+}
+
+/**
+ * An action of a type that this version does not know is one all the same: it cannot be carried
+ * out, and that is said of it alone. `value` is our own copy of what was written.
+ */
+function markNewerActions(value: unknown, news: readonly Problem[]): void {
+  const actions = listOf(valueAt(value, ["spec", "actions"]));
+  for (const { pointer } of news) {
+    const [spec, list, index, field, ...deeper] = pointer;
+    const action = actions[Number(index)];
+    if (spec !== "spec" || list !== "actions" || deeper.length > 0 || !isFields(action)) continue;
+    Object.assign(action, { newerType: String(field) });
+  }
 }
 
 interface PolicyDocument {

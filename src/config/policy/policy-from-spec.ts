@@ -16,6 +16,7 @@ import { parseInstant } from "../../core/time/time.ts";
 import { spanOf } from "../schema/scalar-field.ts";
 import type { WrittenRequirement } from "../schema/selector-schema.ts";
 import type { WrittenWindow } from "../schema/window-schema.ts";
+import { actionOf } from "./action-from-spec.ts";
 import type {
   PolicySpec,
   WrittenBudget,
@@ -69,6 +70,7 @@ export function policyFromSpec(identity: PolicyIdentity, spec: PolicySpec): Poli
       awaitMachineMs: spanOf(instance.awaitMachine),
       loadBalancerDelayMs: spanOf(instance.loadBalancerDelay),
     },
+    actions: spec.actions.map(actionOf),
     paused: spec.paused,
     dryRun: spec.dryRun,
   };

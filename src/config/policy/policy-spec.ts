@@ -8,6 +8,7 @@ import type {
 } from "../../core/policy/policy.ts";
 import type { WrittenRequirement } from "../schema/selector-schema.ts";
 import type { WrittenWindow } from "../schema/window-schema.ts";
+import type { WrittenAction } from "./action-from-spec.ts";
 
 /** `DeparturePolicy.spec` as it is once the schema has passed it and filled in its defaults. */
 export interface PolicySpec {
@@ -27,6 +28,7 @@ export interface PolicySpec {
     readonly awaitMachine: string;
     readonly loadBalancerDelay: string;
   };
+  readonly actions: readonly WrittenAction[];
   readonly paused: boolean;
   readonly dryRun: boolean;
 }

@@ -1,4 +1,6 @@
-import type { Cause, Outcome, Phase, UncleanPod } from "../../core/departure/departure.ts";
+import type { ActionState } from "../../core/departure/action-record.ts";
+import type { Outcome, Phase, UncleanPod } from "../../core/departure/departure.ts";
+import type { Cause } from "../../core/policy/cause.ts";
 import type { FieldSchema, ObjectField } from "./field-schema.ts";
 import {
   choiceField,
@@ -133,6 +135,45 @@ const drain: ObjectField = {
   },
 };
 
+const actions: FieldSchema = {
+  type: "list",
+  description: "What is done around the departure, in the order of the policy.",
+  items: {
+    type: "object",
+    description: "One action.",
+    required: ["name", "at", "state"],
+    properties: {
+      name: textField({ description: "Its name in the policy." }),
+      kind: textField({ description: "What it does: the type that it has in the policy." }),
+      at: textField({ description: "When it is due." }),
+      state: choiceField({
+        description:
+          "How far it is. `Skipped`: not for this departure; `Undone`: what it had changed is as it was.",
+        choices: wordsOf<ActionState>({
+          Pending: true,
+          Running: true,
+          Done: true,
+          Failed: true,
+          Undone: true,
+          Skipped: true,
+        }),
+      }),
+      startedAt: instantField("When its first attempt began."),
+      seconds: { type: "number", description: "How long it took, all attempts." },
+      attempts: counter("How many attempts there were."),
+      result: textField({ description: "`Done`, `Undone`, or the code of docs/errors.md." }),
+      detail: textField({ description: "One sentence about it." }),
+      undo: {
+        type: "object",
+        description: "What it takes to undo it; written before the first change.",
+        properties: {},
+        open: true,
+      },
+      reference: textField({ description: "What the receiver calls what it was sent." }),
+    },
+  },
+};
+
 /** `Departure.status`. */
 export const departureStatus: ObjectField = {
   type: "object",
@@ -190,12 +231,7 @@ export const departureStatus: ObjectField = {
         },
       },
     },
-    actions: {
-      type: "list",
-      description:
-        "What was done around the departure, and with what result. Empty: this version has no actions yet.",
-      items: { type: "object", description: "One action.", properties: {}, open: true },
-    },
+    actions,
     timeline: {
       type: "list",
       description: "What happened when.",

@@ -1,5 +1,6 @@
 import type { NoticeReaction, ReleaseMode } from "../../core/policy/policy.ts";
 import type { WrittenBudget, WrittenLifetime } from "../policy/policy-spec.ts";
+import { actionsField } from "./action-schema.ts";
 import { drainField } from "./drain-schema.ts";
 import { type ListField, type ObjectField, ruleOn, type SchemaRule } from "./field-schema.ts";
 import {
@@ -281,24 +282,6 @@ const instance: ObjectField = {
   },
 };
 
-const actions: ListField = {
-  type: "list",
-  description:
-    "What is to happen around a departure. This version has no actions yet and refuses every entry.",
-  default: [],
-  maxItems: 32,
-  items: { type: "object", description: "One action.", properties: {}, open: true },
-  rules: [
-    // A policy whose actions nobody carries out is not the policy that was written.
-    ruleOn<readonly unknown[]>({
-      cel: "size(self) == 0",
-      wanted: "none, because this version has no actions yet",
-      holds: (written) => written.length === 0,
-      found: ({ length }) => (length === 1 ? "an action" : `${length} actions`),
-    }),
-  ],
-};
-
 /** `DeparturePolicy.spec`. */
 export const policySpec: ObjectField = {
   type: "object",
@@ -326,7 +309,7 @@ export const policySpec: ObjectField = {
     drain: drainField,
     onNotice,
     instance,
-    actions,
+    actions: actionsField,
     paused: switchField("No planned departures of this policy start; notices still count."),
     dryRun: switchField("Decide and report, but do nothing."),
   },

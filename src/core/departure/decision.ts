@@ -1,9 +1,10 @@
 import type { NodeFacts, NodeIdentity } from "../cluster/node.ts";
+import type { Cause } from "../policy/cause.ts";
 import type { BadPolicy, Policy } from "../policy/policy.ts";
 import type { ReleasabilityQuestion, ReleaseAnswers } from "../policy/release-answer.ts";
 import type { Reason } from "../reason/reason.ts";
 import type { Instant } from "../time/time.ts";
-import type { Cause, Departure } from "./departure.ts";
+import type { Departure } from "./departure.ts";
 import type { PhaseEvent } from "./phase.ts";
 
 /** The world as one decision sees it. */

@@ -1,18 +1,10 @@
 import type { NodeIdentity } from "../cluster/node.ts";
+import type { Cause } from "../policy/cause.ts";
 import type { Reason } from "../reason/reason.ts";
 import { hours, type Instant, type Millis, minus } from "../time/time.ts";
+import type { ActionRecord } from "./action-record.ts";
 import type { BudgetDemand } from "./drain-conflict.ts";
 import type { ForceReason } from "./drain-reason.ts";
-
-export type Cause =
-  | "Planned"
-  | "Manual"
-  | "SpotInterruption"
-  | "RebalanceRecommendation"
-  | "ScheduledMaintenance"
-  | "LifecycleHook"
-  | "Preempted"
-  | "NodeShutdown";
 
 export type Phase =
   | "Scheduled"
@@ -113,6 +105,8 @@ export interface DepartureStatus {
    * before it began: what it has spent of them since is its to hold. Kept until the pods are gone.
    */
   readonly demands?: readonly BudgetDemand[] | undefined;
+  /** What is done around it, in the order of the policy; absent where that names nothing. */
+  readonly actions?: readonly ActionRecord[] | undefined;
   readonly timeline: readonly TimelineEntry[];
 }
 

@@ -1,8 +1,8 @@
+import type { Cause } from "../policy/cause.ts";
 import { explain } from "../reason/explain.ts";
 import type { Reason } from "../reason/reason.ts";
 import type { Instant } from "../time/time.ts";
 import {
-  type Cause,
   cloudDeadline,
   type Departure,
   type DepartureStatus,

@@ -1,7 +1,6 @@
 import { holdAnnotation, holdOf } from "../cluster/hold.ts";
 import { compareIdentity, type NodeFacts } from "../cluster/node.ts";
 import {
-  type Cause,
   cloudDeadline,
   type Departure,
   isLive,
@@ -11,6 +10,7 @@ import {
   mayBeIgnored,
 } from "../departure/departure.ts";
 import { type PhaseEvent, phaseAfter } from "../departure/phase.ts";
+import type { Cause } from "../policy/cause.ts";
 import { explain } from "../reason/explain.ts";
 import type { Reason } from "../reason/reason.ts";
 import type { Instant } from "../time/time.ts";

@@ -1,4 +1,4 @@
-import type { Cause } from "../departure/departure.ts";
+import type { Cause } from "../policy/cause.ts";
 import { hours, type Instant, type Millis, minus, minutes } from "../time/time.ts";
 
 /** The causes that a cloud names; the other two are a plan's and a person's. */

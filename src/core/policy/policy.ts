@@ -1,5 +1,6 @@
 import type { LabelSelector, NodeSelector } from "../cluster/label-selector.ts";
 import { type Instant, type Millis, minutes } from "../time/time.ts";
+import type { Action } from "./action.ts";
 
 /** A DeparturePolicy with its defaults filled in: what the planner and the drain read. */
 export interface Policy {
@@ -18,6 +19,7 @@ export interface Policy {
   readonly drain: DrainRule;
   readonly onNotice: NoticeRule;
   readonly instance: InstanceRule;
+  readonly actions: readonly Action[];
   readonly paused: boolean;
   readonly dryRun: boolean;
   /** `metadata.generation`, for `status.observedGeneration`; absent for a policy from a file. */
@@ -169,6 +171,7 @@ export const defaultPolicy: Policy = Object.freeze({
   },
   onNotice: { spotInterruption: "Drain", rebalance: "Ignore", maintenance: "Drain" },
   instance: { release: "Recreate", awaitMachineMs: minutes(30), loadBalancerDelayMs: minutes(0) },
+  actions: [],
   paused: false,
   dryRun: false,
 } satisfies Policy);

@@ -1,8 +1,8 @@
 import type { KubeObject } from "../../contracts/kube-api.ts";
 import type { NodeIdentity } from "../../core/cluster/node.ts";
+import type { ActionRecord } from "../../core/departure/action-record.ts";
 import type { DepartureOrder } from "../../core/departure/decision.ts";
 import type {
-  Cause,
   Departure,
   DepartureStatus,
   DrainCounts,
@@ -18,6 +18,7 @@ import {
   listOf,
   textOf,
 } from "../../core/json/json-field.ts";
+import type { Cause } from "../../core/policy/cause.ts";
 import type { Reason } from "../../core/reason/reason.ts";
 import { formatInstant, type Instant } from "../../core/time/time.ts";
 import { apiVersion } from "./paths.ts";
@@ -116,6 +117,9 @@ export function statusObject(status: DepartureStatus): Readonly<Record<string, u
     ...status,
     startedAt: formatted(status.startedAt),
     endedAt: formatted(status.endedAt),
+    actions: status.actions?.map((one) =>
+      withoutGaps({ ...one, startedAt: formatted(one.startedAt) }),
+    ),
     timeline: status.timeline.map((entry) => ({ ...entry, at: formatInstant(entry.at) })),
   });
 }
@@ -133,12 +137,22 @@ function statusOf(raw: Fields): DepartureStatus {
     machine: isFields(machine) ? (machine as { readonly id: string }) : undefined,
     drain: isFields(drain) ? (drain as unknown as DrainCounts) : undefined,
     demands: Array.isArray(demands) ? (demands as readonly BudgetDemand[]) : undefined,
+    actions: Array.isArray(raw.actions) ? raw.actions.flatMap(actionRecordOf) : undefined,
     timeline: listOf(raw.timeline).flatMap((entry) => {
       const fields = fieldsOf(entry);
       const at = instantOf(fields.at);
       return at === undefined ? [] : [{ ...(fields as unknown as TimelineEntry), at }];
     }),
   };
+}
+
+/** One without a name or a state is nobody's. */
+function actionRecordOf(raw: unknown): readonly ActionRecord[] {
+  const fields = fieldsOf(raw);
+  const { name, state } = fields;
+  if (typeof name !== "string" || typeof state !== "string") return [];
+  const record = { attempts: 0, ...fields, startedAt: instantOf(fields.startedAt) };
+  return [record as unknown as ActionRecord];
 }
 
 function identityOf(raw: Fields): NodeIdentity | undefined {

@@ -1,9 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  type Cause,
-  cloudDeadline,
-  type Departure,
-} from "../../../src/core/departure/departure.ts";
+import { cloudDeadline, type Departure } from "../../../src/core/departure/departure.ts";
 import { drainRuleOf } from "../../../src/core/drain/drain-rule.ts";
 import {
   interruptionOf,
@@ -13,6 +9,7 @@ import {
 } from "../../../src/core/notice/interruption.ts";
 import { causeWith, noticeUpdate, toldBy } from "../../../src/core/notice/notice-merge.ts";
 import { givenUpAt } from "../../../src/core/notice/reaction.ts";
+import type { Cause } from "../../../src/core/policy/cause.ts";
 import { hours, instant, minutes, plus } from "../../../src/core/time/time.ts";
 import { aDeparture, aNode, aPolicy } from "../fleet-builder.ts";
 

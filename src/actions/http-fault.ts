@@ -1,0 +1,40 @@
+import { excerpt } from "../core/json/shown-value.ts";
+import { type ErrorCode, LastcallError } from "../errors.ts";
+
+/** An answer of a receiver, as much of it as was read. */
+export interface HttpAnswer {
+  readonly status: number;
+  readonly body: string;
+  /** Where it sends whoever asks. */
+  readonly location?: string | undefined;
+}
+
+/**
+ * What an answer that is no success comes to: the one translator for every receiver of actions.
+ * `what` completes "Cannot …"; neither it nor the sentence holds a secret, an address neither,
+ * since that of a webhook is one.
+ */
+export function faultOfAnswer(what: string, answer: HttpAnswer): LastcallError {
+  const { status, body } = answer;
+  const code = codeOf(status);
+  if (code === "ACTION_REDIRECTED") {
+    const host = answer.location && URL.parse(answer.location)?.host;
+    const to = host ? ` to ${host}` : "";
+    const problem = `Cannot ${what}: it redirects${to} (${status}), write the address that it redirects to`;
+    return new LastcallError(code, problem);
+  }
+  return new LastcallError(code, `Cannot ${what}: found ${status} (${excerpt(body)})`);
+}
+
+function codeOf(status: number): ErrorCode {
+  if (status === 429) return "ACTION_RATE_LIMITED";
+  if (status === 408 || status === 425 || status >= 500) return "ACTION_UNREACHABLE";
+  if (status === 401 || status === 403) return "ACTION_RIGHT_MISSING";
+  if (status === 404 || status === 410) return "ACTION_TARGET_UNKNOWN";
+  return status >= 300 && status < 400 ? "ACTION_REDIRECTED" : "ACTION_REFUSED";
+}
+
+/** An answer that is too long, or not what the receiver's own documentation says. */
+export function answerInvalid(what: string, problem: string): LastcallError {
+  return new LastcallError("ACTION_ANSWER_INVALID", `Cannot ${what}: ${problem}`);
+}

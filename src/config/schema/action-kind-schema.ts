@@ -1,0 +1,278 @@
+import { isJsonType } from "../../core/action/render.ts";
+import { jsonTemplateProblem } from "../../core/action/template.ts";
+import type { HttpRequestSpec, MackerelStatus } from "../../core/policy/action.ts";
+import type { WrittenActionKinds } from "../policy/action-from-spec.ts";
+import {
+  isJson,
+  isTemplate,
+  messageField,
+  secretField,
+  templateField,
+  textOf,
+  urlField,
+  urlTemplate,
+} from "./action-field.ts";
+import { awsActionFields } from "./aws-action-schema.ts";
+import { type FieldSchema, type ObjectField, ruleOn, type SchemaRule } from "./field-schema.ts";
+import { choiceField, positiveDurationField, wordsOf } from "./scalar-field.ts";
+
+const matcherPattern =
+  '^[A-Za-z_][A-Za-z0-9_]* *(=~|!~|!=|=) *("([^"\\\\]|\\\\.)*"|[^"\\s=~!]\\S*)$';
+
+const alertmanagerSilence: ObjectField = {
+  type: "object",
+  description:
+    "A silence in Alertmanager, ended when the departure is rolled back or its notice withdrawn, else by its duration.",
+  required: ["url", "matchers"],
+  properties: {
+    url: urlField("The address of Alertmanager, without `/api/v2`."),
+    matchers: {
+      type: "list",
+      description: "What it silences: all must hold.",
+      minItems: 1,
+      maxItems: 32,
+      wanted: "at least one matcher",
+      items: {
+        type: "string",
+        description: "A matcher with a template in its value.",
+        pattern: matcherPattern,
+        maxLength: 1024,
+        wanted: 'a matcher such as instance="{{node}}"',
+        rules: [isTemplate],
+      },
+    },
+    duration: positiveDurationField({ description: "How long it lasts.", default: "2h" }),
+    comment: templateField({
+      description: "What it is for, a template.",
+      default: "{{node}} leaves: {{cause}}",
+      maxLength: 512,
+    }),
+    secretRef: secretField("A bearer token, if Alertmanager asks for one."),
+  },
+};
+
+const datadogMute: ObjectField = {
+  type: "object",
+  description: "The host is muted in Datadog, and unmuted when the departure is rolled back.",
+  required: ["apiKey", "applicationKey"],
+  properties: {
+    url: urlField("The API of your Datadog site.", "https://api.datadoghq.com"),
+    host: templateField({
+      description: "The host as Datadog names it, a template.",
+      default: "{{node}}",
+      maxLength: 512,
+    }),
+    duration: positiveDurationField({ description: "How long it is muted.", default: "2h" }),
+    apiKey: keyField("The API key."),
+    applicationKey: keyField("The application key."),
+  },
+};
+
+function keyField(description: string): ObjectField {
+  return {
+    type: "object",
+    description,
+    required: ["secretRef"],
+    properties: { secretRef: secretField(description) },
+  };
+}
+
+const mackerelStatus: ObjectField = {
+  type: "object",
+  description:
+    "The host's status in Mackerel is set, and set back when the departure is rolled back.",
+  required: ["secretRef"],
+  properties: {
+    url: urlField("The API.", "https://api.mackerelio.com"),
+    host: templateField({
+      description: "The host's name or custom identifier, a template.",
+      default: "{{node}}",
+      maxLength: 512,
+    }),
+    status: choiceField({
+      description: "The status that it has from then on.",
+      choices: wordsOf<MackerelStatus["status"]>({
+        maintenance: true,
+        standby: true,
+        poweroff: true,
+      }),
+      default: "maintenance",
+    }),
+    secretRef: secretField("The API key."),
+  },
+};
+
+const urlOrSecret: SchemaRule = ruleOn<{ readonly url?: string; readonly secretRef?: object }>({
+  cel: "has(self.url) != has(self.secretRef)",
+  wanted: "either url or secretRef, which holds the address of the webhook",
+  holds: ({ url, secretRef }) => (url === undefined) !== (secretRef === undefined),
+  found: ({ url }) => (url === undefined ? "neither" : "both"),
+});
+
+const slack: ObjectField = {
+  type: "object",
+  description:
+    "A message to Slack: by an incoming webhook, or with `channel` by a bot, whose messages about one departure are one thread.",
+  properties: {
+    url: urlField(
+      "The incoming webhook, where its address is no secret; with `channel` the Web API, https://slack.com/api if not set.",
+    ),
+    channel: textOf({
+      description: "The channel's id; then `secretRef` is the token of a bot.",
+      pattern: "^[#@A-Za-z0-9._-]+$",
+      maxLength: 128,
+      wanted: "the id of a channel such as C0123456789",
+    }),
+    message: messageField,
+    secretRef: secretField("The address of the webhook, or with `channel` a bot's token."),
+  },
+  rules: [
+    ruleOn<WrittenActionKinds["slack"]>({
+      cel: "has(self.channel) ? has(self.secretRef) : has(self.url) != has(self.secretRef)",
+      at: "secretRef",
+      wanted: "a bot's token with channel; without, either url or secretRef with the webhook",
+      holds: ({ channel, url, secretRef }) =>
+        channel !== undefined
+          ? secretRef !== undefined
+          : (url === undefined) !== (secretRef === undefined),
+      found: ({ url, secretRef }) =>
+        secretRef === undefined && url === undefined ? "neither url nor secretRef" : "another",
+    }),
+  ],
+};
+
+const teams: ObjectField = {
+  type: "object",
+  description: "A card to a Teams workflow (`When a Teams webhook request is received`).",
+  properties: {
+    url: urlField("The workflow's address, where it is no secret."),
+    title: templateField({
+      description: "The card's title, a template.",
+      default: "{{node}} {{cause}} {{outcome}}",
+      maxLength: 512,
+    }),
+    message: messageField,
+    secretRef: secretField("The workflow's address."),
+  },
+  rules: [urlOrSecret],
+};
+
+const telegram: ObjectField = {
+  type: "object",
+  description: "A message by a Telegram bot; later ones about one departure answer the first.",
+  required: ["chatId", "secretRef"],
+  properties: {
+    url: urlField("The API.", "https://api.telegram.org"),
+    chatId: textOf({
+      description: "The chat's id, or the name of a channel.",
+      pattern: "^(-?[0-9]+|@[A-Za-z0-9_]+)$",
+      maxLength: 64,
+      wanted: "the id of a chat such as -1001234567890, or @channel",
+    }),
+    message: messageField,
+    secretRef: secretField("The bot's token."),
+  },
+};
+
+const cloudEvents: ObjectField = {
+  type: "object",
+  description: "A CloudEvent to a webhook, signed as Standard Webhooks has it.",
+  required: ["url"],
+  properties: {
+    url: urlField("The webhook."),
+    type: textOf({
+      description: "The event's type.",
+      pattern: "^[A-Za-z0-9._-]+$",
+      maxLength: 256,
+      wanted: "a type such as dev.lastcall.departure",
+    }),
+    message: messageField,
+    secretRef: secretField("The key of the signature; if not set, the event is not signed."),
+  },
+};
+
+const methods = wordsOf<HttpRequestSpec["method"]>({
+  POST: true,
+  PUT: true,
+  PATCH: true,
+  DELETE: true,
+  GET: true,
+});
+
+const requestFields: Readonly<Record<string, FieldSchema>> = {
+  url: urlTemplate("The address; a template but for its host."),
+  method: choiceField({ description: "The method.", choices: methods, default: "POST" }),
+  body: templateField({
+    description: "The body, a template; in JSON its values are escaped as JSON.",
+    maxLength: 16_384,
+  }),
+};
+
+const http: ObjectField = {
+  type: "object",
+  description: "A request to any HTTP API, by template.",
+  required: ["url"],
+  properties: {
+    ...requestFields,
+    contentType: {
+      type: "string",
+      description: "The type of the body.",
+      default: "application/json",
+      pattern: "^[a-z]+/[-+.a-zA-Z0-9]+(; ?[-a-zA-Z0-9]+=[-a-zA-Z0-9]+)?$",
+      maxLength: 128,
+      wanted: "a media type such as application/json",
+    },
+    headers: {
+      type: "list",
+      description: "Headers beside Content-Type.",
+      default: [],
+      maxItems: 16,
+      items: {
+        type: "object",
+        description: "One header.",
+        required: ["name"],
+        properties: {
+          name: textOf({
+            description: "Its name.",
+            pattern: "^[A-Za-z0-9-]+$",
+            maxLength: 64,
+            wanted: "the name of a header",
+          }),
+          value: {
+            type: "string",
+            description: "Its value; with `secretRef` what comes before the secret.",
+            default: "",
+            pattern: "^[ -~]*$",
+            maxLength: 1024,
+            wanted: "printable ASCII",
+          },
+          secretRef: secretField("What its value ends with."),
+        },
+      },
+    },
+    undo: {
+      type: "object",
+      description:
+        "The request that undoes it, with the same headers, when the departure is rolled back or its notice withdrawn.",
+      required: ["url"],
+      properties: requestFields,
+    },
+  },
+  rules: [
+    ruleOn<WrittenActionKinds["http"]>({
+      localOnly: "CEL reads no JSON",
+      at: "body",
+      wanted: "JSON, with each {{…}} inside quotes, or another contentType",
+      holds: ({ body, contentType }) =>
+        body === undefined || !isJsonType(contentType) || isJson(body),
+      found: ({ body = "" }) => jsonTemplateProblem(body) ?? "",
+    }),
+  ],
+};
+
+/** The types of actions, each a field of which an action has one. */
+export const actionKindFields: Readonly<Record<keyof WrittenActionKinds, ObjectField>> = {
+  ...awsActionFields,
+  ...{ alertmanagerSilence, datadogMute, mackerelStatus },
+  ...{ slack, teams, telegram, cloudEvents, http },
+};

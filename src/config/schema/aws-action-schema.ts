@@ -1,0 +1,99 @@
+import { jsonTemplateProblem } from "../../core/action/template.ts";
+import type { WrittenActionKinds } from "../policy/action-from-spec.ts";
+import { isJson, messageField, templateField, textOf } from "./action-field.ts";
+import { type ObjectField, ruleOn } from "./field-schema.ts";
+import { switchField } from "./scalar-field.ts";
+
+const deregisterTargets: ObjectField = {
+  type: "object",
+  description:
+    "The machine leaves every target group of its load balancers, and classic load balancers (AWS).",
+  properties: {
+    wait: {
+      type: "boolean",
+      description: "End only when no target is draining any more, or `timeout` is over.",
+      default: true,
+    },
+  },
+};
+
+const replaceSecurityGroups: ObjectField = {
+  type: "object",
+  description: "The security groups of every network interface are replaced by these (AWS).",
+  required: ["groupIds"],
+  properties: {
+    groupIds: {
+      type: "list",
+      description: "The security groups that the machine has from then on.",
+      minItems: 1,
+      maxItems: 16,
+      unique: true,
+      wanted: "at least one security group",
+      items: textOf({
+        description: "A security group.",
+        pattern: "^sg-[0-9a-f]+$",
+        maxLength: 64,
+        wanted: "the id of a security group such as sg-0abc",
+      }),
+    },
+  },
+};
+
+const detach: ObjectField = {
+  type: "object",
+  description:
+    "The machine is detached from its Auto Scaling group, so that a replacement starts at once (AWS).",
+  properties: {
+    decrementDesiredCapacity: switchField("The group shrinks by it: no replacement starts."),
+  },
+};
+
+const sns: ObjectField = {
+  type: "object",
+  description: "A message to an SNS topic (AWS).",
+  required: ["topicArn"],
+  properties: {
+    topicArn: textOf({
+      description: "The topic.",
+      pattern: "^arn:[a-z-]+:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]+$",
+      maxLength: 512,
+      wanted: "the ARN of an SNS topic",
+    }),
+    subject: templateField({
+      description: "The subject, a template; cut to 99 characters.",
+      default: "{{node}} {{cause}} {{outcome}}",
+      maxLength: 256,
+    }),
+    message: messageField,
+  },
+};
+
+const lambda: ObjectField = {
+  type: "object",
+  description: "A Lambda function is invoked as an event: nobody waits for its answer (AWS).",
+  required: ["functionName"],
+  properties: {
+    functionName: textOf({
+      description: "Its name or ARN, with a version or alias if wanted.",
+      pattern: "^[A-Za-z0-9:_$.-]+$",
+      maxLength: 256,
+      wanted: "the name or ARN of a Lambda function",
+    }),
+    payload: templateField({
+      description:
+        "JSON, a template; if not set, an object of instanceId, node, cause and deadline.",
+    }),
+  },
+  rules: [
+    ruleOn<WrittenActionKinds["lambda"]>({
+      localOnly: "CEL reads no JSON",
+      at: "payload",
+      wanted: "JSON, with each {{…}} inside quotes",
+      holds: ({ payload }) => payload === undefined || isJson(payload),
+      found: ({ payload = "" }) => jsonTemplateProblem(payload) ?? "",
+    }),
+  ],
+};
+
+/** The types of actions that are carried out in AWS. */
+export const awsActionFields = { deregisterTargets, replaceSecurityGroups, detach, sns, lambda };

@@ -1,0 +1,92 @@
+import type { ActionSpec, HttpCall, HttpRequestSpec } from "../policy/action.ts";
+import {
+  asJson,
+  asPattern,
+  asSlackText,
+  asText,
+  asUrlPart,
+  asXml,
+  type Escape,
+  renderTemplate,
+  type TemplateFacts,
+} from "./template.ts";
+
+/** SNS takes a subject under 100 characters, of printable ASCII. */
+const longestSubject = 99;
+
+/**
+ * An action with the facts of one departure in its templates, each escaped as its sink reads it.
+ */
+export function renderAction(how: ActionSpec, facts: TemplateFacts): ActionSpec {
+  const text = (template: string, as: Escape = asText) => renderTemplate(template, facts, as);
+  switch (how.kind) {
+    case "sns":
+      return { ...how, subject: subjectOf(text(how.subject)), message: text(how.message) };
+    case "lambda":
+      return { ...how, payload: how.payload ? text(how.payload, asJson) : payloadOf(facts) };
+    case "alertmanagerSilence": {
+      const matchers = how.matchers.map((matcher) => renderMatcher(matcher, facts));
+      return { ...how, matchers, comment: text(how.comment) };
+    }
+    case "datadogMute":
+    case "mackerelStatus":
+      return { ...how, host: text(how.host) };
+    case "slack":
+      return { ...how, message: text(how.message, asSlackText) };
+    case "teams":
+      return { ...how, title: text(how.title), message: text(how.message) };
+    case "telegram":
+    case "cloudEvents":
+      return { ...how, message: text(how.message) };
+    case "http":
+      return renderHttp(how, text);
+    default:
+      return how;
+  }
+}
+
+/** What a Lambda function is told where the policy does not say it; empty fields are left out. */
+function payloadOf({ instanceId, node, cause, deadline }: TemplateFacts): string {
+  const known = Object.entries({ instanceId, node, cause, deadline });
+  return JSON.stringify(Object.fromEntries(known.filter(([, value]) => value !== "")));
+}
+
+function subjectOf(text: string): string {
+  const line = text.replaceAll(/[^\x21-\x7e]+/g, " ").trim();
+  return line.slice(0, longestSubject).trim();
+}
+
+const matcherForm = /^(?<head>\w+ *(?<operator>=~|!~|!=|=) *)(?<value>.*)$/s;
+
+/**
+ * `instance=~"{{node}}.*"`: a value in a pattern is a text of its own, not a part of the pattern.
+ */
+function renderMatcher(matcher: string, facts: TemplateFacts): string {
+  const { head = "", operator = "", value = "" } = matcherForm.exec(matcher)?.groups ?? {};
+  const inPattern: Escape = operator.endsWith("~") ? asPattern : asText;
+  const isQuoted = value.startsWith('"');
+  const as: Escape = (found) =>
+    isQuoted ? inPattern(found).replace(/[\\"]/g, "\\$&") : inPattern(found);
+  return head + renderTemplate(value, facts, as);
+}
+
+function renderHttp(how: HttpCall, text: (template: string, as: Escape) => string): HttpCall {
+  const as = escapeFor(how.contentType);
+  const request = <Spec extends HttpRequestSpec>(spec: Spec): Spec => ({
+    ...spec,
+    url: text(spec.url, asUrlPart),
+    ...(spec.body !== undefined && { body: text(spec.body, as) }),
+  });
+  return { ...request(how), ...(how.undo && { undo: request(how.undo) }) };
+}
+
+function escapeFor(contentType: string): Escape {
+  if (isJsonType(contentType)) return asJson;
+  if (contentType.startsWith("application/x-www-form-urlencoded")) return asUrlPart;
+  return /[/+](xml|html)\b/.test(contentType) ? asXml : asText;
+}
+
+/** Whether a media type is one of JSON, whose templates are checked and escaped as such. */
+export function isJsonType(contentType: string): boolean {
+  return /[/+]json\b/.test(contentType);
+}

@@ -1,0 +1,148 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { ActionRunner, ActionTask } from "../../src/contracts/action-runner.ts";
+import type { ActionKind, ActionOf } from "../../src/core/policy/action.ts";
+import { instant } from "../../src/core/time/time.ts";
+
+/** A runner with the receiver behind it. */
+export interface ActionWorld<Kind extends ActionKind> {
+  readonly runner: ActionRunner<Kind>;
+  /** The action, rendered. */
+  readonly how: ActionOf<Kind>;
+  /** `Message`: each call is one more, and nothing can be undone. */
+  readonly sort: "Undoable" | "Lasting" | "Message";
+  /** What the receiver holds, in a form that can be compared. */
+  state(): unknown;
+  /** From now until `heal` the receiver answers nothing else. */
+  fail(fault: "Unreachable" | "RightMissing"): void;
+  heal(): void;
+  /** The texts that no error message may hold. */
+  readonly secrets: readonly string[];
+  close(): Promise<void>;
+}
+
+const machine = "i-0123456789abcdef0";
+
+export function aTask<Kind extends ActionKind>(
+  how: ActionOf<Kind>,
+  over: Partial<ActionTask<Kind>> = {},
+): ActionTask<Kind> {
+  return {
+    name: "act",
+    how,
+    departure: "n1-2b9e5d3c",
+    key: "2b9e5d3c-0000-4000-8000-000000000001/act",
+    endsAt: instant(Date.UTC(2026, 10, 24, 12, 0, 30)),
+    earlier: [],
+    target: {
+      node: "n1",
+      nodeUid: "2b9e5d3c-0000-4000-8000-000000000000",
+      providerID: `aws:///us-east-1a/${machine}`,
+      instanceId: machine,
+      addresses: async () => ({ node: ["10.0.1.5"], pods: ["10.0.1.17", "10.0.1.18"] }),
+    },
+    ...over,
+  };
+}
+
+/** What every implementation of `ActionRunner` promises. */
+export function actionRunnerContract<Kind extends ActionKind>(
+  name: string,
+  makeWorld: () => Promise<ActionWorld<Kind>>,
+): void {
+  describe(`${name} as ActionRunner`, () => {
+    let world: ActionWorld<Kind>;
+    let task: ActionTask<Kind>;
+    const signal = new AbortController().signal;
+
+    beforeEach(async () => {
+      world = await makeWorld();
+      task = aTask(world.how);
+    });
+    afterEach(() => world.close());
+
+    const prepare = () => world.runner.prepare(task, signal);
+    const apply = async () => world.runner.apply({ ...task, undo: await prepare() }, signal);
+
+    it("finds nothing wrong with an action that can be carried out, and changes nothing", async () => {
+      const before = world.state();
+      expect(await world.runner.check(world.how, signal)).toBeUndefined();
+      expect(world.state()).toEqual(before);
+    });
+
+    it("changes nothing while it prepares", async () => {
+      const before = world.state();
+      await prepare();
+      expect(world.state()).toEqual(before);
+    });
+
+    it("takes effect, and says in a few words what was done", async () => {
+      const before = world.state();
+      const done = await apply();
+      expect(done.detail).not.toBe("");
+      expect(world.state()).not.toEqual(before);
+    });
+
+    it("finds what a call before it has done, unless it is a message", async () => {
+      const undo = await prepare();
+      await world.runner.apply({ ...task, undo }, signal);
+      const after = world.state();
+      await world.runner.apply({ ...task, undo }, signal);
+      if (world.sort !== "Message") expect(world.state()).toEqual(after);
+    });
+
+    it("gives what it takes to undo it before it changes anything, or never", async () => {
+      const undo = await prepare();
+      expect(undo !== undefined).toBe(world.sort === "Undoable");
+      // It goes through the status of a Departure.
+      if (undo !== undefined) expect(JSON.parse(JSON.stringify(undo))).toEqual(undo);
+    });
+
+    it("puts everything back, and again where that is asked twice", async () => {
+      const before = world.state();
+      const undo = await prepare();
+      if (undo === undefined) return;
+      await world.runner.apply({ ...task, undo }, signal);
+      await world.runner.undo({ ...task, undo }, signal);
+      expect(world.state()).toEqual(before);
+      await world.runner.undo({ ...task, undo }, signal);
+      expect(world.state()).toEqual(before);
+    });
+
+    it("puts back what was never done: the process before may have ended in between", async () => {
+      const before = world.state();
+      const undo = await prepare();
+      if (undo === undefined) return;
+      await world.runner.undo({ ...task, undo }, signal);
+      expect(world.state()).toEqual(before);
+    });
+
+    it("does nothing once its signal has aborted, and throws the reason", async () => {
+      const reason = new Error("the lead is lost");
+      const aborted = AbortSignal.abort(reason);
+      const before = world.state();
+      await expect(world.runner.apply({ ...task, undo: undefined }, aborted)).rejects.toBe(reason);
+      await expect(world.runner.prepare(task, aborted)).rejects.toBe(reason);
+      expect(world.state()).toEqual(before);
+    });
+
+    it.each([
+      ["Unreachable", true],
+      ["RightMissing", false],
+    ] as const)(
+      "throws where it is %s without naming a secret, and goes on when that is over",
+      async (fault, retryable) => {
+        world.fail(fault);
+        const fails = (error: { readonly message: string }) =>
+          world.secrets.every((secret) => !error.message.includes(secret));
+        const rejection = await apply().then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+        expect(rejection).toMatchObject({ name: "LastcallError", retryable });
+        expect(fails(rejection as Error)).toBe(true);
+        world.heal();
+        await apply();
+      },
+    );
+  });
+}

@@ -1,0 +1,90 @@
+import { describe, expect, it } from "vitest";
+import { renderAction } from "../../../src/core/action/render.ts";
+import type { TemplateFacts } from "../../../src/core/action/template.ts";
+import type { ActionSpec } from "../../../src/core/policy/action.ts";
+import { minutes } from "../../../src/core/time/time.ts";
+
+const facts: TemplateFacts = {
+  node: 'n"1.a',
+  instanceId: "i-0abc",
+  providerID: "aws:///eu-west-1a/i-0abc",
+  cause: "SpotInterruption",
+  deadline: "",
+  outcome: "Preempted",
+  policy: "spot",
+  departure: "n1-12345678",
+  summary: "12:00:00 noticed\n12:00:01 <cordoned>",
+};
+
+function matchersOf(...matchers: readonly string[]): readonly string[] {
+  const how: ActionSpec = {
+    kind: "alertmanagerSilence",
+    ...{ url: "http://am:9093", matchers, durationMs: minutes(1), comment: "" },
+  };
+  return (renderAction(how, facts) as typeof how & { kind: "alertmanagerSilence" }).matchers;
+}
+
+describe("a rendered action", () => {
+  it("has a value of a matcher's own escaping, and as text in a pattern", () => {
+    expect(
+      matchersOf(
+        'instance="{{node}}"',
+        'instance=~"{{node}}:[0-9]+"',
+        "host!~{{instanceId}}",
+        'a="b"',
+      ),
+    ).toEqual(['instance="n\\"1.a"', 'instance=~"n\\"1\\\\.a:[0-9]+"', "host!~i-0abc", 'a="b"']);
+  });
+
+  it("has a subject that SNS takes: one line of ASCII under 100 characters", () => {
+    const topicArn = "arn:aws:sns:eu-west-1:123456789012:drains";
+    const subject = `{{summary}} – ${"x".repeat(200)}`;
+    const how = renderAction({ kind: "sns", topicArn, subject, message: "{{outcome}}" }, facts);
+    expect(how).toMatchObject({ message: "Preempted" });
+    const { subject: sent } = how as { readonly subject: string };
+    expect(sent).toMatch(/^12:00:00 noticed 12:00:01 <cordoned> x+$/);
+    expect(sent).toHaveLength(99);
+  });
+
+  it("tells a Lambda function what is known where the policy says no payload", () => {
+    expect(renderAction({ kind: "lambda", functionName: "work" }, facts)).toEqual({
+      kind: "lambda",
+      functionName: "work",
+      payload: '{"instanceId":"i-0abc","node":"n\\"1.a","cause":"SpotInterruption"}',
+    });
+  });
+
+  it("is escaped as its body's type asks, and in its address as a part of that", () => {
+    const http = (contentType: string): unknown =>
+      renderAction(
+        {
+          kind: "http",
+          ...{ url: "https://a.example/{{node}}?c={{cause}}", method: "POST" },
+          ...{ contentType, headers: [], body: "{{summary}}{{node}}" },
+        },
+        facts,
+      );
+    const url = "https://a.example/n%221.a?c=SpotInterruption";
+    expect(http("application/json")).toMatchObject({
+      url,
+      body: '12:00:00 noticed\\n12:00:01 <cordoned>n\\"1.a',
+    });
+    expect(http("application/vnd.api+json; charset=utf-8")).toMatchObject({
+      body: '12:00:00 noticed\\n12:00:01 <cordoned>n\\"1.a',
+    });
+    expect(http("application/x-www-form-urlencoded")).toMatchObject({
+      body: "12%3A00%3A00%20noticed%0A12%3A00%3A01%20%3Ccordoned%3En%221.a",
+    });
+    expect(http("text/html")).toMatchObject({
+      body: "12:00:00 noticed\n12:00:01 &lt;cordoned&gt;n&quot;1.a",
+    });
+    expect(http("text/plain")).toMatchObject({
+      body: '12:00:00 noticed\n12:00:01 <cordoned>n"1.a',
+    });
+  });
+
+  it("leaves alone what has no template", () => {
+    const how: ActionSpec = { kind: "detach", decrementDesiredCapacity: false };
+    expect(renderAction(how, facts)).toBe(how);
+  });
+});
