@@ -24,7 +24,9 @@ interface NodeClaim {
   readonly name: string;
   readonly uid: string;
   readonly createdAt: Instant | undefined;
-  /** Deleted by whomever, or chosen by Karpenter's own disruption: it goes without us. */
+  /** By whomever: Karpenter's finalizer ends its machine. */
+  readonly isDeleted: boolean;
+  /** Deleted, or chosen by Karpenter's own disruption, which may still be called off. */
   readonly isLeaving: boolean;
 }
 
@@ -58,7 +60,7 @@ export class NodeClaimReleaser implements InstanceReleaser {
       const problem = `no NodeClaim has the providerID ${providerID}, set instance.release to what the owner of the machine allows`;
       return { kind: "Impossible", problem };
     }
-    if (claim.isLeaving) return { kind: "Possible", permission: "Unknown" };
+    if (claim.isDeleted) return { kind: "Possible", permission: "Unknown" };
     if (await this.#mayDelete(signal)) return { kind: "Possible", permission: "Granted" };
     const problem =
       "the right delete on nodeclaims.karpenter.sh is missing, grant it (docs/cloud/karpenter.md, Rights)";
@@ -154,11 +156,13 @@ function isOf(object: KubeObject | undefined, providerID: string): boolean {
 
 function toNodeClaim({ metadata, status }: KubeObject): NodeClaim {
   const chosen = conditionOf(fieldsOf(status).conditions, "DisruptionReason");
+  const isDeleted = metadata?.deletionTimestamp !== undefined;
   return {
     name: textOf(metadata?.name) ?? "",
     uid: textOf(metadata?.uid) ?? "",
     createdAt: instantOf(metadata?.creationTimestamp),
-    isLeaving: metadata?.deletionTimestamp !== undefined || chosen.status === "True",
+    isDeleted,
+    isLeaving: isDeleted || chosen.status === "True",
   };
 }
 

@@ -33,6 +33,20 @@ describe("what is asked before a drain", () => {
     expect(world.asked()).toBe(0);
   });
 
+  it("names it for a NodeClaim that Karpenter has only chosen: it may let it stay yet", async () => {
+    const { providerID } = world.addMachine("n1");
+    claimOf(world, providerID).conditions = [{ type: "DisruptionReason", status: "True" }];
+    world.mayDelete = false;
+    expect(await check(providerID)).toMatchObject({ kind: "Impossible" });
+  });
+
+  it("needs no right for one that is being deleted", async () => {
+    const { providerID } = world.addMachine("n1");
+    claimOf(world, providerID).deletedAt = "2026-11-20T00:00:00Z";
+    world.mayDelete = false;
+    expect(await check(providerID)).toEqual({ kind: "Possible", permission: "Unknown" });
+  });
+
   it("throws for good where Karpenter is not installed", async () => {
     const { providerID } = world.addMachine("n1");
     world.isDefined = false;
@@ -82,6 +96,18 @@ describe("a release", () => {
     expect(await release(machine)).toEqual({ kind: "Released" });
     expect(world.asked()).toBe(0);
     expect(world.claims.size).toBe(0);
+  });
+
+  it("deletes one whose disruption Karpenter calls off meanwhile", async () => {
+    const machine = world.addMachine("n1");
+    const claim = claimOf(world, machine.providerID);
+    claim.conditions = [{ type: "DisruptionReason", status: "True", reason: "Underutilized" }];
+    void world.clock.sleep(minutes(1)).then(() => {
+      claim.conditions = [{ type: "DisruptionReason", status: "False" }];
+    });
+    expect(await release(machine)).toEqual({ kind: "Released" });
+    expect(world.asked()).toBe(1);
+    expect(world.clock.monotonic()).toBeLessThan(minutes(3));
   });
 
   it("deletes one of which Karpenter has only thought", async () => {

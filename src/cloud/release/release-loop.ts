@@ -58,20 +58,23 @@ export async function releaseByLooking<Seen>(
 ): Promise<ReleaseResult> {
   const giveUpAt = options.clock.monotonic() + (options.goneWithinMs ?? minutes(20));
   const bounds = { giveUpAt, signal };
-  const ready = await lastLooks(request, signal);
-  switch (ready.kind) {
-    case "Gone":
-      return { kind: "AlreadyGone" };
-    case "Replaced":
-    case "Kept":
-      return ready;
-    case "Staying":
-      if ((await letGo(request, { seen: ready.seen, options, bounds })) === "Kept") {
-        return { kind: "Kept" };
-      }
+  for (let isFirst = true; ; isFirst = false) {
+    const ready = await lastLooks(request, signal);
+    switch (ready.kind) {
+      case "Gone":
+        return { kind: isFirst ? "AlreadyGone" : "Released" };
+      case "Replaced":
+      case "Kept":
+        return ready;
+    }
+    const asked =
+      ready.kind === "Staying"
+        ? await letGo(request, { seen: ready.seen, options, bounds })
+        : "LeavesByItself";
+    if (asked === "Kept") return { kind: "Kept" };
+    const end = await untilGone(request.machine, { asked, options, bounds });
+    if (end === "Gone") return { kind: "Released" };
   }
-  await untilGone(request.machine, options, bounds);
-  return { kind: "Released" };
 }
 
 type Ready<Seen> =
@@ -109,7 +112,7 @@ async function letGo<Seen>(
     readonly options: ReleaseLoopOptions;
     readonly bounds: ReleaseBounds;
   },
-): Promise<"Asked" | "Kept"> {
+): Promise<"Asked" | "LeavesByItself" | "Kept"> {
   const { clock, rng } = start.options;
   const { signal } = start.bounds;
   let { seen } = start;
@@ -123,7 +126,7 @@ async function letGo<Seen>(
     }
     await clock.sleep(backoffMs(attempt, rng, actRule), signal);
     const ready = await lastLooks(request, signal);
-    if (ready.kind !== "Staying") return ready.kind === "Kept" ? "Kept" : "Asked";
+    if (ready.kind !== "Staying") return ready.kind === "Kept" ? "Kept" : "LeavesByItself";
     seen = ready.seen;
   }
 }
@@ -131,19 +134,26 @@ async function letGo<Seen>(
 /**
  * That a request was taken, or has ended well, does not tell that the machine went: only a look
  * does.
+ * `Stays`: it was leaving without a request of ours, and that was called off.
  */
 async function untilGone<Seen>(
   machine: LeavingMachine<Seen>,
-  { clock, rng }: ReleaseLoopOptions,
-  { giveUpAt, signal }: ReleaseBounds,
-): Promise<void> {
+  work: {
+    readonly asked: "Asked" | "LeavesByItself";
+    readonly options: ReleaseLoopOptions;
+    readonly bounds: ReleaseBounds;
+  },
+): Promise<"Gone" | "Stays"> {
+  const { clock, rng } = work.options;
+  const { giveUpAt, signal } = work.bounds;
   for (let round = 0; ; round++) {
     const seen = await machine.look(signal).catch((error: unknown) => {
       throw isLastcallError(error) ? stillLeaving(error) : error;
     });
-    if (seen === undefined) return;
+    if (seen === undefined) return "Gone";
     const standing = machine.standing(seen);
-    if (standing === "Gone" || standing === "Replaced") return;
+    if (standing === "Gone" || standing === "Replaced") return "Gone";
+    if (standing === "Staying" && work.asked === "LeavesByItself") return "Stays";
     if (clock.monotonic() >= giveUpAt) {
       const late = machine.stillThere(seen);
       throw standing === "Leaving" ? stillLeaving(late) : late;

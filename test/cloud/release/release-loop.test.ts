@@ -10,7 +10,7 @@ const late = new LastcallError("CLOUD_REFUSED", "Cannot release: still there", {
 const locked = new LastcallError("CLOUD_CREDENTIALS", "Cannot look: the token has expired");
 
 /** A machine that stands as the list says, look by look, and from then on as its last entry. */
-async function release(looks: readonly (Standing | LastcallError)[]) {
+async function release(looks: readonly (Standing | LastcallError)[], onAct = () => {}) {
   const clock = new ManualClock();
   let round = 0;
   const work = releaseByLooking<Standing>(
@@ -22,7 +22,7 @@ async function release(looks: readonly (Standing | LastcallError)[]) {
           return now;
         },
         standing: (seen) => seen,
-        act: async () => {},
+        act: async () => onAct(),
         stillThere: () => late,
       },
       lastLook: async () => "Clear",
@@ -31,7 +31,7 @@ async function release(looks: readonly (Standing | LastcallError)[]) {
     never,
   );
   const ended = work.then(
-    () => "Released",
+    ({ kind }) => kind as string,
     (error: LastcallError) => `${error.code}, ${error.retryable ? "again" : "given up"}`,
   );
   await clock.advance(minutes(21));
@@ -59,5 +59,34 @@ describe("a fault of a release", () => {
     ["of one that was not asked to go is the cloud's", [locked], "CLOUD_CREDENTIALS, given up"],
   ] as const)("%s", async (_, looks, wanted) => {
     expect(await release(looks)).toBe(wanted);
+  });
+});
+
+describe("a machine that was leaving without a request of ours", () => {
+  it.each([
+    ["is asked for where that is called off", ["Leaving", "Leaving", "Staying", "Staying"], 1],
+    ["is not asked for where it goes", ["Leaving", "Leaving", "Leaving", "Leaving"], 0],
+  ] as const)("%s", async (_, looks, asked) => {
+    let acts = 0;
+    const ended = await release([...looks, "Gone"], () => {
+      acts += 1;
+    });
+    expect(acts).toBe(asked);
+    expect(ended).toBe("Released");
+  });
+
+  it("is asked for once more only, while its cloud still shows it as it was", async () => {
+    let acts = 0;
+    const looks = [
+      "Leaving",
+      "Staying",
+      "Staying",
+      "Staying",
+      "Staying",
+      "Leaving",
+      "Gone",
+    ] as const;
+    expect(await release(looks, () => acts++)).toBe("Released");
+    expect(acts).toBe(1);
   });
 });
