@@ -6,6 +6,7 @@ import type {
 import type { DepartureStore, MoveOrder, StoreResult } from "../contracts/departure-store.ts";
 import type {
   InstanceReleaser,
+  MachineState,
   ReleasedMachine,
   ReleaseRequest,
   ReleaserChoice,
@@ -157,14 +158,18 @@ export class Executor {
   }
 
   /**
-   * Gives a notice to the departure that has its node. "Orphan": none has, and the mark is left
-   * over.
+   * Gives a notice to the departure that has its node. "Orphan": none has, the mark is left over.
+   * Throws a retryable `CONFLICT` while that one is withdrawn: the notice would be, too.
    */
   async handOver(notice: Departure, owner: string): Promise<"Done" | "Orphan"> {
     this.#assertLeading();
     const found = await this.#ports.store.read(owner);
     if (found.kind !== "Done" || !isLive(found.departure)) return "Orphan";
     if (found.departure.node.uid !== notice.node.uid) return "Orphan";
+    if (isUndoing(found.departure)) {
+      const problem = `the Departure ${owner} is being withdrawn, expected its end first`;
+      throw new LastcallError("CONFLICT", `Cannot hand the notice over: ${problem}`);
+    }
     const told = toldBy(notice);
     const update = told && noticeUpdate(found.departure, told);
     if (update !== undefined) await this.notice(found.departure, update);
@@ -307,10 +312,9 @@ export class Executor {
     return this.#ports.releaserFor(machine);
   }
 
-  /** The machine's id as the cloud knows it now; undefined where it has none left. */
-  async machineId(machine: ReleasedMachine, signal: AbortSignal): Promise<string | undefined> {
-    const state = await this.#releaser(machine).describe(machine.providerID, signal);
-    return state.kind === "Present" ? state.id : undefined;
+  /** The machine as its cloud, or its owner, knows it now. Only looks. */
+  describe(machine: ReleasedMachine, signal: AbortSignal): Promise<MachineState> {
+    return this.#releaser(machine).describe(machine.providerID, signal);
   }
 
   async release(

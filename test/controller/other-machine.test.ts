@@ -195,6 +195,33 @@ describe("a node whose machine was replaced under its name while the watches wer
     expect(ending(world)).toEqual(replaced);
   });
 
+  it.each([
+    ["with no pod on its node", 0],
+    ["with a pod that was bound to its node late", 1],
+  ] as const)(
+    "keeps its machine where its Departure was deleted meanwhile, %s",
+    async (_, late) => {
+      const one = await stage({ maxUnavailable: 6 });
+      const { world } = one;
+      const { release } = world.releaser;
+      let isAsked = false;
+      world.releaser.release = (request, signal) => {
+        one.stall();
+        world.api.handle({ method: "DELETE", path: `${departures}/n1-asked` });
+        if (late > 0 && !isAsked) bind(world, "new-0");
+        isAsked = true;
+        return release(request, signal);
+      };
+      await controlled(world, async () => {
+        depart(one);
+        await world.passUntil(() => isAsked, minutes(1));
+        await world.pass(minutes(5));
+      });
+      expect(world.podsOn("n1")).toHaveLength(late);
+      expect(world.released).toEqual([]);
+    },
+  );
+
   it("keeps them where another controller takes the drain up from a stale list", async () => {
     const one = await stage();
     const { world } = one;

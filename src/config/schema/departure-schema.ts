@@ -212,8 +212,11 @@ export const departureStatus: ObjectField = {
     endedAt: instantField("When it ended."),
     machine: {
       type: "object",
-      description: "The machine as the cloud named it just before its release.",
-      properties: { id: textField({ description: "The cloud's own id." }) },
+      description: "The machine, written down just before its release.",
+      properties: {
+        id: textField({ description: "The id that its cloud or its owner gave it." }),
+        mode: textField({ description: "How it is released: a value of instance.release." }),
+      },
     },
     drain,
     demands: {

@@ -2,14 +2,23 @@ import type { NodeFacts } from "../../core/cluster/node.ts";
 import type { PhaseResult } from "../../core/departure/ledger.ts";
 import type { PlannedPod } from "../../core/drain-plan/drain-plan.ts";
 import { planDrain } from "../../core/drain-plan/drain-plan.ts";
-import { machineLost, wholeIdentity } from "./machine-check.ts";
+import { departureDeleted, machineLost, wholeIdentity } from "./machine-check.ts";
 import { runSteps, type Step, type StepContext } from "./step.ts";
+
+/**
+ * A release that was asked for cannot be cancelled, so that its phase knows no such event; before the
+ * request it is given up.
+ */
+const takenBack: PhaseResult = { ...departureDeleted, event: "GaveUp" };
+
+/** How a drain may end whose machine goes all the same; after any other end it is kept. */
+const mayGoAfter: ReadonlySet<PhaseResult["event"]> = new Set(["Drained", "CutShort", "NodeGone"]);
 
 /**
  * A scheduler that had chosen the node before its cordon may bind a pod to it later, and a watch
  * may show that later still. So the node and its pods are read afresh just before its machine goes,
  * and once more when it is gone: the request that lets it go and a binding are two servers'
- * affairs, and no look comes between them.
+ * affairs, and no look comes between them. A person may have taken the Departure back by then, too.
  */
 export class LastLook {
   readonly #context: StepContext;
@@ -29,7 +38,9 @@ export class LastLook {
    * What is on the node now leaves as the others did. Nobody else's machine may go in its place.
    */
   async before(signal: AbortSignal): Promise<"Clear" | "Waited" | PhaseResult> {
-    const node = await this.#readNode();
+    const { executor, departure } = this.#context;
+    const [node, isLive] = await Promise.all([this.#readNode(), executor.isLive(departure())]);
+    if (!isLive) return takenBack;
     // Where the Node is gone, there are no pods, and the machine's own id tells whether it is the
     // one.
     if (node === undefined) return "Clear";
@@ -42,7 +53,8 @@ export class LastLook {
     }
     this.#context.memory.target = node;
     const result = await runSteps(this.#draining, this.#context, signal);
-    if (result?.event === "GaveUp" || result?.event === "MachineReplaced") return result;
+    if (result?.event === "Cancelled") return takenBack;
+    if (result !== undefined && !mayGoAfter.has(result.event)) return result;
     for (const { uid } of toLeave) this.#drained.add(uid);
     return "Waited";
   }

@@ -92,13 +92,16 @@ export class MachineCheck {
       tools.readNode(departure.node.name),
       tools.executor.isLive(departure),
     ]);
-    if (!isLive) {
-      const detail = "the Departure was deleted";
-      return { event: "Cancelled", reason: "CancelledByPerson", detail };
-    }
+    if (!isLive) return departureDeleted;
     return machineLost(this.#identity, node);
   }
 }
+
+/** What ends the run of a departure that a fresh look does not find any more. */
+export const departureDeleted: PhaseResult = {
+  ...{ event: "Cancelled", reason: "CancelledByPerson" },
+  detail: "the Departure was deleted",
+};
 
 /**
  * What ends a departure whose node is read afresh and is not what it was; undefined where it is.

@@ -1,3 +1,4 @@
+import type { MachineState } from "../../contracts/instance-releaser.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import { type Departure, isNoticed } from "../../core/departure/departure.ts";
 import type { PhaseResult } from "../../core/departure/ledger.ts";
@@ -5,7 +6,7 @@ import { awaitedUntil, givenUpAt, releaseTriedUntil } from "../../core/notice/re
 import type { Policy, ReleaseMode } from "../../core/policy/policy.ts";
 import { releaseModeOf } from "../../core/policy/release-mode.ts";
 import { between, formatDuration } from "../../core/time/time.ts";
-import { isCloudFault, isLastcallError, type LastcallError, messageOf } from "../../errors.ts";
+import { isCloudFault, isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { LastLook } from "./last-look.ts";
 import { isCloudsToTake, type Step, type StepContext } from "./step.ts";
 
@@ -27,26 +28,34 @@ export async function awaitMachine(
 /** The step that releases the machine. Pods that came late leave by the steps of `draining`. */
 export function releaseAfter(draining: readonly Step[]): Step {
   return async (context, signal) => {
-    const { policy, departure } = context;
-    const labels = context.node()?.labels ?? {};
-    const mode = releaseModeOf({ labels }, policy.instance);
+    const mode = modeFor(context);
     if (mode === "None") return undefined;
-    const lastLook = new LastLook(context, draining);
+    const order = { mode, lastLook: new LastLook(context, draining) };
+    const attempt = async () => {
+      try {
+        return await release(context, order, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        const fault = await asItStands(error, { mode, context, signal });
+        await reportFault(fault, context);
+        throw fault;
+      }
+    };
     try {
-      return await context.retry(
-        () =>
-          release(context, { mode, lastLook }, signal).catch((error) =>
-            reportFault(error, context),
-          ),
-        signal,
-        (error) => isTriedEnough(error, context),
-      );
+      return await context.retry(attempt, signal, (error) => isTriedEnough(error, context));
     } catch (error) {
       if (signal.aborted || !isLastcallError(error) || error.code === "LEASE_LOST") throw error;
-      context.telemetry.faulted("release-failed", departure(), error);
+      context.telemetry.faulted("release-failed", context.departure(), error);
       return unreleased(error, context, signal);
     }
   };
+}
+
+/** What was written down before the first request counts: the Node may be gone, and its labels with it. */
+function modeFor({ policy, departure, node }: StepContext): ReleaseMode {
+  if (policy.instance.release === "None") return "None";
+  const labels = node()?.labels ?? {};
+  return departure().status.machine?.mode ?? releaseModeOf({ labels }, policy.instance);
 }
 
 interface ReleaseOrder {
@@ -70,11 +79,13 @@ async function release(
   const { providerID } = departure.node;
   if (providerID !== undefined) {
     const { machine } = statusWriter.newest(departure).status;
-    const found =
-      machine?.id ?? (await executor.machineId({ providerID, mode: order.mode }, signal));
+    const asked = { providerID, mode: order.mode };
+    const found = machine?.id ?? idOf(await executor.describe(asked, signal));
     if (found !== undefined) {
       const written = await statusWriter.write(departure, ({ status }) =>
-        status.machine === undefined ? { ...status, machine: { id: found } } : undefined,
+        status.machine === undefined
+          ? { ...status, machine: { id: found, mode: order.mode } }
+          : undefined,
       );
       const machineId = written?.status.machine?.id ?? found;
       const kept = await letGo(departure, { ...order, machineId, context }, signal);
@@ -83,6 +94,10 @@ async function release(
   }
   await executor.removeNode(departure);
   return { event: "Released", reason: "Released" };
+}
+
+function idOf(state: MachineState): string | undefined {
+  return state.kind === "Present" ? state.id : undefined;
 }
 
 /** Gives what keeps the machine instead. */
@@ -124,13 +139,41 @@ function isTriedEnough(error: LastcallError, { departure, policy, clock }: StepC
   return isCloudFault(error) && untilAt !== undefined && untilAt <= clock.now();
 }
 
+/**
+ * The fault of an attempt. One that would put the node back to work counts only where a look shows
+ * that the machine stays: a request that was lost, or asked for by a former leader, may have got
+ * through, and a machine on its way does not come back.
+ */
+async function asItStands(
+  error: unknown,
+  work: {
+    readonly mode: Exclude<ReleaseMode, "None">;
+    readonly context: StepContext;
+    readonly signal: AbortSignal;
+  },
+): Promise<unknown> {
+  const { mode, context, signal } = work;
+  const departure = withMachine(context.departure(), context.node());
+  const { machine } = context.statusWriter.newest(departure).status;
+  const { providerID } = departure.node;
+  if (!isLastcallError(error) || error.code === "LEASE_LOST") return error;
+  const isLast = !error.retryable || isTriedEnough(error, context);
+  if (!isLast || isNoticed(departure)) return error;
+  if (machine === undefined || providerID === undefined) return error;
+  const state = await context.executor
+    .describe({ providerID, mode }, signal)
+    .catch(() => undefined);
+  signal.throwIfAborted();
+  const isStaying = state?.kind === "Present" && state.id === machine.id && state.running;
+  return isStaying ? error : new LastcallError("MACHINE_LEAVING", error.message, { cause: error });
+}
+
 /** A release may be tried again for long: people are to see why, and not each time. */
-async function reportFault(error: unknown, { departure, report }: StepContext): Promise<never> {
+async function reportFault(error: unknown, { departure, report }: StepContext): Promise<void> {
   const isNew = departure().status.reason !== "ReleaseRetried";
   if (isNew && isLastcallError(error) && error.retryable) {
     await report("ReleaseRetried", messageOf(error));
   }
-  throw error;
 }
 
 /** A node that the cloud takes is not put back to work for that: the cloud is waited for. */

@@ -1,5 +1,6 @@
 import type { NodeIdentity } from "../cluster/node.ts";
 import type { Cause } from "../policy/cause.ts";
+import type { ReleaseMode } from "../policy/policy.ts";
 import type { Reason } from "../reason/reason.ts";
 import { hours, type Instant, type Millis, minus } from "../time/time.ts";
 import type { ActionRecord } from "./action-record.ts";
@@ -87,6 +88,17 @@ export interface Departure {
   readonly status: DepartureStatus;
 }
 
+/** The machine of a departure, written down just before its release is asked for. */
+export interface MachineRecord {
+  /** As the one who releases it named it, so that a new one is told apart. */
+  readonly id: string;
+  /**
+   * How it is let go, which decides whom the id is for: a Node that is gone tells it no more. Absent
+   * in what an older version has written.
+   */
+  readonly mode?: Exclude<ReleaseMode, "None"> | undefined;
+}
+
 export interface DepartureStatus {
   readonly phase: Phase;
   readonly outcome?: Outcome | undefined;
@@ -97,8 +109,7 @@ export interface DepartureStatus {
    */
   readonly startedAt?: Instant | undefined;
   readonly endedAt?: Instant | undefined;
-  /** The machine as the cloud named it just before its release, so that a new one is told apart. */
-  readonly machine?: { readonly id: string } | undefined;
+  readonly machine?: MachineRecord | undefined;
   readonly drain?: DrainCounts | undefined;
   /**
    * The budgets over which another drain could get into a conflict with this one, as they were

@@ -6,6 +6,7 @@ import type {
   Departure,
   DepartureStatus,
   DrainCounts,
+  MachineRecord,
   Phase,
   TimelineEntry,
 } from "../../core/departure/departure.ts";
@@ -134,7 +135,7 @@ function statusOf(raw: Fields): DepartureStatus {
     message: textOf(raw.message),
     startedAt: instantOf(raw.startedAt),
     endedAt: instantOf(raw.endedAt),
-    machine: isFields(machine) ? (machine as { readonly id: string }) : undefined,
+    machine: isFields(machine) ? (machine as unknown as MachineRecord) : undefined,
     drain: isFields(drain) ? (drain as unknown as DrainCounts) : undefined,
     demands: Array.isArray(demands) ? (demands as readonly BudgetDemand[]) : undefined,
     actions: Array.isArray(raw.actions) ? raw.actions.flatMap(actionRecordOf) : undefined,

@@ -1,0 +1,70 @@
+import { describe, expect, it } from "vitest";
+import { Executor } from "../../src/controller/executor.ts";
+import { seconds } from "../../src/core/time/time.ts";
+import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
+import { translateDeparture } from "../../src/kube/object/translate-departure.ts";
+import { departures, ModelWorld } from "../support/model-world.ts";
+
+const deadlineAt = "2026-11-20T00:02:00.000Z";
+const withdrawnAt = "2026-11-20T00:00:01.000Z";
+
+/** A node that one Departure has marked, and a notice that came as a Departure of its own. */
+async function stage(owner: { readonly spec?: object; readonly phase: string }) {
+  const world = new ModelWorld();
+  world.addNode("n1", "a");
+  await world.pass(seconds(1));
+  const uid = world.get("/api/v1/nodes/n1")?.metadata?.uid ?? "";
+  const create = (name: string, spec: object) =>
+    world.create(departures, {
+      apiVersion: "lastcall.dev/v1alpha1",
+      kind: "Departure",
+      metadata: { name },
+      spec: { node: { name: "n1", uid }, ...spec },
+    });
+  create("former", { cause: "SpotInterruption", noticedAt: "2026-11-20T00:00:00Z", ...owner.spec });
+  const path = `${departures}/former/status`;
+  const patchType = "application/merge-patch+json";
+  const body = { status: { phase: owner.phase, outcome: "RolledBack" } };
+  world.api.handle({ method: "PATCH", path, patchType, body });
+  create("notice", {
+    ...{ cause: "SpotInterruption", source: "agent/aws/test", deadlineAt },
+    noticedAt: "2026-11-20T00:00:02Z",
+  });
+  const never = () => Promise.reject(new Error("nobody asks"));
+  const executor = new Executor({
+    ports: { store: new KubeDepartureStore(world.watched) } as never,
+    telemetry: { log: { debug() {}, info() {}, warn() {}, error() {} } } as never,
+    mayAct: () => true,
+  });
+  const read = (name: string) => {
+    const found = world.get(`${departures}/${name}`);
+    return found && translateDeparture(found);
+  };
+  const notice = read("notice");
+  if (notice === undefined) return never();
+  return { owner: () => world.get(`${departures}/former`), executor, notice };
+}
+
+describe("a notice for a node that another departure has", () => {
+  it("is written onto that departure", async () => {
+    const { owner, executor, notice } = await stage({ phase: "Draining" });
+    expect(await executor.handOver(notice, "former")).toBe("Done");
+    expect(owner()?.spec).toMatchObject({ deadlineAt });
+  });
+
+  it("waits for the end of one that is being withdrawn: it would be withdrawn with it", async () => {
+    const { owner, executor, notice } = await stage({
+      ...{ phase: "RollingBack", spec: { withdrawnAt } },
+    });
+    await expect(executor.handOver(notice, "former")).rejects.toMatchObject({
+      ...{ code: "CONFLICT", retryable: true },
+      message: expect.stringContaining("the Departure former is being withdrawn"),
+    });
+    expect(owner()?.spec).not.toHaveProperty("deadlineAt");
+  });
+
+  it("has the node once that one has ended", async () => {
+    const { executor, notice } = await stage({ phase: "Ended", spec: { withdrawnAt } });
+    expect(await executor.handOver(notice, "former")).toBe("Orphan");
+  });
+});

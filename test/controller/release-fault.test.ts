@@ -1,0 +1,158 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { InstanceReleaser, MachineState } from "../../src/contracts/instance-releaser.ts";
+import { hours, minutes, seconds } from "../../src/core/time/time.ts";
+import { LastcallError } from "../../src/errors.ts";
+import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
+
+const running: { stop: AbortController; done: Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const { stop, done } of running.splice(0)) {
+    stop.abort();
+    await done;
+  }
+});
+
+type Look = InstanceReleaser["describe"];
+
+const unreachable = () =>
+  Promise.reject(new LastcallError("CLOUD_UNREACHABLE", "Cannot look: no answer"));
+const unauthorized = () =>
+  Promise.reject(new LastcallError("CLOUD_CREDENTIALS", "Cannot look: the token has expired"));
+
+/** A cloud that took the first request to let n1 go, of which its answer was lost. */
+function lostAnswer(world: ModelWorld, look: { now: Look }) {
+  const asked: string[] = [];
+  const release: InstanceReleaser["release"] = async (request, signal) => {
+    if (asked.length === 0) {
+      await request.lastLook();
+      asked.push("taken");
+      throw new LastcallError("CLOUD_UNREACHABLE", "Cannot release: the connection was reset");
+    }
+    await look.now(request.providerID, signal);
+    asked.push("again");
+    return world.releaser.release(request, signal);
+  };
+  const describe: Look = (providerID, signal) =>
+    asked.length === 0 ? world.releaser.describe(providerID, signal) : look.now(providerID, signal);
+  return { asked, releaser: { ...world.releaser, release, describe } };
+}
+
+function start(world: ModelWorld, releaserFor: () => InstanceReleaser | undefined): void {
+  const stop = new AbortController();
+  running.push({ stop, done: world.startController(stop.signal, { releaserFor }) });
+}
+
+/** Three nodes, one of which a person lets go. */
+async function fleet(): Promise<ModelWorld> {
+  const world = new ModelWorld();
+  for (const name of ["n0", "n1", "n2"]) world.addNode(name, name);
+  webWorkload(world, { replicas: 6, maxUnavailable: 6 });
+  spotPolicy(world, { instance: { release: "Recreate", awaitMachine: "10m" } });
+  await world.pass(seconds(5));
+  const uid = world.get(`${nodes}/n1`)?.metadata?.uid ?? "";
+  world.create(departures, {
+    apiVersion: "lastcall.dev/v1alpha1",
+    kind: "Departure",
+    metadata: { name: "n1-asked" },
+    spec: { node: { name: "n1", uid }, cause: "Manual", source: "person" },
+  });
+  return world;
+}
+
+describe("a machine whose cloud was asked to let it go, and then fails", () => {
+  it.each([
+    ["does not answer", unreachable],
+    ["takes no credentials any more", unauthorized],
+    [
+      "shows it on its way",
+      async (): Promise<MachineState> => {
+        return { kind: "Present", id: "n1-1", bornAt: undefined, running: false };
+      },
+    ],
+  ] as const)("is not put back to work while that %s, however long", async (_, fault) => {
+    const world = await fleet();
+    const look: { now: Look } = { now: fault };
+    const { asked, releaser } = lostAnswer(world, look);
+    releaser.release = ((inner) => async (request, signal) => {
+      if (asked.length > 0 && look.now === fault) {
+        await fault();
+        throw new LastcallError("CLOUD_REFUSED", "Cannot release: it is on its way");
+      }
+      return inner(request, signal);
+    })(releaser.release);
+    start(world, () => releaser);
+    await world.passUntil(() => asked.length > 0, minutes(10));
+    await world.pass(hours(2));
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    expect(world.statusOf("n1")).toMatchObject({ phase: "Releasing" });
+
+    look.now = (providerID, signal) => world.releaser.describe(providerID, signal);
+    await world.passUntil(() => world.statusOf("n1").phase === "Ended", minutes(2));
+    expect(world.statusOf("n1")).toMatchObject({ outcome: "Planned" });
+    expect(world.released).toHaveLength(1);
+  });
+
+  it("is put back to work as soon as a look shows that it stays, past the bound", async () => {
+    const world = await fleet();
+    const refuse = () =>
+      Promise.reject(
+        new LastcallError("CLOUD_REFUSED", "Cannot release: try later", { retryable: true }),
+      );
+    const releaser = { ...world.releaser, release: refuse };
+    start(world, () => releaser);
+    await world.passUntil(() => world.statusOf("n1").phase === "Ended", minutes(15));
+    expect(world.statusOf("n1")).toMatchObject({ outcome: "Failed", reason: "ReleaseFailed" });
+    expect(world.marksOf("n1")).toEqual([]);
+  });
+
+  it("is not put back by the next leader, whose first look fails for good", async () => {
+    const world = await fleet();
+    const look: { now: Look } = { now: unreachable };
+    const { asked, releaser } = lostAnswer(world, look);
+    start(world, () => releaser);
+    await world.passUntil(() => asked.length > 0, minutes(10));
+    const [former] = running.splice(0);
+    former?.stop.abort();
+    await former?.done;
+    look.now = unauthorized;
+    start(world, () => releaser);
+    await world.pass(minutes(30));
+    expect(world.marksOf("n1")).toContain("unschedulable");
+  });
+});
+
+describe("a release that a new leader takes up", () => {
+  it("is asked of whom the former one asked, whatever the labels of its Node say by then", async () => {
+    const world = await fleet();
+    const label = (value: string | null): void => {
+      const patchType = "application/merge-patch+json";
+      const body = { metadata: { labels: { "karpenter.sh/nodepool": value } } };
+      world.api.handle({ method: "PATCH", path: `${nodes}/n1`, patchType, body });
+    };
+    label("spot");
+    const modes: string[] = [];
+    let isBlocked = true;
+    const releaser: InstanceReleaser = {
+      ...world.releaser,
+      release: async (request, signal) => {
+        modes.push(request.mode);
+        if (!isBlocked) return world.releaser.release(request, signal);
+        return new Promise((_, reject) => {
+          signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+        });
+      },
+    };
+    start(world, () => releaser);
+    await world.passUntil(() => modes.length > 0, minutes(10));
+    const [former] = running.splice(0);
+    former?.stop.abort();
+    await former?.done;
+    label(null);
+    isBlocked = false;
+    start(world, () => releaser);
+    await world.passUntil(() => world.statusOf("n1").phase === "Ended", minutes(5));
+    expect(modes).toEqual(["NodeClaim", "NodeClaim"]);
+    expect(world.statusOf("n1")).toMatchObject({ outcome: "Planned" });
+  });
+});
