@@ -8,7 +8,7 @@ import { KarpenterFleet } from "./karpenter-fleet.ts";
 import { MotoFleet } from "./moto-fleet.ts";
 
 /** More than a departure takes, or the last would be forced by its deadline beside another. */
-const spacingSeconds = 12;
+const spacingSeconds = 16;
 const size = 9;
 
 const clouds: readonly [string, (plane: ControlPlane) => Promise<FleetCloud>][] = [
