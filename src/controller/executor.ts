@@ -355,10 +355,7 @@ export class Executor {
     }
   }
 
-  /**
-   * After its machine: takes the Node object away, unless a new machine has taken it over; that
-   * one is put to work.
-   */
+  /** After its machine: removes the Node object; one that a new machine has taken over is uncordoned. */
   async removeNode(departure: Departure): Promise<void> {
     this.#assertLeading();
     const result = await this.#ports.marks.remove(departure.node);
