@@ -355,7 +355,7 @@ export class Executor {
     }
   }
 
-  /** After its machine: removes the Node object; one that a new machine has taken over is uncordoned. */
+  /** After its machine: removes the Node object; one that a new machine has is uncordoned. */
   async removeNode(departure: Departure): Promise<void> {
     this.#assertLeading();
     const result = await this.#ports.marks.remove(departure.node);

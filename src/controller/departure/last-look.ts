@@ -6,8 +6,8 @@ import { departureDeleted, machineLost, wholeIdentity } from "./machine-check.ts
 import { runSteps, type Step, type StepContext } from "./step.ts";
 
 /**
- * A release that was asked for cannot be cancelled, so that its phase knows no such event; before the
- * request it is given up.
+ * A release that was asked for cannot be cancelled, so that its phase knows no such event; before
+ * the request it is given up.
  */
 const takenBack: PhaseResult = { ...departureDeleted, event: "GaveUp" };
 

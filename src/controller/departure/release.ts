@@ -51,7 +51,10 @@ export function releaseAfter(draining: readonly Step[]): Step {
   };
 }
 
-/** What was written down before the first request counts: the Node may be gone, and its labels with it. */
+/**
+ * What was written down before the first request counts: the Node may be gone, and its labels with
+ * it.
+ */
 function modeFor({ policy, departure, node }: StepContext): ReleaseMode {
   if (policy.instance.release === "None") return "None";
   const labels = node()?.labels ?? {};

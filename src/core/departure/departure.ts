@@ -93,7 +93,7 @@ export interface MachineRecord {
   /** As the one who releases it named it, so that a new one is told apart. */
   readonly id: string;
   /**
-   * How it is let go, which decides whom the id is for: a Node that is gone tells it no more. Absent
+   * How it is released, which decides whose id it is: a Node that is gone tells it no more. Absent
    * in what an older version has written.
    */
   readonly mode?: Exclude<ReleaseMode, "None"> | undefined;
