@@ -130,6 +130,7 @@ function longFunctions(file: SourceFile): string[] {
     const match = functionStart.exec(line);
     if (match === null || /^\s*(if|for|while|switch|return|await|describe|it)\b/.test(line)) return;
     const indent = match[1] as string;
+    if (isCall(line, indent, file.lines.slice(index + 1))) return;
     const end = file.lines.findIndex((later, at) => at > index && later.startsWith(`${indent}}`));
     const length = end < 0 ? 0 : codeLines(file.lines.slice(index, end));
     if (length > maxFunctionLines) {
@@ -139,6 +140,13 @@ function longFunctions(file: SourceFile): string[] {
     }
   });
   return findings;
+}
+
+/** A function's line opens its body or its parameters, and those end before a type or the body. */
+function isCall(line: string, indent: string, after: readonly string[]): boolean {
+  if (!line.endsWith("(")) return !/[{<|:]$/.test(line);
+  const end = after.find((later) => later.startsWith(`${indent})`)) ?? "";
+  return !/^\s*\)(:| \{)/.test(end);
 }
 
 /** Lines inside a template literal are text, not code. */

@@ -25,3 +25,25 @@ describe("comments", () => {
     expect(findings(`  *'|get|'*) ${hundred}`)).toEqual([]);
   });
 });
+
+describe("functions", () => {
+  const body = Array.from({ length: 70 }, () => "  call();");
+
+  it.each([
+    ["on one line", ["function long(a: string): void {"]],
+    [
+      "over several",
+      ["export async function long(", "  a: string,", "): Promise<", "  void", "> {"],
+    ],
+  ])("of more than 70 lines are told, with their head %s", (_, head) => {
+    expect(findings(...head, ...body, "}")).toEqual([
+      `src/core/some-file.ts:1: a function of ${head.length + 70} lines, at most 70`,
+    ]);
+    expect(findings(...head, ...body.slice(head.length), "}")).toEqual([]);
+  });
+
+  it("are not what is called in them", () => {
+    const call = ["  const found = list.map((one) =>", "    nameOf(one),", "  );"];
+    expect(findings("function short() {", ...call, "}", ...body, "    }")).toEqual([]);
+  });
+});
