@@ -3,7 +3,7 @@ import { startLiveDemo } from "../src/cli/demo/live-demo.ts";
 import { silentLog } from "../src/cli/demo/silent-log.ts";
 import type { StyledLine } from "../src/cli/demo/styled-line.ts";
 import { instant, type Millis, parseInstant, plus, seconds } from "../src/core/time/time.ts";
-import { eventLoopTurn } from "../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../src/runtime/real-clock.ts";
 import { VirtualClock } from "../src/sim/time/virtual-clock.ts";
 import { svgFrame } from "./svg-frame.ts";
 

@@ -5,10 +5,10 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { generateCrds } from "../src/config/schema/crd.ts";
-import { generateDoctorDocs } from "../src/doctor/generate-doctor-docs.ts";
 import { generateChart } from "./chart.ts";
 import { generateDemoPicture, readmeMoment } from "./demo-picture.ts";
 import { generateAuditDocs } from "./docs/audit-docs.ts";
+import { generateDoctorDocs } from "./docs/doctor-docs.ts";
 import { generateOptionDocs } from "./docs/option-doc.ts";
 import { generateResourceDocs } from "./docs/resource-doc.ts";
 import { generateTelemetryDocs } from "./docs/telemetry-doc.ts";

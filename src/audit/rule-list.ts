@@ -1,20 +1,20 @@
 import type { Rule } from "./rule.ts";
-import { criticalOnSpot } from "./rules/critical-on-spot.ts";
-import { execSigtermLost } from "./rules/exec-sigterm-lost.ts";
-import { graceCut } from "./rules/grace-cut.ts";
-import { lbDelayOverNotice } from "./rules/lb-delay-over-notice.ts";
-import { localData } from "./rules/local-data.ts";
-import { longJobOnSpot } from "./rules/long-job-on-spot.ts";
-import { noGracefulShutdown } from "./rules/no-graceful-shutdown.ts";
-import { noSpread } from "./rules/no-spread.ts";
-import { pdbBlocksForever } from "./rules/pdb-blocks-forever.ts";
-import { pdbMissing } from "./rules/pdb-missing.ts";
-import { prestopEatsBudget } from "./rules/prestop-eats-budget.ts";
-import { prestopOverGrace } from "./rules/prestop-over-grace.ts";
-import { readinessMissing } from "./rules/readiness-missing.ts";
-import { singleReplica } from "./rules/single-replica.ts";
-import { spreadSelectsNothing } from "./rules/spread-selects-nothing.ts";
-import { twoPdbs } from "./rules/two-pdbs.ts";
+import {
+  noSpread,
+  readinessMissing,
+  singleReplica,
+  spreadSelectsNothing,
+} from "./rules/availability-rules.ts";
+import { pdbBlocksForever, pdbMissing, twoPdbs } from "./rules/disruption-budget-rules.ts";
+import { lbDelayOverNotice } from "./rules/load-balancer-rules.ts";
+import {
+  execSigtermLost,
+  graceCut,
+  noGracefulShutdown,
+  prestopEatsBudget,
+  prestopOverGrace,
+} from "./rules/shutdown-rules.ts";
+import { criticalOnSpot, localData, longJobOnSpot } from "./rules/spot-rules.ts";
 
 /** All rules, ordered by what hurts first; reports keep this order within a severity. */
 export const ruleList: readonly Rule[] = [

@@ -42,3 +42,9 @@ export function describeValue(value: unknown): string {
 function shorten(text: string): string {
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;
 }
+
+/** `table, json or yaml`. */
+export function orList(words: readonly string[]): string {
+  const last = words.at(-1) ?? "";
+  return words.length < 2 ? last : `${words.slice(0, -1).join(", ")} or ${last}`;
+}

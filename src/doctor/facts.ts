@@ -2,6 +2,7 @@ import type { NodeFacts } from "../core/cluster/node.ts";
 import type { BudgetFacts } from "../core/cluster/pod.ts";
 import type { Departure } from "../core/departure/departure.ts";
 import type { BadPolicy, Policy, ReleaseMode } from "../core/policy/policy.ts";
+import { defaultNodeSelector, matchesNodeSelector, selectPolicy } from "../core/policy/selector.ts";
 import type { Instant, Millis } from "../core/time/time.ts";
 import type { ErrorCode, LastcallError } from "../errors.ts";
 
@@ -156,4 +157,16 @@ export interface QueueFacts {
 export interface AlertFacts {
   readonly policy: string;
   readonly firing: Fact<readonly string[]>;
+}
+
+/** Nodes that a cloud calls Spot, or that some policy owns. */
+export function spotNodes({
+  nodes,
+  policies,
+}: Pick<DoctorFacts, "nodes" | "policies">): Fact<readonly NodeFacts[]> {
+  if (nodes.kind === "Unknown") return nodes;
+  const owners = policies.kind === "Known" ? policies.value.policies : [];
+  const isSpot = (node: NodeFacts) =>
+    matchesNodeSelector(node, defaultNodeSelector) || selectPolicy(node, owners) !== undefined;
+  return known(nodes.value.filter(isSpot));
 }

@@ -1,5 +1,9 @@
-import type { CheckStatus } from "./check.ts";
-import { checkList } from "./check-list.ts";
+import type { Check, CheckStatus } from "./check.ts";
+import { cloudChecks } from "./checks/cloud-checks.ts";
+import { clusterChecks } from "./checks/cluster-checks.ts";
+import { controllerChecks } from "./checks/controller-checks.ts";
+import { nodeChecks } from "./checks/node-checks.ts";
+import { policyChecks } from "./checks/policy-checks.ts";
 import type { DoctorFacts } from "./facts.ts";
 
 /** What `lastcall doctor -o json` prints; the names are pinned. */
@@ -38,3 +42,12 @@ export function doctorReport(facts: DoctorFacts): DoctorReport {
 export function isRefused({ summary }: DoctorReport, failOn: "warn" | "fail"): boolean {
   return summary.Fail > 0 || (failOn === "warn" && summary.Warn > 0);
 }
+
+/** All checks, in the order of the report: what everything else hangs on comes first. */
+export const checkList: readonly Check[] = [
+  ...clusterChecks,
+  ...controllerChecks,
+  ...policyChecks,
+  ...cloudChecks,
+  ...nodeChecks,
+];

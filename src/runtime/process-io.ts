@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { LastcallError, messageOf } from "../errors.ts";
-import { openTerminalScreen } from "./terminal-screen.ts";
 
 /** The process's own streams, environment and files, in the form that commands take. */
 export function processIo() {
@@ -84,4 +83,42 @@ function unreadable(path: string, error: unknown): LastcallError {
     `Cannot read ${path}: ${found ?? messageOf(error)}, expected a readable file`,
     { cause: error },
   );
+}
+
+/** A whole terminal for as long as it is open; what was on it before comes back at the end. */
+interface TerminalScreen {
+  size(): { readonly columns: number; readonly rows: number };
+  draw(frame: string): void;
+  /** Calls back when the terminal has another size; gives the way to stop it. */
+  onResize(listener: () => void): () => void;
+  close(): void;
+}
+
+/** The alternate screen, the cursor hidden; and back. */
+const enter = "\u001b[?1049h\u001b[?25l";
+const leave = "\u001b[?25h\u001b[?1049l";
+
+/** Takes the terminal over. It is given back on `close`, and however the process ends by itself. */
+function openTerminalScreen(): TerminalScreen {
+  const { stdout } = process;
+  let isOpen = true;
+  const close = (): void => {
+    if (!isOpen) return;
+    isOpen = false;
+    process.off("exit", close);
+    stdout.write(leave);
+  };
+  process.on("exit", close);
+  stdout.write(enter);
+  return {
+    size: () => ({ columns: stdout.columns ?? 80, rows: stdout.rows ?? 24 }),
+    draw: (frame) => {
+      if (isOpen) stdout.write(frame);
+    },
+    onResize: (listener) => {
+      stdout.on("resize", listener);
+      return () => stdout.off("resize", listener);
+    },
+    close,
+  };
 }

@@ -44,3 +44,8 @@ function sleepOnce(spanMs: number, signal?: AbortSignal): Promise<void> {
     signal?.addEventListener("abort", onAbort, { once: true });
   });
 }
+
+/** Resolves once everything that could go on without waiting for time or I/O has gone on. */
+export function eventLoopTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -2,8 +2,7 @@ import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
 import { describe, expect, it } from "vitest";
 import { readBaseline } from "../../src/audit/baseline.ts";
-import { githubAnnotations } from "../../src/audit/output/github.ts";
-import { sarifLog } from "../../src/audit/output/sarif.ts";
+import { githubAnnotations, sarifLog } from "../../src/audit/output/ci-output.ts";
 import { auditTable } from "../../src/audit/output/table.ts";
 import { auditYaml, deployment } from "./support/audit-yaml.ts";
 

@@ -5,7 +5,7 @@ import { type LiveDemo, startLiveDemo } from "../../src/cli/demo/live-demo.ts";
 import { silentLog } from "../../src/cli/demo/silent-log.ts";
 import { plainText } from "../../src/cli/demo/styled-line.ts";
 import { minutes, plus } from "../../src/core/time/time.ts";
-import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 
 const clock = new VirtualClock({ startAt: demoStartAt, settle: eventLoopTurn });

@@ -4,7 +4,7 @@ import { type LiveDemo, startLiveDemo } from "../../src/cli/demo/live-demo.ts";
 import { play } from "../../src/cli/demo/play.ts";
 import { silentLog } from "../../src/cli/demo/silent-log.ts";
 import { hours, type Millis, millis, minutes, plus, seconds } from "../../src/core/time/time.ts";
-import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import type { ModelApi } from "../../src/sim/api/model-api.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 

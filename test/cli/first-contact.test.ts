@@ -3,7 +3,7 @@ import { preflight } from "../../src/cli/assemble/preflight.ts";
 import type { KubeAnswer, KubeApi } from "../../src/contracts/kube-api.ts";
 import { instant, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
-import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 
 const unreachable = new LastcallError("API_UNREACHABLE", "Cannot GET /version: connection refused");

@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest";
 import { commands, fieldNameOf, variableOf } from "../../src/config/options/option.ts";
 import { options, optionsFor } from "../../src/config/options/options.ts";
 import { readOptionsFile } from "../../src/config/options/read-options-file.ts";
-import { resolveOptions } from "../../src/config/options/resolve-options.ts";
-import { spellSwitches } from "../../src/config/options/spell-switches.ts";
+import { resolveOptions, spellSwitches } from "../../src/config/options/resolve-options.ts";
 import { instant, millis } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 

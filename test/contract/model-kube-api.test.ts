@@ -1,6 +1,6 @@
 import { seededRng } from "../../src/core/chance/rng.ts";
 import { instant } from "../../src/core/time/time.ts";
-import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { ModelApi } from "../../src/sim/api/model-api.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 import { kubeApiContract } from "./kube-api.contract.ts";

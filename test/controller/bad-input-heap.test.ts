@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { SqsFeed } from "../../src/cloud/aws/queue/sqs-feed.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import { instant, plus, seconds } from "../../src/core/time/time.ts";
-import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 import { FakeQueue } from "../support/fake-queue.ts";
 import { stage } from "../support/feed-stage.ts";

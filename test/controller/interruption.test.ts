@@ -6,7 +6,7 @@ import { followInterruptions } from "../../src/controller/notice/interruption-re
 import { NoticeReconciler } from "../../src/controller/notice/notice-reconciler.ts";
 import type { Departure } from "../../src/core/departure/departure.ts";
 import { instant, plus, seconds } from "../../src/core/time/time.ts";
-import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 import { aDeparture, aNode } from "../core/fleet-builder.ts";
 import { departures, ModelWorld, nodes, spotPolicy } from "../support/model-world.ts";

@@ -5,7 +5,7 @@ import type { NodeFacts } from "../../src/core/cluster/node.ts";
 import { defaultPolicy } from "../../src/core/policy/policy.ts";
 import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
-import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 
 const startAt = instant(Date.UTC(2026, 10, 20));

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { Wakeup } from "../../src/contracts/wakeup.ts";
 import { plus, seconds } from "../../src/core/time/time.ts";
-import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 import { dawn } from "../support/model-world.ts";
 

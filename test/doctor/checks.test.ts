@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { hours, millis, minus, seconds } from "../../src/core/time/time.ts";
-import { checkList } from "../../src/doctor/check-list.ts";
 import { type DoctorFacts, known, unknown } from "../../src/doctor/facts.ts";
-import { doctorReport, isRefused } from "../../src/doctor/report.ts";
+import { checkList, doctorReport, isRefused } from "../../src/doctor/report.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { at, budgetOf, departureOf, green, nodeOf, policyOf } from "./green-facts.ts";
 

@@ -10,9 +10,12 @@ import type { PodSpec } from "kubernetes-types/core/v1.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { type Command, fieldNameOf, type Option } from "../../src/config/options/option.ts";
-import { readOptionValue } from "../../src/config/options/option-value.ts";
 import { optionsFor } from "../../src/config/options/options.ts";
-import { type FlagValue, resolveOptions } from "../../src/config/options/resolve-options.ts";
+import {
+  type FlagValue,
+  readOptionValue,
+  resolveOptions,
+} from "../../src/config/options/resolve-options.ts";
 import { panels } from "../../tools/dashboard.ts";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
 import { chart, helm, type Manifest, oldest, renderer } from "../support/helm.ts";

@@ -1,6 +1,6 @@
 import { hours, type Instant, instant, plus } from "../../src/core/time/time.ts";
 import { type ErrorCode, LastcallError } from "../../src/errors.ts";
-import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import {
   type CloudEvent,
   type MachineGroup,

@@ -29,7 +29,7 @@ import { KubeNodePods } from "../../src/kube/node-pods.ts";
 import { KubePlaceholders } from "../../src/kube/placeholders.ts";
 import { KubePolicyStatus } from "../../src/kube/policy-status.ts";
 import { KubeVolumeAttachments } from "../../src/kube/volume-attachments.ts";
-import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { ModelApi } from "../../src/sim/api/model-api.ts";
 import { startControllers } from "../../src/sim/model-cluster.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";

@@ -1,7 +1,7 @@
 import { SqsFeed } from "../../src/cloud/aws/queue/sqs-feed.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import { formatInstant, instant, type Millis, plus, seconds } from "../../src/core/time/time.ts";
-import { eventLoopTurn } from "../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 import { FakeQueue } from "./fake-queue.ts";
 import { QueueListener } from "./queue-listener.ts";

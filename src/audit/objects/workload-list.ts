@@ -1,9 +1,13 @@
 import { fieldsOf, listOf, textOf, valueAt } from "../../core/json/json-field.ts";
 import { nameOf } from "../../core/json/shown-value.ts";
-import { readPriorityClasses } from "../priority.ts";
 import type { Manifest } from "./manifest.ts";
-import { readWorkload, type Workload } from "./workload.ts";
-import { isCustomResource, workloadKindOf } from "./workload-kind.ts";
+import {
+  isCustomResource,
+  readPriorityClasses,
+  readWorkload,
+  type Workload,
+  workloadKindOf,
+} from "./workload.ts";
 
 /** An object whose pods the input does not show. */
 export interface NotJudged {

@@ -1,10 +1,8 @@
 import { defaultGraceSeconds, type GraceSource } from "../../core/drain-plan/grace-budget.ts";
-import { listOf, valueAt, wholeNumberOf } from "../../core/json/json-field.ts";
+import { fieldsOf, listOf, valueAt, wholeNumberOf } from "../../core/json/json-field.ts";
 import { describeValue, nameOf } from "../../core/json/shown-value.ts";
-import { type PriorityClasses, resolvePriority } from "../priority.ts";
 import { type Manifest, placeOf } from "./manifest.ts";
 import { type PodTemplate, readPodTemplate } from "./pod-template.ts";
-import { workloadKindOf } from "./workload-kind.ts";
 
 /** Something that makes pods, and what those pods ask for. */
 export interface Workload {
@@ -23,7 +21,7 @@ export interface Workload {
   readonly graceSource: GraceSource;
 }
 
-export type ReadWorkload =
+type ReadWorkload =
   | { readonly kind: "Workload"; readonly workload: Workload }
   | { readonly kind: "Problem"; readonly problem: string };
 
@@ -114,3 +112,166 @@ function readReplicas(manifest: Manifest, path: readonly string[] | undefined): 
   const written = path === undefined ? undefined : valueAt(manifest.json, path);
   return written === undefined || written === null ? 1 : wholeNumberOf(written);
 }
+
+/** The classes that every cluster has. Source: kubernetes pkg/apis/scheduling/v1/helpers.go. */
+const builtInClasses = [
+  ["system-cluster-critical", 2_000_000_000],
+  ["system-node-critical", 2_000_001_000],
+] as const;
+
+interface PriorityClasses {
+  readonly values: ReadonlyMap<string, number>;
+  /** The priority of a pod that names no class: the global default's, else 0. */
+  readonly whenNone: number;
+  readonly problems: readonly string[];
+}
+
+/** Collects the PriorityClasses of the input, the built-in ones among them. */
+export function readPriorityClasses(manifests: readonly Manifest[]): PriorityClasses {
+  const values = new Map<string, number>(builtInClasses);
+  const problems: string[] = [];
+  let whenNone = 0;
+  for (const manifest of manifests) {
+    if (manifest.kind !== "PriorityClass" || manifest.group !== "scheduling.k8s.io") continue;
+    const written = fieldsOf(manifest.json).value;
+    const value = wholeNumberOf(written);
+    if (value === undefined) {
+      problems.push(
+        `Cannot audit ${placeOf(manifest, ["value"])}: value is ${describeValue(written)}, expected a whole number`,
+      );
+      continue;
+    }
+    values.set(manifest.name, value);
+    if (fieldsOf(manifest.json).globalDefault === true) whenNone = value;
+  }
+  return { values, whenNone, problems };
+}
+
+/**
+ * The priority of a pod as the admission plugin would resolve it: the number that is there, else
+ * its class, else the global default. A class that the input does not hold counts as 0.
+ */
+function resolvePriority(
+  podSpec: unknown,
+  classes: PriorityClasses,
+): { readonly priority: number; readonly unknownClass?: string } {
+  const written = wholeNumberOf(valueAt(podSpec, ["priority"]));
+  if (written !== undefined) return { priority: written };
+  const className = valueAt(podSpec, ["priorityClassName"]);
+  if (typeof className !== "string" || className === "") return { priority: classes.whenNone };
+  const priority = classes.values.get(className);
+  const unknownClass = nameOf(className) ?? "";
+  return priority === undefined ? { priority: 0, unknownClass } : { priority };
+}
+
+/** Where each kind that makes pods keeps their template, and the API group that owns the kind. */
+interface WorkloadKind {
+  readonly groups: readonly string[];
+  readonly templatePath: readonly string[];
+  /** Where the wanted number of pods stands; absent: the kind has none. */
+  readonly replicasPath?: readonly string[];
+}
+
+const apps = ["apps", "extensions"];
+const replicasPath = ["spec", "replicas"];
+
+const workloadKinds: Readonly<Record<string, WorkloadKind>> = {
+  Deployment: {
+    groups: apps,
+    templatePath: ["spec", "template"],
+    replicasPath,
+  },
+  StatefulSet: {
+    groups: apps,
+    templatePath: ["spec", "template"],
+    replicasPath,
+  },
+  ReplicaSet: {
+    groups: apps,
+    templatePath: ["spec", "template"],
+    replicasPath,
+  },
+  ReplicationController: {
+    groups: [""],
+    templatePath: ["spec", "template"],
+    replicasPath,
+  },
+  DaemonSet: { groups: apps, templatePath: ["spec", "template"] },
+  Job: {
+    groups: ["batch"],
+    templatePath: ["spec", "template"],
+    replicasPath: ["spec", "parallelism"],
+  },
+  CronJob: {
+    groups: ["batch"],
+    templatePath: ["spec", "jobTemplate", "spec", "template"],
+    replicasPath: ["spec", "jobTemplate", "spec", "parallelism"],
+  },
+  Pod: { groups: [""], templatePath: [] },
+};
+
+/**
+ * A custom resource of which it was said where it keeps its template; never one of Kubernetes' own.
+ */
+function isCustomWorkload(
+  manifest: Manifest,
+): manifest is Manifest & { readonly templatePath: readonly string[] } {
+  return manifest.templatePath !== undefined && !ownGroups.has(manifest.group);
+}
+
+/** API groups of Kubernetes itself that do not end in `.k8s.io`. */
+const ownGroups = new Set(["", "apps", "autoscaling", "batch", "extensions", "policy"]);
+
+/**
+ * How a kind keeps its pods; undefined for a kind that makes none, or that is not Kubernetes' own.
+ */
+export function workloadKindOf(manifest: Manifest): WorkloadKind | undefined {
+  if (isCustomWorkload(manifest)) {
+    return { groups: [manifest.group], templatePath: manifest.templatePath, replicasPath };
+  }
+  const found = Object.hasOwn(workloadKinds, manifest.kind)
+    ? workloadKinds[manifest.kind]
+    : undefined;
+  return found?.groups.includes(manifest.group) ? found : undefined;
+}
+
+const kindsInSmall = new Set(Object.keys(workloadKinds).map((kind) => kind.toLowerCase()));
+
+/**
+ * Whether an object means a kind that makes pods, by a name or a group that no API server knows.
+ */
+export function isMisnamed(manifest: Manifest): boolean {
+  const { group, kind } = manifest;
+  const known = ownGroups.has(group) && kindsInSmall.has(kind.toLowerCase());
+  return known && workloadKindOf(manifest) === undefined;
+}
+
+/**
+ * Whether an object is of a kind that Kubernetes does not define: what pods its controller makes
+ * (a Prometheus or a Kafka makes many) no file shows.
+ */
+export function isCustomResource(manifest: Manifest): boolean {
+  const { group, kind } = manifest;
+  if (isCustomWorkload(manifest)) return false;
+  if (ownGroups.has(group) || /(^|\.)k8s\.io$/.test(group)) return false;
+  return !(podlessGroups.has(group) || podlessKinds.has(`${kind}.${group}`));
+}
+
+/** Wide-spread custom resources that are known to make no pods. */
+const podlessGroups = new Set([
+  "cert-manager.io",
+  "cilium.io",
+  "dapr.io",
+  "external-secrets.io",
+  "keda.sh",
+  "kyverno.io",
+  "lastcall.dev",
+  "networking.istio.io",
+  "security.istio.io",
+  "traefik.io",
+]);
+const podlessKinds = new Set(
+  ["PodMonitor", "Probe", "PrometheusRule", "ScrapeConfig", "ServiceMonitor"].map(
+    (kind) => `${kind}.monitoring.coreos.com`,
+  ),
+);

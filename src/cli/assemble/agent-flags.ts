@@ -1,6 +1,6 @@
 import { fieldNameOf } from "../../config/options/option.ts";
 import { optionsFor } from "../../config/options/options.ts";
-import { spellSwitches } from "../../config/options/spell-switches.ts";
+import { spellSwitches } from "../../config/options/resolve-options.ts";
 import { LastcallError } from "../../errors.ts";
 
 /**

@@ -1,8 +1,11 @@
 import { Command, CommanderError, Option as Flag } from "commander";
 import { type Option, variableOf } from "../../config/options/option.ts";
 import { optionsFor } from "../../config/options/options.ts";
-import { type FlagValue, resolveOptions } from "../../config/options/resolve-options.ts";
-import { spellSwitches } from "../../config/options/spell-switches.ts";
+import {
+  type FlagValue,
+  resolveOptions,
+  spellSwitches,
+} from "../../config/options/resolve-options.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { completionScript } from "../commands/completion.ts";
 import { version } from "../commands/version.ts";

@@ -1,8 +1,7 @@
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import type { Policy } from "../../core/policy/policy.ts";
-import type { WorkloadFacts } from "../../doctor/facts.ts";
+import { spotNodes, type WorkloadFacts } from "../../doctor/facts.ts";
 import { doctorReport, isRefused } from "../../doctor/report.ts";
-import { spotNodes } from "../../doctor/spot-nodes.ts";
 import { NodeClaimReleaser } from "../../kube/node-claim-releaser.ts";
 import { cloudParts } from "../assemble/cloud-parts.ts";
 import { connect } from "../cluster/connect.ts";

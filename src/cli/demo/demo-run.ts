@@ -6,7 +6,7 @@ import type { Log, Metrics } from "../../contracts/telemetry.ts";
 import { seededRng } from "../../core/chance/rng.ts";
 import { hours, type Instant, instant } from "../../core/time/time.ts";
 import { LeaderLease } from "../../kube/lease/leader-lease.ts";
-import { eventLoopTurn } from "../../runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../runtime/real-clock.ts";
 import { runAgents } from "../../sim/cloud/model-agents.ts";
 import { demoInvariants, demoNoticeMs, startDemoWorld } from "../../sim/demo/demo-world.ts";
 import { FleetTally } from "../../sim/demo/fleet-tally.ts";

@@ -1,6 +1,6 @@
 import type { Log } from "../../contracts/telemetry.ts";
 import { hours, minutes, plus } from "../../core/time/time.ts";
-import { eventLoopTurn } from "../../runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../runtime/real-clock.ts";
 import { FleetTally } from "../../sim/demo/fleet-tally.ts";
 import type { FleetCounts, SimulationFacts } from "../../sim/demo/simulation-report.ts";
 import type { Violation } from "../../sim/invariants/invariant.ts";

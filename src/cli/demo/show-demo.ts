@@ -1,5 +1,5 @@
-import { eventLoopTurn } from "../../runtime/event-loop-turn.ts";
 import { createLog } from "../../runtime/log.ts";
+import { eventLoopTurn } from "../../runtime/real-clock.ts";
 import { serveModel } from "../../sim/http/serve-model.ts";
 import { VirtualClock } from "../../sim/time/virtual-clock.ts";
 import type { CommandInput } from "../command-line/command-spec.ts";

@@ -1,10 +1,6 @@
-import { agentOptions } from "./agent-options.ts";
-import { auditOptions } from "./audit-options.ts";
-import { awsOptions } from "./aws-options.ts";
-import { azureOptions } from "./azure-options.ts";
-import { migrateOptions } from "./migrate-options.ts";
+import { awsOptions, azureOptions } from "./cloud-options.ts";
+import { agentOptions, auditOptions, migrateOptions, setupOptions } from "./command-options.ts";
 import type { CamelCase, Command, Option, ValueOf } from "./option.ts";
-import { setupOptions } from "./setup-options.ts";
 
 /** The commands that a person starts, without plan and audit, which print in more formats. */
 const briefCommands = ["drain-plan", "depart", "doctor", "demo", "setup", "version"] as const;

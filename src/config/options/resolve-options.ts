@@ -1,12 +1,13 @@
+import { parseDuration, parseInstant } from "../../core/time/time.ts";
 import { type ErrorCode, LastcallError } from "../../errors.ts";
+import { orList } from "../problem.ts";
 import { type Command, fieldNameOf, type Option, variableOf } from "./option.ts";
-import { readOptionValue } from "./option-value.ts";
 import { type OptionsOf, optionsFor } from "./options.ts";
 
 /**
  * Where the values of options may come from; a flag beats the environment, which beats the file.
  */
-export interface OptionSources {
+interface OptionSources {
   /**
    * The flags that were given, by field name (`leaderElect`), as text or as commander parsed them.
    */
@@ -27,7 +28,7 @@ export interface OptionsFile {
 /**
  * The texts of an option, and where they stand: `--runs`, `LASTCALL_RUNS`, `lastcall.yaml:3: runs`.
  */
-export interface PlacedTexts {
+interface PlacedTexts {
   readonly place: string;
   readonly texts: readonly string[];
 }
@@ -94,4 +95,89 @@ function readTexts(option: Option, { place, texts }: PlacedTexts, code: ErrorCod
   if (values.length === 1) return values[0];
   const found = values.length === 0 ? "nothing" : `${values.length} values`;
   throw new LastcallError(code, `Cannot read ${place}: found ${found}, expected one`);
+}
+
+/** What the text of an option means, or what would have been wanted in its place. */
+type OptionValue = { readonly value: unknown } | { readonly wanted: string };
+
+/** Reads one value of an option as a flag, a variable or the config file spells it. */
+export function readOptionValue(option: Option, text: string): OptionValue {
+  switch (option.type) {
+    case "text":
+      return text === "" ? { wanted: `a value for ${option.value}` } : { value: text };
+    case "switch":
+      return valueOr(parseSwitch(text), "true or false");
+    case "choice":
+      return option.choices.includes(text) ? { value: text } : { wanted: orList(option.choices) };
+    case "integer":
+    case "number":
+      return readNumber(option, text);
+    case "duration":
+      return valueOr(parseDuration(text), "a duration such as 90s or 12h30m");
+    case "instant":
+      return valueOr(parseInstant(text), "an RFC 3339 instant such as 2026-12-01T00:00:00Z");
+    case "url":
+      return isWebAddress(text) ? { value: text } : { wanted: "an address such as http://host:80" };
+    case "address":
+      return isListenAddress(text) ? { value: text } : { wanted: "an address such as :8080" };
+  }
+}
+
+/** The spellings that Go's flag package takes, without the single letters. */
+function parseSwitch(text: string): boolean | undefined {
+  switch (text.toLowerCase()) {
+    case "true":
+    case "1":
+      return true;
+    case "false":
+    case "0":
+      return false;
+    default:
+      return undefined;
+  }
+}
+
+function readNumber(option: Extract<Option, { minimum: number }>, text: string): OptionValue {
+  const { type, minimum, maximum } = option;
+  const value = /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+  const isRight = value >= minimum && value <= maximum;
+  if (isRight && (type === "number" || Number.isInteger(value))) return { value };
+  const kind = type === "integer" ? "a whole number" : "a number";
+  return { wanted: `${kind} from ${minimum} to ${maximum}` };
+}
+
+function isWebAddress(text: string): boolean {
+  return /^https?:\/\/\S+$/.test(text) && URL.canParse(text);
+}
+
+/** `:8080`, `127.0.0.1:8080`, `[::1]:8080`, `localhost:0`. */
+function isListenAddress(text: string): boolean {
+  const port = /^(?:[A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\]):(\d{1,5})$/.exec(text)?.[1];
+  return port !== undefined && Number(port) <= 65_535;
+}
+
+function valueOr(value: unknown, wanted: string): OptionValue {
+  return value === undefined ? { wanted } : { value };
+}
+
+/**
+ * Rewrites `--x=true` to `--x` and `--x=false` to `--no-x` for the switches of a command, which is
+ * all that commander understands of them. Nothing after `--` is touched. Throws USAGE for any other
+ * value of one: commander would call the option unknown.
+ */
+export function spellSwitches(command: Command, args: readonly string[]): readonly string[] {
+  const switches = new Set(
+    optionsFor(command)
+      .filter(({ type }) => type === "switch")
+      .map(({ name }) => name),
+  );
+  const end = args.indexOf("--");
+  return args.map((arg, index) => {
+    const [, name, value = ""] = /^--([a-z0-9-]+)=(.*)$/is.exec(arg) ?? [];
+    if (name === undefined || !switches.has(name) || (end >= 0 && index > end)) return arg;
+    if (/^(true|1)$/i.test(value)) return `--${name}`;
+    if (/^(false|0)$/i.test(value)) return `--no-${name}`;
+    const found = `found ${JSON.stringify(value)}, expected true or false`;
+    throw new LastcallError("USAGE", `Cannot read --${name}: ${found}`);
+  });
 }

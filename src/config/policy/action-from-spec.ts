@@ -7,7 +7,7 @@ import type {
 } from "../../core/policy/action.ts";
 import { actionKinds } from "../../core/policy/action.ts";
 import type { Cause } from "../../core/policy/cause.ts";
-import { spanOf } from "../schema/scalar-field.ts";
+import { spanOf } from "../schema/field-schema.ts";
 
 type As<Kind extends ActionSpec["kind"]> = Omit<ActionOf<Kind>, "kind">;
 

@@ -1,18 +1,16 @@
 import { isFields, listOf, valueAt } from "../../core/json/json-field.ts";
 import type { BadPolicy, Policy } from "../../core/policy/policy.ts";
 import { defaultNodeSelector } from "../../core/policy/selector.ts";
-import { deepFreeze } from "../deep-freeze.ts";
 import { describeValue, type Problem, pathOf } from "../problem.ts";
 import type { RuleWorld } from "../schema/field-schema.ts";
 import { documentField } from "../schema/json-schema.ts";
 import { apiGroup, apiVersion, policyDefinition } from "../schema/resource-definition.ts";
-import { checkRules } from "../schema/rule-check.ts";
-import { checkShape } from "../schema/shape-check.ts";
+import { checkRules, checkShape } from "../schema/shape-check.ts";
 import type { Pointer } from "../yaml-text.ts";
 import { nodeSelectorOf, policyFromSpec } from "./policy-from-spec.ts";
 import type { PolicySpec } from "./policy-spec.ts";
 
-export type ParsedPolicy =
+type ParsedPolicy =
   | { readonly policy: Policy; readonly warnings: readonly PolicyRemark[] }
   | {
       readonly problems: readonly Problem[];
@@ -21,15 +19,15 @@ export type ParsedPolicy =
     };
 
 /** A field is absent where it is not understood itself. */
-export type PolicyClaim = Pick<BadPolicy, "weight" | "nodeSelector">;
+type PolicyClaim = Pick<BadPolicy, "weight" | "nodeSelector">;
 
 /** Something to know about a policy that is in force all the same. */
-export interface PolicyRemark {
+interface PolicyRemark {
   readonly pointer: Pointer;
   readonly text: string;
 }
 
-export interface ParseOptions extends RuleWorld {
+interface ParseOptions extends RuleWorld {
   /**
    * What to make of a field that the schema does not know. In a file it is a slip of the pen
    * (`Refuse`); in a cluster whose CRDs are newer than this process it is news (`Warn`), and
@@ -147,4 +145,11 @@ function remarksOn({ metadata, spec }: PolicyDocument): readonly PolicyRemark[] 
     });
   }
   return remarks;
+}
+
+/** Freezes plain data through and through, and gives it back. */
+function deepFreeze<Data>(data: Data): Data {
+  if (typeof data !== "object" || data === null || Object.isFrozen(data)) return data;
+  for (const part of Object.values(data)) deepFreeze(part);
+  return Object.freeze(data);
 }

@@ -13,7 +13,7 @@ import type {
   Window,
 } from "../../core/policy/policy.ts";
 import { parseInstant } from "../../core/time/time.ts";
-import { spanOf } from "../schema/scalar-field.ts";
+import { spanOf } from "../schema/field-schema.ts";
 import type { WrittenRequirement } from "../schema/selector-schema.ts";
 import type { WrittenWindow } from "../schema/window-schema.ts";
 import { actionOf } from "./action-from-spec.ts";

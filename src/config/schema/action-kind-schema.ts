@@ -13,8 +13,15 @@ import {
   urlTemplate,
 } from "./action-field.ts";
 import { awsActionFields } from "./aws-action-schema.ts";
-import { type FieldSchema, type ObjectField, ruleOn, type SchemaRule } from "./field-schema.ts";
-import { choiceField, positiveDurationField, wordsOf } from "./scalar-field.ts";
+import {
+  choiceField,
+  type FieldSchema,
+  type ObjectField,
+  positiveDurationField,
+  ruleOn,
+  type SchemaRule,
+  wordsOf,
+} from "./field-schema.ts";
 
 const matcherPattern =
   '^[A-Za-z_][A-Za-z0-9_]* *(=~|!~|!=|=) *("([^"\\\\]|\\\\.)*"|[^"\\s=~!]\\S*)$';

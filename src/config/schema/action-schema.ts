@@ -2,8 +2,15 @@ import { type ActionPoint, actionKinds } from "../../core/policy/action.ts";
 import type { Cause } from "../../core/policy/cause.ts";
 import type { WrittenAction } from "../policy/action-from-spec.ts";
 import { actionKindFields } from "./action-kind-schema.ts";
-import { type ListField, type ObjectField, ruleOn } from "./field-schema.ts";
-import { choiceField, positiveDurationField, switchField, wordsOf } from "./scalar-field.ts";
+import {
+  choiceField,
+  type ListField,
+  type ObjectField,
+  positiveDurationField,
+  ruleOn,
+  switchField,
+  wordsOf,
+} from "./field-schema.ts";
 
 const actionField: ObjectField = {
   type: "object",

@@ -1,8 +1,7 @@
 import { jsonTemplateProblem } from "../../core/action/template.ts";
 import type { WrittenActionKinds } from "../policy/action-from-spec.ts";
 import { isJson, messageField, templateField, textOf } from "./action-field.ts";
-import { type ObjectField, ruleOn } from "./field-schema.ts";
-import { switchField } from "./scalar-field.ts";
+import { type ObjectField, ruleOn, switchField } from "./field-schema.ts";
 
 const deregisterTargets: ObjectField = {
   type: "object",

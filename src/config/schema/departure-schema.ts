@@ -1,15 +1,16 @@
 import type { ActionState } from "../../core/departure/action-record.ts";
 import type { Outcome, Phase, UncleanPod } from "../../core/departure/departure.ts";
 import type { Cause } from "../../core/policy/cause.ts";
-import type { FieldSchema, ObjectField } from "./field-schema.ts";
 import {
   choiceField,
   conditionsField,
+  type FieldSchema,
   instantField,
+  type ObjectField,
   switchField,
   textField,
   wordsOf,
-} from "./scalar-field.ts";
+} from "./field-schema.ts";
 
 const node: ObjectField = {
   type: "object",

@@ -1,7 +1,13 @@
 import type { PodRule } from "../../core/policy/policy.ts";
 import type { WrittenPodRule } from "../policy/policy-spec.ts";
-import { type ListField, type ObjectField, ruleOn } from "./field-schema.ts";
-import { choiceField, positiveDurationField, wordsOf } from "./scalar-field.ts";
+import {
+  choiceField,
+  type ListField,
+  type ObjectField,
+  positiveDurationField,
+  ruleOn,
+  wordsOf,
+} from "./field-schema.ts";
 import { labelSelectorField } from "./selector-schema.ts";
 
 const podRules: ListField = {

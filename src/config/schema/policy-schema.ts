@@ -2,17 +2,20 @@ import type { NoticeReaction, ReleaseMode } from "../../core/policy/policy.ts";
 import type { WrittenBudget, WrittenLifetime } from "../policy/policy-spec.ts";
 import { actionsField } from "./action-schema.ts";
 import { drainField } from "./drain-schema.ts";
-import { type ListField, type ObjectField, ruleOn, type SchemaRule } from "./field-schema.ts";
 import {
   amountField,
   choiceField,
   durationField,
   instantField,
+  type ListField,
+  type ObjectField,
   positiveDurationField,
+  ruleOn,
+  type SchemaRule,
   spanOf,
   switchField,
   wordsOf,
-} from "./scalar-field.ts";
+} from "./field-schema.ts";
 import { labelSelectorField, nodeSelectorField } from "./selector-schema.ts";
 import { windowsField } from "./window-schema.ts";
 

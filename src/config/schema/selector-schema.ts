@@ -1,4 +1,5 @@
 import {
+  choiceField,
   type ListField,
   type MapField,
   type ObjectField,
@@ -6,7 +7,6 @@ import {
   type SchemaRule,
   type StringField,
 } from "./field-schema.ts";
-import { choiceField } from "./scalar-field.ts";
 
 /** A requirement as written; `values` may be left out with Exists and DoesNotExist. */
 export interface WrittenRequirement {

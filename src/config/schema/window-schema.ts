@@ -1,15 +1,17 @@
 import type { Weekday } from "../../core/policy/policy.ts";
+import { isTimeZone } from "../../core/time/wall-time.ts";
 import { didYouMean } from "../did-you-mean.ts";
-import { isKnownTimeZone, timeZoneNames } from "../time-zone.ts";
 import { backwardsCronPattern, cronPattern } from "./cron-pattern.ts";
 import {
+  choiceField,
   type ListField,
   type ObjectField,
+  positiveDurationField,
   ruleOn,
   type SchemaRule,
   type StringField,
+  wordsOf,
 } from "./field-schema.ts";
-import { choiceField, positiveDurationField, wordsOf } from "./scalar-field.ts";
 
 /** A window as written, once the schema has passed it. */
 export interface WrittenWindow {
@@ -219,4 +221,24 @@ export const windowsField: ListField = {
 function repeatedName(windows: readonly WrittenWindow[]): string | undefined {
   const names = windows.flatMap(({ name }) => (name === undefined ? [] : [name]));
   return names.find((name, index) => names.indexOf(name) !== index);
+}
+
+/**
+ * Whether the IANA database that this runtime carries knows the zone; links such as Asia/Calcutta
+ * count. `asia/tokyo` and `JST` do not, which parts of this runtime would take: the API server does
+ * not know them.
+ */
+function isKnownTimeZone(name: string): boolean {
+  if (!isTimeZone(name)) return false;
+  try {
+    const { timeZone } = new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions();
+    return timeZone === name || timeZone.toLowerCase() !== name.toLowerCase();
+  } catch {
+    return false;
+  }
+}
+
+/** The names to choose from when one was mistyped. */
+function timeZoneNames(): readonly string[] {
+  return ["UTC", ...Intl.supportedValuesOf("timeZone")];
 }

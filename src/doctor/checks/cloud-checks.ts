@@ -11,8 +11,7 @@ import {
   type Verdict,
   warn,
 } from "../check.ts";
-import type { DoctorFacts, Fact, MachineFacts } from "../facts.ts";
-import { spotNodes } from "../spot-nodes.ts";
+import { type DoctorFacts, type Fact, type MachineFacts, spotNodes } from "../facts.ts";
 
 const rightsFix = "lastcall setup gcp|aws|azure; the lists of permissions are in docs/cloud";
 

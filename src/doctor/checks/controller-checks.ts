@@ -10,8 +10,7 @@ import {
   type Verdict,
   warn,
 } from "../check.ts";
-import type { DoctorFacts, LeaseFacts, WorkloadFacts } from "../facts.ts";
-import { spotNodes } from "../spot-nodes.ts";
+import { type DoctorFacts, type LeaseFacts, spotNodes, type WorkloadFacts } from "../facts.ts";
 
 const installFix = "install it: docs/running.md";
 

@@ -4,7 +4,7 @@ import { budgetName, canNeverAllow } from "../../core/limits/budget-standing.ts"
 import { departingTaint } from "../../core/notice/interruption.ts";
 import { between, minutes } from "../../core/time/time.ts";
 import { type Check, counted, fail, judging, namesOf, pass, warn } from "../check.ts";
-import { spotNodes } from "../spot-nodes.ts";
+import { spotNodes } from "../facts.ts";
 
 const killerState = "estafette.io/gke-preemptible-killer-state";
 /** A node that joins has no agent for as long as that takes. */

@@ -13,7 +13,7 @@ import {
   seconds,
 } from "../../../src/core/time/time.ts";
 import { LastcallError } from "../../../src/errors.ts";
-import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
 import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
 import { FakeEc2 } from "../../support/fake-ec2.ts";
 import { QueueListener } from "../../support/queue-listener.ts";

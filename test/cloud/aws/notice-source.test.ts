@@ -3,9 +3,9 @@ import { AwsNoticeSource } from "../../../src/cloud/aws/notice-source.ts";
 import type { HeardReading } from "../../../src/contracts/notice-source.ts";
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import { formatInstant, instant, plus, seconds } from "../../../src/core/time/time.ts";
-import { ScaledClock } from "../../../src/runtime/scaled-clock.ts";
 import { noticeSourceContract } from "../../contract/notice-source.contract.ts";
 import { AwsMetadataServer } from "../../support/aws-metadata-server.ts";
+import { ScaledClock } from "../../support/scaled-clock.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
 const startAt = instant(Date.UTC(2026, 10, 20));

@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { AzureNoticeSource } from "../../../src/cloud/azure/notice-source.ts";
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import { instant, plus, seconds } from "../../../src/core/time/time.ts";
-import { ScaledClock } from "../../../src/runtime/scaled-clock.ts";
 import { noticeSourceContract } from "../../contract/notice-source.contract.ts";
 import { AzureMetadataServer } from "../../support/azure-metadata-server.ts";
 import { httpDate } from "../../support/metadata-server.ts";
+import { ScaledClock } from "../../support/scaled-clock.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
 const startAt = instant(Date.UTC(2026, 10, 20));

@@ -3,9 +3,9 @@ import { GcpNoticeSource } from "../../../src/cloud/gcp/notice-source.ts";
 import type { HeardReading } from "../../../src/contracts/notice-source.ts";
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import { instant, plus, seconds } from "../../../src/core/time/time.ts";
-import { ScaledClock } from "../../../src/runtime/scaled-clock.ts";
 import { noticeSourceContract } from "../../contract/notice-source.contract.ts";
 import { GcpMetadataServer } from "../../support/gcp-metadata-server.ts";
+import { ScaledClock } from "../../support/scaled-clock.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
 const startAt = instant(Date.UTC(2026, 10, 20));

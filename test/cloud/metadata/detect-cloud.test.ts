@@ -2,11 +2,11 @@ import { afterEach, describe, expect, it } from "vitest";
 import { detectCloud } from "../../../src/cloud/metadata/detect-cloud.ts";
 import { instant } from "../../../src/core/time/time.ts";
 import { realClock } from "../../../src/runtime/real-clock.ts";
-import { ScaledClock } from "../../../src/runtime/scaled-clock.ts";
 import { AwsMetadataServer } from "../../support/aws-metadata-server.ts";
 import { AzureMetadataServer } from "../../support/azure-metadata-server.ts";
 import { GcpMetadataServer } from "../../support/gcp-metadata-server.ts";
 import { illnesses, type MetadataServer } from "../../support/metadata-server.ts";
+import { ScaledClock } from "../../support/scaled-clock.ts";
 
 const clock = new ScaledClock({ startAt: instant(Date.UTC(2026, 10, 20)), speed: 10 });
 const never = new AbortController().signal;

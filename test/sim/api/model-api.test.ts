@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type { KubeWatchEvent } from "../../../src/contracts/kube-api.ts";
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import { instant, minutes, seconds } from "../../../src/core/time/time.ts";
-import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
 import { ModelApi } from "../../../src/sim/api/model-api.ts";
 import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { crdOf } from "../../../src/config/schema/crd.ts";
 import { resourceDefinitions } from "../../../src/config/schema/resource-definition.ts";
 import { instant, minutes, plus, seconds } from "../../../src/core/time/time.ts";
-import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
 import { runAgents } from "../../../src/sim/cloud/model-agents.ts";
 import {
   type DepartureObject,

@@ -9,7 +9,7 @@ import {
   seconds,
 } from "../../../src/core/time/time.ts";
 import { LastcallError } from "../../../src/errors.ts";
-import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
 import {
   type CloudEvent,
   type MachineGroup,

@@ -1,6 +1,6 @@
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import { type Instant, instant, plus, seconds } from "../../../src/core/time/time.ts";
-import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
 import { ModelApi } from "../../../src/sim/api/model-api.ts";
 import {
   isActive,

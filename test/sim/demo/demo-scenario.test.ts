@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { crdOf } from "../../../src/config/schema/crd.ts";
 import { resourceDefinitions } from "../../../src/config/schema/resource-definition.ts";
 import { hours, instant, minutes, plus, seconds } from "../../../src/core/time/time.ts";
-import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
 import type { CloudEvent } from "../../../src/sim/cloud/model-machine.ts";
 import { startDemoWorld } from "../../../src/sim/demo/demo-world.ts";
 import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";

@@ -5,7 +5,7 @@ import { parse } from "yaml";
 import { crdOf } from "../../../src/config/schema/crd.ts";
 import { resourceDefinitions } from "../../../src/config/schema/resource-definition.ts";
 import { instant } from "../../../src/core/time/time.ts";
-import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
 import { startDemoWorld } from "../../../src/sim/demo/demo-world.ts";
 import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
 

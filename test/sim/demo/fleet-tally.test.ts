@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { instant, minutes, seconds } from "../../../src/core/time/time.ts";
-import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
 import { neverPreempted } from "../../../src/sim/cloud/preemption-model.ts";
 import { podBehaviour } from "../../../src/sim/cluster-controllers/kubelet.ts";
 import { FleetTally } from "../../../src/sim/demo/fleet-tally.ts";

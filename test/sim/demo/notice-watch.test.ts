@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { instant, minutes, plus, seconds } from "../../../src/core/time/time.ts";
-import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
 import { podBehaviour } from "../../../src/sim/cluster-controllers/kubelet.ts";
 import { NoticeWatch } from "../../../src/sim/demo/notice-watch.ts";
 import { startModelCluster } from "../../../src/sim/model-cluster.ts";

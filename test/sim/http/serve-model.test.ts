@@ -2,7 +2,7 @@ import { request } from "node:http";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import { hours, instant, minutes, seconds } from "../../../src/core/time/time.ts";
-import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
 import { ModelApi } from "../../../src/sim/api/model-api.ts";
 import { humanDuration, readJsonPath } from "../../../src/sim/http/built-in-columns.ts";
 import { type ModelServer, serveModel } from "../../../src/sim/http/serve-model.ts";

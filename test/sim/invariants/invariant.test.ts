@@ -11,7 +11,7 @@ import {
   plus,
   seconds,
 } from "../../../src/core/time/time.ts";
-import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
 import { demoInvariants, startDemoWorld } from "../../../src/sim/demo/demo-world.ts";
 import { InvariantMonitor } from "../../../src/sim/invariants/invariant-monitor.ts";
 import type { ModelCluster } from "../../../src/sim/model-cluster.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { instant, minutes, plus } from "../../../src/core/time/time.ts";
-import { ScaledClock } from "../../../src/runtime/scaled-clock.ts";
+import { ScaledClock } from "../../support/scaled-clock.ts";
 
 describe("ScaledClock", () => {
   const startAt = instant(Date.UTC(2026, 10, 20));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { between, instant, millis, minutes, plus, seconds } from "../../../src/core/time/time.ts";
-import { eventLoopTurn } from "../../../src/runtime/event-loop-turn.ts";
+import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
 import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
 
 const startAt = instant(Date.UTC(2026, 10, 20));

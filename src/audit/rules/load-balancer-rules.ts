@@ -1,3 +1,4 @@
+/** Whether load balancers stop sending in time. */
 import { textOf, valueAt, wholeNumberOf } from "../../core/json/json-field.ts";
 import type { AuditedFleet } from "../fleet.ts";
 import type { Manifest } from "../objects/manifest.ts";

@@ -1,6 +1,6 @@
-import type { Clock } from "../contracts/clock.ts";
-import { type Instant, instant, type Millis, millis, plus } from "../core/time/time.ts";
-import { realClock } from "./real-clock.ts";
+import type { Clock } from "../../src/contracts/clock.ts";
+import { type Instant, instant, type Millis, millis, plus } from "../../src/core/time/time.ts";
+import { realClock } from "../../src/runtime/real-clock.ts";
 
 /** Real time at another speed: at 60 a minute passes every second, from `startAt` on. */
 export class ScaledClock implements Clock {

@@ -1,4 +1,4 @@
-import { checkList } from "./check-list.ts";
+import { checkList } from "../../src/doctor/report.ts";
 
 /** The generated page `docs/doctor.md`, by its path. */
 export function generateDoctorDocs(): ReadonlyMap<string, string> {

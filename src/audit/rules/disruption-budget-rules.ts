@@ -1,0 +1,221 @@
+/** What PodDisruptionBudgets allow of a drain. */
+import {
+  type AuditedFleet,
+  budgetsOf,
+  type DisruptionBudget,
+  mostReplicasOf,
+  replicasOf,
+  workloadsOf,
+} from "../fleet.ts";
+import { nameOfObject } from "../objects/manifest.ts";
+import { isReplicated, type Remark, type Rule, spotWorkloads } from "../rule.ts";
+
+export const pdbBlocksForever: Rule = {
+  id: "pdb-blocks-forever",
+  severity: "error",
+  title: "a PodDisruptionBudget never allows an eviction",
+  why: "A maxUnavailable of 0, or a minAvailable as high as the replicas (a percentage rounds up: 50 % of one pod is one pod), refuses every eviction for ever; where an autoscaler may add replicas, for as long as it does not, which is a warning. A planned drain waits until its timeout, upgrades of the cluster stand still, and under a notice the pods stay to the end and are killed without their grace.",
+  fix: "Leave at least one pod of room: maxUnavailable 1, or more replicas than minAvailable.",
+  whenNotToUse:
+    "Somebody must agree to each restart by hand, and the workload is kept off Spot nodes.",
+  bad: {
+    yaml: `apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {minAvailable: 50%, selector: {matchLabels: {app: web}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: web}]}
+`,
+  },
+  good: {
+    yaml: `apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {minAvailable: 50%, selector: {matchLabels: {app: web}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: web}]}
+`,
+  },
+  check: checkPdbBlocksForever,
+};
+
+function checkPdbBlocksForever(fleet: AuditedFleet): readonly Remark[] {
+  return fleet.budgets.flatMap((budget): readonly Remark[] => {
+    if (allowedDisruptions(fleet, budget) !== 0) return [];
+    const workloads = workloadsOf(fleet, budget).filter((workload) => fleet.onSpot.has(workload));
+    if (workloads.length === 0) return [];
+    const held = workloads.map(nameOfObject).join(", ");
+    const fix = "Allow one pod to go: maxUnavailable 1, or more replicas than minAvailable";
+    const about = budget.manifest;
+    if (allowedDisruptions(fleet, budget, "Most") !== 0) {
+      const message = `${termOf(budget)} lets no pod of ${held} be evicted while the autoscaler keeps the least replicas`;
+      return [{ severity: "warning", about, message, fix }];
+    }
+    const message = `${termOf(budget)} never lets a pod of ${held} be evicted`;
+    return [{ severity: "error", about, message, fix }];
+  });
+}
+
+function termOf(budget: DisruptionBudget): string {
+  if (budget.maxUnavailable !== undefined) return `maxUnavailable ${budget.maxUnavailable}`;
+  if (budget.minAvailable === undefined) return "A budget without minAvailable and maxUnavailable";
+  return `minAvailable ${budget.minAvailable}`;
+}
+
+/**
+ * How many pods a budget lets go at a time while all are healthy; undefined where the specification
+ * does not say it (replicas unknown, nothing selected, pods without a replicated owner).
+ * Percentages round up, of what must stay and of what may go alike; a budget with neither expects
+ * no pods, and so allows none to go. Where an autoscaler sets the number, at its lower or upper
+ * bound.
+ * Source: kubernetes pkg/controller/disruption `getExpectedPodCount`.
+ */
+function allowedDisruptions(
+  fleet: AuditedFleet,
+  budget: DisruptionBudget,
+  bound: "Least" | "Most" = "Least",
+): number | undefined {
+  const workloads = workloadsOf(fleet, budget);
+  if (workloads.length === 0 || !workloads.every(isReplicated)) return undefined;
+  const countOf = bound === "Least" ? replicasOf : mostReplicasOf;
+  const counts = workloads.map((workload) => countOf(fleet, workload));
+  if (counts.some((count) => count === undefined)) return undefined;
+  const expected = counts.reduce<number>((sum, count) => sum + (count ?? 0), 0);
+  if (expected === 0) return undefined;
+  if (budget.maxUnavailable !== undefined) return amountOf(budget.maxUnavailable, expected);
+  if (budget.minAvailable === undefined) return 0;
+  const needed = amountOf(budget.minAvailable, expected);
+  return needed === undefined ? undefined : Math.max(0, expected - needed);
+}
+
+/** A whole number, or a percentage of `expected` rounded up; undefined for anything else. */
+function amountOf(written: unknown, expected: number): number | undefined {
+  if (typeof written === "number") return Number.isSafeInteger(written) ? written : undefined;
+  const percent = typeof written === "string" ? /^(\d+)%$/.exec(written)?.[1] : undefined;
+  return percent === undefined ? undefined : Math.ceil((Number(percent) * expected) / 100);
+}
+
+export const pdbMissing: Rule = {
+  id: "pdb-missing",
+  severity: "info",
+  title: "several replicas, and no PodDisruptionBudget holds them together",
+  why: "Without a budget nothing keeps two nodes that leave in the same minutes from taking all replicas at once. The rule sees only what the input holds: a budget that lives elsewhere is not seen.",
+  fix: "Add a PodDisruptionBudget with maxUnavailable 1 (or a share).",
+  whenNotToUse: "The replicas are independent workers and losing all of them for a minute is fine.",
+  bad: {
+    yaml: `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: web}]}
+`,
+  },
+  good: {
+    yaml: `apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {maxUnavailable: 1, selector: {matchLabels: {app: web}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: web}]}
+`,
+  },
+  check: checkPdbMissing,
+};
+
+function checkPdbMissing(fleet: AuditedFleet): readonly Remark[] {
+  return spotWorkloads(fleet).flatMap((workload): readonly Remark[] => {
+    const replicas = replicasOf(fleet, workload) ?? 0;
+    if (!isReplicated(workload) || replicas < 2) return [];
+    if (budgetsOf(fleet, workload).length > 0) return [];
+    const message = `No PodDisruptionBudget of the input selects its ${replicas} replicas`;
+    const fix = "Add a PodDisruptionBudget with maxUnavailable 1";
+    return [{ severity: "info", about: workload, message, fix }];
+  });
+}
+
+export const twoPdbs: Rule = {
+  id: "two-pdbs",
+  severity: "error",
+  title: "more than one PodDisruptionBudget selects the same pods",
+  why: "The eviction API answers an error for a pod that two budgets select, always, even where both would allow it. No drain ever moves such a pod. Source: kubernetes pkg/registry/core/pod/storage/eviction.go.",
+  fix: "Keep one budget for these pods; narrow the selector of the other.",
+  whenNotToUse: "Never: no eviction of such a pod can succeed.",
+  bad: {
+    yaml: `apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {maxUnavailable: 1, selector: {matchLabels: {app: web}}}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: everything}
+spec: {maxUnavailable: 30%, selector: {}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: web}]}
+`,
+  },
+  good: {
+    yaml: `apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {maxUnavailable: 1, selector: {matchLabels: {app: web}}}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: worker}
+spec: {maxUnavailable: 1, selector: {matchLabels: {app: worker}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: web}]}
+`,
+  },
+  check: checkTwoPdbs,
+};
+
+function checkTwoPdbs(fleet: AuditedFleet): readonly Remark[] {
+  return spotWorkloads(fleet).flatMap((workload): readonly Remark[] => {
+    if (workload.kind === "DaemonSet") return [];
+    const names = new Set(budgetsOf(fleet, workload).map((budget) => budget.manifest.name));
+    if (names.size < 2) return [];
+    const message = `The PodDisruptionBudgets ${[...names].sort().join(" and ")} select the same pods, so every eviction fails`;
+    const fix = "Keep one of the budgets for these pods, and narrow the selector of the others";
+    return [{ severity: "error", about: workload, message, fix }];
+  });
+}

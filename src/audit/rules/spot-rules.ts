@@ -1,0 +1,238 @@
+/** What does not belong on a node that goes at short notice. */
+import { criticalPriority } from "../../core/drain-plan/grace-budget.ts";
+import { holdsData } from "../../core/drain-plan/pod-obstacle.ts";
+import { fieldsOf, listOf, valueAt, wholeNumberOf } from "../../core/json/json-field.ts";
+import type { AuditedFleet } from "../fleet.ts";
+import type { PodTemplate, Volume } from "../objects/pod-template.ts";
+import type { Workload } from "../objects/workload.ts";
+import { type Remark, type Rule, spotWorkloads } from "../rule.ts";
+
+export const criticalOnSpot: Rule = {
+  id: "critical-on-spot",
+  severity: "warning",
+  title: "a system-critical workload can land on Spot nodes",
+  why: "Pods of priority 2000000000 and above (system-cluster-critical, system-node-critical) are what the cluster itself stands on: DNS, metrics, autoscalers, admission webhooks. On a Spot node they go with it, often together with the node that was to take over. DaemonSets belong on every node and jobs are retried, so both are skipped.",
+  fix: "Keep it on stable nodes by a node selector or required node affinity.",
+  whenNotToUse: "Several replicas are spread over Spot and stable nodes.",
+  bad: {
+    yaml: `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: dns, namespace: kube-system}
+spec:
+  template:
+    spec:
+      priorityClassName: system-cluster-critical
+      containers: [{name: dns, image: dns}]
+`,
+  },
+  good: {
+    yaml: `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: dns, namespace: kube-system}
+spec:
+  template:
+    spec:
+      priorityClassName: system-cluster-critical
+      affinity:
+        nodeAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+            nodeSelectorTerms:
+            - matchExpressions: [{key: cloud.google.com/gke-spot, operator: DoesNotExist}]
+      containers: [{name: dns, image: dns}]
+`,
+  },
+  check: checkCriticalOnSpot,
+};
+
+const harmless = new Set(["DaemonSet", "Job", "CronJob"]);
+
+function checkCriticalOnSpot(fleet: AuditedFleet): readonly Remark[] {
+  return spotWorkloads(fleet)
+    .filter(({ priority, kind }) => priority >= criticalPriority && !harmless.has(kind))
+    .map((workload) => ({
+      severity: "warning",
+      about: workload,
+      message: `Has the system-critical priority ${workload.priority} and may be placed on Spot nodes`,
+      fix: "Keep it on stable nodes by a node selector or required node affinity",
+    }));
+}
+
+/** Names that say that what is in the volume can be made again. */
+const throwAway =
+  /tmp|temp|cache|scratch|run|sock|log|shm|conf|cert|tls|secret|plugin|install|bin|shared|init|work|dshm|dump/i;
+
+/** Names that say that it cannot. */
+const kept = /data|storage|state|\bdb\b|database|queue|upload|wal|backup|persist/i;
+
+/** What is mounted there was written at the start, by an init container or a sidecar. */
+const configPath = /(^|\/)etc(\/|$)/;
+
+export const localData: Rule = {
+  id: "local-data",
+  severity: "warning",
+  title: "data lives on the node's own disk",
+  why: "What is in an emptyDir or behind a hostPath is gone with a Spot node, for good. An emptyDir whose name says cache or temporary, or that is mounted as configuration, is skipped; one whose name says data is a warning, and information in a Deployment, whose rollouts empty it too; the rest is information. A hostPath that is written to by anything but a DaemonSet is a warning, unless it is for logs, sockets or devices.",
+  fix: "Use a PersistentVolumeClaim, an object store, or replicate the data to other nodes.",
+  whenNotToUse: "The data can be recreated, or is replicated by the application itself.",
+  bad: {
+    yaml: `apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: store}
+spec:
+  template:
+    spec:
+      containers:
+      - name: store
+        image: store
+        volumeMounts: [{name: data, mountPath: /var/lib/store}]
+      volumes: [{name: data, emptyDir: {}}]
+`,
+  },
+  good: {
+    yaml: `apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: store}
+spec:
+  template:
+    spec:
+      containers:
+      - name: store
+        image: store
+        volumeMounts: [{name: data, mountPath: /var/lib/store}, {name: tmp, mountPath: /tmp}]
+      volumes: [{name: tmp, emptyDir: {}}]
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}}
+`,
+  },
+  check: checkLocalData,
+};
+
+/** A DaemonSet belongs to its node: what it keeps there is the node's own. */
+function checkLocalData(fleet: AuditedFleet): readonly Remark[] {
+  return spotWorkloads(fleet)
+    .filter((workload) => workload.kind !== "DaemonSet")
+    .flatMap((workload) =>
+      workload.template.volumes.flatMap((volume): readonly Remark[] => {
+        const found = judgeVolume(volume, workload);
+        return found === undefined ? [] : [{ ...found, about: workload }];
+      }),
+    );
+}
+
+function judgeVolume(volume: Volume, workload: Workload): Omit<Remark, "about"> | undefined {
+  if (volume.kind === "Other") return undefined;
+  const { template, kind } = workload;
+  const mounts = mountsOf(volume.name, template);
+  const fix =
+    "Keep it in a PersistentVolumeClaim or an object store, or name it a cache if it is one";
+  if (volume.kind === "HostPath") {
+    if (mounts.every((mount) => mount.readOnly) || !holdsData(volume)) return undefined;
+    const message = `Writes to the node's ${volume.path} through the volume ${volume.name}, which goes with the node`;
+    return { severity: "warning", message, fix };
+  }
+  const words = [volume.name, ...mounts.map((mount) => mount.path)].join(" ");
+  if (volume.inMemory || (throwAway.test(words) && !kept.test(volume.name))) return undefined;
+  if (mounts.length > 0 && mounts.every((mount) => configPath.test(mount.path))) return undefined;
+  const message = `Keeps the emptyDir ${volume.name} on the node's disk, which goes with the node`;
+  const isWarning = kind !== "Deployment" && kept.test(words);
+  return { severity: isWarning ? "warning" : "info", message, fix };
+}
+
+function mountsOf(
+  volume: string,
+  template: PodTemplate,
+): PodTemplate["containers"][number]["mounts"] {
+  return template.containers
+    .flatMap((one) => one.mounts)
+    .filter((mount) => mount.volume === volume);
+}
+
+/** A job that may run longer than this is likely to meet the end of a Spot node. */
+const longSeconds = 3600;
+
+export const longJobOnSpot: Rule = {
+  id: "long-job-on-spot",
+  severity: "warning",
+  title: "a job that may run long, or may fail only once, can land on Spot nodes",
+  why: "A job that loses its node starts again from nothing unless it writes checkpoints, and each loss counts as a failure unless a podFailurePolicy ignores the condition DisruptionTarget. With backoffLimit 0 one taken node fails the job. A deadline over an hour or a backoffLimit of 0 is a warning; no deadline at all is information, and nothing where it is a hook of Helm or Argo CD.",
+  fix: "Write checkpoints; ignore DisruptionTarget in a podFailurePolicy (restartPolicy Never); or keep long jobs on stable nodes.",
+  whenNotToUse: "The job is short although it sets no deadline, or it resumes where it stopped.",
+  bad: {
+    yaml: `apiVersion: batch/v1
+kind: Job
+metadata: {name: train}
+spec:
+  backoffLimit: 0
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: train, image: train}]
+`,
+  },
+  good: {
+    yaml: `apiVersion: batch/v1
+kind: Job
+metadata: {name: train}
+spec:
+  backoffLimit: 0
+  podFailurePolicy:
+    rules:
+    - action: Ignore
+      onPodConditions: [{type: DisruptionTarget}]
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: train, image: train}]
+`,
+  },
+  check: checkLongJobOnSpot,
+};
+
+function checkLongJobOnSpot(fleet: AuditedFleet): readonly Remark[] {
+  return spotWorkloads(fleet).flatMap((workload): readonly Remark[] => {
+    const remark = judgeJob(workload);
+    return remark === undefined ? [] : [{ ...remark, about: workload }];
+  });
+}
+
+function judgeJob(workload: Workload): Omit<Remark, "about"> | undefined {
+  const spec = jobSpecOf(workload);
+  if (spec === undefined || ignoresDisruption(spec)) return undefined;
+  const fix = "Write checkpoints, and ignore DisruptionTarget in a podFailurePolicy";
+  if (wholeNumberOf(valueAt(spec, ["backoffLimit"])) === 0) {
+    const message =
+      "May fail only once (backoffLimit 0), and the loss of a node counts as a failure";
+    return { severity: "warning", message, fix };
+  }
+  const podSeconds = valueAt(spec, ["template", "spec", "activeDeadlineSeconds"]);
+  const limitSeconds = wholeNumberOf(valueAt(spec, ["activeDeadlineSeconds"]) ?? podSeconds);
+  if (limitSeconds === undefined && isHook(workload)) return undefined;
+  if (limitSeconds === undefined) {
+    const message = "May run for any time, and starts again from nothing when its node goes";
+    return { severity: "info", message, fix };
+  }
+  if (limitSeconds <= longSeconds) return undefined;
+  const message = `May run for ${limitSeconds} s, and starts again from nothing when its node goes`;
+  return { severity: "warning", message, fix };
+}
+
+/** A hook of Helm or Argo CD runs once, while somebody waits for it. */
+function isHook({ manifest }: Workload): boolean {
+  const keys = Object.keys(manifest.annotations);
+  return keys.some((key) => key === "helm.sh/hook" || key === "argocd.argoproj.io/hook");
+}
+
+function jobSpecOf({ kind, manifest }: Workload): unknown {
+  if (kind === "Job") return valueAt(manifest.json, ["spec"]);
+  if (kind === "CronJob") return valueAt(manifest.json, ["spec", "jobTemplate", "spec"]);
+  return undefined;
+}
+
+function ignoresDisruption(spec: unknown): boolean {
+  return listOf(valueAt(spec, ["podFailurePolicy", "rules"])).some((rule) => {
+    const { action, onPodConditions } = fieldsOf(rule);
+    const types = listOf(onPodConditions).map((one) => fieldsOf(one).type);
+    return action === "Ignore" && types.includes("DisruptionTarget");
+  });
+}
