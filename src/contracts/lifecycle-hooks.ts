@@ -1,19 +1,32 @@
 import type { LifecycleHook } from "../core/notice/lifecycle-hook.ts";
+import type { Millis } from "../core/time/time.ts";
 
 /**
  * The groups of a cloud, which wait for us. Made by `src/cloud/aws/auto-scaling.ts`; contract
- * suite: `test/contract/lifecycle-hooks.contract.ts`.
+ * suite: `test/contract/lifecycle-hooks.contract.ts`. All methods throw `LastcallError` `CLOUD_*`,
+ * and the signal's reason when it aborts.
  */
 export interface LifecycleHooks {
-  /**
-   * Tells the group to go on with the instance. Throws `LastcallError` `CLOUD_*`, and the signal's
-   * reason when it aborts.
-   */
-  complete(hook: LifecycleHook, signal: AbortSignal): Promise<HookEnd>;
+  /** Tells the group to go on with the instance, or to end it. */
+  complete(hook: LifecycleHook, result: HookResult, signal: AbortSignal): Promise<HookEnd>;
+  /** Has the group wait for another `heartbeatMs`, counted from now; `Completed`: it does. */
+  extend(hook: LifecycleHook, signal: AbortSignal): Promise<HookEnd>;
+  /** How long the hook waits; undefined where there is no such group or hook. */
+  limits(hook: LifecycleHook, signal: AbortSignal): Promise<HookLimits | undefined>;
 }
+
+/** `Abandon` ends a new instance, and skips the hooks that are left of one that ends. */
+export type HookResult = "Continue" | "Abandon";
 
 /**
  * `Over`: it did not wait any more, or somebody else has told it; `NotFound`: there is no such
  * group or hook, or not where we ask.
  */
 export type HookEnd = "Completed" | "Over" | "NotFound";
+
+export interface HookLimits {
+  /** Without a word of ours the wait is over after this. */
+  readonly heartbeatMs: Millis;
+  /** However many words of ours there are, it is over after this. */
+  readonly longestMs: Millis;
+}

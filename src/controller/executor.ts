@@ -343,7 +343,7 @@ export class Executor {
     const { metrics, log } = this.telemetry;
     const action = "CompleteHook";
     try {
-      const end = await hooks.complete(hook, signal);
+      const end = await hooks.complete(hook, "Continue", signal);
       metrics.count("lastcall_actions_total", { action, result: hookResults[end] });
       const { transition, machine, group, name } = hook;
       const level = end === "NotFound" ? "warn" : "info";

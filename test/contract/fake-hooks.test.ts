@@ -12,6 +12,9 @@ lifecycleHooksContract("groups in memory", async () => {
   return {
     hooks,
     hold: (hook) => hooks.hold(hook),
+    wait: (limits) => {
+      hooks.waits = limits;
+    },
     told: () => hooks.told,
     fail: (fault) => {
       hooks.fault = codes[fault];

@@ -1,14 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { LifecycleHooks } from "../../src/contracts/lifecycle-hooks.ts";
+import type { HookLimits, LifecycleHooks } from "../../src/contracts/lifecycle-hooks.ts";
 import type { LifecycleHook } from "../../src/core/notice/lifecycle-hook.ts";
-import { instant } from "../../src/core/time/time.ts";
+import { hours, instant, seconds } from "../../src/core/time/time.ts";
 
 /** Groups with the side of theirs that holds instances back. */
 export interface HooksWorld {
   readonly hooks: LifecycleHooks;
   /** From now on the group waits to be told about this instance. */
   hold(hook: LifecycleHook): void;
-  /** What each group was told, in that order: `CONTINUE i-0abc`. */
+  /** From now on the hooks of groups wait this long. */
+  wait(limits: HookLimits): void;
+  /** What each group was told, in that order: `CONTINUE i-0abc`, `HEARTBEAT i-0abc`. */
   told(): readonly string[];
   /** From now until `heal` nothing else is answered. */
   fail(fault: "Unreachable" | "RateLimited" | "RightMissing"): void;
@@ -16,6 +18,7 @@ export interface HooksWorld {
   close(): Promise<void>;
 }
 
+const never = new AbortController().signal;
 const machine = "i-0123456789abcdef0";
 const hook: LifecycleHook = {
   transition: "Terminating",
@@ -36,8 +39,8 @@ export function lifecycleHooksContract(name: string, makeWorld: () => Promise<Ho
     });
     afterEach(() => world.close());
 
-    function complete(what: LifecycleHook, signal = new AbortController().signal) {
-      return world.hooks.complete(what, signal);
+    function complete(what: LifecycleHook, signal = never) {
+      return world.hooks.complete(what, "Continue", signal);
     }
 
     it.each(["Launching", "Terminating"] as const)(
@@ -52,6 +55,31 @@ export function lifecycleHooksContract(name: string, makeWorld: () => Promise<Ho
     it("finds the instance where no token is known", async () => {
       world.hold(hook);
       expect(await complete({ ...hook, token: undefined })).toBe("Completed");
+    });
+
+    it("has the group end the instance", async () => {
+      world.hold(hook);
+      expect(await world.hooks.complete(hook, "Abandon", never)).toBe("Completed");
+      expect(world.told()).toEqual([`ABANDON ${machine}`]);
+      expect(await complete(hook)).toBe("Over");
+    });
+
+    it("has the group wait for longer, as often as it is told", async () => {
+      world.hold(hook);
+      expect(await world.hooks.extend(hook, never)).toBe("Completed");
+      expect(await world.hooks.extend({ ...hook, token: undefined }, never)).toBe("Completed");
+      expect(world.told()).toEqual([`HEARTBEAT ${machine}`, `HEARTBEAT ${machine}`]);
+      await complete(hook);
+      expect(await world.hooks.extend(hook, never)).toBe("Over");
+      expect(await world.hooks.extend({ ...hook, group: "none" }, never)).toBe("NotFound");
+    });
+
+    it("knows how long a hook waits, and nothing of a group that is gone", async () => {
+      world.hold(hook);
+      world.wait({ heartbeatMs: seconds(90), longestMs: hours(2) });
+      const limits = { heartbeatMs: 90_000, longestMs: 7_200_000 };
+      expect(await world.hooks.limits(hook, never)).toEqual(limits);
+      expect(await world.hooks.limits({ ...hook, group: "none" }, never)).toBeUndefined();
     });
 
     it("says of one that waits no more that it is over", async () => {
@@ -82,6 +110,8 @@ export function lifecycleHooksContract(name: string, makeWorld: () => Promise<Ho
         world.hold(hook);
         world.fail(fault);
         await expect(complete(hook)).rejects.toMatchObject({ code, retryable });
+        await expect(world.hooks.extend(hook, never)).rejects.toMatchObject({ code, retryable });
+        await expect(world.hooks.limits(hook, never)).rejects.toMatchObject({ code, retryable });
         expect(world.told()).toEqual([]);
         world.heal();
         expect(await complete(hook)).toBe("Completed");

@@ -1,4 +1,14 @@
-import { AwsQueryServer, type QueryAnswer } from "./aws-query-server.ts";
+import type { HookLimits } from "../../src/contracts/lifecycle-hooks.ts";
+import { hours } from "../../src/core/time/time.ts";
+import {
+  AwsQueryServer,
+  element,
+  errorResponse,
+  listOf,
+  type QueryAnswer,
+  type QueryRefusal,
+  textElement,
+} from "./aws-query-server.ts";
 
 interface Held {
   readonly group: string;
@@ -19,35 +29,65 @@ const faults = {
 } as const;
 
 /**
- * EC2 Auto Scaling on loopback, as far as lifecycle actions go; its answers have the form of the
- * API's model, version 2011-01-01, in the Query protocol. moto has no such action.
+ * EC2 Auto Scaling on loopback, as far as lifecycle actions and detaching go; its answers have the
+ * form of the API's model, version 2011-01-01, in the Query protocol. moto has no such action.
  */
 export class AutoScalingServer extends AwsQueryServer {
   readonly told: string[] = [];
   /** Told of each machine with which a group goes on, in that moment. */
   onTold: (machine: string) => void = () => {};
   fault: keyof typeof faults | undefined;
+  readonly denied = new Set<string>();
+  readonly actions: string[] = [];
+  waits: HookLimits = { heartbeatMs: hours(1), longestMs: hours(48) };
+  /** The group of each instance that is in one. */
+  readonly members = new Map<string, string>();
+  readonly #names = new Map<string, string[]>();
   readonly #held: Held[] = [];
   readonly #groups = new Set<string>();
 
   hold(hook: Held): void {
     this.#groups.add(hook.group);
+    this.#names.set(hook.group, [...(this.#names.get(hook.group) ?? []), hook.name]);
     this.#held.push(hook);
   }
 
   protected override answer(asked: URLSearchParams): QueryAnswer {
-    if (this.fault !== undefined) return refusal(faults[this.fault]);
-    if (asked.get("Action") === "CompleteLifecycleAction") return this.#complete(asked);
-    const text = `Could not find operation ${asked.get("Action")}`;
-    return refusal({ status: 400, code: "InvalidAction", text });
+    const action = asked.get("Action") ?? "";
+    this.actions.push(action);
+    const found = this.#refusalOf(action) ?? this.#carryOut(action, asked);
+    if (typeof found !== "string") return errorResponse(found, namespace);
+    const xml =
+      `<${action}Response xmlns="${namespace}">${element(`${action}Result`, found)}` +
+      `<ResponseMetadata><RequestId>7c6e177f</RequestId></ResponseMetadata></${action}Response>`;
+    return { status: 200, xml };
   }
 
-  #complete(asked: URLSearchParams): QueryAnswer {
-    const invalid = { status: 400, code: "ValidationError" };
+  #refusalOf(action: string): QueryRefusal | undefined {
+    if (this.fault !== undefined) return faults[this.fault];
+    return this.denied.has(action) ? faults.RightMissing : undefined;
+  }
+
+  #carryOut(action: string, asked: URLSearchParams): string | QueryRefusal {
     const group = asked.get("AutoScalingGroupName") ?? "";
-    if (!this.#groups.has(group)) {
-      return refusal({ ...invalid, text: "AutoScalingGroup name not found - null" });
+    switch (action) {
+      case "CompleteLifecycleAction":
+      case "RecordLifecycleActionHeartbeat":
+        return this.#ofWait(action, asked);
+      case "DescribeLifecycleHooks":
+        return this.#groups.has(group) ? this.#hookItems(group, asked) : noGroup;
+      case "DescribeAutoScalingInstances":
+        return this.#members(listOf(asked, "InstanceIds.member"));
+      case "DetachInstances":
+        return this.#detach(asked);
+      default:
+        return { status: 400, code: "InvalidAction", text: `Could not find operation ${action}` };
     }
+  }
+
+  #ofWait(action: string, asked: URLSearchParams): string | QueryRefusal {
+    const group = asked.get("AutoScalingGroupName") ?? "";
+    if (!this.#groups.has(group)) return noGroup;
     const [machine, token] = [asked.get("InstanceId"), asked.get("LifecycleActionToken")];
     const place = this.#held.findIndex(
       (one) =>
@@ -57,30 +97,53 @@ export class AutoScalingServer extends AwsQueryServer {
     );
     if (place < 0) {
       const by = token === null ? `instance ID ${machine}` : `token ${token}`;
-      return refusal({ ...invalid, text: `No active Lifecycle Action found with ${by}` });
+      return { ...invalid, text: `No active Lifecycle Action found with ${by}` };
     }
-    const [held] = this.#held.splice(place, 1) as [Held];
-    this.told.push(`${asked.get("LifecycleActionResult")} ${held.machine}`);
+    const isEnd = action === "CompleteLifecycleAction";
+    const [held] = (isEnd ? this.#held.splice(place, 1) : [this.#held[place]]) as [Held];
+    this.told.push(`${isEnd ? asked.get("LifecycleActionResult") : "HEARTBEAT"} ${held.machine}`);
     this.onTold(held.machine);
-    return {
-      status: 200,
-      xml:
-        `<CompleteLifecycleActionResponse xmlns="${namespace}"><CompleteLifecycleActionResult/>` +
-        "<ResponseMetadata><RequestId>7c6e177f</RequestId></ResponseMetadata></CompleteLifecycleActionResponse>",
-    };
+    return "";
+  }
+
+  #hookItems(group: string, asked: URLSearchParams): string {
+    const names = listOf(asked, "LifecycleHookNames.member");
+    const hooks = [...new Set(this.#names.get(group))].filter((name) => names.includes(name));
+    const items = hooks.map((name) =>
+      element(
+        "member",
+        textElement("AutoScalingGroupName", group) +
+          textElement("LifecycleHookName", name) +
+          element("HeartbeatTimeout", this.waits.heartbeatMs / 1000) +
+          element("GlobalTimeout", this.waits.longestMs / 1000) +
+          element("DefaultResult", "ABANDON"),
+      ),
+    );
+    return element("LifecycleHooks", items.join(""));
+  }
+
+  #members(ids: readonly string[]): string {
+    const items = ids.flatMap((id) => {
+      const group = this.members.get(id);
+      if (group === undefined) return [];
+      const parts = textElement("InstanceId", id) + textElement("AutoScalingGroupName", group);
+      return [element("member", parts + element("LifecycleState", "InService"))];
+    });
+    return element("AutoScalingInstances", items.join(""));
+  }
+
+  #detach(asked: URLSearchParams): string | QueryRefusal {
+    const group = asked.get("AutoScalingGroupName") ?? "";
+    const [id = ""] = listOf(asked, "InstanceIds.member");
+    if (this.members.get(id) !== group) {
+      return { ...invalid, text: `The instance ${id} is not part of Auto Scaling group ${group}.` };
+    }
+    this.members.delete(id);
+    const how = asked.get("ShouldDecrementDesiredCapacity") === "true" ? "smaller" : "replaced";
+    this.told.push(`DETACH ${id} ${how}`);
+    return element("Activities", "");
   }
 }
 
-function refusal(fault: {
-  readonly status: number;
-  readonly code: string;
-  readonly text: string;
-}): QueryAnswer {
-  const { status, code, text } = fault;
-  return {
-    status,
-    xml:
-      `<ErrorResponse xmlns="${namespace}"><Error><Type>Sender</Type><Code>${code}</Code>` +
-      `<Message>${text}</Message></Error><RequestId>7c6e177f</RequestId></ErrorResponse>`,
-  };
-}
+const invalid = { status: 400, code: "ValidationError" };
+const noGroup: QueryRefusal = { ...invalid, text: "AutoScalingGroup name not found - null" };

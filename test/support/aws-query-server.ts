@@ -5,12 +5,18 @@ export interface QueryAnswer {
   readonly xml: string;
 }
 
+export interface QueryRefusal {
+  readonly status: number;
+  readonly code: string;
+  readonly text: string;
+}
+
 /**
  * A service of AWS on loopback that speaks the Query protocol: a form is asked, XML is answered.
  */
 export abstract class AwsQueryServer {
-  readonly #server = new ScriptedServer(({ body }, response) => {
-    const { status, xml } = this.answer(new URLSearchParams(body));
+  readonly #server = new ScriptedServer(async ({ body }, response) => {
+    const { status, xml } = await this.answer(new URLSearchParams(body));
     response.writeHead(status, { "content-type": "text/xml" });
     response.end(xml);
   });
@@ -28,5 +34,55 @@ export abstract class AwsQueryServer {
     return this.#server.stop();
   }
 
-  protected abstract answer(asked: URLSearchParams): QueryAnswer;
+  protected abstract answer(asked: URLSearchParams): QueryAnswer | Promise<QueryAnswer>;
+}
+
+export function element(name: string, content: string | number | undefined): string {
+  if (content === undefined) return "";
+  return `<${name}>${content}</${name}>`;
+}
+
+/** Text that may hold what XML takes for its own. */
+export function textElement(name: string, text: string | undefined): string {
+  return element(name, text?.replaceAll("&", "&amp;").replaceAll("<", "&lt;"));
+}
+
+/** `Targets.member.1.Id` is the member 1 of `Targets.member` with its part `Id`; in their order. */
+export function membersOf(
+  asked: URLSearchParams,
+  list: string,
+): readonly Readonly<Record<string, string>>[] {
+  const members = new Map<number, Record<string, string>>();
+  for (const [key, value] of asked) {
+    if (!key.startsWith(`${list}.`)) continue;
+    const [place = "", ...rest] = key.slice(list.length + 1).split(".");
+    if (!/^\d+$/.test(place)) continue;
+    const member = members.get(Number(place)) ?? {};
+    member[rest.join(".")] = value;
+    members.set(Number(place), member);
+  }
+  return [...members].toSorted(([a], [b]) => a - b).map(([, member]) => member);
+}
+
+/** `ResourceArns.member.1=…` and so on. */
+export function listOf(asked: URLSearchParams, list: string): readonly string[] {
+  return membersOf(asked, list).map((member) => member[""] ?? "");
+}
+
+/** How services other than EC2 refuse. */
+export function errorResponse(
+  { status, code, text }: QueryRefusal,
+  namespace: string,
+): QueryAnswer {
+  const type = status < 500 ? "Sender" : "Receiver";
+  const error = element("Type", type) + element("Code", code) + textElement("Message", text);
+  const xml = `<ErrorResponse xmlns="${namespace}">${element("Error", error)}<RequestId>7c6e177f</RequestId></ErrorResponse>`;
+  return { status, xml };
+}
+
+/** How EC2 refuses. */
+export function ec2ErrorResponse({ status, code, text }: QueryRefusal): QueryAnswer {
+  const error = element("Code", code) + textElement("Message", text);
+  const xml = `<Response>${element("Errors", element("Error", error))}<RequestID>7c6e177f</RequestID></Response>`;
+  return { status, xml };
 }

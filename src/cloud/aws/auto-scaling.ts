@@ -3,9 +3,17 @@ import {
   CompleteLifecycleActionCommand,
   DescribeAutoScalingGroupsCommand,
   DescribeAutoScalingInstancesCommand,
+  DescribeLifecycleHooksCommand,
+  DetachInstancesCommand,
+  RecordLifecycleActionHeartbeatCommand,
   TerminateInstanceInAutoScalingGroupCommand,
 } from "@aws-sdk/client-auto-scaling";
-import type { HookEnd, LifecycleHooks } from "../../contracts/lifecycle-hooks.ts";
+import type {
+  HookEnd,
+  HookLimits,
+  HookResult,
+  LifecycleHooks,
+} from "../../contracts/lifecycle-hooks.ts";
 import type { LifecycleHook } from "../../core/notice/lifecycle-hook.ts";
 import { type Millis, seconds } from "../../core/time/time.ts";
 import { faultOfAws } from "./aws-fault.ts";
@@ -94,33 +102,119 @@ export class AutoScaling implements LifecycleHooks, ScalingGroups {
     }
   }
 
-  async complete(
-    { group, name, machine, token }: LifecycleHook,
+  async complete(hook: LifecycleHook, result: HookResult, signal: AbortSignal): Promise<HookEnd> {
+    const asked = { action: "complete", permission: "CompleteLifecycleAction" };
+    return this.#tell(hook, asked, signal, async (input, abortSignal) => {
+      const LifecycleActionResult = result === "Continue" ? "CONTINUE" : "ABANDON";
+      const command = new CompleteLifecycleActionCommand({ ...input, LifecycleActionResult });
+      await this.#client.send(command, { abortSignal });
+    });
+  }
+
+  async extend(hook: LifecycleHook, signal: AbortSignal): Promise<HookEnd> {
+    const asked = { action: "extend", permission: "RecordLifecycleActionHeartbeat" };
+    return this.#tell(hook, asked, signal, async (input, abortSignal) => {
+      const command = new RecordLifecycleActionHeartbeatCommand(input);
+      await this.#client.send(command, { abortSignal });
+    });
+  }
+
+  async limits(
+    { group, name }: LifecycleHook,
     signal: AbortSignal,
+  ): Promise<HookLimits | undefined> {
+    const permission = "autoscaling:DescribeLifecycleHooks";
+    const found = await this.#look(permission, signal, async () => {
+      const input = { AutoScalingGroupName: group, LifecycleHookNames: [name] };
+      const command = new DescribeLifecycleHooksCommand(input);
+      try {
+        return (await this.#client.send(command, { abortSignal: signal })).LifecycleHooks;
+      } catch (error) {
+        if (endOf(error) === "NotFound") return [];
+        throw error;
+      }
+    });
+    const one = found.find(({ LifecycleHookName }) => LifecycleHookName === name);
+    if (one?.HeartbeatTimeout === undefined) return undefined;
+    const longest = one.GlobalTimeout ?? Math.min(longestS, one.HeartbeatTimeout * mostHeartbeats);
+    return { heartbeatMs: seconds(one.HeartbeatTimeout), longestMs: seconds(longest) };
+  }
+
+  /** Takes an instance out of its group; false where it is in none, or leaves it already. */
+  async detach(
+    instanceId: string,
+    { group, desired }: { readonly group: string; readonly desired: "Kept" | "Decremented" },
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const command = new DetachInstancesCommand({
+      AutoScalingGroupName: group,
+      InstanceIds: [instanceId],
+      ShouldDecrementDesiredCapacity: desired === "Decremented",
+    });
+    try {
+      await this.#client.send(command, { abortSignal: signal });
+      return true;
+    } catch (error) {
+      signal.throwIfAborted();
+      const { name, message } = (error ?? {}) as {
+        readonly name?: unknown;
+        readonly message?: unknown;
+      };
+      if (
+        name === "ValidationError" &&
+        /not (part of|in) (the )?Auto Scaling group/i.test(String(message))
+      ) {
+        return false;
+      }
+      throw faultOfAws(error, {
+        action: `detach the instance ${instanceId} from the Auto Scaling group ${group}`,
+        permission: "autoscaling:DetachInstances on the group",
+        service: "EC2 Auto Scaling",
+        wanted: "a member of the group that is in service",
+      });
+    }
+  }
+
+  /** What is said of a wait, and how it stands with it. */
+  async #tell(
+    { group, name, machine, token }: LifecycleHook,
+    asked: { readonly action: string; readonly permission: string },
+    signal: AbortSignal,
+    send: (input: HookInput, signal: AbortSignal) => Promise<void>,
   ): Promise<HookEnd> {
-    const command = new CompleteLifecycleActionCommand({
+    const input: HookInput = {
       AutoScalingGroupName: group,
       LifecycleHookName: name,
       LifecycleActionToken: token,
       InstanceId: machine,
-      LifecycleActionResult: "CONTINUE",
-    });
+    };
     try {
-      await this.#client.send(command, { abortSignal: signal });
+      await send(input, signal);
       return "Completed";
     } catch (error) {
       signal.throwIfAborted();
       const end = endOf(error);
       if (end !== undefined) return end;
       throw faultOfAws(error, {
-        action: `complete the lifecycle hook ${name} of the group ${group}`,
-        permission: "autoscaling:CompleteLifecycleAction on the group",
+        action: `${asked.action} the lifecycle hook ${name} of the group ${group}`,
+        permission: `autoscaling:${asked.permission} on the group`,
         service: "EC2 Auto Scaling",
         wanted: "a group that has this hook",
       });
     }
   }
 }
+
+interface HookInput {
+  readonly AutoScalingGroupName: string;
+  readonly LifecycleHookName: string;
+  readonly LifecycleActionToken: string | undefined;
+  readonly InstanceId: string;
+}
+
+/** The longest wait by heartbeats. Source: Auto Scaling API, LifecycleHook.GlobalTimeout. */
+const longestS = 48 * 3600;
+const mostHeartbeats = 100;
 
 /**
  * Auto Scaling has one code for all that it refuses, and says "No active Lifecycle Action found …"

@@ -18,6 +18,9 @@ lifecycleHooksContract("AWS' client of Auto Scaling", async () => {
   return {
     hooks: new AutoScaling({ region: "eu-west-1" }),
     hold: (hook) => server.hold(hook),
+    wait: (limits) => {
+      server.waits = limits;
+    },
     told: () => server.told,
     fail: (fault) => {
       server.fault = fault;
