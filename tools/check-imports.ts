@@ -92,6 +92,12 @@ const packageSites: Readonly<Record<string, readonly string[]>> = {
   "@kubernetes/client-node": ["src/kube/access/kubeconfig-access.ts"],
   "@aws-sdk/client-auto-scaling": ["src/cloud/aws/auto-scaling.ts"],
   "@aws-sdk/client-ec2": ["src/cloud/aws/ec2-client.ts"],
+  "@aws-sdk/client-elastic-load-balancing": [
+    "src/cloud/aws/actions/classic-load-balancer-client.ts",
+  ],
+  "@aws-sdk/client-elastic-load-balancing-v2": ["src/cloud/aws/actions/target-group-client.ts"],
+  "@aws-sdk/client-lambda": ["src/cloud/aws/actions/lambda-client.ts"],
+  "@aws-sdk/client-sns": ["src/cloud/aws/actions/sns-client.ts"],
   "@aws-sdk/client-sqs": ["src/cloud/aws/queue/sqs-client.ts"],
   "@azure/msal-node": ["src/cloud/azure/azure-auth.ts"],
   "google-auth-library": ["src/cloud/gcp/google-auth.ts"],

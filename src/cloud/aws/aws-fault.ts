@@ -9,6 +9,8 @@ export interface AwsAsked {
   /** Who is to answer, and what is amiss where that one refuses. */
   readonly service: string;
   readonly wanted: string;
+  /** By which names that one says that what an action names does not exist. */
+  readonly unknown?: RegExp;
 }
 
 interface Verdict {
@@ -56,6 +58,7 @@ const refusals: readonly KnownRefusal[] = [
   },
   {
     name: /^OperationNotPermitted$/,
+    told: /terminat/i,
     code: "CLOUD_REFUSED",
     wanted: "an instance without termination protection",
   },
@@ -124,6 +127,7 @@ function judge(name: string, status: number, asked: AwsAsked): Verdict {
   if (/AccessDenied/i.test(name) || status === 403) {
     return { code: "CLOUD_RIGHT_MISSING", wanted: `the permission ${asked.permission}` };
   }
+  if (asked.unknown?.test(name)) return { code: "ACTION_TARGET_UNKNOWN", wanted: asked.wanted };
   if (status >= 400 && status < 500) {
     return { code: "CLOUD_REFUSED", wanted: asked.wanted };
   }

@@ -7,11 +7,14 @@ export function clientSettings({
   region,
   answerLimitMs,
   maxAttempts = 2,
+  maxSockets,
 }: {
   readonly region: string | undefined;
   readonly answerLimitMs: Millis;
   /** By the client itself; one where a request must not be sent twice without a look in between. */
   readonly maxAttempts?: number;
+  /** How many requests are under way at the most; absent: 50, as the client has it. */
+  readonly maxSockets?: number;
 }) {
   return {
     ...(region === undefined ? {} : { region }),
@@ -22,6 +25,12 @@ export function clientSettings({
       connectionTimeout: 3000,
       requestTimeout: answerLimitMs,
       throwOnRequestTimeout: true,
+      ...(maxSockets === undefined
+        ? {}
+        : {
+            httpAgent: { keepAlive: true, maxSockets },
+            httpsAgent: { keepAlive: true, maxSockets },
+          }),
     },
   };
 }

@@ -1,14 +1,19 @@
 import {
   DescribeInstanceStatusCommand,
   DescribeInstancesCommand,
+  DescribeNetworkInterfacesCommand,
+  DescribeSecurityGroupsCommand,
   DescribeTagsCommand,
   EC2Client,
+  type NetworkInterface as FoundInterface,
   type Instance,
   type InstanceStatus,
+  ModifyNetworkInterfaceAttributeCommand,
   TerminateInstancesCommand,
 } from "@aws-sdk/client-ec2";
 import { instant, type Millis, seconds } from "../../core/time/time.ts";
-import { faultOfAws } from "./aws-fault.ts";
+import { addressesIn, type Ec2Network, type NetworkInterface } from "./actions/ec2-network.ts";
+import { type AwsAsked, faultOfAws } from "./aws-fault.ts";
 import { clientSettings } from "./client-settings.ts";
 import { type Ec2, mostAskedFor, type ScheduledEvent, type Tag } from "./ec2.ts";
 import type { Ec2Instance, Ec2Instances } from "./ec2-machine.ts";
@@ -33,7 +38,7 @@ interface Page<T> {
 }
 
 /** EC2, with credentials, region and endpoint as AWS' client finds them. */
-export class Ec2Client implements Ec2, Ec2Instances {
+export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
   readonly #client: EC2Client;
 
   /** `region`: absent: the environment says it. */
@@ -111,6 +116,77 @@ export class Ec2Client implements Ec2, Ec2Instances {
     await this.#terminate(command, { instanceId, signal });
   }
 
+  async interfacesOf(
+    instanceIds: readonly string[],
+    abortSignal: AbortSignal,
+  ): Promise<readonly NetworkInterface[]> {
+    const found: NetworkInterface[] = [];
+    for (let from = 0; from < instanceIds.length; from += mostAskedFor) {
+      const Values = instanceIds.slice(from, from + mostAskedFor);
+      const read = async (token: string | undefined): Promise<Page<FoundInterface>> => {
+        const command = new DescribeNetworkInterfacesCommand({
+          Filters: [{ Name: "attachment.instance-id", Values }],
+          MaxResults: pageSize,
+          NextToken: token,
+        });
+        const answer = await this.#client.send(command, { abortSignal });
+        return { items: answer.NetworkInterfaces, next: answer.NextToken };
+      };
+      const interfaces = await this.#all(read, "ec2:DescribeNetworkInterfaces", abortSignal);
+      found.push(...interfaces.flatMap(toInterface));
+    }
+    return found;
+  }
+
+  async vpcsOf(
+    groupIds: readonly string[],
+    abortSignal: AbortSignal,
+  ): Promise<ReadonlyMap<string, string>> {
+    const wanted = `security groups that exist, each of ${groupIds.join(", ")}`;
+    const unknown = /^InvalidGroup|^InvalidSecurityGroupID/;
+    const asked = { action: "look at the security groups", wanted, unknown };
+    const permission = "ec2:DescribeSecurityGroups on *";
+    const answer = await this.#ask({ ...asked, permission }, abortSignal, () => {
+      const command = new DescribeSecurityGroupsCommand({ GroupIds: [...groupIds] });
+      return this.#client.send(command, { abortSignal });
+    });
+    const groups = answer.SecurityGroups ?? [];
+    return new Map(groups.map(({ GroupId = "", VpcId = "" }) => [GroupId, VpcId]));
+  }
+
+  async setSecurityGroups(
+    interfaceId: string,
+    groupIds: readonly string[],
+    abortSignal: AbortSignal,
+  ): Promise<void> {
+    const action = `replace the security groups of ${interfaceId}`;
+    const asked = { action, wanted: "a network interface that is not a service's of AWS" };
+    const permission = "ec2:ModifyNetworkInterfaceAttribute on the interface and its groups";
+    await this.#ask({ ...asked, permission }, abortSignal, async () => {
+      const input = { NetworkInterfaceId: interfaceId, Groups: [...groupIds] };
+      const command = new ModifyNetworkInterfaceAttributeCommand(input);
+      try {
+        await this.#client.send(command, { abortSignal });
+      } catch (error) {
+        const { name } = (error ?? {}) as { readonly name?: unknown };
+        if (name !== "InvalidNetworkInterfaceID.NotFound") throw error;
+      }
+    });
+  }
+
+  async #ask<T>(
+    asked: Omit<AwsAsked, "service">,
+    signal: AbortSignal,
+    send: () => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await send();
+    } catch (error) {
+      signal.throwIfAborted();
+      throw faultOfAws(error, { ...asked, service: "EC2" });
+    }
+  }
+
   async #terminate(
     command: TerminateInstancesCommand,
     { instanceId, signal }: { readonly instanceId: string; readonly signal: AbortSignal },
@@ -157,12 +233,34 @@ export class Ec2Client implements Ec2, Ec2Instances {
   }
 }
 
-function toInstance({ InstanceId, State, LaunchTime, Tags = [] }: Instance): Ec2Instance {
+function toInterface(found: FoundInterface): readonly NetworkInterface[] {
+  const { NetworkInterfaceId: id, Attachment, VpcId: vpc } = found;
+  const instanceId = Attachment?.InstanceId;
+  if (id === undefined || instanceId === undefined || vpc === undefined) return [];
+  const { PrivateIpAddresses = [], Ipv6Addresses = [], Ipv4Prefixes = [], Groups = [] } = found;
+  const addresses = [
+    ...PrivateIpAddresses.flatMap(({ PrivateIpAddress }) => PrivateIpAddress ?? []),
+    ...Ipv6Addresses.flatMap(({ Ipv6Address }) => Ipv6Address ?? []),
+    ...Ipv4Prefixes.flatMap(({ Ipv4Prefix }) => addressesIn(Ipv4Prefix ?? "")),
+  ];
+  return [
+    { id, instanceId, vpc, addresses, groupIds: Groups.flatMap(({ GroupId }) => GroupId ?? []) },
+  ];
+}
+
+function toInstance({
+  InstanceId,
+  State,
+  LaunchTime,
+  PrivateDnsName,
+  Tags = [],
+}: Instance): Ec2Instance {
   const launchedMs = LaunchTime?.getTime() ?? Number.NaN;
   return {
     instanceId: InstanceId ?? "",
     state: State?.Name ?? "",
     launchedAt: Number.isFinite(launchedMs) ? instant(launchedMs) : undefined,
+    dnsName: PrivateDnsName || undefined,
     nodePool: Tags.find(({ Key }) => Key === "karpenter.sh/nodepool")?.Value,
   };
 }

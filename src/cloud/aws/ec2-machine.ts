@@ -8,6 +8,8 @@ export interface Ec2Instance {
   readonly state: string;
   /** When it was last started; a stop and a start make another machine of it. */
   readonly launchedAt: Instant | undefined;
+  /** Its private DNS name, which is the name of its Node unless the AMI has another way. */
+  readonly dnsName?: string | undefined;
   /** Karpenter's own tag; whoever bears it is Karpenter's. */
   readonly nodePool: string | undefined;
 }

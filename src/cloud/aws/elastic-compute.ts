@@ -2,10 +2,10 @@ import type { Clock } from "../../contracts/clock.ts";
 import type { InstanceReleaser } from "../../contracts/instance-releaser.ts";
 import type { LaunchTimes } from "../../contracts/launch-times.ts";
 import type { Rng } from "../../core/chance/rng.ts";
+import { oneEach } from "./actions/region-clients.ts";
 import { AutoScaling } from "./auto-scaling.ts";
 import { Ec2Client } from "./ec2-client.ts";
 import { Ec2LaunchTimes } from "./ec2-launch-times.ts";
-import type { InRegion } from "./ec2-machine.ts";
 import { Ec2Releaser } from "./ec2-releaser.ts";
 
 /** What the controller has of EC2's machines; over one client for each region. */
@@ -24,14 +24,5 @@ export function createElasticCompute(settings: {
   return {
     releaser: new Ec2Releaser({ instancesIn, groupsIn, ...settings }),
     launchTimes: new Ec2LaunchTimes(instancesIn),
-  };
-}
-
-function oneEach<Client>(make: InRegion<Client>): InRegion<Client> {
-  const clients = new Map<string | undefined, Client>();
-  return (region) => {
-    const client = clients.get(region) ?? make(region);
-    clients.set(region, client);
-    return client;
   };
 }

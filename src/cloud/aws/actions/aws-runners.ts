@@ -1,0 +1,104 @@
+import type { ActionRunner } from "../../../contracts/action-runner.ts";
+import type { Clock } from "../../../contracts/clock.ts";
+import type { Rng } from "../../../core/chance/rng.ts";
+import type { ActionKind } from "../../../core/policy/action.ts";
+import type { LastcallError } from "../../../errors.ts";
+import { findInstanceRef } from "../instance-id.ts";
+import type { RegionTraffic } from "./deregister-targets.ts";
+import { oneEach } from "./region-clients.ts";
+
+export interface AwsActionTools {
+  readonly clock: Clock;
+  readonly rng: Rng;
+  /** Where AWS is asked where no machine says it, as AWS' clients take it from the environment. */
+  readonly region: string | undefined;
+  /**
+   * The providerIDs of the machines that may leave; what is needed of them is learnt beforehand.
+   */
+  readonly machines: () => readonly string[];
+  /** Until when the load balancers are read again and again; absent: when they are needed alone. */
+  readonly follow?: AbortSignal | undefined;
+  readonly onTrouble: (error: LastcallError) => void;
+}
+
+/** What is done in AWS around a departure. */
+export const awsActionKinds = [
+  "deregisterTargets",
+  "replaceSecurityGroups",
+  "detach",
+  "sns",
+  "lambda",
+] as const satisfies readonly ActionKind[];
+
+type AwsKind = (typeof awsActionKinds)[number];
+
+const loaders: {
+  readonly [Kind in AwsKind]: (tools: AwsActionTools) => Promise<ActionRunner<Kind>>;
+} = {
+  deregisterTargets: createTargetRunner,
+  replaceSecurityGroups: async () => {
+    const [{ SecurityGroupRunner }, { Ec2Client }] = await Promise.all([
+      import("./security-groups.ts"),
+      import("../ec2-client.ts"),
+    ]);
+    return new SecurityGroupRunner(oneEach((region) => new Ec2Client({ region })));
+  },
+  detach: async () => {
+    const [{ DetachRunner }, { AutoScaling }] = await Promise.all([
+      import("./detach-instance.ts"),
+      import("../auto-scaling.ts"),
+    ]);
+    return new DetachRunner(oneEach((region) => new AutoScaling({ region })));
+  },
+  sns: async () => {
+    const { SnsRunner } = await import("./sns-client.ts");
+    return new SnsRunner();
+  },
+  lambda: async () => {
+    const { LambdaRunner } = await import("./lambda-client.ts");
+    return new LambdaRunner();
+  },
+};
+
+/** The runner of one kind with AWS' clients of it, which are loaded for that alone. */
+export function createAwsRunner<Kind extends AwsKind>(
+  kind: Kind,
+  tools: AwsActionTools,
+): Promise<ActionRunner<Kind>> {
+  return loaders[kind](tools);
+}
+
+async function createTargetRunner(
+  tools: AwsActionTools,
+): Promise<ActionRunner<"deregisterTargets">> {
+  const [{ TargetRunner }, { TargetIndex }, targetGroups, classic, { Ec2Client }] =
+    await Promise.all([
+      import("./deregister-targets.ts"),
+      import("./target-index.ts"),
+      import("./target-group-client.ts"),
+      import("./classic-load-balancer-client.ts"),
+      import("../ec2-client.ts"),
+    ]);
+  const { clock, rng, follow, onTrouble } = tools;
+  const make = (region: string | undefined): RegionTraffic => {
+    const kinds = [
+      new targetGroups.TargetGroupClient({ region }),
+      new classic.ClassicLoadBalancerClient({ region }),
+    ];
+    const network = new Ec2Client({ region });
+    const machines = () => instancesIn(region, tools);
+    const index = new TargetIndex({ kinds, network, machines, clock, rng });
+    if (follow !== undefined) void index.follow(onTrouble, follow);
+    return { index, kinds, instances: network };
+  };
+  const inNamed = oneEach(make);
+  return new TargetRunner({ trafficIn: (region) => inNamed(region ?? tools.region), clock });
+}
+
+/** Those of the fleet's instances that are in this region. */
+function instancesIn(region: string | undefined, tools: AwsActionTools): readonly string[] {
+  return tools.machines().flatMap((providerID) => {
+    const found = findInstanceRef(providerID);
+    return found !== undefined && (found.region ?? tools.region) === region ? found.instanceId : [];
+  });
+}

@@ -1,0 +1,118 @@
+import {
+  DeregisterInstancesFromLoadBalancerCommand,
+  DescribeInstanceHealthCommand,
+  DescribeLoadBalancersCommand,
+  ElasticLoadBalancingClient,
+  RegisterInstancesWithLoadBalancerCommand,
+} from "@aws-sdk/client-elastic-load-balancing";
+import { type Millis, seconds } from "../../../core/time/time.ts";
+import { type AwsAsked, faultOfAws } from "../aws-fault.ts";
+import { clientSettings } from "../client-settings.ts";
+import type { Registered, Target, TrafficGroups } from "./traffic-groups.ts";
+
+const answerLimitMs: Millis = seconds(10);
+/** The most that the API gives in one page. */
+const pageSize = 400;
+
+/** Classic load balancers, with credentials, region and endpoint as AWS' client finds them. */
+export class ClassicLoadBalancerClient implements TrafficGroups {
+  readonly kind = "Classic";
+  readonly #client: ElasticLoadBalancingClient;
+
+  constructor({ region }: { readonly region: string | undefined }) {
+    this.#client = new ElasticLoadBalancingClient(clientSettings({ region, answerLimitMs }));
+  }
+
+  /** Each lists its instances itself: a page tells all. */
+  async read(_: unknown, signal: AbortSignal): Promise<readonly Registered[]> {
+    const read: Registered[] = [];
+    let marker: string | undefined;
+    do {
+      const asked = askedFor("DescribeLoadBalancers", "list classic load balancers");
+      const page = await this.#ask(asked, signal, (abortSignal) => {
+        const command = new DescribeLoadBalancersCommand({ PageSize: pageSize, Marker: marker });
+        return this.#client.send(command, { abortSignal });
+      });
+      for (const { LoadBalancerName: id, Instances = [] } of page?.LoadBalancerDescriptions ?? []) {
+        if (id === undefined) continue;
+        const targets = Instances.flatMap(({ InstanceId }) =>
+          InstanceId === undefined ? [] : [{ id: InstanceId }],
+        );
+        read.push({ group: { kind: this.kind, id, byAddress: false, isOwned: false }, targets });
+      }
+      marker = page?.NextMarker || undefined;
+    } while (marker !== undefined);
+    return read;
+  }
+
+  async deregister(id: string, targets: readonly Target[], signal: AbortSignal): Promise<void> {
+    const asked = askedFor(
+      "DeregisterInstancesFromLoadBalancer",
+      `deregister instances from ${id}`,
+    );
+    await this.#ask(asked, signal, async (abortSignal) => {
+      const input = { LoadBalancerName: id, Instances: targets.map(toAws) };
+      const command = new DeregisterInstancesFromLoadBalancerCommand(input);
+      await this.#client.send(command, { abortSignal });
+    });
+  }
+
+  async register(id: string, targets: readonly Target[], signal: AbortSignal): Promise<void> {
+    const asked = askedFor("RegisterInstancesWithLoadBalancer", `register instances with ${id}`);
+    await this.#ask(asked, signal, async (abortSignal) => {
+      const input = { LoadBalancerName: id, Instances: targets.map(toAws) };
+      const command = new RegisterInstancesWithLoadBalancerCommand(input);
+      await this.#client.send(command, { abortSignal });
+    });
+  }
+
+  async lingering(
+    id: string,
+    targets: readonly Target[],
+    signal: AbortSignal,
+  ): Promise<readonly Target[]> {
+    const asked = askedFor("DescribeInstanceHealth", `look at the instances of ${id}`);
+    const answer = await this.#ask(asked, signal, (abortSignal) => {
+      const input = { LoadBalancerName: id, Instances: targets.map(toAws) };
+      return this.#client.send(new DescribeInstanceHealthCommand(input), { abortSignal });
+    });
+    const states = answer?.InstanceStates ?? [];
+    // One that is not registered is said to be OutOfService; one that drains is InService until
+    // then.
+    return targets.filter(({ id: one }) =>
+      states.some(({ InstanceId, State }) => InstanceId === one && State === "InService"),
+    );
+  }
+
+  /** Undefined where the load balancer, or the instance in it, is gone. */
+  async #ask<T>(
+    asked: AwsAsked,
+    signal: AbortSignal,
+    send: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T | undefined> {
+    try {
+      return await send(signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const { name } = (error ?? {}) as { readonly name?: unknown };
+      if (/^(LoadBalancerNotFound|AccessPointNotFound|InvalidInstance)/.test(String(name))) {
+        return undefined;
+      }
+      throw faultOfAws(error, asked);
+    }
+  }
+}
+
+function toAws({ id }: Target): { readonly InstanceId: string } {
+  return { InstanceId: id };
+}
+
+function askedFor(call: string, action: string): AwsAsked {
+  const isRead = call.startsWith("Describe");
+  return {
+    action,
+    permission: `elasticloadbalancing:${call} on ${isRead ? "*" : "the load balancer"}`,
+    service: "Elastic Load Balancing",
+    wanted: "a classic load balancer of this region",
+  };
+}

@@ -1,0 +1,60 @@
+import type {
+  ActionDone,
+  ActionProblem,
+  ActionRunner,
+  PreparedTask,
+} from "../../../contracts/action-runner.ts";
+import type { InRegion, Membership } from "../ec2-machine.ts";
+import { instanceOf } from "./action-instance.ts";
+
+/** What is asked of EC2 Auto Scaling. Made by `../auto-scaling.ts`. */
+export interface DetachingGroups {
+  membership(instanceId: string, signal: AbortSignal): Promise<Membership | undefined>;
+  /** False where the instance has left the group already. */
+  detach(
+    instanceId: string,
+    how: { readonly group: string; readonly desired: "Kept" | "Decremented" },
+    signal: AbortSignal,
+  ): Promise<boolean>;
+}
+
+type Kind = "detach";
+
+/**
+ * Takes an instance out of its Auto Scaling group at once, so that the group launches another while
+ * this one still drains. Whoever rolls back has an instance outside its group: attaching it again
+ * would make the group end another.
+ */
+export class DetachRunner implements ActionRunner<Kind> {
+  readonly #groupsIn: InRegion<DetachingGroups>;
+
+  constructor(groupsIn: InRegion<DetachingGroups>) {
+    this.#groupsIn = groupsIn;
+  }
+
+  /** Which group it will be, only the machine tells. */
+  async check(): Promise<ActionProblem | undefined> {
+    return undefined;
+  }
+
+  async prepare(_: unknown, signal: AbortSignal): Promise<undefined> {
+    signal.throwIfAborted();
+  }
+
+  async apply(task: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone> {
+    const { instanceId, region } = instanceOf(task);
+    const groups = this.#groupsIn(region);
+    const membership = await groups.membership(instanceId, signal);
+    if (membership === undefined) return { detail: "in no Auto Scaling group" };
+    const { group, state } = membership;
+    if (/^(Detach|Terminat)/.test(state)) return { detail: `${group} has it as ${state} already` };
+    const desired = task.how.decrementDesiredCapacity ? "Decremented" : "Kept";
+    const isDone = await groups.detach(instanceId, { group, desired }, signal);
+    const size = desired === "Kept" ? "which replaces it" : "which is smaller by one";
+    return { detail: isDone ? `out of the group ${group}, ${size}` : `not in ${group} any more` };
+  }
+
+  async undo(): Promise<ActionDone> {
+    return { detail: "an instance is not attached again" };
+  }
+}

@@ -1,0 +1,88 @@
+import type { Clock } from "../../../contracts/clock.ts";
+import { type Millis, millis } from "../../../core/time/time.ts";
+import { asFault } from "../aws-fault.ts";
+import { untilAborted } from "./concurrent.ts";
+import { keyOfTarget, type Target } from "./traffic-groups.ts";
+
+export interface GroupBatchesTools<Answer> {
+  /** One request about targets of one group. */
+  send(group: string, targets: readonly Target[], signal: AbortSignal): Promise<Answer>;
+  readonly clock: Clock;
+  /** How long the first waits for others; absent: not at all. */
+  readonly lingerMs?: Millis;
+}
+
+/** A request that is under way holds up the next one for its group no longer than this. */
+const longestBehindMs: Millis = millis(100);
+
+interface Asker<Answer> {
+  readonly targets: readonly Target[];
+  readonly signal: AbortSignal;
+  readonly answer: PromiseWithResolvers<Answer>;
+}
+
+/**
+ * Requests about groups, where what many machines want of one group at a time becomes one request:
+ * a whole zone may be taken at once, and the API throttles by the request.
+ */
+export class GroupBatches<Answer> {
+  readonly #tools: GroupBatchesTools<Answer>;
+  /** Who waits for the next request about a group; there is an entry while one is under way. */
+  readonly #lines = new Map<string, Asker<Answer>[]>();
+
+  constructor(tools: GroupBatchesTools<Answer>) {
+    this.#tools = tools;
+  }
+
+  /**
+   * The answer may be about others' targets, too. Rejects with the signal's reason when it aborts.
+   */
+  ask(group: string, targets: readonly Target[], signal: AbortSignal): Promise<Answer> {
+    const answer = Promise.withResolvers<Answer>();
+    const asker = { targets, signal, answer };
+    const line = this.#lines.get(group);
+    if (line !== undefined) line.push(asker);
+    else {
+      const first = [asker];
+      this.#lines.set(group, first);
+      void this.#serve(group, first);
+    }
+    return untilAborted(answer.promise, signal);
+  }
+
+  async #serve(group: string, line: Asker<Answer>[]): Promise<void> {
+    const { clock, lingerMs } = this.#tools;
+    while (line.length > 0) {
+      if (lingerMs !== undefined) await clock.sleep(lingerMs);
+      // Whoever has gone meanwhile wants nothing sent any more.
+      const askers = line.splice(0).filter(({ signal }) => !signal.aborted);
+      if (askers.length === 0) continue;
+      const over = new AbortController();
+      const sent = this.#send(group, askers).finally(() => over.abort());
+      await Promise.race([sent, clock.sleep(longestBehindMs, over.signal).catch(() => undefined)]);
+    }
+    this.#lines.delete(group);
+  }
+
+  /** Never rejects. */
+  async #send(group: string, askers: readonly Asker<Answer>[]): Promise<void> {
+    const targets = new Map(
+      askers.flatMap((asker) => asker.targets.map((one) => [keyOfTarget(one), one] as const)),
+    );
+    try {
+      const answer = await this.#tools.send(
+        group,
+        [...targets.values()],
+        new AbortController().signal,
+      );
+      for (const asker of askers) asker.answer.resolve(answer);
+    } catch (error) {
+      // One target that is refused must not keep the others.
+      if (askers.length > 1 && !asFault(error).retryable) {
+        await Promise.all(askers.map((asker) => this.#send(group, [asker])));
+        return;
+      }
+      for (const asker of askers) asker.answer.reject(error);
+    }
+  }
+}

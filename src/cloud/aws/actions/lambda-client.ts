@@ -1,0 +1,83 @@
+import { InvokeCommand, LambdaClient } from "@aws-sdk/client-lambda";
+import type {
+  ActionDone,
+  ActionProblem,
+  ActionRunner,
+  PreparedTask,
+} from "../../../contracts/action-runner.ts";
+import type { LambdaCall } from "../../../core/policy/action.ts";
+import { type Millis, seconds } from "../../../core/time/time.ts";
+import { isLastcallError, LastcallError } from "../../../errors.ts";
+import { faultOfAws } from "../aws-fault.ts";
+import { clientSettings } from "../client-settings.ts";
+import type { InRegion } from "../ec2-machine.ts";
+import { problemOf } from "./action-instance.ts";
+import { oneEach, regionOfArn } from "./region-clients.ts";
+
+const answerLimitMs: Millis = seconds(10);
+
+type Kind = "lambda";
+
+/**
+ * Has Lambda functions run, and does not wait for them: Lambda runs one again up to twice where it
+ * fails. Credentials, region and endpoint are found by AWS' client.
+ */
+export class LambdaRunner implements ActionRunner<Kind> {
+  /** A function that is named by its ARN is asked in its own region. */
+  readonly #clientIn: InRegion<LambdaClient> = oneEach(
+    (region) => new LambdaClient(clientSettings({ region, answerLimitMs })),
+  );
+
+  /** By Lambda's own dry run, which needs the same permission. */
+  check(how: LambdaCall, signal: AbortSignal): Promise<ActionProblem | undefined> {
+    return problemOf("lambda.functionName", signal, () =>
+      this.#invoke(how, { type: "DryRun", status: 204 }, signal),
+    );
+  }
+
+  async prepare(_: unknown, signal: AbortSignal): Promise<undefined> {
+    signal.throwIfAborted();
+  }
+
+  async apply({ how }: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone> {
+    await this.#invoke(how, { type: "Event", status: 202 }, signal);
+    return { detail: `invoked ${how.functionName}` };
+  }
+
+  async undo(): Promise<ActionDone> {
+    return { detail: "a function cannot be called back" };
+  }
+
+  async #invoke(
+    { functionName, payload }: LambdaCall,
+    { type, status }: { readonly type: "Event" | "DryRun"; readonly status: number },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const command = new InvokeCommand({
+      FunctionName: functionName,
+      InvocationType: type,
+      Payload: new TextEncoder().encode(payload ?? "{}"),
+    });
+    const asked = {
+      action: `invoke the function ${functionName}`,
+      permission: "lambda:InvokeFunction on the function",
+      service: "Lambda",
+      wanted: "a function that exists",
+      unknown: /^ResourceNotFound/,
+    };
+    signal.throwIfAborted();
+    try {
+      const client = this.#clientIn(regionOfArn(functionName));
+      const { StatusCode } = await client.send(command, { abortSignal: signal });
+      if (StatusCode === status) return;
+      const found = `found status ${StatusCode}`;
+      throw new LastcallError(
+        "CLOUD_UNREACHABLE",
+        `Cannot ${asked.action}: ${found}, expected ${status}`,
+      );
+    } catch (error) {
+      signal.throwIfAborted();
+      throw isLastcallError(error) ? error : faultOfAws(error, asked);
+    }
+  }
+}

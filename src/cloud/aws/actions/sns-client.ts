@@ -1,0 +1,98 @@
+import { GetTopicAttributesCommand, PublishCommand, SNSClient } from "@aws-sdk/client-sns";
+import type {
+  ActionDone,
+  ActionProblem,
+  ActionRunner,
+  PreparedTask,
+} from "../../../contracts/action-runner.ts";
+import type { SnsMessage } from "../../../core/policy/action.ts";
+import { type Millis, seconds } from "../../../core/time/time.ts";
+import { isLastcallError } from "../../../errors.ts";
+import { type AwsAsked, faultOfAws } from "../aws-fault.ts";
+import { clientSettings } from "../client-settings.ts";
+import type { InRegion } from "../ec2-machine.ts";
+import { problemOf } from "./action-instance.ts";
+import { oneEach, regionOfArn } from "./region-clients.ts";
+
+const answerLimitMs: Millis = seconds(10);
+/** SNS' limit of a message, unless its topic has a larger one. */
+const mostBytes = 256 * 1024;
+
+type Kind = "sns";
+
+/** Publishes to topics of SNS, with credentials and endpoint as AWS' client finds them. */
+export class SnsRunner implements ActionRunner<Kind> {
+  /** A topic is asked in its own region. */
+  readonly #clientIn: InRegion<SNSClient> = oneEach(
+    (region) => new SNSClient(clientSettings({ region, answerLimitMs })),
+  );
+
+  /** Whoever may publish may not be allowed to look: that is no problem. */
+  check({ topicArn }: SnsMessage, signal: AbortSignal): Promise<ActionProblem | undefined> {
+    return problemOf("sns.topicArn", signal, async () => {
+      const asked = askedOf(topicArn, "look at", "GetTopicAttributes");
+      await this.#ask(topicArn, asked, signal, async (client) => {
+        const command = new GetTopicAttributesCommand({ TopicArn: topicArn });
+        await client.send(command, { abortSignal: signal });
+      }).catch((error: unknown) => {
+        if (!isLastcallError(error) || error.code !== "CLOUD_RIGHT_MISSING") throw error;
+      });
+    });
+  }
+
+  async prepare(_: unknown, signal: AbortSignal): Promise<undefined> {
+    signal.throwIfAborted();
+  }
+
+  async apply({ how }: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone> {
+    const { topicArn, subject, message } = how;
+    const asked = askedOf(topicArn, "publish to", "Publish");
+    const answer = await this.#ask(topicArn, asked, signal, (client) => {
+      const command = new PublishCommand({
+        TopicArn: topicArn,
+        Message: withinLimit(message),
+        // SNS takes no empty one.
+        Subject: subject === "" ? undefined : subject,
+      });
+      return client.send(command, { abortSignal: signal });
+    });
+    return { detail: `published to ${topicArn}`, reference: answer.MessageId };
+  }
+
+  async undo(): Promise<ActionDone> {
+    return { detail: "a message cannot be taken back" };
+  }
+
+  async #ask<T>(
+    topicArn: string,
+    asked: AwsAsked,
+    signal: AbortSignal,
+    send: (client: SNSClient) => Promise<T>,
+  ): Promise<T> {
+    signal.throwIfAborted();
+    try {
+      return await send(this.#clientIn(regionOfArn(topicArn)));
+    } catch (error) {
+      signal.throwIfAborted();
+      throw faultOfAws(error, asked);
+    }
+  }
+}
+
+function askedOf(topicArn: string, action: string, call: string): AwsAsked {
+  return {
+    action: `${action} ${topicArn}`,
+    permission: `sns:${call} on the topic`,
+    service: "SNS",
+    wanted: "a topic that exists",
+    unknown: /^NotFound|^InvalidParameter/,
+  };
+}
+
+function withinLimit(message: string): string {
+  const bytes = new TextEncoder().encode(message);
+  if (bytes.byteLength <= mostBytes) return message;
+  // A character that is cut in two is left out.
+  const cut = new TextDecoder().decode(bytes.slice(0, mostBytes - 4), { stream: true });
+  return `${cut}…`;
+}

@@ -1,0 +1,238 @@
+import {
+  DeregisterTargetsCommand,
+  DescribeTagsCommand,
+  DescribeTargetGroupsCommand,
+  DescribeTargetHealthCommand,
+  ElasticLoadBalancingV2Client,
+  RegisterTargetsCommand,
+  type TargetDescription,
+  type TargetGroup,
+} from "@aws-sdk/client-elastic-load-balancing-v2";
+import { type Millis, seconds } from "../../../core/time/time.ts";
+import { type AwsAsked, faultOfAws } from "../aws-fault.ts";
+import { clientSettings } from "../client-settings.ts";
+import { eachOf } from "./concurrent.ts";
+import {
+  keyOfTarget,
+  type Registered,
+  type Target,
+  type TrafficGroup,
+  type TrafficGroups,
+} from "./traffic-groups.ts";
+
+const answerLimitMs: Millis = seconds(10);
+/** The most that the API gives in one page, and takes in one question for tags. */
+const pageSize = 400;
+const taggedAtOnce = 20;
+/** The API has no list of all targets: one question a group, so many at a time. */
+const readAtOnce = 16;
+/** A burst of notices waits for the API, not for sockets. */
+const maxSockets = 256;
+
+/** As aws-load-balancer-controller marks what it makes. */
+const ownerTag = "elbv2.k8s.aws/cluster";
+
+/**
+ * The target groups of ALBs and NLBs, with credentials, region and endpoint as AWS' client finds
+ * them.
+ */
+export class TargetGroupClient implements TrafficGroups {
+  readonly kind = "TargetGroup";
+  readonly #client: ElasticLoadBalancingV2Client;
+  /** Whether each group seen so far has the owner's tag, which is given when a group is made. */
+  #owned = new Map<string, boolean>();
+
+  constructor({ region }: { readonly region: string | undefined }) {
+    this.#client = new ElasticLoadBalancingV2Client(
+      clientSettings({ region, answerLimitMs, maxSockets }),
+    );
+  }
+
+  async read(
+    onTrouble: (group: TrafficGroup, error: unknown) => void,
+    signal: AbortSignal,
+  ): Promise<readonly Registered[]> {
+    const found = (await this.#list(signal)).filter(({ TargetType }) => isOfMachines(TargetType));
+    const owned = await this.#ownership(
+      found.flatMap(({ TargetGroupArn }) => TargetGroupArn ?? []),
+      signal,
+    );
+    const read: Registered[] = [];
+    await eachOf(found, readAtOnce, async ({ TargetGroupArn: id = "", TargetType, VpcId: vpc }) => {
+      const byAddress = TargetType === "ip";
+      const group: TrafficGroup = {
+        kind: this.kind,
+        id,
+        byAddress,
+        vpc,
+        isOwned: owned.get(id) ?? false,
+      };
+      try {
+        read.push({ group, targets: await this.#targets(id, signal) });
+      } catch (error) {
+        signal.throwIfAborted();
+        onTrouble(group, error);
+      }
+    });
+    return read;
+  }
+
+  async deregister(id: string, targets: readonly Target[], signal: AbortSignal): Promise<void> {
+    const asked = askedFor("DeregisterTargets", `deregister targets from ${id}`);
+    await this.#ask(asked, signal, async (abortSignal) => {
+      const command = new DeregisterTargetsCommand({
+        TargetGroupArn: id,
+        Targets: targets.map(toAws),
+      });
+      await this.#client.send(command, { abortSignal });
+    });
+  }
+
+  async register(id: string, targets: readonly Target[], signal: AbortSignal): Promise<void> {
+    const asked = askedFor("RegisterTargets", `register targets with ${id}`);
+    await this.#ask(asked, signal, async (abortSignal) => {
+      const command = new RegisterTargetsCommand({
+        TargetGroupArn: id,
+        Targets: targets.map(toAws),
+      });
+      await this.#client.send(command, { abortSignal });
+    });
+  }
+
+  async lingering(
+    id: string,
+    targets: readonly Target[],
+    signal: AbortSignal,
+  ): Promise<readonly Target[]> {
+    const standing = new Set((await this.#health(id, targets, signal)).map(keyOfTarget));
+    return targets.filter((target) => standing.has(keyOfTarget(target)));
+  }
+
+  async #list(signal: AbortSignal): Promise<readonly TargetGroup[]> {
+    const groups: TargetGroup[] = [];
+    let marker: string | undefined;
+    do {
+      const page = await this.#ask(
+        askedFor("DescribeTargetGroups", "list target groups"),
+        signal,
+        (abortSignal) => {
+          const command = new DescribeTargetGroupsCommand({ PageSize: pageSize, Marker: marker });
+          return this.#client.send(command, { abortSignal });
+        },
+      );
+      groups.push(...(page?.TargetGroups ?? []));
+      marker = page?.NextMarker || undefined;
+    } while (marker !== undefined);
+    return groups;
+  }
+
+  /** Asked once of each group. */
+  async #ownership(
+    arns: readonly string[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, boolean>> {
+    const known = new Map(
+      arns.flatMap((arn) => {
+        const owned = this.#owned.get(arn);
+        return owned === undefined ? [] : [[arn, owned] as const];
+      }),
+    );
+    this.#owned = known;
+    const unknown = arns.filter((arn) => !known.has(arn));
+    const parts = Array.from({ length: Math.ceil(unknown.length / taggedAtOnce) }, (_, place) =>
+      unknown.slice(place * taggedAtOnce, (place + 1) * taggedAtOnce),
+    );
+    await eachOf(parts, readAtOnce, (part) => this.#readTags(part, known, signal));
+    return known;
+  }
+
+  async #readTags(
+    arns: readonly string[],
+    owned: Map<string, boolean>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const asked = askedFor("DescribeTags", "read the tags of target groups");
+    const answer = await this.#ask(asked, signal, (abortSignal) => {
+      const command = new DescribeTagsCommand({ ResourceArns: [...arns] });
+      return this.#client.send(command, { abortSignal });
+    });
+    // One of them has just been deleted, which fails the others with it.
+    if (answer === undefined && arns.length > 1) {
+      await Promise.all(arns.map((arn) => this.#readTags([arn], owned, signal)));
+    }
+    for (const { ResourceArn, Tags = [] } of answer?.TagDescriptions ?? []) {
+      if (ResourceArn !== undefined)
+        owned.set(
+          ResourceArn,
+          Tags.some(({ Key }) => Key === ownerTag),
+        );
+    }
+  }
+
+  #targets(id: string, signal: AbortSignal): Promise<readonly Target[]> {
+    return this.#health(id, undefined, signal);
+  }
+
+  /**
+   * All but those that are not registered; without `targets` those on their way out are left out,
+   * too.
+   */
+  async #health(
+    id: string,
+    targets: readonly Target[] | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly Target[]> {
+    const asked = askedFor("DescribeTargetHealth", `look at the targets of ${id}`);
+    const answer = await this.#ask(asked, signal, (abortSignal) => {
+      const command = new DescribeTargetHealthCommand({
+        TargetGroupArn: id,
+        ...(targets === undefined ? {} : { Targets: targets.map(toAws) }),
+      });
+      return this.#client.send(command, { abortSignal });
+    });
+    return (answer?.TargetHealthDescriptions ?? []).flatMap(({ Target: target, TargetHealth }) => {
+      const { State, Reason } = TargetHealth ?? {};
+      const isOut =
+        Reason === "Target.NotRegistered" || (targets === undefined && State === "draining");
+      return isOut || target?.Id === undefined ? [] : [{ id: target.Id, port: target.Port }];
+    });
+  }
+
+  /** Undefined where the group, or all that is asked about, is gone. */
+  async #ask<T>(
+    asked: AwsAsked,
+    signal: AbortSignal,
+    send: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T | undefined> {
+    try {
+      return await send(signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (/^TargetGroupNotFound/.test(nameOf(error))) return undefined;
+      throw faultOfAws(error, asked);
+    }
+  }
+}
+
+/** A Lambda function or another load balancer as a target goes with no machine. */
+function isOfMachines(type: TargetGroup["TargetType"]): boolean {
+  return type === "instance" || type === "ip" || type === undefined;
+}
+
+function toAws({ id, port }: Target): TargetDescription {
+  return port === undefined ? { Id: id } : { Id: id, Port: port };
+}
+
+function askedFor(call: string, action: string): AwsAsked {
+  const isRead = call.startsWith("Describe");
+  return {
+    action,
+    permission: `elasticloadbalancing:${call} on ${isRead ? "*" : "the target group"}`,
+    service: "Elastic Load Balancing",
+    wanted: "target groups of this region whose targets are of this kind",
+  };
+}
+
+function nameOf(error: unknown): string {
+  return String((error as { readonly name?: unknown } | undefined)?.name ?? "");
+}

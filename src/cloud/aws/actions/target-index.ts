@@ -1,0 +1,221 @@
+import type { Clock } from "../../../contracts/clock.ts";
+import { around } from "../../../core/chance/backoff.ts";
+import type { Rng } from "../../../core/chance/rng.ts";
+import { type Millis, minutes, seconds } from "../../../core/time/time.ts";
+import type { LastcallError } from "../../../errors.ts";
+import { asFault } from "../aws-fault.ts";
+import { untilAborted } from "./concurrent.ts";
+import type { Ec2Network } from "./ec2-network.ts";
+import type { Registered, Target, TrafficGroup, TrafficGroups } from "./traffic-groups.ts";
+
+export interface TargetIndexTools {
+  /** Each kind of group that is looked at. */
+  readonly kinds: readonly TrafficGroups[];
+  readonly network: Pick<Ec2Network, "interfacesOf">;
+  /** The instances whose VPC is learnt beforehand. */
+  readonly machines: () => readonly string[];
+  readonly clock: Clock;
+  readonly rng: Rng;
+}
+
+export interface TrafficMachine {
+  readonly instanceId: string;
+  /** Its own addresses, and those of the pods on it. */
+  readonly addresses: readonly string[];
+}
+
+/** A target of the machine's, in a group that holds it. */
+export interface Holding {
+  readonly group: TrafficGroup;
+  readonly target: Target;
+}
+
+export interface HoldingsFound {
+  readonly holdings: readonly Holding[];
+  /** What could not be looked at: a group more may hold the machine. */
+  readonly faults: readonly LastcallError[];
+}
+
+const refreshMs: Millis = minutes(5);
+/** What failed is read again sooner. */
+const failedRefreshMs: Millis = seconds(30);
+/** Of a machine that is in no group a look that is younger than this is believed. */
+const freshMs: Millis = seconds(30);
+
+/** What was read of one kind of group. */
+interface Part {
+  readonly byTarget: ReadonlyMap<string, readonly Holding[]>;
+  readonly groups: readonly Registered[];
+  readonly startedMs: number;
+  /** Of the groups of which nothing has ever been read. */
+  readonly fault?: LastcallError | undefined;
+}
+
+type Trouble = (error: LastcallError) => void;
+
+/**
+ * Which groups hold which machines, known beforehand: Elastic Load Balancing cannot be asked for
+ * the groups of a machine, and at a notice there is no time to ask each.
+ */
+export class TargetIndex {
+  readonly #tools: TargetIndexTools;
+  readonly #parts = new Map<TrafficGroup["kind"], Part>();
+  /** An instance stays in its VPC; a second network interface may be in another. */
+  readonly #vpcs = new Map<string, ReadonlySet<string>>();
+  #refresh: Promise<readonly LastcallError[]> | undefined;
+
+  constructor(tools: TargetIndexTools) {
+    this.#tools = tools;
+  }
+
+  /** Reads all of it again and again, until the signal aborts. Never rejects. */
+  async follow(onTrouble: Trouble, signal: AbortSignal): Promise<void> {
+    const { clock, rng } = this.#tools;
+    while (!signal.aborted) {
+      const faults = await untilAborted(this.#read(), signal).catch(() => []);
+      if (signal.aborted) return;
+      for (const fault of faults) onTrouble(fault);
+      const restMs = faults.length === 0 ? refreshMs : failedRefreshMs;
+      await clock.sleep(around(restMs, rng), signal).catch(() => undefined);
+    }
+  }
+
+  /**
+   * Reads the groups first where they have not been read, and again for a machine that is in none.
+   */
+  async find(machine: TrafficMachine, signal: AbortSignal): Promise<HoldingsFound> {
+    const { clock } = this.#tools;
+    signal.throwIfAborted();
+    if (!this.#isRead()) await untilAborted(this.#read(), signal);
+    let found = this.#holdings(machine);
+    const oldestMs = Math.min(...[...this.#parts.values()].map(({ startedMs }) => startedMs));
+    if (found.length === 0 && clock.monotonic() - oldestMs > freshMs) {
+      await untilAborted(this.#read(), signal);
+      found = this.#holdings(machine);
+    }
+    const faults = [...this.#parts.values()].flatMap(({ fault }) => fault ?? []);
+    return this.#inItsVpc(machine, { holdings: found, faults }, signal);
+  }
+
+  /** What cannot be looked at, as far as it has been tried; tries it where nothing was read. */
+  async faults(signal: AbortSignal): Promise<readonly LastcallError[]> {
+    if (!this.#isRead()) await untilAborted(this.#read(), signal);
+    return [...this.#parts.values()].flatMap(({ fault }) => fault ?? []);
+  }
+
+  /** Whether something is known of each kind of group. */
+  #isRead(): boolean {
+    return this.#tools.kinds.every(({ kind }) => {
+      const part = this.#parts.get(kind);
+      return part !== undefined && (part.fault === undefined || part.groups.length > 0);
+    });
+  }
+
+  #holdings({ instanceId, addresses }: TrafficMachine): readonly Holding[] {
+    const ids = new Set([instanceId, ...addresses]);
+    return [...this.#parts.values()].flatMap(({ byTarget }) =>
+      [...ids].flatMap((id) => byTarget.get(id) ?? []),
+    );
+  }
+
+  /** Another VPC may have the same addresses for other machines. */
+  async #inItsVpc(
+    { instanceId }: TrafficMachine,
+    { holdings, faults }: HoldingsFound,
+    signal: AbortSignal,
+  ): Promise<HoldingsFound> {
+    if (!holdings.some(({ group }) => group.byAddress)) return { holdings, faults };
+    try {
+      if (!this.#vpcs.has(instanceId)) await this.#learnVpcs([instanceId], signal);
+      const vpcs = this.#vpcs.get(instanceId);
+      const isIts = ({ group: { byAddress, vpc } }: Holding) =>
+        !byAddress || (vpc !== undefined && vpcs?.has(vpc) === true);
+      return { holdings: holdings.filter(isIts), faults };
+    } catch (error) {
+      signal.throwIfAborted();
+      return {
+        holdings: holdings.filter(({ group }) => !group.byAddress),
+        faults: [...faults, asFault(error)],
+      };
+    }
+  }
+
+  async #learnVpcs(instanceIds: readonly string[], signal: AbortSignal): Promise<void> {
+    const interfaces = await this.#tools.network.interfacesOf(instanceIds, signal);
+    for (const [id, its] of Map.groupBy(interfaces, ({ instanceId }) => instanceId)) {
+      this.#vpcs.set(id, new Set(its.map(({ vpc }) => vpc)));
+    }
+  }
+
+  /** However many ask for it, the groups are read once at a time. Never rejects. */
+  #read(): Promise<readonly LastcallError[]> {
+    this.#refresh ??= this.#readAll().finally(() => {
+      this.#refresh = undefined;
+    });
+    return this.#refresh;
+  }
+
+  async #readAll(): Promise<readonly LastcallError[]> {
+    // Nobody's signal: others wait for it as well. The clients bound each request.
+    const { signal } = new AbortController();
+    const faults = (
+      await Promise.all(this.#tools.kinds.map((kind) => this.#readKind(kind, signal)))
+    ).flat();
+    const hasAddresses = [...this.#parts.values()].some(({ groups }) =>
+      groups.some(({ group, targets }) => group.byAddress && targets.length > 0),
+    );
+    const unknown = this.#tools.machines().filter((id) => !this.#vpcs.has(id));
+    if (!hasAddresses || unknown.length === 0) return faults;
+    try {
+      await this.#learnVpcs(unknown, signal);
+      return faults;
+    } catch (error) {
+      return [...faults, asFault(error)];
+    }
+  }
+
+  async #readKind(kind: TrafficGroups, signal: AbortSignal): Promise<readonly LastcallError[]> {
+    const startedMs = this.#tools.clock.monotonic();
+    const former = this.#parts.get(kind.kind);
+    const unread: Registered[] = [];
+    const faults: LastcallError[] = [];
+    let neverRead: LastcallError | undefined;
+    const onTrouble = ({ id }: TrafficGroup, error: unknown) => {
+      const fault = asFault(error);
+      if (faults.length === 0) faults.push(fault);
+      const known = former?.groups.find(({ group }) => group.id === id);
+      if (known === undefined) neverRead ??= fault;
+      else unread.push(known);
+    };
+    try {
+      const read = await kind.read(onTrouble, signal);
+      const groups = [...read, ...unread];
+      this.#parts.set(kind.kind, {
+        groups,
+        startedMs,
+        fault: neverRead,
+        byTarget: byTarget(groups),
+      });
+    } catch (error) {
+      const fault = asFault(error);
+      faults.push(fault);
+      // What was read before counts on; where nothing was, nobody is to wait for it at each notice.
+      if (former === undefined || (former.fault !== undefined && former.groups.length === 0)) {
+        this.#parts.set(kind.kind, { groups: [], startedMs, fault, byTarget: new Map() });
+      }
+    }
+    return faults;
+  }
+}
+
+function byTarget(groups: readonly Registered[]): ReadonlyMap<string, readonly Holding[]> {
+  const found = new Map<string, Holding[]>();
+  for (const { group, targets } of groups) {
+    for (const target of targets) {
+      const holdings = found.get(target.id);
+      if (holdings === undefined) found.set(target.id, [{ group, target }]);
+      else holdings.push({ group, target });
+    }
+  }
+  return found;
+}

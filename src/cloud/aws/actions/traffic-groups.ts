@@ -1,0 +1,62 @@
+/**
+ * What takes traffic to machines: a target group (ALB, NLB), or a classic load balancer by itself.
+ */
+export interface TrafficGroup {
+  readonly kind: "TargetGroup" | "Classic";
+  /** The ARN of a target group, the name of a classic load balancer. */
+  readonly id: string;
+  /** Targets are addresses, and not instances. */
+  readonly byAddress: boolean;
+  /** Addresses mean something inside their own VPC alone. */
+  readonly vpc?: string | undefined;
+  /**
+   * Tagged `elbv2.k8s.aws/cluster`: aws-load-balancer-controller keeps its targets by the Nodes'
+   * labels.
+   */
+  readonly isOwned: boolean;
+}
+
+export interface Target {
+  /** An instance's id or an address. */
+  readonly id: string;
+  /**
+   * The registered port; a target may be registered on several. Absent of a classic load balancer.
+   */
+  readonly port?: number | undefined;
+}
+
+/** A group with all that is registered in it and not on its way out. */
+export interface Registered {
+  readonly group: TrafficGroup;
+  readonly targets: readonly Target[];
+}
+
+/**
+ * Elastic Load Balancing, of one kind of group. Made by `target-group-client.ts` and
+ * `classic-load-balancer-client.ts`; contract suite: `test/contract/traffic-groups.contract.ts`.
+ * All methods throw `LastcallError` `CLOUD_*`, or the signal's reason when it aborts. A group that
+ * is gone has no targets, and what is gone already is as it should be.
+ */
+export interface TrafficGroups {
+  readonly kind: TrafficGroup["kind"];
+  /**
+   * Every group of the region that holds instances or addresses, each as soon as it is known. What
+   * could not be read of one group is given to `onTrouble`, and the others go on.
+   */
+  read(
+    onTrouble: (group: TrafficGroup, error: unknown) => void,
+    signal: AbortSignal,
+  ): Promise<readonly Registered[]>;
+  deregister(id: string, targets: readonly Target[], signal: AbortSignal): Promise<void>;
+  register(id: string, targets: readonly Target[], signal: AbortSignal): Promise<void>;
+  /** Those of these that still have connections, or have not been deregistered. */
+  lingering(
+    id: string,
+    targets: readonly Target[],
+    signal: AbortSignal,
+  ): Promise<readonly Target[]>;
+}
+
+export function keyOfTarget({ id, port }: Target): string {
+  return `${id}:${port ?? ""}`;
+}

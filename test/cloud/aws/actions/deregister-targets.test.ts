@@ -1,0 +1,270 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ClassicLoadBalancerClient } from "../../../../src/cloud/aws/actions/classic-load-balancer-client.ts";
+import { TargetRunner } from "../../../../src/cloud/aws/actions/deregister-targets.ts";
+import { TargetGroupClient } from "../../../../src/cloud/aws/actions/target-group-client.ts";
+import { TargetIndex } from "../../../../src/cloud/aws/actions/target-index.ts";
+import { Ec2Client } from "../../../../src/cloud/aws/ec2-client.ts";
+import type { ActionTask } from "../../../../src/contracts/action-runner.ts";
+import { seededRng } from "../../../../src/core/chance/rng.ts";
+import type { Fields } from "../../../../src/core/json/json-field.ts";
+import { millis, plus } from "../../../../src/core/time/time.ts";
+import { aTask } from "../../../contract/action-runner.contract.ts";
+import { useAwsEnvironment } from "../../../support/aws-environment.ts";
+import { LoadBalancerServer } from "../../../support/load-balancer-server.ts";
+import { ManualClock } from "../../../support/manual-clock.ts";
+import { NetworkServer, type ServedInstance } from "../../../support/network-server.ts";
+import { waitUntil } from "../../../support/wait-until.ts";
+
+const never = new AbortController().signal;
+useAwsEnvironment();
+
+interface Given {
+  readonly machine?: string;
+  readonly pods?: readonly string[];
+  /** How long the end of connections may be waited for; absent: it is not. */
+  readonly waitMs?: number;
+  /** What a process before this one has recorded. */
+  readonly undo?: Fields | undefined;
+}
+
+describe("a machine that is taken out of its groups", () => {
+  let balancers: LoadBalancerServer;
+  let ec2: NetworkServer;
+  let clock: ManualClock;
+  let runner: TargetRunner;
+  let instance: ServedInstance;
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    balancers = await new LoadBalancerServer(() => clock.now()).start();
+    ec2 = await new NetworkServer().start();
+    process.env.AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING_V2 = balancers.url;
+    process.env.AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING = balancers.url;
+    process.env.AWS_ENDPOINT_URL_EC2 = ec2.url;
+    instance = ec2.addInstance(1);
+    runner = freshRunner();
+  });
+  afterEach(() => Promise.all([balancers.stop(), ec2.stop()]));
+
+  /** One that knows nothing yet. */
+  function freshRunner(): TargetRunner {
+    const region = "eu-west-1";
+    const kinds = [new TargetGroupClient({ region }), new ClassicLoadBalancerClient({ region })];
+    const network = new Ec2Client({ region });
+    const tools = { kinds, network, machines: () => [], clock, rng: seededRng(1) };
+    const traffic = { index: new TargetIndex(tools), kinds, instances: network };
+    return new TargetRunner({ trafficIn: () => traffic, clock });
+  }
+
+  function taskOf({
+    machine = instance.id,
+    pods = [],
+    waitMs,
+  }: Given): ActionTask<"deregisterTargets"> {
+    const wait = waitMs !== undefined;
+    const { target, ...rest } = aTask({ kind: "deregisterTargets", wait });
+    return {
+      ...rest,
+      endsAt: plus(clock.now(), millis(waitMs ?? 30_000)),
+      target: {
+        ...target,
+        providerID: `aws:///eu-west-1a/${machine}`,
+        addresses: async () => ({ node: [], pods }),
+      },
+    };
+  }
+
+  const prepare = (given: Given = {}) => runner.prepare(taskOf(given), never);
+
+  /** Gives what it has to say of it, and the record. */
+  async function run(
+    given: Given = {},
+  ): Promise<{ readonly detail: string; readonly undo?: Fields | undefined }> {
+    const task = taskOf(given);
+    const undo = given.undo ?? (await runner.prepare(task, never));
+    const { detail } = await runner.apply({ ...task, undo }, never);
+    return { detail, undo };
+  }
+
+  const comeBack = (undo: Fields | undefined, given: Given = {}) =>
+    runner.undo({ ...taskOf(given), undo }, never);
+
+  /** Lets time pass until it is done. */
+  async function runThrough(given: Given): Promise<string> {
+    const state = { isOver: false };
+    const running = run(given).finally(() => {
+      state.isOver = true;
+    });
+    running.catch(() => undefined);
+    await waitUntil(
+      async () => {
+        if (!state.isOver) await clock.advance(250);
+        return state.isOver;
+      },
+      { what: "it is done", timeoutMs: 8000, intervalMs: 2 },
+    );
+    return (await running).detail;
+  }
+
+  function addGroups(count: number, drainMs = 0): void {
+    for (let place = 0; place < count; place += 1) {
+      balancers.addGroup(`group-${place}`, { drainMs, targets: [{ id: instance.id, port: 80 }] });
+    }
+  }
+
+  const standing = () => balancers.groups.flatMap((group) => balancers.serving(group));
+
+  it("leaves each by one call, and nothing is asked of any group", async () => {
+    addGroups(5);
+    balancers.addGroup("other", { targets: [{ id: ec2.addInstance(2).id, port: 80 }] });
+    await run({ machine: "i-00000000000000099" });
+    const before = balancers.calls.length;
+    expect((await run()).detail).toBe("out of 5 groups");
+    expect(balancers.calls.slice(before).map(({ action }) => action)).toEqual(
+      Array(5).fill("DeregisterTargets"),
+    );
+    expect(standing()).toHaveLength(1);
+  });
+
+  it("leaves a group with all of its ports by one call", async () => {
+    const ports = [80, 766].map((port) => ({ id: instance.id, port }));
+    balancers.addGroup("web", { targets: [...ports] });
+    await run();
+    expect(balancers.count("DeregisterTargets")).toBe(1);
+    expect(standing()).toEqual([]);
+  });
+
+  it("leaves together with the others that are taken with it", async () => {
+    const others = Array.from({ length: 50 }, (_, place) => ec2.addInstance(place + 10));
+    const targets = others.map(({ id }) => ({ id, port: 80 }));
+    balancers.addGroup("web", { targets });
+    await Promise.all(others.map(({ id }) => run({ machine: id })));
+    expect(standing()).toEqual([]);
+    expect(balancers.count("DeregisterTargets")).toBe(2);
+  });
+
+  it("gives what it takes to come back, and changes nothing for it", async () => {
+    addGroups(1);
+    balancers.addClassic("classic", [instance.id]);
+    expect(await prepare()).toEqual({
+      targets: [{ targetGroupArn: balancers.groups[0]?.arn, id: instance.id, port: 80 }],
+      classicLoadBalancers: [{ name: "classic", id: instance.id }],
+    });
+    expect(standing()).toHaveLength(1);
+    await run();
+    expect(balancers.classics[0]?.instances.size).toBe(0);
+  });
+
+  it("leaves no group of which nothing is on record", async () => {
+    addGroups(2);
+    const undo = {
+      targets: [{ targetGroupArn: balancers.groups[0]?.arn, id: instance.id, port: 80 }],
+    };
+    await run({ undo });
+    expect(standing()).toEqual([`${instance.id}:80`]);
+  });
+
+  it("is taken out by the next leader, which goes by the record of the first", async () => {
+    addGroups(2);
+    const { undo } = await run();
+    // The first leader died after its first call.
+    balancers.groups[1]?.targets.push({ id: instance.id, port: 80 });
+    runner = freshRunner();
+    expect((await run({ undo })).detail).toBe("out of 2 groups");
+    expect(standing()).toEqual([]);
+  });
+
+  it("is left to the label where the controller of load balancers owns the group", async () => {
+    const tags = { "elbv2.k8s.aws/cluster": "main" };
+    const owned = balancers.addGroup("owned", { tags, targets: [{ id: instance.id, port: 80 }] });
+    addGroups(1);
+    const running = runThrough({ waitMs: 60_000 });
+    await waitUntil(async () => balancers.count("DescribeTargetHealth") > 2, {
+      ...{ what: "it is waited for", timeoutMs: 5000, intervalMs: 5 },
+    });
+    expect(balancers.serving(owned)).toHaveLength(1);
+    owned.targets.splice(0);
+    expect(await running).toBe("out of 1 group, left to the label in 1 group");
+    expect(balancers.calls.filter(({ action }) => action === "DeregisterTargets")).toEqual([
+      expect.objectContaining({ on: balancers.groups[1]?.arn }),
+    ]);
+  });
+
+  it("has nothing on record where the controller of load balancers owns every group", async () => {
+    const tags = { "elbv2.k8s.aws/cluster": "main" };
+    balancers.addGroup("owned", { tags, targets: [{ id: instance.id, port: 80 }] });
+    expect(await prepare()).toBeUndefined();
+  });
+
+  it("is waited for until its connections have drained", async () => {
+    addGroups(2, 20_000);
+    expect(await runThrough({ waitMs: 60_000 })).toBe("out of 2 groups");
+    // After the 20 seconds, and at the latest one look later.
+    expect(clock.monotonic()).toBeGreaterThanOrEqual(20_000);
+    expect(clock.monotonic()).toBeLessThan(30_000);
+  });
+
+  it("is waited for until a moment before its time is up", async () => {
+    addGroups(1, 300_000);
+    expect(await runThrough({ waitMs: 30_000 })).toBe("out of 1 group, 1 of 1 still draining");
+    expect(clock.monotonic()).toBeGreaterThanOrEqual(29_000);
+    expect(clock.monotonic()).toBeLessThan(30_000);
+  });
+
+  it("comes back while it runs", async () => {
+    addGroups(2);
+    balancers.addClassic("classic", [instance.id]);
+    const { undo } = await run();
+    await comeBack(undo);
+    expect(standing()).toEqual([`${instance.id}:80`, `${instance.id}:80`]);
+    expect([...(balancers.classics[0]?.instances ?? [])]).toEqual([instance.id]);
+  });
+
+  it("does not come back once it has ended", async () => {
+    addGroups(1);
+    const { undo } = await run();
+    instance.state = "shutting-down";
+    expect((await comeBack(undo)).detail).toMatch(/does not run/);
+    expect(standing()).toEqual([]);
+  });
+
+  it("comes back without the addresses that its pods have given up", async () => {
+    ec2.addInterface(instance);
+    const targets = ["10.0.1.7", "10.0.1.8"].map((id) => ({ id, port: 8080 }));
+    balancers.addGroup("pods", { type: "ip", targets });
+    const { undo } = await run({ pods: ["10.0.1.7", "10.0.1.8"] });
+    expect(standing()).toEqual([]);
+    await comeBack(undo, { pods: ["10.0.1.7"] });
+    expect(standing()).toEqual(["10.0.1.7:8080"]);
+  });
+
+  it("leaves the other groups where one refuses", async () => {
+    addGroups(2);
+    balancers.addClassic("classic", [instance.id]);
+    balancers.denied.add("DeregisterInstancesFromLoadBalancer");
+    await expect(run()).rejects.toMatchObject({ code: "CLOUD_RIGHT_MISSING", retryable: false });
+    expect(standing()).toEqual([]);
+  });
+
+  it("says that it may be in more groups, after it has left those that are known", async () => {
+    addGroups(1);
+    balancers.denied.add("DescribeLoadBalancers");
+    await expect(run()).rejects.toMatchObject({
+      code: "CLOUD_RIGHT_MISSING",
+      message: expect.stringContaining("elasticloadbalancing:DescribeLoadBalancers"),
+    });
+    expect(standing()).toEqual([]);
+  });
+
+  it("cannot be taken out without the right to look, which is said before any notice", async () => {
+    addGroups(1);
+    balancers.denied.add("DescribeTargetGroups");
+    expect(await runner.check({ kind: "deregisterTargets", wait: true }, never)).toMatchObject({
+      code: "CLOUD_RIGHT_MISSING",
+      field: "deregisterTargets",
+      wanted: expect.stringContaining("elasticloadbalancing:DescribeTargetGroups"),
+    });
+    balancers.denied.clear();
+    expect(await runner.check({ kind: "deregisterTargets", wait: true }, never)).toBeUndefined();
+  });
+});

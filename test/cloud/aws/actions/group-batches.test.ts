@@ -1,0 +1,107 @@
+import { describe, expect, it } from "vitest";
+import { GroupBatches } from "../../../../src/cloud/aws/actions/group-batches.ts";
+import type { Target } from "../../../../src/cloud/aws/actions/traffic-groups.ts";
+import { millis } from "../../../../src/core/time/time.ts";
+import { LastcallError } from "../../../../src/errors.ts";
+import { ManualClock } from "../../../support/manual-clock.ts";
+
+const never = new AbortController().signal;
+
+function targets(...ids: readonly string[]): readonly Target[] {
+  return ids.map((id) => ({ id }));
+}
+
+/** Batches whose requests the test answers. */
+function stage(lingerMs?: number) {
+  const clock = new ManualClock();
+  const sent: { readonly text: string; readonly end: PromiseWithResolvers<string> }[] = [];
+  const batches = new GroupBatches<string>({
+    send: (group, some) => {
+      const end = Promise.withResolvers<string>();
+      sent.push({ text: `${group}: ${some.map(({ id }) => id).join(" ")}`, end });
+      return end.promise;
+    },
+    clock,
+    ...(lingerMs === undefined ? {} : { lingerMs: millis(lingerMs) }),
+  });
+  const texts = () => sent.map(({ text }) => text);
+  return { clock, batches, sent, texts };
+}
+
+describe("requests about a group", () => {
+  it("are sent at once, to each group by itself", async () => {
+    const { batches, texts } = stage();
+    void batches.ask("web", targets("a"), never);
+    void batches.ask("api", targets("a"), never);
+    expect(texts()).toEqual(["web: a", "api: a"]);
+  });
+
+  it("become one that waits for the one under way", async () => {
+    const { clock, batches, sent, texts } = stage();
+    const all = ["a", "b", "c", "b"].map((id) => batches.ask("web", targets(id), never));
+    sent[0]?.end.resolve("first");
+    await clock.advance(0);
+    expect(texts()).toEqual(["web: a", "web: b c"]);
+    sent[1]?.end.resolve("second");
+    expect(await Promise.all(all)).toEqual(["first", "second", "second", "second"]);
+  });
+
+  it("wait a tenth of a second for one that hangs, and no longer", async () => {
+    const { clock, batches, texts } = stage();
+    void batches.ask("web", targets("a"), never);
+    void batches.ask("web", targets("b"), never);
+    await clock.advance(99);
+    expect(texts()).toEqual(["web: a"]);
+    await clock.advance(1);
+    expect(texts()).toEqual(["web: a", "web: b"]);
+  });
+
+  it("are tried alone where together they are refused", async () => {
+    const { clock, batches, sent, texts } = stage();
+    const all = ["a", "b", "bad"].map((id) => batches.ask("web", targets(id), never));
+    sent[0]?.end.resolve("first");
+    await clock.advance(0);
+    const refused = new LastcallError("CLOUD_REFUSED", "Cannot: a test refuses it");
+    sent[1]?.end.reject(refused);
+    await clock.advance(0);
+    expect(texts().slice(2)).toEqual(["web: b", "web: bad"]);
+    sent[2]?.end.resolve("alone");
+    sent[3]?.end.reject(refused);
+    await expect(all[2]).rejects.toBe(refused);
+    expect(await Promise.all(all.slice(0, 2))).toEqual(["first", "alone"]);
+  });
+
+  it("fail together where nobody answers", async () => {
+    const { clock, batches, sent, texts } = stage();
+    const all = ["a", "b", "c"].map((id) => batches.ask("web", targets(id), never));
+    sent[0]?.end.resolve("first");
+    await clock.advance(0);
+    const fault = new LastcallError("CLOUD_RATE_LIMITED", "Cannot: a test throttles it");
+    sent[1]?.end.reject(fault);
+    const ends = await Promise.allSettled(all);
+    expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected"]);
+    expect(texts()).toHaveLength(2);
+  });
+
+  it("are not sent for whoever has gone", async () => {
+    const { clock, batches, sent, texts } = stage();
+    void batches.ask("web", targets("a"), never);
+    const gone = new AbortController();
+    const asked = batches.ask("web", targets("b"), gone.signal);
+    gone.abort(new Error("the lead is lost"));
+    await expect(asked).rejects.toThrow("the lead is lost");
+    sent[0]?.end.resolve("first");
+    await clock.advance(1000);
+    expect(texts()).toEqual(["web: a"]);
+  });
+
+  it("wait for others where they are in no hurry", async () => {
+    const { clock, batches, texts } = stage(500);
+    void batches.ask("web", targets("a"), never);
+    await clock.advance(499);
+    void batches.ask("web", targets("b"), never);
+    expect(texts()).toEqual([]);
+    await clock.advance(1);
+    expect(texts()).toEqual(["web: a b"]);
+  });
+});

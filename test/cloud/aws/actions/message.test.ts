@@ -1,0 +1,152 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { DetachRunner } from "../../../../src/cloud/aws/actions/detach-instance.ts";
+import { LambdaRunner } from "../../../../src/cloud/aws/actions/lambda-client.ts";
+import { SnsRunner } from "../../../../src/cloud/aws/actions/sns-client.ts";
+import { AutoScaling } from "../../../../src/cloud/aws/auto-scaling.ts";
+import { aTask } from "../../../contract/action-runner.contract.ts";
+import { AutoScalingServer } from "../../../support/auto-scaling-server.ts";
+import { useAwsEnvironment } from "../../../support/aws-environment.ts";
+import { LambdaServer } from "../../../support/lambda-server.ts";
+import { SnsServer } from "../../../support/sns-server.ts";
+
+const never = new AbortController().signal;
+useAwsEnvironment();
+
+describe("a message to SNS", () => {
+  const topicArn = "arn:aws:sns:us-east-1:123456789012:spot";
+  let sns: SnsServer;
+
+  beforeEach(async () => {
+    sns = await new SnsServer().start();
+    process.env.AWS_ENDPOINT_URL_SNS = sns.url;
+    sns.topics.add(topicArn);
+  });
+  afterEach(() => sns.stop());
+
+  const how = { kind: "sns", topicArn, subject: "n1 Drained", message: "cordon 0.1 s" } as const;
+  const publish = (over: Partial<typeof how> | { message?: string; subject?: string } = {}) =>
+    new SnsRunner().apply({ ...aTask({ ...how, ...over }), undo: undefined }, never);
+
+  it("holds subject and text, and is known by its id", async () => {
+    expect((await publish()).reference).toBe("message-1");
+    const { subject, message } = how;
+    expect(sns.published).toEqual([{ topic: topicArn, subject, message }]);
+  });
+
+  it("goes without a subject where that is empty", async () => {
+    await publish({ subject: "" });
+    expect(sns.published[0]?.subject).toBeNull();
+  });
+
+  it.each(["x", "ü", "𝒳"])("is cut where its %s are too many for SNS", async (sign) => {
+    await publish({ message: sign.repeat(300_000) });
+    const [{ message = "" } = {}] = sns.published;
+    expect(Buffer.byteLength(message)).toBeLessThanOrEqual(256 * 1024);
+    expect(Buffer.byteLength(message)).toBeGreaterThan(256 * 1024 - 8);
+    expect(message.slice(0, -1).replaceAll(sign, "")).toBe("");
+  });
+
+  const unknown = { topicArn: "arn:aws:sns:us-east-1:123456789012:none" };
+
+  it("to a topic that does not exist is refused, and known to be before any departure", async () => {
+    const code = "ACTION_TARGET_UNKNOWN";
+    await expect(
+      new SnsRunner().apply({ ...aTask({ ...how, ...unknown }), undo: undefined }, never),
+    ).rejects.toMatchObject({ code, retryable: false });
+    expect(await new SnsRunner().check({ ...how, ...unknown }, never)).toMatchObject({
+      ...{ code, field: "sns.topicArn" },
+      wanted: "a topic that exists",
+    });
+  });
+
+  it("needs no right to look at the topic", async () => {
+    sns.denied.add("GetTopicAttributes");
+    expect(await new SnsRunner().check(how, never)).toBeUndefined();
+    await publish();
+    expect(sns.published).toHaveLength(1);
+  });
+
+  it("cannot be checked while SNS does not answer", async () => {
+    sns.fault = "Unreachable";
+    await expect(new SnsRunner().check(how, never)).rejects.toMatchObject({
+      code: "CLOUD_UNREACHABLE",
+    });
+  });
+});
+
+describe("the invocation of a function", () => {
+  let lambda: LambdaServer;
+
+  beforeEach(async () => {
+    lambda = await new LambdaServer().start();
+    process.env.AWS_ENDPOINT_URL_LAMBDA = lambda.url;
+  });
+  afterEach(() => lambda.stop());
+
+  const arn = "arn:aws:lambda:us-east-1:123456789012:function:responder:live";
+
+  it.each(["responder", arn])("hands the payload to %s", async (functionName) => {
+    lambda.functions.add(functionName);
+    const how = { kind: "lambda", functionName, payload: '{"node":"n1"}' } as const;
+    await new LambdaRunner().apply({ ...aTask(how), undo: undefined }, never);
+    expect(lambda.invoked).toEqual([{ name: functionName, payload: { node: "n1" } }]);
+  });
+
+  it("that does not exist is refused, and known to be before any departure", async () => {
+    const how = { kind: "lambda", functionName: "none" } as const;
+    const code = "ACTION_TARGET_UNKNOWN";
+    await expect(
+      new LambdaRunner().apply({ ...aTask(how), undo: undefined }, never),
+    ).rejects.toMatchObject({ code, retryable: false });
+    expect(await new LambdaRunner().check(how, never)).toMatchObject({
+      ...{ code, field: "lambda.functionName" },
+    });
+  });
+
+  it("is not carried out by a check", async () => {
+    lambda.functions.add("responder");
+    const how = { kind: "lambda", functionName: "responder" } as const;
+    expect(await new LambdaRunner().check(how, never)).toBeUndefined();
+    expect(lambda.invoked).toEqual([]);
+  });
+});
+
+describe("the detachment of an instance", () => {
+  const machine = "i-0123456789abcdef0";
+  let groups: AutoScalingServer;
+
+  beforeEach(async () => {
+    groups = await new AutoScalingServer().start();
+    process.env.AWS_ENDPOINT_URL_AUTO_SCALING = groups.url;
+  });
+  afterEach(() => groups.stop());
+
+  function detach(decrementDesiredCapacity: boolean) {
+    const runner = new DetachRunner((region) => new AutoScaling({ region }));
+    const task = aTask({ kind: "detach", decrementDesiredCapacity });
+    return runner.apply({ ...task, undo: undefined }, never);
+  }
+
+  it.each([
+    [false, "replaced", "out of the group spot, which replaces it"],
+    [true, "smaller", "out of the group spot, which is smaller by one"],
+  ])("with a smaller group: %s", async (decrements, how, detail) => {
+    groups.members.set(machine, "spot");
+    expect(await detach(decrements)).toEqual({ detail });
+    expect(groups.told).toEqual([`DETACH ${machine} ${how}`]);
+  });
+
+  it("has nothing to do for one that is in no group", async () => {
+    expect(await detach(false)).toEqual({ detail: "in no Auto Scaling group" });
+    expect(groups.told).toEqual([]);
+  });
+
+  it("says which right is missing", async () => {
+    groups.members.set(machine, "spot");
+    groups.denied.add("DetachInstances");
+    await expect(detach(false)).rejects.toMatchObject({
+      code: "CLOUD_RIGHT_MISSING",
+      message: expect.stringContaining("autoscaling:DetachInstances"),
+    });
+  });
+});

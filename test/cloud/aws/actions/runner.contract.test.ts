@@ -1,0 +1,123 @@
+import { createAwsRunner } from "../../../../src/cloud/aws/actions/aws-runners.ts";
+import { seededRng } from "../../../../src/core/chance/rng.ts";
+import { actionRunnerContract } from "../../../contract/action-runner.contract.ts";
+import { AutoScalingServer } from "../../../support/auto-scaling-server.ts";
+import { useAwsEnvironment } from "../../../support/aws-environment.ts";
+import { LambdaServer } from "../../../support/lambda-server.ts";
+import { LoadBalancerServer } from "../../../support/load-balancer-server.ts";
+import { ManualClock } from "../../../support/manual-clock.ts";
+import { NetworkServer } from "../../../support/network-server.ts";
+import { SnsServer } from "../../../support/sns-server.ts";
+
+/** The machine of the suite's tasks. */
+const machine = "i-0123456789abcdef0";
+const tools = {
+  clock: new ManualClock(),
+  rng: seededRng(1),
+  region: "us-east-1",
+  machines: () => [],
+  onTrouble: () => {},
+};
+useAwsEnvironment();
+
+/** Has AWS' clients of these services find the server. */
+function pointTo(url: string, ...services: readonly string[]): void {
+  for (const service of services) process.env[`AWS_ENDPOINT_URL_${service}`] = url;
+}
+
+interface Failing {
+  fault: "Unreachable" | "RateLimited" | "RightMissing" | undefined;
+  stop(): Promise<void>;
+}
+
+function sideOf(...servers: readonly Failing[]) {
+  const setAll = (fault: Failing["fault"]) => {
+    for (const server of servers) server.fault = fault;
+  };
+  return {
+    fail: (fault: "Unreachable" | "RightMissing") => setAll(fault),
+    heal: () => setAll(undefined),
+    secrets: [],
+    close: async () => {
+      await Promise.all(servers.map((server) => server.stop()));
+    },
+  };
+}
+
+actionRunnerContract("the deregistration of targets", async () => {
+  const [balancers, ec2] = [new LoadBalancerServer(), new NetworkServer()];
+  await Promise.all([balancers.start(), ec2.start()]);
+  pointTo(balancers.url, "ELASTIC_LOAD_BALANCING", "ELASTIC_LOAD_BALANCING_V2");
+  pointTo(ec2.url, "EC2");
+  const instance = { id: machine, vpc: "vpc-a", dnsName: "n1", state: "running" } as const;
+  ec2.instances.push({ ...instance });
+  ec2.addInterface({ ...instance });
+  balancers.addGroup("web", { targets: [80, 766].map((port) => ({ id: machine, port })) });
+  balancers.addGroup("pods", { type: "ip", targets: [{ id: "10.0.1.17", port: 8080 }] });
+  balancers.addClassic("classic", [machine]);
+  return {
+    ...sideOf(balancers, ec2),
+    runner: await createAwsRunner("deregisterTargets", tools),
+    how: { kind: "deregisterTargets", wait: false },
+    sort: "Undoable",
+    state: () => [
+      balancers.groups.map((group) => balancers.serving(group)),
+      balancers.classics.map(({ instances }) => [...instances]),
+    ],
+  };
+});
+
+actionRunnerContract("the replacement of security groups", async () => {
+  const ec2 = await new NetworkServer().start();
+  pointTo(ec2.url, "EC2");
+  for (const id of ["sg-nodes", "sg-0abc"]) ec2.securityGroups.set(id, "vpc-a");
+  const instance = { id: machine, vpc: "vpc-a", dnsName: "n1", state: "running" } as const;
+  for (let place = 0; place < 3; place += 1) ec2.addInterface({ ...instance });
+  return {
+    ...sideOf(ec2),
+    runner: await createAwsRunner("replaceSecurityGroups", tools),
+    how: { kind: "replaceSecurityGroups", groupIds: ["sg-0abc"] },
+    sort: "Undoable",
+    state: () => ec2.interfaces.map(({ groups }) => groups),
+  };
+});
+
+actionRunnerContract("the detachment of an instance", async () => {
+  const groups = await new AutoScalingServer().start();
+  pointTo(groups.url, "AUTO_SCALING");
+  groups.members.set(machine, "spot");
+  return {
+    ...sideOf(groups),
+    runner: await createAwsRunner("detach", tools),
+    how: { kind: "detach", decrementDesiredCapacity: false },
+    sort: "Lasting",
+    state: () => [...groups.told],
+  };
+});
+
+actionRunnerContract("a message to SNS", async () => {
+  const topicArn = "arn:aws:sns:us-east-1:123456789012:spot";
+  const sns = await new SnsServer().start();
+  pointTo(sns.url, "SNS");
+  sns.topics.add(topicArn);
+  return {
+    ...sideOf(sns),
+    runner: await createAwsRunner("sns", tools),
+    how: { kind: "sns", topicArn, subject: "n1 Noticed", message: "n1 leaves" },
+    sort: "Message",
+    state: () => [...sns.published],
+  };
+});
+
+actionRunnerContract("the invocation of a function", async () => {
+  const lambda = await new LambdaServer().start();
+  pointTo(lambda.url, "LAMBDA");
+  lambda.functions.add("responder");
+  return {
+    ...sideOf(lambda),
+    runner: await createAwsRunner("lambda", tools),
+    how: { kind: "lambda", functionName: "responder", payload: '{"node":"n1"}' },
+    sort: "Message",
+    state: () => [...lambda.invoked],
+  };
+});

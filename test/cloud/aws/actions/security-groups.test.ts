@@ -1,0 +1,161 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { SecurityGroupRunner } from "../../../../src/cloud/aws/actions/security-groups.ts";
+import { Ec2Client } from "../../../../src/cloud/aws/ec2-client.ts";
+import type { Fields } from "../../../../src/core/json/json-field.ts";
+import { aTask } from "../../../contract/action-runner.contract.ts";
+import { useAwsEnvironment } from "../../../support/aws-environment.ts";
+import {
+  NetworkServer,
+  type ServedInstance,
+  type ServedInterface,
+} from "../../../support/network-server.ts";
+
+const never = new AbortController().signal;
+const change = "ModifyNetworkInterfaceAttribute";
+useAwsEnvironment();
+
+describe("the security groups of a machine that is quarantined", () => {
+  let server: NetworkServer;
+  let runner: SecurityGroupRunner;
+  let instance: ServedInstance;
+  let first: ServedInterface;
+  let second: ServedInterface;
+
+  beforeEach(async () => {
+    server = await new NetworkServer().start();
+    process.env.AWS_ENDPOINT_URL_EC2 = server.url;
+    const network = new Ec2Client({ region: "eu-west-1" });
+    runner = new SecurityGroupRunner(() => network);
+    for (const id of ["sg-nodes", "sg-db", "sg-quarantine"]) server.securityGroups.set(id, "vpc-a");
+    instance = server.addInstance(1);
+    first = server.addInterface(instance, { groups: ["sg-nodes", "sg-db"] });
+    second = server.addInterface(instance, { groups: ["sg-nodes"] });
+  });
+  afterEach(() => server.stop());
+
+  function taskOf(groupIds: readonly string[] = ["sg-quarantine"]) {
+    const task = aTask({ kind: "replaceSecurityGroups", groupIds });
+    return { ...task, target: { ...task.target, providerID: `aws:///eu-west-1a/${instance.id}` } };
+  }
+
+  const prepare = (groupIds?: readonly string[]) => runner.prepare(taskOf(groupIds), never);
+  const apply = (undo: Fields | undefined) => runner.apply({ ...taskOf(), undo }, never);
+  const restore = (undo: Fields | undefined) => runner.undo({ ...taskOf(), undo }, never);
+
+  /** Runs it, and gives what it has recorded. */
+  async function replace(groupIds?: readonly string[]): Promise<Fields | undefined> {
+    const undo = await prepare(groupIds);
+    await apply(undo);
+    return undo;
+  }
+
+  const whole = () => ({
+    networkInterfaces: [
+      { id: first.id, groupIds: ["sg-nodes", "sg-db"] },
+      { id: second.id, groupIds: ["sg-nodes"] },
+    ],
+  });
+
+  it("are those that are named, on each interface, by one change each", async () => {
+    await replace();
+    expect([first.groups, second.groups]).toEqual([["sg-quarantine"], ["sg-quarantine"]]);
+    expect(server.count(change)).toBe(2);
+  });
+
+  it("are on record before the first change", async () => {
+    expect(await prepare()).toEqual(whole());
+    expect(server.count(change)).toBe(0);
+  });
+
+  it("come back as they were", async () => {
+    await restore(await replace());
+    expect([first.groups, second.groups]).toEqual([["sg-nodes", "sg-db"], ["sg-nodes"]]);
+  });
+
+  it("are not recorded a second time, nor changed, where a first run has done it", async () => {
+    await replace();
+    expect(await replace()).toBeUndefined();
+    expect(server.count(change)).toBe(2);
+  });
+
+  it("are changed by the next leader, where the first died between two changes", async () => {
+    const undo = await prepare();
+    first.groups = ["sg-quarantine"];
+    await apply(undo);
+    expect(second.groups).toEqual(["sg-quarantine"]);
+    expect(server.calls.filter(({ action }) => action === change)).toEqual([
+      { action: change, on: second.id },
+    ]);
+  });
+
+  it("are recorded of what is not changed yet, where nothing is known of a first run", async () => {
+    first.groups = ["sg-quarantine"];
+    expect(await replace()).toEqual({
+      networkInterfaces: [{ id: second.id, groupIds: ["sg-nodes"] }],
+    });
+  });
+
+  it("are left alone of an interface that is not on record", async () => {
+    const undo = await prepare();
+    const third = server.addInterface(instance);
+    await apply(undo);
+    expect(third.groups).toEqual(["sg-nodes"]);
+  });
+
+  it("are left alone where a group is of another VPC", async () => {
+    server.securityGroups.set("sg-foreign", "vpc-b");
+    await expect(replace(["sg-quarantine", "sg-foreign"])).rejects.toMatchObject({
+      code: "CLOUD_REFUSED",
+      message: expect.stringMatching(/sg-foreign is in vpc-b and the interface in vpc-a/),
+    });
+    expect(server.count(change)).toBe(0);
+  });
+
+  it("are left alone where a group does not exist", async () => {
+    const code = "ACTION_TARGET_UNKNOWN";
+    await expect(replace(["sg-none"])).rejects.toMatchObject({ code, retryable: false });
+    expect(server.count(change)).toBe(0);
+  });
+
+  it("are changed on the others where one interface is a service's of AWS", async () => {
+    server.managed.add(first.id);
+    await expect(replace()).rejects.toMatchObject({
+      code: "CLOUD_REFUSED",
+      message: expect.stringContaining(first.id),
+    });
+    expect(second.groups).toEqual(["sg-quarantine"]);
+  });
+
+  it("come back on what is still the machine's alone", async () => {
+    const undo = await replace();
+    server.interfaces.splice(server.interfaces.indexOf(second), 1);
+    await restore(undo);
+    expect(first.groups).toEqual(["sg-nodes", "sg-db"]);
+    expect(server.count(change)).toBe(3);
+  });
+
+  it.each([
+    ["DescribeNetworkInterfaces", "CLOUD_RIGHT_MISSING"],
+    ["DescribeSecurityGroups", "CLOUD_RIGHT_MISSING"],
+    [change, "CLOUD_RIGHT_MISSING"],
+  ])("cannot be changed without the right to %s", async (action, code) => {
+    server.denied.add(action);
+    await expect(replace()).rejects.toMatchObject({ code, retryable: false });
+  });
+
+  it("are found wrong before any departure where a group does not exist", async () => {
+    const how = { kind: "replaceSecurityGroups", groupIds: ["sg-none"] } as const;
+    expect(await runner.check(how, never)).toMatchObject({
+      ...{ code: "ACTION_TARGET_UNKNOWN", field: "replaceSecurityGroups.groupIds" },
+      found: expect.stringContaining("sg-none"),
+    });
+  });
+
+  it("are no concern of a machine that is not EC2's", async () => {
+    const task = taskOf();
+    const target = { ...task.target, providerID: "gce://p/z/n", instanceId: "n" };
+    await expect(runner.prepare({ ...task, target }, never)).rejects.toMatchObject({
+      code: "ACTION_REFUSED",
+    });
+  });
+});

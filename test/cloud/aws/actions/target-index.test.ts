@@ -1,0 +1,174 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ClassicLoadBalancerClient } from "../../../../src/cloud/aws/actions/classic-load-balancer-client.ts";
+import { TargetGroupClient } from "../../../../src/cloud/aws/actions/target-group-client.ts";
+import { TargetIndex } from "../../../../src/cloud/aws/actions/target-index.ts";
+import { Ec2Client } from "../../../../src/cloud/aws/ec2-client.ts";
+import { seededRng } from "../../../../src/core/chance/rng.ts";
+import type { LastcallError } from "../../../../src/errors.ts";
+import { useAwsEnvironment } from "../../../support/aws-environment.ts";
+import { LoadBalancerServer } from "../../../support/load-balancer-server.ts";
+import { ManualClock } from "../../../support/manual-clock.ts";
+import { NetworkServer } from "../../../support/network-server.ts";
+import { waitUntil } from "../../../support/wait-until.ts";
+
+const never = new AbortController().signal;
+useAwsEnvironment();
+
+describe("the index of targets", () => {
+  let balancers: LoadBalancerServer;
+  let ec2: NetworkServer;
+  let clock: ManualClock;
+  let index: TargetIndex;
+  let machines: string[];
+  const stop = new AbortController();
+
+  beforeEach(async () => {
+    balancers = await new LoadBalancerServer().start();
+    ec2 = await new NetworkServer().start();
+    process.env.AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING_V2 = balancers.url;
+    process.env.AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING = balancers.url;
+    process.env.AWS_ENDPOINT_URL_EC2 = ec2.url;
+    clock = new ManualClock();
+    machines = [];
+    const region = "eu-west-1";
+    index = new TargetIndex({
+      kinds: [new TargetGroupClient({ region }), new ClassicLoadBalancerClient({ region })],
+      network: new Ec2Client({ region }),
+      machines: () => machines,
+      ...{ clock, rng: seededRng(1) },
+    });
+  });
+  afterEach(() => Promise.all([balancers.stop(), ec2.stop()]));
+
+  async function found(instanceId: string, ...addresses: readonly string[]) {
+    const { holdings, faults } = await index.find({ instanceId, addresses }, never);
+    const names = holdings.map(
+      ({ group, target }) => `${group.id.split("/")[1] ?? group.id} ${target.id}:${target.port}`,
+    );
+    return { names: names.toSorted(), codes: faults.map(({ code }) => code) };
+  }
+
+  it("finds each group and each port of an instance, and asks nothing for it", async () => {
+    const { id } = ec2.addInstance(1);
+    balancers.addGroup("web", {
+      targets: [
+        { id, port: 80 },
+        { id, port: 766 },
+      ],
+    });
+    balancers.addGroup("api", { targets: [{ id, port: 8080 }] });
+    balancers.addGroup("other", { targets: [{ id: ec2.addInstance(2).id, port: 80 }] });
+    balancers.addClassic("classic", [id]);
+    const names = [`api ${id}:8080`, `classic ${id}:undefined`, `web ${id}:766`, `web ${id}:80`];
+    expect(await found(id)).toEqual({ names, codes: [] });
+    const calls = balancers.calls.length;
+    expect(await found(id)).toEqual({ names, codes: [] });
+    expect(balancers.calls).toHaveLength(calls);
+    expect(ec2.calls).toEqual([]);
+  });
+
+  it("finds the groups of a machine's own addresses, and of its pods'", async () => {
+    const instance = ec2.addInstance(1);
+    ec2.addInterface(instance);
+    balancers.addGroup("pods", { type: "ip", targets: [{ id: "10.0.1.7", port: 8080 }] });
+    balancers.addGroup("other", { type: "ip", targets: [{ id: "10.0.1.8", port: 8080 }] });
+    const { names } = await found(instance.id, "10.0.1.6", "10.0.1.7");
+    expect(names).toEqual(["pods 10.0.1.7:8080"]);
+  });
+
+  it("takes an address in another VPC for another machine's", async () => {
+    const instance = ec2.addInstance(1, "vpc-a");
+    ec2.addInterface(instance);
+    const targets = [{ id: "10.0.1.7", port: 8080 }];
+    balancers.addGroup("ours", { type: "ip", vpc: "vpc-a", targets: [...targets] });
+    balancers.addGroup("theirs", { type: "ip", vpc: "vpc-b", targets: [...targets] });
+    expect((await found(instance.id, "10.0.1.7")).names).toEqual(["ours 10.0.1.7:8080"]);
+  });
+
+  it("leaves addresses alone where EC2 does not say in which VPC the machine is", async () => {
+    const instance = ec2.addInstance(1);
+    ec2.denied.add("DescribeNetworkInterfaces");
+    balancers.addGroup("pods", { type: "ip", targets: [{ id: "10.0.1.7", port: 8080 }] });
+    balancers.addGroup("web", { targets: [{ id: instance.id, port: 80 }] });
+    expect(await found(instance.id, "10.0.1.7")).toEqual({
+      names: [`web ${instance.id}:80`],
+      codes: ["CLOUD_RIGHT_MISSING"],
+    });
+  });
+
+  it("knows the VPC of the fleet's machines beforehand", async () => {
+    const instance = ec2.addInstance(1);
+    ec2.addInterface(instance);
+    machines.push(instance.id);
+    balancers.addGroup("pods", { type: "ip", targets: [{ id: "10.0.1.7", port: 8080 }] });
+    await found("i-00000000000000009");
+    expect(ec2.count("DescribeNetworkInterfaces")).toBe(1);
+    expect((await found(instance.id, "10.0.1.7")).names).toHaveLength(1);
+    expect(ec2.count("DescribeNetworkInterfaces")).toBe(1);
+  });
+
+  it("reads again for a machine that is in no group, and once for fifty of them", async () => {
+    balancers.addGroup("web");
+    await found("i-00000000000000001");
+    await clock.advance(31_000);
+    const { id } = ec2.addInstance(2);
+    balancers.groups[0]?.targets.push({ id, port: 80 });
+    const before = balancers.count("DescribeTargetHealth");
+    const fifty = await Promise.all(Array.from({ length: 50 }, () => found(id)));
+    expect(fifty.every(({ names }) => names.length === 1)).toBe(true);
+    expect(balancers.count("DescribeTargetHealth")).toBe(before + 1);
+  });
+
+  it("believes a look that is half a minute old at the most", async () => {
+    balancers.addGroup("web");
+    await found("i-00000000000000001");
+    await clock.advance(29_000);
+    await found("i-00000000000000001");
+    expect(balancers.count("DescribeTargetHealth")).toBe(1);
+  });
+
+  it("says what could not be read, and finds the rest", async () => {
+    const { id } = ec2.addInstance(1);
+    balancers.addClassic("classic", [id]);
+    balancers.denied.add("DescribeTargetHealth");
+    balancers.addGroup("web", { targets: [{ id, port: 80 }] });
+    expect(await found(id)).toEqual({
+      names: [`classic ${id}:undefined`],
+      codes: ["CLOUD_RIGHT_MISSING"],
+    });
+  });
+
+  it("keeps what it has read where a later reading fails", async () => {
+    const { id } = ec2.addInstance(1);
+    balancers.addGroup("web", { targets: [{ id, port: 80 }] });
+    await found(id);
+    expect(await found(id)).toEqual({ names: [`web ${id}:80`], codes: [] });
+    balancers.fault = "RightMissing";
+    await clock.advance(31_000);
+    // A machine that is in no group has it read again.
+    await found("i-00000000000000009");
+    expect(await found(id)).toEqual({ names: [`web ${id}:80`], codes: [] });
+  });
+
+  it("reads every five minutes, and says what goes wrong", async () => {
+    const faults: LastcallError[] = [];
+    balancers.addGroup("web");
+    const following = index.follow((fault) => faults.push(fault), stop.signal);
+    const reads = (count: number) =>
+      waitUntil(
+        async () => clock.sleeping === 1 && balancers.count("DescribeTargetGroups") >= count,
+        { what: `reading ${count} is done`, timeoutMs: 5000, intervalMs: 5 },
+      );
+    await reads(1);
+    balancers.denied.add("DescribeTargetHealth");
+    // Between four and a half and five and a half minutes.
+    await clock.advance(4.5 * 60_000 - 1);
+    await reads(1);
+    expect(faults).toEqual([]);
+    await clock.advance(60_001);
+    await reads(2);
+    expect(faults[0]).toMatchObject({ code: "CLOUD_RIGHT_MISSING" });
+    stop.abort();
+    await following;
+  });
+});

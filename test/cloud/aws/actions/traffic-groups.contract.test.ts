@@ -1,0 +1,143 @@
+import { describe, expect, it } from "vitest";
+import { ClassicLoadBalancerClient } from "../../../../src/cloud/aws/actions/classic-load-balancer-client.ts";
+import { TargetGroupClient } from "../../../../src/cloud/aws/actions/target-group-client.ts";
+import {
+  type TrafficWorld,
+  trafficGroupsContract,
+} from "../../../contract/traffic-groups.contract.ts";
+import { useAwsEnvironment } from "../../../support/aws-environment.ts";
+import { LoadBalancerServer } from "../../../support/load-balancer-server.ts";
+
+const never = new AbortController().signal;
+const one = "i-00000000000000001";
+useAwsEnvironment();
+
+async function serve() {
+  const time = { nowMs: 0 };
+  const server = await new LoadBalancerServer(() => time.nowMs).start();
+  process.env.AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING_V2 = server.url;
+  process.env.AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING = server.url;
+  server.pageSize = 10;
+  return { server, time };
+}
+
+function sideOf({ server, time }: Awaited<ReturnType<typeof serve>>) {
+  return {
+    pass: (spanMs: number) => {
+      time.nowMs += spanMs;
+    },
+    fail: (fault: Parameters<TrafficWorld["fail"]>[0]) => {
+      server.fault = fault;
+    },
+    heal: () => {
+      server.fault = undefined;
+    },
+    close: () => server.stop(),
+  };
+}
+
+trafficGroupsContract("AWS' client of target groups", async () => {
+  const served = await serve();
+  const { server } = served;
+  return {
+    ...sideOf(served),
+    groups: new TargetGroupClient({ region: "eu-west-1" }),
+    add: (name, instances, drainMs = 0) => {
+      const targets = instances.map((id) => ({ id, port: 8080 }));
+      return server.addGroup(name, { drainMs, targets }).arn;
+    },
+    serving: (id) => {
+      const group = server.groups.find(({ arn }) => arn === id);
+      return group === undefined ? [] : server.serving(group).map((one) => one.split(":")[0] ?? "");
+    },
+  };
+});
+
+trafficGroupsContract("AWS' client of classic load balancers", async () => {
+  const served = await serve();
+  const { server } = served;
+  return {
+    ...sideOf(served),
+    groups: new ClassicLoadBalancerClient({ region: "eu-west-1" }),
+    add: (name, instances, drainMs = 0) => server.addClassic(name, instances, drainMs).name,
+    serving: (id) => [...(server.classics.find(({ name }) => name === id)?.instances ?? [])],
+  };
+});
+
+describe("AWS' client of target groups", () => {
+  it("reads what kind of targets a group has, where they are, and whose it is", async () => {
+    const { server } = await serve();
+    const groups = new TargetGroupClient({ region: "eu-west-1" });
+    server.addGroup("web", { targets: [{ id: one, port: 80 }] });
+    server.addGroup("pods", {
+      ...{ type: "ip", vpc: "vpc-b", tags: { "elbv2.k8s.aws/cluster": "main" } },
+      targets: [{ id: "10.0.1.7", port: 8080 }],
+    });
+    server.addGroup("function", { type: "lambda" });
+    server.addGroup("behind-alb", { type: "alb" });
+    const read = await groups.read(() => {}, never);
+    expect(read.map(({ group }) => group)).toEqual([
+      expect.objectContaining({ byAddress: false, vpc: "vpc-a", isOwned: false }),
+      expect.objectContaining({ byAddress: true, vpc: "vpc-b", isOwned: true }),
+    ]);
+    await server.stop();
+  });
+
+  it("tells two ports of one instance apart", async () => {
+    const { server } = await serve();
+    const groups = new TargetGroupClient({ region: "eu-west-1" });
+    const targets = [
+      { id: one, port: 80 },
+      { id: one, port: 766 },
+    ];
+    const group = server.addGroup("web", { targets: [...targets] });
+    expect((await groups.read(() => {}, never))[0]?.targets).toEqual(targets);
+    await groups.deregister(group.arn, [{ id: one, port: 766 }], never);
+    expect(server.serving(group)).toEqual([`${one}:80`]);
+    await server.stop();
+  });
+
+  it("leaves out of a reading what is on its way out", async () => {
+    const { server } = await serve();
+    const groups = new TargetGroupClient({ region: "eu-west-1" });
+    const group = server.addGroup("web", { drainMs: 60_000, targets: [{ id: one, port: 80 }] });
+    await groups.deregister(group.arn, [{ id: one, port: 80 }], never);
+    expect((await groups.read(() => {}, never))[0]?.targets).toEqual([]);
+    await server.stop();
+  });
+
+  it("asks for the tags of a group once, twenty at a time, and for its targets each time", async () => {
+    const { server } = await serve();
+    const groups = new TargetGroupClient({ region: "eu-west-1" });
+    for (let place = 0; place < 25; place += 1) server.addGroup(`group-${place}`);
+    await groups.read(() => {}, never);
+    await groups.read(() => {}, never);
+    expect(server.count("DescribeTags")).toBe(2);
+    // Three pages of ten, twice.
+    expect(server.count("DescribeTargetGroups")).toBe(6);
+    expect(server.count("DescribeTargetHealth")).toBe(50);
+    await server.stop();
+  });
+
+  it("throws where targets are of another kind than the group's", async () => {
+    const { server } = await serve();
+    const groups = new TargetGroupClient({ region: "eu-west-1" });
+    const { arn } = server.addGroup("pods", { type: "ip" });
+    await expect(groups.deregister(arn, [{ id: one, port: 80 }], never)).rejects.toMatchObject({
+      code: "CLOUD_REFUSED",
+      retryable: false,
+    });
+    await server.stop();
+  });
+
+  it("goes on after it has been throttled", async () => {
+    const { server } = await serve();
+    const groups = new TargetGroupClient({ region: "eu-west-1" });
+    const group = server.addGroup("web", { targets: [{ id: one, port: 80 }] });
+    server.throttleNext = 1;
+    await groups.deregister(group.arn, [{ id: one, port: 80 }], never);
+    expect(server.serving(group)).toEqual([]);
+    expect(server.count("DeregisterTargets")).toBe(2);
+    await server.stop();
+  });
+});

@@ -1,0 +1,95 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Ec2Network } from "../../src/cloud/aws/actions/ec2-network.ts";
+
+/** The networks of EC2, with the side on which they stand. */
+export interface NetworkWorld {
+  readonly network: Ec2Network;
+  /** Gives the id of an instance with so many interfaces, each in the group `sg-nodes`. */
+  addInstance(interfaces: number): string;
+  addSecurityGroup(id: string, vpc?: "vpc-a" | "vpc-b"): void;
+  groupsOf(interfaceId: string): readonly string[];
+  /** From now until `heal` nothing else is answered. */
+  fail(fault: "Unreachable" | "RateLimited" | "RightMissing"): void;
+  heal(): void;
+  close(): Promise<void>;
+}
+
+const never = new AbortController().signal;
+
+/** What every implementation of `Ec2Network` promises. */
+export function ec2NetworkContract(name: string, makeWorld: () => Promise<NetworkWorld>): void {
+  describe(`${name} as Ec2Network`, () => {
+    let world: NetworkWorld;
+
+    beforeEach(async () => {
+      world = await makeWorld();
+      world.addSecurityGroup("sg-nodes");
+      world.addSecurityGroup("sg-quarantine");
+    });
+    afterEach(() => world.close());
+
+    it("lists every interface of the instances that are named, and no other's", async () => {
+      const ids = [world.addInstance(15), world.addInstance(2)];
+      world.addInstance(1);
+      const found = await world.network.interfacesOf(ids, never);
+      expect(found.filter(({ instanceId }) => instanceId === ids[0])).toHaveLength(15);
+      expect(found.filter(({ instanceId }) => instanceId === ids[1])).toHaveLength(2);
+      expect(found).toHaveLength(17);
+      expect(found[0]).toMatchObject({ vpc: "vpc-a", groupIds: ["sg-nodes"] });
+    });
+
+    it("lists nothing of an instance that is gone", async () => {
+      expect(await world.network.interfacesOf(["i-00000000000000bad"], never)).toEqual([]);
+    });
+
+    it("replaces the groups of an interface, and adds to none", async () => {
+      const [found] = await world.network.interfacesOf([world.addInstance(1)], never);
+      const id = found?.id ?? "";
+      await world.network.setSecurityGroups(id, ["sg-quarantine"], never);
+      expect(world.groupsOf(id)).toEqual(["sg-quarantine"]);
+    });
+
+    it("has nothing against an interface that is gone", async () => {
+      await world.network.setSecurityGroups("eni-00000000000000bad", ["sg-nodes"], never);
+    });
+
+    it("knows the VPC of each group, and throws where one does not exist", async () => {
+      world.addSecurityGroup("sg-foreign", "vpc-b");
+      const vpcs = await world.network.vpcsOf(["sg-nodes", "sg-foreign"], never);
+      expect(Object.fromEntries(vpcs)).toEqual({ "sg-nodes": "vpc-a", "sg-foreign": "vpc-b" });
+      await expect(world.network.vpcsOf(["sg-nodes", "sg-none"], never)).rejects.toMatchObject({
+        code: "ACTION_TARGET_UNKNOWN",
+        message: expect.stringContaining("sg-none"),
+      });
+    });
+
+    it("ends with the signal's reason, and changes nothing", async () => {
+      const [found] = await world.network.interfacesOf([world.addInstance(1)], never);
+      const id = found?.id ?? "";
+      const signal = AbortSignal.abort(new Error("the lead is lost"));
+      await expect(world.network.setSecurityGroups(id, ["sg-quarantine"], signal)).rejects.toThrow(
+        "the lead is lost",
+      );
+      expect(world.groupsOf(id)).toEqual(["sg-nodes"]);
+    });
+
+    it.each([
+      ["Unreachable", "CLOUD_UNREACHABLE"],
+      ["RateLimited", "CLOUD_RATE_LIMITED"],
+      ["RightMissing", "CLOUD_RIGHT_MISSING"],
+    ] as const)("throws where it is %s, and goes on when that is over", async (fault, code) => {
+      const instance = world.addInstance(1);
+      const [found] = await world.network.interfacesOf([instance], never);
+      const id = found?.id ?? "";
+      world.fail(fault);
+      await expect(world.network.interfacesOf([instance], never)).rejects.toMatchObject({ code });
+      await expect(world.network.vpcsOf(["sg-nodes"], never)).rejects.toMatchObject({ code });
+      await expect(
+        world.network.setSecurityGroups(id, ["sg-quarantine"], never),
+      ).rejects.toMatchObject({ code });
+      world.heal();
+      await world.network.setSecurityGroups(id, ["sg-quarantine"], never);
+      expect(world.groupsOf(id)).toEqual(["sg-quarantine"]);
+    });
+  });
+}

@@ -1,0 +1,116 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Target, TrafficGroups } from "../../src/cloud/aws/actions/traffic-groups.ts";
+
+/** Groups of one kind, with the side on which they stand. */
+export interface TrafficWorld {
+  readonly groups: TrafficGroups;
+  /** A group that holds these instances, and whose connections drain for so long; gives its id. */
+  add(name: string, instances: readonly string[], drainMs?: number): string;
+  /** The instances that get traffic. */
+  serving(id: string): readonly string[];
+  pass(spanMs: number): void;
+  /** From now until `heal` nothing else is answered. */
+  fail(fault: "Unreachable" | "RateLimited" | "RightMissing"): void;
+  heal(): void;
+  close(): Promise<void>;
+}
+
+const never = new AbortController().signal;
+const one = "i-00000000000000001";
+const two = "i-00000000000000002";
+
+function noTrouble(_: unknown, error: unknown): never {
+  throw error;
+}
+
+/** What every implementation of `TrafficGroups` promises. */
+export function trafficGroupsContract(name: string, makeWorld: () => Promise<TrafficWorld>): void {
+  describe(`${name} as TrafficGroups`, () => {
+    let world: TrafficWorld;
+
+    beforeEach(async () => {
+      world = await makeWorld();
+    });
+    afterEach(() => world.close());
+
+    /** The registered target of an instance, with the port that it has there. */
+    async function targetOf(id: string, instance: string): Promise<Target> {
+      const read = await world.groups.read(noTrouble, never);
+      const found = read.find(({ group }) => group.id === id);
+      return found?.targets.find((target) => target.id === instance) as Target;
+    }
+
+    it("reads every group with its instances, over more than one page", async () => {
+      const ids = Array.from({ length: 25 }, (_, place) => world.add(`group-${place}`, [one]));
+      const read = await world.groups.read(noTrouble, never);
+      expect(read.map(({ group }) => group.id).toSorted()).toEqual(ids.toSorted());
+      expect(read.every(({ targets }) => targets.length === 1 && targets[0]?.id === one)).toBe(
+        true,
+      );
+      expect(read.every(({ group }) => group.kind === world.groups.kind)).toBe(true);
+    });
+
+    it("takes out the targets that are named and no others, and puts them back", async () => {
+      const id = world.add("web", [one, two]);
+      const target = await targetOf(id, one);
+      await world.groups.deregister(id, [target], never);
+      expect(world.serving(id)).toEqual([two]);
+      await world.groups.register(id, [target], never);
+      expect(world.serving(id).toSorted()).toEqual([one, two]);
+    });
+
+    it("has nothing against taking out what is out", async () => {
+      const id = world.add("web", [one]);
+      const target = await targetOf(id, one);
+      await world.groups.deregister(id, [target], never);
+      await world.groups.deregister(id, [target, { ...target, id: two }], never);
+      expect(world.serving(id)).toEqual([]);
+    });
+
+    it("says what still has connections, until they have drained", async () => {
+      const id = world.add("web", [one, two], 60_000);
+      const target = await targetOf(id, one);
+      expect(await world.groups.lingering(id, [target], never)).toEqual([target]);
+      await world.groups.deregister(id, [target], never);
+      expect(await world.groups.lingering(id, [target], never)).toEqual([target]);
+      world.pass(60_000);
+      expect(await world.groups.lingering(id, [target], never)).toEqual([]);
+    });
+
+    it("takes a group that is gone for one without targets", async () => {
+      const gone = world.add("web", [one]).replace(/web/, "bew");
+      const target = { id: one, port: 80 };
+      await world.groups.deregister(gone, [target], never);
+      await world.groups.register(gone, [target], never);
+      expect(await world.groups.lingering(gone, [target], never)).toEqual([]);
+    });
+
+    it("ends with the signal's reason, and changes nothing", async () => {
+      const id = world.add("web", [one]);
+      const target = await targetOf(id, one);
+      const signal = AbortSignal.abort(new Error("the lead is lost"));
+      await expect(world.groups.deregister(id, [target], signal)).rejects.toThrow(
+        "the lead is lost",
+      );
+      await expect(world.groups.read(noTrouble, signal)).rejects.toThrow("the lead is lost");
+      expect(world.serving(id)).toEqual([one]);
+    });
+
+    it.each([
+      ["Unreachable", "CLOUD_UNREACHABLE"],
+      ["RateLimited", "CLOUD_RATE_LIMITED"],
+      ["RightMissing", "CLOUD_RIGHT_MISSING"],
+    ] as const)("throws where it is %s, and goes on when that is over", async (fault, code) => {
+      const id = world.add("web", [one]);
+      const target = await targetOf(id, one);
+      world.fail(fault);
+      await expect(world.groups.read(noTrouble, never)).rejects.toMatchObject({ code });
+      await expect(world.groups.deregister(id, [target], never)).rejects.toMatchObject({ code });
+      await expect(world.groups.register(id, [target], never)).rejects.toMatchObject({ code });
+      await expect(world.groups.lingering(id, [target], never)).rejects.toMatchObject({ code });
+      world.heal();
+      await world.groups.deregister(id, [target], never);
+      expect(world.serving(id)).toEqual([]);
+    });
+  });
+}

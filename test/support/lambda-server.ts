@@ -1,0 +1,47 @@
+import { json, ScriptedServer } from "./scripted-server.ts";
+
+const faults = {
+  Unreachable: { status: 500, code: "ServiceException" },
+  RateLimited: { status: 429, code: "TooManyRequestsException" },
+  RightMissing: { status: 403, code: "AccessDeniedException" },
+} as const;
+
+/**
+ * Lambda on loopback, as far as invoking goes: the REST protocol of its model, 2015-03-31. An event
+ * is taken with 202, a dry run answered with 204.
+ */
+export class LambdaServer {
+  readonly functions = new Set<string>();
+  /** What was invoked, with its payload. */
+  readonly invoked: { readonly name: string; readonly payload: unknown }[] = [];
+  fault: keyof typeof faults | undefined;
+  readonly #server = new ScriptedServer(({ url, headers, body }, response) => {
+    const refuse = ({ status, code }: { readonly status: number; readonly code: string }) => {
+      response.setHeader("x-amzn-errortype", code);
+      json(response, status, { Message: "As Lambda says it", Type: "User" });
+    };
+    if (this.fault !== undefined) return refuse(faults[this.fault]);
+    const name = /^\/2015-03-31\/functions\/([^/]+)\/invocations/.exec(url)?.[1] ?? "";
+    if (!this.functions.has(decodeURIComponent(name))) {
+      return refuse({ status: 404, code: "ResourceNotFoundException" });
+    }
+    const type = headers["x-amz-invocation-type"];
+    if (type === "Event") {
+      this.invoked.push({ name: decodeURIComponent(name), payload: JSON.parse(body) });
+    }
+    response.writeHead(type === "Event" ? 202 : 204).end();
+  });
+
+  get url(): string {
+    return this.#server.url;
+  }
+
+  async start(): Promise<this> {
+    await this.#server.start();
+    return this;
+  }
+
+  stop(): Promise<void> {
+    return this.#server.stop();
+  }
+}

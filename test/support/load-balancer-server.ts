@@ -1,0 +1,311 @@
+import { type Instant, instant } from "../../src/core/time/time.ts";
+import {
+  AwsQueryServer,
+  element,
+  errorResponse,
+  listOf,
+  membersOf,
+  type QueryAnswer,
+  type QueryRefusal,
+  textElement,
+} from "./aws-query-server.ts";
+
+export interface ServedGroup {
+  readonly arn: string;
+  readonly type: "instance" | "ip" | "lambda" | "alb";
+  readonly vpc: string;
+  readonly port: number;
+  readonly tags: Readonly<Record<string, string>>;
+  /** How long a target that is deregistered is `draining`. */
+  drainMs: number;
+  readonly targets: ServedTarget[];
+}
+
+export interface ServedTarget {
+  readonly id: string;
+  readonly port: number;
+  /** Absent: it gets traffic. */
+  drainedAt?: Instant | undefined;
+}
+
+export interface ServedClassic {
+  readonly name: string;
+  readonly instances: Set<string>;
+  /** Those that are deregistered and still have connections. */
+  readonly draining: Map<string, Instant>;
+  drainMs: number;
+}
+
+export interface ServedCall {
+  readonly action: string;
+  /** The target group's ARN or the classic load balancer's name, where the call names one. */
+  readonly on: string | undefined;
+  readonly atMs: number;
+}
+
+const newVersion = "2015-12-01";
+const faults = {
+  Unreachable: { status: 503, code: "ServiceUnavailable", text: "The service is unavailable." },
+  RateLimited: { status: 400, code: "Throttling", text: "Rate exceeded" },
+  RightMissing: {
+    ...{ status: 403, code: "AccessDenied" },
+    text: "User: arn:aws:iam::123456789012:user/x is not authorized to perform this action",
+  },
+} as const satisfies Record<string, QueryRefusal>;
+
+/**
+ * Elastic Load Balancing on loopback, both APIs: target groups (2015-12-01) and classic load
+ * balancers (2012-06-01), as far as targets go. Beside what moto has, it pages, keeps each
+ * registered port, drains over time, throttles and denies, and takes the deregistration of an
+ * absent target well, as AWS documents it. Its errors are those of AWS' model
+ * (test/data/aws/api-examples.json).
+ */
+export class LoadBalancerServer extends AwsQueryServer {
+  readonly groups: ServedGroup[] = [];
+  readonly classics: ServedClassic[] = [];
+  readonly calls: ServedCall[] = [];
+  fault: keyof typeof faults | undefined;
+  readonly denied = new Set<string>();
+  /** So many of the next requests are throttled. */
+  throttleNext = 0;
+  pageSize = 400;
+  /** How long each answer takes. */
+  latencyMs = 0;
+  readonly #now: () => number;
+
+  constructor(now: () => number = Date.now) {
+    super();
+    this.#now = now;
+  }
+
+  addGroup(name: string, group: Partial<Omit<ServedGroup, "arn">> = {}): ServedGroup {
+    const id = (this.groups.length + 1).toString(16).padStart(16, "0");
+    const made: ServedGroup = {
+      arn: `arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/${name}/${id}`,
+      ...{ type: "instance", vpc: "vpc-a", port: 80, tags: {}, drainMs: 0, targets: [] },
+      ...group,
+    };
+    this.groups.push(made);
+    return made;
+  }
+
+  addClassic(name: string, instances: readonly string[], drainMs = 0): ServedClassic {
+    const made = { name, instances: new Set(instances), draining: new Map(), drainMs };
+    this.classics.push(made);
+    return made;
+  }
+
+  count(action: string): number {
+    return this.calls.filter((call) => call.action === action).length;
+  }
+
+  /** The targets that get traffic, as `ID:PORT`. */
+  serving(group: ServedGroup): readonly string[] {
+    const up = group.targets.filter(({ drainedAt }) => drainedAt === undefined);
+    return up.map(({ id, port }) => `${id}:${port}`);
+  }
+
+  protected override async answer(asked: URLSearchParams): Promise<QueryAnswer> {
+    const action = asked.get("Action") ?? "";
+    const on = asked.get("TargetGroupArn") ?? asked.get("LoadBalancerName") ?? undefined;
+    this.calls.push({ action, on, atMs: this.#now() });
+    if (this.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, this.latencyMs));
+    const version = asked.get("Version") ?? "";
+    const namespace = `http://elasticloadbalancing.amazonaws.com/doc/${version}/`;
+    const found = this.#refusalOf(action) ?? this.#carryOut(action, version, asked);
+    if (typeof found !== "string") return errorResponse(found, namespace);
+    const xml =
+      `<${action}Response xmlns="${namespace}">${element(`${action}Result`, found)}` +
+      `<ResponseMetadata><RequestId>7c6e177f</RequestId></ResponseMetadata></${action}Response>`;
+    return { status: 200, xml };
+  }
+
+  #refusalOf(action: string): QueryRefusal | undefined {
+    if (this.fault !== undefined) return faults[this.fault];
+    if (this.denied.has(action)) return faults.RightMissing;
+    if (this.throttleNext === 0) return undefined;
+    this.throttleNext -= 1;
+    return faults.RateLimited;
+  }
+
+  #carryOut(action: string, version: string, asked: URLSearchParams): string | QueryRefusal {
+    const isNew = version === newVersion;
+    const known = isNew ? this.#ofTargetGroups(action, asked) : this.#ofClassics(action, asked);
+    return known ?? { status: 400, code: "InvalidAction", text: `No action ${action}` };
+  }
+
+  #ofTargetGroups(action: string, asked: URLSearchParams): string | QueryRefusal | undefined {
+    if (action === "DescribeTargetGroups") {
+      return this.#page("TargetGroups", this.groups.map(groupItem), asked);
+    }
+    if (action === "DescribeTags") return this.#tags(listOf(asked, "ResourceArns.member"));
+    const group = this.groups.find(({ arn }) => arn === asked.get("TargetGroupArn"));
+    if (!/^(DescribeTargetHealth|(Der|R)egisterTargets)$/.test(action)) return undefined;
+    if (group === undefined) return noGroup;
+    this.#forgetDrained(group);
+    const targets = membersOf(asked, "Targets.member").map(({ Id = "", Port }) => ({
+      id: Id,
+      port: Port === undefined ? group.port : Number(Port),
+    }));
+    if (targets.some(({ id }) => !isTarget(group, id))) return invalidTarget(group);
+    if (action === "DescribeTargetHealth") return health(group, targets);
+    return action === "RegisterTargets"
+      ? register(group, targets)
+      : this.#deregister(group, targets);
+  }
+
+  #deregister(group: ServedGroup, targets: readonly ServedTarget[]): string {
+    for (const target of targets) {
+      const found = group.targets.find((one) => isSame(one, target));
+      // What is not there, or drains already, is as it should be.
+      if (found === undefined || found.drainedAt !== undefined) continue;
+      found.drainedAt = instant(this.#now() + group.drainMs);
+    }
+    this.#forgetDrained(group);
+    return "";
+  }
+
+  #forgetDrained({ targets }: ServedGroup): void {
+    const left = targets.filter(
+      ({ drainedAt }) => drainedAt === undefined || drainedAt > this.#now(),
+    );
+    targets.splice(0, targets.length, ...left);
+  }
+
+  #tags(arns: readonly string[]): string | QueryRefusal {
+    if (arns.length > 20) {
+      const text = "You can describe tags for up to 20 resources at a time";
+      return { status: 400, code: "ValidationError", text };
+    }
+    const items: string[] = [];
+    for (const asked of arns) {
+      const group = this.groups.find(({ arn }) => arn === asked);
+      if (group === undefined) return noGroup;
+      const tags = Object.entries(group.tags).map(([key, value]) =>
+        element("member", textElement("Key", key) + textElement("Value", value)),
+      );
+      items.push(
+        element("member", textElement("ResourceArn", asked) + element("Tags", tags.join(""))),
+      );
+    }
+    return element("TagDescriptions", items.join(""));
+  }
+
+  #ofClassics(action: string, asked: URLSearchParams): string | QueryRefusal | undefined {
+    if (action === "DescribeLoadBalancers") {
+      return this.#page("LoadBalancerDescriptions", this.classics.map(classicItem), asked);
+    }
+    const classic = this.classics.find(({ name }) => name === asked.get("LoadBalancerName"));
+    const ids = membersOf(asked, "Instances.member").map(({ InstanceId = "" }) => InstanceId);
+    if (!/^(DescribeInstanceHealth|(Dereg|Reg)isterInstances(From|With)LoadBalancer)$/.test(action))
+      return undefined;
+    if (classic === undefined) return noClassic;
+    if (action === "DescribeInstanceHealth") return this.#instanceHealth(classic, ids);
+    for (const id of ids) {
+      if (action.startsWith("Reg")) {
+        classic.instances.add(id);
+        classic.draining.delete(id);
+      } else if (classic.instances.delete(id)) {
+        classic.draining.set(id, instant(this.#now() + classic.drainMs));
+      }
+    }
+    return element("Instances", [...classic.instances].map(instanceItem).join(""));
+  }
+
+  #instanceHealth(classic: ServedClassic, ids: readonly string[]): string {
+    const states = ids.map((id) => {
+      const isDraining = (classic.draining.get(id) ?? 0) > this.#now();
+      const isIn = classic.instances.has(id) || isDraining;
+      const parts =
+        element("InstanceId", id) +
+        element("State", isIn ? "InService" : "OutOfService") +
+        element(
+          "Description",
+          isDraining
+            ? "Instance deregistration currently in progress."
+            : isIn
+              ? "N/A"
+              : "Instance is not currently registered with the LoadBalancer.",
+        );
+      return element("member", parts);
+    });
+    return element("InstanceStates", states.join(""));
+  }
+
+  #page(list: string, items: readonly string[], asked: URLSearchParams): string {
+    const from = Number(asked.get("Marker") ?? 0);
+    const most = Math.min(this.pageSize, Number(asked.get("PageSize") ?? this.pageSize));
+    const next = from + most < items.length ? String(from + most) : undefined;
+    const members = items.slice(from, from + most).map((item) => element("member", item));
+    return element(list, members.join("")) + element("NextMarker", next);
+  }
+}
+
+const noGroup: QueryRefusal = {
+  ...{ status: 400, code: "TargetGroupNotFound" },
+  text: "One or more target groups not found",
+};
+const noClassic: QueryRefusal = {
+  ...{ status: 400, code: "LoadBalancerNotFound" },
+  text: "There is no ACTIVE Load Balancer named 'x'",
+};
+
+function invalidTarget({ type }: ServedGroup): QueryRefusal {
+  const text = `The following targets are not of the target type '${type}'`;
+  return { status: 400, code: "InvalidTarget", text };
+}
+
+function isTarget({ type }: ServedGroup, id: string): boolean {
+  return type === "instance" ? id.startsWith("i-") : !id.startsWith("i-");
+}
+
+function isSame(one: ServedTarget, other: ServedTarget): boolean {
+  return one.id === other.id && one.port === other.port;
+}
+
+function register(group: ServedGroup, targets: readonly ServedTarget[]): string {
+  for (const target of targets) {
+    const found = group.targets.find((one) => isSame(one, target));
+    if (found === undefined) group.targets.push({ ...target });
+    else found.drainedAt = undefined;
+  }
+  return "";
+}
+
+/** Of what is named and not registered it says so; where nothing is named, all that is. */
+function health(group: ServedGroup, asked: readonly ServedTarget[]): string {
+  const listed = asked.length === 0 ? group.targets : asked;
+  const items = listed.map((one) => {
+    const found = group.targets.find((target) => isSame(target, one));
+    const target = element("Target", textElement("Id", one.id) + element("Port", one.port));
+    return element("member", target + element("TargetHealth", stateOf(found)));
+  });
+  return element("TargetHealthDescriptions", items.join(""));
+}
+
+function stateOf(found: ServedTarget | undefined): string {
+  if (found === undefined) {
+    return element("State", "unused") + element("Reason", "Target.NotRegistered");
+  }
+  if (found.drainedAt === undefined) return element("State", "healthy");
+  return element("State", "draining") + element("Reason", "Target.DeregistrationInProgress");
+}
+
+function groupItem({ arn, type, vpc, port }: ServedGroup): string {
+  const parts = { TargetGroupArn: arn, TargetGroupName: arn.split("/")[1], Protocol: "HTTP" };
+  const texts = Object.entries({ ...parts, VpcId: vpc, TargetType: type }).map(([name, text]) =>
+    textElement(name, text),
+  );
+  return texts.join("") + element("Port", port);
+}
+
+function classicItem({ name, instances }: ServedClassic): string {
+  return (
+    textElement("LoadBalancerName", name) +
+    element("Instances", [...instances].map(instanceItem).join(""))
+  );
+}
+
+function instanceItem(id: string): string {
+  return element("member", element("InstanceId", id));
+}

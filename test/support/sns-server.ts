@@ -1,0 +1,60 @@
+import {
+  AwsQueryServer,
+  element,
+  errorResponse,
+  type QueryAnswer,
+  type QueryRefusal,
+} from "./aws-query-server.ts";
+
+const namespace = "http://sns.amazonaws.com/doc/2010-03-31/";
+const faults = {
+  Unreachable: { status: 500, code: "InternalError", text: "Internal server error" },
+  RateLimited: { status: 400, code: "Throttling", text: "Rate exceeded" },
+  RightMissing: {
+    ...{ status: 403, code: "AuthorizationError" },
+    text: "User: x is not authorized to perform: SNS:Publish",
+  },
+} as const satisfies Record<string, QueryRefusal>;
+
+/** SNS on loopback, as far as publishing goes, in the Query protocol of its model, 2010-03-31. */
+export class SnsServer extends AwsQueryServer {
+  readonly topics = new Set<string>();
+  readonly published: {
+    readonly topic: string;
+    readonly subject: string | null;
+    readonly message: string;
+  }[] = [];
+  fault: keyof typeof faults | undefined;
+  readonly denied = new Set<string>();
+
+  protected override answer(asked: URLSearchParams): QueryAnswer {
+    const action = asked.get("Action") ?? "";
+    const found = this.#refusalOf(action) ?? this.#carryOut(action, asked);
+    if (typeof found !== "string") return errorResponse(found, namespace);
+    const xml = `<${action}Response xmlns="${namespace}">${element(`${action}Result`, found)}</${action}Response>`;
+    return { status: 200, xml };
+  }
+
+  #refusalOf(action: string): QueryRefusal | undefined {
+    if (this.fault !== undefined) return faults[this.fault];
+    return this.denied.has(action) ? faults.RightMissing : undefined;
+  }
+
+  #carryOut(action: string, asked: URLSearchParams): string | QueryRefusal {
+    const topic = asked.get("TopicArn") ?? "";
+    if (!this.topics.has(topic)) {
+      return { status: 404, code: "NotFound", text: "Topic does not exist" };
+    }
+    if (action === "GetTopicAttributes") return element("Attributes", "");
+    const [subject, message = ""] = [asked.get("Subject"), asked.get("Message") ?? ""];
+    // As SNS documents it: 1 to 99 characters of ASCII without line breaks, and 256 KiB.
+    if (subject !== null && !/^[\x20-\x7e]{1,99}$/.test(subject)) {
+      return { status: 400, code: "InvalidParameter", text: "Invalid parameter: Subject" };
+    }
+    if (message === "" || Buffer.byteLength(message) > 256 * 1024) {
+      return { status: 400, code: "InvalidParameter", text: "Invalid parameter: Message" };
+    }
+    this.published.push({ topic, subject, message });
+    return element("MessageId", `message-${this.published.length}`);
+  }
+}
