@@ -14,6 +14,8 @@ export interface Module {
   readonly exportedValues: readonly string[];
   /** Files of the repository, by path, with the names taken from each; `*` for all of them. */
   readonly imports: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Those that are imported only when they are needed: in a bundle a piece of their own. */
+  readonly lateImports: ReadonlySet<string>;
 }
 
 const typeForm = /^(export )?(?:abstract )?(?:interface|type|class) (\w+)/gm;
@@ -33,7 +35,13 @@ export function moduleOf({ path, text }: SourceFile): Module {
     })),
     exportedValues: [...text.matchAll(valueForm)].map(([, name = ""]) => name),
     imports: importsOf(path, text),
+    lateImports: lateImportsOf(path, text),
   };
+}
+
+function lateImportsOf(path: string, text: string): ReadonlySet<string> {
+  const targets = [...text.matchAll(lateImportForm)].map(([, target = ""]) => target);
+  return new Set(targets.map((target) => join(dirname(path), target)));
 }
 
 function importsOf(path: string, text: string): ReadonlyMap<string, ReadonlySet<string>> {
@@ -46,7 +54,7 @@ function importsOf(path: string, text: string): ReadonlyMap<string, ReadonlySet<
     if (target !== undefined) add(target, namesOf(names));
     else if (bare !== undefined) add(bare, []);
   }
-  for (const [, target = ""] of text.matchAll(lateImportForm)) add(target, ["*"]);
+  for (const file of lateImportsOf(path, text)) found.set(file, new Set("*"));
   return found;
 }
 

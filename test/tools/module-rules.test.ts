@@ -104,6 +104,10 @@ describe("small files", () => {
     ).toEqual([]);
   });
 
+  it("may be loaded late, for which they have to be files", () => {
+    expect(findings({ ...small, "src/b.ts": 'const a = await import("./a.ts");\n' })).toEqual([]);
+  });
+
   it("leave the list of exceptions once they have grown or gone", () => {
     expect(findings(small, { smallFiles: ["src/a.ts"] })).toEqual([]);
     expect(findings({}, { smallFiles: ["src/a.ts"] })).toEqual([
