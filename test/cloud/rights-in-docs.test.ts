@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { awsPermissions } from "../../src/cloud/aws/permissions.ts";
-import { azurePermissions, scaleSetPermission } from "../../src/cloud/azure/permissions.ts";
-import { computePermissions } from "../../src/cloud/gcp/compute-permission.ts";
+import { azurePermissions, scaleSetPermission } from "../../src/cloud/azure/setup-script.ts";
+import { computePermissions } from "../../src/cloud/gcp/setup-script.ts";
 
 /** What looks like a permission of the cloud, in the first column of a page's table of rights. */
 function documented(cloud: string, form: RegExp): readonly string[] {

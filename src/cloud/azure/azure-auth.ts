@@ -4,12 +4,11 @@ import { fieldsOf, textOf } from "../../core/json/json-field.ts";
 import { LastcallError } from "../../errors.ts";
 import type { ApiEndpoint } from "../release/api-endpoint.ts";
 import { noTokens, type TokenSource } from "../release/rest-exchange.ts";
-import { defaultAuthority, resourceManagerOf } from "./azure-cloud.ts";
 
 type Library = typeof import("@azure/msal-node");
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export interface AzureTokenOptions {
+interface AzureTokenOptions {
   readonly endpoint: ApiEndpoint;
   /**
    * AZURE_CLIENT_ID, AZURE_TENANT_ID, AZURE_FEDERATED_TOKEN_FILE and AZURE_AUTHORITY_HOST are read.
@@ -139,3 +138,42 @@ function credentialsInvalid(found: string): LastcallError {
     "expected Workload Identity (the pod's label azure.workload.identity/use) or a managed identity";
   return new LastcallError("CLOUD_CREDENTIALS", `${cannot}: ${found}, ${wanted}`);
 }
+
+/** One of Azure's clouds, told by the host at which it signs in. */
+interface AzureCloud {
+  readonly authorityHost: string;
+  readonly resourceManager: string;
+}
+
+const publicCloud: AzureCloud = {
+  authorityHost: "login.microsoftonline.com",
+  resourceManager: "https://management.azure.com",
+};
+
+/** Source: the clouds of Azure's own SDKs. */
+const clouds: readonly AzureCloud[] = [
+  publicCloud,
+  {
+    authorityHost: "login.microsoftonline.us",
+    resourceManager: "https://management.usgovcloudapi.net",
+  },
+  {
+    authorityHost: "login.chinacloudapi.cn",
+    resourceManager: "https://management.chinacloudapi.cn",
+  },
+  {
+    authorityHost: "login.partner.microsoftonline.cn",
+    resourceManager: "https://management.chinacloudapi.cn",
+  },
+];
+
+/**
+ * Of AZURE_AUTHORITY_HOST, which AKS' webhook sets, such as `https://login.microsoftonline.com/`.
+ */
+export function resourceManagerOf(authority: string | undefined): string {
+  const host = authority !== undefined && URL.canParse(authority) ? new URL(authority).host : "";
+  const cloud = clouds.find(({ authorityHost }) => authorityHost === host) ?? publicCloud;
+  return cloud.resourceManager;
+}
+
+const defaultAuthority = `https://${publicCloud.authorityHost}/`;

@@ -1,9 +1,8 @@
 import type { LaunchTimeReading, LaunchTimes } from "../../contracts/launch-times.ts";
 import type { Instant } from "../../core/time/time.ts";
 import { isLastcallError, type LastcallError } from "../../errors.ts";
-import type { ComputeClient } from "./compute-client.ts";
+import { type ComputeClient, listItems } from "./compute-client.ts";
 import { findInstanceRef, launchTimeOf } from "./compute-instance.ts";
-import { listItems } from "./compute-list.ts";
 
 /** Up to so many machines of a zone are asked for by name; for more the zone is read as a whole. */
 const mostNames = 40;

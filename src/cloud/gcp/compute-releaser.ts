@@ -23,8 +23,7 @@ import {
   instanceRefOf,
   readInstance,
 } from "./compute-instance.ts";
-import { awaitOperation, releaseCall } from "./release-call.ts";
-import { checkRelease } from "./release-check.ts";
+import { awaitOperation, checkRelease, releaseCall } from "./release-call.ts";
 import { checkRequestId, requestIdAfter } from "./request-id.ts";
 
 export interface ComputeReleaserOptions extends ReleaseLoopOptions {

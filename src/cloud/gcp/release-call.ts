@@ -1,9 +1,9 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { ReleaseRequest } from "../../contracts/instance-releaser.ts";
+import type { Releasability, ReleaseRequest } from "../../contracts/instance-releaser.ts";
 import { backoffMs } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { seconds } from "../../core/time/time.ts";
-import { LastcallError } from "../../errors.ts";
+import { isLastcallError, LastcallError } from "../../errors.ts";
 import type { ComputeAnswer, ComputeCall, ComputeClient } from "./compute-client.ts";
 import { faultOfOperation } from "./compute-fault.ts";
 import {
@@ -14,7 +14,7 @@ import {
 } from "./compute-instance.ts";
 
 /** One act on the cloud, and where the operation that it starts is found. */
-export interface ReleaseCall {
+interface ReleaseCall {
   /** Without the request id, which is another at each attempt. */
   readonly call: ComputeCall;
   /** What the act is done to, and its permission is needed on: a group or an instance. */
@@ -26,7 +26,7 @@ export interface ReleaseCall {
 }
 
 /** The target and what was just seen of it. */
-export interface ReleaseTarget {
+interface ReleaseTarget {
   readonly ref: InstanceRef;
   readonly instance: Instance;
   readonly mode: ReleaseRequest["mode"];
@@ -96,13 +96,13 @@ const waitTimeoutMs = seconds(150);
 /** Wait may also answer at once although nothing is done, so calls are kept a little apart. */
 const waitRule = { firstMs: seconds(1), mostMs: seconds(8) };
 
-export type OperationEnd =
+type OperationEnd =
   | { readonly kind: "Done" }
   | { readonly kind: "Failed"; readonly fault: LastcallError }
   /** The limit came first, or the cloud knows the operation no more: only the machine can tell. */
   | { readonly kind: "Unknown" };
 
-export interface OperationWait {
+interface OperationWait {
   readonly started: ReleaseCall;
   /** The body that the act was answered with. */
   readonly operation: Readonly<Record<string, unknown>>;
@@ -155,4 +155,102 @@ function waitCall(wait: OperationWait): ComputeCall {
 function endOf(body: Readonly<Record<string, unknown>>, started: ReleaseCall): OperationEnd {
   const fault = faultOfOperation(body, started.call);
   return fault === undefined ? { kind: "Done" } : { kind: "Failed", fault };
+}
+
+/** The machine that is asked about, as it was just seen; undefined where there is none. */
+type CheckTarget = Pick<ReleaseTarget, "ref" | "mode"> & {
+  readonly instance: Instance | undefined;
+};
+
+type Permission = "Granted" | "Unknown" | "Missing";
+
+/** The name of no operation: who may read operations is told that there is none of this name. */
+const noOperation = "lastcall-check";
+
+/** Whether the release of a machine would be taken, asked by calls that change nothing. */
+export async function checkRelease(
+  { ref, mode, instance }: CheckTarget,
+  client: ComputeClient,
+  signal: AbortSignal,
+): Promise<Releasability> {
+  const machine = `${ref.project}/${ref.zone}/${ref.name}`;
+  if (instance === undefined) return impossible(`Compute Engine has no instance ${machine}`);
+  // It is going, whoever asked for that: nothing has to be permitted any more.
+  if (instance.stage !== "Running") return { kind: "Possible", permission: "Unknown" };
+  if (mode === "DeleteInstance" && instance.isProtected) {
+    return impossible(`the instance ${machine} has deletion protection, turn it off first`);
+  }
+  const act = releaseCall({ ref, mode, instance });
+  const [toAct, toWait] = await Promise.all([
+    permissionToAct(act, client, signal),
+    permissionToWait(act, client, signal),
+  ]);
+  if (toAct === "Missing") return impossible(missing(act.call.permission, act.resource.path));
+  if (toWait === "Missing")
+    return impossible(missing(act.operationsPermission, act.operationsPath));
+  return { kind: "Possible", permission: toAct };
+}
+
+/**
+ * By `testIamPermissions`, which groups have in the beta API only. Where that is refused or not
+ * known, it tells nothing; documented to err on the side of "granted".
+ */
+async function permissionToAct(
+  { call, resource }: ReleaseCall,
+  client: ComputeClient,
+  signal: AbortSignal,
+): Promise<Permission> {
+  const { permission } = call;
+  const ask = {
+    method: "POST",
+    version: resource.kind === "Group" ? "beta" : "v1",
+    path: `${resource.path}/testIamPermissions`,
+    body: { permissions: [permission] },
+    action: `ask whether ${permission} is granted`,
+    permission: `compute.${resource.kind === "Group" ? "instanceGroupManagers" : "instances"}.list`,
+  } as const;
+  const answer = await client.sendPatiently(ask, signal).catch(unlessRefused);
+  if (answer?.kind !== "Found") return "Unknown";
+  const { permissions = [] } = answer.body;
+  if (!Array.isArray(permissions)) return "Unknown";
+  return permissions.includes(permission) ? "Granted" : "Missing";
+}
+
+/** Without it a release that was taken could not be followed to its end. */
+async function permissionToWait(
+  { operationsPath, operationsPermission }: ReleaseCall,
+  client: ComputeClient,
+  signal: AbortSignal,
+): Promise<Permission> {
+  const ask = {
+    method: "GET",
+    path: `${operationsPath}/${noOperation}`,
+    action: "ask whether operations can be read",
+    permission: operationsPermission,
+  } as const;
+  try {
+    const answer = await client.sendPatiently(ask, signal);
+    return answer.kind === "NotFound" ? "Granted" : "Unknown";
+  } catch (error) {
+    if (isLastcallError(error) && error.code === "CLOUD_RIGHT_MISSING") return "Missing";
+    return unlessRefused(error) ?? "Unknown";
+  }
+}
+
+/**
+ * A question that is refused, also by an endpoint that does not know it, leaves open what was
+ * asked; any other fault is the cloud's.
+ */
+function unlessRefused(error: unknown): undefined {
+  const code = isLastcallError(error) ? error.code : undefined;
+  if (code !== "CLOUD_RIGHT_MISSING" && code !== "CLOUD_REFUSED") throw error;
+  return undefined;
+}
+
+function missing(permission: string, path: string): string {
+  return `the permission ${permission} is not granted on ${path.slice(1)}, grant it with: lastcall setup gcp`;
+}
+
+function impossible(problem: string): Releasability {
+  return { kind: "Impossible", problem };
 }

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { createComputeEngine } from "../../../src/cloud/gcp/compute-engine.ts";
-import { permissionsFor } from "../../../src/cloud/gcp/compute-permission.ts";
+import { permissionsFor } from "../../../src/cloud/gcp/setup-script.ts";
 import type { ReleaseRequest, ReleaseResult } from "../../../src/contracts/instance-releaser.ts";
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import { minutes, seconds } from "../../../src/core/time/time.ts";
