@@ -6,8 +6,13 @@ import type { KubeApi } from "../../contracts/kube-api.ts";
 import { type Fields, isFields, listOf, textOf, valueAt } from "../../core/json/json-field.ts";
 import { apiError } from "../../kube/object/api-error.ts";
 import type { LiveCluster, WantedObjects } from "../commands/audit.ts";
-import { type AuditedKind, clusterKinds, namespacedKinds, podKind } from "../input/audited-kind.ts";
-import { customKinds } from "../input/custom-kind.ts";
+import {
+  type AuditedKind,
+  clusterKinds,
+  customKinds,
+  namespacedKinds,
+  podKind,
+} from "../input/audited-kind.ts";
 import { type AskKubelet, readKubeletBudgets } from "./kubelet-budgets.ts";
 
 export interface ReadClusterOptions extends WantedObjects {

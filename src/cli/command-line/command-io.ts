@@ -21,7 +21,7 @@ export interface CommandIo {
   readonly signal: AbortSignal;
 }
 
-export interface CommandFiles {
+interface CommandFiles {
   /** Throws INPUT_UNREADABLE with the path. */
   readText(path: string): Promise<string>;
   /** The names in a folder, in order; undefined where the path is no folder. */
@@ -51,4 +51,18 @@ export interface Screen {
   /** Calls back when the size is another; gives the way to stop it. */
   onResize(listener: () => void): () => void;
   close(): void;
+}
+
+/** Writes plain data as JSON or YAML, the same fields in the same order. */
+export async function printData(
+  data: unknown,
+  format: "json" | "yaml",
+  io: Pick<CommandIo, "out">,
+): Promise<void> {
+  if (format === "json") {
+    io.out(`${JSON.stringify(data, undefined, 2)}\n`);
+    return;
+  }
+  const { printYaml } = await import("../../config/yaml-text.ts");
+  io.out(printYaml(data));
 }

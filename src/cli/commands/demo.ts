@@ -1,6 +1,6 @@
 import { simulationReport } from "../../sim/demo/simulation-report.ts";
+import { printData } from "../command-line/command-io.ts";
 import type { CommandInput, CommandRun } from "../command-line/command-spec.ts";
-import { printData } from "../command-line/print-data.ts";
 
 /** The demo: on a board, in plain lines, or headless with a report. */
 export const runDemo: CommandRun<"demo"> = async (input) => {

@@ -7,8 +7,8 @@ import { selectPolicy } from "../../core/policy/selector.ts";
 import { formatInstant } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { connect } from "../cluster/connect.ts";
+import { printData } from "../command-line/command-io.ts";
 import type { CommandRun } from "../command-line/command-spec.ts";
-import { printData } from "../command-line/print-data.ts";
 import { type FleetSnapshot, readFleet, type SnapshotSource } from "../input/fleet-snapshot.ts";
 
 type Depart = Parameters<CommandRun<"depart">>[0];

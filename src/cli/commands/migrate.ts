@@ -7,11 +7,9 @@ import type { Policy } from "../../core/policy/policy.ts";
 import { LastcallError } from "../../errors.ts";
 import type { PolicyDocument, ToolSetup, Translation } from "../../migrate/setting.ts";
 import { itemsOf, type ManifestObject, onlyWorkload, workloadsOf } from "../../migrate/workload.ts";
-import type { CommandIo } from "../command-line/command-io.ts";
+import { type CommandIo, printData } from "../command-line/command-io.ts";
 import type { CommandRun } from "../command-line/command-spec.ts";
-import { printData } from "../command-line/print-data.ts";
-import type { MigrateCluster } from "../migrate/migrate-cluster.ts";
-import { type Tool, toolNamed } from "../migrate/migrate-tool.ts";
+import { type MigrateCluster, type Tool, toolNamed } from "../migrate/migrate-cluster.ts";
 
 type Migrate = Parameters<CommandRun<"migrate">>[0];
 

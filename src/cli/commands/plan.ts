@@ -1,11 +1,12 @@
+import { isKnownProviderId } from "../../core/cluster/node.ts";
 import type { FleetPlan } from "../../core/plan/fleet-plan.ts";
 import { planFleet } from "../../core/plan/plan.ts";
 import { type PlanReport, planReport, planWarnings } from "../../core/plan/plan-report.ts";
-import { answersByName } from "../../core/policy/release-answer.ts";
+import { answersByName, type ReleasableNode } from "../../core/policy/release-answer.ts";
+import { isKarpenters } from "../../core/policy/release-mode.ts";
 import { type Instant, parseInstant } from "../../core/time/time.ts";
-import { hasReleaser } from "../assemble/has-releaser.ts";
+import { printData } from "../command-line/command-io.ts";
 import type { CommandRun } from "../command-line/command-spec.ts";
-import { printData } from "../command-line/print-data.ts";
 import { relativeTime } from "../command-line/relative-time.ts";
 import { formatTable } from "../command-line/table.ts";
 import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
@@ -72,4 +73,11 @@ function tableOf(report: PlanReport, { at, isWide }: TableLook): string {
   const left = report.notPlanned.map((one) => [one.node, one.reason, one.explain]);
   const rest = left.length === 0 ? [] : [formatTable(["NOT PLANNED", "REASON", "WHY"], left)];
   return [...policies, ...rest].join("\n");
+}
+
+/**
+ * Whether this version can release such a machine, as far as its Node tells; nothing is contacted.
+ */
+export function hasReleaser(node: ReleasableNode): boolean {
+  return isKarpenters(node) || isKnownProviderId(node.providerID ?? "");
 }

@@ -4,9 +4,8 @@ import { printYaml, readYaml } from "../../config/yaml-text.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
 import { LastcallError } from "../../errors.ts";
 import { connect } from "../cluster/connect.ts";
-import type { CommandIo } from "../command-line/command-io.ts";
+import { type CommandIo, printData } from "../command-line/command-io.ts";
 import type { CommandRun } from "../command-line/command-spec.ts";
-import { printData } from "../command-line/print-data.ts";
 
 type Setup = Parameters<CommandRun<"setup">>[0];
 

@@ -1,6 +1,6 @@
 import manifest from "../../../package.json" with { type: "json" };
+import { printData } from "../command-line/command-io.ts";
 import type { CommandRun } from "../command-line/command-spec.ts";
-import { printData } from "../command-line/print-data.ts";
 
 export const version: string = manifest.version;
 

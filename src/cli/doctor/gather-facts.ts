@@ -1,7 +1,16 @@
 import { firingAlerts } from "../../actions/alertmanager.ts";
 import { audit } from "../../audit/audit.ts";
+import type {
+  InstanceReleaser,
+  Releasability,
+  ReleaserChoice,
+} from "../../contracts/instance-releaser.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
+import { type NodeFacts, parseProviderId } from "../../core/cluster/node.ts";
 import { textMapOf } from "../../core/json/json-field.ts";
+import type { Policy, ReleaseMode } from "../../core/policy/policy.ts";
+import { ownerProblem, releaseModeOf } from "../../core/policy/release-mode.ts";
+import { selectPolicy } from "../../core/policy/selector.ts";
 import { minutes } from "../../core/time/time.ts";
 import { agentRights, controllerRights } from "../../doctor/controller-rights.ts";
 import {
@@ -37,10 +46,10 @@ import {
   missingDate,
   policyFacts,
   quotaClasses,
+  rightsOfAccount,
   serverFacts,
 } from "./cluster-facts.ts";
 import { otherToolsIn, ownPod, ownWorkload } from "./own-workloads.ts";
-import { rightsOfAccount } from "./rights-facts.ts";
 
 /** What is asked of others than the API server. */
 export interface Outside {
@@ -243,4 +252,63 @@ function silentFacts({ io, namespace }: Gathering, api: Fact<never>): DoctorFact
     ...{ admissionPolicies: none, quotaClasses: none, priorityClasses: none },
     ...{ machines: none, queue: none, grace: none },
   };
+}
+
+const mostMachines = 3;
+
+interface MachineTools {
+  readonly releaserFor: ReleaserChoice;
+  readonly io: CommandIo;
+}
+
+/**
+ * Asks the clouds for the machines of up to three nodes that are Ready and three that are not,
+ * without harm: they are looked up, and the permission is asked for where the cloud tells it.
+ */
+export async function machineFacts(
+  nodes: readonly NodeFacts[],
+  policies: readonly Policy[],
+  tools: MachineTools,
+): Promise<readonly MachineFacts[]> {
+  const askable = nodes.filter(
+    ({ providerID }) => providerID && tools.releaserFor({ providerID, mode: "None" }),
+  );
+  const some = [true, false].flatMap((isReady) =>
+    askable.filter(({ ready }) => ready === isReady).slice(0, mostMachines),
+  );
+  return Promise.all(some.map((node) => machineOf(node, policies, tools)));
+}
+
+async function machineOf(
+  node: NodeFacts,
+  policies: readonly Policy[],
+  { releaserFor, io }: MachineTools,
+): Promise<MachineFacts> {
+  const providerID = node.providerID ?? "";
+  const policy = selectPolicy(node, policies)?.policy;
+  const mode = policy === undefined ? "None" : releaseModeOf(node, policy.instance);
+  const releaser = releaserFor({ providerID, mode }) as InstanceReleaser;
+  const state = await fact(io, async (signal) => {
+    const found = await releaser.describe(providerID, signal);
+    if (found.kind === "Absent") return found;
+    const { running, bornAt } = found;
+    return { kind: "Present", running, launchKnown: bornAt !== undefined } as const;
+  });
+  return {
+    ...{ node: node.name, providerID, cloud: parseProviderId(providerID)?.cloud ?? "" },
+    ...{ nodeReady: node.ready, mode, state },
+    ...(mode === "None"
+      ? {}
+      : { release: await fact(io, (signal) => askRelease(node, mode, { releaser, signal })) }),
+  };
+}
+
+async function askRelease(
+  node: NodeFacts,
+  mode: Exclude<ReleaseMode, "None">,
+  { releaser, signal }: { readonly releaser: InstanceReleaser; readonly signal: AbortSignal },
+): Promise<Releasability> {
+  const problem = ownerProblem(node, mode);
+  if (problem !== undefined) return { kind: "Impossible", problem };
+  return releaser.check({ providerID: node.providerID ?? "", mode }, signal);
 }

@@ -5,27 +5,32 @@ import { fieldsOf, instantOf, listOf, textMapOf, textOf } from "../../core/json/
 import { nameOf } from "../../core/json/shown-value.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { matchesNodeSelector } from "../../core/policy/selector.ts";
-import { formatInstant, minutes } from "../../core/time/time.ts";
-import { isLastcallError, messageOf } from "../../errors.ts";
+import { formatInstant, type Instant, minutes } from "../../core/time/time.ts";
+import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { KubeDepartureStore } from "../../kube/departure-store.ts";
 import { apiError } from "../../kube/object/api-error.ts";
 import * as paths from "../../kube/object/paths.ts";
 import { translateDeparture } from "../../kube/object/translate-departure.ts";
 import { translateNode } from "../../kube/object/translate-node.ts";
 import { listAll, listPages } from "../../kube/watch/list.ts";
+import { handlerValuesSetup, handlerWorkloadSetup } from "../../migrate/handler-setup.ts";
+import { killerImage, translateKiller } from "../../migrate/killer.ts";
+import { killerValuesSetup, killerWorkloadSetup } from "../../migrate/killer-setup.ts";
 import {
   type Finding,
+  handlerMarks,
+  killerMarks,
   type Leftover,
   leftoverText,
   type MarkedNode,
   type ToolState,
   takeOver,
 } from "../../migrate/node-marks.ts";
-import type { PolicyDocument } from "../../migrate/setting.ts";
-import type { ManifestObject } from "../../migrate/workload.ts";
+import type { PolicyDocument, ToolSetup, Translation } from "../../migrate/setting.ts";
+import { handlerImage, translateHandler } from "../../migrate/termination-handler.ts";
+import type { ManifestObject, Workload } from "../../migrate/workload.ts";
 import { type Connection, connect } from "../cluster/connect.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
-import type { Tool } from "./migrate-tool.ts";
 
 interface CleanUp {
   readonly documents: readonly PolicyDocument[];
@@ -298,4 +303,40 @@ function patchOf(object: KubeObject, leftover: Leftover): KubeRequest {
       },
     },
   };
+}
+
+/** A tool that can be migrated from. */
+export interface Tool {
+  readonly name: "estafette" | "nth";
+  /** What its image's name holds. */
+  readonly image: string;
+  readonly ofValues: (values: unknown, file: string) => ToolSetup;
+  readonly ofWorkload: (
+    workload: Workload,
+    objects: readonly ManifestObject[],
+    place: string,
+  ) => ToolSetup;
+  /** Throws INPUT_INVALID where a limit cannot be read. */
+  readonly translate: (setup: ToolSetup) => Translation;
+  readonly marks: (node: MarkedNode, tool: ToolState, now: Instant) => readonly Finding[];
+}
+
+const tools: readonly Tool[] = [
+  {
+    ...{ name: "estafette", image: killerImage, translate: translateKiller, marks: killerMarks },
+    ...{ ofValues: killerValuesSetup, ofWorkload: killerWorkloadSetup },
+  },
+  {
+    ...{ name: "nth", image: handlerImage, translate: translateHandler, marks: handlerMarks },
+    ...{ ofValues: handlerValuesSetup, ofWorkload: handlerWorkloadSetup },
+  },
+];
+
+export function toolNamed(name: string | undefined): Tool {
+  const found = tools.find((one) => one.name === name);
+  if (found !== undefined) return found;
+  throw new LastcallError(
+    "USAGE",
+    `Cannot migrate from ${JSON.stringify(name)}: it is not known, expected estafette or nth`,
+  );
 }

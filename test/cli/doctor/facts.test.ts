@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { serverFacts } from "../../../src/cli/doctor/cluster-facts.ts";
-import { rightsOfAccount } from "../../../src/cli/doctor/rights-facts.ts";
+import { rightsOfAccount, serverFacts } from "../../../src/cli/doctor/cluster-facts.ts";
 import type { KubeAnswer, KubeApi, KubeRequest } from "../../../src/contracts/kube-api.ts";
 import { instant, millis, plus, seconds } from "../../../src/core/time/time.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
