@@ -33,7 +33,6 @@ const except: Exceptions = {
   ],
   folders: { "src/cli/demo": 22, "src/cloud/aws": 19, "src/contracts": 17 },
   smallFiles: [
-    "src/agent/reboot-recheck.ts",
     "src/cli/assemble/notice-sources.ts",
     "src/cli/assemble/preflight.ts",
     "src/cli/demo/ansi-frame.ts",

@@ -5,8 +5,8 @@ import { Wakeup } from "../contracts/wakeup.ts";
 import { isLive } from "../core/departure/departure.ts";
 import { seconds } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
+import { TroubleLog } from "./agent-health.ts";
 import type { NoticeReporter } from "./notice-reporter.ts";
-import { TroubleLog } from "./trouble-log.ts";
 
 export interface AcknowledgerOptions {
   readonly reporter: Pick<NoticeReporter, "look">;

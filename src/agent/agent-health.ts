@@ -1,5 +1,8 @@
 import type { Clock } from "../contracts/clock.ts";
+import type { Log, Metrics } from "../contracts/telemetry.ts";
+import { Sampler } from "../core/chance/sampler.ts";
 import { minutes } from "../core/time/time.ts";
+import { isLastcallError } from "../errors.ts";
 
 /** The longest turn is Azure's first, 135 s; after this long a loop hangs. */
 const stalledMs = minutes(4);
@@ -41,5 +44,33 @@ export class AgentHealth {
   /** Ready when the metadata service has been heard once. */
   ready(): boolean {
     return this.#heard.size > 0;
+  }
+}
+
+/** Counts every trouble and logs a sample. */
+export class TroubleLog {
+  readonly #tools: {
+    readonly clock: Clock;
+    readonly log: Log;
+    readonly metrics: Pick<Metrics, "count">;
+  };
+  readonly #sampler = new Sampler();
+
+  constructor(tools: {
+    readonly clock: Clock;
+    readonly log: Log;
+    readonly metrics: Pick<Metrics, "count">;
+  }) {
+    this.#tools = tools;
+  }
+
+  /** `place` is one of a few: a channel, or the cluster. */
+  report(place: string, error: Error): void {
+    const { clock, log, metrics } = this.#tools;
+    const code = isLastcallError(error) ? error.code : "UNEXPECTED";
+    metrics.count("lastcall_errors_total", { code });
+    const admitted = this.#sampler.admit(`${place} ${code}`, clock.monotonic());
+    if (admitted !== undefined)
+      log.warn("trouble", { place, code, error: error.message, ...admitted });
   }
 }

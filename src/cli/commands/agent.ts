@@ -1,13 +1,12 @@
 import { AccountApi } from "../../agent/account-api.ts";
 import { Acknowledger } from "../../agent/acknowledger.ts";
 import { Agent } from "../../agent/agent.ts";
-import { AgentHealth } from "../../agent/agent-health.ts";
+import { AgentHealth, TroubleLog } from "../../agent/agent-health.ts";
 import { AgentMetrics } from "../../agent/agent-metrics.ts";
 import { LateFallback } from "../../agent/late-fallback.ts";
 import { NoticeReporter } from "../../agent/notice-reporter.ts";
 import { NoticeServer } from "../../agent/notice-server.ts";
 import { ownUid } from "../../agent/own-node.ts";
-import { TroubleLog } from "../../agent/trouble-log.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { KubeApi, KubeSender } from "../../contracts/kube-api.ts";
 import type { Log } from "../../contracts/telemetry.ts";
