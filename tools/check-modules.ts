@@ -39,11 +39,9 @@ const except: Exceptions = {
     "src/cloud/aws/ec2-launch-times.ts",
     "src/cloud/aws/release-choice.ts",
     "src/doctor/report.ts",
-    "src/kube/volume-attachments.ts",
     "src/runtime/lean-io.ts",
     "src/runtime/service-account.ts",
     "src/server/metrics.ts",
-    "src/sim/data/gcp-preemptible-lifetimes.ts",
   ],
 };
 

@@ -21,14 +21,13 @@ import {
   plus,
   seconds,
 } from "../../src/core/time/time.ts";
-import { KubeClusterCapacity } from "../../src/kube/cluster-capacity.ts";
+import { KubeClusterCapacity, KubeVolumeAttachments } from "../../src/kube/cluster-capacity.ts";
 import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
 import { KubeFleet } from "../../src/kube/fleet.ts";
 import { KubeNodeMarks } from "../../src/kube/node-marks.ts";
 import { KubeNodePods } from "../../src/kube/node-pods.ts";
 import { KubePlaceholders } from "../../src/kube/placeholders.ts";
 import { KubePolicyStatus } from "../../src/kube/policy-status.ts";
-import { KubeVolumeAttachments } from "../../src/kube/volume-attachments.ts";
 import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { ModelApi } from "../../src/sim/api/model-api.ts";
 import { startControllers } from "../../src/sim/model-cluster.ts";

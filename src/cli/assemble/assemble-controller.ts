@@ -14,7 +14,7 @@ import type { Rng } from "../../core/chance/rng.ts";
 import { cronProblem } from "../../core/limits/cron-window.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { messageOf } from "../../errors.ts";
-import { KubeClusterCapacity } from "../../kube/cluster-capacity.ts";
+import { KubeClusterCapacity, KubeVolumeAttachments } from "../../kube/cluster-capacity.ts";
 import { KubeDepartureStore } from "../../kube/departure-store.ts";
 import { KubeEventSink } from "../../kube/event-sink.ts";
 import { KubeFleet } from "../../kube/fleet.ts";
@@ -25,7 +25,6 @@ import { KubeNodeMarks } from "../../kube/node-marks.ts";
 import { KubeNodePods } from "../../kube/node-pods.ts";
 import { KubePlaceholders, placeholderImage } from "../../kube/placeholders.ts";
 import { KubePolicyStatus } from "../../kube/policy-status.ts";
-import { KubeVolumeAttachments } from "../../kube/volume-attachments.ts";
 
 /** What a controller is made of; the same parts over a real cluster and over the model. */
 export interface ControllerParts {

@@ -1,7 +1,7 @@
 import type { KubeAnswer, KubeRequest } from "../../contracts/kube-api.ts";
 import { apiVersionOf, type ResourceRegistry, type ResourceType } from "./resource-registry.ts";
 import { recordOf } from "./store/json-value.ts";
-import { isScalable } from "./write/scale-object.ts";
+import { isScalable } from "./write/update-object.ts";
 
 /** The version that the model behaves like. */
 const modelVersion = Object.freeze({

@@ -9,11 +9,10 @@ import type {
 } from "../../contracts/kube-api.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import { LastcallError } from "../../errors.ts";
-import type { ApiContext } from "./api-context.ts";
+import { type ApiContext, parseResourcePath, type ResourcePath } from "./api-context.ts";
 import { ApiRefusal, noSuchResource } from "./api-refusal.ts";
 import { customTypes } from "./custom-resource-definition.ts";
 import { answerReview, discover } from "./discovery.ts";
-import { parseResourcePath, type ResourcePath } from "./request-path.ts";
 import { handleResource } from "./resource-handler.ts";
 import { ResourceRegistry, type ResourceType } from "./resource-registry.ts";
 import { ObjectLister } from "./store/list-objects.ts";

@@ -1,5 +1,5 @@
 import type { KubeAnswer, KubeRequest, PatchType } from "../../contracts/kube-api.ts";
-import type { ApiContext } from "./api-context.ts";
+import type { ApiContext, ResourcePath } from "./api-context.ts";
 import {
   badRequest,
   invalid,
@@ -8,9 +8,7 @@ import {
   notFound,
   unsupportedMediaType,
 } from "./api-refusal.ts";
-import { ingest, present } from "./event-conversion.ts";
-import type { ResourcePath } from "./request-path.ts";
-import type { ResourceType } from "./resource-registry.ts";
+import { ingest, present, type ResourceType } from "./resource-registry.ts";
 import {
   frozenCopy,
   frozenCopyWithoutNulls,
@@ -23,8 +21,13 @@ import { createObject } from "./write/create-object.ts";
 import { deleteObject, deleteOptionsOf, isDryRun } from "./write/delete-object.ts";
 import { evictPod } from "./write/evict-pod.ts";
 import { patches } from "./write/patch.ts";
-import { isScalable, readScale, writeScale } from "./write/scale-object.ts";
-import { type Update, updateObject } from "./write/update-object.ts";
+import {
+  isScalable,
+  readScale,
+  type Update,
+  updateObject,
+  writeScale,
+} from "./write/update-object.ts";
 
 /** A request to a known kind. */
 interface ResourceRequest {

@@ -9,8 +9,8 @@ import {
   type WorkloadObject,
 } from "./cluster-object.ts";
 import type { ControllerLoop } from "./controller-loop.ts";
-import { choosesNode, toleratesTaints } from "./node-fit.ts";
 import { type OwnerIndex, podFromTemplate, WorkloadController } from "./owned-objects.ts";
+import { choosesNode, toleratesTaints } from "./scheduler.ts";
 
 const storage = "daemonsets.apps";
 

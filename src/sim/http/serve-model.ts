@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { KubeAnswer, KubeMethod, PatchType } from "../../contracts/kube-api.ts";
 import { LastcallError } from "../../errors.ts";
+import { parseResourcePath } from "../api/api-context.ts";
 import {
   ApiRefusal,
   badRequest,
@@ -10,7 +11,6 @@ import {
 } from "../api/api-refusal.ts";
 import { openApi, openApiV2 } from "../api/discovery.ts";
 import type { ModelApi } from "../api/model-api.ts";
-import { parseResourcePath } from "../api/request-path.ts";
 import type { ResourceType } from "../api/resource-registry.ts";
 import { patchTypes } from "../api/write/patch.ts";
 import { readProtobufObject } from "./protobuf-object.ts";

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { hours, type Instant, instant, minutes, plus } from "../../../src/core/time/time.ts";
-import { EmpiricalPreemptions } from "../../../src/sim/cloud/preemption-model.ts";
-import { gcpPreemptibleLifetimes } from "../../../src/sim/data/gcp-preemptible-lifetimes.ts";
+import {
+  EmpiricalPreemptions,
+  gcpPreemptibleLifetimes,
+} from "../../../src/sim/cloud/preemption-model.ts";
 
 const startAt = instant(Date.UTC(2026, 10, 20));
 

@@ -4,8 +4,8 @@ import { seededRng } from "../../../src/core/chance/rng.ts";
 import { hours, instant, minutes, seconds } from "../../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
 import { ModelApi } from "../../../src/sim/api/model-api.ts";
-import { humanDuration, readJsonPath } from "../../../src/sim/http/built-in-columns.ts";
 import { type ModelServer, serveModel } from "../../../src/sim/http/serve-model.ts";
+import { humanDuration, readJsonPath } from "../../../src/sim/http/table.ts";
 import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
 
 const asTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";

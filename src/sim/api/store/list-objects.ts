@@ -1,7 +1,6 @@
 import type { ApiContext } from "../api-context.ts";
 import { badRequest, expired } from "../api-refusal.ts";
-import { present } from "../event-conversion.ts";
-import { apiVersionOf, type ResourceType } from "../resource-registry.ts";
+import { apiVersionOf, present, type ResourceType } from "../resource-registry.ts";
 import type { ModelObject } from "./model-object.ts";
 import { demanded, matchesFields, parseFieldSelector, parseLabelSelector } from "./selector.ts";
 
