@@ -83,19 +83,19 @@ describe("type names", () => {
 
 describe("small files", () => {
   const small = {
-    "src/a.ts": "export const a = 1;\n",
-    "src/b.ts": 'import { a } from "./a.ts";\n',
+    "src/x/a.ts": "export const a = 1;\n",
+    "src/x/b.ts": 'import { a } from "./a.ts";\n',
   };
 
   it("with one importer are told", () => {
     expect(findings(small)).toEqual([
-      "src/a.ts: 1 lines that only src/b.ts imports: they can stand there",
+      "src/x/a.ts: 1 lines that only src/x/b.ts imports: they can stand there",
     ]);
   });
 
   it("may stand alone with a test of their own, a second importer or as a seam", () => {
     expect(findings({ ...small, "test/a.test.ts": "" })).toEqual([]);
-    expect(findings({ ...small, "src/c.ts": 'import { a } from "./a.ts";\n' })).toEqual([]);
+    expect(findings({ ...small, "src/x/c.ts": 'import { a } from "./a.ts";\n' })).toEqual([]);
     expect(
       findings({
         "src/contracts/a.ts": "export const a = 1;\n",
@@ -104,14 +104,19 @@ describe("small files", () => {
     ).toEqual([]);
   });
 
+  it("may stand in another room than their importer", () => {
+    const importer = { "src/y/b.ts": 'import { a } from "../x/a.ts";\n' };
+    expect(findings({ "src/x/a.ts": "export const a = 1;\n", ...importer })).toEqual([]);
+  });
+
   it("may be loaded late, for which they have to be files", () => {
-    expect(findings({ ...small, "src/b.ts": 'const a = await import("./a.ts");\n' })).toEqual([]);
+    expect(findings({ ...small, "src/x/b.ts": 'const a = await import("./a.ts");\n' })).toEqual([]);
   });
 
   it("leave the list of exceptions once they have grown or gone", () => {
-    expect(findings(small, { smallFiles: ["src/a.ts"] })).toEqual([]);
-    expect(findings({}, { smallFiles: ["src/a.ts"] })).toEqual([
-      "src/a.ts keeps the rule now: take it off the list of small files",
+    expect(findings(small, { smallFiles: ["src/x/a.ts"] })).toEqual([]);
+    expect(findings({}, { smallFiles: ["src/x/a.ts"] })).toEqual([
+      "src/x/a.ts keeps the rule now: take it off the list of small files",
     ]);
   });
 });
