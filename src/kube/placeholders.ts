@@ -1,7 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { FollowedPlaceholders, Placeholders } from "../contracts/cluster-capacity.ts";
 import type { KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
-import { formatQuantity } from "../core/capacity/node-capacity.ts";
+import { formatQuantity } from "../core/capacity/quantity.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import type { NodeSelector } from "../core/cluster/label-selector.ts";
 import type { Amounts, PodPlacement } from "../core/cluster/placement.ts";

@@ -2,7 +2,7 @@ import { hours, type Instant, instant, plus } from "../../src/core/time/time.ts"
 import { type ErrorCode, LastcallError } from "../../src/errors.ts";
 import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import {
-  type CloudEvent,
+  type MachineEvent,
   type MachineGroup,
   type ModelMachine,
   providerIdOf,
@@ -48,7 +48,7 @@ export async function startModelCloudWorld(): Promise<ModelCloudWorld> {
     preemptions: neverPreempted,
   });
   const { cloud } = cluster;
-  const events: CloudEvent[] = [];
+  const events: MachineEvent[] = [];
   cloud.subscribe((event) => events.push(event));
   // The machines are there already: a test is given one after another, by whatever name.
   const free = [...cloud.machines()];
@@ -59,8 +59,8 @@ export async function startModelCloudWorld(): Promise<ModelCloudWorld> {
     return machine?.state === "Gone" ? undefined : machine;
   }
 
-  function happened(kind: CloudEvent["kind"], providerID?: string): number {
-    const isMeant = ({ machine }: CloudEvent) =>
+  function happened(kind: MachineEvent["kind"], providerID?: string): number {
+    const isMeant = ({ machine }: MachineEvent) =>
       providerID === undefined || providerIdOf(machine) === providerID;
     return events.filter((event) => event.kind === kind && isMeant(event)).length;
   }

@@ -1,6 +1,6 @@
 import type { Departure } from "../../core/departure/departure.ts";
 import type { Instant } from "../../core/time/time.ts";
-import type { CloudEvent } from "../../sim/cloud/model-machine.ts";
+import type { MachineEvent } from "../../sim/cloud/model-machine.ts";
 import type { BoardNews } from "./board-state.ts";
 
 /** So many are kept for the board. */
@@ -42,7 +42,7 @@ export class FleetNews {
     }
   }
 
-  seeCloud({ kind, at, machine, because }: CloudEvent, onNews: NewsListener): void {
+  seeCloud({ kind, at, machine, because }: MachineEvent, onNews: NewsListener): void {
     if (kind === "Noticed") {
       const why = because === "Limit" ? "at its 24 hours" : "before its time";
       const message = `${machine.name} is interrupted by the cloud, ${why}.`;

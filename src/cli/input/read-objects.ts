@@ -1,5 +1,6 @@
 import { readYaml } from "../../config/yaml-text.ts";
 import type { KubeObject } from "../../contracts/kube-api.ts";
+import { isFields } from "../../core/json/json-field.ts";
 import { describeValue } from "../../core/json/shown-value.ts";
 import { LastcallError } from "../../errors.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
@@ -71,7 +72,7 @@ function documentsOf(file: string, text: string): readonly Document[] {
 }
 
 function itemsOf(value: unknown, place: string): readonly KubeObject[] {
-  if (!isObject(value)) {
+  if (!isFields(value)) {
     throw invalid(place, `found ${describeValue(value)}, expected a Kubernetes object`);
   }
   if (typeof value.kind !== "string") {
@@ -88,12 +89,8 @@ function itemsOf(value: unknown, place: string): readonly KubeObject[] {
 
 /** The items of a typed list (`NodeList`), as the API itself answers, name no kind of their own. */
 function withKind(item: unknown, listKind: string): unknown {
-  if (!isObject(item) || item.kind !== undefined || listKind === "List") return item;
+  if (!isFields(item) || item.kind !== undefined || listKind === "List") return item;
   return { ...item, kind: listKind.slice(0, -"List".length) };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function invalid(place: string, found: string): LastcallError {

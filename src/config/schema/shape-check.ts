@@ -1,3 +1,4 @@
+import { isFields } from "../../core/json/json-field.ts";
 import { parseInstant } from "../../core/time/time.ts";
 import { didYouMean } from "../did-you-mean.ts";
 import { describeValue, orList, type Problem } from "../problem.ts";
@@ -58,7 +59,7 @@ function readField({ schema, value, at }: Question): ShapeReading {
 }
 
 function readObject({ schema, value, at }: Question<ObjectField>): ShapeReading {
-  if (!isObject(value)) return mismatch({ schema, value, at });
+  if (!isFields(value)) return mismatch({ schema, value, at });
   const known = Object.entries(schema.properties).flatMap(([name, inner]) => {
     const place = [...at, name];
     // Null counts as not written, as the API server has it.
@@ -80,7 +81,7 @@ function readObject({ schema, value, at }: Question<ObjectField>): ShapeReading 
 }
 
 function readMap({ schema, value, at }: Question<MapField>): ShapeReading {
-  if (!isObject(value)) return mismatch({ schema, value, at });
+  if (!isFields(value)) return mismatch({ schema, value, at });
   const written = Object.entries(value).filter(([, part]) => part !== null);
   if (written.length > schema.maxProperties) {
     return refusal(value, at, {
@@ -183,10 +184,6 @@ function wantedOf(schema: FieldSchema): string {
 
 function textOf({ maxLength }: StringField): string {
   return maxLength === undefined ? "text" : `text of at most ${maxLength} characters`;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { parseQuantity } from "../../core/capacity/node-capacity.ts";
+import { parseQuantity } from "../../core/capacity/quantity.ts";
 import type {
   LabelRequirement,
   NodeSelector,
@@ -11,9 +11,14 @@ import {
   type PodTerm,
   sumOf,
 } from "../../core/cluster/placement.ts";
-import { fieldsOf, listOf, oneOf, textMapOf, textOf } from "../../core/json/json-field.ts";
-
-type Fields = Readonly<Record<string, unknown>>;
+import {
+  type Fields,
+  fieldsOf,
+  listOf,
+  oneOf,
+  textMapOf,
+  textOf,
+} from "../../core/json/json-field.ts";
 
 const operators = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"] as const;
 const required = "requiredDuringSchedulingIgnoredDuringExecution";

@@ -1,7 +1,7 @@
+import { type Fields, fieldsOf } from "../../core/json/json-field.ts";
 import { type ApiContext, timestamp } from "./api-context.ts";
 import type { StatusCause } from "./api-refusal.ts";
 import type { ResourceColumn, ResourceType } from "./resource-registry.ts";
-import { type JsonRecord, recordOf } from "./store/json-value.ts";
 import type { ModelObject } from "./store/model-object.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
@@ -38,7 +38,7 @@ export function customTypes(crd: ModelObject): readonly ResourceType[] {
 /**
  * Fills names in and establishes the definition at once, which a real server does a moment later.
  */
-export function establish(context: ApiContext, crd: JsonRecord): JsonRecord {
+export function establish(context: ApiContext, crd: Fields): Fields {
   const spec = crd.spec as CrdSpec;
   const names = {
     ...spec.names,
@@ -57,14 +57,14 @@ export function establish(context: ApiContext, crd: JsonRecord): JsonRecord {
       condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
     ],
   };
-  const conversion = recordOf(crd.spec).conversion ?? { strategy: "None" };
+  const conversion = fieldsOf(crd.spec).conversion ?? { strategy: "None" };
   return { ...crd, spec: { ...spec, names, conversion }, status };
 }
 
 /** What is wrong with a definition, as far as the model looks. */
-export function crdCauses(crd: JsonRecord): readonly StatusCause[] {
-  const spec = recordOf(crd.spec);
-  const names = recordOf(spec.names);
+export function crdCauses(crd: Fields): readonly StatusCause[] {
+  const spec = fieldsOf(crd.spec);
+  const names = fieldsOf(spec.names);
   const causes: StatusCause[] = [];
   const wanted = `${names.plural}.${spec.group}`;
   const required = (field: string): void => {
@@ -74,8 +74,8 @@ export function crdCauses(crd: JsonRecord): readonly StatusCause[] {
   if (!names.plural) required("spec.names.plural");
   if (!names.kind) required("spec.names.kind");
   if (!Array.isArray(spec.versions) || spec.versions.length === 0) required("spec.versions");
-  if (causes.length === 0 && recordOf(crd.metadata).name !== wanted) {
-    const message = `Invalid value: ${JSON.stringify(recordOf(crd.metadata).name)}: must be spec.names.plural+"."+spec.group`;
+  if (causes.length === 0 && fieldsOf(crd.metadata).name !== wanted) {
+    const message = `Invalid value: ${JSON.stringify(fieldsOf(crd.metadata).name)}: must be spec.names.plural+"."+spec.group`;
     causes.push({ reason: "FieldValueInvalid", message, field: "metadata.name" });
   }
   return causes;

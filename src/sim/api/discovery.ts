@@ -1,6 +1,6 @@
 import type { KubeAnswer, KubeRequest } from "../../contracts/kube-api.ts";
+import { fieldsOf } from "../../core/json/json-field.ts";
 import { apiVersionOf, type ResourceRegistry, type ResourceType } from "./resource-registry.ts";
-import { recordOf } from "./store/json-value.ts";
 import { isScalable } from "./write/update-object.ts";
 
 /** The version that the model behaves like. */
@@ -246,7 +246,7 @@ export function answerReview({ method, path, body }: KubeRequest): KubeAnswer | 
   const review = method === "POST" ? reviews[path] : undefined;
   if (review === undefined) return undefined;
   const { kind, status } = review;
-  const { spec } = recordOf(body);
+  const { spec } = fieldsOf(body);
   return {
     status: 201,
     body: { kind, apiVersion: accessReviewVersion, metadata: {}, spec, status },

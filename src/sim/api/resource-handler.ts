@@ -1,4 +1,5 @@
 import type { KubeAnswer, KubeRequest, PatchType } from "../../contracts/kube-api.ts";
+import { type Fields, fieldsOf } from "../../core/json/json-field.ts";
 import type { ApiContext, ResourcePath } from "./api-context.ts";
 import {
   badRequest,
@@ -9,12 +10,7 @@ import {
   unsupportedMediaType,
 } from "./api-refusal.ts";
 import { ingest, present, type ResourceType } from "./resource-registry.ts";
-import {
-  frozenCopy,
-  frozenCopyWithoutNulls,
-  type JsonRecord,
-  recordOf,
-} from "./store/json-value.ts";
+import { frozenCopy, frozenCopyWithoutNulls } from "./store/json-value.ts";
 import { type ObjectLister, type Query, selectObjects } from "./store/list-objects.ts";
 import type { ModelObject } from "./store/model-object.ts";
 import { createObject } from "./write/create-object.ts";
@@ -146,12 +142,12 @@ function storedType({ context, type }: ResourceRequest): ResourceType {
 }
 
 /** A Kubernetes body that is no JSON object is refused before anything looks at it. */
-function bodyOf({ request, type }: ResourceRequest): JsonRecord {
+function bodyOf({ request, type }: ResourceRequest): Fields {
   const { body } = request;
   if (typeof body !== "object" || body === null || Array.isArray(body)) {
     throw badRequest("the object provided is unrecognized (must be of type object)");
   }
-  return ingest(body as JsonRecord, type);
+  return ingest(body as Fields, type);
 }
 
 function writeOptions(at: ResourceRequest): { dryRun: boolean; strictFields: boolean } {
@@ -217,10 +213,10 @@ function scale(at: ResourceRequest): KubeAnswer {
   }
 }
 
-function patched(at: ResourceRequest, current: ModelObject, body: unknown): JsonRecord {
+function patched(at: ResourceRequest, current: ModelObject, body: unknown): Fields {
   const shown = present(current, at.type);
   const patchType = at.request.patchType ?? "application/merge-patch+json";
-  const result = recordOf(patches[patchType](shown, body));
+  const result = fieldsOf(patches[patchType](shown, body));
   return Object.isFrozen(result) ? result : frozenCopy(result);
 }
 

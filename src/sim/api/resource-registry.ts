@@ -1,4 +1,4 @@
-import { type JsonRecord, recordOf } from "./store/json-value.ts";
+import { type Fields, fieldsOf } from "../../core/json/json-field.ts";
 import type { ModelObject } from "./store/model-object.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
@@ -29,13 +29,13 @@ export function present(object: ModelObject, type: ResourceType): ModelObject {
 }
 
 /** What a client of `type` wrote, as it is stored. */
-export function ingest(body: JsonRecord, type: ResourceType): JsonRecord {
+export function ingest(body: Fields, type: ResourceType): Fields {
   if (type.group !== "events.k8s.io") return body;
   return Object.freeze({ ...renamed(body, oldNames), apiVersion: "v1" });
 }
 
-function renamed(object: JsonRecord, names: Readonly<Record<string, string>>): JsonRecord {
-  const entries = Object.entries(recordOf(object));
+function renamed(object: Fields, names: Readonly<Record<string, string>>): Fields {
+  const entries = Object.entries(fieldsOf(object));
   return Object.fromEntries(entries.map(([field, value]) => [names[field] ?? field, value]));
 }
 

@@ -1,5 +1,6 @@
+import { type Fields, isFields } from "../../core/json/json-field.ts";
 import type { StatusCause } from "./api-refusal.ts";
-import { isRecord, type JsonRecord, jsonEqual } from "./store/json-value.ts";
+import { jsonEqual } from "./store/json-value.ts";
 
 /** The parts of a CRD's `openAPIV3Schema` that the model obeys; CEL rules are not evaluated. */
 export interface StructuralSchema {
@@ -62,7 +63,7 @@ function visit(value: unknown, at: Visit): unknown {
   }
   checkValue(value, at);
   if (Array.isArray(value)) return visitItems(value, at);
-  return isRecord(value) ? visitMembers(value, at) : value;
+  return isFields(value) ? visitMembers(value, at) : value;
 }
 
 function visitItems(value: readonly unknown[], at: Visit): readonly unknown[] {
@@ -75,7 +76,7 @@ function visitItems(value: readonly unknown[], at: Visit): readonly unknown[] {
   );
 }
 
-function visitMembers(value: JsonRecord, at: Visit): JsonRecord {
+function visitMembers(value: Fields, at: Visit): Fields {
   const { schema, path, findings } = at;
   const result: Record<string, unknown> = {};
   for (const [name, member] of Object.entries(withDefaults(value, schema))) {
@@ -101,12 +102,12 @@ function memberSchema(
 ): StructuralSchema | "Any" | "Unknown" {
   const known = schema.properties?.[name];
   if (known) return known;
-  if (isRecord(schema.additionalProperties)) return schema.additionalProperties;
+  if (isFields(schema.additionalProperties)) return schema.additionalProperties;
   if (schema.additionalProperties === true) return "Any";
   return schema["x-kubernetes-preserve-unknown-fields"] ? "Any" : "Unknown";
 }
 
-function withDefaults(value: JsonRecord, schema: StructuralSchema): JsonRecord {
+function withDefaults(value: Fields, schema: StructuralSchema): Fields {
   const missing = Object.entries(schema.properties ?? {}).filter(
     ([name, inner]) => inner.default !== undefined && value[name] === undefined,
   );
@@ -120,7 +121,7 @@ function hasType(value: unknown, schema: StructuralSchema): boolean {
   }
   switch (schema.type) {
     case "object":
-      return isRecord(value);
+      return isFields(value);
     case "array":
       return Array.isArray(value);
     case "integer":

@@ -18,10 +18,10 @@ import {
 } from "../cluster-controllers/kubelet.ts";
 import { Timers } from "../time/timers.ts";
 import {
-  type CloudEvent,
   type CloudFault,
   type CloudTimings,
   forgetNode,
+  type MachineEvent,
   type MachineGroup,
   type ModelMachine,
   providerIdOf,
@@ -81,7 +81,7 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
   readonly #options: ModelCloudOptions;
   readonly #slots = new Map<string, Slot>();
   readonly #releases = new Map<string, Promise<ReleaseResult>>();
-  readonly #listeners = new Set<(event: CloudEvent) => void>();
+  readonly #listeners = new Set<(event: MachineEvent) => void>();
   readonly #faults: { fault: CloudFault; left: number }[] = [];
   #nextId = 1;
 
@@ -107,7 +107,7 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
   }
 
   /** Calls the listener at every event of a machine; gives back how to unsubscribe it. */
-  subscribe(listener: (event: CloudEvent) => void): () => void {
+  subscribe(listener: (event: MachineEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -352,8 +352,8 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
     slot: Slot,
     to: {
       state: ModelMachine["state"];
-      event: CloudEvent["kind"];
-      because?: NonNullable<CloudEvent["because"]>;
+      event: MachineEvent["kind"];
+      because?: NonNullable<MachineEvent["because"]>;
     },
   ): void {
     const at = this.#now();
@@ -363,7 +363,7 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
     this.#emit({ kind: to.event, at, machine: slot.machine, ...because });
   }
 
-  #emit(event: CloudEvent): void {
+  #emit(event: MachineEvent): void {
     for (const listener of [...this.#listeners]) listener(Object.freeze(event));
   }
 

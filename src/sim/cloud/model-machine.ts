@@ -138,7 +138,7 @@ export function forgetNode(context: ApiContext, node: ModelObject): void {
 }
 
 /** An event of a machine, with the machine as it was right after. */
-export interface CloudEvent {
+export interface MachineEvent {
   readonly kind: "Launched" | "Registered" | "Noticed" | "Stopping" | "Gone";
   readonly at: Instant;
   readonly machine: ModelMachine;

@@ -58,7 +58,7 @@ export interface PreemptionModel {
 /** Machines at their full price, which the cloud does not preempt. */
 export const neverPreempted: PreemptionModel = Object.freeze({ endOf: () => "Never" as const });
 
-interface Candidate {
+interface PreemptionCandidate {
   readonly at: Instant;
   /** 0 to 1: a machine is preempted if its hazard is more than this share of the highest one. */
   readonly level: number;
@@ -79,7 +79,7 @@ const hardLimit = hours(24);
 export class EmpiricalPreemptions implements PreemptionModel {
   readonly #seed: number;
   readonly #noneBefore: Instant;
-  readonly #candidates = new Map<string, readonly Candidate[]>();
+  readonly #candidates = new Map<string, readonly PreemptionCandidate[]>();
 
   /**
    * No machine is preempted before `noneBefore`: for a fleet of which only that is known. What
@@ -112,12 +112,12 @@ export class EmpiricalPreemptions implements PreemptionModel {
     return seconds(low + (high - low) * (place % 1));
   }
 
-  #candidatesOf(slot: string, day: number): readonly Candidate[] {
+  #candidatesOf(slot: string, day: number): readonly PreemptionCandidate[] {
     const key = `${slot}|${day}`;
     const known = this.#candidates.get(key);
     if (known) return known;
     const rng = this.#rng(slot, day);
-    const candidates: Candidate[] = [];
+    const candidates: PreemptionCandidate[] = [];
     let offsetMs = nextGapMs(rng);
     while (offsetMs < block) {
       candidates.push({ at: instant(Math.round(day * block + offsetMs)), level: rng() });

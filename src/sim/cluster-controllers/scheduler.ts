@@ -1,3 +1,4 @@
+import { parseQuantity } from "../../core/capacity/quantity.ts";
 import { meetsRequirement } from "../../core/cluster/label-selector.ts";
 import { type Taint, zoneLabel } from "../../core/cluster/node.ts";
 import type { Toleration } from "../../core/cluster/pod.ts";
@@ -15,7 +16,6 @@ import {
   withCondition,
 } from "./cluster-object.ts";
 import type { ControllerLoop, ModelController } from "./controller-loop.ts";
-import { parseQuantity } from "./quantity.ts";
 
 /**
  * So many fitting nodes are compared; the real scheduler looks at a share of a large cluster too.
@@ -95,16 +95,16 @@ export class Scheduler implements ModelController {
     const { cpu, memory, pods } = this.#cache.loadOf(node.metadata.name);
     const capacity = node.status.allocatable ?? {};
     return (
-      pods + 1 <= parseQuantity(capacity.pods ?? "110") &&
-      cpu + request.cpu <= parseQuantity(capacity.cpu) + 1e-9 &&
-      memory + request.memory <= parseQuantity(capacity.memory)
+      pods + 1 <= amountOf(capacity.pods ?? "110") &&
+      cpu + request.cpu <= amountOf(capacity.cpu) + 1e-9 &&
+      memory + request.memory <= amountOf(capacity.memory)
     );
   }
 
   /** Smaller is better, the first difference decides. */
   #score(node: NodeObject, { byNode, byZone }: Spread): readonly number[] {
     const load = this.#cache.loadOf(node.metadata.name);
-    const cpuShare = load.cpu / (parseQuantity(node.status.allocatable?.cpu) || 1);
+    const cpuShare = load.cpu / (amountOf(node.status.allocatable?.cpu) || 1);
     const inZone = byZone.get(zoneOfNode(node)) ?? 0;
     return [inZone, byNode.get(node.metadata.name) ?? 0, cpuShare, load.pods];
   }
@@ -242,8 +242,8 @@ function requestsOf(pod: PodObject): Load {
   let cpu = 0;
   let memory = 0;
   for (const { resources } of pod.spec.containers) {
-    cpu += parseQuantity(resources?.requests?.cpu);
-    memory += parseQuantity(resources?.requests?.memory);
+    cpu += amountOf(resources?.requests?.cpu);
+    memory += amountOf(resources?.requests?.memory);
   }
   return { cpu, memory, pods: 1 };
 }
@@ -292,4 +292,17 @@ function termFits(term: NodeTerm, node: NodeObject): boolean {
     expressions.every((one) => meetsRequirement(labels, one)) &&
     matchFields.every((one) => meetsRequirement(fields, one))
   );
+}
+
+const amounts = new Map<string, number>();
+const amountsKept = 10_000;
+
+/** What a quantity says, 0 where there is none; each placement asks for the same few texts. */
+function amountOf(text: string | undefined): number {
+  if (text === undefined) return 0;
+  const before = amounts.get(text);
+  if (before !== undefined) return before;
+  const amount = parseQuantity(text) ?? 0;
+  if (amounts.size < amountsKept) amounts.set(text, amount);
+  return amount;
 }

@@ -1,7 +1,7 @@
 import { podBehaviour } from "../cluster-controllers/kubelet.ts";
 
 /** A workload of the demo: what it asks for, and how its programs behave. */
-interface Workload {
+interface DemoWorkload {
   readonly name: string;
   readonly kind: "Deployment" | "StatefulSet";
   /** Replicas in a fleet of 18 nodes, and the fewest in a small one. */
@@ -16,7 +16,7 @@ interface Workload {
 }
 
 /** A shop: servers that end quickly, a database that takes its time, workers that take longer. */
-const workloads: readonly Workload[] = [
+const workloads: readonly DemoWorkload[] = [
   {
     ...{ name: "web", kind: "Deployment", replicas: 24, leastReplicas: 2, cpu: "250m" },
     ...{ graceSeconds: 30, startSeconds: 8, exitSeconds: 6, budget: { maxUnavailable: "25%" } },
@@ -59,7 +59,7 @@ export function demoWorkloads(nodeCount: number): readonly DemoObject[] {
   ];
 }
 
-function workloadObject(workload: Workload, replicas: number): DemoObject {
+function workloadObject(workload: DemoWorkload, replicas: number): DemoObject {
   const { name, kind, cpu, graceSeconds, startSeconds, exitSeconds } = workload;
   const labels = { app: name };
   const annotations = {
@@ -86,7 +86,7 @@ function workloadObject(workload: Workload, replicas: number): DemoObject {
   };
 }
 
-function budgetObject({ name, budget }: Workload, replicas: number): readonly DemoObject[] {
+function budgetObject({ name, budget }: DemoWorkload, replicas: number): readonly DemoObject[] {
   if (budget === undefined) return [];
   const limit = "spare" in budget ? { minAvailable: replicas - budget.spare } : budget;
   const spec = { ...limit, selector: { matchLabels: { app: name } } };

@@ -1,7 +1,7 @@
 import type { Instant } from "../../core/time/time.ts";
 import type { ModelObject } from "../api/store/model-object.ts";
 import type { StoredChange } from "../api/store/object-store.ts";
-import type { CloudEvent } from "../cloud/model-machine.ts";
+import type { MachineEvent } from "../cloud/model-machine.ts";
 import {
   controllerOf,
   type NodeObject,
@@ -59,7 +59,7 @@ export class FleetTally {
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
   }
 
-  #onCloudEvent({ kind, at, machine, because }: CloudEvent): void {
+  #onCloudEvent({ kind, at, machine, because }: MachineEvent): void {
     if (kind === "Launched") this.#replacements += 1;
     if (because === "Released") return;
     if (kind === "Noticed") this.#lose(at);

@@ -1,6 +1,6 @@
 import type { Instant } from "../../core/time/time.ts";
 import type { StoredChange } from "../api/store/object-store.ts";
-import type { CloudEvent } from "../cloud/model-machine.ts";
+import type { MachineEvent } from "../cloud/model-machine.ts";
 import { controllerOf, type PodObject } from "../cluster-controllers/cluster-object.ts";
 import type { ModelCluster } from "../model-cluster.ts";
 
@@ -38,7 +38,7 @@ export class NoticeWatch {
     return this.#timeline && { ...this.#timeline, pods: [...this.#pods.values()] };
   }
 
-  #onCloudEvent({ kind, at, machine }: CloudEvent): void {
+  #onCloudEvent({ kind, at, machine }: MachineEvent): void {
     if (kind === "Noticed") {
       this.#machineId = machine.id;
       this.#timeline = { node: machine.name, noticedAt: at, pods: [] };

@@ -13,8 +13,8 @@ type Shape =
   | "ignored"
   | { readonly list: Shape }
   | { readonly textByText: true }
-  | { readonly fields: Fields };
-type Fields = Readonly<Record<number, readonly [name: string, shape: Shape]>>;
+  | { readonly fields: WireFields };
+type WireFields = Readonly<Record<number, readonly [name: string, shape: Shape]>>;
 
 const texts: Shape = { list: "text" };
 const labels: Shape = { textByText: true };
@@ -98,7 +98,7 @@ const resourceAttributes: Shape = {
 const pathAttributes: Shape = { fields: { 1: ["path", "text"], 2: ["verb", "text"] } };
 
 /** `apiVersion/kind` and its fields besides the metadata, which are the first of every kind. */
-const kinds: Readonly<Record<string, Fields>> = {
+const kinds: Readonly<Record<string, WireFields>> = {
   "v1/Namespace": {
     2: ["spec", { fields: { 1: ["finalizers", texts] } }],
     3: ["status", "ignored"],
@@ -151,14 +151,14 @@ function objectOf(bytes: Uint8Array): object | undefined {
   }
   const fields = kinds[`${apiVersion}/${kind}`];
   if (fields === undefined) return undefined;
-  return { apiVersion, kind, ...recordOf(raw, { ...fields, 1: ["metadata", metadata] }) };
+  return { apiVersion, kind, ...wireRecordOf(raw, { ...fields, 1: ["metadata", metadata] }) };
 }
 
-type JsonRecord = Record<string, unknown>;
+type WireRecord = Record<string, unknown>;
 
 /** Throws a RangeError at a field that is not known and says something, and at broken bytes. */
-function recordOf(bytes: Uint8Array, fields: Fields): JsonRecord {
-  const record: JsonRecord = {};
+function wireRecordOf(bytes: Uint8Array, fields: WireFields): WireRecord {
+  const record: WireRecord = {};
   for (const { number, value } of fieldsOf(bytes)) {
     const field = fields[number];
     if (field !== undefined) put(record, field, value);
@@ -169,7 +169,7 @@ function recordOf(bytes: Uint8Array, fields: Fields): JsonRecord {
   return record;
 }
 
-function put(record: JsonRecord, [name, shape]: Fields[number], value: Value): void {
+function put(record: WireRecord, [name, shape]: WireFields[number], value: Value): void {
   if (shape === "ignored") return;
   // The writer writes what Go has for nothing, too.
   if (shape === "text" && bytesIn(value).length === 0) return;
@@ -184,14 +184,15 @@ function read(shape: Shape, value: Value): unknown {
   if (shape === "text") return textOf(bytesIn(value));
   if (shape === "number") return numberIn(value);
   if (shape === "boolean") return numberIn(value) !== 0;
-  if (typeof shape === "object" && "fields" in shape) return recordOf(bytesIn(value), shape.fields);
+  if (typeof shape === "object" && "fields" in shape)
+    return wireRecordOf(bytesIn(value), shape.fields);
   throw new RangeError("lists of lists are not known");
 }
 
-const entryFields: Fields = { 1: ["key", "text"], 2: ["value", "text"] };
+const entryFields: WireFields = { 1: ["key", "text"], 2: ["value", "text"] };
 
-function entryOf(bytes: Uint8Array): JsonRecord {
-  const { key = "", value = "" } = recordOf(bytes, entryFields);
+function entryOf(bytes: Uint8Array): WireRecord {
+  const { key = "", value = "" } = wireRecordOf(bytes, entryFields);
   return { [String(key)]: value };
 }
 

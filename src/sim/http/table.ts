@@ -1,7 +1,7 @@
 import type { KubeWatchEvent } from "../../contracts/kube-api.ts";
+import { type Fields, fieldsOf, isFields } from "../../core/json/json-field.ts";
 import { type Instant, type Millis, millis, parseInstant } from "../../core/time/time.ts";
 import type { ResourceColumn, ResourceType } from "../api/resource-registry.ts";
-import { isRecord, type JsonRecord, recordOf } from "../api/store/json-value.ts";
 import type { ModelObject } from "../api/store/model-object.ts";
 
 type ColumnCell = (object: ModelObject, nowAt: Instant) => unknown;
@@ -129,12 +129,12 @@ function countAt(jsonPath: string): (object: ModelObject) => number {
 
 function ofContainers(object: ModelObject, field: string): string {
   const list = readJsonPath(object, ".spec.template.spec.containers");
-  const containers: readonly JsonRecord[] = Array.isArray(list) ? list.map(recordOf) : [];
+  const containers: readonly Fields[] = Array.isArray(list) ? list.map(fieldsOf) : [];
   return containers.map((container) => container[field]).join(",");
 }
 
 function selectorText(object: ModelObject): string {
-  const labels = Object.entries(recordOf(readJsonPath(object, ".spec.selector.matchLabels")));
+  const labels = Object.entries(fieldsOf(readJsonPath(object, ".spec.selector.matchLabels")));
   return labels.map(([label, value]) => `${label}=${value}`).join(",") || "<none>";
 }
 
@@ -142,7 +142,7 @@ function nodeStatus(node: ModelObject): string {
   const ready = readJsonPath(node, '.status.conditions[?(@.type=="Ready")].status');
   const texts: Readonly<Record<string, string>> = { True: "Ready", False: "NotReady" };
   const text = texts[String(ready)] ?? "Unknown";
-  return recordOf(node.spec).unschedulable ? `${text},SchedulingDisabled` : text;
+  return fieldsOf(node.spec).unschedulable ? `${text},SchedulingDisabled` : text;
 }
 
 function nodeRoles(node: ModelObject): string {
@@ -165,16 +165,16 @@ function jobCompletions(job: ModelObject): string {
 }
 
 function dataCount(object: ModelObject): number {
-  return Object.keys(recordOf(object.data)).length;
+  return Object.keys(fieldsOf(object.data)).length;
 }
 
 function lastSeen(event: ModelObject, nowAt: Instant): string {
-  const series = recordOf(event.series).lastObservedTime;
+  const series = fieldsOf(event.series).lastObservedTime;
   return ageOf(series ?? event.lastTimestamp ?? event.eventTime, nowAt);
 }
 
 function involvedObject(event: ModelObject): string {
-  const { kind, name: named } = recordOf(event.involvedObject);
+  const { kind, name: named } = fieldsOf(event.involvedObject);
   return `${String(kind ?? "").toLowerCase()}/${named ?? ""}`;
 }
 
@@ -182,21 +182,21 @@ function involvedObject(event: ModelObject): string {
 function podReady(pod: ModelObject): string {
   const wanted = readJsonPath(pod, ".spec.containers");
   const statuses = readJsonPath(pod, ".status.containerStatuses");
-  const isRunning = recordOf(pod.status).phase === "Running";
+  const isRunning = fieldsOf(pod.status).phase === "Running";
   const ready = Array.isArray(statuses)
-    ? statuses.filter((one) => isRunning && recordOf(one).ready === true).length
+    ? statuses.filter((one) => isRunning && fieldsOf(one).ready === true).length
     : 0;
   return `${ready}/${Array.isArray(wanted) ? wanted.length : 0}`;
 }
 
 /** What kubectl calls the status: Terminating and a reason go before the phase. */
 function podStatus(pod: ModelObject): string {
-  const { phase, reason } = recordOf(pod.status);
+  const { phase, reason } = fieldsOf(pod.status);
   if (pod.metadata.deletionTimestamp !== undefined) return "Terminating";
   if (typeof reason === "string" && reason !== "") return reason;
   if (phase === "Succeeded") return "Completed";
   if (phase === "Failed") return "Error";
-  const isPlaced = Boolean(recordOf(pod.spec).nodeName);
+  const isPlaced = Boolean(fieldsOf(pod.spec).nodeName);
   return phase === "Pending" && isPlaced ? "ContainerCreating" : String(phase ?? "Unknown");
 }
 
@@ -238,14 +238,14 @@ export function readJsonPath(object: unknown, path: string): unknown {
   for (const [, name, index, field, wanted, quoted] of path.matchAll(step)) {
     if (index !== undefined) value = Array.isArray(value) ? value[Number(index)] : undefined;
     else if (field !== undefined) value = firstWith(value, { field, wanted: wanted ?? "" });
-    else value = recordOf(value)[(quoted ?? name ?? "").replaceAll("\\", "")];
+    else value = fieldsOf(value)[(quoted ?? name ?? "").replaceAll("\\", "")];
   }
   return value;
 }
 
 function firstWith(list: unknown, match: { field: string; wanted: string }): unknown {
   if (!Array.isArray(list)) return undefined;
-  return list.find((item) => isRecord(item) && String(item[match.field]) === match.wanted);
+  return list.find((item) => isFields(item) && String(item[match.field]) === match.wanted);
 }
 
 /** Whether a client asks for a Table; kubectl does where it prints columns. */
@@ -258,11 +258,11 @@ export function tableOf(
   body: unknown,
   options: { readonly type: ResourceType; readonly nowAt: Instant },
 ): object {
-  const record = recordOf(body);
+  const record = fieldsOf(body);
   const items = Array.isArray(record.items) ? record.items : [body];
   const metadata = Array.isArray(record.items)
     ? record.metadata
-    : { resourceVersion: recordOf(record.metadata).resourceVersion };
+    : { resourceVersion: fieldsOf(record.metadata).resourceVersion };
   return {
     kind: "Table",
     apiVersion: "meta.k8s.io/v1",

@@ -2,7 +2,7 @@ import type { ReleaseRequest } from "../../contracts/instance-releaser.ts";
 import type { KubeRequest } from "../../contracts/kube-api.ts";
 import type { Instant } from "../../core/time/time.ts";
 import type { ModelStore, StoredChange } from "../api/store/object-store.ts";
-import type { CloudEvent } from "../cloud/model-machine.ts";
+import type { MachineEvent } from "../cloud/model-machine.ts";
 
 /** One event of a run; a run is the trace of them, in order. */
 export type TraceEvent =
@@ -27,7 +27,7 @@ export type TraceEvent =
       readonly actor: string;
       readonly request: ReleaseRequest;
     }
-  | { readonly kind: "Cloud"; readonly at: Instant; readonly event: CloudEvent }
+  | { readonly kind: "Cloud"; readonly at: Instant; readonly event: MachineEvent }
   /** The run is over; for what must be true in the end. */
   | { readonly kind: "End"; readonly at: Instant };
 

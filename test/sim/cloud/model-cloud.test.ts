@@ -11,7 +11,7 @@ import {
 import { LastcallError } from "../../../src/errors.ts";
 import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
 import {
-  type CloudEvent,
+  type MachineEvent,
   type MachineGroup,
   providerIdOf,
 } from "../../../src/sim/cloud/model-machine.ts";
@@ -45,7 +45,7 @@ const quiet: PreemptionModel = { endOf: () => "Never" };
 
 let clock: VirtualClock;
 let cluster: ModelCluster;
-let events: CloudEvent[];
+let events: MachineEvent[];
 
 function start(
   preemptions: PreemptionModel = quiet,

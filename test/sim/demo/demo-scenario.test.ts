@@ -3,7 +3,7 @@ import { crdOf } from "../../../src/config/schema/crd.ts";
 import { resourceDefinitions } from "../../../src/config/schema/resource-definition.ts";
 import { hours, instant, minutes, plus, seconds } from "../../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
-import type { CloudEvent } from "../../../src/sim/cloud/model-machine.ts";
+import type { MachineEvent } from "../../../src/sim/cloud/model-machine.ts";
 import { startDemoWorld } from "../../../src/sim/demo/demo-world.ts";
 import { VirtualClock } from "../../../src/sim/time/virtual-clock.ts";
 
@@ -11,9 +11,9 @@ const startAt = instant(Date.UTC(2026, 10, 20));
 const definitions = resourceDefinitions.map(crdOf);
 
 /** What the cloud does to a fleet that nobody looks after, in its first hours. */
-async function preemptionsOf(seed: number, nodes: number): Promise<readonly CloudEvent[]> {
+async function preemptionsOf(seed: number, nodes: number): Promise<readonly MachineEvent[]> {
   const clock = new VirtualClock({ startAt, settle: eventLoopTurn });
-  const events: CloudEvent[] = [];
+  const events: MachineEvent[] = [];
   const cluster = startDemoWorld({ clock, seed, nodes, definitions });
   cluster.cloud.subscribe((event) => events.push(event));
   await clock.runUntil(plus(startAt, hours(6)));
@@ -22,7 +22,7 @@ async function preemptionsOf(seed: number, nodes: number): Promise<readonly Clou
 }
 
 describe.each([1, 2, 3])("The demo's fleet, seed %i", (seed) => {
-  let noticed: readonly CloudEvent[] = [];
+  let noticed: readonly MachineEvent[] = [];
 
   beforeAll(async () => {
     noticed = (await preemptionsOf(seed, 18)).filter(({ kind }) => kind === "Noticed");

@@ -1,6 +1,3 @@
-/** A JSON object of which only the shape is known. */
-export type JsonRecord = Readonly<Record<string, unknown>>;
-
 /**
  * Copies JSON deeply and freezes the copy, so that the store can share it with every reader.
  * Properties that are undefined are left out, as a wire would. A part that is frozen already is
@@ -33,17 +30,6 @@ export function frozenCopyWithoutNulls<T>(value: T): T {
   }
   return Object.freeze(copy) as T;
 }
-
-export function isRecord(value: unknown): value is JsonRecord {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** The value as an object to read from; an empty one where it is none. */
-export function recordOf(value: unknown): JsonRecord {
-  return isRecord(value) ? value : emptyRecord;
-}
-
-const emptyRecord: JsonRecord = Object.freeze({});
 
 function frozenElement(element: unknown): unknown {
   return element === undefined ? null : frozenCopy(element);

@@ -1,5 +1,5 @@
 import type { KubeMeta, KubeObject } from "../../../contracts/kube-api.ts";
-import { type JsonRecord, recordOf } from "./json-value.ts";
+import { type Fields, fieldsOf } from "../../../core/json/json-field.ts";
 
 /** An object as the model keeps it: complete, frozen to the bottom, shared without cloning. */
 export interface ModelObject extends KubeObject {
@@ -39,7 +39,7 @@ export function namespaceOf(object: ModelObject): string {
 
 /** Whether the condition Ready of a Pod or Node is True. */
 export function isReady(object: ModelObject): boolean {
-  const conditions = recordOf(object.status).conditions;
+  const conditions = fieldsOf(object.status).conditions;
   if (!Array.isArray(conditions)) return false;
-  return conditions.some((one: JsonRecord) => one.type === "Ready" && one.status === "True");
+  return conditions.some((one: Fields) => one.type === "Ready" && one.status === "True");
 }

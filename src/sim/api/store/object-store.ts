@@ -1,4 +1,5 @@
-import { deepFreeze, recordOf } from "./json-value.ts";
+import { fieldsOf } from "../../../core/json/json-field.ts";
+import { deepFreeze } from "./json-value.ts";
 import { type ModelObject, namespaceOf, withMeta } from "./model-object.ts";
 
 type ChangeListener = (change: StoredChange) => void;
@@ -138,7 +139,7 @@ function sortedByName(objects: Map<string, ModelObject> | undefined): readonly M
 }
 
 function nodeNameOf(object: ModelObject): string {
-  const nodeName = recordOf(object.spec).nodeName;
+  const nodeName = fieldsOf(object.spec).nodeName;
   return typeof nodeName === "string" ? nodeName : "";
 }
 

@@ -4,9 +4,9 @@ import {
   type Labels,
   meetsRequirement,
 } from "../../../core/cluster/label-selector.ts";
+import { fieldsOf } from "../../../core/json/json-field.ts";
 import { badRequest } from "../api-refusal.ts";
 import { apiVersionOf, type ResourceType } from "../resource-registry.ts";
-import { recordOf } from "./json-value.ts";
 import type { ModelObject } from "./model-object.ts";
 
 export type LabelMatcher = (labels: Labels | undefined) => boolean;
@@ -148,8 +148,8 @@ function checkSupported(term: FieldTerm, asked: { type: ResourceType; text: stri
 }
 
 function fieldOf(object: ModelObject, path: string): string {
-  if (path === "source") return String(recordOf(object.source).component ?? "");
+  if (path === "source") return String(fieldsOf(object.source).component ?? "");
   let value: unknown = object;
-  for (const part of path.split(".")) value = recordOf(value)[part];
+  for (const part of path.split(".")) value = fieldsOf(value)[part];
   return String(value ?? (falseWhenAbsent.has(path) ? "false" : ""));
 }

@@ -1,17 +1,18 @@
+import { type Fields, fieldsOf, isFields } from "../../../core/json/json-field.ts";
 import type { ApiContext } from "../api-context.ts";
 import { forbidden, type StatusCause } from "../api-refusal.ts";
 import { crdCauses, establish } from "../custom-resource-definition.ts";
-import { isRecord, type JsonRecord, jsonEqual, recordOf } from "../store/json-value.ts";
+import { jsonEqual } from "../store/json-value.ts";
 import type { ModelObject } from "../store/model-object.ts";
 
 /** What the server fills in and refuses, kind by kind; a kind without rules takes anything. */
 interface KindRules {
   /** Fills defaults in; called before `causes`. */
-  readonly prepare?: (context: ApiContext, object: JsonRecord) => JsonRecord;
+  readonly prepare?: (context: ApiContext, object: Fields) => Fields;
   /** Fills defaults in at every write of the object, not only at the first. */
-  readonly prepareUpdate?: (object: JsonRecord) => JsonRecord;
+  readonly prepareUpdate?: (object: Fields) => Fields;
   /** What is wrong with an object, however it is written. */
-  readonly causes?: (object: JsonRecord) => readonly StatusCause[];
+  readonly causes?: (object: Fields) => readonly StatusCause[];
   /** What is wrong with a change. */
   readonly updateCauses?: (before: ModelObject, after: ModelObject) => readonly StatusCause[];
 }
@@ -51,11 +52,11 @@ export function rulesOf(storage: string): KindRules {
   return rules[storage] ?? noRules;
 }
 
-function workloadRules(defaults: JsonRecord): KindRules {
-  const prepareUpdate = (object: JsonRecord): JsonRecord => {
-    const spec = recordOf(object.spec);
-    const template = recordOf(spec.template);
-    const withTemplate = { ...template, spec: withPodSpecDefaults(recordOf(template.spec)) };
+function workloadRules(defaults: Fields): KindRules {
+  const prepareUpdate = (object: Fields): Fields => {
+    const spec = fieldsOf(object.spec);
+    const template = fieldsOf(spec.template);
+    const withTemplate = { ...template, spec: withPodSpecDefaults(fieldsOf(template.spec)) };
     return { ...object, spec: { ...defaults, ...spec, template: withTemplate } };
   };
   return {
@@ -65,11 +66,11 @@ function workloadRules(defaults: JsonRecord): KindRules {
   };
 }
 
-function withNamespaceDefaults(object: JsonRecord): JsonRecord {
-  const metadata = recordOf(object.metadata);
+function withNamespaceDefaults(object: Fields): Fields {
+  const metadata = fieldsOf(object.metadata);
   const labels = {
     "kubernetes.io/metadata.name": metadata.name,
-    ...recordOf(metadata.labels),
+    ...fieldsOf(metadata.labels),
   };
   return {
     ...object,
@@ -79,23 +80,23 @@ function withNamespaceDefaults(object: JsonRecord): JsonRecord {
   };
 }
 
-function workloadCauses(object: JsonRecord): readonly StatusCause[] {
+function workloadCauses(object: Fields): readonly StatusCause[] {
   const causes = templateCauses(object);
-  if (recordOf(object.spec).selector !== undefined) return causes;
+  if (fieldsOf(object.spec).selector !== undefined) return causes;
   const field = "spec.selector";
   return [{ reason: "FieldValueRequired", message: "Required value", field }, ...causes];
 }
 
-function templateCauses(object: JsonRecord): readonly StatusCause[] {
-  return podCauses(recordOf(recordOf(object.spec).template)).map((cause) => ({
+function templateCauses(object: Fields): readonly StatusCause[] {
+  return podCauses(fieldsOf(fieldsOf(object.spec).template)).map((cause) => ({
     ...cause,
     field: `spec.template.${cause.field}`,
   }));
 }
 
 /** Source: kubernetes `pkg/apis/policy/validation/validation.go`. */
-function budgetCauses(object: JsonRecord): readonly StatusCause[] {
-  const spec = recordOf(object.spec);
+function budgetCauses(object: Fields): readonly StatusCause[] {
+  const spec = fieldsOf(object.spec);
   if (spec.minAvailable === undefined || spec.maxUnavailable === undefined) return [];
   const message = `Invalid value: ${JSON.stringify(spec)}: minAvailable and maxUnavailable cannot be both set`;
   return [{ reason: "FieldValueInvalid", message, field: "spec" }];
@@ -106,8 +107,8 @@ function budgetCauses(object: JsonRecord): readonly StatusCause[] {
  * ValidateNodeUpdate.
  */
 function nodeUpdateCauses(before: ModelObject, after: ModelObject): readonly StatusCause[] {
-  const old = recordOf(before.spec).providerID;
-  if (!old || jsonEqual(old, recordOf(after.spec).providerID)) return [];
+  const old = fieldsOf(before.spec).providerID;
+  if (!old || jsonEqual(old, fieldsOf(after.spec).providerID)) return [];
   const message = "Forbidden: node updates may not change providerID except from ''";
   return [{ reason: "FieldValueForbidden", message, field: "spec.providerID" }];
 }
@@ -119,7 +120,7 @@ export const systemPriorityClasses: Readonly<Record<string, number>> = {
 };
 
 /** The defaults of a pod template: what a workload's pods get although nobody wrote it. */
-function withPodSpecDefaults(spec: JsonRecord): JsonRecord {
+function withPodSpecDefaults(spec: Fields): Fields {
   const containers = Array.isArray(spec.containers) ? spec.containers : [];
   return {
     restartPolicy: "Always",
@@ -133,9 +134,9 @@ function withPodSpecDefaults(spec: JsonRecord): JsonRecord {
 }
 
 /** Defaults, priority and tolerations of a new pod, as the server's admission chain gives them. */
-function admitPod(context: ApiContext, pod: JsonRecord): JsonRecord {
-  const spec = withPodSpecDefaults(recordOf(pod.spec));
-  const name = String(recordOf(pod.metadata).name);
+function admitPod(context: ApiContext, pod: Fields): Fields {
+  const spec = withPodSpecDefaults(fieldsOf(pod.spec));
+  const name = String(fieldsOf(pod.metadata).name);
   const admitted = {
     serviceAccountName: "default",
     enableServiceLinks: true,
@@ -147,8 +148,8 @@ function admitPod(context: ApiContext, pod: JsonRecord): JsonRecord {
 }
 
 /** What is wrong with a new pod, as far as the model looks. */
-function podCauses(pod: JsonRecord): readonly StatusCause[] {
-  const spec = recordOf(pod.spec);
+function podCauses(pod: Fields): readonly StatusCause[] {
+  const spec = fieldsOf(pod.spec);
   const causes: StatusCause[] = [];
   if (!Array.isArray(spec.containers) || spec.containers.length === 0) {
     causes.push({
@@ -172,7 +173,7 @@ const mutableInSpec = new Set([
 
 /** A pod's spec stays as it is, but for images, tolerations and little more. */
 function podUpdateCauses(before: ModelObject, after: ModelObject): readonly StatusCause[] {
-  const [old, next] = [recordOf(before.spec), recordOf(after.spec)];
+  const [old, next] = [fieldsOf(before.spec), fieldsOf(after.spec)];
   const keys = new Set([...Object.keys(old), ...Object.keys(next)]);
   const changed = [...keys].filter((key) => !jsonEqual(old[key], next[key]));
   const placed = typeof old.nodeName === "string" && changed.includes("nodeName");
@@ -183,7 +184,7 @@ function podUpdateCauses(before: ModelObject, after: ModelObject): readonly Stat
 }
 
 function withContainerDefaults(container: unknown): unknown {
-  if (!isRecord(container)) return container;
+  if (!isFields(container)) return container;
   return {
     imagePullPolicy: "IfNotPresent",
     resources: {},
@@ -196,7 +197,7 @@ function withContainerDefaults(container: unknown): unknown {
 /** Source: kubernetes `plugin/pkg/admission/priority/admission.go`. */
 function priorityOf(
   context: ApiContext,
-  pod: { name: string; spec: JsonRecord },
+  pod: { name: string; spec: Fields },
 ): { priority: number; priorityClassName?: string; preemptionPolicy: unknown } {
   const asked = pod.spec.priorityClassName;
   const named = typeof asked === "string" && asked !== "" ? asked : undefined;
@@ -260,28 +261,28 @@ const defaultTolerations = ["not-ready", "unreachable"].map((condition) =>
   }),
 );
 
-function tolerationsOf(spec: JsonRecord): readonly unknown[] {
+function tolerationsOf(spec: Fields): readonly unknown[] {
   const given: readonly unknown[] = Array.isArray(spec.tolerations) ? spec.tolerations : [];
   const covered = (key: string): boolean =>
     given.some((one) => {
-      const toleration = recordOf(one);
+      const toleration = fieldsOf(one);
       const keyFits = toleration.key === key || !toleration.key;
       return keyFits && (!toleration.effect || toleration.effect === "NoExecute");
     });
   return [...given, ...defaultTolerations.filter((one) => !covered(one.key))];
 }
 
-function qosClassOf(spec: JsonRecord): string {
+function qosClassOf(spec: Fields): string {
   const resources = (spec.containers as readonly unknown[]).map((container) =>
-    recordOf(recordOf(container).resources),
+    fieldsOf(fieldsOf(container).resources),
   );
   const guaranteed = resources.every(
     ({ requests, limits }) =>
-      isRecord(limits) &&
+      isFields(limits) &&
       ["cpu", "memory"].every((one) => one in limits) &&
       (requests === undefined || jsonEqual(requests, limits)),
   );
   if (guaranteed && resources.length > 0) return "Guaranteed";
-  const some = resources.some(({ requests, limits }) => isRecord(requests) || isRecord(limits));
+  const some = resources.some(({ requests, limits }) => isFields(requests) || isFields(limits));
   return some ? "Burstable" : "BestEffort";
 }

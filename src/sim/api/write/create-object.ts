@@ -1,3 +1,4 @@
+import { type Fields, fieldsOf, isFields } from "../../../core/json/json-field.ts";
 import { type ApiContext, generatedName, randomUid, timestamp } from "../api-context.ts";
 import {
   alreadyExists,
@@ -8,12 +9,7 @@ import {
   type StatusCause,
 } from "../api-refusal.ts";
 import { apiVersionOf, type ResourceType } from "../resource-registry.ts";
-import {
-  frozenCopyWithoutNulls,
-  isRecord,
-  type JsonRecord,
-  recordOf,
-} from "../store/json-value.ts";
+import { frozenCopyWithoutNulls } from "../store/json-value.ts";
 import type { ModelObject } from "../store/model-object.ts";
 import { applySchema } from "../structural-schema.ts";
 import { rulesOf } from "./admission.ts";
@@ -36,7 +32,7 @@ interface Creation {
 export function createObject(context: ApiContext, creation: Creation): ModelObject {
   const { type, namespace } = creation;
   const named = withName(context, creation);
-  const name = String(recordOf(named.metadata).name);
+  const name = String(fieldsOf(named.metadata).name);
   checkNamespace(context, { type, namespace, name });
   const collection = context.store.collection(type.storage);
   if (collection.get(namespace, name)) throw alreadyExists({ type, name });
@@ -51,9 +47,9 @@ export function createObject(context: ApiContext, creation: Creation): ModelObje
 
 /** Prunes, defaults and validates a custom resource by its definition. */
 export function withSchema(
-  body: JsonRecord,
+  body: Fields,
   at: { type: ResourceType; name: string; strictFields?: boolean | undefined },
-): JsonRecord {
+): Fields {
   const schema = at.type.custom?.schema;
   if (!schema) return body;
   const { apiVersion, kind, metadata, ...rest } = body;
@@ -68,12 +64,12 @@ export function withSchema(
   return { apiVersion, kind, metadata, ...(outcome.value as object) };
 }
 
-function withName(context: ApiContext, creation: Creation): JsonRecord {
+function withName(context: ApiContext, creation: Creation): Fields {
   const { type, namespace } = creation;
-  if (!isRecord(creation.body)) throw badRequest("the object provided is unrecognized");
+  if (!isFields(creation.body)) throw badRequest("the object provided is unrecognized");
   const body = frozenCopyWithoutNulls(creation.body);
   checkKind(body, type);
-  const metadata = recordOf(body.metadata);
+  const metadata = fieldsOf(body.metadata);
   const inBody = metadata.namespace;
   if (typeof inBody === "string" && inBody !== "" && inBody !== namespace) {
     throw badRequest(
@@ -93,7 +89,7 @@ function withName(context: ApiContext, creation: Creation): JsonRecord {
 
 function nameOf(
   context: ApiContext,
-  from: { metadata: JsonRecord; inPath: string | undefined },
+  from: { metadata: Fields; inPath: string | undefined },
 ): string | undefined {
   const { name, generateName } = from.metadata;
   if (typeof name === "string" && name !== "") {
@@ -107,7 +103,7 @@ function nameOf(
   return generatedName(context, generateName);
 }
 
-function checkKind(body: JsonRecord, type: ResourceType): void {
+function checkKind(body: Fields, type: ResourceType): void {
   const { kind, apiVersion } = body;
   if (kind !== undefined && kind !== type.kind) {
     throw badRequest(
@@ -152,7 +148,7 @@ function checkNamespace(
 }
 
 /** A create request for a kind with a status subresource cannot set the status. */
-function withoutEarlyStatus(body: JsonRecord, type: ResourceType): JsonRecord {
+function withoutEarlyStatus(body: Fields, type: ResourceType): Fields {
   if (!type.traits.statusSubresource || type.traits.statusOnCreate) return body;
   const { status: _ignored, ...rest } = body;
   return rest;
@@ -172,10 +168,10 @@ const systemFields = new Set([
 
 function withSystemFields(
   context: ApiContext,
-  parts: { type: ResourceType; namespace: string; body: JsonRecord },
+  parts: { type: ResourceType; namespace: string; body: Fields },
 ): ModelObject {
   const { type, namespace, body } = parts;
-  const given = Object.entries(recordOf(body.metadata)).filter(([key]) => !systemFields.has(key));
+  const given = Object.entries(fieldsOf(body.metadata)).filter(([key]) => !systemFields.has(key));
   const metadata = {
     ...Object.fromEntries(given),
     ...(type.namespaced ? { namespace } : {}),

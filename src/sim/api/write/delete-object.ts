@@ -1,8 +1,8 @@
+import { type Fields, fieldsOf } from "../../../core/json/json-field.ts";
 import { parseInstant, plus, seconds } from "../../../core/time/time.ts";
 import { type ApiContext, timestamp } from "../api-context.ts";
 import { conflict, notFound } from "../api-refusal.ts";
 import type { ResourceType } from "../resource-registry.ts";
-import { type JsonRecord, recordOf } from "../store/json-value.ts";
 import { type ModelObject, withMeta } from "../store/model-object.ts";
 
 /** The parts of DeleteOptions that the model obeys; propagation is always Background. */
@@ -31,8 +31,8 @@ export function deleteOptionsOf(
   body: unknown,
   query: Readonly<Record<string, string>>,
 ): DeleteOptions {
-  const options = recordOf(body);
-  const preconditions = recordOf(options.preconditions);
+  const options = fieldsOf(body);
+  const preconditions = fieldsOf(options.preconditions);
   const inQuery = query.gracePeriodSeconds;
   const grace = options.gracePeriodSeconds ?? (inQuery === undefined ? undefined : +inQuery);
   return {
@@ -43,7 +43,7 @@ export function deleteOptionsOf(
   };
 }
 
-export function isDryRun(options: JsonRecord, query: Readonly<Record<string, string>>): boolean {
+export function isDryRun(options: Fields, query: Readonly<Record<string, string>>): boolean {
   const inBody = options.dryRun;
   return query.dryRun === "All" || (Array.isArray(inBody) && inBody.includes("All"));
 }
@@ -118,8 +118,8 @@ function markPod(context: ApiContext, { current, options }: Marking): ModelObjec
 
 /** Source: kubernetes `pkg/registry/core/pod/strategy.go`, CheckGracefulDelete. */
 function firstGrace(pod: ModelObject, wanted: number | undefined): number {
-  const spec = recordOf(pod.spec);
-  const phase = recordOf(pod.status).phase;
+  const spec = fieldsOf(pod.spec);
+  const phase = fieldsOf(pod.status).phase;
   if (!spec.nodeName || phase === "Failed" || phase === "Succeeded") return 0;
   const grace = wanted ?? Number(spec.terminationGracePeriodSeconds ?? 0);
   return grace < 0 ? 1 : grace;
@@ -155,7 +155,7 @@ function isGone(object: ModelObject): boolean {
   const { finalizers, deletionTimestamp, deletionGracePeriodSeconds } = object.metadata;
   if ((finalizers ?? []).length > 0) return false;
   if (object.kind === "Namespace" && object.apiVersion === "v1") {
-    const held = recordOf(object.spec).finalizers;
+    const held = fieldsOf(object.spec).finalizers;
     return !Array.isArray(held) || held.length === 0;
   }
   return deletionTimestamp === undefined || (deletionGracePeriodSeconds ?? 0) === 0;

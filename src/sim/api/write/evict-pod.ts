@@ -1,3 +1,4 @@
+import { type Fields, fieldsOf, isFields } from "../../../core/json/json-field.ts";
 import { type ApiContext, timestamp } from "../api-context.ts";
 import {
   ApiRefusal,
@@ -8,7 +9,6 @@ import {
   tooManyRequests,
 } from "../api-refusal.ts";
 import type { ResourceType } from "../resource-registry.ts";
-import { isRecord, type JsonRecord, recordOf } from "../store/json-value.ts";
 import { isReady, type ModelObject } from "../store/model-object.ts";
 import { type DeleteOptions, deleteObject, deleteOptionsOf } from "./delete-object.ts";
 import { allowedCondition, budgetStatus, budgetStorage, budgetsOf } from "./pod-budget.ts";
@@ -69,11 +69,11 @@ export function evictPod(context: ApiContext, request: EvictionRequest): object 
 }
 
 function optionsOf({ name, body, query }: EvictionRequest): DeleteOptions {
-  const eviction = isRecord(body) ? body : {};
+  const eviction = isFields(body) ? body : {};
   if (eviction.kind !== undefined && eviction.kind !== "Eviction") {
     throw badRequest(`not a Eviction object: ${JSON.stringify(eviction.kind)}`);
   }
-  if (recordOf(eviction.metadata).name !== name) {
+  if (fieldsOf(eviction.metadata).name !== name) {
     throw badRequest("name in URL does not match name in Eviction object");
   }
   return deleteOptionsOf(eviction.deleteOptions, query);
@@ -81,7 +81,7 @@ function optionsOf({ name, body, query }: EvictionRequest): DeleteOptions {
 
 /** Such a pod serves nobody, or is going already: no budget has a say. */
 function ignoresBudgets(pod: ModelObject): boolean {
-  const phase = recordOf(pod.status).phase;
+  const phase = fieldsOf(pod.status).phase;
   const going = pod.metadata.deletionTimestamp !== undefined;
   return going || phase === "Pending" || phase === "Succeeded" || phase === "Failed";
 }
@@ -89,7 +89,7 @@ function ignoresBudgets(pod: ModelObject): boolean {
 /** A pod that is not ready may go without cost, by the policy of its budget. */
 function isFreeAsUnhealthy(pod: ModelObject, budget: ModelObject): boolean {
   if (isReady(pod)) return false;
-  if (recordOf(budget.spec).unhealthyPodEvictionPolicy === "AlwaysAllow") return true;
+  if (fieldsOf(budget.spec).unhealthyPodEvictionPolicy === "AlwaysAllow") return true;
   const { currentHealthy = 0, desiredHealthy = 0 } = budgetStatus(budget);
   return currentHealthy >= desiredHealthy && desiredHealthy > 0;
 }
@@ -169,8 +169,8 @@ function markAndDelete(
 }
 
 function withDisruptionTarget(context: ApiContext, pod: ModelObject): ModelObject {
-  const status = recordOf(pod.status);
-  const before = Array.isArray(status.conditions) ? (status.conditions as JsonRecord[]) : [];
+  const status = fieldsOf(pod.status);
+  const before = Array.isArray(status.conditions) ? (status.conditions as Fields[]) : [];
   const condition = {
     type: "DisruptionTarget",
     status: "True",

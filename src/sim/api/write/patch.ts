@@ -1,6 +1,7 @@
 import type { PatchType } from "../../../contracts/kube-api.ts";
+import { type Fields, isFields } from "../../../core/json/json-field.ts";
 import { badRequest, patchRefused } from "../api-refusal.ts";
-import { isRecord, type JsonRecord, jsonEqual } from "../store/json-value.ts";
+import { jsonEqual } from "../store/json-value.ts";
 
 /** How each content type of a PATCH changes a document. */
 export const patches: Readonly<Record<PatchType, (document: unknown, patch: unknown) => unknown>> =
@@ -16,8 +17,8 @@ export const patchTypes = Object.keys(patches) as readonly PatchType[];
 
 /** RFC 7386: null takes a member away, lists are replaced whole. */
 function applyMergePatch(document: unknown, patch: unknown): unknown {
-  if (!isRecord(patch)) return patch;
-  const result: Record<string, unknown> = isRecord(document) ? { ...document } : {};
+  if (!isFields(patch)) return patch;
+  const result: Record<string, unknown> = isFields(document) ? { ...document } : {};
   for (const [key, change] of Object.entries(patch)) {
     if (change === null) delete result[key];
     else result[key] = applyMergePatch(result[key], change);
@@ -116,7 +117,7 @@ function mustRead(document: unknown, path: readonly string[]): unknown {
 
 function member(container: unknown, key: string): unknown {
   if (Array.isArray(container)) return container[indexOf(key, container.length - 1)];
-  return isRecord(container) && Object.hasOwn(container, key) ? container[key] : undefined;
+  return isFields(container) && Object.hasOwn(container, key) ? container[key] : undefined;
 }
 
 function added(container: unknown, key: string, value: unknown): unknown {
@@ -124,7 +125,7 @@ function added(container: unknown, key: string, value: unknown): unknown {
     const at = key === "-" ? container.length : indexOf(key, container.length);
     return container.toSpliced(at, 0, value);
   }
-  if (!isRecord(container)) throw patchRefused();
+  if (!isFields(container)) throw patchRefused();
   return { ...container, [key]: value };
 }
 
@@ -176,10 +177,10 @@ const sets = new Set(["finalizers"]);
  * `$setElementOrder` is not obeyed. Source: k8s.io/apimachinery `pkg/util/strategicpatch`.
  */
 function applyStrategicMergePatch(document: unknown, patch: unknown): unknown {
-  if (!isRecord(patch)) return patch;
+  if (!isFields(patch)) return patch;
   if (patch.$patch === "replace") return withoutDirectives(patch);
   if (patch.$patch === "delete") return {};
-  const result = retained(isRecord(document) ? { ...document } : {}, patch.$retainKeys);
+  const result = retained(isFields(document) ? { ...document } : {}, patch.$retainKeys);
   for (const [key, change] of Object.entries(patch)) {
     if (key.startsWith("$")) applyDirective(result, key, change);
     else if (change === null) delete result[key];
@@ -206,8 +207,8 @@ function mergeList(
   if (sets.has(field)) return [...new Set([...before, ...change])];
   const key = mergeKeyOf(field, change);
   if (key === undefined) return change.map(withoutDirectives);
-  if (change.some((item) => isRecord(item) && item.$patch === "replace")) {
-    return change.filter((item) => !(isRecord(item) && "$patch" in item));
+  if (change.some((item) => isFields(item) && item.$patch === "replace")) {
+    return change.filter((item) => !(isFields(item) && "$patch" in item));
   }
   return change.reduce<readonly unknown[]>((list, item) => mergeItem(list, { key, item }), before);
 }
@@ -215,7 +216,7 @@ function mergeList(
 /** `ports` has two keys: `containerPort` in a container, `port` in a Service. */
 function mergeKeyOf(field: string, change: readonly unknown[]): string | undefined {
   if (field !== "ports") return mergeKeys[field];
-  return change.some((item) => isRecord(item) && "containerPort" in item)
+  return change.some((item) => isFields(item) && "containerPort" in item)
     ? "containerPort"
     : "port";
 }
@@ -225,8 +226,8 @@ function mergeItem(
   patch: { key: string; item: unknown },
 ): readonly unknown[] {
   const { key, item } = patch;
-  if (!isRecord(item)) return [...list, item];
-  const at = list.findIndex((one) => isRecord(one) && one[key] === item[key]);
+  if (!isFields(item)) return [...list, item];
+  const at = list.findIndex((one) => isFields(one) && one[key] === item[key]);
   if (item.$patch === "delete") return at < 0 ? list : list.toSpliced(at, 1);
   if (at < 0) return [...list, applyStrategicMergePatch({}, item)];
   return list.with(at, applyStrategicMergePatch(list[at], item));
@@ -238,8 +239,8 @@ function retained(document: Record<string, unknown>, keys: unknown): Record<stri
 }
 
 function withoutDirectives(value: unknown): unknown {
-  if (!isRecord(value)) return value;
-  const kept = Object.entries(value as JsonRecord).filter(([key]) => !key.startsWith("$"));
+  if (!isFields(value)) return value;
+  const kept = Object.entries(value as Fields).filter(([key]) => !key.startsWith("$"));
   return Object.fromEntries(kept.filter(([, member]) => member !== null));
 }
 
@@ -259,8 +260,8 @@ const mapKeys: Readonly<Record<string, string>> = {
  * taken away (declared as a gap in the contract suite).
  */
 function applyConfiguration(document: unknown, applied: unknown): unknown {
-  if (!isRecord(applied)) return applied;
-  const result: Record<string, unknown> = isRecord(document) ? { ...document } : {};
+  if (!isFields(applied)) return applied;
+  const result: Record<string, unknown> = isFields(document) ? { ...document } : {};
   for (const [key, value] of Object.entries(applied)) {
     if (value === null) delete result[key];
     else if (Array.isArray(value)) result[key] = mergeByKey(result[key], value, mapKeys[key]);
@@ -273,7 +274,7 @@ function mergeByKey(current: unknown, applied: unknown[], key: string | undefine
   if (key === undefined || !Array.isArray(current)) return applied;
   const merged = [...current];
   for (const item of applied) {
-    const at = merged.findIndex((one) => isRecord(one) && isRecord(item) && one[key] === item[key]);
+    const at = merged.findIndex((one) => isFields(one) && isFields(item) && one[key] === item[key]);
     if (at < 0) merged.push(item);
     else merged[at] = applyConfiguration(merged[at], item);
   }

@@ -1,6 +1,6 @@
 import type { LabelSelector } from "../../../core/cluster/label-selector.ts";
+import { fieldsOf, isFields } from "../../../core/json/json-field.ts";
 import type { ApiContext } from "../api-context.ts";
-import { isRecord, recordOf } from "../store/json-value.ts";
 import { type ModelObject, namespaceOf } from "../store/model-object.ts";
 import { type LabelMatcher, labelMatcher } from "../store/selector.ts";
 
@@ -20,8 +20,8 @@ export function budgetsOf(context: ApiContext, pod: ModelObject): readonly Model
 }
 
 export function budgetSelects(budget: ModelObject, pod: ModelObject): boolean {
-  const selector = recordOf(budget.spec).selector;
-  if (!isRecord(selector)) return false;
+  const selector = fieldsOf(budget.spec).selector;
+  if (!isFields(selector)) return false;
   const known = matchers.get(selector);
   if (known) return known(pod.metadata.labels);
   const made = labelMatcher(selector as LabelSelector);
@@ -64,5 +64,5 @@ interface BudgetStatus {
 
 /** The status of a budget; one that no controller has seen yet has none. */
 export function budgetStatus(budget: ModelObject): BudgetStatus {
-  return recordOf(budget.status) as BudgetStatus;
+  return fieldsOf(budget.status) as BudgetStatus;
 }

@@ -1,8 +1,9 @@
 import type { LabelSelector } from "../../../core/cluster/label-selector.ts";
+import { type Fields, fieldsOf, isFields } from "../../../core/json/json-field.ts";
 import type { ApiContext } from "../api-context.ts";
 import { badRequest, conflict, invalid, notFound, staleWrite } from "../api-refusal.ts";
 import type { ResourceType } from "../resource-registry.ts";
-import { isRecord, type JsonRecord, jsonEqual, recordOf } from "../store/json-value.ts";
+import { jsonEqual } from "../store/json-value.ts";
 import type { ModelMeta, ModelObject } from "../store/model-object.ts";
 import { rulesOf } from "./admission.ts";
 import { withSchema } from "./create-object.ts";
@@ -31,7 +32,7 @@ export function updateObject(context: ApiContext, update: Update): ModelObject {
   const current = collection.get(namespace, name);
   if (!current) throw notFound({ type, name });
   const wanted = update.change(current);
-  if (!isRecord(wanted)) throw badRequest("the object provided is unrecognized");
+  if (!isFields(wanted)) throw badRequest("the object provided is unrecognized");
   checkIdentity(wanted, { current, update });
   checkVersion(wanted, { current, update });
   const next = compose(wanted, { current, update });
@@ -49,9 +50,9 @@ interface Against {
   readonly update: Update;
 }
 
-function checkIdentity(wanted: JsonRecord, { current, update }: Against): void {
+function checkIdentity(wanted: Fields, { current, update }: Against): void {
   const { type, name } = update;
-  const metadata = recordOf(wanted.metadata);
+  const metadata = fieldsOf(wanted.metadata);
   const namedAs = metadata.name ?? "";
   if (namedAs !== name && (namedAs !== "" || update.by === "Put")) {
     throw badRequest(
@@ -71,9 +72,9 @@ function checkIdentity(wanted: JsonRecord, { current, update }: Against): void {
   throw invalid({ type, name }, [{ reason: "FieldValueInvalid", message, field: "metadata.uid" }]);
 }
 
-function checkVersion(wanted: JsonRecord, { current, update }: Against): void {
+function checkVersion(wanted: Fields, { current, update }: Against): void {
   const { type, name } = update;
-  const version = recordOf(wanted.metadata).resourceVersion;
+  const version = fieldsOf(wanted.metadata).resourceVersion;
   const absent = version === undefined || version === "";
   if (absent && update.by === "Put" && !type.traits.unconditionalUpdate) {
     const message = "Invalid value: 0: must be specified for an update";
@@ -86,14 +87,14 @@ function checkVersion(wanted: JsonRecord, { current, update }: Against): void {
 }
 
 /** Takes from `wanted` what this request may write, and the rest from what is. */
-function compose(wanted: JsonRecord, against: Against): ModelObject {
+function compose(wanted: Fields, against: Against): ModelObject {
   const { current, update } = against;
   const { type, name } = update;
   if (update.part === "Status") return composeStatus(wanted, against);
-  const metadata = composeMeta(recordOf(wanted.metadata), against);
+  const metadata = composeMeta(fieldsOf(wanted.metadata), against);
   const { apiVersion: _a, kind: _k, metadata: _m, ...rest } = wanted;
   const { apiVersion, kind } = current;
-  const body: JsonRecord = { apiVersion, kind, metadata, ...rest };
+  const body: Fields = { apiVersion, kind, metadata, ...rest };
   const prepared = rulesOf(type.storage).prepareUpdate?.(body) ?? body;
   const complete = withSchema(prepared, { type, name, strictFields: update.strictFields });
   const causes = rulesOf(type.storage).causes?.(complete) ?? [];
@@ -102,25 +103,25 @@ function compose(wanted: JsonRecord, against: Against): ModelObject {
   return withGeneration(object as ModelObject, against);
 }
 
-function composeStatus(wanted: JsonRecord, against: Against): ModelObject {
+function composeStatus(wanted: Fields, against: Against): ModelObject {
   const { current, update } = against;
   const { type, name } = update;
   if (!type.custom) {
-    const metadata = composeMeta(recordOf(wanted.metadata), against);
+    const metadata = composeMeta(fieldsOf(wanted.metadata), against);
     return { ...current, metadata, status: wanted.status };
   }
   const body = { ...current, status: wanted.status };
   return withSchema(body, { type, name, strictFields: update.strictFields }) as ModelObject;
 }
 
-function withStatusOf(object: JsonRecord, current: ModelObject): JsonRecord {
+function withStatusOf(object: Fields, current: ModelObject): Fields {
   const { status: _ignored, ...rest } = object;
   return current.status === undefined ? rest : { ...rest, status: current.status };
 }
 
 const writable = ["labels", "annotations", "finalizers", "ownerReferences"] as const;
 
-function composeMeta(wanted: JsonRecord, { current, update }: Against): ModelMeta {
+function composeMeta(wanted: Fields, { current, update }: Against): ModelMeta {
   const metadata: Record<string, unknown> = { ...current.metadata };
   for (const field of writable) {
     const value = wanted[field];
@@ -159,7 +160,7 @@ function withGeneration(next: ModelObject, { current, update }: Against): ModelO
 /** Source: apiserver `pkg/registry/generic/registry/store.go`, ShouldDeleteDuringUpdate. */
 function isFinallyGone(object: ModelObject): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds, finalizers } = object.metadata;
-  const inSpec = object.kind === "Namespace" ? recordOf(object.spec).finalizers : [];
+  const inSpec = object.kind === "Namespace" ? fieldsOf(object.spec).finalizers : [];
   const held = [...(finalizers ?? []), ...(Array.isArray(inSpec) ? inSpec : [])];
   if (deletionTimestamp === undefined || held.length > 0) return false;
   return (deletionGracePeriodSeconds ?? 0) === 0;
@@ -191,9 +192,9 @@ export function writeScale(
 ): object {
   const { change, ...place } = target;
   const toReplicas = (current: ModelObject): unknown => {
-    const replicas = recordOf(recordOf(change(scaleOf(current))).spec).replicas ?? 0;
+    const replicas = fieldsOf(fieldsOf(change(scaleOf(current))).spec).replicas ?? 0;
     if (!Number.isInteger(replicas)) throw badRequest("spec.replicas of a Scale is an integer");
-    return { ...current, spec: { ...recordOf(current.spec), replicas } };
+    return { ...current, spec: { ...fieldsOf(current.spec), replicas } };
   };
   return scaleOf(
     updateObject(context, { ...place, part: "Object", by: "Patch", change: toReplicas }),
@@ -202,7 +203,7 @@ export function writeScale(
 
 function scaleOf(object: ModelObject): object {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
-  const spec = recordOf(object.spec);
+  const spec = fieldsOf(object.spec);
   const labels = (spec.selector as LabelSelector | undefined)?.matchLabels ?? {};
   const selector = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
   return {
@@ -212,7 +213,7 @@ function scaleOf(object: ModelObject): object {
     // autoscaling/v1 leaves a wanted zero out (`omitempty`), but not one that is there.
     spec: spec.replicas ? { replicas: spec.replicas } : {},
     status: {
-      replicas: recordOf(object.status).replicas ?? 0,
+      replicas: fieldsOf(object.status).replicas ?? 0,
       selector: selector.join(","),
     },
   };
