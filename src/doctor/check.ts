@@ -2,7 +2,7 @@ import type { DoctorFacts, Fact } from "./facts.ts";
 
 export type CheckStatus = "Pass" | "Warn" | "Fail" | "Skip";
 
-export interface Verdict {
+export interface CheckResult {
   readonly status: CheckStatus;
   /** One sentence without its period. */
   readonly message: string;
@@ -17,27 +17,30 @@ export interface Check {
   readonly looksAt: string;
   /** What to do where it does not pass: a command, or the page to follow. */
   readonly fix: string;
-  readonly run: (facts: DoctorFacts) => Verdict;
+  readonly run: (facts: DoctorFacts) => CheckResult;
 }
 
-export function pass(message: string): Verdict {
+export function pass(message: string): CheckResult {
   return { status: "Pass", message };
 }
 
-export function warn(message: string, fix?: string): Verdict {
+export function warn(message: string, fix?: string): CheckResult {
   return { status: "Warn", message, fix };
 }
 
-export function fail(message: string, fix?: string): Verdict {
+export function fail(message: string, fix?: string): CheckResult {
   return { status: "Fail", message, fix };
 }
 
-export function skip(message: string): Verdict {
+export function skip(message: string): CheckResult {
   return { status: "Skip", message };
 }
 
 /** Judges what is known; what could not be asked is said instead. */
-export function judging<Value>(fact: Fact<Value>, judge: (value: Value) => Verdict): Verdict {
+export function judging<Value>(
+  fact: Fact<Value>,
+  judge: (value: Value) => CheckResult,
+): CheckResult {
   return fact.kind === "Known" ? judge(fact.value) : skip(fact.why);
 }
 

@@ -24,7 +24,7 @@ import { translateNode } from "./object/translate-node.ts";
 const conflictTries = 8;
 
 /** What to write on a node as it is now, or why not to. */
-type Verdict = { readonly request: KubeRequest } | { readonly result: MarkResult };
+type MarkStep = { readonly request: KubeRequest } | { readonly result: MarkResult };
 
 /** An API server that has just taken the mark is seldom away for longer. */
 const conditionTries = 4;
@@ -110,7 +110,7 @@ export class KubeNodeMarks implements NodeMarks {
 
   async #readAndSend(
     name: string,
-    decide: (object: KubeObject, facts: NodeFacts) => Verdict,
+    decide: (object: KubeObject, facts: NodeFacts) => MarkStep,
   ): Promise<MarkResult> {
     for (let tries = 0; tries < conflictTries; tries += 1) {
       const object = await this.#get(name);

@@ -6,14 +6,14 @@ import type { PolicyCondition, PolicyStatus } from "../core/plan/policy-status.t
 import { formatInstant, type Instant } from "../core/time/time.ts";
 import { policyPath } from "./object/paths.ts";
 
-interface Standing {
+interface ConditionState {
   readonly status: string;
   readonly since: Instant;
 }
 
 interface Written {
   readonly gist: string;
-  readonly conditions: ReadonlyMap<string, Standing>;
+  readonly conditions: ReadonlyMap<string, ConditionState>;
 }
 
 /** Keeps `DeparturePolicy.status` in step, with one request for each change. */

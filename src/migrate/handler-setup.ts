@@ -16,8 +16,8 @@ import {
   onlyGiven,
   podValues,
   readArguments,
+  type ToolWorkload,
   variablesOf,
-  type Workload,
 } from "./workload.ts";
 
 /** `--enable-rebalance-draining` of ENABLE_REBALANCE_DRAINING. */
@@ -142,7 +142,7 @@ function valuesOf(values: ChartValues): ChartValues {
 
 /** A DaemonSet or Deployment of NTH, with the ServiceAccount that it names. */
 export function handlerWorkloadSetup(
-  workload: Workload,
+  workload: ToolWorkload,
   objects: readonly ManifestObject[],
   place: string,
 ): ToolSetup {

@@ -15,8 +15,8 @@ import {
   onlyGiven,
   podValues,
   readArguments,
+  type ToolWorkload,
   variablesOf,
-  type Workload,
 } from "./workload.ts";
 
 /** Values that stand under the same name in Lastcall's chart. */
@@ -170,7 +170,7 @@ function valueNotes(values: ChartValues, file: string): readonly string[] {
 
 /** A Deployment of the killer, with the ServiceAccount and Secret that it names. */
 export function killerWorkloadSetup(
-  workload: Workload,
+  workload: ToolWorkload,
   objects: readonly ManifestObject[],
   place: string,
 ): ToolSetup {
@@ -192,7 +192,7 @@ export function killerWorkloadSetup(
 }
 
 /** Its account and its Google identity, so that the bindings of both stay. */
-function accountValues(workload: Workload, objects: readonly ManifestObject[]): ChartValues {
+function accountValues(workload: ToolWorkload, objects: readonly ManifestObject[]): ChartValues {
   const name = workload.pod.serviceAccountName;
   const account = objects.find(
     ({ kind, metadata }) =>
@@ -207,7 +207,7 @@ function accountValues(workload: Workload, objects: readonly ManifestObject[]): 
 }
 
 /** The Secret whose volume holds the file that GOOGLE_APPLICATION_CREDENTIALS names. */
-function keySecret({ pod, container }: Workload): ChartValues | undefined {
+function keySecret({ pod, container }: ToolWorkload): ChartValues | undefined {
   const variable = objectsIn(container.env).find(
     ({ name }) => name === "GOOGLE_APPLICATION_CREDENTIALS",
   );

@@ -44,7 +44,7 @@ export interface Leftover {
 }
 
 /** What was found on a node: marks to take off, or a sentence about those that stay. */
-export type Finding =
+export type MarkFinding =
   | { readonly kind: "Leftover"; readonly leftover: Leftover }
   | { readonly kind: "Left"; readonly sentence: string };
 
@@ -52,11 +52,15 @@ export type Finding =
 const ownAnnotation = "lastcall.dev/departure";
 
 /** The killer cordons a node once its instant has come, and never uncordons. */
-export function killerMarks(node: MarkedNode, tool: ToolState, now: Instant): readonly Finding[] {
+export function killerMarks(
+  node: MarkedNode,
+  tool: ToolState,
+  now: Instant,
+): readonly MarkFinding[] {
   const state = node.annotations[killerAnnotation];
   if (state === undefined) return [];
   const at = parseInstant(state);
-  const leftover = (uncordon: boolean): Finding => ({
+  const leftover = (uncordon: boolean): MarkFinding => ({
     kind: "Leftover",
     // A killer that runs would roll new dice for a node without its annotation.
     leftover: { ...none(node), uncordon, annotations: tool.runs ? [] : [killerAnnotation] },
@@ -88,7 +92,7 @@ const balancerLabel = "node.kubernetes.io/exclude-from-external-load-balancers";
 const outOfServiceTaint = "node.kubernetes.io/out-of-service";
 
 /** NTH's marks; a cordon without any of them may be anybody's. */
-export function handlerMarks(node: MarkedNode): readonly Finding[] {
+export function handlerMarks(node: MarkedNode): readonly MarkFinding[] {
   const taintKeys = node.taintKeys.filter((key) => key.startsWith(handlerPrefix));
   const labels = Object.entries(node.labels).flatMap(([key, value]) => {
     const isBalancer = key === balancerLabel && value === "aws-node-termination-handler";
@@ -116,7 +120,7 @@ function none({ name }: MarkedNode): Leftover {
 }
 
 function left({ name }: MarkedNode, what: string) {
-  return (why: string): Finding => ({ kind: "Left", sentence: `${name} ${what}: ${why}` });
+  return (why: string): MarkFinding => ({ kind: "Left", sentence: `${name} ${what}: ${why}` });
 }
 
 /** What would be done, as a sentence without a verb: `uncordon, remove the taint a`. */

@@ -26,7 +26,7 @@ export interface ToolSetup {
 export type ChartValues = Readonly<Record<string, unknown>>;
 
 /** A DeparturePolicy as it is printed. */
-export interface PolicyDocument {
+export interface PolicyManifest {
   readonly apiVersion: "lastcall.dev/v1alpha1";
   readonly kind: "DeparturePolicy";
   readonly metadata: { readonly name: string };
@@ -35,12 +35,12 @@ export interface PolicyDocument {
 
 /** What another tool's configuration comes to. */
 export interface Translation {
-  readonly policies: readonly PolicyDocument[];
+  readonly policies: readonly PolicyManifest[];
   readonly values: ChartValues;
   readonly notes: readonly string[];
 }
 
-export function policyDocument(name: string, spec: PolicyDocument["spec"]): PolicyDocument {
+export function policyDocument(name: string, spec: PolicyManifest["spec"]): PolicyManifest {
   return { apiVersion: "lastcall.dev/v1alpha1", kind: "DeparturePolicy", metadata: { name }, spec };
 }
 

@@ -6,7 +6,7 @@ import { type ChartValues, fieldsIn, isGiven, type Setting } from "./setting.ts"
 export type ManifestObject = Readonly<Record<string, unknown>>;
 
 /** A Deployment or DaemonSet of another tool. */
-export interface Workload {
+export interface ToolWorkload {
   readonly kind: "Deployment" | "DaemonSet";
   readonly namespace: string | undefined;
   readonly name: string;
@@ -19,8 +19,8 @@ export interface Workload {
 export function workloadsOf(
   objects: readonly ManifestObject[],
   image: string,
-): readonly Workload[] {
-  return objects.flatMap(itemsOf).flatMap((object): readonly Workload[] => {
+): readonly ToolWorkload[] {
+  return objects.flatMap(itemsOf).flatMap((object): readonly ToolWorkload[] => {
     const { kind } = object;
     if (kind !== "Deployment" && kind !== "DaemonSet") return [];
     const spec = fieldsIn(object, "spec");
@@ -43,7 +43,11 @@ export function itemsOf(object: unknown): readonly ManifestObject[] {
 }
 
 /** The one workload that is to be translated. Throws INPUT_INVALID where it is not one. */
-export function onlyWorkload(found: readonly Workload[], place: string, image: string): Workload {
+export function onlyWorkload(
+  found: readonly ToolWorkload[],
+  place: string,
+  image: string,
+): ToolWorkload {
   const [one, ...others] = found;
   if (one !== undefined && others.length === 0) return one;
   const names = found.map(({ namespace, name }) => `${namespace ?? "default"}/${name}`);
@@ -56,7 +60,7 @@ export function onlyWorkload(found: readonly Workload[], place: string, image: s
 
 /** The variables of a container; one that comes from elsewhere cannot be read here. */
 export function variablesOf(
-  { container }: Workload,
+  { container }: ToolWorkload,
   place: string,
 ): { readonly settings: readonly Setting[]; readonly hidden: readonly Setting[] } {
   const all = objectsIn(container.env).map((one) => ({
@@ -115,7 +119,7 @@ function splitArgument(word: string): { readonly flag: string; readonly value?: 
 }
 
 /** Where the pod may run and what it is called with, as values of Lastcall's chart. */
-export function podValues({ pod }: Workload): ChartValues {
+export function podValues({ pod }: ToolWorkload): ChartValues {
   const { nodeSelector, tolerations, affinity, imagePullSecrets } = pod;
   return onlyGiven({ nodeSelector, tolerations, affinity, imagePullSecrets });
 }

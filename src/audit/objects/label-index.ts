@@ -1,6 +1,8 @@
-import { type LabelSelector, matchesLabelSelector } from "../../core/cluster/label-selector.ts";
-
-type Labels = Readonly<Record<string, string>>;
+import {
+  type LabelSelector,
+  type Labels,
+  matchesLabelSelector,
+} from "../../core/cluster/label-selector.ts";
 
 /** Answers which of many things with labels a selector selects, in their order. */
 export type SelectedBy<Item> = (selector: LabelSelector | undefined) => readonly Item[];

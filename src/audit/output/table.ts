@@ -10,10 +10,10 @@ export interface TableOptions {
   readonly rows?: number | undefined;
 }
 
-type Paint = (tone: Tone, text: string) => string;
-type Tone = "bad" | "warn" | "good" | "dim" | "strong";
+type Paint = (tone: TextTone, text: string) => string;
+type TextTone = "bad" | "warn" | "good" | "dim" | "strong";
 
-const codes: Readonly<Record<Tone, string>> = {
+const codes: Readonly<Record<TextTone, string>> = {
   bad: "31",
   warn: "33",
   good: "32",
@@ -21,7 +21,7 @@ const codes: Readonly<Record<Tone, string>> = {
   strong: "1",
 };
 
-const severityTone: Readonly<Record<Severity, Tone>> = {
+const severityTone: Readonly<Record<Severity, TextTone>> = {
   error: "bad",
   warning: "warn",
   info: "dim",
@@ -41,21 +41,21 @@ interface Style {
   readonly rows: number;
 }
 
-interface Cell {
+interface TextCell {
   readonly text: string;
-  readonly tone?: Tone | undefined;
+  readonly tone?: TextTone | undefined;
 }
 
 /** Those that lose most come first, so that one screen shows what matters. */
 function graceTable(report: AuditReport, { paint, rows }: Style): string {
   if (report.workloads.length === 0) return "No workloads.";
   const names = report.platforms.map((platform) => platform.name);
-  const head = ["WORKLOAD", "ASKS", ...names].map((text): Cell => ({ text, tone: "strong" }));
+  const head = ["WORKLOAD", "ASKS", ...names].map((text): TextCell => ({ text, tone: "strong" }));
   const budgets = ["budget of a regular pod", "", ...report.platforms.map(budgetOf)];
   const ordered = report.workloads.toSorted((a, b) => lossOf(b) - lossOf(a));
   const shown = ordered.slice(0, rows).map((workload) => workloadRow(workload, names));
   const table = layOut(
-    [head, budgets.map((text): Cell => ({ text, tone: "dim" })), ...shown],
+    [head, budgets.map((text): TextCell => ({ text, tone: "dim" })), ...shown],
     paint,
   );
   const more = ordered.length - shown.length;
@@ -78,11 +78,14 @@ function lossOf(workload: ReportedWorkload): number {
   return Math.max(0, ...lost) * (workload.graceSource === "Set" ? 1000 : 1);
 }
 
-function workloadRow(workload: ReportedWorkload, platforms: readonly string[]): readonly Cell[] {
+function workloadRow(
+  workload: ReportedWorkload,
+  platforms: readonly string[],
+): readonly TextCell[] {
   const isSet = workload.graceSource === "Set";
   const asks = `${workload.wantedGraceSeconds}s${isSet ? "" : " (default)"}`;
   const never = workload.spot === "Never";
-  const grants = platforms.map((name): Cell => {
+  const grants = platforms.map((name): TextCell => {
     const grantedSeconds = workload.granted[name];
     if (grantedSeconds === undefined) return { text: "-", tone: "dim" };
     if (workload.cut[name] !== true)
@@ -93,7 +96,7 @@ function workloadRow(workload: ReportedWorkload, platforms: readonly string[]): 
   return [{ text: nameOfObject(workload) }, { text: asks }, ...grants, ...note];
 }
 
-function layOut(rows: readonly (readonly Cell[])[], paint: Paint): string {
+function layOut(rows: readonly (readonly TextCell[])[], paint: Paint): string {
   const widths: number[] = [];
   for (const row of rows) {
     row.forEach((cell, column) => {

@@ -1,7 +1,7 @@
 import type { HttpAnswer, Routes } from "../../contracts/http-route.ts";
 
 /** What answers of a process' health. */
-interface Health {
+interface HealthAnswers {
   /** What is wrong, in a sentence; undefined when nothing is. */
   readonly problem: () => string | undefined;
   /** Why it is not ready, in a sentence; undefined when it is. */
@@ -9,7 +9,7 @@ interface Health {
 }
 
 /** The two paths that a kubelet asks. */
-export function healthRoutes(health: Health): Routes {
+export function healthRoutes(health: HealthAnswers): Routes {
   return {
     "/healthz": () => answerOf(health.problem()),
     "/readyz": () => answerOf(health.whyNotReady()),

@@ -32,23 +32,23 @@ export const runDrainPlan: CommandRun<"drain-plan"> = async ({ options, words, i
   return 0;
 };
 
-interface Asked {
+interface NodeDrain {
   readonly name: string;
   readonly options: OptionsOf<"drain-plan">;
   readonly io: CommandIo;
 }
 
-interface Planned {
+interface PlannedDrain {
   readonly node: NodeFacts;
   readonly report: DrainPlanReport;
 }
 
-async function planFromFiles(asked: Asked): Promise<Planned> {
+async function planFromFiles(asked: NodeDrain): Promise<PlannedDrain> {
   const fleet = await readFleet(asked.options, {}, asked.io);
   return planWith(fleet, { asked, capacity: capacityInFiles(fleet.pods), everyPod: fleet.pods });
 }
 
-async function planFromCluster(asked: Asked): Promise<Planned> {
+async function planFromCluster(asked: NodeDrain): Promise<PlannedDrain> {
   const { name, options, io } = asked;
   const { api, close } = await connect(options, io);
   try {
@@ -63,11 +63,11 @@ async function planFromCluster(asked: Asked): Promise<Planned> {
 async function planWith(
   fleet: FleetSnapshot,
   about: {
-    readonly asked: Asked;
+    readonly asked: NodeDrain;
     readonly capacity: ClusterCapacity;
     readonly everyPod?: readonly PodFacts[];
   },
-): Promise<Planned> {
+): Promise<PlannedDrain> {
   const { name, options, io } = about.asked;
   const node = nodeNamed(name, { fleet, options });
   const policy = selectPolicy(node, fleet.policies)?.policy ?? defaultPolicy;

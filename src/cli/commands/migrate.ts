@@ -5,7 +5,7 @@ import { nameOf } from "../../core/json/shown-value.ts";
 import { cronProblem } from "../../core/limits/cron-window.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { LastcallError } from "../../errors.ts";
-import type { PolicyDocument, ToolSetup, Translation } from "../../migrate/setting.ts";
+import type { PolicyManifest, ToolSetup, Translation } from "../../migrate/setting.ts";
 import { itemsOf, type ManifestObject, onlyWorkload, workloadsOf } from "../../migrate/workload.ts";
 import { type CommandIo, printData } from "../command-line/command-io.ts";
 import type { CommandRun } from "../command-line/command-spec.ts";
@@ -95,7 +95,7 @@ async function documentsIn(path: string, io: CommandIo): Promise<readonly unknow
 }
 
 /** What is printed must be what the cluster takes. */
-function checked(document: PolicyDocument): Policy {
+function checked(document: PolicyManifest): Policy {
   const parsed = parsePolicyObject(document, { cronProblem, unknownFields: "Refuse" });
   if ("policy" in parsed) return parsed.policy;
   const [problem] = parsed.problems;

@@ -50,13 +50,13 @@ function workloadFacts(workload: KubeObject): WorkloadFacts {
   };
 }
 
-interface Container {
+interface ContainerSpec {
   readonly image: string;
   readonly args: readonly string[];
   readonly env: readonly unknown[];
 }
 
-function containersOf(workload: KubeObject): readonly Container[] {
+function containersOf(workload: KubeObject): readonly ContainerSpec[] {
   const found = listOf(valueAt(workload.spec, ["template", "spec", "containers"]));
   return found.map(fieldsOf).map(({ image, args, command, env }) => ({
     image: textOf(image) ?? "",
@@ -65,7 +65,7 @@ function containersOf(workload: KubeObject): readonly Container[] {
   }));
 }
 
-function firstContainer(workload: KubeObject): Container {
+function firstContainer(workload: KubeObject): ContainerSpec {
   return containersOf(workload)[0] ?? { image: "", args: [], env: [] };
 }
 

@@ -17,23 +17,23 @@ import { handlerValuesSetup, handlerWorkloadSetup } from "../../migrate/handler-
 import { killerImage, translateKiller } from "../../migrate/killer.ts";
 import { killerValuesSetup, killerWorkloadSetup } from "../../migrate/killer-setup.ts";
 import {
-  type Finding,
   handlerMarks,
   killerMarks,
   type Leftover,
   leftoverText,
   type MarkedNode,
+  type MarkFinding,
   type ToolState,
   takeOver,
 } from "../../migrate/node-marks.ts";
-import type { PolicyDocument, ToolSetup, Translation } from "../../migrate/setting.ts";
+import type { PolicyManifest, ToolSetup, Translation } from "../../migrate/setting.ts";
 import { handlerImage, translateHandler } from "../../migrate/termination-handler.ts";
-import type { ManifestObject, Workload } from "../../migrate/workload.ts";
+import type { ManifestObject, ToolWorkload } from "../../migrate/workload.ts";
 import { type Connection, connect } from "../cluster/connect.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
 
 interface CleanUp {
-  readonly documents: readonly PolicyDocument[];
+  readonly documents: readonly PolicyManifest[];
   readonly policies: readonly Policy[];
   /** Absent or false: what would be done is said, and nothing is. */
   readonly apply: boolean;
@@ -116,7 +116,7 @@ export class MigrateCluster {
     }
   }
 
-  async #applyPolicy(document: PolicyDocument): Promise<void> {
+  async #applyPolicy(document: PolicyManifest): Promise<void> {
     const { name } = document.metadata;
     await this.#send({
       ...{ method: "PATCH", path: paths.policyPath(name) },
@@ -212,7 +212,7 @@ export class MigrateCluster {
   #findings(
     object: KubeObject,
     { tool, toolNodes }: { readonly tool: ToolState; readonly toolNodes: ReadonlySet<string> },
-  ): readonly Finding[] {
+  ): readonly MarkFinding[] {
     return this.#tool.marks(markedNode(object, toolNodes), tool, this.#io.clock.now());
   }
 
@@ -312,13 +312,13 @@ export interface Tool {
   readonly image: string;
   readonly ofValues: (values: unknown, file: string) => ToolSetup;
   readonly ofWorkload: (
-    workload: Workload,
+    workload: ToolWorkload,
     objects: readonly ManifestObject[],
     place: string,
   ) => ToolSetup;
   /** Throws INPUT_INVALID where a limit cannot be read. */
   readonly translate: (setup: ToolSetup) => Translation;
-  readonly marks: (node: MarkedNode, tool: ToolState, now: Instant) => readonly Finding[];
+  readonly marks: (node: MarkedNode, tool: ToolState, now: Instant) => readonly MarkFinding[];
 }
 
 const tools: readonly Tool[] = [

@@ -13,13 +13,13 @@ export interface AwsAsked {
   readonly unknown?: RegExp;
 }
 
-interface Verdict {
+interface Explanation {
   readonly code: ErrorCode;
   readonly retryable?: boolean;
   readonly wanted: string;
 }
 
-interface KnownRefusal extends Verdict {
+interface KnownRefusal extends Explanation {
   readonly name: RegExp;
   /** Of the message, where one name has many meanings. */
   readonly told?: RegExp;
@@ -88,7 +88,7 @@ const strangerNames = new Set([
 
 /** All that AWS' client says, before it asks, where nobody has told it. */
 const regionless = "Region is missing";
-const noRegion: Verdict = { code: "CONFIG_INVALID", wanted: "AWS_REGION in the environment" };
+const noRegion: Explanation = { code: "CONFIG_INVALID", wanted: "AWS_REGION in the environment" };
 
 /** What became of a request that failed, as one of our faults. */
 export function faultOfAws(error: unknown, asked: AwsAsked): LastcallError {
@@ -108,7 +108,7 @@ export function faultOfAws(error: unknown, asked: AwsAsked): LastcallError {
   });
 }
 
-function knownRefusal(name: string, said: string): Verdict | undefined {
+function knownRefusal(name: string, said: string): Explanation | undefined {
   return refusals.find((one) => one.name.test(name) && (one.told?.test(said) ?? true));
 }
 
@@ -117,7 +117,7 @@ export function asFault(error: unknown): LastcallError {
   return isLastcallError(error) ? error : new LastcallError("BROKEN_INVARIANT", messageOf(error));
 }
 
-function judge(name: string, status: number, asked: AwsAsked): Verdict {
+function judge(name: string, status: number, asked: AwsAsked): Explanation {
   if (/throttl|TooManyRequests|RequestLimit|OverLimit/i.test(name) || status === 429) {
     return { code: "CLOUD_RATE_LIMITED", wanted: "fewer requests" };
   }

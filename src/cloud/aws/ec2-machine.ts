@@ -63,7 +63,7 @@ export interface Ec2Machine {
   readonly membership: Membership | undefined;
 }
 
-export type Stage = "Running" | "Leaving" | "Gone";
+type Stage = "Running" | "Leaving" | "Gone";
 
 /** An instance that a stop has ended runs no pods any more, and comes back as another machine. */
 export function stageOf({ state }: Ec2Instance): Stage {

@@ -24,7 +24,7 @@ interface Batch {
   readonly answer: Promise<ReadonlySet<string>>;
 }
 
-type Trouble = (error: LastcallError) => void;
+type TroubleListener = (error: LastcallError) => void;
 
 /**
  * Which instances carry a tag, known beforehand as far as possible. Fails open: where EC2 does not
@@ -44,7 +44,7 @@ export class TaggedMachines {
   }
 
   /** Looks at all of them again and again, until the signal aborts. Never rejects. */
-  async follow(onTrouble: Trouble, signal: AbortSignal): Promise<void> {
+  async follow(onTrouble: TroubleListener, signal: AbortSignal): Promise<void> {
     const { ec2, tag, clock, rng } = this.#options;
     while (!signal.aborted) {
       try {
@@ -59,7 +59,7 @@ export class TaggedMachines {
   }
 
   /** Never rejects, and never takes longer than a second. */
-  async has(machine: string, onTrouble: Trouble): Promise<boolean> {
+  async has(machine: string, onTrouble: TroubleListener): Promise<boolean> {
     if (this.#tagged.has(machine)) return true;
     const asked = this.#asked.get(machine);
     if (asked !== undefined) return asked;

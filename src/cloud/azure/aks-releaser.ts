@@ -24,13 +24,13 @@ import {
   readMachine,
   readPermissionOf,
 } from "./azure-machine.ts";
-import { computeVersion, type ReleaseAct, type ReleaseTarget, releaseAct } from "./release-act.ts";
+import { type AzureRelease, computeVersion, type ReleaseAct, releaseAct } from "./release-act.ts";
 
 interface AksReleaserOptions extends ReleaseLoopOptions {
   readonly client: ArmClient;
   readonly pools: AksPools;
   /** Whether DeleteInstance may go past AKS. */
-  readonly pastAks: ReleaseTarget["pastAks"];
+  readonly pastAks: AzureRelease["pastAks"];
 }
 
 /**
@@ -98,7 +98,7 @@ export class AksReleaser implements InstanceReleaser {
   }
 
   async #actFor(
-    target: Pick<ReleaseTarget, "ref" | "machine" | "mode">,
+    target: Pick<AzureRelease, "ref" | "machine" | "mode">,
     signal: AbortSignal,
   ): Promise<ReleaseAct> {
     const { pools, pastAks } = this.#options;
@@ -110,7 +110,7 @@ export class AksReleaser implements InstanceReleaser {
   }
 
   async #act(
-    target: Pick<ReleaseTarget, "ref" | "machine" | "mode">,
+    target: Pick<AzureRelease, "ref" | "machine" | "mode">,
     bounds: ReleaseBounds,
   ): Promise<void> {
     const { client, clock, rng } = this.#options;

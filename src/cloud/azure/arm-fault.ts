@@ -19,13 +19,13 @@ export interface ArmRefusal {
   readonly message: string;
 }
 
-interface Verdict {
+interface Explanation {
   readonly code: ErrorCode;
   readonly retryable?: boolean;
   readonly wanted: string;
 }
 
-interface KnownCode extends Verdict {
+interface KnownCode extends Explanation {
   readonly name: RegExp;
 }
 
@@ -90,7 +90,7 @@ export function readArmError(body: unknown): Pick<ArmRefusal, "code" | "message"
   return { code: textOf(code) ?? "", message: textOf(message) ?? "" };
 }
 
-function judge({ status, code }: ArmRefusal): Verdict {
+function judge({ status, code }: ArmRefusal): Explanation {
   const found = known.find(({ name }) => name.test(code));
   if (found !== undefined) return found;
   if (status === undefined) return { code: "CLOUD_REFUSED", wanted: "the operation to succeed" };

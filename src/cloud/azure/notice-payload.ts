@@ -48,7 +48,7 @@ export function readAzureEvents({ text, at, ownName }: HeardEvents): NoticeReadi
   };
 }
 
-interface EventReading {
+interface ScheduledEventReading {
   readonly notice?: Notice;
   readonly ignored?: string;
   readonly problem?: string;
@@ -57,7 +57,7 @@ interface EventReading {
 function azureEvent(
   entry: unknown,
   { at, ownName }: Pick<HeardEvents, "at" | "ownName">,
-): EventReading {
+): ScheduledEventReading {
   const fields = fieldsOf(entry);
   const eventId = trimmedTextOf(fields.EventId);
   const type = trimmedTextOf(fields.EventType);

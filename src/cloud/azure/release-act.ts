@@ -9,7 +9,7 @@ export interface NodePool {
   readonly isAutoscaled: boolean;
 }
 
-export interface ReleaseTarget {
+export interface AzureRelease {
   readonly ref: MachineRef;
   readonly machine: AzureMachine;
   readonly mode: ReleaseRequest["mode"];
@@ -37,7 +37,7 @@ const deleteMachines =
 /**
  * The call that lets a machine go: by its node pool, or past AKS where that was asked for twice.
  */
-export function releaseAct(target: ReleaseTarget): ReleaseAct {
+export function releaseAct(target: AzureRelease): ReleaseAct {
   if (target.mode === "DeleteInstance") return deletion(target);
   const { ref, machine, mode, pool } = target;
   if (pool === undefined) {
@@ -68,7 +68,7 @@ export function releaseAct(target: ReleaseTarget): ReleaseAct {
 }
 
 /** AKS does not support it for its own pools. */
-function deletion({ ref, pastAks, pool, machine }: ReleaseTarget): ReleaseAct {
+function deletion({ ref, pastAks, pool, machine }: AzureRelease): ReleaseAct {
   const { scaleSet } = ref;
   if (pastAks === "Refused" || scaleSet === undefined) {
     const instead = pool === undefined ? "None" : "Delete";

@@ -19,7 +19,7 @@ interface Refusal {
   readonly message: string;
 }
 
-interface Verdict {
+interface Explanation {
   readonly code: ErrorCode;
   readonly retryable?: boolean;
   readonly wanted: string;
@@ -82,7 +82,7 @@ function faultOf(refusal: Refusal, purpose: CallPurpose): LastcallError {
   );
 }
 
-function judge(refusal: Refusal, purpose: CallPurpose): Verdict {
+function judge(refusal: Refusal, purpose: CallPurpose): Explanation {
   const { status } = refusal;
   const reason = refusal.reason.replaceAll("_", "").toLowerCase();
   if (status === 429 || overRate.has(reason)) {
@@ -104,7 +104,7 @@ function judge(refusal: Refusal, purpose: CallPurpose): Verdict {
 function judgeForbidden(
   reason: string,
   context: { readonly refusal: Refusal; readonly purpose: CallPurpose },
-): Verdict {
+): Explanation {
   if (reason === "accessnotconfigured") {
     return { code: "CLOUD_REFUSED", wanted: "the Compute Engine API enabled in the project" };
   }
@@ -113,7 +113,7 @@ function judgeForbidden(
   return { code: "CLOUD_RIGHT_MISSING", wanted: `the permission ${permission}` };
 }
 
-function judgeRefused(status: number, reason: string): Verdict {
+function judgeRefused(status: number, reason: string): Explanation {
   if (busy.has(reason)) {
     return {
       code: "CLOUD_REFUSED",

@@ -4,7 +4,7 @@ import type { Instant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 
 /** Where an instance is found. */
-export interface InstanceRef {
+export interface ComputeInstanceRef {
   readonly project: string;
   readonly zone: string;
   readonly name: string;
@@ -33,14 +33,14 @@ export interface Instance {
 }
 
 /** Running: it stands. Leaving: a stop or a deletion is under way. Stopped: nothing runs there. */
-export type Stage = "Running" | "Leaving" | "Stopped";
+type Stage = "Running" | "Leaving" | "Stopped";
 
 /** Resource names come from the cluster; a name that is none must not become part of a path. */
 const resourceName = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const projectName = /^([a-z0-9][-a-z0-9]*(\.[a-z0-9][-a-z0-9]*)*:)?[a-z0-9][-a-z0-9]*$/;
 
 /** Reads `gce://project/zone/name`; undefined for anything else, such as a name that is none. */
-export function findInstanceRef(providerID: string): InstanceRef | undefined {
+export function findInstanceRef(providerID: string): ComputeInstanceRef | undefined {
   const machine = parseProviderId(providerID);
   if (machine?.cloud !== "gcp") return undefined;
   const { project, zone, instance: name } = machine;
@@ -49,7 +49,7 @@ export function findInstanceRef(providerID: string): InstanceRef | undefined {
 }
 
 /** As `findInstanceRef`. Throws CLOUD_REFUSED where there is none; nothing is sent then. */
-export function instanceRefOf(providerID: string): InstanceRef {
+export function instanceRefOf(providerID: string): ComputeInstanceRef {
   const ref = findInstanceRef(providerID);
   if (ref !== undefined) return ref;
   throw new LastcallError(
@@ -59,7 +59,7 @@ export function instanceRefOf(providerID: string): InstanceRef {
 }
 
 /** `/projects/P/zones/Z/instances/N`. */
-export function instancePath(ref: InstanceRef): string {
+export function instancePath(ref: ComputeInstanceRef): string {
   return `/projects/${ref.project}/zones/${ref.zone}/instances/${ref.name}`;
 }
 

@@ -17,8 +17,8 @@ import {
 } from "../release/release-loop.ts";
 import type { ComputeClient } from "./compute-client.ts";
 import {
+  type ComputeInstanceRef,
   type Instance,
-  type InstanceRef,
   instancePath,
   instanceRefOf,
   readInstance,
@@ -31,7 +31,7 @@ export interface ComputeReleaserOptions extends ReleaseLoopOptions {
 }
 
 interface Meant {
-  readonly ref: InstanceRef;
+  readonly ref: ComputeInstanceRef;
   readonly request: ReleaseRequest;
 }
 
@@ -111,7 +111,7 @@ export class ComputeReleaser implements InstanceReleaser {
     throw end.fault;
   }
 
-  async #look(ref: InstanceRef, signal: AbortSignal): Promise<Instance | undefined> {
+  async #look(ref: ComputeInstanceRef, signal: AbortSignal): Promise<Instance | undefined> {
     const action = `read the instance ${ref.project}/${ref.zone}/${ref.name}`;
     const permission = "compute.instances.get";
     const answer = await this.#options.client.sendPatiently(
@@ -160,7 +160,7 @@ function notFoundOnAct(action: string): LastcallError {
   );
 }
 
-function stillThere({ project, zone, name }: InstanceRef, status: string): LastcallError {
+function stillThere({ project, zone, name }: ComputeInstanceRef, status: string): LastcallError {
   const found = `it is still ${status} after the whole wait`;
   return new LastcallError(
     "CLOUD_REFUSED",

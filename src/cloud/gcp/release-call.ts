@@ -7,9 +7,9 @@ import { isLastcallError, LastcallError } from "../../errors.ts";
 import type { ComputeAnswer, ComputeCall, ComputeClient } from "./compute-client.ts";
 import { faultOfOperation } from "./compute-fault.ts";
 import {
+  type ComputeInstanceRef,
   type GroupRef,
   type Instance,
-  type InstanceRef,
   instancePath,
 } from "./compute-instance.ts";
 
@@ -27,7 +27,7 @@ interface ReleaseCall {
 
 /** The target and what was just seen of it. */
 interface ReleaseTarget {
-  readonly ref: InstanceRef;
+  readonly ref: ComputeInstanceRef;
   readonly instance: Instance;
   readonly mode: ReleaseRequest["mode"];
 }

@@ -46,12 +46,12 @@ interface Note extends Place {
   readonly sentence: string;
 }
 
-interface PlacedPolicy extends Place {
+interface LocatedPolicy extends Place {
   readonly policy: Policy;
 }
 
 interface SourceReading {
-  readonly policies: readonly PlacedPolicy[];
+  readonly policies: readonly LocatedPolicy[];
   readonly warnings: readonly string[];
   readonly mistakes: readonly Note[];
 }
@@ -137,7 +137,7 @@ function itemsOf(value: unknown): readonly unknown[] | undefined {
   return isList && Array.isArray(items) ? items : undefined;
 }
 
-function repeatedNames(placed: readonly PlacedPolicy[]): readonly Note[] {
+function repeatedNames(placed: readonly LocatedPolicy[]): readonly Note[] {
   const first = new Map<string, Place>();
   return placed.flatMap(({ policy: { name }, file, line }) => {
     const before = first.get(name);

@@ -10,7 +10,7 @@ export interface Job extends KeepableJob {
   readonly candidate: Candidate;
 }
 
-export interface Place {
+interface Place {
   readonly at: number;
   readonly reason: PlannedReason;
   readonly hours: OpenHours;

@@ -2,13 +2,13 @@ import { isKnownProviderId } from "../../core/cluster/node.ts";
 import { selectPolicy } from "../../core/policy/selector.ts";
 import {
   type Check,
+  type CheckResult,
   counted,
   fail,
   judging,
   namesOf,
   pass,
   skip,
-  type Verdict,
   warn,
 } from "../check.ts";
 import { type DoctorFacts, type Fact, type MachineFacts, spotNodes } from "../facts.ts";
@@ -34,8 +34,8 @@ const askInPod = "this caller has no credentials of the cloud: run it in the con
 /** Judges the machines that were looked up, where there are any. */
 function ofMachines(
   { machines }: DoctorFacts,
-  judge: (found: readonly MachineFacts[]) => Verdict,
-): Verdict {
+  judge: (found: readonly MachineFacts[]) => CheckResult,
+): CheckResult {
   return judging(machines, (found) =>
     found.length === 0
       ? skip("there is no Spot node of a cloud that this version can ask")
@@ -47,7 +47,7 @@ function cloudsOf(found: readonly MachineFacts[]): string {
   return [...new Set(found.map(({ cloud }) => cloud))].join(", ");
 }
 
-function identityVerdict(found: readonly MachineFacts[], facts: DoctorFacts): Verdict {
+function identityVerdict(found: readonly MachineFacts[], facts: DoctorFacts): CheckResult {
   const unanswered = found.flatMap(({ state }) => (state.kind === "Unknown" ? state : []));
   const stranger = unanswered.find(isOfIdentity);
   if (stranger !== undefined) return hasNone(stranger, facts) ? skip(askInPod) : fail(stranger.why);
@@ -56,7 +56,7 @@ function identityVerdict(found: readonly MachineFacts[], facts: DoctorFacts): Ve
   return pass(`credentials are accepted by ${cloudsOf(found)}`);
 }
 
-function permissionVerdict(found: readonly MachineFacts[]): Verdict {
+function permissionVerdict(found: readonly MachineFacts[]): CheckResult {
   const refused = found.flatMap(({ state, release }) =>
     [state, release].flatMap((fact) =>
       fact?.kind === "Unknown" && fact.code === "CLOUD_RIGHT_MISSING" ? fact.why : [],
@@ -75,7 +75,7 @@ function permissionVerdict(found: readonly MachineFacts[]): Verdict {
   );
 }
 
-function releaseVerdict(found: readonly MachineFacts[], facts: DoctorFacts): Verdict {
+function releaseVerdict(found: readonly MachineFacts[], facts: DoctorFacts): CheckResult {
   const answers = found.filter(({ release }) => release !== undefined);
   if (answers.length === 0) return skip("no policy releases machines");
   for (const { node, release } of answers) {

@@ -1,13 +1,13 @@
 import { between, type Instant } from "../../core/time/time.ts";
 import {
   type Check,
+  type CheckResult,
   counted,
   fail,
   judging,
   namesOf,
   pass,
   skip,
-  type Verdict,
   warn,
 } from "../check.ts";
 import { type DoctorFacts, type LeaseFacts, spotNodes, type WorkloadFacts } from "../facts.ts";
@@ -18,13 +18,16 @@ const installFix = "install it: docs/running.md";
  * Judges the controller's Deployment; where there is none that is for the check `controller` to
  * say.
  */
-function ofController(facts: DoctorFacts, judge: (found: WorkloadFacts) => Verdict): Verdict {
+function ofController(
+  facts: DoctorFacts,
+  judge: (found: WorkloadFacts) => CheckResult,
+): CheckResult {
   return judging(facts.controller, (found) =>
     found === undefined ? skip(`no controller is installed in ${facts.namespace}`) : judge(found),
   );
 }
 
-function leaseVerdict(lease: LeaseFacts, at: Instant): Verdict {
+function leaseVerdict(lease: LeaseFacts, at: Instant): CheckResult {
   const { holder, renewedAt, durationMs } = lease;
   if (holder === undefined) return fail("nobody leads: the Lease was given up and not taken again");
   if (renewedAt === undefined) return fail(`${holder} leads, and has never renewed its Lease`);
@@ -40,7 +43,7 @@ function versionIn(text: string): string | undefined {
   return /(?:^|[:@v-])(\d+\.\d+\.\d+[-.\w]*)$/.exec(text)?.[1];
 }
 
-function versionVerdict(facts: DoctorFacts, found: WorkloadFacts): Verdict {
+function versionVerdict(facts: DoctorFacts, found: WorkloadFacts): CheckResult {
   const agent = facts.agent.kind === "Known" ? facts.agent.value : undefined;
   const parts: readonly (readonly [string, string | undefined])[] = [
     ["the controller", versionIn(found.image)],

@@ -7,25 +7,25 @@ import {
 import { formatInstant, hours, minus } from "../../core/time/time.ts";
 import {
   type Check,
+  type CheckResult,
   counted,
   fail,
   judging,
   namesOf,
   pass,
   skip,
-  type Verdict,
   warn,
 } from "../check.ts";
 import type { DoctorFacts, PolicyFacts } from "../facts.ts";
 
 /** Judges the policies that can be read, where there are any. */
-function ofPolicies(facts: DoctorFacts, judge: (found: PolicyFacts) => Verdict): Verdict {
+function ofPolicies(facts: DoctorFacts, judge: (found: PolicyFacts) => CheckResult): CheckResult {
   return judging(facts.policies, (found) =>
     found.policies.length === 0 ? skip("there is no policy that can be read") : judge(found),
   );
 }
 
-function tieVerdict({ policies }: PolicyFacts, { nodes }: DoctorFacts): Verdict {
+function tieVerdict({ policies }: PolicyFacts, { nodes }: DoctorFacts): CheckResult {
   return judging(nodes, (all) => {
     for (const node of all) {
       const choice = selectPolicy(node, policies);
