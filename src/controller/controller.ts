@@ -29,6 +29,8 @@ export interface ControllerOptions {
   readonly launchTimes?: LaunchTimes | undefined;
   /** Where else notices come from; heard while this replica leads. */
   readonly feeds?: readonly NoticeFeed[] | undefined;
+  /** After this a hook of a machine that has not become a node is abandoned; absent: never. */
+  readonly joinWithinMs?: Millis | undefined;
   readonly ports: ClusterPorts;
   readonly policyStatus: PolicyStatusSink;
   /** Absent: workloads are not audited. */
@@ -84,7 +86,7 @@ export class Controller {
   /** One time of leading: ends when its signal aborts, after the runs have let go. */
   async #lead(signal: AbortSignal): Promise<void> {
     const { fleet, gates, ports, policyStatus, telemetry, clock, rng } = this.#options;
-    const { self, dryRun, leadership, launchTimes, feeds = [] } = this.#options;
+    const { self, dryRun, leadership, launchTimes, joinWithinMs, feeds = [] } = this.#options;
     const mayAct = () => !signal.aborted && !dryRun && leadership.isLeader();
     const executor = new Executor({ ports, telemetry, mayAct });
     const readNode = (name: string) => ports.marks.read(name);
@@ -107,7 +109,7 @@ export class Controller {
       : followInterruptions({ fleet, activeDepartures, executor, noticeReconciler, clock }, signal);
     const over = new AbortController();
     const leading = AbortSignal.any([signal, over.signal]);
-    const hookCompleter = new LifecycleHookCompleter({ fleet, executor, clock });
+    const hookCompleter = new LifecycleHookCompleter({ fleet, executor, clock, joinWithinMs });
     const listening = dryRun
       ? []
       : listenToFeeds(feeds, { noticeReconciler, hookCompleter, telemetry, clock }, leading);

@@ -11,7 +11,7 @@ import type {
   ReleaseRequest,
   ReleaserChoice,
 } from "../contracts/instance-releaser.ts";
-import type { HookEnd, LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
+import type { LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
 import type { MarkResult, NodeMarks } from "../contracts/node-marks.ts";
 import type { LeaveOptions, NodePods, RestartOptions } from "../contracts/node-pods.ts";
 import type { ClusterEvent, Telemetry } from "../contracts/telemetry.ts";
@@ -23,11 +23,11 @@ import type { ForceReason } from "../core/departure/drain-reason.ts";
 import type { EvictionAnswer } from "../core/drain/drain-answer.ts";
 import type { PlaceholderOrder } from "../core/drain/placeholder-plan.ts";
 import { isOvertaken, markOf } from "../core/notice/interruption.ts";
-import type { LifecycleHook } from "../core/notice/lifecycle-hook.ts";
 import { isUndoing, type NoticeUpdate, noticeUpdate, toldBy } from "../core/notice/notice-merge.ts";
 import { noReleaser } from "../core/policy/release-answer.ts";
 import type { Instant } from "../core/time/time.ts";
 import { assert, type ErrorCode, LastcallError } from "../errors.ts";
+import { fencedHooks } from "./notice/fenced-hooks.ts";
 
 /** What the executor acts with. Assembled by the command, or by a test with the model cluster. */
 export interface ClusterPorts {
@@ -55,11 +55,6 @@ interface RefusedRestart {
   readonly owner: OwnerFacts;
   readonly answer: Extract<EvictionAnswer, { kind: "Refused" }>;
 }
-
-/** What an answer of a group counts as. */
-const hookResults: Readonly<Record<HookEnd, string>> = {
-  ...{ Completed: "Done", Over: "Over", NotFound: "NotFound" },
-};
 
 /**
  * The only file that acts upon the cluster and the cloud. Each act looks first whether we still
@@ -330,29 +325,12 @@ export class Executor {
     return this.#releaser(request).release(request, signal);
   }
 
-  /** Whether groups that wait are told anything. */
-  get tellsGroups(): boolean {
-    return this.#ports.hooks !== undefined;
-  }
-
-  /** Tells the group that it may go on with the instance. */
-  async complete(hook: LifecycleHook, signal: AbortSignal): Promise<void> {
-    this.#assertLeading();
+  /** The groups that wait, told only while we lead; undefined where none is told anything. */
+  get hooks(): LifecycleHooks | undefined {
     const { hooks } = this.#ports;
-    assert(hooks !== undefined, "a hook is completed only where groups are told");
-    const { metrics, log } = this.telemetry;
-    const action = "CompleteHook";
-    try {
-      const end = await hooks.complete(hook, "Continue", signal);
-      metrics.count("lastcall_actions_total", { action, result: hookResults[end] });
-      const { transition, machine, group, name } = hook;
-      const level = end === "NotFound" ? "warn" : "info";
-      log[level]("hook-completed", { transition, machine, group, hook: name, end });
-    } catch (error) {
-      signal.throwIfAborted();
-      metrics.count("lastcall_actions_total", { action, result: "Failed" });
-      throw error;
-    }
+    if (hooks === undefined) return undefined;
+    const assertMayAct = () => this.#assertLeading();
+    return fencedHooks(hooks, { telemetry: this.telemetry, assertMayAct });
   }
 
   /** After its machine: removes the Node object; one that a new machine has is uncordoned. */

@@ -1,13 +1,17 @@
 import { describe, expect, it } from "vitest";
 import type { LifecycleHook } from "../../src/core/notice/lifecycle-hook.ts";
-import { hours, minutes, seconds } from "../../src/core/time/time.ts";
+import { hours, type Millis, minutes, seconds } from "../../src/core/time/time.ts";
 import { FakeHooks } from "../support/fake-hooks.ts";
 import { type Stage, stage } from "../support/feed-stage.ts";
 
 /** A stage on which a group holds a machine back. */
-async function heldBack(transition: LifecycleHook["transition"], name = "n1") {
+async function heldBack(
+  transition: LifecycleHook["transition"],
+  name = "n1",
+  joinWithinMs?: Millis,
+) {
   const hooks = new FakeHooks();
-  const on = await stage({}, { hooks });
+  const on = await stage({}, { hooks, ...(joinWithinMs && { joinWithinMs }) });
   const machine = `gce://demo/a/${name}`;
   const hook = { transition, machine, group: "spot-asg", name: "drain", at: on.world.clock.now() };
   hooks.hold(hook);
@@ -71,16 +75,50 @@ describe("a group that is to take a machine", () => {
     await stop();
   });
 
-  it("is not told anything after two hours, when it has long gone on by itself", async () => {
+  it("is told to wait on at half of its time, and not past its longest", async () => {
     const on = await heldBack("Terminating");
     const { world, feed, hooks, hook, tell, stop } = on;
+    hooks.waits = { heartbeatMs: minutes(20), longestMs: minutes(35) };
     world.patchBudget("web", { spec: { maxUnavailable: 0 } });
     await tell(wordOfHook(on));
     const ended = feed.listener.onHook(hook);
-    await world.pass(hours(2));
-    await world.pass(minutes(2));
-    expect(await ended).toBe("Ended");
+    await world.pass(minutes(9));
     expect(hooks.told).toEqual([]);
+    await world.pass(minutes(1));
+    expect(hooks.told).toEqual([`HEARTBEAT ${hook.machine}`]);
+    await world.pass(minutes(27));
+    expect(await ended).toBe("Ended");
+    expect(hooks.told).toEqual(Array(3).fill(`HEARTBEAT ${hook.machine}`));
+    await stop();
+  });
+
+  it("is told no more to wait once it has gone on", async () => {
+    const on = await heldBack("Terminating");
+    const { world, feed, hooks, hook, tell, stop } = on;
+    hooks.waits = { heartbeatMs: minutes(1), longestMs: hours(1) };
+    await tell(wordOfHook(on));
+    const ended = feed.listener.onHook(hook);
+    await world.pass(seconds(20));
+    expect(await ended).toBe("Ended");
+    await world.pass(minutes(5));
+    expect(hooks.told).toEqual([`CONTINUE ${hook.machine}`]);
+    await stop();
+  });
+
+  it("goes on after the drain where it could not be told to wait", async () => {
+    const on = await heldBack("Terminating");
+    const { world, feed, hooks, hook, tell, stop } = on;
+    hooks.waits = { heartbeatMs: seconds(4), longestMs: hours(1) };
+    world.patchBudget("web", { spec: { maxUnavailable: 0 } });
+    await tell(wordOfHook(on));
+    hooks.fault = "CLOUD_RIGHT_MISSING";
+    const ended = feed.listener.onHook(hook);
+    await world.pass(seconds(30));
+    hooks.fault = undefined;
+    world.patchBudget("web", { spec: { maxUnavailable: 6 } });
+    await world.pass(seconds(30));
+    expect(await ended).toBe("Ended");
+    expect(hooks.told).toEqual([`CONTINUE ${hook.machine}`]);
     await stop();
   });
 
@@ -151,6 +189,20 @@ describe("a group that holds a new machine back", () => {
     await world.pass(seconds(1));
     expect(await ended).toBe("Ended");
     expect(hooks.told).toEqual([`CONTINUE ${machine}`]);
+    await stop();
+  });
+
+  it("is told to end it where it has not become a ready node in its time", async () => {
+    const { world, feed, hooks, hook, machine, stop } = await heldBack(
+      "Launching",
+      "n9",
+      minutes(10),
+    );
+    await world.pass(minutes(9));
+    expect(await feed.listener.onHook(hook)).toBe("NoNode");
+    await world.pass(minutes(2));
+    expect(await feed.listener.onHook(hook)).toBe("Ended");
+    expect(hooks.told).toEqual([`ABANDON ${machine}`]);
     await stop();
   });
 });

@@ -16,7 +16,7 @@ export class FakeHooks implements LifecycleHooks {
   /** Told when a group goes on, in that moment. */
   onTold: () => void = () => {};
   fault: ErrorCode | undefined;
-  waits: HookLimits = { heartbeatMs: hours(1), longestMs: hours(48) };
+  waits: HookLimits = { heartbeatMs: hours(2), longestMs: hours(48) };
 
   hold(hook: LifecycleHook): void {
     this.#groups.add(hook.group);

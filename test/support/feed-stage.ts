@@ -1,7 +1,7 @@
 import type { LifecycleHooks } from "../../src/contracts/lifecycle-hooks.ts";
 import type { FeedListener, NoticeFate, NoticeFeed } from "../../src/contracts/notice-feed.ts";
 import type { InstanceNotice } from "../../src/core/notice/instance-notice.ts";
-import { plus, seconds } from "../../src/core/time/time.ts";
+import { type Millis, plus, seconds } from "../../src/core/time/time.ts";
 import type { LastcallError } from "../../src/errors.ts";
 import { ModelWorld, spotPolicy, webWorkload } from "./model-world.ts";
 
@@ -35,7 +35,7 @@ export interface Stage {
 /** A model cluster of three Spot nodes, with its controller and a feed that it hears. */
 export async function stage(
   lifetime: Readonly<Record<string, string>> = {},
-  { hooks }: { readonly hooks?: LifecycleHooks } = {},
+  { hooks, joinWithinMs }: { readonly hooks?: LifecycleHooks; readonly joinWithinMs?: Millis } = {},
 ): Promise<Stage> {
   const world = new ModelWorld();
   for (const name of ["n0", "n1", "n2"]) world.addNode(name, "a");
@@ -43,7 +43,11 @@ export async function stage(
   spotPolicy(world, { lifetime });
   const feed = new ScriptedFeed();
   const stop = new AbortController();
-  const running = world.startController(stop.signal, { feeds: [feed], ...(hooks && { hooks }) });
+  const running = world.startController(stop.signal, {
+    feeds: [feed],
+    ...(hooks && { hooks }),
+    ...(joinWithinMs && { joinWithinMs }),
+  });
   await world.pass(seconds(30));
   return {
     world,

@@ -323,6 +323,7 @@ export class ModelWorld {
       feeds?: readonly NoticeFeed[];
       launchTimes?: LaunchTimes;
       hooks?: LifecycleHooks;
+      joinWithinMs?: Millis;
       gates?: GateSource;
       releaserFor?: ReleaserChoice;
     } = {},
@@ -369,6 +370,7 @@ export class ModelWorld {
       clock,
       rng,
       feeds: options.feeds,
+      joinWithinMs: options.joinWithinMs,
       launchTimes: options.launchTimes,
       dryRun: options.dryRun ?? false,
     });

@@ -44,6 +44,7 @@ export interface ControllerParts {
   readonly releaserFor: ReleaserChoice;
   /** The groups that wait until a node is ready or drained; absent: none is told anything. */
   readonly hooks?: LifecycleHooks | undefined;
+  readonly joinWithinMs?: ControllerOptions["joinWithinMs"];
   /** Where the cloud can be asked how old its machines are. */
   readonly launchTimes?: LaunchTimes | undefined;
   /** Where notices come from outside the cluster, for the fleet that is watched. */
@@ -108,6 +109,7 @@ export function assembleController(parts: ControllerParts): AssembledController 
         machine.mode === "NodeClaim" ? nodeClaims : parts.releaserFor(machine),
       hooks: parts.hooks,
     },
+    joinWithinMs: parts.joinWithinMs,
     policyStatus: new KubePolicyStatus(api, clock),
     audit: parts.audit,
     telemetry: { log, metrics, events },

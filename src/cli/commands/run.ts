@@ -60,6 +60,7 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
     identity,
     leadership: await leadershipOf({ options, io, api, namespace, identity, log }),
     ...clouds,
+    joinWithinMs: options.sqsAbandonLaunchAfter,
     fixedPolicies,
     audit: await auditOf(options, api),
     self: io.env.POD_UID,

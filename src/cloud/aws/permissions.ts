@@ -85,6 +85,20 @@ export const awsPermissions: readonly AwsPermission[] = [
     only: "hooks",
   },
   {
+    action: "autoscaling:RecordLifecycleActionHeartbeat",
+    neededFor: "having a group wait for longer while a node drains",
+    on: "Groups",
+    modes: [],
+    only: "hooks",
+  },
+  {
+    action: "autoscaling:DescribeLifecycleHooks",
+    neededFor: "learning how long a hook waits",
+    on: "Everything",
+    modes: [],
+    only: "hooks",
+  },
+  {
     action: "ec2:DescribeInstanceStatus",
     neededFor: "what EC2 has scheduled for instances (--ec2-status-poll)",
     on: "Everything",

@@ -42,6 +42,13 @@ export const awsOptions = [
     help: "Complete the lifecycle hooks that the queue reports: when a terminating node is drained, or a launched one is ready",
   },
   {
+    name: "sqs-abandon-launch-after",
+    type: "duration",
+    value: "DURATION",
+    commands: ["run"],
+    help: "How long a launched instance may take to become a ready node before its lifecycle hook is abandoned, which terminates it; only for a queue of this cluster's groups alone; default: never",
+  },
+  {
     name: "ec2-status-poll",
     type: "duration",
     value: "DURATION",

@@ -1,12 +1,14 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { Fleet, FleetChange } from "../../contracts/fleet.ts";
+import type { HookLimits, LifecycleHooks } from "../../contracts/lifecycle-hooks.ts";
 import type { HookFate } from "../../contracts/notice-feed.ts";
 import {
   type HookStanding,
   hookStanding,
   type LifecycleHook,
 } from "../../core/notice/lifecycle-hook.ts";
-import { type Millis, minutes } from "../../core/time/time.ts";
+import { between, type Millis, millis, minutes, plus, seconds } from "../../core/time/time.ts";
+import { isLastcallError, messageOf } from "../../errors.ts";
 import type { Executor } from "../executor.ts";
 import { nextChange } from "./next-change.ts";
 
@@ -14,13 +16,25 @@ export interface LifecycleHookCompleterTools {
   readonly fleet: Fleet;
   readonly executor: Executor;
   readonly clock: Clock;
+  /** How long a new instance may take to become a ready node; absent: nobody ends one. */
+  readonly joinWithinMs?: Millis | undefined;
 }
 
 /** Without a change a wait is looked at this often: it is over by itself some time. */
 const quietMs: Millis = minutes(1);
+/** How soon a group that did not answer is asked again to wait for longer. */
+const againMs: Millis = seconds(10);
+
+/** What is known of one wait. */
+interface Wait {
+  readonly hook: LifecycleHook;
+  readonly hooks: LifecycleHooks;
+  limits?: HookLimits | undefined;
+}
 
 /**
  * Has the groups that wait for a node go on with it: when a new one is ready, an old one drained.
+ * Meanwhile a group is told to wait for longer.
  */
 export class LifecycleHookCompleter {
   readonly #tools: LifecycleHookCompleterTools;
@@ -31,33 +45,75 @@ export class LifecycleHookCompleter {
 
   /** See `FeedListener.onHook`. Rejects when the signal aborts. */
   async handle(hook: LifecycleHook, signal: AbortSignal): Promise<HookFate> {
-    const { executor } = this.#tools;
-    if (!executor.tellsGroups) return "LeftAlone";
-    const standing = await this.#settled(hook, signal);
+    const { hooks } = this.#tools.executor;
+    if (hooks === undefined) return "LeftAlone";
+    const standing = await this.#settled({ hook, hooks }, signal);
     if (standing === "Over") return "Ended";
-    if (standing !== "MayGoOn") return standing;
-    await executor.complete(hook, signal);
+    if (standing !== "MayGoOn" && standing !== "NeverJoined") return standing;
+    await hooks.complete(hook, standing === "MayGoOn" ? "Continue" : "Abandon", signal);
     return "Ended";
   }
 
-  async #settled(
-    hook: LifecycleHook,
-    signal: AbortSignal,
-  ): Promise<Exclude<HookStanding, "Waiting">> {
-    for (;;) {
-      const standing = this.#standing(hook);
-      if (standing !== "Waiting") return standing;
-      await this.#nextChange(hook, signal);
+  async #settled(wait: Wait, signal: AbortSignal): Promise<Exclude<HookStanding, "Waiting">> {
+    const over = new AbortController();
+    const until = AbortSignal.any([signal, over.signal]);
+    let isExtended = false;
+    try {
+      for (;;) {
+        const standing = this.#standing(wait);
+        if (standing !== "Waiting") return standing;
+        if (!isExtended && wait.hook.transition === "Terminating") {
+          isExtended = true;
+          void this.#extend(wait, until).catch(() => undefined);
+        }
+        await this.#nextChange(wait.hook, signal);
+      }
+    } finally {
+      over.abort();
     }
   }
 
-  #standing(hook: LifecycleHook): HookStanding {
-    const { fleet, clock } = this.#tools;
+  /**
+   * Has the group wait for longer, again and again at half of its time; whoever led before may have
+   * told it last. Ends where it does not wait any more, or may not be told.
+   */
+  async #extend(wait: Wait, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#tools;
+    const { hook, hooks } = wait;
+    let toldAt = hook.at;
+    for (;;) {
+      try {
+        wait.limits ??= await hooks.limits(hook, signal);
+        if (wait.limits === undefined) return;
+        const dueAt = plus(toldAt, millis(wait.limits.heartbeatMs / 2));
+        await clock.sleep(millis(Math.max(0, between(clock.now(), dueAt))), signal);
+        if ((await hooks.extend(hook, signal)) !== "Completed") return;
+        toldAt = clock.now();
+      } catch (error) {
+        signal.throwIfAborted();
+        this.#tellTrouble(error);
+        if (!isLastcallError(error) || !error.retryable) return;
+        await clock.sleep(againMs, signal);
+      }
+    }
+  }
+
+  #tellTrouble(error: unknown): void {
+    const { metrics, log } = this.#tools.executor.telemetry;
+    const code = isLastcallError(error) ? error.code : "UNEXPECTED";
+    metrics.count("lastcall_errors_total", { code });
+    log.warn("hook-not-extended", { code, error: messageOf(error) });
+  }
+
+  #standing({ hook, limits }: Wait): HookStanding {
+    const { fleet, clock, joinWithinMs } = this.#tools;
     return hookStanding(hook, {
       at: clock.now(),
       policies: fleet.policies(),
       nodeOf: (machine) => fleet.nodeOf(machine),
       departuresOf: (nodeUid) => fleet.departuresOf(nodeUid),
+      longestMs: limits?.longestMs,
+      joinWithinMs,
     });
   }
 

@@ -2,7 +2,7 @@ import { type NodeFacts, parseProviderId } from "../cluster/node.ts";
 import { type Departure, isLive } from "../departure/departure.ts";
 import { selectPolicy } from "../policy/selector.ts";
 import { hours, type Instant, later, type Millis, minutes, plus } from "../time/time.ts";
-import { longestWaitMs } from "./lifecycle-hook.ts";
+import { longestExtendedMs } from "./lifecycle-hook.ts";
 import { callOf, type NoticeCall, type NoticeScene, noticeOrder, sourceOf } from "./node-notice.ts";
 import { isNear, maintenanceWindowMs, type Notice } from "./notice.ts";
 import { isUndoing } from "./notice-merge.ts";
@@ -124,5 +124,5 @@ function isStale({ cause, deadlineAt, noticedAt }: Notice, at: Instant): boolean
   }
   const isShort = deadlineAt !== undefined || cause === "NodeShutdown";
   if (isShort) return at > plus(deadlineAt ?? noticedAt, staleAfterMs);
-  return at > plus(noticedAt, cause === "LifecycleHook" ? longestWaitMs : trueForMs);
+  return at > plus(noticedAt, cause === "LifecycleHook" ? longestExtendedMs : trueForMs);
 }

@@ -20,27 +20,40 @@ export interface LifecycleHook {
 /**
  * `MayGoOn`: what was to be done first is done; `Waiting`: it is not; `NoNode`: the new instance is
  * no node of the cluster, or not yet; `LeftAlone`: nobody here makes its node leave; `Over`: the
- * group has given the wait up long ago.
+ * group has given the wait up long ago; `NeverJoined`: the new instance has had time enough to
+ * become a ready node.
  */
-export type HookStanding = "MayGoOn" | "Waiting" | "NoNode" | "LeftAlone" | "Over";
+export type HookStanding = "MayGoOn" | "Waiting" | "NoNode" | "LeftAlone" | "Over" | "NeverJoined";
 
 export interface HookScene {
   readonly at: Instant;
   readonly policies: readonly Policy[];
   nodeOf(machine: string): NodeFacts | undefined;
   departuresOf(nodeUid: string): readonly Departure[];
+  /** How long this hook waits at the most, with every word of ours; absent: it is not known. */
+  readonly longestMs?: Millis | undefined;
+  /** How long a new instance may take to become a ready node; absent: for ever. */
+  readonly joinWithinMs?: Millis | undefined;
 }
 
-/** The longest that a hook can be set to wait. Source: Auto Scaling API, PutLifecycleHook. */
-export const longestWaitMs: Millis = hours(2);
+/**
+ * The longest that a hook can be set to wait, and the longest to which it can be extended. Source:
+ * Auto Scaling API, PutLifecycleHook.
+ */
+const longestWaitMs: Millis = hours(2);
+export const longestExtendedMs: Millis = hours(48);
 
 /** Whether a group may go on with an instance that a hook holds back. */
 export function hookStanding(hook: LifecycleHook, scene: HookScene): HookStanding {
-  if (scene.at > plus(hook.at, longestWaitMs)) return "Over";
+  const isLaunch = hook.transition === "Launching";
+  const longestMs = isLaunch ? longestWaitMs : (scene.longestMs ?? longestExtendedMs);
+  if (scene.at > plus(hook.at, longestMs)) return "Over";
   const node = scene.nodeOf(hook.machine);
-  if (hook.transition === "Launching") {
-    if (node === undefined) return "NoNode";
-    return node.ready ? "MayGoOn" : "Waiting";
+  if (isLaunch) {
+    if (node?.ready === true) return "MayGoOn";
+    const { joinWithinMs } = scene;
+    if (joinWithinMs !== undefined && scene.at > plus(hook.at, joinWithinMs)) return "NeverJoined";
+    return node === undefined ? "NoNode" : "Waiting";
   }
   // It left before its machine did.
   if (node === undefined) return "MayGoOn";

@@ -63,12 +63,17 @@ describe("the script of setup aws", () => {
     "autoscaling:DescribeAutoScalingInstances",
   ];
   const queue = ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:ReceiveMessage"];
+  const hooks = [
+    "autoscaling:CompleteLifecycleAction",
+    "autoscaling:DescribeLifecycleHooks",
+    "autoscaling:RecordLifecycleActionHeartbeat",
+  ];
   it.each([
     ["Recreate", {}, [...group, "autoscaling:TerminateInstanceInAutoScalingGroup"]],
     ["Delete", {}, [...group, "autoscaling:TerminateInstanceInAutoScalingGroup"]],
     ["DeleteInstance", {}, ["autoscaling:DescribeAutoScalingInstances", "ec2:TerminateInstances"]],
     ["None", {}, []],
-    ["None", { queue: "q" }, [...queue, "autoscaling:CompleteLifecycleAction"]],
+    ["None", { queue: "q" }, [...queue, ...hooks]],
     ["None", { queue: "q", hooks: false }, queue],
     [
       "None",

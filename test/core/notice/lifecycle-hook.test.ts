@@ -4,7 +4,15 @@ import type { Departure, Phase } from "../../../src/core/departure/departure.ts"
 import { hookStanding, type LifecycleHook } from "../../../src/core/notice/lifecycle-hook.ts";
 import { defaultPolicy, type Policy } from "../../../src/core/policy/policy.ts";
 import type { Reason } from "../../../src/core/reason/reason.ts";
-import { hours, instant, type Millis, millis, plus, seconds } from "../../../src/core/time/time.ts";
+import {
+  hours,
+  instant,
+  type Millis,
+  millis,
+  minutes,
+  plus,
+  seconds,
+} from "../../../src/core/time/time.ts";
 
 const since = instant(Date.UTC(2026, 10, 20, 12));
 const machine = "i-0123456789abcdef0";
@@ -43,15 +51,18 @@ function standing(
     readonly departures?: readonly Departure[];
     readonly after?: Millis;
     readonly onNotice?: Policy["onNotice"];
+    readonly longestMs?: Millis;
+    readonly joinWithinMs?: Millis;
   },
 ) {
-  const { onNotice } = world;
+  const { onNotice, longestMs, joinWithinMs } = world;
   const hook = { transition, machine, group: "spot-asg", name: "drain", at: since };
   return hookStanding(hook, {
     at: plus(since, world.after ?? seconds(5)),
     policies: [{ ...defaultPolicy, name: "spot", ...(onNotice && { onNotice }) }],
     nodeOf: (id) => (id === machine ? world.node : undefined),
     departuresOf: (uid) => (uid === "u1" ? (world.departures ?? []) : []),
+    ...{ longestMs, joinWithinMs },
   });
 }
 
@@ -106,12 +117,28 @@ describe("a group that is to take an instance", () => {
   });
 });
 
-it.each(["Launching", "Terminating"] as const)(
-  "no hook waits for longer than two hours: %s",
-  (transition) => {
-    const departures = [departure("Draining")];
-    const waiting = { node: node({ ready: false }), departures };
-    expect(standing(transition, { ...waiting, after: hours(2) })).toBe("Waiting");
-    expect(standing(transition, { ...waiting, after: millis(hours(2) + 1) })).toBe("Over");
-  },
-);
+const whole = { node: node({ ready: false }), departures: [departure("Draining")] };
+
+it.each([
+  ["Launching", "two hours", {}, hours(2)],
+  ["Terminating", "two days, by our words", {}, hours(48)],
+  ["Terminating", "its own limit", { longestMs: hours(3) }, hours(3)],
+] as const)("a hook waits no longer: %s, %s", (transition, _, limit, longestMs) => {
+  expect(standing(transition, { ...whole, ...limit, after: longestMs })).toBe("Waiting");
+  expect(standing(transition, { ...whole, ...limit, after: millis(longestMs + 1) })).toBe("Over");
+});
+
+describe("a new instance that is to join within ten minutes", () => {
+  const joinWithinMs = minutes(10);
+
+  it.each([
+    ["NoNode", "has not joined yet", undefined, minutes(10)],
+    ["NeverJoined", "has not joined", undefined, millis(minutes(10) + 1)],
+    ["NeverJoined", "is not ready", node({ ready: false }), millis(minutes(10) + 1)],
+    ["MayGoOn", "is ready after all", node(), minutes(11)],
+    ["Over", "is the group's own no more", undefined, millis(hours(2) + 1)],
+  ])("is told %s where it %s", (expected, _, joined, after) => {
+    const world = { joinWithinMs, after, ...(joined && { node: joined }) };
+    expect(standing("Launching", world)).toBe(expected);
+  });
+});

@@ -11,6 +11,8 @@
 #   sqs:DeleteMessage: taking a notice that is dealt with out of the queue
 #   sqs:ChangeMessageVisibility: leaving a notice for later
 #   autoscaling:CompleteLifecycleAction: telling a group that waits to go on (--sqs-complete-hooks)
+#   autoscaling:RecordLifecycleActionHeartbeat: having a group wait for longer while a node drains
+#   autoscaling:DescribeLifecycleHooks: learning how long a hook waits
 #   ec2:DescribeInstanceStatus: what EC2 has scheduled for instances (--ec2-status-poll)
 #   ec2:DescribeTags: which instances carry the tag (--aws-managed-tag)
 set -euo pipefail
@@ -51,6 +53,7 @@ permissions='{
       "Action": [
         "ec2:DescribeInstances",
         "autoscaling:DescribeAutoScalingInstances",
+        "autoscaling:DescribeLifecycleHooks",
         "ec2:DescribeInstanceStatus",
         "ec2:DescribeTags"
       ],
@@ -83,7 +86,8 @@ permissions='{
       "Sid": "Groups",
       "Effect": "Allow",
       "Action": [
-        "autoscaling:CompleteLifecycleAction"
+        "autoscaling:CompleteLifecycleAction",
+        "autoscaling:RecordLifecycleActionHeartbeat"
       ],
       "Resource": "arn:aws-us-gov:autoscaling:us-gov-west-1:123456789012:autoScalingGroup:*:autoScalingGroupName/*",
       "Condition": {
