@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -20,7 +20,6 @@ export function processIo() {
     fetch: globalThis.fetch,
     files: {
       readText,
-      list,
       stdin: () => text(process.stdin),
       stdinBytes: () => process.stdin,
       writeText,
@@ -40,15 +39,6 @@ export function endQuietlyOnClosedPipe(): void {
 async function readText(path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
-  } catch (error) {
-    throw unreadable(path, error);
-  }
-}
-
-async function list(path: string): Promise<readonly string[] | undefined> {
-  try {
-    if (!(await stat(path)).isDirectory()) return undefined;
-    return (await readdir(path)).toSorted();
   } catch (error) {
     throw unreadable(path, error);
   }

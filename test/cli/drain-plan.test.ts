@@ -8,6 +8,7 @@ import type { KubeObject } from "../../src/contracts/kube-api.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import type { DrainPlanReport } from "../../src/core/drain-plan/drain-plan-report.ts";
 import { seconds } from "../../src/core/time/time.ts";
+import { processIo } from "../../src/runtime/process-io.ts";
 import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
 import { capacityStory, workload } from "../controller/capacity-story.ts";
 import type { ModelWorld } from "../support/model-world.ts";
@@ -61,7 +62,11 @@ async function printed(
   files: Readonly<Record<string, string>>,
   flags: readonly string[],
 ): Promise<string> {
-  const from = Object.keys(files).flatMap((file) => ["--from", file]);
+  const from: string[] = [];
+  for (const [file, text] of Object.entries(files)) {
+    await writeFile(join(folder, file), text);
+    from.push("--from", join(folder, file));
+  }
   let [stdout, stderr] = ["", ""];
   const io: Partial<CommandIo> = {
     out: (text) => {
@@ -70,10 +75,7 @@ async function printed(
     err: (text) => {
       stderr += text;
     },
-    files: {
-      readText: (path: string) => Promise.resolve(files[path] ?? ""),
-      list: () => Promise.resolve(undefined),
-    } as unknown as CommandIo["files"],
+    files: processIo().files,
     env: { KUBECONFIG: join(folder, "kubeconfig") },
     ...{ isTerminal: false, colour: false, columns: 80 },
     ...{ clock: world.clock, rng: seededRng(1), signal: new AbortController().signal },

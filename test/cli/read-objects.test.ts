@@ -1,10 +1,9 @@
 import { expect, it } from "vitest";
-import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
 import { readObjects } from "../../src/cli/input/read-objects.ts";
+import { tableOfFiles } from "../audit/support/audit-yaml.ts";
 
 async function kindsIn(text: string): Promise<readonly unknown[]> {
-  const files = { stdin: () => Promise.resolve(text) } as unknown as CommandIo["files"];
-  const read = await readObjects(["-"], { files } as CommandIo);
+  const read = await readObjects(["-"], tableOfFiles({ "-": text }));
   return read.map(({ object }) => object.kind);
 }
 
@@ -23,13 +22,12 @@ it.each([
 
 it("a text is named that is no object", async () => {
   await expect(kindsIn("No resources found")).rejects.toThrow(
-    'Cannot read standard input:1: found the text "No resources found", expected a Kubernetes object',
+    'Cannot read standard input:1: it is the text "No resources found", expected a Kubernetes object',
   );
 });
 
 it("a folder without manifests is refused: it is no empty fleet", async () => {
-  const files = { list: () => Promise.resolve(["notes.txt"]) } as unknown as CommandIo["files"];
-  await expect(readObjects(["fleet"], { files } as CommandIo)).rejects.toThrow(
+  await expect(readObjects(["fleet"], tableOfFiles({ "fleet/notes.txt": "x" }))).rejects.toThrow(
     "Cannot read fleet: found no .json, .yaml or .yml file, expected the output of kubectl get",
   );
 });
@@ -41,4 +39,37 @@ it("an empty list is a fleet of nobody", async () => {
 it("an empty list of one kind says that there is none of it", async () => {
   const text = '{"apiVersion": "apps/v1", "kind": "DaemonSetList", "items": []}';
   expect(await kindsIn(text)).toEqual(["DaemonSetList"]);
+});
+
+it("a folder is read with what is below it, as the audit reads it", async () => {
+  const node = (name: string) => `{"kind": "Node", "metadata": {"name": "${name}"}}`;
+  const files = tableOfFiles({
+    "fleet/nodes.json": `${node("a")}\n${node("b")}`,
+    "fleet/more/c.YAML": "apiVersion: v1\nkind: Node\nmetadata: {name: c}\n",
+    "fleet/.git/d.json": "{",
+    "fleet/notes.md": "{",
+  });
+
+  const read = await readObjects(["fleet"], files);
+  expect(read.map(({ file, object }) => `${file} ${object.metadata?.name}`)).toEqual([
+    "fleet/more/c.YAML c",
+    "fleet/nodes.json a",
+    "fleet/nodes.json b",
+  ]);
+});
+
+it.each([
+  ["without a kind", '{"metadata": {"name": "a"}}', "found no kind, expected the output"],
+  ["that is a list of nodes without items", '{"kind": "NodeList"}', "a NodeList without items"],
+  ["that YAML has twice", "kind: Node\nkind: Pod\n", ":2: the key kind appears twice"],
+])("an object %s is refused", async (_, text, says) => {
+  await expect(kindsIn(text)).rejects.toThrow(says);
+  await expect(kindsIn(text)).rejects.toMatchObject({ code: "INPUT_INVALID" });
+});
+
+it("a file that is not there is told apart from one that is wrong", async () => {
+  await expect(readObjects(["lost.json"], tableOfFiles({}))).rejects.toMatchObject({
+    code: "INPUT_UNREADABLE",
+    message: "Cannot read lost.json: it does not exist, expected a readable file",
+  });
 });

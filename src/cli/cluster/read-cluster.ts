@@ -3,8 +3,9 @@ import { readManifest } from "../../audit/objects/manifest.ts";
 import { objectKey, ownerKeys } from "../../audit/objects/workload-list.ts";
 import { isSpot } from "../../audit/spot-label.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
-import { type Fields, isFields, listOf, textOf, valueAt } from "../../core/json/json-field.ts";
-import { apiError } from "../../kube/object/api-error.ts";
+import { type Fields, isFields, valueAt } from "../../core/json/json-field.ts";
+import { isLastcallError } from "../../errors.ts";
+import { listPages } from "../../kube/watch/list.ts";
 import type { LiveCluster, WantedObjects } from "../commands/audit.ts";
 import {
   type AuditedKind,
@@ -51,23 +52,24 @@ function pathIn({ path }: AuditedKind, namespace: string | undefined): string {
   return `${path.slice(0, cut)}/namespaces/${namespace}${path.slice(cut)}`;
 }
 
-/** All objects of a kind; they get the head that a list leaves away. */
+/**
+ * All objects of a kind, none where the server has no such kind; they get the head of their list.
+ */
 async function* listed(
   kind: AuditedKind,
   { api, namespace, signal }: ReadClusterOptions,
 ): AsyncGenerator<Fields> {
   const path = clusterKinds.includes(kind) ? kind.path : pathIn(kind, namespace);
-  let next: string | undefined;
-  do {
-    const query = { limit: "500", ...(next === undefined ? {} : { continue: next }) };
-    const answer = await api.send({ method: "GET", path, query, signal });
-    if (answer.status === 404) return;
-    if (answer.status !== 200) throw apiError({ method: "GET", path }, answer);
-    for (const item of listOf(valueAt(answer.body, ["items"])).filter(isFields)) {
-      yield leanObject({ ...item, apiVersion: kind.apiVersion, kind: kind.kind });
+  try {
+    for await (const page of listPages(api, path, { signal })) {
+      for (const item of page.filter(isFields)) {
+        yield leanObject({ ...item, apiVersion: kind.apiVersion, kind: kind.kind });
+      }
     }
-    next = textOf(valueAt(answer.body, ["metadata", "continue"])) || undefined;
-  } while (next !== undefined);
+  } catch (error) {
+    const code = isLastcallError(error) ? error.code : undefined;
+    if (code !== "NOT_FOUND" && code !== "CRD_MISSING") throw error;
+  }
 }
 
 function isSpotNode(object: unknown): boolean {

@@ -24,8 +24,6 @@ export interface CommandIo {
 interface CommandFiles {
   /** Throws INPUT_UNREADABLE with the path. */
   readText(path: string): Promise<string>;
-  /** The names in a folder, in order; undefined where the path is no folder. */
-  list(path: string): Promise<readonly string[] | undefined>;
   stdin(): Promise<string>;
   /** The same as it comes, for what may be too long to be held whole. */
   stdinBytes(): AsyncIterable<Uint8Array>;

@@ -11,7 +11,7 @@ import { printYaml } from "../../config/yaml-text.ts";
 import type { ShutdownGroup } from "../../core/drain-plan/grace-budget.ts";
 import { LastcallError } from "../../errors.ts";
 import { loadDocument, loadPlatform } from "../cluster/load-platform.ts";
-import { type ManifestFiles, readManifests } from "../input/read-manifests.ts";
+import { type ManifestFiles, type ReadManifests, readManifests } from "../input/read-manifests.ts";
 
 /** The parsed command line of `lastcall audit`. */
 export interface AuditCommand {
@@ -122,7 +122,10 @@ async function loadInput(command: InputCommand, io: AuditIo): Promise<Input> {
   const recorded = await readManifests(command.from, { files: io, onFile });
   const fromServer = recorded.sources.map((source) => ({ ...source, origin: "Recorded" as const }));
   const sources = [...read.sources, ...fromServer];
-  const unread = [...read.problems, ...recorded.problems];
+  const unread = [read, recorded].flatMap(({ unreadable, problems }) => [
+    ...unreadable,
+    ...problems,
+  ]);
   // Whoever has to mend files wants to know all that is wrong with them at once.
   if (unread.length > 0) {
     const { namespace, templatePaths } = command;
@@ -130,8 +133,18 @@ async function loadInput(command: InputCommand, io: AuditIo): Promise<Input> {
   }
   return {
     sources,
-    notes: [...read.notes, ...recorded.notes],
+    notes: [read, recorded].flatMap(notesOf),
   };
+}
+
+/** What holds nothing to judge is passed over, and said. */
+function notesOf({ empty, others, notes }: ReadManifests): readonly string[] {
+  const folders = empty.filter(({ kind }) => kind === "Folder");
+  return [
+    ...folders.map(({ path }) => `${path} contains no .yaml, .yml or .json files`),
+    ...others.map((at) => `${at} has no apiVersion and kind, so it is not a Kubernetes object`),
+    ...notes,
+  ];
 }
 
 /** Throws, with the first of the problems. */

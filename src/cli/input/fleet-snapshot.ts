@@ -9,6 +9,7 @@ import { isReleaseReason, type ReleaseStanding } from "../../core/policy/release
 import { isLastcallError } from "../../errors.ts";
 import { connect } from "../cluster/connect.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
+import { nodeFiles } from "./node-files.ts";
 import { checkObject } from "./object-check.ts";
 import { readPolicyFiles } from "./policy-files.ts";
 import { readObjects } from "./read-objects.ts";
@@ -66,7 +67,7 @@ export async function readFleet(
 }
 
 async function readChecked(from: readonly string[], io: CommandIo): Promise<readonly KubeObject[]> {
-  const read = await readObjects(from, io);
+  const read = await readObjects(from, nodeFiles(io.files.stdinBytes()));
   for (const one of read) checkObject(one);
   return read.map(({ object }) => object);
 }

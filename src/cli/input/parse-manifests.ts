@@ -10,7 +10,7 @@ import {
   Parser,
 } from "yaml";
 import { nameOf } from "../../core/json/shown-value.ts";
-import { cutJsonValues, scanJsonLines } from "./json-lines.ts";
+import { cutJsonValues, type JsonLines, scanJsonLines } from "./json-lines.ts";
 
 /** One document of a file: its value, and where it and the items of its list begin. */
 export interface ParsedDocument {
@@ -27,9 +27,17 @@ export interface ParsedText {
   readonly problems: readonly string[];
 }
 
+/**
+ * `Lines`: where each item begins, and no key twice, as people write manifests. `Values`: JSON is
+ * taken as the engine reads it, in a fraction of the time, as a server has printed it.
+ */
+export type ReadDetail = "Lines" | "Values";
+
 export interface ManifestText {
   readonly file: string;
   readonly text: string;
+  /** Absent: Lines. */
+  readonly detail?: ReadDetail | undefined;
   /** The line of the file on which the text begins, from 1; absent: the first. */
   readonly firstLine?: number | undefined;
 }
@@ -48,14 +56,14 @@ const flowLimitChars = 1_000_000;
  * name file and line.
  */
 export function parseManifests(source: ManifestText): ParsedText {
-  const { file } = source;
+  const { file, detail = "Lines" } = source;
   const bare = source.text.startsWith("\uFEFF") ? source.text.slice(1) : source.text;
   const yaml = { file, text: bare, firstLine: source.firstLine ?? 1 };
   const start = /\S/.exec(bare)?.[0];
   if (start !== "{" && start !== "[") return parseYaml(yaml);
-  const json = parseJson(yaml);
+  const json = parseJson(yaml, detail);
   if (json !== undefined) return json;
-  const values = cutJsonValues(bare).map((part) => parseJson({ file, ...part }));
+  const values = cutJsonValues(bare).map((part) => parseJson({ file, ...part }, detail));
   if (values.length > 1 && values.every((value) => value !== undefined)) return joinTexts(values);
   if (bare.length < flowLimitChars) return parseYaml(yaml);
   const problem = `Cannot read ${file}: it looks like JSON but cannot be parsed, expected JSON or YAML`;
@@ -71,14 +79,18 @@ export function joinTexts(parts: readonly ParsedText[]): ParsedText {
 }
 
 /** One JSON value; undefined for text that is none. */
-function parseJson({ file, text, firstLine }: PlacedText): ParsedText | undefined {
+function parseJson(
+  { file, text, firstLine }: PlacedText,
+  detail: ReadDetail,
+): ParsedText | undefined {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     return undefined;
   }
-  const { duplicate, itemLines } = scanJsonLines(text);
+  const { duplicate, itemLines }: JsonLines =
+    detail === "Lines" ? scanJsonLines(text) : { itemLines: [] };
   const before = firstLine - 1;
   if (duplicate !== undefined) {
     const { key, line } = duplicate;

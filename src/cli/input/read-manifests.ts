@@ -2,7 +2,12 @@ import type { ManifestSource } from "../../audit/objects/manifest.ts";
 import { type Fields, isFields } from "../../core/json/json-field.ts";
 import { describeValue, nameOf } from "../../core/json/shown-value.ts";
 import { fieldLines, type LineOfField } from "./field-lines.ts";
-import type { ParsedDocument, ParsedText } from "./parse-manifests.ts";
+import {
+  type ParsedDocument,
+  type ParsedText,
+  parseManifests,
+  type ReadDetail,
+} from "./parse-manifests.ts";
 import { parseMany } from "./parse-many.ts";
 
 /** A file as it was read: expected outcomes are values. */
@@ -30,6 +35,14 @@ export interface ReadManifests {
   readonly sources: readonly ManifestSource[];
   /** One sentence each; all files are read before anybody complains. */
   readonly problems: readonly string[];
+  /** The same of files that could not be read at all. */
+  readonly unreadable: readonly string[];
+  /** Files without a document, and folders without a file. */
+  readonly empty: readonly { readonly path: string; readonly kind: "File" | "Folder" }[];
+  /** Lists of one kind without an item, such as a `DaemonSetList`: that there is none is a fact. */
+  readonly emptyLists: readonly ManifestSource[];
+  /** Documents and items that are objects, but none of Kubernetes: where each begins. */
+  readonly others: readonly string[];
   /** What was passed over, one sentence each. */
   readonly notes: readonly string[];
 }
@@ -37,62 +50,101 @@ export interface ReadManifests {
 /** A file of more is refused: nobody writes such a manifest, and it would not be read in time. */
 export const fileLimitBytes = 64 * 1024 * 1024;
 
+/** What a server prints of a large cluster may be longer, up to what one text can hold. */
+const valuesLimitBytes = 500 * 1024 * 1024;
+
 const manifestFile = /\.(ya?ml|json)$/i;
 
 const kustomization = /^(kustomization\.ya?ml|Kustomization)$/;
 
 interface Found {
+  readonly detail: ReadDetail;
   readonly sources: ManifestSource[];
   readonly problems: string[];
+  readonly unreadable: string[];
+  readonly empty: ReadManifests["empty"][number][];
+  readonly emptyLists: ManifestSource[];
+  readonly others: string[];
   readonly notes: string[];
 }
 
 /**
  * Reads manifests from files, from directories with all below them, and from standard input (`-`).
- * Lists are taken apart. `onFile` hears how many files were read before each.
+ * Lists are taken apart. `onFile` is called with how many files were read before each.
  */
 export async function readManifests(
   paths: readonly string[],
-  options: { readonly files: ManifestFiles; readonly onFile?: (filesSoFar: number) => void },
+  options: {
+    readonly files: ManifestFiles;
+    readonly onFile?: (filesSoFar: number) => void;
+    /** Absent: Lines. */
+    readonly detail?: ReadDetail;
+  },
 ): Promise<ReadManifests> {
-  const { files } = options;
-  const found: Found = { sources: [], problems: [], notes: [] };
-  const texts: { readonly file: string; readonly text: string }[] = [];
+  const { files, detail = "Lines" } = options;
+  const found: Found = {
+    detail,
+    ...{
+      sources: [],
+      problems: [],
+      unreadable: [],
+      empty: [],
+      emptyLists: [],
+      others: [],
+      notes: [],
+    },
+  };
+  const texts: SourceText[] = [];
   for (const path of paths) {
     const listed = await listFiles({ path, files, found });
-    if (listed.length === 0) found.notes.push(`${path} contains no .yaml, .yml or .json files`);
+    if (listed.length === 0) found.empty.push({ path, kind: "Folder" });
     for (const file of listed) {
       options.onFile?.(texts.length);
-      const text = await readText(file, files);
+      const text = await readText(file, files, detail);
       if (text.kind === "Text") texts.push({ file, text: text.text });
-      else found.problems.push(text.problem);
+      else found.unreadable.push(text.problem);
     }
   }
-  const parsed = await parseMany(texts);
+  const named = texts.map(({ file, text }) => ({ file: nameOfFile(file), text }));
+  const parsed =
+    detail === "Lines"
+      ? await parseMany(named)
+      : named.map((text) => parseManifests({ ...text, detail }));
   texts.forEach((source, at) => {
-    takeText(found, { ...source, parsed: parsed[at] ?? { documents: [], problems: [] } });
+    takeText(found, source, parsed[at] ?? { documents: [], problems: [] });
   });
   return found;
+}
+
+interface SourceText {
+  /** As it was named: `-` is standard input. */
+  readonly file: string;
+  readonly text: string;
+}
+
+/** A file in a sentence. */
+function nameOfFile(file: string): string {
+  return file === "-" ? "standard input" : file;
 }
 
 /** Reads one file that must be there; the text, or the sentence that says why not. */
 export async function readText(
   file: string,
   files: ManifestFiles,
+  detail: ReadDetail = "Lines",
 ): Promise<
   | { readonly kind: "Text"; readonly text: string }
   | { readonly kind: "Problem"; readonly problem: string }
 > {
-  const content = await (file === "-"
-    ? files.stdin(fileLimitBytes)
-    : files.readFile(file, fileLimitBytes));
+  const limitBytes = detail === "Lines" ? fileLimitBytes : valuesLimitBytes;
+  const content = await (file === "-" ? files.stdin(limitBytes) : files.readFile(file, limitBytes));
   if (content.kind === "Text") return content;
-  const limitMiB = fileLimitBytes / 1024 / 1024;
+  const limitMiB = limitBytes / 1024 / 1024;
   const why =
     content.kind === "TooLarge"
       ? `it has ${Math.ceil(content.sizeBytes / 1024 / 1024)} MiB, expected at most ${limitMiB} MiB`
       : `${content.why}, expected a readable file`;
-  return { kind: "Problem", problem: `Cannot read ${file}: ${why}` };
+  return { kind: "Problem", problem: `Cannot read ${nameOfFile(file)}: ${why}` };
 }
 
 async function listFiles(options: {
@@ -132,15 +184,15 @@ async function listFiles(options: {
 }
 
 /** Takes what one text holds into `found`. */
-function takeText(
-  found: Found,
-  source: { readonly file: string; readonly text: string; readonly parsed: ParsedText },
-): void {
-  const { file, text, parsed } = source;
+function takeText(found: Found, { file, text }: SourceText, parsed: ParsedText): void {
   found.problems.push(...parsed.problems);
+  if (parsed.documents.length + parsed.problems.length === 0) {
+    found.empty.push({ path: file, kind: "File" });
+  }
   for (const document of parsed.documents) {
     const { value, line, itemLines } = document;
-    takeObject(found, { file, value, line, itemLines, lineOf: fieldLines(text, document) });
+    const lineOf = found.detail === "Lines" ? fieldLines(text, document) : () => undefined;
+    takeObject(found, { file, value, line, itemLines, lineOf });
   }
 }
 
@@ -151,18 +203,24 @@ interface Placed extends Omit<ParsedDocument, "form"> {
 
 function takeObject(found: Found, object: Placed): void {
   const { file, line, value, lineOf } = object;
-  const place = `${file}:${line}`;
+  const place = `${nameOfFile(file)}:${line}`;
   if (!isFields(value)) {
     const what = describeValue(value);
     found.problems.push(`Cannot read ${place}: it is ${what}, expected a Kubernetes object`);
   } else if (isListWithoutList(value)) {
     const what = describeValue(value.items);
     const itemsLine = lineOf(["items"]) ?? line;
-    found.problems.push(`Cannot read ${file}:${itemsLine}: items is ${what}, expected a list`);
+    const itemsPlace = `${nameOfFile(file)}:${itemsLine}`;
+    found.problems.push(`Cannot read ${itemsPlace}: items is ${what}, expected a list`);
   } else if (isList(value)) takeItems(found, { object, list: value });
-  else if (typeof value.kind !== "string" || typeof value.apiVersion !== "string") {
-    found.notes.push(`${place} has no apiVersion and kind, so it is not a Kubernetes object`);
+  else if (typeof value.kind !== "string" || !isVersioned(value, found.detail)) {
+    found.others.push(place);
   } else found.sources.push({ file, line, json: value, lineOf });
+}
+
+/** What a server has printed is an object of it, though whoever keeps it may have cut that off. */
+function isVersioned({ apiVersion }: Fields, detail: ReadDetail): boolean {
+  return detail === "Values" || typeof apiVersion === "string";
 }
 
 interface List extends Fields {
@@ -186,6 +244,7 @@ function takeItems(
 ): void {
   const { file } = object;
   const kind = String(list.kind).slice(0, -"List".length);
+  if (list.items.length === 0 && kind !== "") found.emptyLists.push({ file, json: list });
   const head = kind === "" ? {} : { apiVersion: list.apiVersion, kind };
   list.items.forEach((item, index) => {
     const line = object.itemLines[index] || object.line;
@@ -196,7 +255,7 @@ function takeItems(
     }
     const what = describeValue(item);
     found.problems.push(
-      `Cannot read ${file}:${line}: items[${index}] is ${what}, expected a Kubernetes object`,
+      `Cannot read ${nameOfFile(file)}:${line}: items[${index}] is ${what}, expected a Kubernetes object`,
     );
   });
 }

@@ -1,9 +1,6 @@
-import { readYaml } from "../../config/yaml-text.ts";
 import type { KubeObject } from "../../contracts/kube-api.ts";
-import { isFields } from "../../core/json/json-field.ts";
-import { describeValue } from "../../core/json/shown-value.ts";
 import { LastcallError } from "../../errors.ts";
-import type { CommandIo } from "../command-line/command-io.ts";
+import { type ManifestFiles, type ReadManifests, readManifests } from "./read-manifests.ts";
 
 /** An object, and the file it was read from. */
 export interface ReadObject {
@@ -11,88 +8,47 @@ export interface ReadObject {
   readonly object: KubeObject;
 }
 
+/** What a plan reads: one of these without items is half an answer, and no empty list. */
+const listOfFleet =
+  /^(Node|Pod|PodDisruptionBudget|Namespace|DaemonSet|Departure|DeparturePolicy)List$/;
+
 /**
- * Reads what `kubectl get … -o json` (or yaml) wrote: files, folders of them, or `-`; single
- * objects, Lists, several documents. A typed list without items is given as it is. Throws
- * INPUT_UNREADABLE, and INPUT_INVALID for what is no Kubernetes object, with file and line.
+ * Reads what `kubectl get … -o json` (or yaml) wrote, from the same files, folders and standard
+ * input as the audit. A list of one kind without items is given as it is. What the audit passes
+ * over is refused here: a plan of half a fleet is another plan. Throws INPUT_UNREADABLE, and
+ * INPUT_INVALID for what is no Kubernetes object, with file and line.
  */
 export async function readObjects(
   paths: readonly string[],
-  io: CommandIo,
+  files: ManifestFiles,
 ): Promise<readonly ReadObject[]> {
-  const files = (await Promise.all(paths.map((path) => expand(path, io)))).flat();
-  const read = files.map(async (file) => {
-    const text = file === "-" ? await io.files.stdin() : await io.files.readText(file);
-    return objectsOf(file === "-" ? "standard input" : file, text);
-  });
-  return (await Promise.all(read)).flat();
+  const read = await readManifests(paths, { files, detail: "Values" });
+  const [unreadable] = read.unreadable;
+  if (unreadable !== undefined) throw new LastcallError("INPUT_UNREADABLE", unreadable);
+  const objects = [...read.sources, ...read.emptyLists].map(({ file = "-", json }) => ({
+    file: file === "-" ? "standard input" : file,
+    object: json as KubeObject,
+  }));
+  const [problem] = [...read.problems, ...incomplete(read), ...objects.flatMap(withoutItems)];
+  if (problem !== undefined) throw new LastcallError("INPUT_INVALID", problem);
+  return objects;
 }
 
-async function expand(path: string, io: CommandIo): Promise<readonly string[]> {
-  if (path === "-") return [path];
-  const names = await io.files.list(path);
-  if (names === undefined) return [path];
-  const files = names.filter((name) => /\.(json|ya?ml)$/.test(name));
-  if (files.length === 0) {
-    throw invalid(path, "found no .json, .yaml or .yml file, expected the output of kubectl get");
-  }
-  return files.map((name) => `${path}/${name}`);
+/** As a pipe from a kubectl that has failed: no fleet is not the same as an empty one. */
+function incomplete({ empty, others }: ReadManifests): readonly string[] {
+  const output = "expected the output of kubectl get -o json";
+  return [
+    ...empty.map(({ path, kind }) =>
+      kind === "Folder"
+        ? `Cannot read ${path}: found no .json, .yaml or .yml file, ${output}`
+        : `Cannot read ${path === "-" ? "standard input" : path}:1: found nothing, ${output}`,
+    ),
+    ...others.map((at) => `Cannot read ${at}: found no kind, ${output}`),
+  ];
 }
 
-function objectsOf(file: string, text: string): readonly ReadObject[] {
-  return documentsOf(file, text)
-    .flatMap(({ value, line }) => itemsOf(value, `${file}:${line}`))
-    .map((object) => ({ file, object }));
-}
-
-interface Document {
-  readonly value: unknown;
-  readonly line: number;
-}
-
-/** JSON is read by the engine: a snapshot of a large cluster is a hundred megabytes of it. */
-function documentsOf(file: string, text: string): readonly Document[] {
-  if (/^\s*[{[]/.test(text)) {
-    try {
-      return [{ value: JSON.parse(text) as unknown, line: 1 }];
-    } catch {
-      // YAML in flow style, or several documents: below.
-    }
-  }
-  const { documents, mistakes } = readYaml(text);
-  const first = mistakes[0];
-  if (first !== undefined) {
-    throw invalid(`${file}:${first.line}`, `${first.found}, expected ${first.wanted}`);
-  }
-  // As a pipe from a kubectl that has failed: no fleet is not the same as an empty one.
-  if (documents.length === 0) {
-    throw invalid(`${file}:1`, "found nothing, expected the output of kubectl get -o json");
-  }
-  return documents.map((document) => ({ value: document.value, line: document.lineOf([]) }));
-}
-
-function itemsOf(value: unknown, place: string): readonly KubeObject[] {
-  if (!isFields(value)) {
-    throw invalid(place, `found ${describeValue(value)}, expected a Kubernetes object`);
-  }
-  if (typeof value.kind !== "string") {
-    throw invalid(place, "found no kind, expected the output of kubectl get -o json");
-  }
-  if (!value.kind.endsWith("List")) return [value as KubeObject];
-  if (!Array.isArray(value.items)) throw invalid(place, `found a ${value.kind} without items`);
-  // That there is none of a kind is worth knowing, too.
-  if (value.items.length === 0 && value.kind !== "List") return [value as KubeObject];
-  return value.items.flatMap((item: unknown, index: number) =>
-    itemsOf(withKind(item, value.kind as string), `${place}: items[${index}]`),
-  );
-}
-
-/** The items of a typed list (`NodeList`), as the API itself answers, name no kind of their own. */
-function withKind(item: unknown, listKind: string): unknown {
-  if (!isFields(item) || item.kind !== undefined || listKind === "List") return item;
-  return { ...item, kind: listKind.slice(0, -"List".length) };
-}
-
-function invalid(place: string, found: string): LastcallError {
-  return new LastcallError("INPUT_INVALID", `Cannot read ${place}: ${found}`);
+function withoutItems({ file, object }: ReadObject): readonly string[] {
+  const { kind = "", items } = object as KubeObject & { readonly items?: unknown };
+  if (!listOfFleet.test(kind) || Array.isArray(items)) return [];
+  return [`Cannot read ${file}: found a ${kind} without items`];
 }
