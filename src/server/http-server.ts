@@ -69,7 +69,7 @@ function stream(response: ServerResponse, { type, open }: HttpStream): void {
   response.once("close", leave);
 }
 
-function parseAddress(address: string): { host: string | undefined; port: number } {
+export function parseAddress(address: string): { host: string | undefined; port: number } {
   const match = /^(.*):(\d{1,5})$/.exec(address);
   const port = Number(match?.[2]);
   if (match === null || port > 65_535) {
@@ -82,7 +82,7 @@ function parseAddress(address: string): { host: string | undefined; port: number
   return { host: host === "" ? undefined : host.replace(/^\[(.*)\]$/, "$1"), port };
 }
 
-function listen(
+export function listen(
   server: Server,
   where: { readonly host: string | undefined; readonly port: number; readonly address: string },
 ): Promise<void> {

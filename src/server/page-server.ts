@@ -1,0 +1,248 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type ServerResponse,
+} from "node:http";
+import { constants, createGzip, gzipSync } from "node:zlib";
+import type {
+  PageAnswer,
+  PageFile,
+  PageRoutes,
+  PageServer,
+  PageServerOptions,
+} from "../contracts/board/page-route.ts";
+import type { HttpStream } from "../contracts/http-route.ts";
+import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
+import { listen, parseAddress } from "./http-server.ts";
+import { PageGuard } from "./page-guard.ts";
+
+/** Tabs of one person. */
+const mostConnections = 64;
+/** An act is a few hundred bytes. */
+const mostBodyBytes = 65_536;
+/** A picture of thousands of nodes is some megabytes; with more unread nobody reads any more. */
+const mostUnreadBytes = 8 * 1024 * 1024;
+/** So many ports after the one that is taken are tried. */
+const portsTried = 20;
+
+const safety: OutgoingHttpHeaders = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "cache-control": "no-store",
+};
+
+/**
+ * Serves a page and what it asks for on loopback, to the browser alone that came with the token
+ * (`page-guard.ts`). Nothing is loaded from anywhere else. Throws PORT_TAKEN, and USAGE for an
+ * address that is not of loopback.
+ */
+export async function servePage(options: PageServerOptions): Promise<PageServer> {
+  const { host, first } = loopback(options.address);
+  const files = new Map([...options.files].map(([path, file]) => [path, withGzip(file)]));
+  let guard: PageGuard | undefined;
+  const server = createServer((request, response) => {
+    if (guard === undefined) response.destroy();
+    else {
+      const exchange = { request, response, guard, routes: options.routes, files };
+      answer(exchange).catch((error: unknown) => fail(response, error));
+    }
+  });
+  server.maxConnections = mostConnections;
+  const port = await listenNear(server, { host, first });
+  guard = new PageGuard(port);
+  return {
+    url: `http://${host}:${port}/?token=${guard.token}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function loopback(address: string): { readonly host: string; readonly first: number } {
+  const { host = "", port } = parseAddress(address);
+  if (host === "127.0.0.1" || host === "localhost") return { host, first: port };
+  if (host === "::1") return { host: "[::1]", first: port };
+  throw new LastcallError(
+    "USAGE",
+    `Cannot serve the board on ${address}: it acts with your rights on the cluster, expected an address of loopback such as 127.0.0.1:8087`,
+  );
+}
+
+async function listenNear(
+  server: ReturnType<typeof createServer>,
+  { host, first }: { readonly host: string; readonly first: number },
+): Promise<number> {
+  const bare = host.replace(/^\[(.*)\]$/, "$1");
+  for (let port = first; ; port += 1) {
+    try {
+      await listen(server, { host: bare, port, address: `${host}:${port}` });
+      const bound = server.address();
+      return typeof bound === "object" && bound !== null ? bound.port : port;
+    } catch (error) {
+      const isLast = port >= first + portsTried || port >= 65_535;
+      if (!isLastcallError(error) || error.code !== "PORT_TAKEN" || first === 0 || isLast)
+        throw error;
+    }
+  }
+}
+
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly guard: PageGuard;
+  readonly routes: PageRoutes;
+  readonly files: ReadonlyMap<string, ServedFile>;
+}
+
+async function answer(exchange: Exchange): Promise<void> {
+  const { request, response, guard, routes, files } = exchange;
+  const { method = "GET", headers } = request;
+  const { pathname, searchParams } = new URL(request.url ?? "/", "http://board");
+  const isPage = pathname === "/";
+  const token = searchParams.get("token");
+  const admission = guard.admit({ method, headers, token, isPage });
+  if (admission.kind === "Refused") return refuse(exchange, { ...admission, isPage });
+  const { setCookie } = admission;
+  const more = setCookie === undefined ? {} : { "set-cookie": setCookie };
+  const file = files.get(pathname);
+  const isGet = method === "GET" || method === "HEAD";
+  if (isGet && file !== undefined) return sendFile(exchange, file, more);
+  const route = isGet
+    ? routes.get[pathname]
+    : method === "POST"
+      ? routes.post[pathname]
+      : undefined;
+  if (route === undefined) {
+    const problem = `There is nothing at ${method} ${pathname}`;
+    return sendJson(exchange, {
+      status: isGet || method === "POST" ? 404 : 405,
+      json: { problem },
+    });
+  }
+  const body = method === "POST" ? await readJson(request) : undefined;
+  if (body !== undefined && "problem" in body)
+    return sendJson(exchange, { status: 400, json: body });
+  const lastEventId = headers["last-event-id"];
+  const found = await route({
+    query: searchParams,
+    lastEventId: typeof lastEventId === "string" ? lastEventId : undefined,
+    body: body?.value,
+  });
+  if ("open" in found) sendStream(exchange, found);
+  else sendJson(exchange, found);
+  response.once("error", () => {});
+}
+
+function refuse(
+  exchange: Exchange,
+  { status, problem, isPage }: { status: number; problem: string; isPage: boolean },
+): void {
+  const { response } = exchange;
+  if (!isPage) {
+    sendJson(exchange, { status, json: { problem } });
+    return;
+  }
+  response.writeHead(status, { ...safety, "content-type": "text/html; charset=utf-8" });
+  response.end(refusalPage(problem));
+}
+
+/** Never a blank page. */
+function refusalPage(problem: string): string {
+  const text = problem.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+  return `<!doctype html><html lang="en"><meta charset="utf-8"><title>Lastcall</title><h1>Lastcall</h1><p>${text}.</p></html>\n`;
+}
+
+interface ServedFile extends PageFile {
+  readonly gzip: Uint8Array;
+}
+
+function withGzip(file: PageFile): ServedFile {
+  return { ...file, gzip: gzipSync(file.bytes, { level: 9 }) };
+}
+
+function sendFile(exchange: Exchange, file: ServedFile, more: OutgoingHttpHeaders): void {
+  const { request, response } = exchange;
+  const isPacked = takesGzip(request);
+  const bytes = isPacked ? file.gzip : file.bytes;
+  response.writeHead(200, {
+    ...safety,
+    ...more,
+    "content-type": file.type,
+    "content-length": bytes.byteLength,
+    ...(isPacked && { "content-encoding": "gzip" }),
+  });
+  response.end(request.method === "HEAD" ? undefined : bytes);
+}
+
+function sendJson({ response }: Pick<Exchange, "response">, { status, json }: PageAnswer): void {
+  response.writeHead(status, { ...safety, "content-type": "application/json; charset=utf-8" });
+  response.end(JSON.stringify(json));
+}
+
+function fail(response: ServerResponse, error: unknown): void {
+  if (response.headersSent) response.destroy();
+  else sendJson({ response }, { status: 502, json: { problem: messageOf(error) } });
+}
+
+function takesGzip({ headers }: IncomingMessage): boolean {
+  return String(headers["accept-encoding"] ?? "").includes("gzip");
+}
+
+/** Packed as it is sent: a picture of a thousand nodes is a tenth of its size then. */
+function sendStream({ request, response }: Exchange, { type, open }: HttpStream): void {
+  const isPacked = takesGzip(request);
+  response.writeHead(200, {
+    ...safety,
+    "content-type": type,
+    ...(isPacked && { "content-encoding": "gzip" }),
+  });
+  response.flushHeaders();
+  const gzip = isPacked ? createGzip({ level: 4 }) : undefined;
+  gzip?.on("error", () => response.destroy());
+  gzip?.pipe(response);
+  const unread = (): number =>
+    response.writableLength + (gzip === undefined ? 0 : gzip.writableLength + gzip.readableLength);
+  const leave = open({
+    send: (text) => {
+      if (response.destroyed) return;
+      if (unread() > mostUnreadBytes) response.destroy();
+      else if (gzip === undefined) response.write(text);
+      else {
+        gzip.write(text);
+        gzip.flush(constants.Z_SYNC_FLUSH);
+      }
+    },
+  });
+  response.once("close", () => {
+    leave();
+    gzip?.destroy();
+  });
+}
+
+async function readJson(
+  request: IncomingMessage,
+): Promise<{ readonly value: unknown } | { readonly problem: string }> {
+  const type = (request.headers["content-type"] ?? "").split(";")[0]?.trim();
+  if (type !== "application/json") return { problem: "The request is not JSON" };
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    size += part.length;
+    if (size > mostBodyBytes)
+      return { problem: `The request is longer than ${mostBodyBytes} bytes` };
+    parts.push(part);
+  }
+  try {
+    return { value: JSON.parse(Buffer.concat(parts).toString("utf8")) };
+  } catch {
+    return { problem: "The request is not JSON" };
+  }
+}

@@ -1,0 +1,215 @@
+import { createServer, request as httpRequest } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { PageServer } from "../../src/contracts/board/page-route.ts";
+import type { StreamClient } from "../../src/contracts/http-route.ts";
+import { servePage } from "../../src/server/page-server.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+let server: PageServer;
+let acts: unknown[];
+let clients: Set<StreamClient>;
+
+const html = new TextEncoder().encode("<!doctype html><title>page</title>");
+
+async function start(address = "127.0.0.1:0"): Promise<PageServer> {
+  return servePage({
+    address,
+    files: new Map([["/", { type: "text/html; charset=utf-8", bytes: html }]]),
+    routes: {
+      get: {
+        "/api/node": ({ query }) => ({ status: 200, json: { name: query.get("name") } }),
+        "/api/stream": ({ lastEventId }) => ({
+          type: "text/event-stream",
+          open: (client) => {
+            clients.add(client);
+            client.send(`data: after ${lastEventId ?? "nothing"}\n\n`);
+            return () => void clients.delete(client);
+          },
+        }),
+      },
+      post: {
+        "/api/act": ({ body }) => {
+          acts.push(body);
+          return { status: 200, json: { kind: "Done" } };
+        },
+      },
+    },
+  });
+}
+
+beforeEach(async () => {
+  acts = [];
+  clients = new Set();
+  server = await start();
+});
+afterEach(() => server.close());
+
+interface Call {
+  readonly method?: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** Unlike fetch it sends any Host and Origin, as a program would that means no good. */
+function call({ method = "GET", path, headers = {}, body }: Call) {
+  const { hostname, port } = new URL(server.url);
+  return new Promise<{ status: number; headers: Record<string, unknown>; text: string }>(
+    (resolve, reject) => {
+      const sent = httpRequest({ hostname, port, method, path, headers }, (response) => {
+        let text = "";
+        response.setEncoding("utf8").on("data", (part: string) => {
+          text += part;
+        });
+        response.on("end", () =>
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, text }),
+        );
+      });
+      sent.once("error", reject);
+      sent.end(body);
+    },
+  );
+}
+
+const tokenPath = (): string => new URL(server.url).pathname + new URL(server.url).search;
+const origin = (): string => new URL(server.url).origin;
+
+async function letIn(): Promise<string> {
+  const { headers } = await call({ path: tokenPath() });
+  return String(headers["set-cookie"]).split(";")[0] as string;
+}
+
+describe("the page's server", () => {
+  it("exchanges the token of its address for a cookie, once", async () => {
+    const first = await call({ path: tokenPath() });
+    expect(first.status).toBe(200);
+    expect(String(first.headers["set-cookie"])).toMatch(
+      /^lastcall-board-\d+=[\w-]{32}; Path=\/; HttpOnly; SameSite=Strict$/,
+    );
+    const second = await call({ path: tokenPath() });
+    expect(second.status).toBe(401);
+    expect(second.headers["set-cookie"]).toBeUndefined();
+    expect(second.text).toContain("has been used");
+  });
+
+  it("spends no token on a HEAD, and lets a browser in again that has the cookie", async () => {
+    expect((await call({ method: "HEAD", path: tokenPath() })).status).toBe(401);
+    const cookie = await letIn();
+    expect((await call({ path: tokenPath(), headers: { cookie } })).status).toBe(200);
+    expect((await call({ path: "/", headers: { cookie } })).status).toBe(200);
+  });
+
+  it("shows nothing to whoever has no cookie, and says how to come in", async () => {
+    for (const path of ["/", "/?token=guessed", "/api/node?name=n1", "/api/stream"]) {
+      const { status, text } = await call({ path });
+      expect([path, status]).toEqual([path, 401]);
+      expect(text).not.toBe("");
+    }
+    expect(
+      (await call({ path: "/api/node", headers: { cookie: "lastcall-board-1=x" } })).status,
+    ).toBe(401);
+  });
+
+  it("answers to the names of loopback alone, so that no other name can be pointed at it", async () => {
+    const cookie = await letIn();
+    for (const host of ["evil.example", `evil.example:${new URL(server.url).port}`, "127.0.0.1"]) {
+      const { status } = await call({ path: "/api/node", headers: { cookie, host } });
+      expect([host, status]).toEqual([host, 403]);
+    }
+    const host = `localhost:${new URL(server.url).port}`;
+    expect((await call({ path: "/api/node", headers: { cookie, host } })).status).toBe(200);
+  });
+
+  it("takes an act from its own page alone", async () => {
+    const cookie = await letIn();
+    const json = { "content-type": "application/json" };
+    const post = (headers: Record<string, string>) =>
+      call({ method: "POST", path: "/api/act", headers: { ...json, ...headers }, body: "{}" });
+    expect((await post({ origin: origin() })).status).toBe(401);
+    expect((await post({ cookie })).status).toBe(403);
+    expect((await post({ cookie, origin: "https://evil.example" })).status).toBe(403);
+    expect((await post({ cookie, origin: "null" })).status).toBe(403);
+    expect((await post({ cookie, origin: origin(), "sec-fetch-site": "cross-site" })).status).toBe(
+      403,
+    );
+    expect(acts).toEqual([]);
+    expect((await post({ cookie, origin: origin() })).status).toBe(200);
+    expect(acts).toEqual([{}]);
+  });
+
+  it("takes no form of another site for an act, and no JSON that is none or too long", async () => {
+    const headers = { cookie: await letIn(), origin: origin() };
+    const post = (type: string, body: string) =>
+      call({
+        ...{ method: "POST", path: "/api/act", body },
+        headers: { ...headers, "content-type": type },
+      });
+    expect((await post("text/plain", "{}")).status).toBe(400);
+    expect((await post("application/json", "{")).status).toBe(400);
+    expect((await post("application/json", `"${"x".repeat(70_000)}"`)).status).toBe(400);
+    expect(acts).toEqual([]);
+  });
+
+  it("forbids inline code, frames and anything from elsewhere, on every answer", async () => {
+    const cookie = await letIn();
+    for (const path of ["/", "/api/node", "/nothing"]) {
+      const { headers } = await call({ path, headers: { cookie } });
+      const policy = String(headers["content-security-policy"]);
+      expect(policy).toContain("default-src 'none'");
+      expect(policy).toContain("script-src 'self';");
+      expect(policy).toContain("frame-ancestors 'none'");
+      expect(policy).not.toContain("unsafe");
+      expect(headers["x-content-type-options"]).toBe("nosniff");
+      expect(headers["referrer-policy"]).toBe("no-referrer");
+    }
+  });
+
+  it("knows no other methods, and says what is not there", async () => {
+    const headers = { cookie: await letIn() };
+    expect((await call({ path: "/nothing", headers })).status).toBe(404);
+    expect((await call({ method: "PUT", path: "/api/act", headers })).status).toBe(405);
+    expect((await call({ path: "/../../etc/passwd", headers })).status).toBe(404);
+  });
+
+  it("cuts a stream off that is never read", async () => {
+    const cookie = await letIn();
+    const { hostname, port, host } = new URL(server.url);
+    const socket = connect(Number(port), hostname);
+    socket.pause();
+    socket.on("error", () => {});
+    socket.write(`GET /api/stream HTTP/1.1\r\nHost: ${host}\r\nCookie: ${cookie}\r\n\r\n`);
+    await waitUntil(async () => clients.size === 1, { what: "it is open", timeoutMs: 5000 });
+    const text = "x".repeat(1_000_000);
+    const flood = async () => {
+      for (const client of clients) client.send(text);
+      return clients.size === 0;
+    };
+    await waitUntil(flood, { what: "it is cut off", timeoutMs: 15_000, intervalMs: 5 });
+    socket.destroy();
+  });
+
+  it("tells a stream that comes back what the browser says it had last", async () => {
+    const headers = { cookie: await letIn(), "last-event-id": "r.7", "accept-encoding": "gzip" };
+    const response = await fetch(`${origin()}/api/stream`, { headers });
+    const first = await response.body?.getReader().read();
+    expect(new TextDecoder().decode(first?.value)).toBe("data: after r.7\n\n");
+  });
+});
+
+describe("the address", () => {
+  it("is the next free one where its port is taken", async () => {
+    const taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+    const { port } = taken.address() as AddressInfo;
+    const other = await start(`127.0.0.1:${port}`);
+    expect(Number(new URL(other.url).port)).toBeGreaterThan(port);
+    await other.close();
+    taken.close();
+  });
+
+  it("is of loopback, since what it serves acts with the rights of its user", async () => {
+    await expect(start("0.0.0.0:0")).rejects.toThrow(/expected an address of loopback/);
+    await expect(start(":8087")).rejects.toThrow(/expected an address of loopback/);
+  });
+});
