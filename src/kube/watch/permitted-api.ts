@@ -1,0 +1,94 @@
+import type { Clock } from "../../contracts/clock.ts";
+import type {
+  KubeAnswer,
+  KubeApi,
+  KubeRequest,
+  KubeWatchEvent,
+  KubeWatchRequest,
+} from "../../contracts/kube-api.ts";
+import { type Millis, seconds } from "../../core/time/time.ts";
+import { apiError } from "../object/api-error.ts";
+
+/** So often a right that is missing, or a definition, is asked for again: it may come. */
+const againMs: Millis = seconds(20);
+
+export interface PermittedApiOptions {
+  readonly api: KubeApi;
+  readonly clock: Clock;
+  /** Called when something is missing, or is there again. */
+  readonly onMissing: () => void;
+}
+
+/**
+ * The API for somebody who only looks: a collection that may not be listed or watched, or that the
+ * server does not know, is empty for as long as that is so, and named: the rest can be shown.
+ */
+export class PermittedApi implements KubeApi {
+  readonly #options: PermittedApiOptions;
+  readonly #missing = new Map<string, string>();
+
+  constructor(options: PermittedApiOptions) {
+    this.#options = options;
+  }
+
+  /** A sentence for each collection that cannot be seen, in the order of their paths. */
+  missing(): readonly string[] {
+    return [...this.#missing].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sentence]) => sentence);
+  }
+
+  async send(request: KubeRequest): Promise<KubeAnswer> {
+    const answer = await this.#options.api.send(request);
+    if (request.method !== "GET") return answer;
+    if (!isMissing(answer)) {
+      if (answer.status === 200) this.#found(request.path);
+      return answer;
+    }
+    this.#lacks(request.path, apiError(request, answer).message);
+    return { status: 200, body: { metadata: { resourceVersion: "0" }, items: [] } };
+  }
+
+  async *watch(request: KubeWatchRequest): AsyncGenerator<KubeWatchEvent> {
+    const { path, signal } = request;
+    // What could not be listed has nothing to watch; it is listed again after a while.
+    if (this.#missing.has(path)) {
+      yield* this.#listAgain(signal);
+      return;
+    }
+    for await (const event of this.#options.api.watch(request)) {
+      const { code: status } = event.object as { readonly code?: number };
+      const answer = { status: Number(status), body: event.object };
+      if (event.type !== "ERROR" || !isMissing(answer)) {
+        yield event;
+        continue;
+      }
+      this.#lacks(path, apiError({ method: "GET", path, verb: "watch" }, answer).message);
+      yield* this.#listAgain(signal);
+      return;
+    }
+  }
+
+  async *#listAgain(signal: AbortSignal): AsyncGenerator<KubeWatchEvent> {
+    await this.#options.clock.sleep(againMs, signal).catch(() => undefined);
+    if (!signal.aborted) yield expired;
+  }
+
+  #lacks(path: string, sentence: string): void {
+    if (this.#missing.get(path) === sentence) return;
+    this.#missing.set(path, sentence);
+    this.#options.onMissing();
+  }
+
+  #found(path: string): void {
+    if (this.#missing.delete(path)) this.#options.onMissing();
+  }
+}
+
+/** As the server says it of a version that it does not have any more: to be listed again. */
+const expired: KubeWatchEvent = {
+  type: "ERROR",
+  object: { kind: "Status", apiVersion: "v1", code: 410, reason: "Expired", message: "look again" },
+};
+
+function isMissing({ status }: KubeAnswer): boolean {
+  return status === 403 || status === 404;
+}

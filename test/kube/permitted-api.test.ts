@@ -1,0 +1,65 @@
+import { expect, it } from "vitest";
+import type { KubeAnswer, KubeApi, KubeWatchEvent } from "../../src/contracts/kube-api.ts";
+import { PermittedApi } from "../../src/kube/watch/permitted-api.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+
+const path = "/apis/lastcall.dev/v1alpha1/departures";
+const status = (code: number, reason: string, message: string): KubeAnswer => ({
+  status: code,
+  body: { kind: "Status", code, reason, message },
+});
+const forbidden = status(403, "Forbidden", 'departures is forbidden: User "eve" cannot list');
+
+function apiThat(answers: readonly KubeAnswer[], events: readonly KubeWatchEvent[] = []): KubeApi {
+  const left = [...answers];
+  return {
+    send: async () => left.shift() ?? { status: 200, body: { items: [] } },
+    watch: async function* () {
+      yield* events;
+    },
+  };
+}
+
+function permitted(api: KubeApi) {
+  let told = 0;
+  const clock = new ManualClock();
+  const onMissing = (): void => {
+    told += 1;
+  };
+  return { clock, told: () => told, seen: new PermittedApi({ api, clock, onMissing }) };
+}
+
+it("shows a collection as empty that may not be listed, and names it", async () => {
+  const { seen, told } = permitted(apiThat([forbidden]));
+  const answer = await seen.send({ method: "GET", path });
+  expect(answer).toMatchObject({ status: 200, body: { items: [] } });
+  expect(seen.missing()).toEqual([expect.stringContaining("departures")]);
+  expect(told()).toBe(1);
+});
+
+it("forgets what was missing as soon as it can be listed", async () => {
+  const { seen, told } = permitted(apiThat([forbidden]));
+  await seen.send({ method: "GET", path });
+  await seen.send({ method: "GET", path });
+  expect(seen.missing()).toEqual([]);
+  expect(told()).toBe(2);
+});
+
+it("lets every write through as it was answered", async () => {
+  const { seen } = permitted(apiThat([forbidden]));
+  const answer = await seen.send({ method: "POST", path, body: {} });
+  expect(answer.status).toBe(403);
+  expect(seen.missing()).toEqual([]);
+});
+
+it("has a collection listed again after a while whose watch is refused", async () => {
+  const refused = { type: "ERROR", object: forbidden.body } as KubeWatchEvent;
+  const { seen, clock } = permitted(apiThat([], [refused]));
+  const { signal } = new AbortController();
+  const events = seen.watch({ path, signal });
+  const next = events.next();
+  await clock.advance(20_000);
+  expect((await next).value).toMatchObject({ type: "ERROR", object: { code: 410 } });
+  expect((await events.next()).done).toBe(true);
+  expect(seen.missing()).toHaveLength(1);
+});
