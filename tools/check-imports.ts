@@ -38,6 +38,10 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   controller: [...everywhere, "contracts", "drain"],
   agent: [...everywhere, "contracts", "drain", "kube/object"],
   sim: [...everywhere, "contracts", "controller", "agent"],
+  // What the board shows and does, whoever serves it; the page has the stream's types from here.
+  board: [...everywhere, "contracts"],
+  // The page itself, in a browser: nothing of the server but what it sends.
+  web: [...everywhere, "board"],
   server: [...everywhere, "contracts"],
   runtime: [...everywhere, "contracts"],
   cli: [
@@ -57,6 +61,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "controller",
     "agent",
     "sim",
+    "board",
     "server",
     "runtime",
   ],
@@ -108,6 +113,8 @@ const packageSites: Readonly<Record<string, readonly string[]>> = {
   // The second reads manifests, on worker threads: lines of ten thousand documents, not of one.
   yaml: ["src/config/yaml-text.ts", "src/cli/input/parse-manifests.ts"],
   "prom-client": ["src/server/metrics.ts"],
+  // And by the JSX of src/web, as its runtime.
+  preact: ["src/web/preact.ts"],
 };
 
 /**
@@ -116,6 +123,7 @@ const packageSites: Readonly<Record<string, readonly string[]>> = {
 const withoutBuiltins = [
   ...["core", "contracts", "drain", "kube/object", "controller", "agent", "audit", "doctor"],
   "migrate",
+  ...["board", "web"],
   "errors",
 ];
 

@@ -1,0 +1,271 @@
+import type { OperatorResult, OperatorWrites } from "../contracts/board/operator-writes.ts";
+import type { DepartureStore } from "../contracts/departure-store.ts";
+import type { Fleet } from "../contracts/fleet.ts";
+import type { NodePods } from "../contracts/node-pods.ts";
+import { holdAnnotation, holdOf } from "../core/cluster/hold.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import { type DepartStep, departStep } from "../core/departure/depart-order.ts";
+import { type Departure, isLive, isVoluntary } from "../core/departure/departure.ts";
+import { planDrain } from "../core/drain-plan/drain-plan.ts";
+import { type DrainPlanReport, drainPlanReport } from "../core/drain-plan/drain-plan-report.ts";
+import { defaultPolicy } from "../core/policy/policy.ts";
+import { selectPolicy } from "../core/policy/selector.ts";
+import { between, formatInstant, type Instant } from "../core/time/time.ts";
+import { messageOf } from "../errors.ts";
+import type { ActAnswer, ActPreview, ActRequest, BoardAct } from "./act.ts";
+import { commandOf, holdValue } from "./act-command.ts";
+
+export interface ActDeskOptions {
+  readonly fleet: Fleet;
+  readonly pods: Pick<NodePods, "list" | "budgets">;
+  readonly store: Pick<DepartureStore, "create" | "move">;
+  readonly writes: OperatorWrites;
+  readonly now: () => Instant;
+}
+
+/** What is found out about an act before it is shown or done. */
+interface Finding {
+  readonly says: readonly string[];
+  readonly refusal?: string | undefined;
+  /** What it rests upon; compared as text. */
+  readonly seen: string;
+  readonly drain?: DrainPlanReport | undefined;
+  readonly carryOut: () => Promise<OperatorResult>;
+}
+
+/** So many acts are remembered, so that none is done twice. */
+const mostRemembered = 1000;
+
+/**
+ * Shows what an act would do, by the core, and does it with the rights of the caller. An act is
+ * done once, however often its request comes, and only where what it rests upon is as it was shown.
+ */
+export class ActDesk {
+  readonly #options: ActDeskOptions;
+  readonly #done = new Map<string, Promise<ActAnswer>>();
+
+  constructor(options: ActDeskOptions) {
+    this.#options = options;
+  }
+
+  async preview(act: BoardAct): Promise<ActPreview> {
+    const { says, refusal = null, drain = null, seen } = await this.#look(act);
+    return { says, refusal, drain, seen, command: commandOf(act) };
+  }
+
+  perform(request: ActRequest): Promise<ActAnswer> {
+    const before = this.#done.get(request.key);
+    if (before !== undefined) return before;
+    const answer = this.#perform(request).catch(
+      (error: unknown): ActAnswer => ({ kind: "Refused", says: messageOf(error) }),
+    );
+    this.#done.set(request.key, answer);
+    const [oldest] = this.#done.keys();
+    if (this.#done.size > mostRemembered && oldest !== undefined) this.#done.delete(oldest);
+    return answer;
+  }
+
+  async #perform({ act, seen }: ActRequest): Promise<ActAnswer> {
+    const finding = await this.#look(act, "WithoutDrain");
+    if (finding.refusal !== undefined) return { kind: "Refused", says: finding.refusal };
+    if (finding.seen !== seen) {
+      return { kind: "Refused", says: "It has changed since it was shown: look at it again" };
+    }
+    const result = await finding.carryOut();
+    if (result.kind === "Done") return { kind: "Done", says: finding.says[0] ?? "Done" };
+    return { kind: "Refused", says: `Somebody else was first: ${result.found}` };
+  }
+
+  async #look(act: BoardAct, how?: "WithoutDrain"): Promise<Finding> {
+    switch (act.kind) {
+      case "Hold":
+        return this.#hold(act, holdValue(act.until));
+      case "ReleaseHold":
+        return this.#hold(act, null);
+      case "Depart":
+        return this.#depart(act, how);
+      case "Freeze":
+        return this.#freeze(act);
+      case "Withdraw":
+        return this.#withdraw(act);
+    }
+  }
+
+  #hold(about: { readonly node: string; readonly uid: string }, value: string | null): Finding {
+    const node = this.#nodeOf(about);
+    if (node === undefined) return nothing(noNode(about.node));
+    const seen = node.annotations[holdAnnotation] ?? null;
+    const { name, uid } = node;
+    const refusal =
+      value === null && seen === null ? `${name} has no ${holdAnnotation} to take away` : undefined;
+    return {
+      says: holdSays(node, value),
+      refusal: refusal ?? this.#pastHold(name, value),
+      seen: JSON.stringify(seen),
+      carryOut: () => this.#options.writes.hold({ name, uid, seen }, value),
+    };
+  }
+
+  #pastHold(name: string, value: string | null): string | undefined {
+    if (value === null || value === "true") return undefined;
+    const isPast = value <= formatInstant(this.#options.now());
+    return isPast ? `Cannot hold ${name} until ${value}: that time has passed` : undefined;
+  }
+
+  async #depart(
+    act: Extract<BoardAct, { kind: "Depart" }>,
+    how?: "WithoutDrain",
+  ): Promise<Finding> {
+    const { fleet, store, now } = this.#options;
+    const node = this.#nodeOf(act);
+    if (node === undefined) return nothing(noNode(act.node));
+    const departAt = act.at ?? now();
+    const deadlineAt = act.by ?? undefined;
+    if (deadlineAt !== undefined && deadlineAt <= departAt) {
+      return nothing(
+        `${node.name} cannot leave by ${formatInstant(deadlineAt)}: it begins at ${formatInstant(departAt)}`,
+      );
+    }
+    const policy = selectPolicy(node, fleet.policies())?.policy;
+    const wish = { departAt, deadlineAt, policy: policy?.name };
+    const step = departStep(node, wish, fleet.view().departures);
+    const drain =
+      how === undefined ? await this.#drainOf(node, { departAt, deadlineAt }) : undefined;
+    return {
+      says: departSays(node, { ...wish, step }),
+      refusal:
+        step.kind === "Leave"
+          ? `${node.name} is already leaving: departure ${step.departure.name}, phase ${step.departure.status.phase}`
+          : undefined,
+      seen: step.kind === "Create" ? "Create" : `${step.kind} ${step.departure.uid}`,
+      drain,
+      carryOut: async () => {
+        if (step.kind === "Leave") return { kind: "Done" };
+        const result =
+          step.kind === "Create"
+            ? await store.create(step.order)
+            : await store.move(step.departure, wish);
+        if (result.kind === "Done") return { kind: "Done" };
+        const found = result.kind === "Gone" ? "the departure is gone" : "it is being written";
+        return { kind: "Changed", found };
+      },
+    };
+  }
+
+  async #drainOf(
+    node: NodeFacts,
+    {
+      departAt,
+      deadlineAt,
+    }: { readonly departAt: Instant; readonly deadlineAt?: Instant | undefined },
+  ): Promise<DrainPlanReport> {
+    const { fleet, pods, now } = this.#options;
+    const [here, budgets] = await Promise.all([pods.list(node.name), pods.budgets()]);
+    const rule = (selectPolicy(node, fleet.policies())?.policy ?? defaultPolicy).drain;
+    const notice = deadlineAt === undefined ? undefined : { leftMs: between(departAt, deadlineAt) };
+    return drainPlanReport(planDrain({ node, pods: here, budgets, rule, notice, now: now() }));
+  }
+
+  #freeze({ policy: name, until }: Extract<BoardAct, { kind: "Freeze" }>): Finding {
+    const { fleet, writes, now } = this.#options;
+    const policy = fleet.policies().find((one) => one.name === name);
+    if (policy === undefined) return nothing(`There is no policy ${name} that can be read`);
+    const seen = policy.gates.freezeUntil ?? null;
+    const isPast = until !== null && until <= now();
+    return {
+      says: freezeSays(name, until),
+      refusal: isPast ? `Cannot freeze until ${formatInstant(until)}: that has passed` : undefined,
+      seen: String(seen),
+      carryOut: () => writes.freeze({ name, seen }, until),
+    };
+  }
+
+  #withdraw({ departure: name, uid }: Extract<BoardAct, { kind: "Withdraw" }>): Finding {
+    const departure = this.#options.fleet.departure(uid);
+    if (departure === undefined || departure.name !== name) {
+      return nothing(`There is no departure ${name} any more`);
+    }
+    return {
+      says: withdrawSays(departure),
+      refusal: cannotWithdraw(departure),
+      seen: departure.status.phase,
+      carryOut: () => this.#options.writes.withdraw({ name, uid }),
+    };
+  }
+
+  #nodeOf({ node: name, uid }: { readonly node: string; readonly uid: string }) {
+    const node = this.#options.fleet.node(name);
+    return node?.uid === uid ? node : undefined;
+  }
+}
+
+function nothing(refusal: string): Finding {
+  const carryOut = () => Promise.resolve({ kind: "Changed", found: refusal } as const);
+  return { says: [], refusal, seen: "", carryOut };
+}
+
+function noNode(name: string): string {
+  return `There is no node ${name} any more that is the one shown`;
+}
+
+function holdSays(node: NodeFacts, value: string | null): readonly string[] {
+  const annotations = { ...node.annotations, [holdAnnotation]: value ?? "" };
+  const hold = holdOf({ ...node, annotations });
+  switch (hold.kind) {
+    case "None":
+      return [`${node.name} is planned again like any other node`];
+    case "Until":
+      return [`${node.name} is not made to leave before ${formatInstant(hold.until)}`, notices];
+    case "Always":
+      return [
+        `${node.name} has no planned departure while it has the annotation ${hold.mark}`,
+        notices,
+      ];
+  }
+}
+
+const notices = "A notice of the cloud drains it all the same";
+
+function departSays(
+  { name }: NodeFacts,
+  wish: {
+    readonly departAt: Instant;
+    readonly deadlineAt: Instant | undefined;
+    readonly step: DepartStep;
+  },
+): readonly string[] {
+  const by = wish.deadlineAt === undefined ? "" : `, by ${formatInstant(wish.deadlineAt)}`;
+  const moved = wish.step.kind === "Move" ? ` instead of the time requested before` : "";
+  return [
+    `${name} leaves at ${formatInstant(wish.departAt)}${by}${moved}`,
+    "Budgets, gates and holds are kept as in a planned departure",
+  ];
+}
+
+function freezeSays(policy: string, until: Instant | null): readonly string[] {
+  if (until === null) return [`Planned departures of policy ${policy} may start again`];
+  return [
+    `No planned departure of policy ${policy} starts before ${formatInstant(until)}, unless its deadline forces it`,
+  ];
+}
+
+function withdrawSays(departure: Departure): readonly string[] {
+  const { node, status, cause } = departure;
+  const begun = status.startedAt !== undefined;
+  return [
+    begun
+      ? `${node.name} stays: its drain is undone, and it is uncordoned`
+      : `${node.name} does not leave as requested`,
+    ...(cause === "Planned" ? ["The plan gives it another time"] : []),
+  ];
+}
+
+function cannotWithdraw({ cause, noticedAt, status, node }: Departure): string | undefined {
+  if (!isLive({ status })) return `The departure of ${node.name} has ended`;
+  if (!isVoluntary(cause) || noticedAt !== undefined) {
+    return `${node.name} leaves because the cloud takes it, which nobody here can withdraw`;
+  }
+  return status.phase === "Releasing"
+    ? `The machine of ${node.name} is being released already`
+    : undefined;
+}

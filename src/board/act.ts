@@ -1,0 +1,105 @@
+/** What a person can do from the board; the page writes it, the server reads it. */
+import type { DrainPlanReport } from "../core/drain-plan/drain-plan-report.ts";
+import { type Fields, isFields, numberOf, textOf } from "../core/json/json-field.ts";
+import { type Instant, instant } from "../core/time/time.ts";
+
+export type BoardAct =
+  /** Null: for good. */
+  | {
+      readonly kind: "Hold";
+      readonly node: string;
+      readonly uid: string;
+      readonly until: Instant | null;
+    }
+  | { readonly kind: "ReleaseHold"; readonly node: string; readonly uid: string }
+  | {
+      readonly kind: "Depart";
+      readonly node: string;
+      readonly uid: string;
+      /** Null: now. */
+      readonly at: Instant | null;
+      readonly by: Instant | null;
+    }
+  /** Null: not any more. */
+  | { readonly kind: "Freeze"; readonly policy: string; readonly until: Instant | null }
+  | { readonly kind: "Withdraw"; readonly departure: string; readonly uid: string };
+
+/** What an act would do, before it is done. */
+export interface ActPreview {
+  /** What it comes to, in sentences. */
+  readonly says: readonly string[];
+  /** Why it cannot be done; null where it can. */
+  readonly refusal: string | null;
+  /** The same for a terminal. */
+  readonly command: string;
+  /** How the pods would leave; null where none do. */
+  readonly drain: DrainPlanReport | null;
+  /** What it was decided upon; the act is refused where that has changed. */
+  readonly seen: string;
+}
+
+export interface ActRequest {
+  readonly act: BoardAct;
+  /** Of this one act, however often it is sent. */
+  readonly key: string;
+  readonly seen: string;
+}
+
+export type ActAnswer =
+  | { readonly kind: "Done"; readonly says: string }
+  /** By the API server, or because it is not as it was seen any more. */
+  | { readonly kind: "Refused"; readonly says: string };
+
+/** Undefined for anything that is no act. */
+export function readAct(json: unknown): BoardAct | undefined {
+  if (!isFields(json)) return undefined;
+  const { kind, node, uid } = json;
+  switch (kind) {
+    case "Hold":
+      return isText(node) && isText(uid) && hasInstant(json, "until")
+        ? { kind, node, uid, until: instantIn(json, "until") }
+        : undefined;
+    case "ReleaseHold":
+      return isText(node) && isText(uid) ? { kind, node, uid } : undefined;
+    case "Depart":
+      return isText(node) && isText(uid) && hasInstant(json, "at") && hasInstant(json, "by")
+        ? { kind, node, uid, at: instantIn(json, "at"), by: instantIn(json, "by") }
+        : undefined;
+    case "Freeze":
+      return isText(json.policy) && hasInstant(json, "until")
+        ? { kind, policy: json.policy, until: instantIn(json, "until") }
+        : undefined;
+    case "Withdraw":
+      return isText(json.departure) && isText(uid)
+        ? { kind, departure: json.departure, uid }
+        : undefined;
+    default:
+      return undefined;
+  }
+}
+
+export function readActRequest(json: unknown): ActRequest | undefined {
+  if (!isFields(json)) return undefined;
+  const act = readAct(json.act);
+  const [key, seen] = [textOf(json.key), textOf(json.seen)];
+  if (act === undefined || key === undefined || seen === undefined) return undefined;
+  return key.length < 8 || key.length > 100 ? undefined : { act, key, seen };
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+/** Year 9999, the last that RFC 3339 can write. */
+const lastAt = 253_402_300_799_000;
+
+function hasInstant(fields: Fields, name: string): boolean {
+  if (fields[name] === null) return true;
+  const value = numberOf(fields[name]);
+  return value !== undefined && Number.isInteger(value) && value > 0 && value <= lastAt;
+}
+
+function instantIn(fields: Fields, name: string): Instant | null {
+  const value = fields[name];
+  return typeof value === "number" ? instant(value) : null;
+}

@@ -1,0 +1,145 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { Fleet } from "../contracts/fleet.ts";
+import { Wakeup } from "../contracts/wakeup.ts";
+import { answersByName, type HasReleaser } from "../core/policy/release-answer.ts";
+import { type Instant, millis, seconds } from "../core/time/time.ts";
+import { boardPicture } from "./picture.ts";
+import { PictureChanges } from "./picture-change.ts";
+import type { BoardClock, BoardPicture, FleetState, StreamMessage } from "./stream.ts";
+
+export interface BoardFeedOptions {
+  readonly fleet: Fleet;
+  /** The time of the cluster, which in a demo goes faster than the clock on the wall. */
+  readonly cluster: { now(): Instant; rate(): number };
+  /** The clock on the wall: how often a picture is made is measured on it. */
+  readonly clock: Clock;
+  /** What there is to say beside the fleet itself. */
+  readonly state: () => Omit<FleetState, "days">;
+  readonly hasReleaser: HasReleaser;
+  /** Tells this run of the server from any other. */
+  readonly run: string;
+}
+
+export type PictureListener = (message: StreamMessage) => void;
+
+/** Between two pictures; a fleet that takes long to look at is looked at less often. */
+const leastPauseMs = millis(250);
+const pausePerWork = 4;
+/** Without any change: so often the time is told, and the plan looked at again. */
+const quietMs = seconds(10);
+/** Where the cluster's time runs fast. */
+const quietFastMs = seconds(1);
+/** So many changes are kept for pages that come back. */
+const mostKept = 1000;
+
+/**
+ * One picture of the fleet for however many pages: looked at again when something has changed, a
+ * few times a second at most, and told as numbered changes. A page that comes back is told what it
+ * has missed, once.
+ */
+export class BoardFeed {
+  readonly #options: BoardFeedOptions;
+  readonly #wakeup: Wakeup;
+  readonly #listeners = new Set<PictureListener>();
+  readonly #changes = new PictureChanges();
+  #kept: { readonly seq: number; readonly message: StreamMessage }[] = [];
+  #seq = 0;
+  #picture: BoardPicture | undefined;
+
+  constructor(options: BoardFeedOptions) {
+    this.#options = options;
+    this.#wakeup = new Wakeup(options.clock);
+  }
+
+  /** Looks until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { fleet, clock } = this.#options;
+    const stop = fleet.onChange(() => this.#wakeup.wake());
+    try {
+      while (!signal.aborted) {
+        const startMs = clock.monotonic();
+        this.#look();
+        const tookMs = clock.monotonic() - startMs;
+        const pauseMs = millis(Math.max(leastPauseMs, tookMs * pausePerWork));
+        await clock.sleep(pauseMs, signal).catch(() => undefined);
+        await this.#wakeup.sleep(this.#quietMs(), signal);
+      }
+    } finally {
+      stop();
+    }
+  }
+
+  /** Looks again soon, for what is not of the fleet. */
+  refresh(): void {
+    this.#wakeup.wake();
+  }
+
+  /**
+   * Tells the listener where things stand, and every change from then on; gives the way to stop it.
+   * `after` is the id of the last message that it has had before.
+   */
+  subscribe(listener: PictureListener, after?: string): () => void {
+    for (const message of this.#missed(after) ?? this.#whole()) listener(message);
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  get listeners(): number {
+    return this.#listeners.size;
+  }
+
+  #quietMs() {
+    const { rate } = this.#options.cluster;
+    return rate() === 1 ? quietMs : quietFastMs;
+  }
+
+  #look(): void {
+    const { fleet, cluster, state, hasReleaser } = this.#options;
+    const view = fleet.view();
+    const releaseAnswers = answersByName(view.nodes, hasReleaser);
+    const picture = boardPicture(view, { now: cluster.now(), state: state(), releaseAnswers });
+    const change = this.#changes.of(picture);
+    this.#picture = picture;
+    if (change === undefined) {
+      this.#tell({ kind: "Clock", clock: this.#clock() });
+      return;
+    }
+    this.#seq += 1;
+    const message = { kind: "Change", id: this.#id(), clock: this.#clock(), change } as const;
+    this.#kept.push({ seq: this.#seq, message });
+    if (this.#kept.length > mostKept) this.#kept = this.#kept.slice(-mostKept / 2);
+    this.#tell(message);
+  }
+
+  #tell(message: StreamMessage): void {
+    for (const listener of [...this.#listeners]) listener(message);
+  }
+
+  /** Undefined where it is not known what came after. */
+  #missed(after: string | undefined): readonly StreamMessage[] | undefined {
+    const [run, number] = after?.split(".") ?? [];
+    const seq = Number(number);
+    if (run !== this.#options.run || !Number.isInteger(seq) || seq > this.#seq) return undefined;
+    const first = this.#kept[0]?.seq ?? this.#seq + 1;
+    if (seq + 1 < first) return undefined;
+    const missed = this.#kept.filter((one) => one.seq > seq).map(({ message }) => message);
+    // The clocks in them are of then.
+    return [...missed, { kind: "Clock", clock: this.#clock() }];
+  }
+
+  #whole(): readonly StreamMessage[] {
+    if (this.#picture === undefined) this.#look();
+    const picture = this.#picture;
+    if (picture === undefined) return [];
+    return [{ kind: "Picture", id: this.#id(), clock: this.#clock(), picture }];
+  }
+
+  #id(): string {
+    return `${this.#options.run}.${this.#seq}`;
+  }
+
+  #clock(): BoardClock {
+    const { cluster } = this.#options;
+    return { at: cluster.now(), rate: cluster.rate() };
+  }
+}

@@ -1,0 +1,90 @@
+import type { PageAnswer, PageRequest, PageRoutes } from "../contracts/board/page-route.ts";
+import type { Fleet } from "../contracts/fleet.ts";
+import type { HttpStream } from "../contracts/http-route.ts";
+import type { NodePods } from "../contracts/node-pods.ts";
+import type { Instant } from "../core/time/time.ts";
+import { messageOf } from "../errors.ts";
+import { readAct, readActRequest } from "./act.ts";
+import type { ActDesk } from "./act-desk.ts";
+import type { BoardFeed } from "./board-feed.ts";
+import { nodePage } from "./node-page.ts";
+import type { StreamMessage } from "./stream.ts";
+
+export interface BoardRoutesOptions {
+  readonly feed: BoardFeed;
+  readonly desk: ActDesk;
+  readonly fleet: Fleet;
+  readonly pods: Pick<NodePods, "list" | "budgets">;
+  readonly now: () => Instant;
+}
+
+/** What the page of the board asks for. */
+export function boardRoutes(options: BoardRoutesOptions): PageRoutes {
+  const { feed, desk } = options;
+  const texts = new WeakMap<StreamMessage, string>();
+  return {
+    get: {
+      "/api/stream": ({ lastEventId, query }) =>
+        boardStream(feed, { after: lastEventId ?? query.get("after") ?? undefined, texts }),
+      "/api/node": (request) => answerNode(request, options),
+    },
+    post: {
+      "/api/preview": async ({ body }) => {
+        const act = readAct(body);
+        return act === undefined ? noAct : { status: 200, json: await desk.preview(act) };
+      },
+      "/api/act": async ({ body }) => {
+        const request = readActRequest(body);
+        if (request === undefined) return noAct;
+        const answer = await desk.perform(request);
+        feed.refresh();
+        return { status: answer.kind === "Done" ? 200 : 409, json: answer };
+      },
+    },
+  };
+}
+
+const noAct: PageAnswer = { status: 400, json: { problem: "The request is no act of the board" } };
+
+function boardStream(
+  feed: BoardFeed,
+  from: { readonly after: string | undefined; readonly texts: WeakMap<StreamMessage, string> },
+): HttpStream {
+  return {
+    type: "text/event-stream; charset=utf-8",
+    open: (client) =>
+      feed.subscribe((message) => {
+        // Written once, however many pages there are.
+        const text = from.texts.get(message) ?? eventText(message);
+        from.texts.set(message, text);
+        client.send(text);
+      }, from.after),
+  };
+}
+
+function eventText(message: StreamMessage): string {
+  const id = "id" in message ? `id: ${message.id}\n` : "";
+  return `${id}data: ${JSON.stringify(message)}\n\n`;
+}
+
+/** Its pods are listed now: never those of the whole cluster. */
+async function answerNode(
+  { query }: PageRequest,
+  { fleet, pods, now }: BoardRoutesOptions,
+): Promise<PageAnswer> {
+  const name = query.get("name") ?? "";
+  const found = await podsOn(name, { fleet, pods });
+  const page = nodePage(name, { ...found, view: fleet.view(), now: now() });
+  if (page === undefined) return { status: 404, json: { problem: `There is no node ${name}` } };
+  return { status: 200, json: page };
+}
+
+async function podsOn(name: string, { fleet, pods }: Pick<BoardRoutesOptions, "fleet" | "pods">) {
+  if (fleet.node(name) === undefined) return {};
+  try {
+    const [here, budgets] = await Promise.all([pods.list(name), pods.budgets()]);
+    return { pods: here, budgets };
+  } catch (error) {
+    return { problem: messageOf(error) };
+  }
+}

@@ -1,0 +1,167 @@
+import type { FleetView } from "../contracts/fleet.ts";
+import { holdAnnotation, holdOf } from "../core/cluster/hold.ts";
+import { bornAt, type NodeFacts, zoneOf } from "../core/cluster/node.ts";
+import {
+  type Departure,
+  type DrainCounts,
+  isLive,
+  isNoticed,
+  isUnderWay,
+} from "../core/departure/departure.ts";
+import { explainPlan } from "../core/plan/explain-plan.ts";
+import type { FleetPlan, NotPlanned, PlannedDeparture } from "../core/plan/fleet-plan.ts";
+import type { BoardRow, PodCounts, RowHold, RowState } from "./stream.ts";
+
+/** A row for each node, and for each live departure whose Node object is gone already. */
+export function boardRows(view: FleetView, plan: FleetPlan): readonly BoardRow[] {
+  const planned = new Map<string, PlannedRow>();
+  for (const { policy, departures } of plan.policies) {
+    for (const entry of departures) planned.set(entry.node.uid, { entry, policy: policy.name });
+  }
+  const left = new Map(plan.notPlanned.map((one) => [one.node.uid, one]));
+  const live = liveByNode(view.departures);
+  const rows = view.nodes.map((node) =>
+    nodeRow(node, {
+      planned: planned.get(node.uid),
+      left: left.get(node.uid),
+      departure: live.get(node.uid),
+    }),
+  );
+  const uids = new Set(view.nodes.map(({ uid }) => uid));
+  const nodeless = [...live.values()].filter(({ node }) => !uids.has(node.uid)).map(nodelessRow);
+  return [...rows, ...nodeless];
+}
+
+interface PlannedRow {
+  readonly entry: PlannedDeparture;
+  readonly policy: string;
+}
+
+interface NodeStory {
+  readonly planned: PlannedRow | undefined;
+  readonly left: NotPlanned | undefined;
+  readonly departure: Departure | undefined;
+}
+
+/** Of several live departures of a node the one that makes it leave, or will. */
+function liveByNode(departures: readonly Departure[]): ReadonlyMap<string, Departure> {
+  const found = new Map<string, Departure>();
+  for (const one of departures) {
+    if (!isLive(one)) continue;
+    const other = found.get(one.node.uid);
+    if (other === undefined || weightOf(one) > weightOf(other)) found.set(one.node.uid, one);
+  }
+  return found;
+}
+
+function weightOf(departure: Departure): number {
+  if (isUnderWay(departure)) return 3;
+  if (isNoticed(departure)) return 2;
+  return departure.cause === "Manual" ? 1 : 0;
+}
+
+function nodeRow(node: NodeFacts, { planned, left, departure }: NodeStory): BoardRow {
+  const entry = planned?.entry;
+  const policy = planned?.policy ?? left?.policy ?? departure?.policy ?? null;
+  const departAt = departure?.departAt ?? entry?.departAt ?? null;
+  const state = stateOf(departure, departAt !== null);
+  const said = state === "Leaving" || state === "Held" ? departure?.status : undefined;
+  const why = whyOf(node, { planned, left, departure });
+  return {
+    ...{ id: node.uid, uid: node.uid, node: node.name },
+    ...{ zone: zoneOf(node), pool: poolOf(node), policy, state },
+    phase: departure?.status.phase ?? null,
+    cause: departure?.cause ?? null,
+    departure: departure?.name ?? null,
+    departureUid: departure?.uid ?? null,
+    bornAt: entry?.bornAt ?? bornAt(node) ?? null,
+    earliestAt: entry?.earliestAt ?? null,
+    departAt,
+    deadlineAt: departure?.deadlineAt ?? entry?.deadlineAt ?? null,
+    noticedAt: departure?.noticedAt ?? null,
+    startedAt: departure?.status.startedAt ?? null,
+    heldBackTo: entry?.heldBackTo ?? null,
+    window: entry?.window ?? null,
+    reason: said?.reason ?? why.reason,
+    plannedBy: entry?.reason ?? null,
+    explain: said?.message ?? why.explain,
+    hold: rowHold(node, departure),
+    pods: podCounts(departure?.status.drain),
+  };
+}
+
+function stateOf(departure: Departure | undefined, hasInstant: boolean): RowState {
+  if (departure === undefined) return hasInstant ? "Scheduled" : "Stays";
+  if (isUnderWay(departure)) return "Leaving";
+  return departure.status.phase === "Held" ? "Held" : "Scheduled";
+}
+
+/** Why the node leaves when it does, or stays, as the plan says it. */
+function whyOf(node: NodeFacts, { planned, left, departure }: NodeStory) {
+  if (planned !== undefined) {
+    const { entry, policy } = planned;
+    const explain = explainPlan(entry.reason, { ...entry, node: node.name, policy });
+    return { reason: entry.reason, explain };
+  }
+  if (left !== undefined) {
+    const { reason, policy, detail } = left;
+    return { reason, explain: explainPlan(reason, { node: node.name, policy, detail }) };
+  }
+  const reason = departure?.status.reason ?? "NoPolicy";
+  const explain = departure?.status.message ?? explainPlan(reason, { node: node.name });
+  return { reason, explain };
+}
+
+function nodelessRow(departure: Departure): BoardRow {
+  const { node, status, policy = null } = departure;
+  return {
+    ...{ id: node.uid, uid: node.uid, node: node.name, zone: "", pool: "", policy },
+    state: stateOf(departure, true),
+    phase: status.phase,
+    cause: departure.cause,
+    departure: departure.name,
+    departureUid: departure.uid,
+    ...{ bornAt: null, earliestAt: null, heldBackTo: null, window: null, plannedBy: null },
+    departAt: departure.departAt ?? null,
+    deadlineAt: departure.deadlineAt ?? null,
+    noticedAt: departure.noticedAt ?? null,
+    startedAt: status.startedAt ?? null,
+    reason: status.reason ?? "NodeGone",
+    explain: status.message ?? `${node.name} has no Node object any more.`,
+    hold: null,
+    pods: podCounts(status.drain),
+  };
+}
+
+function rowHold(node: NodeFacts, departure: Departure | undefined): RowHold | null {
+  if (departure?.hold) return { mark: "spec.hold", untilAt: null, isOurs: false };
+  const hold = holdOf(node);
+  if (hold.kind === "None") return null;
+  if (hold.kind === "Until") return { mark: holdAnnotation, untilAt: hold.until, isOurs: true };
+  return { mark: hold.mark, untilAt: null, isOurs: hold.mark === holdAnnotation };
+}
+
+/** The labels by which the platforms say which group of machines a node is of. */
+const poolLabels = [
+  "cloud.google.com/gke-nodepool",
+  "eks.amazonaws.com/nodegroup",
+  "alpha.eksctl.io/nodegroup-name",
+  "karpenter.sh/nodepool",
+  "kubernetes.azure.com/agentpool",
+  "agentpool",
+];
+
+function poolOf({ labels }: NodeFacts): string {
+  for (const label of poolLabels) {
+    const pool = labels[label];
+    if (pool !== undefined) return pool;
+  }
+  return "";
+}
+
+export function podCounts(drain: DrainCounts | undefined): PodCounts | null {
+  if (drain === undefined) return null;
+  const { total, left, evicted, forced, waiting, blocked, cut } = drain;
+  const { killed = 0, leftBehind = 0 } = drain;
+  return { total, left, evicted, forced, waiting, blocked, cut, killed, leftBehind };
+}

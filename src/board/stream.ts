@@ -1,0 +1,253 @@
+/**
+ * What the server of the board tells its pages: its types, and how a page goes on from one picture
+ * to the next. Server and page both read this file, so that neither can disagree with the other.
+ */
+import type { Outcome, Phase } from "../core/departure/departure.ts";
+import type { PlannedReason } from "../core/plan/fleet-plan.ts";
+import type { Cause } from "../core/policy/cause.ts";
+import type { Reason } from "../core/reason/reason.ts";
+import type { Instant, Millis } from "../core/time/time.ts";
+
+/** What is kept in a picture has an id of its own, which is never another's. */
+export interface Identified {
+  readonly id: string;
+}
+
+export interface BoardPicture {
+  readonly fleet: FleetState;
+  /** A row a node, and one for each departure whose Node object is gone already; in no order. */
+  readonly rows: readonly BoardRow[];
+  /** Departures that have ended, the newest so many. */
+  readonly past: readonly PastDeparture[];
+  readonly policies: readonly PolicyCard[];
+}
+
+/** What there is to say of the cluster and of the board itself. */
+export interface FleetState {
+  /** The context of the kubeconfig. */
+  readonly cluster: string;
+  readonly isDemo: boolean;
+  readonly connection: ClusterConnection;
+  /** One sentence for each right or definition that is missing, with what it is missing for. */
+  readonly missing: readonly string[];
+  readonly rights: BoardRights;
+  readonly days: readonly OutcomeDay[];
+  readonly comparison: Comparison | null;
+}
+
+export type ClusterConnection =
+  /** The first complete list is not there yet. */
+  | { readonly kind: "Connecting" }
+  | { readonly kind: "Live" }
+  /** The rows are what was last known. */
+  | { readonly kind: "Away"; readonly sinceAt: Instant; readonly problem: string };
+
+/** What the caller may do, by SelfSubjectAccessReview. */
+export interface BoardRights {
+  readonly patchNodes: boolean;
+  readonly createDepartures: boolean;
+  readonly patchDepartures: boolean;
+  readonly deleteDepartures: boolean;
+  readonly patchPolicies: boolean;
+}
+
+export const noRights: BoardRights = {
+  patchNodes: false,
+  createDepartures: false,
+  patchDepartures: false,
+  deleteDepartures: false,
+  patchPolicies: false,
+};
+
+/** `Stays`: nothing is planned for it. `Held`: its time has come, and something holds it. */
+export type RowState = "Leaving" | "Held" | "Scheduled" | "Stays";
+
+export interface BoardRow extends Identified {
+  readonly node: string;
+  /** Of the Node object; an act names it, so that it never meets another node of the name. */
+  readonly uid: string;
+  readonly zone: string;
+  readonly pool: string;
+  readonly policy: string | null;
+  readonly state: RowState;
+  readonly phase: Phase | null;
+  readonly cause: Cause | null;
+  /** The name of the live Departure. */
+  readonly departure: string | null;
+  readonly departureUid: string | null;
+  readonly bornAt: Instant | null;
+  readonly earliestAt: Instant | null;
+  readonly departAt: Instant | null;
+  readonly deadlineAt: Instant | null;
+  readonly noticedAt: Instant | null;
+  readonly startedAt: Instant | null;
+  /** When it is expected to start, where budgets or waves will hold it back past `departAt`. */
+  readonly heldBackTo: Instant | null;
+  readonly window: string | null;
+  readonly reason: Reason;
+  /** Why it was given its instant; null where the plan has none for it. */
+  readonly plannedBy: PlannedReason | null;
+  /** The core's own sentence. */
+  readonly explain: string;
+  readonly hold: RowHold | null;
+  readonly pods: PodCounts | null;
+}
+
+/** A mark of a person on the node. */
+export interface RowHold {
+  /** The annotation, or `spec.hold` of its Departure. */
+  readonly mark: string;
+  /** Null: for good. */
+  readonly untilAt: Instant | null;
+  /** Whether it is Lastcall's own annotation, which the board can take away again. */
+  readonly isOurs: boolean;
+}
+
+export interface PodCounts {
+  readonly total: number;
+  readonly left: number;
+  readonly evicted: number;
+  readonly forced: number;
+  readonly waiting: number;
+  readonly blocked: number;
+  readonly cut: number;
+  readonly killed: number;
+  readonly leftBehind: number;
+}
+
+export interface PastDeparture extends Identified {
+  readonly name: string;
+  readonly node: string;
+  readonly policy: string | null;
+  readonly cause: Cause;
+  readonly outcome: Outcome;
+  readonly reason: Reason | null;
+  readonly explain: string;
+  readonly departAt: Instant | null;
+  readonly deadlineAt: Instant | null;
+  readonly noticedAt: Instant | null;
+  readonly startedAt: Instant | null;
+  readonly endedAt: Instant;
+  /** From the notice until the node was marked. */
+  readonly noticeToCordonMs: Millis | null;
+  /** What was left of the notice when the node was empty. */
+  readonly timeLeftMs: Millis | null;
+  readonly pods: PodCounts | null;
+  readonly losses: readonly PodLoss[];
+}
+
+/** A pod that did not leave as it should have. */
+export interface PodLoss {
+  readonly pod: string;
+  readonly what: "Killed" | "LeftBehind" | "Forced";
+  /** The audit rule that foretold it, or why it was deleted past its budget. */
+  readonly why: string | null;
+}
+
+/** One day's ends (UTC) under one policy. */
+export interface OutcomeDay {
+  /** As in `2026-11-20`. */
+  readonly day: string;
+  readonly policy: string | null;
+  readonly outcomes: Readonly<Partial<Record<Outcome, number>>>;
+  readonly podsCut: number;
+  readonly podsLost: number;
+  readonly podsForced: number;
+}
+
+export interface PolicyCard extends Identified {
+  readonly name: string;
+  readonly matched: number;
+  /** What keeps it from being read; the rest of the card is empty then. */
+  readonly problem: string | null;
+  readonly isPaused: boolean;
+  readonly isDryRun: boolean;
+  readonly wantedMs: Millis | null;
+  readonly reachedMs: Millis | null;
+  readonly bestMs: Millis | null;
+  readonly isFeasible: boolean;
+  /** The core's own sentence. */
+  readonly forecast: string;
+  readonly freezeUntil: Instant | null;
+  /** When no planned departure may start, over the time that the timeline shows. */
+  readonly shut: readonly ShutSpan[];
+}
+
+export interface ShutSpan {
+  readonly startAt: Instant;
+  readonly endAt: Instant;
+  readonly why: "Window" | "Freeze";
+}
+
+/** The demo alone knows what would have become of the fleet without Lastcall. */
+export interface Comparison {
+  readonly withLastcall: FleetFigures;
+  readonly without: FleetFigures;
+}
+
+export interface FleetFigures {
+  /** The most machines that the cloud took within one hour. */
+  readonly lostAtOnce: number;
+  /** Pods that were killed before their program had ended. */
+  readonly podsKilled: number;
+  readonly replacements: number;
+}
+
+/** The cluster's time, and how many times faster than the page's own it goes. */
+export interface BoardClock {
+  readonly at: Instant;
+  readonly rate: number;
+}
+
+export interface ListChange<T extends Identified> {
+  readonly set: readonly T[];
+  readonly gone: readonly string[];
+}
+
+/** What is not there is as it was. */
+export interface BoardChange {
+  readonly fleet?: FleetState;
+  readonly rows?: ListChange<BoardRow>;
+  readonly past?: ListChange<PastDeparture>;
+  readonly policies?: ListChange<PolicyCard>;
+}
+
+/**
+ * `id` is `<run of the server>.<number>`. A page that says the last one it has had gets what came
+ * after it, or a full picture where that is not known any more.
+ */
+export type StreamMessage =
+  | {
+      readonly kind: "Picture";
+      readonly id: string;
+      readonly clock: BoardClock;
+      readonly picture: BoardPicture;
+    }
+  | {
+      readonly kind: "Change";
+      readonly id: string;
+      readonly clock: BoardClock;
+      readonly change: BoardChange;
+    }
+  /** Says that the stream is alive, and what time it is. */
+  | { readonly kind: "Clock"; readonly clock: BoardClock };
+
+export function withChange(picture: BoardPicture, change: BoardChange): BoardPicture {
+  return {
+    fleet: change.fleet ?? picture.fleet,
+    rows: changed(picture.rows, change.rows),
+    past: changed(picture.past, change.past),
+    policies: changed(picture.policies, change.policies),
+  };
+}
+
+function changed<T extends Identified>(
+  items: readonly T[],
+  change: ListChange<T> | undefined,
+): readonly T[] {
+  if (change === undefined) return items;
+  const byId = new Map(items.map((item) => [item.id, item]));
+  for (const id of change.gone) byId.delete(id);
+  for (const item of change.set) byId.set(item.id, item);
+  return [...byId.values()];
+}

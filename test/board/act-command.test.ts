@@ -1,0 +1,20 @@
+import { expect, it } from "vitest";
+import { commandOf } from "../../src/board/act-command.ts";
+import { instant } from "../../src/core/time/time.ts";
+
+const at = instant(Date.UTC(2026, 10, 20, 9));
+
+it("a departure's line has its times only where there are any", () => {
+  const act = { kind: "Depart", node: "n1", uid: "u", at: null, by: null } as const;
+  expect(commandOf(act)).toBe("lastcall depart n1");
+  expect(commandOf({ ...act, at, by: at })).toBe(
+    "lastcall depart n1 --at 2026-11-20T09:00:00.000Z --by 2026-11-20T09:00:00.000Z",
+  );
+});
+
+it("a name is one word of the shell, whatever is in it", () => {
+  const named = (node: string) => commandOf({ kind: "ReleaseHold", node, uid: "u" });
+  expect(named("n1")).toBe("kubectl annotate node n1 lastcall.dev/hold-");
+  expect(named("$(reboot)")).toBe("kubectl annotate node '$(reboot)' lastcall.dev/hold-");
+  expect(named("it's; rm")).toBe(`kubectl annotate node 'it'\\''s; rm' lastcall.dev/hold-`);
+});

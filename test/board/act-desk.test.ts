@@ -1,0 +1,227 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type BoardAct, readAct, readActRequest } from "../../src/board/act.ts";
+import { ActDesk } from "../../src/board/act-desk.ts";
+import { readClusterPolicy } from "../../src/config/policy/cluster-policy.ts";
+import type { KubeApi, KubeRequest } from "../../src/contracts/kube-api.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { cronProblem } from "../../src/core/limits/cron-window.ts";
+import { hours, type Instant, instant, plus } from "../../src/core/time/time.ts";
+import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
+import { KubeFleet } from "../../src/kube/fleet.ts";
+import { KubeNodePods } from "../../src/kube/node-pods.ts";
+import { KubeOperatorWrites } from "../../src/kube/operator-writes.ts";
+import {
+  dawn,
+  departures,
+  ModelWorld,
+  nodes,
+  policies,
+  spotPolicy,
+} from "../support/model-world.ts";
+
+let world: ModelWorld;
+let desk: ActDesk;
+let fleet: KubeFleet;
+let writes: string[];
+let refuse: (request: KubeRequest) => boolean;
+let over: AbortController;
+
+beforeEach(async () => {
+  world = new ModelWorld();
+  writes = [];
+  refuse = () => false;
+  over = new AbortController();
+  for (const name of ["n1", "n2"]) world.addNode(name, "a");
+  spotPolicy(world, { lifetime: { max: "24h" } });
+  const api: KubeApi = {
+    send: (request) => {
+      if (request.method === "GET") return world.api.send(request);
+      writes.push(`${request.method} ${request.path}`);
+      const body = { kind: "Status", reason: "Forbidden", message: "eve may not do that" };
+      return refuse(request) ? Promise.resolve({ status: 403, body }) : world.api.send(request);
+    },
+    watch: (request) => world.api.watch(request),
+  };
+  const { clock } = world;
+  const rng = seededRng(1);
+  fleet = new KubeFleet({
+    ...{ api, clock, rng, onTrouble: () => {} },
+    readPolicy: (object) => readClusterPolicy(object, { cronProblem }),
+  });
+  void fleet.run(over.signal);
+  await fleet.synced(over.signal);
+  desk = new ActDesk({
+    fleet,
+    pods: new KubeNodePods({ api, clock, rng }),
+    store: new KubeDepartureStore(api),
+    writes: new KubeOperatorWrites(api),
+    now: () => clock.now(),
+  });
+});
+afterEach(() => over.abort());
+
+const uidOf = (name: string): string => world.get(`${nodes}/${name}`)?.metadata?.uid ?? "";
+const holdOn = (name: string): string | undefined =>
+  world.get(`${nodes}/${name}`)?.metadata?.annotations?.["lastcall.dev/hold"];
+const hold = (name: string, until: Instant | null = null): BoardAct => {
+  return { kind: "Hold", node: name, uid: uidOf(name), until };
+};
+const depart = (name: string, by: Instant | null = null): BoardAct => {
+  return { kind: "Depart", node: name, uid: uidOf(name), at: null, by };
+};
+
+let keys = 0;
+/** As a person does it who has seen the preview. */
+async function perform(act: BoardAct) {
+  const { seen } = await desk.preview(act);
+  keys += 1;
+  const answer = await desk.perform({ act, seen, key: `key-${keys}-of-this-test` });
+  await world.pass(hours(0));
+  return answer;
+}
+
+describe("an act", () => {
+  it("writes nothing while it is previewed", async () => {
+    for (const act of [hold("n1"), depart("n1")]) await desk.preview(act);
+    expect(writes).toEqual([]);
+  });
+
+  it("puts a hold on a node and takes it away again, against the version that was read", async () => {
+    const until = plus(dawn, hours(30));
+    expect((await desk.preview(hold("n1", until))).command).toBe(
+      "kubectl annotate node n1 --overwrite lastcall.dev/hold=2026-11-21T06:00:00.000Z",
+    );
+    expect(await perform(hold("n1", until))).toMatchObject({ kind: "Done" });
+    expect(holdOn("n1")).toBe("2026-11-21T06:00:00.000Z");
+    const release: BoardAct = { kind: "ReleaseHold", node: "n1", uid: uidOf("n1") };
+    expect(await perform(release)).toMatchObject({ kind: "Done" });
+    expect(holdOn("n1")).toBeUndefined();
+  });
+
+  it("is done once, however often its request comes", async () => {
+    const act = depart("n1");
+    const { seen } = await desk.preview(act);
+    const request = { act, seen, key: "one-key-of-one-act" };
+    const answers = await Promise.all([1, 2, 3].map(() => desk.perform(request)));
+    expect(new Set(answers.map(({ kind }) => kind))).toEqual(new Set(["Done"]));
+    await desk.perform(request);
+    expect(writes).toEqual([`POST ${departures}`]);
+    expect(world.list(departures)).toHaveLength(1);
+  });
+
+  it("is refused where another person has done something else since it was shown", async () => {
+    const act = hold("n1");
+    const { seen } = await desk.preview(act);
+    world.patchNode("n1", { metadata: { annotations: { "lastcall.dev/hold": "4h" } } });
+    const early = await desk.perform({ act, seen, key: "before-the-watch-tells" });
+    expect(early).toEqual({
+      kind: "Refused",
+      says: 'Somebody else was first: its hold is "4h"',
+    });
+    await world.pass(hours(0));
+    const late = await desk.perform({ act, seen, key: "after-the-watch-told" });
+    expect(late).toMatchObject({ kind: "Refused", says: expect.stringContaining("changed") });
+    expect(holdOn("n1")).toBe("4h");
+    expect(writes).toEqual([]);
+  });
+
+  it("makes one departure where two people ask for it at once", async () => {
+    const act = depart("n1");
+    const { seen } = await desk.preview(act);
+    const answers = await Promise.all(
+      ["one", "two"].map((who) => desk.perform({ act, seen, key: `${who}-person` })),
+    );
+    expect(answers.map(({ kind }) => kind).toSorted()).toEqual(["Done", "Refused"]);
+    expect(world.list(departures)).toHaveLength(1);
+  });
+
+  it("never meets another node that has the name now", async () => {
+    const act = hold("n1");
+    const { seen } = await desk.preview(act);
+    world.api.handle({ method: "DELETE", path: `${nodes}/n1` });
+    world.addNode("n1", "a");
+    const answer = await desk.perform({ act, seen, key: "the-node-is-another" });
+    expect(answer.kind).toBe("Refused");
+    expect(holdOn("n1")).toBeUndefined();
+  });
+
+  it("shows which pods leave and how long that takes, before a node is made to depart", async () => {
+    world.create("/api/v1/namespaces/default/pods", {
+      ...{ apiVersion: "v1", kind: "Pod", metadata: { name: "web" } },
+      spec: {
+        nodeName: "n1",
+        terminationGracePeriodSeconds: 45,
+        containers: [{ name: "main", image: "registry.example/web:1" }],
+      },
+      status: { phase: "Running" },
+    });
+    const { drain, refusal, says } = await desk.preview(depart("n1"));
+    expect(refusal).toBeNull();
+    expect(says[0]).toBe("n1 leaves at 2026-11-20T00:00:00.000Z");
+    expect(drain?.pods).toMatchObject([{ name: "web", graceSeconds: 45, cut: false }]);
+    const hurried = await desk.preview(depart("n1", plus(dawn, 30_000 as never)));
+    expect(hurried.drain?.pods).toMatchObject([{ name: "web", cut: true }]);
+  });
+
+  it("freezes a policy until an instant, and ends the freeze", async () => {
+    const until = plus(dawn, hours(72));
+    const act: BoardAct = { kind: "Freeze", policy: "spot", until };
+    expect((await desk.preview(act)).command).toBe(
+      `kubectl patch departurepolicy spot --type merge -p '{"spec":{"gates":{"freezeUntil":"2026-11-23T00:00:00.000Z"}}}'`,
+    );
+    expect(await perform(act)).toMatchObject({ kind: "Done" });
+    expect(world.get(`${policies}/spot`)?.spec).toMatchObject({
+      gates: { freezeUntil: "2026-11-23T00:00:00.000Z" },
+      lifetime: { max: "24h" },
+    });
+    expect(await perform({ ...act, until: null })).toMatchObject({ kind: "Done" });
+    expect(world.get(`${policies}/spot`)?.spec).not.toHaveProperty("gates.freezeUntil");
+  });
+
+  it("cancels a departure that a person asked for, but none that the cloud wants", async () => {
+    await perform(depart("n1"));
+    world.notice("n2", hours(1));
+    await world.pass(hours(0));
+    const [ours, clouds] = ["n1", "n2"].map((node) => world.departureOf(node)?.metadata);
+    const withdraw = (meta: typeof ours): BoardAct => {
+      return { kind: "Withdraw", departure: meta?.name ?? "", uid: meta?.uid ?? "" };
+    };
+    expect(await perform(withdraw(clouds))).toMatchObject({ kind: "Refused" });
+    expect(await perform(withdraw(ours))).toMatchObject({ kind: "Done" });
+    expect(writes.at(-1)).toBe(`DELETE ${departures}/${ours?.name}`);
+  });
+
+  it("gives the API server's own answer where that refuses it", async () => {
+    refuse = ({ method }) => method === "PATCH";
+    const answer = await perform(hold("n1"));
+    expect(answer.kind).toBe("Refused");
+    expect(answer.says).toContain("eve may not do that");
+  });
+
+  it("is refused for a time that has passed, and for a node that is not there", async () => {
+    expect(await perform(hold("n1", instant(dawn - 1)))).toMatchObject({ kind: "Refused" });
+    expect(await perform(depart("n1", instant(dawn - 1)))).toMatchObject({ kind: "Refused" });
+    expect(await perform(depart("n9"))).toMatchObject({ kind: "Refused" });
+    expect(writes).toEqual([]);
+  });
+});
+
+describe("what a page sends", () => {
+  it("is no act unless every field of it is", () => {
+    const good = { kind: "Hold", node: "n1", uid: "u", until: null };
+    expect(readAct(good)).toEqual(good);
+    for (const bad of [
+      ...[null, [], "Hold", {}, { ...good, node: "" }, { ...good, until: "now" }],
+      ...[
+        { ...good, until: 1e300 },
+        { ...good, until: undefined },
+        { ...good, kind: "Delete" },
+      ],
+    ]) {
+      expect(readAct(bad)).toBeUndefined();
+    }
+    expect(readActRequest({ act: good, seen: "", key: "short" })).toBeUndefined();
+    expect(readActRequest({ act: good, seen: "" })).toBeUndefined();
+    expect(readActRequest({ act: good, seen: "", key: "long-enough" })?.act).toEqual(good);
+  });
+});
