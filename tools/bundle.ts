@@ -2,13 +2,17 @@
  * Bundles what ships: `dist/lastcall.js` and its lazily loaded parts. A bundle starts several
  * times faster than the sources and holds half the memory (docs/adr/0002-dependencies.md).
  */
-import { rmSync, writeFileSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { rolldown } from "rolldown";
 import { licenseText, packagesOf } from "./release/bundled-packages.ts";
 import { root } from "./source-tree.ts";
 
 const out = join(root, "dist");
+/** Packed: what a browser loads before it can show the board. */
+const mostPageBytes = 150_000;
+
 rmSync(out, { recursive: true, force: true });
 
 const build = await rolldown({
@@ -36,8 +40,33 @@ const { output } = await build.write({
 });
 await build.close();
 
+// The board's page, for browsers: one script, and what it is shown with.
+const page = join(out, "board");
+const pageBuild = await rolldown({
+  input: join(root, "src/web/main.tsx"),
+  platform: "browser",
+  transform: { target: "es2023" },
+});
+const pageOutput = await pageBuild.write({
+  file: join(page, "board.js"),
+  format: "esm",
+  minify: true,
+});
+await pageBuild.close();
+for (const name of ["index.html", "board.css", "icon.svg"]) {
+  cpSync(join(root, "src/web", name), join(page, name));
+}
+const pageBytes = readdirSync(page)
+  .map((name) => gzipSync(readFileSync(join(page, name)), { level: 9 }).byteLength)
+  .reduce((sum, bytes) => sum + bytes, 0);
+if (pageBytes > mostPageBytes) {
+  throw new Error(`The page of the board is ${pageBytes} bytes packed, at most ${mostPageBytes}`);
+}
+
 const chunks = new Map(
-  output.flatMap((part) => (part.type === "chunk" ? [[part.fileName, part] as const] : [])),
+  [...output, ...pageOutput.output].flatMap((part) =>
+    part.type === "chunk" ? [[part.fileName, part] as const] : [],
+  ),
 );
 const packages = packagesOf(modulesOf([...chunks.keys()]));
 writeFileSync(join(out, "THIRD-PARTY-LICENSES.txt"), licenseText(packages));

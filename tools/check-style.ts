@@ -10,7 +10,7 @@ const maxFunctionLines = 70;
 /** The formatter's width, which it does not hold comments to. */
 const maxCommentColumns = 100;
 const bannedNames = /^(utils?|helpers?|common|misc)\.ts$/;
-const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*(\.(contract|e2e|config))*(\.test)?\.ts$/;
+const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*(\.(contract|e2e|config))*(\.test)?\.tsx?$/;
 
 interface Ban {
   readonly pattern: RegExp;
@@ -19,7 +19,8 @@ interface Ban {
   readonly allowed: readonly string[];
 }
 
-const shell = ["src/runtime/"];
+/** `src/web/browser.ts` is to the page what `src/runtime` is to the process. */
+const shell = ["src/runtime/", "src/web/browser.ts"];
 
 const codeBans: readonly Ban[] = [
   {

@@ -10,7 +10,7 @@ export interface SourceFile {
   readonly lines: readonly string[];
 }
 
-/** Every TypeScript file below the given folders, in a stable order. */
+/** Every TypeScript file, JSX or not, below the given folders, in a stable order. */
 export function sourceFiles(folders: readonly string[]): SourceFile[] {
   return folders.flatMap((folder) => walk(join(root, folder))).map(readSource);
 }
@@ -27,7 +27,7 @@ function walk(folder: string): string[] {
     .flatMap((entry) => {
       const path = join(folder, entry.name);
       if (entry.isDirectory()) return entry.name === "node_modules" ? [] : walk(path);
-      return entry.name.endsWith(".ts") ? [path] : [];
+      return /\.tsx?$/.test(entry.name) ? [path] : [];
     });
 }
 

@@ -1,0 +1,290 @@
+import type { ActAnswer, ActPreview, BoardAct } from "../../board/act.ts";
+import type { BoardRow, PolicyCard } from "../../board/stream.ts";
+import type { Instant } from "../../core/time/time.ts";
+import {
+  copyText,
+  instantOfLocal,
+  localOfInstant,
+  newKey,
+  nextHour,
+  postJson,
+} from "../browser.ts";
+import { problemIn } from "../node/node-view.tsx";
+import { useEffect, useMemo, useRef, useState, type VNode } from "../preact.ts";
+import type { PageView } from "../view-state.ts";
+import { spanText } from "../words/format.ts";
+import type { NodeAct, PolicyAct } from "./act-buttons.tsx";
+
+/** What the viewer has begun to do. */
+export type Intent =
+  | { readonly kind: NodeAct; readonly row: BoardRow }
+  | { readonly kind: PolicyAct; readonly card: PolicyCard };
+
+interface Times {
+  /** When to begin, or until when; null: now, or for good. */
+  readonly at: number | null;
+  readonly by: number | null;
+}
+
+interface DialogProps {
+  readonly view: PageView;
+  readonly intent: Intent;
+  readonly onClose: () => void;
+}
+
+/** What it would do is worked out first, and done only when that has been seen. */
+export function ActDialog({ view, intent, onClose }: DialogProps): VNode {
+  const { words } = view;
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [times, setTimes] = useState<Times>(() => firstTimes(intent, view.now));
+  const act = actOf(intent, times);
+  const preview = usePreview(act);
+  const [answer, send] = useSending(act, preview);
+  useEffect(() => dialog.current?.showModal(), []);
+  const isReady = preview.kind === "Shown" && preview.preview.refusal === null;
+  return (
+    <dialog ref={dialog} onClose={onClose} aria-labelledby="act-title">
+      <h2 id="act-title">{titleOf(intent, view)}</h2>
+      <TimeChoice view={view} intent={intent} times={times} onChange={setTimes} />
+      <h3>{words.preview}</h3>
+      <div class="preview" aria-live="polite">
+        {preview.kind === "Asking" ? <p class="dim">{words.previewing}</p> : null}
+        {preview.kind === "Problem" ? <p class="held">{preview.problem}</p> : null}
+        {preview.kind === "Shown" ? <PreviewText view={view} preview={preview.preview} /> : null}
+      </div>
+      {answer === undefined ? null : (
+        <p class={answer.kind === "Done" ? "good answer" : "held answer"} role="status">
+          {answer.says}
+        </p>
+      )}
+      <div class="acts">
+        {answer?.kind === "Done" ? null : (
+          <button
+            type="button"
+            class="primary"
+            disabled={!isReady || answer?.kind === "Sending"}
+            onClick={send}
+          >
+            {answer?.kind === "Sending" ? words.sending : words.confirm}
+          </button>
+        )}
+        <button type="button" onClick={() => dialog.current?.close()}>
+          {answer?.kind === "Done" ? words.close : words.cancel}
+        </button>
+      </div>
+    </dialog>
+  );
+}
+
+function firstTimes({ kind }: Intent, now: number): Times {
+  return { at: kind === "Freeze" ? nextHour(now, 9, 1) : null, by: null };
+}
+
+function actOf(intent: Intent, { at, by }: Times): BoardAct {
+  const time = at as Instant | null;
+  switch (intent.kind) {
+    case "Freeze":
+      return { kind: "Freeze", policy: intent.card.name, until: time };
+    case "Thaw":
+      return { kind: "Freeze", policy: intent.card.name, until: null };
+    case "Withdraw": {
+      const { departure, departureUid } = intent.row;
+      return { kind: "Withdraw", departure: departure ?? "", uid: departureUid ?? "" };
+    }
+    case "Hold":
+      return { kind: "Hold", node: intent.row.node, uid: intent.row.uid, until: time };
+    case "ReleaseHold":
+      return { kind: "ReleaseHold", node: intent.row.node, uid: intent.row.uid };
+    case "Depart": {
+      const { node, uid } = intent.row;
+      return { kind: "Depart", node, uid, at: time, by: by as Instant | null };
+    }
+  }
+}
+
+function titleOf(intent: Intent, { words }: PageView): string {
+  switch (intent.kind) {
+    case "Freeze":
+      return `${words.actFreeze}: ${intent.card.name}`;
+    case "Thaw":
+      return `${words.actThaw}: ${intent.card.name}`;
+    case "Hold":
+      return `${words.actHold}: ${intent.row.node}`;
+    case "ReleaseHold":
+      return `${words.actRelease}: ${intent.row.node}`;
+    case "Depart":
+      return `${words.actDepart}: ${intent.row.node}`;
+    case "Withdraw":
+      return `${words.actWithdraw}: ${intent.row.node}`;
+  }
+}
+
+type Previewing =
+  | { readonly kind: "Asking" }
+  | { readonly kind: "Problem"; readonly problem: string }
+  | { readonly kind: "Shown"; readonly preview: ActPreview };
+
+function usePreview(act: BoardAct): Previewing {
+  const [state, setState] = useState<Previewing>({ kind: "Asking" });
+  const text = JSON.stringify(act);
+  useEffect(() => {
+    let isOver = false;
+    setState({ kind: "Asking" });
+    postJson("/api/preview", JSON.parse(text))
+      .then(({ status, json }) => {
+        if (isOver) return;
+        if (status === 200) setState({ kind: "Shown", preview: json as ActPreview });
+        else setState({ kind: "Problem", problem: problemIn(json) });
+      })
+      .catch((error: unknown) => {
+        if (!isOver) setState({ kind: "Problem", problem: String(error) });
+      });
+    return () => {
+      isOver = true;
+    };
+  }, [text]);
+  return state;
+}
+
+type Sent = ActAnswer | { readonly kind: "Sending"; readonly says: string };
+
+/** The key is of what is shown: pressed twice, or sent again, it is done once. */
+function useSending(act: BoardAct, previewing: Previewing) {
+  const text = JSON.stringify(act);
+  const seen = previewing.kind === "Shown" ? previewing.preview.seen : "";
+  const key = useMemo(() => `${newKey()}${text === "" ? seen : ""}`, [text, seen]);
+  const [answer, setAnswer] = useState<Sent | undefined>(undefined);
+  const send = (): void => {
+    setAnswer({ kind: "Sending", says: "" });
+    postJson("/api/act", { act, key, seen })
+      .then(({ json }) => {
+        const { kind } = (json ?? {}) as Partial<ActAnswer>;
+        setAnswer({ kind: kind === "Done" ? "Done" : "Refused", says: problemIn(json) });
+      })
+      .catch((error: unknown) => setAnswer({ kind: "Refused", says: String(error) }));
+  };
+  return [answer, send] as const;
+}
+
+interface ChoiceProps {
+  readonly view: PageView;
+  readonly intent: Intent;
+  readonly times: Times;
+  readonly onChange: (times: Times) => void;
+}
+
+function TimeChoice({ view, intent, times, onChange }: ChoiceProps): VNode | null {
+  const { words, now, language } = view;
+  const { kind } = intent;
+  if (kind === "ReleaseHold" || kind === "Withdraw" || kind === "Thaw") return null;
+  const isDepart = kind === "Depart";
+  const choices: readonly (readonly [string, number | null])[] = [
+    ...(isDepart ? [[words.nowWord, null] as const] : []),
+    ...(kind === "Hold" ? [[words.forGood, null] as const] : []),
+    ...(isDepart
+      ? []
+      : [[spanText(4 * 3_600_000, language), minute(now) + 4 * 3_600_000] as const]),
+    [words.tomorrowMorning, nextHour(now, 9)],
+    [words.mondayMorning, nextHour(now, 9, 1)],
+  ];
+  return (
+    <fieldset>
+      <legend>{isDepart ? words.time : words.until}</legend>
+      <div class="choices">
+        {choices.map(([name, at]) => (
+          <button
+            key={name}
+            type="button"
+            aria-pressed={times.at === at}
+            onClick={() => onChange({ ...times, at })}
+          >
+            {name}
+          </button>
+        ))}
+      </div>
+      <label>
+        {words.atTime}
+        <input
+          type="datetime-local"
+          value={times.at === null ? "" : localOfInstant(times.at)}
+          onInput={({ currentTarget }) =>
+            onChange({ ...times, at: instantOfLocal(currentTarget.value) ?? null })
+          }
+        />
+      </label>
+      {isDepart ? (
+        <label>
+          {words.by}
+          <input
+            type="datetime-local"
+            value={times.by === null ? "" : localOfInstant(times.by)}
+            onInput={({ currentTarget }) =>
+              onChange({ ...times, by: instantOfLocal(currentTarget.value) ?? null })
+            }
+          />
+        </label>
+      ) : null}
+    </fieldset>
+  );
+}
+
+/** So that a choice stays the same from one second to the next. */
+function minute(at: number): number {
+  return Math.floor(at / 60_000) * 60_000;
+}
+
+function PreviewText({
+  view,
+  preview,
+}: {
+  readonly view: PageView;
+  readonly preview: ActPreview;
+}): VNode {
+  const { words, language } = view;
+  const { says, refusal, drain, command } = preview;
+  const [isCopied, setCopied] = useState(false);
+  const pods = drain?.pods ?? [];
+  const ends = pods.map((pod) => pod.startSeconds + pod.graceSeconds);
+  const cut = pods.filter((pod) => pod.cut).length;
+  const blocked = drain?.blocked ?? [];
+  return (
+    <>
+      {refusal === null ? null : <p class="held">{refusal}.</p>}
+      <ul>
+        {says.map((sentence) => (
+          <li key={sentence}>{sentence}.</li>
+        ))}
+        {drain === null ? null : <li>{words.podsLeave(pods.length)}.</li>}
+        {pods.length === 0 ? null : (
+          <li>{words.drainTakes(spanText(Math.max(...ends) * 1000, language))}.</li>
+        )}
+        {cut === 0 ? null : <li class="held">{words.podsAreCut(cut)}.</li>}
+        {blocked.length === 0 ? null : (
+          <li class="held">
+            {words.podsBlocked(blocked.length)}:
+            <ul>
+              {blocked.map(({ namespace, name, explain }) => (
+                <li key={`${namespace}/${name}`} dir="auto">
+                  {namespace}/{name} {explain}.
+                </li>
+              ))}
+            </ul>
+          </li>
+        )}
+      </ul>
+      <p class="command">
+        <code>{command}</code>
+        <button
+          type="button"
+          onClick={() => {
+            copyText(command)
+              .then(setCopied)
+              .catch(() => setCopied(false));
+          }}
+        >
+          {isCopied ? words.copied : words.copy}
+        </button>
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,219 @@
+import type { BoardPicture, Comparison, FleetFigures } from "../board/stream.ts";
+import { ActDialog, type Intent } from "./act/act-dialog.tsx";
+import { DeparturesPage } from "./departures-page.tsx";
+import type { LiveBoard, LiveState } from "./live-board.ts";
+import { NodeView } from "./node/node-view.tsx";
+import { OutcomesPage } from "./outcomes-page.tsx";
+import { useState, type VNode } from "./preact.ts";
+import { TimelinePage } from "./timeline/timeline-page.tsx";
+import {
+  type PageView,
+  type Place,
+  type Taste,
+  useLive,
+  useNow,
+  usePlace,
+  useTaste,
+} from "./view-state.ts";
+import { clockSecondsText, dayText, momentText, zoneText } from "./words/format.ts";
+import { languages } from "./words/languages.ts";
+import type { Words } from "./words/words.ts";
+
+export function App({ live }: { readonly live: LiveBoard }): VNode {
+  const state = useLive(live);
+  const now = useNow(live);
+  const place = usePlace();
+  const taste = useTaste();
+  const words = languages[taste.language];
+  const { picture } = state;
+  const view =
+    picture === undefined ? undefined : { picture, now, words, language: taste.language };
+  return (
+    <>
+      <a class="skip" href="#main">
+        {words.skip}
+      </a>
+      <Head place={place} taste={taste} words={words} view={view} />
+      <Notices state={state} words={words} view={view} />
+      <main id="main" tabIndex={-1}>
+        {view === undefined ? null : <Page view={view} place={place} />}
+      </main>
+    </>
+  );
+}
+
+function Page({ view, place }: { readonly view: PageView; readonly place: Place }): VNode {
+  const [intent, setIntent] = useState<Intent | undefined>(undefined);
+  const { comparison } = view.picture.fleet;
+  return (
+    <>
+      {comparison !== null && place.page === "Departures" ? (
+        <ComparisonStrip view={view} comparison={comparison} />
+      ) : null}
+      {place.page === "Departures" ? <DeparturesPage view={view} /> : null}
+      {place.page === "Timeline" ? (
+        <TimelinePage view={view} onAct={(kind, card) => setIntent({ kind, card })} />
+      ) : null}
+      {place.page === "Outcomes" ? <OutcomesPage view={view} /> : null}
+      {place.page === "Node" ? (
+        <NodeView
+          key={place.name}
+          view={view}
+          name={place.name}
+          onAct={(kind, row) => setIntent({ kind, row })}
+        />
+      ) : null}
+      {intent === undefined ? null : (
+        <ActDialog view={view} intent={intent} onClose={() => setIntent(undefined)} />
+      )}
+    </>
+  );
+}
+
+interface HeadProps {
+  readonly place: Place;
+  readonly taste: Taste;
+  readonly words: Words;
+  readonly view: PageView | undefined;
+}
+
+function Head({ place, taste, words, view }: HeadProps): VNode {
+  const { language, theme, setLanguage, setTheme } = taste;
+  const links = [
+    ["Departures", "#/", words.departures],
+    ["Timeline", "#/timeline", words.timeline],
+    ["Outcomes", "#/outcomes", words.outcomes],
+  ] as const;
+  return (
+    <header class="top">
+      <h1>
+        Lastcall
+        <span class="cluster" dir="auto">
+          {view?.picture.fleet.cluster ?? ""}
+        </span>
+      </h1>
+      <nav aria-label={words.board}>
+        {links.map(([page, href, name]) => (
+          <a key={page} href={href} aria-current={place.page === page ? "page" : undefined}>
+            {name}
+          </a>
+        ))}
+      </nav>
+      <div class="tastes">
+        <button type="button" onClick={() => setLanguage(language === "en" ? "ja" : "en")}>
+          {words.language}
+        </button>
+        <button
+          type="button"
+          aria-label={words.theme}
+          onClick={() => setTheme(theme === "dark" ? "light" : "dark")}
+        >
+          <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+            <circle cx="8" cy="8" r="6" fill="none" stroke="currentColor" stroke-width="1.5" />
+            <path d="M8 2a6 6 0 0 1 0 12z" fill="currentColor" />
+          </svg>
+        </button>
+      </div>
+      <p class="now" aria-hidden="true">
+        {view === undefined ? (
+          ""
+        ) : (
+          <>
+            <span class="clock">{clockSecondsText(view.now)}</span>
+            <span class="dim">
+              {dayText(view.now, language)} {zoneText(view.now, language)}
+            </span>
+          </>
+        )}
+      </p>
+    </header>
+  );
+}
+
+interface NoticeProps {
+  readonly state: LiveState;
+  readonly words: Words;
+  readonly view: PageView | undefined;
+}
+
+/** What keeps the board from showing the present, or all of it. */
+function Notices({ state, words, view }: NoticeProps): VNode {
+  const lines = noticeLines(state, words, view);
+  const missing = state.picture?.fleet.missing ?? [];
+  return (
+    <div role="status">
+      {lines.map((line) => (
+        <p key={line} class="notice">
+          {line}
+        </p>
+      ))}
+      {missing.length === 0 ? null : (
+        <div class="notice">
+          <strong>{words.missingTitle}</strong>
+          <ul>
+            {missing.map((line) => (
+              <li key={line} dir="auto">
+                {line}
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function noticeLines(
+  { hearing, picture }: LiveState,
+  words: Words,
+  view: PageView | undefined,
+): readonly string[] {
+  if (hearing === "Refused") return [words.turnedAway];
+  if (hearing === "Lost") return [words.reconnecting];
+  return picture === undefined ? [words.connecting] : clusterLines(picture, words, view);
+}
+
+function clusterLines(
+  { fleet: { connection } }: BoardPicture,
+  words: Words,
+  view: PageView | undefined,
+): readonly string[] {
+  if (connection.kind === "Live" || view === undefined) return [];
+  if (connection.kind === "Connecting") return [words.connecting];
+  const since = momentText(connection.sinceAt, view.now, view.language);
+  return [words.awaySince(since), connection.problem];
+}
+
+interface ComparisonProps {
+  readonly view: PageView;
+  readonly comparison: Comparison;
+}
+
+/** What the demo is there to show: one figure a promise, on both fleets. */
+function ComparisonStrip({ view: { words }, comparison }: ComparisonProps): VNode {
+  const figures: readonly (readonly [string, keyof FleetFigures])[] = [
+    [words.lostAtOnce, "lostAtOnce"],
+    [words.podsKilled, "podsKilled"],
+    [words.replacements, "replacements"],
+  ];
+  return (
+    <section class="comparison" aria-label={words.demoTitle}>
+      <h2>{words.demoTitle}</h2>
+      <dl>
+        {figures.map(([name, figure]) => (
+          <div key={figure}>
+            <dt>{name}</dt>
+            <dd>
+              <span class="good">
+                <b>{comparison.withLastcall[figure]}</b> {words.withLastcall}
+              </span>
+              <span>
+                <b>{comparison.without[figure]}</b> {words.without}
+              </span>
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}

@@ -1,0 +1,92 @@
+/** What the page has of its browser: time, storage, requests; the rest takes it from here. */
+
+export function elapsedMs(): number {
+  return performance.now();
+}
+
+/** Calls back every so often until it is stopped. */
+export function every(ms: number, call: () => void): () => void {
+  const timer = setInterval(call, ms);
+  return () => clearInterval(timer);
+}
+
+export function after(ms: number, call: () => void): () => void {
+  const timer = setTimeout(call, ms);
+  return () => clearTimeout(timer);
+}
+
+/** Undefined where the browser keeps nothing, or was told to keep nothing. */
+export function remembered(name: string): string | undefined {
+  try {
+    return localStorage.getItem(`lastcall-${name}`) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function remember(name: string, value: string): void {
+  try {
+    localStorage.setItem(`lastcall-${name}`, value);
+  } catch {
+    // Then it is chosen again next time.
+  }
+}
+
+/** The value of an `<input type="datetime-local">` as an instant; undefined where it is none. */
+export function instantOfLocal(text: string): number | undefined {
+  const at = new Date(text).getTime();
+  return text === "" || Number.isNaN(at) ? undefined : at;
+}
+
+/** The same the other way round, to the minute. */
+export function localOfInstant(at: number): string {
+  const local = new Date(at);
+  const two = (part: number): string => String(part).padStart(2, "0");
+  const day = [local.getFullYear(), two(local.getMonth() + 1), two(local.getDate())].join("-");
+  return `${day}T${two(local.getHours())}:${two(local.getMinutes())}`;
+}
+
+/** The next time that the clock on the wall shows an hour, on a day of the week or on any. */
+export function nextHour(at: number, hour: number, weekday?: number): number {
+  const next = new Date(at);
+  next.setHours(hour, 0, 0, 0);
+  while (next.getTime() <= at || (weekday !== undefined && next.getDay() !== weekday)) {
+    next.setDate(next.getDate() + 1);
+  }
+  return next.getTime();
+}
+
+export interface Answer {
+  readonly status: number;
+  /** Undefined where the answer was no JSON. */
+  readonly json: unknown;
+}
+
+/** Rejects where the server does not answer. */
+export async function getJson(path: string): Promise<Answer> {
+  return readAnswer(await fetch(path, { headers: { accept: "application/json" } }));
+}
+
+export async function postJson(path: string, body: unknown): Promise<Answer> {
+  const headers = { "content-type": "application/json" };
+  return readAnswer(await fetch(path, { method: "POST", headers, body: JSON.stringify(body) }));
+}
+
+async function readAnswer(response: Response): Promise<Answer> {
+  const json: unknown = await response.json().catch(() => undefined);
+  return { status: response.status, json };
+}
+
+export function newKey(): string {
+  return crypto.randomUUID();
+}
+
+/** False where the browser does not let the page write there. */
+export async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,255 @@
+import type { BoardRow, PodCounts } from "../board/stream.ts";
+import { PastList } from "./past-list.tsx";
+import { useState, type VNode } from "./preact.ts";
+import { filteredRows, leavingRows, nextRows, stayingRows } from "./row-order.ts";
+import { nodeLink, type PageView } from "./view-state.ts";
+import { clockText, countdown, momentText, relativeText } from "./words/format.ts";
+import { reasonWords } from "./words/reason-words.ts";
+
+/** More rows than anybody reads at once are shown when asked for. */
+const firstRows = 60;
+const pastShown = 8;
+
+export function DeparturesPage({ view }: { readonly view: PageView }): VNode {
+  const { picture, words } = view;
+  const [filter, setFilter] = useState("");
+  const rows = filteredRows(picture.rows, filter);
+  const past = picture.past.filter(({ node }) => filter === "" || node.includes(filter));
+  return (
+    <div class="departures">
+      <Leaving view={view} rows={leavingRows(rows)} />
+      <section aria-labelledby="next">
+        <div class="section-head">
+          <h2 id="next">{words.next}</h2>
+          <input
+            class="filter"
+            type="search"
+            aria-label={words.filter}
+            placeholder={words.filterHint}
+            value={filter}
+            onInput={({ currentTarget }) => setFilter(currentTarget.value)}
+          />
+        </div>
+        <NextTable view={view} rows={nextRows(rows)} />
+      </section>
+      <Staying view={view} rows={stayingRows(rows)} />
+      <section aria-labelledby="departed">
+        <h2 id="departed">{words.departed}</h2>
+        <PastList view={view} past={past.slice(0, pastShown)} />
+      </section>
+    </div>
+  );
+}
+
+interface Rows {
+  readonly view: PageView;
+  readonly rows: readonly BoardRow[];
+}
+
+function Leaving({ view, rows }: Rows): VNode {
+  const { words } = view;
+  return (
+    <section aria-labelledby="leaving" class="leaving">
+      <h2 id="leaving">{words.leaving}</h2>
+      {rows.length === 0 ? (
+        <p class="empty">{words.nobodyLeaving}</p>
+      ) : (
+        <ul>
+          {rows.map((row) => (
+            <LeavingRow key={row.id} view={view} row={row} />
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function LeavingRow({ view, row }: { readonly view: PageView; readonly row: BoardRow }): VNode {
+  const { words, language, now } = view;
+  const { noticedAt, deadlineAt, startedAt } = row;
+  const isNoticed = noticedAt !== null;
+  const clock =
+    isNoticed && deadlineAt !== null
+      ? countdown(deadlineAt - now)
+      : clockText(startedAt ?? row.departAt ?? now);
+  return (
+    <li class={isNoticed ? "urgent" : ""}>
+      <span class="clock">{clock}</span>
+      <div class="who">
+        <a class="name" href={nodeLink(row.node)}>
+          {row.node}
+        </a>
+        <span class="where">{whereText(row)}</span>
+      </div>
+      <div class="what">
+        <span class="state">
+          {row.phase === null ? "" : words.phases[row.phase]}
+          {row.cause === null ? "" : ` · ${words.causes[row.cause]}`}
+        </span>
+        {row.pods === null ? null : <PodMeter view={view} pods={row.pods} />}
+        <span class="why" dir="auto">
+          {row.explain}
+        </span>
+        {isNoticed && deadlineAt !== null ? null : deadlineAt === null ? null : (
+          <span class="dim">
+            {words.deadline} {momentText(deadlineAt, now, language)}
+          </span>
+        )}
+      </div>
+    </li>
+  );
+}
+
+/** So many pods have a mark of their own; of more each mark stands for several. */
+const mostMarks = 30;
+
+export function PodMeter({
+  view,
+  pods,
+}: {
+  readonly view: PageView;
+  readonly pods: PodCounts;
+}): VNode {
+  const { words } = view;
+  const marks = Math.min(mostMarks, pods.total);
+  const share = pods.total === 0 ? 0 : marks / pods.total;
+  const left = Math.ceil(pods.left * share);
+  const blocked = Math.min(left, Math.ceil(pods.blocked * share));
+  const text = words.podsLeft(pods.left, pods.total);
+  return (
+    <span class="meter">
+      <span class="marks" aria-hidden="true">
+        {Array.from({ length: marks }, (_, place) => (
+          <i key={place} class={place >= left ? "gone" : place < blocked ? "blocked" : "here"} />
+        ))}
+      </span>
+      <span>
+        {text}
+        {pods.blocked > 0 ? `, ${words.blocked(pods.blocked)}` : ""}
+      </span>
+    </span>
+  );
+}
+
+function NextTable({ view, rows }: Rows): VNode {
+  const { words } = view;
+  const [isWhole, setWhole] = useState(false);
+  if (rows.length === 0) return <p class="empty">{words.nobodyNext}</p>;
+  const shown = isWhole ? rows : rows.slice(0, firstRows);
+  return (
+    <>
+      <table class="next">
+        <thead>
+          <tr>
+            <th scope="col">{words.time}</th>
+            <th scope="col">{words.node}</th>
+            <th scope="col" class="wide">
+              {words.zone}
+            </th>
+            <th scope="col" class="wide">
+              {words.pool}
+            </th>
+            <th scope="col" class="middle">
+              {words.why}
+            </th>
+            <th scope="col">{words.status}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((row) => (
+            <NextRow key={row.id} view={view} row={row} />
+          ))}
+        </tbody>
+      </table>
+      {rows.length > shown.length ? (
+        <button type="button" class="more" onClick={() => setWhole(true)}>
+          {words.showAll(rows.length)}
+        </button>
+      ) : null}
+    </>
+  );
+}
+
+function NextRow({ view, row }: { readonly view: PageView; readonly row: BoardRow }): VNode {
+  const { now, language } = view;
+  const { departAt } = row;
+  const why = row.plannedBy ?? (row.cause === "Manual" ? "Requested" : row.reason);
+  return (
+    <tr title={row.explain}>
+      <td class="time">
+        <span class="clock">{departAt === null ? "–:–" : clockText(departAt)}</span>
+        <span class="dim">{departAt === null ? "" : relativeText(departAt, now, view)}</span>
+      </td>
+      <td class="who">
+        <a class="name" href={nodeLink(row.node)}>
+          {row.node}
+        </a>
+        <span class="where narrow">{whereText(row)}</span>
+      </td>
+      <td class="wide">{row.zone}</td>
+      <td class="wide">{row.pool}</td>
+      <td class="middle">
+        {reasonWords[why]?.[language] ?? why}
+        {row.window === null ? "" : ` · ${row.window}`}
+      </td>
+      <td class="state">
+        <StatusText view={view} row={row} />
+      </td>
+    </tr>
+  );
+}
+
+function StatusText({ view, row }: { readonly view: PageView; readonly row: BoardRow }): VNode {
+  const { words, language, now } = view;
+  if (row.state === "Held") {
+    return (
+      <span class="held">
+        {words.held}: {reasonWords[row.reason]?.[language] ?? row.reason}
+      </span>
+    );
+  }
+  if (row.heldBackTo !== null) {
+    return <span class="held">{words.heldBackTo(momentText(row.heldBackTo, now, language))}</span>;
+  }
+  if (row.hold !== null && row.hold.untilAt !== null && row.hold.untilAt > now) {
+    return <span class="held">{words.holdUntil(momentText(row.hold.untilAt, now, language))}</span>;
+  }
+  if (row.plannedBy !== null && row.plannedBy !== "Spaced") {
+    return <span class="held">{reasonWords[row.plannedBy][language]}</span>;
+  }
+  return <span class="good">{words.onSchedule}</span>;
+}
+
+function Staying({ view, rows }: Rows): VNode | null {
+  const { words, language } = view;
+  if (rows.length === 0) return null;
+  return (
+    <section aria-labelledby="staying">
+      <details>
+        <summary>
+          <h2 id="staying">{words.staying}</h2>
+          <span class="count">{words.matched(rows.length)}</span>
+        </summary>
+        <table class="staying">
+          <tbody>
+            {rows.slice(0, 500).map((row) => (
+              <tr key={row.id} title={row.explain}>
+                <td class="who">
+                  <a class="name" href={nodeLink(row.node)}>
+                    {row.node}
+                  </a>
+                </td>
+                <td class="wide">{whereText(row)}</td>
+                <td>{reasonWords[row.reason]?.[language] ?? row.reason}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </details>
+    </section>
+  );
+}
+
+export function whereText({ zone, pool }: Pick<BoardRow, "zone" | "pool">): string {
+  return [zone, pool].filter((part) => part !== "").join(" · ");
+}

@@ -1,0 +1,121 @@
+import {
+  type BoardClock,
+  type BoardPicture,
+  type StreamMessage,
+  withChange,
+} from "../board/stream.ts";
+import { after, elapsedMs, getJson } from "./browser.ts";
+
+/** How the page hears its server: `Refused` is for good. */
+export type Hearing = "Connecting" | "Live" | "Lost" | "Refused";
+
+export interface LiveState {
+  readonly hearing: Hearing;
+  readonly picture: BoardPicture | undefined;
+}
+
+/** Without a word for so long the connection is taken for dead. */
+const silentMs = 25_000;
+const againMs = 1000;
+
+/**
+ * The picture as the server tells it: a whole one, then changes by number. A number that does not
+ * follow means that something was missed, and everything is asked for again.
+ */
+export class LiveBoard {
+  #state: LiveState = { hearing: "Connecting", picture: undefined };
+  #clock: { readonly told: BoardClock; readonly heardMs: number } | undefined;
+  #id: string | undefined;
+  #source: EventSource | undefined;
+  #stopWaiting: (() => void) | undefined;
+  readonly #listeners = new Set<() => void>();
+
+  get state(): LiveState {
+    return this.#state;
+  }
+
+  /** The cluster's time; the browser's own clock may be hours off. */
+  now(): number {
+    if (this.#clock === undefined) return 0;
+    const { told, heardMs } = this.#clock;
+    return told.at + (elapsedMs() - heardMs) * told.rate;
+  }
+
+  rate(): number {
+    return this.#clock?.told.rate ?? 1;
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  connect(): void {
+    this.#source?.close();
+    const from = this.#id === undefined ? "" : `?after=${encodeURIComponent(this.#id)}`;
+    const source = new EventSource(`/api/stream${from}`);
+    this.#source = source;
+    this.#expectWord();
+    source.onmessage = ({ data }) => {
+      this.#expectWord();
+      this.#hear(JSON.parse(String(data)) as StreamMessage);
+    };
+    source.onerror = () => {
+      source.close();
+      this.#lose();
+    };
+  }
+
+  #expectWord(): void {
+    this.#stopWaiting?.();
+    this.#stopWaiting = after(silentMs, () => this.#lose());
+  }
+
+  /** Asks why, since an event source does not say, and tries again after a while. */
+  #lose(): void {
+    this.#source?.close();
+    this.#stopWaiting?.();
+    this.#set({ hearing: "Lost" });
+    getJson("/api/node?name=")
+      .then(({ status }) => this.#set({ hearing: status === 401 ? "Refused" : "Lost" }))
+      .catch(() => undefined)
+      .finally(() => after(againMs, () => this.connect()));
+  }
+
+  #hear(message: StreamMessage): void {
+    this.#clock = { told: message.clock, heardMs: elapsedMs() };
+    switch (message.kind) {
+      case "Picture":
+        this.#id = message.id;
+        this.#set({ hearing: "Live", picture: message.picture });
+        return;
+      case "Change":
+        this.#change(message);
+        return;
+      case "Clock":
+        if (this.#state.picture !== undefined) this.#set({ hearing: "Live" });
+    }
+  }
+
+  #change({ id, change }: Extract<StreamMessage, { kind: "Change" }>): void {
+    const { picture } = this.#state;
+    if (picture === undefined || this.#id === undefined || !follows(id, this.#id)) {
+      this.#id = undefined;
+      this.connect();
+      return;
+    }
+    this.#id = id;
+    this.#set({ hearing: "Live", picture: withChange(picture, change) });
+  }
+
+  #set(part: Partial<LiveState>): void {
+    this.#state = { ...this.#state, ...part };
+    for (const listener of [...this.#listeners]) listener();
+  }
+}
+
+function follows(id: string, before: string): boolean {
+  const [run, seq] = id.split(".");
+  const [runBefore, seqBefore] = before.split(".");
+  return run === runBefore && Number(seq) === Number(seqBefore) + 1;
+}

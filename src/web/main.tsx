@@ -1,0 +1,13 @@
+import { App } from "./app.tsx";
+import { LiveBoard } from "./live-board.ts";
+import { render } from "./preact.ts";
+
+const live = new LiveBoard();
+const root = document.getElementById("board");
+// The token has been exchanged for a cookie: neither history nor a bookmark keeps it.
+if (location.search !== "") history.replaceState(null, "", `/${location.hash}`);
+live.connect();
+if (root !== null) {
+  root.replaceChildren();
+  render(<App live={live} />, root);
+}

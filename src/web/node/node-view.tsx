@@ -1,0 +1,169 @@
+import type { NodePage } from "../../board/node-page.ts";
+import type { BoardRow } from "../../board/stream.ts";
+import { type NodeAct, NodeActs } from "../act/act-buttons.tsx";
+import { getJson } from "../browser.ts";
+import { PodMeter, whereText } from "../departures-page.tsx";
+import { PastList } from "../past-list.tsx";
+import { useEffect, useState, type VNode } from "../preact.ts";
+import type { PageView } from "../view-state.ts";
+import { clockSecondsText, countdown, dayText, momentText, relativeText } from "../words/format.ts";
+import { reasonWords } from "../words/reason-words.ts";
+import { DrainBars } from "./drain-bars.tsx";
+
+interface NodeProps {
+  readonly view: PageView;
+  readonly name: string;
+  readonly onAct: (act: NodeAct, row: BoardRow) => void;
+}
+
+type Fetched =
+  | { readonly kind: "None" }
+  | { readonly kind: "Page"; readonly page: NodePage }
+  | { readonly kind: "Problem"; readonly problem: string };
+
+export function NodeView({ view, name, onAct }: NodeProps): VNode {
+  const { words, picture } = view;
+  const row = picture.rows.find(({ node }) => node === name);
+  const fetched = useNodePage(name, row);
+  const past = picture.past.filter(({ node }) => node === name);
+  if (row === undefined && past.length === 0) return <p class="empty">{words.noNode(name)}</p>;
+  const page = fetched.kind === "Page" ? fetched.page : undefined;
+  const problem = fetched.kind === "Problem" ? fetched.problem : (page?.problem ?? undefined);
+  return (
+    <div class="node-page">
+      {row === undefined ? <h2 class="node-name">{name}</h2> : <NodeHead view={view} row={row} />}
+      {row === undefined ? null : <NodeActs view={view} row={row} onAct={onAct} />}
+      {row === undefined ? null : (
+        <section aria-labelledby="drain">
+          <h2 id="drain">{words.drainPlan}</h2>
+          {problem === undefined ? null : (
+            <p class="held">
+              {words.noDrain} {problem}
+            </p>
+          )}
+          {page === undefined || page.drains.length === 0 ? null : (
+            <DrainBars view={view} page={page} />
+          )}
+        </section>
+      )}
+      <Steps view={view} page={page} />
+      {past.length === 0 ? null : (
+        <section aria-labelledby="before">
+          <h2 id="before">{words.departed}</h2>
+          <PastList view={view} past={past} />
+        </section>
+      )}
+    </div>
+  );
+}
+
+/** Asked for again whenever its row has changed: in a drain that is with every pod that goes. */
+function useNodePage(name: string, row: BoardRow | undefined): Fetched {
+  const [fetched, setFetched] = useState<Fetched>({ kind: "None" });
+  const version = JSON.stringify(row);
+  useEffect(() => {
+    let isOver = false;
+    const asked = version === undefined ? name : `${name}`;
+    getJson(`/api/node?name=${encodeURIComponent(asked)}`)
+      .then(({ status, json }) => {
+        if (isOver) return;
+        if (status === 200) setFetched({ kind: "Page", page: json as NodePage });
+        else setFetched({ kind: "Problem", problem: problemIn(json) });
+      })
+      .catch(() => undefined);
+    return () => {
+      isOver = true;
+    };
+  }, [name, version]);
+  return fetched;
+}
+
+export function problemIn(json: unknown): string {
+  const { problem, says } = (json ?? {}) as { problem?: string; says?: string };
+  return problem ?? says ?? "";
+}
+
+function NodeHead({ view, row }: { readonly view: PageView; readonly row: BoardRow }): VNode {
+  const { words, language, now } = view;
+  const { departAt, deadlineAt, noticedAt } = row;
+  const isNoticed = noticedAt !== null && deadlineAt !== null;
+  const facts = [
+    [words.policy, row.policy ?? "–"],
+    [words.launched, row.bornAt === null ? "–" : momentText(row.bornAt, now, language)],
+    [words.earliest, row.earliestAt === null ? "–" : momentText(row.earliestAt, now, language)],
+    [words.deadline, deadlineAt === null ? "–" : momentText(deadlineAt, now, language)],
+    [words.window, row.window ?? "–"],
+    [words.cause, row.cause === null ? "–" : words.causes[row.cause]],
+  ] as const;
+  return (
+    <header class={isNoticed ? "node-head urgent" : "node-head"}>
+      <div>
+        <h2 class="node-name">{row.node}</h2>
+        <p class="where">{whereText(row)}</p>
+      </div>
+      <div class="node-time">
+        <span class="clock">
+          {isNoticed
+            ? countdown(deadlineAt - now)
+            : departAt === null
+              ? "–:–"
+              : clockSecondsText(departAt).slice(0, 5)}
+        </span>
+        <span class="dim">
+          {isNoticed
+            ? words.toDeadline("")
+            : departAt === null
+              ? words.staying
+              : `${dayText(departAt, language)} · ${relativeText(departAt, now, view)}`}
+        </span>
+      </div>
+      <p class="reason">
+        {reasonWords[row.reason]?.[language] ?? row.reason}
+        {row.phase === null ? "" : ` · ${words.phases[row.phase]}`}
+      </p>
+      <p class="why" dir="auto">
+        {row.explain}
+      </p>
+      {row.pods === null ? null : <PodMeter view={view} pods={row.pods} />}
+      <dl class="facts">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </header>
+  );
+}
+
+function Steps({
+  view,
+  page,
+}: {
+  readonly view: PageView;
+  readonly page: NodePage | undefined;
+}): VNode {
+  const { words } = view;
+  const newest = page?.departures[0];
+  return (
+    <section aria-labelledby="steps">
+      <h2 id="steps">{words.steps}</h2>
+      {newest === undefined || newest.steps.length === 0 ? (
+        <p class="empty">{words.noSteps}</p>
+      ) : (
+        <ol class="steps">
+          {newest.steps.map(({ at, step, result }) => (
+            <li key={`${at} ${step} ${result}`}>
+              <span class="when">{clockSecondsText(at)}</span>
+              <span class="step">{step}</span>
+              <span class="why" dir="auto">
+                {result}
+              </span>
+            </li>
+          ))}
+        </ol>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,63 @@
+import type { PastDeparture } from "../board/stream.ts";
+import type { VNode } from "./preact.ts";
+import { nodeLink, type PageView } from "./view-state.ts";
+import { momentText, spanText } from "./words/format.ts";
+
+/** Ended departures, each with its outcome and what did not go well. */
+export function PastList({
+  view,
+  past,
+}: {
+  readonly view: PageView;
+  readonly past: readonly PastDeparture[];
+}): VNode {
+  const { words } = view;
+  if (past.length === 0) return <p class="empty">{words.nobodyDeparted}</p>;
+  return (
+    <ul class="past">
+      {past.map((one) => (
+        <PastRow key={one.id} view={view} past={one} />
+      ))}
+    </ul>
+  );
+}
+
+function PastRow({ view, past }: { readonly view: PageView; readonly past: PastDeparture }): VNode {
+  const { words, language, now } = view;
+  return (
+    <li>
+      <span class="when">{momentText(past.endedAt, now, language)}</span>
+      <a class="name" href={nodeLink(past.node)}>
+        {past.node}
+      </a>
+      <span class={`outcome ${past.outcome}`}>{words.outcomesWords[past.outcome]}</span>
+      <span class="why" dir="auto">
+        {past.explain}
+        <NoticeFigures view={view} past={past} />
+        {past.losses.map(({ pod, what, why }) => (
+          <span key={`${pod} ${what}`} class="loss">
+            {pod}: {words.lossWords[what]}
+            {why === null ? "" : ` (${why})`}
+          </span>
+        ))}
+      </span>
+    </li>
+  );
+}
+
+function NoticeFigures({ view, past }: { readonly view: PageView; readonly past: PastDeparture }) {
+  const { words, language } = view;
+  const { noticeToCordonMs, timeLeftMs } = past;
+  if (noticeToCordonMs === null && timeLeftMs === null) return null;
+  const figure = (name: string, ms: number | null): string =>
+    ms === null
+      ? ""
+      : `${name} ${ms < 10_000 ? `${(ms / 1000).toFixed(1)} s` : spanText(ms, language)}`;
+  return (
+    <span class="figures">
+      {[figure(words.noticeToCordon, noticeToCordonMs), figure(words.timeLeft, timeLeftMs)]
+        .filter((text) => text !== "")
+        .join(" · ")}
+    </span>
+  );
+}

@@ -1,0 +1,54 @@
+import type { BoardRow } from "../board/stream.ts";
+
+/** When a row is due: the earlier of its own instant and its deadline. */
+function dueAt(row: BoardRow): number {
+  return row.departAt ?? row.deadlineAt ?? Number.POSITIVE_INFINITY;
+}
+
+/** The most urgent first: by its deadline where a notice runs, else by when it began. */
+export function leavingRows(rows: readonly BoardRow[]): readonly BoardRow[] {
+  const urgency = (row: BoardRow): number =>
+    row.noticedAt === null ? Number.POSITIVE_INFINITY : (row.deadlineAt ?? 0);
+  return rows
+    .filter(({ state }) => state === "Leaving")
+    .toSorted((a, b) => {
+      const [one, other] = [urgency(a), urgency(b)];
+      if (one !== other) return one < other ? -1 : 1;
+      return (a.startedAt ?? 0) - (b.startedAt ?? 0) || byName(a, b);
+    });
+}
+
+export function nextRows(rows: readonly BoardRow[]): readonly BoardRow[] {
+  return rows
+    .filter(({ state }) => state === "Held" || state === "Scheduled")
+    .toSorted((a, b) => dueAt(a) - dueAt(b) || byName(a, b));
+}
+
+export function stayingRows(rows: readonly BoardRow[]): readonly BoardRow[] {
+  return rows.filter(({ state }) => state === "Stays").toSorted(byName);
+}
+
+/** By zone, those that leave first on top. */
+export function laneRows(rows: readonly BoardRow[]): readonly BoardRow[] {
+  return rows.toSorted(
+    (a, b) => compare(a.zone, b.zone) || compare(dueAt(a), dueAt(b)) || byName(a, b),
+  );
+}
+
+/** Each word has to be found somewhere in what tells the row from others. */
+export function filteredRows(rows: readonly BoardRow[], filter: string): readonly BoardRow[] {
+  const wanted = filter.toLowerCase().split(/\s+/).filter(Boolean);
+  if (wanted.length === 0) return rows;
+  return rows.filter(({ node, zone, pool, policy }) => {
+    const text = `${node} ${zone} ${pool} ${policy ?? ""}`.toLowerCase();
+    return wanted.every((word) => text.includes(word));
+  });
+}
+
+function byName(a: BoardRow, b: BoardRow): number {
+  return compare(a.node, b.node);
+}
+
+function compare<T extends string | number>(a: T, b: T): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

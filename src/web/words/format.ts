@@ -1,0 +1,99 @@
+import type { Language, Words } from "./words.ts";
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+
+const units: Readonly<Record<Language, readonly [string, string, string, string]>> = {
+  en: [" d", " h", " min", " s"],
+  ja: ["日", "時間", "分", "秒"],
+};
+
+/** The two largest parts: `2 h 5 min`, `45 s`. */
+export function spanText(ms: number, language: Language): string {
+  const [day, hour, minute, second] = units[language];
+  const whole = Math.max(0, Math.round(ms / 1000)) * 1000;
+  if (whole >= dayMs) return parts(whole, [dayMs, day], [hourMs, hour]);
+  if (whole >= hourMs) return parts(whole, [hourMs, hour], [minuteMs, minute]);
+  if (whole >= 10 * minuteMs) return parts(whole, [minuteMs, minute]);
+  if (whole >= minuteMs) return parts(whole, [minuteMs, minute], [1000, second]);
+  return parts(whole, [1000, second]);
+}
+
+function parts(ms: number, ...of: readonly (readonly [number, string])[]): string {
+  let rest = ms;
+  const said = of.map(([size, unit], place) => {
+    const count = Math.floor(rest / size);
+    rest -= count * size;
+    return place > 0 && count === 0 ? "" : `${count}${unit}`;
+  });
+  return said.filter((part) => part !== "").join(" ");
+}
+
+/** `1:42`, `1:02:03`: a countdown on a clock. */
+export function countdown(ms: number): string {
+  const total = Math.max(0, Math.floor(ms / 1000));
+  const two = (part: number): string => String(part).padStart(2, "0");
+  const [hours, minutes] = [Math.floor(total / 3600), Math.floor(total / 60) % 60];
+  const seconds = two(total % 60);
+  return hours > 0 ? `${hours}:${two(minutes)}:${seconds}` : `${minutes}:${seconds}`;
+}
+
+/** `in 5 min`, `5 min ago`, `now`. */
+export function relativeText(at: number, now: number, about: Speech): string {
+  const { words, language } = about;
+  const ms = at - now;
+  if (Math.abs(ms) < 1000) return words.nowWord;
+  const span = spanText(Math.abs(ms), language);
+  return ms > 0 ? words.inSpan(span) : words.agoSpan(span);
+}
+
+export interface Speech {
+  readonly words: Words;
+  readonly language: Language;
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function format(language: Language, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const locale = language === "ja" ? "ja-JP" : "en-GB";
+  const key = `${locale} ${JSON.stringify(options)}`;
+  const found = formats.get(key) ?? new Intl.DateTimeFormat(locale, options);
+  formats.set(key, found);
+  return found;
+}
+
+/** `21:04`, on the clock of the viewer. */
+export function clockText(at: number): string {
+  return format("en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }).format(at);
+}
+
+/** `21:04:31`. */
+export function clockSecondsText(at: number): string {
+  const parts = {
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    hourCycle: "h23",
+  } as const;
+  return format("en", parts).format(at);
+}
+
+/** `Fri 20 Nov`. */
+export function dayText(at: number, language: Language): string {
+  return format(language, { weekday: "short", day: "numeric", month: "short" }).format(at);
+}
+
+/** With the day where it is another than today's. */
+export function momentText(at: number, now: number, language: Language): string {
+  const day = dayText(at, language);
+  return day === dayText(now, language) ? clockText(at) : `${day} ${clockText(at)}`;
+}
+
+/** `UTC+9`: of the times on the page. */
+export function zoneText(at: number, language: Language): string {
+  const found = format(language, { timeZoneName: "shortOffset" })
+    .formatToParts(at)
+    .find(({ type }) => type === "timeZoneName");
+  return (found?.value ?? "").replace("GMT", "UTC");
+}

@@ -1,0 +1,34 @@
+import { expect, it } from "vitest";
+import { type BoardRow, noRights } from "../../src/board/stream.ts";
+import { nodeActs } from "../../src/web/act/act-buttons.tsx";
+
+const every = {
+  ...{ patchNodes: true, createDepartures: true, patchDepartures: true },
+  ...{ deleteDepartures: true, patchPolicies: true },
+};
+const row = {
+  ...{ state: "Scheduled", cause: "Planned", phase: "Scheduled", departure: "n1-1" },
+  ...{ noticedAt: null, hold: null },
+} as unknown as BoardRow;
+
+it("nothing is offered to whoever may only look", () => {
+  expect(nodeActs(row, noRights)).toEqual([]);
+});
+
+it("a planned node can be held, or made to depart", () => {
+  expect(nodeActs(row, every)).toEqual(["Hold", "Depart"]);
+  expect(nodeActs(row, { ...noRights, patchNodes: true })).toEqual(["Hold"]);
+});
+
+it("a hold that is ours can be released, and no other's", () => {
+  const hold = { mark: "lastcall.dev/hold", untilAt: null, isOurs: true };
+  expect(nodeActs({ ...row, hold }, every)).toEqual(["ReleaseHold", "Depart"]);
+  expect(nodeActs({ ...row, hold: { ...hold, isOurs: false } }, every)).toEqual(["Depart"]);
+});
+
+it("a departure under way can be cancelled until the cloud takes the node", () => {
+  const leaving = { ...row, state: "Leaving", phase: "Draining" } as BoardRow;
+  expect(nodeActs(leaving, every)).toEqual(["Withdraw"]);
+  expect(nodeActs({ ...leaving, noticedAt: 1 as never }, every)).toEqual([]);
+  expect(nodeActs({ ...leaving, phase: "Releasing" }, every)).toEqual([]);
+});

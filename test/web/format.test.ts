@@ -1,0 +1,31 @@
+import { expect, it } from "vitest";
+import { countdown, relativeText, spanText } from "../../src/web/words/format.ts";
+import { languages } from "../../src/web/words/languages.ts";
+
+it.each([
+  [0, "0 s", "0秒"],
+  [45_000, "45 s", "45秒"],
+  [125_000, "2 min 5 s", "2分 5秒"],
+  [754_000, "12 min", "12分"],
+  [7_500_000, "2 h 5 min", "2時間 5分"],
+  [86_400_000, "1 d", "1日"],
+  [100_800_000, "1 d 4 h", "1日 4時間"],
+])("a span of %i ms is told in its two largest parts", (ms, english, japanese) => {
+  expect(spanText(ms, "en")).toBe(english);
+  expect(spanText(ms, "ja")).toBe(japanese);
+});
+
+it.each([
+  [102_000, "1:42"],
+  [3_723_000, "1:02:03"],
+  [-5, "0:00"],
+])("a countdown of %i ms is that of a clock, and never below nothing", (ms, shown) => {
+  expect(countdown(ms)).toBe(shown);
+});
+
+it("what lies ahead and what lies behind are told apart", () => {
+  const about = { words: languages.en, language: "en" } as const;
+  expect(relativeText(60_000, 0, about)).toBe("in 1 min");
+  expect(relativeText(0, 60_000, about)).toBe("1 min ago");
+  expect(relativeText(0, 10, about)).toBe("now");
+});

@@ -1,0 +1,32 @@
+import { expect, it } from "vitest";
+import { reasons } from "../../src/core/reason/reason.ts";
+import { languages } from "../../src/web/words/languages.ts";
+import { reasonWords } from "../../src/web/words/reason-words.ts";
+
+it("each reason of the core has a sentence of its own in each language, and there are no others", () => {
+  expect(Object.keys(reasonWords).toSorted()).toEqual([...reasons].toSorted());
+  for (const language of ["en", "ja"] as const) {
+    const sentences = reasons.map((reason) => reasonWords[reason][language]);
+    expect(sentences.filter((text) => text.trim() === "")).toEqual([]);
+    expect(new Set(sentences).size).toBe(reasons.length);
+  }
+});
+
+/** All texts, those that are made of something too. */
+function texts(words: object): readonly [string, string][] {
+  return Object.entries(words).flatMap(([key, value]): [string, string][] => {
+    if (typeof value === "string") return [[key, value]];
+    if (typeof value === "function") return [[key, String(value(2, 3))]];
+    return texts(value as object).map(([under, text]) => [`${key}.${under}`, text]);
+  });
+}
+
+it("the languages have the same words, and none is left in the other's", () => {
+  const [english, japanese] = [texts(languages.en), texts(languages.ja)];
+  expect(japanese.map(([key]) => key)).toEqual(english.map(([key]) => key));
+  expect(english.filter(([, text]) => text === "")).toEqual([]);
+  const isJapanese = /[\u3040-\u30ff\u4e00-\u9fff]/;
+  expect(english.filter(([key, text]) => key !== "language" && isJapanese.test(text))).toEqual([]);
+  const same = japanese.filter(([key, text]) => key !== "language" && !isJapanese.test(text));
+  expect(same.map(([key]) => key)).toEqual(["pod"]);
+});
