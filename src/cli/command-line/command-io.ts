@@ -21,7 +21,7 @@ export interface CommandIo {
   readonly signal: AbortSignal;
 }
 
-interface CommandFiles {
+export interface CommandFiles {
   /** Throws INPUT_UNREADABLE with the path. */
   readText(path: string): Promise<string>;
   stdin(): Promise<string>;

@@ -119,6 +119,15 @@ export const commandList: readonly CommandSpec[] = [
     load: async () => (await import("../commands/migrate.ts")).runMigrate,
   }),
   command({
+    name: "board",
+    summary: "Serve the departures board for a browser, with your own rights on the cluster",
+    words: "",
+    minWords: 0,
+    maxWords: 0,
+    examples: ["lastcall board --open", "lastcall board --context prod --address 127.0.0.1:9000"],
+    load: async () => (await import("../commands/board.ts")).runBoard,
+  }),
+  command({
     name: "demo",
     summary: "Run the real controller on a model cluster, with a live board",
     words: "",

@@ -17,6 +17,8 @@ export interface BoardState {
   readonly hasKeys?: boolean | undefined;
   /** The path of the file for a second terminal's kubectl. */
   readonly kubeconfig: string;
+  /** Of the same board in a browser. */
+  readonly address?: string | undefined;
   /** By name. */
   readonly policies: readonly BoardPolicy[];
   /** By zone, then by name. */

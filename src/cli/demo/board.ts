@@ -56,6 +56,9 @@ function headLines(state: BoardState): readonly StyledLine[] {
       ...speedCells(state),
     ],
     [cell(` KUBECONFIG=${state.kubeconfig}`, "accent"), cell(" kubectl get dep,nodes", "dim")],
+    ...(state.address === undefined
+      ? []
+      : [[cell(` ${state.address}`, "accent"), cell(" in a browser", "dim")]]),
     [cell(` Two fleets of ${nodesText}, launched together; the cloud interrupts each by 24 h.`)],
   ];
 }

@@ -1,4 +1,6 @@
+import type { Comparison, FleetFigures } from "../../board/stream.ts";
 import type { Clock } from "../../contracts/clock.ts";
+import type { Fleet } from "../../contracts/fleet.ts";
 import type { Log } from "../../contracts/telemetry.ts";
 import { type Departure, isLive, type Phase } from "../../core/departure/departure.ts";
 import { instant, plus } from "../../core/time/time.ts";
@@ -8,6 +10,7 @@ import type { ModelMachine } from "../../sim/cloud/model-machine.ts";
 import { demoNoticeMs } from "../../sim/demo/demo-world.ts";
 import { FleetTally } from "../../sim/demo/fleet-tally.ts";
 import { type NoticeTimeline, NoticeWatch } from "../../sim/demo/notice-watch.ts";
+import type { FleetCounts } from "../../sim/demo/simulation-report.ts";
 import type { BoardNews, BoardNotice, BoardState } from "./board-state.ts";
 import { startFleet, startLastcallFleet } from "./demo-run.ts";
 import { FleetNews } from "./fleet-news.ts";
@@ -31,6 +34,10 @@ export interface LiveDemo {
   run(onNews: (news: BoardNews) => void): Promise<void>;
   /** What there is to see now, but for where it is seen. */
   picture(): Omit<BoardState, "kubeconfig" | "speed">;
+  /** What the controller sees, for whoever shows it in a browser. */
+  readonly fleet: Fleet;
+  /** What has become of the two fleets so far. */
+  comparison(): Comparison;
   /** What decides how fast the clock is to go; cheap enough to be asked at every step. */
   pulse(): Pulse;
   /** How many events the board has had to tell. */
@@ -85,6 +92,11 @@ export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
       noticed: tally.counts().preempted,
       losses: [cloud, shadow.cloud].flatMap((one) => one.machines().filter(isNoticed)).length,
     }),
+    fleet,
+    comparison: () => ({
+      withLastcall: figuresOf(tally.counts()),
+      without: figuresOf(shadowTally.counts()),
+    }),
     events: () => news.count(),
     interrupt: () => {
       const name = lastToLeave(cloud.machines(), fleet.view().departures);
@@ -97,6 +109,10 @@ export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
       shadow.stop();
     },
   };
+}
+
+function figuresOf({ largestLossIn1h, podsLost, replacements }: FleetCounts): FleetFigures {
+  return { lostAtOnce: largestLossIn1h, podsKilled: podsLost, replacements };
 }
 
 /** The notice that runs, until the power is off. */

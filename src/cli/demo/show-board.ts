@@ -1,7 +1,8 @@
 import type { VirtualClock } from "../../sim/time/virtual-clock.ts";
+import type { DemoBoard } from "../board/demo-board.ts";
 import type { CommandInput } from "../command-line/command-spec.ts";
 import { ansiFrame } from "./ansi-frame.ts";
-import { board } from "./board.ts";
+import { board as boardLines } from "./board.ts";
 import type { BoardState } from "./board-state.ts";
 import { type Controls, firstControls, type Key, pressed } from "./controls.ts";
 import { type OpenKeyboard, openTerminalKeyboard } from "./keyboard.ts";
@@ -14,6 +15,8 @@ export interface Show {
   readonly clock: VirtualClock;
   readonly input: CommandInput<"demo"> & { readonly seed: number };
   readonly kubeconfig: string;
+  /** The same in a browser, where it could be served. */
+  readonly board: DemoBoard | undefined;
   readonly openKeyboard?: OpenKeyboard | undefined;
 }
 
@@ -27,14 +30,19 @@ export async function showBoard(show: Show): Promise<BoardState> {
   const view = new View(show);
   const screen = io.openScreen?.();
   if (screen === undefined) return view.state();
-  const draw = (): void => screen.draw(ansiFrame(board(view.state(), screen.size()), io));
+  const draw = (): void => screen.draw(ansiFrame(boardLines(view.state(), screen.size()), io));
   const stop = screen.onResize(draw);
   const keyboard = openKeyboard((key) => {
     view.press(key);
     draw();
   });
   const running = demo.run(() => {});
-  const playing = { clock, real: io.clock, speed: () => view.speed(), onFrame: draw };
+  const speed = (): number => {
+    const now = view.speed();
+    show.board?.setRate(now);
+    return now;
+  };
+  const playing = { clock, real: io.clock, speed, onFrame: draw };
   try {
     await playUntilOver(playing, { running, span: options.for, io });
   } finally {
@@ -73,10 +81,18 @@ class View {
   }
 
   state(): BoardState {
-    const { demo, kubeconfig } = this.#show;
+    const { demo, kubeconfig, board } = this.#show;
     const { paused, sort, skipPast } = this.#controls;
     const pace = skipPast === undefined ? momentText(momentOf(demo.pulse())) : "to the next event";
-    const looks = { kubeconfig, speed: this.speed(), pace, paused, sort, hasKeys: true };
+    const looks = {
+      kubeconfig,
+      address: board?.url,
+      speed: this.speed(),
+      pace,
+      paused,
+      sort,
+      hasKeys: true,
+    };
     return { ...demo.picture(), ...looks };
   }
 }

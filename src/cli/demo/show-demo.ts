@@ -2,6 +2,7 @@ import { createLog } from "../../runtime/log.ts";
 import { eventLoopTurn } from "../../runtime/real-clock.ts";
 import { serveModel } from "../../sim/http/serve-model.ts";
 import { VirtualClock } from "../../sim/time/virtual-clock.ts";
+import { type DemoBoard, serveDemoBoard } from "../board/demo-board.ts";
 import type { CommandInput } from "../command-line/command-spec.ts";
 import { timeText } from "./board.ts";
 import type { BoardNews, BoardState } from "./board-state.ts";
@@ -32,12 +33,14 @@ export async function showDemo(input: Input, tools: Tools = {}): Promise<number>
   try {
     const face = await serveModel({ api: demo.api });
     const file = writeDemoFile("config", face.kubeconfig);
+    let board: DemoBoard | undefined;
     try {
-      const show = { demo, clock, input, kubeconfig: file.path, ...tools };
+      board = await serveDemoBoard({ demo, clock, options, io });
+      const show = { demo, clock, input, kubeconfig: file.path, board, ...tools };
       const last = await (io.openScreen === undefined ? showLines(show) : showBoard(show));
       io.out(lastWords(last));
     } finally {
-      await Promise.all([face.close(), file.remove()]);
+      await Promise.all([face.close(), file.remove(), board?.close()]);
     }
   } finally {
     process.off("SIGHUP", endAsAsked);
@@ -51,9 +54,11 @@ function endAsAsked(): void {
   process.kill(process.pid, "SIGTERM");
 }
 
-async function showLines({ demo, clock, input, kubeconfig }: Show): Promise<BoardState> {
+async function showLines(show: Show): Promise<BoardState> {
+  const { demo, clock, input, kubeconfig, board } = show;
   const { io, options, seed } = input;
   io.out(`KUBECONFIG=${kubeconfig}\n`);
+  if (board !== undefined) io.out(`Board: ${board.url}\n`);
   io.out(
     `Lastcall demo: ${options.nodes} nodes, ${options.speed} times real time, seed ${seed}.\n`,
   );

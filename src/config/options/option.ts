@@ -9,6 +9,7 @@ export const commands = [
   "depart",
   "audit",
   "doctor",
+  "board",
   "demo",
   "setup",
   "migrate",

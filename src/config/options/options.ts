@@ -3,7 +3,15 @@ import { agentOptions, auditOptions, migrateOptions, setupOptions } from "./comm
 import type { CamelCase, Command, Option, ValueOf } from "./option.ts";
 
 /** The commands that a person starts, without plan and audit, which print in more formats. */
-const briefCommands = ["drain-plan", "depart", "doctor", "demo", "setup", "version"] as const;
+const briefCommands = [
+  "drain-plan",
+  "depart",
+  "doctor",
+  "board",
+  "demo",
+  "setup",
+  "version",
+] as const;
 
 /**
  * Every option of every command. Names and defaults of `run`, `agent`, `plan`, `drain-plan`,
@@ -238,6 +246,21 @@ export const options = [
     default: "fail",
     commands: ["doctor"],
     help: "Lowest status of a check that makes the exit code 3",
+  },
+  {
+    name: "address",
+    type: "address",
+    value: "ADDRESS",
+    default: "127.0.0.1:8087",
+    commands: ["board", "demo"],
+    help: "Loopback address to serve the board on; if its port is taken, one of the next is used",
+  },
+  {
+    name: "open",
+    type: "switch",
+    default: "false",
+    commands: ["board", "demo"],
+    help: "Open the board in a browser",
   },
   {
     name: "seed",

@@ -1,0 +1,76 @@
+import type { BoardRights, FleetState } from "../../board/stream.ts";
+import type { OptionsOf } from "../../config/options/options.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import { seededRng } from "../../core/chance/rng.ts";
+import { isLastcallError } from "../../errors.ts";
+import { openBrowser } from "../../runtime/open-browser.ts";
+import type { CommandIo } from "../command-line/command-io.ts";
+import type { LiveDemo } from "../demo/live-demo.ts";
+import { startBoard } from "./start-board.ts";
+
+export interface DemoBoard {
+  readonly url: string;
+  /** How many times faster than real time the model runs from now on. */
+  readonly setRate: (rate: number) => void;
+  close(): Promise<void>;
+}
+
+/** Everybody may do everything in the model. */
+const everyRight: BoardRights = {
+  patchNodes: true,
+  createDepartures: true,
+  patchDepartures: true,
+  deleteDepartures: true,
+  patchPolicies: true,
+};
+
+/**
+ * The board of `lastcall board` on the model's cluster and clock, fed by what the controller
+ * watches. Where it cannot be served the demo goes on without: undefined, and stderr says why.
+ */
+export async function serveDemoBoard(parts: DemoParts): Promise<DemoBoard | undefined> {
+  try {
+    return await serve(parts);
+  } catch (error) {
+    if (!isLastcallError(error) || error.code === "USAGE") throw error;
+    parts.io.err(`lastcall: ${error.message}\n`);
+    return undefined;
+  }
+}
+
+interface DemoParts {
+  readonly demo: LiveDemo;
+  readonly clock: Clock;
+  readonly options: OptionsOf<"demo">;
+  readonly io: CommandIo;
+}
+
+async function serve({ demo, clock, options, io }: DemoParts): Promise<DemoBoard> {
+  let rate = options.speed;
+  const state = (): Omit<FleetState, "days"> => ({
+    cluster: "demo",
+    isDemo: true,
+    connection: { kind: "Live" },
+    missing: [],
+    rights: everyRight,
+    comparison: demo.comparison(),
+  });
+  const { address } = options;
+  // A chance of its own: whoever looks changes nothing of the fleet's fate.
+  const rng = seededRng(io.clock.now());
+  const { api, fleet } = demo;
+  const board = await startBoard({
+    ...{ address, api, fleet, state, rng, io },
+    clusterClock: clock,
+    rate: () => rate,
+  });
+  const problem = options.open ? await openBrowser(board.url) : undefined;
+  if (problem !== undefined) io.err(`lastcall: Cannot open a browser: ${problem}\n`);
+  return {
+    url: board.url,
+    setRate: (next) => {
+      rate = next;
+    },
+    close: board.close,
+  };
+}

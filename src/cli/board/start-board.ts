@@ -1,0 +1,98 @@
+import { ActDesk } from "../../board/act-desk.ts";
+import { BoardFeed } from "../../board/board-feed.ts";
+import { boardRoutes } from "../../board/board-routes.ts";
+import type { FleetState } from "../../board/stream.ts";
+import type { PageFile, PageServer } from "../../contracts/board/page-route.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import type { Fleet } from "../../contracts/fleet.ts";
+import type { KubeApi } from "../../contracts/kube-api.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { LastcallError, messageOf } from "../../errors.ts";
+import { KubeDepartureStore } from "../../kube/departure-store.ts";
+import { KubeNodePods } from "../../kube/node-pods.ts";
+import { KubeOperatorWrites } from "../../kube/operator-writes.ts";
+import { servePage } from "../../server/page-server.ts";
+import type { CommandFiles, CommandIo } from "../command-line/command-io.ts";
+import { hasReleaser } from "../commands/plan.ts";
+
+export interface BoardParts {
+  readonly address: string;
+  readonly api: KubeApi;
+  readonly fleet: Fleet;
+  /** The time of the cluster, which in the demo is not that of the wall. */
+  readonly clusterClock: Clock;
+  readonly rate: () => number;
+  readonly state: () => Omit<FleetState, "days">;
+  readonly rng: Rng;
+  readonly io: Pick<CommandIo, "clock" | "files">;
+}
+
+export interface ServedBoard {
+  readonly url: string;
+  /** Looks again, for what is not of the fleet. */
+  refresh(): void;
+  close(): Promise<void>;
+}
+
+/** Serves the board of a fleet. Throws PORT_TAKEN, USAGE and INPUT_UNREADABLE. */
+export async function startBoard(parts: BoardParts): Promise<ServedBoard> {
+  const { api, fleet, clusterClock, rate, state, rng, io } = parts;
+  const files = await pageFiles(io.files);
+  const now = () => clusterClock.now();
+  const feed = new BoardFeed({
+    ...{ fleet, state, hasReleaser, clock: io.clock },
+    cluster: { now, rate },
+    run: Math.floor(rng() * 2 ** 32).toString(36),
+  });
+  const pods = new KubeNodePods({ api, clock: clusterClock, rng });
+  const desk = new ActDesk({
+    ...{ fleet, pods, now },
+    store: new KubeDepartureStore(api),
+    writes: new KubeOperatorWrites(api),
+  });
+  const routes = boardRoutes({ feed, desk, fleet, pods, now });
+  const server: PageServer = await servePage({ address: parts.address, routes, files });
+  const over = new AbortController();
+  const running = feed.run(over.signal);
+  return {
+    url: server.url,
+    refresh: () => feed.refresh(),
+    close: async () => {
+      over.abort();
+      await Promise.all([running, server.close()]);
+    },
+  };
+}
+
+/** The files of the page by the path under which they are served; tools/bundle.ts makes them. */
+const served: Readonly<Record<string, readonly [name: string, type: string]>> = {
+  "/": ["index.html", "text/html; charset=utf-8"],
+  "/board.js": ["board.js", "text/javascript; charset=utf-8"],
+  "/board.css": ["board.css", "text/css; charset=utf-8"],
+  "/icon.svg": ["icon.svg", "image/svg+xml"],
+};
+
+/** Beside the bundle; sources run with the page of the last bundle. Throws INPUT_UNREADABLE. */
+async function pageFiles(
+  files: Pick<CommandFiles, "readText">,
+): Promise<ReadonlyMap<string, PageFile>> {
+  const isSource = import.meta.url.endsWith(".ts");
+  const folder = new URL(isSource ? "../../../dist/board/" : "./board/", import.meta.url);
+  const read = Object.entries(served).map(async ([path, [name, type]]) => {
+    const text = await readPart(files, new URL(name, folder).pathname);
+    return [path, { type, bytes: new TextEncoder().encode(text) }] as const;
+  });
+  return new Map(await Promise.all(read));
+}
+
+async function readPart(files: Pick<CommandFiles, "readText">, path: string): Promise<string> {
+  try {
+    return await files.readText(decodeURIComponent(path));
+  } catch (error) {
+    throw new LastcallError(
+      "INPUT_UNREADABLE",
+      `Cannot serve the board: its page is not built (${messageOf(error)}); run npm run prepare`,
+      { cause: error },
+    );
+  }
+}
