@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 import { commandList } from "../../src/cli/command-line/command-list.ts";
+import { optionsFor } from "../../src/config/options/options.ts";
 
 it.each([
   [["plan", "--frm", "x"], "lastcall: unknown option '--frm' (Did you mean --from?)\n"],
@@ -11,6 +12,28 @@ it.each([
   [
     ["run", "--leader-elect=maybe"],
     'lastcall: Cannot read --leader-elect: found "maybe", expected true or false\n',
+  ],
+  [
+    ["--context", "x", "plan"],
+    "lastcall: Cannot read the command line: found --context before the command, expected it after: lastcall plan --context …\n",
+  ],
+  [
+    ["-n=x", "plan"],
+    "lastcall: Cannot read the command line: found -n=x before the command, expected it after: lastcall plan -n=x …\n",
+  ],
+  [["--context", "x"], "lastcall: unknown option '--context'\n"],
+  [
+    ["audit", "d.yaml"],
+    "lastcall: Cannot run lastcall audit: found d.yaml, expected none, pass files with -f\n",
+  ],
+  [["version", "x"], "lastcall: Cannot run lastcall version: found x, expected none\n"],
+  [
+    ["setup", "gcp", "--project", "my-project-1", "--queue", "lastcall"],
+    "lastcall: Cannot set up gcp: --queue was given, expected it with aws only\n",
+  ],
+  [
+    ["setup", "crds", "--no-sqs-complete-hooks"],
+    "lastcall: Cannot set up crds: --sqs-complete-hooks was given, expected it with aws only\n",
   ],
   [["plan", "--zzzzzz"], "lastcall: unknown option '--zzzzzz'\n"],
 ])("%j is refused in one line", async (words, sentence) => {
@@ -34,7 +57,15 @@ it.each(commandList.map(({ name }) => name))("the help of %s fits a terminal", a
   expect(wide).toEqual([]);
 });
 
-it.each([["help"], ["help", "plan"]])("%s %s shows help", async (...words) => {
+it("each option of setup says in its help which parts read it", () => {
+  for (const { name, help, parts } of optionsFor("setup")) {
+    const [, told] = /^With ([^:]*):/.exec(help) ?? [];
+    if (told === undefined || name === "undo" || name === "cluster") continue;
+    expect({ name, parts: told.match(/gcp|aws|azure|admission/g) }).toEqual({ name, parts });
+  }
+});
+
+it.each([["help"], ["help", "plan"], ["help", "help"]])("%s %s shows help", async (...words) => {
   const { exitCode, out, err } = await type(words);
   expect({ exitCode, err }).toEqual({ exitCode: 0, err: "" });
   expect(out).toContain("Usage: lastcall");

@@ -12,7 +12,7 @@ const plain = {
   serviceAccount: "lastcall",
   managedIdentity: "lastcall",
   role: "lastcall",
-  scaleSets: false,
+  azureDeleteInstances: false,
 };
 const issuer = "https://westeurope.oic.prod-aks.azure.com/tenant/cluster/";
 
@@ -55,7 +55,7 @@ describe("lastcall setup azure", () => {
     const right = "Microsoft.Compute/virtualMachineScaleSets/delete/action";
     await setup({});
     expect(actionsOf("lastcall-nodes")).not.toContain(right);
-    await setup({ scaleSets: true });
+    await setup({ azureDeleteInstances: true });
     expect(actionsOf("lastcall-nodes")).toContain(right);
   });
 

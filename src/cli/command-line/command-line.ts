@@ -1,11 +1,12 @@
 import { Command, CommanderError, Option as Flag } from "commander";
-import { type Option, variableOf } from "../../config/options/option.ts";
+import { fieldNameOf, type Option, variableOf } from "../../config/options/option.ts";
 import { optionsFor } from "../../config/options/options.ts";
 import {
   type FlagValue,
   resolveOptions,
   spellSwitches,
 } from "../../config/options/resolve-options.ts";
+import { orList } from "../../config/problem.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { completionScript } from "../commands/completion.ts";
 import { version } from "../commands/version.ts";
@@ -75,8 +76,9 @@ async function parseAndRun(args: readonly string[], io: CommandIo): Promise<numb
   program.addCommand(completionCommand(io).copyInheritedSettings(program));
   const named = commandList.find((spec) => args.includes(spec.name));
   const spelled = named === undefined ? args : spellSwitches(named.name, args);
-  if (args.length === 0) program.help();
+  if (args.length === 0 || (args[0] === "help" && args[1] === "help")) program.help();
   const stranger = unknownCommand(program, args);
+  if (stranger === undefined) refuseEarlyOption(args);
   await program.parseAsync(stranger === undefined ? [...spelled] : [stranger], { from: "user" });
   return exitCode;
 }
@@ -86,6 +88,18 @@ function unknownCommand(program: Command, args: readonly string[]): string | und
   const word = args[0] === "help" ? args[1] : args[0];
   if (word === undefined || word.startsWith("-") || word === "help") return undefined;
   return program.commands.some((command) => command.name() === word) ? undefined : word;
+}
+
+/** As kubectl takes it; commander would call the option unknown. */
+function refuseEarlyOption(args: readonly string[]): void {
+  const [first = ""] = args;
+  const name = first.replace(/=.*/s, "");
+  const spec = commandList.find((one) => args.slice(1).includes(one.name));
+  const known = spec && optionsFor(spec.name).flatMap(flagsOf);
+  if (spec === undefined || !known?.some(({ short, long }) => name === short || name === long))
+    return;
+  const found = `found ${first} before the command, expected it after: lastcall ${spec.name} ${first} …`;
+  throw new LastcallError("USAGE", `Cannot read the command line: ${found}`);
 }
 
 function build(
@@ -106,29 +120,53 @@ function build(
   for (const flag of common.flatMap(flagsOf)) built.addOption(flag.helpGroup("Common options:"));
   return built.action(async (words: string[]) => {
     checkWords(spec, words);
-    await run(built.opts(), words);
+    const flags: Readonly<Record<string, FlagValue>> = built.opts();
+    checkParts(spec, { part: words[0], flags });
+    await run(flags, words);
   });
 }
 
 function checkWords(spec: CommandSpec, words: readonly string[]): void {
   if (words.length >= spec.minWords && words.length <= spec.maxWords) return;
-  const wanted = spec.words === "" ? "expected none" : `expected ${spec.words}`;
+  const files = optionsFor(spec.name).some(({ name }) => name === "filename");
+  const none = files ? "expected none, pass files with -f" : "expected none";
+  const wanted = spec.words === "" ? none : `expected ${spec.words}`;
   const found = words.length === 0 ? "no argument was given" : `found ${words.join(" ")}`;
   throw new LastcallError("USAGE", `Cannot run lastcall ${spec.name}: ${found}, ${wanted}`);
+}
+
+/** A flag that this part of `setup` does not read was meant for another, or is a mistake. */
+function checkParts(
+  spec: CommandSpec,
+  given: {
+    readonly part: string | undefined;
+    readonly flags: Readonly<Record<string, FlagValue>>;
+  },
+): void {
+  const { part = "", flags } = given;
+  const stray = optionsFor(spec.name).find(
+    ({ name, parts }) => flags[fieldNameOf(name)] !== undefined && parts?.includes(part) === false,
+  );
+  const isPart = spec.name === "setup" && spec.words.split("|").includes(part);
+  if (!isPart || stray === undefined) return;
+  const wanted = `expected it with ${orList(stray.parts ?? [])} only`;
+  throw new LastcallError("USAGE", `Cannot set up ${part}: --${stray.name} was given, ${wanted}`);
 }
 
 /** Values stay text here: `resolveOptions` reads them, whether typed, set or written. */
 function flagsOf(option: Option): Flag[] {
   const short = option.short === undefined ? "" : `-${option.short}, `;
   const value =
-    option.type === "choice" ? option.choices.join("|") : "value" in option ? option.value : "";
+    "value" in option ? option.value : option.type === "choice" ? option.choices.join("|") : "";
   const shown = option.type === "switch" ? "" : ` <${value}>`;
+  const long = option.type === "choice" && option.value !== undefined;
+  const help = long ? `${option.help}: ${orList(option.choices)}` : option.help;
   const notes = [
     ...(option.required ? ["required"] : []),
     ...(option.default === undefined ? [] : [`default ${option.default}`]),
     `env ${variableOf(option.name)}`,
   ];
-  const flag = new Flag(`${short}--${option.name}${shown}`, `${option.help} (${notes.join(", ")})`);
+  const flag = new Flag(`${short}--${option.name}${shown}`, `${help} (${notes.join(", ")})`);
   if (option.list)
     flag.argParser((text: string, before: string[] | undefined) => [...(before ?? []), text]);
   if (option.type !== "switch") return [flag];

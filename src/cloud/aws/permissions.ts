@@ -17,7 +17,7 @@ export interface AwsPermission {
   readonly only?: keyof AwsUseOf;
 }
 
-const all = ["Recreate", "Delete", "DeleteInstance", "None"] as const;
+const all = ["Recreate", "Delete", "DeleteInstance", "NodeClaim", "None"] as const;
 const byGroup = ["Recreate", "Delete"] as const;
 const anyRelease = ["Recreate", "Delete", "DeleteInstance"] as const;
 

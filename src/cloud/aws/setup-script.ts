@@ -6,6 +6,7 @@ import {
   checkForms,
   type Form,
   kubectlArray,
+  madeBy,
   shellQuoted,
   toolChecks,
 } from "../setup/shell-script.ts";
@@ -64,7 +65,7 @@ const forms = {
 export function awsSetupScript(choice: AwsSetupChoice): string {
   checkForms(choice, forms);
   const parts = [
-    head("Gives the Lastcall controller its rights in AWS", rightsOf(choice)),
+    head("Setup", "Gives the Lastcall controller its rights in AWS", rightsOf(choice)),
     variables(choice),
     documents(choice),
     checks(["aws", ...kubectlOf(choice)]),
@@ -84,7 +85,7 @@ export function awsSetupScript(choice: AwsSetupChoice): string {
 export function awsUndoScript(choice: AwsSetupChoice): string {
   checkForms(choice, forms);
   const parts = [
-    head("Takes away what `lastcall setup aws` has made, and nothing else", []),
+    head("Undo", "Takes away what `lastcall setup aws` has made, and nothing else", []),
     variables(choice),
     checks(["aws", ...kubectlOf(choice)]),
     ...(choice.identity === "IRSA" ? [kubectlArray(choice)] : []),
@@ -106,11 +107,11 @@ function useOf(choice: AwsSetupChoice): AwsUse {
   return { ...choice, queue, hooks: queue && choice.hooks };
 }
 
-function head(purpose: string, rights: readonly string[]): string {
+function head(script: "Setup" | "Undo", purpose: string, rights: readonly string[]): string {
   return [
     "#!/usr/bin/env bash",
     `# ${purpose}.`,
-    "# Made by `lastcall setup aws`. It can be run again: existing objects are updated.",
+    madeBy("aws", script),
     "# Everything that it makes has the tag lastcall-cluster; what does not have it is not touched.",
     ...rights,
     "set -euo pipefail",

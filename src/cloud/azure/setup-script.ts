@@ -6,6 +6,7 @@ import {
   checkForms,
   type Form,
   kubectlArray,
+  madeBy,
   toolChecks,
 } from "../setup/shell-script.ts";
 
@@ -18,7 +19,7 @@ export interface AzureSetupChoice extends AccountChoice {
   readonly managedIdentity: string;
   /** The custom roles' names begin with it. */
   readonly role: string;
-  readonly scaleSets: boolean;
+  readonly azureDeleteInstances: boolean;
 }
 
 const forms = {
@@ -66,7 +67,11 @@ const scopes: readonly { readonly on: AzureScope; readonly suffix: string }[] = 
 export function azureSetupScript(choice: AzureSetupChoice): string {
   checkForms(choice, forms);
   const parts = [
-    head("Gives the Lastcall controller its rights on AKS, by Workload Identity", rightsOf(choice)),
+    head(
+      "Setup",
+      "Gives the Lastcall controller its rights on AKS, by Workload Identity",
+      rightsOf(choice),
+    ),
     variables(choice),
     checks(choice),
     `# The ServiceAccount comes with deploy/base; without it nothing is changed.\n${accountCheck}`,
@@ -84,7 +89,7 @@ export function azureSetupScript(choice: AzureSetupChoice): string {
 export function azureUndoScript(choice: AzureSetupChoice): string {
   checkForms(choice, forms);
   const parts = [
-    head("Takes away what `lastcall setup azure` has made, and nothing else", []),
+    head("Undo", "Takes away what `lastcall setup azure` has made, and nothing else", []),
     variables(choice),
     checks(choice),
     identityLook,
@@ -96,11 +101,11 @@ export function azureUndoScript(choice: AzureSetupChoice): string {
   return `${parts.join("\n\n")}\n`;
 }
 
-function head(purpose: string, rights: readonly string[]): string {
+function head(script: "Setup" | "Undo", purpose: string, rights: readonly string[]): string {
   return [
     "#!/usr/bin/env bash",
     `# ${purpose}.`,
-    "# Made by `lastcall setup azure`. It can be run again: existing objects are updated.",
+    madeBy("azure", script),
     "# What it makes says so by the tag lastcall-cluster or its description; all else is not touched.",
     ...rights,
     "set -euo pipefail",
@@ -335,7 +340,7 @@ export const scaleSetPermission: AzurePermission = {
 
 /** What a controller that is used so needs, and no more. */
 export function azurePermissionsFor(use: {
-  readonly scaleSets: boolean;
+  readonly azureDeleteInstances: boolean;
 }): readonly AzurePermission[] {
-  return use.scaleSets ? [...azurePermissions, scaleSetPermission] : azurePermissions;
+  return use.azureDeleteInstances ? [...azurePermissions, scaleSetPermission] : azurePermissions;
 }

@@ -7,6 +7,7 @@ import {
   checkForms,
   type Form,
   kubectlArray,
+  madeBy,
   toolChecks,
 } from "../setup/shell-script.ts";
 
@@ -21,7 +22,7 @@ export interface ComputePermission {
   readonly only?: "RegionalGroups" | "PreemptionPoll";
 }
 
-const all = ["Recreate", "Delete", "DeleteInstance", "None"] as const;
+const all = ["Recreate", "Delete", "DeleteInstance", "NodeClaim", "None"] as const;
 const byGroup = ["Recreate", "Delete"] as const;
 
 /**
@@ -117,7 +118,10 @@ export function setupScript(choice: SetupChoice): string {
   const rights = permissionsFor({ ...choice, mode: choice.release });
   const permissions = rights.map(({ permission }) => permission).join(",");
   const parts = [
-    head(purpose, rightsOf(choice, rights), { ...variables(choice), permissions }),
+    head({
+      ...{ script: "Setup", purpose, rights: rightsOf(choice, rights) },
+      named: { ...variables(choice), permissions },
+    }),
     checks(choice),
     role,
   ];
@@ -131,7 +135,10 @@ export function undoScript(choice: SetupChoice): string {
   const { googleServiceAccount, cluster } = choice;
   checkForms({ ...choice, cluster: cluster?.name, location: cluster?.location }, forms);
   const parts = [
-    head("Takes away what `lastcall setup gcp` has made, and nothing else", [], variables(choice)),
+    head({
+      ...{ script: "Undo", rights: [], named: variables(choice) },
+      purpose: "Takes away what `lastcall setup gcp` has made, and nothing else",
+    }),
     toolChecks(["gcloud", ...(googleServiceAccount === undefined ? [] : ["kubectl"])]),
     ...(googleServiceAccount === undefined
       ? [roleLook, `# 1. The grant.\n${directMember}\n${undoGrant}`]
@@ -164,15 +171,17 @@ const forms = {
   location: { flag: "--location", pattern: label, wanted: "a zone or region" },
 } as const satisfies Record<string, Form>;
 
-function head(
-  purpose: string,
-  rights: readonly string[],
-  named: Readonly<Record<string, string | undefined>>,
-): string {
+function head(words: {
+  readonly script: "Setup" | "Undo";
+  readonly purpose: string;
+  readonly rights: readonly string[];
+  readonly named: Readonly<Record<string, string | undefined>>;
+}): string {
+  const { script, purpose, rights, named } = words;
   return [
     "#!/usr/bin/env bash",
     `# ${purpose}.`,
-    "# Made by `lastcall setup gcp`. It can be run again: existing objects are updated.",
+    madeBy("gcp", script),
     ...rights,
     "set -euo pipefail",
     "",

@@ -84,5 +84,14 @@ export function kubectlArray({ kubeconfig, context }: AccountChoice): string {
   return `kubectl=(kubectl ${flags.join(" ")})`;
 }
 
+/** What a reader of a script is told of running it twice. */
+export function madeBy(cloud: string, script: "Setup" | "Undo"): string {
+  const twice = {
+    Setup: "It can be run again: existing objects are updated.",
+    Undo: "It can be run again: what is already gone is passed over.",
+  };
+  return `# Made by \`lastcall setup ${cloud}${script === "Undo" ? " --undo" : ""}\`. ${twice[script]}`;
+}
+
 /** Ends the script where the ServiceAccount is not there, before anything is changed. */
 export const accountCheck = `"\${kubectl[@]}" get serviceaccount "$service_account" >/dev/null`;

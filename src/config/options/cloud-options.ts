@@ -39,6 +39,7 @@ export const awsOptions = [
     type: "switch",
     default: "true",
     commands: ["run", "setup"],
+    parts: ["aws"],
     help: "Complete the lifecycle hooks that the queue reports: when a terminating node is drained, or a launched one is ready",
   },
   {
@@ -53,6 +54,7 @@ export const awsOptions = [
     type: "duration",
     value: "DURATION",
     commands: ["run", "setup"],
+    parts: ["aws"],
     help: "How often to poll EC2 for scheduled events of instances, such as 1m; default: never",
   },
   {
@@ -60,6 +62,7 @@ export const awsOptions = [
     type: "text",
     value: "KEY[=VALUE]",
     commands: ["run", "setup"],
+    parts: ["aws"],
     help: "Act only on notices from the queue and EC2 for instances with this tag; default: every node that a policy selects",
   },
 ] as const satisfies readonly Option[];

@@ -14,6 +14,7 @@ export const setupOptions = [
     type: "text",
     value: "ID",
     commands: ["setup"],
+    parts: ["gcp"],
     help: "With gcp, required: the project of the machines",
   },
   {
@@ -21,6 +22,7 @@ export const setupOptions = [
     type: "text",
     value: "ID",
     commands: ["setup"],
+    parts: ["aws"],
     help: "With aws, required: the account of the cluster, 12 digits",
   },
   {
@@ -28,6 +30,7 @@ export const setupOptions = [
     type: "text",
     value: "NAME",
     commands: ["setup"],
+    parts: ["aws"],
     help: "With aws, required: the region of the cluster",
   },
   {
@@ -35,6 +38,7 @@ export const setupOptions = [
     type: "text",
     value: "ID",
     commands: ["setup"],
+    parts: ["azure"],
     help: "With azure, required: the id of the cluster's subscription",
   },
   {
@@ -42,6 +46,7 @@ export const setupOptions = [
     type: "text",
     value: "NAME",
     commands: ["setup"],
+    parts: ["azure"],
     help: "With azure, required: the resource group of the cluster itself, not that of its nodes",
   },
   {
@@ -49,6 +54,7 @@ export const setupOptions = [
     type: "text",
     value: "NAME",
     commands: ["setup"],
+    parts: ["gcp", "aws", "azure"],
     help: "With aws and azure, required: the cluster; with gcp and --location: check first that it has Workload Identity",
   },
   {
@@ -56,6 +62,7 @@ export const setupOptions = [
     type: "text",
     value: "ZONE|REGION",
     commands: ["setup"],
+    parts: ["gcp"],
     help: "With gcp: zone or region of the cluster",
   },
   {
@@ -64,6 +71,7 @@ export const setupOptions = [
     value: "NAME",
     default: "lastcall",
     commands: ["setup"],
+    parts: ["gcp", "aws", "azure"],
     help: "With gcp, aws, azure: the controller's ServiceAccount in the cluster",
   },
   {
@@ -71,6 +79,7 @@ export const setupOptions = [
     type: "text",
     value: "NAME",
     commands: ["setup"],
+    parts: ["gcp"],
     help: "With gcp: create this Google service account for the controller to impersonate; default: none is needed",
   },
   {
@@ -79,6 +88,7 @@ export const setupOptions = [
     choices: ["PodIdentity", "IRSA"],
     default: "PodIdentity",
     commands: ["setup"],
+    parts: ["aws"],
     help: "With aws: how the ServiceAccount gets its role",
   },
   {
@@ -87,6 +97,7 @@ export const setupOptions = [
     value: "NAME",
     default: "lastcall",
     commands: ["setup"],
+    parts: ["azure"],
     help: "With azure: user-assigned identity to create in the cluster's resource group",
   },
   {
@@ -95,14 +106,17 @@ export const setupOptions = [
     value: "ID",
     default: "lastcall",
     commands: ["setup"],
+    parts: ["gcp", "aws", "azure"],
     help: "With gcp, aws, azure: role to create",
   },
   {
     name: "release",
     type: "choice",
-    choices: ["Recreate", "Delete", "DeleteInstance", "None"],
+    choices: ["Recreate", "Delete", "DeleteInstance", "NodeClaim", "None"],
+    value: "MODE",
     default: "Recreate",
     commands: ["setup"],
+    parts: ["gcp", "aws"],
     help: "With gcp and aws: the policies' instance.release, which the role must permit",
   },
   {
@@ -110,6 +124,7 @@ export const setupOptions = [
     type: "switch",
     default: "false",
     commands: ["setup"],
+    parts: ["gcp"],
     help: "With gcp: machines are in regional managed instance groups (GKE's are zonal)",
   },
   {
@@ -117,14 +132,16 @@ export const setupOptions = [
     type: "text",
     value: "NAME",
     commands: ["setup"],
+    parts: ["aws"],
     help: "With aws: create this SQS queue and the EventBridge rules that fill it; default: none",
   },
   {
-    name: "scale-sets",
+    name: "azure-delete-instances",
     type: "switch",
     default: "false",
     commands: ["setup"],
-    help: "With azure: also grant deletion of scale set instances, which AKS does not support for its pools",
+    parts: ["azure"],
+    help: "With azure: also grant what lastcall run --azure-delete-instances does, which AKS does not support for its pools",
   },
 ] as const satisfies readonly Option[];
 
@@ -193,6 +210,7 @@ export const auditOptions = [
     value: "NAME",
     default: "gke",
     commands: ["setup"],
+    parts: ["admission"],
     help: "With admission: platform whose grace budget workloads are checked against, named as for audit",
   },
   {
@@ -201,6 +219,7 @@ export const auditOptions = [
     choices: ["Warn", "Deny", "Audit"],
     default: "Warn",
     commands: ["setup"],
+    parts: ["admission"],
     help: "With admission: warn the user, deny the object, or record it in the audit log of the API server",
   },
   {
@@ -209,6 +228,7 @@ export const auditOptions = [
     choices: ["Named", "Possible"],
     default: "Named",
     commands: ["setup"],
+    parts: ["admission"],
     help: "With admission: check workloads that name Spot nodes, or all that may run on them",
   },
   {

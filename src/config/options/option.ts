@@ -26,6 +26,8 @@ interface OptionBase {
   readonly name: string;
   readonly short?: string;
   readonly commands: "all" | readonly Command[];
+  /** The parts of `setup` that read it; absent: all. */
+  readonly parts?: readonly string[];
   /** One sentence without its period. */
   readonly help: string;
   /** As a user would write it. */
@@ -56,6 +58,8 @@ export interface NumberOption extends OptionBase {
 export interface ChoiceOption extends OptionBase {
   readonly type: "choice";
   readonly choices: readonly string[];
+  /** What help shows for them where they are too long; its sentence ends with them then. */
+  readonly value?: string;
 }
 
 /** The value that an option has once its text has been read. */

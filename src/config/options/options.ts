@@ -198,6 +198,7 @@ export const options = [
     type: "duration",
     value: "DURATION",
     commands: ["run", "setup"],
+    parts: ["gcp"],
     help: "How often to poll each zone of Compute Engine for preemptions, such as 10s; default: never",
   },
   ...awsOptions,
@@ -229,7 +230,7 @@ export const options = [
     type: "instant",
     value: "RFC3339",
     commands: ["depart"],
-    help: "When to leave; default: now",
+    help: "When to leave, not in the past; default: now",
   },
   {
     name: "by",

@@ -12,11 +12,16 @@ const plain: AzureSetupChoice = {
   cluster: "main",
   managedIdentity: "lastcall",
   role: "lastcall",
-  scaleSets: false,
+  azureDeleteInstances: false,
   namespace: "lastcall",
   serviceAccount: "lastcall",
 };
-const whole = { ...plain, scaleSets: true, kubeconfig: "/my kube/config", context: "it's mine" };
+const whole = {
+  ...plain,
+  azureDeleteInstances: true,
+  kubeconfig: "/my kube/config",
+  context: "it's mine",
+};
 
 describe("the script of setup azure", () => {
   it.each([

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Takes away what `lastcall setup aws` has made, and nothing else.
-# Made by `lastcall setup aws`. It can be run again: existing objects are updated.
+# Made by `lastcall setup aws --undo`. It can be run again: what is already gone is passed over.
 # Everything that it makes has the tag lastcall-cluster; what does not have it is not touched.
 set -euo pipefail
 

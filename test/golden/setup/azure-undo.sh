@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Takes away what `lastcall setup azure` has made, and nothing else.
-# Made by `lastcall setup azure`. It can be run again: existing objects are updated.
+# Made by `lastcall setup azure --undo`. It can be run again: what is already gone is passed over.
 # What it makes says so by the tag lastcall-cluster or its description; all else is not touched.
 set -euo pipefail
 
