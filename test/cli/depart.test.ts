@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
+import { formatInstant, hours, minus, seconds } from "../../src/core/time/time.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
 import { departures, ModelWorld } from "../support/model-world.ts";
@@ -71,6 +72,18 @@ describe("lastcall depart", () => {
     );
     expect((await lastcall("depart", "n0", "--at", by)).stdout).toContain("moved: n0 leaves at");
     expect(made()).toMatchObject([{ departAt: by }]);
+  });
+
+  it("refuses an instant that is past, and takes one of a moment ago", async () => {
+    const past = formatInstant(minus(realClock.now(), hours(1)));
+    const { exit, stderr } = await lastcall("depart", "n0", "--at", past);
+    expect(stderr).toBe(
+      `lastcall: Cannot use --at ${past}: it is past, expected a time to come, or no --at to begin now\n`,
+    );
+    expect({ exit, made: made() }).toEqual({ exit: 2, made: [] });
+    const justNow = formatInstant(minus(realClock.now(), seconds(5)));
+    expect((await lastcall("depart", "n0", "--at", justNow)).exit).toBe(0);
+    expect(made()).toMatchObject([{ departAt: justNow }]);
   });
 
   it("writes nothing with --dry-run, and prints what it would write", async () => {

@@ -13,7 +13,7 @@ const unreachable = new LastcallError("API_UNREACHABLE", "Cannot GET /version: c
  */
 async function contact(
   answer: (atMs: number) => KubeAnswer,
-): Promise<{ end: unknown; ms: number }> {
+): Promise<{ end: unknown; ms: number; waits: readonly unknown[] }> {
   const clock = new VirtualClock({ startAt: instant(0), settle: eventLoopTurn });
   const api: KubeApi = {
     send: async () => answer(clock.monotonic()),
@@ -22,7 +22,10 @@ async function contact(
     },
   };
   let ms = 0;
-  const end = preflight(api, clock, new AbortController().signal)
+  const waits: unknown[] = [];
+  const onWait = (error: LastcallError, patienceMs: number) =>
+    waits.push({ atMs: clock.monotonic(), error, patienceMs });
+  const end = preflight(api, { clock, signal: new AbortController().signal, onWait })
     .then(
       () => "Answered",
       (error: unknown) => error,
@@ -31,27 +34,29 @@ async function contact(
       ms = clock.monotonic();
     });
   await clock.runUntil(instant(seconds(60)));
-  return { end: await end, ms };
+  return { end: await end, ms, waits };
 }
 
 describe("the first contact with the API server", () => {
   it("is made at once where it answers", async () => {
-    expect(await contact(() => ({ status: 200, body: {} }))).toEqual({ end: "Answered", ms: 0 });
+    const found = await contact(() => ({ status: 200, body: {} }));
+    expect(found).toEqual({ end: "Answered", ms: 0, waits: [] });
   });
 
-  it("waits for one that is being restarted", async () => {
+  it("waits for one that is being restarted, and says so at once and once", async () => {
     const found = await contact((atMs) => {
       if (atMs < 5000) throw unreachable;
       return { status: 200, body: {} };
     });
-    expect(found).toEqual({ end: "Answered", ms: 5000 });
+    const waits = [{ atMs: 0, error: unreachable, patienceMs: 20_000 }];
+    expect(found).toEqual({ end: "Answered", ms: 5000, waits });
   });
 
   it("ends after twenty seconds with what was wrong", async () => {
     const found = await contact(() => {
       throw unreachable;
     });
-    expect(found).toEqual({ end: unreachable, ms: 20_000 });
+    expect(found).toMatchObject({ end: unreachable, ms: 20_000 });
   });
 
   it("ends at once where nobody knows who asks", async () => {

@@ -4,7 +4,7 @@ import type { NodeFacts } from "../../core/cluster/node.ts";
 import { type DepartStep, type DepartWish, departStep } from "../../core/departure/depart-order.ts";
 import type { Departure } from "../../core/departure/departure.ts";
 import { selectPolicy } from "../../core/policy/selector.ts";
-import { formatInstant } from "../../core/time/time.ts";
+import { between, formatInstant, type Millis, minutes } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { connect } from "../cluster/connect.ts";
 import { printData } from "../command-line/command-io.ts";
@@ -39,9 +39,18 @@ function wholeCluster({ kubeconfig, context }: Depart["options"]): SnapshotSourc
   return { kubeconfig, context, from: [], filename: [] };
 }
 
+/** A script's own `--at now` is a little late when it is read; anything older is a mistake. */
+const lateMs: Millis = minutes(1);
+
 function wishOf({ options, io }: Depart): DepartWish {
-  const departAt = options.at ?? io.clock.now();
-  const { by } = options;
+  const now = io.clock.now();
+  const { at: departAt = now, by } = options;
+  if (between(departAt, now) > lateMs) {
+    throw new LastcallError(
+      "USAGE",
+      `Cannot use --at ${formatInstant(departAt)}: it is past, expected a time to come, or no --at to begin now`,
+    );
+  }
   if (by !== undefined && by <= departAt) {
     throw new LastcallError(
       "USAGE",

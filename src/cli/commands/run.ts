@@ -3,7 +3,8 @@ import type { KubeApi } from "../../contracts/kube-api.ts";
 import type { Leadership } from "../../contracts/leadership.ts";
 import type { Log } from "../../contracts/telemetry.ts";
 import type { Controller } from "../../controller/controller.ts";
-import { isLastcallError, messageOf } from "../../errors.ts";
+import type { Millis } from "../../core/time/time.ts";
+import { isLastcallError, type LastcallError, messageOf } from "../../errors.ts";
 import { createLog } from "../../runtime/log.ts";
 import { holderIsDead, processIdentity } from "../../runtime/process-identity.ts";
 import { eventLoopTurn } from "../../runtime/real-clock.ts";
@@ -45,8 +46,11 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
   const watched: Watched = {};
   const metricsServer = metricsServerOf({ options, io, metrics, log, watched });
   const clouds = await cloudParts(options, io);
-  const { api, namespace, close } = await connect({ ...options, probesConnections: true }, io);
-  await preflight(api, io.clock, io.signal);
+  const { api, access, namespace, close } = await connect(
+    { ...options, probesConnections: true },
+    io,
+  );
+  await reach({ api, server: access.server, io, log });
   const identity = processIdentity(io.env.POD_NAME);
   const { controller, fleet } = assembleController({
     api,
@@ -79,6 +83,23 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
     close();
   }
 };
+
+/** Says which API server it asks: one that drops packets does not even refuse them. */
+async function reach(parts: {
+  readonly api: KubeApi;
+  readonly server: string;
+  readonly io: CommandIo;
+  readonly log: Log;
+}): Promise<void> {
+  const { api, server, io, log } = parts;
+  log.info("connecting", { server });
+  const onWait = (error: LastcallError, patienceMs: Millis) =>
+    log.warn("api-server-awaited", {
+      ...{ code: error.code, error: error.message },
+      forSeconds: patienceMs / 1000,
+    });
+  await preflight(api, { ...io, onWait });
+}
 
 /** Its code is loaded only where it is wanted. */
 async function auditOf({ auditEvery }: Options, api: KubeApi): Promise<ControllerParts["audit"]> {
