@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 import { seededRng } from "../core/chance/rng.ts";
 import { interruptSignal } from "../runtime/interrupt-signal.ts";
-import { endQuietlyOnClosedPipe, processIo } from "../runtime/process-io.ts";
+import { endQuietlyOnClosedPipe, processIo, silenceWarnings } from "../runtime/process-io.ts";
 import { realClock } from "../runtime/real-clock.ts";
 import { runCommandLine } from "./command-line/command-line.ts";
 
 endQuietlyOnClosedPipe();
+silenceWarnings("MetadataLookupWarning");
 process.exitCode = await runCommandLine(process.argv.slice(2), {
   ...processIo(),
   clock: realClock,

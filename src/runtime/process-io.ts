@@ -36,6 +36,19 @@ export function endQuietlyOnClosedPipe(): void {
   });
 }
 
+/**
+ * Keeps warnings of libraries from standard error whose cause an error of ours tells as well, such
+ * as those of Google's about a metadata server that is away. Others are printed as before.
+ */
+export function silenceWarnings(...names: readonly string[]): void {
+  const printers = process.listeners("warning");
+  process.removeAllListeners("warning");
+  process.on("warning", (warning) => {
+    if (names.includes(warning.name)) return;
+    for (const print of printers) print(warning);
+  });
+}
+
 async function readText(path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");

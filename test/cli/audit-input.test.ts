@@ -286,6 +286,20 @@ items:
     expect(workloads.map((one) => one.file)).toEqual(["k8s/a.yaml", "k8s/b/two.yml"]);
   });
 
+  it.each([
+    { files: ["k8s/a.yaml", "./k8s/a.yaml"] },
+    { files: ["k8s", "k8s/a.yaml"] },
+    { files: ["k8s/a.yaml", "k8s/"] },
+  ])("a file that is named twice counts once: $files", async ({ files }) => {
+    const run = await auditRun(
+      { files, output: "json", failOn: "never" },
+      { "k8s/a.yaml": thirty, "./k8s/a.yaml": thirty },
+    );
+    const { workloads } = JSON.parse(run.stdout) as { workloads: object[] };
+
+    expect(workloads).toHaveLength(1);
+  });
+
   it("a recording by --from has the server's defaults in it, a manifest has not", async () => {
     const texts = { "web.yaml": deployment({ pod: "terminationGracePeriodSeconds: 30" }) };
     const json = { output: "json", failOn: "never" } as const;

@@ -53,6 +53,18 @@ describe("lastcall migrate", () => {
     ]);
   });
 
+  it.each([
+    ["a NUL", Buffer.from("key: \0secret")],
+    ["bytes that are no UTF-8", Buffer.from([0x6b, 0x3a, 0x20, 0xff, 0xfe, 0x73])],
+  ])("refuses a binary file without quoting it: %s", async (_, bytes) => {
+    const file = join(folder, "given.bin");
+    await writeFile(file, bytes);
+    expect(await lastcall("estafette", "--values", file)).toEqual({
+      ...{ exit: 2, stdout: "" },
+      stderr: `lastcall: Cannot read ${file}: found binary data, expected YAML\n`,
+    });
+  });
+
   it("prints JSON as a List", async () => {
     const { stdout } = await lastcall("estafette", "--values", await fileOf(values), "-o", "json");
     expect(JSON.parse(stdout)).toMatchObject({

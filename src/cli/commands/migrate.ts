@@ -81,10 +81,16 @@ async function valuesIn(path: string, io: CommandIo): Promise<unknown> {
   return documents[0] ?? {};
 }
 
-/** The documents of a YAML file. Throws INPUT_INVALID with its line. */
+/** The documents of a YAML file. Throws INPUT_INVALID with its line; binary data is not quoted. */
 async function documentsIn(path: string, io: CommandIo): Promise<readonly unknown[]> {
   const file = path === "-" ? "standard input" : path;
   const text = path === "-" ? await io.files.stdin() : await io.files.readText(path);
+  if (text.includes("\0") || text.includes("\uFFFD")) {
+    throw new LastcallError(
+      "INPUT_INVALID",
+      `Cannot read ${file}: found binary data, expected YAML`,
+    );
+  }
   const { documents, mistakes } = readYaml(text);
   const [mistake] = mistakes;
   if (mistake !== undefined) {

@@ -1,3 +1,4 @@
+import { normalize } from "node:path";
 import type { ManifestSource } from "../../audit/objects/manifest.ts";
 import { type Fields, isFields } from "../../core/json/json-field.ts";
 import { describeValue, nameOf } from "../../core/json/shown-value.ts";
@@ -70,7 +71,8 @@ interface Found {
 
 /**
  * Reads manifests from files, from directories with all below them, and from standard input (`-`).
- * Lists are taken apart. `onFile` is called with how many files were read before each.
+ * Lists are taken apart. A file that is named twice is read once. `onFile` is called with how many
+ * files were read before each.
  */
 export async function readManifests(
   paths: readonly string[],
@@ -95,10 +97,13 @@ export async function readManifests(
     },
   };
   const texts: SourceText[] = [];
+  const known = new Set<string>();
   for (const path of paths) {
     const listed = await listFiles({ path, files, found });
     if (listed.length === 0) found.empty.push({ path, kind: "Folder" });
     for (const file of listed) {
+      if (known.has(normalize(file))) continue;
+      known.add(normalize(file));
       options.onFile?.(texts.length);
       const text = await readText(file, files, detail);
       if (text.kind === "Text") texts.push({ file, text: text.text });

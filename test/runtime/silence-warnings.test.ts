@@ -1,0 +1,17 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+
+const run = promisify(execFile);
+
+it("warnings of the names given are not printed, and all others are", async () => {
+  const program = `
+    import { silenceWarnings } from "./src/runtime/process-io.ts";
+    silenceWarnings("MetadataLookupWarning");
+    process.emitWarning("all promises were rejected", "MetadataLookupWarning");
+    process.emitWarning("something else", "OtherWarning");
+  `;
+  const { stderr } = await run("node", ["--input-type=module", "--eval", program]);
+  expect(stderr).toMatch(/OtherWarning: something else/);
+  expect(stderr).not.toContain("Metadata");
+});
