@@ -300,6 +300,22 @@ describe("on a real API server", () => {
     expect(policies.trim()).toBe("departurepolicy.lastcall.dev/gke-preemptible");
   });
 
+  test("whoever has policies is told how to clean up without one more", () => {
+    const { kubeconfig } = plane;
+    const notes = (values: Values) => {
+      const flags = ["--dry-run=server", "--values", fileOf(values)];
+      const { stdout, stderr } = helm(["upgrade", ...release, ...flags], { home, kubeconfig });
+      expect(stderr).toBe("");
+      return stdout.slice(stdout.indexOf("NOTES:"));
+    };
+    const apply = "migrate estafette --values values.yaml --apply";
+    const clear = "kubectl annotate nodes --all estafette.io/gke-preemptible-killer-state-";
+    const alone = notes({ secret: identity });
+    expect([alone.includes(apply), alone.includes(clear)]).toEqual([true, false]);
+    const own = notes({ secret: identity, policies: [{ name: "spot", spec: {} }] });
+    expect([own.includes(apply), own.includes(clear)]).toEqual([false, true]);
+  });
+
   test("the killer's release becomes Lastcall's in place, once the definitions are there", async () => {
     const { kubeconfig } = plane;
     const killer = join(home, "killer");
