@@ -26,6 +26,8 @@ const build = await rolldown({
     temporal: join(root, "src/runtime/temporal.ts"),
   },
   platform: "node",
+  // AWS' clients come as one file, too, of which nothing can be left out.
+  resolve: { mainFields: ["module", "main"] },
   // The polyfill exists for its effect on the global scope.
   treeshake: { moduleSideEffects: (id) => id.includes("/temporal-polyfill/") },
   // What the oldest maintained Node can parse.
