@@ -71,7 +71,7 @@ export function createAwsRunner<Kind extends AwsKind>(
 async function createTargetRunner(
   tools: AwsActionTools,
 ): Promise<ActionRunner<"deregisterTargets">> {
-  const [{ TargetRunner }, { TargetIndex }, targetGroups, classic, { Ec2Client }] =
+  const [{ TargetRunner }, { TargetIndex, refreshMs }, targetGroups, classic, { Ec2Client }] =
     await Promise.all([
       import("./deregister-targets.ts"),
       import("./target-index.ts"),
@@ -87,7 +87,8 @@ async function createTargetRunner(
     ];
     const network = new Ec2Client({ region });
     const machines = () => instancesIn(region, tools);
-    const index = new TargetIndex({ kinds, network, machines, clock, rng });
+    const believedMs = follow === undefined ? refreshMs : undefined;
+    const index = new TargetIndex({ kinds, network, machines, believedMs, clock, rng });
     if (follow !== undefined) void index.follow(onTrouble, follow);
     return { index, kinds, instances: network };
   };

@@ -26,7 +26,7 @@ import { asFault } from "../aws-fault.ts";
 import { type Ec2Instances, type InRegion, stageOf } from "../ec2-machine.ts";
 import { instanceOf, problemOf } from "./action-instance.ts";
 import { GroupBatches } from "./group-batches.ts";
-import type { Holding, TargetIndex, TrafficMachine } from "./target-index.ts";
+import type { Holding, TargetIndex } from "./target-index.ts";
 import {
   keyOfTarget,
   type Target,
@@ -124,7 +124,7 @@ export class TargetRunner implements ActionRunner<Kind> {
       return { detail: "in no group again: the instance does not run any more" };
     }
     // An address that a pod has given up may be another pod's by now.
-    const { addresses } = await machineOf(task, signal);
+    const { addresses } = await addressesOf(task, signal);
     const its = new Set([instanceId, ...addresses]);
     const held = byGroup(holdingsOf(task.undo).filter(({ target }) => its.has(target.id)));
     const lines = this.#linesOf(traffic);
@@ -137,9 +137,11 @@ export class TargetRunner implements ActionRunner<Kind> {
 
   async #find(task: ActionTask<Kind>, signal: AbortSignal) {
     signal.throwIfAborted();
-    const traffic = this.#trafficIn(instanceOf(task).region);
-    const machine = await machineOf(task, signal);
-    return { ...(await traffic.index.find(machine, signal)), traffic };
+    const { instanceId, region } = instanceOf(task);
+    const traffic = this.#trafficIn(region);
+    const { addresses, fault } = await addressesOf(task, signal);
+    const found = await traffic.index.find({ instanceId, addresses }, signal);
+    return { ...found, faults: [...found.faults, ...(fault ?? [])], traffic };
   }
 
   #linesOf(traffic: RegionTraffic): LinesOf {
@@ -215,10 +217,17 @@ function throwFailed(ends: readonly PromiseSettledResult<void>[], signal: AbortS
   if (failed?.status === "rejected") throw asFault(failed.reason);
 }
 
-/** Addresses are asked of the cluster; a machine in no group by address needs none. */
-async function machineOf(task: ActionTask<Kind>, signal: AbortSignal): Promise<TrafficMachine> {
-  const { node, pods } = await task.target.addresses(signal);
-  return { instanceId: instanceOf(task).instanceId, addresses: [...node, ...pods] };
+/**
+ * Where nobody tells the addresses, the groups that hold the instance by its id are left at least.
+ */
+async function addressesOf(task: ActionTask<Kind>, signal: AbortSignal) {
+  try {
+    const { node, pods } = await task.target.addresses(signal);
+    return { addresses: [...node, ...pods] };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { addresses: [], fault: [asFault(error)] };
+  }
 }
 
 function linesOf(kind: TrafficGroups, clock: Clock): Lines {

@@ -14,6 +14,8 @@ export interface TargetIndexTools {
   readonly network: Pick<Ec2Network, "interfacesOf">;
   /** The instances whose VPC is learnt beforehand. */
   readonly machines: () => readonly string[];
+  /** What is older is read again before it is believed; absent: somebody follows it. */
+  readonly believedMs?: Millis | undefined;
   readonly clock: Clock;
   readonly rng: Rng;
 }
@@ -36,7 +38,7 @@ export interface HoldingsFound {
   readonly faults: readonly LastcallError[];
 }
 
-const refreshMs: Millis = minutes(5);
+export const refreshMs: Millis = minutes(5);
 /** What failed is read again sooner. */
 const failedRefreshMs: Millis = seconds(30);
 /** Of a machine that is in no group a look that is younger than this is believed. */
@@ -84,12 +86,11 @@ export class TargetIndex {
    * Reads the groups first where they have not been read, and again for a machine that is in none.
    */
   async find(machine: TrafficMachine, signal: AbortSignal): Promise<HoldingsFound> {
-    const { clock } = this.#tools;
+    const { believedMs = Number.POSITIVE_INFINITY } = this.#tools;
     signal.throwIfAborted();
-    if (!this.#isRead()) await untilAborted(this.#read(), signal);
+    if (!this.#isRead() || this.#ageMs() > believedMs) await untilAborted(this.#read(), signal);
     let found = this.#holdings(machine);
-    const oldestMs = Math.min(...[...this.#parts.values()].map(({ startedMs }) => startedMs));
-    if (found.length === 0 && clock.monotonic() - oldestMs > freshMs) {
+    if (found.length === 0 && this.#ageMs() > freshMs) {
       await untilAborted(this.#read(), signal);
       found = this.#holdings(machine);
     }
@@ -101,6 +102,12 @@ export class TargetIndex {
   async faults(signal: AbortSignal): Promise<readonly LastcallError[]> {
     if (!this.#isRead()) await untilAborted(this.#read(), signal);
     return [...this.#parts.values()].flatMap(({ fault }) => fault ?? []);
+  }
+
+  /** Of what was read the longest time ago. */
+  #ageMs(): number {
+    const startedMs = [...this.#parts.values()].map((part) => part.startedMs);
+    return this.#tools.clock.now() - Math.min(...startedMs);
   }
 
   /** Whether something is known of each kind of group. */
@@ -175,7 +182,7 @@ export class TargetIndex {
   }
 
   async #readKind(kind: TrafficGroups, signal: AbortSignal): Promise<readonly LastcallError[]> {
-    const startedMs = this.#tools.clock.monotonic();
+    const startedMs = this.#tools.clock.now();
     const former = this.#parts.get(kind.kind);
     const unread: Registered[] = [];
     const faults: LastcallError[] = [];

@@ -8,6 +8,7 @@ import type { ActionTask } from "../../../../src/contracts/action-runner.ts";
 import { seededRng } from "../../../../src/core/chance/rng.ts";
 import type { Fields } from "../../../../src/core/json/json-field.ts";
 import { millis, plus } from "../../../../src/core/time/time.ts";
+import { LastcallError } from "../../../../src/errors.ts";
 import { aTask } from "../../../contract/action-runner.contract.ts";
 import { useAwsEnvironment } from "../../../support/aws-environment.ts";
 import { LoadBalancerServer } from "../../../support/load-balancer-server.ts";
@@ -266,5 +267,19 @@ describe("a machine that is taken out of its groups", () => {
     });
     balancers.denied.clear();
     expect(await runner.check({ kind: "deregisterTargets", wait: true }, never)).toBeUndefined();
+  });
+
+  it("leaves the groups that hold it by its id where nobody tells its addresses", async () => {
+    addGroups(1);
+    const task = taskOf({});
+    const addresses = async () => {
+      throw new LastcallError("API_UNREACHABLE", "Cannot list the pods: a test has it fail");
+    };
+    const blind = { ...task, target: { ...task.target, addresses } };
+    const undo = await runner.prepare(blind, never);
+    await expect(runner.apply({ ...blind, undo }, never)).rejects.toMatchObject({
+      code: "API_UNREACHABLE",
+    });
+    expect(standing()).toEqual([]);
   });
 });
