@@ -34,12 +34,15 @@ const catalogue = {
   INSTANCE_UNKNOWN: { retryable: false, exitCode: 1 },
   // An action around a departure; those of AWS have the codes of the cloud as well.
   ACTION_UNREACHABLE: { retryable: true, exitCode: 1 },
+  ACTION_TIMEOUT: { retryable: true, exitCode: 1 },
   ACTION_RATE_LIMITED: { retryable: true, exitCode: 1 },
   ACTION_REFUSED: { retryable: false, exitCode: 1 },
   ACTION_RIGHT_MISSING: { retryable: false, exitCode: 1 },
   ACTION_TARGET_UNKNOWN: { retryable: false, exitCode: 1 },
   ACTION_REDIRECTED: { retryable: false, exitCode: 1 },
   ACTION_ANSWER_INVALID: { retryable: false, exitCode: 1 },
+  ACTION_UNSUPPORTED: { retryable: false, exitCode: 1 },
+  ACTION_DEADLINE: { retryable: false, exitCode: 1 },
   SCRIPT_FAILED: { retryable: false, exitCode: 1 },
   PORT_TAKEN: { retryable: false, exitCode: 1 },
   // Exit 130: interrupted.

@@ -107,6 +107,13 @@ export type ActionRunners = <Kind extends ActionKind>(
   kind: Kind,
 ) => Promise<ActionRunner<Kind> | undefined>;
 
+/** What the controller carries actions out with. */
+export interface ActionPorts {
+  readonly runners: ActionRunners;
+  /** Asks the cluster for the addresses of a node and of the pods on it. */
+  readonly addresses: (node: string, signal: AbortSignal) => Promise<MachineAddresses>;
+}
+
 /** Reads one key of a Secret in the namespace of Lastcall, each time afresh. */
 export interface SecretReader {
   /** Throws `SECRET_MISSING` where there is no such Secret or key, or it may not be read. */

@@ -35,6 +35,7 @@ export const metricNames = {
   ],
   histograms: [
     "lastcall_notice_to_cordon_seconds",
+    "lastcall_notice_to_detached_seconds",
     "lastcall_notice_to_last_pod_seconds",
     "lastcall_deadline_left_seconds",
   ],

@@ -1,19 +1,14 @@
-import type {
-  ClusterCapacity,
-  Placeholders,
-  VolumeAttachments,
-} from "../contracts/cluster-capacity.ts";
-import type { DepartureStore, MoveOrder, StoreResult } from "../contracts/departure-store.ts";
+import type { ActionRunner } from "../contracts/action-runner.ts";
+import type { MoveOrder, StoreResult } from "../contracts/departure-store.ts";
 import type {
   InstanceReleaser,
   MachineState,
   ReleasedMachine,
   ReleaseRequest,
-  ReleaserChoice,
 } from "../contracts/instance-releaser.ts";
 import type { LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
-import type { MarkResult, NodeMarks } from "../contracts/node-marks.ts";
-import type { LeaveOptions, NodePods, RestartOptions } from "../contracts/node-pods.ts";
+import type { MarkResult } from "../contracts/node-marks.ts";
+import type { LeaveOptions, RestartOptions } from "../contracts/node-pods.ts";
 import type { ClusterEvent, Telemetry } from "../contracts/telemetry.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { OwnerFacts, PodIdentity } from "../core/cluster/pod.ts";
@@ -24,24 +19,13 @@ import type { EvictionAnswer } from "../core/drain/drain-answer.ts";
 import type { PlaceholderOrder } from "../core/drain/placeholder-plan.ts";
 import { isOvertaken, markOf } from "../core/notice/interruption.ts";
 import { isUndoing, type NoticeUpdate, noticeUpdate, toldBy } from "../core/notice/notice-merge.ts";
+import type { ActionKind } from "../core/policy/action.ts";
 import { noReleaser } from "../core/policy/release-answer.ts";
 import type { Instant } from "../core/time/time.ts";
 import { assert, type ErrorCode, LastcallError } from "../errors.ts";
+import { fencedRunner } from "./action/action-attempt.ts";
+import type { ClusterPorts } from "./cluster-ports.ts";
 import { fencedHooks } from "./notice/fenced-hooks.ts";
-
-/** What the executor acts with. Assembled by the command, or by a test with the model cluster. */
-export interface ClusterPorts {
-  readonly marks: NodeMarks;
-  readonly pods: NodePods;
-  readonly store: DepartureStore;
-  readonly placeholders: Placeholders;
-  /** These two only look. */
-  readonly capacity: ClusterCapacity;
-  readonly attachments: VolumeAttachments;
-  readonly releaserFor: ReleaserChoice;
-  /** Absent: no group is told anything. */
-  readonly hooks?: LifecycleHooks | undefined;
-}
 
 export interface ExecutorOptions {
   readonly ports: ClusterPorts;
@@ -351,6 +335,12 @@ export class Executor {
     if (live && found.departure.node.uid === node.uid) return;
     await this.uncordon({ node, departure });
     this.telemetry.log.warn("orphaned-cordon-cleared", { node: node.name, departure });
+  }
+
+  /** Each of its calls looks first whether we still lead; undefined where nobody can do such. */
+  async actionRunner(kind: ActionKind): Promise<ActionRunner | undefined> {
+    const runner = await this.#ports.actionPorts?.runners(kind);
+    return runner && fencedRunner(runner, () => this.#assertLeading());
   }
 
   emit(event: ClusterEvent): void {

@@ -64,6 +64,8 @@ export const gauges: Readonly<Record<GaugeName, Described>> = {
 
 export const histograms: Readonly<Record<HistogramName, string>> = {
   lastcall_notice_to_cordon_seconds: "From a notice to the node's cordon.",
+  lastcall_notice_to_detached_seconds:
+    "From a notice to the machine's being out of its target groups (the action deregisterTargets).",
   lastcall_notice_to_last_pod_seconds: "From a notice to the exit of the node's last pod.",
   lastcall_deadline_left_seconds: "What was left of the notice when the last pod had gone.",
 };

@@ -1,6 +1,7 @@
 import { readClusterPolicy } from "../../src/config/policy/cluster-policy.ts";
 import { crdOf } from "../../src/config/schema/crd.ts";
 import { resourceDefinitions } from "../../src/config/schema/resource-definition.ts";
+import type { ActionPorts } from "../../src/contracts/action-runner.ts";
 import type { GateSource } from "../../src/contracts/fleet.ts";
 import type { InstanceReleaser, ReleaserChoice } from "../../src/contracts/instance-releaser.ts";
 import type { KubeAnswer, KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
@@ -62,6 +63,7 @@ export class ModelWorld {
   readonly logged: string[] = [];
   /** `name label=value` of each count. */
   readonly counted: string[] = [];
+  readonly observed: { readonly name: string; readonly value: number }[] = [];
   /** What each gauge shows now. */
   readonly gauges = new Map<string, Parameters<Metrics["set"]>[1]>();
   /** What the controller did, in order: `cordon n1`, `evict n1`, `release n1`, `remove n1`. */
@@ -324,6 +326,7 @@ export class ModelWorld {
       launchTimes?: LaunchTimes;
       hooks?: LifecycleHooks;
       joinWithinMs?: Millis;
+      actionPorts?: ActionPorts;
       gates?: GateSource;
       releaserFor?: ReleaserChoice;
     } = {},
@@ -352,6 +355,7 @@ export class ModelWorld {
         attachments: new KubeVolumeAttachments({ api, clock, rng }),
         releaserFor: options.releaserFor ?? (() => this.releaser),
         hooks: options.hooks,
+        actionPorts: options.actionPorts,
       },
       policyStatus: new KubePolicyStatus(api, clock),
       telemetry: {
@@ -362,7 +366,9 @@ export class ModelWorld {
             this.counted.push([name, ...pairs].join(" "));
           },
           set: (name, series) => this.gauges.set(name, series),
-          observe: () => {},
+          observe: (name, value) => {
+            this.observed.push({ name, value });
+          },
         },
         events: { emit: (event) => this.events.push(event) },
       },

@@ -236,6 +236,7 @@ export const departureStatus: ObjectField = {
       },
     },
     actions,
+    policy: textField({ description: "The policy whose actions they are." }),
     timeline: {
       type: "list",
       description: "What happened when.",

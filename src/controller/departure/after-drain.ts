@@ -1,6 +1,7 @@
 import type { FollowedVolumes } from "../../contracts/cluster-capacity.ts";
 import { Wakeup } from "../../contracts/wakeup.ts";
 import { type AttachedVolume, awaitedVolumes } from "../../core/cluster/pod.ts";
+import type { ActionRecord } from "../../core/departure/action-record.ts";
 import { cloudDeadline } from "../../core/departure/departure.ts";
 import { drainBeganAt, type PhaseResult } from "../../core/departure/ledger.ts";
 import { earlier, formatInstant, type Instant, plus } from "../../core/time/time.ts";
@@ -91,13 +92,18 @@ async function withClaims(
 /**
  * Keeps a machine that is ours to release until load balancers have heard of its node's cordon, for
  * as long as the policy says that this takes; it forwards what they still send to it. Counted from
- * the drain's beginning, which the status holds, so that a restart does not begin again.
+ * the drain's beginning, which the status holds, so that a restart does not begin again. An action
+ * that takes it out of its target groups knows better when they are done, and is waited for
+ * instead.
  */
 export async function awaitLoadBalancers(
   context: StepContext,
   signal: AbortSignal,
 ): Promise<undefined> {
-  const { policy, clock, report } = context;
+  const { policy, clock, report, actions } = context;
+  if (isCloudsToTake(context)) return;
+  await actions.settled(["AtNotice", "BeforeDrain"], signal, isDetaching);
+  if (actions.recordOf("deregisterTargets")?.state === "Done") return;
   const wakeup = new Wakeup(clock);
   const stop = context.onObserved(() => wakeup.wake());
   try {
@@ -116,6 +122,10 @@ export async function awaitLoadBalancers(
   } finally {
     stop();
   }
+}
+
+function isDetaching({ kind }: ActionRecord): boolean {
+  return kind === "deregisterTargets";
 }
 
 /** Ends the phase Draining with what the drain came to. */

@@ -2,6 +2,7 @@ import type { Clock } from "../../contracts/clock.ts";
 import type { EventReason, EventTarget, Telemetry } from "../../contracts/telemetry.ts";
 import type { Homeless } from "../../core/capacity/capacity-fit.ts";
 import type { PodIdentity } from "../../core/cluster/pod.ts";
+import type { ActionRecord } from "../../core/departure/action-record.ts";
 import type { Departure, DepartureStatus, UncleanPod } from "../../core/departure/departure.ts";
 import { ruleOfLoss, wordOnRule } from "../../core/drain/drain-account.ts";
 import type { DrainAct } from "../../core/drain/drain-progress.ts";
@@ -169,6 +170,23 @@ export class DepartureTelemetry {
     );
     if (deadlineAt === undefined) return;
     this.#telemetry.metrics.observe("lastcall_deadline_left_seconds", (deadlineAt - now) / 1000);
+  }
+
+  /** One action has come to its end, or was undone. */
+  actionEnded(departure: Departure, record: ActionRecord): void {
+    const { metrics, log } = this.#telemetry;
+    const { name, kind, state, result, detail, attempts, seconds } = record;
+    metrics.count("lastcall_actions_total", { action: kind, result: state });
+    const isWell = state !== "Failed";
+    if (!isWell) metrics.count("lastcall_errors_total", { code: result ?? "UNEXPECTED" });
+    const about = { node: departure.node.name, departure: departure.name, action: name };
+    log[isWell ? "info" : "warn"]("action", {
+      ...{ ...about, kind, state, result, attempts, seconds, message: detail },
+    });
+    const { noticedAt } = departure;
+    if (kind !== "deregisterTargets" || state !== "Done" || noticedAt === undefined) return;
+    const sinceMs = this.#clock.now() - noticedAt;
+    metrics.observe("lastcall_notice_to_detached_seconds", Math.max(0, sinceMs / 1000));
   }
 
   faulted(event: string, departure: Departure, error: unknown): void {

@@ -1,3 +1,4 @@
+import type { MachineAddresses } from "../../contracts/action-runner.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import {
   type Departure,
@@ -19,6 +20,13 @@ import { type Interruption, interruptionOf } from "../../core/notice/interruptio
 import { reactionTo } from "../../core/notice/reaction.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import type { Reason } from "../../core/reason/reason.ts";
+import { ActionPipeline } from "../action/action-pipeline.ts";
+import {
+  awaitLastActions,
+  awaitRequiredActions,
+  beginActions,
+  undoActions,
+} from "../action/action-steps.ts";
 import { awaitLoadBalancers, awaitVolumes, drained } from "./after-drain.ts";
 import { freeCapacity, reserveCapacity } from "./capacity-reservation.ts";
 import { cordon, MarkUpkeep, rolledBack, uncordon } from "./cordon.ts";
@@ -30,6 +38,8 @@ import { longestPause, retrying } from "./retry.ts";
 import { StatusWriter } from "./status-writer.ts";
 import { isCloudsToTake, type RunTools, runSteps, type Step, type StepContext } from "./step.ts";
 
+/** What a departure that has the time makes before its drain. */
+const making: readonly Step[] = [reserveCapacity, awaitRequiredActions];
 const draining: readonly Step[] = [drain, awaitVolumes, awaitLoadBalancers, drained];
 
 /**
@@ -41,14 +51,16 @@ function stepsOf(context: StepContext): readonly Step[] {
   switch (context.departure().status.phase) {
     case "Preparing":
       return isToCordonAtOnce(context)
-        ? [cordon, prepared]
-        : [identifyNode, lookAhead, checkRelease, cordon, reserveCapacity, prepared];
+        ? [beginActions, cordon, prepared]
+        : [identifyNode, lookAhead, checkRelease, cordon, beginActions, ...making, prepared];
     case "Draining":
-      return isOnlyCordoned(context) ? [awaitMachine] : [identifyNode, ...draining];
+      return isOnlyCordoned(context)
+        ? [beginActions, awaitMachine]
+        : [beginActions, identifyNode, ...draining];
     case "Releasing":
-      return [freeCapacity, awaitMachine, releaseAfter(draining)];
+      return [beginActions, freeCapacity, awaitMachine, awaitLastActions, releaseAfter(draining)];
     case "RollingBack":
-      return [freeCapacity, uncordon, rolledBack];
+      return [freeCapacity, undoActions, uncordon, rolledBack];
     default:
       // Scheduled and Held are the plan reconciler's; a run begins with the event that ends them.
       return [];
@@ -59,6 +71,11 @@ function stepsOf(context: StepContext): readonly Step[] {
 function isOnlyCordoned({ departure, policy, memory }: StepContext): boolean {
   const hasBegun = (memory.counts ?? departure().status.drain) !== undefined;
   return !hasBegun && reactionTo(departure(), policy) === "Cordon";
+}
+
+/** Without anybody who could carry out an action nobody asks for them. */
+async function noAddresses(): Promise<MachineAddresses> {
+  return { node: [], pods: [] };
 }
 
 /** A departure, the policy to carry it out by, and its node as the watch has shown it last. */
@@ -97,22 +114,29 @@ export class DepartureRun {
     const { executor, clock, rng } = tools;
     const telemetry = new DepartureTelemetry(executor.telemetry, clock);
     this.#upkeep = new MarkUpkeep(executor, telemetry);
+    const statusWriter = new StatusWriter(tools);
+    const retry: StepContext["retry"] = (work, signal, isEnough) =>
+      retrying(work, {
+        ...{ clock, rng, signal, isEnough },
+        longestPause: () => longestPause(this.#departure),
+        onRetry: (error) => telemetry.faulted("retrying", this.#departure, error),
+      });
+    const now = () => this.#departure;
     this.#context = {
-      ...{ ...tools, policy, telemetry, memory: {} },
-      statusWriter: new StatusWriter(tools),
-      departure: () => this.#departure,
+      ...{ ...tools, policy, telemetry, statusWriter, retry, memory: {} },
+      actions: new ActionPipeline({
+        ...{ executor, clock, rng, policy, telemetry, statusWriter, retry },
+        machineAddresses: tools.actionPorts?.addresses ?? noAddresses,
+        departure: now,
+        node: () => this.#node,
+      }),
+      departure: now,
       node: () => this.#node,
       report: (reason, detail) => this.#report(reason, detail),
       onObserved: (listener) => {
         this.#observers.add(listener);
         return () => this.#observers.delete(listener);
       },
-      retry: (work, signal, isEnough) =>
-        retrying(work, {
-          ...{ clock, rng, signal, isEnough },
-          longestPause: () => longestPause(this.#departure),
-          onRetry: (error) => telemetry.faulted("retrying", this.#departure, error),
-        }),
     };
   }
 
@@ -151,6 +175,7 @@ export class DepartureRun {
       this.#phase.abort();
     }
     this.#recordNotice();
+    if (departure.cause !== cause) this.#context.actions.reconsider();
     for (const observer of this.#observers) observer();
   }
 
@@ -176,8 +201,24 @@ export class DepartureRun {
 
   /** Runs to the end; `first` is what set it going, absent when a run is taken up again. */
   async run(signal: AbortSignal, first?: PhaseResult): Promise<void> {
+    const { actions } = this.#context;
+    // A run that is taken up again has new ones: none of the old may go on beside them.
+    const over = new AbortController();
+    const until = AbortSignal.any([signal, over.signal]);
+    actions.open(until, first === undefined ? "Resumed" : "New");
+    try {
+      await this.#runPhases(signal, first);
+      // Nobody but this run knows any more what it takes to undo them.
+      if (this.#abandoned) await actions.undo(until);
+      else if (!isLive(this.#departure)) await actions.finish(until);
+    } finally {
+      over.abort();
+    }
+  }
+
+  async #runPhases(signal: AbortSignal, first: PhaseResult | undefined): Promise<void> {
     let result: PhaseResult | undefined = first;
-    if (first === undefined) this.#recordNotice();
+    if (first === undefined && isLive(this.#departure)) this.#recordNotice();
     try {
       while (isLive(this.#departure) && !this.#abandoned) {
         result ??= await this.#runPhase(signal);

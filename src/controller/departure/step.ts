@@ -1,3 +1,4 @@
+import type { ActionPorts } from "../../contracts/action-runner.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type {
   ClusterCapacity,
@@ -18,6 +19,7 @@ import type { DrainRule, Policy } from "../../core/policy/policy.ts";
 import type { ReleasabilityQuestion, ReleaseAnswer } from "../../core/policy/release-answer.ts";
 import type { Reason } from "../../core/reason/reason.ts";
 import { assert, type LastcallError } from "../../errors.ts";
+import type { ActionPipeline } from "../action/action-pipeline.ts";
 import type { Executor } from "../executor.ts";
 import type { DepartureTelemetry } from "./departure-telemetry.ts";
 import type { RunningDrains } from "./running-drains.ts";
@@ -30,6 +32,8 @@ export interface RunTools {
   readonly placeholders: Placeholders;
   readonly capacity: ClusterCapacity;
   readonly attachments: VolumeAttachments;
+  /** Absent: no action can be carried out. */
+  readonly actionPorts?: ActionPorts | undefined;
   readonly runningDrains: RunningDrains;
   /** What pods took to end, over all drains. */
   readonly terminations: TerminationMemory;
@@ -54,6 +58,7 @@ export interface StepContext extends RunTools {
   readonly telemetry: DepartureTelemetry;
   readonly statusWriter: StatusWriter;
   readonly memory: RunMemory;
+  readonly actions: ActionPipeline;
   /** The departure as it is now. */
   readonly departure: () => Departure;
   /** Its node as the watch has shown it last. */

@@ -1,6 +1,7 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { Fleet, FleetChange } from "../../contracts/fleet.ts";
 import { Wakeup } from "../../contracts/wakeup.ts";
+import { isToFinish } from "../../core/action/action-plan.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import {
   type Departure,
@@ -96,8 +97,12 @@ function lookAtChanged(change: FleetChange, tools: InterruptionTools, signal: Ab
 }
 
 function lookAt(departure: Departure, tools: InterruptionTools, signal: AbortSignal): void {
-  if (!isLive(departure) || !isNoticed(departure)) return;
   const { fleet, activeDepartures } = tools;
+  if (isToFinish(departure) && !activeDepartures.has(departure)) {
+    const policy = policyFor(departure, undefined, fleet.policies());
+    activeDepartures.open(departure, { policy, signal });
+  }
+  if (!isLive(departure) || !isNoticed(departure)) return;
   // It has begun, whatever the watch shows: the ledger follows on, and its end is the run's own.
   if (activeDepartures.has(departure)) return;
   const node = fleet.node(departure.node.name);

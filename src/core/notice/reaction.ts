@@ -20,7 +20,8 @@ export function policyFor(
   node: NodeFacts | undefined,
   policies: readonly Policy[],
 ): Policy {
-  const named = policies.find((policy) => policy.name === departure.policy);
+  const name = departure.policy ?? departure.status.policy;
+  const named = policies.find((policy) => policy.name === name);
   if (named !== undefined) return named;
   return (node && selectPolicy(node, policies)?.policy) ?? defaultPolicy;
 }

@@ -71,6 +71,8 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   ConflictWait: (f) => `waits, because its drain and another could block each other${after(f)}`,
   ReplacementWait: (f) => `waits for capacity for its pods on other nodes${after(f)}`,
   ReplacementTimeout: (f) => `found no capacity for its pods on other nodes in time${after(f)}`,
+  ActionWait: (f) => `waits for its required actions: ${f.detail ?? "unknown"}`,
+  ActionFailed: (f) => `is not drained, because a required action failed${after(f)}`,
   DrainRunning: (f) => `is draining${f.detail === undefined ? "" : `: ${f.detail}`}`,
   DrainBlocked: (f) => `is draining, blocked by ${f.detail ?? "a budget"}`,
   DrainTimeout: (f) => `was not drained within the drain timeout${after(f)}`,

@@ -45,6 +45,8 @@ export const reasons = [
   "ConflictWait",
   "ReplacementWait",
   "ReplacementTimeout",
+  "ActionWait",
+  "ActionFailed",
   "DrainRunning",
   "DrainBlocked",
   "DrainTimeout",

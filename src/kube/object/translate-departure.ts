@@ -138,6 +138,7 @@ function statusOf(raw: Fields): DepartureStatus {
     machine: isFields(machine) ? (machine as unknown as MachineRecord) : undefined,
     drain: isFields(drain) ? (drain as unknown as DrainCounts) : undefined,
     demands: Array.isArray(demands) ? (demands as readonly BudgetDemand[]) : undefined,
+    policy: textOf(raw.policy),
     actions: Array.isArray(raw.actions) ? raw.actions.flatMap(actionRecordOf) : undefined,
     timeline: listOf(raw.timeline).flatMap((entry) => {
       const fields = fieldsOf(entry);

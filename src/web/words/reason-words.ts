@@ -41,6 +41,8 @@ export const reasonWords: Readonly<Record<Reason, Readonly<Record<Language, stri
   ConflictWait: { en: "Waits for another drain", ja: "他のドレインを待機" },
   ReplacementWait: { en: "Making room elsewhere", ja: "移動先を確保中" },
   ReplacementTimeout: { en: "No room in time", ja: "移動先が間に合わず" },
+  ActionWait: { en: "Waiting for actions", ja: "アクションの完了待ち" },
+  ActionFailed: { en: "A required action failed", ja: "必須アクションが失敗" },
   DrainRunning: { en: "Pods are leaving", ja: "Pod を退避中" },
   DrainBlocked: { en: "The drain is blocked", ja: "ドレインがブロック中" },
   DrainTimeout: { en: "The drain timed out", ja: "ドレインが時間切れ" },

@@ -1,0 +1,132 @@
+import { actionRecords, isUnfinished, recordsAtEnd } from "../../core/action/action-plan.ts";
+import type { ActionRecord } from "../../core/departure/action-record.ts";
+import type { Departure } from "../../core/departure/departure.ts";
+import { isFields } from "../../core/json/json-field.ts";
+import type { Action } from "../../core/policy/action.ts";
+import type { Policy } from "../../core/policy/policy.ts";
+import type { DepartureTelemetry } from "../departure/departure-telemetry.ts";
+import type { StatusWriter } from "../departure/status-writer.ts";
+
+export interface LedgerTools {
+  readonly policy: Policy;
+  readonly statusWriter: StatusWriter;
+  readonly telemetry: DepartureTelemetry;
+  /** The departure as it is now. */
+  readonly departure: () => Departure;
+  /** Tries a write again until it works, or the signal aborts. */
+  readonly retry: <T>(work: () => Promise<T>, signal: AbortSignal) => Promise<T>;
+  /** Whether an action is being carried out in this process. */
+  readonly underWay: (name: string) => boolean;
+}
+
+/**
+ * `status.actions` of one departure: of what this process has begun it knows more than the status,
+ * of all else the status knows more. Writes go one after another, and each carries all that is new.
+ */
+export class ActionLedger {
+  readonly #tools: LedgerTools;
+  readonly #own = new Map<string, ActionRecord>();
+  #records: readonly ActionRecord[];
+  /** A write that has not begun yet carries what comes meanwhile. */
+  #waiting: Promise<void> | undefined;
+
+  constructor(tools: LedgerTools) {
+    this.#tools = tools;
+    this.#records = tools.departure().status.actions ?? [];
+  }
+
+  get records(): readonly ActionRecord[] {
+    return this.#records;
+  }
+
+  recordOf({ name, at, how }: Action): ActionRecord {
+    const known = this.#records.find((record) => record.name === name);
+    return known ?? { name, kind: how.kind, at, state: "Pending", attempts: 0 };
+  }
+
+  /** Takes down what this process knows of an action; `save` writes it. */
+  set(record: ActionRecord): void {
+    this.#own.set(record.name, record);
+    this.reconsider();
+  }
+
+  /** Judges again what has not begun, by cause and phase as they are now. */
+  reconsider(): void {
+    this.#records = this.#planned(this.#records);
+  }
+
+  /**
+   * Writes that an action begins, and gives whether it may: where another process has ended it
+   * meanwhile, it may not, nor where the departure is gone.
+   */
+  async claim(begun: ActionRecord, signal: AbortSignal): Promise<boolean> {
+    const { statusWriter, departure, retry } = this.#tools;
+    const { name } = begun;
+    this.set(begun);
+    let isOurs = true;
+    const claimOnce = () =>
+      statusWriter.write(departure(), (fresh) => {
+        const there = fresh.status.actions?.find((one) => one.name === name);
+        isOurs = there === undefined || isUnfinished(there) || there.state === "Undone";
+        if (isOurs) return this.#statusOf(fresh);
+        this.#own.delete(name);
+        this.#records = this.#planned(fresh.status.actions ?? []);
+        return undefined;
+      });
+    const written = await retry(claimOnce, signal);
+    return isOurs && written !== undefined;
+  }
+
+  /** Resolves when all that was set before is in the status. */
+  async save(signal: AbortSignal): Promise<void> {
+    await this.#tools.retry(() => this.#write(), signal);
+  }
+
+  /** The same for whom nobody waits. */
+  saveBeside(signal: AbortSignal): void {
+    this.save(signal).catch((error: unknown) => {
+      const { telemetry, departure } = this.#tools;
+      if (!signal.aborted) telemetry.faulted("actions-not-written", departure(), error);
+    });
+  }
+
+  #write(): Promise<void> {
+    const { statusWriter, departure } = this.#tools;
+    this.reconsider();
+    this.#waiting ??= statusWriter
+      .write(departure(), (fresh) => {
+        this.#waiting = undefined;
+        return this.#statusOf(fresh);
+      })
+      .then(() => undefined)
+      .finally(() => {
+        this.#waiting = undefined;
+      });
+    return this.#waiting;
+  }
+
+  /** The status with the records; undefined where they stand there. */
+  #statusOf({ status }: Departure): Departure["status"] | undefined {
+    const written = status.actions ?? [];
+    const actions = this.#planned(written);
+    this.#records = actions;
+    const isWritten = canonical(written) === canonical(actions);
+    return isWritten ? undefined : { ...status, actions, policy: this.#tools.policy.name };
+  }
+
+  #planned(written: readonly ActionRecord[]): readonly ActionRecord[] {
+    const { policy, departure, underWay } = this.#tools;
+    const { cause, status } = departure();
+    const newest = new Map([...written.map((one) => [one.name, one] as const), ...this.#own]);
+    const around = { cause, phase: status.phase, records: [...newest.values()] };
+    const records = actionRecords(policy.actions, around);
+    return status.phase === "Ended" ? recordsAtEnd(records, underWay) : records;
+  }
+}
+
+/** The API server gives the fields of an object in an order of its own. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, part: unknown) =>
+    isFields(part) ? Object.fromEntries(Object.entries(part).toSorted()) : part,
+  );
+}

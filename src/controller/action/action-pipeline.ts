@@ -1,0 +1,320 @@
+import type { ActionRunner, MachineAddresses } from "../../contracts/action-runner.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import { dueActions, pointsReached, undoableRecords } from "../../core/action/action-plan.ts";
+import { instanceIdOf, templateFacts } from "../../core/action/facts.ts";
+import { renderAction } from "../../core/action/render.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import type { NodeFacts, NodeIdentity } from "../../core/cluster/node.ts";
+import type { ActionRecord } from "../../core/departure/action-record.ts";
+import { cloudDeadline, isPressing } from "../../core/departure/departure.ts";
+import type { Fields } from "../../core/json/json-field.ts";
+import { reactionTo } from "../../core/notice/reaction.ts";
+import type { Action, ActionPoint, ActionSpec } from "../../core/policy/action.ts";
+import { millis } from "../../core/time/time.ts";
+import { isLastcallError, messageOf } from "../../errors.ts";
+import type { Executor } from "../executor.ts";
+import { type ActionEnd, carryOut, type OpenTask, takeBack } from "./action-attempt.ts";
+import { ActionLedger, type LedgerTools } from "./action-ledger.ts";
+
+export interface PipelineTools extends Omit<LedgerTools, "underWay"> {
+  readonly executor: Executor;
+  readonly clock: Clock;
+  readonly rng: Rng;
+  /** Its node as the watch has shown it last. */
+  readonly node: () => NodeFacts | undefined;
+  readonly machineAddresses: (node: string, signal: AbortSignal) => Promise<MachineAddresses>;
+}
+
+/** An action that is being carried out. */
+interface UnderWay {
+  readonly ended: Promise<void>;
+  readonly stop: AbortController;
+}
+
+/** Cordons go out first: what begins in the turn of a notice begins so long after it. */
+const afterCordonMs = millis(1);
+
+/** Why an action ends that is under way when its departure is rolled back. */
+const rolledBack = "the departure is rolled back";
+
+/**
+ * The actions of one departure, beside its steps: begun when a point is reached, each for itself,
+ * and in nobody's way. The status has each before its first change and after its end, so that the
+ * next leader goes on with what is open and does nothing twice.
+ */
+export class ActionPipeline {
+  readonly #tools: PipelineTools;
+  readonly #ledger: ActionLedger;
+  readonly #underWay = new Map<string, UnderWay>();
+  readonly #reached = new Set<ActionPoint>();
+  /** Ends with the run, and not with the phase in which an action began. */
+  #signal: AbortSignal = AbortSignal.abort();
+  /** Another process, or another run, may have gone on with it: each action is claimed first. */
+  #isResumed = false;
+  #isUndoing = false;
+  /** A notice may not name it, and a Node that is gone tells it no more. */
+  #providerID: string | undefined;
+
+  constructor(tools: PipelineTools) {
+    this.#tools = tools;
+    this.#ledger = new ActionLedger({ ...tools, underWay: (name) => this.#underWay.has(name) });
+  }
+
+  /** Before anything else: for how long it runs, and whether a run before it may have begun. */
+  open(signal: AbortSignal, how: "New" | "Resumed"): void {
+    this.#signal = signal;
+    this.#isResumed = how === "Resumed";
+  }
+
+  /** The names of the actions that a planned drain waits for. */
+  get required(): ReadonlySet<string> {
+    const { actions } = this.#tools.policy;
+    return new Set(actions.filter(({ required }) => required).map(({ name }) => name));
+  }
+
+  /** Whether every second counts, so that nobody waits for an action. */
+  get isPressing(): boolean {
+    return isPressing(this.#tools.departure(), this.#tools.clock.now());
+  }
+
+  /** The record of the first action of a kind that is for this departure, as it is now. */
+  recordOf(kind: ActionSpec["kind"]): ActionRecord | undefined {
+    return this.#ledger.records.find((one) => one.kind === kind && one.state !== "Skipped");
+  }
+
+  /** Begins what is due in the phase that the departure is in, and at a point before the next. */
+  begin(point?: ActionPoint): void {
+    if (this.#isIdle) return;
+    this.#isUndoing = false;
+    if (point !== undefined) this.#reached.add(point);
+    this.#tools.clock.sleep(afterCordonMs, this.#signal).then(
+      () => this.#beginDue(),
+      () => undefined,
+    );
+  }
+
+  /** The same where the cause has become another: what did not fit it may fit now. */
+  reconsider(): void {
+    if (!this.#isIdle && this.#reached.size > 0) this.#beginDue();
+  }
+
+  /**
+   * Resolves when none of these actions is under way any more, with those that have failed. Points
+   * that the departure has not reached are not waited for.
+   */
+  async settled(
+    at: readonly ActionPoint[],
+    signal: AbortSignal,
+    which: (record: ActionRecord) => boolean = () => true,
+  ): Promise<readonly ActionRecord[]> {
+    if (this.#isIdle) return [];
+    this.#beginDue();
+    const these = () => this.#ledger.records.filter((one) => at.includes(one.at) && which(one));
+    for (;;) {
+      const running = these().flatMap(({ name }) => this.#underWay.get(name)?.ended ?? []);
+      if (running.length === 0) return these().filter(({ state }) => state === "Failed");
+      await unlessAborted(Promise.all(running), signal);
+    }
+  }
+
+  /** Puts back what was changed. Resolves when that is done, or has failed for good. */
+  async undo(signal: AbortSignal): Promise<void> {
+    if (this.#isIdle) return;
+    this.#isUndoing = true;
+    this.#reached.clear();
+    const undoable = () => undoableRecords(this.#ledger.records);
+    // What has nothing to be undone, such as a message, ends by itself.
+    const stopped = undoable().flatMap(({ name }) => this.#underWay.get(name) ?? []);
+    for (const { stop } of stopped) stop.abort(rolledBack);
+    await unlessAborted(Promise.all(stopped.map(({ ended }) => ended)), signal);
+    await Promise.all(undoable().map((record) => this.#takeBack(record, signal)));
+  }
+
+  /** After the outcome: what is under way ends, then the actions at the end are carried out. */
+  async finish(signal: AbortSignal): Promise<void> {
+    if (this.#isIdle) return;
+    await this.#untilQuiet(signal);
+    this.#isUndoing = false;
+    this.#reached.clear();
+    this.#beginDue();
+    await this.#untilQuiet(signal);
+    await this.#ledger.save(signal);
+  }
+
+  async #untilQuiet(signal: AbortSignal): Promise<void> {
+    const all = [...this.#underWay.values()].map(({ ended }) => ended);
+    await unlessAborted(Promise.all(all), signal);
+  }
+
+  /** Most policies name no action: then nothing is asked, and nothing written. */
+  get #isIdle(): boolean {
+    return this.#tools.policy.actions.length === 0 && this.#ledger.records.length === 0;
+  }
+
+  #beginDue(): void {
+    if (this.#signal.aborted || this.#isUndoing) return;
+    const { policy, departure } = this.#tools;
+    const drains = reactionTo(departure(), policy) !== "Cordon";
+    const points = pointsReached(departure().status.phase, { drains });
+    for (const point of points) this.#reached.add(point);
+    this.#ledger.reconsider();
+    const due = dueActions(policy.actions, {
+      records: this.#ledger.records,
+      reached: [...this.#reached],
+      underWay: (name) => this.#underWay.has(name),
+    });
+    for (const action of due) this.#start(action);
+    if (due.length === 0) this.#ledger.saveBeside(this.#signal);
+  }
+
+  #start(action: Action): void {
+    const stop = new AbortController();
+    const signal = AbortSignal.any([this.#signal, stop.signal]);
+    const ended = this.#run(action, { stop, signal })
+      .catch((error: unknown) => this.#broken(action, error))
+      .finally(() => this.#underWay.delete(action.name));
+    this.#underWay.set(action.name, { ended, stop });
+  }
+
+  async #run(
+    action: Action,
+    way: { readonly stop: AbortController; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const { clock, executor } = this.#tools;
+    const before = this.#ledger.recordOf(action);
+    const startedAt = before.startedAt ?? clock.now();
+    const attempts = before.attempts + 1;
+    const begun: ActionRecord = { ...before, state: "Running", startedAt, attempts };
+    if (this.#isResumed) {
+      if (!(await this.#ledger.claim(begun, way.signal))) return;
+    } else {
+      this.#ledger.set(begun);
+      this.#ledger.saveBeside(this.#signal);
+    }
+    const runner = await executor.actionRunner(action.how.kind);
+    const end =
+      runner === undefined ? unsupported(action.how) : await this.#carryOut(action, runner, way);
+    await this.#settle(action, end, before.attempts);
+  }
+
+  #carryOut(
+    action: Action,
+    runner: ActionRunner,
+    { stop, signal }: { readonly stop: AbortController; readonly signal: AbortSignal },
+  ): Promise<ActionEnd> {
+    const { clock, rng, departure } = this.#tools;
+    const kept = this.#ledger.recordOf(action).undo;
+    const keep = async (undo: Fields) => {
+      // Nothing has been changed yet, and nothing will be.
+      if (this.#isUndoing) stop.abort(rolledBack);
+      signal.throwIfAborted();
+      this.#ledger.set({ ...this.#ledger.recordOf(action), undo });
+      await this.#ledger.save(signal);
+    };
+    const deadlineAt = () => (action.at === "AtEnd" ? undefined : cloudDeadline(departure()));
+    const tools = { clock, rng, signal, runner, keep, kept, deadlineAt };
+    return carryOut(action, this.#taskOf(action), tools);
+  }
+
+  async #settle(action: Action, end: ActionEnd, attemptsBefore: number): Promise<void> {
+    const { clock } = this.#tools;
+    const record = this.#ledger.recordOf(action);
+    const seconds = (clock.now() - (record.startedAt ?? clock.now())) / 1000;
+    const attempts = attemptsBefore + end.attempts;
+    await this.#ended(
+      end.kind === "Done"
+        ? { ...record, ...end.done, state: "Done", result: "Done", attempts, seconds }
+        : { ...record, state: "Failed", result: end.code, detail: end.detail, attempts, seconds },
+    );
+  }
+
+  async #takeBack(record: ActionRecord, signal: AbortSignal): Promise<void> {
+    const { executor, clock, rng, policy } = this.#tools;
+    const { name, undo, kind } = record;
+    const action = policy.actions.find((one) => one.name === name);
+    const runner = action && (await executor.actionRunner(action.how.kind));
+    const end =
+      action === undefined || runner === undefined || undo === undefined
+        ? unsupported({ kind: "unknown", field: kind })
+        : await takeBack(action, { ...this.#taskOf(action), undo }, { clock, rng, runner, signal });
+    await this.#ended(
+      end.kind === "Done"
+        ? { ...record, state: "Undone", result: "Undone", detail: end.done.detail }
+        : { ...record, state: "Failed", result: end.code, detail: `not undone: ${end.detail}` },
+    );
+  }
+
+  async #ended(record: ActionRecord): Promise<void> {
+    const { telemetry, departure } = this.#tools;
+    this.#ledger.set(record);
+    telemetry.actionEnded(departure(), record);
+    await this.#ledger.save(this.#signal);
+  }
+
+  /** A fault in the pipeline's own work; of a lost lease the next leader makes good. */
+  #broken(action: Action, error: unknown): void {
+    const { telemetry, departure } = this.#tools;
+    const isLost = isLastcallError(error) && error.code === "LEASE_LOST";
+    if (this.#signal.aborted || isLost) return;
+    const record = this.#ledger.recordOf(action);
+    const failed = { result: isLastcallError(error) ? error.code : "UNEXPECTED" };
+    const broken: ActionRecord =
+      error === rolledBack
+        ? { ...record, state: record.undo === undefined ? "Undone" : "Running" }
+        : { ...record, ...failed, state: "Failed", detail: messageOf(error) };
+    this.#ledger.set(broken);
+    if (broken.state === "Failed") telemetry.actionEnded(departure(), broken);
+    this.#ledger.saveBeside(this.#signal);
+  }
+
+  #taskOf(action: Action): OpenTask {
+    const { departure, policy, machineAddresses } = this.#tools;
+    const { name, uid, status } = departure();
+    const node = this.#identity();
+    const { records } = this.#ledger;
+    const known = { ...departure(), node, status: { ...status, actions: records } };
+    return {
+      name: action.name,
+      how: renderAction(action.how, templateFacts(known, policy.name)),
+      departure: name,
+      key: `${uid}/${action.name}`,
+      earlier: records.flatMap(({ name: earlier, kind, reference }) =>
+        reference === undefined ? [] : [{ name: earlier, kind, reference }],
+      ),
+      target: {
+        node: node.name,
+        nodeUid: node.uid,
+        providerID: node.providerID,
+        instanceId: instanceIdOf(node),
+        addresses: (signal) => machineAddresses(node.name, signal),
+      },
+    };
+  }
+
+  #identity(): NodeIdentity {
+    const { node } = this.#tools.departure();
+    const seen = this.#tools.node();
+    this.#providerID ??= node.providerID ?? (seen?.uid === node.uid ? seen.providerID : undefined);
+    return { ...node, providerID: this.#providerID };
+  }
+}
+
+function unsupported(how: ActionSpec): ActionEnd {
+  const kind = how.kind === "unknown" ? how.field : how.kind;
+  const detail = `Cannot carry out the action: this version has nothing for ${kind}, upgrade Lastcall or remove the action from the policy`;
+  return { kind: "Failed", code: "ACTION_UNSUPPORTED", detail, attempts: 0 };
+}
+
+async function unlessAborted(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const over = new AbortController();
+  const aborted = new Promise<never>((_, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true, signal: over.signal });
+  });
+  try {
+    await Promise.race([work, aborted]);
+  } finally {
+    over.abort();
+  }
+}

@@ -1,0 +1,27 @@
+import type { ActionPorts } from "../contracts/action-runner.ts";
+import type {
+  ClusterCapacity,
+  Placeholders,
+  VolumeAttachments,
+} from "../contracts/cluster-capacity.ts";
+import type { DepartureStore } from "../contracts/departure-store.ts";
+import type { ReleaserChoice } from "../contracts/instance-releaser.ts";
+import type { LifecycleHooks } from "../contracts/lifecycle-hooks.ts";
+import type { NodeMarks } from "../contracts/node-marks.ts";
+import type { NodePods } from "../contracts/node-pods.ts";
+
+/** What the executor acts with. Assembled by the command, or by a test with the model cluster. */
+export interface ClusterPorts {
+  readonly marks: NodeMarks;
+  readonly pods: NodePods;
+  readonly store: DepartureStore;
+  readonly placeholders: Placeholders;
+  /** These two only look. */
+  readonly capacity: ClusterCapacity;
+  readonly attachments: VolumeAttachments;
+  readonly releaserFor: ReleaserChoice;
+  /** Absent: no group is told anything. */
+  readonly hooks?: LifecycleHooks | undefined;
+  /** Absent: no action can be carried out. */
+  readonly actionPorts?: ActionPorts | undefined;
+}

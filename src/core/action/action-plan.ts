@@ -1,0 +1,121 @@
+import type { ActionRecord } from "../departure/action-record.ts";
+import type { Departure, Phase } from "../departure/departure.ts";
+import type { Action, ActionPoint } from "../policy/action.ts";
+import type { Cause } from "../policy/cause.ts";
+
+/**
+ * The record of each action of the policy, in its order: the one that is there, or a new one. What
+ * has not begun is judged again by the cause as it is now, since a notice may have changed that;
+ * what was undone is due again where the departure goes on. Actions that the policy no longer has
+ * keep their records behind the others: they may have to be undone.
+ */
+export function actionRecords(
+  actions: readonly Action[],
+  departure: {
+    readonly cause: Cause;
+    readonly phase: Phase;
+    readonly records: readonly ActionRecord[];
+  },
+): readonly ActionRecord[] {
+  const { cause, phase, records } = departure;
+  const there = new Map(records.map((record) => [record.name, record]));
+  const named = new Set(actions.map(({ name }) => name));
+  const own = actions.map((action) => {
+    const before = there.get(action.name);
+    if (before === undefined) return newRecord(action, cause);
+    const isOpen = before.state === "Pending" || before.result === "CauseExcluded";
+    const isToDoAgain = before.state === "Undone" && isLeaving(phase);
+    return isOpen || isToDoAgain ? newRecord(action, cause) : before;
+  });
+  return [...own, ...records.filter(({ name }) => !named.has(name)).map(withoutPolicy)];
+}
+
+/** Nobody knows any more what it would be. */
+function withoutPolicy(record: ActionRecord): ActionRecord {
+  if (!isUnfinished(record)) return record;
+  const detail = "the policy does not have this action any more";
+  return { ...record, state: "Failed", result: "ACTION_UNSUPPORTED", detail };
+}
+
+function newRecord({ name, at, how, causes }: Action, cause: Cause): ActionRecord {
+  const record = { name, kind: how.kind, at, attempts: 0 };
+  if (causes === undefined || causes.includes(cause)) return { ...record, state: "Pending" };
+  const detail = `not for the cause ${cause}`;
+  return { ...record, state: "Skipped", result: "CauseExcluded", detail };
+}
+
+function isLeaving(phase: Phase): boolean {
+  return phase === "Preparing" || phase === "Draining" || phase === "Releasing";
+}
+
+/**
+ * The points that a departure has reached in this phase. `drains`: its pods are asked to leave; a
+ * node that is only cordoned has no drain around which anything could happen.
+ */
+export function pointsReached(
+  phase: Phase,
+  { drains }: { readonly drains: boolean },
+): readonly ActionPoint[] {
+  switch (phase) {
+    case "Preparing":
+      return ["AtNotice"];
+    case "Draining":
+      return drains ? ["AtNotice", "BeforeDrain"] : ["AtNotice"];
+    case "Releasing":
+      return drains ? ["AtNotice", "BeforeDrain", "AfterDrain"] : ["AtNotice"];
+    case "Ended":
+      return ["AtEnd"];
+    default:
+      return [];
+  }
+}
+
+/**
+ * The actions that are to be begun, or gone on with: those at these points that have not come to an
+ * end and are not under way here.
+ */
+export function dueActions(
+  actions: readonly Action[],
+  around: {
+    readonly records: readonly ActionRecord[];
+    readonly reached: readonly ActionPoint[];
+    readonly underWay: (name: string) => boolean;
+  },
+): readonly Action[] {
+  const { records, reached, underWay } = around;
+  const open = new Set(records.filter(isUnfinished).map(({ name }) => name));
+  return actions.filter(
+    ({ name, at }) => reached.includes(at) && open.has(name) && !underWay(name),
+  );
+}
+
+/** The records of a departure that has ended: what it has not reached or done will not come. */
+export function recordsAtEnd(
+  records: readonly ActionRecord[],
+  underWay: (name: string) => boolean,
+): readonly ActionRecord[] {
+  return records.map((record) => {
+    if (record.at === "AtEnd" || !isUnfinished(record) || underWay(record.name)) return record;
+    const detail = "the departure ended before";
+    return record.state === "Pending"
+      ? { ...record, state: "Skipped", result: "NotReached", detail }
+      : { ...record, state: "Failed", result: "ACTION_DEADLINE", detail };
+  });
+}
+
+/** What may have changed something that is to be as it was. */
+export function undoableRecords(records: readonly ActionRecord[]): readonly ActionRecord[] {
+  return records.filter(
+    ({ state, undo }) =>
+      undo !== undefined && (state === "Running" || state === "Done" || state === "Failed"),
+  );
+}
+
+/** Whether a departure that has ended has something left to do, or to write down. */
+export function isToFinish({ status }: Pick<Departure, "status">): boolean {
+  return status.phase === "Ended" && (status.actions ?? []).some(isUnfinished);
+}
+
+export function isUnfinished({ state }: ActionRecord): boolean {
+  return state === "Pending" || state === "Running";
+}

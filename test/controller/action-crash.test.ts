@@ -1,0 +1,127 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { seconds } from "../../src/core/time/time.ts";
+import { ActionStage, silence, slack } from "../support/action-stage.ts";
+import type { FakeActionRunner } from "../support/fake-action-runner.ts";
+import type { ModelWorld } from "../support/model-world.ts";
+
+let stage: ActionStage;
+let world: ModelWorld;
+let mute: FakeActionRunner;
+let tell: FakeActionRunner;
+
+beforeEach(() => {
+  stage = new ActionStage();
+  ({ world, mute, tell } = stage);
+});
+
+afterEach(() => stage.stop());
+
+describe("the next leader", () => {
+  it("goes on with what it finds begun, by the record that is there, and does nothing twice", async () => {
+    const first = stage.start([
+      { name: "mute", at: "AtNotice", timeout: "1m", ...silence },
+      { name: "tell", at: "AtNotice", ...slack },
+    ]);
+    stage.hang(mute);
+    await stage.giveNotice();
+    await world.pass(seconds(3));
+    expect(stage.states).toEqual({ mute: "Running", tell: "Done" });
+    first.abort();
+    await world.pass(seconds(1));
+    mute.latency = async () => {};
+    stage.startController();
+    await world.pass(seconds(5));
+    expect(stage.states).toEqual({ mute: "Done", tell: "Done" });
+    expect(mute.calls).toEqual(["prepare mute", "apply mute", "apply mute"]);
+    expect(tell.calls).toEqual(["prepare tell", "apply tell"]);
+  });
+
+  it("sends what a departure that has ended still owes, though its node is gone", async () => {
+    const first = stage.start([{ name: "tell", at: "AtEnd", timeout: "1m", ...slack }]);
+    stage.hang(tell);
+    await stage.giveNotice();
+    await world.pass(seconds(10));
+    stage.deleteNode();
+    await world.pass(seconds(3));
+    expect(world.statusOf("n1")).toMatchObject({ phase: "Ended" });
+    expect(stage.states).toEqual({ tell: "Running" });
+    first.abort();
+    await world.pass(seconds(1));
+    tell.latency = async () => {};
+    stage.startController();
+    await world.pass(seconds(5));
+    expect(stage.states).toEqual({ tell: "Done" });
+    expect(stage.records[0]?.attempts).toBe(2);
+  });
+
+  it("undoes by the record of the one before it", async () => {
+    const first = stage.start([{ name: "mute", at: "AtNotice", ...silence }]);
+    await stage.giveNotice();
+    await world.pass(seconds(3));
+    first.abort();
+    await world.pass(seconds(1));
+    stage.patchDeparture({ withdrawnAt: "2026-11-20T00:01:00Z" });
+    stage.startController();
+    await world.pass(seconds(5));
+    expect(mute.inEffect).toEqual([]);
+    expect(stage.states).toEqual({ mute: "Undone" });
+  });
+});
+
+describe("a controller that is killed", () => {
+  /** Kills the controller before its write number `count`, and starts another a second later. */
+  async function killAtWrite(count: number, whole: () => Promise<void>): Promise<boolean> {
+    let writes = 0;
+    let killed = false;
+    const first = stage.start([
+      { name: "mute", at: "AtNotice", ...silence },
+      { name: "tell", at: "AtNotice", ...slack },
+      { name: "last", at: "AtEnd", ...slack },
+    ]);
+    world.beforeWrite = () => {
+      writes += 1;
+      if (killed || writes !== count) return;
+      killed = true;
+      first.abort();
+      void world.clock.sleep(seconds(1)).then(() => stage.startController());
+      throw new Error("killed");
+    };
+    await whole();
+    return killed;
+  }
+
+  it("at any of its writes of a departure ends it like one that lives, and undoes it like one", async () => {
+    let kills = 0;
+    for (let count = 1; count <= 40; count += 1) {
+      stage = new ActionStage(count);
+      ({ world, mute, tell } = stage);
+      const isKilled = await killAtWrite(count, async () => {
+        await stage.giveNotice();
+        await world.pass(seconds(30));
+        stage.deleteNode();
+        await world.pass(seconds(20));
+      });
+      expect(stage.states, `write ${count}`).toEqual({ mute: "Done", tell: "Done", last: "Done" });
+      expect(mute.inEffect, `write ${count}`).toHaveLength(1);
+      await stage.stop();
+      if (!isKilled) break;
+      kills += 1;
+    }
+    expect(kills).toBeGreaterThan(5);
+    for (let count = 1; count <= 40; count += 1) {
+      stage = new ActionStage(count);
+      ({ world, mute, tell } = stage);
+      const isKilled = await killAtWrite(count, async () => {
+        await stage.giveNotice();
+        await world.pass(seconds(4));
+        stage.withdraw();
+        await world.pass(seconds(40));
+      });
+      expect(mute.inEffect, `write ${count}`).toEqual([]);
+      expect(stage.states.last, `write ${count}`).toBe("Done");
+      expect(world.marksOf("n1"), `write ${count}`).toEqual([]);
+      await stage.stop();
+      if (!isKilled) break;
+    }
+  });
+});

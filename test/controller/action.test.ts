@@ -1,0 +1,280 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { millis, minutes, seconds } from "../../src/core/time/time.ts";
+import { ActionStage, silence, slack } from "../support/action-stage.ts";
+import type { FakeActionRunner } from "../support/fake-action-runner.ts";
+import type { ModelWorld } from "../support/model-world.ts";
+
+let stage: ActionStage;
+let world: ModelWorld;
+let mute: FakeActionRunner;
+let tell: FakeActionRunner;
+
+beforeEach(() => {
+  stage = new ActionStage();
+  ({ world, mute, tell } = stage);
+});
+
+afterEach(() => stage.stop());
+
+describe("the actions of a notice", () => {
+  it("begin within 50 ms of its Departure, after the cordon is asked for, and beside one another", async () => {
+    stage.hang(mute);
+    stage.start([
+      { name: "mute", at: "AtNotice", ...silence },
+      { name: "tell", at: "AtNotice", ...slack },
+    ]);
+    await world.pass(seconds(5));
+    const begun: number[] = [];
+    tell.onCall = () => begun.push(world.clock.now(), world.steps.length);
+    const at = world.clock.now();
+    world.notice("n1", seconds(120));
+    await world.pass(millis(50));
+    expect(world.steps[0]).toBe("cordon n1");
+    expect(begun[0]).toBeLessThanOrEqual(at + 50);
+    expect(begun[1]).toBeGreaterThanOrEqual(1);
+    expect(tell.calls).toEqual(["prepare tell", "apply tell"]);
+  });
+
+  it("hold up neither cordon nor evictions while they hang, and fail by their timeout", async () => {
+    stage.hang(mute);
+    stage.hang(tell);
+    stage.start([
+      { name: "mute", at: "AtNotice", timeout: "2s", retries: 1, ...silence },
+      { name: "tell", at: "BeforeDrain", timeout: "2s", retries: 0, ...slack },
+    ]);
+    await stage.giveNotice();
+    await world.pass(seconds(10));
+    expect(world.podsOn("n1")).toEqual([]);
+    expect(stage.records).toMatchObject([
+      { name: "mute", state: "Failed", attempts: 2, result: "ACTION_TIMEOUT" },
+      { name: "tell", state: "Failed", attempts: 1, result: "ACTION_TIMEOUT" },
+    ]);
+    expect(world.counted).toContain(
+      "lastcall_actions_total action=alertmanagerSilence result=Failed",
+    );
+    expect(world.counted).toContain("lastcall_errors_total code=ACTION_TIMEOUT");
+  });
+
+  it("have what it takes to undo them in the status before anything is changed", async () => {
+    stage.start([{ name: "mute", at: "AtNotice", ...silence }]);
+    const atApply: unknown[] = [];
+    mute.onCall = (call) => {
+      if (call === "apply") atApply.push(stage.records[0]);
+    };
+    await stage.giveNotice();
+    await world.pass(seconds(5));
+    expect(atApply).toMatchObject([
+      { name: "mute", state: "Running", undo: { before: "nothing" } },
+    ]);
+    expect(stage.records[0]).toMatchObject({ state: "Done", attempts: 1, result: "Done" });
+    expect(stage.records[0]?.startedAt).toBeDefined();
+  });
+
+  it("are tried again after a fault that may pass, and not after one that may not", async () => {
+    mute.fault = "ACTION_UNREACHABLE";
+    mute.failsFor = 2;
+    tell.fault = "ACTION_REFUSED";
+    stage.start([
+      { name: "mute", at: "AtNotice", ...silence },
+      { name: "tell", at: "AtNotice", ...slack },
+    ]);
+    await stage.giveNotice();
+    await world.pass(seconds(20));
+    expect(stage.records).toMatchObject([
+      { name: "mute", state: "Done", attempts: 3 },
+      { name: "tell", state: "Failed", attempts: 1, result: "ACTION_REFUSED" },
+    ]);
+    expect(world.podsOn("n1")).toEqual([]);
+  });
+
+  it("end with the deadline, and none begins after it", async () => {
+    mute.fault = "ACTION_UNREACHABLE";
+    stage.start([{ name: "mute", at: "AtNotice", retries: 20, ...silence }]);
+    await stage.giveNotice(seconds(15));
+    await world.pass(seconds(15));
+    const calls = mute.calls.length;
+    await world.pass(seconds(60));
+    expect(mute.calls).toHaveLength(calls);
+    expect(stage.records).toMatchObject([{ state: "Failed", result: "ACTION_DEADLINE" }]);
+  });
+
+  it("are skipped where their causes do not match, and that is said", async () => {
+    stage.start([
+      { name: "other", at: "AtNotice", causes: ["Planned", "Manual"], ...slack },
+      { name: "spot", at: "AtNotice", causes: ["SpotInterruption"], ...slack },
+    ]);
+    await stage.giveNotice();
+    await world.pass(seconds(5));
+    expect(stage.records).toMatchObject([
+      {
+        name: "other",
+        state: "Skipped",
+        attempts: 0,
+        detail: "not for the cause SpotInterruption",
+      },
+      { name: "spot", state: "Done" },
+    ]);
+  });
+
+  it("of a type that nobody can carry out fail by name, and the drain goes on", async () => {
+    stage.start([
+      { name: "new", at: "AtNotice", teams: slack.slack },
+      { name: "tell", at: "AtNotice", ...slack },
+    ]);
+    await stage.giveNotice();
+    await world.pass(seconds(10));
+    expect(stage.records).toMatchObject([
+      { name: "new", state: "Failed", result: "ACTION_UNSUPPORTED" },
+      { name: "tell", state: "Done" },
+    ]);
+    expect(stage.records[0]?.detail).toContain("nothing for teams");
+    expect(world.podsOn("n1")).toEqual([]);
+  });
+
+  it("at the end know the outcome, and the summary has each step", async () => {
+    stage.start([
+      { name: "mute", at: "AtNotice", ...silence },
+      { name: "tell", at: "AtEnd", slack: { ...slack.slack, message: "{{outcome}}\n{{summary}}" } },
+    ]);
+    await stage.giveNotice();
+    await world.pass(seconds(20));
+    expect(stage.states).toEqual({ mute: "Done", tell: "Pending" });
+    stage.deleteNode();
+    await world.pass(seconds(5));
+    expect(stage.states).toEqual({ mute: "Done", tell: "Done" });
+    const message = String(
+      Object.entries(tell.tasks.at(-1)?.how ?? {}).find(([k]) => k === "message")?.[1],
+    );
+    expect(message).toMatch(/^Preempted\nn1 leaves: SpotInterruption/);
+    expect(message).toMatch(/\+\d\.\ds action mute \(alertmanagerSilence\) Done in /);
+    expect(message).toMatch(/pods: 1 in all, 1 evicted/);
+  });
+});
+
+describe("a departure that is taken back", () => {
+  it("has undone what it changed, before its node takes pods again", async () => {
+    stage.start([
+      { name: "mute", at: "AtNotice", ...silence },
+      { name: "tell", at: "AtEnd", ...slack },
+    ]);
+    await stage.giveNotice();
+    await world.pass(seconds(5));
+    expect(mute.inEffect).toHaveLength(1);
+    let cordonedAtUndo = false;
+    mute.onCall = (call) => {
+      if (call === "undo") cordonedAtUndo = world.marksOf("n1").includes("unschedulable");
+    };
+    stage.withdraw();
+    await world.pass(seconds(5));
+    expect(mute.inEffect).toEqual([]);
+    expect(cordonedAtUndo).toBe(true);
+    expect(world.marksOf("n1")).toEqual([]);
+    expect(world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Cancelled" });
+    expect(stage.states).toEqual({ mute: "Undone", tell: "Done" });
+  });
+
+  it("stops what is under way, and undoes what that may have changed", async () => {
+    stage.start([{ name: "mute", at: "AtNotice", timeout: "1m", ...silence }]);
+    stage.hang(mute);
+    await stage.giveNotice();
+    await world.pass(seconds(5));
+    expect(stage.states).toEqual({ mute: "Running" });
+    mute.latency = async () => {};
+    stage.withdraw();
+    await world.pass(seconds(5));
+    expect(stage.states).toEqual({ mute: "Undone" });
+    expect(mute.calls.filter((call) => call === "apply mute")).toHaveLength(1);
+  });
+
+  it("is taken back all the same where undoing fails, which is said", async () => {
+    stage.start([{ name: "mute", at: "AtNotice", retries: 1, ...silence }]);
+    await stage.giveNotice();
+    await world.pass(seconds(5));
+    mute.fault = "ACTION_UNREACHABLE";
+    stage.withdraw();
+    await world.pass(seconds(30));
+    expect(world.marksOf("n1")).toEqual([]);
+    expect(stage.records).toMatchObject([{ state: "Failed", result: "ACTION_UNREACHABLE" }]);
+    expect(stage.records[0]?.detail).toMatch(/^not undone: /);
+  });
+
+  it("has undone what a deleted Departure had changed", async () => {
+    stage.start([{ name: "mute", at: "AtNotice", ...silence }]);
+    await stage.giveNotice();
+    await world.pass(seconds(5));
+    stage.deleteDeparture();
+    await world.pass(seconds(10));
+    expect(mute.inEffect).toEqual([]);
+  });
+});
+
+describe("a planned departure", () => {
+  const spec = {
+    lifetime: { max: "1h", reserve: "0s" },
+    onNotice: { spotInterruption: "Drain" },
+    instance: { release: "Recreate" },
+  };
+
+  it("waits with its drain for a required action", async () => {
+    mute.latency = (signal) => world.clock.sleep(seconds(8), signal);
+    stage.start([{ name: "mute", at: "AtNotice", required: true, ...silence }], spec);
+    await world.passUntil(() => world.steps.includes("cordon n1"), minutes(120));
+    await world.pass(seconds(5));
+    expect(world.steps).not.toContain("evict n1");
+    await world.pass(seconds(20));
+    expect(world.steps).toContain("evict n1");
+    expect(stage.states).toEqual({ mute: "Done" });
+  });
+
+  it("does not begin its drain where a required one fails, and goes back to work", async () => {
+    tell.fault = "ACTION_REFUSED";
+    stage.start(
+      [
+        { name: "mute", at: "AtNotice", ...silence },
+        { name: "ask", at: "BeforeDrain", required: true, ...slack },
+      ],
+      spec,
+    );
+    await world.passUntil(() => world.statusOf("n1").phase === "Ended", minutes(120));
+    expect(world.steps).not.toContain("evict n1");
+    expect(world.statusOf("n1")).toMatchObject({ outcome: "RolledBack", reason: "ActionFailed" });
+    expect(world.marksOf("n1")).toEqual([]);
+    expect(mute.inEffect).toEqual([]);
+    expect(stage.states).toEqual({ mute: "Undone", ask: "Failed" });
+  });
+
+  it("goes on where an action fails that is not required", async () => {
+    mute.fault = "ACTION_REFUSED";
+    stage.start([{ name: "mute", at: "AtNotice", ...silence }], spec);
+    await world.passUntil(() => world.statusOf("n1").phase === "Ended", minutes(120));
+    expect(world.statusOf("n1")).toMatchObject({ outcome: "Planned" });
+  });
+
+  it("releases its machine only when the actions after the drain have ended", async () => {
+    tell.latency = (signal) => world.clock.sleep(seconds(8), signal);
+    stage.start([{ name: "last", at: "AfterDrain", ...slack }], spec);
+    let released = "";
+    world.onRelease = () => {
+      released = JSON.stringify(stage.states);
+    };
+    await world.passUntil(() => released !== "", minutes(120));
+    expect(released).toBe('{"last":"Done"}');
+  });
+
+  it("that a notice overtakes has the actions of that cause as well", async () => {
+    stage.start(
+      [
+        { name: "planned", at: "AtNotice", causes: ["Planned"], ...slack },
+        { name: "spot", at: "AtNotice", causes: ["SpotInterruption"], ...slack },
+      ],
+      { ...spec, drain: { timeout: "10m" }, replacement: { when: "None" } },
+    );
+    tell.latency = async () => {};
+    await world.passUntil(() => world.steps.includes("cordon n1"), minutes(120));
+    await world.pass(millis(500));
+    expect(stage.states).toEqual({ planned: "Done", spot: "Skipped" });
+    stage.patchDeparture({ cause: "SpotInterruption", noticedAt: "2026-11-20T01:00:00Z" });
+    await world.pass(seconds(3));
+    expect(stage.states).toEqual({ planned: "Done", spot: "Done" });
+  });
+});

@@ -1,0 +1,79 @@
+import { describe, expect, it } from "vitest";
+import { templateFacts } from "../../../src/core/action/facts.ts";
+import { departureSummary } from "../../../src/core/action/summary.ts";
+import type { Departure } from "../../../src/core/departure/departure.ts";
+import { at } from "../fleet-builder.ts";
+
+const departure: Departure = {
+  ...{ name: "n1-2b9e5d3c", uid: "u", resourceVersion: "1", hold: false, policy: "spot" },
+  node: { name: "n1", uid: "2b9e5d3c", providerID: "aws:///eu-west-1a/i-0abc" },
+  cause: "SpotInterruption",
+  noticedAt: at("2026-11-24T12:00:00Z"),
+  deadlineAt: at("2026-11-24T12:02:00Z"),
+  status: {
+    phase: "Ended",
+    outcome: "Preempted",
+    drain: {
+      ...{ total: 12, left: 0, evicted: 11, forced: 1, waiting: 0, blocked: 0, cut: 2 },
+    },
+    actions: [
+      {
+        ...{ name: "targets", kind: "deregisterTargets", at: "AtNotice", state: "Done" },
+        ...{ attempts: 1, seconds: 4.25, startedAt: at("2026-11-24T12:00:00.050Z") },
+        detail: "out of 3 target groups",
+      },
+      { name: "tell", kind: "slack", at: "AtEnd", state: "Pending", attempts: 0 },
+      {
+        ...{ name: "mute", kind: "alertmanagerSilence", at: "AtNotice", state: "Failed" },
+        ...{ attempts: 4, seconds: 12, startedAt: at("2026-11-24T12:00:00.051Z") },
+        detail: "Cannot silence: found 500",
+      },
+    ],
+    timeline: [
+      { at: at("2026-11-24T12:00:00.040Z"), step: "Preparing", result: "Noticed: n1 leaves." },
+      { at: at("2026-11-24T12:01:10Z"), step: "Releasing", result: "Drained: n1 is drained." },
+    ],
+  },
+};
+
+describe("the summary of a departure", () => {
+  it("has who and why, each step with its time and seconds in order, and the pods", () => {
+    expect(departureSummary(departure)).toBe(
+      [
+        "n1 leaves: SpotInterruption, policy spot, deadline 2026-11-24T12:02:00.000Z, outcome Preempted",
+        "2026-11-24T12:00:00.040Z +0.0s Noticed: n1 leaves.",
+        "2026-11-24T12:00:00.050Z +0.1s action targets (deregisterTargets) Done in 4.3 s: out of 3 target groups",
+        "2026-11-24T12:00:00.051Z +0.1s action mute (alertmanagerSilence) Failed in 12.0 s: Cannot silence: found 500",
+        "2026-11-24T12:01:10.000Z +70.0s Drained: n1 is drained.",
+        "pods: 12 in all, 11 evicted, 1 deleted past their budget, 2 cut short, 0 left",
+      ].join("\n"),
+    );
+  });
+
+  it("of one that has just begun says what is known", () => {
+    const { drain: _, actions: __, outcome: ___, ...status } = departure.status;
+    const fresh = { ...departure, policy: undefined, deadlineAt: undefined };
+    expect(departureSummary({ ...fresh, status: { ...status, timeline: [] } })).toBe(
+      "n1 leaves: SpotInterruption",
+    );
+  });
+});
+
+describe("the facts for a template", () => {
+  it.each([
+    ["aws:///eu-west-1a/i-0abc", "i-0abc"],
+    ["gce://project/europe-west1-b/gke-spot-1", "gke-spot-1"],
+    [
+      "azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/vm-1",
+      "vm-1",
+    ],
+    ["kind://x", ""],
+    [undefined, ""],
+  ])("name the machine of %s", (providerID, instanceId) => {
+    const node = { ...departure.node, providerID };
+    expect(templateFacts({ ...departure, node }, "spot")).toMatchObject({
+      ...{ node: "n1", instanceId, providerID: providerID ?? "", outcome: "Preempted" },
+      ...{ deadline: "2026-11-24T12:02:00.000Z", policy: "spot", departure: "n1-2b9e5d3c" },
+    });
+  });
+});
