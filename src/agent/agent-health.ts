@@ -71,6 +71,6 @@ export class TroubleLog {
     metrics.count("lastcall_errors_total", { code });
     const admitted = this.#sampler.admit(`${place} ${code}`, clock.monotonic());
     if (admitted !== undefined)
-      log.warn("trouble", { place, code, error: error.message, ...admitted });
+      log.warn("agent-error", { place, code, error: error.message, ...admitted });
   }
 }

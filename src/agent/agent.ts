@@ -168,13 +168,13 @@ export class Agent implements NoticeSink {
       const name = await reporter.withdraw(this.#cloudNow(), signal);
       if (name === undefined) return;
       fallback?.withdrawn(name);
-      log.info("withdrawn", { departure: name });
+      log.info("notice-withdrawn", { departure: name });
     } else {
       const filed = await reporter.file(wanted, signal);
       fallback?.filed(filed);
       this.#rebootRecheck.reported(filed.name);
       acknowledger?.follow(filed.kind === "Closed" ? undefined : filed.name);
-      log.info("told", { departure: filed.name, as: filed.kind, ...fieldsOf(wanted) });
+      log.info("notice-reported", { departure: filed.name, as: filed.kind, ...fieldsOf(wanted) });
     }
   }
 

@@ -143,8 +143,7 @@ export class Fallback {
     const node = await this.#options.identify();
     const name = open.filed?.name ?? departureName(node);
     const actor = await this.#actorFor(open, name, signal);
-    if (actor !== open.actor)
-      this.#options.log.info("fallback-turn", { departure: name, turn: actor });
+    if (actor !== open.actor) this.#options.log.info("fallback-actor", { departure: name, actor });
     open.actor = actor;
     if (actor === "Controller") return watchMs;
     if (actor === "Agent" && !signal.aborted) {
@@ -259,7 +258,7 @@ export class Fallback {
     if (!isTaken) {
       const { name, uid } = node;
       await marks.uncordon({ name, uid, departure: order.name });
-      log.info("fallback-put-back", { node: name, departure: order.name });
+      log.info("fallback-uncordoned", { node: name, departure: order.name });
     }
     if (this.#putBack === order) this.#putBack = undefined;
     return millis(0);

@@ -176,7 +176,7 @@ function listenToFeeds(
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";
     telemetry.metrics.count("lastcall_errors_total", { code });
     const said = sampler.admit(code, clock.monotonic());
-    if (said) telemetry.log.warn("feed-trouble", { code, error: messageOf(error), ...said });
+    if (said) telemetry.log.warn("feed-error", { code, error: messageOf(error), ...said });
   };
   const listener: FeedListener = {
     onNotice: (instanceNotice) => noticeReconciler.handle(instanceNotice),

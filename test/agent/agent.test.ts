@@ -249,7 +249,7 @@ describe("an agent whose metadata service is away", () => {
       await clock.advance(1000);
     }
     expect(metrics.exposition()).toContain('lastcall_errors_total{code="CLOUD_UNREACHABLE"} 180');
-    expect(logged.filter((event) => event === "trouble")).toHaveLength(3);
+    expect(logged.filter((event) => event === "agent-error")).toHaveLength(3);
   });
 });
 

@@ -254,7 +254,7 @@ describe("a word of a feed about a machine", () => {
 
   it("is said once a minute where it troubles its feed a hundred times", async () => {
     const { world, feed, stop } = await stage();
-    const lines = () => world.logged.filter((line) => line.includes("feed-trouble"));
+    const lines = () => world.logged.filter((line) => line.includes("feed-error"));
     for (let count = 0; count < 100; count += 1) {
       feed.listener.onTrouble(new LastcallError("NOTICE_UNREADABLE", "no notice"));
     }
@@ -269,7 +269,7 @@ describe("a word of a feed about a machine", () => {
   it("that troubles its feed ends nothing", async () => {
     const { world, feed, word, tell, stop } = await stage();
     feed.listener.onTrouble(new LastcallError("CLOUD_UNREACHABLE", "no answer"));
-    expect(world.logged.some((line) => line.includes("feed-trouble"))).toBe(true);
+    expect(world.logged.some((line) => line.includes("feed-error"))).toBe(true);
     expect(await tell(word("n1"))).toBe("Taken");
     await stop();
   });

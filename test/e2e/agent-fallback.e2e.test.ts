@@ -196,7 +196,7 @@ describe("an agent with the rights of its fallback", () => {
     const running = await startAgent("beside");
     interrupt(120_000);
     await until("the node is drained", async () => (await podsOn("beside")).length === 0);
-    await until("the agent has looked whose turn it is", async () => running.said("fallback-turn"));
+    await until("the agent knows who has to act", async () => running.said("fallback-actor"));
     const turns = running.log.filter((line) => line.includes("fallback"));
     expect(turns).toHaveLength(1);
     expect(turns[0]).not.toContain('"turn":"Agent"');

@@ -150,7 +150,7 @@ describe("an agent's process", () => {
     await waitUntil(async () => running.said("listening"), { what: "it listens", ...wait });
     await plane.stopApiServer();
     const deadlineAt = interrupt();
-    await waitUntil(async () => running.said("trouble"), { what: "it has tried", ...wait });
+    await waitUntil(async () => running.said("agent-error"), { what: "it has tried", ...wait });
     await pause(outageMs);
     await plane.startApiServer();
     expect(await untilMade("the departure is there")).toMatchObject({
@@ -170,7 +170,7 @@ describe("an agent's process", () => {
     });
     const running = agent;
     const wait = { timeoutMs: 20_000, signal: plane.signal };
-    await waitUntil(async () => running.said("trouble"), { what: "it has tried", ...wait });
+    await waitUntil(async () => running.said("agent-error"), { what: "it has tried", ...wait });
     await plane.startApiServer();
     expect(await untilMade("the departure is there")).toMatchObject({
       node: { name: "spot-a" },

@@ -143,7 +143,7 @@ describe("a Spot warning in the queue", () => {
       controller
         .log()
         .split("\n")
-        .filter((line) => /feed-trouble/.test(line)).length,
+        .filter((line) => /feed-error/.test(line)).length,
     ).toBeLessThan(9);
   });
 });

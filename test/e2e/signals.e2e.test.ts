@@ -257,7 +257,7 @@ test("the same interruption by the metadata and by the queue is one departure", 
     const { shown, hidden } = await moto.count();
     return shown + hidden === 0;
   });
-  await until("its agent has told", async () => agent.said("told"));
+  await until("its agent has reported", async () => agent.said("notice-reported"));
   const departures = await departuresOf(twice);
   expect(departures.map(({ spec }) => (spec as { cause: string }).cause)).toEqual([
     "SpotInterruption",

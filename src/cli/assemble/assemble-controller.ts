@@ -77,7 +77,7 @@ export function assembleController(parts: ControllerParts): AssembledController 
     fixedPolicies,
     onTrouble: (error) => {
       countError(error.code);
-      log.warn("watch-trouble", { code: error.code, error: error.message });
+      log.warn("watch-error", { code: error.code, error: error.message });
     },
   });
   const events = new KubeEventSink({
@@ -127,6 +127,6 @@ function gateSource({ api, clock, fetch, log }: ControllerParts): KubeGateSource
     api,
     clock,
     firingAlerts: (question, signal) => firingAlerts(question, { fetch, clock }, signal),
-    onTrouble: (error) => log.warn("gate-trouble", { error: messageOf(error) }),
+    onTrouble: (error) => log.warn("gate-error", { error: messageOf(error) }),
   });
 }

@@ -130,7 +130,7 @@ async function leadershipOf(tools: {
     name: "lastcall",
     identity,
     holderIsDead,
-    onTrouble: (error) => log.warn("lease-trouble", { error: messageOf(error) }),
+    onTrouble: (error) => log.warn("lease-error", { error: messageOf(error) }),
   });
 }
 
@@ -155,7 +155,7 @@ function metricsServerOf(parts: {
     onTrouble: (error) => {
       const code = isLastcallError(error) ? error.code : "UNEXPECTED";
       metrics.count("lastcall_errors_total", { code });
-      log.warn("metrics-trouble", { code, error: messageOf(error) });
+      log.warn("metrics-error", { code, error: messageOf(error) });
     },
   });
 }

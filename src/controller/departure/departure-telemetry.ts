@@ -117,7 +117,7 @@ export class DepartureTelemetry {
   /** What goes on inside a phase. */
   reported({ node, name, status }: Departure): void {
     const { phase, reason, message } = status;
-    this.#telemetry.log.info("departure-says", {
+    this.#telemetry.log.info("departure-message", {
       node: node.name,
       departure: name,
       phase,
