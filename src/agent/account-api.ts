@@ -60,7 +60,7 @@ export class AccountApi implements KubeSender {
       method: request.method,
       headers: {
         accept: "application/json",
-        // One that is kept for the next notice, minutes later, may be dead by then without a word.
+        // One that is kept for the next notice, minutes later, may be dead by then, unnoticed.
         connection: "close",
         authorization: `Bearer ${token}`,
         "content-type": request.patchType ?? "application/json",

@@ -7,7 +7,7 @@ import { isLastcallError } from "../errors.ts";
 /** The longest turn is Azure's first, 135 s; after this long a loop hangs. */
 const stalledMs = minutes(4);
 
-/** Whether the loops of the agent turn. What is outside may be away: that is no illness of ours. */
+/** Whether the loops of the agent run. An outage of anything else does not count. */
 export class AgentHealth {
   readonly #clock: Clock;
   readonly #turns = new Map<string, number>();
@@ -41,7 +41,7 @@ export class AgentHealth {
     return undefined;
   }
 
-  /** Ready when the metadata service has been heard once. */
+  /** Ready once the metadata service has answered. */
   ready(): boolean {
     return this.#heard.size > 0;
   }

@@ -53,7 +53,7 @@ const longestRetryMs: Millis = millis(1000);
 const lateRetryMs: Millis = millis(10_000);
 
 /**
- * The watcher of one node: hears its cloud and sees to it that the cluster knows. It keeps the
+ * The agent of one node: watches the cloud's notices and reports them to the cluster. It keeps the
  * notices that stand and what it has reported, and makes the second like the first, however often
  * that fails.
  */
@@ -133,7 +133,7 @@ export class Agent implements NoticeSink {
 
   #isReported(wanted: MachineNotice | undefined): boolean {
     if (wanted !== undefined) return JSON.stringify(wanted) === JSON.stringify(this.#reported);
-    // What an earlier run of the agent reported is taken back only when the cloud was heard long
+    // What an earlier run of the agent reported is withdrawn only when the cloud has answered long
     // enough.
     return (
       this.#reported === "Nothing" ||
@@ -262,8 +262,8 @@ const mostLooks = 5;
 
 /**
  * Right after a reboot the Node shows the boot before until the kubelet has reported. A controller
- * that hears of a notice in that moment takes the agent for another machine and closes the
- * Departure. For as long as that may be, the agent looks again at what it has reported.
+ * that sees a notice in that moment takes it for another machine's and closes the
+ * Departure. For as long as that may be, the agent checks what it has reported.
  */
 class RebootRecheck {
   readonly #reporter: Pick<NoticeReporter, "receptionOf">;

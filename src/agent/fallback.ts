@@ -56,7 +56,7 @@ interface OpenNotice {
 
 /**
  * Does a controller's first work on the own node where no controller does: cordons it, and drains
- * it into the deadline. It looks at the Departure before each step and stops as soon as a
+ * it into the deadline. It reads the Departure before each step and stops as soon as a
  * controller has it. Should both act for a moment, no harm is done: the mark is the same one, and
  * an eviction names its pod's uid.
  */
@@ -296,8 +296,8 @@ const policyRule = { ...defaultPolicy.drain, onTimeout: "Wait" } as const;
 
 /**
  * One node's drain where no controller does it: the same driver as in the controller, on the pods
- * as a list shows them every second. It looks at no budget beforehand (a right less); the eviction
- * API's refusal tells of one soon enough.
+ * as a list shows them every second. It reads no budgets beforehand (one permission less); the
+ * eviction API's refusal names one soon enough.
  */
 class FallbackDrain {
   readonly #nodeName: string;

@@ -25,7 +25,7 @@ const namesAtOnce = 32;
 
 export interface NoticeReporterOptions {
   readonly api: KubeSender;
-  /** Who we are; asked for each time, since the token that tells it may not be there yet. */
+  /** The own node; asked for each time, since the token that names it may not be there yet. */
   readonly identify: () => Promise<NodeIdentity>;
   readonly log: Pick<Log, "warn">;
 }

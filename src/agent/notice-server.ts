@@ -3,7 +3,7 @@ import type { HttpAnswer, HttpRequest, HttpStream, StreamClient } from "../contr
 import type { MachineNotice } from "../core/notice/notice.ts";
 import { between, formatInstant, type Millis, millis, minus, seconds } from "../core/time/time.ts";
 
-/** Applications on one node; whoever is one too many asks again later. */
+/** Applications on one node; one too many has to retry later. */
 const mostClients = 64;
 
 /** Shorter than the minute after which proxies and Bun's server give a silent connection up. */
@@ -11,8 +11,8 @@ const keepAliveMs: Millis = seconds(15);
 
 /**
  * What stands against this machine, for the applications that run on it: as JSON, or as server-sent
- * events, the present state first and then each change. It tells no id of an event, with which a
- * cloud could be told anything.
+ * events, the present state first and then each change. It reveals no id of an event, with which a
+ * cloud could be sent an acknowledgement.
  */
 export class NoticeServer {
   readonly #clock: Clock;
@@ -84,7 +84,7 @@ export class NoticeServer {
   }
 }
 
-/** What a client would be told, but for the passing of time. */
+/** What a client would receive, apart from the seconds left. */
 function textOf(notice: MachineNotice | undefined): string {
   return JSON.stringify([notice?.cause, notice?.source, notice?.noticedAt, notice?.deadlineAt]);
 }

@@ -22,7 +22,7 @@ export interface AdmissionOptions {
   readonly namespace: string;
 }
 
-/** What regular and critical pods get on a platform; groups in between are not told apart here. */
+/** What regular and critical pods get on a platform; groups in between are not distinguished. */
 export function admissionBudget({
   groups,
 }: Platform): Pick<AdmissionOptions, "regularSeconds" | "criticalSeconds"> {

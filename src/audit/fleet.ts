@@ -23,13 +23,13 @@ import type { Workload } from "./objects/workload.ts";
 import { listWorkloads, type NotJudged } from "./objects/workload-list.ts";
 import type { Platform } from "./platform.ts";
 
-/** Everything that the rules look at; a rule reads nothing else. */
+/** The input of every rule; a rule reads nothing else. */
 export interface AuditedFleet {
   readonly manifests: readonly Manifest[];
   readonly workloads: readonly Workload[];
   /** The workloads of a namespace whose pods a selector selects. */
   readonly selectedIn: (namespace: string) => SelectedBy<Workload>;
-  /** Those whose pods may ever stand on a Spot node; see `landingOf` and `canRunOn`. */
+  /** Those whose pods may run on a Spot node; see `landingOf` and `canRunOn`. */
   readonly onSpot: ReadonlySet<Workload>;
   readonly notJudged: readonly NotJudged[];
   readonly nodes: readonly AuditNode[];
@@ -150,7 +150,7 @@ export function graceOn(platform: Platform, workload: Workload): GrantedGrace {
   return grantGrace({ wantedSeconds, podPriority, groups: platform.groups });
 }
 
-/** Where no Spot node is known, the workload's own word decides. */
+/** Where no Spot node is known, the workload's own selectors decide. */
 function canLandOn(spotNodes: readonly AuditNode[], { template }: Workload): boolean {
   if (landingOf(template) === "Never") return false;
   return spotNodes.length === 0 || spotNodes.some((node) => canRunOn(template, node));

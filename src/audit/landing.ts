@@ -115,7 +115,7 @@ function termFits(
   return term.every((one) => !Object.hasOwn(spotLabels, one.key) || meetsRequirement(marks, one));
 }
 
-/** What the same label says on a node that is not Spot, where its makers have a word for that. */
+/** The value of the same label on a node that is not Spot, where there is one. */
 function notSpot(key: string): string {
   const words: Readonly<Record<string, string>> = {
     "cloud.google.com/gke-provisioning": "standard",

@@ -21,7 +21,7 @@ export interface FleetChange {
 }
 
 /**
- * How long a watch has not heard the API server; a quiet one hears a bookmark about every minute.
+ * How long a watch has received nothing; a quiet one gets a bookmark about every minute.
  */
 export interface WatchSilence {
   readonly kind: "nodes" | "departures" | "policies";

@@ -2,9 +2,9 @@ import type { LifecycleHook } from "../core/notice/lifecycle-hook.ts";
 import type { Millis } from "../core/time/time.ts";
 
 /**
- * The groups of a cloud, which wait for us. Made by `src/cloud/aws/auto-scaling.ts`; contract
- * suite: `test/contract/lifecycle-hooks.contract.ts`. All methods throw `LastcallError` `CLOUD_*`,
- * and the signal's reason when it aborts.
+ * The groups of a cloud that wait at a lifecycle hook. Made by `src/cloud/aws/auto-scaling.ts`;
+ * contract suite: `test/contract/lifecycle-hooks.contract.ts`. All methods throw `LastcallError`
+ * `CLOUD_*`, and the signal's reason when it aborts.
  */
 export interface LifecycleHooks {
   /** Tells the group to go on with the instance, or to end it. */
@@ -19,14 +19,14 @@ export interface LifecycleHooks {
 export type HookResult = "Continue" | "Abandon";
 
 /**
- * `Over`: it did not wait any more, or somebody else has told it; `NotFound`: there is no such
- * group or hook, or not where we ask.
+ * `Over`: it no longer waited, or something else has completed the hook; `NotFound`: there is no
+ * such group or hook, or not where we ask.
  */
 export type HookEnd = "Completed" | "Over" | "NotFound";
 
 export interface HookLimits {
-  /** Without a word of ours the wait is over after this. */
+  /** Without a heartbeat the wait ends after this. */
   readonly heartbeatMs: Millis;
-  /** However many words of ours there are, it is over after this. */
+  /** It ends after this, however many heartbeats there are. */
   readonly longestMs: Millis;
 }

@@ -3,40 +3,40 @@ import type { LifecycleHook } from "../core/notice/lifecycle-hook.ts";
 import type { LastcallError } from "../errors.ts";
 
 /**
- * The cloud's word about any machine of the fleet, from a place outside the cluster: a queue, a
- * list of operations. Only the leader listens. One feed may tell the same word any number of times.
+ * Notices for any machine of the fleet from outside the cluster: a queue, a list of operations.
+ * Only the leader runs it. A feed may deliver the same notice any number of times.
  */
 export interface NoticeFeed {
   /**
-   * Listens until the signal aborts, then resolves. Never rejects: what goes wrong is told to
-   * `onTrouble`, and the feed goes on.
+   * Runs until the signal aborts, then resolves. Never rejects: errors are passed to `onTrouble`,
+   * and the feed continues.
    */
   run(listener: FeedListener, signal: AbortSignal): Promise<void>;
 }
 
 export interface FeedListener {
   /**
-   * Resolves when what the word calls for is written into the cluster, and says what became of it.
-   * Rejects where it could not be written: the word is not heard then, and is to be told again.
+   * Resolves once what the notice calls for is written to the cluster, with the outcome. Rejects if
+   * it could not be written: the notice counts as not delivered, and has to be delivered again.
    */
   onNotice(instanceNotice: InstanceNotice): Promise<NoticeFate>;
   /**
-   * Resolves when the group that waits has been told to go on, or is not to be told. Rejects where
-   * it could not be told, which is to be tried again. Minutes or hours may pass until then.
+   * Resolves when the waiting group has been told to continue, or need not be. Rejects if it could
+   * not be told, which has to be retried. This may take minutes or hours.
    */
   onHook(hook: LifecycleHook): Promise<HookFate>;
   onTrouble(error: LastcallError): void;
 }
 
 /**
- * `Taken`: a Departure stands for it, or stood; `NoNode`: no node of the cluster is this machine;
- * `NotOwned`: its node falls under no policy; `TooEarly`: it is to be told again when its time
- * comes (`actFromAt`); `Stale`: its time is long past.
+ * `Taken`: a Departure exists for it, or did; `NoNode`: the machine is no node of the cluster;
+ * `NotOwned`: no policy selects its node; `TooEarly`: deliver it again at `actFromAt`; `Stale`: it
+ * is long over.
  */
 export type NoticeFate = "Taken" | "NoNode" | "NotOwned" | "TooEarly" | "Stale";
 
 /**
- * `Ended`: the group waits no more; `NoNode`: the new instance is no node of the cluster, or not
- * yet, and is to be told again; `LeftAlone`: it is not ours to tell.
+ * `Ended`: the group no longer waits; `NoNode`: the new instance is not a node of the cluster yet,
+ * deliver it again; `LeftAlone`: the hook is not ours to complete.
  */
 export type HookFate = "Ended" | "NoNode" | "LeftAlone";

@@ -3,20 +3,20 @@ import type { Instant } from "../core/time/time.ts";
 import type { LastcallError } from "../errors.ts";
 
 /**
- * One cloud's word about the machine that we run on. One implementation a cloud; contract suite:
+ * One cloud's notices for the machine that we run on. One implementation per cloud; contract suite:
  * `test/contract/notice-source.contract.ts`.
  */
 export interface NoticeSource {
   readonly cloud: "aws" | "gcp" | "azure";
   /**
-   * The ways by which this cloud speaks, such as `aws/rebalance`; each tells its whole state every
-   * time, and nothing of what another one tells.
+   * The sources of this cloud's notices, such as `aws/rebalance`. Each always delivers its whole
+   * state, independent of the others.
    */
   readonly channels: readonly string[];
 
   /**
-   * Listens on every channel until the signal aborts, then resolves. Never rejects: a metadata
-   * service that is away, slow or talks nonsense is told to `onTrouble`, and asked again.
+   * Reads every channel until the signal aborts, then resolves. Never rejects: a metadata service
+   * that is unreachable, slow or answers garbage is reported to `onTrouble`, and retried.
    */
   run(sink: NoticeSink, signal: AbortSignal): Promise<void>;
 
@@ -29,11 +29,11 @@ export interface NoticeSource {
 }
 
 export interface NoticeSink {
-  /** What a channel says now, also when it is the same as before. */
+  /** The state of a channel now, also if it has not changed. */
   onReading(heard: HeardReading): void;
-  /** What went wrong on a channel; it goes on. */
+  /** An error on a channel, which continues. */
   onTrouble(channel: string, error: LastcallError): void;
-  /** A channel has begun another turn: its loop lives. */
+  /** The loop of a channel has started another round. */
   onTurn(channel: string): void;
 }
 

@@ -1,6 +1,6 @@
 import type { PodIdentity } from "../core/cluster/pod.ts";
 
-/** Where log lines go. `event` is a stable word, `fields` are data; no secret belongs in either. */
+/** Where log lines go. `event` is a stable name, `fields` are data; no secret belongs in either. */
 export interface Log {
   debug(event: string, fields?: LogFields): void;
   info(event: string, fields?: LogFields): void;

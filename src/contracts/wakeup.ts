@@ -5,8 +5,8 @@ import type { Clock } from "./clock.ts";
 const awake = "awake";
 
 /**
- * What a loop sleeps on: it wakes when told to or when its time has come, whichever is first. A
- * wake-up between two sleeps counts at the next one: none is ever missed.
+ * What a loop sleeps on: it wakes by `wake` or when its time has come, whichever is first. A
+ * wake-up between two sleeps counts for the next one, so that none is missed.
  */
 export class Wakeup {
   readonly #clock: Clock;

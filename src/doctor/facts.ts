@@ -26,7 +26,7 @@ export function unknown(why: string, fault?: LastcallError): Fact<never> {
   return { kind: "Unknown", why, code: fault?.code, passing: fault?.retryable ?? false };
 }
 
-/** All that the checks judge. Each fact stands by itself: one that is missing hides no other. */
+/** The input of all checks. Facts are independent: one that is missing hides no other. */
 export interface DoctorFacts {
   readonly at: Instant;
   /** Of the program that asks. */

@@ -24,7 +24,7 @@ export class KubeClusterCapacity implements ClusterCapacity {
   readonly #api: KubeApi;
   readonly #onPage: (pods: number) => void;
 
-  /** `onPage` is told how many pods each page had. */
+  /** `onPage` is called with the number of pods of each page. */
   constructor(api: KubeApi, onPage: (pods: number) => void = () => {}) {
     this.#api = api;
     this.#onPage = onPage;

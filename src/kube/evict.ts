@@ -15,8 +15,8 @@ export interface EvictOptions extends Partial<LeaveOptions> {
 }
 
 /**
- * Asks the API server to evict one pod, told by its uid: a pod that took its name is not touched.
- * `Accepted` means that the termination has begun. Throws only when the signal aborts.
+ * Asks the API server to evict one pod, identified by its uid: a pod that took its name is not
+ * touched. `Accepted` means that the termination has begun. Throws only when the signal aborts.
  * Source of the answers: kubernetes pkg/registry/core/pod/storage/eviction.go.
  */
 export async function evictPod(
@@ -39,7 +39,7 @@ export async function evictPod(
   });
 }
 
-/** Deletes one pod, told by its uid, past every budget. Answers and errors as `evictPod`. */
+/** Deletes one pod, identified by its uid, past every budget. Answers and errors as `evictPod`. */
 export async function deletePod(
   api: KubeSender,
   pod: PodIdentity,

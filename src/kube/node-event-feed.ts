@@ -27,7 +27,7 @@ interface NodeEvent {
   readonly at: Instant;
 }
 
-/** A word that came too early, or could not be written, is told again after this. */
+/** A notice that came too early, or could not be written, is delivered again after this. */
 const againMs: Millis = seconds(1);
 
 /** A right that is missing may be given later: it is asked for again after this. */
@@ -36,11 +36,11 @@ const refusedMs: Millis = minutes(1);
 /**
  * The Events that AKS writes about a Node which Azure takes, for nodes without a condition that
  * says so. Nothing is asked for before a node of Azure is seen. An Event is renewed while it holds:
- * each notice is told once.
+ * each notice is delivered once.
  */
 export class NodeEventFeed implements NoticeFeed {
   readonly #options: NodeEventFeedOptions;
-  /** What was told of each Event that still stands, by the Event's key. */
+  /** What was delivered for each Event that still exists, by the Event's key. */
   readonly #told = new Map<string, string>();
 
   constructor(options: NodeEventFeedOptions) {

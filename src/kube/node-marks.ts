@@ -34,7 +34,7 @@ const conditionRestMs: Millis = millis(500);
 export class KubeNodeMarks implements NodeMarks {
   readonly #api: KubeSender;
   readonly #clock: Clock;
-  /** The newest word for the condition of each node at which one is being written. */
+  /** The newest condition of each node on which one is being written. */
   readonly #conditions = new Map<string, KubeRequest>();
 
   constructor(api: KubeSender, clock: Clock) {

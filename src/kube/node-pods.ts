@@ -34,7 +34,7 @@ const restartedFor = "lastcall.dev/restarted-for";
 /** How long a deletion waits for its mark, under a deadline. */
 const markWaitMs: Millis = millis(500);
 
-/** How long drains that begin one after another are told the same budgets. */
+/** How long drains that start one after another share the same budgets. */
 const budgetsKeptMs = 1000;
 
 interface SharedBudgets {
@@ -74,7 +74,7 @@ export class KubeNodePods implements NodePods {
       onChange: () => changes.notify(),
     });
     const running = reflector.run(signal);
-    // Whoever follows hears of a failure through `synced`; after that the watch mends itself.
+    // A failure shows in `synced`; after that the watch retries by itself.
     running.catch(() => undefined);
     return {
       synced: () => reflector.synced,

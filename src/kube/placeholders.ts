@@ -19,7 +19,7 @@ export interface KubePlaceholdersOptions extends PlaceholderPlace {
   readonly rng: Rng;
 }
 
-/** Placeholder pods in the controller's own namespace, told by their labels. */
+/** Placeholder pods in the controller's own namespace, found by their labels. */
 export class KubePlaceholders implements Placeholders {
   readonly #options: KubePlaceholdersOptions;
   readonly #path: string;
@@ -46,7 +46,7 @@ export class KubePlaceholders implements Placeholders {
       translate: translatePlaceholder,
       onChange: () => changes.notify(),
     });
-    // Whoever follows hears of a failure through `synced`; after that the watch mends itself.
+    // A failure shows in `synced`; after that the watch retries by itself.
     reflector.run(signal).catch(() => undefined);
     return {
       synced: () => reflector.synced,

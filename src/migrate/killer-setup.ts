@@ -25,7 +25,7 @@ const sameName = [
   ...["nameOverride", "fullnameOverride", "podSecurityContext", "securityContext", "extraLabels"],
 ];
 
-/** Values whose names are others; settings are told by `killerSettings`. */
+/** Values with other names in Lastcall's chart; `killerSettings` reports the settings. */
 const otherName: Readonly<Record<string, string>> = {
   extraPodLabels: "podLabels",
   extraPodAnnotations: "podAnnotations",

@@ -83,7 +83,8 @@ export type FlagNames = Readonly<
 >;
 
 /**
- * Reads `--flag=value`, `--flag value`, `-f value` and `-fvalue`; what is not known is told apart.
+ * Reads `--flag=value`, `--flag value`, `-f value` and `-fvalue`; unknown flags are returned
+ * separately.
  */
 export function readArguments(
   args: readonly string[],

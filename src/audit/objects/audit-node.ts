@@ -85,7 +85,7 @@ export function isAutopilot(nodeName: string): boolean {
   return nodeName.startsWith("gk3-");
 }
 
-/** What the platform ships on such a node, told by provider, version and image. */
+/** The platform's default for such a node, by provider, version and image. */
 function defaultPlatformOf(node: AuditNode): Platform {
   if (node.providerID.startsWith("gce://")) {
     return knownPlatform(isOldGke(node.kubeletVersion) ? "gke-25" : "gke");

@@ -7,7 +7,7 @@ export const ignoreAnnotation = "lastcall.dev/audit-ignore";
 
 const nextEntry = /[;\n]\s*(?=[a-z][a-z-]*\s*(?:[:;\n]|$))/;
 
-/** The reasons for which an object asks not to be told of a rule, by rule id. */
+/** The reasons for which an object ignores rules, by rule id. */
 export function ignoredRules(about: Workload | Manifest): ReadonlyMap<string, string> {
   const reasons = new Map<string, string>();
   for (const entry of entriesOf(about)) {

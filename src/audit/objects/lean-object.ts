@@ -3,7 +3,7 @@ import { type Fields, fieldsOf, listOf, textOf } from "../../core/json/json-fiel
 const applied = "kubectl.kubernetes.io/last-applied-configuration";
 const ownGrace = '"terminationGracePeriodSeconds":30';
 
-/** Half of what an API server gives back of a workload; no rule looks at any of it. */
+/** Half of a workload as the API server returns it; no rule reads any of it. */
 const unreadContainerFields = new Set([
   "env",
   "envFrom",

@@ -9,7 +9,7 @@ export interface ManifestSource {
   /** The first line of the object in that file, from 1. */
   readonly line?: number | undefined;
   /**
-   * Recorded: an API server gave it back, with its defaults filled in. Absent: told by its uid,
+   * Recorded: read from an API server, with its defaults filled in. Absent: decided by its uid,
    * which only a server gives.
    */
   readonly origin?: "Written" | "Recorded" | undefined;

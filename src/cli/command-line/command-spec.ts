@@ -2,7 +2,7 @@ import type { Command } from "../../config/options/option.ts";
 import type { OptionsOf } from "../../config/options/options.ts";
 import type { CommandIo } from "./command-io.ts";
 
-/** What a command is called with: its options resolved, its words as typed. */
+/** What a command is called with: its options resolved, its arguments as typed. */
 export interface CommandInput<Of extends Command> {
   readonly options: OptionsOf<Of>;
   readonly words: readonly string[];
@@ -16,7 +16,7 @@ export interface CommandSpec<Of extends Command = Command> {
   readonly name: Of;
   /** One line for the list of commands. */
   readonly summary: string;
-  /** The words after the command, as help shows them: `NODE…`, `[SCENARIO.yaml]`. */
+  /** The arguments, as help shows them: `NODE…`, `[SCENARIO.yaml]`. */
   readonly words: string;
   readonly minWords: number;
   readonly maxWords: number;

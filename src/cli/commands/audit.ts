@@ -33,7 +33,7 @@ export interface AuditCommand {
   readonly version: string;
 }
 
-/** The objects of a live cluster, and the budgets that its kubelets told of. */
+/** The objects of a live cluster, and the budgets that its kubelets reported. */
 export interface LiveCluster {
   readonly objects: readonly unknown[];
   readonly readBudgets: ReadonlyMap<string, readonly ShutdownGroup[]>;

@@ -76,7 +76,7 @@ function tableOf(report: PlanReport, { at, isWide }: TableLook): string {
 }
 
 /**
- * Whether this version can release such a machine, as far as its Node tells; nothing is contacted.
+ * Whether this version can release such a machine, as far as its Node shows; nothing is contacted.
  */
 export function hasReleaser(node: ReleasableNode): boolean {
   return isKarpenters(node) || isKnownProviderId(node.providerID ?? "");

@@ -7,7 +7,7 @@ type Options = CommandInput<"setup">["options"];
 type ScriptOf = (options: Options) => Promise<string>;
 
 /**
- * By the word after `setup`: the script that gives the controller its rights in a cloud, or takes
+ * By the argument of `setup`: the script that gives the controller its rights in a cloud, or takes
  * them back.
  */
 const scripts: Readonly<Record<string, ScriptOf>> = {

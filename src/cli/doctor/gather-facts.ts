@@ -111,7 +111,7 @@ export async function gatherFacts(gathering: Gathering): Promise<DoctorFacts> {
   };
 }
 
-/** As every pod is told; in the controller's own its credentials are ours. */
+/** As set in every pod; in the controller's own its credentials are ours. */
 function isInPod({ env }: CommandIo): boolean {
   return (env.KUBERNETES_SERVICE_HOST ?? "") !== "";
 }
@@ -263,7 +263,7 @@ interface MachineTools {
 
 /**
  * Asks the clouds for the machines of up to three nodes that are Ready and three that are not,
- * without harm: they are looked up, and the permission is asked for where the cloud tells it.
+ * without harm: they are looked up, and the permission is queried where the cloud allows that.
  */
 export async function machineFacts(
   nodes: readonly NodeFacts[],

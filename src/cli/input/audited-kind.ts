@@ -10,7 +10,7 @@ export interface AuditedKind {
   readonly kind: string;
 }
 
-/** What the audit looks at in every namespace; pods are apart, there may be very many of them. */
+/** What the audit reads in every namespace; pods are separate, since there may be very many. */
 export const namespacedKinds: readonly AuditedKind[] = [
   kind("apps/v1", "Deployment", "deployments"),
   kind("apps/v1", "StatefulSet", "statefulsets"),

@@ -126,7 +126,7 @@ async function readCluster(
         // A policy can be tried on a cluster on which nothing has been installed yet.
         const code = isLastcallError(error) ? error.code : undefined;
         const untouched = !needs.policies && code === "CRD_MISSING";
-        // Worth a word in the plan, not worth a right that the caller may not have.
+        // Good to know for the plan, but not worth a permission that the caller may not have.
         const isExtra = kind === "Namespace" || kind === "DaemonSet";
         if (untouched || (isExtra && code === "RIGHT_MISSING")) return undefined;
         throw error;

@@ -1,4 +1,4 @@
-/** What JSON.parse does not tell: a key that is written twice, and where list items begin. */
+/** What JSON.parse does not report: a key that is written twice, and where list items begin. */
 export interface JsonLines {
   readonly duplicate?: { readonly key: string; readonly line: number } | undefined;
   /** The lines of the items of the outermost object's `items`, from 1. */

@@ -36,7 +36,7 @@ const everyObject: Readonly<Record<string, Wanted>> = {
   "metadata.annotations": fields,
 };
 
-/** The fields that a plan stands on: read wrongly, each of them would make another plan. */
+/** The fields that a plan depends on: read wrongly, each of them would change the plan. */
 const byKind: Readonly<Record<string, Readonly<Record<string, Wanted>>>> = {
   Node: {
     "spec.providerID": text,

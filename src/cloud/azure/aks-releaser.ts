@@ -55,7 +55,7 @@ export class AksReleaser implements InstanceReleaser {
     const ref = machineRefOf(question.providerID);
     const machine = await this.#look(ref, signal);
     if (machine === undefined) return impossible(`Azure has no virtual machine ${ref.id}`);
-    // It is going, whoever asked for that: nothing has to be permitted any more.
+    // It is being deleted already, so that no permission is needed.
     if (machine.stage !== "Running") return { kind: "Possible", permission: "Unknown" };
     const act = await this.#actFor({ ref, machine, mode: question.mode }, signal);
     if (act.kind === "Refused") return impossible(act.problem);

@@ -30,7 +30,8 @@ interface KnownCode extends Explanation {
 }
 
 /**
- * By Resource Manager's own code, which tells more than the status. Source: Azure's common errors.
+ * By Resource Manager's own code, which is more specific than the status. Source: Azure's common
+ * errors.
  */
 const known: readonly KnownCode[] = [
   {

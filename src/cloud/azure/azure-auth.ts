@@ -111,7 +111,7 @@ function networkClient(send: typeof fetch): INetworkModule {
 }
 
 /**
- * The library's own messages are not repeated, since they may quote from a request: what is told is
+ * The library's own messages are not repeated, since they may quote from a request: the error says
  * Entra's code, such as AADSTS700212, which its documentation explains.
  */
 function credentialFault(error: unknown): LastcallError {
@@ -139,7 +139,7 @@ function credentialsInvalid(found: string): LastcallError {
   return new LastcallError("CLOUD_CREDENTIALS", `${cannot}: ${found}, ${wanted}`);
 }
 
-/** One of Azure's clouds, told by the host at which it signs in. */
+/** One of Azure's clouds, by the host of its sign-in. */
 interface AzureCloud {
   readonly authorityHost: string;
   readonly resourceManager: string;

@@ -60,7 +60,7 @@ function parseCluster(text: string | undefined): AksPoolsOptions["cluster"] {
   );
 }
 
-/** Machines of one scale set, or single ones of a resource group: what one list can tell. */
+/** Machines of one scale set, or single ones of a resource group: what one list covers. */
 interface Place {
   /** Any of them. */
   readonly ref: MachineRef;

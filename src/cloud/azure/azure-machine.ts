@@ -18,7 +18,7 @@ export interface MachineRef {
    * `/subscriptions/S/resourceGroups/G/providers/…/virtualMachines/3`.
    */
   readonly id: string;
-  /** The list that the machine stands in: the id without its last part. */
+  /** The list that contains the machine: the id without its last part. */
   readonly collection: string;
   /** Its resource group, which for AKS is that of the nodes. */
   readonly groupId: string;
@@ -50,7 +50,7 @@ export function findMachineRef(providerID: string): MachineRef | undefined {
   return { ...ref, scaleSet: { id, instance: name } };
 }
 
-/** A virtual machine, as Azure tells of it. */
+/** A virtual machine, as Azure describes it. */
 export interface AzureMachine {
   /** Azure's own id of it, which no other machine ever has. */
   readonly vmId: string;

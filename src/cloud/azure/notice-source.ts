@@ -77,7 +77,7 @@ export class AzureNoticeSource implements NoticeSource {
     return { reading: readAzureEvents({ text, at, ownName }), at, skewMs };
   }
 
-  /** Without its own name an agent cannot tell its own end from a neighbour's. */
+  /** Without its own name an agent cannot tell its own events from a neighbour's. */
   async #name(signal: AbortSignal): Promise<string> {
     if (this.#ownName !== undefined) return this.#ownName;
     const answer = await this.#client.ask({ path: namePath, headers, timeoutMs }, signal);

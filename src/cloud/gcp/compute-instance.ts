@@ -22,7 +22,7 @@ export interface Instance {
   /** Numeric, as text; a machine recreated under the same name has another. */
   readonly id: string;
   readonly stage: Stage;
-  /** The status in Compute Engine's word, for messages. */
+  /** The status as Compute Engine spells it, for messages. */
   readonly status: string;
   readonly bornAt: Instant | undefined;
   /** The last start; a machine that was stopped and started keeps its id, but not this. */
@@ -83,7 +83,7 @@ export function launchTimeOf(body: Readonly<Record<string, unknown>>): Instant |
 
 /**
  * Statuses of the discovery document, with those that only newer versions have. An unknown one
- * counts as Running: a machine is not called gone without a word for it.
+ * counts as Running: only a known status means that a machine is gone.
  */
 function stageOf(status: string): Stage {
   switch (status) {

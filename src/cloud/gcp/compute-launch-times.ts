@@ -7,7 +7,7 @@ import { findInstanceRef, launchTimeOf } from "./compute-instance.ts";
 /** Up to so many machines of a zone are asked for by name; for more the zone is read as a whole. */
 const mostNames = 40;
 
-/** Machines of one zone of one project: what one list can tell. */
+/** Machines of one zone of one project: what one list covers. */
 interface Place {
   readonly project: string;
   readonly zone: string;

@@ -67,7 +67,7 @@ class GoogleTokens implements TokenSource {
 
 /**
  * The library's own messages are not repeated: one of a damaged key file quotes from the file, one
- * of a refused exchange from the request. What is told is which step failed.
+ * of a refused exchange from the request. The error says which step failed.
  */
 function credentialFault(error: unknown): LastcallError {
   const { message, status, code } = readForeignError(error);

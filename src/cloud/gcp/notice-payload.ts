@@ -8,7 +8,7 @@ import { type Instant, type Millis, parseDuration, plus, seconds } from "../../c
  */
 export const defaultPreemptionNoticeMs: Millis = seconds(30);
 
-/** A host's maintenance is told a minute ahead, on machines with GPUs an hour. */
+/** Host maintenance is announced a minute ahead, on machines with GPUs an hour. */
 const maintenanceNoticeMs = seconds(60);
 
 /** A value of the Compute Engine metadata server, and when it came in the cloud's time. */
@@ -35,7 +35,7 @@ export function readPreempted({ text, at }: HeardValue, noticeMs: Millis): Notic
 }
 
 /**
- * `instance/maintenance-event`: NONE, MIGRATE_ON_HOST_MAINTENANCE (the machine goes on elsewhere,
+ * `instance/maintenance-event`: NONE, MIGRATE_ON_HOST_MAINTENANCE (live migration,
  * with all that runs on it) or TERMINATE_ON_HOST_MAINTENANCE.
  */
 export function readMaintenanceEvent({ text, at }: HeardValue): NoticeReading {
@@ -58,7 +58,7 @@ export function readMaintenanceEvent({ text, at }: HeardValue): NoticeReading {
 
 /**
  * How long a machine has from TRUE on, as its owner wrote it into the metadata: `120s`. The
- * platform's own `preemptionNoticeDuration` is not told by the metadata server. Undefined:
+ * platform's own `preemptionNoticeDuration` is not served by the metadata server. Undefined:
  * unreadable.
  */
 export function readNoticeDuration(text: string): Millis | undefined {

@@ -98,7 +98,7 @@ export class GcpNoticeSource implements NoticeSource {
         const told = answer.status === 200 ? readNoticeDuration(answer.text) : undefined;
         this.#noticeMs = told ?? defaultPreemptionNoticeMs;
       } catch {
-        // The channels tell the trouble; what they meet is the same server.
+        // The channels report the error; they poll the same server.
         await this.#rest(seconds(1), signal);
       }
     }

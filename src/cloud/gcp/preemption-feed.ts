@@ -24,7 +24,7 @@ export interface PreemptionFeedOptions {
   readonly client: ComputeClient;
   readonly clock: Clock;
   readonly rng: Rng;
-  /** From one look at a zone to the next. */
+  /** From one poll of a zone to the next. */
   readonly pollMs: Millis;
   /** The providerIDs of the nodes whose machines matter; asked before each round. */
   readonly machines: () => readonly string[];
@@ -42,7 +42,7 @@ interface Watched {
 }
 
 /**
- * Preemptions as the zones' operations tell them, for fleets without the agent. One list a zone and
+ * Preemptions by the zones' operations, for fleets without the agent. One list a zone and
  * round; zones in which no machine matters are not asked, and none waits for another.
  */
 export class PreemptionFeed implements NoticeFeed {
@@ -110,8 +110,8 @@ function zoneEntryOf(providerID: string): readonly (readonly [string, ZoneRef])[
 
 /**
  * A preemption that is older than this when we begin to listen, or come back to a zone that did not
- * answer, is not told: its machine is gone, and half a minute later a new one may stand under its
- * name. One that could not be written down is told again for as long.
+ * answer, is not reported: its machine is gone, and half a minute later a new one may stand under
+ * its name. One that could not be recorded is reported again for as long.
  */
 const freshMs: Millis = seconds(60);
 /**
@@ -124,11 +124,11 @@ const answerWithinMs: Millis = seconds(10);
 
 interface Known {
   readonly insertedAt: Instant;
-  /** Until when it is told again if nobody has heard it; absent: it is heard. */
+  /** Until when it is reported again if it was not recorded; absent: it is recorded. */
   readonly tellUntilAt?: Instant | undefined;
 }
 
-/** One zone's list of preemptions: tells each operation until it is heard. */
+/** One zone's list of preemptions: reports each operation until it is recorded. */
 class PreemptionZone {
   readonly #ref: ZoneRef;
   readonly #client: ComputeClient;
@@ -146,7 +146,10 @@ class PreemptionZone {
     this.#clock = tools.clock;
   }
 
-  /** Looks once, and resolves when every word is heard or refused. Throws where the list failed. */
+  /**
+   * Polls once, and resolves when every notice is recorded or refused. Throws where the list
+   * failed.
+   */
   async poll(listener: FeedListener, signal: AbortSignal): Promise<void> {
     const { words, problems } = await this.#read(signal);
     const answeredAt = this.#clock.monotonic();
@@ -259,8 +262,8 @@ const target = /\/zones\/([^/]+)\/instances\/([^/]+)$/;
 
 /**
  * Reads an operation of a zone's list: which machine was taken, and when. Total. It is written in
- * the moment in which the machine is told to stop (`systemevent-…`, done at once), so that the
- * power goes half a minute later. Source: recorded operations of 2019 (test/data/gce).
+ * the moment in which the machine receives the signal to stop (`systemevent-…`, done at once), so
+ * that the power goes half a minute later. Source: recorded operations of 2019 (test/data/gce).
  */
 export function readPreemption(
   item: Fields,

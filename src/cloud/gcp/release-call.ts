@@ -99,7 +99,7 @@ const waitRule = { firstMs: seconds(1), mostMs: seconds(8) };
 type OperationEnd =
   | { readonly kind: "Done" }
   | { readonly kind: "Failed"; readonly fault: LastcallError }
-  /** The limit came first, or the cloud knows the operation no more: only the machine can tell. */
+  /** The limit came first, or the operation is no longer known: the instance has to be read. */
   | { readonly kind: "Unknown" };
 
 interface OperationWait {
@@ -164,7 +164,7 @@ type CheckTarget = Pick<ReleaseTarget, "ref" | "mode"> & {
 
 type Permission = "Granted" | "Unknown" | "Missing";
 
-/** The name of no operation: who may read operations is told that there is none of this name. */
+/** An operation that does not exist: with the permission to read operations, the answer is 404. */
 const noOperation = "lastcall-check";
 
 /** Whether the release of a machine would be taken, asked by calls that change nothing. */
@@ -175,7 +175,7 @@ export async function checkRelease(
 ): Promise<Releasability> {
   const machine = `${ref.project}/${ref.zone}/${ref.name}`;
   if (instance === undefined) return impossible(`Compute Engine has no instance ${machine}`);
-  // It is going, whoever asked for that: nothing has to be permitted any more.
+  // It is being deleted already, so that no permission is needed.
   if (instance.stage !== "Running") return { kind: "Possible", permission: "Unknown" };
   if (mode === "DeleteInstance" && instance.isProtected) {
     return impossible(`the instance ${machine} has deletion protection, turn it off first`);
@@ -193,7 +193,7 @@ export async function checkRelease(
 
 /**
  * By `testIamPermissions`, which groups have in the beta API only. Where that is refused or not
- * known, it tells nothing; documented to err on the side of "granted".
+ * known, it proves nothing; documented to err on the side of "granted".
  */
 async function permissionToAct(
   { call, resource }: ReleaseCall,

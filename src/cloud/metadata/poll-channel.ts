@@ -28,8 +28,8 @@ export interface Channel {
 }
 
 /**
- * Asks one channel again and again until the signal aborts. Nothing that it hears or does not hear
- * ends it, and a failure leaves no trace in the next turn.
+ * Polls one channel until the signal aborts, whatever the answers are. A failed request does not
+ * affect the next one.
  */
 export async function followChannel(
   channel: Channel,

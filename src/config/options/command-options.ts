@@ -1,6 +1,6 @@
 import type { Option } from "./option.ts";
 
-/** What `setup gcp|aws|azure` is told of the cloud and of the controller that gets the rights. */
+/** Options of `setup gcp|aws|azure`: the cloud, and the controller that gets the permissions. */
 export const setupOptions = [
   {
     name: "undo",

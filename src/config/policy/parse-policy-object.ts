@@ -14,7 +14,7 @@ type ParsedPolicy =
   | { readonly policy: Policy; readonly warnings: readonly PolicyRemark[] }
   | {
       readonly problems: readonly Problem[];
-      /** What can be told of its nodes all the same. */
+      /** What is known of its nodes all the same. */
       readonly claim: PolicyClaim;
     };
 

@@ -185,7 +185,7 @@ export const cloudChecks: readonly Check[] = [
     looksAt: "where the controller reads a queue: whether it answers, and how much waits in it",
     fix: "look at the controller's log and at the rules of EventBridge: docs/cloud/aws.md",
     run: ({ queue }) => {
-      // A queue of another name, or nobody who answers: the controller hears nothing either.
+      // A queue that does not exist or does not answer: the controller receives nothing either.
       const isAway = queue.kind === "Unknown" && awayCodes.has(queue.code ?? "");
       if (isAway) return fail(queue.why);
       return judging(queue, (found) => {

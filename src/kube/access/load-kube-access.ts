@@ -77,7 +77,7 @@ async function fromFiles(files: readonly string[], context?: string): Promise<Ku
   return await kubeconfigAccess({ files, context });
 }
 
-/** The API server's address as the kubelet tells it to every pod; undefined outside a cluster. */
+/** The API server's address as the kubelet sets it in every pod; undefined outside a cluster. */
 export function inClusterServer(env: KubeEnvironment): string | undefined {
   const host = env.KUBERNETES_SERVICE_HOST;
   const port = env.KUBERNETES_SERVICE_PORT;

@@ -249,7 +249,7 @@ export class HttpKubeApi implements KubeApi {
       }
       for await (const line of readLines(guard.listen(response))) yield toEvent(line);
     } catch (error) {
-      // A dropped connection just ends the watch; a server that talks nonsense is told about.
+      // A dropped connection just ends the watch; garbage from a server is reported.
       if (error instanceof LastcallError) yield errorEvent(500, error.message);
     } finally {
       guard.end();

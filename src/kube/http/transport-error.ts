@@ -101,7 +101,7 @@ function reasonOf(code: string, error: unknown): string {
   return messageOf(error) || code || "unknown fault";
 }
 
-/** With several addresses to one name Node wraps the faults of all of them; the first is told. */
+/** For a name with several addresses Node wraps all errors; the first one is reported. */
 function codeOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
   return fieldOf(error, "code");

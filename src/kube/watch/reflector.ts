@@ -103,12 +103,12 @@ export class Reflector<T> {
     return this.#store.items;
   }
 
-  /** When the server was last heard; undefined before the first time. */
+  /** When the server last sent something; undefined before the first time. */
   get lastHeardAt(): Instant | undefined {
     return this.#heardAt;
   }
 
-  /** Since the server was last heard, or since the beginning. */
+  /** Since the server last sent something, or since the start. */
   silentMs(): Millis {
     return millis(this.#options.clock.monotonic() - this.#heardMs);
   }

@@ -141,7 +141,7 @@ function storedType({ context, type }: ResourceRequest): ResourceType {
   return context.registry.find("v1", "events") ?? type;
 }
 
-/** A Kubernetes body that is no JSON object is refused before anything looks at it. */
+/** A Kubernetes body that is no JSON object is refused before anything reads it. */
 function bodyOf({ request, type }: ResourceRequest): Fields {
   const { body } = request;
   if (typeof body !== "object" || body === null || Array.isArray(body)) {

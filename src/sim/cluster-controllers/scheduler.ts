@@ -18,7 +18,7 @@ import {
 import type { ControllerLoop, ModelController } from "./controller-loop.ts";
 
 /**
- * So many fitting nodes are compared; the real scheduler looks at a share of a large cluster too.
+ * So many fitting nodes are compared; the real scheduler too scores a share of a large cluster.
  */
 const comparedMax = 100;
 

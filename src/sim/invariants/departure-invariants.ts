@@ -5,7 +5,7 @@ import type { NodeObject } from "../cluster-controllers/cluster-object.ts";
 import { type DepartureObject, departureStorage, phaseOf } from "./departure-object.ts";
 import type { Invariant, TraceEvent } from "./invariant.ts";
 
-/** What the policy of a run allows, in words of its own and not in core's. */
+/** What the policy of a run allows, defined independently of core. */
 interface StartRules {
   /** Whether windows let a planned departure start at an instant. */
   readonly mayStart: (at: Instant) => boolean;

@@ -11,7 +11,7 @@ import { type DepartureObject, departureOfNode, departureStorage } from "./depar
 import type { Invariant, TraceEvent } from "./invariant.ts";
 
 /**
- * Invariant 3: a machine is let go only after the last pod that had to leave has left, or after
+ * Invariant 3: a machine is released only after the last pod that had to leave has left, or after
  * the time was up and the ledger says so.
  */
 export const releaseAfterDrain: Invariant = {
@@ -29,7 +29,7 @@ export const releaseAfterDrain: Invariant = {
   },
 };
 
-/** Invariant 6: the machine that is let go is the one behind the node that was emptied for it. */
+/** Invariant 6: the released machine is the one behind the node that was drained for it. */
 export const rightMachine: Invariant = {
   name: "right-machine",
   check: (store) => (event) => {
@@ -67,7 +67,7 @@ function hadToLeave(object: ModelObject): boolean {
   return owner !== "DaemonSet" && owner !== "Node" && phase !== "Succeeded" && phase !== "Failed";
 }
 
-/** Invariant 5: whoever writes or releases holds the Lease, and holds it now. */
+/** Invariant 5: a replica that writes or releases holds the Lease at that moment. */
 export const oneActor: Invariant = {
   name: "one-actor",
   check: (store) => (event) => {
