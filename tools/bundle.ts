@@ -2,7 +2,7 @@
  * Bundles what ships: `dist/lastcall.js` and its lazily loaded parts. A bundle starts several
  * times faster than the sources and holds half the memory (docs/adr/0002-dependencies.md).
  */
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { rolldown } from "rolldown";
@@ -12,10 +12,23 @@ import { root } from "./source-tree.ts";
 const out = join(root, "dist");
 /** Packed: what a browser loads before it can show the board. */
 const mostPageBytes = 150_000;
+/** A function starts the sooner the less it reads. */
+const mostResponderBytes = 1_500_000;
 
 rmSync(out, { recursive: true, force: true });
 
+const settings = {
+  platform: "node",
+  // AWS' clients come as one file, too, of which nothing can be left out.
+  resolve: { mainFields: ["module", "main"] as string[] },
+  // The polyfill exists for its effect on the global scope.
+  treeshake: { moduleSideEffects: (id: string) => id.includes("/temporal-polyfill/") },
+  // What the oldest maintained Node can parse.
+  transform: { target: "node22" },
+} as const;
+
 const build = await rolldown({
+  ...settings,
   input: {
     lastcall: join(root, "src/cli/main.ts"),
     // Started by the audit as a thread of its own, by its file's name.
@@ -25,13 +38,6 @@ const build = await rolldown({
     // Loaded first by a Node that has no Temporal of its own.
     temporal: join(root, "src/runtime/temporal.ts"),
   },
-  platform: "node",
-  // AWS' clients come as one file, too, of which nothing can be left out.
-  resolve: { mainFields: ["module", "main"] },
-  // The polyfill exists for its effect on the global scope.
-  treeshake: { moduleSideEffects: (id) => id.includes("/temporal-polyfill/") },
-  // What the oldest maintained Node can parse.
-  transform: { target: "node22" },
 });
 const { output } = await build.write({
   dir: out,
@@ -41,6 +47,22 @@ const { output } = await build.write({
   chunkFileNames: "[name]-[hash].js",
 });
 await build.close();
+
+// The responder is one file, which a function takes as it is: nothing is left out or beside it.
+const responder = await rolldown({ ...settings, input: join(root, "src/cli/lambda-main.ts") });
+const { output: responderOutput } = await responder.write({
+  file: join(out, "lambda/index.mjs"),
+  format: "esm",
+  minify: true,
+  codeSplitting: false,
+});
+await responder.close();
+const responderBytes = statSync(join(out, "lambda/index.mjs")).size;
+if (responderBytes > mostResponderBytes) {
+  throw new Error(
+    `dist/lambda/index.mjs has ${responderBytes} bytes, at most ${mostResponderBytes}`,
+  );
+}
 
 // The board's page, for browsers: one script, and what it is shown with.
 const page = join(out, "board");
@@ -72,6 +94,11 @@ const chunks = new Map(
 );
 const packages = packagesOf(modulesOf([...chunks.keys()]));
 writeFileSync(join(out, "THIRD-PARTY-LICENSES.txt"), licenseText(packages));
+const responderModules = responderOutput.flatMap((part) =>
+  part.type === "chunk" ? part.moduleIds : [],
+);
+const responderPackages = packagesOf(new Set(responderModules));
+writeFileSync(join(out, "lambda/THIRD-PARTY-LICENSES.txt"), licenseText(responderPackages));
 const bundled = { lastcall: packages, "lastcall-agent": packagesOf(modulesOf(["agent.js"])) };
 // For the bills of materials of a release.
 writeFileSync(join(out, "bundled-packages.json"), JSON.stringify(bundled, withoutTexts));

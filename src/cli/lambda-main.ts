@@ -1,0 +1,53 @@
+/**
+ * The Lambda responder: what a policy's actions do around a departure, where no controller is at
+ * hand, or for one that invokes it. Its actions are `LASTCALL_ACTIONS`, the list of `spec.actions`
+ * as JSON.
+ */
+import { seededRng } from "../core/chance/rng.ts";
+import { millis, plus, seconds } from "../core/time/time.ts";
+import { leanIo } from "../runtime/lean-io.ts";
+import { createLog } from "../runtime/log.ts";
+import { realClock } from "../runtime/real-clock.ts";
+import { createResponder } from "./lambda/create-responder.ts";
+import type { Responder, ResponderAnswer } from "./lambda/responder.ts";
+import { departingMachines, parseEventFields } from "./lambda/responder-event.ts";
+
+/** What of Lambda's own context is read. */
+interface LambdaContext {
+  readonly getRemainingTimeInMillis?: () => number;
+}
+
+/** One event may be about many machines; the first one's answer stands for itself. */
+interface HandlerAnswer extends Partial<ResponderAnswer> {
+  readonly others?: readonly ResponderAnswer[];
+}
+
+const { env, err } = leanIo();
+const clock = realClock;
+const log = createLog({ level: "info", format: "json", write: err, clock });
+/** So long before Lambda would end the process the answer is given. */
+const marginMs = seconds(2);
+
+let responder: Responder | undefined;
+
+/** Lambda's entry point. Rejects where the invocation or the environment cannot be read. */
+export async function handler(event: unknown, context: LambdaContext = {}): Promise<HandlerAnswer> {
+  const rng = seededRng(clock.now());
+  responder ??= createResponder({ env, clock, rng, log });
+  const at = clock.now();
+  const mapping = env.LASTCALL_EVENT_FIELDS?.trim();
+  const fields = mapping ? parseEventFields(mapping) : undefined;
+  const machines = departingMachines(event, { at, fields });
+  if (machines.length === 0) return { actions: [], summary: "No machine leaves by this event." };
+  const leftMs = context.getRemainingTimeInMillis?.();
+  const endsAt =
+    leftMs === undefined ? undefined : plus(at, millis(Math.max(0, leftMs - marginMs)));
+  const { signal } = new AbortController();
+  const [first, ...others] = await Promise.all(
+    machines.map((machine) => responder?.respond(machine, { endsAt, signal })),
+  );
+  return {
+    ...first,
+    ...(others.length === 0 ? {} : { others: others.flatMap((one) => one ?? []) }),
+  };
+}

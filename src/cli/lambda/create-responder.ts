@@ -1,0 +1,95 @@
+import { awsActionKinds, createAwsRunner } from "../../cloud/aws/actions/aws-runners.ts";
+import { parsePolicyObject } from "../../config/policy/parse-policy-object.ts";
+import { sentenceOf } from "../../config/problem.ts";
+import type { ActionRunner, ActionRunners } from "../../contracts/action-runner.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import type { Log } from "../../contracts/telemetry.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import { oneOf, parseJson } from "../../core/json/json-field.ts";
+import { excerpt } from "../../core/json/shown-value.ts";
+import type { Action, ActionKind } from "../../core/policy/action.ts";
+import { LastcallError } from "../../errors.ts";
+import { type MachineLookUp, Responder } from "./responder.ts";
+
+export interface ResponderIo {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+  readonly rng: Rng;
+  readonly log: Log;
+}
+
+/** Puts the responder together by its environment. Throws CONFIG_INVALID, which names the field. */
+export function createResponder(io: ResponderIo): Responder {
+  const { env, clock, rng, log } = io;
+  return new Responder({
+    actions: readActions(env.LASTCALL_ACTIONS),
+    runners: runnersOf(io),
+    lookUp: machineLookUp(),
+    ...{ clock, rng, log },
+  });
+}
+
+/** By the schema of `spec.actions` in a policy. */
+function readActions(text: string | undefined): readonly Action[] {
+  const actions = parseJson(text ?? "")?.value;
+  if (!Array.isArray(actions)) {
+    throw new LastcallError(
+      "CONFIG_INVALID",
+      `Cannot use LASTCALL_ACTIONS: found ${text === undefined ? "nothing" : excerpt(text)}, expected the list of spec.actions as JSON`,
+    );
+  }
+  const object = {
+    ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "DeparturePolicy" },
+    ...{ metadata: { name: "lambda" }, spec: { actions } },
+  };
+  const parsed = parsePolicyObject(object, {
+    unknownFields: "Refuse",
+    // There are no windows in it.
+    cronProblem: () => undefined,
+  });
+  if ("policy" in parsed) return parsed.policy.actions;
+  const details = parsed.problems.map(sentenceOf);
+  throw new LastcallError("CONFIG_INVALID", `Cannot use LASTCALL_ACTIONS: ${details[0]}`, {
+    details,
+  });
+}
+
+/** Each is made once, for as long as Lambda keeps the process. */
+function runnersOf({ env, clock, rng, log }: ResponderIo): ActionRunners {
+  const made = new Map<ActionKind, Promise<ActionRunner<never> | undefined>>();
+  const tools = {
+    ...{ clock, rng, region: env.AWS_REGION, machines: () => [] },
+    onTrouble: (error: LastcallError) => log.warn("index-trouble", { error: error.message }),
+  };
+  const make = async (kind: ActionKind): Promise<unknown> => {
+    const known = oneOf(awsActionKinds, kind);
+    return known === undefined ? undefined : createAwsRunner(known, tools);
+  };
+  return <Kind extends ActionKind>(kind: Kind) => {
+    const runner = made.get(kind) ?? (make(kind) as Promise<ActionRunner<never> | undefined>);
+    made.set(kind, runner);
+    return runner as Promise<ActionRunner<Kind> | undefined>;
+  };
+}
+
+function machineLookUp(): MachineLookUp {
+  let client: Promise<InstanceType<Ec2Module["Ec2Client"]>> | undefined;
+  const ec2 = () => {
+    client ??= import("../../cloud/aws/ec2-client.ts").then(
+      ({ Ec2Client }) => new Ec2Client({ region: undefined }),
+    );
+    return client;
+  };
+  return {
+    nodeName: async (instanceId, signal) => {
+      const [instance] = await (await ec2()).instances([instanceId], signal);
+      return instance?.dnsName;
+    },
+    addresses: async (instanceId, signal) => {
+      const interfaces = await (await ec2()).interfacesOf([instanceId], signal);
+      return interfaces.flatMap(({ addresses }) => addresses);
+    },
+  };
+}
+
+type Ec2Module = typeof import("../../cloud/aws/ec2-client.ts");

@@ -1,0 +1,134 @@
+import { findInstanceRef, instanceIdOf } from "../../cloud/aws/instance-id.ts";
+import { readQueueMessage } from "../../cloud/aws/queue/queue-message.ts";
+import {
+  type Fields,
+  fieldsOf,
+  isFields,
+  oneOf,
+  parseJson,
+  textOf,
+  trimmedTextOf,
+  valueAt,
+} from "../../core/json/json-field.ts";
+import { excerpt } from "../../core/json/shown-value.ts";
+import type { Cause } from "../../core/policy/cause.ts";
+import { type Instant, parseInstant } from "../../core/time/time.ts";
+import { LastcallError } from "../../errors.ts";
+
+/** A machine that leaves, as the responder is told of it. */
+export interface DepartingMachine {
+  readonly instanceId: string;
+  /** The Node's name, where it is told. */
+  readonly node?: string | undefined;
+  readonly cause: Cause;
+  readonly deadlineAt?: Instant | undefined;
+  readonly noticedAt: Instant;
+}
+
+const known: Readonly<Record<Cause, true>> = {
+  Planned: true,
+  Manual: true,
+  SpotInterruption: true,
+  RebalanceRecommendation: true,
+  ScheduledMaintenance: true,
+  LifecycleHook: true,
+  Preempted: true,
+  NodeShutdown: true,
+};
+const causes = Object.keys(known) as readonly Cause[];
+
+const fieldNames = ["instanceId", "node", "cause", "deadline"] as const;
+
+/** Where in somebody else's invocation each of our fields is. */
+export type EventFields = Readonly<Partial<Record<(typeof fieldNames)[number], readonly string[]>>>;
+
+/**
+ * Reads `LASTCALL_EVENT_FIELDS`: `{"instanceId": "detail.id"}`, or
+ * `instanceId=detail.id,node=host`. Throws CONFIG_INVALID.
+ */
+export function parseEventFields(text: string): EventFields {
+  const json = parseJson(text)?.value;
+  const pairs = isFields(json)
+    ? Object.entries(json)
+    : text.split(",").map((pair) => pair.split("=").map((part) => part.trim()));
+  const fields: Partial<Record<(typeof fieldNames)[number], readonly string[]>> = {};
+  for (const [name, path] of pairs) {
+    const field = oneOf(fieldNames, name);
+    const place = trimmedTextOf(path);
+    if (field === undefined || place === undefined) {
+      throw new LastcallError(
+        "CONFIG_INVALID",
+        `Cannot use LASTCALL_EVENT_FIELDS: found ${excerpt(text)}, expected ${fieldNames.join(", ")}, each with the path of a field, such as {"instanceId": "detail.id"}`,
+      );
+    }
+    fields[field] = place.split(".");
+  }
+  return fields;
+}
+
+/**
+ * The machines that an invocation is about: an event of EventBridge, also in SNS' envelope, our own
+ * `{instanceId, node, cause, deadline}`, or somebody else's by a mapping of fields. None where
+ * the event takes no machine away. Throws INPUT_INVALID for what cannot be read.
+ */
+export function departingMachines(
+  event: unknown,
+  { at, fields }: { readonly at: Instant; readonly fields?: EventFields | undefined },
+): readonly DepartingMachine[] {
+  const whole = fieldsOf(event);
+  const mapped = fields === undefined ? undefined : mappedFields(whole, fields);
+  if (mapped !== undefined) return [ownForm(mapped, at)];
+  if (whole.instanceId !== undefined) return [ownForm(whole, at)];
+  const reading = readQueueMessage({ text: bodyOf(whole), at });
+  switch (reading.kind) {
+    case "Read":
+      return reading.words.map(({ machine, notice }) => ({
+        instanceId: machine,
+        cause: notice.cause,
+        deadlineAt: notice.deadlineAt,
+        noticedAt: notice.noticedAt,
+      }));
+    case "Unreadable":
+      throw unreadable(`found ${reading.problem}`);
+    default:
+      return [];
+  }
+}
+
+/** SNS hands its messages to a function as records. */
+function bodyOf(event: Fields): string {
+  const [record] = Array.isArray(event.Records) ? event.Records : [];
+  const message = valueAt(record, ["Sns", "Message"]);
+  return textOf(message) ?? JSON.stringify(event);
+}
+
+/** Undefined where the mapping finds no machine: the invocation is of another form. */
+function mappedFields(event: Fields, fields: EventFields): Fields | undefined {
+  const found = fieldNames.map((name) => [name, valueAt(event, fields[name] ?? [name])] as const);
+  const mapped: Fields = Object.fromEntries(found.filter(([, value]) => value !== undefined));
+  return mapped.instanceId === undefined ? undefined : mapped;
+}
+
+function ownForm({ instanceId, node, cause, deadline }: Fields, at: Instant): DepartingMachine {
+  const told = trimmedTextOf(instanceId) ?? "";
+  const id = instanceIdOf(told) ?? findInstanceRef(told)?.instanceId;
+  if (id === undefined) {
+    throw unreadable(`found instanceId ${excerpt(instanceId)}, expected i-0abc or its providerID`);
+  }
+  const deadlineText = trimmedTextOf(deadline);
+  const deadlineAt = deadlineText === undefined ? undefined : parseInstant(deadlineText);
+  if (deadlineText !== undefined && deadlineAt === undefined) {
+    throw unreadable(`found deadline ${excerpt(deadline)}, expected a time of RFC 3339`);
+  }
+  const why = cause === undefined ? "SpotInterruption" : oneOf(causes, cause);
+  if (why === undefined) {
+    throw unreadable(`found cause ${excerpt(cause)}, expected one of ${causes.join(", ")}`);
+  }
+  return { instanceId: id, node: trimmedTextOf(node), cause: why, deadlineAt, noticedAt: at };
+}
+
+function unreadable(found: string): LastcallError {
+  const wanted =
+    "Cannot read the invocation, an event of EventBridge or {instanceId, node, cause, deadline}";
+  return new LastcallError("INPUT_INVALID", `${wanted}: ${found}`);
+}

@@ -1,0 +1,213 @@
+import type { ActionRunners, ActionTarget } from "../../contracts/action-runner.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import type { Log } from "../../contracts/telemetry.ts";
+import { type ActionEnd, carryOut } from "../../controller/action/action-attempt.ts";
+import { templateFacts } from "../../core/action/facts.ts";
+import { renderAction } from "../../core/action/render.ts";
+import { departureSummary } from "../../core/action/summary.ts";
+import type { Rng } from "../../core/chance/rng.ts";
+import type { ActionRecord } from "../../core/departure/action-record.ts";
+import type { Departure } from "../../core/departure/departure.ts";
+import type { Fields } from "../../core/json/json-field.ts";
+import type { Action, ActionPoint } from "../../core/policy/action.ts";
+import { earliest, type Instant } from "../../core/time/time.ts";
+import { messageOf } from "../../errors.ts";
+import type { DepartingMachine } from "./responder-event.ts";
+
+export interface ResponderTools {
+  readonly actions: readonly Action[];
+  readonly runners: ActionRunners;
+  /** What EC2 knows of an instance. */
+  readonly lookUp: MachineLookUp;
+  readonly clock: Clock;
+  readonly rng: Rng;
+  readonly log: Log;
+}
+
+export interface MachineLookUp {
+  /** Its private DNS name, which is the name of its Node; undefined where it is gone. */
+  nodeName(instanceId: string, signal: AbortSignal): Promise<string | undefined>;
+  /** All addresses of its network interfaces: its own, and those that its pods have of them. */
+  addresses(instanceId: string, signal: AbortSignal): Promise<readonly string[]>;
+}
+
+/** What the responder answers; others script against it. */
+export interface ResponderAnswer {
+  readonly instanceId: string;
+  readonly actions: readonly AnsweredAction[];
+  readonly summary: string;
+}
+
+interface AnsweredAction {
+  readonly name: string;
+  readonly state: ActionRecord["state"];
+  readonly seconds: number;
+  readonly detail: string;
+  readonly undo?: Fields | undefined;
+}
+
+/** Nobody drains here: what belongs after the drain waits for what comes before it alone. */
+const stages: readonly (readonly ActionPoint[])[] = [
+  ["AtNotice", "BeforeDrain"],
+  ["AfterDrain"],
+  ["AtEnd"],
+];
+
+/** One machine, and what has come of each action so far. */
+interface Case {
+  readonly machine: DepartingMachine;
+  readonly node: string;
+  readonly records: Map<string, ActionRecord>;
+  /** Until when this invocation may run. */
+  readonly endsAt: Instant | undefined;
+}
+
+/**
+ * Does around the departure of a machine what a policy's actions say, without a cluster. Lambda may
+ * run it again for the same event: what is done already is found so, and only messages are sent
+ * twice.
+ */
+export class Responder {
+  readonly #tools: ResponderTools;
+
+  constructor(tools: ResponderTools) {
+    this.#tools = tools;
+  }
+
+  /** Resolves however the actions end: the answer says it of each. */
+  async respond(
+    machine: DepartingMachine,
+    { endsAt, signal }: { readonly endsAt: Instant | undefined; readonly signal: AbortSignal },
+  ): Promise<ResponderAnswer> {
+    const { actions, log } = this.#tools;
+    const node = machine.node ?? (await this.#nodeName(machine.instanceId, signal));
+    const { instanceId, cause } = machine;
+    log.info("departure", { instance: instanceId, node, cause });
+    const open: Case = { machine, node, records: new Map(), endsAt };
+    for (const points of stages) {
+      const due = actions.filter(({ at }) => points.includes(at));
+      await Promise.all(due.map((action) => this.#carryOut(action, open, signal)));
+    }
+    const records = actions.flatMap(({ name }) => open.records.get(name) ?? []);
+    const summary = departureSummary(departureOf(open));
+    log.info("summary", { instance: instanceId, node, summary });
+    return { instanceId, actions: records.map(answerOf), summary };
+  }
+
+  async #nodeName(instanceId: string, signal: AbortSignal): Promise<string> {
+    try {
+      return (await this.#tools.lookUp.nodeName(instanceId, signal)) ?? instanceId;
+    } catch (error) {
+      // A name for people alone: the actions go by the instance.
+      this.#tools.log.warn("node-unknown", { instance: instanceId, error: messageOf(error) });
+      return instanceId;
+    }
+  }
+
+  async #carryOut(action: Action, open: Case, signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#tools;
+    const { machine, records } = open;
+    const about = { instance: machine.instanceId, node: open.node, action: action.name };
+    const { name, at, how } = action;
+    const known = { name, at, kind: how.kind, attempts: 0 };
+    const skipped = skipReason(action, machine);
+    if (skipped !== undefined) {
+      records.set(name, { ...known, state: "Skipped", detail: skipped });
+      return;
+    }
+    const begun: ActionRecord = { ...known, state: "Running", startedAt: clock.now() };
+    records.set(name, begun);
+    log.info("action-begun", { ...about, kind: how.kind });
+    const startedMs = clock.monotonic();
+    const end = await this.#attempt(action, open, signal);
+    const seconds = Math.round(clock.monotonic() - startedMs) / 1000;
+    const ended = { ...(records.get(name) ?? begun), ...resultOf(end), seconds };
+    records.set(name, ended);
+    const { state, result, detail } = ended;
+    log[state === "Done" ? "info" : "warn"]("action-ended", {
+      ...about,
+      state,
+      result,
+      detail,
+      seconds,
+    });
+  }
+
+  async #attempt(action: Action, open: Case, signal: AbortSignal): Promise<ActionEnd> {
+    const { runners, clock, rng, log } = this.#tools;
+    const { machine, node, records, endsAt } = open;
+    const { name } = action;
+    const runner = await runners(action.how.kind);
+    if (runner === undefined) {
+      const detail = `Cannot carry out the action: found ${action.how.kind}, expected a type of action that the function knows`;
+      return { kind: "Failed", code: "ACTION_UNSUPPORTED", detail, attempts: 0 };
+    }
+    const departure = departureOf(open);
+    const facts = { ...templateFacts(departure, ""), outcome: "Noticed" };
+    const task = {
+      name,
+      how: renderAction(action.how, facts),
+      target: this.#targetOf(open),
+      departure: departure.name,
+      // The same at each of Lambda's attempts.
+      key: `${departure.name}/${name}`,
+      earlier: [],
+    };
+    // What tells of it all is worth it after the deadline, too.
+    const isBound = action.at === "AtNotice" || action.at === "BeforeDrain";
+    const deadlineAt = earliest(endsAt, isBound ? machine.deadlineAt : undefined);
+    return carryOut({ ...action, how: task.how }, task, {
+      ...{ runner, clock, rng, signal, kept: undefined },
+      deadlineAt: () => deadlineAt,
+      keep: async (undo) => {
+        // The first run's line alone has it: a repeated one finds the change made.
+        log.info("undo-recorded", {
+          ...{ instance: machine.instanceId, node, action: name },
+          undo: JSON.stringify(undo),
+        });
+        const record = records.get(name);
+        if (record !== undefined) records.set(name, { ...record, undo });
+      },
+    });
+  }
+
+  #targetOf({ machine, node }: Case): ActionTarget {
+    const { instanceId } = machine;
+    return {
+      ...{ node, nodeUid: "", providerID: undefined, instanceId },
+      addresses: async (signal) => ({
+        node: await this.#tools.lookUp.addresses(instanceId, signal),
+        pods: [],
+      }),
+    };
+  }
+}
+
+function skipReason({ causes, how }: Action, { cause }: DepartingMachine): string | undefined {
+  if (causes !== undefined && !causes.includes(cause)) return `not for ${cause}`;
+  return how.kind === "lambda" ? "a function is invoked by the controller alone" : undefined;
+}
+
+function resultOf(end: ActionEnd): Pick<ActionRecord, "state" | "result" | "detail" | "attempts"> {
+  const { attempts } = end;
+  if (end.kind === "Failed") {
+    return { state: "Failed", result: end.code, detail: end.detail, attempts };
+  }
+  return { state: "Done", result: "Done", detail: end.done.detail, attempts };
+}
+
+function answerOf({ name, state, seconds, detail, undo }: ActionRecord): AnsweredAction {
+  return { name, state, seconds: seconds ?? 0, detail: detail ?? "", ...(undo && { undo }) };
+}
+
+/** The departure as templates and the summary read it; there is no object of it anywhere. */
+function departureOf({ machine, node, records }: Case): Departure {
+  const { instanceId, cause, deadlineAt, noticedAt } = machine;
+  return {
+    ...{ name: instanceId, uid: instanceId, resourceVersion: "", hold: false },
+    // A zone is not known; the id is what counts in it.
+    node: { name: node, uid: instanceId, providerID: `aws:////${instanceId}` },
+    ...{ cause, deadlineAt, noticedAt },
+    status: { phase: "Preparing", timeline: [], actions: [...records.values()] },
+  };
+}

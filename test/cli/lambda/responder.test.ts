@@ -1,0 +1,211 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { useAwsEnvironment } from "../../support/aws-environment.ts";
+import { LoadBalancerServer } from "../../support/load-balancer-server.ts";
+import { NetworkServer, type ServedInstance } from "../../support/network-server.ts";
+import { SnsServer } from "../../support/sns-server.ts";
+
+const topicArn = "arn:aws:sns:eu-west-1:123456789012:spot";
+const actions = [
+  { name: "targets", at: "AtNotice", deregisterTargets: { wait: true } },
+  { name: "quarantine", at: "AtNotice", replaceSecurityGroups: { groupIds: ["sg-0abc"] } },
+  { name: "maintenance", at: "AtNotice", causes: ["ScheduledMaintenance"], detach: {} },
+  { name: "tell", at: "AtEnd", sns: { topicArn, subject: "{{node}} {{outcome}}" } },
+];
+useAwsEnvironment();
+
+describe("the Lambda responder", () => {
+  let balancers: LoadBalancerServer;
+  let ec2: NetworkServer;
+  let sns: SnsServer;
+  let instance: ServedInstance;
+  const logged: string[] = [];
+
+  beforeEach(async () => {
+    [balancers, ec2, sns] = [new LoadBalancerServer(), new NetworkServer(), new SnsServer()];
+    await Promise.all([balancers.start(), ec2.start(), sns.start()]);
+    process.env.AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING_V2 = balancers.url;
+    process.env.AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING = balancers.url;
+    process.env.AWS_ENDPOINT_URL_EC2 = ec2.url;
+    process.env.AWS_ENDPOINT_URL_SNS = sns.url;
+    process.env.LASTCALL_ACTIONS = JSON.stringify(actions);
+    delete process.env.LASTCALL_EVENT_FIELDS;
+    sns.topics.add(topicArn);
+    for (const id of ["sg-0abc", "sg-nodes"]) ec2.securityGroups.set(id, "vpc-a");
+    instance = ec2.addInstance(1);
+    ec2.addInterface(instance, { addresses: ["10.0.1.7"], prefixes: ["10.0.2.0/28"] });
+    ec2.addInterface(instance);
+    balancers.addGroup("web", { targets: [{ id: instance.id, port: 80 }] });
+    balancers.addGroup("pods", { type: "ip", targets: [{ id: "10.0.2.5", port: 8080 }] });
+    logged.splice(0);
+    vi.spyOn(console, "error").mockImplementation((line) => logged.push(String(line)));
+  });
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    await Promise.all([balancers.stop(), ec2.stop(), sns.stop()]);
+  });
+
+  /** Of a process that Lambda has just started. */
+  async function cold(): Promise<typeof import("../../../src/cli/lambda-main.ts")["handler"]> {
+    vi.resetModules();
+    return (await import("../../../src/cli/lambda-main.ts")).handler;
+  }
+
+  const invoke = async (event: unknown) =>
+    (await cold())(event, { getRemainingTimeInMillis: () => 30_000 });
+
+  const interruption = () => ({
+    version: "0",
+    id: "12345678-1234-1234-1234-123456789012",
+    "detail-type": "EC2 Spot Instance Interruption Warning",
+    source: "aws.ec2",
+    account: "123456789012",
+    time: new Date().toISOString(),
+    region: "eu-west-1",
+    resources: [`arn:aws:ec2:eu-west-1b:instance/${instance.id}`],
+    detail: { "instance-id": instance.id, "instance-action": "terminate" },
+  });
+
+  const standing = () => balancers.groups.flatMap((group) => balancers.serving(group));
+  const groups = () => ec2.interfaces.map((one) => one.groups.join());
+
+  it("takes an interrupted machine out of its groups, quarantines and announces it", async () => {
+    const answer = await invoke(interruption());
+    expect(standing()).toEqual([]);
+    expect(groups()).toEqual(["sg-0abc", "sg-0abc"]);
+    expect(sns.published).toEqual([
+      {
+        topic: topicArn,
+        subject: `${instance.dnsName} Noticed`,
+        message: expect.stringMatching(/targets .* Done in .*out of 2 groups[\s\S]*quarantine/),
+      },
+    ]);
+    expect(answer.instanceId).toBe(instance.id);
+    expect(answer.actions?.map(({ name, state }) => `${name} ${state}`)).toEqual([
+      ...["targets Done", "quarantine Done", "maintenance Skipped", "tell Done"],
+    ]);
+    expect(answer.summary).toContain(`${instance.dnsName} leaves: SpotInterruption`);
+  });
+
+  it("answers with what it takes to undo it, which it has logged before the change", async () => {
+    const answer = await invoke(interruption());
+    const undo = {
+      networkInterfaces: ec2.interfaces.map(({ id }) => ({ id, groupIds: ["sg-nodes"] })),
+    };
+    expect(answer.actions?.[1]).toMatchObject({ name: "quarantine", undo });
+    expect(answer.actions?.[0]?.undo).toMatchObject({ targets: [{ port: 80 }, { port: 8080 }] });
+    const line = logged.findIndex((one) => one.includes("undo-recorded") && one.includes("eni-"));
+    const end = logged.findIndex((one) => /action-ended.*quarantine/.test(one));
+    expect(line).toBeGreaterThanOrEqual(0);
+    expect(line).toBeLessThan(end);
+  });
+
+  it("ends in the same state after Lambda's two retries, and takes no change for the original", async () => {
+    await invoke(interruption());
+    const answers = [await invoke(interruption()), await invoke(interruption())];
+    expect(standing()).toEqual([]);
+    expect(groups()).toEqual(["sg-0abc", "sg-0abc"]);
+    expect(ec2.count("ModifyNetworkInterfaceAttribute")).toBe(2);
+    for (const { actions: ended = [] } of answers) {
+      expect(ended.map(({ undo }) => undo)).toEqual([undefined, undefined, undefined, undefined]);
+      expect(ended.map(({ state }) => state)).toEqual(["Done", "Done", "Skipped", "Done"]);
+    }
+  });
+
+  it("goes on where an attempt before it has died in the middle", async () => {
+    await invoke(interruption());
+    const [first, second] = ec2.interfaces;
+    if (second) second.groups = ["sg-nodes"];
+    const answer = await invoke(interruption());
+    expect(groups()).toEqual(["sg-0abc", "sg-0abc"]);
+    expect(answer.actions?.[1]?.undo).toEqual({
+      networkInterfaces: [{ id: second?.id, groupIds: ["sg-nodes"] }],
+    });
+    expect(first?.groups).toEqual(["sg-0abc"]);
+  });
+
+  it("takes the controller's invocation, with the Node's name and the cause", async () => {
+    const deadline = new Date(Date.now() + 60_000).toISOString();
+    const cause = "RebalanceRecommendation";
+    const answer = await invoke({ instanceId: instance.id, node: "n1", cause, deadline });
+    expect(answer.summary).toContain(`n1 leaves: ${cause}`);
+    expect(sns.published[0]?.subject).toBe("n1 Noticed");
+    expect(ec2.count("DescribeInstances")).toBe(0);
+  });
+
+  it.each([['{"instanceId": "spot.id", "node": "host"}'], ["instanceId=spot.id, node=host"]])(
+    "takes somebody else's invocation by %s",
+    async (fields) => {
+      process.env.LASTCALL_EVENT_FIELDS = fields;
+      const answer = await invoke({ spot: { id: instance.id }, host: "n7", other: true });
+      expect(answer.instanceId).toBe(instance.id);
+      expect(sns.published[0]?.subject).toBe("n7 Noticed");
+      // EventBridge speaks as ever.
+      expect((await invoke(interruption())).instanceId).toBe(instance.id);
+    },
+  );
+
+  it("takes an event that SNS hands on", async () => {
+    const answer = await invoke({
+      Records: [{ Sns: { Message: JSON.stringify(interruption()) } }],
+    });
+    expect(answer.instanceId).toBe(instance.id);
+    expect(standing()).toEqual([]);
+  });
+
+  it("does nothing for an event that takes no machine away", async () => {
+    const event = {
+      ...interruption(),
+      "detail-type": "EC2 Instance State-change Notification",
+      detail: { "instance-id": instance.id, state: "running" },
+    };
+    expect((await invoke(event)).actions).toEqual([]);
+    expect(standing()).toHaveLength(2);
+  });
+
+  it.each([
+    ["nothing", undefined, "LASTCALL_ACTIONS: found nothing"],
+    ["no JSON", "[", "LASTCALL_ACTIONS: found"],
+    ["an unknown field", '[{"name":"a","at":"AtNotice","snss":{}}]', "spec.actions[0]"],
+    [
+      "a group that is none",
+      '[{"name":"a","at":"AtNotice","replaceSecurityGroups":{"groupIds":["x"]}}]',
+      "groupIds[0]",
+    ],
+  ])("changes nothing with actions that are %s, and says so", async (_, text, message) => {
+    if (text === undefined) delete process.env.LASTCALL_ACTIONS;
+    else process.env.LASTCALL_ACTIONS = text;
+    await expect(invoke(interruption())).rejects.toThrow(message);
+    expect(standing()).toHaveLength(2);
+  });
+
+  it.each([
+    ["no instance", { instanceId: "my-machine" }, /instanceId "my-machine"/],
+    ["no time", { instanceId: "i-0123456789abcdef0", deadline: "soon" }, /deadline "soon"/],
+    ["no cause", { instanceId: "i-0123456789abcdef0", cause: "Spot" }, /cause "Spot"/],
+    ["garbage", "garbage", /Cannot read the invocation/],
+    ["an event of S3", { Records: [{ s3: {} }] }, /Cannot read the invocation/],
+  ])("refuses an invocation that names %s", async (_, event, message) => {
+    await expect(invoke(event)).rejects.toThrow(message);
+    expect(standing()).toHaveLength(2);
+  });
+
+  it("does the rest where one action is denied, and names the right", async () => {
+    process.env.LASTCALL_ACTIONS = JSON.stringify(actions.map((one) => ({ ...one, retries: 0 })));
+    balancers.denied.add("DeregisterTargets");
+    const answer = await invoke(interruption());
+    expect(answer.actions?.[0]).toMatchObject({
+      state: "Failed",
+      detail: expect.stringContaining("elasticloadbalancing:DeregisterTargets"),
+    });
+    expect(groups()).toEqual(["sg-0abc", "sg-0abc"]);
+    expect(sns.published[0]?.message).toContain("Failed");
+  });
+
+  it("announces after the deadline, too, and changes nothing any more", async () => {
+    const deadline = new Date(Date.now() - 1000).toISOString();
+    const answer = await invoke({ instanceId: instance.id, node: "n1", deadline });
+    expect(standing()).toHaveLength(2);
+    expect(answer.actions?.[0]).toMatchObject({ state: "Failed" });
+    expect(sns.published).toHaveLength(1);
+  });
+});
