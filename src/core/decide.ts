@@ -283,7 +283,7 @@ function hold(departure: Departure, why: Why, pass: Pass): Decision[] {
   const again = note(departure, "Unblocked", why);
   const isSaid = !retoldHolds.has(why.reason) || message === again.explain;
   // Held for another reason now, or until another instant: free it first, so that each hold is in
-  // the ledger.
+  // the status.
   return reason === why.reason && isSaid ? [] : [again];
 }
 

@@ -55,7 +55,7 @@ export interface DrainView {
 }
 
 /**
- * Drives one node's drain by the plan and the steps of core: whoever owns it shows it the pods,
+ * Drives one node's drain by the plan and the steps of core: its owner shows it the pods,
  * carries out the acts of each step, and steps again when a pod changes, an answer comes or
  * `askAgainAt` is reached. The controller does so on a watch, the agent's fallback on a list every
  * second.

@@ -176,7 +176,7 @@ export interface CapacityQuestion {
 export type CapacityAnswer =
   /** Look at the pods of these nodes and ask again. */
   | { readonly kind: "LookAt"; readonly nodes: readonly string[] }
-  /** Too many nodes are left for one list each: look at all pods and ask again. */
+  /** Too many nodes are left for one list each: list all pods and ask again. */
   | { readonly kind: "LookEverywhere" }
   | { readonly kind: "Settled"; readonly homeless: readonly Homeless[] };
 

@@ -46,7 +46,7 @@ export function capacitiesOf(about: {
   });
 }
 
-/** Why a pod cannot go to a node, in two or three words; undefined where it can. */
+/** Why a pod does not fit on a node, in two or three words; undefined where it does. */
 export function misfitOf(pod: PodFacts, capacity: NodeCapacity): string | undefined {
   return barrierOf(pod, capacity.node) ?? shortageOf(pod, capacity);
 }

@@ -2,7 +2,7 @@ import type { Instant } from "../time/time.ts";
 import type { Amounts } from "./placement.ts";
 /**
  * Who a node is. Names are reused by managed instance groups, so a name alone is nobody:
- * the Node object is told by its uid, the machine by its providerID, its boot by its bootID.
+ * the Node object is identified by its uid, the machine by its providerID, its boot by its bootID.
  */
 export interface NodeIdentity {
   readonly name: string;
@@ -71,7 +71,7 @@ export interface NodeCondition {
   readonly type: string;
   readonly reason: string;
   readonly message: string;
-  /** The node cannot tell whether it holds; else it does. */
+  /** The node does not know whether it holds; else it does. */
   readonly isUnknown?: boolean;
 }
 
@@ -93,7 +93,7 @@ export interface NodeFacts extends NodeIdentity {
   readonly allocatable?: Amounts | undefined;
   /** The Node object's `creationTimestamp`. */
   readonly createdAt?: Instant | undefined;
-  /** The instance's own launch time where the cloud told it; it beats `createdAt`. */
+  /** The instance's own launch time where the cloud reported it; it beats `createdAt`. */
   readonly instanceBornAt?: Instant | undefined;
   /** Set while the Node object is being deleted. */
   readonly deletionAt?: Instant | undefined;

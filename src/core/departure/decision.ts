@@ -90,7 +90,7 @@ export type Decision = Reasoned &
         /** When the hold ends, where that is known. */
         readonly until?: Instant | undefined;
       }
-    /** Under way: whoever leads carries it on. */
+    /** Under way: the leader continues it. */
     | { readonly kind: "Continue"; readonly departure: Departure }
     /** A node bears our mark, but no live departure says why. */
     | { readonly kind: "ClearOrphan"; readonly node: NodeFacts; readonly departure: string }

@@ -66,7 +66,7 @@ export interface TimelineEntry {
   readonly result: string;
 }
 
-/** One node's leaving: the unit of everything, and its status the ledger. */
+/** One node's departure: the unit of everything; its status records what happened. */
 export interface Departure {
   readonly name: string;
   readonly uid: string;
@@ -79,7 +79,7 @@ export interface Departure {
   readonly departAt?: Instant | undefined;
   readonly deadlineAt?: Instant | undefined;
   readonly noticedAt?: Instant | undefined;
-  /** When the cloud took its notice back; written by whoever brought the notice. */
+  /** When the cloud withdrew its notice; written by the reporter of the notice. */
   readonly withdrawnAt?: Instant | undefined;
   readonly source?: string | undefined;
   readonly policy?: string | undefined;
@@ -90,11 +90,11 @@ export interface Departure {
 
 /** The machine of a departure, written down just before its release is asked for. */
 export interface MachineRecord {
-  /** As the one who releases it named it, so that a new one is told apart. */
+  /** The id that its releaser read, so that a new machine is recognized. */
   readonly id: string;
   /**
-   * How it is released, which decides whose id it is: a Node that is gone tells it no more. Absent
-   * in what an older version has written.
+   * How it is released, which decides whose id it is: a Node that is gone no longer shows it.
+   * Absent in what an older version has written.
    */
   readonly mode?: Exclude<ReleaseMode, "None"> | undefined;
 }
@@ -137,7 +137,7 @@ const longestName = 253;
 
 /**
  * Contract: `<node>-<first 8 of the node uid>`, and `-2`, `-3` … behind it for a later one of the
- * same node. Where that is too long for a name, the node's whole uid tells it: `node-<uid>`. An
+ * same node. Where that is too long for a name, the node's whole uid names it: `node-<uid>`. An
  * agent may use no other names: `deploy/agent/admission.yaml` has the same rule.
  */
 export function departureName(node: NodeIdentity, count = 1): string {

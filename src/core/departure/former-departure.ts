@@ -7,7 +7,7 @@ const firstMs = minutes(10);
 const longestMs = hours(6);
 
 /**
- * When a node whose departures failed, were rolled back or taken back by a person may be tried
+ * When a node whose departures failed, were rolled back or cancelled by a user may be tried
  * again: ten minutes after the last of them ended (twice in the default reserve before a deadline),
  * twice as long after each further one, six hours at most. Undefined where nothing failed. The
  * deadline still forces: this moves the planned instant only.
@@ -33,9 +33,9 @@ const longestRestMs = hours(24);
 const inVain: ReadonlySet<Reason> = new Set(["ReleaseFailed", "MachineNotTaken"]);
 
 /**
- * Until when a node is not planned that was drained in vain: an hour after the last time, twice as
- * long after each further one, a day at most. No deadline shortens that: the machine would be there
- * after it, too. Undefined where its machine never stayed, or is another one since.
+ * Until when a node is not planned that was drained and not released: an hour after the last time,
+ * twice as long after each further one, a day at most. No deadline shortens that: the machine would
+ * be there after it, too. Undefined where its machine never stayed, or is another one since.
  */
 export function restsUntil(node: NodeIdentity, former: readonly Departure[]): Instant | undefined {
   const stayed = former.filter(
@@ -85,8 +85,8 @@ function endOf({ status }: Departure): Instant | undefined {
 }
 
 /**
- * The nodes, each with the launch time of the machine that stands behind it now: as the cloud tells
- * it, else as far as the departures tell it. A group that is quick makes its new machine before the
+ * The nodes, each with the launch time of the machine behind it now: as the cloud reports it, else
+ * as far as the departures show it. A group that is quick makes its new machine before the
  * old Node object is gone, and the machine takes it over: same uid, new boot (GKE does so with
  * preemptible nodes). Its life began no earlier than the departure of the one before it ended.
  * Without this a new machine would be overdue from its first minute, and be rotated again and

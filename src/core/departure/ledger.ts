@@ -31,7 +31,7 @@ export type PhaseResult = Omit<PhaseChange, "at">;
 
 /**
  * The status of a departure after `change`; undefined where the event changes nothing in its
- * phase. The status is the ledger: what happened when, and at the end the one outcome.
+ * phase. The status records what happened when, and at the end the one outcome.
  */
 export function statusAfter(
   departure: Departure,
@@ -75,7 +75,7 @@ function messageOf(departure: Departure, { event, ...why }: PhaseChange): string
 }
 
 /**
- * The status with a reason for what goes on inside its phase, which is in the timeline too, under
+ * The status with a reason for what happens inside its phase, which is in the timeline too, under
  * the reason's name; undefined where that was the last one already.
  */
 export function statusWithReason(

@@ -75,7 +75,7 @@ const table: Readonly<Record<Phase, Readonly<Partial<Record<PhaseEvent, Phase>>>
   Releasing: {
     Released: "Ended",
     GaveUp: "RollingBack",
-    // Only while the cloud is waited for: a machine that we have let go does not come back.
+    // Only while the cloud is waited for: a released machine does not come back.
     Withdrawn: "RollingBack",
     NodeGone: "Ended",
     // The group was quicker than we: the new machine has taken the old Node object, cordon and all.

@@ -56,7 +56,10 @@ export interface BlockedPod extends Tried {
 export interface InFlightPod extends Tried {
   readonly kind: "InFlight";
   readonly decidedAt: Instant;
-  /** The uid of its controller, where it ran and was ready, so that its end tells of the others. */
+  /**
+   * The uid of its controller, where it ran and was ready, so that its end is evidence for the
+   * others.
+   */
   readonly workload?: string | undefined;
   /** Absent while it waits for its turn, as it does in a rush. */
   readonly sentAt?: Instant | undefined;
@@ -149,7 +152,7 @@ export function observeDrain(about: {
   return next;
 }
 
-/** The ledger names it, although no one touches it: it goes with the machine. */
+/** Recorded in the status, although nothing touches it: it ends with the machine. */
 function leftBehindFromTheStart(pod: PodIdentity, at: Instant): GonePod {
   return { kind: "Gone", pod, at, how: "LeftBehind", by: "Others", cut: false };
 }
@@ -193,7 +196,7 @@ export function measureOf(state: Exclude<PodProgress, GonePod>): LeavingPod["mea
   return workload === undefined || askedAt === undefined ? undefined : { workload, askedAt };
 }
 
-/** `state`, ended. Without `how` it is told from the time whether the pod used all its grace. */
+/** `state`, ended. Without `how` the time decides whether the pod used all its grace. */
 export function goneFrom(
   state: Exclude<PodProgress, GonePod>,
   about: { readonly at: Instant; readonly how?: PodOutcome | undefined },
@@ -216,7 +219,7 @@ function terminationOf(
   return at >= state.deadlineAt ? { workload, took: "Killed" } : undefined;
 }
 
-/** Undefined for a clean exit, and where the pod's own manifest could not have told. */
+/** Undefined for a clean exit, and where the pod's own manifest does not show it. */
 function lossOf(state: Exclude<PodProgress, GonePod>, how: PodOutcome): Loss | undefined {
   if (how === "CleanExit") return undefined;
   if (state.kind === "Leaving") {

@@ -6,7 +6,7 @@ import { between, type Instant, later, type Millis, plus, seconds } from "../tim
 /**
  * The rule that one departure is drained by. Whoever asks for it by an instant gives it until then,
  * be that more or less than the policy does; what happens when time is up stays the policy's. But a
- * machine that the cloud takes at an instant that it does not name is not put back to work after
+ * machine that the cloud takes at an instant that it does not name is not uncordoned after
  * the policy's time: what is held is asked until it gives way or the machine is gone.
  */
 export function drainRuleOf(

@@ -62,7 +62,7 @@ export interface HeldPod {
   readonly budget?: string | undefined;
   /** The budgets that are behind it. */
   readonly budgets: readonly PodIdentity[];
-  /** The server's own words, or the sentence of the reason. */
+  /** The server's own message, or the sentence of the reason. */
   readonly message: string;
 }
 

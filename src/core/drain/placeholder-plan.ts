@@ -29,7 +29,7 @@ export interface PlaceholderFacts {
   readonly phase: PodPhase;
   readonly ready: boolean;
   readonly leaving: "Leaving" | "Staying";
-  /** The scheduler's own words where it has found no place. */
+  /** The scheduler's own message where it found no node. */
   readonly trouble?: string | undefined;
 }
 
@@ -183,7 +183,7 @@ function keepsCapacity(placeholder: PlaceholderFacts | undefined, plan: DrainPla
   return placeholder.phase === "Running" && placeholder.ready;
 }
 
-/** The scheduler may hear of the placeholder before it hears of the cordon. */
+/** The scheduler may see the placeholder before it sees the cordon. */
 function isMisplaced({ node }: PlaceholderFacts, plan: DrainPlan): boolean {
   return node === plan.node;
 }

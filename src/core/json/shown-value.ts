@@ -5,7 +5,7 @@ import { textOf } from "./json-field.ts";
 const textLimit = 60;
 
 /**
- * A name for a sentence, on one line and without escape sequences: what a stranger wrote into a
+ * A name for a sentence, on one line and without escape sequences: what anybody wrote into a
  * manifest must not draw on a terminal, nor speak to a CI system in commands of its own.
  */
 export function nameOf(value: unknown): string | undefined {

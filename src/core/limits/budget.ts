@@ -32,7 +32,9 @@ export type BudgetVerdict =
       readonly reason: "BudgetSpent";
       /** As in `2 of 2 nodes of the zone europe-west1-b are out`. */
       readonly detail: string;
-      /** When it is sure to have room again; absent where only a change in the cluster can tell. */
+      /**
+       * When it is sure to allow a start; absent where only a change in the cluster decides that.
+       */
       readonly retryAt?: Instant | undefined;
     };
 
@@ -85,7 +87,7 @@ export function budgetVerdict(
   return { kind: "Allowed" };
 }
 
-/** The ledger after one more start, for the next question in the same pass. */
+/** The usage after one more start, for the next question in the same pass. */
 export function withStart(
   ledger: BudgetUsage,
   { policy, node }: { readonly policy: Policy; readonly node: NodeFacts },

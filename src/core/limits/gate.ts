@@ -13,7 +13,7 @@ export interface GateHold {
   readonly reason: Reason;
   /** Who or what holds it, for the sentence. */
   readonly detail?: string | undefined;
-  /** When the hold ends; absent where only a change in the cluster can tell. */
+  /** When the hold ends; absent where only a change in the cluster ends it. */
   readonly retryAt?: Instant | undefined;
 }
 
@@ -32,7 +32,7 @@ const nearMs = minutes(1);
 
 /**
  * The policies whose gates have to be asked about now: those of which a departure is due, or nearly
- * so. To ask costs a look at all pods of the cluster.
+ * so. The query lists all pods of the cluster.
  */
 export function gatesToAsk(
   { policies, departures }: Pick<Snapshot, "policies" | "departures">,

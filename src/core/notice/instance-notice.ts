@@ -7,7 +7,7 @@ import { callOf, type NoticeCall, type NoticeScene, noticeOrder, sourceOf } from
 import { isNear, maintenanceWindowMs, type Notice } from "./notice.ts";
 import { isUndoing } from "./notice-merge.ts";
 
-/** A notice about one machine of the fleet, heard outside the cluster. */
+/** A notice about one machine of the fleet, from outside the cluster. */
 export interface InstanceNotice {
   /** A whole providerID, or its last part where the cloud never gives it twice: `i-0abc`. */
   readonly machine: string;
@@ -19,7 +19,7 @@ export type NoticeResolution =
   | NoticeCall
   /** A departure of the machine stands that says no less, or stood until the machine was gone. */
   | { readonly kind: "Known" }
-  /** A departure of the node is being taken back, and would take the notice with it. */
+  /** A departure of the node is being withdrawn, and the notice would be lost with it. */
   | { readonly kind: "Undoing" }
   /** No node is this machine; one that bears its name has a younger machine behind it. */
   | { readonly kind: "NoNode" }
@@ -63,7 +63,7 @@ export function resolveNotice(
 }
 
 /**
- * What is taken back undoes the departure that this event has made, unless another has moved its
+ * A withdrawn event undoes the departure that it created, unless another has moved its
  * deadline since. Where it has made none yet, one is made that is off from the first: by that the
  * event is known when the announcement of it comes after, having waited for its time.
  */

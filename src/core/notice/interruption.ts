@@ -59,7 +59,7 @@ function lookAt(departure: Departure, node: NodeFacts | undefined): Interruption
 
 /**
  * Whether a notice has come to a departure that somebody chose: to one that waits, or that was
- * being taken back meanwhile. What ended the notice itself begins nothing, and nor does advice,
+ * being withdrawn meanwhile. What ended the notice itself begins nothing, and nor does advice,
  * which was being acted upon.
  */
 function isToBeginAnew({ cause, noticedAt, status }: Departure): boolean {

@@ -30,7 +30,7 @@ export interface HookScene {
   readonly policies: readonly Policy[];
   nodeOf(machine: string): NodeFacts | undefined;
   departuresOf(nodeUid: string): readonly Departure[];
-  /** How long this hook waits at the most, with every word of ours; absent: it is not known. */
+  /** How long this hook waits at most, with every heartbeat; absent: it is not known. */
   readonly longestMs?: Millis | undefined;
   /** How long a new instance may take to become a ready node; absent: for ever. */
   readonly joinWithinMs?: Millis | undefined;

@@ -19,7 +19,7 @@ import { isNodeMark, isUndoing, type NoticeUpdate, noticeUpdate } from "./notice
  * What a platform writes on a Node when it takes it, for where no agent runs. Of several marks the
  * gravest names the cause, and the earliest deadline counts. Sources: kubelet `nodeshutdown` (the
  * Ready condition's message, which may have other errors beside it), AKS node-problem-detector
- * (`PreemptionScheduled` and `VMEventScheduled`, whose message tells which event it is),
+ * (`PreemptionScheduled` and `VMEventScheduled`, whose message says which event it is),
  * OpenShift's termination handler (`Terminating`, with the one reason below).
  */
 export function noticeOfNode(node: NodeFacts, at: Instant): Notice | undefined {
@@ -229,7 +229,7 @@ function dateIn(message: string): string | undefined {
 export type NoticeCall =
   | { readonly kind: "Make"; readonly order: DepartureOrder }
   | { readonly kind: "Force"; readonly departure: Departure; readonly update: NoticeUpdate }
-  /** The cloud has taken back what made it. */
+  /** The cloud has withdrawn the notice behind it. */
   | { readonly kind: "Withdraw"; readonly departure: Departure; readonly at: Instant };
 
 interface Told {

@@ -56,7 +56,7 @@ function replacesMark({ cause, source }: NoticedDeparture, told: NoticeUpdate): 
   return told.cause !== undefined && !isGraver(cause, told.cause);
 }
 
-/** Whether a departure or a notice is known by what stands on the Node object. */
+/** Whether a departure or a notice comes from the Node object itself. */
 export function isNodeMark(source: string): boolean {
   return source.startsWith("node/");
 }
@@ -96,13 +96,15 @@ export function causeWith(
   return isPersons && told.deadlineAt === undefined ? undefined : told.cause;
 }
 
-/** Whether a departure is being taken back: a notice that is written onto it would go with it. */
+/**
+ * Whether a departure is being withdrawn: a notice that is written onto it would be lost with it.
+ */
 export function isUndoing(departure: Departure): boolean {
   return isLive(departure) && departure.withdrawnAt !== undefined;
 }
 
 /**
- * Makes one notice of all notices of one machine: those taken back do not count, the earliest
+ * Makes one notice of all notices of one machine: withdrawn ones do not count, the earliest
  * deadline wins and names the cause, and one without a deadline comes after all that have one. But
  * a cause at which a policy may leave the node at work does not count where another takes the node:
  * a group that takes a machine after a rebalance recommendation would otherwise be ignored with it.
@@ -120,7 +122,7 @@ export function mergeNotices(notices: readonly Notice[]): MachineNotice | undefi
   };
 }
 
-/** The same event told again: what was known first stays, and its deadline only moves earlier. */
+/** The same event once more: what was known first stays, and its deadline only moves earlier. */
 export function tightened(known: Notice, again: Notice): Notice {
   const deadlineAt = earliest(known.deadlineAt, again.deadlineAt);
   return { ...again, noticedAt: known.noticedAt, deadlineAt };

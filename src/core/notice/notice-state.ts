@@ -9,8 +9,8 @@ import {
 import { mergeNotices, tightened } from "./notice-merge.ts";
 
 /**
- * A notice that is no longer told is given up by an answer this long after the first without it:
- * one stray answer of a metadata service must not put a dying node back to work.
+ * A notice that its channel no longer contains is dropped this long after the first answer without
+ * it: one stray answer of a metadata service must not put a dying node back to work.
  */
 export const withdrawAfterMs: Millis = seconds(10);
 
@@ -18,7 +18,7 @@ interface HeldNotice {
   readonly notice: Notice;
   /** The way by which it came; each says all that it has to say in every answer. */
   readonly channel: string;
-  /** Since when its channel no longer tells it. */
+  /** Since when its channel no longer contains it. */
   readonly missingSinceAt?: Instant | undefined;
 }
 
@@ -37,7 +37,7 @@ export interface ChannelReading {
   readonly at: Instant;
 }
 
-/** The state after one channel has said what stands now. Each channel speaks for itself alone. */
+/** The state after a reading of one channel, which does not affect the notices of the others. */
 export function readInto(
   state: NoticeState,
   { channel, reading, at }: ChannelReading,
@@ -61,7 +61,7 @@ export function standingNotice(state: NoticeState, at: Instant): MachineNotice |
   return mergeNotices(state.held.map((one) => one.notice).filter((one) => isNear(one, at)));
 }
 
-/** The events that the cloud may be told to begin. */
+/** The events that may be acknowledged. */
 export function eventsToBegin(state: NoticeState): readonly string[] {
   return state.held
     .filter(

@@ -17,7 +17,7 @@ export interface Notice {
   readonly source: string;
   /** The same notice has the same id, by whatever poll it is read. */
   readonly eventId: string;
-  /** The cloud may be told to begin: the event waits for that, and takes no other machine. */
+  /** The event may be acknowledged: it waits for that, and concerns no other machine. */
   readonly canBegin?: boolean | undefined;
   /** The cloud has said outright that it is off. */
   readonly withdrawn?: boolean | undefined;

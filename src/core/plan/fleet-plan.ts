@@ -13,7 +13,7 @@ export interface PlanInput {
   readonly nodes: readonly NodeFacts[];
   /** Live ones are kept as they are where the goal allows; past ones say when a node last left. */
   readonly departures: readonly Departure[];
-  /** Absent: whether the machines can be released is not told. */
+  /** Absent: whether the machines can be released is not known. */
   readonly releaseAnswers?: ReleaseAnswers | undefined;
   readonly at: Instant;
 }
@@ -96,7 +96,7 @@ export interface NotPlanned {
   /** The policy it falls under; null where there is none. */
   readonly policy: string | null;
   readonly reason: Reason;
-  /** Who or what stands behind the reason: a rival, a mark, a policy, a providerID. */
+  /** The subject of the reason: a rival, a mark, a policy, a providerID. */
   readonly detail?: string | undefined;
   /** The policy that cannot be read and might own the node, where that is the reason. */
   readonly blockedBy?: string | undefined;

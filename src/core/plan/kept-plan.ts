@@ -57,7 +57,7 @@ export function seatJobs<Job extends KeepableJob>(seating: Seating<Job>): readon
   }
   const around = { kept, gap: seating.goal };
   // A node whose deadline left no room after the newest start at the best gap may have some at this
-  // smaller one, but not enough beside its neighbours; then the past is let go.
+  // smaller one, but not enough beside its neighbours; then the former plan is dropped.
   const seated = seatAround(seating, around) ?? seatAround(withoutPast(seating), around);
   assert(seated !== undefined, "the gap of a plan is one that a plan can have");
   return seated;

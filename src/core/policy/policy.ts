@@ -126,7 +126,7 @@ export interface PodRule {
   readonly timeoutMs?: Millis | undefined;
 }
 
-/** Release: as Drain, and the machine is let go as soon as its node is empty. */
+/** Release: as Drain, and the machine is released as soon as its node is empty. */
 export type NoticeReaction = "Drain" | "Release" | "Cordon" | "Notify" | "Ignore";
 
 export interface NoticeRule {

@@ -7,7 +7,7 @@ import { ownerProblem, releaseModeOf } from "./release-mode.ts";
 
 export type ReleaseReason = Extract<Reason, "ReleaseImpossible" | "CloudUnreachable">;
 
-/** Why a machine could not be let go if its node were drained now. */
+/** Why a machine could not be released if its node were drained now. */
 export interface ReleaseProblem {
   readonly kind: "Problem";
   readonly reason: ReleaseReason;
@@ -50,7 +50,7 @@ export function isReleaseReason(reason: string | undefined): reason is ReleaseRe
   return reason === "ReleaseImpossible" || reason === "CloudUnreachable";
 }
 
-/** What of a node tells who could release its machine. */
+/** What decides who could release the machine of a node. */
 export type ReleasableNode = Pick<NodeFacts, "providerID" | "labels">;
 export type HasReleaser = (node: ReleasableNode) => boolean;
 
@@ -130,7 +130,7 @@ export function releaseStanding(
     const verdict = releaseVerdict({ policy, node, answer: answers.get(node.uid), at });
     return verdict.kind === "Held" ? [{ name: node.name, answer: verdict }] : [];
   });
-  // What a person has to change is told before what may pass.
+  // What a user has to change is reported before what may resolve itself.
   const lasting = found.find(({ answer }) => answer.reason === "ReleaseImpossible");
   const told = (lasting ?? found[0])?.answer;
   if (told === undefined) return undefined;

@@ -12,8 +12,8 @@ export function isKarpenters({ labels }: Labelled): boolean {
 }
 
 /**
- * How the machine of a node is let go. What `Recreate` promises, another in its place where one is
- * needed, is done of Karpenter's nodes by deleting their NodeClaims.
+ * How the machine of a node is released. What `Recreate` promises, another in its place where one
+ * is needed, is done of Karpenter's nodes by deleting their NodeClaims.
  */
 export function releaseModeOf(
   node: Labelled,
@@ -23,7 +23,7 @@ export function releaseModeOf(
 }
 
 /**
- * A mode that the machine's owner does not allow, as far as the node tells; says what to write
+ * A mode that the machine's owner does not allow, as far as the node shows; says what to write
  * instead.
  */
 export function ownerProblem(node: Labelled, mode: ReleaseMode): string | undefined {

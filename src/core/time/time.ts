@@ -121,7 +121,7 @@ export interface AnswerTimes {
 /**
  * The cloud's time at the arrival of an answer. Where the clocks agree our own is taken, which is
  * finer; where they do not, the cloud's: a deadline that it names, or that is counted from its
- * word, must not move with the clock of one node.
+ * time, must not move with the clock of one node.
  */
 export function cloudTime({ dateAt, receivedAt }: AnswerTimes): Instant {
   if (dateAt === undefined || !clocksDisagree({ dateAt, receivedAt })) return receivedAt;
