@@ -26,9 +26,11 @@ export class SnsServer extends AwsQueryServer {
   }[] = [];
   fault: keyof typeof faults | undefined;
   readonly denied = new Set<string>();
+  readonly actions: string[] = [];
 
   protected override answer(asked: URLSearchParams): QueryAnswer {
     const action = asked.get("Action") ?? "";
+    this.actions.push(action);
     const found = this.#refusalOf(action) ?? this.#carryOut(action, asked);
     if (typeof found !== "string") return errorResponse(found, namespace);
     const xml = `<${action}Response xmlns="${namespace}">${element(`${action}Result`, found)}</${action}Response>`;

@@ -66,6 +66,7 @@ async function awsScript(options: Options): Promise<string> {
     hooks: options.sqsCompleteHooks,
     statusPoll: options.ec2StatusPoll !== undefined,
     managedTag: options.awsManagedTag !== undefined,
+    actions: options.awsActions,
   });
 }
 

@@ -3,7 +3,15 @@ import type { ReleaseMode } from "../../core/policy/policy.ts";
 /**
  * What a permission is granted on; AWS knows nothing narrower than everything for what only reads.
  */
-export type AwsResource = "Everything" | "Groups" | "Instances" | "Queue";
+export type AwsResource =
+  | "Everything"
+  | "Groups"
+  | "Instances"
+  | "Queue"
+  | "LoadBalancers"
+  | "Interfaces"
+  | "Topics"
+  | "Functions";
 
 export interface AwsPermission {
   /** As a policy document lists it. */
@@ -112,6 +120,118 @@ export const awsPermissions: readonly AwsPermission[] = [
     modes: [],
     only: "managedTag",
   },
+  {
+    action: "elasticloadbalancing:DescribeTargetGroups",
+    neededFor: "which target groups there are (deregisterTargets)",
+    on: "Everything",
+    modes: [],
+    only: "actions",
+  },
+  {
+    action: "elasticloadbalancing:DescribeTargetHealth",
+    neededFor: "which targets a group holds, and when they have drained",
+    on: "Everything",
+    modes: [],
+    only: "actions",
+  },
+  {
+    action: "elasticloadbalancing:DescribeTags",
+    neededFor: "which groups aws-load-balancer-controller owns",
+    on: "Everything",
+    modes: [],
+    only: "actions",
+  },
+  {
+    action: "elasticloadbalancing:DescribeLoadBalancers",
+    neededFor: "which classic load balancers hold an instance",
+    on: "Everything",
+    modes: [],
+    only: "actions",
+  },
+  {
+    action: "elasticloadbalancing:DescribeInstanceHealth",
+    neededFor: "when an instance has drained from a classic load balancer",
+    on: "Everything",
+    modes: [],
+    only: "actions",
+  },
+  {
+    action: "elasticloadbalancing:DeregisterTargets",
+    neededFor: "taking a machine out of its target groups",
+    on: "LoadBalancers",
+    modes: [],
+    only: "actions",
+  },
+  {
+    action: "elasticloadbalancing:RegisterTargets",
+    neededFor: "putting it back when its departure is rolled back",
+    on: "LoadBalancers",
+    modes: [],
+    only: "actions",
+  },
+  {
+    action: "elasticloadbalancing:DeregisterInstancesFromLoadBalancer",
+    neededFor: "taking a machine out of classic load balancers",
+    on: "LoadBalancers",
+    modes: [],
+    only: "actions",
+  },
+  {
+    action: "elasticloadbalancing:RegisterInstancesWithLoadBalancer",
+    neededFor: "putting it back when its departure is rolled back",
+    on: "LoadBalancers",
+    modes: [],
+    only: "actions",
+  },
+  {
+    action: "ec2:DescribeNetworkInterfaces",
+    neededFor: "the network interfaces of a machine and its VPC (replaceSecurityGroups)",
+    on: "Everything",
+    modes: [],
+    only: "actions",
+  },
+  {
+    action: "ec2:DescribeSecurityGroups",
+    neededFor: "whether the named security groups are of that VPC",
+    on: "Everything",
+    modes: [],
+    only: "actions",
+  },
+  {
+    action: "ec2:ModifyNetworkInterfaceAttribute",
+    neededFor: "replacing the security groups, and restoring them",
+    on: "Interfaces",
+    modes: [],
+    only: "actions",
+  },
+  {
+    action: "autoscaling:DetachInstances",
+    neededFor: "having a group launch a replacement at once (detach)",
+    on: "Groups",
+    modes: [],
+    only: "actions",
+  },
+  {
+    action: "sns:Publish",
+    neededFor: "announcing a departure (sns)",
+    on: "Topics",
+    modes: [],
+    only: "actions",
+  },
+  {
+    action: "sns:GetTopicAttributes",
+    neededFor: "finding out before any departure that a topic does not exist",
+    on: "Topics",
+    modes: [],
+    only: "actions",
+  },
+  {
+    action: "lambda:InvokeFunction",
+    neededFor: "invoking a function (lambda)",
+    on: "Functions",
+    modes: [],
+    only: "actions",
+  },
 ];
 
 /** What beside releases is in use. */
@@ -120,6 +240,8 @@ export interface AwsUseOf {
   readonly hooks: boolean;
   readonly statusPoll: boolean;
   readonly managedTag: boolean;
+  /** Actions of policies that are carried out in AWS. */
+  readonly actions: boolean;
 }
 
 export interface AwsUse extends AwsUseOf {

@@ -57,6 +57,18 @@ function statement(place: AwsPlace, on: AwsResource, permissions: readonly AwsPe
       return { ...head, Resource: arnOf(place, "ec2", "instance/*"), Condition: ofCluster };
     case "Queue":
       return { ...head, Resource: arnOf(place, "sqs", place.queue ?? "") };
+    case "LoadBalancers": {
+      const kinds = ["loadbalancer/*", "targetgroup/*"];
+      return { ...head, Resource: kinds.map((one) => arnOf(place, "elasticloadbalancing", one)) };
+    }
+    case "Interfaces": {
+      const kinds = ["instance/*", "network-interface/*", "security-group/*"];
+      return { ...head, Resource: kinds.map((one) => arnOf(place, "ec2", one)) };
+    }
+    case "Topics":
+      return { ...head, Resource: arnOf(place, "sns", "*") };
+    case "Functions":
+      return { ...head, Resource: arnOf(place, "lambda", "function:*") };
   }
 }
 

@@ -58,6 +58,13 @@ export const awsOptions = [
     help: "How often to poll EC2 for scheduled events of instances, such as 1m; default: never",
   },
   {
+    name: "aws-actions",
+    type: "switch",
+    default: "false",
+    commands: ["setup"],
+    help: "Grant the permissions of the actions that policies carry out in AWS: load balancers, security groups, detaching, SNS and Lambda",
+  },
+  {
     name: "aws-managed-tag",
     type: "text",
     value: "KEY[=VALUE]",

@@ -18,6 +18,7 @@ const plain: AwsSetupChoice = {
   hooks: true,
   statusPoll: false,
   managedTag: false,
+  actions: false,
 };
 const whole: AwsSetupChoice = {
   ...plain,
@@ -68,6 +69,24 @@ describe("the script of setup aws", () => {
     "autoscaling:DescribeLifecycleHooks",
     "autoscaling:RecordLifecycleActionHeartbeat",
   ];
+  const actions = [
+    "autoscaling:DetachInstances",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSecurityGroups",
+    "ec2:ModifyNetworkInterfaceAttribute",
+    "elasticloadbalancing:DeregisterInstancesFromLoadBalancer",
+    "elasticloadbalancing:DeregisterTargets",
+    "elasticloadbalancing:DescribeInstanceHealth",
+    "elasticloadbalancing:DescribeLoadBalancers",
+    "elasticloadbalancing:DescribeTags",
+    "elasticloadbalancing:DescribeTargetGroups",
+    "elasticloadbalancing:DescribeTargetHealth",
+    "elasticloadbalancing:RegisterInstancesWithLoadBalancer",
+    "elasticloadbalancing:RegisterTargets",
+    "lambda:InvokeFunction",
+    "sns:GetTopicAttributes",
+    "sns:Publish",
+  ];
   it.each([
     ["Recreate", {}, [...group, "autoscaling:TerminateInstanceInAutoScalingGroup"]],
     ["Delete", {}, [...group, "autoscaling:TerminateInstanceInAutoScalingGroup"]],
@@ -75,6 +94,7 @@ describe("the script of setup aws", () => {
     ["None", {}, []],
     ["None", { queue: "q" }, [...queue, ...hooks]],
     ["None", { queue: "q", hooks: false }, queue],
+    ["None", { actions: true }, actions],
     [
       "None",
       { statusPoll: true, managedTag: true },

@@ -1,0 +1,168 @@
+# The role of the controller: what it does in AWS, and nothing else. Which permission is for what
+# stands in docs/cloud/aws.md; take out what your policies do not use.
+
+locals {
+  oidc_issuer = var.oidc_provider_arn == null ? "" : split("oidc-provider/", var.oidc_provider_arn)[1]
+
+  trust = {
+    PodIdentity = [{
+      Effect    = "Allow"
+      Principal = { Service = "pods.eks.amazonaws.com" }
+      Action    = ["sts:AssumeRole", "sts:TagSession"]
+      Condition = {
+        StringEquals = {
+          "aws:RequestTag/eks-cluster-arn"            = "${local.arn}:eks:${local.region}:${local.account}:cluster/${var.cluster_name}"
+          "aws:RequestTag/kubernetes-namespace"       = var.namespace
+          "aws:RequestTag/kubernetes-service-account" = var.service_account
+        }
+      }
+    }]
+    IRSA = [{
+      Effect    = "Allow"
+      Principal = { Federated = var.oidc_provider_arn }
+      Action    = "sts:AssumeRoleWithWebIdentity"
+      Condition = {
+        StringEquals = {
+          "${local.oidc_issuer}:aud" = "sts.amazonaws.com"
+          "${local.oidc_issuer}:sub" = "system:serviceaccount:${var.namespace}:${var.service_account}"
+        }
+      }
+    }]
+  }
+}
+
+resource "aws_iam_role" "controller" {
+  name        = "${var.name}-controller"
+  description = "What the Lastcall controller may do"
+  tags        = local.tags
+
+  assume_role_policy = jsonencode({
+    Version   = "2012-10-17"
+    Statement = local.trust[var.identity]
+  })
+}
+
+resource "aws_iam_role_policy" "controller" {
+  name = "lastcall"
+  role = aws_iam_role.controller.id
+
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [
+      {
+        Sid    = "Everything"
+        Effect = "Allow"
+        Action = [
+          "autoscaling:DescribeAutoScalingGroups",
+          "autoscaling:DescribeAutoScalingInstances",
+          "autoscaling:DescribeLifecycleHooks",
+          "ec2:DescribeInstances",
+          "ec2:DescribeInstanceStatus",
+          "ec2:DescribeNetworkInterfaces",
+          "ec2:DescribeSecurityGroups",
+          "ec2:DescribeTags",
+          "elasticloadbalancing:DescribeInstanceHealth",
+          "elasticloadbalancing:DescribeLoadBalancers",
+          "elasticloadbalancing:DescribeTags",
+          "elasticloadbalancing:DescribeTargetGroups",
+          "elasticloadbalancing:DescribeTargetHealth",
+        ]
+        Resource = "*"
+      },
+      {
+        Sid    = "Groups"
+        Effect = "Allow"
+        Action = [
+          "autoscaling:CompleteLifecycleAction",
+          "autoscaling:DetachInstances",
+          "autoscaling:RecordLifecycleActionHeartbeat",
+          "autoscaling:TerminateInstanceInAutoScalingGroup",
+        ]
+        Resource  = "${local.arn}:autoscaling:${local.region}:${local.account}:autoScalingGroup:*:autoScalingGroupName/*"
+        Condition = { StringEquals = local.cluster_tag }
+      },
+      {
+        Sid       = "Instances"
+        Effect    = "Allow"
+        Action    = ["ec2:TerminateInstances"]
+        Resource  = "${local.arn}:ec2:${local.region}:${local.account}:instance/*"
+        Condition = { StringEquals = local.cluster_tag }
+      },
+      {
+        Sid    = "Queue"
+        Effect = "Allow"
+        Action = [
+          "sqs:ChangeMessageVisibility",
+          "sqs:DeleteMessage",
+          "sqs:ReceiveMessage",
+        ]
+        Resource = aws_sqs_queue.notices.arn
+      },
+      {
+        Sid    = "LoadBalancers"
+        Effect = "Allow"
+        Action = [
+          "elasticloadbalancing:DeregisterInstancesFromLoadBalancer",
+          "elasticloadbalancing:DeregisterTargets",
+          "elasticloadbalancing:RegisterInstancesWithLoadBalancer",
+          "elasticloadbalancing:RegisterTargets",
+        ]
+        Resource = [
+          "${local.arn}:elasticloadbalancing:${local.region}:${local.account}:loadbalancer/*",
+          "${local.arn}:elasticloadbalancing:${local.region}:${local.account}:targetgroup/*",
+        ]
+      },
+      {
+        Sid    = "Quarantine"
+        Effect = "Allow"
+        Action = ["ec2:ModifyNetworkInterfaceAttribute"]
+        Resource = [
+          "${local.arn}:ec2:${local.region}:${local.account}:instance/*",
+          "${local.arn}:ec2:${local.region}:${local.account}:network-interface/*",
+          "${local.arn}:ec2:${local.region}:${local.account}:security-group/*",
+        ]
+      },
+      {
+        Sid      = "Topic"
+        Effect   = "Allow"
+        Action   = ["sns:GetTopicAttributes", "sns:Publish"]
+        Resource = aws_sns_topic.departures.arn
+      },
+      {
+        Sid      = "Function"
+        Effect   = "Allow"
+        Action   = ["lambda:InvokeFunction"]
+        Resource = "${local.arn}:lambda:${local.region}:${local.account}:function:${var.name}-responder"
+      },
+    ]
+  })
+}
+
+resource "aws_eks_pod_identity_association" "controller" {
+  count = var.identity == "PodIdentity" ? 1 : 0
+
+  cluster_name    = var.cluster_name
+  namespace       = var.namespace
+  service_account = var.service_account
+  role_arn        = aws_iam_role.controller.arn
+  tags            = local.tags
+}
+
+resource "helm_release" "lastcall" {
+  count = var.release_chart == null ? 0 : 1
+
+  name             = "lastcall"
+  chart            = var.release_chart
+  namespace        = var.namespace
+  create_namespace = true
+
+  values = [yamlencode({
+    controller = {
+      options = {
+        "sqs-queue-url" = aws_sqs_queue.notices.url
+        "sqs-unknown"   = "Delete"
+      }
+    }
+    policies = var.policies
+  })]
+}

@@ -1,0 +1,102 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { awsPermissions } from "../../src/cloud/aws/permissions.ts";
+import { healthEvents, machineEvents } from "../../src/cloud/aws/setup-documents.ts";
+import known from "../data/terraform/aws-arguments.json" with { type: "json" };
+import {
+  type Block,
+  iamActions,
+  readTemplate,
+  readTerraform,
+  responderCalls,
+} from "../support/aws-iac.ts";
+
+const services: Readonly<Record<string, string>> = {
+  "client-auto-scaling": "autoscaling",
+  "client-ec2": "ec2",
+  "client-elastic-load-balancing": "elasticloadbalancing",
+  "client-elastic-load-balancing-v2": "elasticloadbalancing",
+  "client-lambda": "lambda",
+  "client-sns": "sns",
+  "client-sqs": "sqs",
+};
+/** Calls whose right has another name than they have. */
+const rights: Readonly<Record<string, string>> = {
+  "lambda:Invoke": "lambda:InvokeFunction",
+  "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
+  "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility",
+};
+
+/** Every call that the code can make: the commands of AWS' clients that it imports. */
+function calls(): readonly string[] {
+  const files = readdirSync("src/cloud/aws", { recursive: true, encoding: "utf8" });
+  const found = files
+    .filter((name) => name.endsWith(".ts"))
+    .flatMap((name) => {
+      const text = readFileSync(`src/cloud/aws/${name}`, "utf8");
+      return [...text.matchAll(/import \{([^}]*)\} from "@aws-sdk\/([^"]+)"/g)].flatMap(
+        ([, names = "", client = ""]) =>
+          [...names.matchAll(/\b(\w+)Command\b/g)].map(([, call]) => {
+            const action = `${services[client]}:${call}`;
+            return rights[action] ?? action;
+          }),
+      );
+    });
+  return [...new Set(found)].sort();
+}
+
+const granted = awsPermissions.map(({ action }) => action).sort();
+/** Where Lambda itself writes the log of a function. */
+const ofLambda = ["logs:CreateLogStream", "logs:PutLogEvents"];
+/** The doctor asks with the rights of whoever calls it (docs/doctor.md). */
+const ofDoctor = "sqs:GetQueueAttributes";
+
+it("the permissions of the controller are the calls that the code can make, and no others", () => {
+  expect(granted).toEqual(calls().filter((one) => one !== ofDoctor));
+});
+
+describe("deploy/aws/terraform", async () => {
+  const resources = await readTerraform();
+
+  it("grants the controller what it calls, and nothing else", () => {
+    expect(iamActions(resources.get("aws_iam_role_policy.controller"))).toEqual(granted);
+  });
+
+  it("grants the responder what it calls, and nothing else", () => {
+    const found = iamActions(resources.get("aws_iam_role_policy.responder"));
+    expect(found).toEqual([...responderCalls, ...ofLambda].sort());
+  });
+
+  const ofModule = new Set(["count", "for_each", "depends_on"]);
+
+  it.each([...resources].filter(([name]) => name.startsWith("aws_")))(
+    "gives %s arguments that the provider knows",
+    (name, block) => {
+      const type = name.split(".")[0] as keyof typeof known;
+      const names = Object.keys(block).filter((one) => !ofModule.has(one));
+      expect(names.length).toBeGreaterThan(0);
+      expect(names.filter((one) => !known[type].includes(one))).toEqual([]);
+    },
+  );
+});
+
+describe("deploy/aws/cloudformation", () => {
+  const { Resources } = readTemplate();
+  const propertiesOf = (name: string) => Resources[name]?.Properties as Block;
+
+  it("grants the controller what it calls, and nothing else", () => {
+    expect(iamActions(propertiesOf("ControllerRole").Policies)).toEqual(granted);
+  });
+
+  it("grants the responder what it calls, and nothing else", () => {
+    const found = iamActions(propertiesOf("ResponderRole").Policies);
+    expect(found).toEqual([...responderCalls, ...ofLambda].sort());
+  });
+
+  it.each([
+    ["MachineRule", machineEvents],
+    ["HealthRule", healthEvents],
+  ])("lets through by %s what `setup aws` does", (name, pattern) => {
+    expect(propertiesOf(name).EventPattern).toEqual(JSON.parse(pattern));
+  });
+});

@@ -1,0 +1,71 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { convertFiles } from "@cdktf/hcl2json";
+import { parse } from "yaml";
+
+/** A block of Terraform, as JSON: what it holds by its own names. */
+export type Block = Readonly<Record<string, unknown>>;
+
+/** `deploy/aws/terraform`: its resources by type and name. */
+export async function readTerraform(): Promise<ReadonlyMap<string, Block>> {
+  const { resource } = (await convertFiles(join("deploy", "aws", "terraform"))) as {
+    readonly resource: Readonly<Record<string, Readonly<Record<string, readonly Block[]>>>>;
+  };
+  return new Map(
+    Object.entries(resource).flatMap(([type, named]) =>
+      Object.entries(named).map(([name, blocks]) => [`${type}.${name}`, blocks[0] ?? {}] as const),
+    ),
+  );
+}
+
+const intrinsics = ["Ref", "GetAtt", "Sub", "If", "Equals", "Not", "And", "Condition"];
+
+/** `deploy/aws/cloudformation/lastcall.yaml`, with `!Ref x` as `{Ref: x}` and the like. */
+export function readTemplate(): { readonly Resources: Readonly<Record<string, Block>> } {
+  const text = readFileSync("deploy/aws/cloudformation/lastcall.yaml", "utf8");
+  const customTags = intrinsics.flatMap((name) => {
+    const tag = `!${name}`;
+    const key = name === "Ref" || name === "Condition" ? name : `Fn::${name}`;
+    return [
+      { tag, resolve: (value: string) => ({ [key]: value }) },
+      { tag, collection: "seq" as const, resolve: (value: object) => ({ [key]: value }) },
+    ];
+  });
+  return parse(text, { customTags, merge: true }) as ReturnType<typeof readTemplate>;
+}
+
+const actionForm = /^(autoscaling|ec2|elasticloadbalancing|sqs|sns|lambda|logs|sts):\w+$/;
+
+/** Every IAM action that a value names, anywhere in it. */
+export function iamActions(value: unknown): readonly string[] {
+  const found = new Set<string>();
+  const walk = (part: unknown): void => {
+    if (typeof part === "string") {
+      for (const word of part.match(/[a-z][a-z0-9]+:[A-Z]\w+/g) ?? []) {
+        if (actionForm.test(word)) found.add(word);
+      }
+    } else if (typeof part === "object" && part !== null) {
+      for (const inner of Object.values(part)) walk(inner);
+    }
+  };
+  walk(value);
+  return [...found].sort();
+}
+
+/** What a function without a cluster calls; test/cli/lambda/calls.test.ts makes each of them. */
+export const responderCalls = [
+  "autoscaling:DescribeAutoScalingInstances",
+  "autoscaling:DetachInstances",
+  "ec2:DescribeInstances",
+  "ec2:DescribeNetworkInterfaces",
+  "ec2:DescribeSecurityGroups",
+  "ec2:ModifyNetworkInterfaceAttribute",
+  "elasticloadbalancing:DeregisterInstancesFromLoadBalancer",
+  "elasticloadbalancing:DeregisterTargets",
+  "elasticloadbalancing:DescribeInstanceHealth",
+  "elasticloadbalancing:DescribeLoadBalancers",
+  "elasticloadbalancing:DescribeTags",
+  "elasticloadbalancing:DescribeTargetGroups",
+  "elasticloadbalancing:DescribeTargetHealth",
+  "sns:Publish",
+];
