@@ -41,8 +41,10 @@ const catalogue = {
   ACTION_TARGET_UNKNOWN: { retryable: false, exitCode: 1 },
   ACTION_REDIRECTED: { retryable: false, exitCode: 1 },
   ACTION_ANSWER_INVALID: { retryable: false, exitCode: 1 },
+  ACTION_HOST_FORBIDDEN: { retryable: false, exitCode: 1 },
   ACTION_UNSUPPORTED: { retryable: false, exitCode: 1 },
   ACTION_DEADLINE: { retryable: false, exitCode: 1 },
+  SECRET_MISSING: { retryable: false, exitCode: 1 },
   SCRIPT_FAILED: { retryable: false, exitCode: 1 },
   PORT_TAKEN: { retryable: false, exitCode: 1 },
   // Exit 130: interrupted.

@@ -10,6 +10,7 @@ import { Sampler } from "../core/chance/sampler.ts";
 import { TerminationMemory } from "../core/drain/termination-time.ts";
 import type { Millis } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
+import { ActionChecks } from "./action/action-checks.ts";
 import type { ClusterPorts } from "./cluster-ports.ts";
 import { ActiveDepartures } from "./departure/active-departures.ts";
 import { RunningDrains } from "./departure/running-drains.ts";
@@ -115,6 +116,7 @@ export class Controller {
       ? []
       : listenToFeeds(feeds, { noticeReconciler, hookCompleter, telemetry, clock }, leading);
     const auditing = this.#watchWorkloads(leading);
+    const checking = this.#checkActions(leading);
     const planReconciler = new PlanReconciler({
       fleet,
       gates,
@@ -135,12 +137,25 @@ export class Controller {
     } finally {
       stopFollowing();
       over.abort();
-      await Promise.all([...listening, auditing]);
+      await Promise.all([...listening, auditing, checking]);
       await activeDepartures.settled();
       // What is now is the next leader's to show.
       for (const name of metricNames.gauges) telemetry.metrics.set(name, []);
       this.health.stoodDown();
     }
+  }
+
+  /** The same for what is wrong with actions, which is said before the first notice. */
+  async #checkActions(signal: AbortSignal): Promise<void> {
+    const { fleet, ports, policyStatus, telemetry, clock, dryRun } = this.#options;
+    const { actionPorts } = ports;
+    if (actionPorts === undefined) return;
+    const checks = new ActionChecks({
+      ...{ fleet, actionPorts, policyStatus, telemetry, clock, dryRun },
+    });
+    await checks.run(signal).catch((error: unknown) => {
+      if (!signal.aborted) telemetry.log.error("checks-ended", { error: messageOf(error) });
+    });
   }
 
   /** Beside the planReconciler and never in its way: whatever ends it, departures go on. */

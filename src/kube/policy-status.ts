@@ -22,8 +22,8 @@ export class KubePolicyStatus implements PolicyStatusSink {
   readonly #clock: Clock;
   readonly #written = new Map<string, Written>();
   readonly #newest = new Map<string, PolicyStatus>();
-  /** Conditions of their own pace, by policy. */
-  readonly #added = new Map<string, PolicyCondition>();
+  /** Conditions of their own pace, by policy and type. */
+  readonly #added = new Map<string, ReadonlyMap<PolicyCondition["type"], PolicyCondition>>();
 
   constructor(api: KubeApi, clock: Clock) {
     this.#api = api;
@@ -36,16 +36,22 @@ export class KubePolicyStatus implements PolicyStatusSink {
   }
 
   async add(policy: string, condition: PolicyCondition): Promise<void> {
-    this.#added.set(policy, condition);
+    this.#add(policy, condition);
     const status = this.#newest.get(policy);
     if (status !== undefined) await this.#writeOne(status);
+  }
+
+  #add(policy: string, condition: PolicyCondition): void {
+    const others = this.#added.get(policy) ?? [];
+    this.#added.set(policy, new Map([...others, [condition.type, condition]]));
   }
 
   async #writeOne(status: PolicyStatus): Promise<void> {
     this.#newest.set(status.name, status);
     const before = this.#written.get(status.name) ?? (await this.#readWritten(status.name));
-    const added = this.#added.get(status.name);
-    const conditions = added === undefined ? status.conditions : [...status.conditions, added];
+    const conditions = withAdded(status.conditions, [
+      ...(this.#added.get(status.name)?.values() ?? []),
+    ]);
     const whole = { ...status, conditions };
     const gist = gistOf(whole);
     if (before.gist === gist) return;
@@ -74,8 +80,8 @@ export class KubePolicyStatus implements PolicyStatusSink {
     const answer = await this.#api.send({ method: "GET", path: policyPath(policy) });
     const found = listOf(fieldsOf(fieldsOf(answer.body).status).conditions).map(fieldsOf);
     const earlier = found.find(({ type }) => type === "SpotReady");
-    if (earlier !== undefined && !this.#added.has(policy)) {
-      this.#added.set(policy, {
+    if (earlier !== undefined && !this.#added.get(policy)?.has("SpotReady")) {
+      this.#add(policy, {
         type: "SpotReady",
         status: oneOf(["True", "False", "Unknown"] as const, earlier.status) ?? "Unknown",
         reason: textOf(earlier.reason) ?? "",
@@ -89,6 +95,18 @@ export class KubePolicyStatus implements PolicyStatusSink {
     });
     return { gist: "", conditions: new Map(standing) };
   }
+}
+
+/** What is said of one type by two does not hold where either says so. */
+function withAdded(
+  planned: readonly PolicyCondition[],
+  added: readonly PolicyCondition[],
+): readonly PolicyCondition[] {
+  const own = planned.map((one) => {
+    const other = added.find(({ type }) => type === one.type);
+    return one.status === "True" && other?.status === "False" ? other : one;
+  });
+  return [...own, ...added.filter(({ type }) => planned.every((one) => one.type !== type))];
 }
 
 /** Conditions whose sentences change only with what they say. */

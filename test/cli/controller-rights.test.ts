@@ -93,6 +93,7 @@ async function tell(
     }),
     releaserFor: () => world.releaser,
     feedsFor: () => feeds,
+    actions: { allowed: [], env: {} },
     audit: { auditor: new ClusterAuditor(api, async () => {}), everyMs: hours(6) },
   });
   const running = controller.run(stop.signal);
@@ -150,7 +151,7 @@ async function force(): Promise<void> {
   });
 }
 
-/** A plan that moves, on a cluster with a node of Azure. */
+/** A plan that moves, on a cluster with a node of Azure; with an action that signs in. */
 async function plan(): Promise<void> {
   const world = new ModelWorld();
   const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "lastcall" } };
@@ -164,7 +165,9 @@ async function plan(): Promise<void> {
         "azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/aks-1",
     },
   });
-  spotPolicy(world, { lifetime: { max: "24h", reserve: "30m" } });
+  const secretRef = { name: "lastcall-actions", key: "slack" };
+  const actions = [{ name: "tell", at: "AtEnd", slack: { secretRef } }];
+  spotPolicy(world, { lifetime: { max: "24h", reserve: "30m" }, actions });
   const wait: Millis = minutes(5);
   await tell(world, async () => {
     await world.pass(wait);

@@ -1,5 +1,6 @@
 import { firingAlerts } from "../../actions/alertmanager.ts";
 import { readClusterPolicy } from "../../config/policy/cluster-policy.ts";
+import type { ActionPorts } from "../../contracts/action-runner.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { Fleet } from "../../contracts/fleet.ts";
 import type { ReleaserChoice } from "../../contracts/instance-releaser.ts";
@@ -25,6 +26,8 @@ import { KubeNodeMarks } from "../../kube/node-marks.ts";
 import { KubeNodePods } from "../../kube/node-pods.ts";
 import { KubePlaceholders, placeholderImage } from "../../kube/placeholders.ts";
 import { KubePolicyStatus } from "../../kube/policy-status.ts";
+import { type ActionParts, actionPorts } from "./action-runners.ts";
+import { ownedMachines } from "./cloud-parts.ts";
 
 /** What a controller is made of; the same parts over a real cluster and over the model. */
 export interface ControllerParts {
@@ -45,6 +48,8 @@ export interface ControllerParts {
   /** The groups that wait until a node is ready or drained; absent: none is told anything. */
   readonly hooks?: LifecycleHooks | undefined;
   readonly joinWithinMs?: ControllerOptions["joinWithinMs"];
+  /** What actions are carried out with; absent: none can be. */
+  readonly actions?: Pick<ActionParts, "allowed" | "env" | "follow"> | undefined;
   /** Where the cloud can be asked how old its machines are. */
   readonly launchTimes?: LaunchTimes | undefined;
   /** Where notices come from outside the cluster, for the fleet that is watched. */
@@ -108,6 +113,7 @@ export function assembleController(parts: ControllerParts): AssembledController 
       releaserFor: (machine) =>
         machine.mode === "NodeClaim" ? nodeClaims : parts.releaserFor(machine),
       hooks: parts.hooks,
+      actionPorts: actionPortsOf(parts, fleet),
     },
     joinWithinMs: parts.joinWithinMs,
     policyStatus: new KubePolicyStatus(api, clock),
@@ -120,6 +126,19 @@ export function assembleController(parts: ControllerParts): AssembledController 
     dryRun: parts.dryRun,
   });
   return { controller, fleet };
+}
+
+function actionPortsOf(parts: ControllerParts, fleet: Fleet): ActionPorts | undefined {
+  const { actions, api, namespace, clock, rng, log, metrics } = parts;
+  if (actions === undefined) return undefined;
+  return actionPorts({
+    ...{ ...actions, api, namespace, clock, rng },
+    machines: () => ownedMachines(fleet.view()),
+    onTrouble: ({ code, message }) => {
+      metrics.count("lastcall_errors_total", { code });
+      log.warn("action-trouble", { code, error: message });
+    },
+  });
 }
 
 function gateSource({ api, clock, fetch, log }: ControllerParts): KubeGateSource {

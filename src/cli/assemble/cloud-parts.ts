@@ -77,7 +77,7 @@ export async function cloudParts(
 }
 
 /** The machines of the nodes that some policy owns: at the others no word is acted upon. */
-function ownedMachines({ nodes, policies }: FleetView): readonly string[] {
+export function ownedMachines({ nodes, policies }: FleetView): readonly string[] {
   const owned = nodes.filter((node) => selectPolicy(node, policies) !== undefined);
   return owned.flatMap(({ providerID }) => providerID ?? []);
 }

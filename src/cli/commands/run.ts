@@ -11,6 +11,7 @@ import { eventLoopTurn } from "../../runtime/real-clock.ts";
 import { serve } from "../../server/http-server.ts";
 import { PrometheusMetrics } from "../../server/metrics.ts";
 import { MetricsServer } from "../../server/metrics-server.ts";
+import { actionHosts } from "../assemble/action-runners.ts";
 import { assembleController, type ControllerParts } from "../assemble/assemble-controller.ts";
 import { cloudParts } from "../assemble/cloud-parts.ts";
 import { healthRoutes } from "../assemble/health-routes.ts";
@@ -46,6 +47,7 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
   const watched: Watched = {};
   const metricsServer = metricsServerOf({ options, io, metrics, log, watched });
   const clouds = await cloudParts(options, io);
+  const allowed = await actionHosts(options.actionHosts);
   const { api, access, namespace, close } = await connect(
     { ...options, probesConnections: true },
     io,
@@ -64,6 +66,7 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
     identity,
     leadership: await leadershipOf({ options, io, api, namespace, identity, log }),
     ...clouds,
+    actions: { allowed, env: io.env, follow: io.signal },
     joinWithinMs: options.sqsAbandonLaunchAfter,
     fixedPolicies,
     audit: await auditOf(options, api),

@@ -187,6 +187,13 @@ export const options = [
     help: "Image of the placeholder pods, which reserve capacity; default: registry.k8s.io/pause:3.10",
   },
   {
+    name: "action-hosts",
+    type: "text",
+    value: "HOSTS",
+    commands: ["run", "depart"],
+    help: "Hosts that actions of policies may speak to, with commas between: host, host:port or *.domain; loopback, link-local and metadata addresses only where they are named themselves; default: none",
+  },
+  {
     name: "gcp-endpoint",
     type: "url",
     value: "URL",

@@ -36,8 +36,11 @@ export function renderAction(how: ActionSpec, facts: TemplateFacts): ActionSpec 
     case "teams":
       return { ...how, title: text(how.title), message: text(how.message) };
     case "telegram":
-    case "cloudEvents":
       return { ...how, message: text(how.message) };
+    case "cloudEvents": {
+      const { summary: _, ...data } = facts;
+      return { ...how, message: text(how.message), data: withoutGaps(data) };
+    }
     case "http":
       return renderHttp(how, text);
     default:
@@ -47,8 +50,11 @@ export function renderAction(how: ActionSpec, facts: TemplateFacts): ActionSpec 
 
 /** What a Lambda function is told where the policy does not say it; empty fields are left out. */
 function payloadOf({ instanceId, node, cause, deadline }: TemplateFacts): string {
-  const known = Object.entries({ instanceId, node, cause, deadline });
-  return JSON.stringify(Object.fromEntries(known.filter(([, value]) => value !== "")));
+  return JSON.stringify(withoutGaps({ instanceId, node, cause, deadline }));
+}
+
+function withoutGaps(facts: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== ""));
 }
 
 function subjectOf(text: string): string {

@@ -159,6 +159,8 @@ export interface CloudEvent {
   readonly message: string;
   /** The key of the signature; absent: none. */
   readonly secretRef?: SecretRef | undefined;
+  /** The facts of the departure beside the message; there once it is rendered. */
+  readonly data?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface HttpRequestSpec {

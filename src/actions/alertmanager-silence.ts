@@ -1,0 +1,141 @@
+import type {
+  ActionDone,
+  ActionProblem,
+  ActionRunner,
+  ActionTask,
+  PreparedTask,
+} from "../contracts/action-runner.ts";
+import { type Fields, fieldsOf, listOf, textOf } from "../core/json/json-field.ts";
+import type { AlertmanagerSilence } from "../core/policy/action.ts";
+import { formatInstant, plus } from "../core/time/time.ts";
+import {
+  addressProblem,
+  firstProblem,
+  jsonRequest,
+  readSecret,
+  type SinkTools,
+  secretProblem,
+  sendForJson,
+  sendOk,
+} from "./action-sink.ts";
+import { answerInvalid } from "./http-fault.ts";
+
+type Task = ActionTask<"alertmanagerSilence">;
+
+/** How a request to one Alertmanager is made. */
+interface Exchange {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A silence by the Alertmanager API v2. Its comment ends with the key of the action, by which it is
+ * found again: a repeat keeps it, and undoing it needs no id that nobody has written down.
+ */
+export class AlertmanagerSilencer implements ActionRunner<"alertmanagerSilence"> {
+  readonly #tools: SinkTools;
+
+  constructor(tools: SinkTools) {
+    this.#tools = tools;
+  }
+
+  async check(how: AlertmanagerSilence, signal: AbortSignal): Promise<ActionProblem | undefined> {
+    const tools = this.#tools;
+    const field = "alertmanagerSilence.secretRef";
+    return firstProblem(
+      addressProblem(how.url, "alertmanagerSilence.url", tools),
+      how.secretRef && secretProblem(how.secretRef, field, { tools, signal }),
+    );
+  }
+
+  async prepare({ key }: Task, signal: AbortSignal): Promise<Fields> {
+    signal.throwIfAborted();
+    return { key };
+  }
+
+  async apply(task: PreparedTask<"alertmanagerSilence">, signal: AbortSignal): Promise<ActionDone> {
+    const exchange = await this.#exchange(task.how, signal);
+    const [there] = await this.#find(task.key, exchange);
+    if (there !== undefined) return { detail: "the silence is there already", reference: there };
+    const now = this.#tools.clock.now();
+    const endsAt = formatInstant(plus(now, task.how.durationMs));
+    const what = "create a silence in Alertmanager";
+    const answer = await this.#ask("POST", exchange, {
+      what,
+      path: "/silences",
+      body: {
+        matchers: task.how.matchers.map(matcherOf),
+        ...{ startsAt: formatInstant(now), endsAt, createdBy: "lastcall" },
+        comment: `${task.how.comment} ${marked(task.key)}`,
+      },
+    });
+    const id = textOf(fieldsOf(answer).silenceID);
+    if (id === undefined) throw answerInvalid(what, "its answer names no silence");
+    return { detail: `silenced until ${endsAt}`, reference: id };
+  }
+
+  async undo(task: PreparedTask<"alertmanagerSilence">, signal: AbortSignal): Promise<ActionDone> {
+    const exchange = await this.#exchange(task.how, signal);
+    const ids = await this.#find(task.key, exchange);
+    for (const id of ids) {
+      const { url, headers } = exchange;
+      const what = "end a silence in Alertmanager";
+      const request = { what, url: `${apiOf(url)}/silence/${id}`, method: "DELETE", headers };
+      await sendOk(request, this.#tools, signal);
+    }
+    return { detail: ids.length === 0 ? "there was no silence" : "the silence is ended" };
+  }
+
+  async #exchange(how: AlertmanagerSilence, signal: AbortSignal): Promise<Exchange> {
+    const { url, secretRef } = how;
+    if (secretRef === undefined) return { url, headers: {}, signal };
+    const token = await readSecret(secretRef, this.#tools, signal);
+    return { url, headers: { authorization: `Bearer ${token}` }, signal };
+  }
+
+  /** The silences of this action that have not ended. */
+  async #find(key: string, exchange: Exchange): Promise<readonly string[]> {
+    const what = "look for a silence in Alertmanager";
+    const answer = await this.#ask("GET", exchange, { what, path: "/silences" });
+    return listOf(answer).flatMap((one) => {
+      const { id, comment, status } = fieldsOf(one);
+      const isOurs = textOf(comment)?.endsWith(marked(key)) === true;
+      const isOver = fieldsOf(status).state === "expired";
+      return isOurs && !isOver && typeof id === "string" ? [id] : [];
+    });
+  }
+
+  async #ask(
+    method: "GET" | "POST",
+    { url, headers, signal }: Exchange,
+    about: { readonly what: string; readonly path: string; readonly body?: unknown },
+  ): Promise<unknown> {
+    const { what, path } = about;
+    const body = about.body === undefined ? {} : jsonRequest(about.body);
+    const all = { ...body.headers, ...headers };
+    const request = { ...body, what, url: apiOf(url) + path, method, headers: all };
+    return sendForJson(request, this.#tools, signal);
+  }
+}
+
+function apiOf(url: string): string {
+  return `${url.replace(/\/+$/, "")}/api/v2`;
+}
+
+function marked(key: string): string {
+  return `[lastcall ${key}]`;
+}
+
+const matcherForm = /^(?<name>\w+) *(?<operator>=~|!~|!=|=) *(?<value>.*)$/s;
+
+/** `instance=~"n1:.*"` as the API has it. */
+function matcherOf(matcher: string): Fields {
+  const { name, operator = "=", value = "" } = matcherForm.exec(matcher)?.groups ?? {};
+  return {
+    name,
+    value: value.startsWith('"') ? value.slice(1, -1).replace(/\\(.)/gs, "$1") : value,
+    isRegex: operator.endsWith("~"),
+    isEqual: !operator.startsWith("!"),
+  };
+}

@@ -1,0 +1,177 @@
+import type { EarlierAction } from "../contracts/action-runner.ts";
+import { fieldsOf, textOf } from "../core/json/json-field.ts";
+import { excerpt } from "../core/json/shown-value.ts";
+import type { SecretRef } from "../core/policy/action.ts";
+import { type ErrorCode, LastcallError } from "../errors.ts";
+import {
+  addressProblem,
+  firstProblem,
+  jsonRequest,
+  readSecret,
+  secretAddressProblem,
+  secretProblem,
+  sendForJson,
+  sendOk,
+} from "./action-sink.ts";
+import { answerInvalid } from "./http-fault.ts";
+import type { MessageSink, SinkCall } from "./message-sink.ts";
+
+const slackApi = "https://slack.com/api";
+
+/**
+ * Slack: an incoming webhook, or with a channel the method chat.postMessage of a bot. Only the bot
+ * learns what its message is called, so that later ones can answer it.
+ */
+export const slackSink: MessageSink<"slack"> = {
+  check: async ({ channel, url, secretRef }, about) => {
+    const api = url ?? (channel === undefined ? undefined : slackApi);
+    const ofSecret = channel === undefined ? secretAddressProblem : secretProblem;
+    return firstProblem(
+      api === undefined ? undefined : addressProblem(api, "slack.url", about.tools),
+      secretRef && ofSecret(secretRef, "slack.secretRef", about),
+    );
+  },
+
+  send: async (task, about) => {
+    const { channel, message } = task.how;
+    if (channel === undefined) {
+      const url = await webhookOf(task.how, about);
+      const request = { what: "send to Slack", url, method: "POST" };
+      await sendOk({ ...request, ...jsonRequest({ text: message }) }, about.tools, about.signal);
+      return { detail: "sent" };
+    }
+    const thread = threadOf(task.earlier, "slack", `${channel}/`);
+    const answer = await postMessage(task.how, { channel, message, thread }, about);
+    const isAnswer = thread !== undefined;
+    return { detail: isAnswer ? "sent to its thread" : "sent", reference: `${channel}/${answer}` };
+  },
+};
+
+async function postMessage(
+  {
+    url,
+    secretRef,
+  }: { readonly url?: string | undefined; readonly secretRef?: SecretRef | undefined },
+  what: { readonly channel: string; readonly message: string; readonly thread: string | undefined },
+  { tools, signal }: SinkCall,
+): Promise<string> {
+  const { channel, message, thread } = what;
+  const token = secretRef && (await readSecret(secretRef, tools, signal));
+  const { headers, body } = jsonRequest({
+    ...{ channel, text: message },
+    ...(thread !== undefined && { thread_ts: thread }),
+  });
+  const request = {
+    what: "send to Slack",
+    url: `${(url ?? slackApi).replace(/\/+$/, "")}/chat.postMessage`,
+    ...{ method: "POST", body, headers: { ...headers, authorization: `Bearer ${token}` } },
+  };
+  const answer = fieldsOf(await sendForJson(request, tools, signal));
+  const ts = textOf(answer.ts);
+  if (answer.ok === true && ts !== undefined) return ts;
+  throw slackFault(textOf(answer.error));
+}
+
+/** Slack answers with 200 whatever it thinks: https://api.slack.com/methods/chat.postMessage. */
+function slackFault(error: string | undefined): LastcallError {
+  if (error === undefined) return answerInvalid("send to Slack", "its answer names no message");
+  return new LastcallError(slackCode(error), `Cannot send to Slack: found ${excerpt(error)}`);
+}
+
+function slackCode(error: string): ErrorCode {
+  if (error === "ratelimited" || error === "rate_limited") return "ACTION_RATE_LIMITED";
+  if (/^(internal_error|fatal_error|service_unavailable|request_timeout)$/.test(error)) {
+    return "ACTION_UNREACHABLE";
+  }
+  if (/auth|token|scope|account_inactive|access|not_allowed|restricted/.test(error)) {
+    return "ACTION_RIGHT_MISSING";
+  }
+  return /not_found|not_in_channel|is_archived/.test(error)
+    ? "ACTION_TARGET_UNKNOWN"
+    : "ACTION_REFUSED";
+}
+
+/** A card for a workflow of Teams, which answers with 202. */
+export const teamsSink: MessageSink<"teams"> = {
+  check: async ({ url, secretRef }, about) =>
+    firstProblem(
+      url === undefined ? undefined : addressProblem(url, "teams.url", about.tools),
+      secretRef && secretAddressProblem(secretRef, "teams.secretRef", about),
+    ),
+
+  send: async ({ how }, about) => {
+    const url = await webhookOf(how, about);
+    const card = jsonRequest({
+      type: "message",
+      attachments: [
+        {
+          contentType: "application/vnd.microsoft.card.adaptive",
+          content: {
+            $schema: "http://adaptivecards.io/schemas/adaptive-card.json",
+            ...{ type: "AdaptiveCard", version: "1.4" },
+            body: [
+              { type: "TextBlock", text: how.title, weight: "Bolder", size: "Medium", wrap: true },
+              // One line break of a text block is shown as a space.
+              { type: "TextBlock", text: how.message.replaceAll("\n", "\n\n"), wrap: true },
+            ],
+          },
+        },
+      ],
+    });
+    const request = { what: "send to Teams", url, method: "POST", ...card };
+    await sendOk(request, about.tools, about.signal);
+    return { detail: "sent" };
+  },
+};
+
+/** A message is at most so long. */
+const longestTelegram = 4096;
+
+/** Telegram's Bot API, whose token is a part of the address. */
+export const telegramSink: MessageSink<"telegram"> = {
+  check: async ({ url, secretRef }, about) =>
+    firstProblem(
+      addressProblem(url, "telegram.url", about.tools),
+      secretProblem(secretRef, "telegram.secretRef", about),
+    ),
+
+  send: async ({ how, earlier }, { tools, signal }) => {
+    const token = await readSecret(how.secretRef, tools, signal);
+    const thread = threadOf(earlier, "telegram", `${how.chatId}/`);
+    const answering = { message_id: Number(thread), allow_sending_without_reply: true };
+    const request = {
+      what: "send to Telegram",
+      url: `${how.url.replace(/\/+$/, "")}/bot${encodeURIComponent(token).replaceAll("%3A", ":")}/sendMessage`,
+      method: "POST",
+      ...jsonRequest({
+        ...{ chat_id: how.chatId, text: how.message.slice(0, longestTelegram) },
+        ...(thread !== undefined && { reply_parameters: answering }),
+      }),
+    };
+    const { result } = fieldsOf(await sendForJson(request, tools, signal));
+    const id = fieldsOf(result).message_id;
+    if (typeof id !== "number") throw answerInvalid(request.what, "its answer names no message");
+    const detail = thread === undefined ? "sent" : "sent as an answer to the first";
+    return { detail, reference: `${how.chatId}/${id}` };
+  },
+};
+
+async function webhookOf(
+  {
+    url,
+    secretRef,
+  }: { readonly url?: string | undefined; readonly secretRef?: SecretRef | undefined },
+  { tools, signal }: SinkCall,
+): Promise<string> {
+  return secretRef === undefined ? (url ?? "") : readSecret(secretRef, tools, signal);
+}
+
+/** What the first message of a departure to the same place is called there. */
+function threadOf(
+  earlier: readonly EarlierAction[],
+  kind: "slack" | "telegram",
+  place: string,
+): string | undefined {
+  const first = earlier.find((one) => one.kind === kind && one.reference.startsWith(place));
+  return first?.reference.slice(place.length);
+}

@@ -1,0 +1,116 @@
+import type {
+  ActionDone,
+  ActionProblem,
+  ActionRunner,
+  ActionTask,
+  PreparedTask,
+} from "../contracts/action-runner.ts";
+import { type Fields, fieldsOf, listOf, textListOf } from "../core/json/json-field.ts";
+import type { DatadogMute } from "../core/policy/action.ts";
+import { formatInstant, plus } from "../core/time/time.ts";
+import { LastcallError } from "../errors.ts";
+import {
+  addressProblem,
+  firstProblem,
+  jsonRequest,
+  readSecret,
+  type SinkTools,
+  secretProblem,
+  sendForJson,
+  sendOk,
+} from "./action-sink.ts";
+import { faultOfAnswer } from "./http-fault.ts";
+
+/**
+ * A host that is muted by Datadog's API v1 (`/api/v1/host/{host}/mute`). One that somebody else has
+ * muted before stays muted: it is not ours to unmute.
+ */
+export class DatadogMuter implements ActionRunner<"datadogMute"> {
+  readonly #tools: SinkTools;
+
+  constructor(tools: SinkTools) {
+    this.#tools = tools;
+  }
+
+  async check(how: DatadogMute, signal: AbortSignal): Promise<ActionProblem | undefined> {
+    const about = { tools: this.#tools, signal };
+    return firstProblem(
+      addressProblem(how.url, "datadogMute.url", this.#tools),
+      secretProblem(how.apiKey, "datadogMute.apiKey.secretRef", about),
+      secretProblem(how.applicationKey, "datadogMute.applicationKey.secretRef", about),
+    );
+  }
+
+  async prepare({ how }: ActionTask<"datadogMute">, signal: AbortSignal): Promise<Fields> {
+    const query = new URLSearchParams({ filter: `host:${how.host}`, count: "100" });
+    const request = {
+      what: "look for the host in Datadog",
+      ...{ url: `${how.url.replace(/\/+$/, "")}/api/v1/hosts?${query}`, method: "GET" },
+      headers: await this.#keys(how, signal),
+    };
+    const answer = fieldsOf(await sendForJson(request, this.#tools, signal));
+    const host = listOf(answer.host_list)
+      .map(fieldsOf)
+      .find((one) => one.name === how.host || textListOf(one.aliases).includes(how.host));
+    if (host === undefined) {
+      throw new LastcallError(
+        "ACTION_TARGET_UNKNOWN",
+        `Cannot mute ${how.host} in Datadog: there is no such host, correct datadogMute.host`,
+      );
+    }
+    return { host: String(host.name ?? how.host), wasMuted: host.is_muted === true };
+  }
+
+  async apply(
+    { how, undo, departure }: PreparedTask<"datadogMute">,
+    signal: AbortSignal,
+  ): Promise<ActionDone> {
+    if (undo?.wasMuted === true) return { detail: "the host was muted already" };
+    const endsAt = plus(this.#tools.clock.now(), how.durationMs);
+    const body = { end: Math.floor(endsAt / 1000), message: `lastcall ${departure}` };
+    // What a controller before this one has done is done again, to the same end.
+    await this.#change("mute", { how, undo, body: { ...body, override: true } }, signal);
+    return { detail: `muted until ${formatInstant(endsAt)}` };
+  }
+
+  async undo({ how, undo }: PreparedTask<"datadogMute">, signal: AbortSignal): Promise<ActionDone> {
+    if (undo?.wasMuted === true) return { detail: "the host had been muted before" };
+    await this.#change("unmute", { how, undo, body: {} }, signal);
+    return { detail: "the host is unmuted" };
+  }
+
+  async #change(
+    act: "mute" | "unmute",
+    about: { readonly how: DatadogMute; readonly undo: Fields | undefined; readonly body: object },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { how, undo } = about;
+    const host = encodeURIComponent(String(undo?.host ?? how.host));
+    const { headers, body } = jsonRequest(about.body);
+    const request = {
+      what: `${act} the host in Datadog`,
+      url: `${how.url.replace(/\/+$/, "")}/api/v1/host/${host}/${act}`,
+      method: "POST",
+      ...{ body, headers: { ...headers, ...(await this.#keys(how, signal)) } },
+    };
+    if (act === "mute") {
+      await sendOk(request, this.#tools, signal);
+      return;
+    }
+    const answer = await this.#tools.sender.send(request, signal);
+    // One that is gone, or was never muted since the process before ended too soon, is as it was.
+    const isUnmuted =
+      answer.status === 404 || (answer.status === 400 && notMuted.test(answer.body));
+    if (!isUnmuted && answer.status > 299) throw faultOfAnswer(request.what, answer);
+  }
+
+  async #keys(how: DatadogMute, signal: AbortSignal): Promise<Record<string, string>> {
+    const [apiKey, applicationKey] = await Promise.all([
+      readSecret(how.apiKey, this.#tools, signal),
+      readSecret(how.applicationKey, this.#tools, signal),
+    ]);
+    return { "dd-api-key": apiKey, "dd-application-key": applicationKey };
+  }
+}
+
+const notMuted = /not (currently )?muted|already unmuted/i;

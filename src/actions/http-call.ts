@@ -1,0 +1,74 @@
+import type {
+  ActionDone,
+  ActionProblem,
+  ActionRunner,
+  ActionTask,
+  PreparedTask,
+} from "../contracts/action-runner.ts";
+import type { Fields } from "../core/json/json-field.ts";
+import type { HttpCall, HttpRequestSpec } from "../core/policy/action.ts";
+import {
+  addressProblem,
+  firstProblem,
+  readSecret,
+  type SinkTools,
+  secretProblem,
+  sendOk,
+} from "./action-sink.ts";
+
+/** A request to any HTTP API, and perhaps one that undoes it. */
+export class HttpCaller implements ActionRunner<"http"> {
+  readonly #tools: SinkTools;
+
+  constructor(tools: SinkTools) {
+    this.#tools = tools;
+  }
+
+  async check(how: HttpCall, signal: AbortSignal): Promise<ActionProblem | undefined> {
+    const about = { tools: this.#tools, signal };
+    return firstProblem(
+      addressProblem(how.url, "http.url", this.#tools),
+      how.undo && addressProblem(how.undo.url, "http.undo.url", this.#tools),
+      ...how.headers.map(
+        ({ secretRef }, index) =>
+          secretRef && secretProblem(secretRef, `http.headers[${index}].secretRef`, about),
+      ),
+    );
+  }
+
+  async prepare({ how }: ActionTask<"http">, signal: AbortSignal): Promise<Fields | undefined> {
+    signal.throwIfAborted();
+    return how.undo && { method: how.undo.method, url: how.undo.url };
+  }
+
+  async apply(task: PreparedTask<"http">, signal: AbortSignal): Promise<ActionDone> {
+    return this.#send(task, task.how, signal);
+  }
+
+  async undo(task: PreparedTask<"http">, signal: AbortSignal): Promise<ActionDone> {
+    const { how } = task;
+    if (how.undo === undefined) return { detail: "the policy has nothing to undo it any more" };
+    return this.#send(task, how.undo, signal);
+  }
+
+  async #send(
+    { how, key }: PreparedTask<"http">,
+    { url, method, body }: HttpRequestSpec,
+    signal: AbortSignal,
+  ): Promise<ActionDone> {
+    const { host } = new URL(url);
+    const headers: Record<string, string> = {
+      ...(body !== undefined && { "content-type": how.contentType }),
+      "idempotency-key": key,
+    };
+    for (const { name, value, secretRef } of how.headers) {
+      const secret =
+        secretRef === undefined ? "" : await readSecret(secretRef, this.#tools, signal);
+      headers[name.toLowerCase()] = value + secret;
+    }
+    const what = `${method} to ${host}`;
+    const request = { what: `send ${what}`, url, method, headers, body };
+    const { status } = await sendOk(request, this.#tools, signal);
+    return { detail: `${what}, answered with ${status}` };
+  }
+}

@@ -1,0 +1,190 @@
+import type { LookupAddress } from "node:dns";
+import http, { type IncomingMessage, type RequestOptions } from "node:http";
+import https from "node:https";
+import { isIP, type LookupFunction } from "node:net";
+import { LastcallError, messageOf } from "../errors.ts";
+import { bareHost, type HostAndPort, type HostRule, isNamed, mayReach } from "./action-hosts.ts";
+import { answerInvalid, type HttpAnswer } from "./http-fault.ts";
+import { type ProxyEnv, proxyFor } from "./http-proxy.ts";
+
+export interface SenderOptions {
+  /** `--action-hosts`: nothing else is spoken to. */
+  readonly allowed: readonly HostRule[];
+  readonly env: ProxyEnv;
+  /** `dns.promises.lookup` of all addresses. */
+  readonly resolve: (host: string) => Promise<readonly LookupAddress[]>;
+}
+
+export interface ActionRequest {
+  /** What is done, for sentences: `send to Slack`. */
+  readonly what: string;
+  readonly url: string;
+  readonly method: string;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly body?: string | undefined;
+}
+
+/** An answer past this is not read further; a list of silences is the longest that we ask for. */
+const mostBytes = 4 * 1024 * 1024;
+
+/**
+ * The one way on which actions leave the process. Only to hosts that are allowed; to an address
+ * that was resolved once, looked at, and is the one connected to; without following a redirect; and
+ * with a bound on what is read. No sentence of it holds an address beyond its host, since that of a
+ * webhook is a secret. Proxies are those of the environment; the certificates of
+ * NODE_EXTRA_CA_CERTS count as everywhere in Node.
+ */
+export class HttpSender {
+  readonly #options: SenderOptions;
+
+  constructor(options: SenderOptions) {
+    this.#options = options;
+  }
+
+  /** Gives any answer, whatever its status. Throws ACTION_* and the signal's reason. */
+  async send(request: ActionRequest, signal: AbortSignal): Promise<HttpAnswer> {
+    signal.throwIfAborted();
+    const { what } = request;
+    const url = this.#allowedUrl(request);
+    const route = await this.#route(url, what);
+    try {
+      const response = await exchange(url, { request, route, signal });
+      const { statusCode: status = 0, headers } = response;
+      const body = await boundedText(response, what);
+      return { status, body, location: headers.location };
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error instanceof LastcallError ? error : unreachable(what, url, error);
+    }
+  }
+
+  /**
+   * Whether an address may be spoken to at all, by its name alone. `url` may hold templates behind
+   * its host. Gives what is wrong.
+   */
+  problemOf(url: string): string | undefined {
+    const parsed = URL.parse(url);
+    if (parsed === null || !/^https?:$/.test(parsed.protocol)) return "no address of http or https";
+    if (parsed.username !== "" || parsed.password !== "") return "an address with a password";
+    const to = placeOf(parsed);
+    if (
+      isNamed(this.#options.allowed, to) &&
+      (isIP(to.host) === 0 || this.#mayReach(to, to.host))
+    ) {
+      return undefined;
+    }
+    return `the host ${to.host}:${to.port}, which --action-hosts does not allow`;
+  }
+
+  #allowedUrl({ url, what }: ActionRequest): URL {
+    const problem = this.problemOf(url);
+    if (problem !== undefined) throw forbidden(what, problem);
+    return new URL(url);
+  }
+
+  #mayReach(to: HostAndPort, address: string): boolean {
+    return mayReach(this.#options.allowed, { ...to, address });
+  }
+
+  async #route(url: URL, what: string): Promise<RequestOptions> {
+    const to = placeOf(url);
+    const proxy = proxyFor(url, this.#options.env);
+    const addresses = await this.#addresses(to, { what, isProxied: proxy !== undefined });
+    const bad = addresses.find(({ address }) => !this.#mayReach(to, address));
+    if (bad !== undefined) {
+      const problem = `the address ${bad.address} of ${to.host}, which --action-hosts does not name`;
+      throw forbidden(what, problem);
+    }
+    if (proxy !== undefined) return { agent: proxyAgent(url, proxy) };
+    return { agent: false, lookup: lookupOf(addresses) };
+  }
+
+  /** Behind a proxy names may mean something to that alone. */
+  async #addresses(
+    { host }: HostAndPort,
+    about: { readonly what: string; readonly isProxied: boolean },
+  ): Promise<readonly LookupAddress[]> {
+    if (isIP(host) !== 0) return [{ address: host, family: isIP(host) }];
+    try {
+      return await this.#options.resolve(host);
+    } catch {
+      if (about.isProxied) return [];
+      const problem = `Cannot ${about.what}: ${host} cannot be resolved`;
+      throw new LastcallError("ACTION_UNREACHABLE", problem);
+    }
+  }
+}
+
+function placeOf(url: URL): HostAndPort {
+  const port = url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
+  return { host: bareHost(url.hostname), port };
+}
+
+/** Connects to what was looked at, and to nothing that a second question would give. */
+function lookupOf(addresses: readonly LookupAddress[]): LookupFunction {
+  return (_host, options, callback) => {
+    const [first] = addresses;
+    if (options.all) callback(null, [...addresses]);
+    else callback(null, first?.address ?? "", first?.family);
+  };
+}
+
+/** Since Node 24.5 and 22.21 an agent goes by a proxy; one that cannot would go past it. */
+function proxyAgent(url: URL, proxy: string): http.Agent {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  const version = major * 1000 + minor;
+  if (version < 22_021 || (version >= 23_000 && version < 24_005)) {
+    const problem = `Cannot go by a proxy: found Node ${process.versions.node}, expected 22.21, 24.5 or later`;
+    throw new LastcallError("ACTION_UNREACHABLE", problem, { retryable: false });
+  }
+  const proxyEnv = { HTTP_PROXY: proxy, HTTPS_PROXY: proxy };
+  const options = { keepAlive: false, proxyEnv };
+  return url.protocol === "https:" ? new https.Agent(options) : new http.Agent(options);
+}
+
+function exchange(
+  url: URL,
+  about: {
+    readonly request: ActionRequest;
+    readonly route: RequestOptions;
+    readonly signal: AbortSignal;
+  },
+): Promise<IncomingMessage> {
+  const { request, route, signal } = about;
+  const { method, headers, body } = request;
+  const length = body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) };
+  const sent = { "user-agent": "lastcall", accept: "application/json, */*", ...headers, ...length };
+  return new Promise((resolve, reject) => {
+    const send = url.protocol === "https:" ? https.request : http.request;
+    const asked = send(url, { method, headers: sent, ...route, signal }, resolve);
+    asked.on("error", reject);
+    asked.end(body);
+  });
+}
+
+async function boundedText(response: IncomingMessage, what: string): Promise<string> {
+  const decoder = new TextDecoder();
+  let bytes = 0;
+  let text = "";
+  for await (const part of response as AsyncIterable<Buffer>) {
+    bytes += part.byteLength;
+    if (bytes > mostBytes) {
+      response.destroy();
+      throw answerInvalid(what, `its answer is over ${mostBytes / 1024 / 1024} MiB`);
+    }
+    text += decoder.decode(part, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+function forbidden(what: string, problem: string): LastcallError {
+  return new LastcallError(
+    "ACTION_HOST_FORBIDDEN",
+    `Cannot ${what}: found ${problem}, expected one that is named there`,
+  );
+}
+
+function unreachable(what: string, url: URL, error: unknown): LastcallError {
+  const problem = `Cannot ${what}: ${placeOf(url).host} does not answer (${messageOf(error)})`;
+  return new LastcallError("ACTION_UNREACHABLE", problem);
+}

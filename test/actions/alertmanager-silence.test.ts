@@ -1,0 +1,100 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { minutes } from "../../src/core/time/time.ts";
+import { actionRunnerContract, aTask } from "../contract/action-runner.contract.ts";
+import { type Receiver, secret, secretRef, sinkWorld } from "./sink-world.ts";
+
+interface Silence {
+  readonly id: string;
+  readonly comment: string;
+  readonly matchers: unknown;
+  readonly startsAt: string;
+  readonly endsAt: string;
+  readonly createdBy: string;
+  status: { state: string };
+}
+
+/** The silences of Alertmanager's API v2, as far as they are used. */
+function alertmanager(): Receiver<"alertmanagerSilence"> & { readonly silences: Silence[] } {
+  const silences: Silence[] = [
+    {
+      ...{ id: "of-a-person", comment: "mine", matchers: [], createdBy: "me" },
+      ...{ startsAt: "", endsAt: "", status: { state: "active" } },
+    },
+  ];
+  return {
+    silences,
+    sort: "Undoable",
+    how: (url) => ({
+      kind: "alertmanagerSilence",
+      ...{ url: `${url}/prefix/`, durationMs: minutes(120), comment: "n1 leaves", secretRef },
+      matchers: ['instance=~"n1:[0-9]+"', 'job!="a\\"b"', "team=web"],
+    }),
+    state: () => silences.filter(({ status }) => status.state !== "expired"),
+    reply: ({ method, path, body }) => {
+      if (path === "/prefix/api/v2/silences" && method === "GET") {
+        return { status: 200, body: silences };
+      }
+      if (path === "/prefix/api/v2/silences") {
+        const id = `silence-${silences.length}`;
+        silences.push({ ...(JSON.parse(body) as Silence), id, status: { state: "active" } });
+        return { status: 200, body: { silenceID: id } };
+      }
+      const found = silences.find(({ id }) => path === `/prefix/api/v2/silence/${id}`);
+      if (found === undefined || method !== "DELETE") return { status: 404, body: "no" };
+      found.status = { state: "expired" };
+      return { status: 200 };
+    },
+  };
+}
+
+actionRunnerContract("a silence in Alertmanager", () => sinkWorld(alertmanager()));
+
+describe("a silence in Alertmanager", () => {
+  const signal = new AbortController().signal;
+  let receiver: ReturnType<typeof alertmanager>;
+  let world: Awaited<ReturnType<typeof sinkWorld<"alertmanagerSilence">>>;
+
+  beforeEach(async () => {
+    receiver = alertmanager();
+    world = await sinkWorld(receiver);
+  });
+  afterEach(() => world.close());
+
+  it("has the matchers as the API has them, its duration, and the key by which it is found", async () => {
+    const task = aTask(world.how);
+    const done = await world.runner.apply({ ...task, undo: { key: task.key } }, signal);
+    expect(done.reference).toBe("silence-1");
+    expect(receiver.silences[1]).toMatchObject({
+      matchers: [
+        { name: "instance", value: "n1:[0-9]+", isRegex: true, isEqual: true },
+        { name: "job", value: 'a"b', isRegex: false, isEqual: false },
+        { name: "team", value: "web", isRegex: false, isEqual: true },
+      ],
+      startsAt: "2026-11-24T12:00:00.000Z",
+      endsAt: "2026-11-24T14:00:00.000Z",
+      createdBy: "lastcall",
+      comment: `n1 leaves [lastcall ${task.key}]`,
+    });
+    expect(world.requests.at(-1)?.headers.authorization).toBe(`Bearer ${secret}`);
+  });
+
+  it("is kept by a repeat, and created again where it has ended", async () => {
+    const task = { ...aTask(world.how), undo: {} };
+    await world.runner.apply(task, signal);
+    expect(await world.runner.apply(task, signal)).toMatchObject({ reference: "silence-1" });
+    (receiver.silences[1] as Silence).status = { state: "expired" };
+    expect(await world.runner.apply(task, signal)).toMatchObject({ reference: "silence-2" });
+  });
+
+  it("of another departure, or of a person, is not ended with it", async () => {
+    await world.runner.apply({ ...aTask(world.how), undo: {} }, signal);
+    const other = aTask(world.how, { key: "other/act" });
+    await world.runner.apply({ ...other, undo: {} }, signal);
+    await world.runner.undo({ ...other, undo: {} }, signal);
+    expect(receiver.silences.map(({ status }) => status.state)).toEqual([
+      "active",
+      "active",
+      "expired",
+    ]);
+  });
+});

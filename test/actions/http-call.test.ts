@@ -1,0 +1,100 @@
+import { describe, expect, it } from "vitest";
+import { sinkRunner } from "../../src/actions/sink-runners.ts";
+import { actionRunnerContract, aTask } from "../contract/action-runner.contract.ts";
+import { sinkTools, startActionServer } from "../support/action-server.ts";
+import { type Receiver, secret, secretRef, sinkWorld } from "./sink-world.ts";
+
+const signal = new AbortController().signal;
+
+function inventory(): Receiver<"http"> {
+  const leaving = new Set<string>();
+  return {
+    sort: "Undoable",
+    state: () => [...leaving],
+    how: (url) => ({
+      kind: "http",
+      ...{ url: `${url}/hosts/n1`, method: "PUT", contentType: "application/json" },
+      headers: [
+        { name: "Authorization", value: "Bearer ", secretRef },
+        { name: "X-Team", value: "web" },
+      ],
+      body: '{"state":"leaving"}',
+      undo: { url: `${url}/hosts/n1`, method: "DELETE" },
+    }),
+    reply: ({ method, path, headers }) => {
+      if (headers.authorization !== `Bearer ${secret}`) return { status: 401 };
+      if (method === "PUT") leaving.add(path);
+      else leaving.delete(path);
+      return { status: 200 };
+    },
+  };
+}
+
+actionRunnerContract("a request by template", () => sinkWorld(inventory()));
+
+describe("a request by template", () => {
+  it("has its headers, its body, and the key by which a receiver tells a repeat", async () => {
+    const world = await sinkWorld(inventory());
+    const task = aTask(world.how);
+    await world.runner.apply({ ...task, undo: {} }, signal);
+    expect(world.requests[0]).toMatchObject({
+      ...{ method: "PUT", path: "/hosts/n1", body: '{"state":"leaving"}' },
+      headers: {
+        "content-type": "application/json",
+        "x-team": "web",
+        "idempotency-key": task.key,
+      },
+    });
+    await world.close();
+  });
+
+  it("without a request that undoes it is a message", async () => {
+    const world = await sinkWorld(inventory());
+    const { undo: _, ...how } = world.how;
+    expect(await world.runner.prepare(aTask(how), signal)).toBeUndefined();
+    await world.close();
+  });
+});
+
+describe("what can be known before a departure", () => {
+  it("is a host that is not allowed, wherever it stands", async () => {
+    const server = await startActionServer(() => ({ status: 200 }));
+    const tools = sinkTools(server.host, { "lastcall-actions/token": "https://other.example/x" });
+    const check = (how: Readonly<Record<string, unknown>>) =>
+      sinkRunner(how.kind as "http", tools)?.check(how as never, signal);
+    const forbidden = {
+      code: "ACTION_HOST_FORBIDDEN",
+      found: "the host other.example:443, which --action-hosts does not allow",
+    };
+    const base = { kind: "http", method: "POST", headers: [], contentType: "text/plain" };
+    const url = "https://other.example/{{node}}";
+    expect(await check({ ...base, url })).toMatchObject({ ...forbidden, field: "http.url" });
+    const undo = { url, method: "POST" };
+    expect(await check({ ...base, url: server.url, undo })).toMatchObject({
+      ...forbidden,
+      field: "http.undo.url",
+    });
+    // The address that a Secret holds is judged, and not shown beyond its host.
+    expect(await check({ kind: "slack", message: "", secretRef })).toEqual({
+      ...forbidden,
+      field: "slack.secretRef",
+      wanted: "a host that --action-hosts names",
+    });
+    expect(server.requests).toEqual([]);
+    await server.close();
+  });
+
+  it("is a Secret that is missing", async () => {
+    const tools = sinkTools("other.example");
+    const how = { kind: "telegram", url: "https://other.example", chatId: "1", message: "" };
+    expect(
+      await sinkRunner("telegram", tools)?.check({ ...how, secretRef } as never, signal),
+    ).toEqual({
+      code: "SECRET_MISSING",
+      field: "telegram.secretRef",
+      found:
+        "Secret lastcall-actions, key token (Cannot read the key token of Secret lastcall/lastcall-actions: there is none)",
+      wanted: "a Secret that Lastcall may read",
+    });
+  });
+});

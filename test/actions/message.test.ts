@@ -1,0 +1,167 @@
+import { createHmac } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import type { ActionKind } from "../../src/core/policy/action.ts";
+import { actionRunnerContract, aTask } from "../contract/action-runner.contract.ts";
+import { type Receiver, secret, secretRef, sinkWorld } from "./sink-world.ts";
+
+const signal = new AbortController().signal;
+const message = "n1 leaves\n12:00 cordoned";
+
+function slackBot(error?: string): Receiver<"slack"> {
+  let count = 0;
+  return {
+    sort: "Message",
+    how: (url) => ({ kind: "slack", url: `${url}/api`, channel: "C012", message, secretRef }),
+    reply: ({ path, headers }) => {
+      if (path !== "/api/chat.postMessage") return { status: 404, body: "no" };
+      if (headers.authorization !== `Bearer ${secret}`) {
+        return { status: 200, body: { ok: false, error: "invalid_auth" } };
+      }
+      if (error !== undefined) return { status: 200, body: { ok: false, error } };
+      count += 1;
+      return { status: 200, body: { ok: true, channel: "C012", ts: `1700000000.00000${count}` } };
+    },
+  };
+}
+
+const slackWebhook: Receiver<"slack"> = {
+  sort: "Message",
+  how: () => ({ kind: "slack", message, secretRef }),
+  secret: (url) => `${url}/services/T0/B0/${secret}`,
+  reply: ({ path }) =>
+    path === `/services/T0/B0/${secret}`
+      ? { status: 200, body: "ok" }
+      : { status: 404, body: "no" },
+};
+
+const teams: Receiver<"teams"> = {
+  sort: "Message",
+  how: () => ({ kind: "teams", title: "n1 SpotInterruption", message, secretRef }),
+  secret: (url) => `${url}/workflows/${secret}/triggers/manual/paths/invoke?sig=${secret}`,
+  reply: ({ query }) => (query.get("sig") === secret ? { status: 202 } : { status: 401 }),
+};
+
+const telegram: Receiver<"telegram"> = {
+  sort: "Message",
+  how: (url) => ({ kind: "telegram", url, chatId: "-1001", message, secretRef }),
+  secret: () => `123:${secret}`,
+  reply: ({ path }) =>
+    path === `/bot123:${secret}/sendMessage`
+      ? { status: 200, body: { ok: true, result: { message_id: 42 } } }
+      : { status: 404, body: { ok: false, error_code: 404, description: "Not Found" } },
+};
+
+const cloudEvents: Receiver<"cloudEvents"> = {
+  sort: "Message",
+  how: (url) => ({
+    kind: "cloudEvents",
+    ...{ url: `${url}/hook`, type: "dev.lastcall.departure", message, secretRef },
+    data: { node: "n1", cause: "SpotInterruption" },
+  }),
+  reply: () => ({ status: 204, body: "" }),
+};
+
+actionRunnerContract("Slack's bot", () => sinkWorld(slackBot()));
+actionRunnerContract("Slack's webhook", () => sinkWorld(slackWebhook));
+actionRunnerContract("Teams", () => sinkWorld(teams));
+actionRunnerContract("Telegram", () => sinkWorld(telegram));
+actionRunnerContract("a CloudEvent", () => sinkWorld(cloudEvents));
+
+async function sent<Kind extends ActionKind>(
+  receiver: Receiver<Kind>,
+  earlier: { readonly kind: ActionKind; readonly reference: string }[] = [],
+) {
+  const world = await sinkWorld(receiver);
+  try {
+    const named = earlier.map((one) => ({ name: "first", ...one }));
+    const task = aTask(world.how, { earlier: named });
+    const done = await world.runner.apply({ ...task, undo: undefined }, signal);
+    const request = world.requests[0];
+    return { done, request, body: JSON.parse(request?.body ?? "{}") as Record<string, unknown> };
+  } finally {
+    await world.close();
+  }
+}
+
+describe("a message", () => {
+  it("of Slack's bot begins a thread, and a later one of the same channel answers it", async () => {
+    const first = await sent(slackBot());
+    expect(first.body).toEqual({ channel: "C012", text: message });
+    expect(first.done.reference).toBe("C012/1700000000.000001");
+    const later = await sent(slackBot(), [
+      { kind: "telegram", reference: "C012/7" },
+      { kind: "slack", reference: "C999/1.1" },
+      { kind: "slack", reference: "C012/1.2" },
+      { kind: "slack", reference: "C012/1.3" },
+    ]);
+    expect(later.body).toMatchObject({ thread_ts: "1.2" });
+  });
+
+  it.each([
+    ["channel_not_found", "ACTION_TARGET_UNKNOWN", false],
+    ["not_in_channel", "ACTION_TARGET_UNKNOWN", false],
+    ["missing_scope", "ACTION_RIGHT_MISSING", false],
+    ["token_revoked", "ACTION_RIGHT_MISSING", false],
+    ["ratelimited", "ACTION_RATE_LIMITED", true],
+    ["internal_error", "ACTION_UNREACHABLE", true],
+    ["msg_too_long", "ACTION_REFUSED", false],
+  ])(
+    "that Slack refuses with %s is %s, though its status is 200",
+    async (error, code, retryable) => {
+      await expect(sent(slackBot(error))).rejects.toMatchObject({ code, retryable });
+    },
+  );
+
+  it("of Teams is a card whose lines stay lines", async () => {
+    const { body } = await sent(teams);
+    expect(body).toMatchObject({
+      type: "message",
+      attachments: [
+        {
+          contentType: "application/vnd.microsoft.card.adaptive",
+          content: {
+            type: "AdaptiveCard",
+            body: [{ text: "n1 SpotInterruption" }, { text: "n1 leaves\n\n12:00 cordoned" }],
+          },
+        },
+      ],
+    });
+  });
+
+  it("of Telegram answers the first one, and is cut to what Telegram takes", async () => {
+    const { body, done } = await sent(
+      { ...telegram, how: (url) => ({ ...telegram.how(url), message: "x".repeat(5000) }) },
+      [{ kind: "telegram", reference: "-1001/41" }],
+    );
+    expect(body).toMatchObject({ chat_id: "-1001", reply_parameters: { message_id: 41 } });
+    expect(body.text).toHaveLength(4096);
+    expect(done.reference).toBe("-1001/42");
+  });
+
+  it("as a CloudEvent has the attributes of one, and a signature of Standard Webhooks", async () => {
+    const { body, request } = await sent(cloudEvents);
+    expect(request?.headers["content-type"]).toMatch(/^application\/cloudevents\+json/);
+    expect(body).toEqual({
+      specversion: "1.0",
+      id: "2b9e5d3c-0000-4000-8000-000000000001/act",
+      source: "/lastcall/departures/n1-2b9e5d3c",
+      ...{ type: "dev.lastcall.departure", subject: "n1", time: "2026-11-24T12:00:00.000Z" },
+      datacontenttype: "application/json",
+      data: { node: "n1", cause: "SpotInterruption", action: "act", message },
+    });
+    const { "webhook-id": id, "webhook-timestamp": at } = request?.headers ?? {};
+    // The time of the clock above, in seconds: 2026-11-24T12:00:00Z.
+    expect(at).toBe("1795521600");
+    const hmac = createHmac("sha256", secret).update(`${id}.${at}.${request?.body}`);
+    expect(request?.headers["webhook-signature"]).toBe(`v1,${hmac.digest("base64")}`);
+  });
+
+  it("whose key is written as Standard Webhooks has it is signed with what that stands for", async () => {
+    const key = Buffer.from("0123456789abcdef");
+    const receiver = { ...cloudEvents, secret: () => `whsec_${key.toString("base64")}` };
+    const { request } = await sent(receiver);
+    const { "webhook-id": id, "webhook-timestamp": at } = request?.headers ?? {};
+    const hmac = createHmac("sha256", key).update(`${id}.${at}.${request?.body}`);
+    expect(request?.headers["webhook-signature"]).toBe(`v1,${hmac.digest("base64")}`);
+  });
+});

@@ -1,0 +1,86 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { minutes, seconds } from "../../src/core/time/time.ts";
+import { ActionStage, silence, slack } from "../support/action-stage.ts";
+import { policies } from "../support/model-world.ts";
+
+let stage: ActionStage;
+
+beforeEach(() => {
+  stage = new ActionStage();
+});
+
+afterEach(() => stage.stop());
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+function ready(): Condition | undefined {
+  const status = stage.world.get(`${policies}/spot`)?.status;
+  const { conditions = [] } = (status ?? {}) as { conditions?: readonly Condition[] };
+  return conditions.find(({ type }) => type === "Ready");
+}
+
+const forbidden = {
+  code: "ACTION_HOST_FORBIDDEN",
+  field: "slack.url",
+  found: "the host x.example:443, which --action-hosts does not allow",
+  wanted: "a host that --action-hosts names",
+} as const;
+
+describe("what is wrong with the actions of a policy", () => {
+  it("is said before the first notice, by field and value, and goes when it is mended", async () => {
+    stage.tell.problem = forbidden;
+    stage.start([
+      { name: "mute", at: "AtNotice", ...silence },
+      { name: "tell", at: "AtEnd", ...slack },
+    ]);
+    await stage.world.pass(seconds(10));
+    expect(ready()).toMatchObject({
+      status: "False",
+      reason: "ActionInvalid",
+      message:
+        "spec.actions[1].slack.url: found the host x.example:443, which --action-hosts does not allow, expected a host that --action-hosts names (ACTION_HOST_FORBIDDEN)",
+    });
+    expect(stage.world.counted).toContain("lastcall_errors_total code=ACTION_HOST_FORBIDDEN");
+    stage.tell.problem = undefined;
+    await stage.world.pass(minutes(12));
+    expect(ready()).toMatchObject({ status: "True", reason: "Understood" });
+  });
+
+  it("is a type that nobody can carry out, too", async () => {
+    stage.start([{ name: "new", at: "AtNotice", teams: { url: "https://x.example/" } }]);
+    await stage.world.pass(seconds(10));
+    expect(ready()).toMatchObject({ status: "False", reason: "ActionInvalid" });
+    expect(ready()?.message).toContain("spec.actions[0].teams: found a type of action");
+    expect(ready()?.message).toContain("ACTION_UNSUPPORTED");
+  });
+
+  it("is looked at again as soon as the policy changes", async () => {
+    stage.tell.problem = forbidden;
+    stage.start([{ name: "tell", at: "AtEnd", ...slack }]);
+    await stage.world.pass(seconds(10));
+    expect(ready()?.status).toBe("False");
+    stage.world.patchPolicy({ spec: { actions: [{ name: "mute", at: "AtNotice", ...silence }] } });
+    await stage.world.pass(seconds(10));
+    expect(ready()?.status).toBe("True");
+  });
+
+  it("is no reason to leave a node where it is: its notice drains it", async () => {
+    stage.tell.problem = forbidden;
+    stage.start([{ name: "tell", at: "AtNotice", ...slack }]);
+    await stage.giveNotice();
+    await stage.world.pass(seconds(10));
+    expect(stage.world.podsOn("n1")).toEqual([]);
+  });
+
+  it("asks nobody where no policy has an action, and writes no status of its own", async () => {
+    stage.start([]);
+    await stage.world.pass(minutes(20));
+    expect(ready()).toMatchObject({ status: "True", reason: "Understood" });
+    expect([...stage.mute.calls, ...stage.tell.calls]).toEqual([]);
+  });
+});
