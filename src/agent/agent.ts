@@ -1,17 +1,17 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { HeardReading, NoticeSink, NoticeSource } from "../contracts/notice-source.ts";
+import type { NoticeSink, NoticeSource, NoticeSourceReading } from "../contracts/notice-source.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
 import { Wakeup } from "../contracts/wakeup.ts";
 import { backoffMs } from "../core/chance/backoff.ts";
 import type { Rng } from "../core/chance/rng.ts";
 import type { MachineNotice } from "../core/notice/notice.ts";
 import {
+  activeNotice,
   emptyNoticeState,
   eventsToBegin,
   type NoticeState,
   nextChangeAt,
   readInto,
-  standingNotice,
   withdrawAfterMs,
 } from "../core/notice/notice-state.ts";
 import {
@@ -96,7 +96,7 @@ export class Agent implements NoticeSink {
     ]);
   }
 
-  onReading({ channel, reading, at, skewMs }: HeardReading): void {
+  onReading({ channel, reading, at, skewMs }: NoticeSourceReading): void {
     this.#options.health.heard(channel);
     this.#heard.add(channel);
     if (this.#heard.size === this.#source?.channels.length) {
@@ -107,7 +107,7 @@ export class Agent implements NoticeSink {
     this.#notices = readInto(before, { channel, reading, at });
     this.#announceNew(before);
     // At once: the loop may be waiting for an API server that is away.
-    this.#options.feed?.show(standingNotice(this.#notices, this.#cloudNow()), this.#skewMs);
+    this.#options.feed?.show(activeNotice(this.#notices, this.#cloudNow()), this.#skewMs);
     this.#ringIfNews(before);
   }
 
@@ -122,7 +122,7 @@ export class Agent implements NoticeSink {
   async #keepTold(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       this.#options.health.turned("agent");
-      const wanted = standingNotice(this.#notices, this.#cloudNow());
+      const wanted = activeNotice(this.#notices, this.#cloudNow());
       this.#options.feed?.show(wanted, this.#skewMs);
       if (await this.#rebootRecheck.isRefuted(signal)) this.#reported = "Unknown";
       const failed = this.#isReported(wanted) ? false : await this.#report(wanted, signal);
@@ -205,8 +205,8 @@ export class Agent implements NoticeSink {
   #ringIfNews(before: NoticeState): void {
     const nowAt = this.#cloudNow();
     const isNews =
-      JSON.stringify(standingNotice(before, nowAt)) !==
-      JSON.stringify(standingNotice(this.#notices, nowAt));
+      JSON.stringify(activeNotice(before, nowAt)) !==
+      JSON.stringify(activeNotice(this.#notices, nowAt));
     if (isNews || this.#reported === "Unknown") this.#wakeup.wake();
   }
 

@@ -30,14 +30,14 @@ export interface NoticeSource {
 
 export interface NoticeSink {
   /** The state of a channel now, also if it has not changed. */
-  onReading(heard: HeardReading): void;
+  onReading(heard: NoticeSourceReading): void;
   /** An error on a channel, which continues. */
   onTrouble(channel: string, error: LastcallError): void;
   /** The loop of a channel has started another round. */
   onTurn(channel: string): void;
 }
 
-export interface HeardReading {
+export interface NoticeSourceReading {
   readonly channel: string;
   readonly reading: Extract<NoticeReading, { readonly kind: "Read" }>;
   /** In the cloud's time (`cloudTime` in core). */

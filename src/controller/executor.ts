@@ -18,7 +18,12 @@ import type { ForceReason } from "../core/departure/drain-reason.ts";
 import type { EvictionAnswer } from "../core/drain/drain-answer.ts";
 import type { PlaceholderOrder } from "../core/drain/placeholder-plan.ts";
 import { isOvertaken, markOf } from "../core/notice/interruption.ts";
-import { isUndoing, type NoticeUpdate, noticeUpdate, toldBy } from "../core/notice/notice-merge.ts";
+import {
+  isUndoing,
+  type NoticeUpdate,
+  noticeUpdate,
+  updateFrom,
+} from "../core/notice/notice-merge.ts";
 import type { ActionKind } from "../core/policy/action.ts";
 import { noReleaser } from "../core/policy/release-answer.ts";
 import type { Instant } from "../core/time/time.ts";
@@ -149,7 +154,7 @@ export class Executor {
       const problem = `the Departure ${owner} is being withdrawn, expected its end first`;
       throw new LastcallError("CONFLICT", `Cannot hand the notice over: ${problem}`);
     }
-    const told = toldBy(notice);
+    const told = updateFrom(notice);
     const update = told && noticeUpdate(found.departure, told);
     if (update !== undefined) await this.notice(found.departure, update);
     return "Done";

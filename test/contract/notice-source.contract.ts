@@ -1,5 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { HeardReading, NoticeSink, NoticeSource } from "../../src/contracts/notice-source.ts";
+import type {
+  NoticeSink,
+  NoticeSource,
+  NoticeSourceReading,
+} from "../../src/contracts/notice-source.ts";
 import type { Notice } from "../../src/core/notice/notice.ts";
 import { between, type Instant, type Millis } from "../../src/core/time/time.ts";
 import type { LastcallError } from "../../src/errors.ts";
@@ -140,12 +144,12 @@ export function noticeSourceContract(name: string, makeWorld: () => Promise<Noti
 
 /** Keeps what was told. */
 class Ears implements NoticeSink {
-  readonly heard = new Map<string, HeardReading>();
+  readonly heard = new Map<string, NoticeSourceReading>();
   readonly troubles: LastcallError[] = [];
   /** The channels that have ever told an interruption. */
   readonly interruptedOn = new Set<string>();
 
-  onReading(heard: HeardReading): void {
+  onReading(heard: NoticeSourceReading): void {
     this.heard.set(heard.channel, heard);
     if (heard.reading.notices.length > 0) this.interruptedOn.add(heard.channel);
   }

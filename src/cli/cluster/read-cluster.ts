@@ -6,7 +6,7 @@ import type { KubeApi } from "../../contracts/kube-api.ts";
 import { type Fields, isFields, valueAt } from "../../core/json/json-field.ts";
 import { isLastcallError } from "../../errors.ts";
 import { listPages } from "../../kube/watch/list.ts";
-import type { LiveCluster, WantedObjects } from "../commands/audit.ts";
+import type { LiveCluster, ObjectSelection } from "../commands/audit.ts";
 import {
   type AuditedKind,
   clusterKinds,
@@ -16,7 +16,7 @@ import {
 } from "../input/audited-kind.ts";
 import { type AskKubelet, readKubeletBudgets } from "./kubelet-budgets.ts";
 
-export interface ReadClusterOptions extends WantedObjects {
+export interface ReadClusterOptions extends ObjectSelection {
   readonly api: KubeApi;
   /** Absent: no kubelet is asked, and nodes give what their platform ships. */
   readonly askKubelet?: AskKubelet | undefined;

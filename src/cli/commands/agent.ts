@@ -139,7 +139,7 @@ interface OwnName {
   readonly clock: Clock;
 }
 
-interface Told {
+interface ServedParts {
   readonly health: AgentHealth;
   readonly metrics: AgentMetrics;
   readonly feed: NoticeServer | undefined;
@@ -152,7 +152,7 @@ interface Told {
  */
 async function serveStatus(
   { options, io }: Input,
-  { health, metrics, feed, log }: Told,
+  { health, metrics, feed, log }: ServedParts,
 ): Promise<() => Promise<void>> {
   const serve = bunServe() ?? (await import("../../server/http-server.ts")).serve;
   const { noticeAddress } = options;

@@ -42,7 +42,7 @@ export interface LiveCluster {
 }
 
 /** What is read of a live cluster. */
-export interface WantedObjects {
+export interface ObjectSelection {
   /** Absent: all namespaces. */
   readonly namespace?: string | undefined;
   /** Custom resources to be read, too. */
@@ -58,7 +58,7 @@ export interface AuditIo extends ManifestFiles {
   /** Colours are wanted: a terminal without `NO_COLOR`. */
   readonly colour: boolean;
   /** Reads the cluster of the kubeconfig; asked only where no file is named. */
-  readonly readCluster?: ((wanted: WantedObjects) => Promise<LiveCluster>) | undefined;
+  readonly readCluster?: ((wanted: ObjectSelection) => Promise<LiveCluster>) | undefined;
 }
 
 /** What fits on one screen of a terminal. */

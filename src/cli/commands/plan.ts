@@ -16,7 +16,7 @@ export const runPlan: CommandRun<"plan"> = async ({ options, io }) => {
   const fleet = await readFleet(options, {}, io);
   const at = options.at ?? io.clock.now();
   const releaseAnswers = answersByName(fleet.nodes, hasReleaser);
-  const plan = withSaid(planFleet({ ...fleet, releaseAnswers, at }), fleet);
+  const plan = withReleaseStanding(planFleet({ ...fleet, releaseAnswers, at }), fleet);
   if (!options.quiet) for (const warning of warningsOf(plan)) io.err(`lastcall: ${warning}\n`);
   const report = planReport(plan);
   const { output } = options;
@@ -28,7 +28,7 @@ export const runPlan: CommandRun<"plan"> = async ({ options, io }) => {
 };
 
 /** What the controller has found by asking the clouds, which this command does not do. */
-function withSaid(plan: FleetPlan, { unreleasable }: FleetSnapshot): FleetPlan {
+function withReleaseStanding(plan: FleetPlan, { unreleasable }: FleetSnapshot): FleetPlan {
   const policies = plan.policies.map((one) => ({
     ...one,
     release: one.release ?? unreleasable.get(one.policy.name),
@@ -44,13 +44,13 @@ function warningsOf(plan: FleetPlan): readonly string[] {
   return [...none, ...planWarnings(plan)];
 }
 
-interface TableLook {
+interface TableStyle {
   readonly at: Instant;
   /** Whether the exact instants stand beside the relative ones. */
   readonly isWide: boolean;
 }
 
-function tableOf(report: PlanReport, { at, isWide }: TableLook): string {
+function tableOf(report: PlanReport, { at, isWide }: TableStyle): string {
   const seen = (text: string): string => relativeTime(parseInstant(text) ?? at, at);
   const policies = report.policies.map((policy) => {
     const heads = ["NODE", "ZONE", "DEPARTS", "DEADLINE", "WINDOW", "REASON"];

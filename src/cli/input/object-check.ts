@@ -4,29 +4,32 @@ import { parseInstant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import type { ReadObject } from "./read-objects.ts";
 
-interface Wanted {
+interface Expectation {
   readonly what: string;
   readonly isMet: (value: unknown) => boolean;
 }
 
-const text: Wanted = { what: "a text", isMet: (value) => typeof value === "string" };
-const yesOrNo: Wanted = { what: "true or false", isMet: (value) => typeof value === "boolean" };
-const whole: Wanted = { what: "a whole number", isMet: Number.isInteger };
-const list: Wanted = { what: "a list", isMet: Array.isArray };
-const fields: Wanted = {
+const text: Expectation = { what: "a text", isMet: (value) => typeof value === "string" };
+const yesOrNo: Expectation = {
+  what: "true or false",
+  isMet: (value) => typeof value === "boolean",
+};
+const whole: Expectation = { what: "a whole number", isMet: Number.isInteger };
+const list: Expectation = { what: "a list", isMet: Array.isArray };
+const fields: Expectation = {
   what: "an object",
   isMet: (value) => typeof value === "object" && !Array.isArray(value),
 };
-const time: Wanted = {
+const time: Expectation = {
   what: "an RFC 3339 instant such as 2026-12-01T00:00:00Z",
   isMet: (value) => typeof value === "string" && parseInstant(value) !== undefined,
 };
-const countOrShare: Wanted = {
+const countOrShare: Expectation = {
   what: "a whole number or a share such as 50%",
   isMet: (value) => Number.isInteger(value) || (typeof value === "string" && /^\d+%$/.test(value)),
 };
 
-const everyObject: Readonly<Record<string, Wanted>> = {
+const everyObject: Readonly<Record<string, Expectation>> = {
   "metadata.name": text,
   "metadata.namespace": text,
   "metadata.uid": text,
@@ -37,7 +40,7 @@ const everyObject: Readonly<Record<string, Wanted>> = {
 };
 
 /** The fields that a plan depends on: read wrongly, each of them would change the plan. */
-const byKind: Readonly<Record<string, Readonly<Record<string, Wanted>>>> = {
+const byKind: Readonly<Record<string, Readonly<Record<string, Expectation>>>> = {
   Node: {
     "spec.providerID": text,
     "spec.unschedulable": yesOrNo,
@@ -67,7 +70,7 @@ const byKind: Readonly<Record<string, Readonly<Record<string, Wanted>>>> = {
 interface FieldCheck {
   readonly path: string;
   readonly steps: readonly string[];
-  readonly wanted: Wanted;
+  readonly wanted: Expectation;
 }
 
 const checksByKind = new Map(

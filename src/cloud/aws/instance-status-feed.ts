@@ -5,7 +5,7 @@ import type { Rng } from "../../core/chance/rng.ts";
 import { parseProviderId } from "../../core/cluster/node.ts";
 import { excerpt } from "../../core/json/shown-value.ts";
 import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
-import { wordForId } from "../../core/notice/notice.ts";
+import { eventIdFrom } from "../../core/notice/notice.ts";
 import { type Instant, type Millis, minus, minutes, plus } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { asFault } from "./aws-fault.ts";
@@ -159,7 +159,7 @@ export class InstanceStatusFeed implements NoticeFeed {
  * node has ceased to be a policy's.
  */
 function standsIn(events: readonly ScheduledEvent[]): (instanceNotice: InstanceNotice) => boolean {
-  const ids = new Set(events.map(({ id }) => wordForId(id ?? "")));
+  const ids = new Set(events.map(({ id }) => eventIdFrom(id ?? "")));
   const nameless = new Set(events.flatMap(({ id, instance }) => (id ? [] : [instance])));
   return ({ machine, notice }) =>
     ids.has(notice.eventId) || nameless.has(machine) || nameless.has(undefined);
@@ -199,7 +199,7 @@ export function readScheduledEvent(event: ScheduledEvent, at: Instant): EventRea
       deadlineAt,
       noticedAt: at,
       source: "aws/instance-status",
-      eventId: wordForId(id),
+      eventId: eventIdFrom(id),
       ...(mark === undefined ? {} : { withdrawn: true }),
     },
   };

@@ -1,6 +1,6 @@
 import { fieldsOf, parseJson, trimmedTextOf } from "../../core/json/json-field.ts";
 import { excerpt } from "../../core/json/shown-value.ts";
-import { type Notice, type NoticeReading, wordForId } from "../../core/notice/notice.ts";
+import { eventIdFrom, type Notice, type NoticeReading } from "../../core/notice/notice.ts";
 import { type Instant, parseHttpDate, parseInstant, plus, seconds } from "../../core/time/time.ts";
 
 /** The notice of a stop or a terminate: two minutes (AWS, "Spot Instance interruption notices"). */
@@ -30,7 +30,7 @@ export function readInstanceAction({ text, at }: Heard): NoticeReading {
     deadlineAt,
     noticedAt: at,
     source: "aws/spot-instance-action",
-    eventId: `spot-${wordForId(action)}-${wordForId(trimmedTextOf(fields.time) ?? "")}`,
+    eventId: `spot-${eventIdFrom(action)}-${eventIdFrom(trimmedTextOf(fields.time) ?? "")}`,
   };
   const problems = namedAt === undefined ? [`${excerpt(fields.time)} is no time`] : [];
   return { kind: "Read", notices: [notice], ignored: [], problems };
@@ -47,7 +47,7 @@ export function readRebalance({ text, at }: Heard): NoticeReading {
     cause: "RebalanceRecommendation",
     noticedAt: noticedAt < at ? noticedAt : at,
     source: "aws/rebalance",
-    eventId: `rebalance-${wordForId(time ?? "")}`,
+    eventId: `rebalance-${eventIdFrom(time ?? "")}`,
   };
   return { kind: "Read", notices: [notice], ignored: [], problems: [] };
 }
@@ -89,7 +89,7 @@ function scheduledEvent(
       deadlineAt,
       noticedAt: at,
       source: "aws/scheduled-events",
-      eventId: wordForId(eventId),
+      eventId: eventIdFrom(eventId),
       ...(isOff ? { withdrawn: true } : {}),
     },
   };
@@ -117,7 +117,7 @@ export function readTargetLifecycleState({ text, at }: Heard): NoticeReading {
     cause: "LifecycleHook",
     noticedAt: at,
     source: "aws/target-lifecycle-state",
-    eventId: `lifecycle-${wordForId(state)}`,
+    eventId: `lifecycle-${eventIdFrom(state)}`,
   };
   return { kind: "Read", notices: [notice], ignored: [], problems: [] };
 }

@@ -1,21 +1,22 @@
 import { fieldsOf, parseJson, trimmedTextOf } from "../../core/json/json-field.ts";
 import { excerpt } from "../../core/json/shown-value.ts";
 import {
+  eventIdFrom,
   type Notice,
   type NoticeCause,
   type NoticeReading,
-  wordForId,
 } from "../../core/notice/notice.ts";
 import { type Instant, parseHttpDate, parseInstant, plus, seconds } from "../../core/time/time.ts";
 
 /** The shortest notice of all events, that of Preempt. */
 const shortestNoticeMs = seconds(30);
 
-export interface HeardEvents {
+/** The answer of Scheduled Events. */
+export interface EventsDocument {
   readonly text: string;
   /** When it came, in the cloud's time. */
   readonly at: Instant;
-  /** The machine's own name: a scale set's machines hear of each other's events. */
+  /** The machine's own name: machines of a scale set see each other's events. */
   readonly ownName: string;
 }
 
@@ -34,7 +35,7 @@ const causes: Readonly<Record<string, NoticeCause>> = {
  * The document of `/metadata/scheduledevents` (api-version 2020-07-01). `NotBefore` is the
  * deadline; it is blank once an event has started, which may then happen at any moment.
  */
-export function readAzureEvents({ text, at, ownName }: HeardEvents): NoticeReading {
+export function readAzureEvents({ text, at, ownName }: EventsDocument): NoticeReading {
   const events = fieldsOf(parseJson(text)?.value).Events;
   if (!Array.isArray(events)) {
     return { kind: "Unreadable", problem: `${excerpt(text)} has no list of Events` };
@@ -56,7 +57,7 @@ interface ScheduledEventReading {
 
 function azureEvent(
   entry: unknown,
-  { at, ownName }: Pick<HeardEvents, "at" | "ownName">,
+  { at, ownName }: Pick<EventsDocument, "at" | "ownName">,
 ): ScheduledEventReading {
   const fields = fieldsOf(entry);
   const eventId = trimmedTextOf(fields.EventId);
@@ -81,7 +82,7 @@ function azureEvent(
     deadlineAt: namedAt ?? (unreadable ? plus(at, shortestNoticeMs) : at),
     noticedAt: at,
     source: "azure/scheduled-events",
-    eventId: wordForId(eventId),
+    eventId: eventIdFrom(eventId),
     // A started event has no NotBefore any more.
     canBegin: resources.length === 1 && namedAt !== undefined,
   };

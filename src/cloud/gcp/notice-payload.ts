@@ -12,13 +12,13 @@ export const defaultPreemptionNoticeMs: Millis = seconds(30);
 const maintenanceNoticeMs = seconds(60);
 
 /** A value of the Compute Engine metadata server, and when it came in the cloud's time. */
-export interface HeardValue {
+export interface MetadataValue {
   readonly text: string;
   readonly at: Instant;
 }
 
 /** `instance/preempted`: TRUE or FALSE. `noticeMs` is how long this machine has from TRUE on. */
-export function readPreempted({ text, at }: HeardValue, noticeMs: Millis): NoticeReading {
+export function readPreempted({ text, at }: MetadataValue, noticeMs: Millis): NoticeReading {
   const value = text.trim();
   if (value === "FALSE") return { kind: "Read", notices: [], ignored: [], problems: [] };
   if (value !== "TRUE") {
@@ -38,7 +38,7 @@ export function readPreempted({ text, at }: HeardValue, noticeMs: Millis): Notic
  * `instance/maintenance-event`: NONE, MIGRATE_ON_HOST_MAINTENANCE (live migration,
  * with all that runs on it) or TERMINATE_ON_HOST_MAINTENANCE.
  */
-export function readMaintenanceEvent({ text, at }: HeardValue): NoticeReading {
+export function readMaintenanceEvent({ text, at }: MetadataValue): NoticeReading {
   const value = text.trim();
   const read = { kind: "Read", notices: [], ignored: [], problems: [] } as const;
   if (value === "NONE") return read;

@@ -12,7 +12,7 @@ import {
 import { type ChannelAnswer, followChannel } from "../metadata/poll-channel.ts";
 import {
   defaultPreemptionNoticeMs,
-  type HeardValue,
+  type MetadataValue,
   readMaintenanceEvent,
   readNoticeDuration,
   readPreempted,
@@ -43,7 +43,7 @@ const shortRestMs = millis(50);
 interface HangingValue {
   readonly name: string;
   readonly path: string;
-  readonly read: (heard: HeardValue) => NoticeReading | Promise<NoticeReading>;
+  readonly read: (heard: MetadataValue) => NoticeReading | Promise<NoticeReading>;
 }
 
 /**

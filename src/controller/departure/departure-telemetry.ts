@@ -4,7 +4,7 @@ import type { Homeless } from "../../core/capacity/capacity-fit.ts";
 import type { PodIdentity } from "../../core/cluster/pod.ts";
 import type { ActionRecord } from "../../core/departure/action-record.ts";
 import type { Departure, DepartureStatus, UncleanPod } from "../../core/departure/departure.ts";
-import { ruleOfLoss, wordOnRule } from "../../core/drain/drain-account.ts";
+import { ruleOfLoss, ruleReference } from "../../core/drain/drain-account.ts";
 import type { DrainAct } from "../../core/drain/drain-progress.ts";
 import type { DrainStep, DrainVerdict } from "../../core/drain/drain-step.ts";
 import type { DrainPlan, PlannedPod } from "../../core/drain-plan/drain-plan.ts";
@@ -84,7 +84,7 @@ export class DepartureTelemetry {
   #sayUnclean(departure: Departure, { namespace, name, outcome, rule }: UncleanPod): void {
     const what =
       outcome === "Killed" ? "was killed when its grace was over" : "was left behind on the node";
-    const foretold = rule === undefined ? "" : ` ${wordOnRule(rule)}`;
+    const foretold = rule === undefined ? "" : ` ${ruleReference(rule)}`;
     this.#sayOnce(`unclean ${namespace}/${name}`, departure, {
       reason: outcome === "Killed" ? "PodKilled" : "PodLeftBehind",
       message: `${namespace}/${name} ${what}${foretold}`,
@@ -109,7 +109,7 @@ export class DepartureTelemetry {
   #cut(departure: Departure, { namespace, name, uid }: PodIdentity, what: string): void {
     this.#sayOnce(`cut ${namespace}/${name}`, departure, {
       reason: "PodCut",
-      message: `${namespace}/${name} ${what} ${wordOnRule(ruleOfLoss("Cut"))}`,
+      message: `${namespace}/${name} ${what} ${ruleReference(ruleOfLoss("Cut"))}`,
       about: [{ kind: "Pod", namespace, name, uid }],
     });
   }

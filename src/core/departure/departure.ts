@@ -242,26 +242,26 @@ export function departureOfNotice<D extends WithPhase & Pick<Departure, "cause" 
  */
 const pressingLeadMs: Millis = hours(1);
 
-type Told = Pick<Departure, "cause" | "noticedAt" | "deadlineAt">;
+type NoticeFields = Pick<Departure, "cause" | "noticedAt" | "deadlineAt">;
 
 /**
  * Whether the cloud only advises that the node leaves, or gives it hours: then its departure is a
  * planned one that was moved forward, and budgets, waves and gates hold it as they hold any.
  * Maintenance that names no time may begin at once.
  */
-export function isAdvice({ cause, deadlineAt }: Told, now: Instant): boolean {
+export function isAdvice({ cause, deadlineAt }: NoticeFields, now: Instant): boolean {
   if (!mayBeIgnored(cause)) return false;
   if (deadlineAt === undefined) return cause === "RebalanceRecommendation";
   return now < minus(deadlineAt, pressingLeadMs);
 }
 
 /** Whether the cloud takes the node, and every second counts. */
-export function isPressing(departure: Told, now: Instant): boolean {
+export function isPressing(departure: NoticeFields, now: Instant): boolean {
   return isNoticed(departure) && !isAdvice(departure, now);
 }
 
 /** From when on an advised departure is pressing; undefined: by time alone never. */
-export function pressingFrom({ cause, deadlineAt }: Told): Instant | undefined {
+export function pressingFrom({ cause, deadlineAt }: NoticeFields): Instant | undefined {
   if (!mayBeIgnored(cause) || deadlineAt === undefined) return undefined;
   return minus(deadlineAt, pressingLeadMs);
 }

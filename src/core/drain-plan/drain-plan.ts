@@ -168,7 +168,7 @@ function waveOf(one: Acting, question: DrainQuestion): Parameters<typeof layWave
   const { completion } = decision;
   return {
     tier: tierOf(pod, question.self),
-    wantedSeconds: wantedGrace(pod),
+    wantedSeconds: ownGrace(pod),
     leavingMs:
       pod.deletionAt === undefined
         ? undefined
@@ -180,7 +180,7 @@ function waveOf(one: Acting, question: DrainQuestion): Parameters<typeof layWave
 }
 
 /** What a pod asks for: at least one second, so that the kubelet and not the API ends it. */
-function wantedGrace(pod: PodFacts): number {
+function ownGrace(pod: PodFacts): number {
   return Math.max(1, pod.graceSeconds);
 }
 
@@ -190,7 +190,7 @@ function plannedPod(
 ): PlannedPod {
   const { pod, decision } = one;
   const { slot, question } = about;
-  const wanted = wantedGrace(pod);
+  const wanted = ownGrace(pod);
   const tier = tierOf(pod, question.self);
   const cut = slot.graceSeconds < wanted;
   return Object.freeze({

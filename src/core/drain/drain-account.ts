@@ -63,6 +63,6 @@ export function ruleOfLoss(loss: Loss): string {
 }
 
 /** Where a person reads on, for the end of a sentence: `(audit rule grace-cut, …)`. */
-export function wordOnRule(rule: string): string {
+export function ruleReference(rule: string): string {
   return `(audit rule ${rule}, docs/audit/${rule}.md)`;
 }

@@ -12,7 +12,7 @@ import type { Policy } from "../policy/policy.ts";
 import { selectPolicy } from "../policy/selector.ts";
 import { explain } from "../reason/explain.ts";
 import { earlier, type Instant, parseHttpDate, plus, seconds } from "../time/time.ts";
-import { isNear, type Notice, type NoticeCause, wordForId } from "./notice.ts";
+import { eventIdFrom, isNear, type Notice, type NoticeCause } from "./notice.ts";
 import { isNodeMark, isUndoing, type NoticeUpdate, noticeUpdate } from "./notice-merge.ts";
 
 /**
@@ -41,7 +41,7 @@ const never = Number.MAX_SAFE_INTEGER;
 /** How long the kubelet still waits depends on each pod's priority: there is no one deadline. */
 function ofShutdown(node: NodeFacts, at: Instant): readonly Notice[] {
   if (node.ready || !node.readyMessage?.includes("node is shutting down")) return [];
-  const eventId = wordForId(`shutdown-${node.bootID ?? node.uid}`);
+  const eventId = eventIdFrom(`shutdown-${node.bootID ?? node.uid}`);
   return [{ cause: "NodeShutdown", noticedAt: at, source: "node/Ready", eventId }];
 }
 
@@ -112,7 +112,7 @@ function announced({ cause: named, reason, message, source }: Announced, at: Ins
     deadlineAt: found.namedAt ?? (isSoon ? plus(at, shortestMs) : undefined),
     noticedAt: at,
     source,
-    eventId: found.eventId ?? wordForId(`${reason}-${found.id}`),
+    eventId: found.eventId ?? eventIdFrom(`${reason}-${found.id}`),
   };
   return notice;
 }
@@ -232,7 +232,7 @@ export type NoticeCall =
   /** The cloud has withdrawn the notice behind it. */
   | { readonly kind: "Withdraw"; readonly departure: Departure; readonly at: Instant };
 
-interface Told {
+interface NoticedNode {
   readonly notice: Notice;
   /** The departures that the node has, and had. */
   readonly former: readonly Departure[];
@@ -249,7 +249,7 @@ export function sourceOf({ source, eventId }: Notice): string {
  * What a notice calls for where it is new; undefined where a departure of the node says no less, or
  * stands until the machine is gone. Where one stands the earlier deadline counts.
  */
-export function callOf(node: NodeFacts, how: Told): NoticeCall | undefined {
+export function callOf(node: NodeFacts, how: NoticedNode): NoticeCall | undefined {
   const { notice, former } = how;
   const chosen = departureOfNotice(former, notice.cause);
   if (chosen === undefined) return { kind: "Make", order: noticeOrder(node, how) };
@@ -260,7 +260,7 @@ export function callOf(node: NodeFacts, how: Told): NoticeCall | undefined {
 }
 
 /** The departure that a notice about a node makes, under the next free name of the node's. */
-export function noticeOrder(node: NodeFacts, how: Told): DepartureOrder {
+export function noticeOrder(node: NodeFacts, how: NoticedNode): DepartureOrder {
   const { cause, deadlineAt, noticedAt, withdrawn } = how.notice;
   const { name, uid, providerID, bootID } = node;
   return {

@@ -62,7 +62,7 @@ export function isNodeMark(source: string): boolean {
 }
 
 /** What a notice says that came as a departure of its own; undefined where it was never noticed. */
-export function toldBy(notice: Departure): NoticeUpdate | undefined {
+export function updateFrom(notice: Departure): NoticeUpdate | undefined {
   const { cause, deadlineAt, source = "" } = notice;
   const noticedAt = notice.noticedAt ?? notice.createdAt;
   if (noticedAt === undefined) return undefined;

@@ -42,11 +42,11 @@ export function readInto(
   state: NoticeState,
   { channel, reading, at }: ChannelReading,
 ): NoticeState {
-  const told = new Map(reading.notices.map((notice) => [notice.eventId, notice]));
+  const listed = new Map(reading.notices.map((notice) => [notice.eventId, notice]));
   const others = state.held.filter((one) => one.channel !== channel);
   const known = state.held
     .filter((one) => one.channel === channel)
-    .flatMap((one) => toldAgain(one, { told, complete: reading.problems.length === 0, at }));
+    .flatMap((one) => repeated(one, { listed, complete: reading.problems.length === 0, at }));
   const fresh = reading.notices
     .filter((notice) => !known.some((one) => one.notice.eventId === notice.eventId))
     .filter((notice, place, all) => firstOfId(all, notice) === place)
@@ -57,7 +57,7 @@ export function readInto(
 /**
  * What stands at `at`, as one notice; undefined where nothing does, or where its time is not near.
  */
-export function standingNotice(state: NoticeState, at: Instant): MachineNotice | undefined {
+export function activeNotice(state: NoticeState, at: Instant): MachineNotice | undefined {
   return mergeNotices(state.held.map((one) => one.notice).filter((one) => isNear(one, at)));
 }
 
@@ -78,15 +78,15 @@ export function nextChangeAt(state: NoticeState, at: Instant): Instant | undefin
   return ahead.length === 0 ? undefined : (Math.min(...ahead) as Instant);
 }
 
-function toldAgain(
+function repeated(
   one: HeldNotice,
   now: {
-    readonly told: ReadonlyMap<string, Notice>;
+    readonly listed: ReadonlyMap<string, Notice>;
     readonly complete: boolean;
     readonly at: Instant;
   },
 ): readonly HeldNotice[] {
-  const again = now.told.get(one.notice.eventId);
+  const again = now.listed.get(one.notice.eventId);
   if (again !== undefined) {
     return [{ channel: one.channel, notice: tightened(one.notice, again) }];
   }

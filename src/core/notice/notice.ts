@@ -28,7 +28,7 @@ export interface Notice {
  * Departure's source, which holds no more than 253 characters: a short word without commas or
  * control codes.
  */
-export function wordForId(text: string): string {
+export function eventIdFrom(text: string): string {
   return text.replaceAll(/[^A-Za-z0-9:._-]+/g, "_").slice(0, 80);
 }
 

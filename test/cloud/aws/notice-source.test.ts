@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AwsNoticeSource } from "../../../src/cloud/aws/notice-source.ts";
-import type { HeardReading } from "../../../src/contracts/notice-source.ts";
+import type { NoticeSourceReading } from "../../../src/contracts/notice-source.ts";
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import { formatInstant, instant, plus, seconds } from "../../../src/core/time/time.ts";
 import { noticeSourceContract } from "../../contract/notice-source.contract.ts";
@@ -36,7 +36,7 @@ describe("the session with EC2's metadata service", () => {
   let clock: ScaledClock;
   let server: AwsMetadataServer;
   let ending: AbortController;
-  let heard: HeardReading[];
+  let heard: NoticeSourceReading[];
   let troubles: string[];
   let running: Promise<void>;
 
@@ -62,7 +62,7 @@ describe("the session with EC2's metadata service", () => {
   function listen(): void {
     const source = new AwsNoticeSource({ baseUrl: server.url, fetch, clock, rng: seededRng(1) });
     const sink = {
-      onReading: (reading: HeardReading) => void heard.push(reading),
+      onReading: (reading: NoticeSourceReading) => void heard.push(reading),
       onTrouble: (_: string, error: Error) => void troubles.push(error.message),
       onTurn: () => {},
     };

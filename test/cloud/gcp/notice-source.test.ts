@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { GcpNoticeSource } from "../../../src/cloud/gcp/notice-source.ts";
-import type { HeardReading } from "../../../src/contracts/notice-source.ts";
+import type { NoticeSourceReading } from "../../../src/contracts/notice-source.ts";
 import { seededRng } from "../../../src/core/chance/rng.ts";
 import { instant, plus, seconds } from "../../../src/core/time/time.ts";
 import { noticeSourceContract } from "../../contract/notice-source.contract.ts";
@@ -44,7 +44,7 @@ describe("the hanging requests to Compute Engine's metadata server", () => {
   let clock: ScaledClock;
   let server: GcpMetadataServer;
   let ending: AbortController;
-  let heard: HeardReading[];
+  let heard: NoticeSourceReading[];
   let running: Promise<void>;
 
   beforeEach(async () => {
@@ -61,7 +61,7 @@ describe("the hanging requests to Compute Engine's metadata server", () => {
 
   function listen(): void {
     const sink = {
-      onReading: (reading: HeardReading) => void heard.push(reading),
+      onReading: (reading: NoticeSourceReading) => void heard.push(reading),
       onTrouble: () => {},
       onTurn: () => {},
     };

@@ -4,7 +4,7 @@ import {
   type ChannelAnswer,
   followChannel,
 } from "../../../src/cloud/metadata/poll-channel.ts";
-import type { HeardReading } from "../../../src/contracts/notice-source.ts";
+import type { NoticeSourceReading } from "../../../src/contracts/notice-source.ts";
 import { seconds } from "../../../src/core/time/time.ts";
 import { LastcallError } from "../../../src/errors.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
@@ -15,7 +15,7 @@ describe("a channel that fails", () => {
     ["by a defect of ours", () => new TypeError("undefined is not a function")],
   ])("%s is asked every second as at first, and then heard", async (_, fault) => {
     const clock = new ManualClock();
-    const heard: HeardReading[] = [];
+    const heard: NoticeSourceReading[] = [];
     let troubles = 0;
     let isAway = true;
     const reading = { kind: "Read", notices: [], ignored: [], problems: [] } as const;
@@ -28,7 +28,7 @@ describe("a channel that fails", () => {
       restMs: () => seconds(1),
     };
     const sink = {
-      onReading: (one: HeardReading) => void heard.push(one),
+      onReading: (one: NoticeSourceReading) => void heard.push(one),
       onTrouble: () => {
         troubles += 1;
       },

@@ -3,11 +3,11 @@ import { describe, expect, it } from "vitest";
 import type { Notice } from "../../../src/core/notice/notice.ts";
 import { mergeNotices } from "../../../src/core/notice/notice-merge.ts";
 import {
+  activeNotice,
   emptyNoticeState,
   type NoticeState,
   nextChangeAt,
   readInto,
-  standingNotice,
 } from "../../../src/core/notice/notice-state.ts";
 import { hours, instant, plus, seconds } from "../../../src/core/time/time.ts";
 
@@ -114,37 +114,37 @@ describe("the state of notices", () => {
     let state = read(emptyNoticeState, { notices: [spot], second: 0 });
     const again = { ...spot, noticedAt: atSecond(5), deadlineAt: atSecond(130) };
     state = read(state, { notices: [again], second: 5 });
-    expect(standingNotice(state, atSecond(5))).toMatchObject({
+    expect(activeNotice(state, atSecond(5))).toMatchObject({
       noticedAt: nowAt,
       deadlineAt: atSecond(120),
     });
     state = read(state, { notices: [{ ...again, deadlineAt: atSecond(60) }], second: 6 });
-    expect(standingNotice(state, atSecond(6))?.deadlineAt).toBe(atSecond(60));
+    expect(activeNotice(state, atSecond(6))?.deadlineAt).toBe(atSecond(60));
   });
 
   it("does not give a notice up for one stray answer without it", () => {
     let state = read(emptyNoticeState, { notices: [spot], second: 0 });
     state = read(state, { notices: [], second: 1 });
-    expect(standingNotice(state, atSecond(1))).toBeDefined();
+    expect(activeNotice(state, atSecond(1))).toBeDefined();
     state = read(state, { notices: [spot], second: 2 });
     state = read(state, { notices: [], second: 11.9 });
     // Missing anew, since 11.9 s.
-    expect(standingNotice(state, atSecond(11.9))).toBeDefined();
+    expect(activeNotice(state, atSecond(11.9))).toBeDefined();
   });
 
   it("gives a notice up when its channel has been without it for ten seconds", () => {
     let state = read(emptyNoticeState, { notices: [spot], second: 0 });
     state = read(state, { notices: [], second: 3 });
     state = read(state, { notices: [], second: 12.9 });
-    expect(standingNotice(state, atSecond(12.9))).toBeDefined();
+    expect(activeNotice(state, atSecond(12.9))).toBeDefined();
     state = read(state, { notices: [], second: 13 });
-    expect(standingNotice(state, atSecond(13))).toBeUndefined();
+    expect(activeNotice(state, atSecond(13))).toBeUndefined();
   });
 
   it("keeps a notice while its channel is silent, however long", () => {
     let state = read(emptyNoticeState, { notices: [spot], second: 0 });
     state = read(state, { notices: [], second: 1 });
-    expect(standingNotice(state, atSecond(3600))).toBeDefined();
+    expect(activeNotice(state, atSecond(3600))).toBeDefined();
   });
 
   it("keeps a notice that may be among what could not be read", () => {
@@ -152,19 +152,19 @@ describe("the state of notices", () => {
     for (const second of [1, 20, 40]) {
       state = read(state, { notices: [], second, problems: ["one entry is garbage"] });
     }
-    expect(standingNotice(state, atSecond(40))).toBeDefined();
+    expect(activeNotice(state, atSecond(40))).toBeDefined();
   });
 
   it("lets no channel speak for another", () => {
     let state = read(emptyNoticeState, { notices: [spot], second: 0, channel: "a" });
     for (const second of [1, 20, 40]) state = read(state, { notices: [], second, channel: "b" });
-    expect(standingNotice(state, atSecond(40))).toBeDefined();
+    expect(activeNotice(state, atSecond(40))).toBeDefined();
   });
 
   it("gives a notice up at once when the cloud says that it is off", () => {
     let state = read(emptyNoticeState, { notices: [spot], second: 0 });
     state = read(state, { notices: [{ ...spot, withdrawn: true }], second: 1 });
-    expect(standingNotice(state, atSecond(1))).toBeUndefined();
+    expect(activeNotice(state, atSecond(1))).toBeUndefined();
   });
 
   it("holds a notice once that an answer tells twice", () => {
@@ -186,11 +186,11 @@ describe("the state of notices", () => {
     const maintenanceAt = plus(nowAt, hours(3));
     const far = notice({ cause: "ScheduledMaintenance", eventId: "m", deadlineAt: maintenanceAt });
     const state = read(emptyNoticeState, { notices: [far], second: 0 });
-    expect(standingNotice(state, nowAt)).toBeUndefined();
+    expect(activeNotice(state, nowAt)).toBeUndefined();
     const dueAt = plus(nowAt, hours(1));
     expect(nextChangeAt(state, nowAt)).toBe(dueAt);
-    expect(standingNotice(state, instant(dueAt - 1))).toBeUndefined();
-    expect(standingNotice(state, dueAt)).toMatchObject({ deadlineAt: maintenanceAt });
+    expect(activeNotice(state, instant(dueAt - 1))).toBeUndefined();
+    expect(activeNotice(state, dueAt)).toMatchObject({ deadlineAt: maintenanceAt });
     expect(nextChangeAt(state, dueAt)).toBeUndefined();
   });
 
@@ -198,6 +198,6 @@ describe("the state of notices", () => {
     const deadlineAt = plus(nowAt, seconds(60));
     const near = notice({ cause: "ScheduledMaintenance", eventId: "m", deadlineAt });
     const state = read(emptyNoticeState, { notices: [near], second: 0 });
-    expect(standingNotice(state, nowAt)).toBeDefined();
+    expect(activeNotice(state, nowAt)).toBeDefined();
   });
 });

@@ -7,7 +7,7 @@ import {
   isOvertaken,
   mayShowMark,
 } from "../../../src/core/notice/interruption.ts";
-import { causeWith, noticeUpdate, toldBy } from "../../../src/core/notice/notice-merge.ts";
+import { causeWith, noticeUpdate, updateFrom } from "../../../src/core/notice/notice-merge.ts";
 import { givenUpAt } from "../../../src/core/notice/reaction.ts";
 import type { Cause } from "../../../src/core/policy/cause.ts";
 import { hours, instant, minutes, plus } from "../../../src/core/time/time.ts";
@@ -74,7 +74,7 @@ describe("a notice that is handed over to the departure that has the node", () =
   it("gives a planned one its cause", () => {
     const notice = departure({ ...update, source: "agent/aws/test" });
     const handed = { ...update, source: "agent/aws/test" };
-    const told = toldBy(notice);
+    const told = updateFrom(notice);
     expect(told && noticeUpdate(departure({ deadlineAt: later }), told)).toEqual(handed);
   });
 

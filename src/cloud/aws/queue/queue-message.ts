@@ -9,7 +9,7 @@ import {
 import { excerpt } from "../../../core/json/shown-value.ts";
 import type { InstanceNotice } from "../../../core/notice/instance-notice.ts";
 import type { LifecycleHook } from "../../../core/notice/lifecycle-hook.ts";
-import { type Notice, wordForId } from "../../../core/notice/notice.ts";
+import { eventIdFrom, type Notice } from "../../../core/notice/notice.ts";
 import {
   earlier,
   type Instant,
@@ -229,7 +229,7 @@ function aboutInstance(
     ...said,
     noticedAt: told.at,
     source: told.source,
-    eventId: wordForId(told.id ?? `${told.source}-${told.at}`),
+    eventId: eventIdFrom(told.id ?? `${told.source}-${told.at}`),
   };
   return { kind: "Read", words: [{ machine, notice }], problems: [] };
 }
