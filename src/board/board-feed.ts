@@ -3,6 +3,7 @@ import type { Fleet } from "../contracts/fleet.ts";
 import { Wakeup } from "../contracts/wakeup.ts";
 import { answersByName, type HasReleaser } from "../core/policy/release-answer.ts";
 import { type Instant, millis, seconds } from "../core/time/time.ts";
+import type { EndedDepartures } from "./ended-departures.ts";
 import { boardPicture } from "./picture.ts";
 import { PictureChanges } from "./picture-change.ts";
 import type { BoardClock, BoardPicture, FleetState, StreamMessage } from "./stream.ts";
@@ -16,6 +17,8 @@ export interface BoardFeedOptions {
   /** What there is to say beside the fleet itself. */
   readonly state: () => Omit<FleetState, "days">;
   readonly hasReleaser: HasReleaser;
+  /** Remembers what has ended for longer than the cluster does; absent: it does not. */
+  readonly ended?: EndedDepartures | undefined;
   /** Tells this run of the server from any other. */
   readonly run: string;
 }
@@ -94,10 +97,11 @@ export class BoardFeed {
   }
 
   #look(): void {
-    const { fleet, cluster, state, hasReleaser } = this.#options;
+    const { fleet, cluster, state, hasReleaser, ended } = this.#options;
     const view = fleet.view();
     const releaseAnswers = answersByName(view.nodes, hasReleaser);
-    const picture = boardPicture(view, { now: cluster.now(), state: state(), releaseAnswers });
+    const now = cluster.now();
+    const picture = boardPicture(view, { now, state: state(), releaseAnswers, ended });
     const change = this.#changes.of(picture);
     this.#picture = picture;
     if (change === undefined) {

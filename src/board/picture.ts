@@ -8,7 +8,8 @@ import type { ReleaseAnswers } from "../core/policy/release-answer.ts";
 import { subtractSpans } from "../core/time/span.ts";
 import { hours, type Instant, instant, minus, plus } from "../core/time/time.ts";
 import { boardRows } from "./board-row.ts";
-import { outcomeDays, pastDepartures } from "./past-departure.ts";
+import { EndedDepartures } from "./ended-departures.ts";
+import { pastDeparture } from "./past-departure.ts";
 import type { BoardPicture, FleetState, PolicyCard, ShutSpan } from "./stream.ts";
 
 /** What the timeline can show at most. */
@@ -19,6 +20,8 @@ export interface PictureFacts {
   readonly now: Instant;
   readonly state: Omit<FleetState, "days">;
   readonly releaseAnswers?: ReleaseAnswers | undefined;
+  /** Those that are remembered from before; what has ended since is added to them. */
+  readonly ended?: EndedDepartures | undefined;
 }
 
 /**
@@ -27,10 +30,15 @@ export interface PictureFacts {
  */
 export function boardPicture(view: FleetView, facts: PictureFacts): BoardPicture {
   const plan = planFleet({ ...view, at: facts.now, releaseAnswers: facts.releaseAnswers });
+  const { ended = new EndedDepartures() } = facts;
+  for (const one of view.departures) {
+    const past = pastDeparture(one);
+    if (past !== undefined) ended.add(past);
+  }
   return {
-    fleet: { ...facts.state, days: outcomeDays(view.departures) },
+    fleet: { ...facts.state, days: ended.days() },
     rows: boardRows(view, plan),
-    past: pastDepartures(view.departures),
+    past: ended.newest(),
     policies: policyCards(plan, facts.now),
   };
 }

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -23,6 +23,7 @@ export function processIo() {
       stdin: () => text(process.stdin),
       stdinBytes: () => process.stdin,
       writeText,
+      appendText,
       writeTemporary,
     },
   };
@@ -58,8 +59,16 @@ async function readText(path: string): Promise<string> {
 }
 
 async function writeText(path: string, content: string): Promise<void> {
+  await written(path, () => writeFile(path, content, { mode: 0o600 }));
+}
+
+async function appendText(path: string, content: string): Promise<void> {
+  await written(path, () => appendFile(path, content, { mode: 0o600 }));
+}
+
+async function written(path: string, write: () => Promise<void>): Promise<void> {
   try {
-    await writeFile(path, content, { mode: 0o600 });
+    await write();
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     const found = code === "ENOENT" ? "its folder does not exist" : messageOf(error);

@@ -16,7 +16,7 @@ export interface ConnectionWatchOptions {
   readonly onChange: () => void;
 }
 
-interface Trouble {
+interface Outage {
   readonly sinceAt: Instant;
   readonly lastMs: number;
   readonly problem: string;
@@ -26,7 +26,7 @@ interface Trouble {
 export class ConnectionWatch {
   readonly #options: ConnectionWatchOptions;
   #isSynced = false;
-  #trouble: Trouble | undefined;
+  #trouble: Outage | undefined;
 
   constructor(options: ConnectionWatchOptions) {
     this.#options = options;

@@ -1,6 +1,7 @@
 import { ActDesk } from "../../board/act-desk.ts";
 import { BoardFeed } from "../../board/board-feed.ts";
 import { boardRoutes } from "../../board/board-routes.ts";
+import type { EndedDepartures } from "../../board/ended-departures.ts";
 import type { FleetState } from "../../board/stream.ts";
 import type { PageFile, PageServer } from "../../contracts/board/page-route.ts";
 import type { Clock } from "../../contracts/clock.ts";
@@ -25,10 +26,13 @@ export interface BoardParts {
   readonly state: () => Omit<FleetState, "days">;
   readonly rng: Rng;
   readonly io: Pick<CommandIo, "clock" | "files">;
+  readonly ended?: EndedDepartures | undefined;
 }
 
 export interface ServedBoard {
   readonly url: string;
+  /** Rejects where the fleet cannot be looked at any more; resolves when it is closed. */
+  readonly running: Promise<void>;
   /** Looks again, for what is not of the fleet. */
   refresh(): void;
   close(): Promise<void>;
@@ -40,7 +44,7 @@ export async function startBoard(parts: BoardParts): Promise<ServedBoard> {
   const files = await pageFiles(io.files);
   const now = () => clusterClock.now();
   const feed = new BoardFeed({
-    ...{ fleet, state, hasReleaser, clock: io.clock },
+    ...{ fleet, state, hasReleaser, clock: io.clock, ended: parts.ended },
     cluster: { now, rate },
     run: Math.floor(rng() * 2 ** 32).toString(36),
   });
@@ -54,12 +58,15 @@ export async function startBoard(parts: BoardParts): Promise<ServedBoard> {
   const server: PageServer = await servePage({ address: parts.address, routes, files });
   const over = new AbortController();
   const running = feed.run(over.signal);
+  // Whoever serves it waits for it; until then nobody is surprised.
+  running.catch(() => undefined);
   return {
+    running,
     url: server.url,
     refresh: () => feed.refresh(),
     close: async () => {
       over.abort();
-      await Promise.all([running, server.close()]);
+      await Promise.allSettled([running, server.close()]);
     },
   };
 }

@@ -32,6 +32,8 @@ export interface CommandFiles {
    * path.
    */
   writeText(path: string, text: string): Promise<void>;
+  /** Appends to a file, or makes it. Throws OUTPUT_UNWRITABLE with the path. */
+  appendText(path: string, text: string): Promise<void>;
   /** Writes a file that only this user may read, in a new folder; both go at `remove`. */
   writeTemporary(name: string, text: string): Promise<TemporaryFile>;
 }

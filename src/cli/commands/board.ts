@@ -4,6 +4,7 @@ import { cronProblem } from "../../core/limits/cron-window.ts";
 import { KubeFleet } from "../../kube/fleet.ts";
 import { PermittedApi } from "../../kube/watch/permitted-api.ts";
 import { openBrowser } from "../../runtime/open-browser.ts";
+import { openHistory } from "../board/board-history.ts";
 import { type CallerRights, callerRights, unknownRights } from "../board/caller-rights.ts";
 import { ConnectionWatch } from "../board/connection-watch.ts";
 import { type ServedBoard, startBoard } from "../board/start-board.ts";
@@ -13,6 +14,8 @@ import type { CommandRun } from "../command-line/command-spec.ts";
 /** The departures board in a browser, until it is interrupted. */
 export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
   const { clock, rng } = io;
+  const history =
+    options.history === undefined ? undefined : await openHistory(options.history, io);
   const { api, access, close } = await connect({ ...options, probesConnections: true }, io);
   let board: ServedBoard | undefined;
   let known: CallerRights = unknownRights;
@@ -38,16 +41,32 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
   };
   try {
     const { address } = options;
-    const parts = { address, api, fleet, clusterClock: clock, rate: () => 1, state, rng, io };
+    const ended = history?.ended;
+    const parts = {
+      address,
+      api,
+      fleet,
+      clusterClock: clock,
+      rate: () => 1,
+      state,
+      rng,
+      io,
+      ended,
+    };
     board = await startBoard(parts);
     io.out(`${board.url}\n`);
     if (!options.quiet) io.err("lastcall: serving the board; press Ctrl-C to stop\n");
     const problem = options.open ? await openBrowser(board.url) : undefined;
     if (problem !== undefined) io.err(`lastcall: Cannot open a browser: ${problem}\n`);
-    await Promise.all([fleet.run(io.signal), connection.run(fleet, askRights, io.signal)]);
+    const watching = Promise.all([
+      fleet.run(io.signal),
+      connection.run(fleet, askRights, io.signal),
+    ]);
+    await Promise.race([watching, board.running.then(() => watching)]);
     return 130;
   } finally {
     await board?.close();
+    await history?.written();
     close();
   }
 };

@@ -271,6 +271,13 @@ export const options = [
     help: "Open the board in a browser",
   },
   {
+    name: "history",
+    type: "text",
+    value: "FILE",
+    commands: ["board"],
+    help: "File that keeps ended departures, a JSON object a line; default: those of the last three days, as the cluster keeps them",
+  },
+  {
     name: "seed",
     type: "integer",
     value: "N",

@@ -1,0 +1,151 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { StreamMessage } from "../../src/board/stream.ts";
+import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
+import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { processIo } from "../../src/runtime/process-io.ts";
+import { realClock } from "../../src/runtime/real-clock.ts";
+import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
+import { ModelWorld, nodes } from "../support/model-world.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+let world: ModelWorld;
+let server: ModelServer;
+let folder: string;
+let stopping: AbortController;
+
+beforeEach(async () => {
+  world = new ModelWorld();
+  for (const name of ["n0", "n1"]) world.addNode(name, "a");
+  server = await serveModel({ api: world.api });
+  folder = await mkdtemp(join(tmpdir(), "lastcall-board-"));
+  await writeFile(join(folder, "kubeconfig"), server.kubeconfig);
+  stopping = new AbortController();
+});
+
+afterEach(async () => {
+  stopping.abort();
+  await server.close();
+  await rm(folder, { recursive: true });
+});
+
+function start(...more: readonly string[]) {
+  const heard = { stdout: "", stderr: "" };
+  const io: Partial<CommandIo> = {
+    ...processIo(),
+    out: (text) => {
+      heard.stdout += text;
+    },
+    err: (text) => {
+      heard.stderr += text;
+    },
+    env: { KUBECONFIG: join(folder, "kubeconfig") },
+    ...{ isTerminal: false, colour: false, columns: 80 },
+    ...{ clock: realClock, rng: seededRng(1), signal: stopping.signal },
+  };
+  const args = ["board", "--address", "127.0.0.1:0", ...more];
+  return { heard, ended: runCommandLine(args, io as CommandIo) };
+}
+
+async function opened() {
+  const { heard, ended } = start();
+  const what = "the address is printed";
+  await waitUntil(async () => heard.stdout.includes("\n"), { what, timeoutMs: 10_000 });
+  const url = heard.stdout.split("\n")[0] as string;
+  const page = await fetch(url);
+  const cookie = page.headers.get("set-cookie")?.split(";")[0] ?? "";
+  return { url, page, cookie, ended, origin: new URL(url).origin };
+}
+
+/** The messages of a stream until one of them is wanted. */
+async function hearUntil(
+  origin: string,
+  cookie: string,
+  isWanted: (message: StreamMessage) => boolean,
+): Promise<StreamMessage> {
+  const { body } = await fetch(`${origin}/api/stream`, { headers: { cookie } });
+  const reader = (body as ReadableStream<Uint8Array>).getReader();
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error("the stream ended");
+    text += new TextDecoder().decode(value);
+    const events = text.split("\n\n");
+    text = events.pop() ?? "";
+    for (const event of events) {
+      const message = JSON.parse(event.slice(event.indexOf("data: ") + 6)) as StreamMessage;
+      if (!isWanted(message)) continue;
+      await reader.cancel();
+      return message;
+    }
+  }
+}
+
+describe("lastcall board", () => {
+  it("prints its address first, serves the page there, and ends when it is interrupted", async () => {
+    const { url, page, ended } = await opened();
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]+$/);
+    expect(await page.text()).toContain('<script type="module" src="/board.js">');
+    stopping.abort();
+    expect(await ended).toBe(130);
+  });
+
+  it("streams the rows of the cluster, and does what is asked with the caller's rights", async () => {
+    const { origin, cookie } = await opened();
+    const hasRows = (message: StreamMessage): boolean =>
+      (message.kind === "Picture" && message.picture.rows.length === 2) ||
+      (message.kind === "Change" && message.change.rows?.set.length === 2);
+    await hearUntil(origin, cookie, hasRows);
+    const uid = world.get(`${nodes}/n0`)?.metadata?.uid;
+    const act = { kind: "Hold", node: "n0", uid, until: null };
+    const headers = { cookie, origin, "content-type": "application/json" };
+    const post = async (path: string, body: object) => {
+      const answer = await fetch(`${origin}${path}`, {
+        ...{ method: "POST", headers, body: JSON.stringify(body) },
+      });
+      return { status: answer.status, json: await answer.json() };
+    };
+    const { json: preview } = await post("/api/preview", act);
+    const request = { act, seen: preview.seen, key: "a-key-of-this-act" };
+    expect(await post("/api/act", request)).toMatchObject({ status: 200, json: { kind: "Done" } });
+    const held = world.get(`${nodes}/n0`)?.metadata?.annotations?.["lastcall.dev/hold"];
+    expect(held).toBe("true");
+    expect((await post("/api/act", { nonsense: 1 })).status).toBe(400);
+  });
+
+  it("gives a node's page, and says of a node that is not there that it is not", async () => {
+    const { origin, cookie } = await opened();
+    const get = (name: string) => fetch(`${origin}/api/node?name=${name}`, { headers: { cookie } });
+    await waitUntil(async () => (await get("n1")).status === 200, {
+      ...{ what: "n1 is known", timeoutMs: 10_000 },
+    });
+    const page = (await (await get("n1")).json()) as { drains: readonly { kind: string }[] };
+    expect(page.drains.map(({ kind }) => kind)).toEqual(["Planned", "Notice", "Notice"]);
+    expect(await (await get("n9")).json()).toEqual({ problem: "There is no node n9" });
+  });
+
+  it("serves its page although the cluster is away, and tells it there", async () => {
+    await server.close();
+    const { origin, cookie } = await opened();
+    const isAway = (message: StreamMessage): boolean => {
+      const fleet =
+        message.kind === "Picture"
+          ? message.picture.fleet
+          : message.kind === "Change"
+            ? message.change.fleet
+            : undefined;
+      return fleet?.connection.kind === "Away";
+    };
+    expect(await hearUntil(origin, cookie, isAway)).toBeDefined();
+    server = await serveModel({ api: world.api });
+  });
+
+  it("refuses an address that others could reach", async () => {
+    const { heard, ended } = start("--address", "0.0.0.0:8087");
+    expect(await ended).toBe(2);
+    expect(heard).toMatchObject({ stdout: "", stderr: expect.stringContaining("loopback") });
+  });
+});

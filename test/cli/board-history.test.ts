@@ -1,0 +1,67 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { PastDeparture } from "../../src/board/stream.ts";
+import { openHistory } from "../../src/cli/board/board-history.ts";
+import { processIo } from "../../src/runtime/process-io.ts";
+
+let folder: string;
+let said: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "lastcall-history-"));
+  said = "";
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const open = (name: string) =>
+  openHistory(join(folder, name), {
+    files: processIo().files,
+    err: (text) => {
+      said += text;
+    },
+  });
+
+const past = (id: string) =>
+  ({
+    id,
+    node: id,
+    outcome: "Planned",
+    policy: null,
+    endedAt: 1_800_000_000_000,
+    pods: null,
+  }) as unknown as PastDeparture;
+
+it("keeps what has ended, and has it the next time, once", async () => {
+  for (const ids of [
+    ["a", "b"],
+    ["b", "c"],
+  ]) {
+    const { ended, written } = await open("history");
+    for (const id of ids) ended.add(past(id));
+    await written();
+  }
+  const { ended } = await open("history");
+  expect(ended.newest().map(({ id }) => id)).toEqual(["a", "b", "c"]);
+  expect((await readFile(join(folder, "history"), "utf8")).trimEnd().split("\n")).toHaveLength(3);
+});
+
+it("goes on after a line that was cut", async () => {
+  await writeFile(join(folder, "history"), '{"id":"cut');
+  const { ended, written } = await open("history");
+  ended.add(past("a"));
+  await written();
+  const again = await open("history");
+  expect(again.ended.newest().map(({ id }) => id)).toEqual(["a"]);
+});
+
+it("says at once that a file cannot be written, and later without ending", async () => {
+  await expect(open("no/such/folder")).rejects.toMatchObject({ code: "OUTPUT_UNWRITABLE" });
+  const { ended, written } = await open("history");
+  await rm(folder, { recursive: true });
+  ended.add(past("a"));
+  await written();
+  expect(said).toMatch(/^lastcall: Cannot write .*history/);
+  folder = await mkdtemp(join(tmpdir(), "lastcall-history-"));
+});
