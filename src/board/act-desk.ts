@@ -24,7 +24,7 @@ export interface ActDeskOptions {
 }
 
 /** What is found out about an act before it is shown or done. */
-interface Finding {
+interface ActFinding {
   readonly says: readonly string[];
   readonly refusal?: string | undefined;
   /** What it rests upon; compared as text. */
@@ -76,7 +76,7 @@ export class ActDesk {
     return { kind: "Refused", says: `Somebody else was first: ${result.found}` };
   }
 
-  async #look(act: BoardAct, how?: "WithoutDrain"): Promise<Finding> {
+  async #look(act: BoardAct, how?: "WithoutDrain"): Promise<ActFinding> {
     switch (act.kind) {
       case "Hold":
         return this.#hold(act, holdValue(act.until));
@@ -91,7 +91,7 @@ export class ActDesk {
     }
   }
 
-  #hold(about: { readonly node: string; readonly uid: string }, value: string | null): Finding {
+  #hold(about: { readonly node: string; readonly uid: string }, value: string | null): ActFinding {
     const node = this.#nodeOf(about);
     if (node === undefined) return nothing(noNode(about.node));
     const seen = node.annotations[holdAnnotation] ?? null;
@@ -115,7 +115,7 @@ export class ActDesk {
   async #depart(
     act: Extract<BoardAct, { kind: "Depart" }>,
     how?: "WithoutDrain",
-  ): Promise<Finding> {
+  ): Promise<ActFinding> {
     const { fleet, store, now } = this.#options;
     const node = this.#nodeOf(act);
     if (node === undefined) return nothing(noNode(act.node));
@@ -132,7 +132,7 @@ export class ActDesk {
     const drain =
       how === undefined ? await this.#drainOf(node, { departAt, deadlineAt }) : undefined;
     return {
-      says: departSays(node, { ...wish, step }),
+      says: departSays(node, { ...wish, isNow: act.at === null, step }),
       refusal:
         step.kind === "Leave"
           ? `${node.name} is already leaving: departure ${step.departure.name}, phase ${step.departure.status.phase}`
@@ -166,7 +166,7 @@ export class ActDesk {
     return drainPlanReport(planDrain({ node, pods: here, budgets, rule, notice, now: now() }));
   }
 
-  #freeze({ policy: name, until }: Extract<BoardAct, { kind: "Freeze" }>): Finding {
+  #freeze({ policy: name, until }: Extract<BoardAct, { kind: "Freeze" }>): ActFinding {
     const { fleet, writes, now } = this.#options;
     const policy = fleet.policies().find((one) => one.name === name);
     if (policy === undefined) return nothing(`There is no policy ${name} that can be read`);
@@ -180,7 +180,7 @@ export class ActDesk {
     };
   }
 
-  #withdraw({ departure: name, uid }: Extract<BoardAct, { kind: "Withdraw" }>): Finding {
+  #withdraw({ departure: name, uid }: Extract<BoardAct, { kind: "Withdraw" }>): ActFinding {
     const departure = this.#options.fleet.departure(uid);
     if (departure === undefined || departure.name !== name) {
       return nothing(`There is no departure ${name} any more`);
@@ -199,7 +199,7 @@ export class ActDesk {
   }
 }
 
-function nothing(refusal: string): Finding {
+function nothing(refusal: string): ActFinding {
   const carryOut = () => Promise.resolve({ kind: "Changed", found: refusal } as const);
   return { says: [], refusal, seen: "", carryOut };
 }
@@ -230,6 +230,7 @@ function departSays(
   { name }: NodeFacts,
   wish: {
     readonly departAt: Instant;
+    readonly isNow: boolean;
     readonly deadlineAt: Instant | undefined;
     readonly step: DepartStep;
   },
@@ -237,7 +238,7 @@ function departSays(
   const by = wish.deadlineAt === undefined ? "" : `, by ${formatInstant(wish.deadlineAt)}`;
   const moved = wish.step.kind === "Move" ? ` instead of the time requested before` : "";
   return [
-    `${name} leaves at ${formatInstant(wish.departAt)}${by}${moved}`,
+    `${name} leaves ${wish.isNow ? "now" : `at ${formatInstant(wish.departAt)}`}${by}${moved}`,
     "Budgets, gates and holds are kept as in a planned departure",
   ];
 }

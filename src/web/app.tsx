@@ -7,8 +7,8 @@ import { OutcomesPage } from "./outcomes-page.tsx";
 import { useState, type VNode } from "./preact.ts";
 import { TimelinePage } from "./timeline/timeline-page.tsx";
 import {
+  type PagePlace,
   type PageView,
-  type Place,
   type Taste,
   useLive,
   useNow,
@@ -42,7 +42,7 @@ export function App({ live }: { readonly live: LiveBoard }): VNode {
   );
 }
 
-function Page({ view, place }: { readonly view: PageView; readonly place: Place }): VNode {
+function Page({ view, place }: { readonly view: PageView; readonly place: PagePlace }): VNode {
   const [intent, setIntent] = useState<Intent | undefined>(undefined);
   const { comparison } = view.picture.fleet;
   return (
@@ -71,7 +71,7 @@ function Page({ view, place }: { readonly view: PageView; readonly place: Place 
 }
 
 interface HeadProps {
-  readonly place: Place;
+  readonly place: PagePlace;
   readonly taste: Taste;
   readonly words: Words;
   readonly view: PageView | undefined;

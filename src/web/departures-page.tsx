@@ -5,6 +5,7 @@ import { filteredRows, leavingRows, nextRows, stayingRows } from "./row-order.ts
 import { nodeLink, type PageView } from "./view-state.ts";
 import { clockText, countdown, momentText, relativeText } from "./words/format.ts";
 import { reasonWords } from "./words/reason-words.ts";
+import { Sentence } from "./words/sentence.tsx";
 
 /** More rows than anybody reads at once are shown when asked for. */
 const firstRows = 60;
@@ -87,9 +88,7 @@ function LeavingRow({ view, row }: { readonly view: PageView; readonly row: Boar
           {row.cause === null ? "" : ` · ${words.causes[row.cause]}`}
         </span>
         {row.pods === null ? null : <PodMeter view={view} pods={row.pods} />}
-        <span class="why" dir="auto">
-          {row.explain}
-        </span>
+        <Sentence view={view} text={row.explain} />
         {isNoticed && deadlineAt !== null ? null : deadlineAt === null ? null : (
           <span class="dim">
             {words.deadline} {momentText(deadlineAt, now, language)}

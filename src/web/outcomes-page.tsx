@@ -27,7 +27,7 @@ export function OutcomesPage({ view }: { readonly view: PageView }): VNode {
         {days.length === 0 ? (
           <p class="empty">{words.nobodyDeparted}</p>
         ) : (
-          <div class="scroll" tabIndex={0} role="region" aria-label={words.days}>
+          <div class="scroll" tabIndex={0} role="region" aria-label={words.outcomes}>
             <table class="days">
               <thead>
                 <tr>

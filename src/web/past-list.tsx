@@ -2,6 +2,7 @@ import type { PastDeparture } from "../board/stream.ts";
 import type { VNode } from "./preact.ts";
 import { nodeLink, type PageView } from "./view-state.ts";
 import { momentText, spanText } from "./words/format.ts";
+import { Sentence } from "./words/sentence.tsx";
 
 /** Ended departures, each with its outcome and what did not go well. */
 export function PastList({
@@ -32,7 +33,7 @@ function PastRow({ view, past }: { readonly view: PageView; readonly past: PastD
       </a>
       <span class={`outcome ${past.outcome}`}>{words.outcomesWords[past.outcome]}</span>
       <span class="why" dir="auto">
-        {past.explain}
+        <Sentence view={view} text={past.explain} class="" />
         <NoticeFigures view={view} past={past} />
         {past.losses.map(({ pod, what, why }) => (
           <span key={`${pod} ${what}`} class="loss">

@@ -13,11 +13,11 @@ export interface PageView {
   readonly language: Language;
 }
 
-export type Place =
+export type PagePlace =
   | { readonly page: "Departures" | "Timeline" | "Outcomes" }
   | { readonly page: "Node"; readonly name: string };
 
-function placeOf(hash: string): Place {
+function placeOf(hash: string): PagePlace {
   const path = hash.replace(/^#\/?/, "");
   if (path === "timeline") return { page: "Timeline" };
   if (path === "outcomes") return { page: "Outcomes" };
@@ -52,7 +52,7 @@ export function useNow(live: LiveBoard): number {
   return Math.max(now, live.now());
 }
 
-export function usePlace(): Place {
+export function usePlace(): PagePlace {
   const [hash, setHash] = useState(location.hash);
   useEffect(() => {
     const follow = (): void => setHash(location.hash);

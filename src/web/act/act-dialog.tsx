@@ -13,6 +13,7 @@ import { problemIn } from "../node/node-view.tsx";
 import { useEffect, useMemo, useRef, useState, type VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
 import { spanText } from "../words/format.ts";
+import { Sentence } from "../words/sentence.tsx";
 import type { NodeAct, PolicyAct } from "./act-buttons.tsx";
 
 /** What the viewer has begun to do. */
@@ -52,9 +53,9 @@ export function ActDialog({ view, intent, onClose }: DialogProps): VNode {
         {preview.kind === "Problem" ? <p class="held">{preview.problem}</p> : null}
         {preview.kind === "Shown" ? <PreviewText view={view} preview={preview.preview} /> : null}
       </div>
-      {answer === undefined ? null : (
+      {answer === undefined || answer.kind === "Sending" ? null : (
         <p class={answer.kind === "Done" ? "good answer" : "held answer"} role="status">
-          {answer.says}
+          <Sentence view={view} text={answer.says} class="" />
         </p>
       )}
       <div class="acts">
@@ -249,10 +250,16 @@ function PreviewText({
   const blocked = drain?.blocked ?? [];
   return (
     <>
-      {refusal === null ? null : <p class="held">{refusal}.</p>}
+      {refusal === null ? null : (
+        <p class="held">
+          <Sentence view={view} text={`${refusal}.`} class="" />
+        </p>
+      )}
       <ul>
         {says.map((sentence) => (
-          <li key={sentence}>{sentence}.</li>
+          <li key={sentence}>
+            <Sentence view={view} text={`${sentence}.`} class="" />
+          </li>
         ))}
         {drain === null ? null : <li>{words.podsLeave(pods.length)}.</li>}
         {pods.length === 0 ? null : (

@@ -8,6 +8,7 @@ import { useEffect, useState, type VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
 import { clockSecondsText, countdown, dayText, momentText, relativeText } from "../words/format.ts";
 import { reasonWords } from "../words/reason-words.ts";
+import { Sentence } from "../words/sentence.tsx";
 import { DrainBars } from "./drain-bars.tsx";
 
 interface NodeProps {
@@ -63,8 +64,8 @@ function useNodePage(name: string, row: BoardRow | undefined): Fetched {
   const version = JSON.stringify(row);
   useEffect(() => {
     let isOver = false;
-    const asked = version === undefined ? name : `${name}`;
-    getJson(`/api/node?name=${encodeURIComponent(asked)}`)
+    const query = new URLSearchParams({ name, of: String(version?.length ?? 0) });
+    getJson(`/api/node?${query}`)
       .then(({ status, json }) => {
         if (isOver) return;
         if (status === 200) setFetched({ kind: "Page", page: json as NodePage });
@@ -121,8 +122,8 @@ function NodeHead({ view, row }: { readonly view: PageView; readonly row: BoardR
         {reasonWords[row.reason]?.[language] ?? row.reason}
         {row.phase === null ? "" : ` · ${words.phases[row.phase]}`}
       </p>
-      <p class="why" dir="auto">
-        {row.explain}
+      <p class="why">
+        <Sentence view={view} text={row.explain} />
       </p>
       {row.pods === null ? null : <PodMeter view={view} pods={row.pods} />}
       <dl class="facts">
@@ -157,9 +158,7 @@ function Steps({
             <li key={`${at} ${step} ${result}`}>
               <span class="when">{clockSecondsText(at)}</span>
               <span class="step">{step}</span>
-              <span class="why" dir="auto">
-                {result}
-              </span>
+              <Sentence view={view} text={result} />
             </li>
           ))}
         </ol>

@@ -2,6 +2,7 @@ import type { BoardRow, ShutSpan } from "../../board/stream.ts";
 import { useEffect, useMemo, useRef, useState, type VNode } from "../preact.ts";
 import { nodeLink, type PageView } from "../view-state.ts";
 import { clockText, dayText } from "../words/format.ts";
+import { Sentence } from "../words/sentence.tsx";
 
 const hourMs = 3_600_000;
 const laneHeight = 24;
@@ -48,7 +49,8 @@ export function TimelineDrawing({ view, rows, hours }: Drawing): VNode {
           height={height}
           viewBox={`0 0 ${width} ${height}`}
           role="application"
-          tabIndex={0}
+          // As SVG spells it: attributes of its elements keep their case.
+          tabindex={0}
           aria-label={`${words.drawing}. ${words.focusHint}`}
           aria-describedby="lane-why"
           onKeyDown={step}
@@ -74,8 +76,8 @@ export function TimelineDrawing({ view, rows, hours }: Drawing): VNode {
           />
         </svg>
       </div>
-      <figcaption id="lane-why" aria-live="polite" dir="auto">
-        {row === undefined ? words.focusHint : row.explain}
+      <figcaption id="lane-why" aria-live="polite">
+        {row === undefined ? words.focusHint : <Sentence view={view} text={row.explain} class="" />}
       </figcaption>
     </figure>
   );
@@ -216,7 +218,7 @@ function LaneLine({ lane, scale, isPicked, onPick }: LaneProps): VNode {
         class={isPicked ? "row picked" : "row"}
         {...{ x: 0, y: top, width: scale.width, height: laneHeight }}
       />
-      <a href={nodeLink(row.node)} tabIndex={-1}>
+      <a href={nodeLink(row.node)} tabindex={-1}>
         <text class="node" x="0" y={y + 4}>
           {shortened(row.node, scale.left)}
         </text>

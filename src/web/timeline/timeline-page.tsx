@@ -4,6 +4,7 @@ import { useState, type VNode } from "../preact.ts";
 import { filteredRows, laneRows } from "../row-order.ts";
 import { nodeLink, type PageView } from "../view-state.ts";
 import { clockText, momentText, spanText } from "../words/format.ts";
+import { Sentence } from "../words/sentence.tsx";
 import { TimelineDrawing } from "./timeline-drawing.tsx";
 
 const spans = [12, 24, 48] as const;
@@ -81,8 +82,8 @@ function Card({ view, card, onAct }: TimelineProps & { readonly card: PolicyCard
         {card.isDryRun ? ` · ${words.dryRun}` : ""}
         {isFrozen ? ` · ${words.frozenUntil(momentText(freezeUntil, now, language))}` : ""}
       </p>
-      <p class="why" dir="auto">
-        {card.problem ?? card.forecast}
+      <p>
+        <Sentence view={view} text={card.problem ?? card.forecast} />
       </p>
       <Spacing view={view} card={card} />
       <PolicyActs view={view} card={card} onAct={onAct} />
@@ -164,8 +165,8 @@ function LaneTable({
               <td>{moment(row.earliestAt)}</td>
               <td>{row.departAt === null ? "–" : clockText(row.departAt)}</td>
               <td>{moment(row.deadlineAt)}</td>
-              <td class="why" dir="auto">
-                {row.explain}
+              <td class="why">
+                <Sentence view={view} text={row.explain} />
               </td>
             </tr>
           ))}
