@@ -13,7 +13,8 @@ export interface LastcallProcess {
   /** Aborted when the process has ended though nobody asked it to. */
   readonly death: AbortSignal;
   readonly ended: Promise<ProcessEnd>;
-  /** All that it has written to stderr so far. */
+  /** All that it has written to stdout and to stderr so far. */
+  out(): string;
   log(): string;
   /** SIGKILL: no chance to clean up. Resolves when the process is gone. */
   kill(): Promise<ProcessEnd>;
@@ -64,6 +65,7 @@ export function startLastcall(args: readonly string[], options: ProcessOptions):
     pid: child.pid ?? 0,
     death: death.signal,
     ended,
+    out: () => output.stdout,
     log: () => output.stderr,
     kill: () => send("SIGKILL"),
     stop: () => send("SIGTERM"),

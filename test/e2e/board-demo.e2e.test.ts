@@ -1,0 +1,155 @@
+/**
+ * The board of the demo in a real browser: what people see first, in both languages and themes, by
+ * keyboard alone, and its pictures in docs/board (`E2E_PICTURES=1` writes them again).
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type BoardProcess, startBoardProcess } from "../support/board-process.ts";
+import { axeFindings, type OpenPage, openBoard, startBrowser } from "../support/browser.ts";
+
+const takesPictures = process.env.E2E_PICTURES === "1";
+const pictures = join(import.meta.dirname, "../../docs/board");
+
+let browser: Browser;
+let board: BoardProcess;
+let open: OpenPage;
+let page: Page;
+let folder: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "lastcall-board-"));
+  browser = await startBrowser();
+  board = await startBoardProcess(["demo", "--seed", "7", "--speed", "60"], { folder });
+  open = await openBoard(browser, board.url);
+  ({ page } = open);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await board?.process.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const origin = (): string => new URL(board.url).origin;
+
+async function show(hash: string, taste: { theme: string; language: string }): Promise<void> {
+  await page.evaluate((chosen) => {
+    localStorage.setItem("lastcall-theme", chosen.theme);
+    localStorage.setItem("lastcall-language", chosen.language);
+  }, taste);
+  await page.goto(`${origin()}/#/${hash}`);
+  await page.reload();
+  await page.locator("main h2").first().waitFor();
+}
+
+async function someNode(): Promise<string> {
+  await page.goto(`${origin()}/#/`);
+  return (await page.locator("table.next a.name").nth(5).textContent()) ?? "";
+}
+
+const tastes = ["en", "ja"].flatMap((language) =>
+  ["dark", "light"].map((theme) => ({ language, theme })),
+);
+
+describe("the board of the demo", () => {
+  test("opens the address that was printed, once", async () => {
+    const other = await browser.newContext();
+    const refused = await other.newPage();
+    const answer = await refused.goto(board.url);
+    expect(answer?.status()).toBe(401);
+    expect(await refused.textContent("body")).toContain("has been used");
+    await other.close();
+  });
+
+  test("shows the notice that strikes within the first minutes, pod by pod", async () => {
+    await page.locator(".leaving .urgent .marks").waitFor({ timeout: 60_000 });
+    expect(await page.locator(".leaving .urgent .clock").textContent()).toMatch(/^\d:\d\d$/);
+    if (takesPictures) await page.screenshot({ path: join(pictures, "notice.png") });
+    await page.locator("ul.past li", { hasText: "Preempted" }).waitFor({ timeout: 60_000 });
+  });
+
+  test.each(tastes)("has nothing that axe objects to: $language, $theme", async (taste) => {
+    const node = encodeURIComponent(await someNode());
+    for (const hash of ["", "timeline", "outcomes", `node/${node}`]) {
+      await show(hash, taste);
+      expect([hash, await axeFindings(page)]).toEqual([hash, []]);
+    }
+    await page.locator(".acts button").first().click();
+    await page.locator("dialog .command").waitFor();
+    expect(await axeFindings(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+  });
+
+  test("can be acted upon by keyboard alone", async () => {
+    await show(`node/${encodeURIComponent(await someNode())}`, { theme: "dark", language: "en" });
+    const reach = async (name: string): Promise<void> => {
+      for (let steps = 0; steps < 60; steps += 1) {
+        await page.keyboard.press("Tab");
+        const text = await page.evaluate(() => document.activeElement?.textContent ?? "");
+        if (text === name) return;
+      }
+      throw new Error(`Tab does not lead to ${name}`);
+    };
+    await page.locator(".acts button").first().waitFor();
+    await reach("Hold");
+    await page.keyboard.press("Enter");
+    await page.locator("dialog .command").waitFor();
+    await reach("Confirm");
+    await page.keyboard.press("Enter");
+    await page.locator("dialog .answer.good").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Release hold" }).waitFor();
+  });
+
+  test("explains a lane of the timeline by the arrow keys, and has a table in its place", async () => {
+    await show("timeline", { theme: "dark", language: "en" });
+    await page.locator(".drawing svg").focus();
+    await page.keyboard.press("ArrowDown");
+    await expect.poll(() => page.locator("figcaption").textContent()).toMatch(/^spot-/);
+    await page.getByRole("button", { name: "Table" }).click();
+    expect(await page.locator("table.lanes tbody tr").count()).toBeGreaterThan(15);
+  });
+
+  test.each([360, 1280, 2560])("fits into %i pixels in either language", async (width) => {
+    await page.setViewportSize({ width, height: 900 });
+    const node = encodeURIComponent(await someNode());
+    for (const language of ["en", "ja"]) {
+      for (const hash of ["", "timeline", "outcomes", `node/${node}`]) {
+        await show(hash, { theme: "light", language });
+        const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        expect([hash, language, over <= 0]).toEqual([hash, language, true]);
+      }
+    }
+  });
+
+  test("asks nobody else for anything, and has nothing to complain of", () => {
+    expect(open.complaints).toEqual([]);
+  });
+});
+
+describe.runIf(takesPictures)("the pictures", () => {
+  test("are those of docs/board", async () => {
+    const node = encodeURIComponent(await someNode());
+    const shots = [
+      ["departures-dark", "", "dark", "en", 1280, 860],
+      ["departures-light", "", "light", "en", 1280, 860],
+      ["departures-ja", "", "dark", "ja", 1280, 860],
+      ["departures-wide", "", "dark", "en", 2560, 1440],
+      ["departures-narrow", "", "dark", "en", 360, 780],
+      ["timeline", "timeline", "dark", "en", 1280, 1060],
+      ["timeline-light", "timeline", "light", "en", 1280, 1060],
+      ["node", `node/${node}`, "dark", "en", 1280, 1060],
+      ["node-narrow", `node/${node}`, "light", "ja", 360, 780],
+      ["outcomes", "outcomes", "light", "en", 1280, 860],
+    ] as const;
+    for (const [name, hash, theme, language, width, height] of shots) {
+      await page.setViewportSize({ width, height });
+      await show(hash, { theme, language });
+      if (hash.startsWith("node")) await page.locator("table.bars").waitFor();
+      await page.screenshot({ path: join(pictures, `${name}.png`) });
+    }
+  });
+});

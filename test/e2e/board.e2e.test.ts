@@ -1,0 +1,206 @@
+/** The board in a real browser on a real control plane, with the real controller at work. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type BoardProcess, startBoardProcess } from "../support/board-process.ts";
+import { type OpenPage, openBoard, startBrowser } from "../support/browser.ts";
+import { FleetWorld } from "./fleet-world.ts";
+import { mustRun } from "./must-run.ts";
+
+let world: FleetWorld;
+let browser: Browser;
+let folder: string;
+const boards: BoardProcess[] = [];
+
+async function openFor(kubeconfig: string): Promise<OpenPage & { readonly url: string }> {
+  const board = await startBoardProcess(["board", "--kubeconfig", kubeconfig], { folder });
+  boards.push(board);
+  return { ...(await openBoard(browser, board.url)), url: board.url };
+}
+
+/** A kubeconfig of somebody with these rules and no others. */
+async function kubeconfigOf(name: string, rules: readonly object[]): Promise<string> {
+  const meta = { metadata: { name } };
+  const rbac = { apiVersion: "rbac.authorization.k8s.io/v1" };
+  const account = { kind: "ServiceAccount", name, namespace: "lastcall" };
+  await mustRun(world.plane, ["create", "serviceaccount", name, "-n", "lastcall"]);
+  await mustRun(world.plane, ["apply", "-f", "-"], {
+    ...rbac,
+    kind: "ClusterRole",
+    ...meta,
+    rules,
+  });
+  await mustRun(world.plane, ["apply", "-f", "-"], {
+    ...{ ...rbac, kind: "ClusterRoleBinding", ...meta, subjects: [account] },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
+  });
+  return world.plane.kubeconfigFor(name, await world.plane.tokenFor("lastcall", name));
+}
+
+const look = { verbs: ["get", "list", "watch"] };
+const mayLook = [
+  { ...look, apiGroups: [""], resources: ["nodes", "pods"] },
+  { ...look, apiGroups: ["policy"], resources: ["poddisruptionbudgets"] },
+  { ...look, apiGroups: ["lastcall.dev"], resources: ["departures", "departurepolicies"] },
+];
+
+async function kubectl(...args: readonly string[]): Promise<string> {
+  return (await world.plane.kubectl(args)).stdout.trim();
+}
+
+function holdOn(node: string): Promise<string> {
+  return kubectl("get", "node", node, "-o", "jsonpath={.metadata.annotations.lastcall\\.dev/hold}");
+}
+
+/** Confirms what is shown, and gives the answer that came. */
+async function confirm(page: Page): Promise<string> {
+  const dialog = page.getByRole("dialog");
+  await dialog.locator(".command").waitFor();
+  await dialog.getByRole("button", { name: "Confirm" }).click();
+  const answer = await dialog.locator(".answer.good, .answer.held").textContent();
+  await dialog.getByRole("button", { name: /Close|Back/ }).click();
+  return answer ?? "";
+}
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "lastcall-board-"));
+  browser = await startBrowser();
+  world = await FleetWorld.start();
+  await world.applyPolicy({
+    lifetime: { max: "24h" },
+    drain: { timeout: "2m", onTimeout: "Wait" },
+  });
+  await world.startController(await world.controllerKubeconfig());
+  await world.until("departures are planned", async () => (await world.departures()).length === 9);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await Promise.all(boards.map(({ process }) => process.stop()));
+  await world?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe("the board of somebody with every right", () => {
+  let open: OpenPage;
+  let page: Page;
+
+  test("shows the next departures as the cluster has them", async () => {
+    open = await openFor(world.plane.kubeconfig);
+    ({ page } = open);
+    await expect.poll(() => page.locator("table.next tbody tr").count()).toBe(9);
+    const shown = await page.locator("table.next a.name").allTextContents();
+    const byTime = (await world.departures()).toSorted((a, b) =>
+      String(a.spec?.departAt) < String(b.spec?.departAt) ? -1 : 1,
+    );
+    expect(shown).toEqual(byTime.map(({ spec }) => spec?.node?.name));
+  });
+
+  test("puts a hold on a node that kubectl sees, and takes it away again", async () => {
+    await page.goto(`${new URL(page.url()).origin}/#/node/spot-5`);
+    await page.getByRole("button", { name: "Hold", exact: true }).click();
+    expect(await confirm(page)).toContain("spot-5 has no planned departure");
+    expect(await holdOn("spot-5")).toBe("true");
+    await page.getByRole("button", { name: "Release hold" }).click();
+    await confirm(page);
+    expect(await holdOn("spot-5")).toBe("");
+  });
+
+  test("freezes the policy, and ends the freeze", async () => {
+    const freeze = () => kubectl("get", "dpol", "spot", "-o", "jsonpath={.spec.gates.freezeUntil}");
+    await page.goto(`${new URL(page.url()).origin}/#/timeline`);
+    await page.getByRole("button", { name: "Freeze", exact: true }).click();
+    await confirm(page);
+    expect(await freeze()).toMatch(/^20\d\d-.*T09:00:00/);
+    await page.getByRole("button", { name: "End freeze" }).click();
+    await confirm(page);
+    expect(await freeze()).toBe("");
+  });
+
+  test("makes a node depart, and follows it from the drain to its outcome", async () => {
+    await page.goto(`${new URL(page.url()).origin}/#/node/spot-1`);
+    await page.getByRole("button", { name: "Depart", exact: true }).click();
+    expect(await page.getByRole("dialog").textContent()).toMatch(/spot-1/);
+    await confirm(page);
+    await page.goto(`${new URL(page.url()).origin}/#/`);
+    await page.locator(".leaving a.name", { hasText: "spot-1" }).waitFor({ timeout: 60_000 });
+    const past = page.locator("ul.past li", { hasText: "spot-1 is drained" });
+    await past.waitFor({ timeout: 180_000 });
+    expect(await past.locator(".outcome").textContent()).toBe("Planned");
+    const departures = await world.departures();
+    const asked = departures.filter(({ spec }) => spec?.cause === "Manual");
+    expect(asked.map(({ status }) => status?.outcome)).toEqual(["Planned"]);
+  });
+
+  test("asks nobody else for anything, and has nothing to complain of", () => {
+    expect(open.complaints).toEqual([]);
+  });
+});
+
+describe("the board of somebody who may only look", () => {
+  let page: Page;
+
+  test("shows the fleet, and offers nothing", async () => {
+    ({ page } = await openFor(await kubeconfigOf("looker", mayLook)));
+    await page.goto(`${new URL(page.url()).origin}/#/node/spot-6`);
+    await page.getByText("You may look, but not act").waitFor();
+    await page.locator("table.bars").waitFor();
+    expect(await page.locator(".acts button").count()).toBe(0);
+  });
+
+  test("and an act that is forged is refused by the API server", async () => {
+    const node = JSON.parse(await kubectl("get", "node", "spot-6", "-o", "json"));
+    const act = { kind: "Hold", node: "spot-6", uid: node.metadata.uid, until: null };
+    const answer = await page.evaluate(async (forged) => {
+      const body = JSON.stringify({ act: forged, seen: "null", key: "a-forged-act" });
+      const headers = { "content-type": "application/json" };
+      const response = await fetch("/api/act", { method: "POST", headers, body });
+      return { status: response.status, json: await response.json() };
+    }, act);
+    expect(answer.status).toBe(409);
+    expect(answer.json.says).toMatch(/forbidden/);
+    expect(await holdOn("spot-6")).toBe("");
+  });
+});
+
+describe("the board of somebody who may see nodes alone", () => {
+  test("names each right that is missing, and shows the nodes", async () => {
+    const rules = [{ ...look, apiGroups: [""], resources: ["nodes"] }];
+    const { page } = await openFor(await kubeconfigOf("nodesonly", rules));
+    const notice = page.locator(".notice li");
+    await expect.poll(() => notice.count()).toBe(4);
+    const said = (await notice.allTextContents()).join("\n");
+    for (const what of ["departures", "departurepolicies", "pods", "poddisruptionbudgets"]) {
+      expect(said).toContain(what);
+    }
+    await page.getByText("Not planned", { exact: true }).click();
+    await expect.poll(() => page.locator("table.staying tbody tr").count()).toBe(9);
+  });
+});
+
+describe("an API server that is away for a while", () => {
+  test("is told on the page, whose rows stay, and afterwards none is lost or doubled", async () => {
+    const { page } = await openFor(world.plane.kubeconfig);
+    await expect.poll(() => page.locator("table.next tbody tr").count()).toBeGreaterThan(0);
+    const before = await page.locator("table.next a.name").allTextContents();
+    await world.plane.stopApiServer();
+    await page.getByText("The cluster has not answered since").waitFor({ timeout: 90_000 });
+    expect(await page.locator("table.next a.name").allTextContents()).toEqual(before);
+    await world.plane.startApiServer();
+    const away = page.getByText("The cluster has not answered since");
+    await away.waitFor({ state: "detached", timeout: 90_000 });
+    await mustRun(world.plane, ["annotate", "node", "spot-7", "lastcall.dev/hold=true"]);
+    const row = page.locator("table.next tr", { hasText: "spot-7" });
+    await row.getByText("Held: On hold").waitFor({ timeout: 60_000 });
+    await page.getByText("Not planned", { exact: true }).click();
+    const shown = page.locator("table a.name, .leaving a.name");
+    const names = async () => (await shown.allTextContents()).toSorted();
+    const inCluster = async () =>
+      (await kubectl("get", "nodes", "-o", "jsonpath={.items[*].metadata.name}"))
+        .split(" ")
+        .toSorted();
+    await expect.poll(names, { timeout: 30_000 }).toEqual(await inCluster());
+  });
+});
