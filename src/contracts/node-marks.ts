@@ -1,4 +1,5 @@
 import type { IdentityMatch, NodeFacts, NodeIdentity } from "../core/cluster/node.ts";
+import type { SoonStanding } from "../core/plan/departing-soon.ts";
 import type { Cause } from "../core/policy/cause.ts";
 import type { Instant } from "../core/time/time.ts";
 
@@ -16,6 +17,11 @@ export interface NodeMarks {
    * before we came stays cordoned: `mark` keeps that in the same write.
    */
   uncordon(node: UnmarkTarget): Promise<MarkResult>;
+  /**
+   * Adds or removes the taint by which the scheduler prefers other nodes. A node that departs, or
+   * whose machine is another by now, is left as it is.
+   */
+  markSoon(node: NodeIdentity, to: SoonStanding): Promise<MarkResult>;
   /** Deletes the Node object, with its uid as precondition. */
   remove(node: NodeIdentity): Promise<MarkResult>;
 }

@@ -43,6 +43,8 @@ export interface ControllerOptions {
   readonly rng: Rng;
   /** The uid of the pod that runs this controller, where it is one. */
   readonly self?: string | undefined;
+  /** How long before its departure a node gets the soft taint; absent: none has it. */
+  readonly departingSoonMs?: Millis | undefined;
   /** Says every decision, writes nothing. */
   readonly dryRun: boolean;
 }
@@ -128,6 +130,7 @@ export class Controller {
       clock,
       policyStatus,
       dryRun,
+      departingSoonMs: this.#options.departingSoonMs,
       health: this.health,
     });
     try {

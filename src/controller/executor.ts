@@ -24,6 +24,7 @@ import {
   noticeUpdate,
   updateFrom,
 } from "../core/notice/notice-merge.ts";
+import type { SoonStanding } from "../core/plan/departing-soon.ts";
 import type { ActionKind } from "../core/policy/action.ts";
 import { noReleaser } from "../core/policy/release-answer.ts";
 import type { Instant } from "../core/time/time.ts";
@@ -328,6 +329,12 @@ export class Executor {
     const result = await this.#ports.marks.remove(departure.node);
     if (result.kind !== "Mismatch") return;
     await this.uncordon({ node: departure.node, departure: departure.name });
+  }
+
+  /** The scheduler is to prefer other nodes, or no longer. */
+  async markSoon(node: NodeFacts, to: SoonStanding): Promise<void> {
+    this.#assertLeading();
+    await this.#ports.marks.markSoon(node, to);
   }
 
   /**

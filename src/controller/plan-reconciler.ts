@@ -13,7 +13,7 @@ import type { FleetPlan } from "../core/plan/fleet-plan.ts";
 import { policyStatuses } from "../core/plan/policy-status.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { isReleaseReason } from "../core/policy/release-answer.ts";
-import { type Instant, type Millis, millis, plus, seconds } from "../core/time/time.ts";
+import { earliest, type Instant, type Millis, millis, plus, seconds } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import type { ActiveDepartures } from "./departure/active-departures.ts";
 import type { Executor } from "./executor.ts";
@@ -22,6 +22,7 @@ import { LaunchTimeCache } from "./launch-time-cache.ts";
 import type { PlaceholderSweep } from "./placeholder-sweep.ts";
 import { PlanReporter } from "./plan-reporter.ts";
 import type { ReleaseChecks } from "./release-checks.ts";
+import { SoonTaints } from "./soon-taints.ts";
 
 export interface PlanReconcilerOptions {
   readonly fleet: Fleet;
@@ -35,6 +36,8 @@ export interface PlanReconcilerOptions {
   readonly clock: Clock;
   /** Logs every decision and carries none out. */
   readonly dryRun: boolean;
+  /** How long before its departure a node gets the soft taint; absent: none has it. */
+  readonly departingSoonMs?: Millis | undefined;
   readonly policyStatus: PolicyStatusSink;
   readonly health: Health;
 }
@@ -54,6 +57,7 @@ export class PlanReconciler {
   readonly #wakeup: Wakeup;
   readonly #reporter: PlanReporter;
   readonly #launchTimes: LaunchTimeCache | undefined;
+  readonly #soonTaints: SoonTaints;
   /** What the last pass logged of the decisions that do nothing. */
   #logged: ReadonlySet<string> = new Set();
   /** What deciding took in the last pass. */
@@ -66,6 +70,8 @@ export class PlanReconciler {
     const { telemetry } = executor;
     this.#reporter = new PlanReporter(telemetry);
     const onNews = () => this.#wakeup.wake();
+    const leadMs = options.departingSoonMs;
+    this.#soonTaints = new SoonTaints({ executor, clock, leadMs, wake: onNews });
     this.#launchTimes =
       launchTimes && new LaunchTimeCache({ launchTimes, clock, telemetry, onNews });
   }
@@ -117,10 +123,13 @@ export class PlanReconciler {
     this.#reporter.show(verdict.plan, snapshot.departures);
     this.#decidingMs = millis(clock.monotonic() - decidesSince);
     await this.#carryOutAll(verdict.decisions, snapshot, signal);
+    const soonAt = this.#options.dryRun
+      ? undefined
+      : this.#soonTaints.follow(verdict.plan, snapshot, signal);
     if (!this.#options.dryRun) this.#showStatus(verdict.plan, snapshot);
     await this.#sweep(signal);
     health.passEnded();
-    return verdict.askAgainAt;
+    return earliest(verdict.askAgainAt, soonAt);
   }
 
   /** For people's eyes, so that the loop does not wait for it and no fault of it stops anything. */

@@ -2,6 +2,7 @@ import type { KubeObject } from "../contracts/kube-api.ts";
 import type { DepartingMark } from "../contracts/node-marks.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { departingTaint } from "../core/notice/interruption.ts";
+import { departingSoonTaint, type SoonStanding } from "../core/plan/departing-soon.ts";
 
 /** The marks of contract.md section 3. */
 export const departureAnnotation = "lastcall.dev/departure";
@@ -111,6 +112,14 @@ export function unmarkPatch(node: KubeObject): PatchOperation[] {
     operations.push({ op: "remove", path: "/spec/unschedulable" });
   }
   return operations;
+}
+
+/** The one patch that adds or removes the taint of a node that leaves soon. */
+export function soonPatch(node: KubeObject, to: SoonStanding): PatchOperation[] {
+  const taint = { key: departingSoonTaint, effect: "PreferNoSchedule" };
+  const others = taintsOf(node).filter((other) => other.key !== departingSoonTaint);
+  const value = to === "Soon" ? [...others, taint] : others;
+  return [testVersion(node), { op: "add", path: "/spec/taints", value }];
 }
 
 function isCordoned(node: KubeObject): boolean {

@@ -7,6 +7,7 @@ import type {
   UnmarkTarget,
 } from "../contracts/node-marks.ts";
 import { compareIdentity, type NodeFacts, type NodeIdentity } from "../core/cluster/node.ts";
+import { departingSoonTaint, type SoonStanding } from "../core/plan/departing-soon.ts";
 import { formatInstant, type Millis, millis } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 import {
@@ -14,6 +15,7 @@ import {
   markPatch,
   markPatchOfSeen,
   type PatchOperation,
+  soonPatch,
   unmarkPatch,
 } from "./node-mark-patch.ts";
 import { apiError, isPassing } from "./object/api-error.ts";
@@ -91,6 +93,18 @@ export class KubeNodeMarks implements NodeMarks {
     const why = { cause: "Stays", message: "The node stays." };
     if (result.kind === "Done") this.#sayCondition(target, "False", why);
     return result;
+  }
+
+  async markSoon(node: NodeIdentity, to: SoonStanding): Promise<MarkResult> {
+    return this.#readAndSend(node.name, (object, facts) => {
+      const mismatch = mismatchOf(node, facts);
+      if (mismatch !== undefined) return { result: mismatch };
+      const owner = facts.annotations[departureAnnotation];
+      if (owner !== undefined) return { result: { kind: "NotOurs", departure: owner } };
+      const stands = facts.taints.some(({ key }) => key === departingSoonTaint);
+      if (stands === (to === "Soon")) return { result: { kind: "Done" } };
+      return { request: { ...patchRequest(node.name, soonPatch(object, to)), urgency: "Later" } };
+    });
   }
 
   async remove(node: NodeIdentity): Promise<MarkResult> {

@@ -42,6 +42,36 @@ describe("the marks on a node that leaves", () => {
     ).toBe("lastcall");
   });
 
+  it("of one that leaves soon are a soft taint, which is not written twice", async () => {
+    const who = await identity();
+    const taints = () =>
+      (world.get(`${nodes}/n1`)?.spec as { taints?: object[] } | undefined)?.taints;
+    const patches = () => world.writes.filter((write) => write === `PATCH ${nodes}/n1`).length;
+    for (const [to, written] of [
+      ["Soon", 1],
+      ["Soon", 1],
+      ["NotSoon", 2],
+      ["NotSoon", 2],
+    ] as const) {
+      expect(await marks.markSoon(who, to)).toEqual({ kind: "Done" });
+      expect(patches()).toBe(written);
+      const taint = { key: "lastcall.dev/departing-soon", effect: "PreferNoSchedule" };
+      expect(taints()).toEqual(to === "Soon" ? [taint] : []);
+    }
+  });
+
+  it("of one that leaves soon come on no node that departs, and on no other machine's", async () => {
+    const who = await identity();
+    const other = await marks.markSoon({ ...who, bootID: "another" }, "Soon");
+    expect(other).toMatchObject({ kind: "Mismatch" });
+    expect(await marks.markSoon({ ...who, uid: "another" }, "Soon")).toEqual({ kind: "Gone" });
+    await marks.cordon(who, mark);
+    const before = world.writes.length;
+    const departing = { kind: "NotOurs", departure: mark.departure };
+    expect(await marks.markSoon(who, "Soon")).toEqual(departing);
+    expect(world.writes).toHaveLength(before);
+  });
+
   it("show as the condition Departing with its message", async () => {
     await marks.cordon(await identity(), mark);
     const status = world.get(`${nodes}/n1`)?.status as { conditions: unknown[] } | undefined;

@@ -326,6 +326,7 @@ export class ModelWorld {
       launchTimes?: LaunchTimes;
       hooks?: LifecycleHooks;
       joinWithinMs?: Millis;
+      departingSoonMs?: Millis;
       actionPorts?: ActionPorts;
       gates?: GateSource;
       releaserFor?: ReleaserChoice;
@@ -377,6 +378,7 @@ export class ModelWorld {
       rng,
       feeds: options.feeds,
       joinWithinMs: options.joinWithinMs,
+      departingSoonMs: options.departingSoonMs,
       launchTimes: options.launchTimes,
       dryRun: options.dryRun ?? false,
     });

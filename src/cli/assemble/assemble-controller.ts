@@ -60,6 +60,7 @@ export interface ControllerParts {
   readonly audit?: ControllerOptions["audit"];
   /** The uid of the pod that runs it, where it is one. */
   readonly self?: string | undefined;
+  readonly departingSoonMs?: ControllerOptions["departingSoonMs"];
   /** Says every decision, writes nothing. */
   readonly dryRun: boolean;
 }
@@ -123,6 +124,7 @@ export function assembleController(parts: ControllerParts): AssembledController 
     clock,
     rng,
     self: parts.self,
+    departingSoonMs: parts.departingSoonMs,
     dryRun: parts.dryRun,
   });
   return { controller, fleet };

@@ -71,6 +71,7 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
     fixedPolicies,
     audit: await auditOf(options, api),
     self: io.env.POD_UID,
+    departingSoonMs: options.preferNoSchedule,
     dryRun: options.dryRun,
   });
   watched.fleet = fleet;

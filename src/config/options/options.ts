@@ -180,6 +180,13 @@ export const options = [
     help: "Decide and report, but write nothing",
   },
   {
+    name: "prefer-no-schedule",
+    type: "duration",
+    value: "DURATION",
+    commands: ["run"],
+    help: "How long before its departure to taint a node so that the scheduler prefers others, such as 30m; default: never",
+  },
+  {
     name: "placeholder-image",
     type: "text",
     value: "IMAGE",

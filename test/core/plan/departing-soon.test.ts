@@ -1,0 +1,116 @@
+import { describe, expect, it } from "vitest";
+import type { NodeFacts } from "../../../src/core/cluster/node.ts";
+import type { Departure } from "../../../src/core/departure/departure.ts";
+import { soonChanges } from "../../../src/core/plan/departing-soon.ts";
+import type { FleetPlan } from "../../../src/core/plan/fleet-plan.ts";
+import { defaultPolicy, type Policy } from "../../../src/core/policy/policy.ts";
+import { instant, minutes, plus } from "../../../src/core/time/time.ts";
+
+const at = instant(Date.UTC(2026, 10, 20));
+const soonTaint = { key: "lastcall.dev/departing-soon", effect: "PreferNoSchedule" } as const;
+
+function nodeOf(name: string, more: Partial<NodeFacts> = {}): NodeFacts {
+  return {
+    ...{ name, uid: `uid-${name}`, labels: {}, annotations: {}, taints: [] },
+    ...{ unschedulable: false, ready: true },
+    ...more,
+  };
+}
+
+/** The plan of one policy: the node leaves in so many minutes. */
+function planOf(inMinutes: Readonly<Record<string, number>>, policy: Partial<Policy> = {}) {
+  const departures = Object.entries(inMinutes).map(([name, away]) => ({
+    node: nodeOf(name),
+    departAt: plus(at, minutes(away)),
+  }));
+  return {
+    policies: [{ policy: { ...defaultPolicy, ...policy }, departures }],
+  } as unknown as FleetPlan;
+}
+
+function departureOf(name: string, more: Partial<Departure>): Departure {
+  return {
+    ...{
+      name: `${name}-1`,
+      uid: "d",
+      node: nodeOf(name),
+      cause: "Planned",
+      status: { phase: "Scheduled" },
+    },
+    ...more,
+  } as unknown as Departure;
+}
+
+function changes(question: {
+  readonly nodes: readonly NodeFacts[];
+  readonly plan?: FleetPlan;
+  readonly departures?: readonly Departure[];
+  readonly lead?: number | null;
+}) {
+  const { nodes, plan = planOf({ n1: 20 }), departures = [], lead = 30 } = question;
+  const leadMs = lead === null ? undefined : minutes(lead);
+  const told = soonChanges({ nodes, departures, plan, at, leadMs });
+  return { ...told, changes: told.changes.map(({ node, to }) => `${node.name} ${to}`) };
+}
+
+const tainted = nodeOf("n1", { taints: [soonTaint] });
+
+describe("a node that leaves soon", () => {
+  it("is one whose departure is no further away than the lead, to the minute", () => {
+    const nodes = [nodeOf("n1"), nodeOf("n2"), nodeOf("n3")];
+    const plan = planOf({ n1: -5, n2: 30, n3: 31 });
+    expect(changes({ nodes, plan })).toEqual({
+      changes: ["n1 Soon", "n2 Soon"],
+      askAgainAt: plus(at, minutes(1)),
+    });
+  });
+
+  it("is written once, and again where its plan has gone", () => {
+    expect(changes({ nodes: [tainted] }).changes).toEqual([]);
+    expect(changes({ nodes: [tainted], plan: planOf({ n1: 40 }) }).changes).toEqual(["n1 NotSoon"]);
+    expect(changes({ nodes: [tainted], plan: planOf({}) }).changes).toEqual(["n1 NotSoon"]);
+    expect(changes({ nodes: [tainted], lead: null })).toEqual({
+      changes: ["n1 NotSoon"],
+      askAgainAt: undefined,
+    });
+  });
+
+  it.each<[string, Partial<Policy>]>([
+    ["is paused", { paused: true }],
+    ["only says what it would do", { dryRun: true }],
+  ])("is none of a policy that %s", (_, policy) => {
+    const plan = planOf({ n1: 20 }, policy);
+    expect(changes({ nodes: [nodeOf("n1")], plan }).changes).toEqual([]);
+  });
+
+  it("is one that a person has asked to leave, unless that is held", () => {
+    const asked = { cause: "Manual", departAt: plus(at, minutes(10)) } as const;
+    const plan = planOf({});
+    const told = (hold: boolean) =>
+      changes({ nodes: [nodeOf("n1")], plan, departures: [departureOf("n1", { ...asked, hold })] });
+    expect(told(false).changes).toEqual(["n1 Soon"]);
+    expect(told(true).changes).toEqual([]);
+  });
+
+  it.each<[string, Partial<NodeFacts>, Partial<Departure> | undefined]>([
+    ["departs", {}, { status: { phase: "Draining" } as Departure["status"] }],
+    ["the cloud has spoken of", {}, { noticedAt: at }],
+    [
+      "has the marks of a departure",
+      { annotations: { "lastcall.dev/departure": "n1-1" } },
+      undefined,
+    ],
+    ["is being deleted", { deletionAt: at }, undefined],
+  ])("is left as it is where it %s", (_, more, departure) => {
+    const departures = departure === undefined ? [] : [departureOf("n1", departure)];
+    expect(changes({ nodes: [nodeOf("n1", more)], departures }).changes).toEqual([]);
+    const withTaint = nodeOf("n1", { ...more, taints: [soonTaint] });
+    expect(changes({ nodes: [withTaint], departures, plan: planOf({}) }).changes).toEqual([]);
+  });
+
+  it("gets nothing where somebody has cordoned it: nothing is placed there in any case", () => {
+    expect(changes({ nodes: [nodeOf("n1", { unschedulable: true })] }).changes).toEqual([]);
+    const both = nodeOf("n1", { unschedulable: true, taints: [soonTaint] });
+    expect(changes({ nodes: [both] }).changes).toEqual(["n1 NotSoon"]);
+  });
+});
