@@ -1,6 +1,7 @@
 /**
- * Docs and code in step: each reason stands in the glossary, each error code in docs/errors.md, and
- * the code gives each of them somewhere; every option, metric and command that is listed has code
+ * Docs and code in step: each reason stands in the glossary, and with its cause and what to do in
+ * docs/troubleshooting.md, as each error code does in docs/errors.md, and the code gives each of
+ * them somewhere; every option, metric and command that is listed has code
  * that reads, sets or runs it; files that pages and comments name are there; no relative link of a
  * page leads nowhere, nor its anchor, and each test that docs/failure-modes.md names exists.
  */
@@ -15,6 +16,7 @@ import { unkept } from "./advertised.ts";
 import { missingFiles } from "./cited-files.ts";
 import { missingAnchors } from "./doc-anchors.ts";
 import { testProblems } from "./named-tests.ts";
+import { missingRemedies } from "./remedies.ts";
 import { report, root, sourceFiles } from "./source-tree.ts";
 
 const link = /\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)/g;
@@ -66,6 +68,10 @@ function unused(definedIn: string, words: readonly string[]): string[] {
     .map((word) => `${definedIn}: nothing gives ${word}`);
 }
 
+function unexplained(path: string, words: readonly string[]): readonly string[] {
+  return missingRemedies({ path, text: readFileSync(join(root, path), "utf8"), words });
+}
+
 function namedTests(page: string): string[] {
   const text = readFileSync(join(root, page), "utf8");
   return testProblems(page, text, textOf);
@@ -102,4 +108,7 @@ process.exitCode = report("check-docs", [
   ...listed("docs/glossary.md", reasons, /^\| `([A-Za-z]+)` \|/gm),
   ...namedTests("docs/failure-modes.md"),
   ...listed("docs/errors.md", errorCodes, /^\| `([A-Z_]+)` \|/gm),
+  ...listed("docs/troubleshooting.md", reasons, /^\| `([A-Z][A-Za-z]+)` \|/gm),
+  ...unexplained("docs/troubleshooting.md", reasons),
+  ...unexplained("docs/errors.md", errorCodes),
 ]);

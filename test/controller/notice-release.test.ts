@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { minutes, plus, seconds } from "../../src/core/time/time.ts";
+import { formatInstant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { type Stage, stage } from "../support/feed-stage.ts";
-import { nodes } from "../support/model-world.ts";
+import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 
 const machine = "gce://demo/a/n1";
 
@@ -170,5 +170,48 @@ describe("a notice at which the machine is to be released", () => {
     expect(world.marksOf("n1")).toEqual([]);
     expect(world.released).toEqual([]);
     await stop();
+  });
+});
+
+describe("a notice that is heard before the watch shows its node", () => {
+  it("is acted upon at once, and by the node's own policy once it is seen", async () => {
+    const world = new ModelWorld();
+    for (const name of ["n0", "n2"]) world.addNode(name, "a");
+    webWorkload(world, { replicas: 4, maxUnavailable: 4 });
+    spotPolicy(world, { lifetime: {}, onNotice: { spotInterruption: "Release" } });
+    const watch = world.watched.watch.bind(world.watched);
+    const seen = Promise.withResolvers<void>();
+    world.watched.watch = async function* (request) {
+      for await (const event of watch(request)) {
+        if (request.path === nodes && event.object.metadata?.name === "n1") await seen.promise;
+        yield event;
+      }
+    };
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.pass(seconds(5));
+    world.addNode("n1", "a");
+    const uid = world.get(`${nodes}/n1`)?.metadata?.uid ?? "";
+    const noticedAt = formatInstant(world.clock.now());
+    world.create(departures, {
+      apiVersion: "lastcall.dev/v1alpha1",
+      kind: "Departure",
+      metadata: { name: "n1-noticed" },
+      spec: {
+        ...{ node: { name: "n1", uid, providerID: machine }, cause: "SpotInterruption" },
+        ...{ source: "agent/gcp/test", noticedAt },
+        deadlineAt: formatInstant(plus(world.clock.now(), minutes(2))),
+      },
+    });
+    await world.pass(seconds(10));
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    expect(world.statusOf("n1")).toMatchObject({ reason: "AwaitingMachine" });
+    expect(world.released).toEqual([]);
+
+    seen.resolve();
+    await world.pass(seconds(10));
+    expect(world.released).toEqual([machine]);
+    stop.abort();
+    await running;
   });
 });

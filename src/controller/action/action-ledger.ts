@@ -8,7 +8,8 @@ import type { DepartureTelemetry } from "../departure/departure-telemetry.ts";
 import type { StatusWriter } from "../departure/status-writer.ts";
 
 export interface LedgerTools {
-  readonly policy: Policy;
+  /** By which it is carried out; another one where its node is seen only later. */
+  readonly policy: () => Policy;
   readonly statusWriter: StatusWriter;
   readonly telemetry: DepartureTelemetry;
   /** The departure as it is now. */
@@ -111,7 +112,7 @@ export class ActionLedger {
     const actions = this.#planned(written);
     this.#records = actions;
     const isWritten = canonical(written) === canonical(actions);
-    return isWritten ? undefined : { ...status, actions, policy: this.#tools.policy.name };
+    return isWritten ? undefined : { ...status, actions, policy: this.#tools.policy().name };
   }
 
   #planned(written: readonly ActionRecord[]): readonly ActionRecord[] {
@@ -119,7 +120,7 @@ export class ActionLedger {
     const { cause, status } = departure();
     const newest = new Map([...written.map((one) => [one.name, one] as const), ...this.#own]);
     const around = { cause, phase: status.phase, records: [...newest.values()] };
-    const records = actionRecords(policy.actions, around);
+    const records = actionRecords(policy().actions, around);
     return status.phase === "Ended" ? recordsAtEnd(records, underWay) : records;
   }
 }

@@ -68,7 +68,7 @@ export class ActionPipeline {
 
   /** The names of the actions that a planned drain waits for. */
   get required(): ReadonlySet<string> {
-    const { actions } = this.#tools.policy;
+    const { actions } = this.#tools.policy();
     return new Set(actions.filter(({ required }) => required).map(({ name }) => name));
   }
 
@@ -148,17 +148,17 @@ export class ActionPipeline {
 
   /** Most policies name no action: then nothing is asked, and nothing written. */
   get #isIdle(): boolean {
-    return this.#tools.policy.actions.length === 0 && this.#ledger.records.length === 0;
+    return this.#tools.policy().actions.length === 0 && this.#ledger.records.length === 0;
   }
 
   #beginDue(): void {
     if (this.#signal.aborted || this.#isUndoing) return;
     const { policy, departure } = this.#tools;
-    const drains = reactionTo(departure(), policy) !== "Cordon";
+    const drains = reactionTo(departure(), policy()) !== "Cordon";
     const points = pointsReached(departure().status.phase, { drains });
     for (const point of points) this.#reached.add(point);
     this.#ledger.reconsider();
-    const due = dueActions(policy.actions, {
+    const due = dueActions(policy().actions, {
       records: this.#ledger.records,
       reached: [...this.#reached],
       underWay: (name) => this.#underWay.has(name),
@@ -231,7 +231,7 @@ export class ActionPipeline {
   async #takeBack(record: ActionRecord, signal: AbortSignal): Promise<void> {
     const { executor, clock, rng, policy } = this.#tools;
     const { name, undo, kind } = record;
-    const action = policy.actions.find((one) => one.name === name);
+    const action = policy().actions.find((one) => one.name === name);
     const runner = action && (await executor.actionRunner(action.how.kind));
     const end =
       action === undefined || runner === undefined || undo === undefined
@@ -275,7 +275,7 @@ export class ActionPipeline {
     const known = { ...departure(), node, status: { ...status, actions: records } };
     return {
       name: action.name,
-      how: renderAction(action.how, templateFacts(known, policy.name)),
+      how: renderAction(action.how, templateFacts(known, policy().name)),
       departure: name,
       key: `${uid}/${action.name}`,
       earlier: records.flatMap(({ name: earlier, kind, reference }) =>

@@ -17,7 +17,7 @@ import {
   statusNoticed,
 } from "../../core/departure/ledger.ts";
 import { type Interruption, interruptionOf } from "../../core/notice/interruption.ts";
-import { reactionTo } from "../../core/notice/reaction.ts";
+import { policyFor, reactionTo } from "../../core/notice/reaction.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import type { Reason } from "../../core/reason/reason.ts";
 import { ActionPipeline } from "../action/action-pipeline.ts";
@@ -106,11 +106,17 @@ export class DepartureRun {
    * A notice has changed the cause, and the policy reacts otherwise to that: the phase begins anew.
    */
   #isReconsidered = false;
+  #policy: Policy;
+  /** Whether its node was known when its policy was chosen. */
+  #isNodeKnown: boolean;
   readonly #observers = new Set<() => void>();
 
   constructor({ departure, policy, node }: RunSubject, tools: RunTools) {
     this.#departure = departure;
     this.#node = node;
+    this.#policy = policy;
+    this.#isNodeKnown = node?.uid === departure.node.uid;
+    const policyNow = () => this.#policy;
     const { executor, clock, rng } = tools;
     const telemetry = new DepartureTelemetry(executor.telemetry, clock);
     this.#upkeep = new MarkUpkeep(executor, telemetry);
@@ -123,9 +129,13 @@ export class DepartureRun {
       });
     const now = () => this.#departure;
     this.#context = {
-      ...{ ...tools, policy, telemetry, statusWriter, retry, memory: {} },
+      ...{ ...tools, telemetry, statusWriter, retry, memory: {} },
+      get policy() {
+        return policyNow();
+      },
       actions: new ActionPipeline({
-        ...{ executor, clock, rng, policy, telemetry, statusWriter, retry },
+        ...{ executor, clock, rng, telemetry, statusWriter, retry },
+        policy: policyNow,
         machineAddresses: tools.actionPorts?.addresses ?? noAddresses,
         departure: now,
         node: () => this.#node,
@@ -152,11 +162,25 @@ export class DepartureRun {
   /** Tells the run what the watch has seen last. */
   observe(departure: Departure, node: NodeFacts | undefined): void {
     this.#node = node;
+    if (!this.#isNodeKnown && node?.uid === departure.node.uid) this.#meet(node);
     if (departure !== this.#seen) this.#take(departure);
     this.#upkeep.look(this.#departure, departure, node);
     const found = interruptionOf(this.#departure, node);
     if (found === undefined || !this.#handles(found)) return;
     this.#pending = found;
+    this.#phase.abort();
+  }
+
+  /**
+   * A notice may be heard before its node, which has just joined, and is acted upon at once by the
+   * defaults. From now on the policy of the node counts.
+   */
+  #meet(node: NodeFacts): void {
+    this.#isNodeKnown = true;
+    const policy = policyFor(this.#departure, node, this.#context.view().policies);
+    if (policy.name === this.#policy.name) return;
+    this.#policy = policy;
+    this.#isReconsidered = true;
     this.#phase.abort();
   }
 
