@@ -194,7 +194,7 @@ describe("a snapshot that is none", () => {
   test.each([
     ["a list of numbers", "[1, 2, 3]", "expected a Kubernetes object"],
     ["an object of no kind", "hello: world\n", "no kind"],
-    ["half a file", "{", "broken YAML"],
+    ["half a file", "{", "expected YAML"],
   ])("is refused by plan, such as %s", async (_what, text, wanted) => {
     const file = write("snapshot.json", text);
     const { code, stdout, sentence } = await lastcall(["plan", "--from", file]);
