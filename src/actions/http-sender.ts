@@ -5,7 +5,6 @@ import { isIP, type LookupFunction } from "node:net";
 import { LastcallError, messageOf } from "../errors.ts";
 import { bareHost, type HostAndPort, type HostRule, isNamed, mayReach } from "./action-hosts.ts";
 import { answerInvalid, type HttpAnswer } from "./http-fault.ts";
-import { type ProxyEnv, proxyFor } from "./http-proxy.ts";
 
 export interface SenderOptions {
   /** `--action-hosts`: nothing else is spoken to. */
@@ -187,4 +186,28 @@ function forbidden(what: string, problem: string): LastcallError {
 function unreachable(what: string, url: URL, error: unknown): LastcallError {
   const problem = `Cannot ${what}: ${placeOf(url).host} does not answer (${messageOf(error)})`;
   return new LastcallError("ACTION_UNREACHABLE", problem);
+}
+
+export type ProxyEnv = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The proxy for an address, as HTTP_PROXY, HTTPS_PROXY and NO_PROXY say it, in capitals or small
+ * letters; undefined where it is reached directly.
+ */
+export function proxyFor(url: URL, env: ProxyEnv): string | undefined {
+  const name = url.protocol === "https:" ? "https_proxy" : "http_proxy";
+  const proxy = env[name] || env[name.toUpperCase()];
+  if (proxy === undefined || proxy === "") return undefined;
+  const exceptions = (env.no_proxy || env.NO_PROXY || "").split(/[\s,]+/).filter(Boolean);
+  return exceptions.some((one) => isExcepted(url, one.toLowerCase())) ? undefined : proxy;
+}
+
+function isExcepted(url: URL, exception: string): boolean {
+  if (exception === "*") return true;
+  const { domain = "", port } = /^(?<domain>.*?)(:(?<port>\d+))?$/.exec(exception)?.groups ?? {};
+  const ownPort = url.port || (url.protocol === "https:" ? "443" : "80");
+  if (port !== undefined && port !== ownPort) return false;
+  const host = bareHost(url.hostname);
+  const suffix = domain.replace(/^\*?\./, "");
+  return host === suffix || host.endsWith(`.${suffix}`);
 }

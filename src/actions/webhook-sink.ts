@@ -34,7 +34,7 @@ export const cloudEventsSink: MessageSink<"cloudEvents"> = {
 };
 
 /** The headers by which a receiver tells that a request is ours and fresh. */
-export function signatureOf(
+function signatureOf(
   message: { readonly id: string; readonly at: Instant; readonly body: string },
   secret: string,
 ): Readonly<Record<string, string>> {

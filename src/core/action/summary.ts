@@ -2,7 +2,7 @@ import type { ActionRecord } from "../departure/action-record.ts";
 import { cloudDeadline, type Departure, type DrainCounts } from "../departure/departure.ts";
 import { formatInstant, type Instant } from "../time/time.ts";
 
-interface Step {
+interface TimelineStep {
   readonly at: Instant;
   readonly text: string;
 }
@@ -39,7 +39,7 @@ function since(firstAt: Instant | undefined, at: Instant): string {
 }
 
 /** What has not begun has no time; what was skipped is no step. */
-function actionStep(record: ActionRecord): readonly Step[] {
+function actionStep(record: ActionRecord): readonly TimelineStep[] {
   const { name, kind, state, startedAt, seconds, detail } = record;
   if (startedAt === undefined) return [];
   const took = seconds === undefined ? "" : ` in ${seconds.toFixed(1)} s`;

@@ -53,7 +53,7 @@ interface Part {
   readonly fault?: LastcallError | undefined;
 }
 
-type Trouble = (error: LastcallError) => void;
+type TroubleListener = (error: LastcallError) => void;
 
 /**
  * Which groups hold which machines, known beforehand: Elastic Load Balancing cannot be asked for
@@ -71,7 +71,7 @@ export class TargetIndex {
   }
 
   /** Reads all of it again and again, until the signal aborts. Never rejects. */
-  async follow(onTrouble: Trouble, signal: AbortSignal): Promise<void> {
+  async follow(onTrouble: TroubleListener, signal: AbortSignal): Promise<void> {
     const { clock, rng } = this.#tools;
     while (!signal.aborted) {
       const faults = await untilAborted(this.#read(), signal).catch(() => []);
