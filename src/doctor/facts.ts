@@ -61,6 +61,8 @@ export interface DoctorFacts {
   /** Undefined: the controller reads no queue. */
   readonly queue: Fact<QueueFacts | undefined>;
   readonly alerts: readonly AlertFacts[];
+  /** `namespace/name` of each pod that the end of its machine has left behind as Failed. */
+  readonly leftPods: Fact<readonly string[]>;
   readonly grace: Fact<{ readonly errors: number; readonly worst: string | undefined }>;
 }
 

@@ -202,6 +202,29 @@ describe("lastcall doctor", () => {
     expect(report.summary.Skip).toBe(report.checks.length - 1);
   }, 30_000);
 
+  it("names pods that the end of a machine has left as Failed, and no others", async () => {
+    const ended = {
+      gone: { phase: "Failed", reason: "Terminated" },
+      evicted: { phase: "Failed", reason: "Evicted" },
+      job: { phase: "Succeeded" },
+    };
+    for (const [name, status] of Object.entries(ended)) {
+      world.create("/api/v1/namespaces/default/pods", {
+        ...{ apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "default" } },
+        spec: { nodeName: "n0", containers: [{ name: "main", image: "main:1" }] },
+      });
+      world.api.handle({
+        ...{ method: "PATCH", path: `/api/v1/namespaces/default/pods/${name}/status` },
+        ...{ patchType: "application/merge-patch+json", body: { status } },
+      });
+    }
+    const { of } = await checks();
+    expect(of.get("left-pods")).toMatchObject({
+      status: "Warn",
+      message: "1 pod left of machines that ended: default/gone",
+    });
+  });
+
   it("fits a table into 80 columns, without colours where none are wanted", async () => {
     const { stdout } = await doctor();
     const lines = stdout.split("\n");

@@ -87,6 +87,7 @@ const red: readonly [string, "Warn" | "Fail" | "Skip", string, Partial<DoctorFac
     "c-1 on n0",
     { ownPods: known([{ ...pod, node: "n0" }]) as DoctorFacts["ownPods"] },
   ],
+  ["left-pods", "Warn", "2 pods left", { leftPods: known(["default/a", "default/b"]) }],
   ["placeholder-image", "Fail", "is missing", { priorityClasses: known(new Set<string>()) }],
   [
     "placeholder-image",

@@ -104,5 +104,6 @@ export const green: DoctorFacts = {
   machines: known([{ ...machine, node: "n0" }]),
   queue: known({ waiting: 2, inFlight: 1 }),
   alerts: [{ policy: "spot", firing: known([]) }],
+  leftPods: known([]),
   grace: known({ errors: 0, worst: undefined }),
 };

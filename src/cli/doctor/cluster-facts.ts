@@ -236,3 +236,16 @@ async function callerName(api: KubeApi, signal: AbortSignal): Promise<string | u
   const answer = await api.send({ method: "POST", path: whoAmI, body, signal });
   return textOf(valueAt(answer.body, ["status", "userInfo", "username"]));
 }
+
+/** How kubelets of different releases say that a pod ended because its node was shut down. */
+const shutdownReasons: ReadonlySet<unknown> = new Set(["Terminated", "NodeShutdown", "Shutdown"]);
+
+/** The names of failed pods that the end of their machine has left behind. */
+export function leftPodNames(pods: readonly KubeObject[]): readonly string[] {
+  return pods
+    .filter(({ status }) => {
+      const { phase, reason } = (status ?? {}) as { phase?: unknown; reason?: unknown };
+      return phase === "Failed" && shutdownReasons.has(reason);
+    })
+    .map(({ metadata }) => `${metadata?.namespace}/${metadata?.name}`);
+}

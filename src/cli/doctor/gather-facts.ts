@@ -29,6 +29,7 @@ import {
   daemonSetsPath,
   departuresPath,
   nodesPath,
+  podsPath,
   policiesPath,
 } from "../../kube/object/paths.ts";
 import { translateBudget } from "../../kube/object/translate-budget.ts";
@@ -43,6 +44,7 @@ import {
   boundPolicies,
   definitionFacts,
   leaseFacts,
+  leftPodNames,
   missingDate,
   policyFacts,
   quotaClasses,
@@ -138,11 +140,14 @@ function workloadList({ api, io }: Gathering): Promise<ObjectList> {
 async function clusterWide({ api, io }: Gathering) {
   const list = <Value>(path: string, read: (all: readonly KubeObject[]) => Value) =>
     fact(io, async () => read(await listAll(api, path)));
-  const [definitions, departures, budgets, admissionPolicies, priorityClasses, grace] =
+  const [definitions, departures, budgets, leftPods, admissionPolicies, priorityClasses, grace] =
     await Promise.all([
       fact(io, (signal) => definitionFacts(api, signal)),
       list(departuresPath, (all) => all.flatMap((one) => translateDeparture(one) ?? [])),
       list(budgetsPath, (all) => all.map(translateBudget)),
+      fact(io, async () =>
+        leftPodNames(await listAll(api, podsPath, { fieldSelector: "status.phase=Failed" })),
+      ),
       fact(io, async () =>
         boundPolicies(
           await listAll(api, `${admission}/validatingadmissionpolicies`),
@@ -153,7 +158,7 @@ async function clusterWide({ api, io }: Gathering) {
       // Of ten thousand workloads it is the whole of the cluster that is read.
       fact(io, (signal) => graceFacts(api, signal), minutes(2)),
     ]);
-  return { definitions, departures, budgets, admissionPolicies, priorityClasses, grace };
+  return { definitions, departures, budgets, leftPods, admissionPolicies, priorityClasses, grace };
 }
 
 function namesOf(objects: readonly KubeObject[]): ReadonlySet<string> {
@@ -250,7 +255,7 @@ function silentFacts({ io, namespace }: Gathering, api: Fact<never>): DoctorFact
     ...{ controller: none, agent: none, ownPods: none, accountAnnotations: none, nodes: none },
     ...{ policies: none, departures: none, budgets: none, otherTools: none },
     ...{ admissionPolicies: none, quotaClasses: none, priorityClasses: none },
-    ...{ machines: none, queue: none, grace: none },
+    ...{ machines: none, queue: none, leftPods: none, grace: none },
   };
 }
 

@@ -104,6 +104,16 @@ export const nodeChecks: readonly Check[] = [
       }),
   },
   {
+    id: "left-pods",
+    looksAt: "whether pods that ended with a machine are still listed as Failed",
+    fix: "once nobody needs their logs: kubectl delete pods --all-namespaces --field-selector status.phase=Failed",
+    run: ({ leftPods }) =>
+      judging(leftPods, (left) => {
+        if (left.length === 0) return pass("no pod is left of a machine that has ended");
+        return warn(`${counted(left.length, "pod")} left of machines that ended: ${namesOf(left)}`);
+      }),
+  },
+  {
     id: "grace",
     looksAt:
       "whether the audit of the workloads finds errors: pods that get less time than they ask for, and worse",
