@@ -1,5 +1,6 @@
 import type { FleetView } from "../contracts/fleet.ts";
 import type { BudgetFacts, PodFacts } from "../core/cluster/pod.ts";
+import type { ActionRecord } from "../core/departure/action-record.ts";
 import { type Departure, isLive, type TimelineEntry } from "../core/departure/departure.ts";
 import { planDrain } from "../core/drain-plan/drain-plan.ts";
 import { type DrainPlanReport, drainPlanReport } from "../core/drain-plan/drain-plan-report.ts";
@@ -33,8 +34,15 @@ export interface NodeDeparture {
   readonly cause: string;
   readonly isLive: boolean;
   readonly steps: readonly TimelineEntry[];
+  readonly actions: readonly ShownAction[];
   readonly past: PastDeparture | null;
 }
+
+/** What was done around the departure; what it takes to undo it is nobody's to see here. */
+export type ShownAction = Pick<
+  ActionRecord,
+  "name" | "kind" | "at" | "state" | "seconds" | "attempts" | "detail"
+>;
 
 export interface NodePageFacts {
   readonly view: FleetView;
@@ -97,6 +105,12 @@ function nodeDeparture(departure: Departure): NodeDeparture {
   const { name, uid, cause, status } = departure;
   return {
     ...{ name, uid, cause, isLive: isLive(departure), steps: status.timeline },
+    actions: (status.actions ?? []).map(shownAction),
     past: pastDeparture(departure) ?? null,
   };
+}
+
+function shownAction(action: ActionRecord): ShownAction {
+  const { name, kind, at, state, seconds: took, attempts, detail } = action;
+  return { name, kind, at, state, seconds: took, attempts, detail };
 }

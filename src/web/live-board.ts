@@ -28,6 +28,7 @@ export class LiveBoard {
   #id: string | undefined;
   #source: EventSource | undefined;
   #stopWaiting: (() => void) | undefined;
+  #isShown = true;
   readonly #listeners = new Set<() => void>();
 
   get state(): LiveState {
@@ -50,8 +51,20 @@ export class LiveBoard {
     return () => this.#listeners.delete(listener);
   }
 
+  /**
+   * While nobody sees the page it hears nothing: a browser has six connections to a server for all
+   * of its tabs. What it missed is told when it is shown again.
+   */
+  setShown(isShown: boolean): void {
+    if (isShown === this.#isShown) return;
+    this.#isShown = isShown;
+    if (isShown) this.connect();
+    else this.#close();
+  }
+
   connect(): void {
-    this.#source?.close();
+    this.#close();
+    if (!this.#isShown) return;
     const from = this.#id === undefined ? "" : `?after=${encodeURIComponent(this.#id)}`;
     const source = new EventSource(`/api/stream${from}`);
     this.#source = source;
@@ -66,6 +79,11 @@ export class LiveBoard {
     };
   }
 
+  #close(): void {
+    this.#source?.close();
+    this.#stopWaiting?.();
+  }
+
   #expectWord(): void {
     this.#stopWaiting?.();
     this.#stopWaiting = after(silentMs, () => this.#lose());
@@ -73,8 +91,7 @@ export class LiveBoard {
 
   /** Asks why, since an event source does not say, and tries again after a while. */
   #lose(): void {
-    this.#source?.close();
-    this.#stopWaiting?.();
+    this.#close();
     this.#set({ hearing: "Lost" });
     getJson("/api/node?name=")
       .then(({ status }) => this.#set({ hearing: status === 401 ? "Refused" : "Lost" }))

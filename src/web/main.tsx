@@ -6,6 +6,7 @@ const live = new LiveBoard();
 const root = document.getElementById("board");
 // The token has been exchanged for a cookie: neither history nor a bookmark keeps it.
 if (location.search !== "") history.replaceState(null, "", `/${location.hash}`);
+document.addEventListener("visibilitychange", () => live.setShown(!document.hidden));
 live.connect();
 if (root !== null) {
   root.replaceChildren();

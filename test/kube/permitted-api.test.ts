@@ -63,3 +63,9 @@ it("has a collection listed again after a while whose watch is refused", async (
   expect((await events.next()).done).toBe(true);
   expect(seen.missing()).toHaveLength(1);
 });
+
+it("names a definition that is missing, whose path the server does not know", async () => {
+  const { seen } = permitted(apiThat([{ status: 404, body: "404 page not found\n" }]));
+  expect(await seen.send({ method: "GET", path })).toMatchObject({ status: 200 });
+  expect(seen.missing()).toEqual([expect.stringMatching(/departures.*lastcall setup crds/s)]);
+});

@@ -48,6 +48,7 @@ export function NodeView({ view, name, onAct }: NodeProps): VNode {
         </section>
       )}
       <Steps view={view} page={page} />
+      <Actions view={view} page={page} />
       {past.length === 0 ? null : (
         <section aria-labelledby="before">
           <h2 id="before">{words.departed}</h2>
@@ -135,6 +136,32 @@ function NodeHead({ view, row }: { readonly view: PageView; readonly row: BoardR
         ))}
       </dl>
     </header>
+  );
+}
+
+function Actions({ view, page }: { readonly view: PageView; readonly page: NodePage | undefined }) {
+  const { words } = view;
+  const actions = page?.departures[0]?.actions ?? [];
+  if (actions.length === 0) return null;
+  return (
+    <section aria-labelledby="actions">
+      <h2 id="actions">{words.actions}</h2>
+      <ol class="steps">
+        {actions.map(({ name, kind, at, state, seconds, attempts, detail }) => (
+          <li key={name}>
+            <span class="when">{seconds === undefined ? "–" : `${seconds.toFixed(1)} s`}</span>
+            <span class={state === "Failed" ? "step held" : "step"}>
+              {words.actionStates[state]}
+            </span>
+            <span>
+              {name} · {kind} · {at}
+              {attempts > 1 ? ` · ${words.attempts(attempts)}` : ""}{" "}
+              {detail === undefined ? null : <Sentence view={view} text={detail} />}
+            </span>
+          </li>
+        ))}
+      </ol>
+    </section>
   );
 }
 

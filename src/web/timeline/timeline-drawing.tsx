@@ -33,6 +33,7 @@ export function TimelineDrawing({ view, rows, hours }: Drawing): VNode {
   const lanes = useMemo(() => placed(rows), [rows]);
   const height = (lanes.at(-1)?.top ?? headHeight) + laneHeight + 12;
   const row = rows.find(({ id }) => id === picked);
+  const shut = new Map(view.picture.policies.map((card) => [card.name, card.shut]));
   const step = (event: KeyboardEvent): void => {
     const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (by === 0 || rows.length === 0) return;
@@ -56,12 +57,13 @@ export function TimelineDrawing({ view, rows, hours }: Drawing): VNode {
           onKeyDown={step}
           onMouseLeave={() => setPicked(undefined)}
         >
-          <Shades view={view} scale={scale} height={height} />
+          <Hatch />
           <Hours view={view} scale={scale} hours={hours} height={height} />
           {lanes.map((lane) => (
             <LaneLine
               key={lane.row.id}
               lane={lane}
+              spans={shut.get(lane.row.policy ?? "") ?? []}
               scale={scale}
               isPicked={lane.row.id === picked}
               onPick={() => setPicked(lane.row.id)}
@@ -131,22 +133,32 @@ interface Ground {
   readonly height: number;
 }
 
-/** Of several policies what shuts each of them is laid over the others. */
-function Shades({ view, scale, height }: Ground): VNode {
-  const spans: readonly ShutSpan[] = view.picture.policies.flatMap(({ shut }) => shut);
+function Hatch(): VNode {
+  return (
+    <defs>
+      <pattern
+        id="shut"
+        width="7"
+        height="7"
+        patternUnits="userSpaceOnUse"
+        patternTransform="rotate(45)"
+      >
+        <line class="hatch" x1="0" y1="0" x2="0" y2="7" />
+      </pattern>
+    </defs>
+  );
+}
+
+interface ShadesProps {
+  readonly spans: readonly ShutSpan[];
+  readonly scale: Scale;
+  readonly top: number;
+}
+
+/** When the node's own policy lets nothing start. */
+function Shades({ spans, scale, top }: ShadesProps): VNode {
   return (
     <g aria-hidden="true">
-      <defs>
-        <pattern
-          id="shut"
-          width="7"
-          height="7"
-          patternUnits="userSpaceOnUse"
-          patternTransform="rotate(45)"
-        >
-          <line class="hatch" x1="0" y1="0" x2="0" y2="7" />
-        </pattern>
-      </defs>
       {spans.map(({ startAt, endAt, why }) => {
         const x = xOf(startAt, scale);
         const wide = xOf(endAt, scale) - x;
@@ -155,7 +167,7 @@ function Shades({ view, scale, height }: Ground): VNode {
           <rect
             key={`${why} ${startAt}`}
             class={why === "Freeze" ? "freeze" : "shut"}
-            {...{ x, y: headHeight, width: wide, height: height - headHeight }}
+            {...{ x, y: top, width: wide, height: laneHeight }}
           />
         );
       })}
@@ -196,16 +208,17 @@ function Hours({ view, scale, hours, height }: Ground & { readonly hours: number
 
 interface LaneProps {
   readonly lane: Lane;
+  readonly spans: readonly ShutSpan[];
   readonly scale: Scale;
   readonly isPicked: boolean;
   readonly onPick: () => void;
 }
 
-function LaneLine({ lane, scale, isPicked, onPick }: LaneProps): VNode {
+function LaneLine({ lane, spans, scale, isPicked, onPick }: LaneProps): VNode {
   const { row, top, zone } = lane;
   const y = top + laneHeight / 2;
   const { bornAt, deadlineAt, earliestAt, departAt, noticedAt } = row;
-  const from = xOf(earliestAt ?? bornAt ?? scale.fromAt, scale);
+  const from = xOf(earliestAt ?? departAt ?? bornAt ?? scale.fromAt, scale);
   const to = xOf(deadlineAt ?? scale.toAt, scale);
   return (
     <g class={`lane ${row.state}`} onMouseEnter={onPick}>
@@ -218,6 +231,7 @@ function LaneLine({ lane, scale, isPicked, onPick }: LaneProps): VNode {
         class={isPicked ? "row picked" : "row"}
         {...{ x: 0, y: top, width: scale.width, height: laneHeight }}
       />
+      <Shades spans={spans} scale={scale} top={top} />
       <a href={nodeLink(row.node)} tabindex={-1}>
         <text class="node" x="0" y={y + 4}>
           {shortened(row.node, scale.left)}

@@ -1,4 +1,5 @@
 /** The words of the page in each language; the types hold the languages to the same list. */
+import type { ActionState } from "../../core/departure/action-record.ts";
 import type { Outcome, Phase } from "../../core/departure/departure.ts";
 import type { Cause } from "../../core/policy/cause.ts";
 
@@ -81,6 +82,9 @@ export interface Words {
   readonly warnings: string;
   readonly steps: string;
   readonly noSteps: string;
+  readonly actions: string;
+  readonly attempts: (count: number) => string;
+  readonly actionStates: Readonly<Record<ActionState, string>>;
   readonly noNode: (name: string) => string;
   readonly noDrain: string;
   readonly days: string;

@@ -1,0 +1,71 @@
+import { expect, it } from "vitest";
+import { nodePage } from "../../src/board/node-page.ts";
+import type { FleetView } from "../../src/contracts/fleet.ts";
+import type { PodFacts } from "../../src/core/cluster/pod.ts";
+import type { Departure } from "../../src/core/departure/departure.ts";
+import { instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
+
+const now = instant(Date.UTC(2026, 10, 20));
+const node = {
+  ...{ name: "n1", uid: "uid-n1", labels: {}, annotations: {}, taints: [] },
+  ...{ unschedulable: false, ready: true, createdAt: now },
+};
+const pod = {
+  ...{ namespace: "shop", name: "web", uid: "uid-web", nodeName: "n1", phase: "Running" },
+  ...{ ready: true, labels: {}, annotations: {}, priority: 0, graceSeconds: 60 },
+  ...{ graceSource: "Set", mirror: false, emptyDir: false, hostPath: false },
+  ...{ volumeClaims: [], tolerations: [], controller: { kind: "ReplicaSet", name: "r", uid: "r" } },
+} as PodFacts;
+const departure: Departure = {
+  ...{ name: "n1-1", uid: "uid-d", resourceVersion: "1", node: { name: "n1", uid: "uid-n1" } },
+  ...{ cause: "SpotInterruption", hold: false, noticedAt: now },
+  deadlineAt: plus(now, seconds(90)),
+  status: {
+    phase: "Draining",
+    timeline: [{ at: now, step: "Draining", result: "Prepared" }],
+    actions: [
+      {
+        ...{ name: "quarantine", kind: "replaceSecurityGroups", at: "AtNotice", state: "Done" },
+        ...{ seconds: 1.2, attempts: 1, undo: { networkInterfaces: [] } },
+      },
+    ],
+  },
+} as Departure;
+
+const viewOf = (departures: readonly Departure[]): FleetView => {
+  return { nodes: [node], policies: [], badPolicies: [], departures };
+};
+
+it("has the plan of a planned drain and of each notice, which leaves a pod what it leaves", () => {
+  const page = nodePage("n1", { view: viewOf([]), pods: [pod], budgets: [], now });
+  expect(page?.drains.map(({ kind, plan }) => [kind, plan.pods[0]?.graceSeconds])).toEqual([
+    ["Planned", 60],
+    ["Notice", 60],
+    ["Notice", 30],
+  ]);
+});
+
+it("has the notice that runs in front, with what is left of it", () => {
+  const at = plus(now, seconds(50));
+  const page = nodePage("n1", { view: viewOf([departure]), pods: [pod], budgets: [], now: at });
+  expect(page?.drains[0]).toMatchObject({ kind: "Running", plan: { noticeSeconds: 40 } });
+  expect(page?.departures[0]).toMatchObject({ isLive: true, steps: [{ step: "Draining" }] });
+});
+
+it("shows what was done around a departure, but not what it takes to undo it", () => {
+  const page = nodePage("n1", { view: viewOf([departure]), pods: [], budgets: [], now });
+  const [action] = page?.departures[0]?.actions ?? [];
+  expect(action).toMatchObject({ name: "quarantine", state: "Done", seconds: 1.2 });
+  expect(action).not.toHaveProperty("undo");
+});
+
+it("says why there is no plan where the pods may not be listed", () => {
+  const page = nodePage("n1", { view: viewOf([]), problem: "pods is forbidden", now });
+  expect(page).toMatchObject({ drains: [], problem: "pods is forbidden" });
+});
+
+it("remembers a node that is gone by its departures, and knows no others", () => {
+  const view = { ...viewOf([departure]), nodes: [] };
+  expect(nodePage("n1", { view, now: plus(now, minutes(9)) })?.drains).toEqual([]);
+  expect(nodePage("n2", { view, now })).toBeUndefined();
+});
