@@ -2,7 +2,7 @@
  * The board of the demo in a real browser: what people see first, in both languages and themes, by
  * keyboard alone, and its pictures in docs/board (`E2E_PICTURES=1` writes them again).
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
@@ -43,6 +43,25 @@ async function show(hash: string, taste: { theme: string; language: string }): P
   await page.goto(`${origin()}/#/${hash}`);
   await page.reload();
   await page.locator("main h2").first().waitFor();
+}
+
+/** The model's own API server, as kubectl reaches it. */
+async function modelApi(method: string, path: string, body: object) {
+  const kubeconfig = /^KUBECONFIG=(.+)$/m.exec(board.process.out())?.[1] ?? "";
+  const { clusters } = JSON.parse(readFileSync(kubeconfig, "utf8"));
+  const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
+  const answer = await fetch(`${clusters[0].cluster.server}${path}`, {
+    ...{ method, headers: { "content-type": type }, body: JSON.stringify(body) },
+  });
+  const json = await answer.json();
+  if (!answer.ok) throw new Error(JSON.stringify(json));
+  return json;
+}
+
+/** One that no controller looks after. */
+async function makeNode(name: string): Promise<readonly [uid: string]> {
+  const node = { apiVersion: "v1", kind: "Node", metadata: { name }, spec: {}, status: {} };
+  return [(await modelApi("POST", "/api/v1/nodes", node)).metadata.uid];
 }
 
 async function someNode(): Promise<string> {
@@ -123,6 +142,31 @@ describe("the board of the demo", () => {
         expect([hash, language, over <= 0]).toEqual([hash, language, true]);
       }
     }
+  });
+
+  test("shows what the cluster says as text, however long and whatever is in it", async () => {
+    const name = `${"very-long-node-name.".repeat(12)}end-of-it`;
+    const markup = `<img src=x onerror="document.title='owned'"> \u202Ereversed`;
+    const [uid] = await makeNode(name);
+    await modelApi("POST", "/apis/lastcall.dev/v1alpha1/departures", {
+      ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "Departure", metadata: { name: "hostile" } },
+      spec: { node: { name, uid }, cause: "Manual", departAt: "2026-11-21T00:00:00Z" },
+    });
+    // What has ended no controller writes to any more.
+    const status = {
+      ...{ phase: "Ended", outcome: "Failed", reason: "ReleaseFailed", message: markup },
+      endedAt: "2026-11-29T00:00:00Z",
+    };
+    await modelApi("PATCH", "/apis/lastcall.dev/v1alpha1/departures/hostile/status", { status });
+    await page.setViewportSize({ width: 360, height: 900 });
+    await show("", { theme: "dark", language: "en" });
+    await page.locator("ul.past li", { hasText: "<img src=x" }).waitFor();
+    expect(await page.locator("main img").count()).toBe(0);
+    expect(await page.title()).not.toContain("owned");
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    expect(over).toBeLessThanOrEqual(0);
+    await show(`node/${encodeURIComponent(name)}`, { theme: "dark", language: "en" });
+    await page.locator(".node-name", { hasText: "end-of-it" }).waitFor();
   });
 
   test("asks nobody else for anything, and has nothing to complain of", () => {
