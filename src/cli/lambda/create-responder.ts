@@ -1,7 +1,8 @@
+import { lookup } from "node:dns/promises";
 import { awsActionKinds, createAwsRunner } from "../../cloud/aws/actions/aws-runners.ts";
 import { parsePolicyObject } from "../../config/policy/parse-policy-object.ts";
 import { sentenceOf } from "../../config/problem.ts";
-import type { ActionRunner, ActionRunners } from "../../contracts/action-runner.ts";
+import type { ActionRunner, ActionRunners, SecretReader } from "../../contracts/action-runner.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { Log } from "../../contracts/telemetry.ts";
 import type { Rng } from "../../core/chance/rng.ts";
@@ -9,6 +10,7 @@ import { oneOf, parseJson } from "../../core/json/json-field.ts";
 import { excerpt } from "../../core/json/shown-value.ts";
 import type { Action, ActionKind } from "../../core/policy/action.ts";
 import { LastcallError } from "../../errors.ts";
+import { actionHosts } from "../assemble/action-runners.ts";
 import { type MachineLookUp, Responder } from "./responder.ts";
 
 export interface ResponderIo {
@@ -63,12 +65,35 @@ function runnersOf({ env, clock, rng, log }: ResponderIo): ActionRunners {
   };
   const make = async (kind: ActionKind): Promise<unknown> => {
     const known = oneOf(awsActionKinds, kind);
-    return known === undefined ? undefined : createAwsRunner(known, tools);
+    if (known !== undefined) return createAwsRunner(known, tools);
+    const [{ sinkRunner }, { HttpSender }] = await Promise.all([
+      import("../../actions/sink-runners.ts"),
+      import("../../actions/http-sender.ts"),
+    ]);
+    const allowed = await actionHosts(env.LASTCALL_ACTION_HOSTS);
+    const resolve = (host: string) => lookup(host, { all: true });
+    const sender = new HttpSender({ allowed, env, resolve });
+    return sinkRunner(kind, { sender, secrets: environmentSecrets(env), clock });
   };
   return <Kind extends ActionKind>(kind: Kind) => {
     const runner = made.get(kind) ?? (make(kind) as Promise<ActionRunner<never> | undefined>);
     made.set(kind, runner);
     return runner as Promise<ActionRunner<Kind> | undefined>;
+  };
+}
+
+/** There is no cluster: the key `token` of the Secret `slack` is `LASTCALL_SECRET_SLACK_TOKEN`. */
+function environmentSecrets(env: ResponderIo["env"]): SecretReader {
+  return {
+    read: async ({ name, key }) => {
+      const variable = `LASTCALL_SECRET_${name}_${key}`.toUpperCase().replaceAll(/[^A-Z0-9]/g, "_");
+      const value = env[variable];
+      if (value) return value;
+      throw new LastcallError(
+        "SECRET_MISSING",
+        `Cannot read the Secret ${name}: found no key ${key}, expected it in the environment as ${variable}`,
+      );
+    },
   };
 }
 

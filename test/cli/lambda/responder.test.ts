@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { useAwsEnvironment } from "../../support/aws-environment.ts";
 import { LoadBalancerServer } from "../../support/load-balancer-server.ts";
 import { NetworkServer, type ServedInstance } from "../../support/network-server.ts";
+import { ScriptedServer } from "../../support/scripted-server.ts";
 import { SnsServer } from "../../support/sns-server.ts";
 
 const topicArn = "arn:aws:sns:eu-west-1:123456789012:spot";
@@ -207,5 +208,32 @@ describe("the Lambda responder", () => {
     expect(standing()).toHaveLength(2);
     expect(answer.actions?.[0]).toMatchObject({ state: "Failed" });
     expect(sns.published).toHaveLength(1);
+  });
+
+  it("tells a webhook, with a secret of its environment, on a host that is allowed", async () => {
+    const seen: string[] = [];
+    const hook = await new ScriptedServer(({ headers, body }, response) => {
+      seen.push(`${headers.authorization} ${body}`);
+      response.writeHead(200).end();
+    }).start();
+    const http = {
+      url: `${hook.url}/hook`,
+      body: '{"node":"{{node}}"}',
+      headers: [
+        { name: "authorization", value: "Bearer ", secretRef: { name: "web-hook", key: "token" } },
+      ],
+    };
+    process.env.LASTCALL_ACTIONS = JSON.stringify([{ name: "call", at: "AtEnd", http }]);
+    process.env.LASTCALL_SECRET_WEB_HOOK_TOKEN = "s3cr3t";
+    process.env.LASTCALL_ACTION_HOSTS = "127.0.0.1";
+    const answer = await invoke({ instanceId: instance.id, node: "n1" });
+    expect(answer.actions).toMatchObject([{ name: "call", state: "Done" }]);
+    expect(seen).toEqual(['Bearer s3cr3t {"node":"n1"}']);
+    expect(logged.join()).not.toContain("s3cr3t");
+    delete process.env.LASTCALL_ACTION_HOSTS;
+    const refused = await invoke({ instanceId: instance.id, node: "n1" });
+    expect(refused.actions).toMatchObject([{ state: "Failed" }]);
+    expect(seen).toHaveLength(1);
+    await hook.stop();
   });
 });
