@@ -15,6 +15,7 @@ const except: Exceptions = {
     "src/cloud/aws/release-choice.ts",
     "src/controller/action/action-steps.ts",
     "src/controller/notice/fenced-hooks.ts",
+    "src/controller/soon-taints.ts",
   ],
 };
 

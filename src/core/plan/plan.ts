@@ -8,12 +8,6 @@ import type { BadPolicy, Policy } from "../policy/policy.ts";
 import { releaseStanding } from "../policy/release-answer.ts";
 import { defaultNodeSelector } from "../policy/selector.ts";
 import { hours } from "../time/time.ts";
-import {
-  type EarlierStart,
-  forecastBudgets,
-  type PlannedStarts,
-  type RequestedStart,
-} from "./budget-forecast.ts";
 import { type Candidate, type Triage, triage } from "./candidate.ts";
 import type {
   FleetPlan,
@@ -23,7 +17,13 @@ import type {
   PolicyPlan,
   PolicyTie,
 } from "./fleet-plan.ts";
-import { forecastPolicy } from "./forecast.ts";
+import {
+  type EarlierStart,
+  forecastBudgets,
+  forecastPolicy,
+  type PlannedStarts,
+  type RequestedStart,
+} from "./forecast.ts";
 import { type PlacedPolicy, planPolicy } from "./policy-plan.ts";
 
 /**
