@@ -3,6 +3,7 @@ import type { Clock } from "../../../contracts/clock.ts";
 import type { Rng } from "../../../core/chance/rng.ts";
 import type { ActionKind } from "../../../core/policy/action.ts";
 import type { LastcallError } from "../../../errors.ts";
+import type { InRegion } from "../ec2-machine.ts";
 import { findInstanceRef } from "../instance-id.ts";
 import type { RegionTraffic } from "./deregister-targets.ts";
 import { oneEach } from "./region-clients.ts";
@@ -36,19 +37,19 @@ const loaders: {
   readonly [Kind in AwsKind]: (tools: AwsActionTools) => Promise<ActionRunner<Kind>>;
 } = {
   deregisterTargets: createTargetRunner,
-  replaceSecurityGroups: async () => {
+  replaceSecurityGroups: async (tools) => {
     const [{ SecurityGroupRunner }, { Ec2Client }] = await Promise.all([
       import("./security-groups.ts"),
       import("../ec2-client.ts"),
     ]);
-    return new SecurityGroupRunner(oneEach((region) => new Ec2Client({ region })));
+    return new SecurityGroupRunner(inFleet(tools, (region) => new Ec2Client({ region })));
   },
-  detach: async () => {
+  detach: async (tools) => {
     const [{ DetachRunner }, { AutoScaling }] = await Promise.all([
       import("./detach-instance.ts"),
       import("../auto-scaling.ts"),
     ]);
-    return new DetachRunner(oneEach((region) => new AutoScaling({ region })));
+    return new DetachRunner(inFleet(tools, (region) => new AutoScaling({ region })));
   },
   sns: async () => {
     const { SnsRunner } = await import("./sns-client.ts");
@@ -92,8 +93,23 @@ async function createTargetRunner(
     if (follow !== undefined) void index.follow(onTrouble, follow);
     return { index, kinds, instances: network };
   };
+  return new TargetRunner({ trafficIn: inFleet(tools, make), clock });
+}
+
+/**
+ * One for each region; where none is named, as for a check, that of the environment or the fleet.
+ */
+function inFleet<Client>(tools: AwsActionTools, make: InRegion<Client>): InRegion<Client> {
   const inNamed = oneEach(make);
-  return new TargetRunner({ trafficIn: (region) => inNamed(region ?? tools.region), clock });
+  return (region) => inNamed(region ?? tools.region ?? regionOfFleet(tools));
+}
+
+function regionOfFleet({ machines }: AwsActionTools): string | undefined {
+  for (const providerID of machines()) {
+    const region = findInstanceRef(providerID)?.region;
+    if (region !== undefined) return region;
+  }
+  return undefined;
 }
 
 /** Those of the fleet's instances that are in this region. */

@@ -1,3 +1,4 @@
+import { expect, it } from "vitest";
 import { createAwsRunner } from "../../../../src/cloud/aws/actions/aws-runners.ts";
 import { seededRng } from "../../../../src/core/chance/rng.ts";
 import { actionRunnerContract } from "../../../contract/action-runner.contract.ts";
@@ -120,4 +121,20 @@ actionRunnerContract("the invocation of a function", async () => {
     sort: "Message",
     state: () => [...lambda.invoked],
   };
+});
+
+it("checks in the region of the fleet where the environment names none", async () => {
+  const former = process.env.AWS_REGION;
+  delete process.env.AWS_REGION;
+  const ec2 = await new NetworkServer().start();
+  pointTo(ec2.url, "EC2");
+  ec2.securityGroups.set("sg-0abc", "vpc-a");
+  const machines = () => ["gce://p/z/n", `aws:///eu-west-1a/${machine}`];
+  const runner = await createAwsRunner("replaceSecurityGroups", {
+    ...{ ...tools, region: undefined, machines },
+  });
+  const how = { kind: "replaceSecurityGroups", groupIds: ["sg-0abc"] } as const;
+  expect(await runner.check(how, new AbortController().signal)).toBeUndefined();
+  process.env.AWS_REGION = former;
+  await ec2.stop();
 });
