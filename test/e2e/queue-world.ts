@@ -40,6 +40,8 @@ export class QueueWorld {
   readonly #folder = mkdtempSync(join(tmpdir(), "lastcall-queue-"));
   readonly #processes = new Set<LastcallProcess>();
   metricsUrl = "";
+  /** More of what a controller finds in its environment. */
+  environment: Readonly<Record<string, string>> = {};
 
   private constructor(parts: {
     readonly plane: ControlPlane;
@@ -96,7 +98,11 @@ export class QueueWorld {
       ],
       {
         folder: this.#folder,
-        env: { ...this.moto.environment, AWS_ENDPOINT_URL_AUTO_SCALING: this.autoScaling.url },
+        env: {
+          ...this.moto.environment,
+          AWS_ENDPOINT_URL_AUTO_SCALING: this.autoScaling.url,
+          ...this.environment,
+        },
       },
     );
     this.#processes.add(process);

@@ -13,6 +13,7 @@ const region = "eu-west-1";
 const versions: Readonly<Record<string, string>> = {
   ec2: "2016-11-15",
   autoscaling: "2011-01-01",
+  sns: "2010-03-31",
 };
 
 /**

@@ -24,8 +24,8 @@ const answerLimitMs: Millis = seconds(10);
 /** The most that the API gives in one page, and takes in one question for tags. */
 const pageSize = 400;
 const taggedAtOnce = 20;
-/** The API has no list of all targets: one question a group, so many at a time. */
-const readAtOnce = 16;
+/** One question a group, so many at a time: others in the account share the API's rate. */
+const readAtOnce = 8;
 /** A burst of notices waits for the API, not for sockets. */
 const maxSockets = 256;
 
