@@ -61,7 +61,7 @@ describe("lastcall migrate", () => {
     await writeFile(file, bytes);
     expect(await lastcall("estafette", "--values", file)).toEqual({
       ...{ exit: 2, stdout: "" },
-      stderr: `lastcall: Cannot read ${file}: found binary data, expected YAML\n`,
+      stderr: `lastcall: Cannot read ${file}: found binary data, expected YAML in UTF-8\n`,
     });
   });
 

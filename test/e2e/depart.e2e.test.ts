@@ -1,14 +1,17 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Node } from "kubernetes-types/core/v1.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runLastcall } from "../support/lastcall-process.ts";
+import { type LastcallProcess, runLastcall } from "../support/lastcall-process.ts";
 import { FleetWorld } from "./fleet-world.ts";
 import { nameOf } from "./history.ts";
 import { judge } from "./judge.ts";
+import { mustRun } from "./must-run.ts";
 
 let world: FleetWorld;
 let folder: string;
+let controller: LastcallProcess;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "lastcall-depart-"));
@@ -22,7 +25,7 @@ afterAll(async () => {
 
 describe("nine nodes that a person asks to depart at once, under a budget of one", () => {
   test("leave one after another", async () => {
-    await world.startController(await world.controllerKubeconfig());
+    controller = await world.startController(await world.controllerKubeconfig());
     await world.applyPolicy({ drain: { timeout: "2m", onTimeout: "Wait" } });
     const names = world.nodes.map(nameOf);
     const { kubeconfig } = world.plane;
@@ -42,5 +45,35 @@ describe("nine nodes that a person asks to depart at once, under a budget of one
     const departures = await world.departures();
     const stories = departures.map(({ spec, status }) => `${spec?.cause} ${status?.outcome}`);
     expect(stories).toEqual(Array(9).fill("Manual Planned"));
+  });
+});
+
+describe("a node that a person asks to depart in twenty minutes", () => {
+  const soon = { key: "lastcall.dev/departing-soon", effect: "PreferNoSchedule" };
+  const tainted = async () => {
+    const { body } = await world.plane.request({ path: "/api/v1/nodes" });
+    const nodes = body.items as readonly Node[];
+    return nodes.filter(({ spec }) => spec?.taints?.some(({ key }) => key === soon.key));
+  };
+
+  test("gets the soft taint, and loses it with its departure", async () => {
+    await controller.stop();
+    const option = ["--prefer-no-schedule", "30m"];
+    await world.startController(await world.controllerKubeconfig(), option);
+    const { body } = await world.plane.request({ path: "/api/v1/nodes" });
+    const name = nameOf(body.items[0]);
+    const { kubeconfig } = world.plane;
+    const at = new Date(Date.now() + 20 * 60_000).toISOString();
+    const args = ["depart", name, "--at", at, "--kubeconfig", kubeconfig];
+    expect((await runLastcall(args, { folder })).code).toBe(0);
+    const [node] = await world.until("a node has the taint", async () => {
+      const found = await tainted();
+      return found.length > 0 && found;
+    });
+    expect(node?.metadata?.name).toBe(name);
+    expect(node?.spec).toMatchObject({ taints: expect.arrayContaining([soon]) });
+    expect(node?.spec?.unschedulable).toBeUndefined();
+    await mustRun(world.plane, ["delete", "departures", "--all"]);
+    await world.until("no node has it", async () => (await tainted()).length === 0);
   });
 });

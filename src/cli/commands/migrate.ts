@@ -88,7 +88,7 @@ async function documentsIn(path: string, io: CommandIo): Promise<readonly unknow
   if (text.includes("\0") || text.includes("\uFFFD")) {
     throw new LastcallError(
       "INPUT_INVALID",
-      `Cannot read ${file}: found binary data, expected YAML`,
+      `Cannot read ${file}: found binary data, expected YAML in UTF-8`,
     );
   }
   const { documents, mistakes } = readYaml(text);
