@@ -87,7 +87,31 @@ export function styleFindings(file: SourceFile): string[] {
   if (file.lines.length > maxFileLines) {
     findings.push(`${file.path}: ${file.lines.length} lines, at most ${maxFileLines}`);
   }
-  return [...findings, ...wideComments(file), ...longFunctions(file), ...banned(file)];
+  return [
+    ...findings,
+    ...wideComments(file),
+    ...oddComments(file),
+    ...longFunctions(file),
+    ...banned(file),
+  ];
+}
+
+/** What comments do not say, either, each with the field's word. */
+const commentDialect: readonly (readonly [pattern: RegExp, instead: string])[] = [
+  [/\b(taken|takes?|took) back\b/, "withdrawn, cancelled or undone"],
+  [/\bback to work\b/, "uncordoned"],
+  [/\b(let|lets) go\b/, "released, stopped"],
+  [/\bby the word of\b|\bheed|\bforsak|\bin peace\b/, "by, acted on, abandoned"],
+];
+
+function oddComments({ path, lines }: SourceFile): string[] {
+  if (!path.startsWith("src/")) return [];
+  return lines.flatMap((line, index) => {
+    const odd = isComment(line)
+      ? commentDialect.find(([pattern]) => pattern.test(line))
+      : undefined;
+    return odd === undefined ? [] : [`${path}:${index + 1}: ${line.trim()}: use ${odd[1]}`];
+  });
 }
 
 /** A directive stands on one line; a long link has no place to break at. */

@@ -18,7 +18,7 @@ export interface SinkCall {
   readonly signal: AbortSignal;
 }
 
-/** A message is sent and not taken back: there is nothing to prepare, and nothing to undo. */
+/** A sent message cannot be recalled: there is nothing to prepare, and nothing to undo. */
 export function messageRunner<Kind extends ActionKind>(
   sink: MessageSink<Kind>,
   tools: SinkTools,

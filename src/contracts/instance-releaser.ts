@@ -13,7 +13,7 @@ export interface InstanceReleaser {
   describe(providerID: string, signal: AbortSignal): Promise<MachineState>;
 
   /**
-   * Asks whether the machine could be let go in this mode, and changes nothing: the machine is
+   * Asks whether the machine could be released in this mode, and changes nothing: the machine is
    * looked up, and the permission is asked for where the cloud tells. Throws `LastcallError`: with
    * `retryable` where the cloud cannot be asked now, without where asking again cannot help.
    */

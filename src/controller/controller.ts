@@ -87,7 +87,7 @@ export class Controller {
     }
   }
 
-  /** One time of leading: ends when its signal aborts, after the runs have let go. */
+  /** One time of leading: ends when its signal aborts, after the runs have stopped. */
   async #lead(signal: AbortSignal): Promise<void> {
     const { fleet, gates, ports, policyStatus, telemetry, clock, rng } = this.#options;
     const { self, dryRun, leadership, launchTimes, joinWithinMs, feeds = [] } = this.#options;

@@ -96,7 +96,7 @@ export class Executor {
   /** Forces a departure, or brings its deadline forward. */
   async notice(departure: Departure, update: NoticeUpdate): Promise<void> {
     await this.#writeSpec(departure, (current) => {
-      // What is being taken back would take the notice with it: whoever brought it looks again.
+      // The notice would be lost with what is being withdrawn: its reporter tries again.
       if (current !== departure && isUndoing(current)) return undefined;
       const news = current === departure ? update : noticeUpdate(current, update);
       return news && this.#ports.store.notice(current, news);
@@ -338,7 +338,7 @@ export class Executor {
   }
 
   /**
-   * Puts a node back to work whose departure is no more. The watch may lag behind, so that a
+   * Uncordons a node whose departure no longer exists. The watch may lag behind, so that a
    * departure just made is not seen yet: it is looked for afresh first.
    */
   async clearOrphan(node: NodeFacts, departure: string): Promise<void> {

@@ -91,7 +91,7 @@ function setNew(map: "annotations" | "labels", key: string, value: string): Patc
   ];
 }
 
-/** The one patch that takes back what `markPatch` wrote, and nothing else. */
+/** The one patch that undoes what `markPatch` wrote, and nothing else. */
 export function unmarkPatch(node: KubeObject): PatchOperation[] {
   const {
     [departureAnnotation]: _departure,

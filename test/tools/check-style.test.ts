@@ -21,6 +21,14 @@ describe("comments", () => {
     expect(findings(`// biome-ignore lint/suspicious/noExplicitAny: ${hundred}`)).toEqual([]);
   });
 
+  it.each([
+    [" * What is taken back is not told.", "use withdrawn, cancelled or undone"],
+    ["// The node goes back to work.", "use uncordoned"],
+    ["/** How an instance is let go. */", "use released, stopped"],
+  ])("do not use the words of a dialect: %s", (comment, instead) => {
+    expect(findings(comment)).toEqual([`src/core/some-file.ts:1: ${comment.trim()}: ${instead}`]);
+  });
+
   it("are not what merely looks like one in a text", () => {
     expect(findings(`  *'|get|'*) ${hundred}`)).toEqual([]);
   });

@@ -77,12 +77,11 @@ function termOf(budget: DisruptionBudget): string {
 }
 
 /**
- * How many pods a budget lets go at a time while all are healthy; undefined where the specification
- * does not say it (replicas unknown, nothing selected, pods without a replicated owner).
- * Percentages round up, of what must stay and of what may go alike; a budget with neither expects
- * no pods, and so allows none to go. Where an autoscaler sets the number, at its lower or upper
- * bound.
- * Source: kubernetes pkg/controller/disruption `getExpectedPodCount`.
+ * How many disruptions a budget allows at a time while all pods are healthy; undefined where the
+ * specification does not say it (replicas unknown, nothing selected, pods without a replicated
+ * owner). Percentages round up, of what must stay and of what may go alike; a budget with neither
+ * expects no pods, and so allows none to go. Where an autoscaler sets the number, at its lower or
+ * upper bound. Source: kubernetes pkg/controller/disruption `getExpectedPodCount`.
  */
 function allowedDisruptions(
   fleet: AuditedFleet,

@@ -18,7 +18,7 @@ import { ClusterAuditor } from "../cluster/cluster-auditor.ts";
 /** Every run begins here, so that a seed alone says all: 2026-11-20T00:00:00Z. */
 export const demoStartAt: Instant = instant(1_795_132_800_000);
 
-/** A run of the same seed and size is the same however fast the clock is let go. */
+/** A run of the same seed and size is the same however fast the clock runs. */
 export interface DemoFleet {
   readonly clock: Clock;
   readonly seed: number;
@@ -42,7 +42,7 @@ export interface LastcallFleet {
   readonly monitor: InvariantMonitor;
   /**
    * Sets the controller and an agent for each machine to work. Rejects if one fails; resolves when
-   * the signal has aborted and all have let go.
+   * the signal has aborted and all have stopped.
    */
   run(signal: AbortSignal): Promise<void>;
 }

@@ -61,7 +61,7 @@ function boardNodes(
     .toSorted((a, b) => compare(a.zone, b.zone) || compare(a.name, b.name));
 }
 
-/** Nobody lets go of a machine there: it is at work, or on its way out or in. */
+/** Nothing releases a machine there: it is in service, or on its way out or in. */
 function boardTwin({ state, bornAt }: ModelMachine): BoardTwin {
   if (state === "Noticed") return { bornAt, doing: "Taken" };
   return { bornAt, doing: state === "Gone" || state === "Booting" ? state : "Working" };

@@ -29,7 +29,7 @@ export interface LiveDemo {
   readonly api: ModelApi;
   /**
    * Sets the controller to work and tells the news. Rejects if the controller fails; resolves when
-   * it has let go.
+   * it has stopped.
    */
   run(onNews: (news: BoardNews) => void): Promise<void>;
   /** What there is to see now, but for where it is seen. */

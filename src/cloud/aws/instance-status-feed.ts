@@ -172,7 +172,7 @@ function instanceOf(providerID: string): readonly string[] {
 
 export type EventReading =
   | { readonly kind: "Read"; readonly instanceNotice: InstanceNotice }
-  /** It has come and stopped the machine: nothing is to be done for it, nor taken back. */
+  /** It has happened and stopped the machine: there is nothing to do for it, nor to withdraw. */
   | { readonly kind: "Over" }
   | { readonly kind: "Unreadable"; readonly problem: string };
 

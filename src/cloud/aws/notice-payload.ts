@@ -77,7 +77,7 @@ function scheduledEvent(
   const notBefore = trimmedTextOf(fields.NotBefore) ?? "";
   const deadlineAt = parseHttpDate(notBefore) ?? parseInstant(notBefore);
   const state = trimmedTextOf(fields.State);
-  // A cancelled and a completed event stay listed for days: they are told as taken back.
+  // A cancelled and a completed event stay listed for days: they are reported as withdrawn.
   const isOff = state === "canceled" || state === "completed";
   if (eventId === undefined) return { problem: `${excerpt(entry)} has no EventId` };
   // Fails open: it is our machine, and the change may come at any time.

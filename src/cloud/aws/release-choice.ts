@@ -1,7 +1,7 @@
 import type { ReleaseRequest } from "../../contracts/instance-releaser.ts";
 import type { Ec2Machine, GroupSize } from "./ec2-machine.ts";
 
-/** How an instance is let go. */
+/** How an instance is released. */
 export type ReleaseChoice =
   | {
       readonly kind: "InGroup";

@@ -45,7 +45,7 @@ async function yieldTo(
   return { event: "Cancelled", reason: "LeftToOthers", detail: owner };
 }
 
-/** Puts the node back to work; one that is not ours is left as it is. */
+/** Uncordons the node; one that Lastcall did not cordon stays as it is. */
 export async function uncordon(
   { executor, departure, retry }: StepContext,
   signal: AbortSignal,

@@ -26,7 +26,7 @@ export class LastLook {
   readonly #draining: readonly Step[];
   /** Pods that a drain was over with, however it ended. */
   readonly #drained = new Set<string>();
-  /** All that were there as the machine was let go. */
+  /** All that were there when the machine was released. */
   #there: ReadonlySet<string> | undefined;
 
   constructor(context: StepContext, draining: readonly Step[]) {

@@ -143,7 +143,7 @@ function isTriedEnough(error: LastcallError, { departure, policy, clock }: StepC
 }
 
 /**
- * The fault of an attempt. One that would put the node back to work counts only where a look shows
+ * The fault of an attempt. One that would uncordon the node counts only where a look shows
  * that the machine stays: a request that was lost, or asked for by a former leader, may have got
  * through, and a machine on its way does not come back.
  */
@@ -179,7 +179,7 @@ async function reportFault(error: unknown, { departure, report }: StepContext): 
   }
 }
 
-/** A node that the cloud takes is not put back to work for that: the cloud is waited for. */
+/** A node that the cloud takes is not uncordoned for that: the cloud is waited for. */
 async function unreleased(
   error: LastcallError,
   context: StepContext,

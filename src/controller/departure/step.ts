@@ -129,7 +129,7 @@ export function targetOf({ memory }: StepContext): NodeFacts {
 
 /**
  * The machine is not ours to release: the policy leaves it to others, or the cloud takes it, where
- * the policy does not want it let go before, or that could not be done.
+ * the policy does not want it released before, or that could not be done.
  */
 export function isCloudsToTake({ departure, policy }: StepContext): boolean {
   if (policy.instance.release === "None") return true;

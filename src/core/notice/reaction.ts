@@ -51,7 +51,7 @@ export function makesLeave(reaction: NoticeReaction): boolean {
 
 /**
  * Until when others may take the machine of a drained node that we do not release; then the node
- * goes back to work. Undefined: the machine is ours to release, or the cloud's to take.
+ * is uncordoned. Undefined: the machine is ours to release, or the cloud's to take.
  */
 export function awaitedUntil(departure: Departure, { instance }: Policy): Instant | undefined {
   if (instance.release !== "None" || isNoticed(departure)) return undefined;

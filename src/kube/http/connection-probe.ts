@@ -27,8 +27,8 @@ export interface DeadConnections {
 export interface ConnectionProbeOptions {
   readonly clock: Clock;
   /**
-   * Resolves with any answer of the server on a connection that is kept open; aborted, it lets go
-   * of that.
+   * Resolves with any answer of the server on a connection that is kept open; aborted, it gives
+   * the connection up.
    */
   readonly ask: (signal: AbortSignal) => Promise<ProbeAnswer>;
   /** A new connection answers: whatever was open with the one before may be dead, too. */

@@ -14,7 +14,7 @@ export interface DeadlineOptions {
   readonly onAbort: (reason: unknown) => Error;
 }
 
-/** A signal that aborts when the time is up or the caller's signal does; `end` lets go of both. */
+/** A signal that aborts when the time is up or the caller's signal does; `end` releases both. */
 export class Deadline {
   readonly signal: AbortSignal;
   readonly #stop = new AbortController();

@@ -25,7 +25,7 @@ interface ModelAgentsOptions {
 
 /**
  * The real agent on every machine of a model cluster, from when its Node is registered until its
- * power is off. Resolves when the signal aborts and all have let go; rejects if one fails.
+ * power is off. Resolves when the signal aborts and all have stopped; rejects if one fails.
  */
 export async function runAgents(options: ModelAgentsOptions, signal: AbortSignal): Promise<void> {
   const { cloud } = options.cluster;

@@ -53,7 +53,7 @@ export function plannedInTime(lifetime: Millis): Invariant {
       if (isSame && bornAt !== undefined && deadline > plus(bornAt, lifetime)) {
         return `the deadline of ${node.name} is later than its machine may live`;
       }
-      // One that was put back to work past its deadline has no better instant left.
+      // One that was uncordoned past its deadline has no better instant left.
       if (departs <= deadline || event.at >= deadline) return undefined;
       return `${node.name} is planned past its deadline`;
     },

@@ -174,7 +174,7 @@ function readHook(
 /**
  * A change that AWS has planned, for each of its instances. `startTime` is in the form of an HTTP
  * date; where it is none the change may come at any time, and is acted upon at once. One that is
- * closed is called off or over: it takes back what was told under its ARN.
+ * closed is cancelled or over: it withdraws what was reported under its ARN.
  */
 function readHealth(told: Told): MessageReading {
   const { detail } = told;
