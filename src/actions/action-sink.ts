@@ -43,10 +43,11 @@ export function jsonRequest(body: unknown): Pick<ActionRequest, "headers" | "bod
 /** A secret without the line break that editors and `echo` put behind it. */
 export async function readSecret(
   ref: SecretRef,
-  { secrets }: SinkTools,
+  { secrets, sender }: SinkTools,
   signal: AbortSignal,
 ): Promise<string> {
   const text = (await secrets.read(ref, signal)).trim();
+  sender.conceal(text);
   // It goes into a header or an address: what cannot is said without being shown.
   if (text !== "" && /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text)) return text;
   const problem = `Cannot use the key ${ref.key} of Secret ${ref.name}: found no printable ASCII on one line`;

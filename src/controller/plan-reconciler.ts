@@ -179,9 +179,24 @@ export class PlanReconciler {
     if (this.#logged.has(key)) return false;
     this.#options.executor.telemetry.log.info(
       decision.kind === "Leave" ? "left-alone" : `would-${decision.kind.toLowerCase()}`,
-      { about, reason: decision.reason, message: decision.explain },
+      {
+        about,
+        reason: decision.reason,
+        message: decision.explain,
+        actions: this.#actionsOf(decision),
+      },
     );
     return false;
+  }
+
+  /** What would happen around a departure, where a decision makes or begins one. */
+  #actionsOf(decision: Decision): string | undefined {
+    if (decision.kind !== "Schedule" && decision.kind !== "Begin") return undefined;
+    const { policy: name, cause } =
+      decision.kind === "Schedule" ? decision.order : decision.departure;
+    const policy = this.#options.fleet.policies().find((one) => one.name === name);
+    const due = policy?.actions.filter(({ causes }) => causes?.includes(cause) ?? true) ?? [];
+    return due.map((action) => `${action.name} (${action.how.kind}, ${action.at})`).join(", ");
   }
 
   async #carryOut(decision: Decision, snapshot: Snapshot, signal: AbortSignal): Promise<void> {

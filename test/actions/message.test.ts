@@ -164,4 +164,23 @@ describe("a message", () => {
     const hmac = createHmac("sha256", key).update(`${id}.${at}.${request?.body}`);
     expect(request?.headers["webhook-signature"]).toBe(`v1,${hmac.digest("base64")}`);
   });
+
+  it.each([
+    ["its token", telegram, `123:${secret}`],
+    ["its address", slackWebhook, secret],
+    ["a part of its address", teams, secret],
+  ] as const)(
+    "that fails shows nobody %s, though the receiver repeats it",
+    async (_, receiver, hidden) => {
+      const world = await sinkWorld<ActionKind>({
+        ...(receiver as unknown as Receiver<ActionKind>),
+        reply: ({ path, query }) => ({ status: 400, body: `${query} ${path}`.slice(-50) }),
+      });
+      const task = { ...aTask(world.how), undo: undefined };
+      const fault = await world.runner.apply(task, signal).catch((error: unknown) => error);
+      expect((fault as Error).message).toContain("***");
+      expect((fault as Error).message).not.toContain(hidden);
+      await world.close();
+    },
+  );
 });

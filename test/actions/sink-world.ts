@@ -35,12 +35,13 @@ export async function sinkWorld<Kind extends ActionKind>(
     how,
     sort: receiver.sort,
     requests: server.requests,
-    secrets: [secret],
+    secrets: [secret, value],
     state: () => structuredClone(receiver.state?.() ?? server.requests.map(({ body }) => body)),
     fail: (fault) => {
-      server.override = (response) => {
+      // As some gateways do: what was asked stands in the answer.
+      server.override = (response, request) => {
         response.writeHead(fault === "Unreachable" ? 503 : 403);
-        response.end(`not now, ${value.length}`);
+        response.end(`${request.path} ${request.query} ${JSON.stringify(request.headers)} not now`);
       };
     },
     heal: () => {

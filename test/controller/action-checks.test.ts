@@ -84,3 +84,28 @@ describe("what is wrong with the actions of a policy", () => {
     expect([...stage.mute.calls, ...stage.tell.calls]).toEqual([]);
   });
 });
+
+describe("a dry run", () => {
+  const actions = [
+    { name: "mute", at: "AtNotice", ...silence },
+    { name: "spot", at: "AtEnd", causes: ["SpotInterruption"], ...slack },
+  ];
+
+  it("says of a planned departure which actions it would have, and carries none out", async () => {
+    stage.start(actions, { lifetime: { max: "1h", reserve: "0s" } }, { dryRun: true });
+    await stage.world.pass(minutes(90));
+    const said = stage.world.logged.find((line) => line.includes("would-schedule"));
+    expect(said).toContain('"actions":"mute (alertmanagerSilence, AtNotice)"');
+    expect([...stage.mute.calls, ...stage.tell.calls]).toEqual([]);
+  });
+
+  it("of a policy lists its actions as skipped", async () => {
+    stage.start(actions, { dryRun: true });
+    await stage.giveNotice();
+    await stage.world.pass(seconds(20));
+    stage.deleteNode();
+    await stage.world.pass(seconds(5));
+    expect([...stage.mute.calls, ...stage.tell.calls]).toEqual([]);
+    expect(stage.states).toEqual({ mute: "Skipped", spot: "Skipped" });
+  });
+});

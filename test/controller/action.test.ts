@@ -96,6 +96,19 @@ describe("the actions of a notice", () => {
     await world.pass(seconds(60));
     expect(mute.calls).toHaveLength(calls);
     expect(stage.records).toMatchObject([{ state: "Failed", result: "ACTION_DEADLINE" }]);
+    expect(stage.records[0]?.detail).toContain("before that: Cannot carry out the action: a test");
+  });
+
+  it("that go on when the deadline comes nearer end with that", async () => {
+    stage.hang(mute);
+    stage.start([{ name: "mute", at: "AtNotice", timeout: "10m", ...silence }]);
+    await stage.giveNotice(minutes(10));
+    await world.pass(seconds(5));
+    expect(stage.states).toEqual({ mute: "Running" });
+    // Ten seconds after the notice, which came five seconds after dawn.
+    stage.patchDeparture({ deadlineAt: "2026-11-20T00:00:15Z" });
+    await world.pass(seconds(8));
+    expect(stage.records).toMatchObject([{ state: "Failed", result: "ACTION_DEADLINE" }]);
   });
 
   it("are skipped where their causes do not match, and that is said", async () => {
@@ -241,6 +254,23 @@ describe("a planned departure", () => {
     expect(world.marksOf("n1")).toEqual([]);
     expect(mute.inEffect).toEqual([]);
     expect(stage.states).toEqual({ mute: "Undone", ask: "Failed" });
+  });
+
+  it.each([
+    ["as soon as it is out of its target groups", undefined, seconds(90), true],
+    ["after the fixed delay where that failed", "ACTION_REFUSED", seconds(90), false],
+  ] as const)("releases its machine %s", async (_, fault, span, isReleased) => {
+    tell.fault = fault;
+    tell.latency = (signal) => world.clock.sleep(seconds(8), signal);
+    stage.start([{ name: "targets", at: "AtNotice", deregisterTargets: {} }], {
+      ...spec,
+      instance: { release: "Recreate", loadBalancerDelay: "10m" },
+    });
+    await world.passUntil(() => world.steps.includes("cordon n1"), minutes(120));
+    await world.pass(span);
+    expect(world.steps.includes("release n1")).toBe(isReleased);
+    await world.pass(minutes(11));
+    expect(world.steps).toContain("release n1");
   });
 
   it("goes on where an action fails that is not required", async () => {

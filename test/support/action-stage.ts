@@ -39,7 +39,11 @@ export class ActionStage {
     addresses: async () => ({ node: ["10.0.0.1"], pods: [] }),
   };
 
-  start(actions: readonly object[], spec: object = {}): AbortController {
+  start(
+    actions: readonly object[],
+    spec: object = {},
+    options: { readonly dryRun?: boolean } = {},
+  ): AbortController {
     this.world.addNode("n1", "a");
     this.world.addNode("n2", "a");
     webWorkload(this.world, { replicas: 2, maxUnavailable: 2 });
@@ -52,14 +56,16 @@ export class ActionStage {
         ...{ actions, ...spec },
       },
     });
-    return this.startController();
+    return this.startController(options);
   }
 
   /** Gives what ends it, as a kill does. */
-  startController(): AbortController {
+  startController(options: { readonly dryRun?: boolean } = {}): AbortController {
     const own = new AbortController();
     const signal = AbortSignal.any([this.#abort.signal, own.signal]);
-    this.world.startController(signal, { actionPorts: this.#ports }).catch(() => undefined);
+    this.world
+      .startController(signal, { ...options, actionPorts: this.#ports })
+      .catch(() => undefined);
     return own;
   }
 

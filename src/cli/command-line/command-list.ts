@@ -59,6 +59,7 @@ export const commandList: readonly CommandSpec[] = [
       "lastcall depart n1 n2",
       "lastcall depart n1 --at 2026-11-21T02:00:00Z",
       "lastcall depart n1 --by 2026-11-21T06:00:00Z --dry-run",
+      "lastcall depart n1 --only-actions --cause SpotInterruption --dry-run",
     ],
     load: async () => (await import("../commands/depart.ts")).runDepart,
   }),

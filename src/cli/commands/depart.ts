@@ -25,6 +25,14 @@ interface Written {
  * anything is written; of several writes each is tried, and the first fault is thrown at the end.
  */
 export const runDepart: CommandRun<"depart"> = async (input) => {
+  if (input.options.onlyActions) {
+    const { runOnlyActions } = await import("./depart-actions.ts");
+    return runOnlyActions(input);
+  }
+  if (input.options.cause !== "Manual") {
+    const problem = "Cannot use --cause: it chooses among actions, add --only-actions";
+    throw new LastcallError("USAGE", problem);
+  }
   const wish = wishOf(input);
   const { options, io } = input;
   const steps = stepsFor(input.words, wish, await readFleet(wholeCluster(options), {}, io));

@@ -253,6 +253,21 @@ export const options = [
     commands: ["depart"],
     help: "Deadline after which the machine may be gone",
   },
+  {
+    name: "only-actions",
+    type: "switch",
+    default: "false",
+    commands: ["depart"],
+    help: "Only carry out the actions of the nodes' policies, without cordon and drain",
+  },
+  {
+    name: "cause",
+    type: "text",
+    value: "CAUSE",
+    default: "Manual",
+    commands: ["depart"],
+    help: "With --only-actions: the cause by which actions are chosen, such as SpotInterruption",
+  },
   ...auditOptions,
   {
     name: "fail-on",

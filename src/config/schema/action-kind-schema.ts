@@ -215,6 +215,15 @@ const requestFields: Readonly<Record<string, FieldSchema>> = {
   }),
 };
 
+const framing = ["host", "connection", "content-length", "content-type", "transfer-encoding"];
+
+/** How a message is framed and where it goes is not a header's to say. */
+const isFreeHeader: SchemaRule = ruleOn<string>({
+  cel: `!(self.lowerAscii() in [${framing.map((name) => `'${name}'`).join(", ")}])`,
+  wanted: `a header other than ${framing.slice(0, -1).join(", ")} and ${framing.at(-1)}`,
+  holds: (name) => !framing.includes(name.toLowerCase()),
+});
+
 const http: ObjectField = {
   type: "object",
   description: "A request to any HTTP API, by template.",
@@ -239,12 +248,15 @@ const http: ObjectField = {
         description: "One header.",
         required: ["name"],
         properties: {
-          name: textOf({
-            description: "Its name.",
-            pattern: "^[A-Za-z0-9-]+$",
-            maxLength: 64,
-            wanted: "the name of a header",
-          }),
+          name: {
+            ...textOf({
+              description: "Its name.",
+              pattern: "^[A-Za-z0-9-]+$",
+              maxLength: 64,
+              wanted: "the name of a header",
+            }),
+            rules: [isFreeHeader],
+          },
           value: {
             type: "string",
             description: "Its value; with `secretRef` what comes before the secret.",

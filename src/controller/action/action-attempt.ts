@@ -1,15 +1,27 @@
 import type {
   ActionDone,
   ActionRunner,
+  ActionTarget,
   ActionTask,
   PreparedTask,
 } from "../../contracts/action-runner.ts";
 import type { Clock } from "../../contracts/clock.ts";
+import { instanceIdOf, templateFacts } from "../../core/action/facts.ts";
+import { renderAction } from "../../core/action/render.ts";
 import { backoffMs } from "../../core/chance/backoff.ts";
 import type { Rng } from "../../core/chance/rng.ts";
+import type { Departure } from "../../core/departure/departure.ts";
 import type { Fields } from "../../core/json/json-field.ts";
 import type { Action } from "../../core/policy/action.ts";
-import { between, earlier, type Instant, type Millis, millis, plus } from "../../core/time/time.ts";
+import {
+  between,
+  earlier,
+  type Instant,
+  type Millis,
+  millis,
+  plus,
+  seconds,
+} from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 
 /** What one action came to, after all its attempts. */
@@ -35,6 +47,31 @@ export interface AttemptTools {
 
 /** A task but for when its attempt ends. */
 export type OpenTask = Omit<ActionTask, "endsAt">;
+
+/** An action of a departure as it stands now, with its templates rendered. */
+export function taskFor(
+  action: Action,
+  departure: Departure,
+  about: { readonly policy: string; readonly addresses: ActionTarget["addresses"] },
+): OpenTask {
+  const { node, name, uid, status } = departure;
+  return {
+    name: action.name,
+    how: renderAction(action.how, templateFacts(departure, about.policy)),
+    departure: name,
+    key: `${uid}/${action.name}`,
+    earlier: (status.actions ?? []).flatMap(({ name: earlier, kind, reference }) =>
+      reference === undefined ? [] : [{ name: earlier, kind, reference }],
+    ),
+    target: {
+      node: node.name,
+      nodeUid: node.uid,
+      providerID: node.providerID,
+      instanceId: instanceIdOf(node),
+      addresses: about.addresses,
+    },
+  };
+}
 
 /**
  * Carries out one action: prepares it, has its undo record kept, and applies it; each within the
@@ -82,25 +119,29 @@ async function attempting(
   tools: Pick<AttemptTools, "clock" | "rng" | "deadlineAt" | "signal">,
   work: (endsAt: Instant, within: Within) => Promise<ActionDone>,
 ): Promise<ActionEnd> {
-  const { clock, rng, signal } = tools;
+  const { clock, rng, signal, deadlineAt } = tools;
+  let fault: unknown;
   for (let attempts = 1; ; attempts += 1) {
     signal.throwIfAborted();
     const now = clock.now();
-    const deadlineAt = tools.deadlineAt();
-    if (deadlineAt !== undefined && deadlineAt <= now) {
-      return failed(deadlinePassed(), attempts - 1);
+    if ((deadlineAt() ?? Number.POSITIVE_INFINITY) <= now) {
+      return failed(deadlinePassed(fault), attempts - 1);
     }
     const timeoutAt = plus(now, timeoutMs);
-    const endsAt = deadlineAt === undefined ? timeoutAt : earlier(timeoutAt, deadlineAt);
-    const late = endsAt === timeoutAt ? timedOut(timeoutMs) : deadlinePassed();
+    // A notice may come, or its deadline come nearer, while an attempt goes on.
+    const limit: Limit = {
+      ...{ clock, signal },
+      endsAt: () => earlier(timeoutAt, deadlineAt() ?? timeoutAt),
+      late: () => (clock.now() >= timeoutAt ? timedOut(timeoutMs) : deadlinePassed(fault)),
+    };
     try {
-      const limit = { clock, endsAt, late, signal };
-      const done = await work(endsAt, (step) => withinLimit(step, limit));
+      const done = await work(limit.endsAt(), (step) => withinLimit(step, limit));
       return { kind: "Done", done, attempts };
     } catch (error) {
       signal.throwIfAborted();
       const isOver = !isLastcallError(error) || !error.retryable || attempts > retries;
       if (isOver) return failed(error, attempts);
+      fault = error;
     }
     await clock.sleep(backoffMs(attempts - 1, rng, { firstMs: firstPauseMs }), signal);
   }
@@ -116,24 +157,29 @@ function timedOut(timeoutMs: number): LastcallError {
   return new LastcallError("ACTION_TIMEOUT", problem);
 }
 
-function deadlinePassed(): LastcallError {
+/** `before`: what the attempt before came to, which is why it was not done in time. */
+function deadlinePassed(before: unknown): LastcallError {
+  const after = before === undefined ? "" : `; before that: ${messageOf(before)}`;
   const problem = "Cannot carry out the action: the deadline of the departure has passed";
-  return new LastcallError("ACTION_DEADLINE", problem);
+  return new LastcallError("ACTION_DEADLINE", problem + after);
 }
 
+interface Limit {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** As it is now. */
+  readonly endsAt: () => Instant;
+  readonly late: () => LastcallError;
+}
+
+/** How often the end of an attempt is looked at: a deadline may come nearer. */
+const lookMs: Millis = seconds(1);
+
 /** Even a runner that does not listen to its signal holds nothing up. */
-async function withinLimit<T>(
-  step: (signal: AbortSignal) => Promise<T>,
-  limit: {
-    readonly clock: Clock;
-    readonly endsAt: Instant;
-    readonly late: LastcallError;
-    readonly signal: AbortSignal;
-  },
-): Promise<T> {
+async function withinLimit<T>(step: (signal: AbortSignal) => Promise<T>, limit: Limit): Promise<T> {
   const { clock, endsAt, late, signal } = limit;
   signal.throwIfAborted();
-  if (clock.now() >= endsAt) throw late;
+  if (clock.now() >= endsAt()) throw late();
   const over = new AbortController();
   const done = new AbortController();
   const until = AbortSignal.any([signal, over.signal]);
@@ -142,8 +188,8 @@ async function withinLimit<T>(
   });
   // Handled where the race is, and by nobody where the step was the first.
   ended.catch(() => undefined);
-  clock.sleep(between(clock.now(), endsAt), done.signal).then(
-    () => over.abort(late),
+  untilLate(limit, done.signal).then(
+    () => over.abort(late()),
     () => undefined,
   );
   try {
@@ -152,6 +198,12 @@ async function withinLimit<T>(
     return await Promise.race([work, ended]);
   } finally {
     done.abort();
+  }
+}
+
+async function untilLate({ clock, endsAt }: Limit, signal: AbortSignal): Promise<void> {
+  for (let now = clock.now(); now < endsAt(); now = clock.now()) {
+    await clock.sleep(millis(Math.min(lookMs, between(now, endsAt()))), signal);
   }
 }
 

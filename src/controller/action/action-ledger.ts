@@ -119,9 +119,10 @@ export class ActionLedger {
     const { policy, departure, underWay } = this.#tools;
     const { cause, status } = departure();
     const newest = new Map([...written.map((one) => [one.name, one] as const), ...this.#own]);
-    const around = { cause, phase: status.phase, records: [...newest.values()] };
-    const records = actionRecords(policy().actions, around);
-    return status.phase === "Ended" ? recordsAtEnd(records, underWay) : records;
+    const records = [...newest.values()];
+    const { actions, dryRun } = policy();
+    const planned = actionRecords(actions, { cause, phase: status.phase, records, dryRun });
+    return status.phase === "Ended" ? recordsAtEnd(planned, underWay) : planned;
   }
 }
 

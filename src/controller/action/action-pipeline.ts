@@ -1,8 +1,6 @@
 import type { ActionRunner, MachineAddresses } from "../../contracts/action-runner.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import { dueActions, pointsReached, undoableRecords } from "../../core/action/action-plan.ts";
-import { instanceIdOf, templateFacts } from "../../core/action/facts.ts";
-import { renderAction } from "../../core/action/render.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import type { NodeFacts, NodeIdentity } from "../../core/cluster/node.ts";
 import type { ActionRecord } from "../../core/departure/action-record.ts";
@@ -13,7 +11,7 @@ import type { Action, ActionPoint, ActionSpec } from "../../core/policy/action.t
 import { millis } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
 import type { Executor } from "../executor.ts";
-import { type ActionEnd, carryOut, type OpenTask, takeBack } from "./action-attempt.ts";
+import { type ActionEnd, carryOut, type OpenTask, takeBack, taskFor } from "./action-attempt.ts";
 import { ActionLedger, type LedgerTools } from "./action-ledger.ts";
 
 export interface PipelineTools extends Omit<LedgerTools, "underWay"> {
@@ -99,20 +97,19 @@ export class ActionPipeline {
   }
 
   /**
-   * Resolves when none of these actions is under way any more, with those that have failed. Points
-   * that the departure has not reached are not waited for.
+   * Resolves when none of these actions is under way any more, with those that have failed. One
+   * whose point has not been reached is not waited for.
    */
   async settled(
-    at: readonly ActionPoint[],
+    these: (record: ActionRecord) => boolean,
     signal: AbortSignal,
-    which: (record: ActionRecord) => boolean = () => true,
   ): Promise<readonly ActionRecord[]> {
     if (this.#isIdle) return [];
     this.#beginDue();
-    const these = () => this.#ledger.records.filter((one) => at.includes(one.at) && which(one));
+    const found = () => this.#ledger.records.filter(these);
     for (;;) {
-      const running = these().flatMap(({ name }) => this.#underWay.get(name)?.ended ?? []);
-      if (running.length === 0) return these().filter(({ state }) => state === "Failed");
+      const running = found().flatMap(({ name }) => this.#underWay.get(name)?.ended ?? []);
+      if (running.length === 0) return found().filter(({ state }) => state === "Failed");
       await unlessAborted(Promise.all(running), signal);
     }
   }
@@ -269,26 +266,16 @@ export class ActionPipeline {
 
   #taskOf(action: Action): OpenTask {
     const { departure, policy, machineAddresses } = this.#tools;
-    const { name, uid, status } = departure();
     const node = this.#identity();
-    const { records } = this.#ledger;
-    const known = { ...departure(), node, status: { ...status, actions: records } };
-    return {
-      name: action.name,
-      how: renderAction(action.how, templateFacts(known, policy().name)),
-      departure: name,
-      key: `${uid}/${action.name}`,
-      earlier: records.flatMap(({ name: earlier, kind, reference }) =>
-        reference === undefined ? [] : [{ name: earlier, kind, reference }],
-      ),
-      target: {
-        node: node.name,
-        nodeUid: node.uid,
-        providerID: node.providerID,
-        instanceId: instanceIdOf(node),
+    const status = { ...departure().status, actions: this.#ledger.records };
+    return taskFor(
+      action,
+      { ...departure(), node, status },
+      {
+        policy: policy().name,
         addresses: (signal) => machineAddresses(node.name, signal),
       },
-    };
+    );
   }
 
   #identity(): NodeIdentity {

@@ -1,4 +1,6 @@
+import type { ActionRecord } from "../../core/departure/action-record.ts";
 import type { PhaseResult } from "../../core/departure/ledger.ts";
+import type { ActionPoint } from "../../core/policy/action.ts";
 import type { StepContext } from "../departure/step.ts";
 
 /** Begins what is due by now and waits for none of it: neither cordon nor drain has to. */
@@ -8,7 +10,7 @@ export async function beginActions({ actions }: StepContext): Promise<undefined>
 
 /**
  * Before the drain of a departure that has the time: waits for the actions that are required, and
- * undoes it all where one has failed. A notice ends the wait.
+ * undoes it all where one has failed.
  */
 export async function awaitRequiredActions(
   context: StepContext,
@@ -18,36 +20,56 @@ export async function awaitRequiredActions(
   actions.begin("BeforeDrain");
   const { required } = actions;
   if (required.size === 0) return undefined;
-  const pressed = new AbortController();
-  const stopObserving = context.onObserved(() => {
-    if (actions.isPressing) pressed.abort();
-  });
-  try {
-    await report("ActionWait", [...required].join(", "));
-    const until = AbortSignal.any([signal, pressed.signal]);
-    const failed = await actions.settled(["AtNotice", "BeforeDrain"], until, ({ name }) =>
-      required.has(name),
-    );
-    const [first] = failed;
-    if (first === undefined || actions.isPressing) return undefined;
-    const detail = `${first.name}: ${first.detail ?? first.result}`;
-    return { event: "GaveUp", reason: "ActionFailed", detail };
-  } catch (error) {
-    if (!pressed.signal.aborted || signal.aborted) throw error;
-    return undefined;
-  } finally {
-    stopObserving();
-  }
+  await report("ActionWait", [...required].join(", "));
+  const these = ({ at, name }: ActionRecord) => isBeforeDrain(at) && required.has(name);
+  const [first] = await failedOf(these, context, signal);
+  if (first === undefined) return undefined;
+  const detail = `${first.name}: ${first.detail ?? first.result}`;
+  return { event: "GaveUp", reason: "ActionFailed", detail };
+}
+
+/** Waits until the machine has left its target groups, where an action sees to that. */
+export async function awaitDetached(context: StepContext, signal: AbortSignal): Promise<void> {
+  const these = ({ at, kind }: ActionRecord) => isBeforeDrain(at) && kind === "deregisterTargets";
+  await failedOf(these, context, signal);
 }
 
 /**
  * Before we let the machine go: what is done after the drain may need it. Failed ones do not count.
  */
 export async function awaitLastActions(
-  { actions }: StepContext,
+  context: StepContext,
   signal: AbortSignal,
 ): Promise<undefined> {
-  await actions.settled(["AfterDrain"], signal);
+  await failedOf(({ at }) => at === "AfterDrain", context, signal);
+}
+
+function isBeforeDrain(at: ActionPoint): boolean {
+  return at === "AtNotice" || at === "BeforeDrain";
+}
+
+/** Waits for these actions, and gives those that have failed. Under a notice nobody waits. */
+async function failedOf(
+  these: (record: ActionRecord) => boolean,
+  context: StepContext,
+  signal: AbortSignal,
+): Promise<readonly ActionRecord[]> {
+  const { actions } = context;
+  const pressed = new AbortController();
+  const look = () => {
+    if (actions.isPressing) pressed.abort();
+  };
+  const stopObserving = context.onObserved(look);
+  try {
+    look();
+    const failed = await actions.settled(these, AbortSignal.any([signal, pressed.signal]));
+    return actions.isPressing ? [] : failed;
+  } catch (error) {
+    if (!pressed.signal.aborted || signal.aborted) throw error;
+    return [];
+  } finally {
+    stopObserving();
+  }
 }
 
 /** Before the node takes pods again: what was changed around it is as it was. */

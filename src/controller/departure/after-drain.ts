@@ -1,11 +1,11 @@
 import type { FollowedVolumes } from "../../contracts/cluster-capacity.ts";
 import { Wakeup } from "../../contracts/wakeup.ts";
 import { type AttachedVolume, awaitedVolumes } from "../../core/cluster/pod.ts";
-import type { ActionRecord } from "../../core/departure/action-record.ts";
 import { cloudDeadline } from "../../core/departure/departure.ts";
 import { drainBeganAt, type PhaseResult } from "../../core/departure/ledger.ts";
 import { earlier, formatInstant, type Instant, plus } from "../../core/time/time.ts";
 import { assert } from "../../errors.ts";
+import { awaitDetached } from "../action/action-steps.ts";
 import { type DrainEnd, isCloudsToTake, type StepContext, targetOf } from "./step.ts";
 
 /**
@@ -102,7 +102,7 @@ export async function awaitLoadBalancers(
 ): Promise<undefined> {
   const { policy, clock, report, actions } = context;
   if (isCloudsToTake(context)) return;
-  await actions.settled(["AtNotice", "BeforeDrain"], signal, isDetaching);
+  await awaitDetached(context, signal);
   if (actions.recordOf("deregisterTargets")?.state === "Done") return;
   const wakeup = new Wakeup(clock);
   const stop = context.onObserved(() => wakeup.wake());
@@ -122,10 +122,6 @@ export async function awaitLoadBalancers(
   } finally {
     stop();
   }
-}
-
-function isDetaching({ kind }: ActionRecord): boolean {
-  return kind === "deregisterTargets";
 }
 
 /** Ends the phase Draining with what the drain came to. */

@@ -15,13 +15,16 @@ export function actionRecords(
     readonly cause: Cause;
     readonly phase: Phase;
     readonly records: readonly ActionRecord[];
+    /** The policy decides and reports, and does nothing. */
+    readonly dryRun?: boolean | undefined;
   },
 ): readonly ActionRecord[] {
-  const { cause, phase, records } = departure;
+  const { cause, phase, records, dryRun = false } = departure;
   const there = new Map(records.map((record) => [record.name, record]));
   const named = new Set(actions.map(({ name }) => name));
   const own = actions.map((action) => {
     const before = there.get(action.name);
+    if (dryRun && (before === undefined || isUnfinished(before))) return dryRecord(action);
     if (before === undefined) return newRecord(action, cause);
     const isOpen = before.state === "Pending" || before.result === "CauseExcluded";
     const isToDoAgain = before.state === "Undone" && isLeaving(phase);
@@ -42,6 +45,11 @@ function newRecord({ name, at, how, causes }: Action, cause: Cause): ActionRecor
   if (causes === undefined || causes.includes(cause)) return { ...record, state: "Pending" };
   const detail = `not for the cause ${cause}`;
   return { ...record, state: "Skipped", result: "CauseExcluded", detail };
+}
+
+function dryRecord({ name, at, how }: Action): ActionRecord {
+  const why = { result: "DryRun", detail: "the policy has dryRun set" };
+  return { name, kind: how.kind, at, attempts: 0, state: "Skipped", ...why };
 }
 
 function isLeaving(phase: Phase): boolean {

@@ -1,0 +1,190 @@
+import type { ActionPorts } from "../../contracts/action-runner.ts";
+import { type ActionEnd, carryOut, taskFor } from "../../controller/action/action-attempt.ts";
+import { actionRecords } from "../../core/action/action-plan.ts";
+import type { NodeFacts } from "../../core/cluster/node.ts";
+import type { ActionRecord } from "../../core/departure/action-record.ts";
+import { type Departure, departureName } from "../../core/departure/departure.ts";
+import type { Fields } from "../../core/json/json-field.ts";
+import type { Action, ActionPoint } from "../../core/policy/action.ts";
+import { causes } from "../../core/policy/cause.ts";
+import type { Policy } from "../../core/policy/policy.ts";
+import { selectPolicy } from "../../core/policy/selector.ts";
+import { formatInstant } from "../../core/time/time.ts";
+import { LastcallError } from "../../errors.ts";
+import { actionHosts, actionPorts } from "../assemble/action-runners.ts";
+import { connect } from "../cluster/connect.ts";
+import { printData } from "../command-line/command-io.ts";
+import type { CommandRun } from "../command-line/command-spec.ts";
+import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
+
+type Depart = Parameters<CommandRun<"depart">>[0];
+
+/** A node, and a departure of it that is nowhere but here. */
+interface Subject {
+  readonly departure: Departure;
+  readonly policy: Policy;
+}
+
+interface Written {
+  readonly node: string;
+  readonly policy: string;
+  readonly actions: readonly ActionRecord[];
+}
+
+const points: readonly ActionPoint[] = ["AtNotice", "BeforeDrain", "AfterDrain", "AtEnd"];
+
+/**
+ * `depart NODE… --only-actions`: the actions of the nodes' policies, one point after another,
+ * without cordon, drain or Departure. What it takes to undo one is on stderr before it is done,
+ * since no status keeps it. Gives 1 where one has failed.
+ */
+export async function runOnlyActions(input: Depart): Promise<number> {
+  const { options, io, words } = input;
+  refuseTimes(input);
+  const allowed = await actionHosts(options.actionHosts);
+  const { kubeconfig, context } = options;
+  const fleet = await readFleet({ kubeconfig, context, from: [], filename: [] }, {}, io);
+  const subjects = [...new Set(words)].map((name) => subjectOf(name, fleet, input));
+  const { api, namespace, close } = await connect(options, io);
+  const ports = actionPorts({
+    ...{ api, namespace: options.namespace ?? namespace, allowed },
+    ...{ clock: io.clock, rng: io.rng, env: io.env },
+    machines: () => subjects.flatMap(({ departure }) => departure.node.providerID ?? []),
+    onTrouble: ({ message }) => io.err(`lastcall: ${message}\n`),
+  });
+  try {
+    const written: Written[] = [];
+    for (const subject of subjects) written.push(await carryOutAll(subject, ports, input));
+    await show(written, input);
+    return written.some(({ actions }) => actions.some(({ state }) => state === "Failed")) ? 1 : 0;
+  } finally {
+    close();
+  }
+}
+
+function refuseTimes({ options }: Depart): void {
+  if (options.at === undefined && options.by === undefined) return;
+  const found = options.at === undefined ? "--by" : "--at";
+  const problem = `Cannot use ${found} with --only-actions: actions are carried out now, leave ${found} out`;
+  throw new LastcallError("USAGE", problem);
+}
+
+function subjectOf(
+  name: string,
+  { nodes, policies }: FleetSnapshot,
+  { options, io }: Depart,
+): Subject {
+  const node: NodeFacts | undefined = nodes.find((one) => one.name === name);
+  const policy = node && selectPolicy(node, policies)?.policy;
+  if (node === undefined || policy === undefined) {
+    const found = node === undefined ? "there is no such node" : "no policy selects it";
+    throw new LastcallError("NOT_FOUND", `Cannot carry out the actions of ${name}: ${found}`);
+  }
+  const { uid, providerID, bootID } = node;
+  const cause = causes.find((one) => one === options.cause);
+  if (cause === undefined) {
+    const found = JSON.stringify(options.cause);
+    const problem = `Cannot use --cause ${found}: expected one of ${causes.join(", ")}`;
+    throw new LastcallError("USAGE", problem);
+  }
+  const result = "Actions carried out by hand.";
+  const timeline = [{ at: io.clock.now(), step: "Preparing", result }];
+  const departure: Departure = {
+    ...{ name: departureName(node), uid, resourceVersion: "", hold: false },
+    ...{ node: { name, uid, providerID, bootID }, cause, policy: policy.name },
+    status: { phase: "Preparing", timeline },
+  };
+  return { policy, departure };
+}
+
+async function carryOutAll(
+  { departure, policy }: Subject,
+  ports: ActionPorts,
+  input: Depart,
+): Promise<Written> {
+  const { cause, node } = departure;
+  let records = actionRecords(policy.actions, { cause, phase: "Preparing", records: [] });
+  for (const point of points) {
+    const open = new Set(records.filter(({ state }) => state === "Pending").map((one) => one.name));
+    const due = policy.actions.filter(({ at, name }) => at === point && open.has(name));
+    const known = { ...departure, status: { ...departure.status, actions: records } };
+    const ended = await Promise.all(
+      due.map((action) => carryOutOne(action, { departure: known, policy }, { ports, input })),
+    );
+    records = records.map((one) => ended.find(({ name }) => name === one.name) ?? one);
+  }
+  return { node: node.name, policy: policy.name, actions: records };
+}
+
+async function carryOutOne(
+  action: Action,
+  { departure, policy }: Subject,
+  { ports, input }: { readonly ports: ActionPorts; readonly input: Depart },
+): Promise<ActionRecord> {
+  const { clock, rng, signal, err } = input.io;
+  const addresses = (until: AbortSignal) => ports.addresses(departure.node.name, until);
+  const task = taskFor(action, departure, { policy: policy.name, addresses });
+  const record = { name: action.name, kind: action.how.kind, at: action.at } as const;
+  const runner = await ports.runners(action.how.kind);
+  if (runner === undefined) {
+    const detail = "this version cannot carry out such an action";
+    return { ...record, state: "Failed", attempts: 0, result: "ACTION_UNSUPPORTED", detail };
+  }
+  if (input.options.dryRun) {
+    const found = await runner.check(action.how, signal);
+    if (found === undefined) {
+      return { ...record, state: "Pending", attempts: 0, detail: JSON.stringify(task.how) };
+    }
+    const detail = `${found.field}: found ${found.found}, expected ${found.wanted}`;
+    return { ...record, state: "Failed", attempts: 0, result: found.code, detail };
+  }
+  const startedAt = clock.now();
+  let undo: Fields | undefined;
+  const keep = async (kept: Fields) => {
+    undo = kept;
+    err(`lastcall: to undo ${action.name} of ${task.target.node}: ${JSON.stringify(kept)}\n`);
+  };
+  const tools = { clock, rng, runner, keep, signal, deadlineAt: () => undefined };
+  const end = await carryOut(action, task, tools);
+  const seconds = (clock.now() - startedAt) / 1000;
+  return { ...record, startedAt, seconds, undo, ...outcomeOf(end) };
+}
+
+type ActionOutcome = Pick<ActionRecord, "state" | "attempts" | "result" | "detail" | "reference">;
+
+function outcomeOf(end: ActionEnd): ActionOutcome {
+  const { attempts } = end;
+  return end.kind === "Done"
+    ? { ...end.done, state: "Done", attempts, result: "Done" }
+    : { state: "Failed", attempts, result: end.code, detail: end.detail };
+}
+
+async function show(written: readonly Written[], { options, io }: Depart): Promise<void> {
+  const { output, dryRun } = options;
+  if (output !== "table") {
+    const items = written.map(({ actions, ...one }) => ({
+      ...one,
+      actions: actions.map(asWritten),
+    }));
+    const report = { apiVersion: "lastcall.dev/v1alpha1", kind: "ActionReport", dryRun, items };
+    await printData(report, output, io);
+    return;
+  }
+  for (const { node, policy, actions } of written) {
+    if (actions.length === 0) io.out(`${node}: policy ${policy} has no actions\n`);
+    for (const record of actions) {
+      io.out(`${node} ${lineOf(record)}${dryRun ? " (dry run)" : ""}\n`);
+    }
+  }
+}
+
+function asWritten({ startedAt, ...record }: ActionRecord): object {
+  return startedAt === undefined ? record : { ...record, startedAt: formatInstant(startedAt) };
+}
+
+function lineOf({ name, kind, at, state, seconds, detail, result }: ActionRecord): string {
+  const code = state === "Failed" ? ` ${result}` : "";
+  const took = seconds === undefined ? "" : ` in ${seconds.toFixed(1)}s`;
+  const about = detail === undefined ? "" : `: ${detail}`;
+  return `${at} ${name} (${kind}) ${state}${code}${took}${about}`;
+}

@@ -1,0 +1,132 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
+import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
+import { seededRng } from "../../src/core/chance/rng.ts";
+import { realClock } from "../../src/runtime/real-clock.ts";
+import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
+import { type ActionServer, startActionServer } from "../support/action-server.ts";
+import { departures, ModelWorld, nodes, spotPolicy } from "../support/model-world.ts";
+
+let world: ModelWorld;
+let model: ModelServer;
+let receiver: ActionServer;
+let folder: string;
+
+beforeEach(async () => {
+  world = new ModelWorld();
+  world.addNode("n0", "a");
+  receiver = await startActionServer(({ path }) => ({ status: path === "/broken" ? 400 : 200 }));
+  const http = (path: string) => ({
+    http: { url: `${receiver.url}/${path}`, body: '{"n":"{{node}}"}' },
+  });
+  const mute = { ...http("mute").http, undo: { url: `${receiver.url}/unmute` } };
+  const actions = [
+    { name: "end", at: "AtEnd", ...http("end") },
+    { name: "mute", at: "AtNotice", causes: ["SpotInterruption", "Manual"], http: mute },
+    { name: "planned", at: "AtNotice", causes: ["Planned"], ...http("planned") },
+  ];
+  spotPolicy(world, { actions });
+  model = await serveModel({ api: world.api });
+  folder = await mkdtemp(join(tmpdir(), "lastcall-depart-"));
+  await writeFile(join(folder, "kubeconfig"), model.kubeconfig);
+});
+
+afterEach(async () => {
+  await Promise.all([model.close(), receiver.close()]);
+  await rm(folder, { recursive: true });
+});
+
+async function depart(...args: readonly string[]) {
+  let [stdout, stderr] = ["", ""];
+  const io: Partial<CommandIo> = {
+    out: (text) => {
+      stdout += text;
+    },
+    err: (text) => {
+      stderr += text;
+    },
+    env: { KUBECONFIG: join(folder, "kubeconfig"), LASTCALL_ACTION_HOSTS: receiver.host },
+    ...{ isTerminal: false, colour: false, columns: 80 },
+    ...{ clock: realClock, rng: seededRng(1), signal: new AbortController().signal },
+  };
+  const exit = await runCommandLine(["depart", "n0", ...args], io as CommandIo);
+  return { exit, stdout, stderr };
+}
+
+const paths = () => receiver.requests.map(({ path }) => path);
+
+describe("lastcall depart --only-actions", () => {
+  it("carries the actions of the node's policy out, point by point, and touches nothing else", async () => {
+    const { exit, stdout, stderr } = await depart("--only-actions");
+    expect(exit).toBe(0);
+    expect(paths()).toEqual(["/mute", "/end"]);
+    expect(receiver.requests[0]?.body).toBe('{"n":"n0"}');
+    expect(stdout.replaceAll(/in \d+\.\ds/g, "in 0.0s")).toBe(
+      [
+        `n0 AtEnd end (http) Done in 0.0s: POST to ${receiver.host}, answered with 200`,
+        `n0 AtNotice mute (http) Done in 0.0s: POST to ${receiver.host}, answered with 200`,
+        "n0 AtNotice planned (http) Skipped: not for the cause Manual",
+        "",
+      ].join("\n"),
+    );
+    expect(stderr).toBe(
+      `lastcall: to undo mute of n0: {"method":"POST","url":"${receiver.url}/unmute"}\n`,
+    );
+    expect(world.list(departures)).toEqual([]);
+    expect(world.get(`${nodes}/n0`)?.spec).not.toHaveProperty("unschedulable");
+  });
+
+  it("sends nothing with --dry-run, and says what it would send", async () => {
+    const { exit, stdout } = await depart("--only-actions", "--dry-run", "-o", "json");
+    expect(exit).toBe(0);
+    expect(paths()).toEqual([]);
+    const { kind, items } = JSON.parse(stdout) as { kind: string; items: { actions: object[] }[] };
+    expect(kind).toBe("ActionReport");
+    expect(items[0]?.actions).toMatchObject([
+      { name: "end", state: "Pending", detail: expect.stringContaining('{\\"n\\":\\"n0\\"}') },
+      { name: "mute", state: "Pending" },
+      { name: "planned", state: "Skipped" },
+    ]);
+  });
+
+  it("chooses by --cause, which means nothing without it", async () => {
+    await depart("--only-actions", "--cause", "Planned");
+    expect(paths()).toEqual(["/planned", "/end"]);
+    const { exit, stderr } = await depart("--cause", "Planned");
+    expect([exit, stderr]).toEqual([
+      2,
+      "lastcall: Cannot use --cause: it chooses among actions, add --only-actions\n",
+    ]);
+  });
+
+  it("refuses a cause that is none", async () => {
+    const { exit, stderr } = await depart("--only-actions", "--cause", "Spot");
+    expect(exit).toBe(2);
+    expect(stderr).toContain('Cannot use --cause "Spot": expected one of Planned, Manual');
+    expect(paths()).toEqual([]);
+  });
+
+  it("says before anything what is not allowed, and ends with 1 where one has failed", async () => {
+    const forbidden = await depart("--only-actions", "--dry-run", "--action-hosts", "a.example");
+    expect(forbidden.stdout).toContain("end (http) Failed ACTION_HOST_FORBIDDEN: http.url: found");
+    expect(forbidden.exit).toBe(1);
+    world.patchPolicy({
+      spec: { actions: [{ name: "bad", at: "AtEnd", http: { url: `${receiver.url}/broken` } }] },
+    });
+    const { exit, stdout } = await depart("--only-actions");
+    expect(exit).toBe(1);
+    expect(stdout).toMatch(/^n0 AtEnd bad \(http\) Failed ACTION_REFUSED in /);
+  });
+
+  it.each([
+    ["--at", "2030-01-01T00:00:00Z"],
+    ["--by", "2030-01-01T00:00:00Z"],
+  ])("refuses %s, since it is now", async (flag, at) => {
+    const { exit, stderr } = await depart("--only-actions", flag, at);
+    expect(exit).toBe(2);
+    expect(stderr).toContain(`Cannot use ${flag} with --only-actions`);
+  });
+});
