@@ -111,6 +111,8 @@ export async function takeBack(
 
 /** A receiver that has just failed is given so long before it is asked again. */
 const firstPauseMs: Millis = millis(500);
+/** And one that is asked too often: chats take a message a second. */
+const firstBusyPauseMs: Millis = seconds(2);
 
 type Within = <T>(work: (signal: AbortSignal) => Promise<T>) => Promise<T>;
 
@@ -143,7 +145,9 @@ async function attempting(
       if (isOver) return failed(error, attempts);
       fault = error;
     }
-    await clock.sleep(backoffMs(attempts - 1, rng, { firstMs: firstPauseMs }), signal);
+    const isBusy = isLastcallError(fault) && fault.code === "ACTION_RATE_LIMITED";
+    const firstMs = isBusy ? firstBusyPauseMs : firstPauseMs;
+    await clock.sleep(backoffMs(attempts - 1, rng, { firstMs }), signal);
   }
 }
 
