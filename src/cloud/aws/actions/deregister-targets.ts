@@ -131,6 +131,7 @@ export class TargetRunner implements ActionRunner<Kind> {
     const ends = await Promise.allSettled(
       held.map(({ group, targets }) => of(lines, group).kind.register(group.id, targets, signal)),
     );
+    if (held.length > 0) traffic.index.readAgain();
     throwFailed(ends, signal);
     return { detail: `registered again with ${counted(held)}` };
   }

@@ -104,6 +104,13 @@ export class TargetIndex {
     return [...this.#parts.values()].flatMap(({ fault }) => fault ?? []);
   }
 
+  /** Something has been registered: a reading that is under way may have missed it. */
+  readAgain(): void {
+    const read = () => void this.#read();
+    if (this.#refresh === undefined) read();
+    else void this.#refresh.then(read);
+  }
+
   /** Of what was read the longest time ago. */
   #ageMs(): number {
     const startedMs = [...this.#parts.values()].map((part) => part.startedMs);

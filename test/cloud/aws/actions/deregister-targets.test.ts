@@ -221,6 +221,23 @@ describe("a machine that is taken out of its groups", () => {
     expect([...(balancers.classics[0]?.instances ?? [])]).toEqual([instance.id]);
   });
 
+  it("is taken out again at the next notice, in the groups to which it came back", async () => {
+    const tags = { "elbv2.k8s.aws/cluster": "main" };
+    balancers.addGroup("owned", { tags, targets: [{ id: instance.id, port: 80 }] });
+    addGroups(1);
+    const { undo } = await run();
+    // What is read now does not hold it any more.
+    await clock.advance(31_000);
+    await run({ machine: "i-00000000000000099" });
+    const reads = balancers.count("DescribeTargetHealth");
+    await comeBack(undo);
+    await waitUntil(async () => balancers.count("DescribeTargetHealth") === reads + 2, {
+      ...{ what: "the groups are read again", timeoutMs: 5000, intervalMs: 5 },
+    });
+    await run();
+    expect(standing()).toEqual([`${instance.id}:80`]);
+  });
+
   it("does not come back once it has ended", async () => {
     addGroups(1);
     const { undo } = await run();
