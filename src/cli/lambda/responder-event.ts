@@ -23,9 +23,11 @@ export interface DepartingMachine {
   readonly cause: Cause;
   readonly deadlineAt?: Instant | undefined;
   readonly noticedAt: Instant;
+  /** What of the invocation could not be read. */
+  readonly problems: readonly string[];
 }
 
-const known: Readonly<Record<Cause, true>> = {
+const causeNames: Readonly<Record<Cause, true>> = {
   Planned: true,
   Manual: true,
   SpotInterruption: true,
@@ -35,7 +37,7 @@ const known: Readonly<Record<Cause, true>> = {
   Preempted: true,
   NodeShutdown: true,
 };
-const causes = Object.keys(known) as readonly Cause[];
+const causes = Object.keys(causeNames) as readonly Cause[];
 
 const fieldNames = ["instanceId", "node", "cause", "deadline"] as const;
 
@@ -87,6 +89,7 @@ export function departingMachines(
         cause: notice.cause,
         deadlineAt: notice.deadlineAt,
         noticedAt: notice.noticedAt,
+        problems: reading.problems,
       }));
     case "Unreadable":
       throw unreadable(`found ${reading.problem}`);
@@ -115,16 +118,20 @@ function ownForm({ instanceId, node, cause, deadline }: Fields, at: Instant): De
   if (id === undefined) {
     throw unreadable(`found instanceId ${excerpt(instanceId)}, expected i-0abc or its providerID`);
   }
-  const deadlineText = trimmedTextOf(deadline);
-  const deadlineAt = deadlineText === undefined ? undefined : parseInstant(deadlineText);
-  if (deadlineText !== undefined && deadlineAt === undefined) {
-    throw unreadable(`found deadline ${excerpt(deadline)}, expected a time of RFC 3339`);
+  // Fails open: a machine leaves, and whoever says it may have other words for the rest.
+  const problems: string[] = [];
+  const deadlineAt = parseInstant(trimmedTextOf(deadline) ?? "");
+  if (deadline !== undefined && deadlineAt === undefined) {
+    problems.push(`the deadline ${excerpt(deadline)} is no time of RFC 3339, it is ignored`);
   }
-  const why = cause === undefined ? "SpotInterruption" : oneOf(causes, cause);
-  if (why === undefined) {
-    throw unreadable(`found cause ${excerpt(cause)}, expected one of ${causes.join(", ")}`);
+  const known = oneOf(causes, cause);
+  if (cause !== undefined && known === undefined) {
+    problems.push(`the cause ${excerpt(cause)} is not known, it counts as SpotInterruption`);
   }
-  return { instanceId: id, node: trimmedTextOf(node), cause: why, deadlineAt, noticedAt: at };
+  return {
+    ...{ instanceId: id, node: trimmedTextOf(node), deadlineAt, noticedAt: at, problems },
+    cause: known ?? "SpotInterruption",
+  };
 }
 
 function unreadable(found: string): LastcallError {

@@ -83,6 +83,7 @@ export class Responder {
     const node = machine.node ?? (await this.#nodeName(machine.instanceId, signal));
     const { instanceId, cause } = machine;
     log.info("departure", { instance: instanceId, node, cause });
+    for (const problem of machine.problems) log.warn("event-unclear", { node, problem });
     const open: Case = { machine, node, records: new Map(), endsAt };
     for (const points of stages) {
       const due = actions.filter(({ at }) => points.includes(at));

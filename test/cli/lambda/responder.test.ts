@@ -181,13 +181,19 @@ describe("the Lambda responder", () => {
 
   it.each([
     ["no instance", { instanceId: "my-machine" }, /instanceId "my-machine"/],
-    ["no time", { instanceId: "i-0123456789abcdef0", deadline: "soon" }, /deadline "soon"/],
-    ["no cause", { instanceId: "i-0123456789abcdef0", cause: "Spot" }, /cause "Spot"/],
     ["garbage", "garbage", /Cannot read the invocation/],
     ["an event of S3", { Records: [{ s3: {} }] }, /Cannot read the invocation/],
   ])("refuses an invocation that names %s", async (_, event, message) => {
     await expect(invoke(event)).rejects.toThrow(message);
     expect(standing()).toHaveLength(2);
+  });
+
+  it("acts on a machine whose cause and deadline are in words of others, and says so", async () => {
+    const answer = await invoke({ instanceId: instance.id, cause: "spot-itn", deadline: "soon" });
+    expect(standing()).toEqual([]);
+    expect(answer.summary).toContain("leaves: SpotInterruption");
+    const unclear = logged.filter((line) => line.includes("event-unclear")).join();
+    expect(unclear).toMatch(/deadline .*soon.*cause .*spot-itn/);
   });
 
   it("does the rest where one action is denied, and names the right", async () => {
