@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { assembleController } from "../../src/cli/assemble/assemble-controller.ts";
 import { ClusterAuditor } from "../../src/cli/cluster/cluster-auditor.ts";
@@ -169,8 +169,15 @@ async function plan(): Promise<void> {
   const actions = [{ name: "tell", at: "AtEnd", slack: { secretRef } }];
   spotPolicy(world, { lifetime: { max: "24h", reserve: "30m" }, actions });
   const wait: Millis = minutes(5);
+  const requests = requestsOf(world);
   await tell(world, async () => {
     await world.pass(wait);
+    // What is loaded when it is used takes its time, whatever the model's clock says.
+    const hasSignedIn = async () => {
+      await world.pass(seconds(1));
+      expect(requests.some((request) => request.includes("/secrets/"))).toBe(true);
+    };
+    await vi.waitFor(hasSignedIn, { timeout: 20_000 });
     world.patchPolicy({ spec: { lifetime: { max: "12h" } } });
     await world.pass(wait);
   });
