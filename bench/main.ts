@@ -30,6 +30,7 @@ const known = [
   "plan",
   "budget",
   "audit",
+  "board",
 ];
 
 function benchesToRun(words: readonly string[]): readonly string[] {

@@ -13,11 +13,11 @@ const ownNode = fileURLToPath(new URL("../node_modules/.bin/node", import.meta.u
 
 const major = Number(process.versions.node.split(".")[0]);
 const isBundled = existsSync(bundle);
-// The controller idles for hours: the first flag costs it no time that counts and is a quarter of its memory
+// Controller and board idle for hours: the first flag costs it no time that counts and is a quarter of its memory
 // (bench/idle-controller.ts); NODE_OPTIONS does not take it. The second lets a burst's garbage die young,
 // which costs nothing at rest; it counts only from the start of a process, so that deploy/ sets it there.
-const flags =
-  process.argv[2] === "run" ? ["--optimize-for-size", "--max-semi-space-size=16"] : [];
+const staysUp = ["run", "board"].includes(process.argv[2]);
+const flags = staysUp ? ["--optimize-for-size", "--max-semi-space-size=16"] : [];
 if (major >= (isBundled ? oldestMajor : 26)) {
   for (const flag of flags) setFlagsFromString(flag);
   if (!("Temporal" in globalThis)) await import("../dist/temporal.js");
