@@ -13,7 +13,6 @@ const except: Exceptions = {
     "src/cli/demo/ansi-frame.ts",
     "src/cloud/aws/ec2-launch-times.ts",
     "src/cloud/aws/release-choice.ts",
-    "src/controller/action/action-steps.ts",
     "src/controller/notice/fenced-hooks.ts",
     "src/controller/soon-taints.ts",
   ],

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { completionScript } from "../../src/cli/commands/completion.ts";
+import { completionScript } from "../../src/cli/command-line/completion.ts";
 
 const commands = [
   { name: "plan", summary: "Shows when each node leaves", flags: ["--output", "--from", "--at"] },

@@ -8,11 +8,11 @@ import {
 } from "../../config/options/resolve-options.ts";
 import { orList } from "../../config/problem.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
-import { completionScript } from "../commands/completion.ts";
 import { version } from "../commands/version.ts";
 import type { CommandIo } from "./command-io.ts";
 import { commandList } from "./command-list.ts";
 import type { CommandSpec } from "./command-spec.ts";
+import { completionScript } from "./completion.ts";
 
 /** What every command has; the help of each shows it after its own. */
 const commonOptions = commandList
