@@ -1,12 +1,13 @@
 import { leanObject } from "../../audit/objects/lean-object.ts";
 import { readManifest } from "../../audit/objects/manifest.ts";
+import type { TemplatePath } from "../../audit/objects/template-path.ts";
 import { objectKey, ownerKeys } from "../../audit/objects/workload-list.ts";
 import { isSpot } from "../../audit/spot-label.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
+import type { ShutdownGroup } from "../../core/drain-plan/grace-budget.ts";
 import { type Fields, isFields, valueAt } from "../../core/json/json-field.ts";
 import { isLastcallError } from "../../errors.ts";
 import { listPages } from "../../kube/watch/list.ts";
-import type { LiveCluster, ObjectSelection } from "../commands/audit.ts";
 import {
   type AuditedKind,
   clusterKinds,
@@ -15,6 +16,22 @@ import {
   podKind,
 } from "../input/audited-kind.ts";
 import { type AskKubelet, readKubeletBudgets } from "./kubelet-budgets.ts";
+
+/** The objects of a live cluster, and the budgets that its kubelets reported. */
+export interface LiveCluster {
+  readonly objects: readonly unknown[];
+  readonly readBudgets: ReadonlyMap<string, readonly ShutdownGroup[]>;
+  /** What a reader should know of how it was read, one sentence each. */
+  readonly notes: readonly string[];
+}
+
+/** What is read of a live cluster. */
+export interface ObjectSelection {
+  /** Absent: all namespaces. */
+  readonly namespace?: string | undefined;
+  /** Custom resources to be read, too. */
+  readonly templatePaths?: readonly TemplatePath[] | undefined;
+}
 
 export interface ReadClusterOptions extends ObjectSelection {
   readonly api: KubeApi;

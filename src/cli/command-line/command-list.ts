@@ -73,7 +73,7 @@ export const commandList: readonly CommandSpec[] = [
       "helm template my-chart | lastcall audit -f - --platform gke",
       "lastcall audit -f manifests/ --platform gke --platform eks --fail-on warning",
     ],
-    load: async () => (await import("../commands/audit-command.ts")).runAuditCommand,
+    load: async () => (await import("../commands/audit.ts")).runAuditCommand,
   }),
   command({
     name: "doctor",

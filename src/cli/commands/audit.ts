@@ -8,10 +8,19 @@ import type { Platform } from "../../audit/platform.ts";
 import type { AuditReport } from "../../audit/report.ts";
 import { type Severity, severities } from "../../audit/rule.ts";
 import { printYaml } from "../../config/yaml-text.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import type { KubeApi } from "../../contracts/kube-api.ts";
 import type { ShutdownGroup } from "../../core/drain-plan/grace-budget.ts";
 import { LastcallError } from "../../errors.ts";
+import type { KubeAccess } from "../../kube/access/kube-access.ts";
+import { connect } from "../cluster/connect.ts";
+import { type AskKubelet, proxiedKubelet } from "../cluster/kubelet-budgets.ts";
 import { loadDocument, loadPlatform } from "../cluster/load-platform.ts";
+import { type LiveCluster, type ObjectSelection, readCluster } from "../cluster/read-cluster.ts";
+import type { CommandRun } from "../command-line/command-spec.ts";
+import { nodeFiles } from "../input/node-files.ts";
 import { type ManifestFiles, type ReadManifests, readManifests } from "../input/read-manifests.ts";
+import { version } from "./version.ts";
 
 /** The parsed command line of `lastcall audit`. */
 export interface AuditCommand {
@@ -31,22 +40,6 @@ export interface AuditCommand {
   readonly quiet?: boolean | undefined;
   /** For SARIF: the version of this program. */
   readonly version: string;
-}
-
-/** The objects of a live cluster, and the budgets that its kubelets reported. */
-export interface LiveCluster {
-  readonly objects: readonly unknown[];
-  readonly readBudgets: ReadonlyMap<string, readonly ShutdownGroup[]>;
-  /** What a reader should know of how it was read, one sentence each. */
-  readonly notes: readonly string[];
-}
-
-/** What is read of a live cluster. */
-export interface ObjectSelection {
-  /** Absent: all namespaces. */
-  readonly namespace?: string | undefined;
-  /** Custom resources to be read, too. */
-  readonly templatePaths?: readonly TemplatePath[] | undefined;
 }
 
 /** The outside of the command. */
@@ -192,4 +185,53 @@ function reaches(report: AuditReport, failOn: Severity | "never"): boolean {
   if (failOn === "never") return false;
   const limit = severities.indexOf(failOn);
   return report.findings.some((finding) => severities.indexOf(finding.severity) <= limit);
+}
+
+/** Judges manifests, a recording of a cluster, or, where no file is named, the live cluster. */
+export const runAuditCommand: CommandRun<"audit"> = async ({ options, io }) =>
+  runAudit(
+    {
+      files: options.filename,
+      from: options.from,
+      platforms: options.platform,
+      failOn: options.failOn,
+      output: options.output,
+      namespace: options.namespace,
+      baseline: options.baseline,
+      templatePaths: options.templatePath,
+      quiet: options.quiet,
+      version,
+    },
+    {
+      ...nodeFiles(io.files.stdinBytes()),
+      stdout: io.out,
+      stderr: io.err,
+      isTty: io.isTerminal,
+      colour: io.colour,
+      readCluster: async (wanted) => {
+        const { api, access, close } = await connect(options, io);
+        try {
+          const askKubelet = await kubeletsOf(options, { api, access, clock: io.clock });
+          return await readCluster({ api, ...wanted, askKubelet, signal: io.signal });
+        } finally {
+          close();
+        }
+      },
+    },
+  );
+
+/** How kubelets are asked for their budgets; undefined where they are not. */
+async function kubeletsOf(
+  { askKubelets, kubeletInsecureTls }: Parameters<typeof runAuditCommand>[0]["options"],
+  {
+    api,
+    access,
+    clock,
+  }: { readonly api: KubeApi; readonly access: KubeAccess; readonly clock: Clock },
+): Promise<AskKubelet | undefined> {
+  if (askKubelets === "never") return undefined;
+  if (askKubelets === "proxy") return proxiedKubelet(api);
+  const { directKubelet } = await import("../cluster/direct-kubelet.ts");
+  const certificate = kubeletInsecureTls ? "Unverified" : "Verified";
+  return directKubelet(access, { clock, certificate });
 }
