@@ -100,7 +100,7 @@ export const clusterEvents = {
   NoticeReceived: {
     ...{ type: "Warning", about: aboutNode },
     tells:
-      "The cloud has given notice, and the policy's reaction is `Notify`: the node keeps running.",
+      "The cloud has given notice, and the policy's reaction is `Notify`, or it is in dry run: the node keeps running.",
   },
   BudgetImpossible: {
     ...{ type: "Warning", about: aboutBudget },

@@ -146,6 +146,7 @@ function manual(departure: Departure, pass: Pass): Decision[] {
   const node = pass.nodes.get(departure.node.name);
   if (node === undefined || (departAt !== undefined && departAt > now)) return [];
   const policy = policyFor(departure, node, snapshot.policies);
+  if (policy.dryRun) return [{ kind: "Leave", node, ...because("DryRun", departure) }];
   const answer = snapshot.releaseAnswers.get(node.uid);
   const release = releaseVerdict({ policy, node, answer, at: now });
   if (release.kind === "Held") return hold(departure, release, pass);

@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { formatInstant, plus, seconds } from "../../src/core/time/time.ts";
-import { dawn, ModelWorld, nodes, webWorkload } from "../support/model-world.ts";
+import {
+  dawn,
+  departures,
+  ModelWorld,
+  nodes,
+  spotPolicy,
+  webWorkload,
+} from "../support/model-world.ts";
 
 function fleet(): ModelWorld {
   const world = new ModelWorld();
@@ -261,3 +268,54 @@ describe("a machine that was taken, and made anew behind the same Node object", 
     await running;
   });
 });
+
+describe("a policy in dry run", () => {
+  it.each([
+    ["a notice", (world: ModelWorld) => world.notice("n1", seconds(120))],
+    ["a recommendation", (world: ModelWorld) => departureFor(world, "RebalanceRecommendation")],
+    ["a person's request", (world: ModelWorld) => departureFor(world, "Manual")],
+  ] as const)("touches neither node nor pods at %s", async (_, ask) => {
+    const world = fleet();
+    spotPolicy(world, { lifetime: {}, dryRun: true, onNotice: { rebalance: "Drain" } });
+    await world.pass(seconds(5));
+    const pods = world.podsOn("n1").length;
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    ask(world);
+    await world.pass(seconds(180));
+    stop.abort();
+    await running;
+    expect(world.stepsOf("n1")).toEqual([]);
+    expect(world.podsOn("n1")).toHaveLength(pods);
+    expect(world.released).toEqual([]);
+  });
+
+  it("says at a notice what it would have done", async () => {
+    const world = fleet();
+    spotPolicy(world, { lifetime: {}, dryRun: true });
+    await world.pass(seconds(5));
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    world.notice("n1", seconds(120));
+    await world.pass(seconds(5));
+    stop.abort();
+    await running;
+    expect(world.statusOf("n1")).toMatchObject({ outcome: "Cancelled", reason: "DryRun" });
+    const said = world.events.find(({ reason }) => reason === "NoticeReceived");
+    expect(said?.message).toContain("n1 would leave now, but this is a dry run");
+  });
+});
+
+function departureFor(world: ModelWorld, cause: string): void {
+  const uid = world.get(`${nodes}/n1`)?.metadata?.uid ?? "";
+  const noticedAt = formatInstant(world.clock.now());
+  world.create(departures, {
+    apiVersion: "lastcall.dev/v1alpha1",
+    kind: "Departure",
+    metadata: { name: "n1-asked" },
+    spec: {
+      ...{ node: { name: "n1", uid }, cause, source: "test" },
+      ...(cause === "Manual" ? {} : { noticedAt }),
+    },
+  });
+}

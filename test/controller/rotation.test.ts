@@ -241,7 +241,7 @@ describe("a notice", () => {
     [
       "Notify",
       [
-        "Warning Node n1: The cloud has given notice (SpotInterruption), but n1 stays, because policy spot ignores such notices.",
+        "Warning Node n1: The cloud has given notice (SpotInterruption): n1 stays, because policy spot ignores such notices.",
       ],
     ],
   ])("is left alone where the policy says %s, with its Events", async (reaction, wanted) => {

@@ -314,6 +314,6 @@ export const policySpec: ObjectField = {
     instance,
     actions: actionsField,
     paused: switchField("No planned departures of this policy start; notices still count."),
-    dryRun: switchField("Decide and report, but do nothing."),
+    dryRun: switchField("Decide and report, but do nothing: not at a notice or a request either."),
   },
 };

@@ -142,7 +142,8 @@ function handle(
     })
     .then(() => {
       const isTold = reactionTo(departure, policy) === "Notify";
-      if (isTold && left?.reason === "NoticeIgnored") notify(departure, left, executor);
+      const isLeft = left?.reason === "NoticeIgnored" || left?.reason === "DryRun";
+      if (isTold && left !== undefined && isLeft) notify(departure, left, executor);
     })
     .catch((error: unknown) =>
       executor.telemetry.log.warn("act-failed", { error: messageOf(error) }),
@@ -154,7 +155,7 @@ function notify({ node, cause }: Departure, left: DepartureStatus, executor: Exe
   executor.emit({
     type: "Warning",
     reason: "NoticeReceived",
-    message: `The cloud has given notice (${cause}), but ${left.message}`,
+    message: `The cloud has given notice (${cause}): ${left.message}`,
     about: { kind: "Node", name: node.name, uid: node.uid },
   });
 }
@@ -176,5 +177,6 @@ function whyNot(departure: Departure, policy: Policy): Omit<PhaseChange, "at"> |
     return { event: "Withdrawn", reason: "NoticeWithdrawn" };
   }
   const isLeft = !makesLeave(reactionTo(departure, policy));
-  return isLeft ? { event: "Cancelled", reason: "NoticeIgnored" } : undefined;
+  const reason = policy.dryRun ? "DryRun" : "NoticeIgnored";
+  return isLeft ? { event: "Cancelled", reason } : undefined;
 }

@@ -28,10 +28,11 @@ export function policyFor(
 
 /**
  * What the policy says to do at a notice. A cause that no rule names drains: a notice fails
- * open to draining.
+ * open to draining. A policy in dry run only says that there was one.
  */
 export function reactionTo(departure: Pick<Departure, "cause">, policy: Policy): NoticeReaction {
   if (isVoluntary(departure.cause)) return "Drain";
+  if (policy.dryRun) return "Notify";
   switch (departure.cause) {
     case "SpotInterruption":
       return policy.onNotice.spotInterruption;
