@@ -31,6 +31,7 @@ const known = [
   "budget",
   "audit",
   "board",
+  "actions",
 ];
 
 function benchesToRun(words: readonly string[]): readonly string[] {

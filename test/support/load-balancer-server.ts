@@ -40,6 +40,8 @@ export interface ServedCall {
   readonly action: string;
   /** The target group's ARN or the classic load balancer's name, where the call names one. */
   readonly on: string | undefined;
+  /** The ids of the targets that it names. */
+  readonly targets: readonly string[];
   readonly atMs: number;
 }
 
@@ -108,7 +110,8 @@ export class LoadBalancerServer extends AwsQueryServer {
   protected override async answer(asked: URLSearchParams): Promise<QueryAnswer> {
     const action = asked.get("Action") ?? "";
     const on = asked.get("TargetGroupArn") ?? asked.get("LoadBalancerName") ?? undefined;
-    this.calls.push({ action, on, atMs: this.#now() });
+    const targets = membersOf(asked, "Targets.member").map(({ Id = "" }) => Id);
+    this.calls.push({ action, on, targets, atMs: this.#now() });
     if (this.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, this.latencyMs));
     const version = asked.get("Version") ?? "";
     const namespace = `http://elasticloadbalancing.amazonaws.com/doc/${version}/`;
