@@ -5,14 +5,14 @@ import type { NodePods } from "../contracts/node-pods.ts";
 import type { Instant } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
 import { readAct, readActRequest } from "./act.ts";
-import type { ActDesk } from "./act-desk.ts";
 import type { BoardFeed } from "./board-feed.ts";
 import { nodePage } from "./node-page.ts";
+import type { OperatorActs } from "./operator-acts.ts";
 import type { StreamMessage } from "./stream.ts";
 
 export interface BoardRoutesOptions {
   readonly feed: BoardFeed;
-  readonly desk: ActDesk;
+  readonly acts: OperatorActs;
   readonly fleet: Fleet;
   readonly pods: Pick<NodePods, "list" | "budgets">;
   readonly now: () => Instant;
@@ -20,7 +20,7 @@ export interface BoardRoutesOptions {
 
 /** What the page of the board asks for. */
 export function boardRoutes(options: BoardRoutesOptions): PageRoutes {
-  const { feed, desk } = options;
+  const { feed, acts } = options;
   const texts = new WeakMap<StreamMessage, string>();
   return {
     get: {
@@ -31,12 +31,12 @@ export function boardRoutes(options: BoardRoutesOptions): PageRoutes {
     post: {
       "/api/preview": async ({ body }) => {
         const act = readAct(body);
-        return act === undefined ? noAct : { status: 200, json: await desk.preview(act) };
+        return act === undefined ? noAct : { status: 200, json: await acts.preview(act) };
       },
       "/api/act": async ({ body }) => {
         const request = readActRequest(body);
         if (request === undefined) return noAct;
-        const answer = await desk.perform(request);
+        const answer = await acts.perform(request);
         feed.refresh();
         return { status: answer.kind === "Done" ? 200 : 409, json: answer };
       },

@@ -315,7 +315,7 @@ describe("a notice that the cloud takes back", () => {
   });
 });
 
-describe("the desk", () => {
+describe("the notice reporter", () => {
   it("touches no departure of another node that has the same name", async () => {
     // A node of the same name and the same first letters of its uid: a name alone is nobody.
     await put(first, { node: { ...node, uid: "0b1f7a3e-ffff" }, cause: "SpotInterruption" });

@@ -1,7 +1,7 @@
-import { ActDesk } from "../../board/act-desk.ts";
 import { BoardFeed } from "../../board/board-feed.ts";
 import { boardRoutes } from "../../board/board-routes.ts";
 import type { EndedDepartures } from "../../board/ended-departures.ts";
+import { OperatorActs } from "../../board/operator-acts.ts";
 import type { FleetState } from "../../board/stream.ts";
 import type { PageFile, PageServer } from "../../contracts/board/page-route.ts";
 import type { Clock } from "../../contracts/clock.ts";
@@ -49,12 +49,12 @@ export async function startBoard(parts: BoardParts): Promise<ServedBoard> {
     run: Math.floor(rng() * 2 ** 32).toString(36),
   });
   const pods = new KubeNodePods({ api, clock: clusterClock, rng });
-  const desk = new ActDesk({
+  const acts = new OperatorActs({
     ...{ fleet, pods, now },
     store: new KubeDepartureStore(api),
     writes: new KubeOperatorWrites(api),
   });
-  const routes = boardRoutes({ feed, desk, fleet, pods, now });
+  const routes = boardRoutes({ feed, acts, fleet, pods, now });
   const server: PageServer = await servePage({ address: parts.address, routes, files });
   const over = new AbortController();
   const running = feed.run(over.signal);

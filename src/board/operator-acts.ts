@@ -15,7 +15,7 @@ import { messageOf } from "../errors.ts";
 import type { ActAnswer, ActPreview, ActRequest, BoardAct } from "./act.ts";
 import { commandOf, holdValue } from "./act-command.ts";
 
-export interface ActDeskOptions {
+export interface OperatorActsOptions {
   readonly fleet: Fleet;
   readonly pods: Pick<NodePods, "list" | "budgets">;
   readonly store: Pick<DepartureStore, "create" | "move">;
@@ -40,11 +40,11 @@ const mostRemembered = 1000;
  * Shows what an act would do, by the core, and does it with the rights of the caller. An act is
  * done once, however often its request comes, and only where what it rests upon is as it was shown.
  */
-export class ActDesk {
-  readonly #options: ActDeskOptions;
+export class OperatorActs {
+  readonly #options: OperatorActsOptions;
   readonly #done = new Map<string, Promise<ActAnswer>>();
 
-  constructor(options: ActDeskOptions) {
+  constructor(options: OperatorActsOptions) {
     this.#options = options;
   }
 

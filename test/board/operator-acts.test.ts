@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type BoardAct, readAct, readActRequest } from "../../src/board/act.ts";
-import { ActDesk } from "../../src/board/act-desk.ts";
+import { OperatorActs } from "../../src/board/operator-acts.ts";
 import { readClusterPolicy } from "../../src/config/policy/cluster-policy.ts";
 import type { KubeApi, KubeRequest } from "../../src/contracts/kube-api.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
@@ -20,7 +20,7 @@ import {
 } from "../support/model-world.ts";
 
 let world: ModelWorld;
-let desk: ActDesk;
+let acts: OperatorActs;
 let fleet: KubeFleet;
 let writes: string[];
 let refuse: (request: KubeRequest) => boolean;
@@ -50,7 +50,7 @@ beforeEach(async () => {
   });
   void fleet.run(over.signal);
   await fleet.synced(over.signal);
-  desk = new ActDesk({
+  acts = new OperatorActs({
     fleet,
     pods: new KubeNodePods({ api, clock, rng }),
     store: new KubeDepartureStore(api),
@@ -73,22 +73,22 @@ const depart = (name: string, by: Instant | null = null): BoardAct => {
 let keys = 0;
 /** As a person does it who has seen the preview. */
 async function perform(act: BoardAct) {
-  const { seen } = await desk.preview(act);
+  const { seen } = await acts.preview(act);
   keys += 1;
-  const answer = await desk.perform({ act, seen, key: `key-${keys}-of-this-test` });
+  const answer = await acts.perform({ act, seen, key: `key-${keys}-of-this-test` });
   await world.pass(hours(0));
   return answer;
 }
 
 describe("an act", () => {
   it("writes nothing while it is previewed", async () => {
-    for (const act of [hold("n1"), depart("n1")]) await desk.preview(act);
+    for (const act of [hold("n1"), depart("n1")]) await acts.preview(act);
     expect(writes).toEqual([]);
   });
 
   it("puts a hold on a node and takes it away again, against the version that was read", async () => {
     const until = plus(dawn, hours(30));
-    expect((await desk.preview(hold("n1", until))).command).toBe(
+    expect((await acts.preview(hold("n1", until))).command).toBe(
       "kubectl annotate node n1 --overwrite lastcall.dev/hold=2026-11-21T06:00:00.000Z",
     );
     expect(await perform(hold("n1", until))).toMatchObject({ kind: "Done" });
@@ -100,26 +100,26 @@ describe("an act", () => {
 
   it("is done once, however often its request comes", async () => {
     const act = depart("n1");
-    const { seen } = await desk.preview(act);
+    const { seen } = await acts.preview(act);
     const request = { act, seen, key: "one-key-of-one-act" };
-    const answers = await Promise.all([1, 2, 3].map(() => desk.perform(request)));
+    const answers = await Promise.all([1, 2, 3].map(() => acts.perform(request)));
     expect(new Set(answers.map(({ kind }) => kind))).toEqual(new Set(["Done"]));
-    await desk.perform(request);
+    await acts.perform(request);
     expect(writes).toEqual([`POST ${departures}`]);
     expect(world.list(departures)).toHaveLength(1);
   });
 
   it("is refused where another person has done something else since it was shown", async () => {
     const act = hold("n1");
-    const { seen } = await desk.preview(act);
+    const { seen } = await acts.preview(act);
     world.patchNode("n1", { metadata: { annotations: { "lastcall.dev/hold": "4h" } } });
-    const early = await desk.perform({ act, seen, key: "before-the-watch-tells" });
+    const early = await acts.perform({ act, seen, key: "before-the-watch-tells" });
     expect(early).toEqual({
       kind: "Refused",
       says: 'Somebody else was first: its hold is "4h"',
     });
     await world.pass(hours(0));
-    const late = await desk.perform({ act, seen, key: "after-the-watch-told" });
+    const late = await acts.perform({ act, seen, key: "after-the-watch-told" });
     expect(late).toMatchObject({ kind: "Refused", says: expect.stringContaining("changed") });
     expect(holdOn("n1")).toBe("4h");
     expect(writes).toEqual([]);
@@ -127,9 +127,9 @@ describe("an act", () => {
 
   it("makes one departure where two people ask for it at once", async () => {
     const act = depart("n1");
-    const { seen } = await desk.preview(act);
+    const { seen } = await acts.preview(act);
     const answers = await Promise.all(
-      ["one", "two"].map((who) => desk.perform({ act, seen, key: `${who}-person` })),
+      ["one", "two"].map((who) => acts.perform({ act, seen, key: `${who}-person` })),
     );
     expect(answers.map(({ kind }) => kind).toSorted()).toEqual(["Done", "Refused"]);
     expect(world.list(departures)).toHaveLength(1);
@@ -137,10 +137,10 @@ describe("an act", () => {
 
   it("never meets another node that has the name now", async () => {
     const act = hold("n1");
-    const { seen } = await desk.preview(act);
+    const { seen } = await acts.preview(act);
     world.api.handle({ method: "DELETE", path: `${nodes}/n1` });
     world.addNode("n1", "a");
-    const answer = await desk.perform({ act, seen, key: "the-node-is-another" });
+    const answer = await acts.perform({ act, seen, key: "the-node-is-another" });
     expect(answer.kind).toBe("Refused");
     expect(holdOn("n1")).toBeUndefined();
   });
@@ -155,18 +155,18 @@ describe("an act", () => {
       },
       status: { phase: "Running" },
     });
-    const { drain, refusal, says } = await desk.preview(depart("n1"));
+    const { drain, refusal, says } = await acts.preview(depart("n1"));
     expect(refusal).toBeNull();
     expect(says[0]).toBe("n1 leaves now");
     expect(drain?.pods).toMatchObject([{ name: "web", graceSeconds: 45, cut: false }]);
-    const hurried = await desk.preview(depart("n1", plus(dawn, 30_000 as never)));
+    const hurried = await acts.preview(depart("n1", plus(dawn, 30_000 as never)));
     expect(hurried.drain?.pods).toMatchObject([{ name: "web", cut: true }]);
   });
 
   it("freezes a policy until an instant, and ends the freeze", async () => {
     const until = plus(dawn, hours(72));
     const act: BoardAct = { kind: "Freeze", policy: "spot", until };
-    expect((await desk.preview(act)).command).toBe(
+    expect((await acts.preview(act)).command).toBe(
       `kubectl patch departurepolicy spot --type merge -p '{"spec":{"gates":{"freezeUntil":"2026-11-23T00:00:00.000Z"}}}'`,
     );
     expect(await perform(act)).toMatchObject({ kind: "Done" });
