@@ -31,7 +31,8 @@ export function readTemplate(): { readonly Resources: Readonly<Record<string, Bl
       { tag, collection: "seq" as const, resolve: (value: object) => ({ [key]: value }) },
     ];
   });
-  return parse(text, { customTags, merge: true }) as ReturnType<typeof readTemplate>;
+  // CloudFormation reads neither aliases nor merges.
+  return parse(text, { customTags, maxAliasCount: 0 }) as ReturnType<typeof readTemplate>;
 }
 
 const actionForm = /^(autoscaling|ec2|elasticloadbalancing|sqs|sns|lambda|logs|sts):\w+$/;

@@ -14,6 +14,7 @@ const versions: Readonly<Record<string, string>> = {
   ec2: "2016-11-15",
   autoscaling: "2011-01-01",
   sns: "2010-03-31",
+  cloudformation: "2010-05-15",
 };
 
 /**
@@ -162,6 +163,20 @@ export class Moto {
     return text;
   }
 
+  /** What CloudWatch Events, as EventBridge is still called there, answers. */
+  async putEvent(event: object): Promise<void> {
+    const answer = await fetch(this.url, {
+      method: "POST",
+      headers: {
+        "content-type": "application/x-amz-json-1.1",
+        "x-amz-target": "AWSEvents.PutEvents",
+        authorization: `AWS4-HMAC-SHA256 Credential=test/20261120/${region}/events/aws4_request`,
+      },
+      body: JSON.stringify({ Entries: [event] }),
+    });
+    if (!answer.ok) throw new Error(`Cannot put an event: ${answer.status}`);
+  }
+
   async stop(): Promise<void> {
     await this.#part.kill();
     rmSync(this.#folder, { recursive: true, force: true });
@@ -188,6 +203,14 @@ export class Moto {
 function inTens<T>(all: readonly T[]): readonly (readonly T[])[] {
   const count = Math.ceil(all.length / 10);
   return Array.from({ length: count }, (_, place) => all.slice(place * 10, (place + 1) * 10));
+}
+
+/** AWS' own checker of templates, which moto brings along; resolves with what it finds. */
+export async function lintTemplate(file: string): Promise<string> {
+  const python = await install();
+  const lint = promisify(execFile)(python, ["-m", "cfnlint", file]);
+  const { stdout } = await lint.catch((error: { stdout: string }) => error);
+  return stdout;
 }
 
 /** Installs it into a cache outside the checkout, once; gives the python that has it. */
