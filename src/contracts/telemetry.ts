@@ -102,6 +102,10 @@ export const clusterEvents = {
     tells:
       "The cloud has given notice, and the policy's reaction is `Notify`, or it is in dry run: the node keeps running.",
   },
+  ActionFailed: {
+    ...{ type: "Warning", about: aboutNode },
+    tells: "An action of the policy failed at the departure of the node, and why.",
+  },
   BudgetImpossible: {
     ...{ type: "Warning", about: aboutBudget },
     tells: "Before the cordon: the pod's budget can never allow a disruption.",

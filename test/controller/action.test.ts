@@ -141,6 +141,9 @@ describe("the actions of a notice", () => {
       { name: "tell", state: "Done" },
     ]);
     expect(stage.records[0]?.detail).toContain("nothing for teams");
+    const said = world.events.filter(({ reason }) => reason === "ActionFailed");
+    expect(said).toMatchObject([{ type: "Warning", about: { kind: "Node", name: "n1" } }]);
+    expect(said[0]?.message).toContain("Action new (teams) failed: ");
     expect(world.podsOn("n1")).toEqual([]);
   });
 

@@ -183,6 +183,10 @@ export class DepartureTelemetry {
     log[isWell ? "info" : "warn"]("action", {
       ...{ ...about, kind, state, result, attempts, seconds, message: detail },
     });
+    if (!isWell) {
+      const message = `Action ${name} (${kind}) failed: ${detail ?? result}`;
+      this.#sayOnce(`action ${name}`, departure, { reason: "ActionFailed", message, about: [] });
+    }
     const { noticedAt } = departure;
     if (kind !== "deregisterTargets" || state !== "Done" || noticedAt === undefined) return;
     const sinceMs = this.#clock.now() - noticedAt;
