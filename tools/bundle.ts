@@ -64,7 +64,8 @@ if (responderBytes > mostResponderBytes) {
   );
 }
 
-// The board's page, for browsers: one script, and what it is shown with.
+// The board's page, for browsers: one script, another for what is asked for seldom, and what they
+// are shown with.
 const page = join(out, "board");
 const pageBuild = await rolldown({
   input: join(root, "src/web/main.tsx"),
@@ -72,11 +73,18 @@ const pageBuild = await rolldown({
   transform: { target: "es2023" },
 });
 const pageOutput = await pageBuild.write({
-  file: join(page, "board.js"),
+  dir: page,
   format: "esm",
   minify: true,
+  entryFileNames: "board.js",
+  chunkFileNames: "[name].js",
 });
 await pageBuild.close();
+// Served by these names (src/cli/board/start-board.ts).
+const pageScripts = pageOutput.output.map(({ fileName }) => fileName).sort();
+if (pageScripts.join() !== "board.js,what-if.js") {
+  throw new Error(`The page of the board has the scripts ${pageScripts.join(", ")}`);
+}
 for (const name of ["index.html", "board.css", "icon.svg"]) {
   cpSync(join(root, "src/web", name), join(page, name));
 }

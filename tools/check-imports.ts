@@ -40,8 +40,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   sim: [...everywhere, "contracts", "controller", "agent"],
   // What the board shows and does, whoever serves it; the page has the stream's types from here.
   board: [...everywhere, "contracts"],
-  // The page itself, in a browser: nothing of the server but what it sends.
-  web: [...everywhere, "board"],
+  // The page itself, in a browser: nothing of the server but what it sends; the what-if reads a
+  // policy's text.
+  web: [...everywhere, "board", "config"],
   server: [...everywhere, "contracts"],
   runtime: [...everywhere, "contracts"],
   cli: [
@@ -121,7 +122,17 @@ const packageSites: Readonly<Record<string, readonly string[]>> = {
  * Folders that run without Node's own modules, because they must run anywhere or nowhere near I/O.
  */
 const withoutBuiltins = [
-  ...["core", "contracts", "drain", "kube/object", "controller", "agent", "audit", "doctor"],
+  ...[
+    "core",
+    "contracts",
+    "config",
+    "drain",
+    "kube/object",
+    "controller",
+    "agent",
+    "audit",
+    "doctor",
+  ],
   "migrate",
   ...["board", "web"],
   "errors",

@@ -1,7 +1,9 @@
 import type { PageAnswer, PageRequest, PageRoutes } from "../contracts/board/page-route.ts";
 import type { Fleet } from "../contracts/fleet.ts";
 import type { HttpStream } from "../contracts/http-route.ts";
+import type { KubeObject } from "../contracts/kube-api.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
+import { answersByName, type HasReleaser } from "../core/policy/release-answer.ts";
 import type { Instant } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
 import { readAct, readActRequest } from "./act.ts";
@@ -9,6 +11,7 @@ import type { BoardFeed } from "./board-feed.ts";
 import { nodePage } from "./node-page.ts";
 import type { OperatorActs } from "./operator-acts.ts";
 import type { StreamMessage } from "./stream.ts";
+import { whatIfFacts } from "./what-if.ts";
 
 export interface BoardRoutesOptions {
   readonly feed: BoardFeed;
@@ -16,6 +19,9 @@ export interface BoardRoutesOptions {
   readonly fleet: Fleet;
   readonly pods: Pick<NodePods, "list" | "budgets">;
   readonly now: () => Instant;
+  /** The DeparturePolicy objects as they are written. Rejects where they cannot be read. */
+  readonly policyObjects: () => Promise<readonly KubeObject[]>;
+  readonly hasReleaser: HasReleaser;
 }
 
 /** What the page of the board asks for. */
@@ -27,6 +33,7 @@ export function boardRoutes(options: BoardRoutesOptions): PageRoutes {
       "/api/stream": ({ lastEventId, query }) =>
         boardStream(feed, { after: lastEventId ?? query.get("after") ?? undefined, texts }),
       "/api/node": (request) => answerNode(request, options),
+      "/api/what-if": () => answerWhatIf(options),
     },
     post: {
       "/api/preview": async ({ body }) => {
@@ -77,6 +84,19 @@ async function answerNode(
   const page = nodePage(name, { ...found, view: fleet.view(), now: now() });
   if (page === undefined) return { status: 404, json: { problem: `There is no node ${name}` } };
   return { status: 200, json: page };
+}
+
+/** Asked for by a page that is about to plan the fleet itself: it is never in the stream. */
+async function answerWhatIf(options: BoardRoutesOptions): Promise<PageAnswer> {
+  const { fleet, now, policyObjects, hasReleaser } = options;
+  try {
+    const policies = await policyObjects();
+    const view = fleet.view();
+    const releaseAnswers = answersByName(view.nodes, hasReleaser);
+    return { status: 200, json: whatIfFacts({ view, policies, releaseAnswers, at: now() }) };
+  } catch (error) {
+    return { status: 502, json: { problem: messageOf(error) } };
+  }
 }
 
 async function podsOn(name: string, { fleet, pods }: Pick<BoardRoutesOptions, "fleet" | "pods">) {

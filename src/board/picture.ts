@@ -43,7 +43,7 @@ export function boardPicture(view: FleetView, facts: PictureFacts): BoardPicture
   };
 }
 
-function policyCards(plan: FleetPlan, now: Instant): readonly PolicyCard[] {
+export function policyCards(plan: FleetPlan, now: Instant): readonly PolicyCard[] {
   return [
     ...plan.policies.map((one) => policyCard(one, now)),
     ...plan.bad.map(({ policy, nodes }) => badCard(policy, nodes)),

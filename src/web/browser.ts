@@ -15,6 +15,11 @@ export function after(ms: number, call: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
+/** By it the core knows the hours of a time zone; older browsers have none. */
+export function hasTemporal(): boolean {
+  return "Temporal" in globalThis;
+}
+
 /** Undefined where the browser keeps nothing, or was told to keep nothing. */
 export function remembered(name: string): string | undefined {
   try {

@@ -3,13 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { StreamMessage } from "../../src/board/stream.ts";
+import type { WhatIfFacts } from "../../src/board/what-if.ts";
 import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import { processIo } from "../../src/runtime/process-io.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
-import { ModelWorld, nodes } from "../support/model-world.ts";
+import { ModelWorld, nodes, policies } from "../support/model-world.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 let world: ModelWorld;
@@ -125,6 +126,34 @@ describe("lastcall board", () => {
     const page = (await (await get("n1")).json()) as { drains: readonly { kind: string }[] };
     expect(page.drains.map(({ kind }) => kind)).toEqual(["Planned", "Notice", "Notice"]);
     expect(await (await get("n9")).json()).toEqual({ problem: "There is no node n9" });
+  });
+
+  it("gives what a page needs to plan the fleet itself, the policies as they are written", async () => {
+    const spec = { lifetime: { max: "24h" }, spacing: { min: "5m" } };
+    const apiVersion = "lastcall.dev/v1alpha1";
+    world.create(policies, {
+      apiVersion,
+      kind: "DeparturePolicy",
+      metadata: { name: "own" },
+      spec,
+    });
+    const { origin, cookie } = await opened();
+    const get = () => fetch(`${origin}/api/what-if`, { headers: { cookie } });
+    const facts = await waitUntil(
+      async () => {
+        const told = (await (await get()).json()) as WhatIfFacts;
+        return told.nodes.length === 2 ? told : undefined;
+      },
+      { what: "both nodes are known", timeoutMs: 10_000 },
+    );
+    expect(facts.nodes.map(({ name }) => name).toSorted()).toEqual(["n0", "n1"]);
+    expect(facts.policies.map(({ metadata }) => metadata)).toEqual([{ name: "own" }]);
+    expect(facts.policies[0]?.spec).toMatchObject(spec);
+    const script = await fetch(`${origin}/what-if.js`, { headers: { cookie } });
+    expect([script.status, script.headers.get("content-type")]).toEqual([
+      200,
+      "text/javascript; charset=utf-8",
+    ]);
   });
 
   it("serves its page although the cluster is away, and tells it there", async () => {

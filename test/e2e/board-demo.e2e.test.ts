@@ -102,6 +102,27 @@ describe("the board of the demo", () => {
     await page.keyboard.press("Escape");
   });
 
+  test.each(tastes)(
+    "works out what if, and axe has no objection: $language, $theme",
+    async (taste) => {
+      await show("timeline", taste);
+      await page.locator("button.ask").first().click();
+      const area = page.locator(".what-if textarea");
+      await area.waitFor();
+      const text = await area.inputValue();
+      expect(text).toContain("mode: Late");
+      await area.fill(text.replace("mode: Late", "mode: Even"));
+      await page.locator(".drawing circle.ghost").first().waitFor();
+      expect(await page.locator(".what-if table tbody tr").count()).toBeGreaterThan(1);
+      expect(await axeFindings(page)).toEqual([]);
+      await area.fill(text.replace("mode: Late", "mode: Never"));
+      expect(await page.locator(".what-if .mistakes").textContent()).toContain("spec.spacing.mode");
+      await page.locator(".what-if .acts button").first().click();
+      expect(await area.inputValue()).toBe(text);
+      expect(await page.locator(".drawing circle.ghost").count()).toBe(0);
+    },
+  );
+
   test("can be acted upon by keyboard alone", async () => {
     await show(`node/${encodeURIComponent(await someNode())}`, { theme: "dark", language: "en" });
     const reach = async (name: string): Promise<void> => {

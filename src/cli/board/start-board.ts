@@ -11,7 +11,9 @@ import type { Rng } from "../../core/chance/rng.ts";
 import { LastcallError, messageOf } from "../../errors.ts";
 import { KubeDepartureStore } from "../../kube/departure-store.ts";
 import { KubeNodePods } from "../../kube/node-pods.ts";
+import { policiesPath } from "../../kube/object/paths.ts";
 import { KubeOperatorWrites } from "../../kube/operator-writes.ts";
+import { listAll } from "../../kube/watch/list.ts";
 import { servePage } from "../../server/page-server.ts";
 import type { CommandFiles, CommandIo } from "../command-line/command-io.ts";
 import { hasReleaser } from "../commands/plan.ts";
@@ -54,7 +56,8 @@ export async function startBoard(parts: BoardParts): Promise<ServedBoard> {
     store: new KubeDepartureStore(api),
     writes: new KubeOperatorWrites(api),
   });
-  const routes = boardRoutes({ feed, acts, fleet, pods, now });
+  const policyObjects = () => listAll(api, policiesPath);
+  const routes = boardRoutes({ feed, acts, fleet, pods, now, policyObjects, hasReleaser });
   const server: PageServer = await servePage({ address: parts.address, routes, files });
   const over = new AbortController();
   const running = feed.run(over.signal);
@@ -75,6 +78,7 @@ export async function startBoard(parts: BoardParts): Promise<ServedBoard> {
 const served: Readonly<Record<string, readonly [name: string, type: string]>> = {
   "/": ["index.html", "text/html; charset=utf-8"],
   "/board.js": ["board.js", "text/javascript; charset=utf-8"],
+  "/what-if.js": ["what-if.js", "text/javascript; charset=utf-8"],
   "/board.css": ["board.css", "text/css; charset=utf-8"],
   "/icon.svg": ["icon.svg", "image/svg+xml"],
 };

@@ -20,10 +20,12 @@ interface Drawing {
   readonly view: PageView;
   readonly rows: readonly BoardRow[];
   readonly hours: number;
+  /** The rows as they are, where others are supposed. */
+  readonly before?: readonly BoardRow[] | undefined;
 }
 
 /** A lane a node, by zone: one eighth of the time shown is behind, the rest ahead. */
-export function TimelineDrawing({ view, rows, hours }: Drawing): VNode {
+export function TimelineDrawing({ view, rows, hours, before }: Drawing): VNode {
   const { words, now } = view;
   const [box, width] = useWidth();
   const [picked, setPicked] = useState<string | undefined>(undefined);
@@ -33,6 +35,7 @@ export function TimelineDrawing({ view, rows, hours }: Drawing): VNode {
   const lanes = useMemo(() => placed(rows), [rows]);
   const height = (lanes.at(-1)?.top ?? headHeight) + laneHeight + 12;
   const row = rows.find(({ id }) => id === picked);
+  const ghosts = useMemo(() => new Map(before?.map((one) => [one.id, one.departAt])), [before]);
   const shut = new Map(view.picture.policies.map((card) => [card.name, card.shut]));
   const step = (event: KeyboardEvent): void => {
     const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
@@ -43,7 +46,7 @@ export function TimelineDrawing({ view, rows, hours }: Drawing): VNode {
   };
   return (
     <figure class="drawing">
-      <Legend view={view} />
+      <Legend view={view} isSupposed={before !== undefined} />
       <div ref={box} class="canvas">
         <svg
           width={width}
@@ -65,6 +68,7 @@ export function TimelineDrawing({ view, rows, hours }: Drawing): VNode {
               lane={lane}
               spans={shut.get(lane.row.policy ?? "") ?? []}
               scale={scale}
+              ghostAt={ghosts.get(lane.row.id) ?? null}
               isPicked={lane.row.id === picked}
               onPick={() => setPicked(lane.row.id)}
             />
@@ -210,11 +214,13 @@ interface LaneProps {
   readonly lane: Lane;
   readonly spans: readonly ShutSpan[];
   readonly scale: Scale;
+  /** When it leaves as things are, where something else is supposed. */
+  readonly ghostAt: number | null;
   readonly isPicked: boolean;
   readonly onPick: () => void;
 }
 
-function LaneLine({ lane, spans, scale, isPicked, onPick }: LaneProps): VNode {
+function LaneLine({ lane, spans, scale, ghostAt, isPicked, onPick }: LaneProps): VNode {
   const { row, top, zone } = lane;
   const y = top + laneHeight / 2;
   const { bornAt, deadlineAt, earliestAt, departAt, noticedAt } = row;
@@ -245,6 +251,9 @@ function LaneLine({ lane, spans, scale, isPicked, onPick }: LaneProps): VNode {
       {isShown(deadlineAt, scale) ? (
         <line class="deadline" x1={to} x2={to} y1={y - 8} y2={y + 8} />
       ) : null}
+      {ghostAt !== departAt && isShown(ghostAt, scale) ? (
+        <circle class="ghost" cx={xOf(ghostAt, scale)} cy={y} r={5} />
+      ) : null}
       {isShown(departAt, scale) ? (
         <circle class="depart" cx={xOf(departAt, scale)} cy={y} r={isPicked ? 7 : 5.5} />
       ) : null}
@@ -261,9 +270,15 @@ function shortened(name: string, space: number): string {
   return name.length <= most ? name : `…${name.slice(1 - most)}`;
 }
 
-function Legend({ view: { words } }: { readonly view: PageView }): VNode {
+interface LegendProps {
+  readonly view: PageView;
+  readonly isSupposed: boolean;
+}
+
+function Legend({ view: { words }, isSupposed }: LegendProps): VNode {
   const marks = [
     ["depart", words.legendPlanned],
+    ...(isSupposed ? [["ghost", words.legendBefore] as const] : []),
     ["deadline", words.legendDeadline],
     ["earliest", words.legendEarliest],
     ["notice", words.legendNotice],

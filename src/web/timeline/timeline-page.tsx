@@ -1,10 +1,13 @@
 import type { BoardRow, PolicyCard } from "../../board/stream.ts";
+import type { SupposedPicture } from "../../board/what-if.ts";
 import { type PolicyAct, PolicyActs } from "../act/act-buttons.tsx";
 import { useState, type VNode } from "../preact.ts";
 import { filteredRows, laneRows } from "../row-order.ts";
 import { nodeLink, type PageView } from "../view-state.ts";
-import { clockText, momentText, spanText } from "../words/format.ts";
+import { WhatIfSection } from "../what-if/what-if-section.tsx";
+import { clockText, momentText } from "../words/format.ts";
 import { Sentence } from "../words/sentence.tsx";
+import { PolicyStanding } from "./policy-standing.tsx";
 import { TimelineDrawing } from "./timeline-drawing.tsx";
 
 const spans = [12, 24, 48] as const;
@@ -21,14 +24,29 @@ export function TimelinePage({ view, onAct }: TimelineProps): VNode {
   const [hours, setHours] = useState<number>(24);
   const [isTable, setTable] = useState(false);
   const [filter, setFilter] = useState("");
-  const rows = laneRows(filteredRows(picture.rows, filter)).slice(0, mostLanes);
+  const [asked, setAsked] = useState<string | undefined>(undefined);
+  const [supposed, setSupposed] = useState<SupposedPicture | undefined>(undefined);
+  const shown = supposed === undefined ? view : { ...view, picture: { ...picture, ...supposed } };
+  const rows = laneRows(filteredRows(shown.picture.rows, filter)).slice(0, mostLanes);
+  const card = picture.policies.find(({ name }) => name === asked);
   return (
     <div class="timeline">
       <section aria-label={words.policy} class="cards">
-        {picture.policies.map((card) => (
-          <Card key={card.id} view={view} card={card} onAct={onAct} />
+        {picture.policies.map((one) => (
+          <Card
+            key={one.id}
+            {...{ view, onAct, card: one, isAsked: one.name === asked }}
+            onAsk={() => setAsked(one.name === asked ? undefined : one.name)}
+          />
         ))}
       </section>
+      {card === undefined ? null : (
+        <WhatIfSection
+          key={card.name}
+          {...{ view, card, onSuppose: setSupposed }}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
       <div class="tools">
         <div class="choices" role="group" aria-label={words.timeline}>
           {spans.map((one) => (
@@ -55,71 +73,36 @@ export function TimelinePage({ view, onAct }: TimelineProps): VNode {
         />
       </div>
       {isTable ? (
-        <LaneTable view={view} rows={rows} />
+        <LaneTable view={shown} rows={rows} />
       ) : (
-        <TimelineDrawing view={view} rows={rows} hours={hours} />
+        <TimelineDrawing
+          {...{ view: shown, rows, hours }}
+          before={supposed === undefined ? undefined : picture.rows}
+        />
       )}
     </div>
   );
 }
 
-function Card({ view, card, onAct }: TimelineProps & { readonly card: PolicyCard }): VNode {
-  const { words, language, now } = view;
-  const { freezeUntil } = card;
-  const isFrozen = freezeUntil !== null && freezeUntil > now;
+interface CardProps extends TimelineProps {
+  readonly card: PolicyCard;
+  readonly isAsked: boolean;
+  readonly onAsk: () => void;
+}
+
+function Card({ view, card, onAct, isAsked, onAsk }: CardProps): VNode {
+  const { words } = view;
   return (
     <article class="card">
       <h2>
         {card.name} <span class="count">{words.matched(card.matched)}</span>
       </h2>
-      <p class={card.isFeasible ? "good" : "held"}>
-        {card.problem !== null
-          ? words.unreadable
-          : card.isFeasible
-            ? words.feasible
-            : words.infeasible}
-        {card.isPaused ? ` · ${words.paused}` : ""}
-        {card.isDryRun ? ` · ${words.dryRun}` : ""}
-        {isFrozen ? ` · ${words.frozenUntil(momentText(freezeUntil, now, language))}` : ""}
-      </p>
-      <p>
-        <Sentence view={view} text={card.problem ?? card.forecast} />
-      </p>
-      <Spacing view={view} card={card} />
+      <PolicyStanding view={view} card={card} />
       <PolicyActs view={view} card={card} onAct={onAct} />
+      <button class="ask" type="button" aria-expanded={isAsked} onClick={onAsk}>
+        {words.whatIf}
+      </button>
     </article>
-  );
-}
-
-/** Three bars on one scale: what was asked for, what there is, and what there could be at best. */
-function Spacing({
-  view,
-  card,
-}: {
-  readonly view: PageView;
-  readonly card: PolicyCard;
-}): VNode | null {
-  const { words, language } = view;
-  const all = [
-    [words.wanted, card.wantedMs],
-    [words.reached, card.reachedMs],
-    [words.best, card.bestMs],
-  ] as const;
-  const known = all.filter(([, ms]) => ms !== null);
-  const most = Math.max(1, ...known.map(([, ms]) => ms ?? 0));
-  if (known.length === 0) return null;
-  return (
-    <dl class="spacing" aria-label={words.spacing}>
-      {known.map(([name, ms]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>
-            <i aria-hidden="true" style={{ width: `${(60 * (ms ?? 0)) / most}%` }} />
-            {spanText(ms ?? 0, language)}
-          </dd>
-        </div>
-      ))}
-    </dl>
   );
 }
 

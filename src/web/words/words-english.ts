@@ -63,6 +63,17 @@ export const english: Words = {
   legendFreeze: "Freeze",
   legendLife: "Lifetime",
   focusHint: "Point at a node, or step through with the arrow keys, to read why it leaves then.",
+  whatIf: "What if",
+  whatIfHint:
+    "Edit the policy, and the timeline shows the plan that it would give. The cluster stays as it is.",
+  whatIfAt: (time) => `Worked out for the fleet of ${time}`,
+  whatIfMoved: (count) => `${count} ${count === 1 ? "departure" : "departures"} would move.`,
+  whatIfUnmoved: "No departure would move.",
+  whatIfNoTemporal:
+    "What-if needs a browser with Temporal, and this one has none; lastcall plan -f FILE answers the same. The rest of the board works.",
+  policyYaml: "Policy (YAML)",
+  reset: "Reset",
+  legendBefore: "Departure now",
   drainPlan: "Drain plan",
   drainPlanned: "Planned",
   drainNotice: (seconds) => `Notice of ${seconds} s`,

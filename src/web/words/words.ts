@@ -66,6 +66,15 @@ export interface Words {
   readonly legendFreeze: string;
   readonly legendLife: string;
   readonly focusHint: string;
+  readonly whatIf: string;
+  readonly whatIfHint: string;
+  readonly whatIfAt: (time: string) => string;
+  readonly whatIfMoved: (count: number) => string;
+  readonly whatIfUnmoved: string;
+  readonly whatIfNoTemporal: string;
+  readonly policyYaml: string;
+  readonly reset: string;
+  readonly legendBefore: string;
   readonly drainPlan: string;
   readonly drainPlanned: string;
   readonly drainNotice: (seconds: number) => string;

@@ -1,0 +1,69 @@
+import { type SupposedPicture, supposedPicture, type WhatIfFacts } from "../../board/what-if.ts";
+import { readClusterPolicy } from "../../config/policy/cluster-policy.ts";
+import { readPolicies } from "../../config/policy/read-policy.ts";
+import { printYaml } from "../../config/yaml-text.ts";
+import { cronProblem } from "../../core/limits/cron-window.ts";
+import type { BadPolicy, Policy } from "../../core/policy/policy.ts";
+import { isLastcallError } from "../../errors.ts";
+
+/** What came of a text that was put in the place of a policy. */
+export type Supposition =
+  | {
+      readonly kind: "Planned";
+      readonly picture: SupposedPicture;
+      readonly warnings: readonly string[];
+    }
+  /** Each `policy:line: field path: found, expected`; nothing is planned then. */
+  | { readonly kind: "Mistakes"; readonly mistakes: readonly string[] };
+
+export interface SupposedText {
+  /** The policy of the cluster that the text stands for. */
+  readonly policy: string;
+  readonly text: string;
+}
+
+/** The policy as it is in the cluster; empty where it is gone. */
+export function policyText({ policies }: WhatIfFacts, name: string): string {
+  const found = policies.find(({ metadata }) => metadata.name === name);
+  return found === undefined ? "" : printYaml(found);
+}
+
+/** The plan that the fleet would have if the text, one policy or several, stood for the policy. */
+export function suppose(facts: WhatIfFacts, { policy, text }: SupposedText): Supposition {
+  try {
+    const world = { cronProblem };
+    const { policies, warnings } = readPolicies([{ file: "policy", text }], world);
+    const replaced = new Set([policy, ...policies.map(({ name }) => name)]);
+    const others = clusterPolicies(facts).filter(({ name }) => !replaced.has(name));
+    const picture = supposedPicture(facts, sorted([...policies, ...others]));
+    return { kind: "Planned", picture, warnings };
+  } catch (error) {
+    if (!isLastcallError(error) || error.code !== "POLICY_INVALID") throw error;
+    const mistakes = error.details as readonly string[] | undefined;
+    return { kind: "Mistakes", mistakes: mistakes ?? [error.message] };
+  }
+}
+
+/** The plan that the fleet has: what a supposition is compared with. */
+export function presentPicture(facts: WhatIfFacts): SupposedPicture {
+  return supposedPicture(facts, sorted(clusterPolicies(facts)));
+}
+
+type ReadPolicy = Policy | BadPolicy;
+
+function clusterPolicies({ policies }: WhatIfFacts): readonly ReadPolicy[] {
+  return policies.map((object) => {
+    const read = readClusterPolicy(object, { cronProblem });
+    return "policy" in read ? read.policy : read;
+  });
+}
+
+function sorted(all: readonly ReadPolicy[]) {
+  const policies: Policy[] = [];
+  const badPolicies: BadPolicy[] = [];
+  for (const one of all) {
+    if ("problem" in one) badPolicies.push(one);
+    else policies.push(one);
+  }
+  return { policies, badPolicies };
+}
