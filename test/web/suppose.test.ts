@@ -56,6 +56,8 @@ beforeAll(async () => {
   await build.close();
   expect(output).toHaveLength(1);
   const context = createContext({});
+  // A browser that has none says so on the page; Node 22 and 24 have none of their own.
+  if (!runInContext('"Temporal" in globalThis', context)) context.Temporal = Temporal;
   runInContext(output[0].code, context);
   ask = (expression, given) =>
     runInContext(`var given = ${JSON.stringify(given)}; ${expression}`, context) as string;
