@@ -92,6 +92,14 @@ describe("lastcall depart --only-actions", () => {
     ]);
   });
 
+  it("sends nothing for a policy in dry run", async () => {
+    world.patchPolicy({ spec: { dryRun: true } });
+    const { exit, stdout } = await depart("--only-actions");
+    expect(exit).toBe(0);
+    expect(paths()).toEqual([]);
+    expect(stdout).toContain("n0 AtNotice mute (http) Skipped: the policy has dryRun set");
+  });
+
   it("chooses by --cause, which means nothing without it", async () => {
     await depart("--only-actions", "--cause", "Planned");
     expect(paths()).toEqual(["/planned", "/end"]);

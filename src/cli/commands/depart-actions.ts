@@ -103,7 +103,8 @@ async function carryOutAll(
   input: Depart,
 ): Promise<Written> {
   const { cause, node } = departure;
-  let records = actionRecords(policy.actions, { cause, phase: "Preparing", records: [] });
+  const { actions, dryRun } = policy;
+  let records = actionRecords(actions, { cause, phase: "Preparing", records: [], dryRun });
   for (const point of points) {
     const open = new Set(records.filter(({ state }) => state === "Pending").map((one) => one.name));
     const due = policy.actions.filter(({ at, name }) => at === point && open.has(name));
