@@ -124,15 +124,23 @@ export class TargetRunner implements ActionRunner<Kind> {
       return { detail: "in no group again: the instance does not run any more" };
     }
     // An address that a pod has given up may be another pod's by now.
-    const { addresses } = await addressesOf(task, signal);
+    const { addresses, fault } = await addressesOf(task, signal);
+    const recorded = holdingsOf(task.undo);
     const its = new Set([instanceId, ...addresses]);
-    const held = byGroup(holdingsOf(task.undo).filter(({ target }) => its.has(target.id)));
+    const held = byGroup(recorded.filter(({ target }) => its.has(target.id)));
     const lines = this.#linesOf(traffic);
     const ends = await Promise.allSettled(
-      held.map(({ group, targets }) => of(lines, group).kind.register(group.id, targets, signal)),
+      held.map(async ({ group, targets }) => {
+        const { deregister, kind } = of(lines, group);
+        await deregister.settled(group.id, signal);
+        await kind.register(group.id, targets, signal);
+      }),
     );
     if (held.length > 0) traffic.index.readAgain();
     throwFailed(ends, signal);
+    // Whose the other addresses are is not known, and not for another attempt to forget.
+    const isWhole = recorded.every(({ target }) => its.has(target.id));
+    if (fault?.[0] !== undefined && !isWhole) throw fault[0];
     return { detail: `registered again with ${counted(held)}` };
   }
 

@@ -29,6 +29,8 @@ export class GroupBatches<Answer> {
   readonly #tools: GroupBatchesTools<Answer>;
   /** Who waits for the next request about a group; there is an entry while one is under way. */
   readonly #lines = new Map<string, Asker<Answer>[]>();
+  /** The requests that have gone out and are not answered, whoever still waits for them. */
+  readonly #underWay = new Map<string, Set<Promise<void>>>();
 
   constructor(tools: GroupBatchesTools<Answer>) {
     this.#tools = tools;
@@ -50,6 +52,14 @@ export class GroupBatches<Answer> {
     return untilAborted(answer.promise, signal);
   }
 
+  /**
+   * Resolves when no request about the group is under way: one whose asker has gone may still come
+   * into effect. Rejects with the signal's reason when it aborts.
+   */
+  async settled(group: string, signal: AbortSignal): Promise<void> {
+    await untilAborted(Promise.all(this.#underWay.get(group) ?? []), signal);
+  }
+
   async #serve(group: string, line: Asker<Answer>[]): Promise<void> {
     const { clock, lingerMs } = this.#tools;
     while (line.length > 0) {
@@ -58,10 +68,18 @@ export class GroupBatches<Answer> {
       const askers = line.splice(0).filter(({ signal }) => !signal.aborted);
       if (askers.length === 0) continue;
       const over = new AbortController();
-      const sent = this.#send(group, askers).finally(() => over.abort());
+      const sent = this.#follow(group, this.#send(group, askers)).finally(() => over.abort());
       await Promise.race([sent, clock.sleep(longestBehindMs, over.signal).catch(() => undefined)]);
     }
     this.#lines.delete(group);
+  }
+
+  async #follow(group: string, sent: Promise<void>): Promise<void> {
+    const all = this.#underWay.get(group) ?? new Set();
+    this.#underWay.set(group, all.add(sent));
+    await sent;
+    all.delete(sent);
+    if (all.size === 0) this.#underWay.delete(group);
   }
 
   /** Never rejects. */

@@ -81,10 +81,10 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
     const { instanceId, region } = instanceOf(task);
     const network = this.#networkIn(region);
     const standing = await network.interfacesOf([instanceId], signal);
-    const restored = formerGroups(task.undo).filter(({ id, groupIds }) => {
-      const found = standing.find((one) => one.id === id);
-      return found !== undefined && !hasGroups(found, groupIds);
-    });
+    // Also where they are there: a change that was given up on may still come into effect.
+    const restored = formerGroups(task.undo).filter(({ id }) =>
+      standing.some((one) => one.id === id),
+    );
     await eachTried(restored, ({ id, groupIds }) =>
       network.setSecurityGroups(id, groupIds, signal),
     );

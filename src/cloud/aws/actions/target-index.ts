@@ -90,7 +90,7 @@ export class TargetIndex {
     signal.throwIfAborted();
     if (!this.#isRead() || this.#ageMs() > believedMs) await untilAborted(this.#read(), signal);
     let found = this.#holdings(machine);
-    if (found.length === 0 && this.#ageMs() > freshMs) {
+    if (found.length === 0 && (this.#hasUnread() || this.#ageMs() > freshMs)) {
       await untilAborted(this.#read(), signal);
       found = this.#holdings(machine);
     }
@@ -100,7 +100,7 @@ export class TargetIndex {
 
   /** What cannot be looked at, as far as it has been tried; tries it where nothing was read. */
   async faults(signal: AbortSignal): Promise<readonly LastcallError[]> {
-    if (!this.#isRead()) await untilAborted(this.#read(), signal);
+    if (!this.#isRead() || this.#hasUnread()) await untilAborted(this.#read(), signal);
     return [...this.#parts.values()].flatMap(({ fault }) => fault ?? []);
   }
 
@@ -117,12 +117,15 @@ export class TargetIndex {
     return this.#tools.clock.now() - Math.min(...startedMs);
   }
 
-  /** Whether something is known of each kind of group. */
+  /** Whether each kind of group has been read, or tried: at a notice nobody waits for it again. */
   #isRead(): boolean {
-    return this.#tools.kinds.every(({ kind }) => {
-      const part = this.#parts.get(kind);
-      return part !== undefined && (part.fault === undefined || part.groups.length > 0);
-    });
+    return this.#tools.kinds.every(({ kind }) => this.#parts.has(kind));
+  }
+
+  /** Whether there is a kind of which nothing could be read. */
+  #hasUnread(): boolean {
+    const parts = [...this.#parts.values()];
+    return parts.some(({ fault, groups }) => fault !== undefined && groups.length === 0);
   }
 
   #holdings({ instanceId, addresses }: TrafficMachine): readonly Holding[] {

@@ -1,0 +1,110 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { TargetRunner } from "../../../../src/cloud/aws/actions/deregister-targets.ts";
+import { TargetIndex } from "../../../../src/cloud/aws/actions/target-index.ts";
+import type { Target, TrafficGroups } from "../../../../src/cloud/aws/actions/traffic-groups.ts";
+import { seededRng } from "../../../../src/core/chance/rng.ts";
+import { LastcallError } from "../../../../src/errors.ts";
+import { aTask } from "../../../contract/action-runner.contract.ts";
+import { ManualClock } from "../../../support/manual-clock.ts";
+
+const never = new AbortController().signal;
+const instanceId = "i-0123456789abcdef0";
+const onRecord = (...ids: readonly string[]) => ({
+  targets: ids.map((id) => ({ targetGroupArn: "web", id, port: 80 })),
+});
+
+describe("a machine whose departure is taken back", () => {
+  let asked: string[];
+  let sent: PromiseWithResolvers<void>;
+  let addresses: () => Promise<{ node: string[]; pods: string[] }>;
+  let classicFault: LastcallError | undefined;
+  let runner: TargetRunner;
+
+  beforeEach(() => {
+    asked = [];
+    sent = Promise.withResolvers();
+    addresses = async () => ({ node: [], pods: [] });
+    classicFault = undefined;
+    const group = { kind: "TargetGroup", id: "web", byAddress: false, isOwned: false } as const;
+    const registered: readonly Target[] = [{ id: instanceId, port: 80 }];
+    const kindOf = (kind: TrafficGroups["kind"], own: Partial<TrafficGroups>): TrafficGroups => ({
+      kind,
+      read: async () => [],
+      deregister: async () => {},
+      register: async () => {},
+      lingering: async () => [],
+      ...own,
+    });
+    const kinds = [
+      kindOf("TargetGroup", {
+        read: async () => {
+          asked.push("read");
+          return [{ group, targets: registered }];
+        },
+        deregister: async () => {
+          asked.push("asked");
+          await sent.promise;
+          asked.push("deregistered");
+        },
+        register: async (_, targets) => {
+          asked.push(`registered ${targets.map(({ id }) => id).join(" ")}`);
+        },
+      }),
+      kindOf("Classic", {
+        read: async () => {
+          if (classicFault !== undefined) throw classicFault;
+          return [];
+        },
+      }),
+    ];
+    const clock = new ManualClock();
+    const network = { interfacesOf: async () => [] };
+    const index = new TargetIndex({
+      ...{ kinds, network, machines: () => [], clock, rng: seededRng(1) },
+    });
+    const instance = { instanceId, state: "running" };
+    const instances = { instances: async () => [instance] as never };
+    const traffic = { index, kinds, instances };
+    runner = new TargetRunner({ trafficIn: () => traffic, clock });
+  });
+
+  function task(...ids: readonly string[]) {
+    const { target, ...rest } = aTask({ kind: "deregisterTargets", wait: false });
+    const its = { ...target, providerID: `aws:///eu-west-1a/${instanceId}`, addresses };
+    return { ...rest, target: its, undo: onRecord(...ids) };
+  }
+
+  it("is registered again only when the request that took it out is over", async () => {
+    const over = new AbortController();
+    const applied = runner.apply(task(instanceId), over.signal);
+    await expect.poll(() => asked).toEqual(["read", "asked"]);
+    over.abort(new Error("the departure is rolled back"));
+    await expect(applied).rejects.toThrow("rolled back");
+    const undone = runner.undo(task(instanceId), never);
+    // All that does not wait for the request has happened by then.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(asked).not.toContain(`registered ${instanceId}`);
+    sent.resolve();
+    await undone;
+    expect(asked).toContain(`registered ${instanceId}`);
+    expect(asked.indexOf("deregistered")).toBeLessThan(asked.indexOf(`registered ${instanceId}`));
+  });
+
+  it("is not said to be whole while nobody tells whose its addresses are", async () => {
+    const unreachable = new LastcallError("API_UNREACHABLE", "Cannot list pods: no answer");
+    addresses = () => Promise.reject(unreachable);
+    await expect(runner.undo(task(instanceId, "10.0.0.7"), never)).rejects.toBe(unreachable);
+    expect(asked).toContain(`registered ${instanceId}`);
+    await expect(runner.undo(task(instanceId), never)).resolves.toBeDefined();
+  });
+
+  it("leaves the groups that are known at once, where another kind may not be read", async () => {
+    classicFault = new LastcallError("CLOUD_RIGHT_MISSING", "Cannot read classic load balancers");
+    sent.resolve();
+    for (const _ of ["first", "second", "third"]) {
+      await expect(runner.apply(task(instanceId), never)).rejects.toBe(classicFault);
+    }
+    expect(asked.filter((one) => one === "read")).toHaveLength(1);
+    expect(asked.filter((one) => one === "deregistered")).toHaveLength(3);
+  });
+});
