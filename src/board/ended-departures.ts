@@ -1,6 +1,6 @@
 import { isFields, parseJson, textOf } from "../core/json/json-field.ts";
 import { formatInstant } from "../core/time/time.ts";
-import type { OutcomeDay, PastDeparture } from "./stream.ts";
+import { newestFirst, type OutcomeDay, type PastDeparture } from "./stream.ts";
 
 /** So many ended departures are shown one by one; the days count them all. */
 const mostShown = 500;
@@ -39,9 +39,7 @@ export class EndedDepartures {
 
   /** The newest first. */
   newest(): readonly PastDeparture[] {
-    return this.#newest
-      .toSorted((a, b) => b.endedAt - a.endedAt || (a.id < b.id ? -1 : 1))
-      .slice(0, mostShown);
+    return this.#newest.toSorted(newestFirst).slice(0, mostShown);
   }
 
   /** The newest day first. */

@@ -236,9 +236,14 @@ export function withChange(picture: BoardPicture, change: BoardChange): BoardPic
   return {
     fleet: change.fleet ?? picture.fleet,
     rows: changed(picture.rows, change.rows),
-    past: changed(picture.past, change.past),
+    past: changed(picture.past, change.past).toSorted(newestFirst),
     policies: changed(picture.policies, change.policies),
   };
+}
+
+/** The order of departures that have ended. */
+export function newestFirst(a: PastDeparture, b: PastDeparture): number {
+  return b.endedAt - a.endedAt || (a.id < b.id ? -1 : 1);
 }
 
 function changed<T extends Identified>(

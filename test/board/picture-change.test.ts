@@ -51,3 +51,15 @@ it("of a picture that is as it was nothing is told", () => {
   changes.of(pictureOf(rows, "x"));
   expect(changes.of(pictureOf(rows, "x"))).toBeUndefined();
 });
+
+it("what has just departed comes first, and not after what a page knew before", () => {
+  const picture = (...endedAts: readonly number[]): BoardPicture => ({
+    ...pictureOf(new Map(), "x"),
+    past: endedAts.map((endedAt) => ({ id: `at-${endedAt}`, endedAt }) as never),
+  });
+  const changes = new PictureChanges();
+  changes.of(picture(30, 20));
+  const change = changes.of(picture(40, 30, 20));
+  const shown = change && withChange(picture(30, 20), change);
+  expect(shown?.past.map(({ endedAt }) => endedAt)).toEqual([40, 30, 20]);
+});
