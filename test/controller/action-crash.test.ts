@@ -66,6 +66,21 @@ describe("the next leader", () => {
     expect(mute.inEffect).toEqual([]);
     expect(stage.states).toEqual({ mute: "Undone" });
   });
+
+  it("undoes what the policy does not name any more, where the record alone tells how", async () => {
+    const first = stage.start([{ name: "targets", at: "AtNotice", deregisterTargets: {} }]);
+    await stage.giveNotice();
+    await world.pass(seconds(3));
+    expect(mute.inEffect).toHaveLength(1);
+    first.abort();
+    await world.pass(seconds(1));
+    world.patchPolicy({ spec: { actions: [{ name: "targets", at: "AtEnd", ...slack }] } });
+    stage.patchDeparture({ withdrawnAt: "2026-11-20T00:01:00Z" });
+    stage.startController();
+    await world.pass(seconds(5));
+    expect(mute.inEffect).toEqual([]);
+    expect(stage.states).toEqual({ targets: "Undone" });
+  });
 });
 
 describe("a controller that is killed", () => {

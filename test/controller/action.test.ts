@@ -263,8 +263,8 @@ describe("a planned departure", () => {
     ["as soon as it is out of its target groups", undefined, seconds(90), true],
     ["after the fixed delay where that failed", "ACTION_REFUSED", seconds(90), false],
   ] as const)("releases its machine %s", async (_, fault, span, isReleased) => {
-    tell.fault = fault;
-    tell.latency = (signal) => world.clock.sleep(seconds(8), signal);
+    mute.fault = fault;
+    mute.latency = (signal) => world.clock.sleep(seconds(8), signal);
     stage.start([{ name: "targets", at: "AtNotice", deregisterTargets: {} }], {
       ...spec,
       instance: { release: "Recreate", loadBalancerDelay: "10m" },

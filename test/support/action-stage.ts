@@ -34,7 +34,8 @@ export class ActionStage {
   readonly #ports: ActionPorts = {
     runners: async (kind) => {
       if (kind === "teams") return undefined;
-      return (kind === "alertmanagerSilence" ? this.mute : this.tell) as never;
+      const isUndone = kind === "alertmanagerSilence" || kind === "deregisterTargets";
+      return (isUndone ? this.mute : this.tell) as never;
     },
     addresses: async () => ({ node: ["10.0.0.1"], pods: [] }),
   };

@@ -1,6 +1,11 @@
 import type { ActionRunner, MachineAddresses } from "../../contracts/action-runner.ts";
 import type { Clock } from "../../contracts/clock.ts";
-import { dueActions, pointsReached, undoableRecords } from "../../core/action/action-plan.ts";
+import {
+  actionOfRecord,
+  dueActions,
+  pointsReached,
+  undoableRecords,
+} from "../../core/action/action-plan.ts";
 import type { Rng } from "../../core/chance/rng.ts";
 import type { NodeFacts, NodeIdentity } from "../../core/cluster/node.ts";
 import type { ActionRecord } from "../../core/departure/action-record.ts";
@@ -228,7 +233,8 @@ export class ActionPipeline {
   async #takeBack(record: ActionRecord, signal: AbortSignal): Promise<void> {
     const { executor, clock, rng, policy } = this.#tools;
     const { name, undo, kind } = record;
-    const action = policy().actions.find((one) => one.name === name);
+    const known = policy().actions.find((one) => one.name === name && one.how.kind === kind);
+    const action = known ?? actionOfRecord(record);
     const runner = action && (await executor.actionRunner(action.how.kind));
     const end =
       action === undefined || runner === undefined || undo === undefined

@@ -1,7 +1,8 @@
 import type { ActionRecord } from "../departure/action-record.ts";
 import type { Departure, Phase } from "../departure/departure.ts";
-import type { Action, ActionPoint } from "../policy/action.ts";
+import type { Action, ActionPoint, ActionSpec } from "../policy/action.ts";
 import type { Cause } from "../policy/cause.ts";
+import { seconds } from "../time/time.ts";
 
 /**
  * The record of each action of the policy, in its order: the one that is there, or a new one. What
@@ -117,6 +118,26 @@ export function undoableRecords(records: readonly ActionRecord[]): readonly Acti
     ({ state, undo }) =>
       undo !== undefined && (state === "Running" || state === "Done" || state === "Failed"),
   );
+}
+
+/**
+ * The action of a record that the policy does not have any more, where the record alone tells how
+ * it is undone; undefined where that takes an address or a Secret of the policy.
+ */
+export function actionOfRecord({ name, at, kind }: ActionRecord): Action | undefined {
+  const how = selfContained(kind);
+  return how && { name, at, how, timeoutMs: seconds(10), retries: 3, required: false };
+}
+
+function selfContained(kind: ActionRecord["kind"]): ActionSpec | undefined {
+  switch (kind) {
+    case "deregisterTargets":
+      return { kind, wait: false };
+    case "replaceSecurityGroups":
+      return { kind, groupIds: [] };
+    default:
+      return undefined;
+  }
 }
 
 /** Whether a departure that has ended has something left to do, or to write down. */
