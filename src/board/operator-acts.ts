@@ -121,6 +121,10 @@ export class OperatorActs {
     if (node === undefined) return nothing(noNode(act.node));
     const departAt = act.at ?? now();
     const deadlineAt = act.by ?? undefined;
+    const past = [act.at, act.by].find((at) => at !== null && at < now());
+    if (past !== undefined && past !== null) {
+      return nothing(`${node.name} cannot leave at ${formatInstant(past)}: that time has passed`);
+    }
     if (deadlineAt !== undefined && deadlineAt <= departAt) {
       return nothing(
         `${node.name} cannot leave by ${formatInstant(deadlineAt)}: it begins at ${formatInstant(departAt)}`,

@@ -201,6 +201,8 @@ describe("an act", () => {
   it("is refused for a time that has passed, and for a node that is not there", async () => {
     expect(await perform(hold("n1", instant(dawn - 1)))).toMatchObject({ kind: "Refused" });
     expect(await perform(depart("n1", instant(dawn - 1)))).toMatchObject({ kind: "Refused" });
+    const yesterday = { ...depart("n1"), at: instant(dawn - 1) } as BoardAct;
+    expect(await perform(yesterday)).toMatchObject({ kind: "Refused" });
     expect(await perform(depart("n9"))).toMatchObject({ kind: "Refused" });
     expect(writes).toEqual([]);
   });
