@@ -82,7 +82,7 @@ export async function secretProblem(
   }
 }
 
-/** An address that a Secret holds: it is allowed or not as any other, and never shown. */
+/** An address from a Secret: checked like any other, and kept out of messages. */
 export async function secretAddressProblem(
   ref: SecretRef,
   field: string,

@@ -73,7 +73,7 @@ export function stageOf({ state }: Ec2Instance): Stage {
 
 /**
  * As it is kept in the ledger: `i-0abc@2026-11-24T15:00:00Z`, since an instance keeps its id when
- * it is started anew.
+ * it is started again.
  */
 export function machineIdOf({ instanceId, launchedAt }: Ec2Instance): string {
   return launchedAt === undefined ? instanceId : `${instanceId}@${formatInstant(launchedAt)}`;

@@ -250,7 +250,7 @@ describe("faults that pass", () => {
     expect(world.idOf(providerID)).toBe(id);
   });
 
-  it("an operation that failed is asked for anew under another request id", async () => {
+  it("an operation that failed is requested again under another request id", async () => {
     await start();
     world.addMachine("n1");
     const message = "The resource is not ready";

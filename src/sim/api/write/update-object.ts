@@ -178,14 +178,14 @@ interface ScaleTarget {
   readonly name: string;
 }
 
-/** The `Scale` of a workload: how many replicas are wanted, and how many there are. */
+/** The `Scale` of a workload: the desired number of replicas, and the current one. */
 export function readScale(context: ApiContext, { type, namespace, name }: ScaleTarget): object {
   const object = context.store.collection(type.storage).get(namespace, name);
   if (!object) throw notFound({ type, name });
   return scaleOf(object);
 }
 
-/** Changes how many replicas are wanted; `change` gets the Scale as it is and gives the next. */
+/** Changes the desired number of replicas; `change` gets the Scale as it is and gives the next. */
 export function writeScale(
   context: ApiContext,
   target: ScaleTarget & { readonly change: (scale: object) => unknown },
