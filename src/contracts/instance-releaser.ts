@@ -47,6 +47,7 @@ export type MachineState =
        */
       readonly id: string;
       readonly bornAt: Instant | undefined;
+      /** It is at work, and nobody has had it go, as far as its cloud tells. */
       readonly running: boolean;
     };
 

@@ -51,15 +51,12 @@ export class Ec2Releaser implements InstanceReleaser {
   }
 
   async describe(providerID: string, signal: AbortSignal): Promise<MachineState> {
-    const { instanceId, region } = instanceRefOf(providerID);
-    const [instance] = await this.#options.instancesIn(region).instances([instanceId], signal);
-    if (instance === undefined || instance.state === "terminated") return { kind: "Absent" };
-    return {
-      kind: "Present",
-      id: machineIdOf(instance),
-      bornAt: instance.launchedAt,
-      running: stageOf(instance) === "Running",
-    };
+    const machine = await this.#look(instanceRefOf(providerID), signal);
+    if (machine === undefined || machine.instance.state === "terminated") return { kind: "Absent" };
+    const { instance } = machine;
+    // While its group waits for a lifecycle hook, EC2 still says that it runs.
+    const running = standingOf(machine) === "Staying";
+    return { kind: "Present", id: machineIdOf(instance), bornAt: instance.launchedAt, running };
   }
 
   async check(question: ReleaseQuestion, signal: AbortSignal): Promise<Releasability> {
@@ -167,7 +164,7 @@ function standingOf({ instance, membership }: Ec2Machine): Exclude<Standing, "Re
   const stage = stageOf(instance);
   if (stage !== "Running") return stage;
   const state = membership?.state ?? "";
-  // Retained: its hook was abandoned, and the group waits to be told anew.
+  // Retained: its hook was abandoned, and the group waits for another request.
   const isLeaving = /(^|:)Terminat/.test(state) && !state.endsWith(":Retained");
   return isLeaving ? "Leaving" : "Staying";
 }

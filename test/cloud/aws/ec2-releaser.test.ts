@@ -158,6 +158,19 @@ describe("a release", () => {
     expect(world.asked()).toBe(1);
   });
 
+  it("is not said to run while its group waits for a hook, though EC2 says so", async () => {
+    const machine = world.addMachine("n1");
+    const look = () => world.pass(world.releaser.describe(machine.providerID, never));
+    expect(await look()).toMatchObject({ running: true });
+    world.group.holds = true;
+    const work = release(machine, "Recreate");
+    await world.pass(world.clock.sleep(minutes(1)));
+    expect(instanceOf(machine).state).toBe("running");
+    expect(await look()).toMatchObject({ running: false });
+    world.fleet.proceed(instanceOf(machine));
+    await world.pass(work);
+  });
+
   it("says what waits where the instance does not go in time, and that asking again can help", async () => {
     const machine = world.addMachine("n1");
     world.group.holds = true;
