@@ -55,6 +55,8 @@ describe("The demo where stdout is no terminal", () => {
     expect(heard.lines[0]).toMatch(/^KUBECONFIG=\//);
     expect(heard.lines.join("\n")).toMatch(/ Draining +spot-\S+ is draining\./);
     expect(heard.lines.at(-1)).toMatch(/^with Lastcall +\d/);
+    const [head = "", ...rows] = heard.lines.slice(-3);
+    for (const row of rows) expect(row).toHaveLength(head.length);
     expect(existsSync(pathIn(heard.lines))).toBe(false);
     expect(heard.errors).toEqual([]);
   });

@@ -73,7 +73,8 @@ async function showLines(show: Show): Promise<BoardState> {
 /** What stays on the terminal: the totals, without the board. */
 function lastWords(state: BoardState): string {
   const lines = totalLines({ ...state, nodes: [] }, { columns: 80 });
-  return `${lines.map((line) => plainText(line).trim()).join("\n")}\n`;
+  // The heads stand over their figures, and have no name before them.
+  return `${lines.map((line) => plainText(line).slice(1).trimEnd()).join("\n")}\n`;
 }
 
 function newsLine({ at, what, message }: BoardNews): string {
