@@ -16,9 +16,11 @@ export function DeparturesPage({ view }: { readonly view: PageView }): VNode {
   const [filter, setFilter] = useState("");
   const rows = filteredRows(picture.rows, filter);
   const past = picture.past.filter(({ node }) => filter === "" || node.includes(filter));
+  // What does not match the filter is there all the same.
+  const empty = (text: string) => (filter === "" ? text : words.noMatch(filter));
   return (
     <div class="departures">
-      <Leaving view={view} rows={leavingRows(rows)} />
+      <Leaving view={view} rows={leavingRows(picture.rows)} />
       <section aria-labelledby="next">
         <div class="section-head">
           <h2 id="next">{words.next}</h2>
@@ -31,12 +33,12 @@ export function DeparturesPage({ view }: { readonly view: PageView }): VNode {
             onInput={({ currentTarget }) => setFilter(currentTarget.value)}
           />
         </div>
-        <NextTable view={view} rows={nextRows(rows)} />
+        <NextTable view={view} rows={nextRows(rows)} empty={empty(words.nobodyNext)} />
       </section>
       <Staying view={view} rows={stayingRows(rows)} />
       <section aria-labelledby="departed">
         <h2 id="departed">{words.departed}</h2>
-        <PastList view={view} past={past.slice(0, pastShown)} />
+        <PastList view={view} past={past.slice(0, pastShown)} empty={empty(words.nobodyDeparted)} />
       </section>
     </div>
   );
@@ -130,10 +132,10 @@ export function PodMeter({
   );
 }
 
-function NextTable({ view, rows }: Rows): VNode {
+function NextTable({ view, rows, empty }: Rows & { readonly empty: string }): VNode {
   const { words } = view;
   const [isWhole, setWhole] = useState(false);
-  if (rows.length === 0) return <p class="empty">{words.nobodyNext}</p>;
+  if (rows.length === 0) return <p class="empty">{empty}</p>;
   const shown = isWhole ? rows : rows.slice(0, firstRows);
   return (
     <>

@@ -8,12 +8,14 @@ import { Sentence } from "./words/sentence.tsx";
 export function PastList({
   view,
   past,
+  empty = view.words.nobodyDeparted,
 }: {
   readonly view: PageView;
   readonly past: readonly PastDeparture[];
+  /** What is said where there are none. */
+  readonly empty?: string;
 }): VNode {
-  const { words } = view;
-  if (past.length === 0) return <p class="empty">{words.nobodyDeparted}</p>;
+  if (past.length === 0) return <p class="empty">{empty}</p>;
   return (
     <ul class="past">
       {past.map((one) => (

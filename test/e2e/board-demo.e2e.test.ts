@@ -90,6 +90,13 @@ describe("the board of the demo", () => {
     await page.locator("ul.past li", { hasText: "Preempted" }).waitFor({ timeout: 60_000 });
   });
 
+  test("says of a filter without a match that it has none", async () => {
+    await page.locator("input.filter").fill("zzz");
+    await page.getByText("No node matches “zzz”.").first().waitFor();
+    expect(await page.getByText("No node matches “zzz”.").count()).toBe(2);
+    await page.locator("input.filter").fill("");
+  });
+
   test.each(tastes)("has nothing that axe objects to: $language, $theme", async (taste) => {
     const node = encodeURIComponent(await someNode());
     for (const hash of ["", "timeline", "outcomes", `node/${node}`]) {

@@ -26,6 +26,7 @@ export const english: Words = {
   nobodyLeaving: "No node is leaving.",
   nobodyNext: "No departure is planned.",
   nobodyDeparted: "Nothing has departed in the last three days.",
+  noMatch: (filter) => `No node matches “${filter}”.`,
   onSchedule: "On schedule",
   held: "Held",
   onHold: "On hold",

@@ -24,6 +24,7 @@ export const japanese: Words = {
   nobodyLeaving: "出発中のノードはありません。",
   nobodyNext: "予定された出発はありません。",
   nobodyDeparted: "過去三日間に出発したノードはありません。",
+  noMatch: (filter) => `「${filter}」に一致するノードはありません。`,
   onSchedule: "定刻",
   held: "待機中",
   onHold: "保留",

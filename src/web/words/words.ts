@@ -29,6 +29,7 @@ export interface Words {
   readonly nobodyLeaving: string;
   readonly nobodyNext: string;
   readonly nobodyDeparted: string;
+  readonly noMatch: (filter: string) => string;
   readonly onSchedule: string;
   readonly held: string;
   readonly onHold: string;
