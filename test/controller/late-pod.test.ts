@@ -18,6 +18,16 @@ function bindLate(world: ModelWorld, node: string): void {
   });
 }
 
+function askForN1(world: ModelWorld): void {
+  const uid = world.get(`${nodes}/n1`)?.metadata?.uid ?? "";
+  world.create("/apis/lastcall.dev/v1alpha1/departures", {
+    apiVersion: "lastcall.dev/v1alpha1",
+    kind: "Departure",
+    metadata: { name: "n1-asked" },
+    spec: { node: { name: "n1", uid }, cause: "Manual", source: "person" },
+  });
+}
+
 /**
  * When the pod comes. `Drained`: as the drain is written down as over; `MachineLookedUp`: with the
  * release's own look at the machine; `LetGo`: past the last look, as the machine is let go.
@@ -54,13 +64,7 @@ async function rotation(comes: Coming) {
   };
   const releaserFor = () => ({ ...releaser, release });
   const running = world.startController(stop.signal, { releaserFor });
-  const uid = world.get(`${nodes}/n1`)?.metadata?.uid ?? "";
-  world.create("/apis/lastcall.dev/v1alpha1/departures", {
-    apiVersion: "lastcall.dev/v1alpha1",
-    kind: "Departure",
-    metadata: { name: "n1-asked" },
-    spec: { node: { name: "n1", uid }, cause: "Manual", source: "person" },
-  });
+  askForN1(world);
   await world.passUntil(() => world.statusOf("n1").phase === "Ended", minutes(5));
   stop.abort();
   await running;
@@ -68,6 +72,28 @@ async function rotation(comes: Coming) {
   const said = world.events.filter(({ about }) => about.kind === "Node");
   return { onNode, steps: world.stepsOf("n1"), outcome, drain, said };
 }
+
+describe("a pod that is bound to an empty node before its scheduler hears of the cordon", () => {
+  it("leaves by eviction, too, since the machine is not released that soon", async () => {
+    const world = new ModelWorld();
+    world.addNode("n1", "n1");
+    spotPolicy(world, { drain: { timeout: "5m", onTimeout: "Wait" } });
+    await world.pass(seconds(5));
+    const onNode: number[] = [];
+    world.onRelease = () => onNode.push(world.podsOn("n1").length);
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    askForN1(world);
+    await world.passUntil(() => world.stepsOf("n1").includes("cordon"), seconds(5));
+    await world.pass(seconds(0.5));
+    bindLate(world, "n1");
+    await world.passUntil(() => world.statusOf("n1").phase === "Ended", minutes(5));
+    stop.abort();
+    await running;
+    expect(onNode).toEqual([0]);
+    expect(world.stepsOf("n1")).toEqual(["cordon", "evict", "release", "remove"]);
+  });
+});
 
 describe("a pod that is bound to a node after its last pod has left", () => {
   it.each(["Drained", "MachineLookedUp"] as const)(

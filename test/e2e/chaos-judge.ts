@@ -1,6 +1,6 @@
 import { type Change, type History, isBoundToNode, nameOf } from "./history.ts";
 import { podStoriesOf } from "./incarnation.ts";
-import { leftMarked } from "./judge.ts";
+import { ages, leftMarked } from "./judge.ts";
 
 /** A departure that the test asked for: a cloud's notice, or a person's word. */
 export interface Asked {
@@ -82,10 +82,12 @@ function forcedBeforeTime(history: History, { asked, user }: ChaosCharge): reado
 }
 
 function releasedOnce(history: History, { asked }: ChaosCharge): readonly string[] {
-  const full = history.releases.flatMap(({ machine, podsThen }) =>
-    podsThen
+  const full = history.releases.flatMap((release) =>
+    release.podsThen
       .filter((pod) => !isBoundToNode(pod))
-      .map((pod) => `${machine} was released with ${nameOf(pod)} on it`),
+      .map(
+        (pod) => `${release.machine} was released with ${nameOf(pod)} on it${ages(pod, release)}`,
+      ),
   );
   const nodes = [
     ...new Set([...asked, ...history.machineEnds.map(toNode)].map(({ node }) => node)),

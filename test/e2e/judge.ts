@@ -174,7 +174,7 @@ function releasedOnceAndEmpty({ history, former }: Facts): readonly string[] {
 }
 
 /** So that a pod that was bound late is told from one that was there all the time. */
-function ages(pod: Pod, { at }: { readonly at: number }): string {
+export function ages(pod: Pod, { at }: { readonly at: number }): string {
   const { conditions = [] } = pod.status ?? {};
   const bound = conditions.find(({ type }) => type === "PodScheduled")?.lastTransitionTime;
   const words = [

@@ -5,7 +5,7 @@ import type { PhaseResult } from "../../core/departure/ledger.ts";
 import { awaitedUntil, givenUpAt, releaseTriedUntil } from "../../core/notice/reaction.ts";
 import type { Policy, ReleaseMode } from "../../core/policy/policy.ts";
 import { releaseModeOf } from "../../core/policy/release-mode.ts";
-import { between, formatDuration } from "../../core/time/time.ts";
+import { between, formatDuration, millis } from "../../core/time/time.ts";
 import { isCloudFault, isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { LastLook } from "./last-look.ts";
 import { isCloudsToTake, type Step, type StepContext } from "./step.ts";
@@ -23,6 +23,22 @@ export async function awaitMachine(
   const hasFailed = departure.status.reason === "ReleaseFailed";
   if (!hasFailed) await context.statusWriter.setReason(departure, "AwaitingMachine");
   return untilTaken(context, signal);
+}
+
+/** A scheduler that had chosen the node before it saw the cordon has bound its pod by then. */
+const bindingMs = 2_000;
+
+/**
+ * A node without pods is drained as soon as it is cordoned, which may be before the scheduler hears
+ * of that: what it still binds is to leave by eviction, not with the machine.
+ */
+export async function awaitBindings(
+  { memory, clock }: StepContext,
+  signal: AbortSignal,
+): Promise<undefined> {
+  memory.cordonedAtMs ??= clock.monotonic();
+  const leftMs = memory.cordonedAtMs + bindingMs - clock.monotonic();
+  if (leftMs > 0) await clock.sleep(millis(leftMs), signal);
 }
 
 /** The step that releases the machine. Pods that came late leave by the steps of `draining`. */

@@ -33,7 +33,7 @@ import { cordon, MarkUpkeep, rolledBack, uncordon } from "./cordon.ts";
 import { DepartureTelemetry } from "./departure-telemetry.ts";
 import { drain } from "./drain.ts";
 import { checkRelease, identifyNode, isToCordonAtOnce, lookAhead, prepared } from "./prepare.ts";
-import { awaitMachine, releaseAfter } from "./release.ts";
+import { awaitBindings, awaitMachine, releaseAfter } from "./release.ts";
 import { longestPause, retrying } from "./retry.ts";
 import { StatusWriter } from "./status-writer.ts";
 import { isCloudsToTake, type RunTools, runSteps, type Step, type StepContext } from "./step.ts";
@@ -41,6 +41,7 @@ import { isCloudsToTake, type RunTools, runSteps, type Step, type StepContext } 
 /** What a departure that has the time makes before its drain. */
 const making: readonly Step[] = [reserveCapacity, awaitRequiredActions];
 const draining: readonly Step[] = [drain, awaitVolumes, awaitLoadBalancers, drained];
+const releasing: readonly Step[] = [awaitBindings, releaseAfter(draining)];
 
 /**
  * What a departure goes through, in order. The steps of its phase run one after another until one
@@ -58,7 +59,7 @@ function stepsOf(context: StepContext): readonly Step[] {
         ? [beginActions, awaitMachine]
         : [beginActions, identifyNode, ...draining];
     case "Releasing":
-      return [beginActions, freeCapacity, awaitMachine, awaitLastActions, releaseAfter(draining)];
+      return [beginActions, freeCapacity, awaitMachine, awaitLastActions, ...releasing];
     case "RollingBack":
       return [freeCapacity, undoActions, uncordon, rolledBack];
     default:
