@@ -23,7 +23,11 @@ export class SnsServer extends AwsQueryServer {
     readonly topic: string;
     readonly subject: string | null;
     readonly message: string;
+    /** Of a FIFO topic alone. */
+    readonly group?: string;
   }[] = [];
+  /** What FIFO topics have taken: another message of the same id within five minutes is dropped. */
+  readonly #deduplicated = new Set<string>();
   fault: keyof typeof faults | undefined;
   readonly denied = new Set<string>();
   readonly actions: string[] = [];
@@ -56,7 +60,25 @@ export class SnsServer extends AwsQueryServer {
     if (message === "" || Buffer.byteLength(message) > 256 * 1024) {
       return { status: 400, code: "InvalidParameter", text: "Invalid parameter: Message" };
     }
+    if (topic.endsWith(".fifo")) return this.#inOrder({ topic, subject, message }, asked);
     this.published.push({ topic, subject, message });
+    return element("MessageId", `message-${this.published.length}`);
+  }
+
+  /** As SNS documents it for topics without ContentBasedDeduplication. */
+  #inOrder(
+    published: (typeof this.published)[number],
+    asked: URLSearchParams,
+  ): string | QueryRefusal {
+    const [group, id] = [asked.get("MessageGroupId"), asked.get("MessageDeduplicationId")];
+    for (const value of [group, id]) {
+      if (value !== null && /^[!-~]{1,128}$/.test(value)) continue;
+      const text = "Invalid parameter: The MessageGroupId parameter is required for FIFO topics";
+      return { status: 400, code: "InvalidParameter", text };
+    }
+    const isNew = !this.#deduplicated.has(`${published.topic} ${id}`);
+    this.#deduplicated.add(`${published.topic} ${id}`);
+    if (isNew) this.published.push({ ...published, group: String(group) });
     return element("MessageId", `message-${this.published.length}`);
   }
 }

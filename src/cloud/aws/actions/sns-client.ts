@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { GetTopicAttributesCommand, PublishCommand, SNSClient } from "@aws-sdk/client-sns";
 import type {
   ActionDone,
@@ -44,8 +45,8 @@ export class SnsRunner implements ActionRunner<Kind> {
     signal.throwIfAborted();
   }
 
-  async apply({ how }: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone> {
-    const { topicArn, subject, message } = how;
+  async apply(task: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone> {
+    const { topicArn, subject, message } = task.how;
     const asked = askedOf(topicArn, "publish to", "Publish");
     const answer = await this.#ask(topicArn, asked, signal, (client) => {
       const command = new PublishCommand({
@@ -53,6 +54,7 @@ export class SnsRunner implements ActionRunner<Kind> {
         Message: withinLimit(message),
         // SNS takes no empty one.
         Subject: subject === "" ? undefined : subject,
+        ...(topicArn.endsWith(".fifo") ? inOrder(task) : {}),
       });
       return client.send(command, { abortSignal: signal });
     });
@@ -77,6 +79,18 @@ export class SnsRunner implements ActionRunner<Kind> {
       throw faultOfAws(error, asked);
     }
   }
+}
+
+const longestGroupId = 128;
+
+/** A FIFO topic takes nothing without these. */
+function inOrder({ departure, key }: PreparedTask<Kind>) {
+  const group = departure.length <= longestGroupId ? departure : digest(departure);
+  return { MessageGroupId: group, MessageDeduplicationId: digest(key) };
+}
+
+function digest(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
 }
 
 function askedOf(topicArn: string, action: string, call: string): AwsAsked {

@@ -46,6 +46,28 @@ describe("a message to SNS", () => {
     expect(message.slice(0, -1).replaceAll(sign, "")).toBe("");
   });
 
+  it("keeps its order in a FIFO topic, in which a repeat of it is dropped", async () => {
+    const fifo = `${topicArn}.fifo`;
+    sns.topics.add(fifo);
+    const task = { ...aTask({ ...how, topicArn: fifo }), undo: undefined };
+    const runner = new SnsRunner();
+    await runner.apply(task, never);
+    await runner.apply(task, never);
+    await runner.apply({ ...task, key: `${task.key}-later`, name: "later" }, never);
+    expect(sns.published.map(({ group }) => group)).toEqual([task.departure, task.departure]);
+  });
+
+  it("goes to a FIFO topic from a departure whose name is too long for a group of it, too", async () => {
+    const fifo = `${topicArn}.fifo`;
+    sns.topics.add(fifo);
+    for (const uid of ["2b9e5d3c", "99999999"]) {
+      const departure = `${"n".repeat(240)}-${uid}`;
+      const task = { ...aTask({ ...how, topicArn: fifo }), departure, key: uid, undo: undefined };
+      await new SnsRunner().apply(task, never);
+    }
+    expect(new Set(sns.published.map(({ group }) => group)).size).toBe(2);
+  });
+
   const unknown = { topicArn: "arn:aws:sns:us-east-1:123456789012:none" };
 
   it("to a topic that does not exist is refused, and known to be before any departure", async () => {
