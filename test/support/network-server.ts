@@ -48,6 +48,8 @@ export class NetworkServer extends AwsQueryServer {
   readonly calls: { readonly action: string; readonly on: string | undefined }[] = [];
   fault: keyof typeof faults | undefined;
   readonly denied = new Set<string>();
+  /** What is asked of these is never answered. */
+  readonly hanging = new Set<string>();
   /** Interfaces whose change is refused: a service of AWS owns them. */
   readonly managed = new Set<string>();
   throttleNext = 0;
@@ -76,9 +78,10 @@ export class NetworkServer extends AwsQueryServer {
     return this.calls.filter((call) => call.action === action).length;
   }
 
-  protected override answer(asked: URLSearchParams): QueryAnswer {
+  protected override async answer(asked: URLSearchParams): Promise<QueryAnswer> {
     const action = asked.get("Action") ?? "";
     this.calls.push({ action, on: asked.get("NetworkInterfaceId") ?? undefined });
+    if (this.hanging.has(action)) await new Promise(() => {});
     const found = this.#refusalOf(action) ?? this.#carryOut(action, asked);
     if (typeof found !== "string") return ec2ErrorResponse(found);
     const xml = `<${action}Response xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">${element("requestId", "7c6e177f")}${found}</${action}Response>`;

@@ -9,8 +9,8 @@ import type { Rng } from "../../core/chance/rng.ts";
 import type { ActionRecord } from "../../core/departure/action-record.ts";
 import type { Departure } from "../../core/departure/departure.ts";
 import type { Fields } from "../../core/json/json-field.ts";
-import type { Action, ActionPoint } from "../../core/policy/action.ts";
-import { earliest, type Instant } from "../../core/time/time.ts";
+import type { Action, ActionKind, ActionPoint } from "../../core/policy/action.ts";
+import { earliest, type Instant, type Millis, seconds } from "../../core/time/time.ts";
 import { messageOf } from "../../errors.ts";
 import type { DepartingMachine } from "./responder-event.ts";
 
@@ -53,10 +53,21 @@ const stages: readonly (readonly ActionPoint[])[] = [
   ["AtEnd"],
 ];
 
+/** What goes by the instance and speaks to nobody: it waits for no name. */
+const byInstance: ReadonlySet<ActionKind> = new Set([
+  "deregisterTargets",
+  "replaceSecurityGroups",
+  "detach",
+]);
+
+/** So long what is said to people waits for the Node's name; then the instance's id has to do. */
+const nameLimitMs: Millis = seconds(3);
+
 /** One machine, and what has come of each action so far. */
 interface Case {
   readonly machine: DepartingMachine;
-  readonly node: string;
+  /** The instance's id until the name is known, and where it is not in time. */
+  node: string;
   readonly records: Map<string, ActionRecord>;
   /** Until when this invocation may run. */
   readonly endsAt: Instant | undefined;
@@ -80,35 +91,50 @@ export class Responder {
     { endsAt, signal }: { readonly endsAt: Instant | undefined; readonly signal: AbortSignal },
   ): Promise<ResponderAnswer> {
     const { actions, log } = this.#tools;
-    const node = machine.node ?? (await this.#nodeName(machine.instanceId, signal));
-    const { instanceId, cause } = machine;
+    const { instanceId, cause, node = instanceId } = machine;
     log.info("departure", { instance: instanceId, node, cause });
     for (const problem of machine.problems) log.warn("event-unclear", { node, problem });
     const open: Case = { machine, node, records: new Map(), endsAt };
+    const named = machine.node === undefined ? this.#learnName(open, signal) : undefined;
     for (const points of stages) {
       const due = actions.filter(({ at }) => points.includes(at));
-      await Promise.all(due.map((action) => this.#carryOut(action, open, signal)));
+      await Promise.all(
+        due.map(async (action) => {
+          if (!byInstance.has(action.how.kind)) await named;
+          await this.#carryOut(action, open, signal);
+        }),
+      );
     }
+    await named;
     const records = actions.flatMap(({ name }) => open.records.get(name) ?? []);
     const summary = departureSummary(departureOf(open));
-    log.info("summary", { instance: instanceId, node, summary });
+    log.info("summary", { instance: instanceId, node: open.node, summary });
     return { instanceId, actions: records.map(answerOf), summary };
   }
 
-  async #nodeName(instanceId: string, signal: AbortSignal): Promise<string> {
+  /** Never rejects: it is a name for people alone, and comes in time or not at all. */
+  async #learnName(open: Case, signal: AbortSignal): Promise<void> {
+    const { lookUp, clock, log } = this.#tools;
+    const { instanceId } = open.machine;
+    const over = new AbortController();
+    const until = AbortSignal.any([signal, over.signal]);
+    const late = clock.sleep(nameLimitMs, until).then(() => {
+      throw new Error(`no answer within ${nameLimitMs / 1000} s`);
+    });
     try {
-      return (await this.#tools.lookUp.nodeName(instanceId, signal)) ?? instanceId;
+      const name = await Promise.race([lookUp.nodeName(instanceId, until), late]);
+      open.node = name ?? instanceId;
     } catch (error) {
-      // A name for people alone: the actions go by the instance.
-      this.#tools.log.warn("node-unknown", { instance: instanceId, error: messageOf(error) });
-      return instanceId;
+      log.warn("node-unknown", { instance: instanceId, error: messageOf(error) });
+    } finally {
+      late.catch(() => undefined);
+      over.abort();
     }
   }
 
   async #carryOut(action: Action, open: Case, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#tools;
     const { machine, records } = open;
-    const about = { instance: machine.instanceId, node: open.node, action: action.name };
     const { name, at, how } = action;
     const known = { name, at, kind: how.kind, attempts: 0 };
     const skipped = skipReason(action, machine);
@@ -116,6 +142,7 @@ export class Responder {
       records.set(name, { ...known, state: "Skipped", detail: skipped });
       return;
     }
+    const about = { instance: machine.instanceId, node: open.node, action: action.name };
     const begun: ActionRecord = { ...known, state: "Running", startedAt: clock.now() };
     records.set(name, begun);
     log.info("action-begun", { ...about, kind: how.kind });
@@ -150,8 +177,9 @@ export class Responder {
       how: renderAction(action.how, facts),
       target: this.#targetOf(open),
       departure: departure.name,
-      // The same at each of Lambda's attempts.
-      key: `${departure.name}/${name}`,
+      // The same at each of Lambda's attempts, and another for the interruption that follows a
+      // recommendation: a receiver that drops repeats is to hear of both.
+      key: `${departure.name}/${machine.cause}/${name}`,
       earlier: [],
     };
     // What tells of it all is worth it after the deadline, too.

@@ -4,6 +4,7 @@ import { LoadBalancerServer } from "../../support/load-balancer-server.ts";
 import { NetworkServer, type ServedInstance } from "../../support/network-server.ts";
 import { ScriptedServer } from "../../support/scripted-server.ts";
 import { SnsServer } from "../../support/sns-server.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 const topicArn = "arn:aws:sns:eu-west-1:123456789012:spot";
 const actions = [
@@ -214,6 +215,41 @@ describe("the Lambda responder", () => {
     expect(standing()).toHaveLength(2);
     expect(answer.actions?.[0]).toMatchObject({ state: "Failed" });
     expect(sns.published).toHaveLength(1);
+  });
+
+  it("acts by the instance's id while EC2 does not tell its name, and announces it by the id", async () => {
+    ec2.hanging.add("DescribeInstances");
+    const beganMs = performance.now();
+    const answering = invoke({ instanceId: instance.id });
+    await waitUntil(
+      async () => standing().length === 0 && groups().every((one) => one === "sg-0abc"),
+      { what: "the machine is out and quarantined", timeoutMs: 2500, intervalMs: 20 },
+    );
+    expect(sns.published).toEqual([]);
+    const { summary } = await answering;
+    expect(performance.now() - beganMs).toBeLessThan(6000);
+    expect(sns.published[0]?.subject).toBe(`${instance.id} Noticed`);
+    expect(summary).toContain(`${instance.id} leaves: SpotInterruption`);
+    expect(logged.filter((line) => line.includes("node-unknown"))).toHaveLength(1);
+  });
+
+  it("tells a receiver that drops repeats of each cause, and not again of the same event", async () => {
+    const keys: unknown[] = [];
+    const hook = await new ScriptedServer(({ headers }, response) => {
+      keys.push(headers["idempotency-key"]);
+      response.writeHead(200).end();
+    }).start();
+    const http = { url: `${hook.url}/hook`, body: "{}" };
+    process.env.LASTCALL_ACTIONS = JSON.stringify([{ name: "call", at: "AtNotice", http }]);
+    process.env.LASTCALL_ACTION_HOSTS = "127.0.0.1";
+    const rebalance = { instanceId: instance.id, node: "n1", cause: "RebalanceRecommendation" };
+    await invoke(rebalance);
+    await invoke(rebalance);
+    await invoke(interruption());
+    expect(new Set(keys.slice(0, 2)).size).toBe(1);
+    expect(new Set(keys).size).toBe(2);
+    await hook.stop();
+    delete process.env.LASTCALL_ACTION_HOSTS;
   });
 
   it("tells a webhook, with a secret of its environment, on a host that is allowed", async () => {
