@@ -58,19 +58,51 @@ for (const [subnet, bits] of [
 special.addAddress("100.100.100.200", "ipv4");
 special.addAddress("168.63.129.16", "ipv4");
 for (const [subnet, bits] of [
-  ["::", 127],
   ["fe80::", 10],
+  ["fec0::", 10],
   ["ff00::", 8],
   // Metadata and Pod Identity of EC2, metadata of Compute Engine.
   ["fd00:ec2::", 32],
   ["fd20:ce::", 32],
-  // IPv4 by another name: compatible, NAT64, 6to4. One that is mapped is judged as IPv4.
+  // Unspecified, loopback, and IPv4 by another name: compatible, translated (RFC 2765), NAT64 of a
+  // site (RFC 8215), Teredo, 6to4. Nothing that is reached so needs an action to be told there.
   ["::", 96],
-  ["64:ff9b::", 96],
+  ["::ffff:0:0:0", 96],
   ["64:ff9b:1::", 48],
+  ["2001::", 32],
   ["2002::", 16],
 ] as const) {
   special.addSubnet(subnet, bits, "ipv6");
+}
+
+/** The eight words of an address of IPv6; undefined for one with a zone. */
+function wordsOf(address: string): readonly number[] | undefined {
+  const bare = URL.parse(`http://[${address}]`)?.hostname.slice(1, -1);
+  if (bare === undefined) return undefined;
+  const [head = [], tail = []] = bare.split("::").map((part) =>
+    part
+      .split(":")
+      .filter(Boolean)
+      .map((word) => Number.parseInt(word, 16)),
+  );
+  return [...head, ...Array<number>(8 - head.length - tail.length).fill(0), ...tail];
+}
+
+/** NAT64's own prefix, by which a name of IPv4 is told where there is only IPv6 (DNS64). */
+const nat64 = "100,65435,0,0,0,0";
+/** How the lower half of an address of ISATAP begins, which holds one of IPv4, too. */
+const isatap = /^(0|512),24318$/;
+
+/** One of IPv4 that is mapped is judged as what it stands for by the list itself. */
+function isSpecial(address: string): boolean {
+  if (isIP(address) !== 6) return special.check(address, "ipv4");
+  const words = wordsOf(address);
+  if (words === undefined || special.check(address, "ipv6")) return true;
+  const [high = 0, low = 0] = words.slice(6);
+  if (words.slice(0, 6).join() === nat64) {
+    return special.check([high >> 8, high & 255, low >> 8, low & 255].join("."), "ipv4");
+  }
+  return isatap.test(words.slice(4, 6).join());
 }
 
 /**
@@ -83,8 +115,7 @@ export function mayReach(
   to: HostAndPort & { readonly address: string },
 ): boolean {
   const { host, port, address } = to;
-  const family = isIP(address) === 6 ? "ipv6" : "ipv4";
-  if (!special.check(address, family)) return true;
+  if (!isSpecial(address)) return true;
   if (isNamed(rules, { host: address.toLowerCase(), port })) return true;
   const isLoopback = address === "::1" || address.startsWith("127.");
   return host === "localhost" && isLoopback && isNamed(rules, { host, port });

@@ -36,7 +36,9 @@ describe("--action-hosts", () => {
     ...["100.100.100.200", "168.63.129.16", "224.0.0.1", "255.255.255.255"],
     ...["::1", "::", "fe80::1", "febf::1", "fd00:ec2::254", "fd20:ce::254", "ff02::1"],
     ...["::ffff:169.254.169.254", "::ffff:7f00:1", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1"],
-    "::127.0.0.1",
+    ...["::127.0.0.1", "::ffff:0:a9fe:a9fe", "2001:0:4136:e378:8000:63bf:3fff:fdd2"],
+    ...["64:ff9b:1::a9fe:a9fe", "64:ff9b::7f00:1", "fec0::1", "2001:db8::5efe:a9fe:a9fe"],
+    "2001:db8::200:5efe:a9fe:a9fe",
   ])("keeps a name from %s, unless that is named itself", (address) => {
     const to = { host: "hooks.example", port: 443, address };
     expect(mayReach(parseActionHosts("hooks.example,*.example"), to)).toBe(false);
@@ -45,13 +47,23 @@ describe("--action-hosts", () => {
     expect(mayReach(parseActionHosts(`hooks.example,${named}:80`), to)).toBe(false);
   });
 
-  it.each(["10.0.0.1", "192.168.1.1", "172.16.0.1", "8.8.8.8", "fd12::1", "2600::1"])(
-    "lets a name stand for %s",
-    (address) => {
-      const to = { host: "hooks.example", port: 443, address };
-      expect(mayReach(parseActionHosts("hooks.example"), to)).toBe(true);
-    },
-  );
+  it("keeps a name from a link-local address with its zone, which nobody can name", () => {
+    const to = { host: "hooks.example", port: 443, address: "fe80::1%eth0" };
+    expect(mayReach(parseActionHosts("hooks.example"), to)).toBe(false);
+  });
+
+  it.each([
+    "10.0.0.1",
+    "192.168.1.1",
+    "172.16.0.1",
+    "8.8.8.8",
+    "fd12::1",
+    "2600::1",
+    "64:ff9b::8.8.8.8",
+  ])("lets a name stand for %s", (address) => {
+    const to = { host: "hooks.example", port: 443, address };
+    expect(mayReach(parseActionHosts("hooks.example"), to)).toBe(true);
+  });
 
   it("takes localhost for the name of the loopback addresses, and of no other", () => {
     const rules = parseActionHosts("localhost");
