@@ -129,12 +129,16 @@ function marked(key: string): string {
 
 const matcherForm = /^(?<name>\w+) *(?<operator>=~|!~|!=|=) *(?<value>.*)$/s;
 
+/** What Alertmanager reads as one character; any other backslash stands for itself. */
+const escapes = /\\([n"\\])/g;
+
 /** `instance=~"n1:.*"` as the API has it. */
 function matcherOf(matcher: string): Fields {
   const { name, operator = "=", value = "" } = matcherForm.exec(matcher)?.groups ?? {};
+  const bare = value.startsWith('"') ? value.slice(1, -1) : value;
   return {
     name,
-    value: value.startsWith('"') ? value.slice(1, -1).replace(/\\(.)/gs, "$1") : value,
+    value: bare.replace(escapes, (_, one: string) => (one === "n" ? "\n" : one)),
     isRegex: operator.endsWith("~"),
     isEqual: !operator.startsWith("!"),
   };

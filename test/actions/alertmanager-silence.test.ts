@@ -78,6 +78,20 @@ describe("a silence in Alertmanager", () => {
     expect(world.requests.at(-1)?.headers.authorization).toBe(`Bearer ${secret}`);
   });
 
+  it("has the escapes of its matchers read as Alertmanager reads them", async () => {
+    const matchers = [
+      ...['instance=~"n1\\.example:[0-9]+"', 'a="x\\ny"', 'b="x\\\\\\"y"'],
+      ...["c=~n1\\.example", "d=x\\\\y", "e=", "f=x\\"],
+    ];
+    await world.runner.apply({ ...aTask({ ...world.how, matchers }), undo: {} }, signal);
+    const sent = receiver.silences[1]?.matchers as readonly { readonly value: string }[];
+    // As in github.com/prometheus/alertmanager/pkg/labels: what is no escape stays as it stands.
+    expect(sent.map(({ value }) => value)).toEqual([
+      ...["n1\\.example:[0-9]+", "x\ny", 'x\\"y'],
+      ...["n1\\.example", "x\\y", "", "x\\"],
+    ]);
+  });
+
   it("is kept by a repeat, and created again where it has ended", async () => {
     const task = { ...aTask(world.how), undo: {} };
     await world.runner.apply(task, signal);

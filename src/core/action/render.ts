@@ -3,6 +3,7 @@ import {
   asJson,
   asPattern,
   asSlackText,
+  asTeamsText,
   asText,
   asUrlPart,
   asXml,
@@ -33,8 +34,10 @@ export function renderAction(how: ActionSpec, facts: TemplateFacts): ActionSpec 
       return { ...how, host: text(how.host) };
     case "slack":
       return { ...how, message: text(how.message, asSlackText) };
-    case "teams":
-      return { ...how, title: text(how.title), message: text(how.message) };
+    case "teams": {
+      const title = text(how.title, asTeamsText);
+      return { ...how, title, message: text(how.message, asTeamsText) };
+    }
     case "telegram":
       return { ...how, message: text(how.message) };
     case "cloudEvents": {
@@ -70,9 +73,8 @@ const matcherForm = /^(?<head>\w+ *(?<operator>=~|!~|!=|=) *)(?<value>.*)$/s;
 function renderMatcher(matcher: string, facts: TemplateFacts): string {
   const { head = "", operator = "", value = "" } = matcherForm.exec(matcher)?.groups ?? {};
   const inPattern: Escape = operator.endsWith("~") ? asPattern : asText;
-  const isQuoted = value.startsWith('"');
-  const as: Escape = (found) =>
-    isQuoted ? inPattern(found).replace(/[\\"]/g, "\\$&") : inPattern(found);
+  // Alertmanager reads these escapes in quotes and without.
+  const as: Escape = (found) => inPattern(found).replace(/[\\"]/g, "\\$&");
   return head + renderTemplate(value, facts, as);
 }
 

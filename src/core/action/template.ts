@@ -32,6 +32,9 @@ export const asUrlPart: Escape = (value) => encodeURIComponent(value);
 export const asSlackText: Escape = (value) =>
   value.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
+/** What a card of Teams reads as Markdown: bold, italic and links. */
+export const asTeamsText: Escape = (value) => value.replace(/[\\*_[\]]/g, "\\$&");
+
 /** What text of XML and HTML may not hold as it is. */
 export const asXml: Escape = (value) =>
   asSlackText(value).replaceAll('"', "&quot;").replaceAll("'", "&#39;");

@@ -36,6 +36,28 @@ describe("a rendered action", () => {
     ).toEqual(['instance="n\\"1.a"', 'instance=~"n\\"1\\\\.a:[0-9]+"', "host!~i-0abc", 'a="b"']);
   });
 
+  it("has a value that means the same to Alertmanager without quotes", () => {
+    const odd = { ...facts, node: 'a\\.b"' };
+    const how: ActionSpec = {
+      kind: "alertmanagerSilence",
+      ...{ url: "http://am:9093", durationMs: minutes(1), comment: "" },
+      matchers: ["host={{node}}", "host=~{{node}}"],
+    };
+    // Alertmanager reads two backslashes as one, and a backslash with a quotation mark as that.
+    expect(renderAction(how, odd)).toMatchObject({
+      matchers: ['host=a\\\\.b\\"', 'host=~a\\\\\\\\\\\\.b\\"'],
+    });
+  });
+
+  it("is text in a card of Teams, whatever Markdown a value holds", () => {
+    const how: ActionSpec = { kind: "teams", title: "*{{node}}*", message: "_{{summary}}_" };
+    const odd = { ...facts, node: "n_1", summary: "[x](https://a.example) *now* C:\\x" };
+    expect(renderAction(how, odd)).toMatchObject({
+      title: "*n\\_1*",
+      message: "_\\[x\\](https://a.example) \\*now\\* C:\\\\x_",
+    });
+  });
+
   it("has a subject that SNS takes: one line of ASCII under 100 characters", () => {
     const topicArn = "arn:aws:sns:eu-west-1:123456789012:drains";
     const subject = `{{summary}} – ${"x".repeat(200)}`;
