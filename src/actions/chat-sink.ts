@@ -144,7 +144,7 @@ export const telegramSink: MessageSink<"telegram"> = {
       url: `${how.url.replace(/\/+$/, "")}/bot${encodeURIComponent(token).replaceAll("%3A", ":")}/sendMessage`,
       method: "POST",
       ...jsonRequest({
-        ...{ chat_id: how.chatId, text: how.message.slice(0, longestTelegram) },
+        ...{ chat_id: how.chatId, text: beginningOf(how.message, longestTelegram) },
         ...(thread !== undefined && { reply_parameters: answering }),
       }),
     };
@@ -155,6 +155,12 @@ export const telegramSink: MessageSink<"telegram"> = {
     return { detail, reference: `${how.chatId}/${id}` };
   },
 };
+
+/** At most so many UTF-16 code units, and no half of a character. */
+function beginningOf(text: string, most: number): string {
+  const isCutWithin = /[\ud800-\udbff]/.test(text[most - 1] ?? "") && text.length > most;
+  return text.slice(0, isCutWithin ? most - 1 : most);
+}
 
 async function webhookOf(
   {

@@ -138,6 +138,15 @@ describe("a message", () => {
     expect(done.reference).toBe("-1001/42");
   });
 
+  it("of Telegram is not cut within a character", async () => {
+    const long = `${"x".repeat(4095)}\u{1f6d1}!`;
+    const { body } = await sent({
+      ...telegram,
+      how: (url) => ({ ...telegram.how(url), message: long }),
+    });
+    expect(body.text).toBe("x".repeat(4095));
+  });
+
   it("as a CloudEvent has the attributes of one, and a signature of Standard Webhooks", async () => {
     const { body, request } = await sent(cloudEvents);
     expect(request?.headers["content-type"]).toMatch(/^application\/cloudevents\+json/);
