@@ -286,6 +286,14 @@ const http: ObjectField = {
         body === undefined || !isJsonType(contentType) || isJson(body),
       found: ({ body = "" }) => jsonTemplateProblem(body) ?? "",
     }),
+    ruleOn<WrittenActionKinds["http"]>({
+      localOnly: "CEL reads no JSON",
+      at: "undo",
+      wanted: "JSON as its body, with each {{…}} inside quotes, or another contentType",
+      holds: ({ undo, contentType }) =>
+        undo?.body === undefined || !isJsonType(contentType) || isJson(undo.body),
+      found: ({ undo }) => `a body that is ${jsonTemplateProblem(undo?.body ?? "")}`,
+    }),
   ],
 };
 
