@@ -64,11 +64,18 @@ export class LastcallError extends Error {
   readonly exitCode: number;
   /** Every mistake that was found, one sentence each, where the message holds only the first. */
   readonly details: readonly string[];
+  /** After so long whoever refused wants to be asked again. */
+  readonly retryAfterMs: number | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
-    options?: { cause?: unknown; retryable?: boolean; details?: readonly string[] },
+    options?: {
+      cause?: unknown;
+      retryable?: boolean;
+      details?: readonly string[];
+      retryAfterMs?: number | undefined;
+    },
   ) {
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.name = "LastcallError";
@@ -76,6 +83,7 @@ export class LastcallError extends Error {
     this.retryable = options?.retryable ?? catalogue[code].retryable;
     this.exitCode = catalogue[code].exitCode;
     this.details = options?.details ?? [];
+    this.retryAfterMs = options?.retryAfterMs;
   }
 }
 

@@ -7,6 +7,8 @@ export interface HttpAnswer {
   readonly body: string;
   /** Where it sends whoever asks. */
   readonly location?: string | undefined;
+  /** After so long it wants to be asked again. */
+  readonly retryAfterMs?: number | undefined;
 }
 
 /**
@@ -23,7 +25,10 @@ export function faultOfAnswer(what: string, answer: HttpAnswer): LastcallError {
     const problem = `Cannot ${what}: it redirects${to} (${status}), write the address that it redirects to`;
     return new LastcallError(code, problem);
   }
-  return new LastcallError(code, `Cannot ${what}: found ${status} (${excerpt(body)})`);
+  const isToWait = status === 429 || status === 503;
+  const retryAfterMs = isToWait ? answer.retryAfterMs : undefined;
+  const problem = `Cannot ${what}: found ${status} (${excerpt(body)})`;
+  return new LastcallError(code, problem, { retryAfterMs });
 }
 
 function codeOf(status: number): ErrorCode {

@@ -63,7 +63,8 @@ export class HttpSender {
       const response = await exchange(url, { request, route, signal });
       const { statusCode: status = 0, headers } = response;
       const body = this.#concealed(await boundedText(response, what));
-      return { status, body, location: headers.location };
+      const retryAfterMs = spanOf(headers["retry-after"]);
+      return { status, body, location: headers.location, retryAfterMs };
     } catch (error) {
       signal.throwIfAborted();
       throw error instanceof LastcallError ? error : unreachable(what, url, error);
@@ -176,6 +177,11 @@ function exchange(
     asked.on("error", reject);
     asked.end(body);
   });
+}
+
+/** `Retry-After` in seconds; its other form, a date, is not read. */
+function spanOf(retryAfter: string | undefined): number | undefined {
+  return /^\d+(\.\d+)?$/.test(retryAfter ?? "") ? Number(retryAfter) * 1000 : undefined;
 }
 
 async function boundedText(response: IncomingMessage, what: string): Promise<string> {

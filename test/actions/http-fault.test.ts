@@ -21,6 +21,16 @@ describe("an answer that is no success", () => {
     expect(fault.message).not.toMatch(/[\u0000-\u001f]/);
   });
 
+  it.each([
+    [429, 7000],
+    [503, 7000],
+    [500, undefined],
+    [403, undefined],
+  ])("of status %i says when to come back: %s", (status, retryAfterMs) => {
+    const fault = faultOfAnswer("send to Slack", { status, body: "", retryAfterMs: 7000 });
+    expect(fault.retryAfterMs).toBe(retryAfterMs);
+  });
+
   it("says the beginning of what was answered, on one line", () => {
     const body = `<html>\n${"x".repeat(1000)}`;
     expect(faultOfAnswer("send to Slack", { status: 500, body }).message).toBe(

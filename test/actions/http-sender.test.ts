@@ -74,6 +74,20 @@ describe("a request of an action", () => {
     expect(answer).toMatchObject({ status: 307, location: "http://169.254.169.254/latest" });
   });
 
+  it("gives when it may be asked again, where the answer says it in seconds", async () => {
+    const asked = async (value: string) => {
+      server.override = (response) => {
+        response.writeHead(429, { "retry-after": value });
+        response.end();
+      };
+      return (await send(senderOf("127.0.0.1"), server.url)).retryAfterMs;
+    };
+    expect(await asked("7")).toBe(7000);
+    expect(await asked("1.5")).toBe(1500);
+    expect(await asked("Tue, 24 Nov 2026 12:00:00 GMT")).toBeUndefined();
+    expect(await asked("-1")).toBeUndefined();
+  });
+
   it("reads no more of an answer than it has to", async () => {
     server.override = (response) => {
       response.writeHead(200);

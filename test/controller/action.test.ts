@@ -87,6 +87,38 @@ describe("the actions of a notice", () => {
     expect(world.podsOn("n1")).toEqual([]);
   });
 
+  it("are tried again when the receiver has said, and that is no later than in a minute", async () => {
+    const begun: number[] = [];
+    tell.onCall = (call) => {
+      if (call === "apply") begun.push(world.clock.now());
+    };
+    tell.fault = "ACTION_RATE_LIMITED";
+    tell.failsFor = 2;
+    tell.retryAfterMs = 20_000;
+    stage.start([{ name: "tell", at: "AtNotice", ...slack }]);
+    await stage.giveNotice(minutes(60));
+    await world.pass(seconds(10));
+    tell.retryAfterMs = 3_600_000;
+    await world.pass(seconds(110));
+    const [first = 0, second = 0, third = 0] = begun;
+    expect(second - first).toBeGreaterThanOrEqual(20_000);
+    expect(second - first).toBeLessThan(25_000);
+    expect(third - second).toBeGreaterThanOrEqual(60_000);
+    expect(third - second).toBeLessThan(65_000);
+    expect(stage.records).toMatchObject([{ state: "Done", attempts: 3 }]);
+  });
+
+  it("that are to be tried again after the deadline have failed by then, and say why", async () => {
+    tell.fault = "ACTION_RATE_LIMITED";
+    tell.retryAfterMs = 50_000;
+    stage.start([{ name: "tell", at: "AtNotice", ...slack }]);
+    await stage.giveNotice(seconds(30));
+    await world.pass(seconds(31));
+    expect(tell.calls).toEqual(["prepare tell", "apply tell"]);
+    expect(stage.records).toMatchObject([{ state: "Failed", result: "ACTION_DEADLINE" }]);
+    expect(stage.records[0]?.detail).toContain("before that: Cannot carry out the action: a test");
+  });
+
   it("end with the deadline, and none begins after it", async () => {
     mute.fault = "ACTION_UNREACHABLE";
     stage.start([{ name: "mute", at: "AtNotice", retries: 20, ...silence }]);

@@ -17,6 +17,8 @@ export class FakeActionRunner implements ActionRunner {
   readonly tasks: ActionTask[] = [];
   problem: ActionProblem | undefined;
   fault: ErrorCode | undefined;
+  /** When the receiver asks to be asked again. */
+  retryAfterMs: number | undefined;
   /** How many calls fail before the fault goes away by itself. */
   failsFor = Number.POSITIVE_INFINITY;
   /** Waited for in each call that changes anything. */
@@ -71,6 +73,7 @@ export class FakeActionRunner implements ActionRunner {
   #throwFault(): void {
     if (this.fault === undefined || this.failsFor <= 0) return;
     this.failsFor -= 1;
-    throw new LastcallError(this.fault, "Cannot carry out the action: a test has it fail");
+    const problem = "Cannot carry out the action: a test has it fail";
+    throw new LastcallError(this.fault, problem, { retryAfterMs: this.retryAfterMs });
   }
 }

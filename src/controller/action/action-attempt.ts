@@ -19,6 +19,7 @@ import {
   type Instant,
   type Millis,
   millis,
+  minutes,
   plus,
   seconds,
 } from "../../core/time/time.ts";
@@ -113,6 +114,8 @@ export async function takeBack(
 const firstPauseMs: Millis = millis(500);
 /** And one that is asked too often: chats take a message a second. */
 const firstBusyPauseMs: Millis = seconds(2);
+/** A receiver that asks for more is asked after so long all the same: later nobody needs it. */
+const longestAskedMs: Millis = minutes(1);
 
 type Within = <T>(work: (signal: AbortSignal) => Promise<T>) => Promise<T>;
 
@@ -145,10 +148,17 @@ async function attempting(
       if (isOver) return failed(error, attempts);
       fault = error;
     }
-    const isBusy = isLastcallError(fault) && fault.code === "ACTION_RATE_LIMITED";
-    const firstMs = isBusy ? firstBusyPauseMs : firstPauseMs;
-    await clock.sleep(backoffMs(attempts - 1, rng, { firstMs }), signal);
+    const againAt = plus(clock.now(), pauseAfter(fault, attempts, rng));
+    await untilLate({ clock, endsAt: () => earlier(againAt, deadlineAt() ?? againAt) }, signal);
   }
+}
+
+/** What the receiver has asked for, and on top of it what keeps many from returning together. */
+function pauseAfter(fault: unknown, attempts: number, rng: Rng): Millis {
+  const { code, retryAfterMs = 0 } = isLastcallError(fault) ? fault : {};
+  const firstMs = code === "ACTION_RATE_LIMITED" ? firstBusyPauseMs : firstPauseMs;
+  const ownMs = backoffMs(attempts - 1, rng, { firstMs });
+  return millis(Math.min(retryAfterMs, longestAskedMs) + ownMs);
 }
 
 function failed(error: unknown, attempts: number): ActionEnd {
@@ -205,7 +215,10 @@ async function withinLimit<T>(step: (signal: AbortSignal) => Promise<T>, limit: 
   }
 }
 
-async function untilLate({ clock, endsAt }: Limit, signal: AbortSignal): Promise<void> {
+async function untilLate(
+  { clock, endsAt }: Pick<Limit, "clock" | "endsAt">,
+  signal: AbortSignal,
+): Promise<void> {
   for (let now = clock.now(); now < endsAt(); now = clock.now()) {
     await clock.sleep(millis(Math.min(lookMs, between(now, endsAt()))), signal);
   }
