@@ -4,6 +4,7 @@ import https from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { LastcallError, messageOf } from "../errors.ts";
 import { bareHost, type HostAndPort, type HostRule, isNamed, mayReach } from "./action-hosts.ts";
+import { HiddenSecrets } from "./hidden-secrets.ts";
 import { answerInvalid, type HttpAnswer } from "./http-fault.ts";
 
 export interface SenderOptions {
@@ -26,9 +27,6 @@ export interface ActionRequest {
 /** An answer past this is not read further; a list of silences is the longest that we ask for. */
 const mostBytes = 4 * 1024 * 1024;
 
-/** What is shorter stands in many a text by chance. */
-const shortestSecret = 6;
-
 /**
  * The one way on which actions leave the process. Only to hosts that are allowed; to an address
  * that was resolved once, looked at, and is the one connected to; without following a redirect; and
@@ -38,19 +36,15 @@ const shortestSecret = 6;
  */
 export class HttpSender {
   readonly #options: SenderOptions;
-  /** What no sentence may show, though a receiver repeats it in its answer. */
-  readonly #secrets = new Set<string>();
+  readonly #secrets = new HiddenSecrets();
 
   constructor(options: SenderOptions) {
     this.#options = options;
   }
 
-  /** A secret that requests carry; of an address the parts that a receiver sees. */
+  /** A secret that requests carry from now on: no answer is given with it. */
   conceal(secret: string): void {
-    const url = URL.parse(secret);
-    const parts = url === null ? [] : [...url.pathname.split("/"), ...url.searchParams.values()];
-    const hidden = [secret, url?.pathname ?? "", ...parts];
-    for (const one of hidden) if (one.length >= shortestSecret) this.#secrets.add(one);
+    this.#secrets.add(secret);
   }
 
   /** Gives any answer, whatever its status. Throws ACTION_* and the signal's reason. */
@@ -62,7 +56,7 @@ export class HttpSender {
     try {
       const response = await exchange(url, { request, route, signal });
       const { statusCode: status = 0, headers } = response;
-      const body = this.#concealed(await boundedText(response, what));
+      const body = this.#secrets.hide(await boundedText(response, what));
       const retryAfterMs = spanOf(headers["retry-after"]);
       return { status, body, location: headers.location, retryAfterMs };
     } catch (error) {
@@ -87,10 +81,6 @@ export class HttpSender {
       return undefined;
     }
     return `the host ${to.host}:${to.port}, which --action-hosts does not allow`;
-  }
-
-  #concealed(text: string): string {
-    return [...this.#secrets].reduce((shown, secret) => shown.replaceAll(secret, "***"), text);
   }
 
   #allowedUrl({ url, what }: ActionRequest): URL {

@@ -74,6 +74,50 @@ describe("a request of an action", () => {
     expect(answer).toMatchObject({ status: 307, location: "http://169.254.169.254/latest" });
   });
 
+  /** What is left of an answer that repeats a secret in some form. */
+  async function shown(hidden: string, ...forms: readonly string[]): Promise<string> {
+    server.override = (response) => response.end(`<${forms.join("> <")}>`);
+    const sender = senderOf("127.0.0.1");
+    sender.conceal(hidden);
+    return (await send(sender, server.url)).body;
+  }
+
+  it("is answered without its secret, whatever the receiver has made of that", async () => {
+    const hidden = 'k+y/"&=s3cret';
+    const forms = [
+      hidden,
+      "k%2By%2F%22%26%3Ds3cret",
+      "k%2by%2f%22%26%3ds3cret",
+      'k+y/\\"&=s3cret',
+      "k+y/&quot;&amp;=s3cret",
+      Buffer.from(hidden).toString("base64"),
+      Buffer.from(hidden).toString("base64url"),
+      // As a part of a longer text: the credentials of HTTP's Basic, for one.
+      ...["u:", "me:", "you:"].map((user) => Buffer.from(`${user}${hidden}`).toString("base64")),
+    ];
+    const body = await shown(hidden, ...forms);
+    expect(body).not.toMatch(/s3cret/);
+    expect(body.split("***")).toHaveLength(forms.length + 1);
+  });
+
+  it("is answered without what a Basic credential stands for", async () => {
+    const hidden = Buffer.from("me:s3cret!").toString("base64");
+    expect(await shown(hidden, "me:s3cret!", "bad password s3cret! of me")).toBe(
+      "<***> <bad password *** of me>",
+    );
+  });
+
+  it("is answered without a short secret where that is a word of its own", async () => {
+    expect(await shown("a1", "a1", "token=a1", "ba1d")).toBe("<***> <token=***> <ba1d>");
+  });
+
+  it("is answered without the whole of a secret that another one begins", async () => {
+    server.override = (response) => response.end("abcdef123456");
+    const sender = senderOf("127.0.0.1");
+    for (const one of ["abcdef", "abcdef123456"]) sender.conceal(one);
+    expect((await send(sender, server.url)).body).toBe("***");
+  });
+
   it("gives when it may be asked again, where the answer says it in seconds", async () => {
     const asked = async (value: string) => {
       server.override = (response) => {
