@@ -12,7 +12,7 @@ export interface DrainHistory {
 
 /**
  * What a drain came to beside what was planned: `3 pods in 8 s, planned within 62 s`; with the
- * pods that were cut, and were to be, and those that were forced, where there are any.
+ * pods that were cut, whether the plan said so, and those that were forced, where there are any.
  */
 export function drainAccount({ plan, startedAt, endedAt, counts }: DrainHistory): string {
   if (counts.total === 0) return "no pod had to leave";
@@ -25,9 +25,14 @@ export function drainAccount({ plan, startedAt, endedAt, counts }: DrainHistory)
   return [
     `${pods} in ${wholeSeconds(between(startedAt, endedAt))} s`,
     `planned within ${wholeSeconds(plannedMs)} s`,
-    ...(counts.cut + cut > 0 ? [`${counts.cut} cut of ${cut} planned`] : []),
+    ...(counts.cut + cut > 0 ? [cutText(counts.cut, cut)] : []),
     ...(counts.forced > 0 ? [`${counts.forced} forced`] : []),
   ].join(", ");
+}
+
+function cutText(cut: number, plannedCut: number): string {
+  const found = `${cut === 0 ? "none" : cut} given less grace than asked for`;
+  return cut === plannedCut ? `${found}, as planned` : `${found} (planned: ${plannedCut})`;
 }
 
 function wholeSeconds(ms: number): number {

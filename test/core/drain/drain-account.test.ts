@@ -46,7 +46,21 @@ it.each<[string, string, string]>([
       { total: 2, cut: 1, forced: 1 },
       { notice: seconds(40) },
     ),
-    "2 pods in 8 s, planned within 40 s, 1 cut of 1 planned, 1 forced",
+    "2 pods in 8 s, planned within 40 s, 1 given less grace than asked for, as planned, 1 forced",
+  ],
+  [
+    "two that were cut where the plan had said one",
+    account(
+      [pod("a", { graceSeconds: 60 }), pod("b")],
+      { total: 2, cut: 2 },
+      { notice: seconds(40) },
+    ),
+    "2 pods in 8 s, planned within 40 s, 2 given less grace than asked for (planned: 1)",
+  ],
+  [
+    "one that was to be cut and ended in time",
+    account([pod("a", { graceSeconds: 60 })], { total: 1 }, { notice: seconds(40) }),
+    "1 pod in 8 s, planned within 40 s, none given less grace than asked for (planned: 1)",
   ],
   [
     "a drain that was taken over",
