@@ -36,6 +36,20 @@ describe("the scheduler", () => {
     expect(byNode(cluster.pods("web"))).toEqual({ n2: 1 });
   });
 
+  it.each([
+    ["without a status", {}],
+    ["with null for spec and status", { spec: null, status: null }],
+  ])("passes over a node that was written %s, which has no room", async (_, parts) => {
+    cluster.post("/api/v1/nodes", { metadata: { name: "bare" }, ...parts });
+    cluster.node("n1");
+    cluster.deployment("web", 2, { containers: asking("1") });
+    await cluster.wait(10);
+    expect(byNode(cluster.pods("web"))).toEqual({ n1: 2 });
+    cluster.cordon("bare");
+    await cluster.wait(10);
+    expect(byNode(cluster.pods("web"))).toEqual({ n1: 2 });
+  });
+
   it("keeps pods off taints that they do not tolerate", async () => {
     cluster.node("open");
     cluster.node("spot", { taints: [{ key: "spot", value: "true", effect: "NoSchedule" }] });

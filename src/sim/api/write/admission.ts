@@ -21,7 +21,11 @@ const noRules: KindRules = {};
 
 const rules: Readonly<Record<string, KindRules>> = {
   namespaces: { prepare: (_, object) => withNamespaceDefaults(object) },
-  nodes: { updateCauses: nodeUpdateCauses },
+  nodes: {
+    prepare: (_, object) => withNodeParts(object),
+    prepareUpdate: withNodeParts,
+    updateCauses: nodeUpdateCauses,
+  },
   pods: { prepare: admitPod, causes: podCauses, updateCauses: podUpdateCauses },
   "deployments.apps": workloadRules({
     replicas: 1,
@@ -50,6 +54,11 @@ const rules: Readonly<Record<string, KindRules>> = {
 
 export function rulesOf(storage: string): KindRules {
   return rules[storage] ?? noRules;
+}
+
+/** The server always has both, whoever has left them out. */
+function withNodeParts(object: Fields): Fields {
+  return { ...object, spec: object.spec ?? {}, status: object.status ?? {} };
 }
 
 function workloadRules(defaults: Fields): KindRules {
