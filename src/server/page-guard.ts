@@ -23,9 +23,12 @@ export class PageGuard {
   readonly #session = secret();
   readonly #hosts: ReadonlySet<string>;
   readonly #cookie: string;
+  readonly #command: string;
   #isTokenSpent = false;
 
-  constructor(port: number) {
+  /** `command` is what serves it, such as `lastcall board`: it is named to whoever has no token. */
+  constructor(port: number, command: string) {
+    this.#command = command;
     this.#hosts = new Set(["127.0.0.1", "localhost", "[::1]"].map((host) => `${host}:${port}`));
     // Cookies know no port: two boards of one machine must not take each other's away.
     this.#cookie = `lastcall-board-${port}`;
@@ -38,12 +41,12 @@ export class PageGuard {
     const { token, isPage, method } = request;
     // A HEAD, as programs send that only preview an address, spends nothing.
     if (isPage && method === "GET" && token !== null && isSame(token, this.token)) {
-      if (this.#isTokenSpent) return refusal(spent);
+      if (this.#isTokenSpent) return refusal(spent(this.#command));
       this.#isTokenSpent = true;
       const flags = "Path=/; HttpOnly; SameSite=Strict";
       return { kind: "Admitted", setCookie: `${this.#cookie}=${this.#session}; ${flags}` };
     }
-    return refusal(token === null ? unknown : wrong);
+    return refusal(token === null ? unknown(this.#command) : wrong);
   }
 
   #strange({ method, headers }: GuardedRequest): string | undefined {
@@ -71,11 +74,15 @@ export class PageGuard {
   }
 }
 
-const unknown =
-  "This browser has not been let in: open the address that lastcall board printed, with its token";
 const wrong = "The token in this address is not this board's: open the address printed last";
-const spent =
-  "The token in this address has been used: it opens the board once; run lastcall board again";
+
+function unknown(command: string): string {
+  return `This browser has not been let in: open the address that ${command} printed, with its token`;
+}
+
+function spent(command: string): string {
+  return `The token in this address has been used: it opens the board once; run ${command} again`;
+}
 
 function refusal(problem: string): Admission {
   return { kind: "Refused", status: 401, problem };

@@ -55,7 +55,7 @@ export async function servePage(options: PageServerOptions): Promise<PageServer>
   });
   server.maxConnections = mostConnections;
   const port = await listenNear(server, { host, first });
-  guard = new PageGuard(port);
+  guard = new PageGuard(port, options.command);
   return {
     url: `http://${host}:${port}/?token=${guard.token}`,
     close: () =>

@@ -15,6 +15,7 @@ const html = new TextEncoder().encode("<!doctype html><title>page</title>");
 async function start(address = "127.0.0.1:0"): Promise<PageServer> {
   return servePage({
     address,
+    command: "lastcall demo",
     files: new Map([["/", { type: "text/html; charset=utf-8", bytes: html }]]),
     routes: {
       get: {
@@ -90,7 +91,9 @@ describe("the page's server", () => {
     const second = await call({ path: tokenPath() });
     expect(second.status).toBe(401);
     expect(second.headers["set-cookie"]).toBeUndefined();
-    expect(second.text).toContain("has been used");
+    expect(second.text).toContain(
+      "has been used: it opens the board once; run lastcall demo again",
+    );
   });
 
   it("spends no token on a HEAD, and lets a browser in again that has the cookie", async () => {

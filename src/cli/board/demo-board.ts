@@ -60,7 +60,7 @@ async function serve({ demo, clock, options, io }: DemoParts): Promise<DemoBoard
   const rng = seededRng(io.clock.now());
   const { api, fleet } = demo;
   const board = await startBoard({
-    ...{ address, api, fleet, state, rng, io },
+    ...{ address, command: "lastcall demo", api, fleet, state, rng, io },
     clusterClock: clock,
     rate: () => rate,
   });

@@ -20,6 +20,8 @@ import { hasReleaser } from "../commands/plan.ts";
 
 export interface BoardParts {
   readonly address: string;
+  /** What serves it, as it is typed: `lastcall board`. */
+  readonly command: string;
   readonly api: KubeApi;
   readonly fleet: Fleet;
   /** The time of the cluster, which in the demo is not that of the wall. */
@@ -42,7 +44,7 @@ export interface ServedBoard {
 
 /** Serves the board of a fleet. Throws PORT_TAKEN, USAGE and INPUT_UNREADABLE. */
 export async function startBoard(parts: BoardParts): Promise<ServedBoard> {
-  const { api, fleet, clusterClock, rate, state, rng, io } = parts;
+  const { address, command, api, fleet, clusterClock, rate, state, rng, io } = parts;
   const files = await pageFiles(io.files);
   const now = () => clusterClock.now();
   const feed = new BoardFeed({
@@ -58,7 +60,7 @@ export async function startBoard(parts: BoardParts): Promise<ServedBoard> {
   });
   const policyObjects = () => listAll(api, policiesPath);
   const routes = boardRoutes({ feed, acts, fleet, pods, now, policyObjects, hasReleaser });
-  const server: PageServer = await servePage({ address: parts.address, routes, files });
+  const server: PageServer = await servePage({ address, command, routes, files });
   const over = new AbortController();
   const running = feed.run(over.signal);
   // Whoever serves it waits for it; until then nobody is surprised.

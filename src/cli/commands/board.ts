@@ -44,6 +44,7 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
     const ended = history?.ended;
     const parts = {
       address,
+      command: "lastcall board",
       api,
       fleet,
       clusterClock: clock,

@@ -1,3 +1,4 @@
+import { LastcallError } from "../../errors.ts";
 import { simulationReport } from "../../sim/demo/simulation-report.ts";
 import { printData } from "../command-line/command-io.ts";
 import type { CommandInput, CommandRun } from "../command-line/command-spec.ts";
@@ -5,10 +6,20 @@ import type { CommandInput, CommandRun } from "../command-line/command-spec.ts";
 /** The demo: on a board, in plain lines, or headless with a report. */
 export const runDemo: CommandRun<"demo"> = async (input) => {
   const seed = input.options.seed ?? Math.floor(input.io.rng() * 100_000);
+  refuseUselessOpen(input);
   if (input.options.headless) return reportDemo({ ...input, seed });
   const { showDemo } = await import("../demo/show-demo.ts");
   return showDemo({ ...input, seed });
 };
+
+/** Throws USAGE. */
+function refuseUselessOpen({ options }: CommandInput<"demo">): void {
+  if (!options.headless || !options.open) return;
+  throw new LastcallError(
+    "USAGE",
+    "Cannot use --open with --headless: a headless run has no board, leave one of the two out",
+  );
+}
 
 /** As fast as it goes. Exit code 3 when an invariant was broken. */
 async function reportDemo(

@@ -34,6 +34,8 @@ export interface PageServerOptions {
   /** Of loopback, such as `127.0.0.1:8087`; where the port is taken one of the next is. */
   readonly address: string;
   readonly routes: PageRoutes;
+  /** What serves it, as it is typed: `lastcall board`. */
+  readonly command: string;
   /** By path; `/` is the page itself. */
   readonly files: ReadonlyMap<string, PageFile>;
 }
