@@ -4,11 +4,11 @@ import { defaultNodeSelector } from "../../core/policy/selector.ts";
 import { describeValue, type Problem, pathOf } from "../problem.ts";
 import type { RuleWorld } from "../schema/field-schema.ts";
 import { documentField } from "../schema/json-schema.ts";
+import type { PolicySpec } from "../schema/policy-schema.ts";
 import { apiGroup, apiVersion, policyDefinition } from "../schema/resource-definition.ts";
 import { checkRules, checkShape } from "../schema/shape-check.ts";
 import type { Pointer } from "../yaml-text.ts";
 import { nodeSelectorOf, policyFromSpec } from "./policy-from-spec.ts";
-import type { PolicySpec } from "./policy-spec.ts";
 
 type ParsedPolicy =
   | { readonly policy: Policy; readonly warnings: readonly PolicyRemark[] }

@@ -14,18 +14,11 @@ import type {
 } from "../../core/policy/policy.ts";
 import { parseInstant } from "../../core/time/time.ts";
 import { spanOf } from "../schema/field-schema.ts";
-import type { WrittenRequirement } from "../schema/selector-schema.ts";
-import type { WrittenWindow } from "../schema/window-schema.ts";
+import type { PolicySpec } from "../schema/policy-schema.ts";
+import type { WrittenLabelSelector, WrittenNodeSelector } from "../schema/selector-schema.ts";
 import { actionOf } from "./action-from-spec.ts";
-import type {
-  PolicySpec,
-  WrittenBudget,
-  WrittenGates,
-  WrittenLabelSelector,
-  WrittenNodeSelector,
-  WrittenPodRule,
-  WrittenWaves,
-} from "./policy-spec.ts";
+
+type Written<Field extends keyof PolicySpec> = NonNullable<PolicySpec[Field]>;
 
 /** Which object the spec belongs to. */
 export interface PolicyIdentity {
@@ -76,7 +69,7 @@ export function policyFromSpec(identity: PolicyIdentity, spec: PolicySpec): Poli
   };
 }
 
-function windowOf(written: WrittenWindow, index: number): Window {
+function windowOf(written: Written<"windows">[number], index: number): Window {
   const { type, timeZone } = written;
   const base = { name: written.name ?? `windows[${index}]`, type, timeZone };
   if (written.cron !== undefined) {
@@ -99,7 +92,7 @@ function minuteOf(time: string): number {
   return Number(hour) * 60 + Number(minute);
 }
 
-function budgetOf({ nodes, perHour, scope = "Policy" }: WrittenBudget): Budget {
+function budgetOf({ nodes, perHour, scope = "Policy" }: Written<"budgets">[number]): Budget {
   if (nodes !== undefined) return { kind: "Nodes", scope, nodes: amountOf(nodes) };
   return { kind: "PerHour", perHour: perHour ?? 0 };
 }
@@ -108,14 +101,14 @@ function amountOf(nodes: number | string): Amount {
   return typeof nodes === "number" ? { count: nodes } : { percent: Number.parseInt(nodes, 10) };
 }
 
-function wavesOf({ sizes, restartedAt }: WrittenWaves): Waves {
+function wavesOf({ sizes, restartedAt }: Written<"waves">): Waves {
   return {
     sizes: sizes.map(amountOf),
     ...(restartedAt !== undefined && { restartedAt: parseInstant(restartedAt) }),
   };
 }
 
-function gatesOf({ freezeUntil, alerts, blockingPods }: WrittenGates): Gates {
+function gatesOf({ freezeUntil, alerts, blockingPods }: Written<"gates">): Gates {
   return {
     ...(freezeUntil !== undefined && { freezeUntil: parseInstant(freezeUntil) }),
     ...(alerts && { alerts }),
@@ -123,7 +116,12 @@ function gatesOf({ freezeUntil, alerts, blockingPods }: WrittenGates): Gates {
   };
 }
 
-function podRuleOf({ selector, namespaces, action, timeout }: WrittenPodRule): PodRule {
+function podRuleOf({
+  selector,
+  namespaces,
+  action,
+  timeout,
+}: Written<"drain">["podRules"][number]): PodRule {
   return {
     selector: labelSelectorOf(selector),
     ...(namespaces && { namespaces }),
@@ -148,6 +146,10 @@ export function nodeSelectorOf({ nodeSelectorTerms }: WrittenNodeSelector): Node
   };
 }
 
-function requirementOf({ key, operator, values = [] }: WrittenRequirement): LabelRequirement {
-  return { key, operator: operator as LabelRequirement["operator"], values };
+function requirementOf({
+  key,
+  operator,
+  values = [],
+}: Omit<LabelRequirement, "values"> & Partial<LabelRequirement>): LabelRequirement {
+  return { key, operator, values };
 }

@@ -1,16 +1,51 @@
 import type { PodRule } from "../../core/policy/policy.ts";
-import type { WrittenPodRule } from "../policy/policy-spec.ts";
 import {
   choiceField,
   type ListField,
   type ObjectField,
   positiveDurationField,
   ruleOn,
+  type SchemaFields,
+  type SchemaValues,
   wordsOf,
 } from "./field-schema.ts";
 import { labelSelectorField } from "./selector-schema.ts";
 
-const podRules: ListField = {
+const podRuleFields = {
+  selector: labelSelectorField("The pods; `{}` selects every pod."),
+  namespaces: {
+    type: "list",
+    description: "The namespaces that the rule covers; if not set, all.",
+    minItems: 1,
+    maxItems: 64,
+    wanted: "at least one namespace (all of them: leave namespaces out)",
+    items: {
+      type: "string",
+      description: "A namespace.",
+      pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+      maxLength: 63,
+      wanted: "the name of a namespace",
+    },
+  },
+  action: choiceField({
+    description:
+      "`Evict` it, `Skip` it, let it `Block` a planned departure, wait until it has completed, or `Delete` it regardless of its budget.",
+    choices: wordsOf<PodRule["action"]>({
+      Evict: true,
+      Skip: true,
+      Block: true,
+      WaitCompleted: true,
+      Delete: true,
+    }),
+  }),
+  timeout: positiveDurationField({
+    description:
+      "For `WaitCompleted`: how long at most; if not set, as long as the drain may take.",
+  }),
+} as const satisfies SchemaFields;
+export type WrittenPodRule = SchemaValues<typeof podRuleFields, "selector" | "action">;
+
+const podRules = {
   type: "list",
   description: "What happens to certain pods; the first rule that selects a pod decides.",
   default: [],
@@ -19,38 +54,7 @@ const podRules: ListField = {
     type: "object",
     description: "One rule.",
     required: ["selector", "action"],
-    properties: {
-      selector: labelSelectorField("The pods; `{}` selects every pod."),
-      namespaces: {
-        type: "list",
-        description: "The namespaces that the rule covers; if not set, all.",
-        minItems: 1,
-        maxItems: 64,
-        wanted: "at least one namespace (all of them: leave namespaces out)",
-        items: {
-          type: "string",
-          description: "A namespace.",
-          pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
-          maxLength: 63,
-          wanted: "the name of a namespace",
-        },
-      },
-      action: choiceField({
-        description:
-          "`Evict` it, `Skip` it, let it `Block` a planned departure, wait until it has completed, or `Delete` it regardless of its budget.",
-        choices: wordsOf<PodRule["action"]>({
-          Evict: true,
-          Skip: true,
-          Block: true,
-          WaitCompleted: true,
-          Delete: true,
-        }),
-      }),
-      timeout: positiveDurationField({
-        description:
-          "For `WaitCompleted`: how long at most; if not set, as long as the drain may take.",
-      }),
-    },
+    properties: podRuleFields,
     rules: [
       ruleOn<WrittenPodRule>({
         cel: "!has(self.timeout) || self.action == 'WaitCompleted'",
@@ -60,10 +64,10 @@ const podRules: ListField = {
       }),
     ],
   },
-};
+} as const satisfies ListField;
 
 /** `spec.drain`. */
-export const drainField: ObjectField = {
+export const drainField = {
   type: "object",
   description: "How the pods of a node leave.",
   default: {},
@@ -95,4 +99,4 @@ export const drainField: ObjectField = {
       default: "50%",
     },
   },
-};
+} as const satisfies ObjectField;

@@ -29,7 +29,7 @@ export interface ObjectField extends FieldBase {
   readonly required?: readonly string[] | undefined;
   /** `{}` lets the defaults of the fields inside take effect where the object is not written. */
   readonly default?: Readonly<Record<string, never>> | undefined;
-  /** Fields that are not listed are kept and not judged. */
+  /** SchemaFields that are not listed are kept and not judged. */
   readonly open?: true | undefined;
 }
 
@@ -84,6 +84,53 @@ interface AmountField extends FieldBase {
   readonly minimum: number;
 }
 
+/** The fields of an object. */
+export type SchemaFields = Readonly<Record<string, FieldSchema>>;
+
+/**
+ * What a value of a field is once its schema has passed it and filled in the defaults. A schema
+ * tells it only where it keeps its literals: by `as const satisfies`, and by the functions below.
+ */
+export type SchemaValue<Field> = Field extends {
+  readonly type: "object";
+  readonly properties: infer F;
+}
+  ? SchemaValues<F, Field extends { readonly required: readonly (infer Name)[] } ? Name : never>
+  : Field extends { readonly type: "map" }
+    ? Readonly<Record<string, string>>
+    : Field extends { readonly type: "list"; readonly items: infer Item }
+      ? readonly SchemaValue<Item>[]
+      : LeafOf<Field>;
+
+type LeafOf<Field> = Field extends { readonly enum: readonly (infer Choice)[] }
+  ? Choice
+  : Field extends { readonly type: infer Type extends keyof Leaves }
+    ? Leaves[Type]
+    : never;
+
+interface Leaves {
+  readonly string: string;
+  readonly integer: number;
+  readonly number: number;
+  readonly boolean: boolean;
+  readonly amount: number | string;
+}
+
+/** The same for the fields of an object: what is required or has a default is always there. */
+export type SchemaValues<F, Required = never> = {
+  readonly [Name in Always<F, Required>]: SchemaValue<F[Name]>;
+} & {
+  readonly [Name in Exclude<keyof F, Always<F, Required>>]?: SchemaValue<F[Name]>;
+};
+
+type Always<F, Required> = {
+  [Name in keyof F]: Name extends Required
+    ? Name
+    : F[Name] extends { readonly default: string | number | boolean | object }
+      ? Name
+      : never;
+}[keyof F];
+
 /** What must hold inside one value, or between its fields. */
 export interface SchemaRule {
   /**
@@ -132,11 +179,15 @@ export function spanOf(text: string): Millis {
   return parseDuration(text) ?? (Number.NaN as Millis);
 }
 
-/** A Go-style duration of any length, zero included. */
-export function durationField(options: {
+interface DurationOptions {
   readonly description: string;
   readonly default?: string;
-}): StringField {
+}
+
+/** A Go-style duration of any length, zero included. */
+export function durationField<Options extends DurationOptions>(
+  options: Options,
+): StringField & Options {
   return duration(options, {
     cel: "duration(self) >= duration('0s')",
     wanted: "a duration under 292 years",
@@ -147,10 +198,9 @@ export function durationField(options: {
 /**
  * A Go-style duration of a second or more: what waits or stays open for no time at all is a slip.
  */
-export function positiveDurationField(options: {
-  readonly description: string;
-  readonly default?: string;
-}): StringField {
+export function positiveDurationField<Options extends DurationOptions>(
+  options: Options,
+): StringField & Options {
   return duration(options, {
     cel: "duration(self) >= duration('1s')",
     wanted: "a duration of at least 1s and under 292 years",
@@ -158,14 +208,14 @@ export function positiveDurationField(options: {
   });
 }
 
-function duration(
-  options: { readonly description: string; readonly default?: string },
+function duration<Options extends DurationOptions>(
+  options: Options,
   bound: {
     readonly cel: string;
     readonly wanted: string;
     readonly holds: (text: string) => boolean;
   },
-): StringField {
+): StringField & Options {
   const rules: readonly SchemaRule[] = [ruleOn<string>(bound)];
   return {
     type: "string",
@@ -197,11 +247,12 @@ export function amountField(description: string): AmountField {
   };
 }
 
-export function choiceField(options: {
-  readonly description: string;
-  readonly choices: readonly string[];
-  readonly default?: string;
-}): StringField {
+export function choiceField<
+  const Choice extends string,
+  const Options extends { readonly description: string; readonly default?: Choice },
+>(
+  options: Options & { readonly choices: readonly Choice[] },
+): StringField & { readonly enum: readonly Choice[] } & Omit<Options, "choices"> {
   const { choices, ...rest } = options;
   return { type: "string", ...rest, enum: choices };
 }
@@ -211,7 +262,7 @@ export function wordsOf<Word extends string>(words: Readonly<Record<Word, true>>
   return Object.keys(words) as Word[];
 }
 
-export function switchField(description: string): BooleanField {
+export function switchField(description: string): BooleanField & { readonly default: false } {
   return { type: "boolean", description, default: false };
 }
 

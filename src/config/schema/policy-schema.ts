@@ -1,5 +1,5 @@
 import type { NoticeReaction, ReleaseMode } from "../../core/policy/policy.ts";
-import type { WrittenBudget, WrittenLifetime } from "../policy/policy-spec.ts";
+import type { WrittenAction } from "../policy/action-from-spec.ts";
 import { actionsField } from "./action-schema.ts";
 import { drainField } from "./drain-schema.ts";
 import {
@@ -11,13 +11,31 @@ import {
   type ObjectField,
   positiveDurationField,
   ruleOn,
+  type SchemaFields,
   type SchemaRule,
+  type SchemaValues,
   spanOf,
   switchField,
   wordsOf,
 } from "./field-schema.ts";
 import { labelSelectorField, nodeSelectorField } from "./selector-schema.ts";
 import { windowsField } from "./window-schema.ts";
+
+const lifetimeFields = {
+  min: durationField({
+    description: "No planned departure before this age.",
+    default: "0s",
+  }),
+  max: positiveDurationField({
+    description:
+      "The age at which the cloud takes the machine, or a limit of one's own choice. If not set, there are no planned departures, only notices.",
+  }),
+  reserve: durationField({
+    description: "How long before `max` a node has to leave at the latest.",
+    default: "30m",
+  }),
+} as const satisfies SchemaFields;
+type WrittenLifetime = SchemaValues<typeof lifetimeFields>;
 
 const lifetimeRules: readonly SchemaRule[] = [
   ruleOn<WrittenLifetime>({
@@ -48,28 +66,15 @@ const lifetimeRules: readonly SchemaRule[] = [
   }),
 ];
 
-const lifetime: ObjectField = {
+const lifetime = {
   type: "object",
   description: "Between which ages a node leaves on a plan.",
   default: {},
-  properties: {
-    min: durationField({
-      description: "No planned departure before this age.",
-      default: "0s",
-    }),
-    max: positiveDurationField({
-      description:
-        "The age at which the cloud takes the machine, or a limit of one's own choice. If not set, there are no planned departures, only notices.",
-    }),
-    reserve: durationField({
-      description: "How long before `max` a node has to leave at the latest.",
-      default: "30m",
-    }),
-  },
+  properties: lifetimeFields,
   rules: lifetimeRules,
-};
+} as const satisfies ObjectField;
 
-const spacing: ObjectField = {
+const spacing = {
   type: "object",
   description: "How far apart the departures of one policy lie.",
   default: {},
@@ -85,9 +90,28 @@ const spacing: ObjectField = {
       default: "15m",
     }),
   },
-};
+} as const satisfies ObjectField;
 
-const budgets: ListField = {
+const budgetFields = {
+  nodes: amountField(
+    "At most so many at once: a count, or a share of the matched nodes rounded down, but at least 1. Nodes that are not ready, cordoned by others, terminating or under notice count as out.",
+  ),
+  perHour: {
+    type: "integer",
+    description: "At most so many departures started in any 60 minutes.",
+    minimum: 1,
+    maximum: 100_000,
+    wanted: "a whole number from 1 to 100000",
+  },
+  scope: choiceField({
+    description:
+      "For `nodes`: counted over the policy's nodes (the default), over those of one zone, or over all nodes under any policy.",
+    choices: ["Policy", "Zone", "Cluster"],
+  }),
+} as const satisfies SchemaFields;
+type WrittenBudget = SchemaValues<typeof budgetFields>;
+
+const budgets = {
   type: "list",
   description: "How many nodes may be out at once, or leave in an hour. All of them count.",
   default: [],
@@ -95,23 +119,7 @@ const budgets: ListField = {
   items: {
     type: "object",
     description: "One limit: `nodes` or `perHour`.",
-    properties: {
-      nodes: amountField(
-        "At most so many at once: a count, or a share of the matched nodes rounded down, but at least 1. Nodes that are not ready, cordoned by others, terminating or under notice count as out.",
-      ),
-      perHour: {
-        type: "integer",
-        description: "At most so many departures started in any 60 minutes.",
-        minimum: 1,
-        maximum: 100_000,
-        wanted: "a whole number from 1 to 100000",
-      },
-      scope: choiceField({
-        description:
-          "For `nodes`: counted over the policy's nodes (the default), over those of one zone, or over all nodes under any policy.",
-        choices: ["Policy", "Zone", "Cluster"],
-      }),
-    },
+    properties: budgetFields,
     rules: [
       ruleOn<WrittenBudget>({
         cel: "has(self.nodes) || has(self.perHour)",
@@ -134,9 +142,9 @@ const budgets: ListField = {
       }),
     ],
   },
-};
+} as const satisfies ListField;
 
-const waves: ObjectField = {
+const waves = {
   type: "object",
   description:
     "Planned departures in waves, the canary first. If not set, only the budgets limit how many leave.",
@@ -155,9 +163,9 @@ const waves: ObjectField = {
       "What ended before this instant does not count: the waves start again with the canary. To continue after a halt, or to test a change of the policy carefully, set it to the current time.",
     ),
   },
-};
+} as const satisfies ObjectField;
 
-const alerts: ObjectField = {
+const alerts = {
   type: "object",
   description:
     "Holds while Alertmanager reports a firing alert that the matchers select, or does not answer.",
@@ -184,9 +192,9 @@ const alerts: ObjectField = {
       },
     },
   },
-};
+} as const satisfies ObjectField;
 
-const gates: ObjectField = {
+const gates = {
   type: "object",
   description: "What holds planned departures back. A notice passes every gate.",
   default: {},
@@ -201,9 +209,9 @@ const gates: ObjectField = {
       items: labelSelectorField("Selects pods of all namespaces."),
     },
   },
-};
+} as const satisfies ObjectField;
 
-const replacement: ObjectField = {
+const replacement = {
   type: "object",
   description: "Whether room for the pods is made before they have to leave.",
   default: {},
@@ -220,7 +228,7 @@ const replacement: ObjectField = {
       default: "Proceed",
     }),
   },
-};
+} as const satisfies ObjectField;
 
 const reactions = wordsOf<NoticeReaction>({
   Drain: true,
@@ -230,7 +238,7 @@ const reactions = wordsOf<NoticeReaction>({
   Ignore: true,
 });
 
-const onNotice: ObjectField = {
+const onNotice = {
   type: "object",
   description:
     "What a notice from the cloud brings about. `Notify`: the node keeps running, and an Event says so; `Release`: as `Drain`, and the machine is released by `instance.release` as soon as its node is drained, instead of when the cloud interrupts it.",
@@ -253,9 +261,9 @@ const onNotice: ObjectField = {
       default: "Drain",
     }),
   },
-};
+} as const satisfies ObjectField;
 
-const instance: ObjectField = {
+const instance = {
   type: "object",
   description: "What happens to the machine once its node is drained.",
   default: {},
@@ -283,37 +291,46 @@ const instance: ObjectField = {
       default: "0s",
     }),
   },
-};
+} as const satisfies ObjectField;
+
+const fieldsBeforeActions = {
+  weight: {
+    type: "integer",
+    description:
+      "If several policies select a node, the one with the highest weight applies, then the first by name.",
+    default: 0,
+    minimum: -1_000_000,
+    maximum: 1_000_000,
+    wanted: "a whole number from -1000000 to 1000000",
+  },
+  nodeSelector: nodeSelectorField(
+    "The nodes, as in node affinity. If not set, the labels by which GKE, EKS, AKS and Karpenter mark Spot and preemptible nodes.",
+  ),
+  lifetime,
+  spacing,
+  windows: windowsField,
+  budgets,
+  waves,
+  gates,
+  replacement,
+  drain: drainField,
+  onNotice,
+  instance,
+} as const satisfies SchemaFields;
+
+const switches = {
+  paused: switchField("No planned departures of this policy start; notices still count."),
+  dryRun: switchField("Decide and report, but do nothing: not at a notice or a request either."),
+} as const satisfies SchemaFields;
 
 /** `DeparturePolicy.spec`. */
 export const policySpec: ObjectField = {
   type: "object",
   description: "Which nodes leave, when, how many at once, and how.",
-  properties: {
-    weight: {
-      type: "integer",
-      description:
-        "If several policies select a node, the one with the highest weight applies, then the first by name.",
-      default: 0,
-      minimum: -1_000_000,
-      maximum: 1_000_000,
-      wanted: "a whole number from -1000000 to 1000000",
-    },
-    nodeSelector: nodeSelectorField(
-      "The nodes, as in node affinity. If not set, the labels by which GKE, EKS, AKS and Karpenter mark Spot and preemptible nodes.",
-    ),
-    lifetime,
-    spacing,
-    windows: windowsField,
-    budgets,
-    waves,
-    gates,
-    replacement,
-    drain: drainField,
-    onNotice,
-    instance,
-    actions: actionsField,
-    paused: switchField("No planned departures of this policy start; notices still count."),
-    dryRun: switchField("Decide and report, but do nothing: not at a notice or a request either."),
-  },
+  properties: { ...fieldsBeforeActions, actions: actionsField, ...switches },
+};
+
+/** `DeparturePolicy.spec` as it is once the schema has passed it and filled in its defaults. */
+export type PolicySpec = SchemaValues<typeof fieldsBeforeActions & typeof switches> & {
+  readonly actions: readonly WrittenAction[];
 };

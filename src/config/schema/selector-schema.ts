@@ -5,11 +5,12 @@ import {
   type ObjectField,
   ruleOn,
   type SchemaRule,
+  type SchemaValue,
   type StringField,
 } from "./field-schema.ts";
 
-/** A requirement as written; `values` may be left out with Exists and DoesNotExist. */
-export interface WrittenRequirement {
+/** `values` may be left out with Exists and DoesNotExist. */
+interface WrittenRequirement {
   readonly key: string;
   readonly operator: string;
   readonly values?: readonly string[];
@@ -69,11 +70,19 @@ function isOneOf(operator: string, ...operators: readonly string[]): boolean {
   return operators.includes(operator);
 }
 
-function valuesField(item: StringField): ListField {
-  return { type: "list", description: "What to compare with.", items: item, maxItems: 64 };
+function valuesField(item: StringField) {
+  return {
+    type: "list",
+    description: "What to compare with.",
+    items: item,
+    maxItems: 64,
+  } as const satisfies ListField;
 }
 
-function requirementField(operators: readonly string[], rules: readonly SchemaRule[]): ObjectField {
+function requirementField<const Operator extends string>(
+  operators: readonly Operator[],
+  rules: readonly SchemaRule[],
+) {
   return {
     type: "object",
     description: "One requirement.",
@@ -84,7 +93,7 @@ function requirementField(operators: readonly string[], rules: readonly SchemaRu
       values: valuesField(labelValue),
     },
     rules,
-  };
+  } as const satisfies ObjectField;
 }
 
 const setOperators = ["In", "NotIn", "Exists", "DoesNotExist"] as const;
@@ -99,7 +108,7 @@ const matchLabels: MapField = {
 };
 
 /** Selects pods by their labels, as in Kubernetes: `{}` selects every pod. */
-export function labelSelectorField(description: string): ObjectField {
+export function labelSelectorField(description: string) {
   return {
     type: "object",
     description,
@@ -112,10 +121,11 @@ export function labelSelectorField(description: string): ObjectField {
         items: requirementField(setOperators, [valuesWhereAsked, noValuesWhereNot]),
       },
     },
-  };
+  } as const satisfies ObjectField;
 }
+export type WrittenLabelSelector = SchemaValue<ReturnType<typeof labelSelectorField>>;
 
-const matchFields: ListField = {
+const matchFields = {
   type: "list",
   description: "Requirements on `metadata.name`, the one field that node affinity knows.",
   maxItems: 32,
@@ -130,10 +140,10 @@ const matchFields: ListField = {
     },
     rules: [oneName],
   },
-};
+} as const satisfies ListField;
 
 /** Selects nodes as a pod's required node affinity does. */
-export function nodeSelectorField(description: string): ObjectField {
+export function nodeSelectorField(description: string) {
   return {
     type: "object",
     description,
@@ -162,5 +172,6 @@ export function nodeSelectorField(description: string): ObjectField {
         },
       },
     },
-  };
+  } as const satisfies ObjectField;
 }
+export type WrittenNodeSelector = SchemaValue<ReturnType<typeof nodeSelectorField>>;

@@ -8,22 +8,126 @@ import {
   type ObjectField,
   positiveDurationField,
   ruleOn,
+  type SchemaFields,
   type SchemaRule,
+  type SchemaValues,
   type StringField,
   wordsOf,
 } from "./field-schema.ts";
 
-/** A window as written, once the schema has passed it. */
-export interface WrittenWindow {
-  readonly name?: string;
-  readonly type: "Allow" | "Deny";
-  readonly timeZone: string;
-  readonly days?: readonly Weekday[];
-  readonly start?: string;
-  readonly end?: string;
-  readonly cron?: string;
-  readonly duration?: string;
-}
+/** Every part of an IANA name begins with a capital. */
+const ianaForm = "^[A-Z][A-Za-z0-9_+-]*(/[A-Z][A-Za-z0-9_+-]*)*$";
+
+const timeZone = {
+  type: "string",
+  description:
+    "The IANA time zone of the window, such as `Asia/Tokyo`; its own daylight saving time counts.",
+  default: "UTC",
+  pattern: "^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$",
+  maxLength: 64,
+  wanted: "an IANA time zone such as Asia/Tokyo",
+  rules: [
+    ruleOn<string>({
+      // CEL names no zones, but fails where it cannot tell the hour in one, and to fail is to
+      // refuse. What it takes beyond the IANA names is the server's own zone, and files that lie
+      // beside the zones.
+      cel: `self.matches('${ianaForm}') && !(self in ['Local', 'Factory']) && timestamp('2026-01-01T00:00:00Z').getHours(self) >= 0`,
+      wanted: "an IANA time zone such as Asia/Tokyo",
+      holds: isKnownTimeZone,
+      found: (zone) => {
+        const near = didYouMean(zone, timeZoneNames());
+        return near === undefined ? JSON.stringify(zone) : `${JSON.stringify(zone)} (${near}?)`;
+      },
+    }),
+  ],
+} as const satisfies StringField;
+
+const days = {
+  type: "list",
+  description:
+    "The days on which the window starts; if not set, every day. One over midnight belongs to the day of its start.",
+  minItems: 1,
+  maxItems: 7,
+  unique: true,
+  wanted: "at least one of Mon, Tue, Wed, Thu, Fri, Sat, Sun (every day: leave days out)",
+  items: choiceField({
+    description: "A day of the week.",
+    choices: wordsOf<Weekday>({
+      Mon: true,
+      Tue: true,
+      Wed: true,
+      Thu: true,
+      Fri: true,
+      Sat: true,
+      Sun: true,
+    }),
+  }),
+} as const satisfies ListField;
+
+const cronWanted = "five cron fields (minute hour day month weekday) such as 0 18 * * 5";
+const cronGrammar = new RegExp(cronPattern, "i");
+
+const cron: StringField = {
+  type: "string",
+  description:
+    "Instead of `days`, `start` and `end`: five cron fields (minute, hour, day of month, month, day of week) that say when the window starts.",
+  maxLength: 128,
+  wanted: cronWanted,
+  rules: [
+    // A rule and not a `pattern`: the server would answer with the pattern, a thousand letters of
+    // it.
+    ruleOn<string>({
+      cel: `self.matches(r'(?i)${cronPattern}')`,
+      wanted: cronWanted,
+      holds: (expression) => cronGrammar.test(expression),
+    }),
+    ruleOn<string>({
+      cel: `!self.matches(r'(?i)${backwardsCronPattern}')`,
+      wanted: cronWanted,
+      holds: (expression, world) =>
+        !cronGrammar.test(expression) || world.cronProblem(expression) === undefined,
+      found: (expression, world) =>
+        `${JSON.stringify(expression)} (${world.cronProblem(expression)})`,
+    }),
+  ],
+};
+
+const windowFields = {
+  name: {
+    type: "string",
+    description: "What plans and messages call it; absent: its place in the list.",
+    minLength: 1,
+    maxLength: 63,
+    wanted: "a name of 1 to 63 characters",
+  },
+  type: choiceField({
+    description:
+      "`Allow` opens, `Deny` closes and takes precedence. With only Deny windows, all other times are open.",
+    choices: ["Allow", "Deny"],
+    default: "Allow",
+  }),
+  timeZone,
+  days,
+  start: {
+    type: "string",
+    description:
+      "Local time at which the window opens. A time that a day skips moves to the next instant that exists; one that a day has twice means the first.",
+    pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$",
+    maxLength: 5,
+    wanted: "a time from 00:00 to 23:59",
+  },
+  end: {
+    type: "string",
+    description:
+      "Local time at which it closes (exclusive); up to `24:00`. At or before `start` it means the next day.",
+    pattern: "^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$",
+    maxLength: 5,
+    wanted: "a time from 00:00 to 24:00",
+  },
+  cron,
+  duration: positiveDurationField({ description: "How long a window by `cron` stays open." }),
+} as const satisfies SchemaFields;
+type WrittenWindow = SchemaValues<typeof windowFields>;
 
 const nothing = () => "nothing";
 
@@ -82,126 +186,15 @@ const windowRules: readonly SchemaRule[] = [
   }),
 ];
 
-/** Every part of an IANA name begins with a capital. */
-const ianaForm = "^[A-Z][A-Za-z0-9_+-]*(/[A-Z][A-Za-z0-9_+-]*)*$";
-
-const timeZone: StringField = {
-  type: "string",
-  description:
-    "The IANA time zone of the window, such as `Asia/Tokyo`; its own daylight saving time counts.",
-  default: "UTC",
-  pattern: "^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$",
-  maxLength: 64,
-  wanted: "an IANA time zone such as Asia/Tokyo",
-  rules: [
-    ruleOn<string>({
-      // CEL names no zones, but fails where it cannot tell the hour in one, and to fail is to
-      // refuse. What it takes beyond the IANA names is the server's own zone, and files that lie
-      // beside the zones.
-      cel: `self.matches('${ianaForm}') && !(self in ['Local', 'Factory']) && timestamp('2026-01-01T00:00:00Z').getHours(self) >= 0`,
-      wanted: "an IANA time zone such as Asia/Tokyo",
-      holds: isKnownTimeZone,
-      found: (zone) => {
-        const near = didYouMean(zone, timeZoneNames());
-        return near === undefined ? JSON.stringify(zone) : `${JSON.stringify(zone)} (${near}?)`;
-      },
-    }),
-  ],
-};
-
-const days: ListField = {
-  type: "list",
-  description:
-    "The days on which the window starts; if not set, every day. One over midnight belongs to the day of its start.",
-  minItems: 1,
-  maxItems: 7,
-  unique: true,
-  wanted: "at least one of Mon, Tue, Wed, Thu, Fri, Sat, Sun (every day: leave days out)",
-  items: choiceField({
-    description: "A day of the week.",
-    choices: wordsOf<Weekday>({
-      Mon: true,
-      Tue: true,
-      Wed: true,
-      Thu: true,
-      Fri: true,
-      Sat: true,
-      Sun: true,
-    }),
-  }),
-};
-
-const cronWanted = "five cron fields (minute hour day month weekday) such as 0 18 * * 5";
-const cronGrammar = new RegExp(cronPattern, "i");
-
-const cron: StringField = {
-  type: "string",
-  description:
-    "Instead of `days`, `start` and `end`: five cron fields (minute, hour, day of month, month, day of week) that say when the window starts.",
-  maxLength: 128,
-  wanted: cronWanted,
-  rules: [
-    // A rule and not a `pattern`: the server would answer with the pattern, a thousand letters of
-    // it.
-    ruleOn<string>({
-      cel: `self.matches(r'(?i)${cronPattern}')`,
-      wanted: cronWanted,
-      holds: (expression) => cronGrammar.test(expression),
-    }),
-    ruleOn<string>({
-      cel: `!self.matches(r'(?i)${backwardsCronPattern}')`,
-      wanted: cronWanted,
-      holds: (expression, world) =>
-        !cronGrammar.test(expression) || world.cronProblem(expression) === undefined,
-      found: (expression, world) =>
-        `${JSON.stringify(expression)} (${world.cronProblem(expression)})`,
-    }),
-  ],
-};
-
-const windowField: ObjectField = {
+const windowField = {
   type: "object",
   description: "One window: weekly by `start` and `end`, or by `cron` and `duration`.",
-  properties: {
-    name: {
-      type: "string",
-      description: "What plans and messages call it; absent: its place in the list.",
-      minLength: 1,
-      maxLength: 63,
-      wanted: "a name of 1 to 63 characters",
-    },
-    type: choiceField({
-      description:
-        "`Allow` opens, `Deny` closes and takes precedence. With only Deny windows, all other times are open.",
-      choices: ["Allow", "Deny"],
-      default: "Allow",
-    }),
-    timeZone,
-    days,
-    start: {
-      type: "string",
-      description:
-        "Local time at which the window opens. A time that a day skips moves to the next instant that exists; one that a day has twice means the first.",
-      pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$",
-      maxLength: 5,
-      wanted: "a time from 00:00 to 23:59",
-    },
-    end: {
-      type: "string",
-      description:
-        "Local time at which it closes (exclusive); up to `24:00`. At or before `start` it means the next day.",
-      pattern: "^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$",
-      maxLength: 5,
-      wanted: "a time from 00:00 to 24:00",
-    },
-    cron,
-    duration: positiveDurationField({ description: "How long a window by `cron` stays open." }),
-  },
+  properties: windowFields,
   rules: windowRules,
-};
+} as const satisfies ObjectField;
 
 /** `spec.windows`. */
-export const windowsField: ListField = {
+export const windowsField = {
   type: "list",
   description:
     "When planned departures may start. None: at any time. A node for which no window opens in time leaves at its deadline, with a warning Event.",
@@ -216,7 +209,7 @@ export const windowsField: ListField = {
       found: (windows) => `the name ${JSON.stringify(repeatedName(windows))} twice`,
     }),
   ],
-};
+} as const satisfies ListField;
 
 function repeatedName(windows: readonly WrittenWindow[]): string | undefined {
   const names = windows.flatMap(({ name }) => (name === undefined ? [] : [name]));
