@@ -89,7 +89,11 @@ export class TargetRunner implements ActionRunner<Kind> {
     });
   }
 
-  /** All that is registered and ours to take out; undefined where nothing is. */
+  /**
+   * All that is registered and ours to take out; undefined where nothing is. Where nobody tells the
+   * owner it is taken out: a machine that goes and is left in fails requests, while one that
+   * aws-load-balancer-controller has taken out as well does no harm.
+   */
   async prepare(task: ActionTask<Kind>, signal: AbortSignal): Promise<Fields | undefined> {
     const { holdings } = await this.#find(task, signal);
     const ours = byGroup(holdings.filter(({ group }) => !group.isOwned));
@@ -102,6 +106,7 @@ export class TargetRunner implements ActionRunner<Kind> {
     // What is not on record could not be put back.
     const ours = byGroup(holdingsOf(task.undo));
     const owned = byGroup(holdings.filter(({ group }) => group.isOwned));
+    const unclear = byGroup(holdings.filter(({ group }) => group.isOwned === undefined));
     const lines = this.#linesOf(traffic);
     const ends = await Promise.allSettled(
       ours.map(({ group, targets }) => of(lines, group).deregister.ask(group.id, targets, signal)),
@@ -112,7 +117,7 @@ export class TargetRunner implements ActionRunner<Kind> {
     const left = task.how.wait ? await this.#wait({ held, lines, untilAt }, signal) : [];
     const [fault] = faults;
     if (fault !== undefined) throw fault;
-    return { detail: detailOf({ ours, owned, left }) };
+    return { detail: detailOf({ ours, owned, unclear, left }) };
   }
 
   /** Registers again what is still the machine's, where it runs. */
@@ -295,12 +300,15 @@ function holdingsOf(undo: Fields | undefined): readonly Holding[] {
   ];
 }
 
-function detailOf(end: Readonly<Record<"ours" | "owned" | "left", readonly Held[]>>): string {
-  const { ours, owned, left } = end;
+function detailOf(
+  end: Readonly<Record<"ours" | "owned" | "unclear" | "left", readonly Held[]>>,
+): string {
+  const { ours, owned, unclear, left } = end;
   const all = ours.length + owned.length;
   if (all === 0) return "in no target group or classic load balancer";
   const parts = [
     ...(ours.length === 0 ? [] : [`out of ${counted(ours)}`]),
+    ...(unclear.length === 0 ? [] : [`of ${unclear.length} of which the owner could not be read`]),
     ...(owned.length === 0 ? [] : [`left to the label in ${counted(owned)}`]),
     ...(left.length === 0 ? [] : [`${left.length} of ${all} still draining`]),
   ];

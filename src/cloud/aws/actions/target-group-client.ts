@@ -49,24 +49,19 @@ export class TargetGroupClient implements TrafficGroups {
   }
 
   async read(
-    onTrouble: (group: TrafficGroup, error: unknown) => void,
+    onTrouble: (group: TrafficGroup | undefined, error: unknown) => void,
     signal: AbortSignal,
   ): Promise<readonly Registered[]> {
     const found = (await this.#list(signal)).filter(({ TargetType }) => isOfMachines(TargetType));
     const owned = await this.#ownership(
       found.flatMap(({ TargetGroupArn }) => TargetGroupArn ?? []),
+      (error) => onTrouble(undefined, error),
       signal,
     );
     const read: Registered[] = [];
     await eachOf(found, readAtOnce, async ({ TargetGroupArn: id = "", TargetType, VpcId: vpc }) => {
       const byAddress = TargetType === "ip";
-      const group: TrafficGroup = {
-        kind: this.kind,
-        id,
-        byAddress,
-        vpc,
-        isOwned: owned.get(id) ?? false,
-      };
+      const group: TrafficGroup = { kind: this.kind, id, byAddress, vpc, isOwned: owned.get(id) };
       try {
         read.push({ group, targets: await this.#targets(id, signal) });
       } catch (error) {
@@ -126,9 +121,10 @@ export class TargetGroupClient implements TrafficGroups {
     return groups;
   }
 
-  /** Asked once of each group. */
+  /** Asked once of each group. Has nothing of those of which it could not be read. */
   async #ownership(
     arns: readonly string[],
+    onTrouble: (error: unknown) => void,
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, boolean>> {
     const known = new Map(
@@ -142,7 +138,12 @@ export class TargetGroupClient implements TrafficGroups {
     const parts = Array.from({ length: Math.ceil(unknown.length / taggedAtOnce) }, (_, place) =>
       unknown.slice(place * taggedAtOnce, (place + 1) * taggedAtOnce),
     );
-    await eachOf(parts, readAtOnce, (part) => this.#readTags(part, known, signal));
+    try {
+      await eachOf(parts, readAtOnce, (part) => this.#readTags(part, known, signal));
+    } catch (error) {
+      signal.throwIfAborted();
+      onTrouble(error);
+    }
     return known;
   }
 

@@ -51,6 +51,8 @@ interface Part {
   readonly startedMs: number;
   /** Of the groups of which nothing has ever been read. */
   readonly fault?: LastcallError | undefined;
+  /** Of those whose owner could not be read. */
+  readonly ownerFault?: LastcallError | undefined;
 }
 
 type TroubleListener = (error: LastcallError) => void;
@@ -101,7 +103,8 @@ export class TargetIndex {
   /** What cannot be looked at, as far as it has been tried; tries it where nothing was read. */
   async faults(signal: AbortSignal): Promise<readonly LastcallError[]> {
     if (!this.#isRead() || this.#hasUnread()) await untilAborted(this.#read(), signal);
-    return [...this.#parts.values()].flatMap(({ fault }) => fault ?? []);
+    const parts = [...this.#parts.values()];
+    return parts.flatMap(({ fault, ownerFault }) => fault ?? ownerFault ?? []);
   }
 
   /** Something has been registered: a reading that is under way may have missed it. */
@@ -197,10 +200,15 @@ export class TargetIndex {
     const unread: Registered[] = [];
     const faults: LastcallError[] = [];
     let neverRead: LastcallError | undefined;
-    const onTrouble = ({ id }: TrafficGroup, error: unknown) => {
+    let ownerFault: LastcallError | undefined;
+    const onTrouble = (about: TrafficGroup | undefined, error: unknown) => {
       const fault = asFault(error);
       if (faults.length === 0) faults.push(fault);
-      const known = former?.groups.find(({ group }) => group.id === id);
+      if (about === undefined) {
+        ownerFault = fault;
+        return;
+      }
+      const known = former?.groups.find(({ group }) => group.id === about.id);
       if (known === undefined) neverRead ??= fault;
       else unread.push(known);
     };
@@ -211,6 +219,7 @@ export class TargetIndex {
         groups,
         startedMs,
         fault: neverRead,
+        ownerFault,
         byTarget: byTarget(groups),
       });
     } catch (error) {

@@ -11,9 +11,9 @@ export interface TrafficGroup {
   readonly vpc?: string | undefined;
   /**
    * Tagged `elbv2.k8s.aws/cluster`: aws-load-balancer-controller keeps its targets by the Nodes'
-   * labels.
+   * labels. Undefined where the tags could not be read.
    */
-  readonly isOwned: boolean;
+  readonly isOwned: boolean | undefined;
 }
 
 export interface Target {
@@ -41,10 +41,11 @@ export interface TrafficGroups {
   readonly kind: TrafficGroup["kind"];
   /**
    * Every group of the region that holds instances or addresses, each as soon as it is known. What
-   * could not be read of one group is given to `onTrouble`, and the others go on.
+   * could not be read is given to `onTrouble`, and the rest goes on: the targets of a group, or
+   * without a group the owner of those whose `isOwned` is undefined.
    */
   read(
-    onTrouble: (group: TrafficGroup, error: unknown) => void,
+    onTrouble: (group: TrafficGroup | undefined, error: unknown) => void,
     signal: AbortSignal,
   ): Promise<readonly Registered[]>;
   deregister(id: string, targets: readonly Target[], signal: AbortSignal): Promise<void>;

@@ -197,6 +197,24 @@ describe("a machine that is taken out of its groups", () => {
     expect(await prepare()).toBeUndefined();
   });
 
+  it("leaves a group whose owner cannot be read, says so, and is known for it before any notice", async () => {
+    addGroups(2);
+    balancers.denied.add("DescribeTags");
+    expect(await runner.check({ kind: "deregisterTargets", wait: true }, never)).toMatchObject({
+      code: "CLOUD_RIGHT_MISSING",
+      wanted: expect.stringContaining("elasticloadbalancing:DescribeTags"),
+    });
+    const { detail, undo } = await run();
+    expect(detail).toBe("out of 2 groups, of 2 of which the owner could not be read");
+    expect(standing()).toEqual([]);
+    expect(undo?.targets).toHaveLength(2);
+    balancers.denied.clear();
+    await clock.advance(31_000);
+    // A machine that is in no group has it read again.
+    await run({ machine: "i-00000000000000099" });
+    expect(await runner.check({ kind: "deregisterTargets", wait: true }, never)).toBeUndefined();
+  });
+
   it("is waited for until its connections have drained", async () => {
     addGroups(2, 20_000);
     expect(await runThrough({ waitMs: 60_000 })).toBe("out of 2 groups");
