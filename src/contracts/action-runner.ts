@@ -58,6 +58,11 @@ export interface ActionTask<Kind extends ActionKind = ActionKind> {
 
 export interface PreparedTask<Kind extends ActionKind = ActionKind> extends ActionTask<Kind> {
   readonly undo: Fields | undefined;
+  /**
+   * Has a record kept in the place of `undo`, before `apply` changes what it has found meanwhile;
+   * absent at an undo.
+   */
+  readonly keep?: ((undo: Fields) => Promise<void>) | undefined;
 }
 
 export interface EarlierAction {

@@ -68,6 +68,8 @@ export class LoadBalancerServer extends AwsQueryServer {
   readonly calls: ServedCall[] = [];
   fault: keyof typeof faults | undefined;
   readonly denied = new Set<string>();
+  /** What is asked of these is never answered. */
+  readonly hanging = new Set<string>();
   /** So many of the next requests are throttled. */
   throttleNext = 0;
   pageSize = 400;
@@ -112,6 +114,7 @@ export class LoadBalancerServer extends AwsQueryServer {
     const on = asked.get("TargetGroupArn") ?? asked.get("LoadBalancerName") ?? undefined;
     const targets = membersOf(asked, "Targets.member").map(({ Id = "" }) => Id);
     this.calls.push({ action, on, targets, atMs: this.#now() });
+    if (this.hanging.has(action)) await new Promise(() => {});
     if (this.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, this.latencyMs));
     const version = asked.get("Version") ?? "";
     const namespace = `http://elasticloadbalancing.amazonaws.com/doc/${version}/`;

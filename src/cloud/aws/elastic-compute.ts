@@ -2,7 +2,7 @@ import type { Clock } from "../../contracts/clock.ts";
 import type { InstanceReleaser } from "../../contracts/instance-releaser.ts";
 import type { LaunchTimes } from "../../contracts/launch-times.ts";
 import type { Rng } from "../../core/chance/rng.ts";
-import { oneEach } from "./actions/region-clients.ts";
+import { oneEach } from "./actions/action-instance.ts";
 import { AutoScaling } from "./auto-scaling.ts";
 import { Ec2Client } from "./ec2-client.ts";
 import { Ec2LaunchTimes } from "./ec2-launch-times.ts";

@@ -85,15 +85,18 @@ export async function carryOut(
   tools: AttemptTools & { readonly kept?: Fields | undefined },
 ): Promise<ActionEnd> {
   let undo = tools.kept;
+  const keep = async (found: Fields) => {
+    await tools.keep(found);
+    // Only now: what could not be kept is not acted upon.
+    undo = found;
+  };
   return attempting(action, tools, async (endsAt, within) => {
     const whole = { ...task, endsAt };
     if (undo === undefined) {
       const found = await within((signal) => tools.runner.prepare(whole, signal));
-      if (found !== undefined) await tools.keep(found);
-      // Only now: one that could not be kept is not acted upon.
-      undo = found;
+      if (found !== undefined) await keep(found);
     }
-    const prepared: PreparedTask = { ...whole, undo };
+    const prepared: PreparedTask = { ...whole, undo, keep };
     return within((signal) => tools.runner.apply(prepared, signal));
   });
 }

@@ -5,8 +5,8 @@ import type { ActionKind } from "../../../core/policy/action.ts";
 import type { LastcallError } from "../../../errors.ts";
 import type { InRegion } from "../ec2-machine.ts";
 import { findInstanceRef } from "../instance-id.ts";
+import { oneEach } from "./action-instance.ts";
 import type { RegionTraffic } from "./deregister-targets.ts";
-import { oneEach } from "./region-clients.ts";
 
 export interface AwsActionTools {
   readonly clock: Clock;

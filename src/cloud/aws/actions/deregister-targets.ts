@@ -6,13 +6,7 @@ import type {
   PreparedTask,
 } from "../../../contracts/action-runner.ts";
 import type { Clock } from "../../../contracts/clock.ts";
-import {
-  type Fields,
-  fieldsOf,
-  listOf,
-  textOf,
-  wholeNumberOf,
-} from "../../../core/json/json-field.ts";
+import type { Fields } from "../../../core/json/json-field.ts";
 import {
   between,
   type Instant,
@@ -21,18 +15,24 @@ import {
   minus,
   seconds,
 } from "../../../core/time/time.ts";
-import { assert } from "../../../errors.ts";
+import { LastcallError, messageOf } from "../../../errors.ts";
 import { asFault } from "../aws-fault.ts";
 import { type Ec2Instances, type InRegion, stageOf } from "../ec2-machine.ts";
 import { instanceOf, problemOf } from "./action-instance.ts";
-import { GroupBatches } from "./group-batches.ts";
-import type { Holding, TargetIndex } from "./target-index.ts";
+import { untilAborted } from "./concurrent.ts";
 import {
-  keyOfTarget,
-  type Target,
-  type TrafficGroup,
-  type TrafficGroups,
-} from "./traffic-groups.ts";
+  byGroup,
+  type HeldGroup,
+  holdingsOf,
+  LeavingTargets,
+  type LinesOf,
+  linesFor,
+  linesOf,
+  throwFailed,
+  undoOf,
+} from "./leaving-targets.ts";
+import type { HoldingsFound, TargetIndex, TrafficMachine } from "./target-index.ts";
+import { keyOfTarget, type TrafficGroups } from "./traffic-groups.ts";
 
 /** What a region has of load balancers. */
 export interface RegionTraffic {
@@ -41,26 +41,23 @@ export interface RegionTraffic {
   readonly instances: Pick<Ec2Instances, "instances">;
 }
 
-interface Lines {
-  readonly deregister: GroupBatches<void>;
-  readonly look: GroupBatches<readonly Target[]>;
-  readonly kind: TrafficGroups;
-}
-
-type LinesOf = ReadonlyMap<TrafficGroup["kind"], Lines>;
-
-/** One group with those of its targets that are the machine's. */
-interface Held {
-  readonly group: TrafficGroup;
-  readonly targets: readonly Target[];
+interface Newer {
+  readonly machine: TrafficMachine;
+  readonly leaving: LeavingTargets;
+  readonly traffic: RegionTraffic;
+  readonly untilAt: Instant;
 }
 
 type Kind = "deregisterTargets";
 
 const firstLookMs: Millis = seconds(1);
 const lookMs: Millis = seconds(5);
-/** Looks at one group that fall into this span are one. */
-const lingerMs: Millis = millis(500);
+/** So long the groups that hold the machine by its id wait for its addresses. */
+const addressLimitMs: Millis = seconds(2);
+const addressesLate = new LastcallError(
+  "ACTION_TIMEOUT",
+  `Cannot look up the addresses of the machine: no answer within ${addressLimitMs / 1000} s`,
+);
 /** So long before the end of its time the wait says how far it has come. */
 const marginMs: Millis = seconds(1);
 
@@ -102,22 +99,54 @@ export class TargetRunner implements ActionRunner<Kind> {
 
   /** Does all that can be done, and throws what failed first after that. */
   async apply(task: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone> {
-    const { holdings, faults, traffic } = await this.#find(task, signal);
-    // What is not on record could not be put back.
-    const ours = byGroup(holdingsOf(task.undo));
-    const owned = byGroup(holdings.filter(({ group }) => group.isOwned));
-    const unclear = byGroup(holdings.filter(({ group }) => group.isOwned === undefined));
+    signal.throwIfAborted();
+    const traffic = this.#trafficIn(instanceOf(task).region);
     const lines = this.#linesOf(traffic);
-    const ends = await Promise.allSettled(
-      ours.map(({ group, targets }) => of(lines, group).deregister.ask(group.id, targets, signal)),
-    );
-    throwFailed(ends, signal);
-    const held = [...ours, ...owned];
+    const leaving = new LeavingTargets(task, lines, signal);
+    const found = await this.#find(task, signal);
+    await leaving.leave(found.holdings);
+    await leaving.settled();
+    const [fault] = found.faults;
+    if (fault?.retryable) throw fault;
     const untilAt = minus(task.endsAt, marginMs);
-    const left = task.how.wait ? await this.#wait({ held, lines, untilAt }, signal) : [];
-    const [fault] = faults;
+    const owned = byGroup(found.holdings.filter(({ group }) => group.isOwned));
+    const wait = (held: readonly HeldGroup[]) =>
+      task.how.wait ? this.#wait({ held, lines, untilAt }, signal) : [];
+    const [left, late] = await Promise.all([
+      wait([...leaving.groups, ...owned]),
+      this.#leaveNewer({ ...found, leaving, traffic, untilAt }, signal),
+    ]);
+    const leftLate = await wait(late.held);
     if (fault !== undefined) throw fault;
-    return { detail: detailOf({ ours, owned, unclear, left }) };
+    const unclear = [...byGroup(found.holdings), ...late.held].filter(
+      ({ group }) => group.isOwned === undefined,
+    );
+    const end = { ours: leaving.groups, owned, unclear, left: [...left, ...leftLate] };
+    return { detail: detailOf(end, late.remark) };
+  }
+
+  /**
+   * The groups as they were read last may be older than a registration: once the burst is over they
+   * are read again, and what holds the machine beside those that are known is left, too.
+   */
+  async #leaveNewer(
+    { machine, leaving, traffic, untilAt }: Newer,
+    signal: AbortSignal,
+  ): Promise<{ readonly held: readonly HeldGroup[]; readonly remark?: string }> {
+    const limit = this.#limit(untilAt, signal);
+    try {
+      const { holdings, faults } = await traffic.index.lookAgain(machine, limit.signal);
+      const held = await leaving.leave(holdings);
+      await leaving.settled();
+      const [fault] = faults;
+      return fault === undefined ? { held } : { held, remark: unknownLate(fault) };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!limit.signal.aborted) throw error;
+      return { held: [], remark: unknownLate("it was not read in time") };
+    } finally {
+      limit.end();
+    }
   }
 
   /** Registers again what is still the machine's, where it runs. */
@@ -129,14 +158,14 @@ export class TargetRunner implements ActionRunner<Kind> {
       return { detail: "in no group again: the instance does not run any more" };
     }
     // An address that a pod has given up may be another pod's by now.
-    const { addresses, fault } = await addressesOf(task, signal);
+    const { addresses, fault } = await addressesOf(task, this.#clock, signal);
     const recorded = holdingsOf(task.undo);
     const its = new Set([instanceId, ...addresses]);
     const held = byGroup(recorded.filter(({ target }) => its.has(target.id)));
     const lines = this.#linesOf(traffic);
     const ends = await Promise.allSettled(
       held.map(async ({ group, targets }) => {
-        const { deregister, kind } = of(lines, group);
+        const { deregister, kind } = linesFor(lines, group);
         await deregister.settled(group.id, signal);
         await kind.register(group.id, targets, signal);
       }),
@@ -149,13 +178,28 @@ export class TargetRunner implements ActionRunner<Kind> {
     return { detail: `registered again with ${counted(held)}` };
   }
 
-  async #find(task: ActionTask<Kind>, signal: AbortSignal) {
+  async #find(
+    task: ActionTask<Kind>,
+    signal: AbortSignal,
+  ): Promise<HoldingsFound & { readonly machine: TrafficMachine }> {
     signal.throwIfAborted();
     const { instanceId, region } = instanceOf(task);
-    const traffic = this.#trafficIn(region);
-    const { addresses, fault } = await addressesOf(task, signal);
-    const found = await traffic.index.find({ instanceId, addresses }, signal);
-    return { ...found, faults: [...found.faults, ...(fault ?? [])], traffic };
+    const { addresses, fault } = await addressesOf(task, this.#clock, signal);
+    const machine = { instanceId, addresses };
+    const found = await this.#trafficIn(region).index.find(machine, signal);
+    return { ...found, faults: [...found.faults, ...(fault ?? [])], machine };
+  }
+
+  /** Aborts with the signal, and when the time is up. */
+  #limit(untilAt: Instant, signal: AbortSignal) {
+    const over = new AbortController();
+    const both = AbortSignal.any([signal, over.signal]);
+    const wholeMs = millis(Math.max(0, between(this.#clock.now(), untilAt)));
+    void this.#clock.sleep(wholeMs, both).then(
+      () => over.abort(),
+      () => undefined,
+    );
+    return { signal: both, end: () => over.abort() };
   }
 
   #linesOf(traffic: RegionTraffic): LinesOf {
@@ -173,31 +217,24 @@ export class TargetRunner implements ActionRunner<Kind> {
       lines,
       untilAt,
     }: {
-      readonly held: readonly Held[];
+      readonly held: readonly HeldGroup[];
       readonly lines: LinesOf;
       readonly untilAt: Instant;
     },
     signal: AbortSignal,
-  ): Promise<readonly Held[]> {
-    const clock = this.#clock;
-    const over = new AbortController();
-    const both = AbortSignal.any([signal, over.signal]);
-    const wholeMs = millis(Math.max(0, between(clock.now(), untilAt)));
-    void clock.sleep(wholeMs, both).then(
-      () => over.abort(),
-      () => undefined,
-    );
+  ): Promise<readonly HeldGroup[]> {
+    const limit = this.#limit(untilAt, signal);
     let left = held;
     try {
       for (let restMs = firstLookMs; left.length > 0; restMs = lookMs) {
-        await clock.sleep(restMs, both);
-        const looks = await Promise.all(left.map((one) => isStillIn(one, lines, both)));
+        await this.#clock.sleep(restMs, limit.signal);
+        const looks = await Promise.all(left.map((one) => isStillIn(one, lines, limit.signal)));
         left = left.filter((_, place) => looks[place]);
       }
     } catch {
       signal.throwIfAborted();
     } finally {
-      over.abort();
+      limit.end();
     }
     return left;
   }
@@ -205,12 +242,12 @@ export class TargetRunner implements ActionRunner<Kind> {
 
 /** A look that fails tells nothing: the next one may. */
 async function isStillIn(
-  { group, targets }: Held,
+  { group, targets }: HeldGroup,
   lines: LinesOf,
   signal: AbortSignal,
 ): Promise<boolean> {
   try {
-    const lingering = await of(lines, group).look.ask(group.id, targets, signal);
+    const lingering = await linesFor(lines, group).look.ask(group.id, targets, signal);
     const keys = new Set(lingering.map(keyOfTarget));
     return targets.some((target) => keys.has(keyOfTarget(target)));
   } catch {
@@ -219,89 +256,31 @@ async function isStillIn(
   }
 }
 
-function of(lines: LinesOf, { kind }: TrafficGroup): Lines {
-  const found = lines.get(kind);
-  assert(found !== undefined, `there is a client of each kind of group, ${kind} too`);
-  return found;
-}
-
-function throwFailed(ends: readonly PromiseSettledResult<void>[], signal: AbortSignal): void {
-  signal.throwIfAborted();
-  const failed = ends.find(({ status }) => status === "rejected");
-  if (failed?.status === "rejected") throw asFault(failed.reason);
-}
-
 /**
- * Where nobody tells the addresses, the groups that hold the instance by its id are left at least.
+ * Where nobody tells the addresses, or not in time, the groups that hold the instance by its id are
+ * left at least.
  */
-async function addressesOf(task: ActionTask<Kind>, signal: AbortSignal) {
+async function addressesOf(task: ActionTask<Kind>, clock: Clock, signal: AbortSignal) {
+  const over = new AbortController();
+  const both = AbortSignal.any([signal, over.signal]);
+  clock.sleep(addressLimitMs, both).then(
+    () => over.abort(addressesLate),
+    () => undefined,
+  );
   try {
-    const { node, pods } = await task.target.addresses(signal);
+    const { node, pods } = await untilAborted(task.target.addresses(both), both);
     return { addresses: [...node, ...pods] };
   } catch (error) {
     signal.throwIfAborted();
     return { addresses: [], fault: [asFault(error)] };
+  } finally {
+    over.abort();
   }
 }
 
-function linesOf(kind: TrafficGroups, clock: Clock): Lines {
-  return {
-    kind,
-    deregister: new GroupBatches({
-      send: (id, targets, signal) => kind.deregister(id, targets, signal),
-      clock,
-    }),
-    look: new GroupBatches({
-      send: (id, targets, signal) => kind.lingering(id, targets, signal),
-      ...{ clock, lingerMs },
-    }),
-  };
-}
-
-function byGroup(holdings: readonly Holding[]): readonly Held[] {
-  const groups = Map.groupBy(holdings, ({ group }) => `${group.kind} ${group.id}`);
-  return [...groups.values()].map((some) => {
-    const targets = new Map(some.map(({ target }) => [keyOfTarget(target), target]));
-    return { group: (some[0] as Holding).group, targets: [...targets.values()] };
-  });
-}
-
-function undoOf(held: readonly Held[]): Fields {
-  const targetsOf = (kind: TrafficGroup["kind"]) =>
-    held
-      .filter(({ group }) => group.kind === kind)
-      .flatMap(({ group, targets }) => targets.map((target) => ({ name: group.id, ...target })));
-  const classic = targetsOf("Classic").map(({ name, id }) => ({ name, id }));
-  return {
-    targets: targetsOf("TargetGroup").map(({ name, id, port }) => ({
-      ...{ targetGroupArn: name, id },
-      ...(port === undefined ? {} : { port }),
-    })),
-    ...(classic.length === 0 ? {} : { classicLoadBalancers: classic }),
-  };
-}
-
-/** What is on record is not owned by anybody else: else it would not be there. */
-function holdingsOf(undo: Fields | undefined): readonly Holding[] {
-  const holding = (
-    entry: unknown,
-    kind: TrafficGroup["kind"],
-    name: string,
-  ): readonly Holding[] => {
-    const fields = fieldsOf(entry);
-    const [group, id] = [textOf(fields[name]), textOf(fields.id)];
-    if (group === undefined || id === undefined) return [];
-    const target = { id, port: wholeNumberOf(fields.port) };
-    return [{ group: { kind, id: group, byAddress: false, isOwned: false }, target }];
-  };
-  return [
-    ...listOf(undo?.targets).flatMap((one) => holding(one, "TargetGroup", "targetGroupArn")),
-    ...listOf(undo?.classicLoadBalancers).flatMap((one) => holding(one, "Classic", "name")),
-  ];
-}
-
 function detailOf(
-  end: Readonly<Record<"ours" | "owned" | "unclear" | "left", readonly Held[]>>,
+  end: Readonly<Record<"ours" | "owned" | "unclear" | "left", readonly HeldGroup[]>>,
+  remark: string | undefined,
 ): string {
   const { ours, owned, unclear, left } = end;
   const all = ours.length + owned.length;
@@ -311,10 +290,16 @@ function detailOf(
     ...(unclear.length === 0 ? [] : [`of ${unclear.length} of which the owner could not be read`]),
     ...(owned.length === 0 ? [] : [`left to the label in ${counted(owned)}`]),
     ...(left.length === 0 ? [] : [`${left.length} of ${all} still draining`]),
+    ...(remark === undefined ? [] : [remark]),
   ];
   return parts.join(", ");
 }
 
-function counted({ length }: readonly Held[]): string {
+function unknownLate(why: LastcallError | string): string {
+  const told = typeof why === "string" ? why : messageOf(why);
+  return `what was registered in the last minutes is not known: ${told}`;
+}
+
+function counted({ length }: readonly HeldGroup[]): string {
   return length === 1 ? "1 group" : `${length} groups`;
 }

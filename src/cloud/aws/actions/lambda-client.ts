@@ -11,8 +11,7 @@ import { isLastcallError, LastcallError } from "../../../errors.ts";
 import { faultOfAws } from "../aws-fault.ts";
 import { clientSettings } from "../client-settings.ts";
 import type { InRegion } from "../ec2-machine.ts";
-import { problemOf } from "./action-instance.ts";
-import { oneEach, regionOfArn } from "./region-clients.ts";
+import { oneEach, problemOf, regionOfArn } from "./action-instance.ts";
 
 const answerLimitMs: Millis = seconds(10);
 

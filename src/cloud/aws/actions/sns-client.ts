@@ -12,8 +12,7 @@ import { isLastcallError } from "../../../errors.ts";
 import { type AwsAsked, faultOfAws } from "../aws-fault.ts";
 import { clientSettings } from "../client-settings.ts";
 import type { InRegion } from "../ec2-machine.ts";
-import { problemOf } from "./action-instance.ts";
-import { oneEach, regionOfArn } from "./region-clients.ts";
+import { oneEach, problemOf, regionOfArn } from "./action-instance.ts";
 
 const answerLimitMs: Millis = seconds(10);
 /** SNS' limit of a message, unless its topic has a larger one. */

@@ -41,8 +41,13 @@ export interface HoldingsFound {
 export const refreshMs: Millis = minutes(5);
 /** What failed is read again sooner. */
 const failedRefreshMs: Millis = seconds(30);
-/** Of a machine that is in no group a look that is younger than this is believed. */
+/**
+ * A look that is younger than this is believed of a machine that is in no group, and of what was
+ * registered since.
+ */
 const freshMs: Millis = seconds(30);
+/** So long after a notice nothing is read: others of its burst have their requests sent first. */
+const burstMs: Millis = seconds(3);
 
 /** What was read of one kind of group. */
 interface Part {
@@ -67,6 +72,10 @@ export class TargetIndex {
   /** An instance stays in its VPC; a second network interface may be in another. */
   readonly #vpcs = new Map<string, ReadonlySet<string>>();
   #refresh: Promise<readonly LastcallError[]> | undefined;
+  /** The reading that was begun last, whatever it has come to. */
+  #last: { readonly startedMs: number; readonly ended: Promise<unknown> } | undefined;
+  /** Of each kind whose targets the last reading could not read, or not all, the first fault. */
+  readonly #missed = new Map<TrafficGroup["kind"], LastcallError>();
 
   constructor(tools: TargetIndexTools) {
     this.#tools = tools;
@@ -98,6 +107,24 @@ export class TargetIndex {
     }
     const faults = [...this.#parts.values()].flatMap(({ fault }) => fault ?? []);
     return this.#inItsVpc(machine, { holdings: found, faults }, signal);
+  }
+
+  /**
+   * For what has been registered since the groups were read: has them read again, once for all who
+   * ask within half a minute, and gives what went wrong with that.
+   */
+  async lookAgain(machine: TrafficMachine, signal: AbortSignal): Promise<HoldingsFound> {
+    const isFresh = () => {
+      const { startedMs = Number.NEGATIVE_INFINITY } = this.#last ?? {};
+      return this.#tools.clock.now() - startedMs <= freshMs;
+    };
+    if (!isFresh()) {
+      await this.#tools.clock.sleep(burstMs, signal);
+      if (!isFresh()) void this.#read();
+    }
+    await untilAborted(Promise.resolve(this.#last?.ended), signal);
+    const faults = [...this.#missed.values()];
+    return this.#inItsVpc(machine, { holdings: this.#holdings(machine), faults }, signal);
   }
 
   /** What cannot be looked at, as far as it has been tried; tries it where nothing was read. */
@@ -169,10 +196,13 @@ export class TargetIndex {
 
   /** However many ask for it, the groups are read once at a time. Never rejects. */
   #read(): Promise<readonly LastcallError[]> {
-    this.#refresh ??= this.#readAll().finally(() => {
+    if (this.#refresh !== undefined) return this.#refresh;
+    const faults = this.#readAll().finally(() => {
       this.#refresh = undefined;
     });
-    return this.#refresh;
+    this.#refresh = faults;
+    this.#last = { startedMs: this.#tools.clock.now(), ended: faults };
+    return faults;
   }
 
   async #readAll(): Promise<readonly LastcallError[]> {
@@ -199,6 +229,10 @@ export class TargetIndex {
     const former = this.#parts.get(kind.kind);
     const unread: Registered[] = [];
     const faults: LastcallError[] = [];
+    this.#missed.delete(kind.kind);
+    const missed = (fault: LastcallError) => {
+      if (!this.#missed.has(kind.kind)) this.#missed.set(kind.kind, fault);
+    };
     let neverRead: LastcallError | undefined;
     let ownerFault: LastcallError | undefined;
     const onTrouble = (about: TrafficGroup | undefined, error: unknown) => {
@@ -208,6 +242,7 @@ export class TargetIndex {
         ownerFault = fault;
         return;
       }
+      missed(fault);
       const known = former?.groups.find(({ group }) => group.id === about.id);
       if (known === undefined) neverRead ??= fault;
       else unread.push(known);
@@ -225,6 +260,7 @@ export class TargetIndex {
     } catch (error) {
       const fault = asFault(error);
       faults.push(fault);
+      missed(fault);
       // What was read before counts on; where nothing was, nobody is to wait for it at each notice.
       if (former === undefined || (former.fault !== undefined && former.groups.length === 0)) {
         this.#parts.set(kind.kind, { groups: [], startedMs, fault, byTarget: new Map() });

@@ -1,119 +1,36 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ClassicLoadBalancerClient } from "../../../../src/cloud/aws/actions/classic-load-balancer-client.ts";
-import { TargetRunner } from "../../../../src/cloud/aws/actions/deregister-targets.ts";
-import { TargetGroupClient } from "../../../../src/cloud/aws/actions/target-group-client.ts";
-import { TargetIndex } from "../../../../src/cloud/aws/actions/target-index.ts";
-import { Ec2Client } from "../../../../src/cloud/aws/ec2-client.ts";
-import type { ActionTask } from "../../../../src/contracts/action-runner.ts";
-import { seededRng } from "../../../../src/core/chance/rng.ts";
 import type { Fields } from "../../../../src/core/json/json-field.ts";
-import { millis, plus } from "../../../../src/core/time/time.ts";
 import { LastcallError } from "../../../../src/errors.ts";
-import { aTask } from "../../../contract/action-runner.contract.ts";
 import { useAwsEnvironment } from "../../../support/aws-environment.ts";
-import { LoadBalancerServer } from "../../../support/load-balancer-server.ts";
-import { ManualClock } from "../../../support/manual-clock.ts";
-import { NetworkServer, type ServedInstance } from "../../../support/network-server.ts";
+import type { LoadBalancerServer } from "../../../support/load-balancer-server.ts";
+import type { ManualClock } from "../../../support/manual-clock.ts";
+import type { NetworkServer, ServedInstance } from "../../../support/network-server.ts";
+import { type TargetRun, TargetStage } from "../../../support/target-stage.ts";
 import { waitUntil } from "../../../support/wait-until.ts";
 
 const never = new AbortController().signal;
 useAwsEnvironment();
 
-interface Given {
-  readonly machine?: string;
-  readonly pods?: readonly string[];
-  /** How long the end of connections may be waited for; absent: it is not. */
-  readonly waitMs?: number;
-  /** What a process before this one has recorded. */
-  readonly undo?: Fields | undefined;
-}
-
 describe("a machine that is taken out of its groups", () => {
+  let stage: TargetStage;
   let balancers: LoadBalancerServer;
   let ec2: NetworkServer;
   let clock: ManualClock;
-  let runner: TargetRunner;
   let instance: ServedInstance;
 
   beforeEach(async () => {
-    clock = new ManualClock();
-    balancers = await new LoadBalancerServer(() => clock.now()).start();
-    ec2 = await new NetworkServer().start();
-    process.env.AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING_V2 = balancers.url;
-    process.env.AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING = balancers.url;
-    process.env.AWS_ENDPOINT_URL_EC2 = ec2.url;
-    instance = ec2.addInstance(1);
-    runner = freshRunner();
+    stage = await new TargetStage().start();
+    ({ balancers, ec2, clock, instance } = stage);
   });
-  afterEach(() => Promise.all([balancers.stop(), ec2.stop()]));
+  afterEach(() => stage.stop());
 
-  /** One that knows nothing yet. */
-  function freshRunner(): TargetRunner {
-    const region = "eu-west-1";
-    const kinds = [new TargetGroupClient({ region }), new ClassicLoadBalancerClient({ region })];
-    const network = new Ec2Client({ region });
-    const tools = { kinds, network, machines: () => [], clock, rng: seededRng(1) };
-    const traffic = { index: new TargetIndex(tools), kinds, instances: network };
-    return new TargetRunner({ trafficIn: () => traffic, clock });
-  }
-
-  function taskOf({
-    machine = instance.id,
-    pods = [],
-    waitMs,
-  }: Given): ActionTask<"deregisterTargets"> {
-    const wait = waitMs !== undefined;
-    const { target, ...rest } = aTask({ kind: "deregisterTargets", wait });
-    return {
-      ...rest,
-      endsAt: plus(clock.now(), millis(waitMs ?? 30_000)),
-      target: {
-        ...target,
-        providerID: `aws:///eu-west-1a/${machine}`,
-        addresses: async () => ({ node: [], pods }),
-      },
-    };
-  }
-
-  const prepare = (given: Given = {}) => runner.prepare(taskOf(given), never);
-
-  /** Gives what it has to say of it, and the record. */
-  async function run(
-    given: Given = {},
-  ): Promise<{ readonly detail: string; readonly undo?: Fields | undefined }> {
-    const task = taskOf(given);
-    const undo = given.undo ?? (await runner.prepare(task, never));
-    const { detail } = await runner.apply({ ...task, undo }, never);
-    return { detail, undo };
-  }
-
-  const comeBack = (undo: Fields | undefined, given: Given = {}) =>
-    runner.undo({ ...taskOf(given), undo }, never);
-
-  /** Lets time pass until it is done. */
-  async function runThrough(given: Given): Promise<string> {
-    const state = { isOver: false };
-    const running = run(given).finally(() => {
-      state.isOver = true;
-    });
-    running.catch(() => undefined);
-    await waitUntil(
-      async () => {
-        if (!state.isOver) await clock.advance(250);
-        return state.isOver;
-      },
-      { what: "it is done", timeoutMs: 8000, intervalMs: 2 },
-    );
-    return (await running).detail;
-  }
-
-  function addGroups(count: number, drainMs = 0): void {
-    for (let place = 0; place < count; place += 1) {
-      balancers.addGroup(`group-${place}`, { drainMs, targets: [{ id: instance.id, port: 80 }] });
-    }
-  }
-
-  const standing = () => balancers.groups.flatMap((group) => balancers.serving(group));
+  const taskOf = (given: TargetRun) => stage.taskOf(given);
+  const prepare = () => stage.prepare();
+  const run = (given?: TargetRun) => stage.run(given);
+  const runThrough = (given: TargetRun) => stage.runThrough(given);
+  const comeBack = (undo: Fields | undefined, given?: TargetRun) => stage.comeBack(undo, given);
+  const addGroups = (count: number, drainMs?: number) => stage.addGroups(count, drainMs);
+  const standing = () => stage.standing();
 
   it("leaves each by one call, and nothing is asked of any group", async () => {
     addGroups(5);
@@ -156,21 +73,12 @@ describe("a machine that is taken out of its groups", () => {
     expect(balancers.classics[0]?.instances.size).toBe(0);
   });
 
-  it("leaves no group of which nothing is on record", async () => {
-    addGroups(2);
-    const undo = {
-      targets: [{ targetGroupArn: balancers.groups[0]?.arn, id: instance.id, port: 80 }],
-    };
-    await run({ undo });
-    expect(standing()).toEqual([`${instance.id}:80`]);
-  });
-
   it("is taken out by the next leader, which goes by the record of the first", async () => {
     addGroups(2);
     const { undo } = await run();
     // The first leader died after its first call.
     balancers.groups[1]?.targets.push({ id: instance.id, port: 80 });
-    runner = freshRunner();
+    stage.runner = stage.freshRunner();
     expect((await run({ undo })).detail).toBe("out of 2 groups");
     expect(standing()).toEqual([]);
   });
@@ -200,7 +108,9 @@ describe("a machine that is taken out of its groups", () => {
   it("leaves a group whose owner cannot be read, says so, and is known for it before any notice", async () => {
     addGroups(2);
     balancers.denied.add("DescribeTags");
-    expect(await runner.check({ kind: "deregisterTargets", wait: true }, never)).toMatchObject({
+    expect(
+      await stage.runner.check({ kind: "deregisterTargets", wait: true }, never),
+    ).toMatchObject({
       code: "CLOUD_RIGHT_MISSING",
       wanted: expect.stringContaining("elasticloadbalancing:DescribeTags"),
     });
@@ -212,7 +122,9 @@ describe("a machine that is taken out of its groups", () => {
     await clock.advance(31_000);
     // A machine that is in no group has it read again.
     await run({ machine: "i-00000000000000099" });
-    expect(await runner.check({ kind: "deregisterTargets", wait: true }, never)).toBeUndefined();
+    expect(
+      await stage.runner.check({ kind: "deregisterTargets", wait: true }, never),
+    ).toBeUndefined();
   });
 
   it("is waited for until its connections have drained", async () => {
@@ -295,13 +207,17 @@ describe("a machine that is taken out of its groups", () => {
   it("cannot be taken out without the right to look, which is said before any notice", async () => {
     addGroups(1);
     balancers.denied.add("DescribeTargetGroups");
-    expect(await runner.check({ kind: "deregisterTargets", wait: true }, never)).toMatchObject({
+    expect(
+      await stage.runner.check({ kind: "deregisterTargets", wait: true }, never),
+    ).toMatchObject({
       code: "CLOUD_RIGHT_MISSING",
       field: "deregisterTargets",
       wanted: expect.stringContaining("elasticloadbalancing:DescribeTargetGroups"),
     });
     balancers.denied.clear();
-    expect(await runner.check({ kind: "deregisterTargets", wait: true }, never)).toBeUndefined();
+    expect(
+      await stage.runner.check({ kind: "deregisterTargets", wait: true }, never),
+    ).toBeUndefined();
   });
 
   it("leaves the groups that hold it by its id where nobody tells its addresses", async () => {
@@ -311,8 +227,8 @@ describe("a machine that is taken out of its groups", () => {
       throw new LastcallError("API_UNREACHABLE", "Cannot list the pods: a test has it fail");
     };
     const blind = { ...task, target: { ...task.target, addresses } };
-    const undo = await runner.prepare(blind, never);
-    await expect(runner.apply({ ...blind, undo }, never)).rejects.toMatchObject({
+    const undo = await stage.runner.prepare(blind, never);
+    await expect(stage.runner.apply({ ...blind, undo }, never)).rejects.toMatchObject({
       code: "API_UNREACHABLE",
     });
     expect(standing()).toEqual([]);

@@ -1,0 +1,169 @@
+import type { PreparedTask } from "../../../contracts/action-runner.ts";
+import type { Clock } from "../../../contracts/clock.ts";
+import {
+  type Fields,
+  fieldsOf,
+  listOf,
+  textOf,
+  wholeNumberOf,
+} from "../../../core/json/json-field.ts";
+import { type Millis, millis } from "../../../core/time/time.ts";
+import { assert } from "../../../errors.ts";
+import { asFault } from "../aws-fault.ts";
+import { GroupBatches } from "./group-batches.ts";
+import type { Holding } from "./target-index.ts";
+import {
+  keyOfTarget,
+  type Target,
+  type TrafficGroup,
+  type TrafficGroups,
+} from "./traffic-groups.ts";
+
+/** Looks at one group that fall into this span are one. */
+const lingerMs: Millis = millis(500);
+
+/** One group with those of its targets that are the machine's. */
+export interface HeldGroup {
+  readonly group: TrafficGroup;
+  readonly targets: readonly Target[];
+}
+
+/** Group and target: a machine may be in a group with several. */
+function keyOfHolding({ group, target }: Holding): string {
+  return `${group.kind} ${group.id} ${keyOfTarget(target)}`;
+}
+
+export function byGroup(holdings: readonly Holding[]): readonly HeldGroup[] {
+  const groups = Map.groupBy(holdings, ({ group }) => `${group.kind} ${group.id}`);
+  return [...groups.values()].map((some) => {
+    const targets = new Map(some.map(({ target }) => [keyOfTarget(target), target]));
+    return { group: (some[0] as Holding).group, targets: [...targets.values()] };
+  });
+}
+
+/** As it is written into the status. */
+export function undoOf(held: readonly HeldGroup[]): Fields {
+  const targetsOf = (kind: TrafficGroup["kind"]) =>
+    held
+      .filter(({ group }) => group.kind === kind)
+      .flatMap(({ group, targets }) => targets.map((target) => ({ name: group.id, ...target })));
+  const classic = targetsOf("Classic").map(({ name, id }) => ({ name, id }));
+  return {
+    targets: targetsOf("TargetGroup").map(({ name, id, port }) => ({
+      ...{ targetGroupArn: name, id },
+      ...(port === undefined ? {} : { port }),
+    })),
+    ...(classic.length === 0 ? {} : { classicLoadBalancers: classic }),
+  };
+}
+
+/** What is on record is not owned by anybody else: else it would not be there. */
+export function holdingsOf(undo: Fields | undefined): readonly Holding[] {
+  const holding = (
+    entry: unknown,
+    kind: TrafficGroup["kind"],
+    name: string,
+  ): readonly Holding[] => {
+    const fields = fieldsOf(entry);
+    const [group, id] = [textOf(fields[name]), textOf(fields.id)];
+    if (group === undefined || id === undefined) return [];
+    const target = { id, port: wholeNumberOf(fields.port) };
+    return [{ group: { kind, id: group, byAddress: false, isOwned: false }, target }];
+  };
+  return [
+    ...listOf(undo?.targets).flatMap((one) => holding(one, "TargetGroup", "targetGroupArn")),
+    ...listOf(undo?.classicLoadBalancers).flatMap((one) => holding(one, "Classic", "name")),
+  ];
+}
+
+/** The requests about groups of one kind, those of a burst together. */
+export interface Lines {
+  readonly deregister: GroupBatches<void>;
+  readonly look: GroupBatches<readonly Target[]>;
+  readonly kind: TrafficGroups;
+}
+
+export type LinesOf = ReadonlyMap<TrafficGroup["kind"], Lines>;
+
+export function linesOf(kind: TrafficGroups, clock: Clock): Lines {
+  return {
+    kind,
+    deregister: new GroupBatches({
+      send: (id, targets, signal) => kind.deregister(id, targets, signal),
+      clock,
+    }),
+    look: new GroupBatches({
+      send: (id, targets, signal) => kind.lingering(id, targets, signal),
+      ...{ clock, lingerMs },
+    }),
+  };
+}
+
+export function linesFor(lines: LinesOf, { kind }: TrafficGroup): Lines {
+  const found = lines.get(kind);
+  assert(found !== undefined, `there is a client of each kind of group, ${kind} too`);
+  return found;
+}
+
+/**
+ * One machine on its way out of its groups. What is on record leaves at once; what is found later
+ * is put on record first: else it could not be put back.
+ */
+export class LeavingTargets {
+  readonly #task: PreparedTask<"deregisterTargets">;
+  readonly #lines: LinesOf;
+  readonly #signal: AbortSignal;
+  readonly #onRecord: Map<string, Holding>;
+  readonly #sent: Promise<void>[] = [];
+
+  constructor(task: PreparedTask<"deregisterTargets">, lines: LinesOf, signal: AbortSignal) {
+    this.#task = task;
+    this.#lines = lines;
+    this.#signal = signal;
+    this.#onRecord = new Map(holdingsOf(task.undo).map((one) => [keyOfHolding(one), one]));
+    this.#send(this.groups);
+  }
+
+  get groups(): readonly HeldGroup[] {
+    return byGroup([...this.#onRecord.values()]);
+  }
+
+  /** Gives what is left beside what was before. */
+  async leave(found: readonly Holding[]): Promise<readonly HeldGroup[]> {
+    const { keep } = this.#task;
+    const more = found.filter(
+      (one) => !one.group.isOwned && !this.#onRecord.has(keyOfHolding(one)),
+    );
+    if (more.length === 0 || keep === undefined) return [];
+    await keep(undoOf(byGroup([...this.#onRecord.values(), ...more])));
+    this.#signal.throwIfAborted();
+    for (const one of more) this.#onRecord.set(keyOfHolding(one), one);
+    const held = byGroup(more);
+    this.#send(held);
+    return held;
+  }
+
+  /** Resolves when all that was sent is answered. Throws what failed first. */
+  async settled(): Promise<void> {
+    throwFailed(await Promise.allSettled(this.#sent), this.#signal);
+  }
+
+  #send(held: readonly HeldGroup[]): void {
+    for (const { group, targets } of held) {
+      const sent = linesFor(this.#lines, group).deregister.ask(group.id, targets, this.#signal);
+      // Whoever waits for it hears of it.
+      sent.catch(() => undefined);
+      this.#sent.push(sent);
+    }
+  }
+}
+
+/** Of work that has all been tried. */
+export function throwFailed(
+  ends: readonly PromiseSettledResult<void>[],
+  signal: AbortSignal,
+): void {
+  signal.throwIfAborted();
+  const failed = ends.find(({ status }) => status === "rejected");
+  if (failed?.status === "rejected") throw asFault(failed.reason);
+}
