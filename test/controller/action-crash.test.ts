@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { seconds } from "../../src/core/time/time.ts";
+import { minutes, seconds } from "../../src/core/time/time.ts";
 import { ActionStage, silence, slack } from "../support/action-stage.ts";
 import type { FakeActionRunner } from "../support/fake-action-runner.ts";
 import type { ModelWorld } from "../support/model-world.ts";
@@ -80,6 +80,40 @@ describe("the next leader", () => {
     await world.pass(seconds(5));
     expect(mute.inEffect).toEqual([]);
     expect(stage.states).toEqual({ targets: "Undone" });
+  });
+});
+
+describe("the next leader, where the machine cannot be released any more", () => {
+  it("undoes what was begun before it frees the node, and begins it all again later", async () => {
+    let problem: string | undefined;
+    const releaserFor = () => ({
+      ...world.releaser,
+      check: async () =>
+        problem === undefined
+          ? ({ kind: "Possible", permission: "Granted" } as const)
+          : ({ kind: "Impossible", problem } as const),
+    });
+    const first = stage.start(
+      [
+        { name: "mute", at: "AtNotice", ...silence },
+        { name: "ask", at: "AtNotice", required: true, timeout: "5m", ...slack },
+      ],
+      { lifetime: { max: "2h", reserve: "0s" }, instance: { release: "Recreate" } },
+      { releaserFor },
+    );
+    stage.hang(tell);
+    await world.passUntil(() => stage.states.mute === "Done", minutes(180));
+    first.abort();
+    await world.pass(seconds(1));
+    problem = "the permission is missing";
+    stage.startController({ releaserFor });
+    await world.pass(seconds(30));
+    expect(world.statusOf("n1")).toMatchObject({ phase: "Held" });
+    expect(mute.inEffect).toEqual([]);
+    expect(stage.states).toMatchObject({ mute: "Pending" });
+    [problem, tell.latency] = [undefined, async () => {}];
+    await world.passUntil(() => world.steps.includes("evict n1"), minutes(60));
+    expect(stage.states).toEqual({ mute: "Done", ask: "Done" });
   });
 });
 

@@ -179,6 +179,46 @@ describe("the actions of a notice", () => {
     expect(world.podsOn("n1")).toEqual([]);
   });
 
+  it("tell once how long the machine took out of its target groups, all of them", async () => {
+    const detached = () => {
+      const name = "lastcall_notice_to_detached_seconds";
+      return world.observed.filter((one) => one.name === name).map(({ value }) => value);
+    };
+    mute.latency = (signal) => world.clock.sleep(seconds(2), signal);
+    stage.start([
+      { name: "first", at: "AtNotice", deregisterTargets: {} },
+      { name: "rest", at: "BeforeDrain", timeout: "1m", deregisterTargets: { wait: true } },
+      { name: "other", at: "AtNotice", causes: ["Planned"], deregisterTargets: {} },
+    ]);
+    mute.onCall = (call, { name }) => {
+      const span = seconds(name === "rest" ? 20 : 2);
+      if (call === "apply") mute.latency = (signal) => world.clock.sleep(span, signal);
+    };
+    await stage.giveNotice();
+    await world.pass(seconds(10));
+    expect(stage.states).toEqual({ first: "Done", rest: "Running", other: "Skipped" });
+    expect(detached()).toEqual([]);
+    await world.pass(seconds(20));
+    expect(stage.states.rest).toBe("Done");
+    expect(detached()).toHaveLength(1);
+    expect(detached()[0]).toBeGreaterThanOrEqual(20);
+    expect(detached()[0]).toBeLessThan(22);
+  });
+
+  it("do not tell that where one of the target groups still has the machine", async () => {
+    [mute.fault, mute.failsFor] = ["ACTION_REFUSED", 1];
+    stage.start([
+      { name: "first", at: "AtNotice", deregisterTargets: {} },
+      { name: "rest", at: "BeforeDrain", deregisterTargets: {} },
+    ]);
+    await stage.giveNotice();
+    await world.pass(seconds(10));
+    expect(Object.values(stage.states).toSorted()).toEqual(["Done", "Failed"]);
+    expect(world.observed.map(({ name }) => name)).not.toContain(
+      "lastcall_notice_to_detached_seconds",
+    );
+  });
+
   it("at the end know the outcome, and the summary has each step", async () => {
     stage.start([
       { name: "mute", at: "AtNotice", ...silence },
@@ -196,63 +236,6 @@ describe("the actions of a notice", () => {
     expect(message).toMatch(/^Preempted\nn1 leaves: SpotInterruption/);
     expect(message).toMatch(/\+\d\.\ds action mute \(alertmanagerSilence\) Done in /);
     expect(message).toMatch(/pods: 1 in all, 1 evicted/);
-  });
-});
-
-describe("a departure that is taken back", () => {
-  it("has undone what it changed, before its node takes pods again", async () => {
-    stage.start([
-      { name: "mute", at: "AtNotice", ...silence },
-      { name: "tell", at: "AtEnd", ...slack },
-    ]);
-    await stage.giveNotice();
-    await world.pass(seconds(5));
-    expect(mute.inEffect).toHaveLength(1);
-    let cordonedAtUndo = false;
-    mute.onCall = (call) => {
-      if (call === "undo") cordonedAtUndo = world.marksOf("n1").includes("unschedulable");
-    };
-    stage.withdraw();
-    await world.pass(seconds(5));
-    expect(mute.inEffect).toEqual([]);
-    expect(cordonedAtUndo).toBe(true);
-    expect(world.marksOf("n1")).toEqual([]);
-    expect(world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Cancelled" });
-    expect(stage.states).toEqual({ mute: "Undone", tell: "Done" });
-  });
-
-  it("stops what is under way, and undoes what that may have changed", async () => {
-    stage.start([{ name: "mute", at: "AtNotice", timeout: "1m", ...silence }]);
-    stage.hang(mute);
-    await stage.giveNotice();
-    await world.pass(seconds(5));
-    expect(stage.states).toEqual({ mute: "Running" });
-    mute.latency = async () => {};
-    stage.withdraw();
-    await world.pass(seconds(5));
-    expect(stage.states).toEqual({ mute: "Undone" });
-    expect(mute.calls.filter((call) => call === "apply mute")).toHaveLength(1);
-  });
-
-  it("is taken back all the same where undoing fails, which is said", async () => {
-    stage.start([{ name: "mute", at: "AtNotice", retries: 1, ...silence }]);
-    await stage.giveNotice();
-    await world.pass(seconds(5));
-    mute.fault = "ACTION_UNREACHABLE";
-    stage.withdraw();
-    await world.pass(seconds(30));
-    expect(world.marksOf("n1")).toEqual([]);
-    expect(stage.records).toMatchObject([{ state: "Failed", result: "ACTION_UNREACHABLE" }]);
-    expect(stage.records[0]?.detail).toMatch(/^not undone: /);
-  });
-
-  it("has undone what a deleted Departure had changed", async () => {
-    stage.start([{ name: "mute", at: "AtNotice", ...silence }]);
-    await stage.giveNotice();
-    await world.pass(seconds(5));
-    stage.deleteDeparture();
-    await world.pass(seconds(10));
-    expect(mute.inEffect).toEqual([]);
   });
 });
 

@@ -1,4 +1,5 @@
 import type { ActionPorts } from "../../src/contracts/action-runner.ts";
+import type { ReleaserChoice } from "../../src/contracts/instance-releaser.ts";
 import { type Millis, minutes, seconds } from "../../src/core/time/time.ts";
 import { FakeActionRunner } from "./fake-action-runner.ts";
 import { departures, ModelWorld, nodes, policies, webWorkload } from "./model-world.ts";
@@ -17,6 +18,11 @@ const ofSpot = { key: "cloud.google.com/gke-spot", operator: "In", values: ["tru
 /** A silence and a message, as a policy has them. */
 export const silence = { alertmanagerSilence: { url: "http://am:9093", matchers: ["a=b"] } };
 export const slack = { slack: { url: "https://hooks.example/x", message: "{{node}} {{outcome}}" } };
+
+interface StageOptions {
+  readonly dryRun?: boolean;
+  readonly releaserFor?: ReleaserChoice;
+}
 
 /** Two nodes with a pod each, the controller, and the receivers of its actions in memory. */
 export class ActionStage {
@@ -43,7 +49,7 @@ export class ActionStage {
   start(
     actions: readonly object[],
     spec: object = {},
-    options: { readonly dryRun?: boolean } = {},
+    options: StageOptions = {},
   ): AbortController {
     this.world.addNode("n1", "a");
     this.world.addNode("n2", "a");
@@ -61,7 +67,7 @@ export class ActionStage {
   }
 
   /** Gives what ends it, as a kill does. */
-  startController(options: { readonly dryRun?: boolean } = {}): AbortController {
+  startController(options: StageOptions = {}): AbortController {
     const own = new AbortController();
     const signal = AbortSignal.any([this.#abort.signal, own.signal]);
     this.world

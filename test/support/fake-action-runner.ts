@@ -23,6 +23,8 @@ export class FakeActionRunner implements ActionRunner {
   failsFor = Number.POSITIVE_INFINITY;
   /** Waited for in each call that changes anything. */
   latency: (signal: AbortSignal) => Promise<void> = async () => {};
+  /** Waited for in each look. */
+  prepareLatency: (signal: AbortSignal) => Promise<void> = async () => {};
   /** Told at the beginning of each call. */
   onCall: (call: string, task: ActionTask) => void = () => {};
   readonly #kind: "Undoable" | "Message";
@@ -35,6 +37,11 @@ export class FakeActionRunner implements ActionRunner {
     return [...this.#inEffect.keys()].toSorted();
   }
 
+  /** All is as it was before, whoever asked for that. */
+  forget(): void {
+    this.#inEffect.clear();
+  }
+
   async check(_how: unknown, signal: AbortSignal): Promise<ActionProblem | undefined> {
     signal.throwIfAborted();
     return this.problem;
@@ -42,6 +49,7 @@ export class FakeActionRunner implements ActionRunner {
 
   async prepare(task: ActionTask<ActionKind>, signal: AbortSignal): Promise<Fields | undefined> {
     this.#begin("prepare", task, signal);
+    await this.prepareLatency(signal);
     return this.#kind === "Message" ? undefined : { key: task.key, before: "nothing" };
   }
 

@@ -41,10 +41,18 @@ export interface AttemptTools {
   readonly runner: ActionRunner;
   /** Nothing is begun after it; asked before each attempt, since it may come nearer. */
   readonly deadlineAt: () => Instant | undefined;
+  /**
+   * Whether the departure is being rolled back, so that nothing else is to be changed for it.
+   * Absent: nobody does that.
+   */
+  readonly isTakenBack?: () => boolean;
   /** Keeps what it takes to undo the action, before anything is changed. */
   readonly keep: (undo: Fields) => Promise<void>;
   readonly signal: AbortSignal;
 }
+
+/** Why an action ends that was not carried out before its departure was rolled back. */
+export const rolledBack = "the departure is rolled back";
 
 /** A task but for when its attempt ends. */
 export type OpenTask = Omit<ActionTask, "endsAt">;
@@ -77,7 +85,8 @@ export function taskFor(
 /**
  * Carries out one action: prepares it, has its undo record kept, and applies it; each within the
  * action's timeout, and again after a fault that may pass, never past the deadline. `kept`: the
- * record of a process before this one. Rejects only with the reason of its signal.
+ * record of a process before this one. Rejects only with the reason of its signal, and with
+ * `rolledBack` where nothing was changed before that.
  */
 export async function carryOut(
   action: Action,
@@ -90,12 +99,13 @@ export async function carryOut(
     // Only now: what could not be kept is not acted upon.
     undo = found;
   };
-  return attempting(action, tools, async (endsAt, within) => {
+  return attempting(action, tools, async ({ endsAt, within, before }) => {
     const whole = { ...task, endsAt };
     if (undo === undefined) {
       const found = await within((signal) => tools.runner.prepare(whole, signal));
       if (found !== undefined) await keep(found);
     }
+    if (tools.isTakenBack?.() === true) throw before ?? rolledBack;
     const prepared: PreparedTask = { ...whole, undo, keep };
     return within((signal) => tools.runner.apply(prepared, signal));
   });
@@ -105,10 +115,10 @@ export async function carryOut(
 export async function takeBack(
   action: Pick<Action, "timeoutMs" | "retries">,
   task: OpenTask & { readonly undo: Fields },
-  tools: Omit<AttemptTools, "deadlineAt" | "keep">,
+  tools: Omit<AttemptTools, "deadlineAt" | "keep" | "isTakenBack">,
 ): Promise<ActionEnd> {
   const unbounded = { ...tools, deadlineAt: () => undefined };
-  return attempting(action, unbounded, (endsAt, within) =>
+  return attempting(action, unbounded, ({ endsAt, within }) =>
     within((signal) => tools.runner.undo({ ...task, endsAt }, signal)),
   );
 }
@@ -120,14 +130,19 @@ const firstBusyPauseMs: Millis = seconds(2);
 /** A receiver that asks for more is asked after so long all the same: later nobody needs it. */
 const longestAskedMs: Millis = minutes(1);
 
-type Within = <T>(work: (signal: AbortSignal) => Promise<T>) => Promise<T>;
+interface Attempt {
+  readonly endsAt: Instant;
+  readonly within: <T>(work: (signal: AbortSignal) => Promise<T>) => Promise<T>;
+  /** What the attempt before it came to. */
+  readonly before: unknown;
+}
 
 async function attempting(
   { timeoutMs, retries }: Pick<Action, "timeoutMs" | "retries">,
-  tools: Pick<AttemptTools, "clock" | "rng" | "deadlineAt" | "signal">,
-  work: (endsAt: Instant, within: Within) => Promise<ActionDone>,
+  tools: Pick<AttemptTools, "clock" | "rng" | "deadlineAt" | "isTakenBack" | "signal">,
+  work: (attempt: Attempt) => Promise<ActionDone>,
 ): Promise<ActionEnd> {
-  const { clock, rng, signal, deadlineAt } = tools;
+  const { clock, rng, signal, deadlineAt, isTakenBack } = tools;
   let fault: unknown;
   for (let attempts = 1; ; attempts += 1) {
     signal.throwIfAborted();
@@ -143,12 +158,15 @@ async function attempting(
       late: () => (clock.now() >= timeoutAt ? timedOut(timeoutMs) : deadlinePassed(fault)),
     };
     try {
-      const done = await work(limit.endsAt(), (step) => withinLimit(step, limit));
+      const within: Attempt["within"] = (step) => withinLimit(step, limit);
+      const done = await work({ endsAt: limit.endsAt(), within, before: fault });
       return { kind: "Done", done, attempts };
     } catch (error) {
       signal.throwIfAborted();
+      if (error === rolledBack) throw error;
+      if (error === fault) return failed(error, attempts - 1);
       const isOver = !isLastcallError(error) || !error.retryable || attempts > retries;
-      if (isOver) return failed(error, attempts);
+      if (isOver || isTakenBack?.() === true) return failed(error, attempts);
       fault = error;
     }
     const againAt = plus(clock.now(), pauseAfter(fault, attempts, rng));

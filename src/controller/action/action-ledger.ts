@@ -1,6 +1,7 @@
 import { actionRecords, isUnfinished, recordsAtEnd } from "../../core/action/action-plan.ts";
 import type { ActionRecord } from "../../core/departure/action-record.ts";
 import type { Departure } from "../../core/departure/departure.ts";
+import { begunLastAt } from "../../core/departure/ledger.ts";
 import { isFields } from "../../core/json/json-field.ts";
 import type { Action } from "../../core/policy/action.ts";
 import type { Policy } from "../../core/policy/policy.ts";
@@ -121,8 +122,10 @@ export class ActionLedger {
     const newest = new Map([...written.map((one) => [one.name, one] as const), ...this.#own]);
     const records = [...newest.values()];
     const { actions, dryRun } = policy();
-    const planned = actionRecords(actions, { cause, phase: status.phase, records, dryRun });
-    return status.phase === "Ended" ? recordsAtEnd(planned, underWay) : planned;
+    const { phase } = status;
+    const begunAt = begunLastAt(status);
+    const planned = actionRecords(actions, { cause, phase, records, begunAt, dryRun });
+    return phase === "Ended" ? recordsAtEnd(planned, underWay) : planned;
   }
 }
 

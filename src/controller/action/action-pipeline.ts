@@ -3,6 +3,7 @@ import type { Clock } from "../../contracts/clock.ts";
 import {
   actionOfRecord,
   dueActions,
+  isMessage,
   pointsReached,
   undoableRecords,
 } from "../../core/action/action-plan.ts";
@@ -16,7 +17,14 @@ import type { Action, ActionPoint, ActionSpec } from "../../core/policy/action.t
 import { millis } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
 import type { Executor } from "../executor.ts";
-import { type ActionEnd, carryOut, type OpenTask, takeBack, taskFor } from "./action-attempt.ts";
+import {
+  type ActionEnd,
+  carryOut,
+  type OpenTask,
+  rolledBack,
+  takeBack,
+  taskFor,
+} from "./action-attempt.ts";
 import { ActionLedger, type LedgerTools } from "./action-ledger.ts";
 
 export interface PipelineTools extends Omit<LedgerTools, "underWay"> {
@@ -36,9 +44,6 @@ interface UnderWay {
 
 /** Cordons go out first: what begins in the turn of a notice begins so long after it. */
 const afterCordonMs = millis(1);
-
-/** Why an action ends that is under way when its departure is rolled back. */
-const rolledBack = "the departure is rolled back";
 
 /**
  * The actions of one departure, beside its steps: begun when a point is reached, each for itself,
@@ -125,11 +130,16 @@ export class ActionPipeline {
     this.#isUndoing = true;
     this.#reached.clear();
     const undoable = () => undoableRecords(this.#ledger.records);
-    // What has nothing to be undone, such as a message, ends by itself.
+    // What cannot be undone ends by itself, and is not begun or tried again unless it is a message.
     const stopped = undoable().flatMap(({ name }) => this.#underWay.get(name) ?? []);
     for (const { stop } of stopped) stop.abort(rolledBack);
     await unlessAborted(Promise.all(stopped.map(({ ended }) => ended)), signal);
-    await Promise.all(undoable().map((record) => this.#takeBack(record, signal)));
+    const records = undoable();
+    if (records.length === 0) return;
+    // Half undone it is no longer done: a notice that comes now finds it to be done again.
+    for (const record of records) this.#ledger.set({ ...record, state: "Running" });
+    await this.#ledger.save(signal);
+    await Promise.all(records.map((record) => this.#takeBack(record, signal)));
   }
 
   /** After the outcome: what is under way ends, then the actions at the end are carried out. */
@@ -214,7 +224,8 @@ export class ActionPipeline {
       await this.#ledger.save(signal);
     };
     const deadlineAt = () => (action.at === "AtEnd" ? undefined : cloudDeadline(departure()));
-    const tools = { clock, rng, signal, runner, keep, kept, deadlineAt };
+    const isTakenBack = () => this.#isUndoing && !isMessage(action.how.kind);
+    const tools = { clock, rng, signal, runner, isTakenBack, keep, kept, deadlineAt };
     return carryOut(action, this.#taskOf(action), tools);
   }
 
@@ -250,7 +261,7 @@ export class ActionPipeline {
   async #ended(record: ActionRecord): Promise<void> {
     const { telemetry, departure } = this.#tools;
     this.#ledger.set(record);
-    telemetry.actionEnded(departure(), record);
+    telemetry.actionEnded(departure(), record, this.#ledger.records);
     await this.#ledger.save(this.#signal);
   }
 
@@ -266,7 +277,7 @@ export class ActionPipeline {
         ? { ...record, state: record.undo === undefined ? "Undone" : "Running" }
         : { ...record, ...failed, state: "Failed", detail: messageOf(error) };
     this.#ledger.set(broken);
-    if (broken.state === "Failed") telemetry.actionEnded(departure(), broken);
+    if (broken.state === "Failed") telemetry.actionEnded(departure(), broken, this.#ledger.records);
     this.#ledger.saveBeside(this.#signal);
   }
 

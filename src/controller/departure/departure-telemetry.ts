@@ -1,5 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { EventReason, EventTarget, Telemetry } from "../../contracts/telemetry.ts";
+import { isDetached } from "../../core/action/action-plan.ts";
 import type { Homeless } from "../../core/capacity/capacity-fit.ts";
 import type { PodIdentity } from "../../core/cluster/pod.ts";
 import type { ActionRecord } from "../../core/departure/action-record.ts";
@@ -172,8 +173,8 @@ export class DepartureTelemetry {
     this.#telemetry.metrics.observe("lastcall_deadline_left_seconds", (deadlineAt - now) / 1000);
   }
 
-  /** One action has come to its end, or was undone. */
-  actionEnded(departure: Departure, record: ActionRecord): void {
+  /** One action has come to its end, or was undone; with the records of all as they are now. */
+  actionEnded(departure: Departure, record: ActionRecord, all: readonly ActionRecord[]): void {
     const { metrics, log } = this.#telemetry;
     const { name, kind, state, result, detail, attempts, seconds } = record;
     metrics.count("lastcall_actions_total", { action: kind, result: state });
@@ -187,10 +188,14 @@ export class DepartureTelemetry {
       const message = `Action ${name} (${kind}) failed: ${detail ?? result}`;
       this.#sayOnce(`action ${name}`, departure, { reason: "ActionFailed", message, about: [] });
     }
-    const { noticedAt } = departure;
-    if (kind !== "deregisterTargets" || state !== "Done" || noticedAt === undefined) return;
-    const sinceMs = this.#clock.now() - noticedAt;
-    metrics.observe("lastcall_notice_to_detached_seconds", Math.max(0, sinceMs / 1000));
+    if (kind === "deregisterTargets" && isDetached(all)) this.#detached(departure);
+  }
+
+  #detached({ noticedAt }: Departure): void {
+    if (noticedAt === undefined || this.#emitted.has("detached")) return;
+    this.#emitted.add("detached");
+    const seconds = (this.#clock.now() - noticedAt) / 1000;
+    this.#telemetry.metrics.observe("lastcall_notice_to_detached_seconds", Math.max(0, seconds));
   }
 
   faulted(event: string, departure: Departure, error: unknown): void {

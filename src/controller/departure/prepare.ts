@@ -101,7 +101,8 @@ export async function checkRelease(
   try {
     const answer = await context.askAboutRelease({ node, mode }, until);
     if (answer.kind === "Possible" || over.signal.aborted) return undefined;
-    // A controller before this one may have cordoned it.
+    // A controller before this one may have cordoned it, and begun what is done around that.
+    await context.actions.undo(signal);
     await uncordon(context, signal);
     return { event: "Blocked", reason: answer.reason, detail: answer.detail };
   } catch (error) {

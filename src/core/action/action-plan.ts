@@ -2,12 +2,13 @@ import type { ActionRecord } from "../departure/action-record.ts";
 import type { Departure, Phase } from "../departure/departure.ts";
 import type { Action, ActionPoint, ActionSpec } from "../policy/action.ts";
 import type { Cause } from "../policy/cause.ts";
-import { seconds } from "../time/time.ts";
+import { type Instant, seconds } from "../time/time.ts";
 
 /**
  * The record of each action of the policy, in its order: the one that is there, or a new one. What
  * has not begun is judged again by the cause as it is now, since a notice may have changed that;
- * what was undone is due again where the departure goes on. Actions that the policy no longer has
+ * what was undone is due again where the departure goes on, and so is what had failed before it
+ * began once more. Actions that the policy no longer has
  * keep their records behind the others: they may have to be undone.
  */
 export function actionRecords(
@@ -16,11 +17,13 @@ export function actionRecords(
     readonly cause: Cause;
     readonly phase: Phase;
     readonly records: readonly ActionRecord[];
+    /** When it began last: it may have been held or rolled back since it began first. */
+    readonly begunAt?: Instant | undefined;
     /** The policy decides and reports, and does nothing. */
     readonly dryRun?: boolean | undefined;
   },
 ): readonly ActionRecord[] {
-  const { cause, phase, records, dryRun = false } = departure;
+  const { cause, phase, records, begunAt, dryRun = false } = departure;
   const there = new Map(records.map((record) => [record.name, record]));
   const named = new Set(actions.map(({ name }) => name));
   const own = actions.map((action) => {
@@ -28,10 +31,18 @@ export function actionRecords(
     if (dryRun && (before === undefined || isUnfinished(before))) return dryRecord(action);
     if (before === undefined) return newRecord(action, cause);
     const isOpen = before.state === "Pending" || before.result === "CauseExcluded";
-    const isToDoAgain = before.state === "Undone" && isLeaving(phase);
-    return isOpen || isToDoAgain ? newRecord(action, cause) : before;
+    if (isOpen || (before.state === "Undone" && isLeaving(phase))) return newRecord(action, cause);
+    const isFormer = (before.startedAt ?? Infinity) < (begunAt ?? -Infinity);
+    const isToTryAgain = before.state === "Failed" && isFormer && isLeaving(phase);
+    return isToTryAgain ? openedAgain(before, newRecord(action, cause)) : before;
   });
   return [...own, ...records.filter(({ name }) => !named.has(name)).map(withoutPolicy)];
+}
+
+/** What could not be undone is perhaps still in effect, and what it takes to undo it stands. */
+function openedAgain({ undo, ...before }: ActionRecord, again: ActionRecord): ActionRecord {
+  if (undo === undefined) return again;
+  return again.state === "Pending" ? { ...again, state: "Running", undo } : { ...before, undo };
 }
 
 /** Nobody knows any more what it would be. */
@@ -110,6 +121,31 @@ export function recordsAtEnd(
       ? { ...record, state: "Skipped", result: "NotReached", detail }
       : { ...record, state: "Failed", result: "ACTION_DEADLINE", detail };
   });
+}
+
+/** What only tells somebody: it may be told though the departure is being rolled back. */
+export function isMessage(kind: ActionRecord["kind"]): boolean {
+  switch (kind) {
+    case "sns":
+    case "slack":
+    case "teams":
+    case "telegram":
+    case "cloudEvents":
+      return true;
+    default:
+      return false;
+  }
+}
+
+/**
+ * Whether the machine is out of all its target groups, as far as that is the policy's: the end of
+ * the last action of that kind says so, and no other.
+ */
+export function isDetached(records: readonly ActionRecord[]): boolean {
+  const its = records.filter(
+    ({ kind, state }) => kind === "deregisterTargets" && state !== "Skipped",
+  );
+  return its.length > 0 && its.every(({ state }) => state === "Done");
 }
 
 /** What may have changed something that is to be as it was. */

@@ -109,6 +109,11 @@ export function reasonSince(status: DepartureStatus, reason: Reason): Instant | 
   return status.timeline.slice(began + 1).find(({ step }) => step === reason)?.at;
 }
 
+/** When the departure began last; it may have been held or rolled back since it began first. */
+export function begunLastAt({ timeline }: DepartureStatus): Instant | undefined {
+  return timeline.findLast(({ step }) => step === "Preparing")?.at;
+}
+
 /** When the drain's own clock began: making room before it does not count. */
 export function drainBeganAt(status: DepartureStatus): Instant | undefined {
   return status.timeline.findLast(({ step }) => step === "Draining")?.at ?? status.startedAt;

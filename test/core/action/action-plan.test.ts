@@ -9,7 +9,7 @@ import {
 } from "../../../src/core/action/action-plan.ts";
 import type { ActionRecord } from "../../../src/core/departure/action-record.ts";
 import type { Action } from "../../../src/core/policy/action.ts";
-import { seconds } from "../../../src/core/time/time.ts";
+import { instant, seconds } from "../../../src/core/time/time.ts";
 
 function anAction(name: string, over: Partial<Action> = {}): Action {
   return {
@@ -58,6 +58,26 @@ describe("the records of a departure's actions", () => {
     expect(inPhase("Preparing")).toEqual([aRecord("a")]);
     expect(inPhase("RollingBack")).toEqual([undone]);
     expect(inPhase("Ended")).toEqual([undone]);
+  });
+
+  it("that had failed are due again where the departure begins once more, by what they know", () => {
+    const at = (second: number) => instant(Date.UTC(2026, 10, 20, 12, 0, second));
+    const failed = { state: "Failed", result: "ACTION_REFUSED", attempts: 2 } as const;
+    const records = [
+      aRecord("before", { ...failed, startedAt: at(1) }),
+      aRecord("not undone", { ...failed, startedAt: at(1), undo: { id: 1 } }),
+      aRecord("now", { ...failed, startedAt: at(5) }),
+      aRecord("sent", { state: "Done", startedAt: at(1) }),
+    ];
+    const actions = records.map(({ name }) => anAction(name));
+    const again = (phase: "Preparing" | "RollingBack") =>
+      actionRecords(actions, { ...begun, phase, begunAt: at(5), records });
+    expect(again("Preparing")).toEqual([
+      aRecord("before"),
+      aRecord("not undone", { state: "Running", undo: { id: 1 } }),
+      ...records.slice(2),
+    ]);
+    expect(again("RollingBack")).toEqual(records);
   });
 
   it("of actions that the policy has no more stay, and end where they were open", () => {

@@ -1,0 +1,143 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { minutes, seconds } from "../../src/core/time/time.ts";
+import { ActionStage, silence, slack } from "../support/action-stage.ts";
+import type { FakeActionRunner } from "../support/fake-action-runner.ts";
+import type { ModelWorld } from "../support/model-world.ts";
+
+let stage: ActionStage;
+let world: ModelWorld;
+let mute: FakeActionRunner;
+let tell: FakeActionRunner;
+
+beforeEach(() => {
+  stage = new ActionStage();
+  ({ world, mute, tell } = stage);
+});
+
+afterEach(() => stage.stop());
+
+const planned = {
+  lifetime: { max: "1h", reserve: "0s" },
+  onNotice: { spotInterruption: "Drain" },
+  instance: { release: "Recreate" },
+};
+
+describe("a departure that is taken back", () => {
+  it("has undone what it changed, before its node takes pods again", async () => {
+    stage.start([
+      { name: "mute", at: "AtNotice", ...silence },
+      { name: "tell", at: "AtEnd", ...slack },
+    ]);
+    await stage.giveNotice();
+    await world.pass(seconds(5));
+    expect(mute.inEffect).toHaveLength(1);
+    let cordonedAtUndo = false;
+    mute.onCall = (call) => {
+      if (call === "undo") cordonedAtUndo = world.marksOf("n1").includes("unschedulable");
+    };
+    stage.withdraw();
+    await world.pass(seconds(5));
+    expect(mute.inEffect).toEqual([]);
+    expect(cordonedAtUndo).toBe(true);
+    expect(world.marksOf("n1")).toEqual([]);
+    expect(world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Cancelled" });
+    expect(stage.states).toEqual({ mute: "Undone", tell: "Done" });
+  });
+
+  it("stops what is under way, and undoes what that may have changed", async () => {
+    stage.start([{ name: "mute", at: "AtNotice", timeout: "1m", ...silence }]);
+    stage.hang(mute);
+    await stage.giveNotice();
+    await world.pass(seconds(5));
+    expect(stage.states).toEqual({ mute: "Running" });
+    mute.latency = async () => {};
+    stage.withdraw();
+    await world.pass(seconds(5));
+    expect(stage.states).toEqual({ mute: "Undone" });
+    expect(mute.calls.filter((call) => call === "apply mute")).toHaveLength(1);
+  });
+
+  it("does not begin what cannot be undone, nor try it again", async () => {
+    stage.start([
+      { name: "first", at: "AtNotice", retries: 9, detach: {} },
+      { name: "tell", at: "AtNotice", retries: 9, ...slack },
+    ]);
+    tell.fault = "ACTION_UNREACHABLE";
+    await stage.giveNotice();
+    await world.pass(seconds(5));
+    stage.withdraw();
+    await world.pass(seconds(1));
+    const tried = tell.calls.filter((call) => call === "apply first").length;
+    tell.fault = undefined;
+    await world.pass(seconds(30));
+    expect(tell.calls.filter((call) => call === "apply first")).toHaveLength(tried);
+    expect(stage.states).toEqual({ first: "Failed", tell: "Done" });
+    expect(stage.records[0]).toMatchObject({ result: "ACTION_UNREACHABLE", attempts: tried });
+  });
+
+  it("does not begin what was only looked at", async () => {
+    stage.start([{ name: "first", at: "AtNotice", timeout: "1m", detach: {} }]);
+    tell.prepareLatency = (signal) => world.clock.sleep(seconds(10), signal);
+    await stage.giveNotice();
+    await world.pass(seconds(5));
+    stage.withdraw();
+    await world.pass(seconds(20));
+    expect(tell.calls).toEqual(["prepare first"]);
+    expect(stage.states).toEqual({ first: "Undone" });
+    expect(world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Cancelled" });
+  });
+
+  it("does again what a notice finds half undone, and tries again what had failed", async () => {
+    stage.start(
+      [
+        { name: "mute", at: "AtNotice", timeout: "1m", ...silence },
+        { name: "ask", at: "AtNotice", required: true, ...slack },
+      ],
+      planned,
+    );
+    tell.fault = "ACTION_REFUSED";
+    let isUndoing = false;
+    mute.onCall = (call) => {
+      if (call !== "undo") return;
+      isUndoing = true;
+      // It has been put back there; nobody hears of it.
+      mute.forget();
+      stage.hang(mute);
+    };
+    await world.passUntil(() => isUndoing, minutes(120));
+    await world.pass(seconds(1));
+    expect(stage.states).toEqual({ mute: "Running", ask: "Failed" });
+    [mute.latency, tell.fault] = [async () => {}, undefined];
+    mute.onCall = () => {};
+    stage.patchDeparture({
+      cause: "SpotInterruption",
+      ...{ noticedAt: "2026-11-20T01:00:00Z", deadlineAt: "2026-11-20T03:00:00Z" },
+    });
+    await world.pass(seconds(10));
+    expect(stage.states).toEqual({ mute: "Done", ask: "Done" });
+    expect(mute.inEffect).toHaveLength(1);
+    // By the record from before anything was changed.
+    expect(mute.calls.filter((call) => call === "prepare mute")).toHaveLength(1);
+  });
+
+  it("is taken back all the same where undoing fails, which is said", async () => {
+    stage.start([{ name: "mute", at: "AtNotice", retries: 1, ...silence }]);
+    await stage.giveNotice();
+    await world.pass(seconds(5));
+    mute.fault = "ACTION_UNREACHABLE";
+    stage.withdraw();
+    await world.pass(seconds(30));
+    expect(world.marksOf("n1")).toEqual([]);
+    expect(stage.records).toMatchObject([{ state: "Failed", result: "ACTION_UNREACHABLE" }]);
+    expect(stage.records[0]?.detail).toMatch(/^not undone: /);
+  });
+
+  it("has undone what a deleted Departure had changed", async () => {
+    stage.start([{ name: "mute", at: "AtNotice", ...silence }]);
+    await stage.giveNotice();
+    await world.pass(seconds(5));
+    stage.deleteDeparture();
+    await world.pass(seconds(10));
+    expect(mute.inEffect).toEqual([]);
+  });
+});
