@@ -46,7 +46,10 @@ function policyOf(mode: "Late" | "Even", windows: readonly Window[]): Policy {
       ...{ onTimeout: "RollBack", onSingleReplica: "Wait", budgetShare: 0.5, podRules: [] },
     },
     onNotice: { spotInterruption: "Drain", rebalance: "Ignore", maintenance: "Drain" },
-    instance: { release: "Recreate", awaitMachineMs: minutes(30), loadBalancerDelayMs: millis(0) },
+    instance: {
+      ...{ release: "Recreate", awaitMachineMs: minutes(30), loadBalancerDelayMs: millis(0) },
+      lifecycleHook: "Continue",
+    },
     ...{ paused: false, dryRun: false },
   };
 }

@@ -1,4 +1,5 @@
 import type { LifecycleHook } from "../core/notice/lifecycle-hook.ts";
+import type { HookResult } from "../core/policy/policy.ts";
 import type { Millis } from "../core/time/time.ts";
 
 /**
@@ -14,9 +15,6 @@ export interface LifecycleHooks {
   /** How long the hook waits; undefined where there is no such group or hook. */
   limits(hook: LifecycleHook, signal: AbortSignal): Promise<HookLimits | undefined>;
 }
-
-/** `Abandon` ends a new instance, and skips the hooks that are left of one that ends. */
-export type HookResult = "Continue" | "Abandon";
 
 /**
  * `Over`: it no longer waited, or something else has completed the hook; `NotFound`: there is no

@@ -115,7 +115,12 @@ describe("a good policy file", () => {
           podRules: [],
         },
         onNotice: { spotInterruption: "Drain", rebalance: "Ignore", maintenance: "Drain" },
-        instance: { release: "Recreate", awaitMachineMs: 1_800_000, loadBalancerDelayMs: 0 },
+        instance: {
+          release: "Recreate",
+          awaitMachineMs: 1_800_000,
+          loadBalancerDelayMs: 0,
+          lifecycleHook: "Continue",
+        },
         actions: [],
         paused: false,
         dryRun: false,
@@ -168,7 +173,12 @@ describe("a good policy file", () => {
         podRules: [],
       },
       onNotice: { spotInterruption: "Drain", rebalance: "Ignore", maintenance: "Drain" },
-      instance: { release: "Recreate", awaitMachineMs: 1_800_000, loadBalancerDelayMs: 0 },
+      instance: {
+        release: "Recreate",
+        awaitMachineMs: 1_800_000,
+        loadBalancerDelayMs: 0,
+        lifecycleHook: "Continue",
+      },
       actions: [
         {
           name: "targets",

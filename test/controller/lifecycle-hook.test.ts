@@ -92,6 +92,24 @@ describe("a group that is to take a machine", () => {
     await stop();
   });
 
+  it("is told to skip its other hooks where the policy says Abandon, and not before the drain", async () => {
+    const on = await heldBack("Terminating");
+    const { world, feed, hooks, hook, tell, stop } = on;
+    world.patchPolicy({ spec: { instance: { lifecycleHook: "Abandon" } } });
+    await world.pass(seconds(1));
+    await tell(wordOfHook(on));
+    let podsThen: number | undefined;
+    hooks.onTold = () => {
+      podsThen = world.podsOn("n1").length;
+    };
+    const ended = feed.listener.onHook(hook);
+    await world.pass(seconds(20));
+    expect(await ended).toBe("Ended");
+    expect(hooks.told).toEqual([`ABANDON ${hook.machine}`]);
+    expect(podsThen).toBe(0);
+    await stop();
+  });
+
   it("is told no more to wait once it has gone on", async () => {
     const on = await heldBack("Terminating");
     const { world, feed, hooks, hook, tell, stop } = on;
@@ -136,6 +154,31 @@ describe("a group that is to take a machine", () => {
     expect(await feed.listener.onHook(hook)).toBe("Ended");
     expect(hooks.told).toEqual([`CONTINUE ${hook.machine}`]);
     again.abort();
+    await running;
+  });
+
+  it("is told to wait on by the next leader, too, at once where half of the time is over", async () => {
+    const on = await heldBack("Terminating");
+    const { world, feed, hooks, hook, tell, stop } = on;
+    hooks.waits = { heartbeatMs: minutes(4), longestMs: hours(2) };
+    world.patchBudget("web", { spec: { maxUnavailable: 0 } });
+    await tell(wordOfHook(on));
+    const interrupted = expect(feed.listener.onHook(hook)).rejects.toThrow();
+    await world.pass(minutes(1));
+    await stop();
+    await interrupted;
+    await world.pass(minutes(2));
+    expect(hooks.told).toEqual([]);
+    const again = new AbortController();
+    const running = world.startController(again.signal, { feeds: [feed], hooks });
+    await world.pass(seconds(5));
+    const ended = feed.listener.onHook(hook).catch(() => undefined);
+    await world.pass(seconds(1));
+    expect(hooks.told).toEqual([`HEARTBEAT ${hook.machine}`]);
+    await world.pass(minutes(2));
+    expect(hooks.told).toEqual(Array(2).fill(`HEARTBEAT ${hook.machine}`));
+    again.abort();
+    await ended;
     await running;
   });
 

@@ -30,7 +30,12 @@ export function aPolicy(over: Partial<Policy> = {}): Policy {
       podRules: [],
     },
     onNotice: { spotInterruption: "Drain", rebalance: "Ignore", maintenance: "Drain" },
-    instance: { release: "Recreate", awaitMachineMs: minutes(30), loadBalancerDelayMs: millis(0) },
+    instance: {
+      release: "Recreate",
+      awaitMachineMs: minutes(30),
+      loadBalancerDelayMs: millis(0),
+      lifecycleHook: "Continue",
+    },
     actions: [],
     paused: false,
     dryRun: false,

@@ -40,6 +40,8 @@ export class AutoScalingServer extends AwsQueryServer {
   readonly denied = new Set<string>();
   readonly actions: string[] = [];
   waits: HookLimits = { heartbeatMs: hours(1), longestMs: hours(48) };
+  /** Whether a hook is listed with its GlobalTimeout. */
+  tellsLongest = true;
   /** The group of each instance that is in one. */
   readonly members = new Map<string, string>();
   readonly #names = new Map<string, string[]>();
@@ -115,7 +117,7 @@ export class AutoScalingServer extends AwsQueryServer {
         textElement("AutoScalingGroupName", group) +
           textElement("LifecycleHookName", name) +
           element("HeartbeatTimeout", this.waits.heartbeatMs / 1000) +
-          element("GlobalTimeout", this.waits.longestMs / 1000) +
+          element("GlobalTimeout", this.tellsLongest ? this.waits.longestMs / 1000 : undefined) +
           element("DefaultResult", "ABANDON"),
       ),
     );

@@ -1,10 +1,6 @@
-import type {
-  HookEnd,
-  HookLimits,
-  HookResult,
-  LifecycleHooks,
-} from "../../src/contracts/lifecycle-hooks.ts";
+import type { HookEnd, HookLimits, LifecycleHooks } from "../../src/contracts/lifecycle-hooks.ts";
 import type { LifecycleHook } from "../../src/core/notice/lifecycle-hook.ts";
+import type { HookResult } from "../../src/core/policy/policy.ts";
 import { hours } from "../../src/core/time/time.ts";
 import { type ErrorCode, LastcallError } from "../../src/errors.ts";
 

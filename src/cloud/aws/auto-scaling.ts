@@ -8,13 +8,9 @@ import {
   RecordLifecycleActionHeartbeatCommand,
   TerminateInstanceInAutoScalingGroupCommand,
 } from "@aws-sdk/client-auto-scaling";
-import type {
-  HookEnd,
-  HookLimits,
-  HookResult,
-  LifecycleHooks,
-} from "../../contracts/lifecycle-hooks.ts";
+import type { HookEnd, HookLimits, LifecycleHooks } from "../../contracts/lifecycle-hooks.ts";
 import type { LifecycleHook } from "../../core/notice/lifecycle-hook.ts";
+import type { HookResult } from "../../core/policy/policy.ts";
 import { type Millis, seconds } from "../../core/time/time.ts";
 import { faultOfAws } from "./aws-fault.ts";
 import { clientSettings } from "./client-settings.ts";

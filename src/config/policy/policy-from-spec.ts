@@ -62,6 +62,7 @@ export function policyFromSpec(identity: PolicyIdentity, spec: PolicySpec): Poli
       release: instance.release,
       awaitMachineMs: spanOf(instance.awaitMachine),
       loadBalancerDelayMs: spanOf(instance.loadBalancerDelay),
+      lifecycleHook: instance.lifecycleHook,
     },
     actions: spec.actions.map(actionOf),
     paused: spec.paused,

@@ -1,4 +1,4 @@
-import type { NoticeReaction, ReleaseMode } from "../../core/policy/policy.ts";
+import type { HookResult, NoticeReaction, ReleaseMode } from "../../core/policy/policy.ts";
 import type { WrittenAction } from "../policy/action-from-spec.ts";
 import { actionsField } from "./action-schema.ts";
 import { drainField } from "./drain-schema.ts";
@@ -289,6 +289,12 @@ const instance = {
       description:
         "How long load balancers may go on sending to a node after its cordon: where we release its machine, that lives at least so long after the drain has begun, but under a notice no longer than its deadline.",
       default: "0s",
+    }),
+    lifecycleHook: choiceField({
+      description:
+        "What an EC2 Auto Scaling group is told that waits at a lifecycle hook for the machine's termination, once its drain is over. `Continue`: the group goes on with the hooks that are left; `Abandon`: it skips them. The instance is terminated either way.",
+      choices: wordsOf<HookResult>({ Continue: true, Abandon: true }),
+      default: "Continue",
     }),
   },
 } as const satisfies ObjectField;

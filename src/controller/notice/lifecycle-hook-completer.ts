@@ -3,7 +3,9 @@ import type { Fleet, FleetChange } from "../../contracts/fleet.ts";
 import type { HookLimits, LifecycleHooks } from "../../contracts/lifecycle-hooks.ts";
 import type { HookFate } from "../../contracts/notice-feed.ts";
 import {
+  type HookScene,
   type HookStanding,
+  hookResult,
   hookStanding,
   type LifecycleHook,
 } from "../../core/notice/lifecycle-hook.ts";
@@ -47,10 +49,12 @@ export class LifecycleHookCompleter {
   async handle(hook: LifecycleHook, signal: AbortSignal): Promise<HookFate> {
     const { hooks } = this.#tools.executor;
     if (hooks === undefined) return "LeftAlone";
-    const standing = await this.#settled({ hook, hooks }, signal);
+    const wait = { hook, hooks };
+    const standing = await this.#settled(wait, signal);
     if (standing === "Over") return "Ended";
     if (standing !== "MayGoOn" && standing !== "NeverJoined") return standing;
-    await hooks.complete(hook, standing === "MayGoOn" ? "Continue" : "Abandon", signal);
+    const result = standing === "MayGoOn" ? hookResult(hook, this.#scene(wait)) : "Abandon";
+    await hooks.complete(hook, result, signal);
     return "Ended";
   }
 
@@ -60,7 +64,7 @@ export class LifecycleHookCompleter {
     let isExtended = false;
     try {
       for (;;) {
-        const standing = this.#standing(wait);
+        const standing = hookStanding(wait.hook, this.#scene(wait));
         if (standing !== "Waiting") return standing;
         if (!isExtended && wait.hook.transition === "Terminating") {
           isExtended = true;
@@ -105,16 +109,16 @@ export class LifecycleHookCompleter {
     log.warn("hook-not-extended", { code, error: messageOf(error) });
   }
 
-  #standing({ hook, limits }: Wait): HookStanding {
+  #scene({ limits }: Wait): HookScene {
     const { fleet, clock, joinWithinMs } = this.#tools;
-    return hookStanding(hook, {
+    return {
       at: clock.now(),
       policies: fleet.policies(),
       nodeOf: (machine) => fleet.nodeOf(machine),
       departuresOf: (nodeUid) => fleet.departuresOf(nodeUid),
       longestMs: limits?.longestMs,
       joinWithinMs,
-    });
+    };
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { NodeFacts } from "../cluster/node.ts";
 import { type Departure, isLive, isNoticed, isUnderWay } from "../departure/departure.ts";
-import type { Policy } from "../policy/policy.ts";
+import type { HookResult, Policy } from "../policy/policy.ts";
 import { hours, type Instant, type Millis, plus } from "../time/time.ts";
 import { policyFor, reactionTo } from "./reaction.ts";
 
@@ -57,14 +57,35 @@ export function hookStanding(hook: LifecycleHook, scene: HookScene): HookStandin
   }
   // It left before its machine did.
   if (node === undefined) return "MayGoOn";
-  // The drain decides, whatever has become of its policy since. One that only waits for its time is
-  // not what the group waits for.
-  const leaving = scene
-    .departuresOf(node.uid)
-    .filter((one) => isLive(one) && (isNoticed(one) || isUnderWay(one)));
+  // The drain decides, whatever has become of its policy since.
+  const leaving = leavingOf(node, scene);
   if (leaving.length === 0) return "LeftAlone";
   const isDone = (one: Departure) => isDrained(one, policyFor(one, node, scene.policies));
   return leaving.every(isDone) ? "MayGoOn" : "Waiting";
+}
+
+/**
+ * How a hook is completed that may go on: that of a machine which ends as the policy of its
+ * departure says, and as ever where its node has gone before.
+ */
+export function hookResult(
+  { machine, transition }: LifecycleHook,
+  scene: Pick<HookScene, "policies" | "nodeOf" | "departuresOf">,
+): HookResult {
+  const node = transition === "Launching" ? undefined : scene.nodeOf(machine);
+  if (node === undefined) return "Continue";
+  const policies = leavingOf(node, scene).map((one) => policyFor(one, node, scene.policies));
+  return policies.some(({ instance }) => instance.lifecycleHook === "Abandon")
+    ? "Abandon"
+    : "Continue";
+}
+
+/** One that only waits for its time is not what a group waits for. */
+function leavingOf(
+  { uid }: NodeFacts,
+  { departuresOf }: Pick<HookScene, "departuresOf">,
+): readonly Departure[] {
+  return departuresOf(uid).filter((one) => isLive(one) && (isNoticed(one) || isUnderWay(one)));
 }
 
 /**

@@ -144,7 +144,15 @@ export interface InstanceRule {
    * them.
    */
   readonly loadBalancerDelayMs: Millis;
+  /** What an Auto Scaling group is told that waits at a lifecycle hook for the machine's end. */
+  readonly lifecycleHook: HookResult;
 }
+
+/**
+ * How a lifecycle hook is completed. `Abandon` ends a new instance, and skips the hooks that are
+ * left of one that ends.
+ */
+export type HookResult = "Continue" | "Abandon";
 
 /**
  * Recreate: the group makes a new machine; Delete: the group shrinks; NodeClaim: Karpenter takes
@@ -170,7 +178,12 @@ export const defaultPolicy: Policy = Object.freeze({
     podRules: [],
   },
   onNotice: { spotInterruption: "Drain", rebalance: "Ignore", maintenance: "Drain" },
-  instance: { release: "Recreate", awaitMachineMs: minutes(30), loadBalancerDelayMs: minutes(0) },
+  instance: {
+    release: "Recreate",
+    awaitMachineMs: minutes(30),
+    loadBalancerDelayMs: minutes(0),
+    lifecycleHook: "Continue",
+  },
   actions: [],
   paused: false,
   dryRun: false,

@@ -1,5 +1,7 @@
-import { afterAll, beforeAll } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { AutoScaling } from "../../../src/cloud/aws/auto-scaling.ts";
+import type { LifecycleHook } from "../../../src/core/notice/lifecycle-hook.ts";
+import { hours, instant, seconds } from "../../../src/core/time/time.ts";
 import { lifecycleHooksContract } from "../../contract/lifecycle-hooks.contract.ts";
 import { AutoScalingServer } from "../../support/auto-scaling-server.ts";
 
@@ -31,3 +33,25 @@ lifecycleHooksContract("AWS' client of Auto Scaling", async () => {
     close: () => server.stop(),
   };
 });
+
+it.each([
+  ["100 times its heartbeat", seconds(30), seconds(3000)],
+  ["48 hours", hours(2), hours(48)],
+])(
+  "a hook whose group does not tell its limit waits for %s at most",
+  async (_, heartbeatMs, longestMs) => {
+    const server = await new AutoScalingServer().start();
+    process.env.AWS_ENDPOINT_URL_AUTO_SCALING = server.url;
+    const hook: LifecycleHook = {
+      ...{ machine: "i-0abc", group: "spot", name: "drain", at: instant(0) },
+      transition: "Terminating",
+    };
+    server.hold(hook);
+    server.waits = { heartbeatMs, longestMs: hours(1) };
+    server.tellsLongest = false;
+    const hooks = new AutoScaling({ region: "eu-west-1" });
+    const limits = await hooks.limits(hook, new AbortController().signal);
+    expect(limits).toEqual({ heartbeatMs, longestMs });
+    await server.stop();
+  },
+);

@@ -1,7 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { Departure, Phase } from "../../../src/core/departure/departure.ts";
-import { hookStanding, type LifecycleHook } from "../../../src/core/notice/lifecycle-hook.ts";
+import {
+  hookResult,
+  hookStanding,
+  type LifecycleHook,
+} from "../../../src/core/notice/lifecycle-hook.ts";
 import { defaultPolicy, type Policy } from "../../../src/core/policy/policy.ts";
 import type { Reason } from "../../../src/core/reason/reason.ts";
 import {
@@ -140,5 +144,44 @@ describe("a new instance that is to join within ten minutes", () => {
   ])("is told %s where it %s", (expected, _, joined, after) => {
     const world = { joinWithinMs, after, ...(joined && { node: joined }) };
     expect(standing("Launching", world)).toBe(expected);
+  });
+});
+
+describe("a hook that may go on", () => {
+  const abandoning: Policy = {
+    ...defaultPolicy,
+    name: "spot",
+    instance: { ...defaultPolicy.instance, lifecycleHook: "Abandon" },
+  };
+  const other: Policy = { ...defaultPolicy, name: "other", weight: 9 };
+  const byOther: Departure = { ...departure("Releasing"), policy: "other" };
+
+  it.each([
+    ["Abandon", "its policy says so", node(), [departure("Releasing")], [abandoning]],
+    ["Continue", "its policy does not", node(), [departure("Releasing")], [defaultPolicy]],
+    ["Continue", "another policy has it leave", node(), [byOther], [abandoning, other]],
+    ["Continue", "its node is gone", undefined, [departure("Releasing")], [abandoning]],
+    [
+      "Continue",
+      "only a departure that has ended was by it",
+      node(),
+      [departure("Ended")],
+      [abandoning],
+    ],
+  ] as const)("is told %s where %s", (expected, _, standingNode, departures, policies) => {
+    const scene = {
+      policies,
+      nodeOf: () => standingNode,
+      departuresOf: () => departures,
+    };
+    const hook = {
+      transition: "Terminating",
+      machine,
+      group: "g",
+      name: "drain",
+      at: since,
+    } as const;
+    expect(hookResult(hook, scene)).toBe(expected);
+    expect(hookResult({ ...hook, transition: "Launching" }, scene)).toBe("Continue");
   });
 });
