@@ -93,6 +93,32 @@ describe("a machine whose cloud was asked to let it go, and then fails", () => {
     expect(world.released).toHaveLength(1);
   });
 
+  it("is not put back to work by a look that came before the cloud showed what it had taken", async () => {
+    const world = await fleet();
+    let askedAt: number | undefined;
+    const isLate = () => world.clock.now() >= (askedAt ?? Number.POSITIVE_INFINITY) + 20_000;
+    const releaser: InstanceReleaser = {
+      ...world.releaser,
+      release: async (request) => {
+        await request.lastLook();
+        if (askedAt !== undefined) {
+          throw new LastcallError("CLOUD_REFUSED", "Cannot release: it is not yours");
+        }
+        askedAt = world.clock.now();
+        throw new LastcallError("CLOUD_UNREACHABLE", "Cannot release: the connection was reset");
+      },
+      describe: async (...asked) => {
+        const state = await world.releaser.describe(...asked);
+        return state.kind === "Present" && isLate() ? { ...state, running: false } : state;
+      },
+    };
+    start(world, () => releaser);
+    await world.passUntil(() => askedAt !== undefined, minutes(10));
+    await world.pass(hours(1));
+    expect(world.marksOf("n1")).toContain("unschedulable");
+    expect(world.statusOf("n1")).toMatchObject({ phase: "Releasing" });
+  });
+
   it("is put back to work as soon as a look shows that it stays, past the bound", async () => {
     const world = await fleet();
     const refuse = () =>

@@ -47,12 +47,18 @@ export function releaseAfter(draining: readonly Step[]): Step {
     const mode = modeFor(context);
     if (mode === "None") return undefined;
     const order = { mode, lastLook: new LastLook(context, draining) };
+    // A former leader may have sent its request just before.
+    const { machine } = context.departure().status;
+    let unansweredAtMs = machine === undefined ? undefined : context.clock.monotonic();
     const attempt = async () => {
       try {
         return await release(context, order, signal);
       } catch (error) {
         signal.throwIfAborted();
-        const fault = await asItStands(error, { mode, context, signal });
+        if (isLastcallError(error) && error.code === "CLOUD_UNREACHABLE") {
+          unansweredAtMs = context.clock.monotonic();
+        }
+        const fault = await asItStands(error, { mode, context, signal, unansweredAtMs });
         await reportFault(fault, context);
         throw fault;
       }
@@ -158,10 +164,13 @@ function isTriedEnough(error: LastcallError, { departure, policy, clock }: StepC
   return isCloudFault(error) && untilAt !== undefined && untilAt <= clock.now();
 }
 
+/** Within so long of a request a cloud shows that it has taken it. */
+const takenWithinMs = 60_000;
+
 /**
  * The fault of an attempt. One that would uncordon the node counts only where a look shows
  * that the machine stays: a request that was lost, or asked for by a former leader, may have got
- * through, and a machine on its way does not come back.
+ * through, and a machine on its way does not come back. A look may be too early to show it.
  */
 async function asItStands(
   error: unknown,
@@ -169,9 +178,11 @@ async function asItStands(
     readonly mode: Exclude<ReleaseMode, "None">;
     readonly context: StepContext;
     readonly signal: AbortSignal;
+    /** When a request had no answer last, by the monotonic clock. */
+    readonly unansweredAtMs: number | undefined;
   },
 ): Promise<unknown> {
-  const { mode, context, signal } = work;
+  const { mode, context, signal, unansweredAtMs = Number.NEGATIVE_INFINITY } = work;
   const departure = withMachine(context.departure(), context.node());
   const { machine } = context.statusWriter.newest(departure).status;
   const { providerID } = departure.node;
@@ -179,12 +190,20 @@ async function asItStands(
   const isLast = !error.retryable || isTriedEnough(error, context);
   if (!isLast || isNoticed(departure)) return error;
   if (machine === undefined || providerID === undefined) return error;
-  const state = await context.executor
-    .describe({ providerID, mode }, signal)
-    .catch(() => undefined);
-  signal.throwIfAborted();
-  const isStaying = state?.kind === "Present" && state.id === machine.id && state.running;
-  return isStaying ? error : new LastcallError("MACHINE_LEAVING", error.message, { cause: error });
+  const isStaying = async (): Promise<boolean> => {
+    const state = await context.executor
+      .describe({ providerID, mode }, signal)
+      .catch(() => undefined);
+    signal.throwIfAborted();
+    return state?.kind === "Present" && state.id === machine.id && state.running;
+  };
+  const earlyMs = unansweredAtMs + takenWithinMs - context.clock.monotonic();
+  let stays = await isStaying();
+  if (stays && earlyMs > 0) {
+    await context.clock.sleep(millis(earlyMs), signal);
+    stays = await isStaying();
+  }
+  return stays ? error : new LastcallError("MACHINE_LEAVING", error.message, { cause: error });
 }
 
 /** A release may be tried again for long: people are to see why, and not each time. */
