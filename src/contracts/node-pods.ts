@@ -1,3 +1,4 @@
+import type { FailedPod } from "../core/cluster/left-pod.ts";
 import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../core/cluster/pod.ts";
 import type { ForceReason } from "../core/departure/drain-reason.ts";
 import type { EvictionAnswer } from "../core/drain/drain-answer.ts";
@@ -9,6 +10,8 @@ export interface NodePods {
   list(nodeName: string): Promise<readonly PodFacts[]>;
   /** Lists and then watches the pods of one node until the signal aborts. */
   follow(nodeName: string, options: FollowOptions): FollowedPods;
+  /** The pods that have ended as Failed, of one node or of all. */
+  failed(nodeName: string | undefined, signal: AbortSignal): Promise<readonly FailedPod[]>;
   /** Every PodDisruptionBudget of the cluster, by one list. */
   budgets(): Promise<readonly BudgetFacts[]>;
   /** The eviction API with the pod's uid as precondition; never throws for an answer. */

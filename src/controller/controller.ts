@@ -16,10 +16,10 @@ import { ActiveDepartures } from "./departure/active-departures.ts";
 import { RunningDrains } from "./departure/running-drains.ts";
 import { Executor } from "./executor.ts";
 import { Health } from "./health.ts";
+import { FailedPodSweep, PlaceholderSweep } from "./leftovers.ts";
 import { followInterruptions } from "./notice/interruption-reconciler.ts";
 import { LifecycleHookCompleter } from "./notice/lifecycle-hook-completer.ts";
 import { NoticeReconciler } from "./notice/notice-reconciler.ts";
-import { PlaceholderSweep } from "./placeholder-sweep.ts";
 import { PlanReconciler } from "./plan-reconciler.ts";
 import { ReleaseChecks } from "./release-checks.ts";
 import { WorkloadWatch } from "./workload-watch.ts";
@@ -45,6 +45,8 @@ export interface ControllerOptions {
   readonly self?: string | undefined;
   /** How long before its departure a node gets the soft taint; absent: none has it. */
   readonly departingSoonMs?: Millis | undefined;
+  /** Leaves the Failed pods of machines that are gone to whoever else collects them. */
+  readonly keepsFailedPods?: boolean | undefined;
   /** Says every decision, writes nothing. */
   readonly dryRun: boolean;
 }
@@ -119,6 +121,7 @@ export class Controller {
       : listenToFeeds(feeds, { noticeReconciler, hookCompleter, telemetry, clock }, leading);
     const auditing = this.#watchWorkloads(leading);
     const checking = this.#checkActions(leading);
+    const sweeping = this.#sweepFailedPods(executor, leading);
     const planReconciler = new PlanReconciler({
       fleet,
       gates,
@@ -140,7 +143,7 @@ export class Controller {
     } finally {
       stopFollowing();
       over.abort();
-      await Promise.all([...listening, auditing, checking]);
+      await Promise.all([...listening, auditing, checking, sweeping]);
       await activeDepartures.settled();
       // What is now is the next leader's to show.
       for (const name of metricNames.gauges) telemetry.metrics.set(name, []);
@@ -159,6 +162,13 @@ export class Controller {
     await checks.run(signal).catch((error: unknown) => {
       if (!signal.aborted) telemetry.log.error("checks-ended", { error: messageOf(error) });
     });
+  }
+
+  async #sweepFailedPods(executor: Executor, signal: AbortSignal): Promise<void> {
+    const { fleet, ports, clock, dryRun, keepsFailedPods } = this.#options;
+    if (dryRun || keepsFailedPods) return;
+    const sweep = new FailedPodSweep({ fleet, pods: ports.pods, executor, clock });
+    await sweep.run(signal).catch(() => undefined);
   }
 
   /** Beside the planReconciler and never in its way: whatever ends it, departures go on. */

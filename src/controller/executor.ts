@@ -287,6 +287,13 @@ export class Executor {
     await this.#ports.placeholders.create(order);
   }
 
+  /** A pod that has ended with a machine before this one; its containers are gone long since. */
+  removeFailed(pod: PodIdentity): Promise<EvictionAnswer> {
+    this.#assertLeading();
+    const graceSeconds = this.#fenced(() => undefined);
+    return this.#ports.pods.remove(pod, { graceSeconds });
+  }
+
   async removePlaceholder(name: string): Promise<void> {
     this.#assertLeading();
     await this.#ports.placeholders.remove(name);

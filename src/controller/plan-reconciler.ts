@@ -19,7 +19,7 @@ import type { ActiveDepartures } from "./departure/active-departures.ts";
 import type { Executor } from "./executor.ts";
 import type { Health } from "./health.ts";
 import { LaunchTimeCache } from "./launch-time-cache.ts";
-import type { PlaceholderSweep } from "./placeholder-sweep.ts";
+import type { PlaceholderSweep } from "./leftovers.ts";
 import { PlanReporter } from "./plan-reporter.ts";
 import type { ReleaseChecks } from "./release-checks.ts";
 import { SoonTaints } from "./soon-taints.ts";

@@ -15,6 +15,7 @@ import type {
   RestartOptions,
 } from "../contracts/node-pods.ts";
 import type { Rng } from "../core/chance/rng.ts";
+import { type FailedPod, hasEndedWithMachine } from "../core/cluster/left-pod.ts";
 import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../core/cluster/pod.ts";
 import type { EvictionAnswer } from "../core/drain/drain-answer.ts";
 import { type Millis, millis } from "../core/time/time.ts";
@@ -23,8 +24,8 @@ import { deletePod, evictPod, markDisrupted } from "./evict.ts";
 import { apiError } from "./object/api-error.ts";
 import { budgetsPath, podsPath } from "./object/paths.ts";
 import { translateBudget } from "./object/translate-budget.ts";
-import { translatePod } from "./object/translate-pod.ts";
-import { listAll } from "./watch/list.ts";
+import { translateFailedPod, translatePod } from "./object/translate-pod.ts";
+import { listAll, listPages } from "./watch/list.ts";
 import { ChangeListeners } from "./watch/object-store.ts";
 import { Reflector } from "./watch/reflector.ts";
 
@@ -57,6 +58,18 @@ export class KubeNodePods implements NodePods {
 
   async list(nodeName: string): Promise<readonly PodFacts[]> {
     return listPodsOn(this.#api, nodeName);
+  }
+
+  async failed(nodeName: string | undefined, signal: AbortSignal): Promise<readonly FailedPod[]> {
+    const place = nodeName === undefined ? [] : [`spec.nodeName=${nodeName}`];
+    const fieldSelector = [...place, "status.phase=Failed"].join(",");
+    const found: FailedPod[] = [];
+    // It waits behind everything else, and holds one page at a time of what may be thousands.
+    const pages = { query: { fieldSelector }, urgency: "Later", signal } as const;
+    for await (const page of listPages(this.#api, podsPath, pages)) {
+      found.push(...page.map(translateFailedPod).filter(hasEndedWithMachine));
+    }
+    return found;
   }
 
   follow(nodeName: string, { dueAt, longestPauseMs, signal }: FollowOptions): FollowedPods {

@@ -30,7 +30,8 @@ beforeAll(async () => {
   for (const file of ["namespace.yaml", "rbac.yaml"]) {
     await mustRun(plane, ["apply", "-f", join(deploy, "base", file)]);
   }
-  await createNodes(plane, [{ name: "leaving" }]);
+  await createNodes(plane, [{ name: "leaving" }, { name: "preempted" }]);
+  await leaveFailedPod();
   const items = [...heldWorkload(), policy];
   const list = JSON.stringify({ apiVersion: "v1", kind: "List", items });
   await until("all of it is there, and the budget knows its pods", async () => {
@@ -88,6 +89,18 @@ describe("a node that is replaced under its name in mid-drain, while the watches
   });
 });
 
+describe("a failed pod of a machine whose name another one has", () => {
+  test("is removed, and what runs on the name now is left alone", async () => {
+    const remaining = await until("the failed pod is gone", async () => {
+      const found = await podsOf("left");
+      return found.every(({ status }) => status?.phase !== "Failed") && found;
+    });
+    expect(remaining.map(({ spec }) => spec?.nodeName)).toEqual(["preempted"]);
+    const removed = calls.filter(({ method, path }) => method === "DELETE" && /\/left-/.test(path));
+    expect(removed).toHaveLength(1);
+  });
+});
+
 const policy = {
   apiVersion: "lastcall.dev/v1alpha1",
   kind: "DeparturePolicy",
@@ -95,9 +108,9 @@ const policy = {
   spec: { drain: { timeout: "5m", onTimeout: "Wait" }, instance: { release: "None" } },
 };
 
-function deployment(name: string, replicas: number): object {
+function deployment(name: string, replicas: number, place: object = {}): object {
   const containers = [{ name, image: `registry.example/${name}:1` }];
-  const template = { metadata: { labels: { app: name } }, spec: { containers } };
+  const template = { metadata: { labels: { app: name } }, spec: { containers, ...place } };
   return {
     apiVersion: "apps/v1",
     kind: "Deployment",
@@ -116,6 +129,27 @@ function heldWorkload(): readonly object[] {
     spec: { minAvailable: 2, selector: { matchLabels: { app: "held" } } },
   };
   return [deployment("held", 2), budget];
+}
+
+/**
+ * A pod as its kubelet leaves it when the machine is preempted, and the group's next machine under
+ * the same name: the ReplicaSet has another pod by then, and Kubernetes collects orphans alone.
+ */
+async function leaveFailedPod(): Promise<void> {
+  const pinned = deployment("left", 1, { nodeName: "preempted" });
+  await mustRun(plane, ["apply", "-f", "-"], pinned);
+  const runs = async () =>
+    (await podsOf("left")).find(({ status }) => status?.phase === "Running")?.metadata?.name;
+  const name = await until("the pod runs", runs);
+  const status = { phase: "Failed", reason: "Terminated", message: "imminent node shutdown" };
+  const { status: code } = await plane.request({
+    ...{ method: "PATCH", path: `${podsPath}/${name}/status`, body: { status } },
+    contentType: "application/merge-patch+json",
+  });
+  expect(code).toBe(200);
+  await until("its ReplicaSet has replaced it", runs);
+  await deleteNode(plane, "preempted");
+  await createNodes(plane, [{ name: "preempted" }]);
 }
 
 async function isSettled(): Promise<boolean> {

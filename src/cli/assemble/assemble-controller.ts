@@ -61,6 +61,7 @@ export interface ControllerParts {
   /** The uid of the pod that runs it, where it is one. */
   readonly self?: string | undefined;
   readonly departingSoonMs?: ControllerOptions["departingSoonMs"];
+  readonly keepsFailedPods?: ControllerOptions["keepsFailedPods"];
   /** Says every decision, writes nothing. */
   readonly dryRun: boolean;
 }
@@ -125,6 +126,7 @@ export function assembleController(parts: ControllerParts): AssembledController 
     rng,
     self: parts.self,
     departingSoonMs: parts.departingSoonMs,
+    keepsFailedPods: parts.keepsFailedPods,
     dryRun: parts.dryRun,
   });
   return { controller, fleet };

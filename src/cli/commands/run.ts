@@ -72,6 +72,7 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
     audit: await auditOf(options, api),
     self: io.env.POD_UID,
     departingSoonMs: options.preferNoSchedule,
+    keepsFailedPods: !options.removeFailedPods,
     dryRun: options.dryRun,
   });
   watched.fleet = fleet;

@@ -2,6 +2,7 @@ import { readClusterPolicy } from "../../config/policy/cluster-policy.ts";
 import { crdOf } from "../../config/schema/crd.ts";
 import { resourceDefinitions } from "../../config/schema/resource-definition.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
+import { hasEndedWithMachine } from "../../core/cluster/left-pod.ts";
 import {
   fieldsOf,
   instantOf,
@@ -237,15 +238,12 @@ async function callerName(api: KubeApi, signal: AbortSignal): Promise<string | u
   return textOf(valueAt(answer.body, ["status", "userInfo", "username"]));
 }
 
-/** How kubelets of different releases say that a pod ended because its node was shut down. */
-const shutdownReasons: ReadonlySet<unknown> = new Set(["Terminated", "NodeShutdown", "Shutdown"]);
-
 /** The names of failed pods that the end of their machine has left behind. */
 export function leftPodNames(pods: readonly KubeObject[]): readonly string[] {
   return pods
     .filter(({ status }) => {
-      const { phase, reason } = (status ?? {}) as { phase?: unknown; reason?: unknown };
-      return phase === "Failed" && shutdownReasons.has(reason);
+      const { phase, reason } = fieldsOf(status);
+      return phase === "Failed" && hasEndedWithMachine({ reason: textOf(reason) });
     })
     .map(({ metadata }) => `${metadata?.namespace}/${metadata?.name}`);
 }

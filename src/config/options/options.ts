@@ -187,6 +187,13 @@ export const options = [
     help: "How long before its departure to taint a node so that the scheduler prefers others, such as 30m; default: never",
   },
   {
+    name: "remove-failed-pods",
+    type: "switch",
+    default: "true",
+    commands: ["run"],
+    help: "Remove the Failed pods that a machine left behind whose name another one has taken",
+  },
+  {
     name: "placeholder-image",
     type: "text",
     value: "IMAGE",

@@ -106,7 +106,7 @@ export const nodeChecks: readonly Check[] = [
   {
     id: "left-pods",
     looksAt: "whether pods that ended with a machine are still listed as Failed",
-    fix: "once nobody needs their logs: kubectl delete pods --all-namespaces --field-selector status.phase=Failed",
+    fix: "those of a name that another machine has are removed by the controller (docs/drain.md); the rest: kubectl delete pods --all-namespaces --field-selector status.phase=Failed",
     run: ({ leftPods }) =>
       judging(leftPods, (left) => {
         if (left.length === 0) return pass("no pod is left of a machine that has ended");

@@ -1,4 +1,5 @@
 import type { KubeObject } from "../../contracts/kube-api.ts";
+import type { FailedPod } from "../../core/cluster/left-pod.ts";
 import type { OwnerFacts, PodFacts, Toleration } from "../../core/cluster/pod.ts";
 import { holdsData } from "../../core/drain-plan/pod-obstacle.ts";
 import {
@@ -46,6 +47,22 @@ export function translatePod(pod: KubeObject): PodFacts {
     placement: translatePlacement(spec),
     startedAt: instantOf(status.startTime),
     deletionAt: instantOf(meta.deletionTimestamp),
+  };
+}
+
+/** What tells by which machine's end a pod has failed. */
+export function translateFailedPod(pod: KubeObject): FailedPod {
+  const meta = fieldsOf(pod.metadata);
+  const status = fieldsOf(pod.status);
+  return {
+    namespace: textOf(meta.namespace) ?? "default",
+    name: textOf(meta.name) ?? "",
+    uid: textOf(meta.uid) ?? "",
+    nodeName: textOf(fieldsOf(pod.spec).nodeName) || undefined,
+    reason: textOf(status.reason),
+    controller: controllerOf(meta.ownerReferences),
+    createdAt: instantOf(meta.creationTimestamp),
+    startedAt: instantOf(status.startTime),
   };
 }
 

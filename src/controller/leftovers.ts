@@ -1,0 +1,137 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { Placeholders } from "../contracts/cluster-capacity.ts";
+import type { Fleet } from "../contracts/fleet.ts";
+import type { NodePods } from "../contracts/node-pods.ts";
+import { type FailedPod, isOfEarlierMachine } from "../core/cluster/left-pod.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
+import type { Departure } from "../core/departure/departure.ts";
+import { orphanPlaceholders } from "../core/drain/placeholder-plan.ts";
+import { selectPolicy } from "../core/policy/selector.ts";
+import { type Millis, minutes, plus, seconds } from "../core/time/time.ts";
+import { LastcallError, messageOf } from "../errors.ts";
+import type { Executor } from "./executor.ts";
+
+/** Placeholders are swept by their own runs; this is for those that a crash has left. */
+const sweepEveryMs: Millis = minutes(10);
+
+export interface SweepTools {
+  readonly placeholders: Placeholders;
+  readonly executor: Executor;
+  readonly clock: Clock;
+}
+
+/** Deletes placeholders without a live departure: when the lead is taken, and now and then. */
+export class PlaceholderSweep {
+  readonly #tools: SweepTools;
+  #sweptMs = Number.NEGATIVE_INFINITY;
+
+  constructor(tools: SweepTools) {
+    this.#tools = tools;
+  }
+
+  /** `departures` is asked after the list, so that it is the newer of the two. */
+  async run(departures: () => readonly Departure[]): Promise<void> {
+    const { placeholders, executor, clock } = this.#tools;
+    if (clock.monotonic() - this.#sweptMs < sweepEveryMs) return;
+    this.#sweptMs = clock.monotonic();
+    const found = await placeholders.list();
+    for (const name of orphanPlaceholders(found, departures())) {
+      await executor.removePlaceholder(name);
+      executor.telemetry.log.warn("orphaned-placeholder-removed", { name });
+    }
+  }
+}
+
+/** How old a Node is when it is looked at: new ones have better to do, and nobody waits for it. */
+const lookAfterMs: Millis = seconds(30);
+const lookEveryMs: Millis = seconds(30);
+/** More nodes than this are looked at by one list of the failed pods of all nodes. */
+const mostLists = 20;
+
+export interface FailedPodSweepTools {
+  readonly fleet: Pick<Fleet, "view" | "node">;
+  readonly pods: Pick<NodePods, "failed">;
+  readonly executor: Executor;
+  readonly clock: Clock;
+}
+
+/**
+ * Removes the Failed pods that a shut-down machine has left behind, once its name belongs to
+ * another one: Kubernetes collects such pods only where the name is gone. Each Node is looked at
+ * once in a term of leading, for a machine that is gone leaves nothing more behind.
+ */
+export class FailedPodSweep {
+  readonly #tools: FailedPodSweepTools;
+  /** The uids of the nodes that were looked at. */
+  #done: ReadonlySet<string> = new Set();
+
+  constructor(tools: FailedPodSweepTools) {
+    this.#tools = tools;
+  }
+
+  /** Runs until the signal aborts, beside everything else and never in its way. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { executor, clock } = this.#tools;
+    for (;;) {
+      await clock.sleep(lookEveryMs, signal);
+      try {
+        await this.#look(signal);
+      } catch (error) {
+        // The next turn tries again.
+        signal.throwIfAborted();
+        executor.telemetry.log.warn("failed-pods-not-removed", { error: messageOf(error) });
+      }
+    }
+  }
+
+  async #look(signal: AbortSignal): Promise<void> {
+    const { nodes } = this.#tools.fleet.view();
+    this.#done = new Set(nodes.flatMap(({ uid }) => (this.#done.has(uid) ? uid : [])));
+    const due = nodes.filter((node) => this.#isDue(node));
+    const places = due.length > mostLists ? [undefined] : due.map(({ name }) => name);
+    for (const place of places) {
+      const about = place === undefined ? due : due.filter(({ name }) => name === place);
+      await this.#lookAt(about, place, signal);
+      this.#done = new Set([...this.#done, ...about.map(({ uid }) => uid)]);
+    }
+  }
+
+  /** A policy that only says what it would do has nothing removed either. */
+  #isDue(node: NodeFacts): boolean {
+    const { fleet, clock } = this.#tools;
+    const { uid, createdAt } = node;
+    if (createdAt === undefined || this.#done.has(uid)) return false;
+    if (plus(createdAt, lookAfterMs) > clock.now()) return false;
+    return selectPolicy(node, fleet.view().policies)?.policy.dryRun === false;
+  }
+
+  async #lookAt(
+    about: readonly NodeFacts[],
+    place: string | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { pods, fleet } = this.#tools;
+    const byName = new Map(about.map((node) => [node.name, node]));
+    for (const pod of await pods.failed(place, signal)) {
+      const node = byName.get(pod.nodeName ?? "");
+      if (node === undefined || !isOfEarlierMachine(pod, node)) continue;
+      signal.throwIfAborted();
+      if (fleet.node(node.name)?.uid === node.uid) await this.#remove(pod);
+    }
+  }
+
+  /** Throws what time may mend, so that the next turn asks again; a refusal is said once. */
+  async #remove(pod: FailedPod): Promise<void> {
+    const { executor } = this.#tools;
+    const answer = await executor.removeFailed(pod);
+    const { namespace, name, nodeName: node } = pod;
+    if (answer.kind === "Accepted") {
+      executor.telemetry.log.info("failed-pod-removed", { namespace, pod: name, node });
+    } else if (answer.kind !== "Gone" && answer.kind !== "Replaced") {
+      const said = "message" in answer ? answer.message : answer.kind;
+      const problem = `Cannot remove the failed pod ${namespace}/${name}: ${said}`;
+      if (answer.kind !== "Refused") throw new LastcallError("API_UNREACHABLE", problem);
+      executor.telemetry.log.warn("failed-pod-not-removed", { error: problem });
+    }
+  }
+}

@@ -1,0 +1,36 @@
+import { expect, it } from "vitest";
+import { type FailedPod, isOfEarlierMachine } from "../../../src/core/cluster/left-pod.ts";
+import type { NodeFacts } from "../../../src/core/cluster/node.ts";
+import { instant, minus, plus, seconds } from "../../../src/core/time/time.ts";
+
+const at = instant(Date.UTC(2026, 10, 20));
+const node: NodeFacts = {
+  ...{ name: "n1", uid: "new", labels: {}, annotations: {}, taints: [] },
+  ...{ unschedulable: false, ready: true, createdAt: at },
+};
+const left: FailedPod = {
+  ...{ namespace: "default", name: "web-1", uid: "u", nodeName: "n1", reason: "Terminated" },
+  controller: { kind: "ReplicaSet", name: "web", uid: "r" },
+  ...{ createdAt: minus(at, seconds(600)), startedAt: minus(at, seconds(590)) },
+};
+
+it.each<readonly [what: string, change: Partial<FailedPod>, node: Partial<NodeFacts>, boolean]>([
+  ["that was shut down with the machine before", {}, {}, true],
+  ["that it refused because it was shutting down", { reason: "NodeShutdown" }, {}, true],
+  ["that a kubelet of old shut down", { reason: "Shutdown" }, {}, true],
+  ["of another node", { nodeName: "n2" }, {}, false],
+  ["that was bound to no node", { nodeName: undefined }, {}, false],
+  ["that was evicted for want of memory", { reason: "Evicted" }, {}, false],
+  ["that failed by itself", { reason: undefined }, {}, false],
+  ["that nobody has replaced", { controller: undefined }, {}, false],
+  ["of a static pod", { controller: { kind: "Node", name: "n1", uid: "old" } }, {}, false],
+  ["made in the second of the Node", { createdAt: at }, {}, false],
+  ["made after the Node", { createdAt: plus(at, seconds(1)) }, {}, false],
+  // It waited for room, and this machine was it.
+  ["made before the Node and begun on it", { startedAt: plus(at, seconds(30)) }, {}, false],
+  ["that no kubelet has begun", { startedAt: undefined }, {}, false],
+  ["of whose age nothing is known", { createdAt: undefined }, {}, false],
+  ["where nothing is known of the Node's age", {}, { createdAt: undefined }, false],
+])("a failed pod %s", (_, change, also, wanted) => {
+  expect(isOfEarlierMachine({ ...left, ...change }, { ...node, ...also })).toBe(wanted);
+});
