@@ -8,6 +8,7 @@ import type { Instant } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
 import { readAct, readActRequest } from "./act.ts";
 import type { BoardFeed } from "./board-feed.ts";
+import { withLaunchTimes } from "./launch-times.ts";
 import { nodePage } from "./node-page.ts";
 import type { OperatorActs } from "./operator-acts.ts";
 import type { StreamMessage } from "./stream.ts";
@@ -91,7 +92,7 @@ async function answerWhatIf(options: BoardRoutesOptions): Promise<PageAnswer> {
   const { fleet, now, policyObjects, hasReleaser } = options;
   try {
     const policies = await policyObjects();
-    const view = fleet.view();
+    const view = { ...fleet.view(), nodes: withLaunchTimes(fleet.view()) };
     const releaseAnswers = answersByName(view.nodes, hasReleaser);
     return { status: 200, json: whatIfFacts({ view, policies, releaseAnswers, at: now() }) };
   } catch (error) {

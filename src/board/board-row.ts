@@ -10,13 +10,18 @@ import {
 } from "../core/departure/departure.ts";
 import { explainPlan } from "../core/plan/explain-plan.ts";
 import type { FleetPlan, NotPlanned, PlannedDeparture } from "../core/plan/fleet-plan.ts";
+import type { Policy } from "../core/policy/policy.ts";
+import { type Instant, plus } from "../core/time/time.ts";
 import type { BoardRow, PodCounts, RowHold, RowState } from "./stream.ts";
 
 /** A row for each node, and for each live departure whose Node object is gone already. */
 export function boardRows(view: FleetView, plan: FleetPlan): readonly BoardRow[] {
   const planned = new Map<string, PlannedRow>();
   for (const { policy, departures } of plan.policies) {
-    for (const entry of departures) planned.set(entry.node.uid, { entry, policy: policy.name });
+    for (const entry of departures) {
+      const earliestAt = lastingEarliest(entry, { plan, policy });
+      planned.set(entry.node.uid, { entry: { ...entry, earliestAt }, policy: policy.name });
+    }
   }
   const left = new Map(plan.notPlanned.map((one) => [one.node.uid, one]));
   const live = liveByNode(view.departures);
@@ -30,6 +35,17 @@ export function boardRows(view: FleetView, plan: FleetPlan): readonly BoardRow[]
   const uids = new Set(view.nodes.map(({ uid }) => uid));
   const nodeless = [...live.values()].filter(({ node }) => !uids.has(node.uid)).map(nodelessRow);
   return [...rows, ...nodeless];
+}
+
+/**
+ * A node that may leave by now may leave now, says the plan; a page is told since when, which stays
+ * as it is.
+ */
+function lastingEarliest(
+  { earliestAt, bornAt: born }: PlannedDeparture,
+  { plan, policy }: { readonly plan: FleetPlan; readonly policy: Policy },
+): Instant {
+  return earliestAt > plan.at ? earliestAt : plus(born, policy.lifetime.minMs);
 }
 
 interface PlannedRow {
@@ -100,7 +116,8 @@ function stateOf(departure: Departure | undefined, hasInstant: boolean): RowStat
 function whyOf(node: NodeFacts, { planned, left, departure }: NodeStory) {
   if (planned !== undefined) {
     const { entry, policy } = planned;
-    const explain = explainPlan(entry.reason, { ...entry, node: node.name, policy });
+    const facts = { ...entry, ...settledBy(departure), node: node.name, policy };
+    const explain = explainPlan(entry.reason, facts);
     return { reason: entry.reason, explain };
   }
   if (left !== undefined) {
@@ -110,6 +127,15 @@ function whyOf(node: NodeFacts, { planned, left, departure }: NodeStory) {
   const reason = departure?.status.reason ?? "NoPolicy";
   const explain = departure?.status.message ?? explainPlan(reason, { node: node.name });
   return { reason, explain };
+}
+
+/** Until the controller moves it, a departure has the instants that stand in it. */
+function settledBy(departure: Departure | undefined) {
+  const { departAt, deadlineAt } = departure ?? {};
+  return {
+    ...(departAt !== undefined && { departAt, movedFrom: undefined }),
+    ...(deadlineAt !== undefined && { deadlineAt }),
+  };
 }
 
 function nodelessRow(departure: Departure): BoardRow {

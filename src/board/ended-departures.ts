@@ -25,9 +25,9 @@ export class EndedDepartures {
     this.#onNew = onNew;
   }
 
-  /** False for one that is known already. */
+  /** False for one that is known already, or made nobody leave. */
   add(past: PastDeparture): boolean {
-    if (this.#ids.has(past.id)) return false;
+    if (this.#ids.has(past.id) || wasDropped(past)) return false;
     this.#ids.add(past.id);
     this.#count(past);
     this.#onNew(past);
@@ -60,6 +60,14 @@ export class EndedDepartures {
       podsLost: podsLost + (pods?.killed ?? 0) + (pods?.leftBehind ?? 0),
     });
   }
+}
+
+/**
+ * Dropped by the plan before it began, as when a user's own departure took the node first: nothing
+ * has departed, and nothing was cancelled.
+ */
+function wasDropped({ outcome, reason, startedAt }: PastDeparture): boolean {
+  return outcome === "Cancelled" && reason === "PlanChanged" && startedAt === null;
 }
 
 function newDay(day: string, policy: string | null): OutcomeDay {

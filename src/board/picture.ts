@@ -9,6 +9,7 @@ import { subtractSpans } from "../core/time/span.ts";
 import { hours, type Instant, instant, minus, plus } from "../core/time/time.ts";
 import { boardRows } from "./board-row.ts";
 import { EndedDepartures } from "./ended-departures.ts";
+import { withLaunchTimes } from "./launch-times.ts";
 import { pastDeparture } from "./past-departure.ts";
 import type { BoardPicture, FleetState, PolicyCard, ShutSpan } from "./stream.ts";
 
@@ -28,7 +29,8 @@ export interface PictureFacts {
  * All that the board shows of a fleet, at one instant: the rows with the same plan as the
  * controller acts upon, where each policy stands, and what came of those that have left.
  */
-export function boardPicture(view: FleetView, facts: PictureFacts): BoardPicture {
+export function boardPicture(seen: FleetView, facts: PictureFacts): BoardPicture {
+  const view = { ...seen, nodes: withLaunchTimes(seen) };
   const plan = planFleet({ ...view, at: facts.now, releaseAnswers: facts.releaseAnswers });
   const { ended = new EndedDepartures() } = facts;
   for (const one of view.departures) {

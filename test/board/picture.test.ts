@@ -1,0 +1,94 @@
+import { expect, it } from "vitest";
+import { EndedDepartures } from "../../src/board/ended-departures.ts";
+import { boardPicture } from "../../src/board/picture.ts";
+import { PictureChanges } from "../../src/board/picture-change.ts";
+import { noRights } from "../../src/board/stream.ts";
+import type { FleetView } from "../../src/contracts/fleet.ts";
+import type { NodeFacts } from "../../src/core/cluster/node.ts";
+import type { Departure } from "../../src/core/departure/departure.ts";
+import { defaultPolicy, type Policy } from "../../src/core/policy/policy.ts";
+import {
+  formatInstant,
+  hours,
+  type Instant,
+  instant,
+  minus,
+  minutes,
+  plus,
+  seconds,
+} from "../../src/core/time/time.ts";
+
+const now = instant(Date.UTC(2026, 10, 20, 12));
+const policy: Policy = {
+  ...defaultPolicy,
+  name: "spot",
+  lifetime: { minMs: minutes(0), maxMs: hours(24), reserveMs: minutes(30) },
+};
+const createdAt = minus(now, hours(3));
+/** Its machine is 50 seconds older than its Node object, which the controller knows of the cloud. */
+const launchedAt = minus(createdAt, seconds(50));
+const deadlineAt = plus(launchedAt, minutes(23.5 * 60));
+
+const nodeOf = (name: string): NodeFacts => ({
+  ...{ name, uid: `uid-${name}`, annotations: {}, taints: [], unschedulable: false, ready: true },
+  labels: { "cloud.google.com/gke-spot": "true" },
+  ...{ providerID: `gce://demo/a/${name}`, createdAt },
+});
+
+function planned(name: string, fields: Partial<Departure> = {}): Departure {
+  return {
+    ...{ name: `${name}-1`, uid: `d-${name}`, resourceVersion: "1", createdAt, hold: false },
+    node: { name, uid: `uid-${name}` },
+    ...{ cause: "Planned", policy: "spot", departAt: deadlineAt, deadlineAt },
+    status: { phase: "Scheduled", timeline: [] },
+    ...fields,
+  } as Departure;
+}
+
+const state = {
+  ...{ cluster: "test", isDemo: false, missing: [], rights: noRights, comparison: null },
+  connection: { kind: "Live" },
+} as const;
+
+function pictureAt(at: Instant, view: Partial<FleetView>) {
+  const nodes = [nodeOf("n1")];
+  const whole = { nodes, departures: [], policies: [policy], badPolicies: [], ...view };
+  return boardPicture(whole, { now: at, state, ended: new EndedDepartures() });
+}
+
+it("gives a node one deadline, that of its departure, in its row as in its sentence", () => {
+  const [row] = pictureAt(now, { departures: [planned("n1")] }).rows;
+  expect(row?.deadlineAt).toBe(deadlineAt);
+  expect(row?.bornAt).toBe(launchedAt);
+  expect(row?.explain).toContain(`deadline ${formatInstant(deadlineAt)}`);
+  expect(row?.explain).toContain(`launched ${formatInstant(launchedAt)} according to the cloud`);
+});
+
+it("takes no launch time from a deadline that its policy would not have given", () => {
+  const other = plus(deadlineAt, hours(2));
+  const [row] = pictureAt(now, { departures: [planned("n1", { deadlineAt: other })] }).rows;
+  expect(row?.bornAt).toBe(createdAt);
+});
+
+it("has nothing new to tell of a fleet in which only time has passed", () => {
+  const changes = new PictureChanges();
+  const view = { departures: [planned("n1")] };
+  expect(changes.of(pictureAt(now, view))).toBeDefined();
+  expect(changes.of(pictureAt(plus(now, seconds(10)), view))).toBeUndefined();
+  expect(pictureAt(now, view).rows[0]?.earliestAt).toBe(launchedAt);
+});
+
+it("counts a departure that the plan dropped before it began nowhere", () => {
+  const ended = (name: string, status: object) =>
+    planned(name, {
+      status: { phase: "Ended", endedAt: now, timeline: [], ...status } as Departure["status"],
+    });
+  const picture = pictureAt(now, {
+    departures: [
+      ended("n1", { outcome: "Cancelled", reason: "PlanChanged" }),
+      ended("n2", { outcome: "Cancelled", reason: "CancelledByPerson", startedAt: now }),
+    ],
+  });
+  expect(picture.fleet.days.map(({ outcomes }) => outcomes)).toEqual([{ Cancelled: 1 }]);
+  expect(picture.past.map(({ node }) => node)).toEqual(["n2"]);
+});
