@@ -12,8 +12,8 @@ export function commandOf(act: BoardAct): string {
     case "Depart":
       return [
         `lastcall depart ${word(act.node)}`,
-        ...(act.at === null ? [] : [`--at ${formatInstant(act.at)}`]),
-        ...(act.by === null ? [] : [`--by ${formatInstant(act.by)}`]),
+        ...(act.at === null ? [] : [`--at ${briefInstant(act.at)}`]),
+        ...(act.by === null ? [] : [`--by ${briefInstant(act.by)}`]),
       ].join(" ");
     case "Freeze":
       return `kubectl patch departurepolicy ${word(act.policy)} --type merge -p ${word(freezePatch(act.until))}`;
@@ -22,12 +22,17 @@ export function commandOf(act: BoardAct): string {
   }
 }
 
+/** As people write it: to the second where it is a whole one. */
+export function briefInstant(at: Instant): string {
+  return formatInstant(at).replace(".000Z", "Z");
+}
+
 export function holdValue(until: Instant | null): string {
-  return until === null ? "true" : formatInstant(until);
+  return until === null ? "true" : briefInstant(until);
 }
 
 function freezePatch(until: Instant | null): string {
-  const freezeUntil = until === null ? null : formatInstant(until);
+  const freezeUntil = until === null ? null : briefInstant(until);
   return JSON.stringify({ spec: { gates: { freezeUntil } } });
 }
 

@@ -3,17 +3,18 @@ import type { DepartureStore } from "../contracts/departure-store.ts";
 import type { Fleet } from "../contracts/fleet.ts";
 import type { NodePods } from "../contracts/node-pods.ts";
 import { holdAnnotation, holdOf } from "../core/cluster/hold.ts";
-import type { NodeFacts } from "../core/cluster/node.ts";
+import { bornAt, type NodeFacts } from "../core/cluster/node.ts";
 import { type DepartStep, departStep } from "../core/departure/depart-order.ts";
 import { type Departure, isLive, isVoluntary } from "../core/departure/departure.ts";
 import { planDrain } from "../core/drain-plan/drain-plan.ts";
 import { type DrainPlanReport, drainPlanReport } from "../core/drain-plan/drain-plan-report.ts";
 import { defaultPolicy } from "../core/policy/policy.ts";
 import { selectPolicy } from "../core/policy/selector.ts";
-import { between, formatInstant, type Instant } from "../core/time/time.ts";
+import { between, type Instant, minus, parseInstant, plus } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
 import type { ActAnswer, ActPreview, ActRequest, BoardAct } from "./act.ts";
-import { commandOf, holdValue } from "./act-command.ts";
+import { briefInstant, commandOf, holdValue } from "./act-command.ts";
+import { withLaunchTimes } from "./launch-times.ts";
 
 export interface OperatorActsOptions {
   readonly fleet: Fleet;
@@ -108,7 +109,7 @@ export class OperatorActs {
 
   #pastHold(name: string, value: string | null): string | undefined {
     if (value === null || value === "true") return undefined;
-    const isPast = value <= formatInstant(this.#options.now());
+    const isPast = (parseInstant(value) ?? 0) <= this.#options.now();
     return isPast ? `Cannot hold ${name} until ${value}: that time has passed` : undefined;
   }
 
@@ -123,11 +124,11 @@ export class OperatorActs {
     const deadlineAt = act.by ?? undefined;
     const past = [act.at, act.by].find((at) => at !== null && at < now());
     if (past !== undefined && past !== null) {
-      return nothing(`${node.name} cannot leave at ${formatInstant(past)}: that time has passed`);
+      return nothing(`${node.name} cannot leave at ${briefInstant(past)}: that time has passed`);
     }
     if (deadlineAt !== undefined && deadlineAt <= departAt) {
       return nothing(
-        `${node.name} cannot leave by ${formatInstant(deadlineAt)}: it begins at ${formatInstant(departAt)}`,
+        `${node.name} cannot leave by ${briefInstant(deadlineAt)}: it begins at ${briefInstant(departAt)}`,
       );
     }
     const policy = selectPolicy(node, fleet.policies())?.policy;
@@ -136,7 +137,10 @@ export class OperatorActs {
     const drain =
       how === undefined ? await this.#drainOf(node, { departAt, deadlineAt }) : undefined;
     return {
-      says: departSays(node, { ...wish, isNow: act.at === null, step }),
+      says: departSays(node, {
+        ...{ ...wish, isNow: act.at === null, step },
+        lastAt: this.#lastInstantOf(node),
+      }),
       refusal:
         step.kind === "Leave"
           ? `${node.name} is already leaving: departure ${step.departure.name}, phase ${step.departure.status.phase}`
@@ -154,6 +158,18 @@ export class OperatorActs {
         return { kind: "Changed", found };
       },
     };
+  }
+
+  /** The deadline by which the plan would have it gone; undefined where its lifetime has no end. */
+  #lastInstantOf(node: NodeFacts): Instant | undefined {
+    const { fleet } = this.#options;
+    const { policies } = fleet.view();
+    const departures = fleet.departuresOf(node.uid);
+    const [known = node] = withLaunchTimes({ nodes: [node], departures, policies });
+    const { maxMs, reserveMs } = selectPolicy(node, policies)?.policy.lifetime ?? {};
+    const born = bornAt(known);
+    if (maxMs === undefined || reserveMs === undefined || born === undefined) return undefined;
+    return minus(plus(born, maxMs), reserveMs);
   }
 
   async #drainOf(
@@ -178,7 +194,7 @@ export class OperatorActs {
     const isPast = until !== null && until <= now();
     return {
       says: freezeSays(name, until),
-      refusal: isPast ? `Cannot freeze until ${formatInstant(until)}: that has passed` : undefined,
+      refusal: isPast ? `Cannot freeze until ${briefInstant(until)}: that has passed` : undefined,
       seen: String(seen),
       carryOut: () => writes.freeze({ name, seen }, until),
     };
@@ -219,7 +235,7 @@ function holdSays(node: NodeFacts, value: string | null): readonly string[] {
     case "None":
       return [`${node.name} is planned again like any other node`];
     case "Until":
-      return [`${node.name} is not made to leave before ${formatInstant(hold.until)}`, notices];
+      return [`${node.name} is not made to leave before ${briefInstant(hold.until)}`, notices];
     case "Always":
       return [
         `${node.name} has no planned departure while it has the annotation ${hold.mark}`,
@@ -237,12 +253,20 @@ function departSays(
     readonly isNow: boolean;
     readonly deadlineAt: Instant | undefined;
     readonly step: DepartStep;
+    /** Its deadline by the plan. */
+    readonly lastAt: Instant | undefined;
   },
 ): readonly string[] {
-  const by = wish.deadlineAt === undefined ? "" : `, by ${formatInstant(wish.deadlineAt)}`;
+  const { departAt, lastAt } = wish;
+  const by = wish.deadlineAt === undefined ? "" : `, by ${briefInstant(wish.deadlineAt)}`;
   const moved = wish.step.kind === "Move" ? ` instead of the time requested before` : "";
   return [
-    `${name} leaves ${wish.isNow ? "now" : `at ${formatInstant(wish.departAt)}`}${by}${moved}`,
+    `${name} leaves ${wish.isNow ? "now" : `at ${briefInstant(wish.departAt)}`}${by}${moved}`,
+    ...(lastAt !== undefined && departAt > lastAt
+      ? [
+          `That is after its deadline ${briefInstant(lastAt)}: the cloud may take ${name} before it leaves`,
+        ]
+      : []),
     "Budgets, gates and holds are kept as in a planned departure",
   ];
 }
@@ -250,7 +274,7 @@ function departSays(
 function freezeSays(policy: string, until: Instant | null): readonly string[] {
   if (until === null) return [`Planned departures of policy ${policy} may start again`];
   return [
-    `No planned departure of policy ${policy} starts before ${formatInstant(until)}, unless its deadline forces it`,
+    `No planned departure of policy ${policy} starts before ${briefInstant(until)}, unless its deadline forces it`,
   ];
 }
 

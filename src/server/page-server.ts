@@ -14,7 +14,7 @@ import type {
 } from "../contracts/board/page-route.ts";
 import type { HttpStream } from "../contracts/http-route.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
-import { listen, parseAddress } from "./http-server.ts";
+import { listen } from "./http-server.ts";
 import { PageGuard } from "./page-guard.ts";
 
 /** Tabs of one person. */
@@ -43,7 +43,7 @@ const safety: OutgoingHttpHeaders = {
  * address that is not of loopback.
  */
 export async function servePage(options: PageServerOptions): Promise<PageServer> {
-  const { host, first } = loopback(options.address);
+  const { host, first } = loopbackOf(options.address);
   const files = new Map([...options.files].map(([path, file]) => [path, withGzip(file)]));
   let guard: PageGuard | undefined;
   const server = createServer((request, response) => {
@@ -66,13 +66,18 @@ export async function servePage(options: PageServerOptions): Promise<PageServer>
   };
 }
 
-function loopback(address: string): { readonly host: string; readonly first: number } {
-  const { host = "", port } = parseAddress(address);
-  if (host === "127.0.0.1" || host === "localhost") return { host, first: port };
-  if (host === "::1") return { host: "[::1]", first: port };
+/** Where a page may be served: `127.0.0.1:8087`, `localhost:8087` or `[::1]:8087`. Throws USAGE. */
+export function loopbackOf(address: string): { readonly host: string; readonly first: number } {
+  const [, host = "", digits = ""] = /^(.*):(\d{1,5})$/.exec(address) ?? [];
+  const isLoopback = ["127.0.0.1", "localhost", "[::1]"].includes(host);
+  if (isLoopback && Number(digits) <= 65_535) return { host, first: Number(digits) };
+  const isAddress = digits !== "" && Number(digits) <= 65_535;
+  const problem = isAddress
+    ? "it acts with your rights on the cluster, so nobody else may reach it"
+    : "that is not an address";
   throw new LastcallError(
     "USAGE",
-    `Cannot serve the board on ${address}: it acts with your rights on the cluster, expected an address of loopback such as 127.0.0.1:8087`,
+    `Cannot serve the board on ${JSON.stringify(address)}: ${problem}, expected an address of loopback such as 127.0.0.1:8087`,
   );
 }
 

@@ -8,7 +8,7 @@ it("a departure's line has its times only where there are any", () => {
   const act = { kind: "Depart", node: "n1", uid: "u", at: null, by: null } as const;
   expect(commandOf(act)).toBe("lastcall depart n1");
   expect(commandOf({ ...act, at, by: at })).toBe(
-    "lastcall depart n1 --at 2026-11-20T09:00:00.000Z --by 2026-11-20T09:00:00.000Z",
+    "lastcall depart n1 --at 2026-11-20T09:00:00Z --by 2026-11-20T09:00:00Z",
   );
 });
 

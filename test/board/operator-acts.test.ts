@@ -89,10 +89,10 @@ describe("an act", () => {
   it("puts a hold on a node and takes it away again, against the version that was read", async () => {
     const until = plus(dawn, hours(30));
     expect((await acts.preview(hold("n1", until))).command).toBe(
-      "kubectl annotate node n1 --overwrite lastcall.dev/hold=2026-11-21T06:00:00.000Z",
+      "kubectl annotate node n1 --overwrite lastcall.dev/hold=2026-11-21T06:00:00Z",
     );
     expect(await perform(hold("n1", until))).toMatchObject({ kind: "Done" });
-    expect(holdOn("n1")).toBe("2026-11-21T06:00:00.000Z");
+    expect(holdOn("n1")).toBe("2026-11-21T06:00:00Z");
     const release: BoardAct = { kind: "ReleaseHold", node: "n1", uid: uidOf("n1") };
     expect(await perform(release)).toMatchObject({ kind: "Done" });
     expect(holdOn("n1")).toBeUndefined();
@@ -163,11 +163,19 @@ describe("an act", () => {
     expect(hurried.drain?.pods).toMatchObject([{ name: "web", cut: true }]);
   });
 
+  it("says before a node is made to depart that it would be after its deadline", async () => {
+    const at = (count: number) => ({ ...depart("n1"), at: plus(dawn, hours(count)) }) as BoardAct;
+    const said = async (act: BoardAct) => (await acts.preview(act)).says.join("\n");
+    // Its lifetime of 24 hours less the half hour that is kept in reserve.
+    expect(await said(at(24))).toContain("That is after its deadline 2026-11-20T23:30:00Z");
+    expect(await said(at(23))).not.toContain("deadline");
+  });
+
   it("freezes a policy until an instant, and ends the freeze", async () => {
     const until = plus(dawn, hours(72));
     const act: BoardAct = { kind: "Freeze", policy: "spot", until };
     expect((await acts.preview(act)).command).toBe(
-      `kubectl patch departurepolicy spot --type merge -p '{"spec":{"gates":{"freezeUntil":"2026-11-23T00:00:00.000Z"}}}'`,
+      `kubectl patch departurepolicy spot --type merge -p '{"spec":{"gates":{"freezeUntil":"2026-11-23T00:00:00Z"}}}'`,
     );
     expect(await perform(act)).toMatchObject({ kind: "Done" });
     expect(world.get(`${policies}/spot`)?.spec).toMatchObject({

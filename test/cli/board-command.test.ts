@@ -172,9 +172,15 @@ describe("lastcall board", () => {
     server = await serveModel({ api: world.api });
   });
 
-  it("refuses an address that others could reach", async () => {
-    const { heard, ended } = start("--address", "0.0.0.0:8087");
+  it.each([
+    ["0.0.0.0:8087", "nobody else may reach it"],
+    [":8080", "nobody else may reach it"],
+    ["nonsense", 'found "nonsense"'],
+  ])("refuses to listen on %s, before it looks for a cluster", async (address, why) => {
+    const { heard, ended } = start("--address", address, "--kubeconfig", "/not/there");
     expect(await ended).toBe(2);
-    expect(heard).toMatchObject({ stdout: "", stderr: expect.stringContaining("loopback") });
+    expect(heard.stdout).toBe("");
+    expect(heard.stderr).toContain(why);
+    expect(heard.stderr).toContain("such as 127.0.0.1:8087");
   });
 });

@@ -214,5 +214,6 @@ describe("the address", () => {
   it("is of loopback, since what it serves acts with the rights of its user", async () => {
     await expect(start("0.0.0.0:0")).rejects.toThrow(/expected an address of loopback/);
     await expect(start(":8087")).rejects.toThrow(/expected an address of loopback/);
+    await expect(start("nonsense")).rejects.toThrow(/that is not an address/);
   });
 });

@@ -4,6 +4,7 @@ import { cronProblem } from "../../core/limits/cron-window.ts";
 import { KubeFleet } from "../../kube/fleet.ts";
 import { PermittedApi } from "../../kube/watch/permitted-api.ts";
 import { openBrowser } from "../../runtime/open-browser.ts";
+import { loopbackOf } from "../../server/page-server.ts";
 import { openHistory } from "../board/board-history.ts";
 import { type CallerRights, callerRights, unknownRights } from "../board/caller-rights.ts";
 import { ConnectionWatch } from "../board/connection-watch.ts";
@@ -14,6 +15,8 @@ import type { CommandRun } from "../command-line/command-spec.ts";
 /** The departures board in a browser, until it is interrupted. */
 export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
   const { clock, rng } = io;
+  // Before anything is asked of a file or a cluster.
+  loopbackOf(options.address);
   const history =
     options.history === undefined ? undefined : await openHistory(options.history, io);
   const { api, access, close } = await connect({ ...options, probesConnections: true }, io);

@@ -119,7 +119,9 @@ export function readOptionValue(option: Option, text: string): OptionValue {
     case "url":
       return isWebAddress(text) ? { value: text } : { wanted: "an address such as http://host:80" };
     case "address":
-      return isListenAddress(text) ? { value: text } : { wanted: "an address such as :8080" };
+      if (isListenAddress(text)) return { value: text };
+      // One that the option takes: the board is served on loopback alone.
+      return { wanted: `an address such as ${option.default ?? ":8080"}` };
   }
 }
 
