@@ -8,6 +8,7 @@ import type { Instant } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
 import { readAct, readActRequest } from "./act.ts";
 import type { BoardFeed } from "./board-feed.ts";
+import type { DrainLog } from "./drain-log.ts";
 import { withLaunchTimes } from "./launch-times.ts";
 import { nodePage } from "./node-page.ts";
 import type { OperatorActs } from "./operator-acts.ts";
@@ -23,6 +24,7 @@ export interface BoardRoutesOptions {
   /** The DeparturePolicy objects as they are written. Rejects where they cannot be read. */
   readonly policyObjects: () => Promise<readonly KubeObject[]>;
   readonly hasReleaser: HasReleaser;
+  readonly drainLog: DrainLog;
 }
 
 /** What the page of the board asks for. */
@@ -78,11 +80,12 @@ function eventText(message: StreamMessage): string {
 /** Its pods are listed now: never those of the whole cluster. */
 async function answerNode(
   { query }: PageRequest,
-  { fleet, pods, now }: BoardRoutesOptions,
+  { fleet, pods, now, drainLog }: BoardRoutesOptions,
 ): Promise<PageAnswer> {
   const name = query.get("name") ?? "";
   const found = await podsOn(name, { fleet, pods });
-  const page = nodePage(name, { ...found, view: fleet.view(), now: now() });
+  const recordOf = (departure: string) => drainLog.of(departure);
+  const page = nodePage(name, { ...found, view: fleet.view(), recordOf, now: now() });
   if (page === undefined) return { status: 404, json: { problem: `There is no node ${name}` } };
   return { status: 200, json: page };
 }

@@ -7,6 +7,7 @@ import { type DrainPlanReport, drainPlanReport } from "../core/drain-plan/drain-
 import { defaultPolicy } from "../core/policy/policy.ts";
 import { selectPolicy } from "../core/policy/selector.ts";
 import { between, type Instant, type Millis, millis, seconds } from "../core/time/time.ts";
+import type { DrainRecord } from "./drain-log.ts";
 import { pastDeparture } from "./past-departure.ts";
 import type { PastDeparture } from "./stream.ts";
 
@@ -36,6 +37,8 @@ export interface NodeDeparture {
   readonly steps: readonly TimelineEntry[];
   readonly actions: readonly ShownAction[];
   readonly past: PastDeparture | null;
+  /** How its pods were to leave and how they did; null where the board was not there to see. */
+  readonly record: DrainRecord | null;
 }
 
 /** What was done around the departure; what it takes to undo it is nobody's to see here. */
@@ -50,6 +53,8 @@ export interface NodePageFacts {
   readonly pods?: readonly PodFacts[] | undefined;
   readonly budgets?: readonly BudgetFacts[] | undefined;
   readonly problem?: string | undefined;
+  /** By the uid of a departure. */
+  readonly recordOf?: ((departure: string) => DrainRecord | undefined) | undefined;
   readonly now: Instant;
 }
 
@@ -70,7 +75,10 @@ export function nodePage(name: string, facts: NodePageFacts): NodePage | undefin
     terminating: pods.flatMap(({ namespace, name: pod, deletionAt }) =>
       deletionAt === undefined ? [] : [`${namespace}/${pod}`],
     ),
-    departures: departures.toSorted(newestFirst).slice(0, departuresShown).map(nodeDeparture),
+    departures: departures
+      .toSorted(newestFirst)
+      .slice(0, departuresShown)
+      .map((one) => nodeDeparture(one, facts)),
   };
 }
 
@@ -101,12 +109,13 @@ function newestFirst(a: Departure, b: Departure): number {
   return Number(isLive(b)) - Number(isLive(a)) || (b.createdAt ?? 0) - (a.createdAt ?? 0);
 }
 
-function nodeDeparture(departure: Departure): NodeDeparture {
+function nodeDeparture(departure: Departure, { recordOf }: NodePageFacts): NodeDeparture {
   const { name, uid, cause, status } = departure;
   return {
     ...{ name, uid, cause, isLive: isLive(departure), steps: status.timeline },
     actions: (status.actions ?? []).map(shownAction),
     past: pastDeparture(departure) ?? null,
+    record: recordOf?.(uid) ?? null,
   };
 }
 

@@ -5,7 +5,7 @@ import { filteredRows, leavingRows, nextRows, stayingRows } from "./row-order.ts
 import { nodeLink, type PageView } from "./view-state.ts";
 import { clockText, countdown, momentText, relativeText } from "./words/format.ts";
 import { reasonWords } from "./words/reason-words.ts";
-import { Sentence } from "./words/sentence.tsx";
+import { readable, Sentence } from "./words/sentence.tsx";
 
 /** More rows than anybody reads at once are shown when asked for. */
 const firstRows = 60;
@@ -176,7 +176,7 @@ function NextRow({ view, row }: { readonly view: PageView; readonly row: BoardRo
   const { departAt } = row;
   const why = row.plannedBy ?? (row.cause === "Manual" ? "Requested" : row.reason);
   return (
-    <tr title={row.explain}>
+    <tr title={readable(row.explain, view)}>
       <td class="time">
         <span class="clock">{departAt === null ? "–:–" : clockText(departAt)}</span>
         <span class="dim">{departAt === null ? "" : relativeText(departAt, now, view)}</span>
@@ -234,7 +234,7 @@ function Staying({ view, rows }: Rows): VNode | null {
         <table class="staying">
           <tbody>
             {rows.slice(0, 500).map((row) => (
-              <tr key={row.id} title={row.explain}>
+              <tr key={row.id} title={readable(row.explain, view)}>
                 <td class="who">
                   <a class="name" href={nodeLink(row.node)}>
                     {row.node}

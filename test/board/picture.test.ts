@@ -25,7 +25,7 @@ const policy: Policy = {
   lifetime: { minMs: minutes(0), maxMs: hours(24), reserveMs: minutes(30) },
 };
 const createdAt = minus(now, hours(3));
-/** Its machine is 50 seconds older than its Node object, which the controller knows of the cloud. */
+/** The machine is 50 seconds older than its Node object, as the controller knows of the cloud. */
 const launchedAt = minus(createdAt, seconds(50));
 const deadlineAt = plus(launchedAt, minutes(23.5 * 60));
 

@@ -1,13 +1,19 @@
 import { expect, it } from "vitest";
-import { countdown, relativeText, spanText } from "../../src/web/words/format.ts";
+import { countdown, relativeText, secondsText, spanText } from "../../src/web/words/format.ts";
 import { languages } from "../../src/web/words/languages.ts";
 
 it.each([
   [0, "0 s", "0秒"],
   [45_000, "45 s", "45秒"],
   [125_000, "2 min 5 s", "2分 5秒"],
-  [754_000, "12 min", "12分"],
+  [754_000, "13 min", "13分"],
   [7_500_000, "2 h 5 min", "2時間 5分"],
+  // To the nearest of the last part that is told: two spans a second apart are told alike.
+  [4_799_400, "1 h 20 min", "1時間 20分"],
+  [4_800_600, "1 h 20 min", "1時間 20分"],
+  [3_599_900, "1 h", "1時間"],
+  [86_399_000, "1 d", "1日"],
+  [959_350, "16 min", "16分"],
   [86_400_000, "1 d", "1日"],
   [100_800_000, "1 d 4 h", "1日 4時間"],
 ])("a span of %i ms is told in its two largest parts", (ms, english, japanese) => {
@@ -21,6 +27,11 @@ it.each([
   [-5, "0:00"],
 ])("a countdown of %i ms is that of a clock, and never below nothing", (ms, shown) => {
   expect(countdown(ms)).toBe(shown);
+});
+
+it("a number of seconds has the unit of its language", () => {
+  expect([secondsText(30, "en"), secondsText(30, "ja")]).toEqual(["30 s", "30秒"]);
+  expect([secondsText(1.25, "en"), secondsText(0, "ja")]).toEqual(["1.3 s", "0秒"]);
 });
 
 it("what lies ahead and what lies behind are told apart", () => {

@@ -19,3 +19,13 @@ it("what is no instant stays as it is", () => {
     expect(withLocalTimes(text, about)).toBe(text);
   }
 });
+
+it("spans in a sentence are told in their two largest parts, and names are left alone", () => {
+  const said = (text: string) => withLocalTimes(text, about);
+  expect(said("at least 15m59s350ms instead of 16m0s500ms apart")).toBe(
+    "at least 16 min instead of 16 min apart",
+  );
+  expect(said("held back by about 1h30m; 250ms")).toBe("held back by about 1 h 30 min; 0 s");
+  for (const text of ["policy 24h", "web-1h2m", "1h2m.example", "30s"])
+    expect(said(text)).toBe(text);
+});

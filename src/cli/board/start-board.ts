@@ -1,5 +1,6 @@
 import { BoardFeed } from "../../board/board-feed.ts";
 import { boardRoutes } from "../../board/board-routes.ts";
+import { DrainLog } from "../../board/drain-log.ts";
 import type { EndedDepartures } from "../../board/ended-departures.ts";
 import { OperatorActs } from "../../board/operator-acts.ts";
 import type { FleetState } from "../../board/stream.ts";
@@ -59,9 +60,13 @@ export async function startBoard(parts: BoardParts): Promise<ServedBoard> {
     writes: new KubeOperatorWrites(api),
   });
   const policyObjects = () => listAll(api, policiesPath);
-  const routes = boardRoutes({ feed, acts, fleet, pods, now, policyObjects, hasReleaser });
+  const drainLog = new DrainLog({ fleet, pods, now });
+  const routes = boardRoutes({
+    ...{ feed, acts, fleet, pods, now, policyObjects, hasReleaser, drainLog },
+  });
   const server: PageServer = await servePage({ address, command, routes, files });
   const over = new AbortController();
+  drainLog.follow(over.signal);
   const running = feed.run(over.signal);
   // Whoever serves it waits for it; until then nobody is surprised.
   running.catch(() => undefined);

@@ -54,7 +54,7 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   Frozen: (f) => `waits until the freeze ends at ${time(f.until)}`,
   AlertsFiring: (f) => `waits, because alerts are firing: ${f.detail ?? "unknown"}`,
   AlertsUnknown: (f) =>
-    `waits, because Alertmanager${f.detail ? ` at ${f.detail}` : ""}does not answer, and the gate fails closed`,
+    `waits, because Alertmanager${f.detail ? ` at ${f.detail}` : ""} does not answer, and the gate fails closed`,
   BlockingPod: (f) => `waits for the blocking pod ${f.detail ?? "on it"}`,
   BlockingPodsUnknown: () => "waits, because the blocking pods could not be listed",
   HeldByPerson: () => "waits, because its Departure has spec.hold set",

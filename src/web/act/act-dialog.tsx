@@ -272,7 +272,7 @@ function PreviewText({
             <ul>
               {blocked.map(({ namespace, name, explain }) => (
                 <li key={`${namespace}/${name}`} dir="auto">
-                  {namespace}/{name} {explain}.
+                  {namespace}/{name} <Sentence view={view} text={`${explain}.`} class="" />
                 </li>
               ))}
             </ul>

@@ -2,7 +2,10 @@ import type { NodePage, ShownDrain } from "../../board/node-page.ts";
 import type { PodLine } from "../../core/drain-plan/drain-plan-report.ts";
 import { useState, type VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
-import { spanText } from "../words/format.ts";
+import { secondsText } from "../words/format.ts";
+import { Sentence } from "../words/sentence.tsx";
+import { PodCell, Ruler, shareOf } from "./drain-clock.tsx";
+import { Happened } from "./happened.tsx";
 
 /** The pods of a node as bars on the clock of its drain: one choice of notice at a time. */
 export function DrainBars({
@@ -15,11 +18,16 @@ export function DrainBars({
   const { words } = view;
   const [chosen, setChosen] = useState<string | undefined>(undefined);
   const drains = page.drains.map((drain) => ({ drain, name: nameOf(drain, view) }));
-  const shown = drains.find(({ name }) => name === chosen) ?? drains[0];
+  const seen = page.departures.find(({ record }) => record !== null);
+  // While it leaves, and when it is gone, that comes first; of a former node of the name last.
+  const isFirst = seen?.isLive === true || drains.length === 0;
+  const happened = seen === undefined ? [] : [{ drain: undefined, name: words.drainHappened }];
+  const all = isFirst ? [...happened, ...drains] : [...drains, ...happened];
+  const shown = all.find(({ name }) => name === chosen) ?? all[0];
   return (
     <div class="drain">
       <div class="choices" role="group" aria-label={words.drainPlan}>
-        {drains.map(({ name }) => (
+        {all.map(({ name }) => (
           <button
             key={name}
             type="button"
@@ -30,8 +38,11 @@ export function DrainBars({
           </button>
         ))}
       </div>
-      {shown === undefined ? null : (
+      {shown?.drain === undefined ? null : (
         <Plan view={view} drain={shown.drain} terminating={page.terminating} />
+      )}
+      {seen === undefined || shown === undefined || shown.drain !== undefined ? null : (
+        <Happened view={view} departure={seen} />
       )}
     </div>
   );
@@ -89,26 +100,13 @@ function Plan({ view, drain: { plan }, terminating }: PlanProps): VNode {
           <ul class="warnings">
             {warnings.map(({ namespace, name, explain, reason }) => (
               <li key={`${namespace}/${name} ${reason}`} dir="auto">
-                {namespace}/{name} {explain}.
+                {namespace}/{name} <Sentence view={view} text={`${explain}.`} class="" />
               </li>
             ))}
           </ul>
         </details>
       )}
     </>
-  );
-}
-
-function Ruler({ view, most }: { readonly view: PageView; readonly most: number }): VNode {
-  const { language } = view;
-  return (
-    <span class="ruler">
-      {[0, 0.25, 0.5, 0.75, 1].map((share) => (
-        <span key={share} style={{ left: `${share * 100}%` }}>
-          {spanText(share * most * 1000, language)}
-        </span>
-      ))}
-    </span>
   );
 }
 
@@ -120,46 +118,39 @@ interface BarProps {
 }
 
 function Bar({ view, pod, most, isTerminating }: BarProps): VNode {
-  const { words } = view;
-  const share = (seconds: number): string =>
-    `${Math.min(100, Math.max(0, (100 * seconds) / most))}%`;
+  const { words, language } = view;
+  const share = (seconds: number): string => shareOf(seconds, most);
+  /** What lies past the end of the clock is not drawn. */
+  const within = (seconds: number): string => share(Math.min(seconds, most - startSeconds));
   const { startSeconds, graceSeconds, wantedGraceSeconds, forceAtSeconds, action, cut } = pod;
   const isHeld = action === "Block" || action === "Wait";
-  const given = Math.min(graceSeconds, most - startSeconds);
+  const isOpen = startSeconds + wantedGraceSeconds > most;
   return (
-    <tr title={`${pod.namespace}/${pod.name} ${pod.explain}`}>
-      <td class="pod">
-        <span class="tier" title={words.tier}>
-          {pod.tier}
-        </span>
-        <span dir="auto">{pod.name}</span>
-        <span class="dim">{pod.namespace}</span>
-      </td>
+    <tr>
+      <PodCell view={view} pod={pod} />
       <td class="track">
         <span class="lane">
           <i
-            class="asked"
-            style={{ left: share(startSeconds), width: share(wantedGraceSeconds) }}
+            class={isOpen ? "asked open" : "asked"}
+            style={{ left: share(startSeconds), width: within(wantedGraceSeconds) }}
           />
           <i
             class={["given", cut ? "cut" : "", isHeld ? "held" : "", isTerminating ? "going" : ""]
               .filter(Boolean)
               .join(" ")}
-            style={{ left: share(startSeconds), width: share(given) }}
+            style={{ left: share(startSeconds), width: within(graceSeconds) }}
           />
           {forceAtSeconds === null || !isHeld ? null : (
             <i class="force" style={{ left: share(forceAtSeconds) }} />
           )}
         </span>
-        <span class="why" dir="auto">
-          {pod.explain}
-        </span>
+        <Sentence view={view} text={pod.explain} />
       </td>
       <td class="number">
         {cut ? (
           <span class="held">{words.graceOf(graceSeconds, wantedGraceSeconds)}</span>
         ) : (
-          `${graceSeconds} s`
+          secondsText(graceSeconds, language)
         )}
       </td>
     </tr>

@@ -6,9 +6,17 @@ import { PodMeter, whereText } from "../departures-page.tsx";
 import { PastList } from "../past-list.tsx";
 import { useEffect, useState, type VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
-import { clockSecondsText, countdown, dayText, momentText, relativeText } from "../words/format.ts";
+import {
+  clockSecondsText,
+  countdown,
+  dayText,
+  momentText,
+  relativeText,
+  secondsText,
+} from "../words/format.ts";
 import { reasonWords } from "../words/reason-words.ts";
 import { Sentence } from "../words/sentence.tsx";
+import type { Language } from "../words/words.ts";
 import { DrainBars } from "./drain-bars.tsx";
 
 interface NodeProps {
@@ -27,27 +35,24 @@ export function NodeView({ view, name, onAct }: NodeProps): VNode {
   const row = picture.rows.find(({ node }) => node === name);
   const fetched = useNodePage(name, row);
   const past = picture.past.filter(({ node }) => node === name);
-  if (row === undefined && past.length === 0) return <p class="empty">{words.noNode(name)}</p>;
   const page = fetched.kind === "Page" ? fetched.page : undefined;
+  const isKnown = row !== undefined || past.length > 0 || (page?.departures.length ?? 0) > 0;
   const problem = fetched.kind === "Problem" ? fetched.problem : (page?.problem ?? undefined);
   return (
     <div class="node-page">
-      {row === undefined ? <h2 class="node-name">{name}</h2> : <NodeHead view={view} row={row} />}
-      {row === undefined ? null : <NodeActs view={view} row={row} onAct={onAct} />}
-      {row === undefined ? null : (
-        <section aria-labelledby="drain">
-          <h2 id="drain">{words.drainPlan}</h2>
-          {problem === undefined ? null : (
-            <p class="held">
-              {words.noDrain} {problem}
-            </p>
-          )}
-          {page === undefined || page.drains.length === 0 ? null : (
-            <DrainBars view={view} page={page} />
-          )}
-        </section>
+      <a class="back" href="#/">
+        ← {words.departures}
+      </a>
+      {row === undefined ? (
+        <GoneHead view={view} name={name} isKnown={isKnown} />
+      ) : (
+        <>
+          <NodeHead view={view} row={row} />
+          <NodeActs view={view} row={row} onAct={onAct} />
+        </>
       )}
-      <Steps view={view} page={page} />
+      <Drain view={view} page={page} problem={row === undefined ? undefined : problem} />
+      {isKnown ? <Steps view={view} page={page} /> : null}
       <Actions view={view} page={page} />
       {past.length === 0 ? null : (
         <section aria-labelledby="before">
@@ -56,6 +61,47 @@ export function NodeView({ view, name, onAct }: NodeProps): VNode {
         </section>
       )}
     </div>
+  );
+}
+
+interface GoneProps {
+  readonly view: PageView;
+  readonly name: string;
+  /** Whether it was there once. */
+  readonly isKnown: boolean;
+}
+
+function GoneHead({ view: { words }, name, isKnown }: GoneProps): VNode {
+  return (
+    <header class="node-head">
+      <h2 class="node-name">{name}</h2>
+      <p class="reason">{isKnown ? words.nodeGone : words.noNode(name)}</p>
+    </header>
+  );
+}
+
+interface DrainProps {
+  readonly view: PageView;
+  readonly page: NodePage | undefined;
+  readonly problem: string | undefined;
+}
+
+function Drain({ view, page, problem }: DrainProps): VNode | null {
+  const { words } = view;
+  const isShown =
+    page !== undefined &&
+    (page.drains.length > 0 || page.departures.some(({ record }) => record !== null));
+  if (!isShown && problem === undefined) return null;
+  return (
+    <section aria-labelledby="drain">
+      <h2 id="drain">{words.drainPlan}</h2>
+      {problem === undefined ? null : (
+        <p class="held">
+          {words.noDrain} {problem}
+        </p>
+      )}
+      {isShown ? <DrainBars view={view} page={page} /> : null}
+    </section>
   );
 }
 
@@ -140,7 +186,7 @@ function NodeHead({ view, row }: { readonly view: PageView; readonly row: BoardR
 }
 
 function Actions({ view, page }: { readonly view: PageView; readonly page: NodePage | undefined }) {
-  const { words } = view;
+  const { words, language } = view;
   const actions = page?.departures[0]?.actions ?? [];
   if (actions.length === 0) return null;
   return (
@@ -149,7 +195,7 @@ function Actions({ view, page }: { readonly view: PageView; readonly page: NodeP
       <ol class="steps">
         {actions.map(({ name, kind, at, state, seconds, attempts, detail }) => (
           <li key={name}>
-            <span class="when">{seconds === undefined ? "–" : `${seconds.toFixed(1)} s`}</span>
+            <span class="when">{seconds === undefined ? "–" : secondsText(seconds, language)}</span>
             <span class={state === "Failed" ? "step held" : "step"}>
               {words.actionStates[state]}
             </span>
@@ -163,6 +209,13 @@ function Actions({ view, page }: { readonly view: PageView; readonly page: NodeP
       </ol>
     </section>
   );
+}
+
+/** A step is named by the phase that it began, or by the reason that was found in it. */
+function stepWords(step: string, { words, language }: PageView): string {
+  const phases: Readonly<Record<string, string>> = words.phases;
+  const reasons: Readonly<Record<string, Readonly<Record<Language, string>>>> = reasonWords;
+  return phases[step] ?? reasons[step]?.[language] ?? step;
 }
 
 function Steps({
@@ -184,7 +237,7 @@ function Steps({
           {newest.steps.map(({ at, step, result }) => (
             <li key={`${at} ${step} ${result}`}>
               <span class="when">{clockSecondsText(at)}</span>
-              <span class="step">{step}</span>
+              <span class="step">{stepWords(step, view)}</span>
               <Sentence view={view} text={result} />
             </li>
           ))}

@@ -4,7 +4,9 @@ import { nodeLink, type PageView } from "../view-state.ts";
 import { clockText, dayText } from "../words/format.ts";
 import { Sentence } from "../words/sentence.tsx";
 
-const hourMs = 3_600_000;
+export const hourMs = 3_600_000;
+/** So much of the time that is shown has passed already. */
+export const behindShare = 1 / 8;
 const laneHeight = 24;
 const headHeight = 40;
 const zoneHeight = 26;
@@ -24,14 +26,15 @@ interface Drawing {
   readonly before?: readonly BoardRow[] | undefined;
 }
 
-/** A lane a node, by zone: one eighth of the time shown is behind, the rest ahead. */
+/** A lane a node, by zone. */
 export function TimelineDrawing({ view, rows, hours, before }: Drawing): VNode {
   const { words, now } = view;
   const [box, width] = useWidth();
   const [picked, setPicked] = useState<string | undefined>(undefined);
   const left = width < 600 ? 96 : 190;
   const span = hours * hourMs;
-  const scale: Scale = { fromAt: now - span / 8, toAt: now + (span * 7) / 8, left, width };
+  const fromAt = now - span * behindShare;
+  const scale: Scale = { fromAt, toAt: fromAt + span, left, width };
   const lanes = useMemo(() => placed(rows), [rows]);
   const height = (lanes.at(-1)?.top ?? headHeight) + laneHeight + 12;
   const row = rows.find(({ id }) => id === picked);

@@ -5,10 +5,10 @@ import { useState, type VNode } from "../preact.ts";
 import { filteredRows, laneRows } from "../row-order.ts";
 import { nodeLink, type PageView } from "../view-state.ts";
 import { WhatIfSection } from "../what-if/what-if-section.tsx";
-import { clockText, momentText } from "../words/format.ts";
+import { clockText, momentText, spanText } from "../words/format.ts";
 import { Sentence } from "../words/sentence.tsx";
 import { PolicyStanding } from "./policy-standing.tsx";
-import { TimelineDrawing } from "./timeline-drawing.tsx";
+import { behindShare, hourMs, TimelineDrawing } from "./timeline-drawing.tsx";
 
 const spans = [12, 24, 48] as const;
 /** More lanes than that are no picture any more; the filter narrows them down. */
@@ -20,7 +20,7 @@ interface TimelineProps {
 }
 
 export function TimelinePage({ view, onAct }: TimelineProps): VNode {
-  const { words, picture } = view;
+  const { words, picture, language } = view;
   const [hours, setHours] = useState<number>(24);
   const [isTable, setTable] = useState(false);
   const [filter, setFilter] = useState("");
@@ -60,6 +60,12 @@ export function TimelinePage({ view, onAct }: TimelineProps): VNode {
             </button>
           ))}
         </div>
+        <span class="dim around">
+          {words.hoursAround(
+            spanText(hours * behindShare * hourMs, language),
+            spanText(hours * (1 - behindShare) * hourMs, language),
+          )}
+        </span>
         <button type="button" aria-pressed={isTable} onClick={() => setTable(!isTable)}>
           {isTable ? words.asDrawing : words.asTable}
         </button>

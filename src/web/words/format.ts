@@ -9,15 +9,26 @@ const units: Readonly<Record<Language, readonly [string, string, string, string]
   ja: ["日", "時間", "分", "秒"],
 };
 
-/** The two largest parts: `2 h 5 min`, `45 s`. */
+/** The two largest parts, rounded to the smaller of them: `2 h 5 min`, `45 s`. */
 export function spanText(ms: number, language: Language): string {
   const [day, hour, minute, second] = units[language];
-  const whole = Math.max(0, Math.round(ms / 1000)) * 1000;
-  if (whole >= dayMs) return parts(whole, [dayMs, day], [hourMs, hour]);
-  if (whole >= hourMs) return parts(whole, [hourMs, hour], [minuteMs, minute]);
-  if (whole >= 10 * minuteMs) return parts(whole, [minuteMs, minute]);
-  if (whole >= minuteMs) return parts(whole, [minuteMs, minute], [1000, second]);
-  return parts(whole, [1000, second]);
+  const least = Math.max(0, Math.round(ms / 1000)) * 1000;
+  const inMinutes = rounded(ms, minuteMs);
+  if (inMinutes >= dayMs) return parts(rounded(ms, hourMs), [dayMs, day], [hourMs, hour]);
+  if (inMinutes >= hourMs) return parts(inMinutes, [hourMs, hour], [minuteMs, minute]);
+  if (inMinutes >= 10 * minuteMs) return parts(inMinutes, [minuteMs, minute]);
+  if (least >= minuteMs) return parts(least, [minuteMs, minute], [1000, second]);
+  return parts(least, [1000, second]);
+}
+
+function rounded(ms: number, to: number): number {
+  return Math.round(ms / to) * to;
+}
+
+/** `30 s`, `1.3 s`. */
+export function secondsText(count: number, language: Language): string {
+  const shown = Number.isInteger(count) ? String(count) : count.toFixed(1);
+  return `${shown}${units[language][3]}`;
 }
 
 function parts(ms: number, ...of: readonly (readonly [number, string])[]): string {

@@ -1,19 +1,36 @@
-import { parseInstant } from "../../core/time/time.ts";
+import { parseDuration, parseInstant } from "../../core/time/time.ts";
 import type { VNode } from "../preact.ts";
-import { momentText } from "./format.ts";
+import { momentText, spanText } from "./format.ts";
+import { translated } from "./translate.ts";
 import type { Language } from "./words.ts";
 
 const instants = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;
+
+/** `15m59s350ms`: of more than one part, or of milliseconds; a name is hardly ever one. */
+const durations =
+  /(?<![\w.-])(?=(?:\d+[hms]+){2}|\d+ms)(?:\d+h)?(?:\d+m(?!s))?(?:\d+s)?(?:\d+ms)?(?![\w.-])/g;
 
 /** The core's instants are UTC to the millisecond; people read their own clock. */
 export function withLocalTimes(
   text: string,
   about: { readonly now: number; readonly language: Language },
 ): string {
-  return text.replaceAll(instants, (found) => {
+  const local = text.replaceAll(instants, (found) => {
     const at = parseInstant(found);
     return at === undefined ? found : momentText(at, about.now, about.language);
   });
+  return local.replaceAll(durations, (found) => {
+    const span = parseDuration(found);
+    return span === undefined ? found : spanText(span, about.language);
+  });
+}
+
+/** A sentence of the core as people read it: in their language, on their clock. */
+export function readable(
+  text: string,
+  about: { readonly now: number; readonly language: Language },
+): string {
+  return withLocalTimes(translated(text, about.language), about);
 }
 
 interface SentenceProps {
@@ -26,7 +43,7 @@ interface SentenceProps {
 export function Sentence({ text, view, class: name = "why" }: SentenceProps): VNode {
   return (
     <span class={name} dir="auto" title={text}>
-      {withLocalTimes(text, view)}
+      {readable(text, view)}
     </span>
   );
 }

@@ -97,6 +97,14 @@ export interface Words {
   readonly actionStates: Readonly<Record<ActionState, string>>;
   readonly noNode: (name: string) => string;
   readonly noDrain: string;
+  readonly nodeGone: string;
+  readonly drainHappened: string;
+  readonly happenedSince: (time: string) => string;
+  readonly took: string;
+  readonly plannedGrace: (start: string, grace: string) => string;
+  readonly notTold: string;
+  readonly stillThere: string;
+  readonly hoursAround: (behind: string, ahead: string) => string;
   readonly days: string;
   readonly day: string;
   readonly podsCut: string;

@@ -1,0 +1,276 @@
+/**
+ * The core's sentences in Japanese. `{fact}` is what the core's own sentence speaks of; a part in
+ * brackets is left out where it speaks of none. A test holds each to the core's.
+ */
+import type { DrainReason } from "../../core/departure/drain-reason.ts";
+import type { PlannedReason } from "../../core/plan/fleet-plan.ts";
+import type { Reason } from "../../core/reason/reason.ts";
+
+/** To be read after the name of the node, as in `core/reason/explain.ts`. */
+export const explained: Readonly<Record<Reason, string>> = {
+  Spaced: "は {at} に、計画が許す限り他と離れて出発します",
+  DeadlineBeatsWindow: "は期限の {deadlineAt} に出発します。それより早く許された時刻がありません",
+  Missed: "は予定時刻を逃し、期限 {deadlineAt} を過ぎたため {at} に出発します",
+  Overdue: "は最初の計画時に期限 {deadlineAt} を過ぎていたため {at} に出発します",
+  Requested: "は利用者の依頼で出発します",
+  Noticed: "はクラウドが中断するため出発します[（{deadlineAt}）][: {detail}]",
+  NoPolicy: "には対象のポリシーがなく、予定された出発はありません",
+  NoLifetimeLimit: "はポリシー {policy} に lifetime.max がないため、予定された出発はありません",
+  NoProviderID: "はマシンを特定する providerID がないため計画されません",
+  UnknownProvider:
+    "の providerID {detail} は gce://、aws:///、azure:/// のいずれでもないため計画されません",
+  NoLaunchTime: "はマシンにもノードにも起動時刻がないため計画されません",
+  OnHold: "は[注釈 {detail} による保留中のため計画されません][{until} に保留が終わるまで待ちます]",
+  MachineStayed: "は前回のドレイン後にマシンが残ったため、{detail} まで再びドレインされません",
+  LeftToOthers: "は他のツールが処理中のため対象外です: {detail}",
+  NodeTerminating: "はすでに削除中です",
+  PolicyPaused: "はポリシー {policy} が一時停止中のため待ちます",
+  PolicyInvalid: "は読み取れないポリシーがあるため対象外です: {detail}",
+  NotYet: "は時刻 {at} を待ちます",
+  OutsideWindow: "は時間帯が開くのを待ちます[（{until}）]",
+  BudgetSpent: "はポリシーの予算を使い切ったため[ {until} まで]待ちます: {detail}",
+  WaveWait: "は前のウェーブを待ちます: {detail}",
+  WaveHalted: "は前の出発がうまく終わらなかったため待ちます: {detail}",
+  Frozen: "は凍結が終わる {until} まで待ちます",
+  AlertsFiring: "はアラートが発生しているため待ちます: {detail}",
+  AlertsUnknown: "は Alertmanager[（{detail}）]が応答しないため待ちます",
+  BlockingPod: "はブロックする Pod を待ちます: {detail}",
+  BlockingPodsUnknown: "はブロックする Pod を一覧できなかったため待ちます",
+  HeldByPerson: "は Departure の spec.hold が設定されているため待ちます",
+  CordonedByOthers: "は他者が cordon したため待ちます",
+  ReleaseImpossible: "は後でマシンを解放できないためドレインされません[: {detail}]",
+  CloudUnreachable: "はマシンを解放できるかクラウドが答えないため待ちます[: {detail}]",
+  Started: "は出発中です",
+  DeadlineForces: "は期限 {deadlineAt} より遅い開始が許されないため、今出発します",
+  BudgetImpossible: "には予算が退避を決して許さない Pod があります[: {detail}]",
+  NoCapacityElsewhere: "には他のノードに収まらないかもしれない Pod があります[: {detail}]",
+  ConflictWait: "は他のドレインと互いに妨げ合うおそれがあるため待ちます[: {detail}]",
+  ReplacementWait: "は他のノードに Pod の場所ができるのを待ちます[: {detail}]",
+  ReplacementTimeout: "は時間内に他のノードに Pod の場所を得られませんでした[: {detail}]",
+  ActionWait: "は必須アクションを待ちます: {detail}",
+  ActionFailed: "は必須アクションが失敗したためドレインされません[: {detail}]",
+  DrainRunning: "はドレイン中です[: {detail}]",
+  DrainBlocked: "はドレイン中で、ブロックされています: {detail}",
+  DrainTimeout: "は制限時間内にドレインできませんでした[: {detail}]",
+  DrainDone: "のドレインが完了しました[: {detail}]",
+  VolumeWait: "はドレインが完了し、ボリュームの切り離しを待ちます[: {detail}]",
+  LoadBalancerWait:
+    "はドレインが完了し、まだ通信を送るロードバランサのため {detail} まで残されます",
+  DeadlineReached: "は期限 {deadlineAt} に達しました[: {detail}]",
+  ReleaseRetried: "はドレインが完了し、マシンの解放を再試行しています[: {detail}]",
+  ReleaseFailed: "を解放できませんでした: {detail}",
+  AwaitingMachine: "はドレインが完了し、クラウドがマシンを終了するのを待ちます",
+  MachineNotTaken:
+    "はドレインされましたが、マシンが終了されなかったため cordon を解除しました[: {detail}]",
+  Released: "はドレインが完了し、マシンが解放されました",
+  NodeGone: "はなくなりました。ノードが削除されました",
+  MachineReplaced: "はなくなりました。今は別のマシンがその名前です",
+  WrongMachine: "は出発の対象と別のマシンだったため対象外です[: {detail}]",
+  CancelledByPerson: "は出発が取り消されたため残ります[: {detail}]",
+  NoticeWithdrawn: "はクラウドが通知を撤回したため残ります",
+  NoticeIgnored: "はポリシー {policy} がその通知を無視するため残ります",
+  PlanChanged: "は計画から外れました[: {detail}]",
+  RolledBackByRule: "は残り、cordon を解除しました[: {detail}]",
+  OrphanedCordon: "は、もうない出発のために cordon されていたため解除しました",
+  DryRun: "は今出発するところですが、ドライランです",
+};
+
+/** Why a node is to leave when it does, whole, as in `core/plan/explain-plan.ts`. */
+export const planned: Readonly<Record<PlannedReason, string>> = {
+  DeadlineBeatsWindow:
+    "{node} は {departAt} に出発します。その時刻に開いた時間帯はありませんが、最早 {earliestAt} から期限 {deadlineAt} までに許された時刻がありません（起動 {bornAt}、{bornFrom}による）",
+  Missed:
+    "{node} は予定時刻を逃し、寿命が許す限り他と離れて {departAt} に[時間帯 {window} で]出発します。期限 {deadlineAt}（起動 {bornAt}、{bornFrom}による）",
+  Overdue:
+    "{node} は期限 {deadlineAt} を過ぎ、他との間隔が許す限り早く {departAt} に[時間帯 {window} で]出発します（起動 {bornAt}、{bornFrom}による）",
+  Spaced:
+    "{node} はポリシー {policy} の間隔に従い {departAt} に[時間帯 {window} で]出発します。最早 {earliestAt}、期限 {deadlineAt}（起動 {bornAt}、{bornFrom}による）",
+};
+
+/** Why a node has no planned departure, whole. */
+export const notPlanned: Readonly<Partial<Record<Reason, string>>> = {
+  NoPolicy: "{node} を対象とするポリシーはありません",
+  PolicyInvalid: "{node} を対象とするかもしれないポリシーを読み取れません: {detail}",
+  PolicyPaused: "ポリシー {policy} は一時停止中のため、{node} は残ります",
+  NoLifetimeLimit:
+    "ポリシー {policy} に lifetime.max がないため、{node} は通知があったときだけ出発します",
+  NodeTerminating: "{node} はすでに削除中です",
+  LeftToOthers: "{node} はすでに {detail} が処理しています",
+  OnHold: "{node} は注釈 {detail} により保留中です",
+  MachineStayed:
+    "{node} はドレインされましたがマシンが終了されませんでした。{detail} まで再びドレインされません",
+  NoProviderID: "{node} にはマシンを特定する providerID がありません",
+  UnknownProvider:
+    "{node} の providerID {detail} は gce://、aws:///、azure:/// のいずれでもありません",
+  NoLaunchTime: "{node} には作成時刻がないため期限が不明です",
+  Noticed: "{node} には通知が来ています: 出発 {detail}",
+  Requested: "{node} は利用者の依頼で出発します: 出発 {detail}",
+  Started: "{node} はすでに出発中です: 出発 {detail}",
+};
+
+/** To be read after the name of a pod, as in `core/drain-plan/explain-drain.ts`. */
+export const drained: Readonly<Record<DrainReason, string>> = {
+  DaemonSet: "DaemonSet がすぐにこのノードに作り直すため対象外",
+  Mirror: "kubelet だけが終了できる静的 Pod のため対象外",
+  Finished: "終了しているため対象外",
+  PolicySkip: "ポリシーの podRule が Skip のため対象外",
+  Evictable: "退避[（猶予 {graceSeconds} 秒）]",
+  WillBeCut:
+    "期限がそれ以上を許さないため、{wantedGraceSeconds} 秒でなく {graceSeconds} 秒の猶予で退避",
+  OwnController: "このドレインを行っているため最後に退避[（猶予 {graceSeconds} 秒）]",
+  DaemonSetByRule: "podRule が指定するため他の後に退避[（猶予 {graceSeconds} 秒）]",
+  DeleteRule: "ポリシーの podRule が Delete のため予算にかかわらず削除",
+  NodeUnreachable: "ノードに到達できないため終了を確認できません",
+  NoController: "退避[（猶予 {graceSeconds} 秒）]。コントローラーがないため作り直されません",
+  DaemonSetGone:
+    "退避[（猶予 {graceSeconds} 秒）]。DaemonSet {detail} がもうないため作り直されません",
+  EmptyDir: "退避[（猶予 {graceSeconds} 秒）]。emptyDir のデータは失われます",
+  HostPath: "退避[（猶予 {graceSeconds} 秒）]。hostPath のデータはマシンに残ります",
+  NoCapacityElsewhere: "他のノードに収まらないかもしれません: {detail}",
+  Terminating: "すでに終了中のため待ちます[（期限 {detail}）]",
+  StuckTerminating: "とうに終わっているはずが終わらないため対象外[（期限 {detail}）]",
+  NamespaceTerminating: "削除中で退避を許さない名前空間 {detail} とともに終了",
+  WaitCompleted: "podRule が WaitCompleted のため完了を待ちます",
+  RestartOwner: "唯一のレプリカのため {detail} のロールアウト再起動で移動",
+  DoNotDisturb: "{detail} があるため退避されません",
+  DoNotDisrupt: "{detail} があるため退避されません",
+  NotSafeToEvict: "{detail} があるため退避されません",
+  BlockRule: "ポリシーの podRule が Block のため退避されません",
+  MultipleBudgets: "複数の予算の対象のため退避できません: {detail}",
+  BudgetImpossible: "予算が決して許さないため退避できません: {detail}",
+  BudgetExhausted: "予算が中断を許さないため今は退避できません: {detail}",
+  SingleReplica: "唯一のレプリカで予算が中断を許さないため退避できません: {detail}",
+  AnnotationOverruled: "{detail} がありますが、クラウドがノードを中断するため退避",
+  BlockRuleOverruled: "podRule が Block ですが、クラウドがノードを中断するため退避",
+  BudgetHolds: "予算によりブロック中: {detail}",
+  BudgetStale: "予算の状態を待ちます: {detail}",
+  ApiOverloaded: "API サーバーが過負荷のため待ちます",
+  EvictionRefused: "退避を拒否されました: {detail}",
+  EvictionFailed: "退避できませんでした: {detail}",
+  RestartRefused: "所有者の再起動が拒否されたため予算を待ちます: {detail}",
+  AnswerLost: "退避されたかもしれませんが、応答が失われました: {detail}",
+  ForcedAtDeadline:
+    "期限がそれ以上待つことを許さないため、予算にかかわらず削除[（猶予 {wantedGraceSeconds} 秒を {graceSeconds} 秒に短縮）][（猶予 {graceSeconds} 秒）]",
+  ForcedAtTimeout:
+    "ドレインが時間切れになりポリシーが Proceed のため、予算にかかわらず削除[（猶予 {wantedGraceSeconds} 秒を {graceSeconds} 秒に短縮）][（猶予 {graceSeconds} 秒）]",
+};
+
+/** Parts of sentences that are put together: forecasts, drain plans and previews. */
+export const phrases: readonly (readonly [english: RegExp, japanese: string])[] = [
+  [/^No departures are planned$/, "予定された出発はありません"],
+  [/^The departure is on schedule$/, "出発は予定どおりです"],
+  [/^All (\d+) departures are on schedule$/, "全 $1 件の出発は予定どおりです"],
+  [/^(\d+) of (\d+) departures? (?:is|are) late$/, "$2 件中 $1 件の出発が遅れます"],
+  [
+    /^(\d+) nodes? without an open window before the deadline$/,
+    "期限前に開く時間帯のないノードが $1 台",
+  ],
+  [
+    /^every Allow window would have to end (\S+) later$/,
+    "すべての Allow の時間帯が $1 長く開く必要があります",
+  ],
+  [
+    /^no longer window would help (\d+) of them$/,
+    "そのうち $1 台は時間帯を延ばしても間に合いません",
+  ],
+  [
+    /^(\d+) nodes? that missed their time leave past the deadline$/,
+    "予定時刻を逃した $1 台は期限を過ぎて出発します",
+  ],
+  [
+    /^(\d+) nodes? already past the deadline, leaving one by one$/,
+    "すでに期限を過ぎた $1 台は一台ずつ出発します",
+  ],
+  [
+    /^(budgets|waves|budgets and waves) hold back (\d+) departures?(?:, (\d+) of them past the deadline)?: (.+)$/,
+    "予算やウェーブのため $2 件の出発が遅れます[（うち $3 件は期限後）]: $4",
+  ],
+  [/^(.+) would hold none back$/, "$1 なら遅れません"],
+  [
+    /^departures are at least (\S+) instead of (\S+) apart, because there is no time for more$/,
+    "時間が足りないため、出発の間隔は最小で $2 でなく $1 です",
+  ],
+  [
+    /^the freeze until (\S+) holds back (\d+) departures?$/,
+    "$1 までの凍結のため $2 件の出発が待ちます",
+  ],
+  [/^all (\d+) waves have left well$/, "全 $1 ウェーブが無事に出発しました"],
+  [
+    /^wave (\d+) of (\d+) is halted, the departure (.+) ended as (\w+)$/,
+    "ウェーブ $1/$2 は停止中です。出発 $3 の結果: $4",
+  ],
+  [/^waves\.restartedAt in the policy goes on$/, "ポリシーの waves.restartedAt で再開できます"],
+  [
+    /^wave (\d+) of (\d+): (\d+) of (\d+) have left well, (\d+) (?:is|are) under way$/,
+    "ウェーブ $1/$2: $4 台中 $3 台が無事に出発し、$5 台が出発中",
+  ],
+  [
+    /^it is deleted after (\S+) s(?:.*) if it is still blocked$/,
+    "ブロックが続けば $1 秒後に削除されます",
+  ],
+  [/^grace period truncated from (\S+) s to (\S+) s$/, "猶予は $1 秒から $2 秒に短縮されます"],
+  [
+    /^(.+) has no planned departure while it has the annotation (.+)$/,
+    "注釈 $2 がある間、$1 に予定された出発はありません",
+  ],
+  [/^A notice of the cloud drains it all the same$/, "クラウドの通知があればドレインされます"],
+  [/^(.+) is planned again like any other node$/, "$1 は他のノードと同じく再び計画されます"],
+  [/^(.+) is not made to leave before (\S+)$/, "$1 は $2 より前に出発させられません"],
+  [
+    /^(\S+) leaves (?:now|at (\S+?))(?:, by (\S+?))? instead of the time requested before$/,
+    "$1 は、前の依頼に代えて[ $2 に]出発します[（期限 $3）]",
+  ],
+  [/^(\S+) leaves (?:now|at (\S+?))(?:, by (\S+?))?$/, "$1 は[ $2 に]出発します[（期限 $3）]"],
+  [
+    /^That is after its deadline (\S+): the cloud may take (.+) before it leaves$/,
+    "期限 $1 より後です。出発前にクラウドが $2 を回収するかもしれません",
+  ],
+  [
+    /^Budgets, gates and holds are kept as in a planned departure$/,
+    "予算、ゲート、保留は計画された出発と同じく守られます",
+  ],
+  [
+    /^No planned departure of policy (.+) starts before (\S+), unless its deadline forces it$/,
+    "ポリシー $1 の予定された出発は、期限に迫られない限り $2 より前に始まりません",
+  ],
+  [
+    /^Planned departures of policy (.+) may start again$/,
+    "ポリシー $1 の予定された出発が再び始められます",
+  ],
+  [
+    /^(.+) stays: its drain is undone, and it is uncordoned$/,
+    "$1 は残ります。ドレインは取り消され、cordon が解除されます",
+  ],
+  [/^(.+) does not leave as requested$/, "$1 は依頼どおりには出発しません"],
+  [/^The plan gives it another time$/, "計画が別の時刻を与えます"],
+  [/^(.+) is already leaving: departure (.+), phase (\w+)$/, "$1 はすでに出発中です: 出発 $2"],
+  [
+    /^(.+) cannot leave (?:at|by) (\S+): that time has passed$/,
+    "$1 を $2 に出発させることはできません。過ぎた時刻です",
+  ],
+  [
+    /^(.+) cannot leave by (\S+): it begins at (\S+)$/,
+    "$1 を $2 までに出発させることはできません。開始は $3 です",
+  ],
+  [
+    /^Cannot hold (.+) until (\S+): that time has passed$/,
+    "$1 を $2 まで保留できません。過ぎた時刻です",
+  ],
+  [/^Cannot freeze until (\S+): that has passed$/, "$1 まで凍結できません。過ぎた時刻です"],
+  [
+    /^There is no node (.+) any more that is the one shown$/,
+    "表示されていたノード $1 はもうありません",
+  ],
+  [/^There is no departure (.+) any more$/, "出発 $1 はもうありません"],
+  [/^The departure of (.+) has ended$/, "$1 の出発は終わっています"],
+  [
+    /^(.+) leaves because the cloud takes it, which nobody here can withdraw$/,
+    "$1 はクラウドが回収するため出発します。ここでは取り消せません",
+  ],
+  [/^The machine of (.+) is being released already$/, "$1 のマシンはすでに解放中です"],
+  [
+    /^It has changed since it was shown: look at it again$/,
+    "表示の後に変わりました。もう一度確認してください",
+  ],
+  [/^Somebody else was first: (.+)$/, "他の人が先でした: $1"],
+];

@@ -1,0 +1,112 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { DrainLog } from "../../src/board/drain-log.ts";
+import type { Fleet, FleetChange } from "../../src/contracts/fleet.ts";
+import type { NodePods } from "../../src/contracts/node-pods.ts";
+import type { PodFacts } from "../../src/core/cluster/pod.ts";
+import type { Departure } from "../../src/core/departure/departure.ts";
+import { type Instant, instant, plus, seconds } from "../../src/core/time/time.ts";
+
+const beganAt = instant(Date.UTC(2026, 10, 20));
+const after = (count: number): Instant => plus(beganAt, seconds(count));
+const node = {
+  ...{ name: "n1", uid: "uid-n1", labels: {}, annotations: {}, taints: [] },
+  ...{ unschedulable: false, ready: true, createdAt: beganAt },
+};
+const podOf = (name: string, fields: Partial<PodFacts> = {}) =>
+  ({
+    ...{ namespace: "shop", name, uid: `uid-${name}`, nodeName: "n1", phase: "Running" },
+    ...{ ready: true, labels: {}, annotations: {}, priority: 0, graceSeconds: 60 },
+    ...{ graceSource: "Set", mirror: false, emptyDir: false, hostPath: false },
+    ...{ volumeClaims: [], tolerations: [] },
+    ...{ controller: { kind: "ReplicaSet", name: "r", uid: "r" }, ...fields },
+  }) as PodFacts;
+
+let phase: string;
+let at: Instant;
+let here: readonly PodFacts[];
+let budgets: () => Promise<readonly never[]>;
+let follows: string[];
+let tell: (change: FleetChange) => void;
+let podsChanged: () => void;
+let over: AbortController;
+let log: DrainLog;
+
+beforeEach(() => {
+  [phase, at, here, follows] = ["Scheduled", beganAt, [podOf("a"), podOf("b")], []];
+  budgets = async () => [];
+  const departure = () =>
+    ({
+      ...{ name: "n1-1", uid: "d1", node: { name: "n1", uid: "uid-n1" }, cause: "Planned" },
+      status: { phase, startedAt: beganAt, timeline: [] },
+    }) as unknown as Departure;
+  const fleet: Pick<Fleet, "node" | "policies" | "departure" | "onChange"> = {
+    ...{ node: () => node, policies: () => [], departure },
+    onChange: (listener) => {
+      tell = listener;
+      return () => {};
+    },
+  };
+  const pods: Pick<NodePods, "follow" | "budgets"> = {
+    budgets: () => budgets(),
+    follow: (name, { signal }) => {
+      follows.push(`follow ${name}`);
+      signal.addEventListener("abort", () => follows.push(`leave ${name}`));
+      return {
+        ...{ synced: async () => {}, pods: () => here },
+        onChange: (listener) => {
+          podsChanged = listener;
+          return () => {};
+        },
+      };
+    },
+  };
+  over = new AbortController();
+  log = new DrainLog({ fleet: fleet as Fleet, pods, now: () => at });
+  log.follow(over.signal);
+});
+afterEach(() => over.abort());
+
+async function turn(next: string): Promise<void> {
+  phase = next;
+  tell({ nodes: new Set(), departures: new Set(["d1"]), policies: false });
+  await Promise.resolve().then(() => Promise.resolve());
+  await Promise.resolve().then(() => Promise.resolve());
+}
+
+it("keeps the plan of a drain as it was before it, and when each pod was told and gone", async () => {
+  await turn("Scheduled");
+  expect(follows).toEqual([]);
+  await turn("Draining");
+  expect(log.of("d1")?.plan.pods.map(({ name, graceSeconds }) => [name, graceSeconds])).toEqual([
+    ["a", 60],
+    ["b", 60],
+  ]);
+  [at, here] = [after(2), [podOf("a", { deletionAt: after(62) }), podOf("b")]];
+  podsChanged();
+  [at, here] = [after(20), [podOf("b")]];
+  podsChanged();
+  expect(log.of("d1")?.pods).toEqual([
+    { uid: "uid-a", toldAt: after(2), goneAt: after(20) },
+    { uid: "uid-b", toldAt: null, goneAt: null },
+  ]);
+});
+
+it("plans for a pod that was told to end before it was first seen as if it had not been", async () => {
+  here = [podOf("a", { deletionAt: after(60) })];
+  await turn("Draining");
+  expect(log.of("d1")?.plan.pods[0]).toMatchObject({ action: "Evict", graceSeconds: 60 });
+});
+
+it("watches the pods of a node for as long as it leaves, and once", async () => {
+  for (const next of ["Preparing", "Draining", "Draining", "Releasing"]) await turn(next);
+  expect(follows).toEqual(["follow n1"]);
+  await turn("Ended");
+  expect(follows).toEqual(["follow n1", "leave n1"]);
+  expect(log.of("d1")).toBeDefined();
+});
+
+it("has no record where the pods may not be seen", async () => {
+  budgets = () => Promise.reject(new Error("forbidden"));
+  await turn("Draining");
+  expect(log.of("d1")).toBeUndefined();
+});

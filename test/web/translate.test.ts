@@ -1,0 +1,122 @@
+import { describe, expect, it } from "vitest";
+import { type DrainReason, drainReasons } from "../../src/core/departure/drain-reason.ts";
+import { explainDrain } from "../../src/core/drain-plan/explain-drain.ts";
+import { explainPlan } from "../../src/core/plan/explain-plan.ts";
+import { explain } from "../../src/core/reason/explain.ts";
+import { reasons } from "../../src/core/reason/reason.ts";
+import { formatInstant, instant, minutes, plus } from "../../src/core/time/time.ts";
+import { notPlanned } from "../../src/web/words/sentences-japanese.ts";
+import { translated } from "../../src/web/words/translate.ts";
+
+const at = instant(Date.UTC(2026, 10, 20, 9, 30));
+const japanese = (text: string): string => translated(text, "ja");
+/** Words of Kubernetes and of our own resources, which no language has others for. */
+const kept =
+  /DaemonSet|DisruptionTarget|Departure|WaitCompleted|Alertmanager|Allow|Proceed|Block|Skip|Delete|podRule|kubelet|providerID|cordon|emptyDir|hostPath|Node|Pod|API|lifetime\.max|spec\.hold|waves\.restartedAt|gce:\/\/|aws:\/\/\/|azure:\/\/\//g;
+
+function englishIn(text: string, facts: readonly string[]): readonly string[] {
+  let rest = text.replaceAll(kept, "");
+  for (const fact of facts) rest = rest.replaceAll(fact, "");
+  return rest.match(/[A-Za-z]{2,}/g) ?? [];
+}
+
+describe("in Japanese", () => {
+  it.each(reasons)(
+    "the sentence of %s has all that the core's own has, and no English",
+    (reason) => {
+      for (const detail of [undefined, "web: 1 of 3"]) {
+        for (const facts of [{}, { at, deadlineAt: at, until: at }]) {
+          const english = explain(reason, { node: "n1", policy: "spot", detail, ...facts });
+          const text = japanese(english);
+          expect(text.startsWith("n1 ")).toBe(true);
+          expect(text.endsWith("。")).toBe(true);
+          expect(englishIn(text, ["spot", "web: 1 of 3", formatInstant(at)])).toEqual([]);
+          for (const fact of ["spot", "web: 1 of 3", formatInstant(at)]) {
+            expect([fact, text.includes(fact)]).toEqual([fact, english.includes(fact)]);
+          }
+        }
+      }
+    },
+  );
+
+  it.each(["Spaced", "Missed", "Overdue", "DeadlineBeatsWindow"] as const)(
+    "so has that of a node planned as %s, with what moved it",
+    (reason) => {
+      for (const window of [null, "nights"]) {
+        for (const bornFrom of ["Node", "Instance"] as const) {
+          const facts = { node: "n1", policy: "spot", bornFrom, window };
+          const times = { bornAt: at, earliestAt: at, deadlineAt: at, departAt: at };
+          const movedFrom = plus(at, minutes(-7));
+          const heldBackTo = plus(at, minutes(12));
+          const text = japanese(explainPlan(reason, { ...facts, ...times, movedFrom, heldBackTo }));
+          expect(
+            englishIn(text, [
+              "spot",
+              "nights",
+              "n1",
+              "12m",
+              formatInstant(at),
+              formatInstant(movedFrom),
+            ]),
+          ).toEqual([]);
+          expect(text).toContain(`${formatInstant(movedFrom)} から変更`);
+          expect(text).toContain("約 12m 遅れる");
+          expect(text.includes("nights")).toBe(window !== null && reason !== "DeadlineBeatsWindow");
+        }
+      }
+    },
+  );
+
+  it("so has that of a node without a plan, for each reason that has one", () => {
+    for (const reason of Object.keys(notPlanned) as (keyof typeof notPlanned)[]) {
+      const english = explainPlan(reason, { node: "n1", policy: "spot", detail: "by-karpenter" });
+      const text = japanese(english);
+      expect(englishIn(text, ["spot", "by-karpenter", "n1"])).toEqual([]);
+      expect(text.includes("by-karpenter")).toBe(english.includes("by-karpenter"));
+    }
+  });
+
+  it.each(drainReasons as readonly DrainReason[])("so has that of a pod by %s", (reason) => {
+    for (const facts of [
+      { detail: "shop/web", graceSeconds: 12, wantedGraceSeconds: 60 },
+      { detail: "shop/web", graceSeconds: 60, wantedGraceSeconds: 60 },
+    ]) {
+      const english = explainDrain(reason, facts);
+      const text = japanese(english);
+      expect(englishIn(text, ["shop/web"])).toEqual([]);
+      expect(text.includes("12 秒")).toBe(english.includes("12 s"));
+      expect(text.includes("shop/web")).toBe(english.includes("shop/web"));
+    }
+  });
+
+  it.each([
+    ["All 18 departures are on schedule", "全 18 件の出発は予定どおりです"],
+    [
+      "2 of 3 departures are late; every Allow window would have to end 1h later",
+      "3 件中 2 件の出発が遅れます、すべての Allow の時間帯が 1h 長く開く必要があります",
+    ],
+    [
+      "budgets hold back 2 departures, 1 of them past the deadline: 1 node of the policy; 2 would hold none back",
+      "予算やウェーブのため 2 件の出発が遅れます（うち 1 件は期限後）: 1 node of the policy、2 なら遅れません",
+    ],
+    ["n1 leaves now", "n1 は出発します"],
+    [
+      "n1 leaves at 2026-11-20T09:30:00Z, by 2026-11-20T10:30:00Z instead of the time requested before",
+      "n1 は、前の依頼に代えて 2026-11-20T09:30:00Z に出発します（期限 2026-11-20T10:30:00Z）",
+    ],
+    ["Due: n1 is leaving now.", "n1 は出発中です。"],
+  ])("%s is said", (english, text) => {
+    expect(japanese(english)).toBe(text);
+  });
+
+  it("what the cluster says, and no core, stays as it is", () => {
+    for (const text of ["pods is forbidden", "", "<b>Due: x</b>", 'admission webhook "x" denied']) {
+      expect(japanese(text)).toBe(text);
+    }
+  });
+});
+
+it("in English every sentence is the core's own", () => {
+  const text = explain("DrainDone", { node: "n1" });
+  expect(translated(text, "en")).toBe(text);
+});
