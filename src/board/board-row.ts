@@ -13,14 +13,20 @@ import type { FleetPlan, NotPlanned, PlannedDeparture } from "../core/plan/fleet
 import type { Policy } from "../core/policy/policy.ts";
 import { type Instant, plus } from "../core/time/time.ts";
 import type { BoardRow, PodCounts, RowHold, RowState } from "./stream.ts";
+import { plannedWaves } from "./wave-spans.ts";
 
 /** A row for each node, and for each live departure whose Node object is gone already. */
 export function boardRows(view: FleetView, plan: FleetPlan): readonly BoardRow[] {
   const planned = new Map<string, PlannedRow>();
-  for (const { policy, departures } of plan.policies) {
+  for (const one of plan.policies) {
+    const { policy, departures } = one;
+    const { waveOf } = plannedWaves(one);
     for (const entry of departures) {
       const earliestAt = lastingEarliest(entry, { plan, policy });
-      planned.set(entry.node.uid, { entry: { ...entry, earliestAt }, policy: policy.name });
+      planned.set(entry.node.uid, {
+        ...{ entry: { ...entry, earliestAt }, policy: policy.name },
+        wave: waveOf.get(entry.node.uid) ?? null,
+      });
     }
   }
   const left = new Map(plan.notPlanned.map((one) => [one.node.uid, one]));
@@ -51,6 +57,7 @@ function lastingEarliest(
 interface PlannedRow {
   readonly entry: PlannedDeparture;
   readonly policy: string;
+  readonly wave: number | null;
 }
 
 interface NodeStory {
@@ -98,6 +105,7 @@ function nodeRow(node: NodeFacts, { planned, left, departure }: NodeStory): Boar
     startedAt: departure?.status.startedAt ?? null,
     heldBackTo: entry?.heldBackTo ?? null,
     window: entry?.window ?? null,
+    wave: planned?.wave ?? null,
     reason: said?.reason ?? why.reason,
     plannedBy: entry?.reason ?? null,
     explain: said?.message ?? why.explain,
@@ -147,7 +155,14 @@ function nodelessRow(departure: Departure): BoardRow {
     cause: departure.cause,
     departure: departure.name,
     departureUid: departure.uid,
-    ...{ bornAt: null, earliestAt: null, heldBackTo: null, window: null, plannedBy: null },
+    ...{
+      bornAt: null,
+      earliestAt: null,
+      heldBackTo: null,
+      window: null,
+      wave: null,
+      plannedBy: null,
+    },
     departAt: departure.departAt ?? null,
     deadlineAt: departure.deadlineAt ?? null,
     noticedAt: departure.noticedAt ?? null,

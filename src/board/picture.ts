@@ -12,6 +12,7 @@ import { EndedDepartures } from "./ended-departures.ts";
 import { withLaunchTimes } from "./launch-times.ts";
 import { pastDeparture } from "./past-departure.ts";
 import type { BoardPicture, FleetState, PolicyCard, ShutSpan } from "./stream.ts";
+import { plannedWaves } from "./wave-spans.ts";
 
 /** What the timeline can show at most. */
 const behindMs = hours(12);
@@ -65,6 +66,7 @@ function policyCard(plan: PolicyPlan, now: Instant): PolicyCard {
     forecast: explainForecast(plan),
     freezeUntil: policy.gates.freezeUntil ?? null,
     shut: shutSpans(plan, now),
+    waves: plannedWaves(plan).spans,
   };
 }
 
@@ -87,6 +89,6 @@ function badCard({ name, problem }: BadPolicy, matched: number): PolicyCard {
   return {
     ...{ id: name, name, matched, problem, isPaused: false, isDryRun: false },
     ...{ wantedMs: null, reachedMs: null, bestMs: null, isFeasible: false },
-    ...{ forecast: "", freezeUntil: null, shut: [] },
+    ...{ forecast: "", freezeUntil: null, shut: [], waves: [] },
   };
 }

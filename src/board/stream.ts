@@ -7,6 +7,7 @@ import type { PlannedReason } from "../core/plan/fleet-plan.ts";
 import type { Cause } from "../core/policy/cause.ts";
 import type { Reason } from "../core/reason/reason.ts";
 import type { Instant, Millis } from "../core/time/time.ts";
+import type { WaveSpan } from "./wave-spans.ts";
 
 /** What is kept in a picture has an id of its own, which is never another's. */
 export interface Identified {
@@ -84,6 +85,8 @@ export interface BoardRow extends Identified {
   /** When it is expected to start, where budgets or waves will hold it back past `departAt`. */
   readonly heldBackTo: Instant | null;
   readonly window: string | null;
+  /** The wave that it is to leave in; null without one. */
+  readonly wave: number | null;
   readonly reason: Reason;
   /** Why it was given its instant; null where the plan has none for it. */
   readonly plannedBy: PlannedReason | null;
@@ -171,6 +174,8 @@ export interface PolicyCard extends Identified {
   readonly freezeUntil: Instant | null;
   /** When no planned departure may start, over the time that the timeline shows. */
   readonly shut: readonly ShutSpan[];
+  /** Waves that have not passed. */
+  readonly waves: readonly WaveSpan[];
 }
 
 export interface ShutSpan {

@@ -92,3 +92,28 @@ it("counts a departure that the plan dropped before it began nowhere", () => {
   expect(picture.fleet.days.map(({ outcomes }) => outcomes)).toEqual([{ Cancelled: 1 }]);
   expect(picture.past.map(({ node }) => node)).toEqual(["n2"]);
 });
+
+it("puts each planned departure into its wave, and what is left over into none", () => {
+  const nodes = ["n1", "n2", "n3", "n4", "n5"].map(nodeOf);
+  const inWaves: Policy = { ...policy, waves: { sizes: [{ count: 1 }, { count: 3 }] } };
+  const { rows, policies } = pictureAt(now, { nodes, policies: [inWaves] });
+  const byTime = rows.toSorted((a, b) => (a.departAt ?? 0) - (b.departAt ?? 0));
+  expect(byTime.map(({ wave }) => wave)).toEqual([1, 2, 2, 2, null]);
+  expect(policies[0]?.waves.map(({ wave, of }) => [wave, of])).toEqual([
+    [1, 2],
+    [2, 2],
+  ]);
+  const starts = byTime.map((row) => row.heldBackTo ?? row.departAt);
+  expect(policies[0]?.waves.map(({ startAt }) => startAt)).toEqual([starts[0], starts[1]]);
+});
+
+it("counts what has left well and is under way to the wave that is current", () => {
+  const nodes = ["n1", "n2", "n3"].map(nodeOf);
+  const inWaves: Policy = { ...policy, waves: { sizes: [{ count: 2 }, { count: 1 }] } };
+  const well = planned("n0", {
+    status: { phase: "Ended", outcome: "Planned", startedAt: now, endedAt: now, timeline: [] },
+  });
+  const { rows } = pictureAt(now, { nodes, policies: [inWaves], departures: [well] });
+  const byTime = rows.toSorted((a, b) => (a.departAt ?? 0) - (b.departAt ?? 0));
+  expect(byTime.map(({ wave }) => wave)).toEqual([1, 2, null]);
+});

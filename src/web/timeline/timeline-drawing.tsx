@@ -1,4 +1,5 @@
 import type { BoardRow, ShutSpan } from "../../board/stream.ts";
+import type { WaveSpan } from "../../board/wave-spans.ts";
 import { useEffect, useMemo, useRef, useState, type VNode } from "../preact.ts";
 import { nodeLink, type PageView } from "../view-state.ts";
 import { clockText, dayText } from "../words/format.ts";
@@ -39,7 +40,7 @@ export function TimelineDrawing({ view, rows, hours, before }: Drawing): VNode {
   const height = (lanes.at(-1)?.top ?? headHeight) + laneHeight + 12;
   const row = rows.find(({ id }) => id === picked);
   const ghosts = useMemo(() => new Map(before?.map((one) => [one.id, one.departAt])), [before]);
-  const shut = new Map(view.picture.policies.map((card) => [card.name, card.shut]));
+  const cards = new Map(view.picture.policies.map((card) => [card.name, card]));
   const step = (event: KeyboardEvent): void => {
     const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (by === 0 || rows.length === 0) return;
@@ -69,7 +70,8 @@ export function TimelineDrawing({ view, rows, hours, before }: Drawing): VNode {
             <LaneLine
               key={lane.row.id}
               lane={lane}
-              spans={shut.get(lane.row.policy ?? "") ?? []}
+              spans={cards.get(lane.row.policy ?? "")?.shut ?? []}
+              waves={cards.get(lane.row.policy ?? "")?.waves ?? []}
               scale={scale}
               ghostAt={ghosts.get(lane.row.id) ?? null}
               isPicked={lane.row.id === picked}
@@ -86,10 +88,24 @@ export function TimelineDrawing({ view, rows, hours, before }: Drawing): VNode {
         </svg>
       </div>
       <figcaption id="lane-why" aria-live="polite">
-        {row === undefined ? words.focusHint : <Sentence view={view} text={row.explain} class="" />}
+        {row === undefined ? (
+          words.focusHint
+        ) : (
+          <>
+            <Sentence view={view} text={row.explain} class="" /> {waveText(row, view)}
+          </>
+        )}
       </figcaption>
     </figure>
   );
+}
+
+/** `Wave 2 of 3.` */
+export function waveText({ wave, policy }: BoardRow, { words, picture }: PageView): string {
+  const span = picture.policies
+    .find(({ name }) => name === policy)
+    ?.waves.find((one) => one.wave === wave);
+  return span === undefined ? "" : words.waveOf(span.wave, span.of);
 }
 
 function useWidth() {
@@ -182,6 +198,38 @@ function Shades({ spans, scale, top }: ShadesProps): VNode {
   );
 }
 
+interface WaveProps {
+  readonly waves: readonly WaveSpan[];
+  /** The node's own. */
+  readonly wave: number | null;
+  readonly scale: Scale;
+  readonly top: number;
+}
+
+/** The waves of the node's policy; its own has its number. */
+function WaveShades({ waves, wave, scale, top }: WaveProps): VNode {
+  return (
+    <g aria-hidden="true">
+      {waves.map((span) => {
+        const x = xOf(span.startAt, scale);
+        const wide = xOf(span.endAt, scale) - x;
+        if (wide <= 0) return null;
+        const isOwn = span.wave === wave;
+        return (
+          <g key={span.wave} class={isOwn ? "wave own" : "wave"}>
+            <rect {...{ x, y: top, width: wide, height: laneHeight }} />
+            {isOwn ? (
+              <text x={x - 4} y={top + laneHeight / 2 + 4}>
+                {span.wave}
+              </text>
+            ) : null}
+          </g>
+        );
+      })}
+    </g>
+  );
+}
+
 function Hours({ view, scale, hours, height }: Ground & { readonly hours: number }): VNode {
   const perTick = (hours > 24 ? 6 : hours > 12 ? 3 : 1) * (scale.width < 700 ? 2 : 1) * hourMs;
   const first = Math.ceil(scale.fromAt / perTick) * perTick;
@@ -216,6 +264,7 @@ function Hours({ view, scale, hours, height }: Ground & { readonly hours: number
 interface LaneProps {
   readonly lane: Lane;
   readonly spans: readonly ShutSpan[];
+  readonly waves: readonly WaveSpan[];
   readonly scale: Scale;
   /** When it leaves as things are, where something else is supposed. */
   readonly ghostAt: number | null;
@@ -223,7 +272,7 @@ interface LaneProps {
   readonly onPick: () => void;
 }
 
-function LaneLine({ lane, spans, scale, ghostAt, isPicked, onPick }: LaneProps): VNode {
+function LaneLine({ lane, spans, waves, scale, ghostAt, isPicked, onPick }: LaneProps): VNode {
   const { row, top, zone } = lane;
   const y = top + laneHeight / 2;
   const { bornAt, deadlineAt, earliestAt, departAt, noticedAt } = row;
@@ -241,6 +290,7 @@ function LaneLine({ lane, spans, scale, ghostAt, isPicked, onPick }: LaneProps):
         {...{ x: 0, y: top, width: scale.width, height: laneHeight }}
       />
       <Shades spans={spans} scale={scale} top={top} />
+      <WaveShades waves={waves} wave={row.wave} scale={scale} top={top} />
       <a href={nodeLink(row.node)} tabindex={-1}>
         <text class="node" x="0" y={y + 4}>
           {shortened(row.node, scale.left)}
@@ -278,7 +328,8 @@ interface LegendProps {
   readonly isSupposed: boolean;
 }
 
-function Legend({ view: { words }, isSupposed }: LegendProps): VNode {
+function Legend({ view: { words, picture }, isSupposed }: LegendProps): VNode {
+  const hasWaves = picture.policies.some(({ waves }) => waves.length > 0);
   const marks = [
     ["depart", words.legendPlanned],
     ...(isSupposed ? [["ghost", words.legendBefore] as const] : []),
@@ -287,6 +338,7 @@ function Legend({ view: { words }, isSupposed }: LegendProps): VNode {
     ["notice", words.legendNotice],
     ["shut", words.legendShut],
     ["freeze", words.legendFreeze],
+    ...(hasWaves ? [["wave", words.legendWave] as const] : []),
   ] as const;
   return (
     <ul class="legend">

@@ -8,7 +8,7 @@ import { WhatIfSection } from "../what-if/what-if-section.tsx";
 import { clockText, momentText, spanText } from "../words/format.ts";
 import { Sentence } from "../words/sentence.tsx";
 import { PolicyStanding } from "./policy-standing.tsx";
-import { behindShare, hourMs, TimelineDrawing } from "./timeline-drawing.tsx";
+import { behindShare, hourMs, TimelineDrawing, waveText } from "./timeline-drawing.tsx";
 
 const spans = [12, 24, 48] as const;
 /** More lanes than that are no picture any more; the filter narrows them down. */
@@ -155,7 +155,7 @@ function LaneTable({
               <td>{row.departAt === null ? "–" : clockText(row.departAt)}</td>
               <td>{moment(row.deadlineAt)}</td>
               <td class="why">
-                <Sentence view={view} text={row.explain} />
+                <Sentence view={view} text={row.explain} /> {waveText(row, view)}
               </td>
             </tr>
           ))}

@@ -62,7 +62,8 @@ export const english: Words = {
   legendNotice: "Notice",
   legendShut: "Window closed",
   legendFreeze: "Freeze",
-  legendLife: "Lifetime",
+  legendWave: "Wave",
+  waveOf: (wave, of) => `Wave ${wave} of ${of}.`,
   focusHint: "Point at a node, or step through with the arrow keys, to read why it leaves then.",
   whatIf: "What if",
   whatIfHint:

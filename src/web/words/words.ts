@@ -65,7 +65,8 @@ export interface Words {
   readonly legendNotice: string;
   readonly legendShut: string;
   readonly legendFreeze: string;
-  readonly legendLife: string;
+  readonly legendWave: string;
+  readonly waveOf: (wave: number, of: number) => string;
   readonly focusHint: string;
   readonly whatIf: string;
   readonly whatIfHint: string;
