@@ -66,7 +66,7 @@ function alertsAddress({ url, matchers }: AlertQuestion): URL {
 }
 
 /** Whoever answers without end fills no memory: what is left is not read. */
-async function boundedText({ body }: Response): Promise<string> {
+export async function boundedText({ body }: Response): Promise<string> {
   const decoder = new TextDecoder();
   let bytes = 0;
   let text = "";

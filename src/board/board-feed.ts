@@ -3,7 +3,7 @@ import type { Fleet } from "../contracts/fleet.ts";
 import { Wakeup } from "../contracts/wakeup.ts";
 import { answersByName, type HasReleaser } from "../core/policy/release-answer.ts";
 import { type Instant, millis, seconds } from "../core/time/time.ts";
-import type { EndedDepartures } from "./ended-departures.ts";
+import type { EndedDepartures } from "./outcome/ended-departures.ts";
 import { boardPicture } from "./picture.ts";
 import { PictureChanges } from "./picture-change.ts";
 import type { BoardClock, BoardPicture, FleetState, StreamMessage } from "./stream.ts";

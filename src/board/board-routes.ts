@@ -12,6 +12,7 @@ import type { DrainLog } from "./drain-log.ts";
 import { withLaunchTimes } from "./launch-times.ts";
 import { nodePage } from "./node-page.ts";
 import type { OperatorActs } from "./operator-acts.ts";
+import type { CountedDay } from "./outcome/counted-outcomes.ts";
 import type { StreamMessage } from "./stream.ts";
 import { whatIfFacts } from "./what-if.ts";
 
@@ -25,6 +26,8 @@ export interface BoardRoutesOptions {
   readonly policyObjects: () => Promise<readonly KubeObject[]>;
   readonly hasReleaser: HasReleaser;
   readonly drainLog: DrainLog;
+  /** What a counter elsewhere has of past outcomes; absent where there is none. */
+  readonly countedDays?: (() => Promise<readonly CountedDay[]>) | undefined;
 }
 
 /** What the page of the board asks for. */
@@ -37,6 +40,7 @@ export function boardRoutes(options: BoardRoutesOptions): PageRoutes {
         boardStream(feed, { after: lastEventId ?? query.get("after") ?? undefined, texts }),
       "/api/node": (request) => answerNode(request, options),
       "/api/what-if": () => answerWhatIf(options),
+      "/api/outcomes": () => answerOutcomes(options),
     },
     post: {
       "/api/preview": async ({ body }) => {
@@ -98,6 +102,14 @@ async function answerWhatIf(options: BoardRoutesOptions): Promise<PageAnswer> {
     const view = { ...fleet.view(), nodes: withLaunchTimes(fleet.view()) };
     const releaseAnswers = answersByName(view.nodes, hasReleaser);
     return { status: 200, json: whatIfFacts({ view, policies, releaseAnswers, at: now() }) };
+  } catch (error) {
+    return { status: 502, json: { problem: messageOf(error) } };
+  }
+}
+
+async function answerOutcomes({ countedDays }: BoardRoutesOptions): Promise<PageAnswer> {
+  try {
+    return { status: 200, json: (await countedDays?.()) ?? [] };
   } catch (error) {
     return { status: 502, json: { problem: messageOf(error) } };
   }

@@ -8,7 +8,7 @@ import { defaultPolicy } from "../core/policy/policy.ts";
 import { selectPolicy } from "../core/policy/selector.ts";
 import { between, type Instant, type Millis, millis, seconds } from "../core/time/time.ts";
 import type { DrainRecord } from "./drain-log.ts";
-import { pastDeparture } from "./past-departure.ts";
+import { pastDeparture } from "./outcome/past-departure.ts";
 import type { PastDeparture } from "./stream.ts";
 
 /** One node, in full: what `/api/node` answers. */

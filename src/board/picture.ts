@@ -8,9 +8,9 @@ import type { ReleaseAnswers } from "../core/policy/release-answer.ts";
 import { subtractSpans } from "../core/time/span.ts";
 import { hours, type Instant, instant, minus, plus } from "../core/time/time.ts";
 import { boardRows } from "./board-row.ts";
-import { EndedDepartures } from "./ended-departures.ts";
 import { withLaunchTimes } from "./launch-times.ts";
-import { pastDeparture } from "./past-departure.ts";
+import { EndedDepartures } from "./outcome/ended-departures.ts";
+import { pastDeparture } from "./outcome/past-departure.ts";
 import type { BoardPicture, FleetState, PolicyCard, ShutSpan } from "./stream.ts";
 import { plannedWaves } from "./wave-spans.ts";
 

@@ -33,6 +33,8 @@ export interface FleetState {
   readonly missing: readonly string[];
   readonly rights: BoardRights;
   readonly days: readonly OutcomeDay[];
+  /** Whether `/api/outcomes` has more of them, from Prometheus. */
+  readonly isCounted: boolean;
   readonly comparison: Comparison | null;
 }
 

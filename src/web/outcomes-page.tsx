@@ -1,7 +1,10 @@
+import type { CountedDay } from "../board/outcome/counted-outcomes.ts";
 import type { OutcomeDay } from "../board/stream.ts";
 import type { Outcome } from "../core/departure/departure.ts";
+import { getJson } from "./browser.ts";
+import { problemIn } from "./node/node-view.tsx";
 import { PastList } from "./past-list.tsx";
-import type { VNode } from "./preact.ts";
+import { useEffect, useState, type VNode } from "./preact.ts";
 import type { PageView } from "./view-state.ts";
 
 /** From the best to the worst. */
@@ -50,6 +53,7 @@ export function OutcomesPage({ view }: { readonly view: PageView }): VNode {
           </div>
         )}
       </section>
+      {picture.fleet.isCounted ? <Counted view={view} /> : null}
       <section aria-labelledby="ended">
         <h2 id="ended">{words.departed}</h2>
         <PastList view={view} past={picture.past.slice(0, 200)} />
@@ -58,8 +62,84 @@ export function OutcomesPage({ view }: { readonly view: PageView }): VNode {
   );
 }
 
-function countOf({ outcomes: counts }: OutcomeDay): number {
+type Counts = OutcomeDay["outcomes"];
+
+function countOf({ outcomes: counts }: { readonly outcomes: Counts }): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
+}
+
+type AskedCounts =
+  | { readonly kind: "Asking" }
+  | { readonly kind: "Days"; readonly days: readonly CountedDay[] }
+  | { readonly kind: "Problem"; readonly problem: string };
+
+/** What Prometheus has counted, asked for when somebody looks. */
+function Counted({ view }: { readonly view: PageView }): VNode {
+  const { words } = view;
+  const [asked, setAsked] = useState<AskedCounts>({ kind: "Asking" });
+  useEffect(() => {
+    getJson("/api/outcomes")
+      .then(({ status, json }) => {
+        if (status === 200) setAsked({ kind: "Days", days: json as readonly CountedDay[] });
+        else setAsked({ kind: "Problem", problem: problemIn(json) });
+      })
+      .catch((error: unknown) => setAsked({ kind: "Problem", problem: String(error) }));
+  }, []);
+  return (
+    <section aria-labelledby="counted">
+      <h2 id="counted">{words.counted}</h2>
+      <p class="dim">{words.countedNote}</p>
+      {asked.kind === "Asking" ? <p class="dim">{words.previewing}</p> : null}
+      {asked.kind === "Problem" ? (
+        <p class="held" role="alert" dir="auto">
+          {asked.problem}.
+        </p>
+      ) : null}
+      {asked.kind === "Days" ? <CountedTable view={view} days={asked.days} /> : null}
+    </section>
+  );
+}
+
+interface CountedProps {
+  readonly view: PageView;
+  readonly days: readonly CountedDay[];
+}
+
+function CountedTable({ view, days }: CountedProps): VNode {
+  const { words } = view;
+  if (days.length === 0) return <p class="empty">{words.nothingCounted}</p>;
+  const most = Math.max(1, ...days.flatMap(({ policies }) => policies.map(countOf)));
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={words.counted}>
+      <table class="days">
+        <thead>
+          <tr>
+            <th scope="col">{words.day}</th>
+            <th scope="col">{words.policy}</th>
+            <th scope="col">{words.outcomes}</th>
+            <th scope="col" class="number">
+              {words.podsForced}
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {days.flatMap(({ day, policies, podsForced }) =>
+            // Pods are counted of the day, whatever the policy.
+            (policies.length === 0 ? [{ policy: "", outcomes: {} }] : policies).map(
+              ({ policy, outcomes: counts }, place) => (
+                <tr key={`${day} ${policy}`}>
+                  <td class="when">{place === 0 ? day : ""}</td>
+                  <td>{policy === "" ? "–" : policy}</td>
+                  <Shares view={view} counts={counts} most={most} />
+                  <td class="number">{place === 0 ? podsForced : ""}</td>
+                </tr>
+              ),
+            ),
+          )}
+        </tbody>
+      </table>
+    </div>
+  );
 }
 
 interface Day {
@@ -70,30 +150,41 @@ interface Day {
 }
 
 function DayRow({ view, day, most }: Day): VNode {
-  const { words } = view;
-  const found = outcomes.flatMap((outcome) => {
-    const count = day.outcomes[outcome] ?? 0;
-    return count === 0 ? [] : [{ outcome, count }];
-  });
   return (
     <tr>
       <td class="when">{day.day}</td>
       <td>{day.policy ?? "–"}</td>
-      <td class="shares">
-        <span class="bars" aria-hidden="true">
-          {found.map(({ outcome, count }) => (
-            <i key={outcome} class={outcome} style={{ width: `${(100 * count) / most}%` }} />
-          ))}
-        </span>
-        {found.map(({ outcome, count }) => (
-          <span key={outcome} class={`outcome ${outcome}`}>
-            {words.outcomesWords[outcome]} {count}
-          </span>
-        ))}
-      </td>
+      <Shares view={view} counts={day.outcomes} most={most} />
       <td class="number">{day.podsCut}</td>
       <td class="number">{day.podsForced}</td>
       <td class="number">{day.podsLost}</td>
     </tr>
+  );
+}
+
+interface SharesProps {
+  readonly view: PageView;
+  readonly counts: Counts;
+  readonly most: number;
+}
+
+function Shares({ view: { words }, counts, most }: SharesProps): VNode {
+  const found = outcomes.flatMap((outcome) => {
+    const count = counts[outcome] ?? 0;
+    return count === 0 ? [] : [{ outcome, count }];
+  });
+  return (
+    <td class="shares">
+      <span class="bars" aria-hidden="true">
+        {found.map(({ outcome, count }) => (
+          <i key={outcome} class={outcome} style={{ width: `${(100 * count) / most}%` }} />
+        ))}
+      </span>
+      {found.map(({ outcome, count }) => (
+        <span key={outcome} class={`outcome ${outcome}`}>
+          {words.outcomesWords[outcome]} {count}
+        </span>
+      ))}
+    </td>
   );
 }

@@ -1,5 +1,9 @@
 import { expect, it } from "vitest";
-import { EndedDepartures, historyLine, readHistory } from "../../src/board/ended-departures.ts";
+import {
+  EndedDepartures,
+  historyLine,
+  readHistory,
+} from "../../src/board/outcome/ended-departures.ts";
 import type { PastDeparture } from "../../src/board/stream.ts";
 import type { Instant } from "../../src/core/time/time.ts";
 

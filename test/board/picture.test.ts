@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { EndedDepartures } from "../../src/board/ended-departures.ts";
+import { EndedDepartures } from "../../src/board/outcome/ended-departures.ts";
 import { boardPicture } from "../../src/board/picture.ts";
 import { PictureChanges } from "../../src/board/picture-change.ts";
 import { noRights } from "../../src/board/stream.ts";
@@ -46,7 +46,14 @@ function planned(name: string, fields: Partial<Departure> = {}): Departure {
 }
 
 const state = {
-  ...{ cluster: "test", isDemo: false, missing: [], rights: noRights, comparison: null },
+  ...{
+    cluster: "test",
+    isDemo: false,
+    missing: [],
+    rights: noRights,
+    comparison: null,
+    isCounted: false,
+  },
   connection: { kind: "Live" },
 } as const;
 

@@ -71,7 +71,14 @@ class BoardWorld {
       ...{ fleet, clock, run: "test", hasReleaser: () => true },
       cluster: { now: () => clock.now(), rate: () => 1 },
       state: () => ({
-        ...{ cluster: "test", isDemo: false, missing: [], rights: noRights, comparison: null },
+        ...{
+          cluster: "test",
+          isDemo: false,
+          missing: [],
+          rights: noRights,
+          comparison: null,
+          isCounted: false,
+        },
         connection: { kind: "Live" },
       }),
     });

@@ -1,4 +1,4 @@
-import { EndedDepartures, historyLine, readHistory } from "../../board/ended-departures.ts";
+import { EndedDepartures, historyLine, readHistory } from "../../board/outcome/ended-departures.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
 

@@ -54,6 +54,7 @@ async function serve({ demo, clock, options, io }: DemoParts): Promise<DemoBoard
     missing: [],
     rights: everyRight,
     comparison: demo.comparison(),
+    isCounted: false,
   });
   const { address } = options;
   // A chance of its own: whoever looks changes nothing of the fleet's fate.

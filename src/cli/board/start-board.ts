@@ -1,8 +1,8 @@
 import { BoardFeed } from "../../board/board-feed.ts";
-import { boardRoutes } from "../../board/board-routes.ts";
+import { type BoardRoutesOptions, boardRoutes } from "../../board/board-routes.ts";
 import { DrainLog } from "../../board/drain-log.ts";
-import type { EndedDepartures } from "../../board/ended-departures.ts";
 import { OperatorActs } from "../../board/operator-acts.ts";
+import type { EndedDepartures } from "../../board/outcome/ended-departures.ts";
 import type { FleetState } from "../../board/stream.ts";
 import type { PageFile, PageServer } from "../../contracts/board/page-route.ts";
 import type { Clock } from "../../contracts/clock.ts";
@@ -32,6 +32,7 @@ export interface BoardParts {
   readonly rng: Rng;
   readonly io: Pick<CommandIo, "clock" | "files">;
   readonly ended?: EndedDepartures | undefined;
+  readonly countedDays?: BoardRoutesOptions["countedDays"];
 }
 
 export interface ServedBoard {
@@ -63,6 +64,7 @@ export async function startBoard(parts: BoardParts): Promise<ServedBoard> {
   const drainLog = new DrainLog({ fleet, pods, now });
   const routes = boardRoutes({
     ...{ feed, acts, fleet, pods, now, policyObjects, hasReleaser, drainLog },
+    countedDays: parts.countedDays,
   });
   const server: PageServer = await servePage({ address, command, routes, files });
   const over = new AbortController();

@@ -8,6 +8,7 @@ import { loopbackOf } from "../../server/page-server.ts";
 import { openHistory } from "../board/board-history.ts";
 import { type CallerRights, callerRights, unknownRights } from "../board/caller-rights.ts";
 import { ConnectionWatch } from "../board/connection-watch.ts";
+import { PrometheusOutcomes } from "../board/prometheus-outcomes.ts";
 import { type ServedBoard, startBoard } from "../board/start-board.ts";
 import { connect } from "../cluster/connect.ts";
 import type { CommandRun } from "../command-line/command-spec.ts";
@@ -19,6 +20,9 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
   loopbackOf(options.address);
   const history =
     options.history === undefined ? undefined : await openHistory(options.history, io);
+  const { prometheus: url } = options;
+  const counted =
+    url === undefined ? undefined : new PrometheusOutcomes({ url, fetch: io.fetch, clock });
   const { api, access, close } = await connect({ ...options, probesConnections: true }, io);
   let board: ServedBoard | undefined;
   let known: CallerRights = unknownRights;
@@ -37,6 +41,7 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
     missing: [...seen.missing(), ...known.missing],
     rights: known.rights,
     comparison: null,
+    isCounted: counted !== undefined,
   });
   const askRights = async (): Promise<void> => {
     known = (await callerRights(api)) ?? known;
@@ -56,6 +61,7 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
       rng,
       io,
       ended,
+      countedDays: counted === undefined ? undefined : () => counted.days(),
     };
     board = await startBoard(parts);
     io.out(`${board.url}\n`);

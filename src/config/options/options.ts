@@ -307,6 +307,13 @@ export const options = [
     help: "File that keeps ended departures, a JSON object a line; default: those of the last three days, as the cluster keeps them",
   },
   {
+    name: "prometheus",
+    type: "url",
+    value: "URL",
+    commands: ["board"],
+    help: "Prometheus that scrapes the controller, whose counters show the outcomes of 30 days; default: none",
+  },
+  {
     name: "seed",
     type: "integer",
     value: "N",

@@ -116,6 +116,9 @@ export interface Words {
   readonly losses: string;
   readonly lossWords: Readonly<Record<"Killed" | "LeftBehind" | "Forced", string>>;
   readonly outcomeNote: string;
+  readonly counted: string;
+  readonly countedNote: string;
+  readonly nothingCounted: string;
   readonly connecting: string;
   readonly live: string;
   readonly reconnecting: string;

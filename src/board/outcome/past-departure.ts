@@ -1,7 +1,7 @@
-import { type Departure, isLive } from "../core/departure/departure.ts";
-import { between, type Instant, type Millis } from "../core/time/time.ts";
-import { podCounts } from "./board-row.ts";
-import type { PastDeparture, PodLoss } from "./stream.ts";
+import { type Departure, isLive } from "../../core/departure/departure.ts";
+import { between, type Instant, type Millis } from "../../core/time/time.ts";
+import { podCounts } from "../board-row.ts";
+import type { PastDeparture, PodLoss } from "../stream.ts";
 
 /** How a departure ended; undefined while it is live. */
 export function pastDeparture(departure: Departure): PastDeparture | undefined {

@@ -1,6 +1,6 @@
-import { isFields, parseJson, textOf } from "../core/json/json-field.ts";
-import { formatInstant } from "../core/time/time.ts";
-import { newestFirst, type OutcomeDay, type PastDeparture } from "./stream.ts";
+import { isFields, parseJson, textOf } from "../../core/json/json-field.ts";
+import { formatInstant } from "../../core/time/time.ts";
+import { newestFirst, type OutcomeDay, type PastDeparture } from "../stream.ts";
 
 /** So many ended departures are shown one by one; the days count them all. */
 const mostShown = 500;

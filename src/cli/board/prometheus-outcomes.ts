@@ -1,0 +1,117 @@
+import { boundedText } from "../../actions/alertmanager.ts";
+import {
+  type CountedDay,
+  type CountedSeries,
+  countedDays,
+  outcomeQuestions,
+  type RangeQuestion,
+  seriesIn,
+} from "../../board/outcome/counted-outcomes.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import { parseJson } from "../../core/json/json-field.ts";
+import { type Instant, seconds } from "../../core/time/time.ts";
+import { LastcallError, messageOf } from "../../errors.ts";
+
+const timeoutMs = seconds(10);
+/** So long an answer stands for whoever asks next. */
+const keptMs = 60_000;
+
+export interface PrometheusOptions {
+  /** Such as `http://prometheus.monitoring:9090`; a path that goes before `/api` is kept. */
+  readonly url: string;
+  readonly fetch: typeof fetch;
+  readonly clock: Clock;
+}
+
+/** The outcomes that Prometheus has counted. Rejects with API_UNREACHABLE, which says why. */
+export class PrometheusOutcomes {
+  readonly #options: PrometheusOptions;
+  #asked: { readonly atMs: number; readonly days: Promise<readonly CountedDay[]> } | undefined;
+
+  constructor(options: PrometheusOptions) {
+    this.#options = options;
+  }
+
+  /** Asked once a minute at most, however many pages there are. */
+  days(): Promise<readonly CountedDay[]> {
+    const { clock } = this.#options;
+    const nowMs = clock.monotonic();
+    if (this.#asked !== undefined && nowMs - this.#asked.atMs < keptMs) return this.#asked.days;
+    const asked = { atMs: nowMs, days: this.#ask(clock.now()) };
+    this.#asked = asked;
+    asked.days.catch(() => {
+      if (this.#asked === asked) this.#asked = undefined;
+    });
+    return asked.days;
+  }
+
+  async #ask(now: Instant): Promise<readonly CountedDay[]> {
+    const { clock, url } = this.#options;
+    const late = new AbortController();
+    const done = new AbortController();
+    void clock
+      .sleep(timeoutMs, done.signal)
+      .then(() => late.abort(new Error(`no answer within ${timeoutMs / 1000} s`)))
+      .catch(() => undefined);
+    try {
+      const questions = outcomeQuestions(now).map(async (question) => {
+        return { what: question.what, series: await this.#series(question, late.signal) };
+      });
+      return countedDays(await Promise.all(questions));
+    } catch (error) {
+      const found = messageOf(late.signal.aborted ? late.signal.reason : error);
+      throw new LastcallError(
+        "API_UNREACHABLE",
+        `Cannot ask Prometheus at ${shown(url)}: ${found}, expected its HTTP API`,
+        { cause: error },
+      );
+    } finally {
+      done.abort();
+      late.abort();
+    }
+  }
+
+  async #series(question: RangeQuestion, signal: AbortSignal): Promise<readonly CountedSeries[]> {
+    const { url } = this.#options;
+    // A redirect leads to somebody's login page, and to none of Prometheus'.
+    const headers = { accept: "application/json", ...loginOf(url) };
+    const answer = await this.#options.fetch(addressOf(url, question), {
+      ...{ signal, headers, redirect: "manual" },
+    });
+    const text = await boundedText(answer);
+    const { value } = parseJson(text) ?? {};
+    const series = seriesIn(value);
+    if (series !== undefined) return series;
+    const { error } = (value ?? {}) as { readonly error?: unknown };
+    const why = typeof error === "string" ? ` (${error.slice(0, 200)})` : "";
+    if (answer.status !== 200) throw new Error(`it answered ${answer.status}${why}`);
+    throw new Error(`its answer is not one of Prometheus${why}`);
+  }
+}
+
+function addressOf(url: string, { query, startAt, endAt, stepSeconds }: RangeQuestion): URL {
+  const address = new URL(url);
+  address.pathname = `${address.pathname.replace(/\/+$/, "")}/api/v1/query_range`;
+  address.search = "";
+  address.username = "";
+  address.password = "";
+  address.searchParams.set("query", query);
+  address.searchParams.set("start", String(startAt / 1000));
+  address.searchParams.set("end", String(endAt / 1000));
+  address.searchParams.set("step", String(stepSeconds));
+  return address;
+}
+
+/** `fetch` takes no name and password in an address. */
+function loginOf(url: string): Readonly<Record<string, string>> {
+  const { username, password } = new URL(url);
+  if (username === "") return {};
+  const login = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { authorization: `Basic ${Buffer.from(login).toString("base64")}` };
+}
+
+/** Without a password that may stand in it. */
+function shown(url: string): string {
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname === "/" ? "" : pathname}`;
+}

@@ -1,0 +1,153 @@
+/** Outcomes that a real Prometheus has counted, on the page of the board. */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { realClock } from "../../src/runtime/real-clock.ts";
+import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
+import { type BoardProcess, startBoardProcess } from "../support/board-process.ts";
+import { openBoard, startBrowser } from "../support/browser.ts";
+import { type ChildPart, startPart } from "../support/child-part.ts";
+import { freePort } from "../support/free-port.ts";
+import { modelClusterApi } from "../support/model-cluster-api.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const dayMs = 86_400_000;
+const scrapeMs = 300_000;
+const today = Math.floor(realClock.now() / dayMs) * dayMs;
+const dayOf = (ago: number): string => new Date(today - ago * dayMs).toISOString().slice(0, 10);
+
+/** When each of these ended, as minutes after the midnight so many days ago. */
+interface Ended {
+  readonly policy: string;
+  readonly outcome: string;
+  readonly ago: number;
+  readonly minutes: readonly number[];
+}
+
+const ended: readonly Ended[] = [
+  { policy: "spot", outcome: "Planned", ago: 5, minutes: [30, 200, 1000] },
+  { policy: "spot", outcome: "Preempted", ago: 5, minutes: [700] },
+  { policy: "spot", outcome: "Planned", ago: 4, minutes: [100, 101] },
+  { policy: "batch", outcome: "Forced", ago: 3, minutes: [600] },
+];
+
+/**
+ * A controller's counters as they were scraped, each from its first departure on; the one that
+ * counts is another process from each noon on, as when a new version is rolled out.
+ */
+function scraped(): string {
+  const lines = ["# TYPE lastcall_departures counter"];
+  const first = today - 6 * dayMs;
+  for (let half = 0; half < 12; half += 1) {
+    const [from, to] = [first + (half * dayMs) / 2, first + ((half + 1) * dayMs) / 2];
+    const kinds = Map.groupBy(
+      ended,
+      ({ policy, outcome }) => `policy="${policy}",outcome="${outcome}"`,
+    );
+    for (const [labels, all] of kinds) {
+      const ends = all.flatMap(({ ago, minutes }) =>
+        minutes.map((minute) => today - ago * dayMs + minute * 60_000),
+      );
+      for (let at = from; at < to; at += scrapeMs) {
+        const count = ends.filter((end) => end >= from && end <= at).length;
+        if (count === 0) continue;
+        const series = `lastcall_departures_total{instance="process-${half}",cause="Planned",${labels}}`;
+        lines.push(`${series} ${count} ${at / 1000}`);
+      }
+    }
+  }
+  return `${lines.join("\n")}\n# EOF\n`;
+}
+
+let folder: string;
+const death = new AbortController();
+let prometheus: ChildPart;
+let model: ModelServer;
+let board: BoardProcess | undefined;
+let browser: Browser;
+let url: string;
+
+beforeAll(async () => {
+  for (const program of ["/usr/bin/prometheus", "/usr/bin/promtool"]) {
+    if (existsSync(program)) continue;
+    throw new Error(`Cannot test outcomes: there is no ${program}; apt-get install prometheus`);
+  }
+  folder = mkdtempSync(join(tmpdir(), "lastcall-prometheus-"));
+  const [data, metrics] = [join(folder, "data"), join(folder, "metrics")];
+  mkdirSync(data);
+  writeFileSync(metrics, scraped());
+  execFileSync("promtool", ["tsdb", "create-blocks-from", "openmetrics", metrics, data]);
+  writeFileSync(join(folder, "prometheus.yml"), "{}\n");
+  const port = await freePort();
+  url = `http://127.0.0.1:${port}`;
+  prometheus = startPart({
+    name: "prometheus",
+    // It knows nothing of its parent's end by itself.
+    command: "setpriv",
+    args: [
+      ...["--pdeathsig=KILL", "prometheus", `--config.file=${join(folder, "prometheus.yml")}`],
+      ...[`--storage.tsdb.path=${data}`, `--web.listen-address=127.0.0.1:${port}`],
+    ],
+    folder,
+    onDeath: (error) => death.abort(error),
+  });
+  const isReady = () =>
+    fetch(`${url}/-/ready`).then(
+      ({ ok }) => ok || undefined,
+      () => undefined,
+    );
+  await waitUntil(isReady, {
+    what: "Prometheus is ready",
+    timeoutMs: 60_000,
+    signal: death.signal,
+  });
+  model = await serveModel({ api: await modelClusterApi(realClock) });
+  writeFileSync(join(folder, "kubeconfig"), model.kubeconfig);
+  browser = await startBrowser();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await board?.process.stop();
+  await model?.close();
+  await prometheus?.kill();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function outcomesPage(prometheusUrl: string) {
+  await board?.process.stop();
+  const kubeconfig = join(folder, "kubeconfig");
+  const args = ["board", "--kubeconfig", kubeconfig, "--prometheus", prometheusUrl];
+  board = await startBoardProcess(args, { folder });
+  const { page } = await openBoard(browser, board.url);
+  await page.goto(`${new URL(board.url).origin}/#/outcomes`);
+  return page.locator("section[aria-labelledby=counted]");
+}
+
+test("shows what has been counted by day and policy, over restarts of who counts", async () => {
+  const section = await outcomesPage(url);
+  await section.locator("table.days").waitFor();
+  const rows = await section.locator("tbody tr").all();
+  const shown = await Promise.all(
+    rows.map(async (row) => {
+      const [day, policy] = await row.locator("td").allTextContents();
+      return [day, policy, (await row.locator(".outcome").allTextContents()).join(", ")];
+    }),
+  );
+  expect(shown).toEqual([
+    [dayOf(3), "batch", "Forced 1"],
+    [dayOf(4), "spot", "Planned 2"],
+    [dayOf(5), "spot", "Planned 3, Preempted 1"],
+  ]);
+});
+
+test("says of an address that is not Prometheus' what it answered, and shows the rest", async () => {
+  const { server } = JSON.parse(model.kubeconfig).clusters[0].cluster;
+  const section = await outcomesPage(server);
+  const problem = await section.getByRole("alert").textContent();
+  expect(problem).toContain(`Cannot ask Prometheus at ${server}: it answered 404`);
+  await section.page().getByRole("heading", { name: "Departed" }).waitFor();
+});
