@@ -280,6 +280,38 @@ export const auditOptions = [
 ] as const satisfies readonly Option[];
 
 /** What `migrate` reads, and where it writes. */
+export const boardOptions = [
+  {
+    name: "address",
+    type: "address",
+    value: "ADDRESS",
+    default: "127.0.0.1:8087",
+    commands: ["board", "demo"],
+    help: "Loopback address to serve the board on; if its port is taken, one of the next is used",
+  },
+  {
+    name: "open",
+    type: "switch",
+    default: "false",
+    commands: ["board", "demo"],
+    help: "Open the board in a browser",
+  },
+  {
+    name: "history",
+    type: "text",
+    value: "FILE",
+    commands: ["board"],
+    help: "File that keeps ended departures, a JSON object a line; default: those of the last three days, as the cluster keeps them",
+  },
+  {
+    name: "prometheus",
+    type: "url",
+    value: "URL",
+    commands: ["board"],
+    help: "Prometheus that scrapes the controller, whose counters show the outcomes of 30 days; default: none",
+  },
+] as const satisfies readonly Option[];
+
 export const migrateOptions = [
   {
     name: "output",

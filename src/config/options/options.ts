@@ -1,5 +1,11 @@
 import { awsOptions, azureOptions } from "./cloud-options.ts";
-import { agentOptions, auditOptions, migrateOptions, setupOptions } from "./command-options.ts";
+import {
+  agentOptions,
+  auditOptions,
+  boardOptions,
+  migrateOptions,
+  setupOptions,
+} from "./command-options.ts";
 import type { CamelCase, Command, Option, ValueOf } from "./option.ts";
 
 /** The commands that a person starts, without plan and audit, which print in more formats. */
@@ -284,35 +290,7 @@ export const options = [
     commands: ["doctor"],
     help: "Lowest status of a check that makes the exit code 3",
   },
-  {
-    name: "address",
-    type: "address",
-    value: "ADDRESS",
-    default: "127.0.0.1:8087",
-    commands: ["board", "demo"],
-    help: "Loopback address to serve the board on; if its port is taken, one of the next is used",
-  },
-  {
-    name: "open",
-    type: "switch",
-    default: "false",
-    commands: ["board", "demo"],
-    help: "Open the board in a browser",
-  },
-  {
-    name: "history",
-    type: "text",
-    value: "FILE",
-    commands: ["board"],
-    help: "File that keeps ended departures, a JSON object a line; default: those of the last three days, as the cluster keeps them",
-  },
-  {
-    name: "prometheus",
-    type: "url",
-    value: "URL",
-    commands: ["board"],
-    help: "Prometheus that scrapes the controller, whose counters show the outcomes of 30 days; default: none",
-  },
+  ...boardOptions,
   {
     name: "seed",
     type: "integer",
