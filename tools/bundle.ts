@@ -85,9 +85,13 @@ const pageScripts = pageOutput.output.map(({ fileName }) => fileName).sort();
 if (pageScripts.join() !== "board.js,what-if.js") {
   throw new Error(`The page of the board has the scripts ${pageScripts.join(", ")}`);
 }
-for (const name of ["index.html", "board.css", "icon.svg"]) {
+for (const name of ["index.html", "icon.svg"]) {
   cpSync(join(root, "src/web", name), join(page, name));
 }
+const styles = ["board.css", "demo/demo.css"].map((name) =>
+  readFileSync(join(root, "src/web", name), "utf8"),
+);
+writeFileSync(join(page, "board.css"), styles.join("\n"));
 const pageBytes = readdirSync(page)
   .map((name) => gzipSync(readFileSync(join(page, name)), { level: 9 }).byteLength)
   .reduce((sum, bytes) => sum + bytes, 0);

@@ -1,7 +1,8 @@
 import { board } from "../src/cli/demo/board.ts";
+import { Director } from "../src/cli/demo/director.ts";
+import { silentLog } from "../src/cli/demo/headless-demo.ts";
 import { startLiveDemo } from "../src/cli/demo/live-demo.ts";
-import { silentLog } from "../src/cli/demo/silent-log.ts";
-import type { StyledLine } from "../src/cli/demo/styled-line.ts";
+import type { StyledLine } from "../src/cli/terminal/styled-line.ts";
 import { instant, type Millis, parseInstant, plus, seconds } from "../src/core/time/time.ts";
 import { eventLoopTurn } from "../src/runtime/real-clock.ts";
 import { VirtualClock } from "../src/sim/time/virtual-clock.ts";
@@ -14,10 +15,10 @@ export interface PictureMoment {
   readonly rows: number;
 }
 
-/** Seven hours into the first fate: a node drains, others left as planned or were taken. */
+/** After the first 24 hours of the fleet: what became of it with Lastcall, and without. */
 export const readmeMoment: PictureMoment = {
   seed: 1,
-  after: seconds(419.5 * 60),
+  after: seconds(352 * 60),
   columns: 104,
   rows: 34,
 };
@@ -33,8 +34,8 @@ export async function boardAt(moment: PictureMoment): Promise<readonly StyledLin
   const running = demo.run(() => {});
   try {
     await clock.runUntil(plus(startAt, moment.after));
-    const state = { ...demo.picture(), kubeconfig: "/tmp/lastcall-demo/kubeconfig", speed: 60 };
-    return board(state, moment);
+    const picture = new Director({ demo, speed: 60, isPaced: true }).picture();
+    return board({ ...picture, kubeconfig: "/tmp/lastcall-demo/kubeconfig" }, moment);
   } finally {
     await demo.close();
     await running;
@@ -44,6 +45,6 @@ export async function boardAt(moment: PictureMoment): Promise<readonly StyledLin
 /** The picture of the README, by its path. */
 export async function generateDemoPicture(moment: PictureMoment): Promise<Map<string, string>> {
   const lines = await boardAt(moment);
-  const title = "The demo's board: when each node leaves and why, and what became of the fleet";
+  const title = "The demo in a terminal: what became of both fleets after 24 hours";
   return new Map([["docs/demo.svg", svgFrame(lines, { columns: moment.columns, title })]]);
 }

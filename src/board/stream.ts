@@ -35,7 +35,6 @@ export interface FleetState {
   readonly days: readonly OutcomeDay[];
   /** Whether `/api/outcomes` has more of them, from Prometheus. */
   readonly isCounted: boolean;
-  readonly comparison: Comparison | null;
 }
 
 export type ClusterConnection =
@@ -186,12 +185,7 @@ export interface ShutSpan {
   readonly why: "Window" | "Freeze";
 }
 
-/** The demo alone knows what would have become of the fleet without Lastcall. */
-export interface Comparison {
-  readonly withLastcall: FleetFigures;
-  readonly without: FleetFigures;
-}
-
+/** What became of a fleet of the demo: one figure a promise. */
 export interface FleetFigures {
   /** The most machines that the cloud took within one hour. */
   readonly lostAtOnce: number;

@@ -1,5 +1,6 @@
-import type { BoardPicture, Comparison, FleetFigures } from "../board/stream.ts";
+import type { BoardPicture } from "../board/stream.ts";
 import { ActDialog, type Intent } from "./act/act-dialog.tsx";
+import { DemoStage } from "./demo/demo-stage.tsx";
 import { DeparturesPage } from "./departures-page.tsx";
 import type { LiveBoard, LiveState } from "./live-board.ts";
 import { NodeView } from "./node/node-view.tsx";
@@ -44,12 +45,9 @@ export function App({ live }: { readonly live: LiveBoard }): VNode {
 
 function Page({ view, place }: { readonly view: PageView; readonly place: PagePlace }): VNode {
   const [intent, setIntent] = useState<Intent | undefined>(undefined);
-  const { comparison } = view.picture.fleet;
   return (
     <>
-      {comparison !== null && place.page === "Departures" ? (
-        <ComparisonStrip view={view} comparison={comparison} />
-      ) : null}
+      {view.picture.fleet.isDemo && place.page === "Departures" ? <DemoStage view={view} /> : null}
       {place.page === "Departures" ? <DeparturesPage view={view} /> : null}
       {place.page === "Timeline" ? (
         <TimelinePage view={view} onAct={(kind, card) => setIntent({ kind, card })} />
@@ -182,38 +180,4 @@ function clusterLines(
   if (connection.kind === "Connecting") return [words.connecting];
   const since = momentText(connection.sinceAt, view.now, view.language);
   return [words.awaySince(since), connection.problem];
-}
-
-interface ComparisonProps {
-  readonly view: PageView;
-  readonly comparison: Comparison;
-}
-
-/** What the demo is there to show: one figure a promise, on both fleets. */
-function ComparisonStrip({ view: { words }, comparison }: ComparisonProps): VNode {
-  const figures: readonly (readonly [string, keyof FleetFigures])[] = [
-    [words.lostAtOnce, "lostAtOnce"],
-    [words.podsKilled, "podsKilled"],
-    [words.replacements, "replacements"],
-  ];
-  return (
-    <section class="comparison" aria-label={words.demoTitle}>
-      <h2>{words.demoTitle}</h2>
-      <dl>
-        {figures.map(([name, figure]) => (
-          <div key={figure}>
-            <dt>{name}</dt>
-            <dd>
-              <span class="good">
-                <b>{comparison.withLastcall[figure]}</b> {words.withLastcall}
-              </span>
-              <span>
-                <b>{comparison.without[figure]}</b> {words.without}
-              </span>
-            </dd>
-          </div>
-        ))}
-      </dl>
-    </section>
-  );
 }

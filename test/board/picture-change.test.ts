@@ -7,15 +7,7 @@ import { type BoardPicture, noRights, withChange } from "../../src/board/stream.
 function pictureOf(rows: ReadonlyMap<string, number>, cluster: string): BoardPicture {
   return {
     fleet: {
-      ...{
-        cluster,
-        isDemo: false,
-        missing: [],
-        rights: noRights,
-        days: [],
-        comparison: null,
-        isCounted: false,
-      },
+      ...{ cluster, isDemo: false, missing: [], rights: noRights, days: [], isCounted: false },
       connection: { kind: "Live" },
     },
     rows: [...rows].map(([id, departAt]) => ({ id, departAt }) as never),

@@ -1,13 +1,14 @@
 import { describe, expect, it } from "vitest";
+import type { BoardNotice } from "../../src/board/demo-picture.ts";
 import { noticeLines } from "../../src/cli/demo/board-notice.ts";
-import type { BoardNotice } from "../../src/cli/demo/board-state.ts";
-import { plainText } from "../../src/cli/demo/styled-line.ts";
+import { plainText } from "../../src/cli/terminal/styled-line.ts";
 import { instant, plus, seconds } from "../../src/core/time/time.ts";
 
 const noticedAt = instant(0);
 const now = plus(noticedAt, seconds(30));
 const notice: BoardNotice = {
-  ...{ node: "spot-1", noticedAt, deadlineAt: plus(noticedAt, seconds(120)), untold: 3 },
+  ...{ node: "spot-1", noticedAt, deadlineAt: plus(noticedAt, seconds(120)) },
+  twinPods: ["gone", "late", "waits"].map((name) => ({ name })),
   pods: [
     { name: "gone", terminatingAt: noticedAt, endedAt: plus(noticedAt, seconds(15)) },
     { name: "late", terminatingAt: plus(noticedAt, seconds(15)) },
@@ -39,7 +40,7 @@ describe("A notice", () => {
   });
 
   it("leaves the other fleet out where the cloud does not take the same machine there", () => {
-    expect(textOf({ ...notice, untold: undefined }, 10).join("\n")).not.toContain("without");
+    expect(textOf({ ...notice, twinPods: undefined }, 10).join("\n")).not.toContain("without");
   });
 
   it("says so once the shutdown has begun", () => {

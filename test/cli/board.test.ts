@@ -1,17 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { ansiFrame } from "../../src/cli/demo/ansi-frame.ts";
-import { board } from "../../src/cli/demo/board.ts";
+import type { BoardNode, Doing } from "../../src/board/demo-picture.ts";
+import { type BoardState, board } from "../../src/cli/demo/board.ts";
 import { ageBar, nodeRow } from "../../src/cli/demo/board-row.ts";
-import type { BoardNode, BoardState, Doing } from "../../src/cli/demo/board-state.ts";
-import { clipped, plainText, widthOf } from "../../src/cli/demo/styled-line.ts";
+import { ansiFrame, clipped, plainText, widthOf } from "../../src/cli/terminal/styled-line.ts";
 import type { WindowState } from "../../src/core/limits/windows.ts";
 import { hours, instant, millis, minus, minutes, plus, seconds } from "../../src/core/time/time.ts";
 
 const now = instant(Date.UTC(2026, 10, 20, 6, 0, 0));
-const noCounts = {
-  ...{ plannedDepartures: 0, preempted: 0, forced: 0, expired: 0 },
-  ...{ podsCut: 0, podsLost: 0, replacements: 0, largestLossIn60s: 0, largestLossIn1h: 0 },
-};
 
 function node(index: number, doing: Doing): BoardNode {
   const zone = `europe-west1-${"bcd"[index % 3]}`;
@@ -38,8 +33,10 @@ function stateOf(nodes: readonly BoardNode[]): BoardState {
       ...{ at: minus(now, minutes(index)), node: `spot-${index}` },
       ...{ what: "Planned", message: `spot-${index} has left.` },
     })),
-    withLastcall: { ...noCounts, plannedDepartures: 12, largestLossIn1h: 2, replacements: 15 },
-    without: { ...noCounts, largestLossIn1h: 9, podsLost: 20, replacements: 14 },
+    ...{ moment: "Quiet", paused: false },
+    story: { kind: "OneByOne", nodes: 18, nodesLeft: 6, limitAt: plus(now, hours(4)) },
+    withLastcall: { lostAtOnce: 2, podsKilled: 0, replacements: 15 },
+    without: { lostAtOnce: 9, podsKilled: 20, replacements: 14 },
   };
 }
 
@@ -74,16 +71,20 @@ describe("The board", () => {
     expect(text).not.toContain("…");
   });
 
-  it("says how many nodes there are", () => {
-    const ofOne = { ...fleet, nodes: fleet.nodes.slice(0, 1) };
-    expect(textOf(fleet, { columns: 80, rows: 24 })).toContain("Two fleets of 18 nodes, launched");
-    expect(textOf(ofOne, { columns: 80, rows: 24 })).toContain("Two fleets of one node, launched");
+  it("tells the story, in as many lines as it takes", () => {
+    const text = textOf(fleet, { columns: 80, rows: 24 });
+    expect(text.split("\n").slice(2, 4)).toEqual([
+      " With Lastcall nodes leave one by one, drained and replaced: 6 of 18 are still",
+      " to go. Without, all wait for their 24 h, in 4h00m.",
+    ]);
   });
 
   it("says that the clock stands, how fast it goes, and why", () => {
     const size = { columns: 100, rows: 24 };
     expect(textOf({ ...fleet, paused: true }, size)).toContain("PAUSED");
-    expect(textOf({ ...fleet, speed: 10, pace: "slow" }, size)).toContain(" 10x (slow)");
+    expect(textOf({ ...fleet, speed: 10, moment: "Notice" }, size)).toContain(
+      " 10x (notice running)",
+    );
     expect(textOf({ ...fleet, speed: 0.25 }, size)).toContain(" 0.3x");
   });
 
@@ -106,8 +107,8 @@ describe("The board", () => {
   });
 
   it("says how many more there are where not all nodes fit", () => {
-    // 12 rows: 3 of head, 3 of totals, 1 of heads, 4 nodes and how many more there are.
-    const text = textOf(fleet, { columns: 100, rows: 12 });
+    // 13 rows: 4 of head, 3 of totals, 1 of heads, 4 nodes and how many more there are.
+    const text = textOf(fleet, { columns: 100, rows: 13 });
     expect(text).toContain("and 14 more");
     for (const next of [17, 16, 15, 14]) expect(text).toContain(`spot-${next} `);
     expect(text).not.toContain("spot-13 ");

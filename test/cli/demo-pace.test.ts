@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { type Moment, momentOf, type Pulse, paceOf } from "../../src/cli/demo/pace.ts";
-import { instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
+import type { Moment } from "../../src/board/demo-picture.ts";
+import { momentOf, type Pulse, paceOf } from "../../src/cli/demo/pace.ts";
+import { instant, minus, minutes, plus, seconds } from "../../src/core/time/time.ts";
 
 const startedAt = instant(0);
 const now = plus(startedAt, minutes(30));
@@ -19,6 +20,10 @@ describe("The clock of the demo", () => {
     ["Departure", "while a node leaves as planned", { draining: 1 }],
     ["Losses", "while the cloud takes machines that nobody drains", { losses: 3 }],
     ["Notice", "while pods leave before a deadline", { podsUnderNotice: 1, draining: 1 }],
+    ["Aftermath", "while the machine shuts down", { shutdownAt: now, losses: 1 }],
+    ["Aftermath", "and a little after", { shutdownAt: minus(now, seconds(74)) }],
+    ["Quiet", "but not for long", { shutdownAt: minus(now, seconds(75)) }],
+    ["Losses", "until then", { shutdownAt: plus(now, seconds(1)), losses: 1 }],
     ["Losses", "once they have left", { podsUnderNotice: 0, losses: 1 }],
   ])("knows %s %s", (moment, _, pulse) => {
     expect(momentOf({ ...quiet, ...pulse })).toBe(moment);
@@ -26,7 +31,7 @@ describe("The clock of the demo", () => {
 
   it("goes slower the more there is to see", () => {
     const first = { departed: 0, noticed: 1 };
-    const order: readonly Moment[] = ["Notice", "Departure", "Losses", "Quiet"];
+    const order: readonly Moment[] = ["Notice", "Aftermath", "Departure", "Losses", "Quiet"];
     const paces = order.map((moment) => paceOf(moment, first));
     expect(paces).toEqual(paces.toSorted((a, b) => a - b));
     expect(new Set(paces).size).toBe(paces.length);

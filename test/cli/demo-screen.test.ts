@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { board } from "../../src/cli/demo/board.ts";
 import { demoStartAt } from "../../src/cli/demo/demo-run.ts";
+import { Director } from "../../src/cli/demo/director.ts";
+import { silentLog } from "../../src/cli/demo/headless-demo.ts";
 import { type LiveDemo, startLiveDemo } from "../../src/cli/demo/live-demo.ts";
-import { silentLog } from "../../src/cli/demo/silent-log.ts";
-import { plainText } from "../../src/cli/demo/styled-line.ts";
+import { plainText } from "../../src/cli/terminal/styled-line.ts";
 import { minutes, plus } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
@@ -18,8 +19,10 @@ beforeAll(() => {
 afterAll(() => demo.close());
 
 function screen(columns: number, rows: number): string {
-  const look = { kubeconfig: "/tmp/demo/config", speed: 60, hasKeys: true };
-  const lines = board({ ...demo.picture(), ...look }, { columns, rows });
+  const director = new Director({ demo, speed: 60, isPaced: true });
+  const address = "http://127.0.0.1:8087/?token=ZzsDNM2jIl_a4Pj8xUz6I2l17xAQQSVw";
+  const look = { kubeconfig: "/tmp/demo/config", address, hasKeys: true };
+  const lines = board({ ...director.picture(), ...look }, { columns, rows });
   return `${lines.map((line) => plainText(line).trimEnd()).join("\n")}\n`;
 }
 
@@ -32,6 +35,8 @@ describe("The demo of seed 1", () => {
     ["start", 1],
     // 42 s into the first notice.
     ["notice", 4.7],
+    // Its machine has just gone.
+    ["shutdown", 6.6],
     ["departure", 26],
     // Fourteen minutes after the 24 hours of all that were born together.
     ["limit", 308],

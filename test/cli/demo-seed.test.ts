@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { demoStartAt, startLastcallFleet } from "../../src/cli/demo/demo-run.ts";
+import { silentLog } from "../../src/cli/demo/headless-demo.ts";
 import { type LiveDemo, startLiveDemo } from "../../src/cli/demo/live-demo.ts";
 import { play } from "../../src/cli/demo/play.ts";
-import { silentLog } from "../../src/cli/demo/silent-log.ts";
 import { hours, type Millis, millis, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import type { ModelApi } from "../../src/sim/api/model-api.ts";

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { runHeadless } from "../../src/cli/demo/headless-demo.ts";
-import { silentLog } from "../../src/cli/demo/silent-log.ts";
+import { runHeadless, silentLog } from "../../src/cli/demo/headless-demo.ts";
 import {
   type FleetCounts,
   type SimulationFacts,

@@ -2,7 +2,6 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { CommandIo, Screen } from "../../src/cli/command-line/command-io.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
-import type { Key } from "../../src/cli/demo/controls.ts";
 import { showDemo } from "../../src/cli/demo/show-demo.ts";
 import { resolveOptions } from "../../src/config/options/resolve-options.ts";
 import type { Clock } from "../../src/contracts/clock.ts";
@@ -131,13 +130,13 @@ describe("The demo where stdout is no terminal", () => {
   });
 });
 
-const keyboard = { isOpen: false, press: (_: Key): void => {} };
+const keyboard = { isOpen: false, press: (_: string): void => {} };
 
 /** A demo of six nodes on a terminal whose keys are pressed by `keyboard.press`. */
 function demoOn(io: CommandIo): Promise<number> {
   const options = resolveOptions("demo", { flags: { nodes: "6" }, env: {} });
-  const openKeyboard = (onKey: (key: Key) => void) => {
-    Object.assign(keyboard, { isOpen: true, press: onKey });
+  const openKeyboard = (onText: (text: string) => void) => {
+    Object.assign(keyboard, { isOpen: true, press: onText });
     return { close: () => Object.assign(keyboard, { isOpen: false }) };
   };
   return showDemo({ options, words: [], io, seed: 1 }, { openKeyboard });
@@ -149,14 +148,14 @@ describe("The demo on a terminal", () => {
     const frames: string[] = [];
     // The clock stands at once, so that nothing is drawn twice; then it goes on to what happens
     // first.
-    const script: readonly (readonly [shown: RegExp, key: Key])[] = [
-      [/60x/, "Pause"],
-      [/PAUSED/, "Sort"],
-      [/PAUSED/, "Faster"],
-      [/PAUSED/, "Pause"],
-      [/120x/, "NextEvent"],
-      [/Noticed/, "Interrupt"],
-      [/Noticed[\s\S]*Noticed/, "Pause"],
+    const script: readonly (readonly [shown: RegExp, key: string])[] = [
+      [/60x/, " "],
+      [/PAUSED/, "s"],
+      [/PAUSED/, "+"],
+      [/PAUSED/, " "],
+      [/120x/, "n"],
+      [/Noticed/, "i"],
+      [/Noticed[\s\S]*Noticed/, "p"],
     ];
     let step = 0;
     const draw = (frame: string): void => {

@@ -71,14 +71,7 @@ class BoardWorld {
       ...{ fleet, clock, run: "test", hasReleaser: () => true },
       cluster: { now: () => clock.now(), rate: () => 1 },
       state: () => ({
-        ...{
-          cluster: "test",
-          isDemo: false,
-          missing: [],
-          rights: noRights,
-          comparison: null,
-          isCounted: false,
-        },
+        ...{ cluster: "test", isDemo: false, missing: [], rights: noRights, isCounted: false },
         connection: { kind: "Live" },
       }),
     });

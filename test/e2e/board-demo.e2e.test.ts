@@ -90,6 +90,22 @@ describe("the board of the demo", () => {
     await page.locator("ul.past li", { hasText: "Preempted" }).waitFor({ timeout: 60_000 });
   });
 
+  test("has both fleets side by side, with what became of the pods in each", async () => {
+    const figure = (name: string) =>
+      page.locator(".fates tr", { hasText: name }).locator("td").allTextContents();
+    await expect.poll(async () => Number((await figure("Pods killed"))[0])).toBeGreaterThan(0);
+    expect((await figure("Pods killed"))[1]).toBe("0");
+    expect(await page.locator(".machines").count()).toBe(2);
+    await page.keyboard.press("p");
+    await page.getByRole("button", { name: "Resume" }).waitFor();
+    await page.keyboard.press("i");
+    await page.getByRole("button", { name: "Pause" }).waitFor();
+    await page.locator(".fates .notice-row .pods li").first().waitFor();
+    await page.getByRole("button", { name: "Faster" }).click();
+    await expect.poll(() => page.locator(".stage-speed").textContent()).toContain("120×");
+    await page.getByRole("button", { name: "Slower" }).click();
+  });
+
   test("says of a filter without a match that it has none", async () => {
     await page.locator("input.filter").fill("zzz");
     await page.getByText("No node matches “zzz”.").first().waitFor();

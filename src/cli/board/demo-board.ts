@@ -5,15 +5,10 @@ import { seededRng } from "../../core/chance/rng.ts";
 import { isLastcallError } from "../../errors.ts";
 import { openBrowser } from "../../runtime/open-browser.ts";
 import type { CommandIo } from "../command-line/command-io.ts";
+import { DemoStage } from "../demo/demo-stage.ts";
+import type { Director } from "../demo/director.ts";
 import type { LiveDemo } from "../demo/live-demo.ts";
-import { startBoard } from "./start-board.ts";
-
-export interface DemoBoard {
-  readonly url: string;
-  /** How many times faster than real time the model runs from now on. */
-  readonly setRate: (rate: number) => void;
-  close(): Promise<void>;
-}
+import { type ServedBoard, startBoard } from "./start-board.ts";
 
 /** Everybody may do everything in the model. */
 const everyRight: BoardRights = {
@@ -28,7 +23,7 @@ const everyRight: BoardRights = {
  * The board of `lastcall board` on the model's cluster and clock, fed by what the controller
  * watches. Where it cannot be served the demo goes on without: undefined, and stderr says why.
  */
-export async function serveDemoBoard(parts: DemoParts): Promise<DemoBoard | undefined> {
+export async function serveDemoBoard(parts: DemoParts): Promise<ServedBoard | undefined> {
   try {
     return await serve(parts);
   } catch (error) {
@@ -40,38 +35,41 @@ export async function serveDemoBoard(parts: DemoParts): Promise<DemoBoard | unde
 
 interface DemoParts {
   readonly demo: LiveDemo;
+  readonly director: Director;
   readonly clock: Clock;
   readonly options: OptionsOf<"demo">;
   readonly io: CommandIo;
 }
 
-async function serve({ demo, clock, options, io }: DemoParts): Promise<DemoBoard> {
-  let rate = options.speed;
+async function serve({ demo, director, clock, options, io }: DemoParts): Promise<ServedBoard> {
   const state = (): Omit<FleetState, "days"> => ({
     cluster: "demo",
     isDemo: true,
     connection: { kind: "Live" },
     missing: [],
     rights: everyRight,
-    comparison: demo.comparison(),
     isCounted: false,
   });
   const { address } = options;
   // A chance of its own: whoever looks changes nothing of the fleet's fate.
   const rng = seededRng(io.clock.now());
   const { api, fleet } = demo;
+  const stage = new DemoStage(director, io.clock);
+  const over = new AbortController();
   const board = await startBoard({
     ...{ address, command: "lastcall demo", api, fleet, state, rng, io },
     clusterClock: clock,
-    rate: () => rate,
+    rate: () => director.speed(),
+    moreRoutes: stage.routes(),
   });
+  const showing = stage.run(board.refresh, over.signal);
   const problem = options.open ? await openBrowser(board.url) : undefined;
   if (problem !== undefined) io.err(`lastcall: Cannot open a browser: ${problem}\n`);
   return {
-    url: board.url,
-    setRate: (next) => {
-      rate = next;
+    ...board,
+    close: async () => {
+      over.abort();
+      await Promise.all([showing, board.close()]);
     },
-    close: board.close,
   };
 }

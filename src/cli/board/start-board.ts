@@ -4,7 +4,7 @@ import { DrainLog } from "../../board/drain-log.ts";
 import { OperatorActs } from "../../board/operator-acts.ts";
 import type { EndedDepartures } from "../../board/outcome/ended-departures.ts";
 import type { FleetState } from "../../board/stream.ts";
-import type { PageFile, PageServer } from "../../contracts/board/page-route.ts";
+import type { PageFile, PageRoutes, PageServer } from "../../contracts/board/page-route.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { Fleet } from "../../contracts/fleet.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
@@ -33,6 +33,8 @@ export interface BoardParts {
   readonly io: Pick<CommandIo, "clock" | "files">;
   readonly ended?: EndedDepartures | undefined;
   readonly countedDays?: BoardRoutesOptions["countedDays"];
+  /** What else there is on this board. */
+  readonly moreRoutes?: PageRoutes | undefined;
 }
 
 export interface ServedBoard {
@@ -62,10 +64,15 @@ export async function startBoard(parts: BoardParts): Promise<ServedBoard> {
   });
   const policyObjects = () => listAll(api, policiesPath);
   const drainLog = new DrainLog({ fleet, pods, now });
-  const routes = boardRoutes({
+  const { get, post } = boardRoutes({
     ...{ feed, acts, fleet, pods, now, policyObjects, hasReleaser, drainLog },
     countedDays: parts.countedDays,
   });
+  const { moreRoutes } = parts;
+  const routes = {
+    get: { ...get, ...moreRoutes?.get },
+    post: { ...post, ...moreRoutes?.post },
+  };
   const server: PageServer = await servePage({ address, command, routes, files });
   const over = new AbortController();
   drainLog.follow(over.signal);

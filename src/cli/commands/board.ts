@@ -40,7 +40,6 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
     connection: connection.state(),
     missing: [...seen.missing(), ...known.missing],
     rights: known.rights,
-    comparison: null,
     isCounted: counted !== undefined,
   });
   const askRights = async (): Promise<void> => {

@@ -1,6 +1,6 @@
 import { LastcallError } from "../../errors.ts";
 import { simulationReport } from "../../sim/demo/simulation-report.ts";
-import { printData } from "../command-line/command-io.ts";
+import { type CommandIo, printData } from "../command-line/command-io.ts";
 import type { CommandInput, CommandRun } from "../command-line/command-spec.ts";
 
 /** The demo: on a board, in plain lines, or headless with a report. */
@@ -26,10 +26,7 @@ async function reportDemo(
   input: CommandInput<"demo"> & { readonly seed: number },
 ): Promise<number> {
   const { options, io, seed } = input;
-  const { runHeadless } = await import("../demo/headless-demo.ts");
-  const { headlessTable } = await import("../demo/headless-table.ts");
-  const { progressLine } = await import("../demo/progress-line.ts");
-  const { silentLog } = await import("../demo/silent-log.ts");
+  const { headlessTable, runHeadless, silentLog } = await import("../demo/headless-demo.ts");
   const startedMs = io.clock.monotonic();
   const progress = progressLine({ io, quiet: options.quiet, what: `${options.hours} h` });
   const facts = await runHeadless({
@@ -44,4 +41,34 @@ async function reportDemo(
   if (options.output === "table") io.out(headlessTable({ ...facts, wallSeconds }));
   else await printData(simulationReport({ ...facts, wallSeconds }), options.output, io);
   return facts.violations.length > 0 ? 3 : 0;
+}
+
+/** Work that takes less than this says nothing. */
+const silentMs = 2000;
+
+interface ProgressLine {
+  /** `share` from 0 to 1. */
+  readonly show: (share: number) => void;
+  readonly clear: () => void;
+}
+
+/** One line on a terminal that says how far something is; nothing in a pipe. */
+function progressLine(options: {
+  readonly io: Pick<CommandIo, "clock" | "err" | "isTerminal">;
+  readonly quiet: boolean;
+  readonly what: string;
+}): ProgressLine {
+  const { io, quiet, what } = options;
+  const startedMs = io.clock.monotonic();
+  let isShown = false;
+  return {
+    show: (share) => {
+      if (quiet || !io.isTerminal || io.clock.monotonic() - startedMs < silentMs) return;
+      isShown = true;
+      io.err(`\r${what}: ${Math.floor(share * 100)} %`);
+    },
+    clear: () => {
+      if (isShown) io.err(`\r${" ".repeat(what.length + 8)}\r`);
+    },
+  };
 }

@@ -1,8 +1,8 @@
+import type { BoardNotice, BoardPod } from "../../board/demo-picture.ts";
 import { between, type Instant } from "../../core/time/time.ts";
 import { spanText } from "../command-line/relative-time.ts";
+import { type Cell, cell, type StyledLine, type Tone } from "../terminal/styled-line.ts";
 import { ageBar } from "./board-row.ts";
-import type { BoardNotice, BoardPod } from "./board-state.ts";
-import { type Cell, cell, type StyledLine, type Tone } from "./styled-line.ts";
 
 interface Clock {
   readonly now: Instant;
@@ -20,7 +20,7 @@ export function noticeLines(
   at: { readonly now: Instant; readonly columns: number; readonly rows: number },
 ): readonly StyledLine[] {
   const clock = { now: at.now, notice, width: Math.max(8, Math.min(40, at.columns - 56)) };
-  const space = Math.max(1, at.rows - (notice.untold === undefined ? 1 : 2));
+  const space = Math.max(1, at.rows - (notice.twinPods === undefined ? 1 : 2));
   const isWhole = notice.pods.length <= space;
   const pods = notice.pods.toSorted((a, b) => Number(hasEnded(a)) - Number(hasEnded(b)));
   const shown = isWhole ? notice.pods : pods.slice(0, space - 1);
@@ -30,19 +30,25 @@ export function noticeLines(
     headLine(clock),
     ...shown.map((pod) => podLine(pod, { ...clock, nameWidth: width })),
     ...(isWhole ? [] : [[cell(`   and ${rest} more`, "dim")]]),
-    ...(notice.untold === undefined ? [] : [untoldLine(notice.untold)]),
+    ...(notice.twinPods === undefined ? [] : [twinLine(notice.twinPods)]),
   ];
 }
 
 function headLine({ now, notice }: Clock): StyledLine {
-  const { node, deadlineAt, pods } = notice;
-  const leftMs = Math.max(0, between(now, deadlineAt));
+  const { node, deadlineAt, goneAt, pods } = notice;
+  const leftMs = between(now, deadlineAt);
   const ended = pods.filter(hasEnded).length;
-  const clock = leftMs > 0 ? `shuts down in ${Math.ceil(leftMs / 1000)} s` : "is shutting down";
+  const clock = goneAt !== undefined ? "is gone" : leftMs > 0 ? shutdownText(leftMs) : shuttingDown;
   return [
     cell(` NOTICE  ${node} ${clock}`, "bad"),
     cell(`   ${ended} of ${pods.length} pods terminated`, ended === pods.length ? "good" : "plain"),
   ];
+}
+
+const shuttingDown = "is shutting down";
+
+function shutdownText(leftMs: number): string {
+  return `shuts down in ${Math.ceil(leftMs / 1000)} s`;
 }
 
 function podLine(pod: BoardPod, clock: Clock & { readonly nameWidth: number }): StyledLine {
@@ -70,9 +76,10 @@ function podBar(
 }
 
 function podState(
-  { terminatingAt, endedAt }: BoardPod,
+  { terminatingAt, endedAt, isKilled }: BoardPod,
   now: Instant,
 ): { text: string; tone: Tone } {
+  if (isKilled) return { text: "killed", tone: "bad" };
   if (terminatingAt === undefined) return { text: "running", tone: "plain" };
   if (endedAt === undefined) {
     return { text: `terminating for ${spanText(between(terminatingAt, now))}`, tone: "accent" };
@@ -80,12 +87,24 @@ function podState(
   return { text: `terminated after ${spanText(between(terminatingAt, endedAt))}`, tone: "good" };
 }
 
-function untoldLine(untold: number): StyledLine {
-  const text =
-    untold === 0
-      ? "without Lastcall: the shutdown terminates its pods, with 15 s for all of them"
-      : `without Lastcall: ${untold} pods keep running, unaware of the notice`;
-  return [cell(`   ${text}`, "warn")];
+/** What becomes of the same pods where nobody hears the notice. */
+function twinLine(pods: readonly BoardPod[]): StyledLine {
+  const running = pods.filter(({ terminatingAt }) => terminatingAt === undefined).length;
+  const killed = pods.filter(({ isKilled }) => isKilled).length;
+  if (running > 0) {
+    return [
+      cell(`   without Lastcall: ${running} pods keep running, unaware of the notice`, "warn"),
+    ];
+  }
+  if (killed === 0) {
+    return [
+      cell(
+        "   without Lastcall: the shutdown terminates its pods, with 15 s for all of them",
+        "warn",
+      ),
+    ];
+  }
+  return [cell(`   without Lastcall: ${killed} of ${pods.length} pods killed`, "bad")];
 }
 
 function hasEnded({ endedAt }: BoardPod): boolean {

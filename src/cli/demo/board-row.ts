@@ -1,7 +1,7 @@
+import type { BoardNode, BoardTwin, Doing } from "../../board/demo-picture.ts";
 import { between, type Instant } from "../../core/time/time.ts";
 import { spanText } from "../command-line/relative-time.ts";
-import type { BoardNode, BoardTwin, Doing } from "./board-state.ts";
-import { type Cell, cell, type StyledLine, type Tone } from "./styled-line.ts";
+import { type Cell, cell, type StyledLine, type Tone } from "../terminal/styled-line.ts";
 
 /** The cloud takes a preemptible machine at this age at the latest. */
 export const machineLifeMs = 24 * 3_600_000;

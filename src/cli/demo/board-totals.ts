@@ -1,32 +1,32 @@
-import type { FleetCounts } from "../../sim/demo/simulation-report.ts";
+import type { BoardNode, BoardTwin, DemoPicture } from "../../board/demo-picture.ts";
+import type { FleetFigures } from "../../board/stream.ts";
+import { type Cell, cell, type StyledLine } from "../terminal/styled-line.ts";
 import { machineLifeMs } from "./board-row.ts";
-import type { BoardNode, BoardState, BoardTwin } from "./board-state.ts";
-import { type Cell, cell, type StyledLine } from "./styled-line.ts";
 
 interface Figure {
   readonly head: string;
-  readonly of: (counts: FleetCounts) => number;
+  readonly of: (counts: FleetFigures) => number;
 }
 
 /** One for each promise: not all at once, no pod killed, and what that costs in machines. */
 const figures: readonly Figure[] = [
-  { head: "LOST IN 1 H", of: (counts) => counts.largestLossIn1h },
-  { head: "PODS LOST", of: (counts) => counts.podsLost },
+  { head: "LOST AT ONCE", of: (counts) => counts.lostAtOnce },
+  { head: "PODS KILLED", of: (counts) => counts.podsKilled },
   { head: "REPLACEMENTS", of: (counts) => counts.replacements },
 ];
 
 /** What the figures mean. */
 export const figureHelp: StyledLine = [
-  cell(" In 1 h: most machines interrupted; pods lost: killed before they terminated", "dim"),
+  cell(" At once: most nodes lost within one hour. Killed: before they had terminated.", "dim"),
 ];
 
 const legend = "▁new █old ×lost ↓leaving";
-const nameWidth = 15;
+const nameWidth = 14;
 const gap = "  ";
 
 /** Both fleets, a mark a node where there is room, and what became of them so far. */
 export function totalLines(
-  state: Pick<BoardState, "nodes" | "now" | "without" | "withLastcall">,
+  state: Pick<DemoPicture, "nodes" | "now" | "without" | "withLastcall">,
   { columns }: { readonly columns: number },
 ): readonly StyledLine[] {
   const { nodes, now } = state;
@@ -36,7 +36,7 @@ export function totalLines(
   const byName = nodes.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const strip = (cells: readonly Cell[]): readonly Cell[] =>
     hasMarks ? [...cells, cell(" ".repeat(marks - cells.length) + gap)] : [];
-  const line = (name: string, cells: readonly Cell[], counts: FleetCounts): StyledLine => [
+  const line = (name: string, cells: readonly Cell[], counts: FleetFigures): StyledLine => [
     cell(` ${name.padEnd(nameWidth)}`, "strong"),
     ...strip(cells),
     cell(figures.map(({ head, of }) => String(of(counts)).padStart(head.length)).join(gap)),

@@ -1,12 +1,24 @@
+import { type BoardNews, type DemoPicture, storyText } from "../../board/demo-picture.ts";
 import type { WindowState } from "../../core/limits/windows.ts";
 import { between, formatInstant, type Instant } from "../../core/time/time.ts";
 import { spanText } from "../command-line/relative-time.ts";
+import { cell, clipped, type StyledLine, type Tone, wrapped } from "../terminal/styled-line.ts";
 import { noticeLines } from "./board-notice.ts";
 import { inOrder, nodeRow, rowHeads, rowWidths } from "./board-row.ts";
-import type { BoardNews, BoardState } from "./board-state.ts";
 import { figureHelp, totalLines } from "./board-totals.ts";
 import { keyHelp } from "./controls.ts";
-import { cell, clipped, type StyledLine, type Tone } from "./styled-line.ts";
+import { momentText } from "./pace.ts";
+
+/** The picture, and how it is looked at in a terminal. */
+export interface BoardState extends DemoPicture {
+  readonly sort?: "Leaving" | "Name" | undefined;
+  /** Whether somebody is there to press keys, so that they are shown. */
+  readonly hasKeys?: boolean | undefined;
+  /** The path of the file for a second terminal's kubectl. */
+  readonly kubeconfig: string;
+  /** Of the same board in a browser. */
+  readonly address?: string | undefined;
+}
 
 export interface BoardSize {
   readonly columns: number;
@@ -27,9 +39,9 @@ const fewestNodeLines = 3;
 export function board(state: BoardState, size: BoardSize): readonly StyledLine[] {
   const isWhole = size.rows >= wholeRows;
   const head = [
-    ...headLines(state),
+    ...headLines(state, size),
     ...totalLines(state, size),
-    ...(isWhole ? [figureHelp, [], ...policyLines(state)] : []),
+    ...(isWhole ? [figureHelp, ...policyLines(state)] : []),
   ];
   const foot = isWhole && state.hasKeys === true ? [keyLine()] : [];
   const middle = middleLines(state, {
@@ -46,9 +58,8 @@ export function board(state: BoardState, size: BoardSize): readonly StyledLine[]
     .map((line) => clipped(line, size.columns));
 }
 
-function headLines(state: BoardState): readonly StyledLine[] {
-  const { now, seed, nodes } = state;
-  const nodesText = nodes.length === 1 ? "one node" : `${nodes.length} nodes`;
+function headLines(state: BoardState, { columns }: BoardSize): readonly StyledLine[] {
+  const { now, seed, story } = state;
   return [
     [
       cell(" Lastcall demo", "strong"),
@@ -59,15 +70,18 @@ function headLines(state: BoardState): readonly StyledLine[] {
     ...(state.address === undefined
       ? []
       : [[cell(` ${state.address}`, "accent"), cell(" in a browser", "dim")]]),
-    [cell(` Two fleets of ${nodesText}, launched together; the cloud interrupts each by 24 h.`)],
+    ...wrapped(storyText(story, now, spanText), columns - 2).map((line) => [
+      cell(` ${line}`, "strong"),
+    ]),
   ];
 }
 
-function speedCells({ speed, pace, paused }: BoardState): StyledLine {
-  if (paused === true) return [cell("PAUSED", "warn")];
+function speedCells({ speed, moment, paused }: BoardState): StyledLine {
+  if (paused) return [cell("PAUSED", "warn")];
   const rounded = speed < 10 ? Math.round(speed * 10) / 10 : Math.round(speed);
-  const why = pace === undefined || pace === "" ? "" : ` (${pace})`;
-  return [cell(`${rounded}x${why}`, why === "" ? "plain" : "accent")];
+  const why = momentText(moment);
+  const text = why === "" ? `${rounded}x` : `${rounded}x (${why})`;
+  return [cell(text, why === "" ? "plain" : "accent")];
 }
 
 /** The windows and the forecast of each policy. */

@@ -1,5 +1,7 @@
-/** What a person may say to the board. */
-export type Key = "Pause" | "Faster" | "Slower" | "NextEvent" | "Interrupt" | "Sort" | "Quit";
+import type { DemoKey } from "../../board/demo-picture.ts";
+
+/** What a person may say to the board in a terminal. */
+export type Key = DemoKey | "Sort" | "Quit";
 
 /** How the board is looked at; nothing of it changes what happens. */
 export interface Controls {

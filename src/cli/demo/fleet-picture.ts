@@ -1,13 +1,22 @@
+import type {
+  BoardNews,
+  BoardNode,
+  BoardNotice,
+  BoardTwin,
+  DemoPicture,
+  Doing,
+  Story,
+} from "../../board/demo-picture.ts";
+import type { FleetFigures } from "../../board/stream.ts";
 import type { FleetView } from "../../contracts/fleet.ts";
 import { type Departure, isLive } from "../../core/departure/departure.ts";
 import { windowState } from "../../core/limits/windows.ts";
 import { explainForecast } from "../../core/plan/explain-plan.ts";
 import type { FleetPlan, PlannedDeparture } from "../../core/plan/fleet-plan.ts";
 import { planFleet } from "../../core/plan/plan.ts";
-import { type Instant, plus } from "../../core/time/time.ts";
-import type { ModelMachine } from "../../sim/cloud/model-machine.ts";
+import { between, type Instant, plus } from "../../core/time/time.ts";
+import type { MachineEvent, ModelMachine } from "../../sim/cloud/model-machine.ts";
 import { demoNoticeMs } from "../../sim/demo/demo-world.ts";
-import type { BoardNode, BoardState, BoardTwin, Doing } from "./board-state.ts";
 
 /**
  * Every machine with what it is doing, and where each policy stands: the cloud knows the machines,
@@ -18,7 +27,7 @@ export function fleetPicture(
   { machines, twins }: Machines,
   view: FleetView & { readonly audits: ReadonlyMap<string, string> },
   now: Instant,
-): Pick<BoardState, "nodes" | "policies"> {
+): Pick<DemoPicture, "nodes" | "policies"> {
   const plan = planFleet({ ...view, at: now });
   const policies = plan.policies.map((one) => ({
     name: one.policy.name,
@@ -107,4 +116,114 @@ function scheduled(departure: Departure, planned: PlannedDeparture | undefined):
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** So many are kept for the board. */
+const keptNews = 20;
+
+/** Told everything there is to tell, in the order in which it happens. */
+export type NewsListener = (news: BoardNews) => void;
+
+/** Tells what happens in a fleet by what has changed in it. */
+export class FleetNews {
+  readonly #phases = new Map<string, string>();
+  #recent: readonly BoardNews[] = [];
+  #count = 0;
+
+  /** How many there have been, of those for the board. */
+  count(): number {
+    return this.#count;
+  }
+
+  /** What happened to nodes last, the newest first: notices, drains before a deadline, ends. */
+  recent(): readonly BoardNews[] {
+    return this.#recent;
+  }
+
+  /** Looks at all departures again and tells what has changed in their phases. */
+  seeDepartures(departures: readonly Departure[], at: Instant, onNews: NewsListener): void {
+    const seen = new Set(departures.map((one) => one.uid));
+    for (const uid of this.#phases.keys()) if (!seen.has(uid)) this.#phases.delete(uid);
+    for (const departure of departures) {
+      const { uid, node, status, noticedAt } = departure;
+      const before = this.#phases.get(uid);
+      this.#phases.set(uid, status.phase);
+      if (before === status.phase || status.message === undefined) continue;
+      const news = { at, node: node.name, message: messageOf(departure) };
+      onNews({ ...news, what: status.outcome ?? status.phase });
+      const isDrained = status.phase === "Releasing" && noticedAt !== undefined;
+      if (status.outcome !== undefined) this.#keep({ ...news, what: status.outcome });
+      else if (isDrained) this.#keep({ ...news, what: "Drained" });
+    }
+  }
+
+  seeCloud({ kind, at, machine, because }: MachineEvent, onNews: NewsListener): void {
+    if (kind === "Noticed") {
+      const why = because === "Limit" ? "at its 24 hours" : "before its time";
+      const message = `${machine.name} is interrupted by the cloud, ${why}.`;
+      const news = { at, node: machine.name, what: "Noticed", message };
+      this.#keep(news);
+      onNews(news);
+    }
+    if (kind === "Registered") {
+      const message = `${machine.name} has a new machine.`;
+      onNews({ at, node: machine.name, what: "Registered", message });
+    }
+  }
+
+  #keep(news: BoardNews): void {
+    this.#count += 1;
+    this.#recent = [news, ...this.#recent].slice(0, keptNews);
+  }
+}
+
+/** What the ledger says; of a machine that the cloud took, how its drain had gone by then. */
+function messageOf({ node, status }: Departure): string {
+  const { outcome, drain, message = "" } = status;
+  if (outcome !== "Preempted" || drain === undefined || drain.left > 0) return message;
+  if (drain.total === 0) return `${node.name} is gone; it had no pods to drain.`;
+  return `${node.name} is gone; all ${drain.total} pods were drained before.`;
+}
+
+/** What became of a notice is told for so long after the power went. */
+export const aftermathMs = 60_000;
+
+export interface StoryFacts {
+  readonly now: Instant;
+  /** How many were launched together, and how many of these are still there in each fleet. */
+  readonly nodes: number;
+  readonly nodesLeft: number;
+  readonly nodesLeftWithout: number;
+  /** When the first of them is 24 h old. */
+  readonly limitAt: Instant;
+  /** Planned departures that have ended or are under way. */
+  readonly departures: number;
+  readonly notice: BoardNotice | undefined;
+  readonly withLastcall: FleetFigures;
+  readonly without: FleetFigures;
+}
+
+/** Where the story is: what is on the screen decides, and not how long it has run. */
+export function storyOf(facts: StoryFacts): Story {
+  const { now, nodes, nodesLeft, nodesLeftWithout, limitAt, withLastcall, without } = facts;
+  if (nodesLeftWithout === 0) return { kind: "Result", withLastcall, without };
+  if (now >= limitAt) return { kind: "Limit", nodesLost: without.lostAtOnce, nodesLeft };
+  const noticed = noticeStory(facts);
+  if (noticed !== undefined) return noticed;
+  return facts.departures === 0
+    ? { kind: "Together", nodes, limitAt }
+    : { kind: "OneByOne", nodes, nodesLeft, limitAt };
+}
+
+/** Undefined where there is no notice, or only one for a machine that the other fleet keeps. */
+function noticeStory({ now, notice }: StoryFacts): Story | undefined {
+  if (notice?.twinPods === undefined) return undefined;
+  const { node, goneAt, pods, twinPods } = notice;
+  if (goneAt === undefined) return { kind: "Notice", node };
+  if (between(goneAt, now) > aftermathMs) return undefined;
+  const killed = (of: typeof pods): number => of.filter(({ isKilled }) => isKilled).length;
+  return {
+    ...{ kind: "NoticeOver", node, pods: pods.length },
+    ...{ podsKilled: killed(pods), podsKilledWithout: killed(twinPods) },
+  };
 }

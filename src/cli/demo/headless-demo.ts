@@ -1,10 +1,11 @@
 import type { Log } from "../../contracts/telemetry.ts";
-import { hours, minutes, plus } from "../../core/time/time.ts";
+import { formatInstant, hours, minutes, plus } from "../../core/time/time.ts";
 import { eventLoopTurn } from "../../runtime/real-clock.ts";
 import { FleetTally } from "../../sim/demo/fleet-tally.ts";
 import type { FleetCounts, SimulationFacts } from "../../sim/demo/simulation-report.ts";
 import type { Violation } from "../../sim/invariants/invariant.ts";
 import { VirtualClock } from "../../sim/time/virtual-clock.ts";
+import { formatTable } from "../command-line/table.ts";
 import { demoStartAt, startFleet, startLastcallFleet } from "./demo-run.ts";
 
 export interface HeadlessOptions {
@@ -77,3 +78,39 @@ async function passHours(
     onProgress((clock.now() - demoStartAt) / (endAt - demoStartAt));
   }
 }
+
+/** The report for people. */
+export function headlessTable(facts: SimulationFacts): string {
+  const { seed, nodeHours, policies, violations, wallSeconds } = facts;
+  const heads = [
+    "POLICY",
+    "PLANNED",
+    "PREEMPTED",
+    "FORCED",
+    "EXPIRED",
+    "PODS CUT",
+    "PODS KILLED",
+    "REPLACEMENTS",
+    "LARGEST LOSS IN 60 S",
+    "IN 1 H",
+  ];
+  const rows = policies.map(({ name, counts }) => [
+    name,
+    ...[counts.plannedDepartures, counts.preempted, counts.forced, counts.expired].map(String),
+    ...[counts.podsCut, counts.podsLost, counts.replacements].map(String),
+    ...[counts.largestLossIn60s, counts.largestLossIn1h].map(String),
+  ]);
+  const broken = violations.map(
+    ({ invariant, at, what }) => `violated: ${invariant} at ${formatInstant(at)}: ${what}\n`,
+  );
+  const foot = `${nodeHours} node-hours, the same interruptions for each policy (seed ${seed}), in ${wallSeconds} s; violated invariants: ${violations.length}\n`;
+  return formatTable(heads, rows) + foot + broken.join("");
+}
+
+/** For a run whose only word is its report. */
+export const silentLog: Log = {
+  debug: () => {},
+  info: () => {},
+  warn: () => {},
+  error: () => {},
+};

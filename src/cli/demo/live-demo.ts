@@ -1,9 +1,10 @@
-import type { Comparison, FleetFigures } from "../../board/stream.ts";
+import type { BoardNews, BoardNotice, DemoPicture } from "../../board/demo-picture.ts";
+import type { FleetFigures } from "../../board/stream.ts";
 import type { Clock } from "../../contracts/clock.ts";
-import type { Fleet } from "../../contracts/fleet.ts";
+import type { Fleet, FleetView } from "../../contracts/fleet.ts";
 import type { Log } from "../../contracts/telemetry.ts";
 import { type Departure, isLive, type Phase } from "../../core/departure/departure.ts";
-import { instant, plus } from "../../core/time/time.ts";
+import { between, type Instant, instant, millis, plus } from "../../core/time/time.ts";
 import { policiesPath } from "../../kube/object/paths.ts";
 import type { ModelApi } from "../../sim/api/model-api.ts";
 import type { ModelMachine } from "../../sim/cloud/model-machine.ts";
@@ -11,10 +12,10 @@ import { demoNoticeMs } from "../../sim/demo/demo-world.ts";
 import { FleetTally } from "../../sim/demo/fleet-tally.ts";
 import { type NoticeTimeline, NoticeWatch } from "../../sim/demo/notice-watch.ts";
 import type { FleetCounts } from "../../sim/demo/simulation-report.ts";
-import type { BoardNews, BoardNotice, BoardState } from "./board-state.ts";
+import type { ModelCluster } from "../../sim/model-cluster.ts";
+import { machineLifeMs } from "./board-row.ts";
 import { startFleet, startLastcallFleet } from "./demo-run.ts";
-import { FleetNews } from "./fleet-news.ts";
-import { fleetPicture } from "./fleet-picture.ts";
+import { aftermathMs, FleetNews, fleetPicture, type StoryFacts, storyOf } from "./fleet-picture.ts";
 import type { Pulse } from "./pace.ts";
 
 export interface LiveDemoOptions {
@@ -33,11 +34,9 @@ export interface LiveDemo {
    */
   run(onNews: (news: BoardNews) => void): Promise<void>;
   /** What there is to see now, but for where it is seen. */
-  picture(): Omit<BoardState, "kubeconfig" | "speed">;
+  picture(): Omit<DemoPicture, "speed" | "moment" | "paused">;
   /** What the controller sees, for whoever shows it in a browser. */
   readonly fleet: Fleet;
-  /** What has become of the two fleets so far. */
-  comparison(): Comparison;
   /** What decides how fast the clock is to go; cheap enough to be asked at every step. */
   pulse(): Pulse;
   /** How many events the board has had to tell. */
@@ -47,6 +46,8 @@ export interface LiveDemo {
   /** Ends everything, the run too. */
   close(): Promise<void>;
 }
+
+type Told = Pick<StoryFacts, "withLastcall" | "without" | "notice">;
 
 /** Two fleets of one fate on one clock: Lastcall is to work on the one, nobody on the other. */
 export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
@@ -59,6 +60,18 @@ export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
   const over = new AbortController();
   const { api, cloud } = cluster;
   const news = new FleetNews();
+  const limitAt = plus(firstLaunch(shadow), millis(machineLifeMs));
+  const told = (): Told => ({
+    withLastcall: figuresOf(tally.counts()),
+    without: figuresOf(shadowTally.counts()),
+    notice: boardNotice(watch.latest(), shadowWatch.latest(), clock.now()),
+  });
+  const storyFacts = (): StoryFacts => ({
+    ...{ now: clock.now(), nodes: options.nodes, limitAt, ...told() },
+    nodesLeft: firstLeft(cluster, startedAt),
+    nodesLeftWithout: firstLeft(shadow, startedAt),
+    departures: tally.counts().plannedDepartures + departuresUnderWay(fleet.view()).draining,
+  });
   let running: Promise<void> = Promise.resolve();
   return {
     api,
@@ -79,24 +92,18 @@ export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
           { ...fleet.view(), audits: auditSentences(api) },
           now,
         ),
-        notice: boardNotice(watch.latest(), shadowWatch.latest()),
-        news: news.recent(),
-        withLastcall: tally.counts(),
-        without: shadowTally.counts(),
+        ...{ ...told(), story: storyOf(storyFacts()), news: news.recent() },
       };
     },
     pulse: () => ({
       ...{ now: clock.now(), startedAt, podsUnderNotice: podsLeft(watch.latest()) },
-      ...departuresUnderWay(fleet.view().departures),
+      shutdownAt: shutdownOf(watch.latest()),
+      ...departuresUnderWay(fleet.view()),
       departed: tally.counts().plannedDepartures,
       noticed: tally.counts().preempted,
       losses: [cloud, shadow.cloud].flatMap((one) => one.machines().filter(isNoticed)).length,
     }),
     fleet,
-    comparison: () => ({
-      withLastcall: figuresOf(tally.counts()),
-      without: figuresOf(shadowTally.counts()),
-    }),
     events: () => news.count(),
     interrupt: () => {
       const name = lastToLeave(cloud.machines(), fleet.view().departures);
@@ -115,18 +122,32 @@ function figuresOf({ largestLossIn1h, podsLost, replacements }: FleetCounts): Fl
   return { lostAtOnce: largestLossIn1h, podsKilled: podsLost, replacements };
 }
 
-/** The notice that runs, until the power is off. */
+/** The notice that runs, or whose machine has just gone. */
 function boardNotice(
   story: NoticeTimeline | undefined,
   twin: NoticeTimeline | undefined,
+  now: Instant,
 ): BoardNotice | undefined {
-  if (story === undefined || story.goneAt !== undefined) return undefined;
-  const { node, noticedAt, pods } = story;
-  const isSame = twin?.node === node && twin.goneAt === undefined;
-  const untold = isSame
-    ? twin.pods.filter(({ terminatingAt }) => terminatingAt === undefined).length
-    : undefined;
-  return { node, noticedAt, deadlineAt: plus(noticedAt, demoNoticeMs), pods, untold };
+  if (story === undefined) return undefined;
+  const { node, noticedAt, goneAt, pods } = story;
+  if (goneAt !== undefined && between(goneAt, now) > aftermathMs) return undefined;
+  const isSame = twin?.node === node && twin.noticedAt === noticedAt;
+  const twinPods = isSame ? twin.pods : undefined;
+  return { node, noticedAt, deadlineAt: plus(noticedAt, demoNoticeMs), goneAt, pods, twinPods };
+}
+
+function shutdownOf(story: NoticeTimeline | undefined): Instant | undefined {
+  return story && plus(story.noticedAt, demoNoticeMs);
+}
+
+/** Of the machines that were launched together, those that are still there. */
+function firstLeft({ cloud }: ModelCluster, startedAt: Instant): number {
+  const isFirst = ({ bornAt, state }: ModelMachine) => bornAt < startedAt && state !== "Gone";
+  return cloud.machines().filter(isFirst).length;
+}
+
+function firstLaunch({ cloud }: ModelCluster): Instant {
+  return instant(Math.min(...cloud.machines().map(({ bornAt }) => bornAt)));
 }
 
 function podsLeft(story: NoticeTimeline | undefined): number {
@@ -138,7 +159,7 @@ function isNoticed({ state }: ModelMachine): boolean {
   return state === "Noticed";
 }
 
-function departuresUnderWay(departures: readonly Departure[]): Pick<Pulse, "draining" | "nextAt"> {
+function departuresUnderWay({ departures }: FleetView): Pick<Pulse, "draining" | "nextAt"> {
   const planned = departures.filter((one) => isLive(one) && one.noticedAt === undefined);
   const ahead = planned.flatMap(({ status, departAt }) =>
     status.phase === "Scheduled" && departAt !== undefined ? [departAt] : [],

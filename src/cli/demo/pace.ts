@@ -1,3 +1,4 @@
+import type { Moment } from "../../board/demo-picture.ts";
 import { between, type Instant } from "../../core/time/time.ts";
 
 /** What there is to see in the two fleets, as far as it decides how fast the clock goes. */
@@ -6,6 +7,8 @@ export interface Pulse {
   readonly startedAt: Instant;
   /** Pods that still have to leave a machine of Lastcall's fleet after its notice. */
   readonly podsUnderNotice: number;
+  /** When the machine that was noticed last shuts down. */
+  readonly shutdownAt?: Instant | undefined;
   /** How many notices there have been in it, this one too. */
   readonly noticed: number;
   /** Nodes that leave as planned now, and how many have left so before. */
@@ -17,10 +20,10 @@ export interface Pulse {
   readonly nextAt?: Instant | undefined;
 }
 
-export type Moment = "Opening" | "Notice" | "Departure" | "Losses" | "Soon" | "Quiet";
-
 /** Time to read what is on the screen before anything happens. */
 const openingMs = 240_000;
+/** From the shutdown until the power is off, and a while to see what came of it. */
+const shutdownMs = 75_000;
 /** So long before a node leaves the clock slows down, to be seen. */
 const soonMs = 30_000;
 /** After so many departures, and one notice, everybody knows what one looks like. */
@@ -30,6 +33,7 @@ const shownDepartures = 2;
 export function momentOf(pulse: Pulse): Moment {
   const { now, startedAt, nextAt } = pulse;
   if (pulse.podsUnderNotice > 0) return "Notice";
+  if (isShuttingDown(pulse)) return "Aftermath";
   if (pulse.draining > 0) return "Departure";
   if (pulse.losses > 0) return "Losses";
   if (between(startedAt, now) < openingMs) return "Opening";
@@ -37,8 +41,14 @@ export function momentOf(pulse: Pulse): Moment {
   return isNew && nextAt !== undefined && between(now, nextAt) < soonMs ? "Soon" : "Quiet";
 }
 
+function isShuttingDown({ now, shutdownAt }: Pulse): boolean {
+  if (shutdownAt === undefined || now < shutdownAt) return false;
+  return between(shutdownAt, now) < shutdownMs;
+}
+
 /**
- * How many times as fast as `--speed` says: slow where something happens, fast where nothing does.
+ * How many times as fast as `--speed` says: slow where something happens, fast where nothing does,
+ * so that at 60 the whole story of the first day is told within a minute.
  */
 export function paceOf(
   moment: Moment,
@@ -46,16 +56,21 @@ export function paceOf(
 ): number {
   switch (moment) {
     case "Notice":
-      return noticed <= 1 ? 1 / 6 : 1 / 2;
+      return noticed <= 1 ? 1 / 4 : 4;
+    case "Aftermath":
+      return noticed <= 1 ? 1 / 3 : 10;
     case "Soon":
     case "Opening":
       return 1;
     case "Departure":
-      return departed < shownDepartures ? 1 : 4;
+      return departed < shownDepartures ? 1 : 20;
     case "Losses":
       return 4;
     case "Quiet":
-      return 20;
+      return 60;
+    // As fast as the machine can.
+    case "Skipping":
+      return 100_000;
   }
 }
 
@@ -64,12 +79,16 @@ export function momentText(moment: Moment): string {
   switch (moment) {
     case "Notice":
       return "notice running";
+    case "Aftermath":
+      return "shutdown";
     case "Departure":
       return "departure running";
     case "Losses":
       return "interruptions";
     case "Soon":
       return "departure soon";
+    case "Skipping":
+      return "to the next event";
     case "Opening":
     case "Quiet":
       return "";

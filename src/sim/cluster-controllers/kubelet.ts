@@ -237,7 +237,7 @@ export class Kubelet implements ModelController {
       type: "Ready",
       status: "False",
       reason: "KubeletNotReady",
-      message: "node is shutting down",
+      message: shuttingDown,
       lastTransitionTime: timestamp(this.#loop.context.clock.now()),
     };
     const conditions = withCondition(node.status.conditions, condition);
@@ -262,7 +262,14 @@ function secondsOf(pod: PodObject, annotation: string): number | undefined {
   return text === undefined ? undefined : Number(text);
 }
 
-function exitSecondsOf(pod: PodObject): number {
+const shuttingDown = "node is shutting down";
+
+export function isShuttingDown(node: NodeObject | undefined): boolean {
+  return (node?.status.conditions ?? []).some(({ message }) => message === shuttingDown);
+}
+
+/** From SIGTERM until its program has ended by itself; a second where nobody says. */
+export function exitSecondsOf(pod: PodObject): number {
   const text = pod.metadata.annotations?.[podBehaviour.exitSeconds];
   return text === "never" ? Number.POSITIVE_INFINITY : Number(text ?? 1);
 }

@@ -7,7 +7,7 @@ import {
   type NodeObject,
   type PodObject,
 } from "../cluster-controllers/cluster-object.ts";
-import { gkeShutdownGrace, podBehaviour } from "../cluster-controllers/kubelet.ts";
+import { exitSecondsOf, gkeShutdownGrace, isShuttingDown } from "../cluster-controllers/kubelet.ts";
 import { type DepartureObject, departureStorage } from "../invariants/departure-object.ts";
 import type { ModelCluster } from "../model-cluster.ts";
 import type { FleetCounts } from "./simulation-report.ts";
@@ -95,13 +95,12 @@ export class FleetTally {
       ? Math.min(allowedSeconds, gkeShutdownGrace.regularSeconds)
       : allowedSeconds;
     if (grantedSeconds < wantedSeconds(now)) this.#podsCut += 1;
-    if (grantedSeconds < exitSeconds(now)) this.#podsLost += 1;
+    if (grantedSeconds < exitSecondsOf(now)) this.#podsLost += 1;
   }
 
   #isShuttingDown(nodeName: string | undefined): boolean {
     const node = this.#cluster.api.context.store.collection("nodes").get("", nodeName ?? "");
-    const { conditions = [] } = (node as NodeObject | undefined)?.status ?? {};
-    return conditions.some(({ message }) => message === "node is shutting down");
+    return isShuttingDown(node as NodeObject | undefined);
   }
 
   #onDepartureChange({ type, object, previous }: StoredChange): void {
@@ -126,11 +125,6 @@ function grantedBy(before: PodObject, now: PodObject): number | undefined {
 
 function wantedSeconds(pod: PodObject): number {
   return pod.spec.terminationGracePeriodSeconds ?? 30;
-}
-
-function exitSeconds(pod: PodObject): number {
-  const text = pod.metadata.annotations?.[podBehaviour.exitSeconds] ?? "1";
-  return text === "never" ? Number.POSITIVE_INFINITY : Number(text);
 }
 
 function isDaemon(pod: ModelObject): boolean {

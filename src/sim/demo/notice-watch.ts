@@ -1,7 +1,12 @@
 import type { Instant } from "../../core/time/time.ts";
 import type { StoredChange } from "../api/store/object-store.ts";
 import type { MachineEvent } from "../cloud/model-machine.ts";
-import { controllerOf, type PodObject } from "../cluster-controllers/cluster-object.ts";
+import {
+  controllerOf,
+  type NodeObject,
+  type PodObject,
+} from "../cluster-controllers/cluster-object.ts";
+import { exitSecondsOf, isShuttingDown } from "../cluster-controllers/kubelet.ts";
 import type { ModelCluster } from "../model-cluster.ts";
 
 /** What became of one machine's pods from its notice on. Pods of DaemonSets are left out. */
@@ -19,23 +24,33 @@ interface PodTimeline {
   readonly terminatingAt?: Instant;
   /** When it had ended; absent for one that was running when the power went. */
   readonly endedAt?: Instant;
+  /** It was ended before its program had. */
+  readonly isKilled?: true;
+}
+
+interface WatchedPod extends PodTimeline {
+  /** From SIGTERM until its program has ended by itself. */
+  readonly exitMs: number;
 }
 
 /** Follows the pods of the machine that was noticed last, by the cloud and the pods alone. */
 export class NoticeWatch {
   readonly #cluster: ModelCluster;
   #timeline: NoticeTimeline | undefined;
-  #pods: ReadonlyMap<string, PodTimeline> = new Map();
+  #pods: ReadonlyMap<string, WatchedPod> = new Map();
   #machineId = "";
 
   constructor(cluster: ModelCluster) {
     this.#cluster = cluster;
     cluster.cloud.subscribe((event) => this.#onCloudEvent(event));
-    cluster.api.context.store.collection("pods").subscribe((change) => this.#onPodChange(change));
+    const { store } = cluster.api.context;
+    store.collection("pods").subscribe((change) => this.#onPodChange(change));
+    store.collection("nodes").subscribe(({ object }) => this.#onNodeChange(object as NodeObject));
   }
 
   latest(): NoticeTimeline | undefined {
-    return this.#timeline && { ...this.#timeline, pods: [...this.#pods.values()] };
+    const pods = [...this.#pods.values()].map(({ exitMs: _, ...pod }) => pod);
+    return this.#timeline && { ...this.#timeline, pods };
   }
 
   #onCloudEvent({ kind, at, machine }: MachineEvent): void {
@@ -44,17 +59,35 @@ export class NoticeWatch {
       this.#timeline = { node: machine.name, noticedAt: at, pods: [] };
       this.#pods = new Map(this.#podsOn(machine.name));
     }
-    if (kind !== "Gone" || this.#timeline === undefined || machine.id !== this.#machineId) return;
+    if (this.#timeline === undefined || machine.id !== this.#machineId) return;
+    if (kind !== "Gone") return;
+    // What still runs when the power goes is killed by that.
+    this.#change((pod) => (pod.endedAt === undefined ? { ...pod, isKilled: true } : pod));
     this.#timeline = { ...this.#timeline, goneAt: at };
   }
 
-  #podsOn(node: string): readonly (readonly [string, PodTimeline])[] {
+  /** The shutdown tells those that nobody has told before. */
+  #onNodeChange(node: NodeObject): void {
+    const { node: name, goneAt } = this.#timeline ?? {};
+    if (name !== node.metadata.name || goneAt !== undefined || !isShuttingDown(node)) return;
+    const at = this.#cluster.api.context.clock.now();
+    this.#change((pod) => ({ terminatingAt: at, ...pod }));
+  }
+
+  #change(change: (pod: WatchedPod) => WatchedPod): void {
+    this.#pods = new Map([...this.#pods].map(([uid, pod]) => [uid, change(pod)]));
+  }
+
+  #podsOn(node: string): readonly (readonly [string, WatchedPod])[] {
     const pods = [
       ...this.#cluster.api.context.store.collection("pods").onNode(node),
     ] as PodObject[];
     return pods
       .filter((pod) => controllerOf(pod)?.kind !== "DaemonSet" && pod.status.phase === "Running")
-      .map((pod) => [pod.metadata.uid, { name: pod.metadata.name }] as const)
+      .map((pod) => {
+        const exitMs = exitSecondsOf(pod) * 1000;
+        return [pod.metadata.uid, { name: pod.metadata.name, exitMs }] as const;
+      })
       .toSorted(([, a], [, b]) => (a.name < b.name ? -1 : 1));
   }
 
@@ -68,10 +101,18 @@ export class NoticeWatch {
     const hasEnded = type === "DELETED" || pod.status.phase === "Failed";
     if (isTerminating && known.terminatingAt === undefined)
       this.#write(pod, { ...known, terminatingAt: at });
-    if (hasEnded) this.#write(pod, { terminatingAt: at, ...known, endedAt: at });
+    if (hasEnded) this.#write(pod, ended({ terminatingAt: at, ...known }, at));
   }
 
-  #write({ metadata }: PodObject, timeline: PodTimeline): void {
+  #write({ metadata }: PodObject, timeline: WatchedPod): void {
     this.#pods = new Map([...this.#pods, [metadata.uid, timeline]]);
   }
+}
+
+function ended(
+  pod: WatchedPod & { readonly terminatingAt: Instant },
+  endedAt: Instant,
+): WatchedPod {
+  const isKilled = endedAt - pod.terminatingAt < pod.exitMs;
+  return { ...pod, endedAt, ...(isKilled && { isKilled }) };
 }

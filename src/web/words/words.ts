@@ -125,12 +125,6 @@ export interface Words {
   readonly turnedAway: string;
   readonly awaySince: (time: string) => string;
   readonly missingTitle: string;
-  readonly demoTitle: string;
-  readonly withLastcall: string;
-  readonly without: string;
-  readonly lostAtOnce: string;
-  readonly podsKilled: string;
-  readonly replacements: string;
   readonly theme: string;
   readonly language: string;
   readonly acts: string;

@@ -40,7 +40,8 @@ it("A notice is told by its pods: who was told, who had ended, and who never did
         terminatingAt: plus(noticedAt, seconds(10)),
         endedAt: plus(noticedAt, seconds(16)),
       },
-      { name: "stuck" },
+      // Nobody told it before the shutdown did, and the power went while it was running.
+      { name: "stuck", terminatingAt: plus(noticedAt, seconds(120)), isKilled: true },
     ],
   });
   cluster.stop();

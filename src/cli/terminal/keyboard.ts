@@ -1,19 +1,19 @@
 import { openSync } from "node:fs";
 import { ReadStream } from "node:tty";
-import { type Key, keysIn } from "./controls.ts";
 
 /** The keys of the terminal, until it is closed. */
 export interface Keyboard {
   close(): void;
 }
 
-export type OpenKeyboard = (onKey: (key: Key) => void) => Keyboard;
+/** Told what was typed: a character, several at once, or the sequence of a key without one. */
+export type OpenKeyboard = (onText: (text: string) => void) => Keyboard;
 
 /**
  * Reads the keys one by one from the terminal itself, whatever stdin is. Without one there are
  * none: the board is to be looked at all the same.
  */
-export function openTerminalKeyboard(onKey: (key: Key) => void): Keyboard {
+export function openTerminalKeyboard(onText: (text: string) => void): Keyboard {
   const stream = openTerminal();
   if (stream === undefined) return { close: () => {} };
   const close = (): void => {
@@ -24,9 +24,7 @@ export function openTerminalKeyboard(onKey: (key: Key) => void): Keyboard {
   process.on("exit", close);
   stream.setRawMode(true);
   stream.setEncoding("utf8");
-  stream.on("data", (text: string) => {
-    for (const key of keysIn(text)) onKey(key);
-  });
+  stream.on("data", onText);
   // A terminal that went away is told by SIGHUP.
   stream.on("error", () => {});
   return { close };

@@ -1,0 +1,182 @@
+/**
+ * What the demo shows at one instant, in a terminal and in a browser: two fleets of one fate, with
+ * Lastcall and without. Everything that is on either follows from this alone.
+ */
+import type { WindowState } from "../core/limits/windows.ts";
+import { between, type Instant } from "../core/time/time.ts";
+import type { FleetFigures } from "./stream.ts";
+
+export interface DemoPicture {
+  readonly now: Instant;
+  readonly startedAt: Instant;
+  readonly seed: number;
+  /** How many times faster than real time the model runs just now, and why. */
+  readonly speed: number;
+  readonly moment: Moment;
+  readonly paused: boolean;
+  readonly story: Story;
+  /** By name. */
+  readonly policies: readonly BoardPolicy[];
+  /** By zone, then by name. */
+  readonly nodes: readonly BoardNode[];
+  /** The notice on Lastcall's fleet, while it runs and shortly after. */
+  readonly notice?: BoardNotice | undefined;
+  /** What happened last, the newest first. */
+  readonly news: readonly BoardNews[];
+  readonly withLastcall: FleetFigures;
+  readonly without: FleetFigures;
+}
+
+/** What there is to see, as far as it decides how fast the clock goes. */
+export type Moment =
+  | "Opening"
+  | "Notice"
+  | "Aftermath"
+  | "Departure"
+  | "Losses"
+  | "Soon"
+  | "Quiet"
+  | "Skipping";
+
+/** What a person can have the demo do. */
+export type DemoKey = "Pause" | "Faster" | "Slower" | "NextEvent" | "Interrupt";
+
+/** Where the demo is in what it has to tell. */
+export type Story =
+  | { readonly kind: "Together"; readonly nodes: number; readonly limitAt: Instant }
+  | { readonly kind: "Notice"; readonly node: string }
+  | {
+      readonly kind: "NoticeOver";
+      readonly node: string;
+      readonly podsKilled: number;
+      readonly podsKilledWithout: number;
+      readonly pods: number;
+    }
+  | {
+      readonly kind: "OneByOne";
+      readonly nodes: number;
+      /** Of those that were launched together: how many have not left yet. */
+      readonly nodesLeft: number;
+      readonly limitAt: Instant;
+    }
+  | { readonly kind: "Limit"; readonly nodesLost: number; readonly nodesLeft: number }
+  | {
+      readonly kind: "Result";
+      readonly withLastcall: FleetFigures;
+      readonly without: FleetFigures;
+    };
+
+export interface BoardPolicy {
+  readonly name: string;
+  readonly windows: WindowState;
+  /** The sentence of its forecast. */
+  readonly forecast: string;
+  /** What the audit says of the workloads on its nodes; absent until the first audit. */
+  readonly audit?: string | undefined;
+}
+
+/** One machine's place in the fleet, and what it is doing. */
+export interface BoardNode {
+  readonly name: string;
+  readonly zone: string;
+  readonly bornAt: Instant;
+  readonly doing: Doing;
+  /** The machine at the same place in the fleet without Lastcall. */
+  readonly twin?: BoardTwin | undefined;
+}
+
+export interface BoardTwin {
+  readonly bornAt: Instant;
+  readonly doing: "Working" | "Taken" | "Gone" | "Booting";
+}
+
+/** One machine's notice: its pods against its clock. */
+export interface BoardNotice {
+  readonly node: string;
+  readonly noticedAt: Instant;
+  /** When the machine is shut down, and pods have no say any more. */
+  readonly deadlineAt: Instant;
+  /** When its power went. */
+  readonly goneAt?: Instant | undefined;
+  readonly pods: readonly BoardPod[];
+  /** Those of its twin; absent where the cloud does not take the twin too. */
+  readonly twinPods?: readonly BoardPod[] | undefined;
+}
+
+export interface BoardPod {
+  readonly name: string;
+  /** When it was told to end, and when it had ended. */
+  readonly terminatingAt?: Instant | undefined;
+  readonly endedAt?: Instant | undefined;
+  /** It was ended before its program had. */
+  readonly isKilled?: boolean | undefined;
+}
+
+export type Doing =
+  /** At work without a departure yet. */
+  | { readonly kind: "Working" }
+  | {
+      readonly kind: "Scheduled";
+      readonly departAt: Instant;
+      readonly deadlineAt: Instant | undefined;
+      /** From the closed list of reasons. */
+      readonly why: string;
+    }
+  /** Its time has come, and something holds it back. */
+  | { readonly kind: "Held"; readonly why: string }
+  | {
+      readonly kind: "Draining";
+      readonly podsLeft: number;
+      readonly podsTotal: number;
+      readonly blocked: number;
+    }
+  | { readonly kind: "Releasing" }
+  | { readonly kind: "RollingBack" }
+  /** The cloud takes it: this is its notice, and what is left to do before the end of it. */
+  | {
+      readonly kind: "Taken";
+      readonly deadlineAt: Instant;
+      readonly podsLeft?: number | undefined;
+    }
+  | { readonly kind: "Gone" }
+  | { readonly kind: "Booting" };
+
+export interface BoardNews {
+  readonly at: Instant;
+  readonly node: string;
+  /** An outcome of a departure; `Noticed` and `Drained` for a node that the cloud takes. */
+  readonly what: string;
+  readonly message: string;
+}
+
+/** The story in a sentence or two; `span` writes a time as its reader does. */
+export function storyText(story: Story, now: Instant, span: (ms: number) => string): string {
+  switch (story.kind) {
+    case "Together":
+      return `${counted(story.nodes, "Spot node")} launched together, twice: with Lastcall and without. The cloud interrupts each by 24 h: all of them in ${span(between(now, story.limitAt))}.`;
+    case "Notice":
+      return `The cloud interrupts ${story.node} in both fleets. With Lastcall its pods leave during the notice; without, they keep running until the shutdown.`;
+    case "NoticeOver":
+      return `${story.node} is gone. Without Lastcall ${killedText(story.podsKilledWithout)}; with Lastcall ${story.podsKilled === 0 ? `all ${story.pods} had terminated in time` : killedText(story.podsKilled)}.`;
+    case "OneByOne":
+      return `With Lastcall nodes leave one by one, drained and replaced: ${story.nodesLeft} of ${story.nodes} are still to go. Without, all wait for their 24 h, in ${span(between(now, story.limitAt))}.`;
+    case "Limit":
+      return `24 h: without Lastcall the cloud interrupts node after node, ${story.nodesLost} within one hour so far. With Lastcall ${story.nodesLeft === 0 ? "all had left before" : `${story.nodesLeft} had not left yet`}.`;
+    case "Result":
+      return `Without Lastcall ${lossText(story.without)}. With Lastcall ${lossText(story.withLastcall)}.`;
+  }
+}
+
+function lossText({ lostAtOnce, podsKilled }: FleetFigures): string {
+  const nodes = `${counted(lostAtOnce, "node")} ${lostAtOnce === 1 ? "was" : "were"} lost`;
+  return `${nodes} within one hour, and ${killedText(podsKilled)}`;
+}
+
+function killedText(pods: number): string {
+  if (pods === 0) return "no pod was killed";
+  return `${counted(pods, "pod")} ${pods === 1 ? "was" : "were"} killed`;
+}
+
+function counted(count: number, what: string): string {
+  return count === 1 ? `1 ${what}` : `${count} ${what}s`;
+}

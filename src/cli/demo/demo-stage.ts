@@ -1,0 +1,80 @@
+import type { DemoKey, DemoPicture } from "../../board/demo-picture.ts";
+import type { PageAnswer, PageRoutes } from "../../contracts/board/page-route.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import { fieldsOf } from "../../core/json/json-field.ts";
+import { millis } from "../../core/time/time.ts";
+import type { Director } from "./director.ts";
+
+/** So often a browser is shown what there is; a large fleet takes longer, and is shown less. */
+const leastPauseMs = 200;
+const pausePerWork = 4;
+/** Of a larger fleet a page shows so many nodes. */
+const mostNodes = 120;
+
+const keys: readonly DemoKey[] = ["Pause", "Faster", "Slower", "NextEvent", "Interrupt"];
+
+/** The two fleets for browsers, and the keys of the demo that they may press. */
+export class DemoStage {
+  readonly #director: Director;
+  readonly #clock: Clock;
+  readonly #listeners = new Set<(text: string) => void>();
+  #speed = 0;
+
+  /** `clock` is that of the wall. */
+  constructor(director: Director, clock: Clock) {
+    this.#director = director;
+    this.#clock = clock;
+  }
+
+  routes(): PageRoutes {
+    return {
+      get: {
+        "/api/demo": () => ({
+          type: "text/event-stream; charset=utf-8",
+          open: ({ send }) => this.#subscribe(send),
+        }),
+      },
+      post: { "/api/demo/key": ({ body }) => this.#press(body) },
+    };
+  }
+
+  /** Shows until the signal aborts, while somebody looks; tells when the speed changes. */
+  async run(onSpeed: () => void, signal: AbortSignal): Promise<void> {
+    const clock = this.#clock;
+    while (!signal.aborted) {
+      const startMs = clock.monotonic();
+      this.#show();
+      const speed = this.#director.speed();
+      if (speed !== this.#speed) onSpeed();
+      this.#speed = speed;
+      const pauseMs = Math.max(leastPauseMs, (clock.monotonic() - startMs) * pausePerWork);
+      await clock.sleep(millis(pauseMs), signal).catch(() => undefined);
+    }
+  }
+
+  #subscribe(send: (text: string) => void): () => void {
+    send(this.#text());
+    this.#listeners.add(send);
+    return () => this.#listeners.delete(send);
+  }
+
+  #press(body: unknown): PageAnswer {
+    const key = keys.find((one) => one === fieldsOf(body).key);
+    if (key === undefined) return { status: 400, json: { problem: "The demo has no such key" } };
+    this.#director.press(key);
+    this.#show();
+    return { status: 200, json: {} };
+  }
+
+  #show(): void {
+    if (this.#listeners.size === 0) return;
+    const text = this.#text();
+    for (const send of [...this.#listeners]) send(text);
+  }
+
+  #text(): string {
+    const picture = this.#director.picture();
+    const shown: DemoPicture = { ...picture, nodes: picture.nodes.slice(0, mostNodes) };
+    return `data: ${JSON.stringify(shown)}\n\n`;
+  }
+}

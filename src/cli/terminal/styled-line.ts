@@ -1,0 +1,81 @@
+/** How a piece of text is meant; what it looks like is up to who shows it. */
+export type Tone = "plain" | "dim" | "strong" | "good" | "accent" | "warn" | "bad";
+
+export interface Cell {
+  readonly text: string;
+  readonly tone: Tone;
+}
+
+/** A line of text in pieces. Every character is one column wide. */
+export type StyledLine = readonly Cell[];
+
+export function cell(text: string, tone: Tone = "plain"): Cell {
+  return { text, tone };
+}
+
+export function widthOf(line: StyledLine): number {
+  return line.reduce((sum, { text }) => sum + text.length, 0);
+}
+
+/** The line in at most `columns` columns; one that is longer ends with `…`. */
+export function clipped(line: StyledLine, columns: number): StyledLine {
+  if (widthOf(line) <= columns) return line;
+  const kept: Cell[] = [];
+  let space = columns - 1;
+  for (const one of line) {
+    if (space <= 0) break;
+    kept.push({ ...one, text: one.text.slice(0, space) });
+    space -= one.text.length;
+  }
+  return columns < 1 ? [] : [...kept, cell("…", "dim")];
+}
+
+/** The words of a text in lines of at most `columns` columns; a word that is longer has its own. */
+export function wrapped(text: string, columns: number): readonly string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + 1 + word.length > columns) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines;
+}
+
+/** The text alone, for plain output and for tests. */
+export function plainText(line: StyledLine): string {
+  return line.map(({ text }) => text).join("");
+}
+
+const esc = "\u001b[";
+
+/** The colours of the sixteen that every terminal has, so that the reader's own theme is kept. */
+const codes: Readonly<Record<Tone, string>> = {
+  plain: "",
+  dim: "2",
+  strong: "1",
+  good: "32",
+  accent: "36;1",
+  warn: "33",
+  bad: "31;1",
+};
+
+/**
+ * One frame for a terminal: each line written over the one before and cleared to its end, the rest
+ * of the screen cleared last, so that nothing is blank in between. Terminals that know how
+ * (DEC mode 2026) show it all at once.
+ */
+export function ansiFrame(
+  lines: readonly StyledLine[],
+  look: { readonly colour: boolean },
+): string {
+  const text = lines.map((line) => `${ansiLine(line, look)}${esc}K`).join("\r\n");
+  return `${esc}?2026h${esc}H${text}${esc}J${esc}?2026l`;
+}
+
+function ansiLine(line: StyledLine, { colour }: { readonly colour: boolean }): string {
+  return line
+    .map(({ text, tone }) =>
+      colour && codes[tone] !== "" ? `${esc}${codes[tone]}m${text}${esc}0m` : text,
+    )
+    .join("");
+}

@@ -1,0 +1,150 @@
+import { type Moment, type Story, storyText } from "../../board/demo-picture.ts";
+import { instant } from "../../core/time/time.ts";
+import { spanText } from "../words/format.ts";
+import type { Language } from "../words/words.ts";
+
+/** The words of the demo's stage, which no other board needs. */
+export interface DemoWords {
+  readonly title: string;
+  readonly withLastcall: string;
+  readonly without: string;
+  readonly machines: string;
+  readonly machinesHelp: string;
+  readonly lostAtOnce: string;
+  readonly lostAtOnceHelp: string;
+  readonly podsKilled: string;
+  readonly podsKilledHelp: string;
+  readonly replacements: string;
+  readonly replacementsHelp: string;
+  readonly notice: string;
+  readonly shutDown: string;
+  readonly gone: string;
+  readonly running: string;
+  readonly unaware: string;
+  readonly terminating: (span: string) => string;
+  readonly terminated: (span: string) => string;
+  readonly killed: string;
+  readonly noTwin: string;
+  readonly pause: string;
+  readonly resume: string;
+  readonly slower: string;
+  readonly faster: string;
+  readonly nextEvent: string;
+  readonly interrupt: string;
+  readonly keys: string;
+  readonly paused: string;
+  readonly moments: Readonly<Record<Moment, string>>;
+  /** What a drawing of machines shows. */
+  readonly machinesText: (atWork: number, lost: number, leaving: number) => string;
+  readonly more: (nodes: number) => string;
+  readonly story: (story: Story, now: number) => string;
+}
+
+const english: DemoWords = {
+  title: "One fate, two fleets",
+  withLastcall: "With Lastcall",
+  without: "Without Lastcall",
+  machines: "Nodes",
+  machinesHelp: "A bar is a node's age, full at 24 h. × interrupted by the cloud, ↓ leaving",
+  lostAtOnce: "Lost at once",
+  lostAtOnceHelp: "Most nodes that the cloud interrupted within one hour",
+  podsKilled: "Pods killed",
+  podsKilledHelp: "Ended before they had terminated",
+  replacements: "Replacements",
+  replacementsHelp: "Nodes launched for others that left: what it costs",
+  notice: "Notice",
+  shutDown: "Shutting down",
+  gone: "Gone",
+  running: "running",
+  unaware: "running, untold",
+  terminating: (span) => `terminating for ${span}`,
+  terminated: (span) => `terminated after ${span}`,
+  killed: "killed",
+  noTwin: "Not interrupted here: another node is in its place",
+  pause: "Pause",
+  resume: "Resume",
+  slower: "Slower",
+  faster: "Faster",
+  nextEvent: "Next event",
+  interrupt: "Interrupt a node",
+  keys: "Clock of the demo",
+  paused: "Paused",
+  moments: {
+    Opening: "",
+    Notice: "notice running",
+    Aftermath: "shutdown",
+    Departure: "departure running",
+    Losses: "interruptions",
+    Soon: "departure soon",
+    Quiet: "",
+    Skipping: "to the next event",
+  },
+  machinesText: (atWork, lost, leaving) =>
+    `${atWork} nodes at work, ${lost} interrupted, ${leaving} leaving`,
+  more: (nodes) => `and ${nodes} more`,
+  story: (story, now) => storyText(story, instant(now), (ms) => spanText(ms, "en")),
+};
+
+const japanese: DemoWords = {
+  title: "同じ条件、二つのノード群",
+  withLastcall: "Lastcall あり",
+  without: "Lastcall なし",
+  machines: "ノード",
+  machinesHelp: "棒はノードの稼働時間（満杯で 24 時間）。× は中断、↓ は離脱中",
+  lostAtOnce: "同時に失ったノード",
+  lostAtOnceHelp: "一時間以内にクラウドが中断したノードの最大数",
+  podsKilled: "強制終了された Pod",
+  podsKilledHelp: "終了処理が済む前に止められた Pod",
+  replacements: "置き換え",
+  replacementsHelp: "離脱したノードの代わりに起動したノード（費用にあたる）",
+  notice: "予告",
+  shutDown: "シャットダウン中",
+  gone: "停止済み",
+  running: "実行中",
+  unaware: "予告を知らない",
+  terminating: (span) => `終了処理中 ${span}`,
+  terminated: (span) => `${span}で終了`,
+  killed: "強制終了",
+  noTwin: "こちらでは中断されない（別のノードに替わっている）",
+  pause: "一時停止",
+  resume: "再開",
+  slower: "遅く",
+  faster: "速く",
+  nextEvent: "次の出来事",
+  interrupt: "ノードを中断",
+  keys: "デモの時計",
+  paused: "一時停止中",
+  moments: {
+    Opening: "",
+    Notice: "予告中",
+    Aftermath: "シャットダウン",
+    Departure: "離脱中",
+    Losses: "中断",
+    Soon: "まもなく離脱",
+    Quiet: "",
+    Skipping: "次の出来事へ",
+  },
+  machinesText: (atWork, lost, leaving) => `稼働中 ${atWork}、中断 ${lost}、離脱中 ${leaving}`,
+  more: (nodes) => `ほか ${nodes}`,
+  story: japaneseStory,
+};
+
+function japaneseStory(story: Story, now: number): string {
+  const span = (at: number): string => spanText(at - now, "ja");
+  switch (story.kind) {
+    case "Together":
+      return `Spot ノード ${story.nodes} 台を同時に起動した、同じ条件の二つのノード群。クラウドはどのノードも 24 時間以内に中断する。全台がその時刻を迎えるまで${span(story.limitAt)}。`;
+    case "Notice":
+      return `クラウドが両方の ${story.node} を中断する。Lastcall ありでは予告の間に Pod が退避し、なしではシャットダウンまで動き続ける。`;
+    case "NoticeOver":
+      return `${story.node} は停止した。強制終了された Pod は、Lastcall なしで ${story.podsKilledWithout}、ありで ${story.podsKilled}（全 ${story.pods}）。`;
+    case "OneByOne":
+      return `Lastcall ありではノードが一台ずつ退避して置き換わる（残り ${story.nodesLeft}／${story.nodes}）。なしでは全台が 24 時間を待つ。あと${span(story.limitAt)}。`;
+    case "Limit":
+      return `24 時間。Lastcall なしではクラウドが次々に中断し、一時間以内に ${story.nodesLost} 台。Lastcall ありで残っていたのは ${story.nodesLeft} 台。`;
+    case "Result":
+      return `一時間以内に失ったノードは、Lastcall なしで ${story.without.lostAtOnce} 台、ありで ${story.withLastcall.lostAtOnce} 台。強制終了された Pod は ${story.without.podsKilled} と ${story.withLastcall.podsKilled}。`;
+  }
+}
+
+export const demoWords: Readonly<Record<Language, DemoWords>> = { en: english, ja: japanese };

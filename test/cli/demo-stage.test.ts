@@ -1,0 +1,92 @@
+import { expect, it } from "vitest";
+import type { DemoPicture } from "../../src/board/demo-picture.ts";
+import { demoStartAt } from "../../src/cli/demo/demo-run.ts";
+import { DemoStage } from "../../src/cli/demo/demo-stage.ts";
+import { Director } from "../../src/cli/demo/director.ts";
+import { silentLog } from "../../src/cli/demo/headless-demo.ts";
+import { type LiveDemo, startLiveDemo } from "../../src/cli/demo/live-demo.ts";
+import type { HttpStream } from "../../src/contracts/http-route.ts";
+import { minutes, plus } from "../../src/core/time/time.ts";
+import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
+import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+
+const query = new URLSearchParams();
+
+async function withStage(
+  nodes: number,
+  check: (stage: DemoStage, parts: { demo: LiveDemo; clock: VirtualClock }) => Promise<void>,
+): Promise<void> {
+  const clock = new VirtualClock({ startAt: demoStartAt, settle: eventLoopTurn });
+  const demo = startLiveDemo({ clock, seed: 1, nodes, log: silentLog });
+  void demo.run(() => {});
+  const director = new Director({ demo, speed: 60, isPaced: true });
+  try {
+    await check(new DemoStage(director, new ManualClock()), { demo, clock });
+  } finally {
+    await demo.close();
+  }
+}
+
+function listen(stage: DemoStage): {
+  readonly pictures: DemoPicture[];
+  readonly leave: () => void;
+} {
+  const pictures: DemoPicture[] = [];
+  const stream = stage
+    .routes()
+    .get["/api/demo"]?.({ query, lastEventId: undefined, body: undefined });
+  const send = (text: string): void => {
+    pictures.push(JSON.parse(text.slice("data: ".length)));
+  };
+  return { pictures, leave: (stream as HttpStream).open({ send }) };
+}
+
+function press(stage: DemoStage, body: unknown) {
+  return stage.routes().post["/api/demo/key"]?.({ query, lastEventId: undefined, body });
+}
+
+it("The stage shows both fleets at once to who comes, and at each key to who is there", async () => {
+  await withStage(6, async (stage, { clock }) => {
+    await clock.runUntil(plus(demoStartAt, minutes(1)));
+    const { pictures, leave } = listen(stage);
+    expect(pictures.at(-1)).toMatchObject({
+      paused: false,
+      speed: 60,
+      story: { kind: "Together" },
+    });
+    expect(pictures.at(-1)?.nodes.map(({ twin }) => twin?.doing)).toEqual(Array(6).fill("Working"));
+    expect(await press(stage, { key: "Pause" })).toMatchObject({ status: 200 });
+    expect(pictures.at(-1)).toMatchObject({ paused: true, speed: 0 });
+    leave();
+    await press(stage, { key: "Pause" });
+    expect(pictures).toHaveLength(2);
+  });
+});
+
+it("A node that is interrupted from the page is interrupted in both fleets", async () => {
+  await withStage(6, async (stage, { clock }) => {
+    await clock.runUntil(plus(demoStartAt, minutes(1)));
+    const { pictures } = listen(stage);
+    await press(stage, { key: "Interrupt" });
+    const { node, twinPods } = pictures.at(-1)?.notice ?? {};
+    const taken = pictures.at(-1)?.nodes.find(({ name }) => name === node);
+    expect(taken).toMatchObject({ doing: { kind: "Taken" }, twin: { doing: "Taken" } });
+    expect(twinPods?.length).toBeGreaterThan(0);
+  });
+});
+
+it.each([[{ key: "Quit" }], [{ key: "Sort" }], [{}], [null], ["Pause"]])(
+  "No key of the page is %j, which is refused",
+  async (body) => {
+    await withStage(1, async (stage) => {
+      expect(await press(stage, body)).toMatchObject({ status: 400 });
+    });
+  },
+);
+
+it("Of a large fleet the stage shows the first 120 nodes", async () => {
+  await withStage(130, async (stage) => {
+    expect(listen(stage).pictures[0]?.nodes).toHaveLength(120);
+  });
+});

@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import { type BoardNotice, type Story, storyText } from "../../src/board/demo-picture.ts";
+import { spanText } from "../../src/cli/command-line/relative-time.ts";
+import { type StoryFacts, storyOf } from "../../src/cli/demo/fleet-picture.ts";
+import { hours, instant, minus, minutes, plus, seconds } from "../../src/core/time/time.ts";
+
+const now = instant(Date.UTC(2026, 10, 20, 2));
+const limitAt = plus(now, hours(3));
+const none = { lostAtOnce: 0, podsKilled: 0, replacements: 0 };
+const start: StoryFacts = {
+  ...{ now, nodes: 18, nodesLeft: 18, nodesLeftWithout: 18, limitAt, departures: 0 },
+  ...{ notice: undefined, withLastcall: none, without: none },
+};
+const pods = [{ name: "web" }, { name: "worker" }];
+const notice: BoardNotice = {
+  ...{ node: "spot-1", noticedAt: minus(now, minutes(2)), deadlineAt: now, pods },
+  twinPods: [{ name: "web" }, { name: "worker", isKilled: true }],
+};
+const goneAt = (span: number): BoardNotice => ({ ...notice, goneAt: minus(now, seconds(span)) });
+const atLimit = { now: limitAt, nodesLeft: 0 };
+
+describe("The story of the demo", () => {
+  it.each<[Story["kind"], string, Partial<StoryFacts>]>([
+    ["Together", "before anything has happened", {}],
+    ["Notice", "while a notice runs on both fleets", { notice }],
+    ["NoticeOver", "for a minute after the machine has gone", { notice: goneAt(60) }],
+    ["Together", "but no longer", { notice: goneAt(61) }],
+    ["OneByOne", "once a node has left as planned", { departures: 1, nodesLeft: 17 }],
+    [
+      "OneByOne",
+      "where a notice runs on one fleet alone",
+      { departures: 1, notice: { ...notice, twinPods: undefined } },
+    ],
+    ["Limit", "from 24 hours on, whatever else there is", { ...atLimit, notice }],
+    ["Result", "once the last of the other fleet has gone", { ...atLimit, nodesLeftWithout: 0 }],
+  ])("is %s %s", (kind, _, facts) => {
+    expect(storyOf({ ...start, ...facts }).kind).toBe(kind);
+  });
+
+  it.each<[string, Partial<StoryFacts>]>([
+    ["The cloud interrupts each by 24 h: all of them in 3h00m.", {}],
+    ["Without Lastcall 1 pod was killed; with Lastcall all 2 had ", { notice: goneAt(1) }],
+    ["6 of 18 are still to go.", { departures: 12, nodesLeft: 6 }],
+    [
+      "node after node, 9 within one hour so far. With Lastcall all had left before.",
+      { ...atLimit, without: { ...none, lostAtOnce: 9 } },
+    ],
+    ["With Lastcall 2 had not left yet.", { ...atLimit, nodesLeft: 2 }],
+    [
+      "Without Lastcall 17 nodes were lost within one hour, and 51 pods were killed. With Lastcall 1 node was lost within one hour, and no pod was killed.",
+      {
+        ...{ ...atLimit, nodesLeftWithout: 0 },
+        without: { lostAtOnce: 17, podsKilled: 51, replacements: 18 },
+        withLastcall: { lostAtOnce: 1, podsKilled: 0, replacements: 20 },
+      },
+    ],
+  ])("says: … %s", (text, facts) => {
+    expect(storyText(storyOf({ ...start, ...facts }), now, spanText)).toContain(text);
+  });
+});
