@@ -10,17 +10,25 @@ import { seededRng } from "../../src/core/chance/rng.ts";
 import { processIo } from "../../src/runtime/process-io.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
-import { ModelWorld, nodes, policies } from "../support/model-world.ts";
+import { departures, ModelWorld, nodes, policies } from "../support/model-world.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 let world: ModelWorld;
 let server: ModelServer;
 let folder: string;
 let stopping: AbortController;
+/** Paths that are watched, in the order in which the watches began. */
+let watches: string[];
 
 beforeEach(async () => {
   world = new ModelWorld();
   for (const name of ["n0", "n1"]) world.addNode(name, "a");
+  watches = [];
+  const watch = world.api.watch.bind(world.api);
+  world.api.watch = (request) => {
+    watches.push(request.path);
+    return watch(request);
+  };
   server = await serveModel({ api: world.api });
   folder = await mkdtemp(join(tmpdir(), "lastcall-board-"));
   await writeFile(join(folder, "kubeconfig"), server.kubeconfig);
@@ -154,6 +162,18 @@ describe("lastcall board", () => {
       200,
       "text/javascript; charset=utf-8",
     ]);
+  });
+
+  it("watches nodes, departures and policies, each once, however many pages look", async () => {
+    const { origin, cookie } = await opened();
+    const hasRows = (message: StreamMessage): boolean =>
+      (message.kind === "Picture" && message.picture.rows.length === 2) ||
+      (message.kind === "Change" && message.change.rows?.set.length === 2);
+    for (let pages = 0; pages < 3; pages += 1) await hearUntil(origin, cookie, hasRows);
+    await waitUntil(async () => watches.length >= 3 || undefined, {
+      ...{ what: "all is watched", timeoutMs: 10_000 },
+    });
+    expect(watches.toSorted()).toEqual([departures, policies, nodes].toSorted());
   });
 
   it("serves its page although the cluster is away, and tells it there", async () => {

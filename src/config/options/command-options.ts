@@ -279,7 +279,7 @@ export const auditOptions = [
   },
 ] as const satisfies readonly Option[];
 
-/** What `migrate` reads, and where it writes. */
+/** How the board is served, and where it finds what has been. */
 export const boardOptions = [
   {
     name: "address",
@@ -312,6 +312,7 @@ export const boardOptions = [
   },
 ] as const satisfies readonly Option[];
 
+/** What `migrate` reads, and where it writes. */
 export const migrateOptions = [
   {
     name: "output",

@@ -1,23 +1,15 @@
-import type { BoardRow, ShutSpan } from "../../board/stream.ts";
-import type { WaveSpan } from "../../board/wave-spans.ts";
-import { useEffect, useMemo, useRef, useState, type VNode } from "../preact.ts";
-import { nodeLink, type PageView } from "../view-state.ts";
+import type { BoardRow } from "../../board/stream.ts";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState, type VNode } from "../preact.ts";
+import type { PageView } from "../view-state.ts";
 import { clockText, dayText } from "../words/format.ts";
 import { Sentence } from "../words/sentence.tsx";
+import { type Lane, LaneLine, laneHeight, type Scale, xOf } from "./timeline-lane.tsx";
 
 export const hourMs = 3_600_000;
 /** So much of the time that is shown has passed already. */
 export const behindShare = 1 / 8;
-const laneHeight = 24;
 const headHeight = 40;
 const zoneHeight = 26;
-
-interface Scale {
-  readonly fromAt: number;
-  readonly toAt: number;
-  readonly left: number;
-  readonly width: number;
-}
 
 interface Drawing {
   readonly view: PageView;
@@ -31,6 +23,7 @@ interface Drawing {
 export function TimelineDrawing({ view, rows, hours, before }: Drawing): VNode {
   const { words, now } = view;
   const [box, width] = useWidth();
+  const seen = useSeen(box);
   const [picked, setPicked] = useState<string | undefined>(undefined);
   const left = width < 600 ? 96 : 190;
   const span = hours * hourMs;
@@ -46,7 +39,9 @@ export function TimelineDrawing({ view, rows, hours, before }: Drawing): VNode {
     if (by === 0 || rows.length === 0) return;
     event.preventDefault();
     const at = rows.findIndex(({ id }) => id === picked);
-    setPicked(rows[Math.min(rows.length - 1, Math.max(0, at + by))]?.id);
+    const next = Math.min(rows.length - 1, Math.max(0, at + by));
+    setPicked(rows[next]?.id);
+    showLane(box.current, lanes[next]);
   };
   return (
     <figure class="drawing">
@@ -66,18 +61,20 @@ export function TimelineDrawing({ view, rows, hours, before }: Drawing): VNode {
         >
           <Hatch />
           <Hours view={view} scale={scale} hours={hours} height={height} />
-          {lanes.map((lane) => (
-            <LaneLine
-              key={lane.row.id}
-              lane={lane}
-              spans={cards.get(lane.row.policy ?? "")?.shut ?? []}
-              waves={cards.get(lane.row.policy ?? "")?.waves ?? []}
-              scale={scale}
-              ghostAt={ghosts.get(lane.row.id) ?? null}
-              isPicked={lane.row.id === picked}
-              onPick={() => setPicked(lane.row.id)}
-            />
-          ))}
+          {lanes
+            .filter((lane) => isSeen(lane, seen))
+            .map((lane) => (
+              <LaneLine
+                key={lane.row.id}
+                lane={lane}
+                spans={cards.get(lane.row.policy ?? "")?.shut ?? []}
+                waves={cards.get(lane.row.policy ?? "")?.waves ?? []}
+                scale={scale}
+                ghostAt={ghosts.get(lane.row.id) ?? null}
+                isPicked={lane.row.id === picked}
+                onPick={() => setPicked(lane.row.id)}
+              />
+            ))}
           <line
             class="now"
             x1={xOf(now, scale)}
@@ -87,16 +84,28 @@ export function TimelineDrawing({ view, rows, hours, before }: Drawing): VNode {
           />
         </svg>
       </div>
-      <figcaption id="lane-why" aria-live="polite">
-        {row === undefined ? (
-          words.focusHint
-        ) : (
-          <>
-            <Sentence view={view} text={row.explain} class="" /> {waveText(row, view)}
-          </>
-        )}
-      </figcaption>
+      <Caption view={view} row={row} />
     </figure>
+  );
+}
+
+interface CaptionProps {
+  readonly view: PageView;
+  readonly row: BoardRow | undefined;
+}
+
+/** Why the node that is pointed at leaves then. */
+function Caption({ view, row }: CaptionProps): VNode {
+  return (
+    <figcaption id="lane-why" aria-live="polite">
+      {row === undefined ? (
+        view.words.focusHint
+      ) : (
+        <>
+          <Sentence view={view} text={row.explain} class="" /> {waveText(row, view)}
+        </>
+      )}
+    </figcaption>
   );
 }
 
@@ -123,11 +132,53 @@ function useWidth() {
   return [box, width] as const;
 }
 
-interface Lane {
-  readonly row: BoardRow;
+interface SeenSpan {
   readonly top: number;
-  /** Where it is the first of its zone. */
-  readonly zone: string | undefined;
+  readonly bottom: number;
+}
+
+/** Lanes are drawn so far above and below what is seen, so that scrolling shows no gap. */
+const spareHeight = 480;
+
+/** Which part of the drawing is on the screen, in steps: far lanes are not drawn. */
+function useSeen(box: { readonly current: HTMLElement | null }): SeenSpan {
+  const [seen, setSeen] = useState<SeenSpan>({ top: 0, bottom: 2 * spareHeight });
+  useLayoutEffect(() => {
+    const measure = (): void => {
+      const top = -(box.current?.getBoundingClientRect().top ?? 0);
+      const step = (at: number): number => Math.round(at / spareHeight) * spareHeight;
+      const next = { top: step(top) - spareHeight, bottom: step(top + innerHeight) + spareHeight };
+      setSeen((before) =>
+        before.top === next.top && before.bottom === next.bottom ? before : next,
+      );
+    };
+    measure();
+    // What stands above it may grow.
+    const observer = new ResizeObserver(measure);
+    observer.observe(document.body);
+    addEventListener("scroll", measure, { passive: true });
+    addEventListener("resize", measure);
+    return () => {
+      observer.disconnect();
+      removeEventListener("scroll", measure);
+      removeEventListener("resize", measure);
+    };
+  }, []);
+  return seen;
+}
+
+function isSeen({ top }: Lane, seen: SeenSpan): boolean {
+  return top + laneHeight >= seen.top && top - zoneHeight <= seen.bottom;
+}
+
+/** The arrow keys go on past the end of the screen. */
+function showLane(box: HTMLElement | null, lane: Lane | undefined): void {
+  if (box === null || lane === undefined) return;
+  const top = box.getBoundingClientRect().top + lane.top;
+  // The sentence below the drawing stays on the screen, and covers what is behind it.
+  const room = innerHeight - 5 * laneHeight;
+  if (top < 0) scrollBy(0, top - zoneHeight);
+  else if (top > room) scrollBy(0, top - room);
 }
 
 function placed(rows: readonly BoardRow[]): readonly Lane[] {
@@ -139,15 +190,6 @@ function placed(rows: readonly BoardRow[]): readonly Lane[] {
     top += laneHeight;
     return lane;
   });
-}
-
-function xOf(at: number, { fromAt, toAt, left, width }: Scale): number {
-  const share = (at - fromAt) / (toAt - fromAt);
-  return left + Math.min(1, Math.max(0, share)) * (width - left - 8);
-}
-
-function isShown(at: number | null, { fromAt, toAt }: Scale): at is number {
-  return at !== null && at >= fromAt && at <= toAt;
 }
 
 interface Ground {
@@ -169,64 +211,6 @@ function Hatch(): VNode {
         <line class="hatch" x1="0" y1="0" x2="0" y2="7" />
       </pattern>
     </defs>
-  );
-}
-
-interface ShadesProps {
-  readonly spans: readonly ShutSpan[];
-  readonly scale: Scale;
-  readonly top: number;
-}
-
-/** When the node's own policy lets nothing start. */
-function Shades({ spans, scale, top }: ShadesProps): VNode {
-  return (
-    <g aria-hidden="true">
-      {spans.map(({ startAt, endAt, why }) => {
-        const x = xOf(startAt, scale);
-        const wide = xOf(endAt, scale) - x;
-        if (wide <= 0) return null;
-        return (
-          <rect
-            key={`${why} ${startAt}`}
-            class={why === "Freeze" ? "freeze" : "shut"}
-            {...{ x, y: top, width: wide, height: laneHeight }}
-          />
-        );
-      })}
-    </g>
-  );
-}
-
-interface WaveProps {
-  readonly waves: readonly WaveSpan[];
-  /** The node's own. */
-  readonly wave: number | null;
-  readonly scale: Scale;
-  readonly top: number;
-}
-
-/** The waves of the node's policy; its own has its number. */
-function WaveShades({ waves, wave, scale, top }: WaveProps): VNode {
-  return (
-    <g aria-hidden="true">
-      {waves.map((span) => {
-        const x = xOf(span.startAt, scale);
-        const wide = xOf(span.endAt, scale) - x;
-        if (wide <= 0) return null;
-        const isOwn = span.wave === wave;
-        return (
-          <g key={span.wave} class={isOwn ? "wave own" : "wave"}>
-            <rect {...{ x, y: top, width: wide, height: laneHeight }} />
-            {isOwn ? (
-              <text x={x - 4} y={top + laneHeight / 2 + 4}>
-                {span.wave}
-              </text>
-            ) : null}
-          </g>
-        );
-      })}
-    </g>
   );
 }
 
@@ -259,68 +243,6 @@ function Hours({ view, scale, hours, height }: Ground & { readonly hours: number
       })}
     </g>
   );
-}
-
-interface LaneProps {
-  readonly lane: Lane;
-  readonly spans: readonly ShutSpan[];
-  readonly waves: readonly WaveSpan[];
-  readonly scale: Scale;
-  /** When it leaves as things are, where something else is supposed. */
-  readonly ghostAt: number | null;
-  readonly isPicked: boolean;
-  readonly onPick: () => void;
-}
-
-function LaneLine({ lane, spans, waves, scale, ghostAt, isPicked, onPick }: LaneProps): VNode {
-  const { row, top, zone } = lane;
-  const y = top + laneHeight / 2;
-  const { bornAt, deadlineAt, earliestAt, departAt, noticedAt } = row;
-  const from = xOf(earliestAt ?? departAt ?? bornAt ?? scale.fromAt, scale);
-  const to = xOf(deadlineAt ?? scale.toAt, scale);
-  return (
-    <g class={`lane ${row.state}`} onMouseEnter={onPick}>
-      {zone === undefined ? null : (
-        <text class="zone" x="0" y={top - 7}>
-          {zone === "" ? "–" : zone}
-        </text>
-      )}
-      <rect
-        class={isPicked ? "row picked" : "row"}
-        {...{ x: 0, y: top, width: scale.width, height: laneHeight }}
-      />
-      <Shades spans={spans} scale={scale} top={top} />
-      <WaveShades waves={waves} wave={row.wave} scale={scale} top={top} />
-      <a href={nodeLink(row.node)} tabindex={-1}>
-        <text class="node" x="0" y={y + 4}>
-          {shortened(row.node, scale.left)}
-        </text>
-      </a>
-      <line class="life" x1={xOf(bornAt ?? scale.fromAt, scale)} x2={to} y1={y} y2={y} />
-      <line class="allowed" x1={from} x2={Math.max(from, to)} y1={y} y2={y} />
-      {isShown(earliestAt, scale) ? (
-        <line class="earliest" x1={from} x2={from} y1={y - 5} y2={y + 5} />
-      ) : null}
-      {isShown(deadlineAt, scale) ? (
-        <line class="deadline" x1={to} x2={to} y1={y - 8} y2={y + 8} />
-      ) : null}
-      {ghostAt !== departAt && isShown(ghostAt, scale) ? (
-        <circle class="ghost" cx={xOf(ghostAt, scale)} cy={y} r={5} />
-      ) : null}
-      {isShown(departAt, scale) ? (
-        <circle class="depart" cx={xOf(departAt, scale)} cy={y} r={isPicked ? 7 : 5.5} />
-      ) : null}
-      {isShown(noticedAt, scale) ? (
-        <path class="notice" d={`M${xOf(noticedAt, scale)} ${y - 8}l7 13h-14z`} />
-      ) : null}
-    </g>
-  );
-}
-
-/** The end of a name tells it from its neighbours. */
-function shortened(name: string, space: number): string {
-  const most = Math.floor(space / 7.4);
-  return name.length <= most ? name : `…${name.slice(1 - most)}`;
 }
 
 interface LegendProps {

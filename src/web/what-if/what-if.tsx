@@ -1,7 +1,7 @@
 import type { BoardRow, PolicyCard } from "../../board/stream.ts";
 import type { SupposedPicture, WhatIfFacts } from "../../board/what-if.ts";
 import { copyText } from "../browser.ts";
-import { useEffect, useMemo, useState, type VNode } from "../preact.ts";
+import { useEffect, useLayoutEffect, useMemo, useState, type VNode } from "../preact.ts";
 import { PolicyStanding } from "../timeline/policy-standing.tsx";
 import { nodeLink, type PageView } from "../view-state.ts";
 import { momentText } from "../words/format.ts";
@@ -29,7 +29,8 @@ export function WhatIf(props: WhatIfProps & { readonly facts: WhatIfFacts }): VN
   const made = useMemo(() => supposed(facts, card.name, text), [facts, card.name, text]);
   const picture = made.kind === "Planned" ? made.picture : undefined;
   const isEdited = text !== written;
-  useEffect(() => onSuppose(isEdited ? picture : undefined), [picture, isEdited]);
+  // Before the browser paints, so that the text and its plan are seen at once.
+  useLayoutEffect(() => onSuppose(isEdited ? picture : undefined), [picture, isEdited]);
   useEffect(() => () => onSuppose(undefined), []);
   const moved = picture === undefined ? [] : movedRows(present.rows, picture.rows);
   return (

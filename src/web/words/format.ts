@@ -66,17 +66,39 @@ export interface Speech {
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-function format(language: Language, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
-  const locale = language === "ja" ? "ja-JP" : "en-GB";
-  const key = `${locale} ${JSON.stringify(options)}`;
-  const found = formats.get(key) ?? new Intl.DateTimeFormat(locale, options);
-  formats.set(key, found);
+/** `key` tells the options from any others. */
+function format(
+  key: string,
+  language: Language,
+  options: Intl.DateTimeFormatOptions,
+): Intl.DateTimeFormat {
+  const whole = `${language} ${key}`;
+  const found =
+    formats.get(whole) ?? new Intl.DateTimeFormat(language === "ja" ? "ja-JP" : "en-GB", options);
+  formats.set(whole, found);
   return found;
+}
+
+const minuteTexts = new Map<string, string>();
+/** So many are remembered: what is drawn every second is written anew every minute at most. */
+const mostTexts = 20_000;
+
+/** The same for every instant of a minute. */
+function perMinute(key: string, at: number, write: (at: number) => string): string {
+  const whole = `${key}${Math.floor(at / minuteMs)}`;
+  const found = minuteTexts.get(whole);
+  if (found !== undefined) return found;
+  const text = write(at);
+  if (minuteTexts.size >= mostTexts) minuteTexts.clear();
+  minuteTexts.set(whole, text);
+  return text;
 }
 
 /** `21:04`, on the clock of the viewer. */
 export function clockText(at: number): string {
-  return format("en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }).format(at);
+  return perMinute("", at, (instant) =>
+    format("clock", "en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }).format(instant),
+  );
 }
 
 /** `21:04:31`. */
@@ -87,12 +109,14 @@ export function clockSecondsText(at: number): string {
     second: "2-digit",
     hourCycle: "h23",
   } as const;
-  return format("en", parts).format(at);
+  return format("seconds", "en", parts).format(at);
 }
 
 /** `Fri 20 Nov`. */
 export function dayText(at: number, language: Language): string {
-  return format(language, { weekday: "short", day: "numeric", month: "short" }).format(at);
+  return perMinute(language, at, (instant) =>
+    format("day", language, { weekday: "short", day: "numeric", month: "short" }).format(instant),
+  );
 }
 
 /** With the day where it is another than today's. */
@@ -103,7 +127,7 @@ export function momentText(at: number, now: number, language: Language): string 
 
 /** `UTC+9`: of the times on the page. */
 export function zoneText(at: number, language: Language): string {
-  const found = format(language, { timeZoneName: "shortOffset" })
+  const found = format("zone", language, { timeZoneName: "shortOffset" })
     .formatToParts(at)
     .find(({ type }) => type === "timeZoneName");
   return (found?.value ?? "").replace("GMT", "UTC");

@@ -1,0 +1,158 @@
+/** One lane of the timeline. */
+import type { BoardRow, ShutSpan } from "../../board/stream.ts";
+import type { WaveSpan } from "../../board/wave-spans.ts";
+import type { VNode } from "../preact.ts";
+import { nodeLink } from "../view-state.ts";
+
+export const laneHeight = 24;
+
+export interface Scale {
+  readonly fromAt: number;
+  readonly toAt: number;
+  readonly left: number;
+  readonly width: number;
+}
+
+export interface Lane {
+  readonly row: BoardRow;
+  readonly top: number;
+  /** Where it is the first of its zone. */
+  readonly zone: string | undefined;
+}
+
+export function xOf(at: number, { fromAt, toAt, left, width }: Scale): number {
+  const share = (at - fromAt) / (toAt - fromAt);
+  return left + Math.min(1, Math.max(0, share)) * (width - left - 8);
+}
+
+function isShown(at: number | null, { fromAt, toAt }: Scale): at is number {
+  return at !== null && at >= fromAt && at <= toAt;
+}
+
+interface ShadesProps {
+  readonly spans: readonly ShutSpan[];
+  readonly scale: Scale;
+  readonly top: number;
+}
+
+/** When the node's own policy lets nothing start. */
+function Shades({ spans, scale, top }: ShadesProps): VNode {
+  return (
+    <g aria-hidden="true">
+      {spans.map(({ startAt, endAt, why }) => {
+        const x = xOf(startAt, scale);
+        const wide = xOf(endAt, scale) - x;
+        if (wide <= 0) return null;
+        return (
+          <rect
+            key={`${why} ${startAt}`}
+            class={why === "Freeze" ? "freeze" : "shut"}
+            {...{ x, y: top, width: wide, height: laneHeight }}
+          />
+        );
+      })}
+    </g>
+  );
+}
+
+interface WaveProps {
+  readonly waves: readonly WaveSpan[];
+  /** The node's own. */
+  readonly wave: number | null;
+  readonly scale: Scale;
+  readonly top: number;
+}
+
+/** The waves of the node's policy; its own has its number. */
+function WaveShades({ waves, wave, scale, top }: WaveProps): VNode {
+  return (
+    <g aria-hidden="true">
+      {waves.map((span) => {
+        const x = xOf(span.startAt, scale);
+        const wide = xOf(span.endAt, scale) - x;
+        if (wide <= 0) return null;
+        const isOwn = span.wave === wave;
+        return (
+          <g key={span.wave} class={isOwn ? "wave own" : "wave"}>
+            <rect {...{ x, y: top, width: wide, height: laneHeight }} />
+            {isOwn ? (
+              <text x={x - 4} y={top + laneHeight / 2 + 4}>
+                {span.wave}
+              </text>
+            ) : null}
+          </g>
+        );
+      })}
+    </g>
+  );
+}
+
+interface LaneProps {
+  readonly lane: Lane;
+  readonly spans: readonly ShutSpan[];
+  readonly waves: readonly WaveSpan[];
+  readonly scale: Scale;
+  /** When it leaves as things are, where something else is supposed. */
+  readonly ghostAt: number | null;
+  readonly isPicked: boolean;
+  readonly onPick: () => void;
+}
+
+export function LaneLine({
+  lane,
+  spans,
+  waves,
+  scale,
+  ghostAt,
+  isPicked,
+  onPick,
+}: LaneProps): VNode {
+  const { row, top, zone } = lane;
+  const y = top + laneHeight / 2;
+  const { bornAt, deadlineAt, earliestAt, departAt, noticedAt } = row;
+  const from = xOf(earliestAt ?? departAt ?? bornAt ?? scale.fromAt, scale);
+  const to = xOf(deadlineAt ?? scale.toAt, scale);
+  return (
+    <g class={`lane ${row.state}`} onMouseEnter={onPick}>
+      {zone === undefined ? null : (
+        <text class="zone" x="0" y={top - 7}>
+          {zone === "" ? "–" : zone}
+        </text>
+      )}
+      <rect
+        class={isPicked ? "row picked" : "row"}
+        {...{ x: 0, y: top, width: scale.width, height: laneHeight }}
+      />
+      <Shades spans={spans} scale={scale} top={top} />
+      <WaveShades waves={waves} wave={row.wave} scale={scale} top={top} />
+      <a href={nodeLink(row.node)} tabindex={-1}>
+        <text class="node" x="0" y={y + 4}>
+          {shortened(row.node, scale.left)}
+        </text>
+      </a>
+      <line class="life" x1={xOf(bornAt ?? scale.fromAt, scale)} x2={to} y1={y} y2={y} />
+      <line class="allowed" x1={from} x2={Math.max(from, to)} y1={y} y2={y} />
+      {isShown(earliestAt, scale) ? (
+        <line class="earliest" x1={from} x2={from} y1={y - 5} y2={y + 5} />
+      ) : null}
+      {isShown(deadlineAt, scale) ? (
+        <line class="deadline" x1={to} x2={to} y1={y - 8} y2={y + 8} />
+      ) : null}
+      {ghostAt !== departAt && isShown(ghostAt, scale) ? (
+        <circle class="ghost" cx={xOf(ghostAt, scale)} cy={y} r={5} />
+      ) : null}
+      {isShown(departAt, scale) ? (
+        <circle class="depart" cx={xOf(departAt, scale)} cy={y} r={isPicked ? 7 : 5.5} />
+      ) : null}
+      {isShown(noticedAt, scale) ? (
+        <path class="notice" d={`M${xOf(noticedAt, scale)} ${y - 8}l7 13h-14z`} />
+      ) : null}
+    </g>
+  );
+}
+
+/** The end of a name tells it from its neighbours. */
+function shortened(name: string, space: number): string {
+  const most = Math.floor(space / 7.4);
+  return name.length <= most ? name : `…${name.slice(1 - most)}`;
+}
