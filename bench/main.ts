@@ -32,6 +32,7 @@ const known = [
   "audit",
   "board",
   "actions",
+  "actions-burst",
 ];
 
 function benchesToRun(words: readonly string[]): readonly string[] {

@@ -1,0 +1,131 @@
+/**
+ * What actions cost the controller: the same burst of interruptions by a policy without actions and
+ * by one with every action of AWS', before 1,000 target groups; when all nodes are cordoned and the
+ * last eviction is accepted, and how much memory is resident. Each in a controller of its own, in
+ * turn; what is told is the median round.
+ */
+import { waitUntil } from "../test/support/wait-until.ts";
+import {
+  type AwsServers,
+  functionName,
+  idOf,
+  quarantine,
+  startAwsServers,
+  topicArn,
+} from "./aws-servers.ts";
+import { type BenchWorld, fillFleet, rest, startBenchWorld, untilPodsRun } from "./bench-world.ts";
+import { type BurstTimes, departureBurst, endNodes, median } from "./burst.ts";
+import { startController } from "./controller-process.ts";
+import { beside, type Figure, rounded, writeResult } from "./result-file.ts";
+
+const nodes = 50;
+const podsPerNode = 5;
+const rounds = 3;
+const served = { groups: 1000, targetsPerGroup: 50, groupsPerMachine: 20 };
+
+const ways = {
+  without: [],
+  with: [
+    { name: "targets", at: "AtNotice", deregisterTargets: { wait: true } },
+    { name: "quarantine", at: "AtNotice", replaceSecurityGroups: { groupIds: [quarantine] } },
+    { name: "detach", at: "AtNotice", detach: {} },
+    { name: "respond", at: "AtNotice", lambda: { functionName } },
+    { name: "tell", at: "AtNotice", sns: { topicArn, subject: "{{node}} {{cause}}" } },
+  ],
+} as const;
+type Way = keyof typeof ways;
+
+interface Measured {
+  readonly times: BurstTimes;
+  readonly nowMiB: number;
+  readonly peakMiB: number;
+  /** In AWS. */
+  readonly calls: Readonly<Record<string, number>>;
+}
+
+async function measure(
+  world: BenchWorld,
+  servers: AwsServers,
+  { way, round }: { readonly way: Way; readonly round: number },
+): Promise<Measured> {
+  const firstPlace = (2 * round + (way === "with" ? 1 : 0)) * nodes;
+  const fleet = await fillFleet(world, {
+    ...{ prefix: `actions-${way}-${round}`, nodes, podsPerNode },
+    providerIdOf: (place) => `aws:///eu-west-1a/${idOf(firstPlace + place)}`,
+  });
+  await untilPodsRun(world);
+  await applyPolicy(world, way);
+  await servers.calls();
+  const controller = await startController({
+    ...{ ...world, token: world.controllerToken, env: servers.env },
+  });
+  if (way === "with") await untilRead(servers);
+  await rest(10);
+  const { times } = await departureBurst(world, fleet, "SpotInterruption");
+  await rest(10);
+  const { nowMiB, peakMiB } = controller.memory();
+  const calls = Map.groupBy(await servers.calls(), ({ action }) => action);
+  await endNodes(world, fleet);
+  await controller.stop();
+  const counts = Object.fromEntries([...calls].map(([action, of]) => [action, of.length]));
+  const measured = { times, nowMiB, peakMiB, calls: counts };
+  console.log(JSON.stringify({ way, round, ...measured }));
+  return measured;
+}
+
+async function applyPolicy({ plane }: BenchWorld, way: Way): Promise<void> {
+  const path = "/apis/lastcall.dev/v1alpha1/departurepolicies";
+  await plane.request({ method: "DELETE", path: `${path}/spot` });
+  const body = {
+    ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "DeparturePolicy" },
+    ...{ metadata: { name: "spot" }, spec: { lifetime: {}, actions: ways[way] } },
+  };
+  const { status, body: answer } = await plane.request({ method: "POST", path, body });
+  if (status !== 201) throw new Error(`Cannot create the policy: ${status} ${answer.message}`);
+}
+
+/** The controller has asked each group for its targets. */
+async function untilRead(servers: AwsServers): Promise<void> {
+  let read = 0;
+  await waitUntil(
+    async () => {
+      const calls = await servers.calls();
+      read += calls.filter(({ action }) => action === "DescribeTargetHealth").length;
+      return read >= served.groups;
+    },
+    { what: "the controller has read the groups", timeoutMs: 60_000, intervalMs: 500 },
+  );
+}
+
+function figuresOf(measured: Readonly<Record<Way, readonly Measured[]>>): readonly Figure[] {
+  const middle = (way: Way, of: (one: Measured) => number) => of(median(measured[way], of));
+  const burst = (name: string, of: (one: Measured) => number) =>
+    beside({ name, ms: middle("with", of), rawMs: middle("without", of), goal: 1.1 });
+  const resident = (name: string, of: (one: Measured) => number): Figure => ({
+    ...{ name, value: rounded(middle("with", of) - middle("without", of)), unit: "MiB" },
+    rawLimit: middle("without", of),
+    goal: 70,
+  });
+  return [
+    burst(`${nodes} notices with actions, all cordoned`, ({ times }) => times.cordonedMs),
+    burst(`${nodes} notices with actions, last eviction`, ({ times }) => times.evictedMs),
+    resident("more resident with actions, after the burst", ({ nowMiB }) => nowMiB),
+    resident("more resident with actions, peak", ({ peakMiB }) => peakMiB),
+  ];
+}
+
+const world = await startBenchWorld();
+const servers = await startAwsServers(served);
+try {
+  const measured: Record<Way, Measured[]> = { without: [], with: [] };
+  for (let round = 0; round < rounds; round += 1) {
+    // Each has its turn first.
+    const order = round % 2 === 0 ? (["without", "with"] as const) : (["with", "without"] as const);
+    for (const way of order) measured[way].push(await measure(world, servers, { way, round }));
+  }
+  const setting = { nodes, podsPerNode, rounds, ...served };
+  writeResult({ bench: "actions-burst", setting, figures: figuresOf(measured) });
+} finally {
+  await servers.stop();
+  await world.stop();
+}
