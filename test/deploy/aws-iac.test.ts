@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { awsPermissions } from "../../src/cloud/aws/permissions.ts";
@@ -55,8 +56,22 @@ it("the permissions of the controller are the calls that the code can make, and 
   expect(granted).toEqual(calls().filter((one) => one !== ofDoctor));
 });
 
+/** `terraform fmt` asks nobody and reads no settings. */
+function format(program: string, ...args: readonly string[]) {
+  const env = { ...process.env, TF_CLI_CONFIG_FILE: "/dev/null", CHECKPOINT_DISABLE: "1" };
+  return spawnSync(program, args, { env, encoding: "utf8" });
+}
+
+const formatter = ["tofu", "terraform"].find((one) => format(one, "version").status === 0);
+
 describe("deploy/aws/terraform", async () => {
   const resources = await readTerraform();
+
+  it.skipIf(formatter === undefined)("is formatted as its own program does it", () => {
+    const args = ["fmt", "-check", "-diff", "-recursive", "deploy/aws/terraform"];
+    const { status, stdout } = format(formatter ?? "", ...args);
+    expect({ status, stdout }).toEqual({ status: 0, stdout: "" });
+  });
 
   it("grants the controller what it calls, and nothing else", () => {
     expect(iamActions(resources.get("aws_iam_role_policy.controller"))).toEqual(granted);

@@ -15,6 +15,8 @@ export interface GroupBatchesTools<Answer> {
 /** A request that is under way holds up the next one for its group no longer than this. */
 const longestBehindMs: Millis = millis(100);
 
+const isSent = "sent";
+
 interface Asker<Answer> {
   readonly targets: readonly Target[];
   readonly signal: AbortSignal;
@@ -68,7 +70,8 @@ export class GroupBatches<Answer> {
       const askers = line.splice(0).filter(({ signal }) => !signal.aborted);
       if (askers.length === 0) continue;
       const over = new AbortController();
-      const sent = this.#follow(group, this.#send(group, askers)).finally(() => over.abort());
+      // Without a reason each abort makes an error with its stack, thousands in a burst.
+      const sent = this.#follow(group, this.#send(group, askers)).finally(() => over.abort(isSent));
       await Promise.race([sent, clock.sleep(longestBehindMs, over.signal).catch(() => undefined)]);
     }
     this.#lines.delete(group);

@@ -135,6 +135,7 @@ export class LeavingTargets {
       (one) => !one.group.isOwned && !this.#onRecord.has(keyOfHolding(one)),
     );
     if (more.length === 0 || keep === undefined) return [];
+    this.#signal.throwIfAborted();
     await keep(undoOf(byGroup([...this.#onRecord.values(), ...more])));
     this.#signal.throwIfAborted();
     for (const one of more) this.#onRecord.set(keyOfHolding(one), one);
