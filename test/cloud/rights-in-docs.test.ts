@@ -1,6 +1,7 @@
-import { readFileSync } from "node:fs";
-import { expect, it } from "vitest";
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
 import { awsPermissions } from "../../src/cloud/aws/permissions.ts";
+import { readPermissionOf } from "../../src/cloud/azure/azure-machine.ts";
 import { azurePermissions, scaleSetPermission } from "../../src/cloud/azure/setup-script.ts";
 import { computePermissions } from "../../src/cloud/gcp/setup-script.ts";
 
@@ -14,13 +15,63 @@ function documented(cloud: string, form: RegExp): readonly string[] {
   return [...new Set(found.filter((one) => form.test(one)))].sort();
 }
 
+const ofAzure = [...azurePermissions, scaleSetPermission].map(({ action }) => action);
+const ofGoogle = computePermissions.map(({ permission }) => permission);
+
 it.each([
   ["aws", /^[a-z0-9]+:[A-Z]\w+$/, awsPermissions.map(({ action }) => action)],
-  ["azure", /^Microsoft\./, [...azurePermissions, scaleSetPermission].map(({ action }) => action)],
-  ["gcp", /^compute\.\w+\.\w+$/, computePermissions.map(({ permission }) => permission)],
+  ["azure", /^Microsoft\./, ofAzure],
+  ["gcp", /^compute\.\w+\.\w+$/, ofGoogle],
 ])(
   "docs/cloud/%s.md lists the permissions that the code has, and no others",
   (cloud, form, listed) => {
     expect(documented(cloud, form)).toEqual([...listed].sort());
   },
 );
+
+/**
+ * The permissions that a cloud's calls name, since each call carries the one it needs; a choice
+ * inside of a name stands for both.
+ */
+function named(cloud: string, start: string): readonly string[] {
+  const folder = `src/cloud/${cloud}`;
+  const files = readdirSync(folder).filter((file) => file !== "setup-script.ts");
+  const texts = files.map((file) => readFileSync(`${folder}/${file}`, "utf8"));
+  const names = texts.flatMap((text) => {
+    const plain = [...text.matchAll(new RegExp(`"(${start}\\.[\\w./]+)"`, "g"))];
+    const either = new RegExp(
+      `\`(${start}\\.)\\$\\{[^?]*\\? "(\\w*)" : "(\\w*)"\\}([\\w./]*)\``,
+      "g",
+    );
+    return [
+      ...plain.map(([, name = ""]) => name),
+      ...[...text.matchAll(either)].flatMap(([, head, one, other, tail]) => [
+        `${head}${one}${tail}`,
+        `${head}${other}${tail}`,
+      ]),
+    ];
+  });
+  return [...new Set(names)];
+}
+
+// That of AWS is in test/deploy/aws-iac.test.ts.
+describe("the permissions of the controller are those of the calls that the code can make", () => {
+  it("on Compute Engine", () => {
+    const noPermission = "compute.instances.preempted";
+    const calls = named("gcp", "compute").filter((one) => one !== noPermission);
+    // Google's: the group methods need it beside their own.
+    const withUpdate = "compute.instanceGroupManagers.get";
+    expect([...calls, withUpdate].sort()).toEqual([...ofGoogle].sort());
+  });
+
+  it("on Azure", () => {
+    const machines = [{}, { scaleSet: { id: "/x", instance: "0" } }].map(readPermissionOf);
+    // Whoever asks for an operation's state follows an address of Azure's.
+    const operations = "Microsoft.ContainerService/locations/operations/read";
+    const calls = [...named("azure", "Microsoft"), ...machines, operations];
+    // Pools of another type than the default one: setup leaves it out, and the page says so.
+    const ofOtherPools = "Microsoft.Compute/virtualMachines/read";
+    expect(readFileSync("docs/cloud/azure.md", "utf8")).toContain(`need \`${ofOtherPools}\``);
+    expect(calls.sort()).toEqual([...ofAzure, ofOtherPools].sort());
+  });
+});
