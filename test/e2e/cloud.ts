@@ -104,6 +104,11 @@ export class Cloud {
     return this.#machine(name).startedAt;
   }
 
+  /** Says of a machine that it was last started at this time. */
+  startAt(name: string, at: Instant): void {
+    this.#machine(name).startedAt = at;
+  }
+
   /** From now on calls that need this permission are forbidden. */
   deny(permission: string): void {
     this.#server.deny(permission);
