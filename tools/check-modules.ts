@@ -10,7 +10,7 @@ const except: Exceptions = {
     "src/actions/webhook-sink.ts",
     "src/cli/assemble/notice-sources.ts",
     "src/cli/assemble/preflight.ts",
-    "src/cli/terminal/keyboard.ts",
+
     "src/cloud/aws/ec2-launch-times.ts",
     "src/cloud/aws/release-choice.ts",
     "src/controller/notice/fenced-hooks.ts",

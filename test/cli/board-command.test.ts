@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { StreamMessage } from "../../src/board/stream.ts";
 import type { WhatIfFacts } from "../../src/board/what-if.ts";
-import type { CommandIo } from "../../src/cli/command-line/command-io.ts";
+import type { CommandIo, Screen } from "../../src/cli/command-line/command-io.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 import { seededRng } from "../../src/core/chance/rng.ts";
 import { processIo } from "../../src/runtime/process-io.ts";
@@ -42,6 +42,10 @@ afterEach(async () => {
 });
 
 function start(...more: readonly string[]) {
+  return startWith({}, ...more);
+}
+
+function startWith(world: Partial<CommandIo>, ...more: readonly string[]) {
   const heard = { stdout: "", stderr: "" };
   const io: Partial<CommandIo> = {
     ...processIo(),
@@ -54,6 +58,8 @@ function start(...more: readonly string[]) {
     env: { KUBECONFIG: join(folder, "kubeconfig") },
     ...{ isTerminal: false, colour: false, columns: 80 },
     ...{ clock: realClock, rng: seededRng(1), signal: stopping.signal },
+    openScreen: undefined,
+    ...world,
   };
   const args = ["board", "--address", "127.0.0.1:0", ...more];
   return { heard, ended: runCommandLine(args, io as CommandIo) };
@@ -92,6 +98,41 @@ async function hearUntil(
     }
   }
 }
+
+describe("lastcall board --tui", () => {
+  it.each([
+    ["where stdout is no terminal", [], "stdout is no terminal that can be taken over"],
+    ["with --open", ["--open"], "Cannot use --open with --tui"],
+  ])("is refused %s, before a cluster is asked for", async (_, more, problem) => {
+    const { heard, ended } = start("--tui", ...more);
+    expect(await ended).toBe(2);
+    expect(heard.stderr).toContain(problem);
+  });
+
+  it("shows the cluster's nodes, what may not be seen, and a server that goes away", async () => {
+    const frames: string[] = [];
+    let isOpen = true;
+    const close = (): void => {
+      isOpen = false;
+    };
+    const openScreen = (): Screen => ({
+      ...{ size: () => ({ columns: 100, rows: 24 }), draw: (frame) => void frames.push(frame) },
+      ...{ onResize: () => () => {}, close },
+    });
+    const shows = (text: string) =>
+      waitUntil(async () => frames.at(-1)?.includes(text), { what: text, timeoutMs: 15_000 });
+    const { heard, ended } = startWith({ openScreen }, "--tui");
+    await shows("2 nodes of");
+    world.addNode("n2", "a");
+    await shows("3 nodes of");
+    await server.close();
+    await shows("has not answered for");
+    expect(frames.at(-1)).toContain(" n2 ");
+    stopping.abort();
+    expect(await ended).toBe(130);
+    expect([isOpen, heard.stdout]).toEqual([false, ""]);
+  });
+});
 
 describe("lastcall board", () => {
   it("prints its address first, serves the page there, and ends when it is interrupted", async () => {

@@ -1,8 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { BoardNode, Doing } from "../../src/board/demo-picture.ts";
 import { type BoardState, board } from "../../src/cli/demo/board.ts";
-import { ageBar, nodeRow } from "../../src/cli/demo/board-row.ts";
-import { ansiFrame, clipped, plainText, widthOf } from "../../src/cli/terminal/styled-line.ts";
+import { nodeRow } from "../../src/cli/demo/board-row.ts";
+import {
+  ansiFrame,
+  cell,
+  clipped,
+  plainText,
+  shareBar,
+  widthOf,
+} from "../../src/cli/terminal/styled-line.ts";
 import type { WindowState } from "../../src/core/limits/windows.ts";
 import { hours, instant, millis, minus, minutes, plus, seconds } from "../../src/core/time/time.ts";
 
@@ -235,7 +242,7 @@ describe("A node's row", () => {
     [1, "████"],
     [2, "████"],
   ])("draws a share of %d as %s", (share, expected) => {
-    expect(plainText(ageBar(share, { width: 4, tone: "good" }))).toBe(expected);
+    expect(plainText(shareBar(share, { width: 4, tone: "good" }))).toBe(expected);
   });
 });
 
@@ -248,6 +255,13 @@ describe("A frame", () => {
   it("has no colour where none is wanted", () => {
     expect(ansiFrame([line], { colour: false })).toContain("abcd\u001b[K");
     expect(ansiFrame([line], { colour: true })).toContain("ab\u001b[31;1mcd\u001b[0m\u001b[K");
+  });
+
+  it("shows no character that the terminal would act upon, or would show in another order", () => {
+    const hostile = "a\u001b[2Jb\u009bc\u202ed\u2066e\nf";
+    expect(ansiFrame([[cell(hostile)]], { colour: false })).toContain(
+      "a\ufffd[2Jb\ufffdc\ufffdd\ufffde\ufffdf\u001b[K",
+    );
   });
 
   it("clears nothing before it has written what comes there", () => {

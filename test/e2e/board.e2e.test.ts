@@ -1,4 +1,5 @@
 /** The board in a real browser on a real control plane, with the real controller at work. */
+import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -202,5 +203,50 @@ describe("an API server that is away for a while", () => {
         .split(" ")
         .toSorted();
     await expect.poll(names, { timeout: 30_000 }).toEqual(await inCluster());
+  });
+});
+
+describe("the board in a terminal", () => {
+  /** In a terminal of 80 by 24, which `script` makes; its last frame as lines of text. */
+  function openTerminal(kubeconfig: string) {
+    const program = join(import.meta.dirname, "../../src/cli/main.ts");
+    const line = `stty cols 80 rows 24; exec ${process.execPath} ${program} board --tui --kubeconfig ${kubeconfig}`;
+    const env = { ...process.env, TERM: "xterm-256color", HOME: folder };
+    const child = spawn("script", ["-qefc", line, "/dev/null"], { env, cwd: folder });
+    let out = "";
+    child.stdout.on("data", (chunk: Buffer) => {
+      out += chunk.toString("utf8");
+    });
+    const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+    const lines = (): readonly string[] =>
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: what a terminal acts upon.
+      (out.split("\u001b[H").at(-1) ?? "").replace(/\u001b\[[?\d;]*[A-Za-z]/g, "").split("\r\n");
+    const shows = (text: string) =>
+      expect.poll(() => lines().join("\n"), { timeout: 30_000 }).toContain(text);
+    return { lines, shows, ended, press: (keys: string) => child.stdin.write(keys) };
+  }
+
+  test("shows the nodes in the order in which they leave, and ends at q", async () => {
+    const terminal = openTerminal(world.plane.kubeconfig);
+    await terminal.shows("9 nodes of");
+    await terminal.shows("q quit");
+    expect(terminal.lines()).toHaveLength(24);
+    const order = terminal.lines().flatMap((line) => /^ (spot-\d+) /.exec(line)?.[1] ?? []);
+    expect(order).toHaveLength(9);
+    terminal.press("s");
+    await expect
+      .poll(() => terminal.lines().flatMap((line) => /^ (spot-\d+) /.exec(line)?.[1] ?? []))
+      .toEqual(order.toSorted());
+    terminal.press("q");
+    expect(await terminal.ended).toBe(0);
+  });
+
+  test("names what somebody may not see, and shows the rest", async () => {
+    const rules = [{ ...look, apiGroups: [""], resources: ["nodes"] }];
+    const terminal = openTerminal(await kubeconfigOf("onlooker", rules));
+    await terminal.shows("9 nodes of");
+    await terminal.shows("departurepolicies");
+    terminal.press("q");
+    expect(await terminal.ended).toBe(0);
   });
 });

@@ -121,11 +121,16 @@ export const commandList: readonly CommandSpec[] = [
   }),
   command({
     name: "board",
-    summary: "Serve the departures board for a browser, with your own rights on the cluster",
+    summary:
+      "The departures board, in a browser or in a terminal, with your own rights on the cluster",
     words: "",
     minWords: 0,
     maxWords: 0,
-    examples: ["lastcall board --open", "lastcall board --context prod --address 127.0.0.1:9000"],
+    examples: [
+      "lastcall board --open",
+      "lastcall board --context prod --address 127.0.0.1:9000",
+      "lastcall board --tui",
+    ],
     load: async () => (await import("../commands/board.ts")).runBoard,
   }),
   command({

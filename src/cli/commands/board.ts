@@ -1,6 +1,10 @@
+import { BoardFeed } from "../../board/board-feed.ts";
+import type { EndedDepartures } from "../../board/outcome/ended-departures.ts";
 import type { FleetState } from "../../board/stream.ts";
 import { readClusterPolicy } from "../../config/policy/cluster-policy.ts";
+import type { Fleet } from "../../contracts/fleet.ts";
 import { cronProblem } from "../../core/limits/cron-window.ts";
+import { LastcallError } from "../../errors.ts";
 import { KubeFleet } from "../../kube/fleet.ts";
 import { PermittedApi } from "../../kube/watch/permitted-api.ts";
 import { openBrowser } from "../../runtime/open-browser.ts";
@@ -9,24 +13,28 @@ import { openHistory } from "../board/board-history.ts";
 import { type CallerRights, callerRights, unknownRights } from "../board/caller-rights.ts";
 import { ConnectionWatch } from "../board/connection-watch.ts";
 import { PrometheusOutcomes } from "../board/prometheus-outcomes.ts";
-import { type ServedBoard, startBoard } from "../board/start-board.ts";
+import { showTerminalBoard } from "../board/show-terminal-board.ts";
+import { type BoardParts, startBoard } from "../board/start-board.ts";
 import { connect } from "../cluster/connect.ts";
-import type { CommandRun } from "../command-line/command-spec.ts";
+import type { CommandIo } from "../command-line/command-io.ts";
+import type { CommandInput, CommandRun } from "../command-line/command-spec.ts";
+import { hasReleaser } from "./plan.ts";
 
-/** The departures board in a browser, until it is interrupted. */
+/** The departures board, in a browser or on this terminal, until it is interrupted. */
 export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
   const { clock, rng } = io;
   // Before anything is asked of a file or a cluster.
-  loopbackOf(options.address);
+  if (options.tui) checkTerminal(options, io);
+  else loopbackOf(options.address);
   const history =
     options.history === undefined ? undefined : await openHistory(options.history, io);
   const { prometheus: url } = options;
   const counted =
     url === undefined ? undefined : new PrometheusOutcomes({ url, fetch: io.fetch, clock });
   const { api, access, close } = await connect({ ...options, probesConnections: true }, io);
-  let board: ServedBoard | undefined;
+  let shown: ShownBoard | undefined;
   let known: CallerRights = unknownRights;
-  const refresh = () => board?.refresh();
+  const refresh = () => shown?.refresh();
   const seen = new PermittedApi({ api, clock, onMissing: refresh });
   const connection = new ConnectionWatch({ api, clock, onChange: refresh });
   const fleet = new KubeFleet({
@@ -42,40 +50,104 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
     rights: known.rights,
     isCounted: counted !== undefined,
   });
+  // On a terminal nothing is done, and no drain plan shown.
   const askRights = async (): Promise<void> => {
+    if (options.tui) return;
     known = (await callerRights(api)) ?? known;
     refresh();
   };
+  const over = new AbortController();
+  const signal = AbortSignal.any([io.signal, over.signal]);
+  const ended = history?.ended;
   try {
-    const { address } = options;
-    const ended = history?.ended;
-    const parts = {
-      address,
-      command: "lastcall board",
-      api,
-      fleet,
-      clusterClock: clock,
-      rate: () => 1,
-      state,
-      rng,
-      io,
-      ended,
-      countedDays: counted === undefined ? undefined : () => counted.days(),
-    };
-    board = await startBoard(parts);
-    io.out(`${board.url}\n`);
-    if (!options.quiet) io.err("lastcall: serving the board; press Ctrl-C to stop\n");
-    const problem = options.open ? await openBrowser(board.url) : undefined;
-    if (problem !== undefined) io.err(`lastcall: Cannot open a browser: ${problem}\n`);
+    const counting = counted === undefined ? undefined : () => counted.days();
+    const served = { address: options.address, command: "lastcall board", rate: () => 1 };
+    shown = options.tui
+      ? showOnTerminal({ fleet, state, ended, io, signal })
+      : await serve({
+          ...{ ...served, api, fleet, state, rng, io, ended },
+          ...{ clusterClock: clock, countedDays: counting },
+        });
+    if (!options.tui) await tell(shown.url ?? "", { options, io });
     const watching = Promise.all([
-      fleet.run(io.signal),
-      connection.run(fleet, askRights, io.signal),
-    ]);
-    await Promise.race([watching, board.running.then(() => watching)]);
-    return 130;
+      fleet.run(signal),
+      connection.run(fleet, askRights, signal),
+    ]).then(() => 130);
+    return await Promise.race([watching, shown.running.then((code) => code ?? watching)]);
   } finally {
-    await board?.close();
+    over.abort();
+    await shown?.close();
     await history?.written();
     close();
   }
 };
+
+/** Where the board is seen: served for a browser, or on the terminal. */
+interface ShownBoard {
+  /** Of the page. */
+  readonly url?: string;
+  /** Resolves with the exit code where somebody has quit. */
+  readonly running: Promise<number | undefined>;
+  refresh(): void;
+  close(): Promise<void>;
+}
+
+type BoardOptions = CommandInput<"board">["options"];
+
+/** Throws USAGE. */
+function checkTerminal({ open }: BoardOptions, io: CommandIo): void {
+  if (open) {
+    throw new LastcallError(
+      "USAGE",
+      "Cannot use --open with --tui: the board is shown in this terminal, leave one of the two out",
+    );
+  }
+  if (io.openScreen === undefined) {
+    throw new LastcallError(
+      "USAGE",
+      "Cannot show the board with --tui: stdout is no terminal that can be taken over, run it in one or leave --tui out",
+    );
+  }
+}
+
+async function serve(parts: BoardParts): Promise<ShownBoard> {
+  const board = await startBoard(parts);
+  return { ...board, running: board.running.then(() => undefined) };
+}
+
+interface TerminalParts {
+  readonly fleet: Fleet;
+  readonly state: () => Omit<FleetState, "days">;
+  readonly ended: EndedDepartures | undefined;
+  readonly io: CommandIo;
+  readonly signal: AbortSignal;
+}
+
+function showOnTerminal({ fleet, state, ended, io, signal }: TerminalParts): ShownBoard {
+  const { clock, openScreen } = io;
+  const feed = new BoardFeed({
+    ...{ fleet, state, hasReleaser, clock, ended, run: "terminal" },
+    cluster: { now: () => clock.now(), rate: () => 1 },
+  });
+  const screen = openScreen?.();
+  const looking = feed.run(signal);
+  const showing = screen && showTerminalBoard({ feed, screen, io }, signal);
+  const running = Promise.race([looking.then(() => showing), showing]);
+  return {
+    running: running.then(() => (io.signal.aborted ? 130 : 0)),
+    refresh: () => feed.refresh(),
+    close: async () => {
+      await Promise.allSettled([looking, showing]);
+    },
+  };
+}
+
+async function tell(
+  url: string,
+  { options, io }: { readonly options: BoardOptions; readonly io: CommandIo },
+): Promise<void> {
+  io.out(`${url}\n`);
+  if (!options.quiet) io.err("lastcall: serving the board; press Ctrl-C to stop\n");
+  const problem = options.open ? await openBrowser(url) : undefined;
+  if (problem !== undefined) io.err(`lastcall: Cannot open a browser: ${problem}\n`);
+}

@@ -1,8 +1,7 @@
 import type { BoardNotice, BoardPod } from "../../board/demo-picture.ts";
 import { between, type Instant } from "../../core/time/time.ts";
 import { spanText } from "../command-line/relative-time.ts";
-import { type Cell, cell, type StyledLine, type Tone } from "../terminal/styled-line.ts";
-import { ageBar } from "./board-row.ts";
+import { type Cell, cell, type StyledLine, shareBar, type Tone } from "../terminal/styled-line.ts";
 
 interface Clock {
   readonly now: Instant;
@@ -69,7 +68,7 @@ function podBar(
   const start = terminatingAt === undefined ? 1 : Math.min(1, share(terminatingAt));
   const before = Math.floor(start * width);
   const length = terminatingAt === undefined ? 0 : share(endedAt ?? now) - start;
-  const bar = ageBar((length * width) / Math.max(1, width - before), {
+  const bar = shareBar((length * width) / Math.max(1, width - before), {
     ...{ width: width - before, tone },
   });
   return [cell("·".repeat(before), "dim"), ...bar];

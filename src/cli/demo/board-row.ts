@@ -1,7 +1,7 @@
 import type { BoardNode, BoardTwin, Doing } from "../../board/demo-picture.ts";
 import { between, type Instant } from "../../core/time/time.ts";
 import { spanText } from "../command-line/relative-time.ts";
-import { type Cell, cell, type StyledLine, type Tone } from "../terminal/styled-line.ts";
+import { type Cell, cell, type StyledLine, shareBar, type Tone } from "../terminal/styled-line.ts";
 
 /** The cloud takes a preemptible machine at this age at the latest. */
 export const machineLifeMs = 24 * 3_600_000;
@@ -101,22 +101,8 @@ function ageCells(
   look: { readonly width: number; readonly tone: Tone },
 ): readonly Cell[] {
   const text = ageMs === undefined ? "" : spanText(ageMs);
-  const bar = ageBar((ageMs ?? 0) / machineLifeMs, look);
+  const bar = shareBar((ageMs ?? 0) / machineLifeMs, look);
   return [...bar, cell(text.padStart(ageWidth), look.tone === "good" ? "plain" : look.tone)];
-}
-
-/** Eighths of a column, from none to seven. */
-const eighths = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-
-/** A bar filled to `share` of its width, to the eighth of a column. */
-export function ageBar(
-  share: number,
-  look: { readonly width: number; readonly tone: Tone },
-): readonly Cell[] {
-  const { width, tone } = look;
-  const filled = Math.round(Math.min(1, Math.max(0, share)) * width * 8);
-  const text = "█".repeat(Math.floor(filled / 8)) + (eighths[filled % 8] ?? "");
-  return [cell(text, tone), cell("·".repeat(width - text.length), "dim")];
 }
 
 function saying(doing: Doing, now: Instant): { readonly leaves: string; readonly what: string } {

@@ -6,7 +6,7 @@ export interface Keyboard {
   close(): void;
 }
 
-/** Told what was typed: a character, several at once, or the sequence of a key without one. */
+/** Told of one key at a time: its character, or the sequence of a key without one. */
 export type OpenKeyboard = (onText: (text: string) => void) => Keyboard;
 
 /**
@@ -24,10 +24,19 @@ export function openTerminalKeyboard(onText: (text: string) => void): Keyboard {
   process.on("exit", close);
   stream.setRawMode(true);
   stream.setEncoding("utf8");
-  stream.on("data", onText);
+  stream.on("data", (text: string) => {
+    for (const key of keysOf(text)) onText(key);
+  });
   // A terminal that went away is told by SIGHUP.
   stream.on("error", () => {});
   return { close };
+}
+
+const keyPattern = new RegExp(`${"\u001b"}\\[[\\d;]*[A-Za-z~]|${"\u001b"}O[A-Z]|[^]`, "g");
+
+/** What was typed, key by key: a terminal may give several at once, and arrows as sequences. */
+export function keysOf(text: string): readonly string[] {
+  return text.match(keyPattern) ?? [];
 }
 
 function openTerminal(): ReadStream | undefined {

@@ -9,8 +9,14 @@ export interface Cell {
 /** A line of text in pieces. Every character is one column wide. */
 export type StyledLine = readonly Cell[];
 
+/**
+ * What a terminal would act upon, or would show in another order: a cluster's names and messages
+ * are foreign text.
+ */
+const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
 export function cell(text: string, tone: Tone = "plain"): Cell {
-  return { text, tone };
+  return { text: text.replace(unprintable, "\ufffd"), tone };
 }
 
 export function widthOf(line: StyledLine): number {
@@ -28,6 +34,20 @@ export function clipped(line: StyledLine, columns: number): StyledLine {
     space -= one.text.length;
   }
   return columns < 1 ? [] : [...kept, cell("…", "dim")];
+}
+
+/** Eighths of a column, from none to seven. */
+const eighths = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+
+/** A bar filled to `share` of its width, to the eighth of a column. */
+export function shareBar(
+  share: number,
+  look: { readonly width: number; readonly tone: Tone },
+): readonly Cell[] {
+  const { width, tone } = look;
+  const filled = Math.round(Math.min(1, Math.max(0, share)) * width * 8);
+  const text = "█".repeat(Math.floor(filled / 8)) + (eighths[filled % 8] ?? "");
+  return [cell(text, tone), cell("·".repeat(width - text.length), "dim")];
 }
 
 /** The words of a text in lines of at most `columns` columns; a word that is longer has its own. */

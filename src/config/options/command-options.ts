@@ -297,6 +297,13 @@ export const boardOptions = [
     help: "Open the board in a browser",
   },
   {
+    name: "tui",
+    type: "switch",
+    default: "false",
+    commands: ["board"],
+    help: "Show the board in this terminal instead of serving it for a browser",
+  },
+  {
     name: "history",
     type: "text",
     value: "FILE",

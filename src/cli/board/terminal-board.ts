@@ -1,0 +1,246 @@
+import type { BoardPicture, BoardRow, PastDeparture, PolicyCard } from "../../board/stream.ts";
+import { between, formatInstant, type Instant, instant } from "../../core/time/time.ts";
+import { relativeTime, spanText } from "../command-line/relative-time.ts";
+import {
+  cell,
+  clipped,
+  type StyledLine,
+  shareBar,
+  type Tone,
+  wrapped,
+} from "../terminal/styled-line.ts";
+
+export interface TerminalLook {
+  readonly columns: number;
+  readonly rows: number;
+  readonly sort: "Leaving" | "Name";
+  /** How many nodes are above the first that is shown. */
+  readonly scroll: number;
+}
+
+export interface TerminalBoard {
+  readonly lines: readonly StyledLine[];
+  /** Of the nodes: so far it is scrolled, and so many are shown at once. */
+  readonly scroll: number;
+  readonly page: number;
+}
+
+/** Of what is missing, of policies and of what has departed: the rest is counted. */
+const [mostMissing, mostPolicies, mostPast] = [3, 3, 6];
+/** Nodes have at least so many lines, before what has departed gets any. */
+const fewestNodes = 5;
+
+/** The board of a live cluster in at most as many lines and columns as fit. */
+export function terminalBoard(
+  picture: BoardPicture,
+  now: Instant,
+  look: TerminalLook,
+): TerminalBoard {
+  const { columns, rows } = look;
+  const head = [
+    ...headLines(picture, now),
+    ...troubleLines(picture, { now, columns }),
+    ...policyLines(picture.policies, now),
+    [],
+  ];
+  const foot = rows >= 8 ? [keyLine()] : [];
+  const room = Math.max(2, rows - head.length - foot.length);
+  const past = pastLines(picture.past, Math.min(mostPast, room - fewestNodes - 4));
+  const table = nodeTable(picture.rows, now, { ...look, rows: room - past.length });
+  const used = head.length + table.lines.length + past.length + foot.length;
+  const air = Array.from({ length: Math.max(0, rows - used) }, () => []);
+  const lines = [...head, ...table.lines, ...past, ...air, ...foot];
+  return { ...table, lines: lines.slice(0, rows).map((line) => clipped(line, columns)) };
+}
+
+function headLines({ fleet, rows }: BoardPicture, now: Instant): readonly StyledLine[] {
+  const nodes = rows.length === 1 ? "1 node" : `${rows.length} nodes`;
+  const time = formatInstant(now).slice(0, 19).replace("T", " ");
+  return [
+    [cell(" Lastcall", "strong"), cell(`   ${time} UTC   ${nodes} of `), cell(fleet.cluster)],
+  ];
+}
+
+/** What keeps the board from showing the present, or all of it. */
+function troubleLines(
+  { fleet: { connection, missing } }: BoardPicture,
+  { now, columns }: { readonly now: Instant; readonly columns: number },
+): readonly StyledLine[] {
+  const said: (readonly [string, Tone])[] = [];
+  if (connection.kind === "Connecting") said.push(["Connecting to the cluster", "warn"]);
+  if (connection.kind === "Away") {
+    const since = spanText(Math.max(0, between(connection.sinceAt, now)));
+    said.push([
+      `The cluster has not answered for ${since}, what is shown was last known: ${connection.problem}`,
+      "bad",
+    ]);
+  }
+  for (const one of missing.slice(0, mostMissing)) said.push([one, "warn"]);
+  if (missing.length > mostMissing)
+    said.push([`and ${missing.length - mostMissing} more are missing`, "warn"]);
+  return said.flatMap(([text, tone]) =>
+    wrapped(text, columns - 2)
+      .slice(0, 2)
+      .map((line) => [cell(` ${line}`, tone)]),
+  );
+}
+
+function policyLines(policies: readonly PolicyCard[], now: Instant): readonly StyledLine[] {
+  if (policies.length === 0) return [[cell(" There is no DeparturePolicy", "dim")]];
+  const rest = policies.length - mostPolicies;
+  return [
+    ...policies.slice(0, mostPolicies).map((card) => policyLine(card, now)),
+    ...(rest > 0 ? [[cell(` and ${rest} more policies`, "dim")]] : []),
+  ];
+}
+
+function policyLine(card: PolicyCard, now: Instant): StyledLine {
+  const { name, problem, isPaused, isDryRun, freezeUntil, forecast, isFeasible } = card;
+  if (problem !== null) return [cell(` ${name}  `, "strong"), cell(problem, "bad")];
+  const frozen = freezeUntil !== null && freezeUntil > now;
+  const marks = [
+    ...(isPaused ? ["paused"] : []),
+    ...(isDryRun ? ["dry run"] : []),
+    ...(frozen ? [`frozen for ${spanText(between(now, freezeUntil))}`] : []),
+    ...(isShut(card, now) ? ["closed for departures"] : []),
+  ];
+  return [
+    cell(` ${name}  `, "strong"),
+    ...(marks.length === 0 ? [] : [cell(`${marks.join(", ")}  `, "warn")]),
+    cell(forecast, isFeasible ? "plain" : "bad"),
+  ];
+}
+
+function isShut({ shut }: PolicyCard, now: Instant): boolean {
+  return shut.some(({ startAt, endAt, why }) => why === "Window" && startAt <= now && now < endAt);
+}
+
+interface Table {
+  readonly lines: readonly StyledLine[];
+  readonly scroll: number;
+  readonly page: number;
+}
+
+const [ageWidth, leavesWidth] = [7, 12];
+
+function nodeTable(rows: readonly BoardRow[], now: Instant, look: TerminalLook): Table {
+  const page = Math.max(1, look.rows - (rows.length > look.rows - 1 ? 2 : 1));
+  const scroll = Math.max(0, Math.min(look.scroll, rows.length - page));
+  const longest = Math.max(4, ...rows.map(({ node }) => node.length));
+  const name = Math.min(longest, Math.max(12, Math.floor(look.columns / 3)));
+  const shown = inOrder(rows, look.sort).slice(scroll, scroll + page);
+  const below = rows.length - scroll - shown.length;
+  const head = ` ${"NODE".padEnd(name)}  ${"AGE".padStart(ageWidth)}  ${"LEAVES".padEnd(leavesWidth)}WHY`;
+  const more = [
+    ...(scroll > 0 ? [`${scroll} above`] : []),
+    ...(below > 0 ? [`${below} more below`] : []),
+  ];
+  return {
+    ...{ scroll, page },
+    lines: [
+      [cell(head, "dim")],
+      ...shown.map((row) => rowLine(row, { now, name, columns: look.columns })),
+      ...(more.length === 0 ? [] : [[cell(` ${more.join(", ")}`, "dim")]]),
+    ],
+  };
+}
+
+/** Those under way first, then who leaves next, then who stays; or all by name. */
+function inOrder(rows: readonly BoardRow[], sort: "Leaving" | "Name"): readonly BoardRow[] {
+  const byName = rows.toSorted((a, b) => (a.node < b.node ? -1 : 1));
+  return sort === "Name" ? byName : byName.toSorted((a, b) => rank(a) - rank(b));
+}
+
+function rank({ state, noticedAt, departAt }: BoardRow): number {
+  if (state === "Leaving") return noticedAt === null ? -2 : -3;
+  if (state === "Held") return -1;
+  return state === "Stays" ? Number.MAX_SAFE_INTEGER : (departAt ?? Number.MAX_SAFE_INTEGER - 1);
+}
+
+function rowLine(
+  row: BoardRow,
+  at: { readonly now: Instant; readonly name: number; readonly columns: number },
+): StyledLine {
+  const { now, name, columns } = at;
+  const tone = toneOf(row);
+  const age = row.bornAt === null ? "" : spanText(Math.max(0, between(row.bornAt, now)));
+  const [node = ""] = clipped([cell(row.node)], name).map(({ text }) => text);
+  const shownName = row.node.length > name ? `${node}…` : node;
+  return [
+    cell(` ${shownName.padEnd(name)}  `, tone),
+    cell(age.padStart(ageWidth), "plain"),
+    cell(`  ${leavesText(row, now).padEnd(leavesWidth)}`, tone),
+    ...meter(row),
+    cell(whyText(row, { now, isWide: columns >= 110 }), tone),
+  ];
+}
+
+function toneOf({ state, noticedAt }: BoardRow): Tone {
+  if (state === "Leaving") return noticedAt === null ? "accent" : "bad";
+  if (state === "Held") return "warn";
+  return state === "Stays" ? "dim" : "plain";
+}
+
+function leavesText({ state, noticedAt, departAt }: BoardRow, now: Instant): string {
+  if (state === "Leaving") return noticedAt === null ? "now" : "NOTICE";
+  if (state === "Held") return "held";
+  if (state === "Stays" || departAt === null) return "";
+  return departAt <= now ? "due" : relativeTime(departAt, now);
+}
+
+const meterWidth = 6;
+
+/** Pods that have left, of all. */
+function meter({ state, pods }: BoardRow): StyledLine {
+  if (state !== "Leaving" || pods === null || pods.total === 0) return [];
+  const share = (pods.total - pods.left) / pods.total;
+  return [...shareBar(share, { width: meterWidth, tone: "good" }), cell(" ")];
+}
+
+/** Short where there is little room, else the core's own sentence. */
+function whyText(
+  row: BoardRow,
+  { now, isWide }: { readonly now: Instant; readonly isWide: boolean },
+): string {
+  const { state, phase, pods, deadlineAt, reason, plannedBy, heldBackTo, explain } = row;
+  if (state === "Leaving") {
+    const left = pods === null ? (phase ?? "") : `${pods.left} of ${pods.total} pods left`;
+    const blocked = pods === null || pods.blocked === 0 ? "" : `, ${pods.blocked} blocked`;
+    const deadline = deadlineAt === null ? "" : `, ${deadlineText(deadlineAt, now)}`;
+    return `${left}${blocked}${deadline}`;
+  }
+  if (isWide) return explain;
+  if (heldBackTo !== null) return `held back, ${relativeTime(heldBackTo, now)}`;
+  if (state === "Scheduled") return plannedBy ?? reason;
+  return reason;
+}
+
+function deadlineText(deadlineAt: Instant, now: Instant): string {
+  const leftMs = between(now, deadlineAt);
+  if (leftMs <= 0) return "past its deadline";
+  const span = leftMs < 120_000 ? `${Math.ceil(leftMs / 1000)} s` : spanText(leftMs);
+  return `${span} to go`;
+}
+
+function pastLines(past: readonly PastDeparture[], space: number): readonly StyledLine[] {
+  const shown = past.slice(0, Math.max(0, space));
+  if (shown.length === 0) return [];
+  return [
+    [],
+    ...shown.map(({ endedAt, outcome, explain, node }) => [
+      cell(` ${formatInstant(instant(endedAt)).slice(5, 16).replace("T", " ")}  `, "dim"),
+      cell(`${outcome.padEnd(10)}  `, outcome === "Planned" ? "good" : "warn"),
+      cell(explain.startsWith(node) ? explain : `${node}: ${explain}`),
+    ]),
+  ];
+}
+
+const keyHelp: readonly (readonly [key: string, does: string])[] = [
+  ["↑ ↓ PgUp PgDn", "scroll"],
+  ["s", "sort"],
+  ["q", "quit"],
+];
+
+function keyLine(): StyledLine {
+  return keyHelp.flatMap(([key, does]) => [cell(` ${key}`, "strong"), cell(` ${does} `, "dim")]);
+}

@@ -1,0 +1,14 @@
+import { expect, it } from "vitest";
+import { keysOf } from "../../src/cli/terminal/keyboard.ts";
+
+it.each<[string, readonly string[]]>([
+  ["q", ["q"]],
+  ["sq", ["s", "q"]],
+  ["\u001b[B\u001b[B", ["\u001b[B", "\u001b[B"]],
+  ["\u001bOAs", ["\u001bOA", "s"]],
+  ["\u001b[6~\u001b[1;5C", ["\u001b[6~", "\u001b[1;5C"]],
+  ["\u0003", ["\u0003"]],
+  ["", []],
+])("What a terminal gives as %j are the keys %j", (text, keys) => {
+  expect(keysOf(text)).toEqual(keys);
+});

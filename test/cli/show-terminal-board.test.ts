@@ -1,0 +1,128 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { PictureListener } from "../../src/board/board-feed.ts";
+import { type BoardPicture, noRights } from "../../src/board/stream.ts";
+import { showTerminalBoard } from "../../src/cli/board/show-terminal-board.ts";
+import type { Screen } from "../../src/cli/command-line/command-io.ts";
+import { instant, seconds } from "../../src/core/time/time.ts";
+import { ManualClock, settle } from "../support/manual-clock.ts";
+
+const startAt = Date.UTC(2026, 10, 20);
+const rowOf = (node: string) => ({ id: node, node, state: "Stays", reason: "NoPolicy" }) as never;
+const picture: BoardPicture = {
+  fleet: {
+    ...{ cluster: "prod", isDemo: false, connection: { kind: "Live" }, missing: [] },
+    ...{ rights: noRights, days: [], isCounted: false },
+  },
+  ...{ rows: [rowOf("n1")], past: [], policies: [] },
+};
+const told = { at: instant(startAt), rate: 1 };
+
+class World {
+  readonly clock = new ManualClock(startAt);
+  readonly stopping = new AbortController();
+  readonly frames: string[] = [];
+  tell: PictureListener = () => {};
+  press: (key: string) => void = () => {};
+  open = { feed: false, keyboard: false, screen: true };
+  resize = (): void => {};
+  size = { columns: 80, rows: 24 };
+
+  start(): Promise<void> {
+    const screen: Screen = {
+      size: () => this.size,
+      draw: (frame) => void this.frames.push(frame),
+      onResize: (listener) => {
+        this.resize = listener;
+        return () => {};
+      },
+      close: () => void Object.assign(this.open, { screen: false }),
+    };
+    const feed = {
+      subscribe: (listener: PictureListener) => {
+        this.tell = listener;
+        this.open.feed = true;
+        listener({ kind: "Picture", id: "a.0", clock: told, picture });
+        return () => void Object.assign(this.open, { feed: false });
+      },
+    };
+    const openKeyboard = (onText: (text: string) => void) => {
+      this.press = onText;
+      this.open.keyboard = true;
+      return { close: () => void Object.assign(this.open, { keyboard: false }) };
+    };
+    const io = { clock: this.clock, colour: false };
+    return showTerminalBoard({ feed, screen, io, openKeyboard }, this.stopping.signal);
+  }
+
+  last(): string {
+    return this.frames.at(-1) ?? "";
+  }
+}
+
+let world: World;
+beforeEach(() => {
+  world = new World();
+});
+
+describe("The board on a terminal", () => {
+  it("shows the picture, each change of it, and each second that passes", async () => {
+    const shown = world.start();
+    await settle();
+    expect(world.last()).toContain("00:00:00 UTC   1 node of prod");
+    const change = { rows: { set: [rowOf("n2")], gone: [] } };
+    world.tell({ kind: "Change", id: "a.1", clock: told, change });
+    expect(world.last()).toContain("2 nodes of prod");
+    await world.clock.advance(seconds(1));
+    expect(world.last()).toContain("00:00:01 UTC");
+    world.stopping.abort();
+    await shown;
+  });
+
+  it.each([
+    ["q", (one: World) => one.press("q")],
+    ["an interrupt", (one: World) => one.stopping.abort()],
+  ])("gives everything back at %s", async (_, end) => {
+    const shown = world.start();
+    await settle();
+    end(world);
+    await shown;
+    expect(world.open).toEqual({ feed: false, keyboard: false, screen: false });
+    const frames = world.frames.length;
+    world.press("s");
+    expect(world.frames).toHaveLength(frames);
+  });
+
+  it("scrolls by its keys, never past an end, and sorts from the top", async () => {
+    const rows = Array.from({ length: 40 }, (_, index) => rowOf(`n${10 + index}`));
+    const shown = world.start();
+    world.tell({ kind: "Picture", id: "a.1", clock: told, picture: { ...picture, rows } });
+    const first = (): string => /^ (n\d\d) /m.exec(world.last())?.[1] ?? "";
+    const page = 18;
+    const steps: readonly (readonly [string, string])[] = [
+      ["\u001b[A", "n10"],
+      ["\u001b[B", "n11"],
+      ["j", "n12"],
+      ["\u001b[6~", `n${12 + page}`],
+      ["\u001b[F", `n${10 + 40 - page}`],
+      ["\u001b[B", `n${10 + 40 - page}`],
+      ["\u001b[5~", `n${10 + 40 - 2 * page}`],
+      ["s", "n10"],
+    ];
+    for (const [key, expected] of steps) {
+      world.press(key);
+      expect([key, first()]).toEqual([key, expected]);
+    }
+    world.stopping.abort();
+    await shown;
+  });
+
+  it("draws anew for another size", async () => {
+    const shown = world.start();
+    await settle();
+    world.size = { columns: 20, rows: 4 };
+    world.resize();
+    expect(world.last().split("\r\n")).toHaveLength(4);
+    world.stopping.abort();
+    await shown;
+  });
+});

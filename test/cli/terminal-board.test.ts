@@ -1,0 +1,180 @@
+import { describe, expect, it } from "vitest";
+import {
+  type BoardPicture,
+  type BoardRow,
+  noRights,
+  type PastDeparture,
+  type PodCounts,
+  type PolicyCard,
+} from "../../src/board/stream.ts";
+import { terminalBoard } from "../../src/cli/board/terminal-board.ts";
+import { plainText, widthOf } from "../../src/cli/terminal/styled-line.ts";
+import { hours, instant, minus, minutes, plus, seconds } from "../../src/core/time/time.ts";
+
+const now = instant(Date.UTC(2026, 10, 20, 6));
+
+function row(node: string, more: Partial<BoardRow> = {}): BoardRow {
+  return {
+    ...{ id: node, node, uid: node, zone: "a", pool: "spot", policy: "spot" },
+    ...{ state: "Scheduled", phase: "Scheduled", cause: "Planned", departure: node },
+    ...{ departureUid: node, bornAt: minus(now, hours(20)), earliestAt: null },
+    ...{ departAt: plus(now, hours(3)), deadlineAt: plus(now, hours(4)), noticedAt: null },
+    ...{ startedAt: null, heldBackTo: null, window: null, wave: null, reason: "Spaced" },
+    ...{ plannedBy: "Spaced", explain: `${node} leaves at nine.`, hold: null, pods: null },
+    ...more,
+  };
+}
+
+const podsLeft = (left: number, total: number): PodCounts => ({
+  ...{ total, left, evicted: 0, forced: 0, waiting: 0, blocked: 0 },
+  ...{ cut: 0, killed: 0, leftBehind: 0 },
+});
+
+const policy: PolicyCard = {
+  ...{ id: "spot", name: "spot", matched: 3, problem: null, isPaused: false, isDryRun: false },
+  ...{
+    wantedMs: null,
+    reachedMs: null,
+    bestMs: null,
+    isFeasible: true,
+    freezeUntil: null,
+    waves: [],
+  },
+  ...{ forecast: "All 3 departures are on schedule", shut: [] },
+};
+
+const past: PastDeparture = {
+  ...{ id: "p", name: "p", node: "gone", policy: "spot", cause: "Planned", outcome: "Planned" },
+  ...{ reason: null, explain: "gone is drained, and its machine is released.", departAt: null },
+  ...{ deadlineAt: null, noticedAt: null, startedAt: null, endedAt: minus(now, minutes(5)) },
+  ...{ noticeToCordonMs: null, timeLeftMs: null, pods: null, losses: [] },
+};
+
+function pictureOf(more: Partial<BoardPicture> = {}, fleet: Partial<BoardPicture["fleet"]> = {}) {
+  const picture: BoardPicture = {
+    fleet: {
+      ...{ cluster: "prod", isDemo: false, connection: { kind: "Live" }, missing: [] },
+      ...{ rights: noRights, days: [], isCounted: false, ...fleet },
+    },
+    ...{ rows: [row("n1"), row("n2"), row("n3")], past: [past], policies: [policy], ...more },
+  };
+  return picture;
+}
+
+const small = { columns: 80, rows: 24, sort: "Leaving", scroll: 0 } as const;
+
+function textOf(picture: BoardPicture, look: Partial<Parameters<typeof terminalBoard>[2]> = {}) {
+  return terminalBoard(picture, now, { ...small, ...look })
+    .lines.map(plainText)
+    .join("\n");
+}
+
+const many = Array.from({ length: 40 }, (_, index) =>
+  row(`n${String(index).padStart(2, "0")}`, { departAt: plus(now, minutes(index + 1)) }),
+);
+
+describe("The board in a terminal", () => {
+  it.each([
+    [80, 24],
+    [200, 50],
+    [40, 10],
+    [10, 3],
+    [1, 1],
+  ])("fits into %i columns and %i rows, whatever there is to say", (columns, rows) => {
+    const away = { kind: "Away", sinceAt: minus(now, minutes(1)), problem: "refused ".repeat(50) };
+    const long = row("very-long-node-name.".repeat(12), { explain: "why ".repeat(90) });
+    const picture = pictureOf(
+      { rows: [long, ...many], policies: Array.from({ length: 9 }, () => policy) },
+      { connection: away as never, missing: Array.from({ length: 9 }, () => "Cannot list it") },
+    );
+    const { lines } = terminalBoard(picture, now, { ...small, columns, rows });
+    expect(lines.length).toBeLessThanOrEqual(rows);
+    for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(columns);
+  });
+
+  it("has cluster, forecast, nodes, what has departed and keys on 80 by 24", () => {
+    const text = textOf(pictureOf());
+    expect(text).toContain("2026-11-20 06:00:00 UTC   3 nodes of prod");
+    expect(text).toContain(" spot  All 3 departures are on schedule");
+    expect(text).toMatch(/^ n1 +20h00m {2}in 3h00m +Spaced$/m);
+    expect(text).toContain(" 11-20 05:55  Planned     gone is drained");
+    expect(text.split("\n").at(-1)).toMatch(/scroll .* s sort .* q quit/);
+  });
+
+  it.each<[string, Partial<BoardRow>, RegExp]>([
+    [
+      "a node that drains",
+      { state: "Leaving", phase: "Draining", pods: podsLeft(2, 8) },
+      /^ n1 +20h00m {2}now +████▌· 2 of 8 pods left, 4h00m to go$/m,
+    ],
+    [
+      "a notice that runs",
+      {
+        ...{ state: "Leaving", noticedAt: now, deadlineAt: plus(now, seconds(34)) },
+        pods: { ...podsLeft(3, 4), blocked: 1 },
+      },
+      /NOTICE +█▌···· 3 of 4 pods left, 1 blocked, 34 s to go/,
+    ],
+    ["a hold", { state: "Held", reason: "BudgetSpent" }, /held +BudgetSpent/],
+    ["a time that has come", { departAt: now }, / due +Spaced/],
+    ["what will be held back", { heldBackTo: plus(now, hours(5)) }, /held back, in 5h00m/],
+    ["no plan", { state: "Stays", departAt: null, reason: "NoPolicy" }, /20h00m +NoPolicy/],
+    ["no birth", { bornAt: null }, /^ n1 {12,}in 3h00m/m],
+  ])("says of %s what there is to say", (_, more, expected) => {
+    expect(textOf(pictureOf({ rows: [row("n1", more)] }))).toMatch(expected);
+  });
+
+  it("gives the core's own sentence where there is room for it", () => {
+    expect(textOf(pictureOf(), { columns: 120 })).toContain("n1 leaves at nine.");
+  });
+
+  it("has those under way first, then who leaves next and who stays; or all by name", () => {
+    const rows = [
+      row("a", { state: "Stays", departAt: null }),
+      row("b", { departAt: plus(now, hours(2)) }),
+      row("c", { departAt: plus(now, hours(1)) }),
+      row("d", { state: "Held" }),
+      row("e", { state: "Leaving" }),
+      row("f", { state: "Leaving", noticedAt: now }),
+    ];
+    const order = (sort: "Leaving" | "Name") =>
+      [...textOf(pictureOf({ rows }), { sort }).matchAll(/^ ([a-f]) /gm)].map(([, name]) => name);
+    expect(order("Leaving").join("")).toBe("fedcba");
+    expect(order("Name").join("")).toBe("abcdef");
+  });
+
+  it("scrolls to the last node and no further, and says how many there are beside", () => {
+    const picture = pictureOf({ rows: many, past: [] });
+    const first = terminalBoard(picture, now, small);
+    expect(first).toMatchObject({ scroll: 0, page: 18 });
+    expect(first.lines.map(plainText).join("\n")).toContain("22 more below");
+    const last = terminalBoard(picture, now, { ...small, scroll: 99 });
+    expect(last.scroll).toBe(22);
+    const text = last.lines.map(plainText).join("\n");
+    expect(text).toContain("22 above");
+    expect(text).toContain(" n39 ");
+    expect(terminalBoard(picture, now, { ...small, scroll: -5 }).scroll).toBe(0);
+  });
+
+  it("names what may not be seen, and says since when the cluster does not answer", () => {
+    const sinceAt = minus(now, seconds(90));
+    const missing = ["Cannot list departures: it is forbidden"];
+    const text = textOf(
+      pictureOf({}, { missing, connection: { kind: "Away", sinceAt, problem: "ECONNREFUSED" } }),
+    );
+    expect(text).toContain(missing[0]);
+    expect(text.replaceAll("\n", "")).toContain(
+      "has not answered for 1m, what is shown was last known: ECONNREFUSED",
+    );
+    expect(textOf(pictureOf({}, { connection: { kind: "Connecting" } }))).toContain("Connecting");
+  });
+
+  it.each<[Partial<PolicyCard>, string]>([
+    [{ isPaused: true, isDryRun: true }, " spot  paused, dry run  All 3"],
+    [{ freezeUntil: plus(now, hours(2)) }, " spot  frozen for 2h00m  All 3"],
+    [{ shut: [{ startAt: now, endAt: plus(now, hours(1)), why: "Window" }] }, "closed for"],
+    [{ problem: "spec.lifetime.max is no duration" }, " spot  spec.lifetime.max is no duration"],
+  ])("says of a policy %j: %s", (more, expected) => {
+    expect(textOf(pictureOf({ policies: [{ ...policy, ...more }] }))).toContain(expected);
+  });
+});
