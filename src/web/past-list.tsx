@@ -37,6 +37,9 @@ function PastRow({ view, past }: { readonly view: PageView; readonly past: PastD
       <span class="why" dir="auto">
         <Sentence view={view} text={past.explain} class="" />
         <NoticeFigures view={view} past={past} />
+        {past.pods === null || past.pods.cut === 0 ? null : (
+          <span class="figures held">{words.cutCount(past.pods.cut)}</span>
+        )}
         {past.losses.map(({ pod, what, why }) => (
           <span key={`${pod} ${what}`} class="loss">
             {pod}: {words.lossWords[what]}

@@ -115,6 +115,7 @@ export const english: Words = {
   days: "By day",
   day: "Day",
   podsCut: "Pods cut",
+  cutCount: (count) => `${pods(count)} cut`,
   podsForced: "Pods forced",
   podsLost: "Pods killed or left",
   noticeToCordon: "Notice to cordon",

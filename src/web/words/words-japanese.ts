@@ -112,6 +112,7 @@ export const japanese: Words = {
   days: "日別",
   day: "日",
   podsCut: "猶予短縮",
+  cutCount: (count) => `${count} 個の Pod の猶予を短縮`,
   podsForced: "強制削除",
   podsLost: "強制終了・残留",
   noticeToCordon: "通知から cordon",

@@ -109,6 +109,7 @@ export interface Words {
   readonly days: string;
   readonly day: string;
   readonly podsCut: string;
+  readonly cutCount: (count: number) => string;
   readonly podsForced: string;
   readonly podsLost: string;
   readonly noticeToCordon: string;

@@ -1,0 +1,184 @@
+/**
+ * Five questions of somebody who has never seen the board, each answered from the page that its
+ * address opens: in at most three clicks and 20 seconds, by the path that docs/board.md gives.
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser, Locator, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { realClock } from "../../src/runtime/real-clock.ts";
+import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
+import { type BoardProcess, startBoardProcess } from "../support/board-process.ts";
+import { openBoard, startBrowser } from "../support/browser.ts";
+import { modelClusterApi } from "../support/model-cluster-api.ts";
+
+const mostClicks = 3;
+const mostMs = 20_000;
+const hourMs = 3_600_000;
+const apiVersion = "lastcall.dev/v1alpha1";
+const departures = "/apis/lastcall.dev/v1alpha1/departures";
+const now = realClock.now();
+const isoAgo = (hours: number): string => new Date(now - hours * hourMs).toISOString();
+
+let api: Awaited<ReturnType<typeof modelClusterApi>>;
+let model: ModelServer;
+let board: BoardProcess;
+let browser: Browser;
+let folder: string;
+let page: Page;
+let path: string[];
+let beganMs: number;
+
+function write(method: "POST" | "PATCH", path: string, body: object) {
+  const patchType = "application/merge-patch+json";
+  const answer = api.handle({ method, path, body, ...(method === "PATCH" && { patchType }) });
+  if (answer.status >= 300) throw new Error(JSON.stringify(answer.body));
+  return answer.body as { metadata: { uid: string } };
+}
+
+/** Nine nodes in windows of the night, one of them held by its budget, one cut some hours ago. */
+function furnish(): void {
+  const uids = new Map<string, string>();
+  for (let place = 1; place <= 9; place += 1) {
+    const name = `n${place}`;
+    const labels = { "cloud.google.com/gke-spot": "true", "topology.kubernetes.io/zone": "a" };
+    const spec = { providerID: `gce://demo/a/${name}` };
+    const body = { apiVersion: "v1", kind: "Node", metadata: { name, labels }, spec, status: {} };
+    uids.set(name, write("POST", "/api/v1/nodes", body).metadata.uid);
+  }
+  write("POST", "/apis/lastcall.dev/v1alpha1/departurepolicies", {
+    ...{ apiVersion, kind: "DeparturePolicy", metadata: { name: "spot" } },
+    spec: {
+      ...{ lifetime: { max: "48h" }, spacing: { mode: "Even" } },
+      windows: [{ name: "nights", type: "Allow", timeZone: "UTC", start: "22:00", end: "06:00" }],
+    },
+  });
+  const departure = (name: string, spec: object, status: object) => {
+    const node = { name, uid: uids.get(name) ?? `uid-${name}` };
+    const meta = { apiVersion, kind: "Departure", metadata: { name: `${name}-1` } };
+    write("POST", departures, { ...meta, spec: { node, policy: "spot", ...spec } });
+    write("PATCH", `${departures}/${name}-1/status`, { status });
+  };
+  departure(
+    "n3",
+    { cause: "Planned", departAt: isoAgo(0), deadlineAt: isoAgo(-20) },
+    {
+      ...{ phase: "Held", reason: "BudgetSpent" },
+      message: "n3 waits, because the policy's budget is used up: 1 of 1 nodes of the policy.",
+    },
+  );
+  departure(
+    "n0",
+    { cause: "SpotInterruption", noticedAt: isoAgo(8), deadlineAt: isoAgo(7.99) },
+    {
+      ...{ phase: "Ended", outcome: "Preempted", reason: "NodeGone", endedAt: isoAgo(7.98) },
+      message: "n0 is gone: its Node object was deleted.",
+      drain: {
+        ...{ total: 4, left: 0, evicted: 4, forced: 0, waiting: 0, blocked: 0, cut: 2, killed: 1 },
+        notClean: [{ namespace: "shop", name: "worker-7", outcome: "Killed", rule: "grace" }],
+      },
+    },
+  );
+}
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "lastcall-stranger-"));
+  api = await modelClusterApi(realClock);
+  furnish();
+  model = await serveModel({ api });
+  writeFileSync(join(folder, "kubeconfig"), model.kubeconfig);
+  browser = await startBrowser();
+  const args = ["board", "--kubeconfig", join(folder, "kubeconfig")];
+  board = await startBoardProcess(args, { folder });
+  ({ page } = await openBoard(browser, board.url));
+  await page.locator("table.next tbody tr").nth(8).waitFor();
+});
+afterAll(async () => {
+  await browser?.close();
+  await board?.process.stop();
+  await model?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+beforeEach(async () => {
+  await page.goto(`${new URL(board.url).origin}/#/`);
+  await page.locator("table.next tbody tr").first().waitFor();
+  [path, beganMs] = [[], realClock.monotonic()];
+});
+afterEach(() => {
+  expect(path.length).toBeLessThanOrEqual(mostClicks);
+  expect(realClock.monotonic() - beganMs).toBeLessThan(mostMs);
+});
+
+async function click(target: Locator): Promise<void> {
+  path.push((await target.textContent())?.trim() ?? "");
+  await target.click();
+}
+const link = (name: string): Locator => page.getByRole("link", { name, exact: true });
+const button = (name: string): Locator => page.getByRole("button", { name, exact: true });
+
+/** What docs/board.md says of the way to an answer, by its question. */
+function documented(question: string): string {
+  const docs = readFileSync(join(import.meta.dirname, "../../docs/board.md"), "utf8");
+  const row = docs.split("\n").find((line) => line.startsWith(`| ${question} |`));
+  if (row === undefined) throw new Error(`docs/board.md does not ask: ${question}`);
+  return row;
+}
+
+/** Every click stands there, in this order. */
+function expectDocumented(question: string): void {
+  const named = [...documented(question).matchAll(/\*\*(.+?)\*\*/g)].map(([, name]) => name);
+  expect(named).toEqual(path);
+}
+
+test("When does n7 go, and why?", async () => {
+  const row = page.locator("table.next tr", { has: link("n7") });
+  expect(await row.locator(".clock").textContent()).toMatch(/^\d\d:\d\d$/);
+  await click(link("n7"));
+  await page.getByText(/^n7 leaves at .* in the window nights, by the spacing of policy/).waitFor();
+  expectDocumented("When does n7 go, and why?");
+});
+
+test("What holds n3?", async () => {
+  await page.locator("table.next tr", { hasText: "Held: Waits for the budget" }).waitFor();
+  await click(link("n3"));
+  await page.getByText("the policy's budget is used up: 1 of 1 nodes of the policy").waitFor();
+  expectDocumented("What holds n3?");
+});
+
+test("Who was cut last night?", async () => {
+  await click(link("Outcomes"));
+  const day = page.locator("section[aria-labelledby=days] tbody tr").first();
+  expect(await day.locator("td.number").first().textContent()).toBe("2");
+  const past = page.locator("ul.past li", { hasText: "n0" });
+  expect(await past.textContent()).toContain("2 pods cut");
+  expect(await past.textContent()).toContain("shop/worker-7: killed (grace)");
+  expectDocumented("Who was cut last night?");
+});
+
+test("What if the window began at 21:00?", async () => {
+  await click(link("Timeline"));
+  await click(button("What if"));
+  const area = page.locator(".what-if textarea");
+  await area.waitFor();
+  const text = await area.inputValue();
+  await area.fill(text.replace("22:00", "21:00"));
+  await page.getByText(/\d+ departures? would move\./).waitFor();
+  await page.locator(".what-if table tbody tr").first().waitFor();
+  expectDocumented("What if the window began at 21:00?");
+});
+
+test("Freeze until Monday", async () => {
+  await click(link("Timeline"));
+  await click(button("Freeze"));
+  await page.locator("dialog .command").waitFor();
+  await click(button("Confirm"));
+  await page.locator("dialog .answer.good").waitFor();
+  const policies = "/apis/lastcall.dev/v1alpha1/departurepolicies";
+  const { body } = api.handle({ method: "GET", path: `${policies}/spot` });
+  const { spec } = body as { spec: { gates: { freezeUntil: string } } };
+  const until = new Date(spec.gates.freezeUntil);
+  expect([until.getUTCDay(), until.getUTCHours()]).toEqual([1, 9]);
+  expectDocumented("Freeze until Monday");
+});
