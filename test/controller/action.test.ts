@@ -236,6 +236,8 @@ describe("the actions of a notice", () => {
     expect(message).toMatch(/^Preempted\nn1 leaves: SpotInterruption/);
     expect(message).toMatch(/\+\d\.\ds action mute \(alertmanagerSilence\) Done in /);
     expect(message).toMatch(/pods: 1 in all, 1 evicted/);
+    // What sends it is no step that it could tell the end of.
+    expect(message).not.toContain("action tell");
   });
 });
 

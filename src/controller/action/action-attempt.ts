@@ -64,12 +64,14 @@ export function taskFor(
   about: { readonly policy: string; readonly addresses: ActionTarget["addresses"] },
 ): OpenTask {
   const { node, name, uid, status } = departure;
+  const others = (status.actions ?? []).filter((one) => one.name !== action.name);
+  const told = { ...departure, status: { ...status, actions: others } };
   return {
     name: action.name,
-    how: renderAction(action.how, templateFacts(departure, about.policy)),
+    how: renderAction(action.how, templateFacts(told, about.policy)),
     departure: name,
     key: `${uid}/${action.name}`,
-    earlier: (status.actions ?? []).flatMap(({ name: earlier, kind, reference }) =>
+    earlier: others.flatMap(({ name: earlier, kind, reference }) =>
       reference === undefined ? [] : [{ name: earlier, kind, reference }],
     ),
     target: {
