@@ -1,8 +1,21 @@
 /**
- * Around an interruption in AWS, on a real control plane: the machine leaves its target groups, is
- * quarantined, drained and announced, and where the notice is withdrawn all of it comes back.
+ * Around an interruption in AWS, on a real control plane: the notice at the metadata service of its
+ * machine has that out of its target groups, quarantined, muted, drained and announced; the
+ * responder brings the same about by an event; and a notice that is withdrawn gives all of it back.
  */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { formatInstant, instant } from "../../src/core/time/time.ts";
+import {
+  type ActionServer,
+  type ReceivedRequest,
+  startActionServer,
+} from "../support/action-server.ts";
+import { AgentProcess } from "../support/agent-process.ts";
+import { agentPodsOf, agentTokenOn } from "../support/agent-token.ts";
+import { AwsMetadataServer } from "../support/aws-metadata-server.ts";
+import { LambdaEmulator } from "../support/lambda-emulator.ts";
 import { LoadBalancerServer } from "../support/load-balancer-server.ts";
 import { NetworkServer } from "../support/network-server.ts";
 import { spotWarning } from "../support/queue-body.ts";
@@ -10,50 +23,79 @@ import { mustRun } from "./must-run.ts";
 import { type QueueNode, QueueWorld } from "./queue-world.ts";
 
 const topicArn = "arn:aws:sns:eu-west-1:123456789012:departures";
+const bootID = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+const deploy = join(import.meta.dirname, "..", "..", "deploy");
+
+interface Silence {
+  readonly id: string;
+  readonly matchers: readonly { readonly value: string }[];
+  status: { state: string };
+}
+
+const silences: Silence[] = [];
 const balancers = new LoadBalancerServer();
 const ec2 = new NetworkServer();
+const agents: { readonly agent: AgentProcess; readonly metadata: AwsMetadataServer }[] = [];
+let alertmanager: ActionServer;
+let emulator: LambdaEmulator | undefined;
 let world: QueueWorld;
+let announcements = "";
 
 beforeAll(async () => {
   await Promise.all([balancers.start(), ec2.start()]);
-  world = await QueueWorld.start(3);
-  for (const id of ["sg-0abc", "sg-nodes"]) ec2.securityGroups.set(id, "vpc-a");
-  const targets = world.nodes.map(({ instanceId }) => ({ id: instanceId, port: 8080 }));
-  balancers.addGroup("web", { drainMs: 5000, targets: [...targets] });
-  balancers.addGroup("api", { targets: [...targets] });
-  balancers.addClassic(
-    "classic",
-    world.nodes.map(({ instanceId }) => instanceId),
-  );
-  for (const { instanceId: id, name: dnsName } of world.nodes) {
-    const instance = { id, dnsName, vpc: "vpc-a", state: "running" as const };
-    ec2.instances.push(instance);
-    ec2.addInterface(instance);
-    ec2.addInterface(instance);
-  }
+  alertmanager = await startActionServer(answerSilences);
+  world = await QueueWorld.start(3, { bootID });
+  registerMachines();
   await announceTo("announcements");
   await mustRun(world.plane, ["apply", "-f", "-"], {
     apiVersion: "lastcall.dev/v1alpha1",
     kind: "DeparturePolicy",
     metadata: { name: "spot" },
-    spec: {
-      lifetime: {},
-      actions: [
-        { name: "targets", at: "AtNotice", timeout: "30s", deregisterTargets: { wait: true } },
-        { name: "quarantine", at: "AtNotice", replaceSecurityGroups: { groupIds: ["sg-0abc"] } },
-        { name: "tell", at: "AtEnd", sns: { topicArn, subject: "{{node}} {{outcome}}" } },
-      ],
-    },
+    spec: { lifetime: {}, actions: actions() },
   });
-  await world.startController();
+  await mustRun(world.plane, ["apply", "-k", join(deploy, "agent")]);
+  await world.startController("--action-hosts", alertmanager.host);
+  await world.until("an agent is on each node", async () => {
+    return (await agentPodsOf(world.plane)).length >= world.nodes.length;
+  });
   await world.until("the load balancers are read", async () => {
     return balancers.count("DescribeTargetHealth") >= 2;
   });
 });
 afterAll(async () => {
+  await Promise.all(agents.map(({ agent }) => agent.stop()));
   await world?.stop();
-  await Promise.all([balancers.stop(), ec2.stop()]);
+  await emulator?.stop();
+  const servers = [...agents.map(({ metadata }) => metadata), balancers, ec2];
+  await Promise.all([...servers.map((server) => server.stop()), alertmanager?.close()]);
 });
+
+function actions(): readonly object[] {
+  return [
+    { name: "targets", at: "AtNotice", timeout: "30s", deregisterTargets: { wait: true } },
+    { name: "quarantine", at: "AtNotice", replaceSecurityGroups: { groupIds: ["sg-0abc"] } },
+    {
+      ...{ name: "mute", at: "AtNotice" },
+      alertmanagerSilence: { url: alertmanager.url, matchers: ['instance=~"{{node}}:.*"'] },
+    },
+    { name: "tell", at: "AtEnd", sns: { topicArn, subject: "{{node}} leaves" } },
+  ];
+}
+
+/** Each in two target groups and a classic load balancer, with two interfaces. */
+function registerMachines(): void {
+  for (const id of ["sg-0abc", "sg-nodes"]) ec2.securityGroups.set(id, "vpc-a");
+  const ids = world.nodes.map(({ instanceId }) => instanceId);
+  const targets = ids.map((id) => ({ id, port: 8080 }));
+  balancers.addGroup("web", { drainMs: 5000, targets: [...targets] });
+  balancers.addGroup("api", { targets: [...targets] });
+  balancers.addClassic("classic", ids);
+  for (const { instanceId: id, name: dnsName } of world.nodes) {
+    const instance = { id, dnsName, vpc: "vpc-a", state: "running" as const };
+    ec2.instances.push(instance);
+    for (let place = 0; place < 2; place += 1) ec2.addInterface(instance);
+  }
+}
 
 /** A topic of moto's with a queue behind it. */
 async function announceTo(queue: string): Promise<void> {
@@ -71,9 +113,20 @@ async function announceTo(queue: string): Promise<void> {
     AWS_ENDPOINT_URL_EC2: ec2.url,
   };
 }
-let announcements = "";
 
-/** Reads one message behind the topic. */
+function answerSilences({ method, path, body }: ReceivedRequest) {
+  if (method === "GET") return { status: 200, body: silences };
+  if (method === "POST") {
+    const id = `silence-${silences.length}`;
+    silences.push({ ...(JSON.parse(body) as Silence), id, status: { state: "active" } });
+    return { status: 200, body: { silenceID: id } };
+  }
+  const found = silences.find(({ id }) => path.endsWith(`/${id}`));
+  if (found !== undefined) found.status = { state: "expired" };
+  return { status: found === undefined ? 404 : 200 };
+}
+
+/** Reads the next message behind the topic. */
 async function announced(): Promise<{ readonly Subject: string; readonly Message: string }> {
   const { moto } = world;
   const notices = moto.queueUrl;
@@ -87,60 +140,122 @@ async function announced(): Promise<{ readonly Subject: string; readonly Message
   return JSON.parse(texts[0] ?? "{}");
 }
 
-function standing({ instanceId }: QueueNode): readonly string[] {
-  return [
+/** What an onlooker in the account sees of one machine. */
+function seen({ instanceId, name }: QueueNode) {
+  const serving = [
     ...balancers.groups.flatMap((group) => balancers.serving(group)),
     ...balancers.classics.flatMap(({ instances }) => [...instances]),
   ].filter((target) => target.startsWith(instanceId));
+  const own = ec2.interfaces.filter(({ instance }) => instance === instanceId);
+  const muted = silences.filter(({ matchers, status }) => {
+    return status.state === "active" && matchers[0]?.value.startsWith(name.replaceAll(".", "\\."));
+  });
+  return {
+    serving,
+    groups: own.map(({ groups }) => groups.join()),
+    muted: muted.length,
+  };
 }
 
-function groupsOf({ instanceId }: QueueNode): readonly string[] {
-  const own = ec2.interfaces.filter(({ instance }) => instance === instanceId);
-  return own.map(({ groups }) => groups.join());
-}
+const out = { serving: [], groups: ["sg-0abc", "sg-0abc"], muted: 1 };
 
 async function departureOf({ name }: QueueNode) {
   return (await world.departures()).find(({ spec }) => spec?.node?.name === name);
 }
 
-function warn({ instanceId }: QueueNode): Promise<void> {
-  const time = new Date().toISOString().replace(/\.\d+Z$/, "Z");
-  return world.moto.send(spotWarning({ instanceId, time, id: `event-${instanceId}` }));
+/** The pods that a drain is about. */
+async function podsOn(node: QueueNode) {
+  return (await world.podsOn(node)).filter(({ metadata }) => metadata?.namespace === "default");
 }
 
-test("an interruption has its machine out, quarantined, drained and announced in its time", async () => {
-  const [node] = world.nodes as [QueueNode];
-  const calls = balancers.calls.length;
+/** The agent of a node, on the metadata service of its machine. */
+async function agentOn(node: QueueNode): Promise<AwsMetadataServer> {
+  const metadata = await new AwsMetadataServer(() => instant(Date.now())).start();
+  metadata.values.set("instance-id", node.instanceId);
+  const agent = new AgentProcess({
+    ...{ nodeName: node.name, metadataUrl: metadata.url },
+    ...{ apiUrl: world.plane.url, caFile: world.plane.caFile },
+    token: await agentTokenOn(world.plane, node.name),
+  });
+  agents.push({ agent, metadata });
+  await world.until("the agent has asked", async () => {
+    return metadata.seen.some(({ url }) => url.endsWith("spot/instance-action"));
+  });
+  return metadata;
+}
+
+function interrupt(metadata: AwsMetadataServer): number {
   const warnedMs = Date.now();
-  await warn(node);
-  await world.until("it is out of every group", async () => standing(node).length === 0);
+  const time = formatInstant(instant(warnedMs + 120_000));
+  metadata.values.set("spot/instance-action", JSON.stringify({ action: "terminate", time }));
+  return warnedMs;
+}
+
+test("a notice at the metadata service has its machine out, muted, drained and announced", async () => {
+  const [node] = world.nodes as [QueueNode];
+  const metadata = await agentOn(node);
+  const calls = balancers.calls.length;
+  const warnedMs = interrupt(metadata);
+  await world.until("it is out, quarantined and muted", async () => {
+    return JSON.stringify(seen(node)) === JSON.stringify(out);
+  });
   const looks = balancers.calls.slice(calls).map(({ action }) => action);
   expect(looks.filter((action) => action === "DeregisterTargets")).toHaveLength(2);
-  await world.until("it is quarantined", async () => groupsOf(node).join() === "sg-0abc,sg-0abc");
-  await world.until("its pods have left", async () => (await world.podsOn(node)).length === 0);
-  expect(Date.now() - warnedMs).toBeLessThan(120_000);
+  await world.until("its pods have left", async () => (await podsOn(node)).length === 0);
   await world.take(node);
-  await world.until("its departure has ended", async () => {
-    const status = (await departureOf(node))?.status as { actions?: { state: string }[] };
-    return status?.actions?.every(({ state }) => state === "Done");
-  });
   const { Subject, Message } = await announced();
-  expect(Subject).toContain(node.name);
-  expect(Message).toMatch(/targets .*Done.*out of 3 groups/);
-  expect(Message).toMatch(/quarantine .*Done/);
+  expect(Date.now() - warnedMs).toBeLessThan(120_000);
+  console.log(Message);
+  expect(Subject).toBe(`${node.name} leaves`);
+  const steps = Message.split("\n").map((line) => /\+(\d+\.\d)s /.exec(line)?.[1] ?? "");
+  const spans = steps.filter(Boolean).map(Number);
+  expect(spans).toEqual(spans.toSorted((a, b) => a - b));
+  expect(Message).toMatch(/\+\d+\.\ds action targets .*Done in .*out of 3 groups/);
+  expect(Message).toMatch(/\+\d+\.\ds action quarantine .*Done in/);
+  expect(Message).toMatch(/\+\d+\.\ds action mute .*Done in/);
+  expect(Message).toMatch(/pods: \d+ in all, \d+ evicted, 0 .*, 0 cut short, 0 left/);
+  expect((await departureOf(node))?.spec?.source).toMatch(/^agent\/aws\//);
 });
 
-test("a withdrawn notice brings the machine back into its groups and out of quarantine", async () => {
+test("a notice that the cloud withdraws gives the machine its groups, its alerts and its pods", async () => {
   const [, node] = world.nodes as [QueueNode, QueueNode];
-  const before = [standing(node), groupsOf(node)];
-  await warn(node);
-  await world.until("it is quarantined", async () => {
-    return standing(node).length === 0 && groupsOf(node).join() === "sg-0abc,sg-0abc";
+  const before = seen(node);
+  expect(before.serving).toHaveLength(3);
+  const metadata = await agentOn(node);
+  interrupt(metadata);
+  await world.until("it is out, quarantined and muted", async () => {
+    return JSON.stringify(seen(node)) === JSON.stringify(out);
   });
-  const name = (await departureOf(node))?.metadata?.name ?? "";
-  const withdrawn = JSON.stringify({ spec: { withdrawnAt: new Date().toISOString() } });
-  await mustRun(world.plane, ["patch", "departure", name, "--type=merge", "-p", withdrawn]);
+  metadata.values.delete("spot/instance-action");
   await world.until("it is as it was", async () => {
-    return JSON.stringify([standing(node), groupsOf(node)]) === JSON.stringify(before);
+    return JSON.stringify(seen(node)) === JSON.stringify(before);
   });
+  await world.until("it takes pods again", async () => {
+    return !(await world.cordoned()).includes(node.name);
+  });
+  expect((await announced()).Message).toContain("outcome Cancelled");
+  expect((await departureOf(node))?.status?.outcome).toBe("Cancelled");
+});
+
+test("an event to the responder brings about the same, without agent and controller", async () => {
+  const [, , node] = world.nodes as [QueueNode, QueueNode, QueueNode];
+  emulator = await LambdaEmulator.start({
+    ...world.moto.environment,
+    ...world.environment,
+    LASTCALL_ACTIONS: JSON.stringify(actions()),
+    LASTCALL_ACTION_HOSTS: alertmanager.host,
+  });
+  const { instanceId } = node;
+  const time = new Date().toISOString().replace(/\.\d+Z$/, "Z");
+  const event = spotWarning({ instanceId, time, id: "12345678-1234-1234-1234-123456789012" });
+  const { answer } = await emulator.invoke(typeof event === "string" ? JSON.parse(event) : event);
+  expect(seen(node)).toEqual(out);
+  const { Subject, Message } = await announced();
+  expect(Subject).toBe(`${node.name} leaves`);
+  expect(Message).toMatch(/action targets .*Done in .*out of 3 groups/);
+  expect(answer).toMatchObject({
+    summary: expect.stringContaining("action quarantine"),
+    actions: actions().map(() => ({ state: "Done" })),
+  });
+  expect(await departureOf(node)).toBeUndefined();
 });

@@ -5,6 +5,7 @@ import type { Node, Pod } from "kubernetes-types/core/v1.js";
 import { type AuditLog, createAuditLog } from "../support/audit-log.ts";
 import { AutoScalingServer } from "../support/auto-scaling-server.ts";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
+import { writeKubeconfig } from "../support/control-plane-files.ts";
 import { freePort } from "../support/free-port.ts";
 import { createNodes, deleteNode } from "../support/kwok-fleet.ts";
 import { type LastcallProcess, startLastcall } from "../support/lastcall-process.ts";
@@ -40,6 +41,8 @@ export class QueueWorld {
   readonly #folder = mkdtempSync(join(tmpdir(), "lastcall-queue-"));
   readonly #processes = new Set<LastcallProcess>();
   metricsUrl = "";
+  /** Where a controller finds the API server, if not at its own address. */
+  server: string | undefined;
   /** More of what a controller finds in its environment. */
   environment: Readonly<Record<string, string>> = {};
 
@@ -58,7 +61,11 @@ export class QueueWorld {
     this.onlooker = new Onlooker(parts.plane);
   }
 
-  static async start(spotNodes: number): Promise<QueueWorld> {
+  /** `bootID`: that of this machine, where agents run on it that are to be believed. */
+  static async start(
+    spotNodes: number,
+    machines: { readonly bootID?: string } = {},
+  ): Promise<QueueWorld> {
     const audit = createAuditLog();
     const [plane, moto, autoScaling] = await Promise.all([
       startControlPlane({ apiServerFlags: audit.flags }),
@@ -68,7 +75,7 @@ export class QueueWorld {
     for (const file of ["crds", "base/namespace.yaml", "base/rbac.yaml"]) {
       await mustRun(plane, ["apply", file === "crds" ? "-k" : "-f", join(deploy, file)]);
     }
-    const nodes = await registerFleet(plane, spotNodes);
+    const nodes = await registerFleet(plane, spotNodes, machines);
     const replicas = spotNodes * podsPerSpotNode;
     await mustRun(plane, ["apply", "-f", "-"], spreadWorkload(replicas, "50%"));
     const world = new QueueWorld({ plane, moto, autoScaling, audit, nodes });
@@ -89,7 +96,7 @@ export class QueueWorld {
   /** Starts `lastcall run` on the queue; what is sent before it leads waits there. */
   async startController(...more: readonly string[]): Promise<LastcallProcess> {
     const token = await this.plane.tokenFor("lastcall", "lastcall");
-    const kubeconfig = this.plane.kubeconfigFor("lastcall", token);
+    const kubeconfig = this.#kubeconfig(token);
     const [health, metrics] = [await freePort(), await freePort()];
     const process = startLastcall(
       [
@@ -109,6 +116,13 @@ export class QueueWorld {
     void process.ended.then(() => this.#processes.delete(process));
     this.metricsUrl = `http://127.0.0.1:${metrics}/metrics`;
     return process;
+  }
+
+  #kubeconfig(token: string): string {
+    if (this.server === undefined) return this.plane.kubeconfigFor("lastcall", token);
+    const file = join(this.#folder, "relay.kubeconfig");
+    writeKubeconfig({ file, url: this.server, token, user: "lastcall" });
+    return file;
   }
 
   /**
@@ -170,7 +184,11 @@ export class QueueWorld {
 }
 
 /** Spot nodes by EKS' label, and three without a mark, which nobody owns. */
-async function registerFleet(plane: ControlPlane, count: number): Promise<readonly QueueNode[]> {
+async function registerFleet(
+  plane: ControlPlane,
+  count: number,
+  machines: { readonly bootID?: string },
+): Promise<readonly QueueNode[]> {
   const fleet = Array.from({ length: count }, (_, place) => ({
     name: `ip-10-0-0-${place + 1}.eu-west-1.compute.internal`,
     instanceId: `i-0${String(place + 1).padStart(16, "0")}`,
@@ -183,6 +201,7 @@ async function registerFleet(plane: ControlPlane, count: number): Promise<readon
       ...{ name, zone, provisioning: "standard" as const },
       providerID: `aws:///${zone}/${instanceId}`,
       labels: { "eks.amazonaws.com/capacityType": "SPOT" },
+      ...machines,
     })),
   ]);
   return fleet;
