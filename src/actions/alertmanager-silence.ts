@@ -2,6 +2,7 @@ import type {
   ActionDone,
   ActionProblem,
   ActionRunner,
+  ActionTarget,
   ActionTask,
   PreparedTask,
 } from "../contracts/action-runner.ts";
@@ -31,7 +32,8 @@ interface Exchange {
 
 /**
  * A silence by the Alertmanager API v2. Its comment ends with the key of the action, by which it is
- * found again: a repeat keeps it, and undoing it needs no id that nobody has written down.
+ * found again: a repeat keeps it, and undoing it needs no id that nobody has written down. It is
+ * looked for among the silences of its machine: a large Alertmanager has more than are read.
  */
 export class AlertmanagerSilencer implements ActionRunner<"alertmanagerSilence"> {
   readonly #tools: SinkTools;
@@ -49,14 +51,15 @@ export class AlertmanagerSilencer implements ActionRunner<"alertmanagerSilence">
     );
   }
 
-  async prepare({ key }: Task, signal: AbortSignal): Promise<Fields> {
+  async prepare({ key, how, target }: Task, signal: AbortSignal): Promise<Fields> {
     signal.throwIfAborted();
-    return { key };
+    const filter = filterOf(how.matchers, target);
+    return { key, ...(filter !== undefined && { filter }) };
   }
 
   async apply(task: PreparedTask<"alertmanagerSilence">, signal: AbortSignal): Promise<ActionDone> {
     const exchange = await this.#exchange(task.how, signal);
-    const [there] = await this.#find(task.key, exchange);
+    const [there] = await this.#find(task, exchange, textOf(task.undo?.filter));
     if (there !== undefined) return { detail: "the silence is there already", reference: there };
     const now = this.#tools.clock.now();
     const endsAt = formatInstant(plus(now, task.how.durationMs));
@@ -77,7 +80,9 @@ export class AlertmanagerSilencer implements ActionRunner<"alertmanagerSilence">
 
   async undo(task: PreparedTask<"alertmanagerSilence">, signal: AbortSignal): Promise<ActionDone> {
     const exchange = await this.#exchange(task.how, signal);
-    const ids = await this.#find(task.key, exchange);
+    const own = await this.#find(task, exchange, textOf(task.undo?.filter));
+    // Its matchers may have been others when it was created.
+    const ids = own.length > 0 ? own : await this.#find(task, exchange, undefined);
     for (const id of ids) {
       const { url, headers } = exchange;
       const what = "end a silence in Alertmanager";
@@ -95,9 +100,14 @@ export class AlertmanagerSilencer implements ActionRunner<"alertmanagerSilence">
   }
 
   /** The silences of this action that have not ended. */
-  async #find(key: string, exchange: Exchange): Promise<readonly string[]> {
+  async #find(
+    { key }: Pick<Task, "key">,
+    exchange: Exchange,
+    filter: string | undefined,
+  ): Promise<readonly string[]> {
     const what = "look for a silence in Alertmanager";
-    const answer = await this.#ask("GET", exchange, { what, path: "/silences" });
+    const query = filter === undefined ? "" : `?${new URLSearchParams({ filter })}`;
+    const answer = await this.#ask("GET", exchange, { what, path: `/silences${query}` });
     return listOf(answer).flatMap((one) => {
       const { id, comment, status } = fieldsOf(one);
       const isOurs = textOf(comment)?.endsWith(marked(key)) === true;
@@ -125,6 +135,21 @@ function apiOf(url: string): string {
 
 function marked(key: string): string {
   return `[lastcall ${key}]`;
+}
+
+/**
+ * By which Alertmanager gives the silences of a machine: a matcher's value as its text, whether it
+ * is a pattern or not. Undefined where no matcher names the machine.
+ */
+function filterOf(matchers: readonly string[], target: ActionTarget): string | undefined {
+  const names = [target.node, target.instanceId].filter((one) => one !== undefined);
+  const all = matchers.map(matcherOf);
+  const its = all.find(({ name, value, isEqual }) => {
+    const plain = String(value).replaceAll("\\", "");
+    const isAlone = all.filter((one) => one.name === name).length === 1;
+    return isEqual === true && isAlone && names.some((one) => plain.includes(one));
+  });
+  return its && `${its.name}="${String(its.value).replace(/[\\"]/g, "\\$&")}"`;
 }
 
 const matcherForm = /^(?<name>\w+) *(?<operator>=~|!~|!=|=) *(?<value>.*)$/s;

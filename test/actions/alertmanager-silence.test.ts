@@ -13,6 +13,14 @@ interface Silence {
   status: { state: string };
 }
 
+/** As Alertmanager filters silences: by the text of a matcher's value, be it a pattern or not. */
+function isFound({ matchers }: Silence, filter: string | null): boolean {
+  if (filter === null) return true;
+  const [, name, value = ""] = /^(\w+)="(.*)"$/s.exec(filter) ?? [];
+  const found = (matchers as { name: string; value: string }[]).find((one) => one.name === name);
+  return found?.value === value.replace(/\\(["\\])/g, "$1");
+}
+
 /** The silences of Alertmanager's API v2, as far as they are used. */
 function alertmanager(): Receiver<"alertmanagerSilence"> & { readonly silences: Silence[] } {
   const silences: Silence[] = [
@@ -30,9 +38,9 @@ function alertmanager(): Receiver<"alertmanagerSilence"> & { readonly silences: 
       matchers: ['instance=~"n1:[0-9]+"', 'job!="a\\"b"', "team=web"],
     }),
     state: () => silences.filter(({ status }) => status.state !== "expired"),
-    reply: ({ method, path, body }) => {
+    reply: ({ method, path, query, body }) => {
       if (path === "/prefix/api/v2/silences" && method === "GET") {
-        return { status: 200, body: silences };
+        return { status: 200, body: silences.filter((one) => isFound(one, query.get("filter"))) };
       }
       if (path === "/prefix/api/v2/silences") {
         const id = `silence-${silences.length}`;
@@ -98,6 +106,28 @@ describe("a silence in Alertmanager", () => {
     expect(await world.runner.apply(task, signal)).toMatchObject({ reference: "silence-1" });
     (receiver.silences[1] as Silence).status = { state: "expired" };
     expect(await world.runner.apply(task, signal)).toMatchObject({ reference: "silence-2" });
+  });
+
+  it("is looked for among those of its machine alone, however many there are", async () => {
+    const matchers = ['instance=~"n1\\.a:\\"x"', "team=web"];
+    const task = aTask({ ...world.how, matchers });
+    const undo = await world.runner.prepare(task, signal);
+    await world.runner.apply({ ...task, undo }, signal);
+    await world.runner.undo({ ...task, undo }, signal);
+    const filters = world.requests.flatMap(({ method, query }) =>
+      method === "GET" ? [query.get("filter")] : [],
+    );
+    expect(filters).toEqual(Array(2).fill('instance="n1\\\\.a:\\"x"'));
+    expect(receiver.silences[1]?.status.state).toBe("expired");
+  });
+
+  it("is ended though its matchers have become others since", async () => {
+    const task = aTask(world.how);
+    const undo = await world.runner.prepare(task, signal);
+    const other = aTask({ ...world.how, matchers: ["instance=n1-SpotInterruption"] });
+    await world.runner.apply({ ...other, undo }, signal);
+    await world.runner.undo({ ...other, undo }, signal);
+    expect(receiver.silences[1]?.status.state).toBe("expired");
   });
 
   it("of another departure, or of a person, is not ended with it", async () => {
