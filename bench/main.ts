@@ -33,6 +33,7 @@ const known = [
   "board",
   "actions",
   "actions-burst",
+  "traffic",
 ];
 
 function benchesToRun(words: readonly string[]): readonly string[] {

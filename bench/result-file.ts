@@ -5,7 +5,7 @@ export interface Figure {
   readonly name: string;
   readonly value: number;
   /** `m`: thousandths of a core. */
-  readonly unit: "%" | "MiB" | "kB" | "ms" | "s" | "requests/h" | "m" | "x" | "pods";
+  readonly unit: "%" | "MiB" | "kB" | "ms" | "s" | "requests/h" | "m" | "x" | "pods" | "requests";
   /** The same by nothing but the requests that cannot be spared, in the same run. */
   readonly rawLimit?: number | undefined;
   readonly ratio?: number | undefined;
