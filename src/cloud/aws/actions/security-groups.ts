@@ -54,26 +54,32 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
     checkVpcs(interfaces, vpcs);
     const changed = interfaces.filter((one) => !hasGroups(one, groupIds));
     if (changed.length === 0) return undefined;
-    return {
-      networkInterfaces: changed.map(({ id, groupIds: former }) => ({ id, groupIds: former })),
-    };
+    return recordOf(changed);
   }
 
   async apply(task: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone> {
     const { groupIds } = task.how;
     const recorded = formerGroups(task.undo);
     signal.throwIfAborted();
-    if (recorded.length === 0)
-      return { detail: "every network interface has these groups already" };
     const { instanceId, region } = instanceOf(task);
     const network = this.#networkIn(region);
-    // Of what is not on record nobody would know the former groups.
     const ids = new Set(recorded.map(({ id }) => id));
-    const changed = (await network.interfacesOf([instanceId], signal)).filter(
-      (one) => ids.has(one.id) && !hasGroups(one, groupIds),
-    );
-    await eachTried(changed, ({ id }) => network.setSecurityGroups(id, groupIds, signal));
-    return { detail: `${groupIds.join(", ")} on ${counted(recorded.length)}` };
+    const standing = await network.interfacesOf([instanceId], signal);
+    const unchanged = standing.filter((one) => !hasGroups(one, groupIds));
+    const change = (some: readonly NetworkInterface[]) =>
+      eachTried(some, ({ id }) => network.setSecurityGroups(id, groupIds, signal));
+    await change(unchanged.filter(({ id }) => ids.has(id)));
+    // Attached since the record was made. Unrecorded, nobody would know its former groups.
+    const newer = task.keep === undefined ? [] : unchanged.filter(({ id }) => !ids.has(id));
+    if (newer.length > 0) {
+      checkVpcs(newer, await network.vpcsOf(groupIds, signal));
+      await task.keep?.(recordOf([...recorded, ...newer]));
+      signal.throwIfAborted();
+      await change(newer);
+    }
+    const count = recorded.length + newer.length;
+    if (count === 0) return { detail: "every network interface has these groups already" };
+    return { detail: `${groupIds.join(", ")} on ${counted(count)}` };
   }
 
   /** Gives each interface that is still the instance's the groups that it had. */
@@ -90,6 +96,10 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
     );
     return { detail: `the former security groups on ${counted(restored.length)}` };
   }
+}
+
+function recordOf(former: readonly FormerGroups[]): Fields {
+  return { networkInterfaces: former.map(({ id, groupIds }) => ({ id, groupIds })) };
 }
 
 /** As it was recorded; what has no group to go back to is left as it is. */

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { SecurityGroupRunner } from "../../../../src/cloud/aws/actions/security-groups.ts";
 import { Ec2Client } from "../../../../src/cloud/aws/ec2-client.ts";
 import type { Fields } from "../../../../src/core/json/json-field.ts";
+import { LastcallError } from "../../../../src/errors.ts";
 import { aTask } from "../../../contract/action-runner.contract.ts";
 import { useAwsEnvironment } from "../../../support/aws-environment.ts";
 import {
@@ -95,11 +96,36 @@ describe("the security groups of a machine that is quarantined", () => {
     });
   });
 
-  it("are left alone of an interface that is not on record", async () => {
+  it("are left alone of an interface that cannot be put on record", async () => {
     const undo = await prepare();
     const third = server.addInterface(instance);
     await apply(undo);
+    const keep = () => Promise.reject(new LastcallError("LEASE_LOST", "Cannot write the record"));
+    await expect(runner.apply({ ...taskOf(), undo, keep }, never)).rejects.toMatchObject({
+      code: "LEASE_LOST",
+    });
     expect(third.groups).toEqual(["sg-nodes"]);
+    expect([first, second].map(({ groups }) => groups)).toEqual([
+      ["sg-quarantine"],
+      ["sg-quarantine"],
+    ]);
+  });
+
+  it("are changed on an interface that was attached since, once it is on record, and come back on it", async () => {
+    const undo = await prepare();
+    const third = server.addInterface(instance);
+    const records: Fields[] = [];
+    const keep = async (record: Fields) => {
+      expect(third.groups).toEqual(["sg-nodes"]);
+      records.push(record);
+    };
+    await runner.apply({ ...taskOf(), undo, keep }, never);
+    expect(third.groups).toEqual(["sg-quarantine"]);
+    const { networkInterfaces } = whole();
+    const its = { id: third.id, groupIds: ["sg-nodes"] };
+    expect(records).toEqual([{ networkInterfaces: [...networkInterfaces, its] }]);
+    await restore(records[0]);
+    expect([first.groups, third.groups]).toEqual([["sg-nodes", "sg-db"], ["sg-nodes"]]);
   });
 
   it("are left alone where a group is of another VPC", async () => {
