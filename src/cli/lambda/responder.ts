@@ -60,8 +60,11 @@ const byInstance: ReadonlySet<ActionKind> = new Set([
   "detach",
 ]);
 
-/** So long what is said to people waits for the Node's name; then the instance's id has to do. */
-const nameLimitMs: Millis = seconds(3);
+/**
+ * So long what is said to people waits for the Node's name; then the instance's id has to do. A
+ * cold function loads EC2's client in this time, too.
+ */
+const nameLimitMs: Millis = seconds(10);
 
 /** One machine, and what has come of each action so far. */
 interface Case {

@@ -4,7 +4,6 @@ import { LoadBalancerServer } from "../../support/load-balancer-server.ts";
 import { NetworkServer, type ServedInstance } from "../../support/network-server.ts";
 import { ScriptedServer } from "../../support/scripted-server.ts";
 import { SnsServer } from "../../support/sns-server.ts";
-import { waitUntil } from "../../support/wait-until.ts";
 
 const topicArn = "arn:aws:sns:eu-west-1:123456789012:spot";
 const actions = [
@@ -215,22 +214,6 @@ describe("the Lambda responder", () => {
     expect(standing()).toHaveLength(2);
     expect(answer.actions?.[0]).toMatchObject({ state: "Failed" });
     expect(sns.published).toHaveLength(1);
-  });
-
-  it("acts by the instance's id while EC2 does not tell its name, and announces it by the id", async () => {
-    ec2.hanging.add("DescribeInstances");
-    const beganMs = performance.now();
-    const answering = invoke({ instanceId: instance.id });
-    await waitUntil(
-      async () => standing().length === 0 && groups().every((one) => one === "sg-0abc"),
-      { what: "the machine is out and quarantined", timeoutMs: 2500, intervalMs: 20 },
-    );
-    expect(sns.published).toEqual([]);
-    const { summary } = await answering;
-    expect(performance.now() - beganMs).toBeLessThan(6000);
-    expect(sns.published[0]?.subject).toBe(`${instance.id} Noticed`);
-    expect(summary).toContain(`${instance.id} leaves: SpotInterruption`);
-    expect(logged.filter((line) => line.includes("node-unknown"))).toHaveLength(1);
   });
 
   it("tells a receiver that drops repeats of each cause, and not again of the same event", async () => {
