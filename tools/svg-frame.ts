@@ -45,7 +45,7 @@ function drawLine(line: StyledLine, row: number): readonly string[] {
   const drawn: string[] = [];
   let column = 0;
   for (const one of line) {
-    drawn.push(...(/[█▏▎▍▌▋▊▉]/.test(one.text) ? drawBar(one, { row, column }) : []));
+    drawn.push(...drawBars(one, { row, column }));
     drawn.push(...drawText(one, { row, column }));
     column += one.text.length;
   }
@@ -68,14 +68,15 @@ function drawText({ text, tone }: Cell, { row, column }: Place): readonly string
   });
 }
 
-function drawBar({ text, tone }: Cell, { row, column }: Place): readonly string[] {
-  const full = text.lastIndexOf("█") + 1;
-  const rest = Math.max(0, eighths.indexOf(text.at(full) ?? ""));
-  const width = (full + rest / 8) * columnPx;
-  const [x, y] = [marginPx + column * columnPx, marginPx + row * rowPx + 3];
-  return [
-    `<rect x="${x}" y="${y}" width="${width}" height="${rowPx - 6}" fill="${colours[tone]}"/>`,
-  ];
+/** Wherever they are among the words of a cell. */
+function drawBars({ text, tone }: Cell, { row, column }: Place): readonly string[] {
+  return [...text.matchAll(/█+[▏▎▍▌▋▊▉]?|[▏▎▍▌▋▊▉]/g)].map(({ 0: bar, index }) => {
+    const full = bar.lastIndexOf("█") + 1;
+    const rest = Math.max(0, eighths.indexOf(bar.at(full) ?? ""));
+    const width = (full + rest / 8) * columnPx;
+    const [x, y] = [marginPx + (column + index) * columnPx, marginPx + row * rowPx + 3];
+    return `<rect x="${x}" y="${y}" width="${width}" height="${rowPx - 6}" fill="${colours[tone]}"/>`;
+  });
 }
 
 function escapeXml(text: string): string {

@@ -45,6 +45,11 @@ async function show(hash: string, taste: { theme: string; language: string }): P
   await page.locator("main h2").first().waitFor();
 }
 
+/** As any cluster has it: the stage of the demo is above. */
+async function showBoardAlone(): Promise<void> {
+  await page.locator(".departures").evaluate((one) => one.scrollIntoView());
+}
+
 /** The model's own API server, as kubectl reaches it. */
 async function modelApi(method: string, path: string, body: object) {
   const kubeconfig = /^KUBECONFIG=(.+)$/m.exec(board.process.out())?.[1] ?? "";
@@ -86,7 +91,10 @@ describe("the board of the demo", () => {
   test("shows the notice that strikes within the first minutes, pod by pod", async () => {
     await page.locator(".leaving .urgent .marks").waitFor({ timeout: 60_000 });
     expect(await page.locator(".leaving .urgent .clock").textContent()).toMatch(/^\d:\d\d$/);
-    if (takesPictures) await page.screenshot({ path: join(pictures, "notice.png") });
+    if (takesPictures) {
+      await showBoardAlone();
+      await page.screenshot({ path: join(pictures, "notice.png") });
+    }
     await page.locator("ul.past li", { hasText: "Preempted" }).waitFor({ timeout: 60_000 });
   });
 
@@ -104,6 +112,23 @@ describe("the board of the demo", () => {
     await page.getByRole("button", { name: "Faster" }).click();
     await expect.poll(() => page.locator(".stage-speed").textContent()).toContain("120×");
     await page.getByRole("button", { name: "Slower" }).click();
+  });
+
+  test.runIf(takesPictures)("takes the picture of the README at the 24 hours", async () => {
+    const times = 5;
+    const click = async (name: string): Promise<void> => {
+      for (let count = 0; count < times; count += 1)
+        await page.getByRole("button", { name }).click();
+    };
+    const lost = page.locator(".fates .promise td").first();
+    await click("Faster");
+    await expect
+      .poll(async () => Number(await lost.textContent()), { timeout: 60_000 })
+      .toBeGreaterThan(15);
+    await page.setViewportSize({ width: 1280, height: 760 });
+    await page.screenshot({ path: join(pictures, "demo.png") });
+    await page.setViewportSize({ width: 1280, height: 860 });
+    await click("Slower");
   });
 
   test("says of a filter without a match that it has none", async () => {
@@ -208,6 +233,7 @@ describe.runIf(takesPictures)("the pictures", () => {
       await page.setViewportSize({ width, height });
       await show(hash, { theme, language });
       if (hash.startsWith("node")) await page.locator("table.bars").waitFor();
+      if (hash === "") await showBoardAlone();
       await page.screenshot({ path: join(pictures, `${name}.png`) });
     }
   });

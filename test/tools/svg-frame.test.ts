@@ -20,6 +20,13 @@ describe("A frame as SVG", () => {
     expect(svg).not.toContain("█");
   });
 
+  it("draws a bar among words in its own place, and leaves the words", () => {
+    const svg = svgFrame([[{ text: "new █old", tone: "dim" }]], look);
+    expect(svg).toContain('<rect x="46" y="17" width="8" height="11" fill="#7d8590"/>');
+    expect(svg).toContain('textLength="24" fill="#7d8590">new</text>');
+    expect(svg).toContain('<text x="54" y="27" textLength="24" fill="#7d8590">old</text>');
+  });
+
   it("escapes what XML would take for its own", () => {
     const svg = svgFrame([[{ text: "<a&b>", tone: "plain" }]], look);
     expect(svg).toContain(">&lt;a&amp;b&gt;</text>");

@@ -56,7 +56,7 @@ const english: DemoWords = {
   shutDown: "Shutting down",
   gone: "Gone",
   running: "running",
-  unaware: "running, untold",
+  unaware: "still running",
   terminating: (span) => `terminating for ${span}`,
   terminated: (span) => `terminated after ${span}`,
   killed: "killed",
